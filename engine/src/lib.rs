@@ -1,0 +1,1 @@
+//! Plan to timely dataflow to record batches.

@@ -1,0 +1,99 @@
+//! What can be wrong with bytes, and where.
+
+use std::path::{Path, PathBuf};
+
+/// The result of this package's functions.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What went wrong in reading or writing a file.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The system refused an operation on a file.
+    #[error("{}: cannot {action}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What was tried: `open`, `read`, `write`, `rename`…
+        action: &'static str,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The bytes are not what the format or the schema asks for.
+    #[error("{0}")]
+    Data(Box<DataError>),
+    /// The schema can't be written in, or read from, the format.
+    #[error("{}: {message}", path.display())]
+    Schema {
+        /// The file.
+        path: PathBuf,
+        /// What does not fit, and what to do.
+        message: String,
+    },
+    /// A format, compression or option that does not exist or does not go together.
+    #[error("{0}")]
+    Unsupported(String),
+}
+
+/// A place in a file where the bytes are not what they should be.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct DataError {
+    /// The file; empty until the driver, which knows it, fills it in.
+    pub path: PathBuf,
+    /// The record's number in the file, counted from 1, where it is known.
+    pub row: Option<u64>,
+    /// The byte offset in the (decompressed) file at which the bad value or record begins.
+    pub offset: Option<u64>,
+    /// The column's name.
+    pub column: Option<String>,
+    /// The offending text, shortened.
+    pub value: Option<String>,
+    /// What was expected, as a whole clause.
+    pub message: String,
+    /// What would help.
+    pub help: Option<String>,
+}
+
+impl std::fmt::Display for DataError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}", self.path.display())?;
+        if let Some(row) = self.row {
+            write!(f, ", row {row}")?;
+        }
+        if let Some(offset) = self.offset {
+            write!(f, ", byte {offset}")?;
+        }
+        if let Some(column) = &self.column {
+            write!(f, ", column {column}")?;
+        }
+        write!(f, ": {}", self.message)?;
+        if let Some(value) = &self.value {
+            write!(f, ", found '{value}'")?;
+        }
+        if let Some(help) = &self.help {
+            write!(f, "\n  help: {help}")?;
+        }
+        Ok(())
+    }
+}
+
+impl Error {
+    /// Bytes at `offset` of the file are bad; path and row are filled in by the driver.
+    pub fn data(offset: u64, message: impl Into<String>) -> Error {
+        Error::Data(Box::new(DataError { offset: Some(offset), message: message.into(), ..DataError::default() }))
+    }
+
+    /// Wraps what the system said of `path`.
+    pub fn io(path: impl AsRef<Path>, action: &'static str, source: std::io::Error) -> Error {
+        Error::Io { path: path.as_ref().to_path_buf(), action, source }
+    }
+
+    /// Fills in the file where it is missing.
+    pub fn at(mut self, file: &Path) -> Error {
+        match &mut self {
+            Error::Data(e) if e.path.as_os_str().is_empty() => e.path = file.to_path_buf(),
+            Error::Schema { path, .. } if path.as_os_str().is_empty() => *path = file.to_path_buf(),
+            _ => {}
+        }
+        self
+    }
+}

@@ -1,0 +1,94 @@
+//! The trait that an encoding implements, and the table of encodings.
+
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow_schema::SchemaRef;
+use schema::{ColumnBound, FileEntry, FormatOptions};
+
+use crate::error::{Error, Result};
+use crate::reader::FileReader;
+use crate::writer::FileEncoder;
+
+/// What a scan wants of a file.
+#[derive(Debug, Clone)]
+pub struct ScanOptions {
+    /// All columns that lie in the file, in the file's order for positional encodings (csv), by name for others.
+    pub schema: SchemaRef,
+    /// Positions in `schema` of the columns wanted, in the order wanted; may be empty (`COUNT(*)`).
+    pub projection: Vec<usize>,
+    /// Necessary conditions on columns, for zone maps; a reader may ignore them.
+    pub bounds: Vec<ColumnBound>,
+    /// The most rows of a batch.
+    pub batch_rows: usize,
+    /// How the bytes are to be read.
+    pub format: FormatOptions,
+}
+
+/// A part of a file that one worker reads on its own. Borders follow from the file alone.
+#[derive(Debug, Clone)]
+pub struct Morsel {
+    /// The file.
+    pub file: Arc<FileEntry>,
+    /// Which part of it: bytes of the file for row encodings, numbers of row groups for column formats.
+    pub part: Part,
+    /// Bytes of the file that reading it takes, about; for progress and for dealing.
+    pub bytes: u64,
+    /// What the morsels of one file share (csv: the state of quotes at each border; Parquet: the footer).
+    pub shared: Arc<dyn std::any::Any + Send + Sync>,
+}
+
+/// Which part of a file a morsel is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Part {
+    /// The whole file, from the first byte to its end, read in order.
+    Whole,
+    /// The records that begin in this range of bytes.
+    Bytes(Range<u64>),
+    /// Row groups or record batches of this range.
+    Groups(Range<usize>),
+}
+
+/// An encoding: how tables lie in bytes.
+pub trait Format: Send + Sync {
+    /// The name in `--to` and in manifests.
+    fn name(&self) -> &'static str;
+
+    /// The suffixes of its files, without the dot, the usual one first.
+    fn extensions(&self) -> &'static [&'static str];
+
+    /// Whether it compresses inside, so that no compression is put around the file.
+    fn compresses_inside(&self) -> bool;
+
+    /// The compressions that it can be written with.
+    fn compressions(&self) -> &'static [&'static str];
+
+    /// The schema of a file: from its footer, or inferred from its first `infer_rows` records.
+    fn infer(&self, path: &Path, options: &FormatOptions, infer_rows: usize) -> Result<SchemaRef>;
+
+    /// The number of rows, where it can be told without reading data.
+    fn rows(&self, path: &Path, options: &FormatOptions) -> Result<Option<u64>>;
+
+    /// Cuts a file into morsels of about `target_bytes`; every record belongs to exactly one of them.
+    fn split(&self, file: &Arc<FileEntry>, scan: &ScanOptions, target_bytes: u64) -> Result<Vec<Morsel>>;
+
+    /// The reader of one morsel. Batches have the columns of `scan.projection`, strings as `Utf8View`.
+    fn reader(&self, morsel: &Morsel, scan: &ScanOptions) -> Result<Box<dyn FileReader>>;
+
+    /// The encoder of files of this schema.
+    fn encoder(&self, schema: &SchemaRef, options: &FormatOptions) -> Result<Arc<dyn FileEncoder>>;
+}
+
+/// All encodings.
+pub fn formats() -> &'static [&'static dyn Format] {
+    &[]
+}
+
+/// The encoding of this name.
+pub fn format(name: &str) -> Result<&'static dyn Format> {
+    formats().iter().copied().find(|f| f.name() == name).ok_or_else(|| {
+        let names: Vec<_> = formats().iter().map(|f| f.name()).collect();
+        Error::Unsupported(format!("there is no encoding '{name}'; there are {}", names.join(", ")))
+    })
+}

@@ -1,0 +1,14 @@
+//! Bytes to Arrow record batches and back. Nothing here names SQL or timely.
+//!
+//! Modules in the order in which bytes pass through them:
+//! - [`error`]: what can be wrong with bytes, and where.
+//! - [`format`]: the traits that an encoding implements, and the table of encodings.
+//! - [`reader`]: the file reader, a state machine that does no I/O, and a driver for it.
+//! - [`writer`]: blocks of rows to bytes, in parallel, and their assembly in order.
+
+pub mod error;
+pub mod format;
+pub mod reader;
+pub mod writer;
+
+pub use error::{Error, Result};

@@ -1,0 +1,1 @@
+//! SQL to physical plan: parse, bind, optimise, decide.

@@ -1,0 +1,12 @@
+//! Tables: schemas, the catalog, datasets and their manifests, and the benchmark's tables.
+//!
+//! Modules in the order in which data meets them:
+//! - [`table`]: what a query knows of a table: its schema and where its rows come from.
+//! - [`manifest`]: the `_manifest.json` of a dataset, a directory of part files.
+//! - [`bdb`]: the tables of the AMPLab Big Data Benchmark, each row a pure function of seed and row number.
+
+pub mod bdb;
+pub mod manifest;
+pub mod table;
+
+pub use table::{ColumnBound, FileEntry, FileSet, FormatOptions, OnError, Source, Table};

@@ -1,0 +1,1 @@
+//! The `_manifest.json` of a dataset.

@@ -1,0 +1,134 @@
+//! What a query knows of a table: its schema, its size and where its rows come from.
+
+use std::path::PathBuf;
+
+use arrow_array::ArrayRef;
+use arrow_schema::SchemaRef;
+use serde::{Deserialize, Serialize};
+
+use crate::bdb;
+
+/// A table of the catalog. The catalog of a query is a list of these, resolved once, before planning.
+#[derive(Debug, Clone)]
+pub struct Table {
+    /// The name by which the query's text refers to it (a path, or a name given on the command line).
+    pub name: String,
+    /// The columns that a query sees, hive columns and `_file` at the end.
+    pub schema: SchemaRef,
+    /// Where the rows come from.
+    pub source: Source,
+    /// The number of rows, where it is known without reading data.
+    pub rows: Option<u64>,
+}
+
+/// Where the rows of a table come from.
+#[derive(Debug, Clone)]
+pub enum Source {
+    /// Part files.
+    Files(FileSet),
+    /// A table of the Big Data Benchmark, made while it is read.
+    Generated(bdb::Spec),
+    /// `range(start, end, step)`: one column `range` of 64-bit integers, `end` excluded.
+    Range {
+        /// The first value.
+        start: i64,
+        /// The bound that is not reached.
+        end: i64,
+        /// The distance between values; not 0.
+        step: i64,
+    },
+}
+
+/// Files of one schema and one format.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FileSet {
+    /// The files in the order of their names; the order of rows of the table.
+    pub files: Vec<FileEntry>,
+    /// How their bytes are to be read.
+    pub format: FormatOptions,
+    /// How many of the schema's first columns lie in the files; behind them come [`FileEntry::constants`].
+    pub file_columns: usize,
+}
+
+impl FileSet {
+    /// The bytes of all files, compressed as they are.
+    pub fn bytes(&self) -> u64 {
+        self.files.iter().map(|f| f.bytes).sum()
+    }
+}
+
+/// One file of a table, as it was when the catalog was made.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FileEntry {
+    /// The path; `-` is standard input.
+    pub path: PathBuf,
+    /// The size in bytes; 0 for standard input.
+    pub bytes: u64,
+    /// The time of the last change in nanoseconds since 1970; 0 for standard input.
+    pub modified_ns: i64,
+    /// The number of rows, where a manifest or a footer tells it.
+    pub rows: Option<u64>,
+    /// The values of the table's columns that do not lie in the file (hive directories, `_file`), as text.
+    pub constants: Vec<Option<String>>,
+}
+
+/// What is done with a row that does not fit the schema.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum OnError {
+    /// The query fails and names the place.
+    #[default]
+    Fail,
+    /// The value becomes NULL and is counted.
+    Null,
+    /// The row is left out and counted.
+    Skip,
+}
+
+/// How the bytes of a file are to be read or written.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FormatOptions {
+    /// The name of the encoding (`csv`, `jsonl`, `text`, `parquet`, `arrow`, `buren`).
+    pub encoding: String,
+    /// The name of the compression around the file (`none`, `gzip`, `zlib`, `snappy`, `lz4`, `zstd`); formats that
+    /// compress inside read `none`, and take it as the inner codec when they write.
+    pub compression: String,
+    /// csv: the byte between fields.
+    pub delimiter: u8,
+    /// csv: the byte around fields.
+    pub quote: u8,
+    /// csv: whether the first row holds the names.
+    pub header: bool,
+    /// What is done with a bad value.
+    pub on_error: OnError,
+    /// The longest record in bytes that is read.
+    pub max_record: usize,
+}
+
+impl Default for FormatOptions {
+    fn default() -> Self {
+        FormatOptions {
+            encoding: "csv".into(),
+            compression: "none".into(),
+            delimiter: b',',
+            quote: b'"',
+            header: false,
+            on_error: OnError::Fail,
+            max_record: 64 << 20,
+        }
+    }
+}
+
+/// A necessary condition on one column, for zone maps: rows outside `min..=max` are not wanted.
+///
+/// The bounds are arrays of one row of the column's type; a missing bound is open. A reader may ignore it: the
+/// filter itself is evaluated above the scan.
+#[derive(Debug, Clone)]
+pub struct ColumnBound {
+    /// The column's position in the table's schema.
+    pub column: usize,
+    /// The least value wanted.
+    pub min: Option<ArrayRef>,
+    /// The greatest value wanted.
+    pub max: Option<ArrayRef>,
+}
