@@ -5,9 +5,13 @@
 //! - [`format`]: the traits that an encoding implements, and the table of encodings.
 //! - [`reader`]: the file reader, a state machine that does no I/O, and a driver for it.
 //! - [`writer`]: blocks of rows to bytes, in parallel, and their assembly in order.
+//! - [`columns`]: what the column formats have in common.
+//! - [`parquet`]: Apache Parquet.
 
+pub mod columns;
 pub mod error;
 pub mod format;
+pub mod parquet;
 pub mod reader;
 pub mod writer;
 
