@@ -1,13 +1,11 @@
 //! buren: round trips, projections, pruning, damaged files.
 
-mod common;
-
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::common::*;
 use arrow_array::{Array, ArrayRef, Float64Array, Int32Array, Int64Array, RecordBatch, StringViewArray};
 use arrow_schema::{DataType, Field, Schema};
-use common::*;
 use formats::buren::footer::{Footer, TRAILER};
 use formats::buren::inspect::inspect;
 use formats::format::{Format, format};

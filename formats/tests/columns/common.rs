@@ -12,6 +12,19 @@ use formats::format::{Format, ScanOptions};
 use formats::reader::BlockingReader;
 use schema::{ColumnBound, FileEntry, FormatOptions};
 
+/// Keeps panics that become errors from being printed, with a backtrace each, while damaged files are tried.
+pub fn quiet_guarded_panics() {
+    static ONCE: std::sync::Once = std::sync::Once::new();
+    ONCE.call_once(|| {
+        let print = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            if !formats::columns::guard::is_guarded() {
+                print(info);
+            }
+        }));
+    });
+}
+
 /// A reproducible stream of numbers (SplitMix64).
 pub struct Numbers(pub u64);
 
