@@ -79,7 +79,11 @@ impl std::fmt::Display for DataError {
 impl Error {
     /// Bytes at `offset` of the file are bad; path and row are filled in by the driver.
     pub fn data(offset: u64, message: impl Into<String>) -> Error {
-        Error::Data(Box::new(DataError { offset: Some(offset), message: message.into(), ..DataError::default() }))
+        Error::Data(Box::new(DataError {
+            offset: Some(offset),
+            message: message.into(),
+            ..DataError::default()
+        }))
     }
 
     /// Wraps what the system said of `path`.
