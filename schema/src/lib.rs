@@ -9,4 +9,4 @@ pub mod bdb;
 pub mod manifest;
 pub mod table;
 
-pub use table::{ColumnBound, FileEntry, FileSet, FormatOptions, OnError, Source, Table};
+pub use table::{ColumnBound, FileEntry, FileLayout, FileSet, FormatOptions, OnError, Source, Table};
