@@ -29,6 +29,16 @@ pub enum Error {
         /// What does not fit, and what to do.
         message: String,
     },
+    /// What the user named is not there, is not a table, or holds files that don't go together.
+    #[error("{location}: {message}{}", help.as_ref().map(|h| format!("\n  help: {h}")).unwrap_or_default())]
+    Location {
+        /// What was named, as it was written.
+        location: String,
+        /// What is wrong with it.
+        message: String,
+        /// What would help.
+        help: Option<String>,
+    },
     /// A format, compression or option that does not exist or does not go together.
     #[error("{0}")]
     Unsupported(String),
@@ -89,6 +99,11 @@ impl Error {
     /// Wraps what the system said of `path`.
     pub fn io(path: impl AsRef<Path>, action: &'static str, source: std::io::Error) -> Error {
         Error::Io { path: path.as_ref().to_path_buf(), action, source }
+    }
+
+    /// What the user named can't be opened as a table.
+    pub fn location(location: impl ToString, message: impl Into<String>, help: Option<String>) -> Error {
+        Error::Location { location: location.to_string(), message: message.into(), help }
     }
 
     /// Fills in the file where it is missing.
