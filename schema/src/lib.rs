@@ -9,4 +9,5 @@ pub mod bdb;
 pub mod manifest;
 pub mod table;
 
+pub use manifest::{Manifest, ManifestError};
 pub use table::{ColumnBound, FileEntry, FileSet, FormatOptions, OnError, Source, Table};
