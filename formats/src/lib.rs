@@ -3,12 +3,18 @@
 //! Modules in the order in which bytes pass through them:
 //! - [`error`]: what can be wrong with bytes, and where.
 //! - [`format`]: the traits that an encoding implements, and the table of encodings.
+//! - [`compress`]: compressions around whole files.
+//! - [`rows`]: what all row encodings share, and the adapter that makes them file readers.
+//! - [`csv`]: one of them.
 //! - [`reader`]: the file reader, a state machine that does no I/O, and a driver for it.
 //! - [`writer`]: blocks of rows to bytes, in parallel, and their assembly in order.
 
+pub mod compress;
+pub mod csv;
 pub mod error;
 pub mod format;
 pub mod reader;
+pub mod rows;
 pub mod writer;
 
 pub use error::{Error, Result};
