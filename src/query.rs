@@ -19,12 +19,13 @@ use crate::stats::Stats;
 pub fn run(q: &args::Query) -> anyhow::Result<()> {
     let sql = match (&q.sql, &q.file) {
         (Some(sql), _) => sql.clone(),
-        (None, Some(path)) => {
-            std::fs::read_to_string(path).with_context(|| format!("{}: cannot read the statement", path.display()))?
-        }
+        (None, Some(path)) => std::fs::read_to_string(path)
+            .with_context(|| format!("{}: cannot read the statement", path.display()))?,
         (None, None) => {
             let mut sql = String::new();
-            std::io::stdin().read_to_string(&mut sql).context("cannot read the statement from standard input")?;
+            std::io::stdin()
+                .read_to_string(&mut sql)
+                .context("cannot read the statement from standard input")?;
             sql
         }
     };
@@ -56,7 +57,8 @@ fn statement(sql: &str, _input: &args::Input, run: &args::Run, fingerprint: bool
         _ => return Err(Usage("not yet".into()).into()),
     };
     let plan = queries::plan(&query, &Catalog::default(), &settings.planning)?;
-    let mut stats = Stats { plan_seconds: start.elapsed().as_secs_f64(), workers: settings.workers, ..Stats::default() };
+    let mut stats =
+        Stats { plan_seconds: start.elapsed().as_secs_f64(), workers: settings.workers, ..Stats::default() };
     if fingerprint {
         println!("{:016x}", queries::explain::fingerprint(&plan));
         return Ok(());
@@ -88,8 +90,11 @@ fn print(batches: &[RecordBatch]) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
     let options = FormatOptions::default().with_null("NULL");
     for batch in batches {
-        let columns =
-            batch.columns().iter().map(|c| ArrayFormatter::try_new(c, &options)).collect::<Result<Vec<_>, _>>()?;
+        let columns = batch
+            .columns()
+            .iter()
+            .map(|c| ArrayFormatter::try_new(c, &options))
+            .collect::<Result<Vec<_>, _>>()?;
         for row in 0..batch.num_rows() {
             let values: Vec<_> = columns.iter().map(|c| c.value(row).to_string()).collect();
             writeln!(out, "{}", values.join("\t"))?;
