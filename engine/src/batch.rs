@@ -63,7 +63,8 @@ impl Parcel {
 impl ContainerBytes for Parcel {
     fn from_bytes(bytes: Bytes) -> Self {
         let source = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
-        let batch = StreamReader::try_new(std::io::Cursor::new(&bytes[8..]), None).ok().and_then(|mut r| r.next());
+        let batch =
+            StreamReader::try_new(std::io::Cursor::new(&bytes[8..]), None).ok().and_then(|mut r| r.next());
         // The peer is a process of this query that has shown its token and its version; what it sent is its own batch.
         let batch = batch.map(|b| b.expect("a peer's batch decodes"));
         Parcel { target: 0, batch, credit: None, source }
@@ -83,7 +84,12 @@ impl ContainerBytes for Parcel {
 pub struct ToTarget;
 
 impl Distributor<Parcel> for ToTarget {
-    fn partition<T: Clone, P: Push<Message<T, Parcel>>>(&mut self, parcel: &mut Parcel, time: &T, pushers: &mut [P]) {
+    fn partition<T: Clone, P: Push<Message<T, Parcel>>>(
+        &mut self,
+        parcel: &mut Parcel,
+        time: &T,
+        pushers: &mut [P],
+    ) {
         let target = parcel.target as usize;
         Message::push_at(parcel, time.clone(), &mut pushers[target]);
     }
@@ -120,5 +126,6 @@ pub fn compact(batch: &RecordBatch) -> RecordBatch {
         })
         .collect();
     let options = arrow_array::RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-    RecordBatch::try_new_with_options(batch.schema(), columns, &options).expect("the columns are the batch's own")
+    RecordBatch::try_new_with_options(batch.schema(), columns, &options)
+        .expect("the columns are the batch's own")
 }

@@ -37,7 +37,11 @@ impl Pool {
 
     /// Takes credit for `bytes`, or none; a lone batch is always allowed, however large. Without credit `activator`
     /// is activated once there may be some.
-    pub fn take(self: &Arc<Pool>, bytes: usize, activator: impl Fn() -> SyncActivator) -> Option<Arc<Credit>> {
+    pub fn take(
+        self: &Arc<Pool>,
+        bytes: usize,
+        activator: impl Fn() -> SyncActivator,
+    ) -> Option<Arc<Credit>> {
         if let Some(credit) = self.try_take(bytes) {
             return Some(credit);
         }

@@ -28,7 +28,9 @@ pub enum Error {
         help: String,
     },
     /// A scalar subquery gave more than one row.
-    #[error("a scalar subquery gave {0} rows; it may give one at most\n  help: use MIN, MAX or LIMIT 1, or IN (…)")]
+    #[error(
+        "a scalar subquery gave {0} rows; it may give one at most\n  help: use MIN, MAX or LIMIT 1, or IN (…)"
+    )]
     SubqueryRows(usize),
     /// A user's command failed.
     #[error("the command '{command}' on {file} {outcome}{stderr}")]
@@ -53,7 +55,8 @@ pub enum Error {
 impl From<ArrowError> for Error {
     fn from(e: ArrowError) -> Self {
         let text = e.to_string();
-        let text = text.strip_prefix("Compute error: ").or(text.strip_prefix("Cast error: ")).unwrap_or(&text);
+        let text =
+            text.strip_prefix("Compute error: ").or(text.strip_prefix("Cast error: ")).unwrap_or(&text);
         let text = text.strip_prefix("Arithmetic overflow: ").map_or(text.to_string(), |t| {
             format!("integer overflow: {t}\n  help: cast to a wider type, such as DECIMAL(38, 0) or DOUBLE")
         });

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
-    Date32Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type,
-    UInt64Type,
+    Date32Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type,
+    UInt32Type, UInt64Type,
 };
 use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, PrimitiveArray};
 use arrow_row::{RowConverter, SortField};
@@ -81,7 +81,9 @@ fn hash_column(column: &ArrayRef, first: bool, hashes: &mut [u64]) -> Result<()>
         DataType::UInt32 => words::<UInt32Type>(column, first, hashes, u64::from),
         DataType::UInt64 => words::<UInt64Type>(column, first, hashes, |v| v),
         DataType::Date32 => words::<Date32Type>(column, first, hashes, |v| v as u64),
-        DataType::Float32 => words::<Float32Type>(column, first, hashes, |v| u64::from(normal32(v).to_bits())),
+        DataType::Float32 => {
+            words::<Float32Type>(column, first, hashes, |v| u64::from(normal32(v).to_bits()))
+        }
         DataType::Float64 => words::<Float64Type>(column, first, hashes, |v| normal64(v).to_bits()),
         DataType::Utf8View => {
             let array = column.as_string_view();
@@ -113,7 +115,12 @@ fn mix(before: u64, value: u64, first: bool) -> u64 {
     if first { value } else { fold(before ^ SEED, value ^ NULL) }
 }
 
-fn words<T: ArrowPrimitiveType>(column: &ArrayRef, first: bool, hashes: &mut [u64], word: impl Fn(T::Native) -> u64) {
+fn words<T: ArrowPrimitiveType>(
+    column: &ArrayRef,
+    first: bool,
+    hashes: &mut [u64],
+    word: impl Fn(T::Native) -> u64,
+) {
     let array = column.as_primitive::<T>();
     for (i, hash) in hashes.iter_mut().enumerate() {
         let value = if array.is_null(i) { NULL } else { hash_word(word(array.value(i))) };

@@ -203,6 +203,8 @@ pub struct Stage<'a, 'scope> {
     pub name: String,
     /// Whether its rows count as the node's (an exchange is two operators, one of which counts).
     pub counts: bool,
+    /// Whether the gate of its consumer bounds it; the sender of an exchange is bounded by credit instead.
+    pub gated: bool,
 }
 
 impl<'scope> Stage<'_, 'scope> {
@@ -236,7 +238,7 @@ impl<'scope> Stage<'_, 'scope> {
             queues: (0..ports).map(|_| VecDeque::new()).collect(),
             ended: vec![false; ports],
             gates,
-            gate_out: gate_out.clone(),
+            gate_out: self.gated.then(|| gate_out.clone()),
             activator,
             local: self.local.clone(),
             node: self.node,
@@ -287,7 +289,7 @@ struct Runner {
     queues: Vec<VecDeque<Parcel>>,
     ended: Vec<bool>,
     gates: Vec<Option<Rc<Gate>>>,
-    gate_out: Rc<Gate>,
+    gate_out: Option<Rc<Gate>>,
     activator: Rc<Activator>,
     local: Rc<Local>,
     node: NodeId,
@@ -329,13 +331,18 @@ impl Runner {
         done
     }
 
-    fn turn(&mut self, frontiers: &[MutableAntichain<Time>], give: &mut dyn FnMut(Parcel), start: Instant) -> Result<bool> {
+    fn turn(
+        &mut self,
+        frontiers: &[MutableAntichain<Time>],
+        give: &mut dyn FnMut(Parcel),
+        start: Instant,
+    ) -> Result<bool> {
         let Some(operator) = &mut self.operator else { return Ok(true) };
         loop {
             if self.local.state.stopped() || self.local.enough(self.node) {
                 return Ok(true);
             }
-            if !self.gate_out.has_room(&self.activator) {
+            if self.gate_out.as_ref().is_some_and(|g| !g.has_room(&self.activator)) {
                 return Ok(false);
             }
             if start.elapsed() > TURN {
@@ -354,7 +361,9 @@ impl Runner {
                         figures.batches.fetch_add(1, Ordering::Relaxed);
                         figures.bytes.fetch_add(batch_bytes(batch) as u64, Ordering::Relaxed);
                     }
-                    self.gate_out.waiting.set(self.gate_out.waiting.get() + 1);
+                    if let Some(gate) = &self.gate_out {
+                        gate.waiting.set(gate.waiting.get() + 1);
+                    }
                     give(parcel);
                     continue;
                 }
@@ -375,7 +384,8 @@ impl Runner {
                 memory::check(0, || self.name.clone())?;
                 continue;
             }
-            let over = (0..ports).find(|p| !self.ended[*p] && self.queues[*p].is_empty() && frontiers[*p].is_empty());
+            let over = (0..ports)
+                .find(|p| !self.ended[*p] && self.queues[*p].is_empty() && frontiers[*p].is_empty());
             match over {
                 Some(port) => {
                     self.ended[port] = true;

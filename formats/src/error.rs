@@ -96,6 +96,11 @@ impl Error {
         }))
     }
 
+    /// The bytes of the file are bad, and the place is not known; the path is filled in by the driver.
+    pub fn corrupt(message: impl Into<String>) -> Error {
+        Error::Data(Box::new(DataError { message: message.into(), ..DataError::default() }))
+    }
+
     /// Wraps what the system said of `path`.
     pub fn io(path: impl AsRef<Path>, action: &'static str, source: std::io::Error) -> Error {
         Error::Io { path: path.as_ref().to_path_buf(), action, source }

@@ -7,11 +7,15 @@
 //! - [`open`]: from what a user writes behind FROM to a table: which files, in which format, of which schema.
 //! - [`reader`]: the file reader, a state machine that does no I/O, and a driver for it.
 //! - [`writer`]: blocks of rows to bytes, in parallel, and their assembly in order.
+//! - [`columns`]: what the column formats have in common.
+//! - [`parquet`]: Apache Parquet.
 
+pub mod columns;
 pub mod error;
 pub mod format;
 pub mod input;
 pub mod open;
+pub mod parquet;
 pub mod reader;
 pub mod writer;
 

@@ -34,7 +34,14 @@ enum Route {
 
 impl Send {
     /// Sends batches of `schema`.
-    pub fn new(exchange: &Exchange, schema: &SchemaRef, peers: usize, index: usize, pool: Arc<Pool>, wake: Wake) -> Send {
+    pub fn new(
+        exchange: &Exchange,
+        schema: &SchemaRef,
+        peers: usize,
+        index: usize,
+        pool: Arc<Pool>,
+        wake: Wake,
+    ) -> Send {
         let route = match exchange {
             Exchange::Hash(keys) => Route::Hash {
                 keys: keys.clone(),

@@ -77,4 +77,3 @@ pub fn slices(batch: RecordBatch, rows: usize) -> impl Iterator<Item = RecordBat
     let total = batch.num_rows();
     (0..total).step_by(rows.max(1)).map(move |from| batch.slice(from, rows.min(total - from)))
 }
-

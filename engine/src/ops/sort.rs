@@ -40,13 +40,18 @@ impl Sort {
         if all.num_rows() == 0 || self.fetch == Some(0) {
             return Ok(all.slice(0, 0));
         }
-        let columns: Vec<ArrayRef> = self.keys.iter().map(|k| evaluate(&k.expr, &all)).collect::<Result<_>>()?;
+        let columns: Vec<ArrayRef> =
+            self.keys.iter().map(|k| evaluate(&k.expr, &all)).collect::<Result<_>>()?;
         Ok(take_record_batch(&all, &sorted_indices(&self.keys, columns, self.fetch)?)?)
     }
 }
 
 /// The order of the rows of key columns, the first `fetch` of them.
-fn sorted_indices(keys: &[SortKey], columns: Vec<ArrayRef>, fetch: Option<usize>) -> Result<arrow_array::UInt32Array> {
+fn sorted_indices(
+    keys: &[SortKey],
+    columns: Vec<ArrayRef>,
+    fetch: Option<usize>,
+) -> Result<arrow_array::UInt32Array> {
     if columns.len() == 1 {
         let columns = [SortColumn { values: columns[0].clone(), options: Some(keys[0].options) }];
         return Ok(lexsort_to_indices(&columns, fetch)?);

@@ -7,7 +7,7 @@ use arrow_array::types::{ArrowPrimitiveType, Decimal128Type, Float64Type, Int64T
 use arrow_array::{Array, ArrayRef, BooleanArray, Decimal128Array, Float64Array, Int64Array, PrimitiveArray};
 use datafusion_common::{DataFusionError, Result as DfResult};
 use datafusion_expr::{EmitTo, GroupsAccumulator};
-use datafusion_functions_aggregate_common::aggregate::groups_accumulator::GroupsAccumulatorAdapter;
+use datafusion_physical_expr::GroupsAccumulatorAdapter;
 use queries::plan::{AggregateCall, AggregateFunction};
 
 use crate::error::Result;
@@ -17,7 +17,9 @@ pub fn accumulator(call: &AggregateCall) -> Result<Box<dyn GroupsAccumulator>> {
     Ok(match &call.function {
         AggregateFunction::Count => Box::new(Count::default()),
         AggregateFunction::SumFloat => Box::new(SumFloat::default()),
-        AggregateFunction::SumInt { unsigned } => Box::new(SumInt { unsigned: *unsigned, sums: vec![], seen: vec![] }),
+        AggregateFunction::SumInt { unsigned } => {
+            Box::new(SumInt { unsigned: *unsigned, sums: vec![], seen: vec![] })
+        }
         AggregateFunction::AvgFloat => Box::new(AvgFloat::default()),
         AggregateFunction::General(f) if f.groups_accumulator_supported() => f.create_groups_accumulator()?,
         AggregateFunction::General(f) => {

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use arrow_array::builder::StringViewBuilder;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
-    Date32Type, Date64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+    Date32Type, Date64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type,
+    UInt64Type,
 };
 use arrow_array::{Array, ArrayRef, Int64Array, UInt64Array};
 use arrow_row::{RowConverter, Rows as ArrowRows, SortField};
@@ -134,8 +135,10 @@ impl GroupKeys for Words {
                 groups.push(group as usize);
                 continue;
             }
-            let entry =
-                self.table.entry(hash_word(*word), |e| e.0 == *word, |e| hash_word(e.0)).or_insert_with(|| {
+            let entry = self
+                .table
+                .entry(hash_word(*word), |e| e.0 == *word, |e| hash_word(e.0))
+                .or_insert_with(|| {
                     self.values.push(*word);
                     (*word, next)
                 });
@@ -156,7 +159,9 @@ impl GroupKeys for Words {
         let keys: ArrayRef = if self.data_type.is_unsigned_integer() {
             Arc::new(values.iter().enumerate().map(|(i, v)| valid(i).then_some(*v)).collect::<UInt64Array>())
         } else {
-            Arc::new(values.iter().enumerate().map(|(i, v)| valid(i).then_some(*v as i64)).collect::<Int64Array>())
+            Arc::new(
+                values.iter().enumerate().map(|(i, v)| valid(i).then_some(*v as i64)).collect::<Int64Array>(),
+            )
         };
         // A date is cast by way of its own integer type.
         let keys = match self.data_type {
@@ -204,8 +209,10 @@ impl GroupKeys for Views {
                 });
                 groups.push(group as usize);
             } else if *view as u32 <= INLINE {
-                let entry =
-                    self.short.entry(hash_view(*view), |e| e.0 == *view, |e| hash_view(e.0)).or_insert_with(|| {
+                let entry = self
+                    .short
+                    .entry(hash_view(*view), |e| e.0 == *view, |e| hash_view(e.0))
+                    .or_insert_with(|| {
                         self.views.push(*view);
                         (*view, next)
                     });
@@ -214,7 +221,8 @@ impl GroupKeys for Views {
                 let value = column.value(row).as_bytes();
                 let (views, bytes) = (&mut self.views, &mut self.bytes);
                 let hash = hash_bytes(value);
-                let found = self.long.find(hash, |g| Self::long_bytes(views[*g as usize], bytes) == value).copied();
+                let found =
+                    self.long.find(hash, |g| Self::long_bytes(views[*g as usize], bytes) == value).copied();
                 let group = found.unwrap_or_else(|| {
                     views.push(value.len() as u128 | (bytes.len() as u128) << 64);
                     bytes.extend_from_slice(value);
@@ -252,7 +260,10 @@ impl GroupKeys for Views {
     }
 
     fn bytes(&self) -> usize {
-        self.short.capacity() * 33 + self.long.capacity() * 5 + self.views.capacity() * 16 + self.bytes.capacity()
+        self.short.capacity() * 33
+            + self.long.capacity() * 5
+            + self.views.capacity() * 16
+            + self.bytes.capacity()
     }
 }
 

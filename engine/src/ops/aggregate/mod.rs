@@ -50,8 +50,10 @@ struct Table {
 
 impl Table {
     fn new(plan: &Plan, input: &SchemaRef) -> Result<Table> {
-        let types = plan.keys.iter().map(|k| k.data_type(input)).collect::<std::result::Result<Vec<_>, _>>()?;
-        let accumulators = plan.aggregates.iter().map(accumulators::accumulator).collect::<Result<Vec<_>>>()?;
+        let types =
+            plan.keys.iter().map(|k| k.data_type(input)).collect::<std::result::Result<Vec<_>, _>>()?;
+        let accumulators =
+            plan.aggregates.iter().map(accumulators::accumulator).collect::<Result<Vec<_>>>()?;
         Ok(Table { keys: keys::group_keys(plan.layout, &types)?, accumulators, groups: Vec::new() })
     }
 
@@ -111,10 +113,16 @@ impl Aggregate {
 
     /// States of rows as they are, without looking for equal keys.
     fn pass(&mut self, batch: &RecordBatch) -> Result<()> {
-        let mut columns: Vec<ArrayRef> = evaluate_all(&self.keys, batch)?.into_iter().map(normalise).collect();
+        let mut columns: Vec<ArrayRef> =
+            evaluate_all(&self.keys, batch)?.into_iter().map(normalise).collect();
         for (call, accumulator) in self.calls.iter().zip(&self.table.accumulators) {
             let (args, filter) = Self::arguments(call, batch)?;
-            columns.extend(accumulators::states_of(accumulator.as_ref(), &args, filter.as_ref(), batch.num_rows())?);
+            columns.extend(accumulators::states_of(
+                accumulator.as_ref(),
+                &args,
+                filter.as_ref(),
+                batch.num_rows(),
+            )?);
         }
         self.ready.add(batch_of(&self.schema, columns, batch.num_rows())?);
         Ok(())

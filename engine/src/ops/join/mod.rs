@@ -42,12 +42,20 @@ impl Gives {
         match kind {
             JoinType::Inner => Gives { pairs: true, ..none },
             JoinType::Full => Gives { pairs: true, probe_unmatched: true, build_unmatched: true, ..none },
-            JoinType::Left => Gives { pairs: true, build_unmatched: left_builds, probe_unmatched: !left_builds, ..none },
-            JoinType::Right => Gives { pairs: true, build_unmatched: !left_builds, probe_unmatched: left_builds, ..none },
+            JoinType::Left => {
+                Gives { pairs: true, build_unmatched: left_builds, probe_unmatched: !left_builds, ..none }
+            }
+            JoinType::Right => {
+                Gives { pairs: true, build_unmatched: !left_builds, probe_unmatched: left_builds, ..none }
+            }
             JoinType::LeftSemi => Gives { build_matched: left_builds, probe_matched: !left_builds, ..none },
             JoinType::RightSemi => Gives { build_matched: !left_builds, probe_matched: left_builds, ..none },
-            JoinType::LeftAnti => Gives { build_unmatched: left_builds, probe_unmatched: !left_builds, ..none },
-            JoinType::RightAnti => Gives { build_unmatched: !left_builds, probe_unmatched: left_builds, ..none },
+            JoinType::LeftAnti => {
+                Gives { build_unmatched: left_builds, probe_unmatched: !left_builds, ..none }
+            }
+            JoinType::RightAnti => {
+                Gives { build_unmatched: !left_builds, probe_unmatched: left_builds, ..none }
+            }
             JoinType::LeftMark => Gives { build_marked: left_builds, probe_marked: !left_builds, ..none },
             JoinType::RightMark => Gives { build_marked: !left_builds, probe_marked: left_builds, ..none },
         }
@@ -127,7 +135,8 @@ impl Join {
         memory::check(self.bytes + rows * 24, || "join (build side)".into())?;
         let rows = concat_batches(&self.build_schema, &self.collected)?;
         self.collected.clear();
-        let columns: Vec<ArrayRef> = evaluate_all(&self.build_keys, &rows)?.into_iter().map(normalise).collect();
+        let columns: Vec<ArrayRef> =
+            evaluate_all(&self.build_keys, &rows)?.into_iter().map(normalise).collect();
         let has_null = columns.iter().any(|c| c.logical_null_count() > 0);
         let equal_nulls = self.plan.null_equality == NullEquality::NullEqualsNull;
         let table = Table::new(columns, rows.num_rows(), equal_nulls)?;
@@ -139,9 +148,12 @@ impl Join {
 
     fn probe(&mut self, batch: RecordBatch) -> Result<()> {
         let built = self.built.as_ref().expect("the probe port is not wanted before");
-        let columns: Vec<ArrayRef> = evaluate_all(&self.probe_keys, &batch)?.into_iter().map(normalise).collect();
+        let columns: Vec<ArrayRef> =
+            evaluate_all(&self.probe_keys, &batch)?.into_iter().map(normalise).collect();
         let null_keys = self.plan.null_aware.then(|| {
-            (0..batch.num_rows()).map(|i| columns.iter().any(|c| c.logical_nulls().is_some_and(|n| n.is_null(i)))).collect()
+            (0..batch.num_rows())
+                .map(|i| columns.iter().any(|c| c.logical_nulls().is_some_and(|n| n.is_null(i))))
+                .collect()
         });
         let mut hashes = Vec::new();
         let keys = built.table.probe_keys(columns, batch.num_rows(), &mut hashes)?;

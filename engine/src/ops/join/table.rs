@@ -37,7 +37,9 @@ impl Table {
         let converter = match columns.as_slice() {
             [] => None,
             [c] if c.data_type() == &DataType::Utf8View && !equal_nulls => None,
-            _ => Some(RowConverter::new(columns.iter().map(|c| SortField::new(c.data_type().clone())).collect())?),
+            _ => Some(RowConverter::new(
+                columns.iter().map(|c| SortField::new(c.data_type().clone())).collect(),
+            )?),
         };
         let mut table =
             Table { keys: Keys::None, converter, mask: 0, heads: vec![], next: vec![], hashes: vec![] };
