@@ -9,7 +9,7 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::fit::{Fit, Need, fit};
 use super::value::{Column, is_number, quote};
-use super::{Output, ResultWriter, Result};
+use super::{Output, Result, ResultWriter};
 
 /// How a table is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -111,7 +111,7 @@ impl ResultWriter for TableWriter {
     fn end(&mut self) -> Result<()> {
         let Some(schema) = self.schema.take() else { return Ok(()) };
         let text = Drawing::new(self, &schema).draw(self);
-        self.out.write_all(text.as_bytes())?;
+        self.out.put(text.as_bytes())?;
         self.out.finish()
     }
 }
