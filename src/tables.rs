@@ -74,7 +74,11 @@ impl Tables {
                     [] => "put a path in quotes, or name it with --table NAME=PATH or --data DIR".to_string(),
                     near => format!("did you mean {}?", near.join(" or ")),
                 };
-                return Err(queries::Error::Name { message: format!("there is no table '{name}'"), help: Some(help) }.into());
+                return Err(queries::Error::Name {
+                    message: format!("there is no table '{name}'"),
+                    help: Some(help),
+                }
+                .into());
             }
             let location = known.map_or(name.as_str(), |(_, location)| location);
             let schema = self.schemas.get(&lower).cloned();
@@ -93,7 +97,9 @@ fn is_location(name: &str) -> bool {
 
 fn pair(flag: &str, form: &str, text: &str) -> anyhow::Result<(String, String)> {
     match text.split_once('=') {
-        Some((name, value)) if !name.is_empty() && !value.is_empty() => Ok((name.to_string(), value.to_string())),
+        Some((name, value)) if !name.is_empty() && !value.is_empty() => {
+            Ok((name.to_string(), value.to_string()))
+        }
         _ => Err(Usage(format!("{flag} takes {form}, and was given '{text}'")).into()),
     }
 }

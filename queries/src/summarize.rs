@@ -15,11 +15,17 @@ pub fn query(source: &Query, columns: &SchemaRef) -> Result<Box<Query>> {
         let c = format!("\"{}\"", field.name().replace('"', "\"\""));
         let number = field.data_type().is_numeric();
         let orders = !field.data_type().is_nested() && !matches!(field.data_type(), DataType::Null);
-        let text = |e: String, if_so: bool| if if_so { format!("CAST({e} AS VARCHAR)") } else { "NULL".into() };
+        let text =
+            |e: String, if_so: bool| if if_so { format!("CAST({e} AS VARCHAR)") } else { "NULL".into() };
         let figures = [
             text(format!("count({c})"), true),
             text(format!("count(*) - count({c})"), true),
-            text(format!("approx_distinct({c})"), orders && !field.data_type().is_floating() && !matches!(field.data_type(), DataType::Boolean | DataType::Decimal128(..))),
+            text(
+                format!("approx_distinct({c})"),
+                orders
+                    && !field.data_type().is_floating()
+                    && !matches!(field.data_type(), DataType::Boolean | DataType::Decimal128(..)),
+            ),
             text(format!("min({c})"), orders),
             text(format!("max({c})"), orders),
             text(format!("avg({c})"), number),

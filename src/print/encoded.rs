@@ -153,7 +153,8 @@ impl ResultWriter for EncodedWriter {
         if !self.encoding.array {
             assembler.begin(&mut self.out).map_err(|e| self.named(e.into()))?;
         }
-        self.started = Some(Started { schema, encoder, assembler, held: Vec::new(), held_rows: 0, any: false });
+        self.started =
+            Some(Started { schema, encoder, assembler, held: Vec::new(), held_rows: 0, any: false });
         Ok(())
     }
 

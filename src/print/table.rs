@@ -143,7 +143,8 @@ impl Drawing {
     fn new(writer: &TableWriter, schema: &SchemaRef) -> Drawing {
         let names: Vec<String> =
             schema.fields().iter().map(|f| quote(f.name()).unwrap_or_else(|| f.name().clone())).collect();
-        let type_name = |data_type| schema::text::types::sql_name(data_type).unwrap_or_else(|| format!("{data_type}"));
+        let type_name =
+            |data_type| schema::text::types::sql_name(data_type).unwrap_or_else(|| format!("{data_type}"));
         let types: Vec<String> =
             schema.fields().iter().map(|f| type_name(f.data_type()).to_lowercase()).collect();
         let right: Vec<bool> = schema.fields().iter().map(|f| is_number(f.data_type())).collect();
@@ -157,7 +158,14 @@ impl Drawing {
             })
             .collect();
         let frame = if writer.options.unicode { &UNICODE } else { &ASCII };
-        Drawing { frame, color: writer.options.color, fit: fit(&needs, writer.options.width), names, types, right }
+        Drawing {
+            frame,
+            color: writer.options.color,
+            fit: fit(&needs, writer.options.width),
+            names,
+            types,
+            right,
+        }
     }
 
     fn draw(&self, writer: &TableWriter) -> String {
@@ -175,7 +183,10 @@ impl Drawing {
         writer.first.iter().for_each(|cells| row(cells, &mut out));
         let hidden = writer.rows - (writer.first.len() + writer.last.len()) as u64;
         if hidden > 0 {
-            self.note(&format!("{} {} more {}", self.frame.more, grouped(hidden), plural(hidden, "row")), &mut out);
+            self.note(
+                &format!("{} {} more {}", self.frame.more, grouped(hidden), plural(hidden, "row")),
+                &mut out,
+            );
         }
         writer.last.iter().for_each(|cells| row(cells, &mut out));
         self.rule(&self.frame.bottom, &mut out);

@@ -17,7 +17,7 @@ use differential_dataflow::operators::CountTotal;
 use queries::Plan;
 use queries::plan::{AggregateCall, AggregateFunction, Node, Op};
 use schema::Table;
-use timely::execute::WorkerGuards;
+use timely::communication::WorkerGuards;
 use timely::dataflow::ProbeHandle;
 use timely::worker::Worker;
 
@@ -100,7 +100,9 @@ fn run_worker(
         let (input, rows) = scope.new_collection::<Vec<u8>, Sums>();
         let seen = seen.clone();
         rows.count_total()
-            .inspect(move |((key, sums), _, diff)| seen.borrow_mut().push((key.clone(), sums.clone(), *diff as i64)))
+            .inspect(move |((key, sums), _, diff)| {
+                seen.borrow_mut().push((key.clone(), sums.clone(), *diff as i64))
+            })
             .probe_with(&probe);
         input
     });
@@ -152,7 +154,8 @@ fn read_round(
             true => None,
             false => Some(converter(&keys)?.convert_columns(&keys)?),
         };
-        let values = aggregate.aggregates.iter().map(|c| sums_of(c, &change.rows)).collect::<Result<Vec<_>>>()?;
+        let values =
+            aggregate.aggregates.iter().map(|c| sums_of(c, &change.rows)).collect::<Result<Vec<_>>>()?;
         for row in 0..change.rows.num_rows() {
             let key = encoded.as_ref().map_or_else(Vec::new, |rows| rows.row(row).as_ref().to_vec());
             let one = Sums { rows: 1, values: values.iter().map(|v| v[row]).collect() };
@@ -270,7 +273,8 @@ fn steps(nodes: &[Node], mut change: Change) -> Result<Change> {
                 let mask = evaluate(predicate, &change.rows)?;
                 let mask = mask.as_boolean();
                 let kept = |row: usize| mask.is_valid(row) && mask.value(row);
-                change.diffs = change.diffs.iter().enumerate().filter(|(i, _)| kept(*i)).map(|(_, d)| *d).collect();
+                change.diffs =
+                    change.diffs.iter().enumerate().filter(|(i, _)| kept(*i)).map(|(_, d)| *d).collect();
                 change.rows = arrow_select::filter::filter_record_batch(&change.rows, mask)?;
             }
             Op::Project { exprs } => {

@@ -54,7 +54,8 @@ impl Shape {
                         let Op::Aggregate(partial) = &below.op else { unreachable!("it was looked at") };
                         on_rows = partial;
                     }
-                    if on_rows.aggregates.iter().any(|c| matches!(c.function, AggregateFunction::General(_))) {
+                    if on_rows.aggregates.iter().any(|c| matches!(c.function, AggregateFunction::General(_)))
+                    {
                         return Err(refuse("an aggregate other than COUNT, SUM and AVG"));
                     }
                     shape.aggregate = Some((node.clone(), on_rows.clone()));

@@ -59,7 +59,8 @@ pub fn by_name(path: &Path) -> Named {
         if let Some(&(_, delimiter)) = DELIMITED.iter().find(|(s, _)| *s == suffix) {
             return Named { encoding: Some("csv"), delimiter: Some(delimiter), ..named };
         }
-        let encoding = formats().iter().find(|f| f.extensions().iter().any(|e| *e == suffix || *e == rotated));
+        let encoding =
+            formats().iter().find(|f| f.extensions().iter().any(|e| *e == suffix || *e == rotated));
         if let Some(encoding) = encoding {
             return Named { encoding: Some(encoding.name()), ..named };
         }
@@ -87,7 +88,8 @@ pub fn by_content(path: &Path, encoding: Option<&str>, given_compression: Option
     let compression = match given_compression {
         Some(name) => compression(name)?.name(),
         None => {
-            let found = COMPRESSIONS.iter().find(|(magic, _)| start.starts_with(magic)).map(|(_, name)| *name);
+            let found =
+                COMPRESSIONS.iter().find(|(magic, _)| start.starts_with(magic)).map(|(_, name)| *name);
             match (found, named.compression) {
                 (Some(found), _) => found,
                 // Unpacked under its old name.
