@@ -10,6 +10,7 @@
 //! - [`hash`]: hashes of columns.
 //! - [`state`]: what the workers of a query share: the first error, cancel, enough, figures.
 //! - [`memory`]: the counting allocator and the limit.
+//! - [`ordered`]: an ordered, parallel pipeline, for what is written.
 //! - [`error`]: what can go wrong.
 
 pub mod batch;
@@ -19,6 +20,7 @@ pub mod hash;
 pub mod memory;
 pub mod operator;
 pub mod ops;
+pub mod ordered;
 pub mod render;
 pub mod run;
 pub mod state;
