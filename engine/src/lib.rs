@@ -9,11 +9,13 @@
 //! - [`credit`]: flow control of exchanges.
 //! - [`hash`]: hashes of columns.
 //! - [`state`]: what the workers of a query share: the first error, cancel, enough, figures.
+//! - [`children`]: the processes that a query has started.
 //! - [`memory`]: the counting allocator and the limit.
 //! - [`ordered`]: an ordered, parallel pipeline, for what is written.
 //! - [`error`]: what can go wrong.
 
 pub mod batch;
+pub mod children;
 pub mod credit;
 pub mod error;
 pub mod hash;

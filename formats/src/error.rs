@@ -51,6 +51,9 @@ pub struct DataError {
     pub path: PathBuf,
     /// The record's number in the file, counted from 1, where it is known.
     pub row: Option<u64>,
+    /// The line in the file, counted from 1, where it is known; other than the row where there is a header or where
+    /// records hold newlines.
+    pub line: Option<u64>,
     /// The byte offset in the (decompressed) file at which the bad value or record begins.
     pub offset: Option<u64>,
     /// The column's name.
@@ -68,6 +71,9 @@ impl std::fmt::Display for DataError {
         write!(f, "{}", self.path.display())?;
         if let Some(row) = self.row {
             write!(f, ", row {row}")?;
+        }
+        if let Some(line) = self.line.filter(|_| self.line != self.row) {
+            write!(f, ", line {line}")?;
         }
         if let Some(offset) = self.offset {
             write!(f, ", byte {offset}")?;

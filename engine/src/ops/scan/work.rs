@@ -7,15 +7,21 @@ use std::sync::{Arc, Mutex};
 use arrow_array::{ArrayRef, Int64Array, RecordBatch};
 use arrow_schema::{Schema, SchemaRef};
 use formats::format::{Format, Morsel, ScanOptions};
+use formats::reader::BlockingReader;
 use queries::plan::Scan as Plan;
+use schema::bdb::Generator;
 use schema::{FileEntry, FileSet, Source};
 
 use super::super::batch_of;
+use super::super::transform::FileRows;
 use crate::batch::BATCH_ROWS;
 use crate::error::Result;
+use crate::state::QueryState;
 
 /// Morsels of about this many bytes are dealt.
 const MORSEL_BYTES: u64 = 8 << 20;
+/// About the bytes of a batch whose units have an unknown number of rows.
+const BATCH_BYTES: u64 = 1 << 20;
 /// Rows of a made table that are dealt at once.
 const MORSEL_ROWS: u64 = 1 << 17;
 
@@ -30,6 +36,7 @@ pub struct Work {
 enum From {
     Files(Files),
     Range { start: i64, step: i64, rows: u64 },
+    Generator(Box<Generator>, u64),
 }
 
 struct Files {
@@ -78,7 +85,7 @@ impl Work {
             Source::Range { start, step, .. } => {
                 From::Range { start: *start, step: *step, rows: plan.table.rows.unwrap_or(0) }
             }
-            Source::Generated(_) => unreachable!(),
+            Source::Generated(spec) => From::Generator(Box::new(spec.generator()), spec.units()),
         };
         Ok(Work { plan: plan.clone(), schema, from, taken: Mutex::default() })
     }
@@ -89,6 +96,7 @@ impl Work {
         let rows = match &self.from {
             From::Files(files) => return Ok(files.take(&mut taken)?.map(Piece::File)),
             From::Range { rows, .. } => *rows,
+            From::Generator(_, units) => *units,
         };
         let start = taken.row;
         taken.row = (start + MORSEL_ROWS).min(rows);
@@ -109,6 +117,24 @@ impl Work {
             From::Files(files) => Some(&files.reading(file).options),
             _ => None,
         }
+    }
+
+    /// The rows of the next file, all its columns, for `transform()`.
+    pub fn take_file(&self, state: Arc<QueryState>) -> Result<Option<FileRows>> {
+        let From::Files(files) = &self.from else { return Ok(None) };
+        let mut taken = self.taken.lock().expect("a panic with this lock ends the process");
+        let Some(file) = files.set.files.get(taken.file) else { return Ok(None) };
+        taken.file += 1;
+        let mut options = files.reading(file).options.clone();
+        options.projection = (0..options.schema.fields().len()).collect();
+        options.bounds.clear();
+        let morsels = files.format.split(&Arc::new(file.clone()), &options, u64::MAX)?;
+        let readers = morsels.into_iter().map(|m| {
+            let reader = files.format.reader(&m, &options)?;
+            BlockingReader::open(m, reader)
+        });
+        let readers = readers.collect::<formats::Result<_>>()?;
+        Ok(Some(FileRows { name: file.path.display().to_string(), readers, state }))
     }
 
     /// The scan's columns from those that a file's reader gave.
@@ -133,7 +159,14 @@ impl Work {
 
     /// Makes rows of a made table, at most a batch of them, from the front of `range`.
     pub fn make(&self, range: &mut Range<u64>) -> Result<Option<RecordBatch>> {
-        let part = range.start..range.end.min(range.start + BATCH_ROWS as u64);
+        // A unit of documents is a page of many rows.
+        let units = match &self.from {
+            From::Generator(g, _) if g.spec().rows().is_none() => {
+                (BATCH_BYTES / g.spec().unit_bytes().max(1)).max(1)
+            }
+            _ => BATCH_ROWS as u64,
+        };
+        let part = range.start..range.end.min(range.start + units);
         range.start = part.end;
         if part.is_empty() {
             return Ok(None);
@@ -145,6 +178,10 @@ impl Work {
                 let values: ArrayRef = Arc::new(Int64Array::from_iter_values(part.map(value)));
                 let columns = self.plan.projection.iter().map(|_| values.clone()).collect();
                 Ok(Some(batch_of(&self.schema, columns, rows)?))
+            }
+            From::Generator(generator, _) => {
+                let made = generator.batch(part, &self.plan.projection);
+                Ok(Some(batch_of(&self.schema, made.columns().to_vec(), made.num_rows())?))
             }
             From::Files(_) => Ok(None),
         }
@@ -191,7 +228,8 @@ impl Reading {
     ) -> Reading {
         let mut projection: Vec<usize> = Vec::new();
         let mut columns = Vec::new();
-        for column in &plan.projection {
+        let wanted: &[usize] = if plan.transform.is_some() { &[] } else { &plan.projection };
+        for column in wanted {
             if *column >= set.file_columns {
                 columns.push(Column::Constant(*column - set.file_columns));
                 continue;
