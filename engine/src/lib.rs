@@ -4,6 +4,7 @@
 //! - [`run`]: starts workers, feeds the plan's stages, hands the result over.
 //! - [`render`]: plan to dataflow, straight-line.
 //! - [`ops`]: one file an operator.
+//! - [`live`]: the same plan, kept up to date on differential dataflow.
 //! - [`operator`]: the contract of an operator, and the glue that makes it a timely one.
 //! - [`batch`]: record batches as timely containers.
 //! - [`credit`]: flow control of exchanges.
@@ -19,6 +20,7 @@ pub mod children;
 pub mod credit;
 pub mod error;
 pub mod hash;
+pub mod live;
 pub mod memory;
 pub mod operator;
 pub mod ops;

@@ -39,6 +39,9 @@ pub enum Error {
         /// What would help.
         help: Option<String>,
     },
+    /// The manifest of a dataset can't be read or is not one.
+    #[error(transparent)]
+    Manifest(#[from] schema::manifest::ManifestError),
     /// A format, compression or option that does not exist or does not go together.
     #[error("{0}")]
     Unsupported(String),
