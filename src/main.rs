@@ -6,7 +6,9 @@
 //! Exit codes: 0 done; 1 the query or the data failed; 2 wrong usage; 70 an internal error; 130 interrupted.
 
 mod args;
+mod print;
 mod query;
+mod schema;
 mod settings;
 mod signals;
 mod stats;

@@ -51,7 +51,9 @@ pub enum Error {
 impl From<formats::Error> for Error {
     fn from(error: formats::Error) -> Error {
         match error {
-            formats::Error::Io { source, .. } if source.kind() == std::io::ErrorKind::BrokenPipe => Error::Closed,
+            formats::Error::Io { source, .. } if source.kind() == std::io::ErrorKind::BrokenPipe => {
+                Error::Closed
+            }
             error => Error::Format(error),
         }
     }
@@ -151,7 +153,10 @@ pub fn writer(format: Format, target: &Target, table: TableOptions) -> Result<Bo
             let by_name = || formats::open::by_name(path).compression.unwrap_or("none").to_string();
             let compression = compression.clone().unwrap_or_else(by_name);
             if encoding.is_none() && compression != "none" {
-                return Err(Error::Refused(format!("{}: a table for people is not compressed", path.display())));
+                return Err(Error::Refused(format!(
+                    "{}: a table for people is not compressed",
+                    path.display()
+                )));
             }
             (Box::new(FileOutput::create(path, *overwrite)?), compression)
         }

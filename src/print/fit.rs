@@ -129,8 +129,9 @@ mod tests {
     fn every_width_is_kept_where_it_can_be() {
         for width in 40..200 {
             for n in 1..30 {
-                let needs: Vec<Need> =
-                    (0..n).map(|i| if i % 3 == 0 { number(1 + i * 7 % 19) } else { text(1 + i * 13 % 70) }).collect();
+                let needs: Vec<Need> = (0..n)
+                    .map(|i| if i % 3 == 0 { number(1 + i * 7 % 19) } else { text(1 + i * 13 % 70) })
+                    .collect();
                 let fitted = fit(&needs, Some(width));
                 assert!(total(&fitted) <= width, "{n} columns in {width}: {fitted:?}");
             }

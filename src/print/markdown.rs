@@ -57,7 +57,8 @@ fn escaped(text: &str) -> String {
     let mut before = ' ';
     let mut rest = text.chars().peekable();
     while let Some(c) = rest.next() {
-        let within_word = before.is_alphanumeric() && rest.peek().is_some_and(|c| c.is_alphanumeric() || *c == '_');
+        let within_word =
+            before.is_alphanumeric() && rest.peek().is_some_and(|c| c.is_alphanumeric() || *c == '_');
         match c {
             '\\' | '|' | '*' | '`' | '<' | '[' | ']' | '~' => out.push('\\'),
             '_' if !within_word => out.push('\\'),

@@ -106,7 +106,10 @@ impl FileOutput {
     pub fn create(path: &Path, overwrite: bool) -> Result<FileOutput> {
         let target = match std::fs::metadata(path) {
             Ok(meta) if meta.is_dir() => {
-                return Err(Error::Refused(format!("{}: this is a directory; name a file in it", path.display())));
+                return Err(Error::Refused(format!(
+                    "{}: this is a directory; name a file in it",
+                    path.display()
+                )));
             }
             Ok(meta) if !meta.is_file() => {
                 let file = OpenOptions::new().write(true).open(path);
@@ -123,7 +126,11 @@ impl FileOutput {
                 Target::Aside(aside.map_err(|e| failed(path, "create", e))?)
             }
         };
-        Ok(FileOutput { path: path.to_path_buf(), overwrite, out: Some(BufWriter::with_capacity(BUFFER, target)) })
+        Ok(FileOutput {
+            path: path.to_path_buf(),
+            overwrite,
+            out: Some(BufWriter::with_capacity(BUFFER, target)),
+        })
     }
 }
 

@@ -48,7 +48,10 @@ impl Column {
             DataType::FixedSizeList(_, n) => {
                 let list = array.as_fixed_size_list();
                 let n = *n as usize;
-                Values::List(Box::new(Column::new(list.values())?), (0..list.len()).map(|i| (i * n, n)).collect())
+                Values::List(
+                    Box::new(Column::new(list.values())?),
+                    (0..list.len()).map(|i| (i * n, n)).collect(),
+                )
             }
             DataType::Struct(fields) => {
                 let columns = array.as_struct().columns().iter().map(Column::new);
@@ -244,7 +247,10 @@ mod tests {
         assert_eq!(cells(BinaryArray::from(vec![&b"\x00hi\xff"[..], b""])), ["\\x006869ff", "\\x"]);
         assert_eq!(cells(NullArray::new(2)), ["NULL", "NULL"]);
         assert_eq!(cells(Time32SecondArray::from(vec![3_661])), ["01:01:01"]);
-        assert!(is_number(&DataType::Decimal128(3, 1)) && !is_number(&DataType::Timestamp(TimeUnit::Second, None)));
+        assert!(
+            is_number(&DataType::Decimal128(3, 1))
+                && !is_number(&DataType::Timestamp(TimeUnit::Second, None))
+        );
     }
 
     #[test]
