@@ -9,6 +9,7 @@ mod args;
 mod print;
 mod progress;
 mod query;
+mod schema;
 mod settings;
 mod signals;
 mod stats;
