@@ -29,6 +29,16 @@ pub enum Error {
         /// What does not fit, and what to do.
         message: String,
     },
+    /// What the user named is not there, is not a table, or holds files that don't go together.
+    #[error("{location}: {message}{}", help.as_ref().map(|h| format!("\n  help: {h}")).unwrap_or_default())]
+    Location {
+        /// What was named, as it was written.
+        location: String,
+        /// What is wrong with it.
+        message: String,
+        /// What would help.
+        help: Option<String>,
+    },
     /// A format, compression or option that does not exist or does not go together.
     #[error("{0}")]
     Unsupported(String),
@@ -79,12 +89,26 @@ impl std::fmt::Display for DataError {
 impl Error {
     /// Bytes at `offset` of the file are bad; path and row are filled in by the driver.
     pub fn data(offset: u64, message: impl Into<String>) -> Error {
-        Error::Data(Box::new(DataError { offset: Some(offset), message: message.into(), ..DataError::default() }))
+        Error::Data(Box::new(DataError {
+            offset: Some(offset),
+            message: message.into(),
+            ..DataError::default()
+        }))
+    }
+
+    /// The bytes of the file are bad, and the place is not known; the path is filled in by the driver.
+    pub fn corrupt(message: impl Into<String>) -> Error {
+        Error::Data(Box::new(DataError { message: message.into(), ..DataError::default() }))
     }
 
     /// Wraps what the system said of `path`.
     pub fn io(path: impl AsRef<Path>, action: &'static str, source: std::io::Error) -> Error {
         Error::Io { path: path.as_ref().to_path_buf(), action, source }
+    }
+
+    /// What the user named can't be opened as a table.
+    pub fn location(location: impl ToString, message: impl Into<String>, help: Option<String>) -> Error {
+        Error::Location { location: location.to_string(), message: message.into(), help }
     }
 
     /// Fills in the file where it is missing.

@@ -1,0 +1,6 @@
+//! From what a user writes behind FROM to a table.
+
+mod list;
+mod suggest;
+
+pub use suggest::nearest;
