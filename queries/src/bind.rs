@@ -15,6 +15,7 @@ use datafusion_expr::{
 use datafusion_sql::parser::Statement as DfStatement;
 use datafusion_sql::planner::{NullOrdering, ParserOptions, SqlToRel};
 use datafusion_sql::sqlparser::ast;
+use schema::bdb::{Kind, Sizes};
 use schema::{Source, Table};
 
 use crate::Settings;
@@ -127,9 +128,10 @@ impl ContextProvider for Context<'_> {
             "range" | "generate_series" => {
                 Ok(self.source(range(name, &args, name.eq_ignore_ascii_case("generate_series"))?))
             }
+            "bdb" => Ok(self.source(bdb(&args)?)),
             "transform" => self.transform(&args),
             _ => plan_err!(
-                "there is no table function '{name}'; there are range, generate_series and transform"
+                "there is no table function '{name}'; there are range, generate_series, bdb and transform"
             ),
         }
     }
@@ -250,6 +252,43 @@ fn range(name: &str, args: &[ScalarValue], inclusive: bool) -> DfResult<Table> {
         schema: Arc::new(Schema::new(vec![Field::new(column, DataType::Int64, false)])),
         source: Source::Range { start, end, step },
         rows: Some(rows as u64),
+    })
+}
+
+/// `bdb('uservisits', 'tiny')` or `bdb('uservisits', rankings, uservisits)`, with documents' bytes and a seed behind
+/// them: a table of the benchmark, made while it is read.
+fn bdb(args: &[ScalarValue]) -> DfResult<Table> {
+    let usage = || {
+        DataFusionError::Plan(
+            "bdb() takes a table (rankings, uservisits, documents) and a set (tiny, 1node, 5nodes), or the rows of \
+             rankings and of uservisits, the bytes of documents and a seed"
+                .into(),
+        )
+    };
+    let text = |i: usize| args.get(i).and_then(|v| v.try_as_str().flatten());
+    let number = |i: usize, default: u64| match args.get(i).map(|v| v.cast_to(&DataType::UInt64)) {
+        None => Ok(default),
+        Some(Ok(ScalarValue::UInt64(Some(n)))) => Ok(n),
+        Some(_) => Err(usage()),
+    };
+    let kind = text(0).and_then(Kind::parse).ok_or_else(usage)?;
+    let spec = match text(1) {
+        Some(set) => Sizes::of_set(set).ok_or_else(usage)?.table(kind, number(2, 0)?),
+        None => {
+            let sizes = Sizes {
+                rankings: number(1, 1_200)?,
+                uservisits: number(2, 10_000)?,
+                documents_bytes: number(3, 6_800_000)?,
+            };
+            sizes.table(kind, number(4, 0)?)
+        }
+    };
+    spec.check().map_err(DataFusionError::Plan)?;
+    Ok(Table {
+        name: kind.name().to_string(),
+        schema: spec.schema(),
+        source: Source::Generated(spec),
+        rows: spec.rows(),
     })
 }
 

@@ -40,6 +40,9 @@ pub fn resolve(query: &Query, catalog: &Catalog) -> Result<(Query, Names)> {
         names.ambiguous.extend(of_table.into_iter().filter(|(_, spellings)| spellings.len() > 1));
         names.define(&table.name);
     }
+    for name in parse::function_columns(query) {
+        names.define(&name);
+    }
     let mut query = query.clone();
     let _ = query.visit(&mut Definitions { names: &mut names });
     let mut rewrite = Rewrite { names: &names };

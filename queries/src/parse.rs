@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use datafusion_sql::parser::Statement as ResolvableStatement;
 use datafusion_sql::resolve::resolve_table_references;
 use datafusion_sql::sqlparser::ast::{
-    self, Expr, FunctionArg, FunctionArgExpr, ObjectName, TableFactor, Value, Visit, Visitor,
+    self, Expr, FunctionArg, FunctionArgExpr, ObjectName, TableFactor, TableFunctionArgs, Value, Visit,
+    Visitor,
 };
 use datafusion_sql::sqlparser::dialect::GenericDialect;
 use datafusion_sql::sqlparser::keywords::Keyword;
@@ -207,11 +208,36 @@ pub fn tables(query: &Query) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// Collects table functions, and the tables that `transform('table', …)` names.
+/// The names of the columns that the query's table functions give.
+pub fn function_columns(query: &Query) -> Vec<String> {
+    let mut functions = FunctionCalls::default();
+    let _ = query.visit(&mut functions);
+    let mut columns = functions.columns;
+    for name in functions.names {
+        match name.to_ascii_lowercase().as_str() {
+            "bdb" => {
+                for kind in schema::bdb::Kind::ALL {
+                    columns.extend(kind.schema().fields().iter().map(|f| f.name().clone()));
+                }
+            }
+            other => columns.push(other.to_string()),
+        }
+    }
+    columns
+}
+
+/// Collects table functions, the tables that `transform('table', …)` names and the columns that it gives.
 #[derive(Default)]
 struct FunctionCalls {
     names: Vec<String>,
     transformed: Vec<String>,
+    columns: Vec<String>,
+}
+
+/// The text of an argument that is a string.
+fn text_argument(args: &TableFunctionArgs, i: usize) -> Option<&String> {
+    let FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Value(v))) = args.args.get(i)? else { return None };
+    if let Value::SingleQuotedString(text) = &v.value { Some(text) } else { None }
 }
 
 impl Visitor for FunctionCalls {
@@ -220,11 +246,10 @@ impl Visitor for FunctionCalls {
     fn pre_visit_table_factor(&mut self, factor: &TableFactor) -> std::ops::ControlFlow<()> {
         if let TableFactor::Table { name, args: Some(args), .. } = factor {
             self.names.push(table_name(name));
-            if table_name(name).eq_ignore_ascii_case("transform")
-                && let Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Value(v)))) = args.args.first()
-                && let Value::SingleQuotedString(table) = &v.value
-            {
-                self.transformed.push(table.clone());
+            if table_name(name).eq_ignore_ascii_case("transform") {
+                self.transformed.extend(text_argument(args, 0).cloned());
+                let columns = text_argument(args, 2).map_or("", String::as_str).split(',');
+                self.columns.extend(columns.filter_map(|c| c.split_whitespace().next()).map(str::to_string));
             }
         }
         std::ops::ControlFlow::Continue(())

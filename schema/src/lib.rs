@@ -12,3 +12,4 @@ pub mod table;
 pub mod text;
 
 pub use table::{ColumnBound, FileEntry, FileLayout, FileSet, FormatOptions, OnError, Source, Table};
+pub use manifest::{Manifest, ManifestError};

@@ -8,6 +8,7 @@ use arrow_array::{ArrayRef, Int64Array, RecordBatch};
 use arrow_schema::{Schema, SchemaRef};
 use formats::format::{Format, Morsel, ScanOptions};
 use queries::plan::Scan as Plan;
+use schema::bdb::Generator;
 use schema::{FileEntry, FileSet, Source};
 
 use super::super::batch_of;
@@ -16,6 +17,8 @@ use crate::error::Result;
 
 /// Morsels of about this many bytes are dealt.
 const MORSEL_BYTES: u64 = 8 << 20;
+/// About the bytes of a batch whose units have an unknown number of rows.
+const BATCH_BYTES: u64 = 1 << 20;
 /// Rows of a made table that are dealt at once.
 const MORSEL_ROWS: u64 = 1 << 17;
 
@@ -30,6 +33,7 @@ pub struct Work {
 enum From {
     Files(Files),
     Range { start: i64, step: i64, rows: u64 },
+    Generator(Box<Generator>, u64),
 }
 
 struct Files {
@@ -78,7 +82,7 @@ impl Work {
             Source::Range { start, step, .. } => {
                 From::Range { start: *start, step: *step, rows: plan.table.rows.unwrap_or(0) }
             }
-            Source::Generated(_) => unreachable!(),
+            Source::Generated(spec) => From::Generator(Box::new(spec.generator()), spec.units()),
         };
         Ok(Work { plan: plan.clone(), schema, from, taken: Mutex::default() })
     }
@@ -89,6 +93,7 @@ impl Work {
         let rows = match &self.from {
             From::Files(files) => return Ok(files.take(&mut taken)?.map(Piece::File)),
             From::Range { rows, .. } => *rows,
+            From::Generator(_, units) => *units,
         };
         let start = taken.row;
         taken.row = (start + MORSEL_ROWS).min(rows);
@@ -120,8 +125,7 @@ impl Work {
                 Column::Read(i) => batch.column(i).clone(),
                 Column::Null => arrow_array::new_null_array(field.data_type(), rows),
                 Column::Constant(i) => {
-                    let text =
-                        arrow_array::StringArray::from(vec![file.constants.get(i).cloned().flatten(); 1]);
+                    let text = arrow_array::StringArray::from(vec![file.constants.get(i).cloned().flatten(); 1]);
                     let value = arrow_cast::cast(&text, field.data_type())?;
                     let repeated = arrow_array::UInt32Array::from(vec![0; rows]);
                     arrow_select::take::take(&value, &repeated, None)?
@@ -133,7 +137,12 @@ impl Work {
 
     /// Makes rows of a made table, at most a batch of them, from the front of `range`.
     pub fn make(&self, range: &mut Range<u64>) -> Result<Option<RecordBatch>> {
-        let part = range.start..range.end.min(range.start + BATCH_ROWS as u64);
+        // A unit of documents is a page of many rows.
+        let units = match &self.from {
+            From::Generator(g, _) if g.spec().rows().is_none() => (BATCH_BYTES / g.spec().unit_bytes().max(1)).max(1),
+            _ => BATCH_ROWS as u64,
+        };
+        let part = range.start..range.end.min(range.start + units);
         range.start = part.end;
         if part.is_empty() {
             return Ok(None);
@@ -145,6 +154,10 @@ impl Work {
                 let values: ArrayRef = Arc::new(Int64Array::from_iter_values(part.map(value)));
                 let columns = self.plan.projection.iter().map(|_| values.clone()).collect();
                 Ok(Some(batch_of(&self.schema, columns, rows)?))
+            }
+            From::Generator(generator, _) => {
+                let made = generator.batch(part, &self.plan.projection);
+                Ok(Some(batch_of(&self.schema, made.columns().to_vec(), made.num_rows())?))
             }
             From::Files(_) => Ok(None),
         }
@@ -213,9 +226,6 @@ impl Reading {
         };
         let mut format = set.format.clone();
         format.compression = compression.to_string();
-        Reading {
-            options: ScanOptions { schema, projection, bounds, batch_rows: BATCH_ROWS, format },
-            columns,
-        }
+        Reading { options: ScanOptions { schema, projection, bounds, batch_rows: BATCH_ROWS, format }, columns }
     }
 }
