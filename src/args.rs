@@ -117,12 +117,15 @@ pub struct Run {
     /// Allow transform() to start commands.
     #[arg(long)]
     pub allow_scripts: bool,
-    /// The form of the result: table, csv, tsv, json, jsonl, markdown, parquet, arrow or buren.
-    #[arg(long, value_name = "FORMAT")]
-    pub format: Option<String>,
+    /// The form of the result: on a terminal a table if not given, else csv.
+    #[arg(long, value_enum)]
+    pub format: Option<crate::print::Format>,
     /// Write the result to a file.
     #[arg(long, short = 'o', value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// Replace a file that is already there.
+    #[arg(long)]
+    pub overwrite: bool,
     /// Write figures of the run to a file, as JSON.
     #[arg(long, value_name = "FILE")]
     pub stats: Option<PathBuf>,

@@ -6,10 +6,14 @@
 //! Exit codes: 0 done; 1 the query or the data failed; 2 wrong usage; 70 an internal error; 130 interrupted.
 
 mod args;
+mod print;
+mod progress;
 mod query;
 mod settings;
 mod signals;
 mod stats;
+mod tables;
+mod terminal;
 
 use std::process::ExitCode;
 
@@ -71,9 +75,7 @@ fn describe(e: &anyhow::Error) -> (String, u8) {
     if matches!(e.downcast_ref::<engine::Error>(), Some(engine::Error::Cancelled)) {
         return ("interrupted".into(), 130);
     }
-    if let Some(io) = e.downcast_ref::<std::io::Error>()
-        && io.kind() == std::io::ErrorKind::BrokenPipe
-    {
+    if matches!(e.downcast_ref::<print::Error>(), Some(print::Error::Closed)) {
         // The reader of the output has enough.
         return (String::new(), 0);
     }

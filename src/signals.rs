@@ -21,7 +21,10 @@ pub fn install_panic_hook() {
             .map(ToString::to_string)
             .or_else(|| payload.downcast_ref::<String>().cloned())
             .unwrap_or_default();
-        eprintln!("internal error: {text}{place}\n  help: this is a bug in palais; please report it with the query");
+        eprintln!(
+            "internal error: {text}{place}\n  help: this is a bug in palais; please report it with the query"
+        );
+        engine::children::kill_all();
         std::process::exit(INTERNAL);
     }));
 }

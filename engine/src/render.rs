@@ -21,6 +21,7 @@ use crate::ops::project::Project;
 use crate::ops::scan::Scan;
 use crate::ops::scan::work::Work;
 use crate::ops::sort::Sort;
+use crate::ops::transform::Transform;
 use crate::ops::union::Union;
 use crate::ops::values::Values;
 
@@ -94,6 +95,20 @@ impl<'scope> Renderer<'_, 'scope> {
     fn node(&self, node: &Node, latches: &[Rc<Latch>]) -> Edge<'scope> {
         let input = |i: usize| self.node(&node.inputs[i], latches);
         match &node.op {
+            Op::Scan(scan) if scan.transform.is_some() => {
+                self.stage(node, "transform", true).add(Inputs::None, |wake| {
+                    let plan = scan.transform.clone().expect("it was looked at");
+                    let (work, state) = (self.shared.work(node.id), self.local.state.clone());
+                    Box::new(Transform::new(
+                        plan,
+                        scan.projection.clone(),
+                        node.schema.clone(),
+                        work,
+                        state,
+                        wake,
+                    ))
+                })
+            }
             Op::Scan(_) => self.stage(node, "scan", true).add(Inputs::None, |wake| {
                 Box::new(Scan::new(
                     self.shared.work(node.id),

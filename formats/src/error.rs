@@ -39,6 +39,9 @@ pub enum Error {
         /// What would help.
         help: Option<String>,
     },
+    /// The manifest of a dataset can't be read or is not one.
+    #[error(transparent)]
+    Manifest(#[from] schema::manifest::ManifestError),
     /// A format, compression or option that does not exist or does not go together.
     #[error("{0}")]
     Unsupported(String),
@@ -51,6 +54,9 @@ pub struct DataError {
     pub path: PathBuf,
     /// The record's number in the file, counted from 1, where it is known.
     pub row: Option<u64>,
+    /// The line in the file, counted from 1, where it is known; other than the row where there is a header or where
+    /// records hold newlines.
+    pub line: Option<u64>,
     /// The byte offset in the (decompressed) file at which the bad value or record begins.
     pub offset: Option<u64>,
     /// The column's name.
@@ -68,6 +74,9 @@ impl std::fmt::Display for DataError {
         write!(f, "{}", self.path.display())?;
         if let Some(row) = self.row {
             write!(f, ", row {row}")?;
+        }
+        if let Some(line) = self.line.filter(|_| self.line != self.row) {
+            write!(f, ", line {line}")?;
         }
         if let Some(offset) = self.offset {
             write!(f, ", byte {offset}")?;

@@ -3,10 +3,12 @@
 //! Modules in the order in which a query passes through them:
 //! - [`parse`]: text to statement, and the tables that it names.
 //! - [`names`]: identifiers to the spelling of the catalog, so that names match without regard to case.
+//! - [`rewrite`]: repairs of the syntax tree, where the planner would read it wrongly or refuse it.
 //! - [`bind`]: statement to logical plan, over a catalog.
 //! - [`optimise`]: DataFusion's analyzer and optimiser, configured to be deterministic.
 //! - [`lower`]: logical plan to physical [`plan`]; every decision is taken here.
 //! - [`plan`]: the physical plan, what `engine` renders.
+//! - [`summarize`]: SUMMARIZE as a query.
 //! - [`explain`]: the plan as text, and its fingerprint.
 
 pub mod bdb;
@@ -21,6 +23,8 @@ pub mod names;
 pub mod optimise;
 pub mod parse;
 pub mod plan;
+pub mod rewrite;
+pub mod summarize;
 
 use std::sync::Arc;
 
@@ -50,9 +54,11 @@ impl Default for Settings {
 
 /// Plans a query over the tables of the catalog. The same inputs give the same plan in every process.
 pub fn plan(query: &parse::Query, catalog: &Catalog, settings: &Settings) -> Result<Arc<Plan>> {
-    let (query, names) = names::resolve(query, catalog)?;
+    let (mut query, names) = names::resolve(query, catalog)?;
+    let output = names.output(&query);
+    rewrite::rewrite(&mut query)?;
     let bound = bind::bind(&query, &names, catalog, settings)?;
     let optimised = optimise::optimise(bound, settings)?;
-    let plan = lower::lower(&optimised, names.output(&query), settings)?;
+    let plan = lower::lower(&optimised, output, settings)?;
     Ok(Arc::new(plan))
 }

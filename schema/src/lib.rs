@@ -11,5 +11,5 @@ pub mod manifest;
 pub mod table;
 pub mod text;
 
-pub use table::{ColumnBound, FileEntry, FileLayout, FileSet, FormatOptions, OnError, Source, Table};
 pub use manifest::{Manifest, ManifestError};
+pub use table::{ColumnBound, FileEntry, FileLayout, FileSet, FormatOptions, OnError, Source, Table};

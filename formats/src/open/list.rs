@@ -10,9 +10,7 @@ use glob::{MatchOptions, Pattern};
 
 use super::suggest;
 use crate::error::{Error, Result};
-
-/// The name of a dataset's manifest.
-pub const MANIFEST: &str = "_manifest.json";
+use crate::input::{Input, STDIN};
 
 /// A file as it was when it was listed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,8 +28,6 @@ pub struct Found {
 /// What a location turned out to be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Listing {
-    /// `-`.
-    Stdin,
     /// A directory with a manifest.
     Dataset(PathBuf),
     /// One or more files, in bytewise order of their paths.
@@ -48,10 +44,10 @@ pub enum Listing {
 /// A path that exists is taken as it is, so that a file called `a[1].csv` can be read; only then `*`, `?` and `[…]`
 /// are looked at. In directories, and for wildcards, names that begin with `.` or `_` are left out.
 pub fn list(location: &str) -> Result<Listing> {
-    if location == "-" {
-        return Ok(Listing::Stdin);
-    }
     let path = Path::new(location);
+    if location == STDIN {
+        return Ok(Listing::Files { root: PathBuf::new(), files: vec![stdin()?] });
+    }
     match fs::metadata(path) {
         Ok(meta) if meta.is_dir() => list_dir(path),
         Ok(meta) => {
@@ -64,6 +60,13 @@ pub fn list(location: &str) -> Result<Listing> {
     }
 }
 
+/// Standard input: a file with its size if a file was put there, else a pipe.
+fn stdin() -> Result<Found> {
+    let input = Input::open(Path::new(STDIN))?;
+    let bytes = if input.is_pipe() { 0 } else { input.len()? };
+    Ok(Found { path: STDIN.into(), bytes, modified_ns: 0, regular: !input.is_pipe() })
+}
+
 /// Whether the text has wildcards.
 pub fn is_glob(location: &str) -> bool {
     location.contains(['*', '?', '['])
@@ -74,16 +77,22 @@ pub fn is_hidden(name: &OsStr) -> bool {
     matches!(name.as_bytes().first(), Some(b'.' | b'_'))
 }
 
-fn list_dir(dir: &Path) -> Result<Listing> {
-    if dir.join(MANIFEST).exists() {
-        return Ok(Listing::Dataset(dir.to_path_buf()));
-    }
+/// All files in a directory and below it, in order; names that begin with `.` or `_` left out.
+pub fn below(dir: &Path) -> Result<Vec<Found>> {
     let mut files = Vec::new();
     collect(dir, &mut Vec::new(), &mut files)?;
+    sort(&mut files);
+    Ok(files)
+}
+
+fn list_dir(dir: &Path) -> Result<Listing> {
+    if dir.join(schema::manifest::FILE_NAME).exists() {
+        return Ok(Listing::Dataset(dir.to_path_buf()));
+    }
+    let files = below(dir)?;
     if files.is_empty() {
         return Err(suggest::no_data(dir));
     }
-    sort(&mut files);
     Ok(Listing::Files { root: dir.to_path_buf(), files })
 }
 
@@ -295,7 +304,6 @@ mod tests {
         assert_eq!((files.len(), files[0].bytes, files[0].regular), (1, 5, true));
         assert!(files[0].modified_ns > 0);
         assert_eq!(root, dir.path());
-        assert_eq!(list("-").unwrap(), Listing::Stdin);
     }
 
     #[test]

@@ -7,13 +7,16 @@ use std::sync::{Arc, Mutex};
 use arrow_array::{ArrayRef, Int64Array, RecordBatch};
 use arrow_schema::{Schema, SchemaRef};
 use formats::format::{Format, Morsel, ScanOptions};
+use formats::reader::BlockingReader;
 use queries::plan::Scan as Plan;
 use schema::bdb::Generator;
 use schema::{FileEntry, FileSet, Source};
 
 use super::super::batch_of;
+use super::super::transform::FileRows;
 use crate::batch::BATCH_ROWS;
 use crate::error::Result;
+use crate::state::QueryState;
 
 /// Morsels of about this many bytes are dealt.
 const MORSEL_BYTES: u64 = 8 << 20;
@@ -116,6 +119,46 @@ impl Work {
         }
     }
 
+    /// Reads pieces until none is left, on this thread.
+    pub fn read_all(&self, each: &mut dyn FnMut(RecordBatch) -> Result<()>) -> Result<()> {
+        while let Some(piece) = self.take()? {
+            match (piece, &self.from) {
+                (Piece::Rows(mut range), _) => {
+                    while let Some(batch) = self.make(&mut range)? {
+                        each(batch)?;
+                    }
+                }
+                (Piece::File(morsel), From::Files(files)) => {
+                    let file = morsel.file.clone();
+                    let reader = files.format.reader(&morsel, &files.reading(&file).options)?;
+                    for batch in BlockingReader::open(morsel, reader)? {
+                        each(self.lay_out(&file, &batch?)?)?;
+                    }
+                }
+                (Piece::File(_), _) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// The rows of the next file, all its columns, for `transform()`.
+    pub fn take_file(&self, state: Arc<QueryState>) -> Result<Option<FileRows>> {
+        let From::Files(files) = &self.from else { return Ok(None) };
+        let mut taken = self.taken.lock().expect("a panic with this lock ends the process");
+        let Some(file) = files.set.files.get(taken.file) else { return Ok(None) };
+        taken.file += 1;
+        let mut options = files.reading(file).options.clone();
+        options.projection = (0..options.schema.fields().len()).collect();
+        options.bounds.clear();
+        let morsels = files.format.split(&Arc::new(file.clone()), &options, u64::MAX)?;
+        let readers = morsels.into_iter().map(|m| {
+            let reader = files.format.reader(&m, &options)?;
+            BlockingReader::open(m, reader)
+        });
+        let readers = readers.collect::<formats::Result<_>>()?;
+        Ok(Some(FileRows { name: file.path.display().to_string(), readers, state }))
+    }
+
     /// The scan's columns from those that a file's reader gave.
     pub fn lay_out(&self, file: &FileEntry, batch: &RecordBatch) -> Result<RecordBatch> {
         let From::Files(files) = &self.from else { return Ok(batch.clone()) };
@@ -125,7 +168,8 @@ impl Work {
                 Column::Read(i) => batch.column(i).clone(),
                 Column::Null => arrow_array::new_null_array(field.data_type(), rows),
                 Column::Constant(i) => {
-                    let text = arrow_array::StringArray::from(vec![file.constants.get(i).cloned().flatten(); 1]);
+                    let text =
+                        arrow_array::StringArray::from(vec![file.constants.get(i).cloned().flatten(); 1]);
                     let value = arrow_cast::cast(&text, field.data_type())?;
                     let repeated = arrow_array::UInt32Array::from(vec![0; rows]);
                     arrow_select::take::take(&value, &repeated, None)?
@@ -139,7 +183,9 @@ impl Work {
     pub fn make(&self, range: &mut Range<u64>) -> Result<Option<RecordBatch>> {
         // A unit of documents is a page of many rows.
         let units = match &self.from {
-            From::Generator(g, _) if g.spec().rows().is_none() => (BATCH_BYTES / g.spec().unit_bytes().max(1)).max(1),
+            From::Generator(g, _) if g.spec().rows().is_none() => {
+                (BATCH_BYTES / g.spec().unit_bytes().max(1)).max(1)
+            }
             _ => BATCH_ROWS as u64,
         };
         let part = range.start..range.end.min(range.start + units);
@@ -204,7 +250,8 @@ impl Reading {
     ) -> Reading {
         let mut projection: Vec<usize> = Vec::new();
         let mut columns = Vec::new();
-        for column in &plan.projection {
+        let wanted: &[usize] = if plan.transform.is_some() { &[] } else { &plan.projection };
+        for column in wanted {
             if *column >= set.file_columns {
                 columns.push(Column::Constant(*column - set.file_columns));
                 continue;
@@ -226,6 +273,9 @@ impl Reading {
         };
         let mut format = set.format.clone();
         format.compression = compression.to_string();
-        Reading { options: ScanOptions { schema, projection, bounds, batch_rows: BATCH_ROWS, format }, columns }
+        Reading {
+            options: ScanOptions { schema, projection, bounds, batch_rows: BATCH_ROWS, format },
+            columns,
+        }
     }
 }
