@@ -103,7 +103,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("{name} {compression}: {rows} rows, {bytes} bytes, encoded at {:.2} M rows/s", rate(seconds));
 
     let entry =
-        Arc::new(FileEntry { path: path.clone(), bytes, modified_ns: 0, rows: None, constants: Vec::new() });
+        Arc::new(FileEntry::new(path.clone(), bytes, 0));
     for (what, projection) in [("sourceIP, adRevenue", vec![0, 3]), ("all columns", (0..9).collect())] {
         let scan = ScanOptions {
             schema: schema.clone(),

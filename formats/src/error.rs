@@ -29,6 +29,19 @@ pub enum Error {
         /// What does not fit, and what to do.
         message: String,
     },
+    /// What the user named is not there, is not a table, or holds files that don't go together.
+    #[error("{location}: {message}{}", help.as_ref().map(|h| format!("\n  help: {h}")).unwrap_or_default())]
+    Location {
+        /// What was named, as it was written.
+        location: String,
+        /// What is wrong with it.
+        message: String,
+        /// What would help.
+        help: Option<String>,
+    },
+    /// The manifest of a dataset can't be read or is not one.
+    #[error(transparent)]
+    Manifest(#[from] schema::manifest::ManifestError),
     /// A format, compression or option that does not exist or does not go together.
     #[error("{0}")]
     Unsupported(String),
@@ -41,6 +54,9 @@ pub struct DataError {
     pub path: PathBuf,
     /// The record's number in the file, counted from 1, where it is known.
     pub row: Option<u64>,
+    /// The line in the file, counted from 1, where it is known; other than the row where there is a header or where
+    /// records hold newlines.
+    pub line: Option<u64>,
     /// The byte offset in the (decompressed) file at which the bad value or record begins.
     pub offset: Option<u64>,
     /// The column's name.
@@ -58,6 +74,9 @@ impl std::fmt::Display for DataError {
         write!(f, "{}", self.path.display())?;
         if let Some(row) = self.row {
             write!(f, ", row {row}")?;
+        }
+        if let Some(line) = self.line.filter(|_| self.line != self.row) {
+            write!(f, ", line {line}")?;
         }
         if let Some(offset) = self.offset {
             write!(f, ", byte {offset}")?;
@@ -94,6 +113,11 @@ impl Error {
     /// Wraps what the system said of `path`.
     pub fn io(path: impl AsRef<Path>, action: &'static str, source: std::io::Error) -> Error {
         Error::Io { path: path.as_ref().to_path_buf(), action, source }
+    }
+
+    /// What the user named can't be opened as a table.
+    pub fn location(location: impl ToString, message: impl Into<String>, help: Option<String>) -> Error {
+        Error::Location { location: location.to_string(), message: message.into(), help }
     }
 
     /// Fills in the file where it is missing.

@@ -164,7 +164,7 @@ pub fn write(dir: &Path, format: &dyn Format, batch: &RecordBatch, compression: 
 
 pub fn entry(path: &Path) -> Arc<FileEntry> {
     let bytes = std::fs::metadata(path).unwrap().len();
-    Arc::new(FileEntry { path: path.into(), bytes, modified_ns: 0, rows: None, constants: vec![] })
+    Arc::new(FileEntry::new(path, bytes, 0))
 }
 
 pub fn scan(schema: &SchemaRef, projection: Vec<usize>, bounds: Vec<ColumnBound>) -> ScanOptions {

@@ -1,0 +1,129 @@
+//! Compressions around whole files: the table of them, decompression of streams, compression of blocks.
+//!
+//! Decompressors are pushed bytes and do no I/O; each reads any number of frames or members one after another, holds
+//! a bounded amount of memory whatever the input says, and makes an end that comes too early an error. On the way out
+//! each block is compressed on its own, so that any thread can do it; a [`Container`] puts the pieces in order.
+//! - [`container`]: what goes around the pieces.
+//! - [`gzip`], [`zlib`], [`snappy`], [`lz4`], [`zstd`]: one file each.
+
+mod container;
+mod framed;
+mod gzip;
+mod lz4;
+mod snappy;
+mod zlib;
+mod zstd;
+
+use std::path::Path;
+
+pub use container::{About, Container, Piece};
+
+use crate::error::{DataError, Error, Result};
+
+/// A compression around files.
+pub trait Compression: Send + Sync {
+    /// The name in `--compression` and in manifests.
+    fn name(&self) -> &'static str;
+
+    /// The suffixes of its files, without the dot, the usual one first.
+    fn extensions(&self) -> &'static [&'static str];
+
+    /// Whether a file that begins with these bytes (64 are enough) is compressed like this.
+    fn begins(&self, head: &[u8]) -> bool;
+
+    /// A decompressor for one file; `None` if the bytes are as they are.
+    fn decompressor(&self) -> Result<Option<Box<dyn Decompressor>>>;
+
+    /// Compresses a block so that it can be decompressed on its own.
+    fn compress(&self, raw: Vec<u8>) -> Result<Piece>;
+
+    /// What goes around the pieces of a file.
+    fn container(&self) -> Box<dyn Container>;
+}
+
+/// Decompresses a stream; memory is bounded whatever the input holds.
+pub trait Decompressor: Send {
+    /// Appends decompressed bytes until the input is consumed or `out` holds at least `most` bytes, and gives the
+    /// number of bytes consumed. If `out` was filled, output may be left for which the next call needs no input.
+    fn push(&mut self, input: &[u8], out: &mut Vec<u8>, most: usize) -> Result<usize>;
+
+    /// The input has ended: an error if it ended too early.
+    fn finish(&mut self) -> Result<()>;
+}
+
+/// No compression.
+struct Plain;
+
+impl Compression for Plain {
+    fn name(&self) -> &'static str {
+        "none"
+    }
+
+    fn extensions(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    fn begins(&self, _: &[u8]) -> bool {
+        false
+    }
+
+    fn decompressor(&self) -> Result<Option<Box<dyn Decompressor>>> {
+        Ok(None)
+    }
+
+    fn compress(&self, raw: Vec<u8>) -> Result<Piece> {
+        Ok(Piece { about: About::of(&raw), bytes: raw })
+    }
+
+    fn container(&self) -> Box<dyn Container> {
+        Box::new(container::Concatenated::new(Vec::new()))
+    }
+}
+
+/// The names of all compressions.
+pub const NAMES: &[&str] = &["none", "gzip", "zlib", "snappy", "lz4", "zstd"];
+
+/// All compressions, in the order of [`NAMES`].
+pub fn compressions() -> &'static [&'static dyn Compression] {
+    &[&Plain, &gzip::Gzip, &zlib::Zlib, &snappy::Snappy, &lz4::Lz4, &zstd::Zstd]
+}
+
+/// The compression of this name.
+pub fn compression(name: &str) -> Result<&'static dyn Compression> {
+    compressions().iter().copied().find(|c| c.name() == name).ok_or_else(|| {
+        Error::Unsupported(format!("there is no compression '{name}'; there are {}", NAMES.join(", ")))
+    })
+}
+
+/// The compression that the last suffix of a path names, without regard to case.
+pub fn by_suffix(path: &Path) -> Option<&'static dyn Compression> {
+    let suffix = path.extension()?.to_str()?;
+    let names = |c: &&dyn Compression| c.extensions().iter().any(|e| e.eq_ignore_ascii_case(suffix));
+    compressions().iter().copied().find(names)
+}
+
+/// The compression that the first bytes of a file show. zlib has no magic number: it is recognised by its header if
+/// the bytes behind it decompress.
+pub fn sniff(head: &[u8]) -> Option<&'static dyn Compression> {
+    compressions().iter().copied().find(|c| c.begins(head))
+}
+
+/// Compressed bytes that are not what they should be.
+fn corrupt(compression: &str, message: impl std::fmt::Display) -> Error {
+    let message = format!("the {compression} data is damaged: {message}");
+    Error::Data(Box::new(DataError { message, ..DataError::default() }))
+}
+
+/// Compressed bytes that end too early.
+fn cut_short(compression: &str, place: &str) -> Error {
+    Error::Data(Box::new(DataError {
+        message: format!("the {compression} data ends in the middle of {place}"),
+        help: Some("the file is cut short; copy or make it again".into()),
+        ..DataError::default()
+    }))
+}
+
+/// A block that can't be compressed.
+fn refused(compression: &str, error: impl std::fmt::Display) -> Error {
+    Error::Unsupported(format!("a block cannot be compressed with {compression}: {error}"))
+}

@@ -1,0 +1,255 @@
+//! Decodes csv (RFC 4180): windows of regular records column by column, others one by one.
+
+use arrow_array::RecordBatch;
+use schema::OnError;
+
+use super::index::Index;
+use crate::error::{Error, Result};
+use crate::format::ScanOptions;
+use crate::reader::Skipped;
+use crate::rows::batch::{Batch, Records};
+use crate::rows::column::{Syntax, Token};
+use crate::rows::quotes::{Marks, State};
+use crate::rows::{Decoder, Input};
+
+/// What is indexed at once: small enough for the text and its index to stay in a core's cache.
+const WINDOW_BYTES: usize = 32 << 10;
+
+/// Fields of csv: a bare empty field is NULL, `""` is the empty string, two quotes inside quotes are one.
+#[derive(Debug, Clone, Copy)]
+pub struct CsvSyntax {
+    quote: u8,
+}
+
+impl Syntax for CsvSyntax {
+    #[inline(always)]
+    fn token(&self, bytes: &[u8], start: usize, end: usize) -> Token {
+        if start == end {
+            Token::Null
+        } else if bytes[start] != self.quote {
+            Token::Plain(start, end)
+        } else {
+            self.quoted(bytes, start, end)
+        }
+    }
+
+    fn unescape(&self, raw: &[u8], out: &mut Vec<u8>) -> Option<u64> {
+        let mut rest = raw;
+        while let Some(at) = memchr::memchr(self.quote, rest) {
+            if rest.get(at + 1) != Some(&self.quote) {
+                return None;
+            }
+            out.extend_from_slice(&rest[..=at]);
+            rest = &rest[at + 2..];
+        }
+        out.extend_from_slice(rest);
+        Some(0)
+    }
+}
+
+impl CsvSyntax {
+    #[inline]
+    fn quoted(&self, bytes: &[u8], start: usize, end: usize) -> Token {
+        if end - start < 2 || bytes[end - 1] != self.quote {
+            Token::Broken
+        } else if end - start == 2 {
+            Token::Empty
+        } else if memchr::memchr(self.quote, &bytes[start + 1..end - 1]).is_some() {
+            Token::Escaped(start + 1, end - 1)
+        } else {
+            Token::Plain(start + 1, end - 1)
+        }
+    }
+}
+
+/// The decoder of csv.
+pub struct CsvDecoder {
+    batch: Batch,
+    /// Positions in the record of the columns wanted.
+    wanted: Vec<usize>,
+    /// The fields of a record.
+    columns: usize,
+    marks: Marks,
+    syntax: CsvSyntax,
+    index: Index,
+    max_record: usize,
+    /// The header is still to come.
+    header: bool,
+}
+
+impl CsvDecoder {
+    /// A decoder of records with the columns of the scan's schema, in that order. `first` says that the data begins
+    /// at the file's beginning, where the header stands if there is one.
+    pub fn new(scan: &ScanOptions, first: bool) -> Result<CsvDecoder> {
+        let format = &scan.format;
+        let marks = super::marks(format)?;
+        if scan.schema.fields().is_empty() {
+            return Err(Error::Unsupported("a csv file without columns cannot be read".into()));
+        }
+        Ok(CsvDecoder {
+            batch: Batch::new(scan)?,
+            wanted: scan.projection.clone(),
+            columns: scan.schema.fields().len(),
+            marks,
+            syntax: CsvSyntax { quote: marks.quote },
+            index: Index::default(),
+            max_record: format.max_record,
+            header: first && format.header,
+        })
+    }
+
+    /// Decodes records from `at` on; gives the bytes consumed, 0 if no record is whole.
+    fn window(&mut self, input: &Input, at: usize) -> Result<usize> {
+        let len = input.block.len();
+        let mut size = WINDOW_BYTES;
+        loop {
+            let to = len.min(at + size);
+            self.index.scan(input.block, at, to, self.columns, input.last && to == len, self.marks);
+            if self.index.records > 0 {
+                return self.regular(input, at);
+            }
+            if self.index.irregular {
+                return self.single(input, at);
+            }
+            if to == len {
+                return Ok(0);
+            }
+            size *= 4;
+        }
+    }
+
+    /// Decodes the records that are indexed.
+    fn regular(&mut self, input: &Input, at: usize) -> Result<usize> {
+        let mut count = self.index.records.min(self.batch.room());
+        while count > 1 && self.index.end(count - 2) >= input.limit {
+            count -= 1;
+        }
+        let end = self.index.end(count - 1).min(input.block.len());
+        if end - at > self.max_record {
+            let mut start = at;
+            for record in 0..count {
+                let end = self.index.end(record).min(input.block.len());
+                if end - start > self.max_record {
+                    if record > 0 {
+                        count = record;
+                        break;
+                    }
+                    return self.too_long(input, start, end);
+                }
+                start = end;
+            }
+        }
+        let end = self.index.end(count - 1).min(input.block.len());
+        let lines =
+            if self.index.quoted { memchr::memchr_iter(b'\n', &input.block[at..end]).count() } else { count };
+        let records =
+            Records { block: input.block, offset: input.offset, start: at, end, count, lines: lines as u64 };
+        let (index, columns, wanted) = (&self.index, self.columns, &self.wanted);
+        let bytes = input.block.as_slice();
+        self.batch.append(records, self.syntax, |i| {
+            let last = wanted[i] == columns - 1;
+            index.fields(wanted[i], columns, count).map(move |(start, end)| {
+                // The carriage return of a CRLF is no part of the last field.
+                let cut = last && end > start && bytes[end - 1] == b'\r';
+                (start, end - usize::from(cut))
+            })
+        })?;
+        Ok(end - at)
+    }
+
+    fn too_long(&mut self, input: &Input, start: usize, end: usize) -> Result<usize> {
+        let lines = memchr::memchr_iter(b'\n', &input.block[start..end]).count() as u64;
+        let records = Records { block: input.block, offset: input.offset, start, end, count: 1, lines };
+        let message = format!("the record is longer than {} bytes", self.max_record);
+        self.batch.malformed(records, message, self.wanted.len() as u64)?;
+        Ok(end - start)
+    }
+
+    /// Takes one record byte by byte: the header, a blank line, or one that is not as it should be.
+    fn single(&mut self, input: &Input, at: usize) -> Result<usize> {
+        let mut fields = Vec::new();
+        let (mut state, mut start, mut end, mut lines) = (State::RecordStart, at, at, 0);
+        let bytes = input.block.as_slice();
+        while end < bytes.len() {
+            let byte = bytes[end];
+            state = state.step(byte, self.marks);
+            lines += u64::from(byte == b'\n');
+            end += 1;
+            if matches!(state, State::FieldStart | State::RecordStart) {
+                fields.push((start, end - 1));
+                start = end;
+            }
+            if state == State::RecordStart {
+                break;
+            }
+        }
+        let records = Records { block: input.block, offset: input.offset, start: at, end, count: 1, lines };
+        if state != State::RecordStart {
+            if !input.last {
+                return Ok(0);
+            }
+            if state == State::Quoted {
+                return Err(self.batch.bad_record(&records, "a quote in this record is never closed".into()));
+            }
+            fields.push((start, end));
+        }
+        if let Some((start, end)) = fields.last_mut()
+            && end > start
+            && bytes[*end - 1] == b'\r'
+        {
+            *end -= 1;
+        }
+        if std::mem::take(&mut self.header) || (self.columns > 1 && matches!(fields[..], [(s, e)] if s == e))
+        {
+            self.batch.pass_lines(lines);
+        } else if fields.len() == self.columns && end - at <= self.max_record {
+            self.one(records, &fields)?;
+        } else if end - at > self.max_record {
+            return self.too_long(input, at, end);
+        } else if self.batch.on_error() == OnError::Null {
+            self.batch.count_values(self.columns.abs_diff(fields.len()) as u64);
+            fields.resize(self.columns, (end, end));
+            self.one(records, &fields)?;
+        } else {
+            let message = format!("expected {} fields, this record has {}", self.columns, fields.len());
+            self.batch.malformed(records, message, 0)?;
+        }
+        Ok(end - at)
+    }
+
+    fn one(&mut self, records: Records, fields: &[(usize, usize)]) -> Result<()> {
+        let wanted = &self.wanted;
+        self.batch.append(records, self.syntax, |i| std::iter::once(fields[wanted[i]]))
+    }
+}
+
+impl Decoder for CsvDecoder {
+    fn decode(&mut self, input: Input) -> Result<usize> {
+        let mut at = input.at;
+        let end = input.limit.min(input.block.len());
+        while at < end && self.batch.room() > 0 {
+            let consumed = if self.header { self.single(&input, at)? } else { self.window(&input, at)? };
+            if consumed == 0 {
+                break;
+            }
+            at += consumed;
+        }
+        Ok(at - input.at)
+    }
+
+    fn is_full(&self) -> bool {
+        self.batch.room() == 0
+    }
+
+    fn flush(&mut self) -> Result<Option<RecordBatch>> {
+        self.batch.flush()
+    }
+
+    fn position(&self) -> (u64, u64) {
+        (self.batch.records(), self.batch.lines())
+    }
+
+    fn skipped(&self) -> Skipped {
+        self.batch.skipped()
+    }
+}

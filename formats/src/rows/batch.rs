@@ -1,0 +1,295 @@
+//! The batch that a decoder is filling: its columns, its records, and what was wrong with them.
+
+use std::sync::Arc;
+
+use arrow_array::{BooleanArray, RecordBatch, RecordBatchOptions};
+use arrow_buffer::{BooleanBufferBuilder, Buffer};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use schema::OnError;
+
+use super::column::{Bad, Column, Found, Stretch, Syntax, view_type};
+use crate::error::{DataError, Error, Result};
+use crate::format::ScanOptions;
+use crate::reader::Skipped;
+
+/// A batch ends when this many bytes of input lie behind it, so that long records do not make it large.
+const BATCH_BYTES: usize = 8 << 20;
+
+/// The longest part of an offending text that an error shows, in bytes.
+const SHOWN_BYTES: usize = 80;
+
+/// What helps against values that do not fit.
+const HELP: &str =
+    "--on-error null or --on-error skip passes over it and counts it, --schema gives other types";
+
+/// Records at hand: where they lie and how many there are.
+#[derive(Clone, Copy)]
+pub struct Records<'a> {
+    /// The block.
+    pub block: &'a Buffer,
+    /// The offset of the block's first byte in the file.
+    pub offset: u64,
+    /// Where the first of the records begins in the block.
+    pub start: usize,
+    /// Where the last of them ends, its newline included.
+    pub end: usize,
+    /// How many they are.
+    pub count: usize,
+    /// The newlines in them.
+    pub lines: u64,
+}
+
+/// The batch that a decoder is filling.
+pub struct Batch {
+    schema: SchemaRef,
+    columns: Vec<Column>,
+    text: bool,
+    rows: usize,
+    bytes: usize,
+    most_rows: usize,
+    on_error: OnError,
+    /// Rows of the batch that are to be left out.
+    left_out: Vec<u32>,
+    /// The address of the current block; only compared.
+    block: usize,
+    records: u64,
+    lines: u64,
+    skipped: Skipped,
+}
+
+impl Batch {
+    /// An empty batch of the columns that the scan wants.
+    pub fn new(scan: &ScanOptions) -> Result<Batch> {
+        let fields: Vec<_> = scan.projection.iter().map(|&i| scan.schema.field(i)).collect();
+        let columns = fields.iter().map(|f| Column::new(f)).collect::<Result<Vec<_>>>()?;
+        let views: Vec<_> = fields
+            .iter()
+            .map(|f| {
+                Field::new(f.name(), view_type(f.data_type()), f.is_nullable())
+                    .with_metadata(f.metadata().clone())
+            })
+            .collect();
+        Ok(Batch {
+            schema: Arc::new(Schema::new(views)),
+            text: columns.iter().any(Column::is_text),
+            columns,
+            rows: 0,
+            bytes: 0,
+            most_rows: scan.batch_rows.max(1),
+            on_error: scan.format.on_error,
+            left_out: Vec::new(),
+            block: 0,
+            records: 0,
+            lines: 0,
+            skipped: Skipped::default(),
+        })
+    }
+
+    /// The rows that still fit; 0 if the batch is to be flushed.
+    pub fn room(&self) -> usize {
+        if self.bytes >= BATCH_BYTES { 0 } else { self.most_rows - self.rows }
+    }
+
+    /// The columns wanted.
+    pub fn width(&self) -> usize {
+        self.columns.len()
+    }
+
+    /// The records read so far, the skipped ones too.
+    pub fn records(&self) -> u64 {
+        self.records
+    }
+
+    /// The newlines passed so far.
+    pub fn lines(&self) -> u64 {
+        self.lines
+    }
+
+    /// What was passed over so far.
+    pub fn skipped(&self) -> Skipped {
+        self.skipped
+    }
+
+    /// What is done with a bad record.
+    pub fn on_error(&self) -> OnError {
+        self.on_error
+    }
+
+    /// Passes lines that are no records (blank ones, the header).
+    pub fn pass_lines(&mut self, lines: u64) {
+        self.lines += lines;
+    }
+
+    /// Counts values that a record had too few or too many of and that were passed over.
+    pub fn count_values(&mut self, values: u64) {
+        self.skipped.values += values;
+    }
+
+    /// Appends records; `fields` gives the borders of the values of a wanted column, one for each record.
+    pub fn append<S: Syntax, I: Iterator<Item = (usize, usize)>>(
+        &mut self,
+        records: Records,
+        syntax: S,
+        fields: impl Fn(usize) -> I,
+    ) -> Result<()> {
+        let address = records.block.as_ptr() as usize;
+        if address != self.block {
+            self.block = address;
+            self.columns.iter_mut().for_each(Column::next_block);
+        }
+        let utf8 =
+            self.text && simdutf8::basic::from_utf8(&records.block[records.start..records.end]).is_ok();
+        let stretch = Stretch { block: records.block, utf8, fail_fast: self.on_error == OnError::Fail };
+        let mut found = Found::default();
+        let mut worst: Option<(Bad, usize)> = None;
+        for (i, column) in self.columns.iter_mut().enumerate() {
+            column.extend(syntax, &stretch, fields(i), &mut found);
+            let Some(&first) = found.bad.first() else { continue };
+            if self.on_error == OnError::Fail || (self.on_error == OnError::Null && !column.nullable()) {
+                if worst.is_none_or(|(bad, _)| first.record < bad.record) {
+                    worst = Some((first, i));
+                }
+            } else if self.on_error == OnError::Null {
+                self.skipped.values += found.bad.len() as u64;
+            } else {
+                self.left_out.extend(found.bad.iter().map(|bad| (self.rows + bad.record) as u32));
+            }
+            found.bad.clear();
+        }
+        self.skipped.replaced += found.replaced;
+        if let Some((bad, column)) = worst {
+            return Err(self.bad_value(&records, bad, column));
+        }
+        self.advance(&records, records.count);
+        Ok(())
+    }
+
+    /// Passes a record that is not built as it should be: an error, a row of NULLs, or nothing. `missing` counts the
+    /// values that are NULL for it.
+    pub fn malformed(&mut self, records: Records, message: String, missing: u64) -> Result<()> {
+        let nullable = self.columns.iter().all(Column::nullable);
+        match self.on_error {
+            OnError::Skip => {
+                self.skipped.rows += 1;
+                self.advance(&records, 0);
+                Ok(())
+            }
+            OnError::Null if nullable => {
+                self.columns.iter_mut().for_each(Column::push_null);
+                self.skipped.values += missing;
+                self.advance(&records, 1);
+                Ok(())
+            }
+            _ => Err(self.bad_record(&records, message)),
+        }
+    }
+
+    fn advance(&mut self, records: &Records, rows: usize) {
+        self.rows += rows;
+        self.bytes += records.end - records.start;
+        self.records += records.count as u64;
+        self.lines += records.lines;
+    }
+
+    /// The error of a value that is not one of its column's type.
+    fn bad_value(&self, records: &Records, bad: Bad, column: usize) -> Error {
+        let text = &records.block[bad.start..bad.end];
+        let newlines = memchr::memchr_iter(b'\n', &records.block[records.start..bad.start]).count() as u64;
+        let column = (self.schema.field(column).name(), &self.columns[column]);
+        let nulls = if column.1.nullable() { "" } else { " (the column has no NULLs)" };
+        Error::Data(Box::new(DataError {
+            row: Some(self.records + bad.record as u64 + 1),
+            line: Some(self.lines + newlines + 1),
+            offset: Some(records.offset + bad.start as u64),
+            column: Some(column.0.clone()),
+            value: Some(shown(text)),
+            message: format!("expected {}{nulls}", expected(column.1.data_type())),
+            help: Some(HELP.into()),
+            ..DataError::default()
+        }))
+    }
+
+    /// The error of a record that is not built as it should be.
+    pub fn bad_record(&self, records: &Records, message: String) -> Error {
+        let text = records.block[records.start..records.end].trim_ascii_end();
+        Error::Data(Box::new(DataError {
+            row: Some(self.records + 1),
+            line: Some(self.lines + 1),
+            offset: Some(records.offset + records.start as u64),
+            value: Some(shown(text)),
+            message,
+            help: Some("--on-error skip passes over such records and counts them".into()),
+            ..DataError::default()
+        }))
+    }
+
+    /// The rows so far as a batch, or `None` if there are none.
+    pub fn flush(&mut self) -> Result<Option<RecordBatch>> {
+        let rows = std::mem::take(&mut self.rows);
+        self.bytes = 0;
+        self.block = 0;
+        if rows == 0 {
+            return Ok(None);
+        }
+        let mut arrays: Vec<_> = self.columns.iter_mut().map(Column::take).collect();
+        let mut kept = rows;
+        if !self.left_out.is_empty() {
+            let mut keep = BooleanBufferBuilder::new(rows);
+            keep.append_n(rows, true);
+            self.left_out.drain(..).for_each(|row| keep.set_bit(row as usize, false));
+            let keep = BooleanArray::new(keep.finish(), None);
+            kept = keep.true_count();
+            self.skipped.rows += (rows - kept) as u64;
+            if kept == 0 {
+                return Ok(None);
+            }
+            for array in &mut arrays {
+                *array = arrow_select::filter::filter(array, &keep).map_err(unfit)?;
+            }
+        }
+        let options = RecordBatchOptions::new().with_row_count(Some(kept));
+        RecordBatch::try_new_with_options(self.schema.clone(), arrays, &options).map(Some).map_err(unfit)
+    }
+}
+
+fn unfit(error: arrow_schema::ArrowError) -> Error {
+    Error::Unsupported(format!("a batch that was read does not fit its schema: {error}"))
+}
+
+/// A text as an error shows it: shortened, with control characters escaped.
+pub fn shown(text: &[u8]) -> String {
+    let part = &text[..text.len().min(SHOWN_BYTES)];
+    let mut shown = String::new();
+    for c in String::from_utf8_lossy(part).chars() {
+        if c.is_control() { shown.extend(c.escape_default()) } else { shown.push(c) }
+    }
+    if part.len() < text.len() {
+        shown.push('…');
+    }
+    shown
+}
+
+/// The words for what a value of this type looks like.
+fn expected(data_type: &DataType) -> String {
+    match data_type {
+        DataType::Boolean => "true or false".into(),
+        DataType::Int8 | DataType::Int16 | DataType::Int32 | DataType::Int64 => {
+            let bits = data_type.primitive_width().unwrap_or(8) * 8;
+            format!("a whole number of {bits} bits")
+        }
+        DataType::UInt8 | DataType::UInt16 | DataType::UInt32 | DataType::UInt64 => {
+            let bits = data_type.primitive_width().unwrap_or(8) * 8;
+            format!("a whole number of {bits} bits that is not negative")
+        }
+        DataType::Float32 | DataType::Float64 => "a number".into(),
+        DataType::Decimal128(precision, scale) => {
+            format!("a decimal of at most {precision} digits, {scale} of them behind the point")
+        }
+        DataType::Date32 => "a date YYYY-MM-DD".into(),
+        DataType::Timestamp(unit, _) => {
+            let digits = super::parse::per_second(*unit).ilog10();
+            format!("a timestamp YYYY-MM-DDTHH:MM:SS with at most {digits} digits behind the second")
+        }
+        _ => "text with whole quotes and escapes".into(),
+    }
+}

@@ -1,0 +1,169 @@
+//! The automaton of quotes in csv, and what a stretch of bytes does to each of its states.
+//!
+//! A quote opens only at the beginning of a field; inside, two quotes are one, and a single one closes. Everywhere
+//! else a quote is a byte like any other.
+
+/// The bytes that the automaton looks at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Marks {
+    /// Between fields.
+    pub delimiter: u8,
+    /// Around fields.
+    pub quote: u8,
+}
+
+/// Where the next byte stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    /// At the first byte of a record.
+    RecordStart,
+    /// At the first byte of a field that is not the first.
+    FieldStart,
+    /// In a field, outside quotes.
+    Unquoted,
+    /// Inside quotes.
+    Quoted,
+    /// Behind a quote inside quotes: it closed, or this is the second of a pair.
+    QuoteInQuoted,
+}
+
+use State::{FieldStart, QuoteInQuoted, Quoted, RecordStart, Unquoted};
+
+/// All states, in the order of their numbers.
+const STATES: [State; 5] = [RecordStart, FieldStart, Unquoted, Quoted, QuoteInQuoted];
+
+impl State {
+    /// The state behind one more byte.
+    #[inline]
+    pub fn step(self, byte: u8, marks: Marks) -> State {
+        match self {
+            Quoted if byte == marks.quote => QuoteInQuoted,
+            Quoted => Quoted,
+            QuoteInQuoted | RecordStart | FieldStart if byte == marks.quote => Quoted,
+            _ if byte == b'\n' => RecordStart,
+            _ if byte == marks.delimiter => FieldStart,
+            _ => Unquoted,
+        }
+    }
+
+    /// The state behind these bytes; visits little but the quotes among them.
+    pub fn advance(mut self, bytes: &[u8], marks: Marks) -> State {
+        let mut at = 0;
+        while at < bytes.len() {
+            let rest = &bytes[at..];
+            match self {
+                RecordStart | FieldStart | QuoteInQuoted => {
+                    self = self.step(rest[0], marks);
+                    at += 1;
+                }
+                Quoted => match memchr::memchr(marks.quote, rest) {
+                    None => return Quoted,
+                    Some(quote) => {
+                        self = QuoteInQuoted;
+                        at += quote + 1;
+                    }
+                },
+                Unquoted => {
+                    // A quote counts only behind a delimiter or a newline. The first byte of `rest` is in a field.
+                    let opening = memchr::memchr_iter(marks.quote, rest).find(|&quote| {
+                        quote > 0 && matches!(rest[quote - 1], b if b == b'\n' || b == marks.delimiter)
+                    });
+                    match opening {
+                        None => return Unquoted.step(rest[rest.len() - 1], marks),
+                        Some(quote) => {
+                            self = Quoted;
+                            at += quote + 1;
+                        }
+                    }
+                }
+            }
+        }
+        self
+    }
+}
+
+/// What a stretch of bytes does: for each state before it the state behind it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Transition([State; 5]);
+
+impl Transition {
+    /// What no bytes do.
+    pub fn identity() -> Transition {
+        Transition(STATES)
+    }
+
+    /// The state behind the stretch.
+    pub fn apply(&self, before: State) -> State {
+        self.0[before as usize]
+    }
+
+    /// Adds bytes at the end of the stretch.
+    pub fn extend(&mut self, bytes: &[u8], marks: Marks) {
+        let Some((&first, rest)) = bytes.split_first() else { return };
+        // Behind one byte most states are the same, so the rest is mostly scanned twice and not five times.
+        let mut known = [None; 5];
+        for state in &mut self.0 {
+            let next = state.step(first, marks);
+            *state = *known[next as usize].get_or_insert_with(|| next.advance(rest, marks));
+        }
+    }
+}
+
+/// Where the first record begins in bytes before which the automaton is in `state`: behind a newline that ends a
+/// record, or at once. If there is none, the state behind the bytes.
+pub fn first_record(mut state: State, bytes: &[u8], marks: Marks) -> Result<usize, State> {
+    for (i, &byte) in bytes.iter().enumerate() {
+        if state == RecordStart {
+            return Ok(i);
+        }
+        state = state.step(byte, marks);
+    }
+    Err(state)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MARKS: Marks = Marks { delimiter: b',', quote: b'"' };
+
+    fn texts() -> impl Iterator<Item = Vec<u8>> {
+        let mut seed = 7u64;
+        (0..3000).map(move |i| {
+            (0..i % 40)
+                .map(|_| {
+                    seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+                    b"\"\"\",\n\raab"[(seed >> 33) as usize % 9]
+                })
+                .collect()
+        })
+    }
+
+    #[test]
+    fn advance_agrees_with_single_steps() {
+        for text in texts() {
+            for state in STATES {
+                let slow = text.iter().fold(state, |s, &b| s.step(b, MARKS));
+                assert_eq!(
+                    state.advance(&text, MARKS),
+                    slow,
+                    "{state:?} {:?}",
+                    String::from_utf8_lossy(&text)
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn transitions_compose() {
+        for text in texts() {
+            let cut = text.len() / 3;
+            let mut transition = Transition::identity();
+            transition.extend(&text[..cut], MARKS);
+            transition.extend(&text[cut..], MARKS);
+            for state in STATES {
+                assert_eq!(transition.apply(state), state.advance(&text, MARKS));
+            }
+        }
+    }
+}

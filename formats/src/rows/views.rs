@@ -1,0 +1,126 @@
+//! Columns of strings or bytes that are views into the blocks they were read from.
+//!
+//! A view is 16 bytes, little endian: the length, then either up to 12 bytes of the value itself, or its first four
+//! bytes, the number of a buffer and the offset in it. Values longer than that are not copied: their buffer is the
+//! block of input. Values that had to be rewritten (escapes, bad UTF-8) lie in buffers of the column's own.
+
+use arrow_buffer::Buffer;
+
+/// A buffer of rewritten values is closed at this size, so that offsets stay below 2^32.
+const OWN_BYTES: usize = 1 << 30;
+
+/// A column of views under construction.
+#[derive(Default)]
+pub struct Views {
+    /// The view of each row.
+    pub views: Vec<u128>,
+    buffers: Vec<Buffer>,
+    /// The number of the current block among `buffers`, once a value lies in it.
+    block: Option<u32>,
+    own: Vec<u8>,
+    /// The number of the place that is kept for `own`.
+    own_at: Option<u32>,
+}
+
+#[inline(always)]
+fn short(len: usize, first: u128) -> u128 {
+    first & ((1 << (8 * len)) - 1)
+}
+
+#[inline(always)]
+fn long(len: usize, prefix: [u8; 4], buffer: u32, offset: usize) -> u128 {
+    len as u128
+        | u128::from(u32::from_le_bytes(prefix)) << 32
+        | u128::from(buffer) << 64
+        | (offset as u128) << 96
+}
+
+impl Views {
+    /// Values from here on lie in another block.
+    pub fn next_block(&mut self) {
+        self.block = None;
+    }
+
+    /// Appends the bytes `start..end` of the block, which is the same one until [`Views::next_block`].
+    #[inline(always)]
+    pub fn push(&mut self, block: &Buffer, start: usize, end: usize) {
+        let len = end - start;
+        let view = if len <= 12 {
+            let first = match block.get(start..start + 16) {
+                Some(bytes) => {
+                    let mut first = [0; 16];
+                    first.copy_from_slice(bytes);
+                    u128::from_le_bytes(first)
+                }
+                None => {
+                    let mut first = [0; 16];
+                    first[..len].copy_from_slice(&block[start..end]);
+                    u128::from_le_bytes(first)
+                }
+            };
+            len as u128 | short(len, first) << 32
+        } else {
+            let number = match self.block {
+                Some(number) => number,
+                None => self.add(block),
+            };
+            let prefix = [block[start], block[start + 1], block[start + 2], block[start + 3]];
+            long(len, prefix, number, start)
+        };
+        self.views.push(view);
+    }
+
+    #[cold]
+    fn add(&mut self, block: &Buffer) -> u32 {
+        let number = self.buffers.len() as u32;
+        self.buffers.push(block.clone());
+        self.block = Some(number);
+        number
+    }
+
+    /// Appends a copy of these bytes.
+    pub fn push_copy(&mut self, bytes: &[u8]) {
+        let len = bytes.len();
+        if len <= 12 {
+            let mut first = [0; 16];
+            first[..len].copy_from_slice(bytes);
+            self.views.push(len as u128 | u128::from_le_bytes(first) << 32);
+            return;
+        }
+        if self.own.len() + len > OWN_BYTES {
+            self.close_own();
+        }
+        let number = match self.own_at {
+            Some(number) => number,
+            None => {
+                let number = self.buffers.len() as u32;
+                self.buffers.push(Buffer::default());
+                self.own_at = Some(number);
+                number
+            }
+        };
+        let prefix = [bytes[0], bytes[1], bytes[2], bytes[3]];
+        self.views.push(long(len, prefix, number, self.own.len()));
+        self.own.extend_from_slice(bytes);
+    }
+
+    /// Appends a row without a value.
+    #[inline]
+    pub fn push_empty(&mut self) {
+        self.views.push(0);
+    }
+
+    fn close_own(&mut self) {
+        if let Some(number) = self.own_at.take() {
+            self.buffers[number as usize] = Buffer::from_vec(std::mem::take(&mut self.own));
+        }
+    }
+
+    /// The views and their buffers; the column is empty again.
+    pub fn take(&mut self) -> (Vec<u128>, Vec<Buffer>) {
+        self.close_own();
+        self.block = None;
+        let capacity = self.views.len();
+        (std::mem::replace(&mut self.views, Vec::with_capacity(capacity)), std::mem::take(&mut self.buffers))
+    }
+}
