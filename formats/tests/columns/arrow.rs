@@ -130,10 +130,10 @@ fn streams() {
 
     // Without its end mark a stream is whole; cut inside of a message it is not.
     let whole = std::fs::read(&path).unwrap();
-    std::fs::write(&path, &whole[..whole.len() - 8]).unwrap();
+    replace(&path, &whole[..whole.len() - 8]);
     check_foreign(&path);
     for cut in [9, 500, whole.len() / 2] {
-        std::fs::write(&path, &whole[..whole.len() - cut]).unwrap();
+        replace(&path, &whole[..whole.len() - cut]);
         let error = read_all(arrow(), &path).unwrap_err().to_string();
         assert!(error.contains("stream.arrows") && error.contains("ends in a message"), "{error}");
     }
@@ -147,7 +147,7 @@ fn damaged_files_are_errors() {
     let batch = all_types(40, 7).project(&[4, 11, 18, 20]).unwrap();
     let whole = encode(arrow(), &batch, "lz4", 40);
     for length in 0..whole.len() {
-        std::fs::write(&path, &whole[..length]).unwrap();
+        replace(&path, &whole[..length]);
         let error = read_all(arrow(), &path).expect_err("a part of the file is missing").to_string();
         assert!(error.contains("damaged.arrow"), "{error}");
     }
@@ -155,7 +155,7 @@ fn damaged_files_are_errors() {
     for at in 0..whole.len() {
         let mut bytes = whole.clone();
         bytes[at] ^= 1 << (at % 8);
-        std::fs::write(&path, &bytes).unwrap();
+        replace(&path, &bytes);
         let Ok(schema) = arrow().infer(&path, &options("arrow", "none"), 0) else { continue };
         let scan = scan(&schema, (0..schema.fields().len()).collect(), vec![]);
         let Ok(morsels) = arrow().split(&entry(&path), &scan, 1 << 20) else { continue };

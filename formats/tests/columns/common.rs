@@ -162,6 +162,12 @@ pub fn write(dir: &Path, format: &dyn Format, batch: &RecordBatch, compression: 
     path
 }
 
+/// Replaces a file. File systems flush one that is truncated and written again, which takes milliseconds.
+pub fn replace(path: &Path, bytes: &[u8]) {
+    let _ = std::fs::remove_file(path);
+    std::fs::write(path, bytes).unwrap();
+}
+
 pub fn entry(path: &Path) -> Arc<FileEntry> {
     let bytes = std::fs::metadata(path).unwrap().len();
     Arc::new(FileEntry::new(path, bytes, 0))

@@ -112,7 +112,7 @@ fn damaged_files_are_errors() {
     let batch = all_types(40, 7).project(&[4, 11, 18, 20]).unwrap();
     let whole = encode(parquet, &batch, "snappy", 40);
     for length in 0..whole.len() {
-        std::fs::write(&path, &whole[..length]).unwrap();
+        replace(&path, &whole[..length]);
         let error = read_all(parquet, &path).expect_err("a part of the file is missing").to_string();
         assert!(error.contains("damaged.parquet"), "{error}");
     }
@@ -121,7 +121,7 @@ fn damaged_files_are_errors() {
     for byte in 0..whole.len() {
         let mut bytes = whole.clone();
         bytes[byte] ^= 1 << (byte % 8);
-        std::fs::write(&path, &bytes).unwrap();
+        replace(&path, &bytes);
         noticed += usize::from(read_some(&path).is_err());
     }
     assert!(noticed > whole.len() / 4, "{noticed} of {}", whole.len());
