@@ -22,16 +22,9 @@ const CHECK_ROWS: usize = 10;
 const SNIFF_BYTES: usize = 64 << 10;
 
 /// Opens these files, in their order, as one table.
-pub fn open(
-    location: &str,
-    root: &Path,
-    files: &[Found],
-    name: &str,
-    options: &OpenOptions,
-) -> Result<Table> {
+pub fn open(location: &str, root: &Path, files: &[Found], name: &str, options: &OpenOptions) -> Result<Table> {
     let detected = detect_all(location, files, options)?;
-    let given =
-        options.schema.as_ref().map(|choice| choice.resolve(name, Path::new(location))).transpose()?;
+    let given = options.schema.as_ref().map(|choice| choice.resolve(name, Path::new(location))).transpose()?;
     let first = files.iter().position(|f| !is_empty(f)).unwrap_or(0);
     let base = base_options(&files[first], &detected[first], given.as_deref(), options)?;
     let encoding = format(&base.encoding)?;
@@ -42,12 +35,7 @@ pub fn open(
     };
     check_names(location, &schema)?;
     let file_columns = schema.fields().len();
-    let mut set = FileSet {
-        files: Vec::with_capacity(files.len()),
-        format: base.clone(),
-        file_columns,
-        layouts: vec![],
-    };
+    let mut set = FileSet { files: Vec::with_capacity(files.len()), format: base.clone(), file_columns, layouts: vec![] };
     let mut rows = Some(0u64);
     for ((file, detected), seen) in files.iter().zip(&detected).zip(seen) {
         let mut entry = FileEntry::new(&file.path, file.bytes, file.modified_ns);
@@ -85,7 +73,7 @@ fn detect_all(location: &str, files: &[Found], options: &OpenOptions) -> Result<
     let detected = detected.collect::<Result<Vec<_>>>()?;
     let known = detected.iter().zip(files).filter_map(|(d, file)| Some((d.as_ref()?, file)));
     let Some((first, first_file)) = known.clone().next() else {
-        let help = "name its encoding with --encoding".to_string();
+        let help = "name its encoding with --from".to_string();
         let message = "the file is empty, and its name does not tell its encoding";
         return Err(Error::location(files[0].path.display(), message, Some(help)));
     };
@@ -98,7 +86,7 @@ fn detect_all(location: &str, files: &[Found], options: &OpenOptions) -> Result<
             other.encoding
         );
         let suffix = format(first.encoding)?.extensions().first().copied().unwrap_or(first.encoding);
-        let help = format!("name those of one encoding with a glob, as in '*.{suffix}', or say --encoding");
+        let help = format!("name those of one encoding with a glob, as in '*.{suffix}', or say --from");
         return Err(Error::location(location, message, Some(help)));
     }
     // Nothing tells what an empty file without a suffix would be; it is what the others are.
@@ -213,9 +201,7 @@ impl Opening<'_> {
         if is_empty(&self.files[self.first]) && self.encoding.name() != "text" {
             let message = match self.files.len() {
                 1 => "the file is empty, so that no schema can be inferred".to_string(),
-                n => {
-                    format!("this and the other {} files are empty, so that no schema can be inferred", n - 1)
-                }
+                n => format!("this and the other {} files are empty, so that no schema can be inferred", n - 1),
             };
             let help = "give the schema with --schema NAME=FILE".to_string();
             return Err(Error::location(path.display(), message, Some(help)));
@@ -244,8 +230,7 @@ impl Opening<'_> {
         }
         let schema = unified.finish();
         let by_place = self.matching() == Match::Place && self.options.union_by_name;
-        let own =
-            |seen: Seen| Seen { schema: by_place.then(|| seen.schema.unwrap_or(known.clone())), ..seen };
+        let own = |seen: Seen| Seen { schema: by_place.then(|| seen.schema.unwrap_or(known.clone())), ..seen };
         Ok((schema, seen.into_iter().map(own).collect()))
     }
 
@@ -255,11 +240,7 @@ impl Opening<'_> {
         let text = schema.fields().len() == 1 && *schema.field(0).data_type() == DataType::Utf8View;
         if self.encoding.name() == "text" && !text {
             let message = "a text file has one column, its lines, and the schema that is given is another";
-            return Err(Error::location(
-                path.display(),
-                message,
-                Some("name its encoding with --encoding".into()),
-            ));
+            return Err(Error::location(path.display(), message, Some("name its encoding with --from".into())));
         }
         if self.matching() == Match::Name {
             let stated = self.infer_one(self.first, 0)?;
@@ -272,9 +253,7 @@ impl Opening<'_> {
             }
         }
         let seen = match self.matching() {
-            Match::Name => {
-                parallel::each(self.files.len(), |i| Ok(Seen { schema: None, rows: self.rows(i)? }))?
-            }
+            Match::Name => parallel::each(self.files.len(), |i| Ok(Seen { schema: None, rows: self.rows(i)? }))?,
             _ => vec![Seen::default(); self.files.len()],
         };
         Ok((schema, seen))
