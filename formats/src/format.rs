@@ -82,7 +82,8 @@ pub trait Format: Send + Sync {
 
 /// All encodings.
 pub fn formats() -> &'static [&'static dyn Format] {
-    &[&crate::csv::Csv]
+    static FORMATS: &[&dyn Format] = &[&crate::text::TEXT, &crate::csv::CSV, &crate::jsonl::JSONL];
+    FORMATS
 }
 
 /// The encoding of this name.

@@ -5,7 +5,7 @@
 //! - [`format`]: the traits that an encoding implements, and the table of encodings.
 //! - [`compress`]: compressions around whole files.
 //! - [`rows`]: what all row encodings share, and the adapter that makes them file readers.
-//! - [`csv`]: one of them.
+//! - [`text`], [`csv`], [`jsonl`]: row encodings.
 //! - [`reader`]: the file reader, a state machine that does no I/O, and a driver for it.
 //! - [`writer`]: blocks of rows to bytes, in parallel, and their assembly in order.
 
@@ -13,8 +13,10 @@ pub mod compress;
 pub mod csv;
 pub mod error;
 pub mod format;
+pub mod jsonl;
 pub mod reader;
 pub mod rows;
+pub mod text;
 pub mod writer;
 
 pub use error::{Error, Result};
