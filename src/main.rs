@@ -1,1 +1,84 @@
-fn main() {}
+//! palais: SQL over files on timely dataflow.
+//!
+//! The binary parses flags into resolved settings, calls the packages that do the work, prints, and turns every error
+//! into one message and an exit code. Nothing is computed here.
+//!
+//! Exit codes: 0 done; 1 the query or the data failed; 2 wrong usage; 70 an internal error; 130 interrupted.
+
+mod args;
+mod print;
+mod progress;
+mod query;
+mod schema;
+mod settings;
+mod signals;
+mod stats;
+mod tables;
+mod terminal;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use args::{Args, Command};
+
+#[global_allocator]
+static ALLOCATOR: engine::memory::Counting<mimalloc::MiMalloc> = engine::memory::Counting(mimalloc::MiMalloc);
+
+/// Wrong usage, as opposed to a query or data that fail.
+#[derive(Debug)]
+pub struct Usage(pub String);
+
+impl std::fmt::Display for Usage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Usage {}
+
+fn main() -> ExitCode {
+    signals::install_panic_hook();
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        Err(e) => {
+            // clap prints help and versions to standard output, and errors to standard error.
+            let _ = e.print();
+            return ExitCode::from(if e.use_stderr() { 2 } else { 0 });
+        }
+    };
+    let outcome = match args.command {
+        Command::Query(q) => query::run(&q),
+        Command::Bdb(b) => query::run_bdb(&b),
+        Command::Completions { shell } => {
+            let mut command = <Args as clap::CommandFactory>::command();
+            clap_complete::generate(shell, &mut command, "palais", &mut std::io::stdout());
+            Ok(())
+        }
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(e) => {
+            let (message, code) = describe(&e);
+            if !message.is_empty() {
+                eprintln!("{message}");
+            }
+            ExitCode::from(code)
+        }
+    }
+}
+
+/// The message and the exit code of an error.
+fn describe(e: &anyhow::Error) -> (String, u8) {
+    if let Some(usage) = e.downcast_ref::<Usage>() {
+        return (format!("error: {usage}"), 2);
+    }
+    if matches!(e.downcast_ref::<engine::Error>(), Some(engine::Error::Cancelled)) {
+        return ("interrupted".into(), 130);
+    }
+    if matches!(e.downcast_ref::<print::Error>(), Some(print::Error::Closed)) {
+        // The reader of the output has enough.
+        return (String::new(), 0);
+    }
+    (format!("error: {e:#}"), 1)
+}

@@ -29,6 +29,19 @@ pub enum Error {
         /// What does not fit, and what to do.
         message: String,
     },
+    /// What the user named is not there, is not a table, or holds files that don't go together.
+    #[error("{location}: {message}{}", help.as_ref().map(|h| format!("\n  help: {h}")).unwrap_or_default())]
+    Location {
+        /// What was named, as it was written.
+        location: String,
+        /// What is wrong with it.
+        message: String,
+        /// What would help.
+        help: Option<String>,
+    },
+    /// The manifest of a dataset can't be read or is not one.
+    #[error(transparent)]
+    Manifest(#[from] schema::manifest::ManifestError),
     /// A format, compression or option that does not exist or does not go together.
     #[error("{0}")]
     Unsupported(String),
@@ -92,16 +105,28 @@ impl Error {
         }))
     }
 
+    /// The bytes of the file are bad, and the place is not known; the path is filled in by the driver.
+    pub fn corrupt(message: impl Into<String>) -> Error {
+        Error::Data(Box::new(DataError { message: message.into(), ..DataError::default() }))
+    }
+
     /// Wraps what the system said of `path`.
     pub fn io(path: impl AsRef<Path>, action: &'static str, source: std::io::Error) -> Error {
         Error::Io { path: path.as_ref().to_path_buf(), action, source }
+    }
+
+    /// What the user named can't be opened as a table.
+    pub fn location(location: impl ToString, message: impl Into<String>, help: Option<String>) -> Error {
+        Error::Location { location: location.to_string(), message: message.into(), help }
     }
 
     /// Fills in the file where it is missing.
     pub fn at(mut self, file: &Path) -> Error {
         match &mut self {
             Error::Data(e) if e.path.as_os_str().is_empty() => e.path = file.to_path_buf(),
-            Error::Schema { path, .. } if path.as_os_str().is_empty() => *path = file.to_path_buf(),
+            Error::Schema { path, .. } | Error::Io { path, .. } if path.as_os_str().is_empty() => {
+                *path = file.to_path_buf();
+            }
             _ => {}
         }
         self

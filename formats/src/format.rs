@@ -82,7 +82,13 @@ pub trait Format: Send + Sync {
 
 /// All encodings.
 pub fn formats() -> &'static [&'static dyn Format] {
-    static FORMATS: &[&dyn Format] = &[&crate::text::TEXT, &crate::csv::CSV, &crate::jsonl::JSONL];
+    static FORMATS: &[&dyn Format] = &[
+        &crate::text::TEXT,
+        &crate::csv::CSV,
+        &crate::jsonl::JSONL,
+        &crate::parquet::Parquet,
+        &crate::buren::Buren,
+    ];
     FORMATS
 }
 

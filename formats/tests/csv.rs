@@ -1,16 +1,16 @@
 //! csv: reading and writing, splitting at every byte, what does not fit.
 
-mod common;
+mod rows_common;
 
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, RecordBatch, StringViewArray};
 use arrow_schema::{DataType, SchemaRef};
-use common::*;
 use formats::format::{Morsel, ScanOptions, format};
 use formats::reader::Next;
 use formats::rows::split::{Border, cut};
+use rows_common::*;
 use schema::OnError;
 
 fn text_columns(n: usize) -> SchemaRef {

@@ -1,1 +1,64 @@
-//! SQL to physical plan: parse, bind, optimise, decide.
+//! SQL to physical plan: parse, bind, optimise, decide. The only package that names the SQL parser and the optimiser.
+//!
+//! Modules in the order in which a query passes through them:
+//! - [`parse`]: text to statement, and the tables that it names.
+//! - [`names`]: identifiers to the spelling of the catalog, so that names match without regard to case.
+//! - [`rewrite`]: repairs of the syntax tree, where the planner would read it wrongly or refuse it.
+//! - [`bind`]: statement to logical plan, over a catalog.
+//! - [`optimise`]: DataFusion's analyzer and optimiser, configured to be deterministic.
+//! - [`lower`]: logical plan to physical [`plan`]; every decision is taken here.
+//! - [`plan`]: the physical plan, what `engine` renders.
+//! - [`summarize`]: SUMMARIZE as a query.
+//! - [`explain`]: the plan as text, and its fingerprint.
+
+pub mod bdb;
+pub mod bind;
+pub mod catalog;
+pub mod error;
+pub mod explain;
+pub mod expr;
+pub mod functions;
+pub mod lower;
+pub mod names;
+pub mod optimise;
+pub mod parse;
+pub mod plan;
+pub mod rewrite;
+pub mod summarize;
+
+use std::sync::Arc;
+
+pub use catalog::Catalog;
+pub use error::{Error, Result};
+pub use parse::{CopyOptions, Statement, parse};
+pub use plan::Plan;
+
+/// What planning depends on besides the statement and the catalog.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The query's time, `now()`, in nanoseconds since 1970 UTC.
+    pub now_ns: i64,
+    /// Workers over all processes.
+    pub workers: usize,
+    /// A build side of at most this many bytes is sent to every worker.
+    pub broadcast_bytes: u64,
+    /// Whether `transform()` may start the user's command.
+    pub allow_scripts: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings { now_ns: 0, workers: 1, broadcast_bytes: 16 << 20, allow_scripts: false }
+    }
+}
+
+/// Plans a query over the tables of the catalog. The same inputs give the same plan in every process.
+pub fn plan(query: &parse::Query, catalog: &Catalog, settings: &Settings) -> Result<Arc<Plan>> {
+    let (mut query, names) = names::resolve(query, catalog)?;
+    let output = names.output(&query);
+    rewrite::rewrite(&mut query)?;
+    let bound = bind::bind(&query, &names, catalog, settings)?;
+    let optimised = optimise::optimise(bound, settings)?;
+    let plan = lower::lower(&optimised, output, settings)?;
+    Ok(Arc::new(plan))
+}

@@ -2,11 +2,14 @@
 //!
 //! Modules in the order in which data meets them:
 //! - [`table`]: what a query knows of a table: its schema and where its rows come from.
+//! - [`text`]: schemas as text: Arrow's JSON form and SQL's `CREATE TABLE`.
 //! - [`manifest`]: the `_manifest.json` of a dataset, a directory of part files.
 //! - [`bdb`]: the tables of the AMPLab Big Data Benchmark, each row a pure function of seed and row number.
 
 pub mod bdb;
 pub mod manifest;
 pub mod table;
+pub mod text;
 
-pub use table::{ColumnBound, FileEntry, FileSet, FormatOptions, OnError, Source, Table};
+pub use manifest::{Manifest, ManifestError};
+pub use table::{ColumnBound, FileEntry, FileLayout, FileSet, FormatOptions, OnError, Source, Table};

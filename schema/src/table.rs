@@ -48,6 +48,9 @@ pub struct FileSet {
     pub format: FormatOptions,
     /// How many of the schema's first columns lie in the files; behind them come [`FileEntry::constants`].
     pub file_columns: usize,
+    /// The layouts of the files that differ from the table's, each once; [`FileEntry::layout`] points here.
+    #[serde(default)]
+    pub layouts: Vec<FileLayout>,
 }
 
 impl FileSet {
@@ -55,6 +58,24 @@ impl FileSet {
     pub fn bytes(&self) -> u64 {
         self.files.iter().map(|f| f.bytes).sum()
     }
+
+    /// The layout of a file, or `None` where the file holds the table's first [`FileSet::file_columns`] columns, in
+    /// their order and types, under the compression of [`FileSet::format`].
+    pub fn layout(&self, file: &FileEntry) -> Option<&FileLayout> {
+        file.layout.and_then(|i| self.layouts.get(i))
+    }
+}
+
+/// How a file differs from the table that it is a part of (`--union-by-name`, rotated logs of which some are
+/// compressed).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FileLayout {
+    /// The compression around the file.
+    pub compression: String,
+    /// The columns of the file that are the table's, in the file's order and with the table's types.
+    pub schema: SchemaRef,
+    /// For each of the table's first [`FileSet::file_columns`] columns its position in `schema`; `None` reads NULL.
+    pub columns: Vec<Option<usize>>,
 }
 
 /// One file of a table, as it was when the catalog was made.
@@ -70,6 +91,16 @@ pub struct FileEntry {
     pub rows: Option<u64>,
     /// The values of the table's columns that do not lie in the file (hive directories, `_file`), as text.
     pub constants: Vec<Option<String>>,
+    /// The position in [`FileSet::layouts`] where the file differs from the table.
+    #[serde(default)]
+    pub layout: Option<usize>,
+}
+
+impl FileEntry {
+    /// A file that holds the table's columns and no constants.
+    pub fn new(path: impl Into<PathBuf>, bytes: u64, modified_ns: i64) -> FileEntry {
+        FileEntry { path: path.into(), bytes, modified_ns, rows: None, constants: Vec::new(), layout: None }
+    }
 }
 
 /// What is done with a row that does not fit the schema.

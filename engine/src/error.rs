@@ -1,0 +1,79 @@
+//! What can go wrong while a query runs.
+
+use arrow_schema::ArrowError;
+use datafusion_common::DataFusionError;
+
+/// The result of this package's functions.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What went wrong while a query ran.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A file could not be read or written, or its bytes are bad.
+    #[error(transparent)]
+    Format(#[from] formats::Error),
+    /// A value could not be computed (overflow, a bad cast, division by zero).
+    #[error("{0}")]
+    Compute(String),
+    /// The limit of memory is reached.
+    #[error("out of memory: {needed_by} took the query to {used} of --memory-limit {limit}\n  help: {help}")]
+    Memory {
+        /// Which operator asked.
+        needed_by: String,
+        /// What is in use, for people.
+        used: String,
+        /// The limit, for people.
+        limit: String,
+        /// What would help.
+        help: String,
+    },
+    /// A scalar subquery gave more than one row.
+    #[error(
+        "a scalar subquery gave {0} rows; it may give one at most\n  help: use MIN, MAX or LIMIT 1, or IN (…)"
+    )]
+    SubqueryRows(usize),
+    /// A user's command failed.
+    #[error("the command '{command}' on {file} {outcome}{stderr}")]
+    Script {
+        /// The command.
+        command: String,
+        /// The file whose lines it was given.
+        file: String,
+        /// How it ended.
+        outcome: String,
+        /// The last lines of what it wrote to standard error.
+        stderr: String,
+    },
+    /// The engine does not run this.
+    #[error("not supported: {0}")]
+    Unsupported(String),
+    /// The query was cancelled.
+    #[error("cancelled")]
+    Cancelled,
+    /// timely could not start its workers.
+    #[error("cannot start workers: {0}")]
+    Start(String),
+}
+
+impl From<ArrowError> for Error {
+    fn from(e: ArrowError) -> Self {
+        let text = e.to_string();
+        let text =
+            text.strip_prefix("Compute error: ").or(text.strip_prefix("Cast error: ")).unwrap_or(&text);
+        let text = text.strip_prefix("Arithmetic overflow: ").map_or(text.to_string(), |t| {
+            format!("integer overflow: {t}\n  help: cast to a wider type, such as DECIMAL(38, 0) or DOUBLE")
+        });
+        Error::Compute(text)
+    }
+}
+
+impl From<DataFusionError> for Error {
+    fn from(e: DataFusionError) -> Self {
+        match e {
+            DataFusionError::ArrowError(inner, _) => Error::from(*inner),
+            DataFusionError::Context(_, inner) => Error::from(*inner),
+            DataFusionError::Execution(text) => Error::Compute(text),
+            other => Error::Compute(other.to_string()),
+        }
+    }
+}

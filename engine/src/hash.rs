@@ -1,0 +1,152 @@
+//! Hashes of columns: the same value has the same hash in every process and on both sides of a join.
+//!
+//! The exchange uses the upper bits of a hash, tables use the lower ones, so that the keys of one worker still spread
+//! over its whole table. Mixing is by folded multiplication (as in wyhash, Wang Yi, 2019).
+
+use std::hash::{BuildHasher, Hasher};
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    Date32Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type,
+    UInt32Type, UInt64Type,
+};
+use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, PrimitiveArray};
+use arrow_row::{RowConverter, SortField};
+use arrow_schema::DataType;
+use foldhash::fast::FixedState;
+
+use crate::error::Result;
+
+const SEED: u64 = 0x9e37_79b9_7f4a_7c15;
+const NULL: u64 = 0x2545_f491_4f6c_dd1d;
+
+/// Folded multiplication: the halves of the 128-bit product, xored.
+#[inline]
+pub fn fold(a: u64, b: u64) -> u64 {
+    let product = u128::from(a) * u128::from(b);
+    (product as u64) ^ (product >> 64) as u64
+}
+
+/// The hash of a 64-bit value.
+#[inline]
+pub fn hash_word(value: u64) -> u64 {
+    fold(value ^ SEED, 0xa076_1d64_78bd_642f)
+}
+
+/// The hash of a string or of bytes. Short ones, as they lie inline in a view, are two words.
+#[inline]
+pub fn hash_bytes(bytes: &[u8]) -> u64 {
+    if bytes.len() <= 12 {
+        let mut words = [0_u8; 16];
+        words[..4].copy_from_slice(&(bytes.len() as u32).to_le_bytes());
+        words[4..4 + bytes.len()].copy_from_slice(bytes);
+        return hash_view(u128::from_le_bytes(words));
+    }
+    let mut hasher = FixedState::with_seed(SEED).build_hasher();
+    hasher.write(bytes);
+    hasher.finish()
+}
+
+/// The hash of an inlined view: length, then at most 12 bytes, zeros behind them.
+#[inline]
+pub fn hash_view(view: u128) -> u64 {
+    fold((view as u64) ^ SEED, ((view >> 64) as u64) ^ 0xe703_7ed1_a0b4_28db)
+}
+
+/// Which worker a hash belongs to: the upper bits.
+#[inline]
+pub fn worker_of(hash: u64, workers: usize) -> usize {
+    (((hash >> 32) * workers as u64) >> 32) as usize
+}
+
+/// Hashes of the rows of several columns; `hashes` has one for each row afterwards.
+pub fn hash_columns(columns: &[ArrayRef], rows: usize, hashes: &mut Vec<u64>) -> Result<()> {
+    hashes.clear();
+    hashes.resize(rows, 0);
+    for (i, column) in columns.iter().enumerate() {
+        hash_column(column, i == 0, hashes)?;
+    }
+    Ok(())
+}
+
+fn hash_column(column: &ArrayRef, first: bool, hashes: &mut [u64]) -> Result<()> {
+    match column.data_type() {
+        DataType::Int8 => words::<Int8Type>(column, first, hashes, |v| v as u64),
+        DataType::Int16 => words::<Int16Type>(column, first, hashes, |v| v as u64),
+        DataType::Int32 => words::<Int32Type>(column, first, hashes, |v| v as u64),
+        DataType::Int64 => words::<Int64Type>(column, first, hashes, |v| v as u64),
+        DataType::UInt8 => words::<UInt8Type>(column, first, hashes, u64::from),
+        DataType::UInt16 => words::<UInt16Type>(column, first, hashes, u64::from),
+        DataType::UInt32 => words::<UInt32Type>(column, first, hashes, u64::from),
+        DataType::UInt64 => words::<UInt64Type>(column, first, hashes, |v| v),
+        DataType::Date32 => words::<Date32Type>(column, first, hashes, |v| v as u64),
+        DataType::Float32 => {
+            words::<Float32Type>(column, first, hashes, |v| u64::from(normal32(v).to_bits()))
+        }
+        DataType::Float64 => words::<Float64Type>(column, first, hashes, |v| normal64(v).to_bits()),
+        DataType::Utf8View => {
+            let array = column.as_string_view();
+            let views = array.views();
+            for (i, hash) in hashes.iter_mut().enumerate() {
+                let value = match views[i] {
+                    _ if array.is_null(i) => NULL,
+                    view if view as u32 <= 12 => hash_view(view),
+                    _ => hash_bytes(array.value(i).as_bytes()),
+                };
+                *hash = mix(*hash, value, first);
+            }
+        }
+        _ => {
+            // Any other type by its comparable row encoding.
+            let converter = RowConverter::new(vec![SortField::new(column.data_type().clone())])?;
+            let rows = converter.convert_columns(std::slice::from_ref(column))?;
+            for (i, hash) in hashes.iter_mut().enumerate() {
+                let value = if column.is_null(i) { NULL } else { hash_bytes(rows.row(i).as_ref()) };
+                *hash = mix(*hash, value, first);
+            }
+        }
+    }
+    Ok(())
+}
+
+#[inline]
+fn mix(before: u64, value: u64, first: bool) -> u64 {
+    if first { value } else { fold(before ^ SEED, value ^ NULL) }
+}
+
+fn words<T: ArrowPrimitiveType>(
+    column: &ArrayRef,
+    first: bool,
+    hashes: &mut [u64],
+    word: impl Fn(T::Native) -> u64,
+) {
+    let array = column.as_primitive::<T>();
+    for (i, hash) in hashes.iter_mut().enumerate() {
+        let value = if array.is_null(i) { NULL } else { hash_word(word(array.value(i))) };
+        *hash = mix(*hash, value, first);
+    }
+}
+
+/// One bit pattern for each value that is equal: -0.0 is 0.0, and every NaN is the same.
+pub fn normal64(v: f64) -> f64 {
+    if v.is_nan() { f64::NAN } else { v + 0.0 }
+}
+
+/// As [`normal64`].
+pub fn normal32(v: f32) -> f32 {
+    if v.is_nan() { f32::NAN } else { v + 0.0 }
+}
+
+/// A key column in the form in which equal values are equal bits.
+pub fn normalise(column: ArrayRef) -> ArrayRef {
+    match column.data_type() {
+        DataType::Float64 => {
+            Arc::new(column.as_primitive::<Float64Type>().unary(normal64) as PrimitiveArray<Float64Type>)
+        }
+        DataType::Float32 => {
+            Arc::new(column.as_primitive::<Float32Type>().unary(normal32) as PrimitiveArray<Float32Type>)
+        }
+        _ => column,
+    }
+}

@@ -1,0 +1,398 @@
+//! The contract of an operator, and the glue that makes it a timely one.
+//!
+//! # Contract
+//! An operator is pushed batches on numbered ports and pulled for batches. The glue calls
+//! - `pull` until it says [`Pull::Empty`] or [`Pull::Blocked`],
+//! - then `push` with one batch of a port that the operator wants,
+//! - `end` once for each port, after its last batch; after the last `end`, `pull` until `Empty`, and never again.
+//!
+//! An operator that says `Blocked` has arranged for its activation. Between two calls at most about 50 ms of work are
+//! done, so that errors, cancel and enough are seen in time: the glue looks at the flags between calls.
+//!
+//! The glue bounds what lies between two operators of a worker: a producer is not pulled while its consumer has
+//! [`Gate::LIMIT`] batches waiting. Together with the credit of exchanges this bounds the memory of a query's channels.
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use queries::plan::NodeId;
+use timely::container::NoopBuilder;
+use timely::dataflow::channels::pact::{DistributorPact, Pipeline};
+use timely::dataflow::operators::generic::OutputBuilder;
+use timely::dataflow::operators::generic::builder_rc::OperatorBuilder;
+use timely::dataflow::operators::{Capability, generic::InputHandleCore};
+use timely::dataflow::{Scope, Stream};
+use timely::progress::frontier::MutableAntichain;
+use timely::scheduling::{Activator, SyncActivator};
+use timely::worker::Worker;
+
+use crate::batch::{Parcel, ToTarget, batch_bytes};
+use crate::error::Result;
+use crate::memory;
+use crate::state::QueryState;
+
+/// The timestamps of a batch query: there is one.
+pub type Time = u64;
+
+/// A stream of parcels.
+pub type Parcels<'scope> = Stream<'scope, Time, Parcel>;
+
+/// What an operator says when it is pulled.
+pub enum Pull {
+    /// Rows.
+    Batch(Parcel),
+    /// Nothing more without input.
+    Empty,
+    /// Nothing now; it will be activated.
+    Blocked,
+}
+
+/// Computes batches from batches.
+pub trait Operator {
+    /// Takes a batch of a port.
+    fn push(&mut self, port: usize, parcel: Parcel) -> Result<()>;
+
+    /// A port has had its last batch.
+    fn end(&mut self, port: usize) -> Result<()>;
+
+    /// The next batch.
+    fn pull(&mut self) -> Result<Pull>;
+
+    /// Whether a batch of this port can be taken now.
+    fn wants(&self, _port: usize) -> bool {
+        true
+    }
+}
+
+/// How an operator is woken.
+#[derive(Clone)]
+pub struct Wake {
+    /// From its own worker.
+    pub local: Rc<Activator>,
+    /// The path for waking it from other threads.
+    pub path: Vec<usize>,
+    worker: Rc<Worker>,
+}
+
+impl Wake {
+    /// A handle that other threads can use.
+    pub fn sync(&self) -> SyncActivator {
+        self.worker.sync_activator_for(self.path.clone())
+    }
+}
+
+/// Counts the batches that wait before an operator, and wakes its producer when there is room.
+#[derive(Default)]
+pub struct Gate {
+    waiting: Cell<usize>,
+    producer: RefCell<Option<Rc<Activator>>>,
+}
+
+impl Gate {
+    /// The most batches that wait.
+    pub const LIMIT: usize = 4;
+
+    fn has_room(&self, producer: &Rc<Activator>) -> bool {
+        if self.waiting.get() < Gate::LIMIT {
+            return true;
+        }
+        *self.producer.borrow_mut() = Some(producer.clone());
+        false
+    }
+
+    fn release(&self, batches: usize) {
+        self.waiting.set(self.waiting.get() - batches);
+        if self.waiting.get() < Gate::LIMIT
+            && let Some(producer) = self.producer.borrow_mut().take()
+        {
+            producer.activate();
+        }
+    }
+}
+
+/// An event that operators of one worker wait for (a build side is complete).
+#[derive(Default)]
+pub struct Latch {
+    open: Cell<bool>,
+    waiting: RefCell<Vec<Rc<Activator>>>,
+}
+
+impl Latch {
+    /// Whether it is open; if not, `waiter` is activated once it is.
+    pub fn wait(&self, waiter: &Rc<Activator>) -> bool {
+        if !self.open.get() {
+            self.waiting.borrow_mut().push(waiter.clone());
+        }
+        self.open.get()
+    }
+
+    /// Opens it.
+    pub fn open(&self) {
+        self.open.set(true);
+        self.waiting.borrow_mut().drain(..).for_each(|w| w.activate());
+    }
+}
+
+/// What the operators of one worker share.
+pub struct Local {
+    /// Shared with the other workers.
+    pub state: Arc<QueryState>,
+    /// The worker's number.
+    pub index: usize,
+    /// The number of workers over all processes.
+    pub peers: usize,
+    /// Whether a node's consumer on this worker has enough.
+    pub enough: Vec<Cell<bool>>,
+    wakes: RefCell<Vec<Rc<Activator>>>,
+    worker: Rc<Worker>,
+}
+
+impl Local {
+    /// For a plan of so many nodes.
+    pub fn new(worker: &Worker, state: Arc<QueryState>, nodes: usize) -> Rc<Local> {
+        Rc::new(Local {
+            state,
+            index: worker.index(),
+            peers: worker.peers(),
+            enough: (0..nodes).map(|_| Cell::new(false)).collect(),
+            wakes: RefCell::default(),
+            worker: Rc::new(worker.clone()),
+        })
+    }
+
+    /// Wakes every operator of this worker, so that each looks at the flags.
+    pub fn wake_all(&self) {
+        self.wakes.borrow().iter().for_each(|w| w.activate());
+    }
+
+    fn enough(&self, node: NodeId) -> bool {
+        self.enough[node].get() || self.state.enough(node)
+    }
+}
+
+/// A stream and the gate of the operator that reads it.
+pub struct Edge<'scope> {
+    /// The batches.
+    pub stream: Parcels<'scope>,
+    gate: Rc<Gate>,
+}
+
+/// How an operator's inputs come in.
+pub enum Inputs<'scope> {
+    /// From operators of this worker.
+    Local(Vec<Edge<'scope>>),
+    /// From senders on all workers.
+    Exchange(Parcels<'scope>),
+    /// It has none.
+    None,
+}
+
+/// A stage of the glue: an operator that is being added to the dataflow.
+pub struct Stage<'a, 'scope> {
+    /// The dataflow.
+    pub scope: Scope<'scope, Time>,
+    /// What this worker's operators share.
+    pub local: &'a Rc<Local>,
+    /// The plan's node.
+    pub node: NodeId,
+    /// What the operator is called in messages.
+    pub name: String,
+    /// Whether its rows count as the node's (an exchange is two operators, one of which counts).
+    pub counts: bool,
+    /// Whether the gate of its consumer bounds it; the sender of an exchange is bounded by credit instead.
+    pub gated: bool,
+}
+
+impl<'scope> Stage<'_, 'scope> {
+    /// Adds an operator that gives batches to one consumer.
+    pub fn add(self, inputs: Inputs<'scope>, make: impl FnOnce(Wake) -> Box<dyn Operator>) -> Edge<'scope> {
+        let mut builder = OperatorBuilder::new(self.name.clone(), self.scope);
+        let gate_out = Rc::new(Gate::default());
+        let (mut gates, mut pipelines, mut exchanged) = (Vec::new(), Vec::new(), None);
+        match inputs {
+            Inputs::Local(edges) => {
+                for edge in edges {
+                    gates.push(Some(edge.gate));
+                    pipelines.push(builder.new_input(edge.stream, Pipeline));
+                }
+            }
+            Inputs::Exchange(stream) => {
+                gates.push(None);
+                exchanged = Some(builder.new_input(stream, DistributorPact(|_| ToTarget)));
+            }
+            Inputs::None => {}
+        }
+        let (output, stream) = builder.new_output::<Parcel>();
+        let mut output: OutputBuilder<Time, NoopBuilder<Parcel>> = OutputBuilder::from(output);
+        let path = builder.operator_info().address.to_vec();
+        let activator = Rc::new(self.local.worker.activator_for(builder.operator_info().address));
+        self.local.wakes.borrow_mut().push(activator.clone());
+        let wake = Wake { local: activator.clone(), path, worker: self.local.worker.clone() };
+        let ports = gates.len();
+        let mut runner = Runner {
+            operator: Some(make(wake)),
+            queues: (0..ports).map(|_| VecDeque::new()).collect(),
+            ended: vec![false; ports],
+            gates,
+            gate_out: self.gated.then(|| gate_out.clone()),
+            activator,
+            local: self.local.clone(),
+            node: self.node,
+            name: self.name,
+            counts: self.counts,
+            next_port: 0,
+        };
+        builder.build(move |mut capabilities| {
+            let mut capability = capabilities.pop();
+            move |frontiers: &[MutableAntichain<Time>]| {
+                for (port, input) in pipelines.iter_mut().enumerate() {
+                    take(input, &mut runner.queues[port]);
+                }
+                if let Some(input) = &mut exchanged {
+                    take(input, &mut runner.queues[0]);
+                }
+                let mut session = output.activate();
+                let done = match &capability {
+                    Some(capability) => runner.run(frontiers, &mut |mut parcel| {
+                        session.session_with_builder(capability).give_container(&mut parcel);
+                    }),
+                    None => {
+                        runner.discard();
+                        true
+                    }
+                };
+                if done {
+                    capability = None::<Capability<Time>>;
+                }
+            }
+        });
+        Edge { stream, gate: gate_out }
+    }
+}
+
+fn take<P: timely::communication::Pull<timely::dataflow::channels::Message<Time, Parcel>>>(
+    input: &mut InputHandleCore<Time, Parcel, P>,
+    queue: &mut VecDeque<Parcel>,
+) {
+    input.for_each(|_, parcel| queue.push_back(std::mem::take(parcel)));
+}
+
+/// The most time that an operator takes before others of its worker get their turn.
+const TURN: Duration = Duration::from_millis(5);
+
+struct Runner {
+    operator: Option<Box<dyn Operator>>,
+    queues: Vec<VecDeque<Parcel>>,
+    ended: Vec<bool>,
+    gates: Vec<Option<Rc<Gate>>>,
+    gate_out: Option<Rc<Gate>>,
+    activator: Rc<Activator>,
+    local: Rc<Local>,
+    node: NodeId,
+    name: String,
+    counts: bool,
+    next_port: usize,
+}
+
+impl Runner {
+    /// Drops what waits.
+    fn discard(&mut self) {
+        for (queue, gate) in self.queues.iter_mut().zip(&self.gates) {
+            let batches = queue.len();
+            queue.clear();
+            if let Some(gate) = gate
+                && batches > 0
+            {
+                gate.release(batches);
+            }
+        }
+    }
+
+    /// Works for a turn. True once the operator is done.
+    fn run(&mut self, frontiers: &[MutableAntichain<Time>], give: &mut dyn FnMut(Parcel)) -> bool {
+        let start = Instant::now();
+        let done = match self.turn(frontiers, give, start) {
+            Ok(done) => done,
+            Err(e) => {
+                self.local.state.fail(e);
+                true
+            }
+        };
+        if done {
+            self.operator = None;
+            self.discard();
+        }
+        let figures = &self.local.state.figures[self.node];
+        figures.busy_ns.fetch_add(start.elapsed().as_nanos() as u64, Ordering::Relaxed);
+        done
+    }
+
+    fn turn(
+        &mut self,
+        frontiers: &[MutableAntichain<Time>],
+        give: &mut dyn FnMut(Parcel),
+        start: Instant,
+    ) -> Result<bool> {
+        let Some(operator) = &mut self.operator else { return Ok(true) };
+        loop {
+            if self.local.state.stopped() || self.local.enough(self.node) {
+                return Ok(true);
+            }
+            if self.gate_out.as_ref().is_some_and(|g| !g.has_room(&self.activator)) {
+                return Ok(false);
+            }
+            if start.elapsed() > TURN {
+                self.activator.activate();
+                return Ok(false);
+            }
+            match operator.pull()? {
+                Pull::Batch(parcel) => {
+                    let Some(batch) = &parcel.batch else { continue };
+                    if batch.num_rows() == 0 {
+                        continue;
+                    }
+                    if self.counts {
+                        let figures = &self.local.state.figures[self.node];
+                        figures.rows.fetch_add(batch.num_rows() as u64, Ordering::Relaxed);
+                        figures.batches.fetch_add(1, Ordering::Relaxed);
+                        figures.bytes.fetch_add(batch_bytes(batch) as u64, Ordering::Relaxed);
+                    }
+                    if let Some(gate) = &self.gate_out {
+                        gate.waiting.set(gate.waiting.get() + 1);
+                    }
+                    give(parcel);
+                    continue;
+                }
+                Pull::Blocked => return Ok(false),
+                Pull::Empty => {}
+            }
+            let ports = self.queues.len();
+            let ready = (0..ports)
+                .map(|i| (self.next_port + i) % ports)
+                .find(|p| !self.queues[*p].is_empty() && operator.wants(*p));
+            if let Some(port) = ready {
+                self.next_port = port + 1;
+                let parcel = self.queues[port].pop_front().expect("the queue was looked at");
+                if let Some(gate) = &self.gates[port] {
+                    gate.release(1);
+                }
+                operator.push(port, parcel)?;
+                memory::check(0, || self.name.clone())?;
+                continue;
+            }
+            let over = (0..ports)
+                .find(|p| !self.ended[*p] && self.queues[*p].is_empty() && frontiers[*p].is_empty());
+            match over {
+                Some(port) => {
+                    self.ended[port] = true;
+                    operator.end(port)?;
+                }
+                None => return Ok(self.ended.iter().all(|e| *e)),
+            }
+        }
+    }
+}

@@ -1,0 +1,352 @@
+//! palais' own count, sum and avg, and the way to DataFusion's accumulators for anything else.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{ArrowPrimitiveType, Decimal128Type, Float64Type, Int64Type, UInt64Type};
+use arrow_array::{Array, ArrayRef, BooleanArray, Decimal128Array, Float64Array, Int64Array, PrimitiveArray};
+use datafusion_common::{DataFusionError, Result as DfResult};
+use datafusion_expr::{EmitTo, GroupsAccumulator};
+use datafusion_physical_expr::GroupsAccumulatorAdapter;
+use queries::plan::{AggregateCall, AggregateFunction};
+
+use crate::error::Result;
+
+/// The accumulator of a call.
+pub fn accumulator(call: &AggregateCall) -> Result<Box<dyn GroupsAccumulator>> {
+    Ok(match &call.function {
+        AggregateFunction::Count => Box::new(Count::default()),
+        AggregateFunction::SumFloat => Box::new(SumFloat::default()),
+        AggregateFunction::SumInt { unsigned } => {
+            Box::new(SumInt { unsigned: *unsigned, sums: vec![], seen: vec![] })
+        }
+        AggregateFunction::AvgFloat => Box::new(AvgFloat::default()),
+        AggregateFunction::General(f) if f.groups_accumulator_supported() => f.create_groups_accumulator()?,
+        AggregateFunction::General(f) => {
+            let f = f.clone();
+            Box::new(GroupsAccumulatorAdapter::new(move || f.create_accumulator()))
+        }
+    })
+}
+
+/// Whether each accumulator can turn rows into states without grouping them.
+pub fn all_convert(calls: &[AggregateCall]) -> bool {
+    calls.iter().all(|c| !matches!(c.function, AggregateFunction::General(_)))
+}
+
+/// The states of rows, each a group of its own.
+pub fn states_of(
+    accumulator: &dyn GroupsAccumulator,
+    args: &[ArrayRef],
+    filter: Option<&BooleanArray>,
+    rows: usize,
+) -> DfResult<Vec<ArrayRef>> {
+    if args.is_empty() {
+        // COUNT(*): a row counts one.
+        let counts = (0..rows).map(|i| i64::from(passes(filter, i)));
+        return Ok(vec![Arc::new(counts.collect::<Int64Array>())]);
+    }
+    accumulator.convert_to_state(args, filter)
+}
+
+fn passes(filter: Option<&BooleanArray>, row: usize) -> bool {
+    filter.is_none_or(|f| f.is_valid(row) && f.value(row))
+}
+
+/// Calls `each` with the group and the value of every row that counts.
+fn values<T: ArrowPrimitiveType>(
+    array: &ArrayRef,
+    groups: &[usize],
+    filter: Option<&BooleanArray>,
+    mut each: impl FnMut(usize, T::Native),
+) {
+    let array = array.as_primitive::<T>();
+    if array.null_count() == 0 && filter.is_none() {
+        for (group, value) in groups.iter().zip(array.values()) {
+            each(*group, *value);
+        }
+        return;
+    }
+    for (row, group) in groups.iter().enumerate() {
+        if array.is_valid(row) && passes(filter, row) {
+            each(*group, array.value(row));
+        }
+    }
+}
+
+/// Takes the first `n` or all of a vector.
+fn emit<T>(from: &mut Vec<T>, to: EmitTo) -> Vec<T> {
+    to.take_needed(from)
+}
+
+/// `COUNT`.
+#[derive(Default)]
+struct Count {
+    counts: Vec<i64>,
+}
+
+impl GroupsAccumulator for Count {
+    fn update_batch(
+        &mut self,
+        args: &[ArrayRef],
+        groups: &[usize],
+        filter: Option<&BooleanArray>,
+        total: usize,
+    ) -> DfResult<()> {
+        self.counts.resize(total, 0);
+        match args.first().filter(|a| a.logical_null_count() > 0) {
+            None if filter.is_none() => groups.iter().for_each(|g| self.counts[*g] += 1),
+            array => {
+                // Nulls as the values define them, not only as the validity bitmap says (a column of type NULL).
+                let nulls = array.and_then(|a| a.logical_nulls());
+                for (row, group) in groups.iter().enumerate() {
+                    let valid = nulls.as_ref().is_none_or(|n| n.is_valid(row));
+                    self.counts[*group] += i64::from(valid && passes(filter, row));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn evaluate(&mut self, to: EmitTo) -> DfResult<ArrayRef> {
+        Ok(Arc::new(Int64Array::from(emit(&mut self.counts, to))))
+    }
+
+    fn state(&mut self, to: EmitTo) -> DfResult<Vec<ArrayRef>> {
+        Ok(vec![self.evaluate(to)?])
+    }
+
+    fn merge_batch(&mut self, states: &[ArrayRef], groups: &[usize], total: usize) -> DfResult<()> {
+        self.counts.resize(total, 0);
+        values::<Int64Type>(&states[0], groups, None, |g, v| self.counts[g] += v);
+        Ok(())
+    }
+
+    fn convert_to_state(&self, args: &[ArrayRef], filter: Option<&BooleanArray>) -> DfResult<Vec<ArrayRef>> {
+        let nulls = args[0].logical_nulls();
+        let counts = (0..args[0].len())
+            .map(|i| i64::from(nulls.as_ref().is_none_or(|n| n.is_valid(i)) && passes(filter, i)));
+        Ok(vec![Arc::new(counts.collect::<Int64Array>())])
+    }
+
+    fn size(&self) -> usize {
+        self.counts.capacity() * 8
+    }
+}
+
+/// `SUM` of 64-bit floats; NULL for a group without values.
+#[derive(Default)]
+struct SumFloat {
+    sums: Vec<f64>,
+    seen: Vec<bool>,
+}
+
+impl SumFloat {
+    fn add(&mut self, array: &ArrayRef, groups: &[usize], filter: Option<&BooleanArray>, total: usize) {
+        self.sums.resize(total, 0.0);
+        self.seen.resize(total, false);
+        values::<Float64Type>(array, groups, filter, |g, v| {
+            self.sums[g] += v;
+            self.seen[g] = true;
+        });
+    }
+}
+
+impl GroupsAccumulator for SumFloat {
+    fn update_batch(
+        &mut self,
+        args: &[ArrayRef],
+        groups: &[usize],
+        filter: Option<&BooleanArray>,
+        total: usize,
+    ) -> DfResult<()> {
+        self.add(&args[0], groups, filter, total);
+        Ok(())
+    }
+
+    fn evaluate(&mut self, to: EmitTo) -> DfResult<ArrayRef> {
+        let sums = emit(&mut self.sums, to);
+        let seen = emit(&mut self.seen, to);
+        Ok(Arc::new(Float64Array::new(sums.into(), Some(seen.into()))))
+    }
+
+    fn state(&mut self, to: EmitTo) -> DfResult<Vec<ArrayRef>> {
+        Ok(vec![self.evaluate(to)?])
+    }
+
+    fn merge_batch(&mut self, states: &[ArrayRef], groups: &[usize], total: usize) -> DfResult<()> {
+        self.add(&states[0], groups, None, total);
+        Ok(())
+    }
+
+    fn convert_to_state(&self, args: &[ArrayRef], filter: Option<&BooleanArray>) -> DfResult<Vec<ArrayRef>> {
+        Ok(vec![filtered(&args[0], filter)?])
+    }
+
+    fn size(&self) -> usize {
+        self.sums.capacity() * 8 + self.seen.capacity()
+    }
+}
+
+/// The values, NULL where the filter leaves a row out.
+fn filtered(array: &ArrayRef, filter: Option<&BooleanArray>) -> DfResult<ArrayRef> {
+    let Some(filter) = filter else { return Ok(array.clone()) };
+    let out: BooleanArray = (0..filter.len()).map(|i| Some(!passes(Some(filter), i))).collect();
+    Ok(arrow_select::nullif::nullif(array, &out)?)
+}
+
+/// `SUM` of integers, exact within 128 bits.
+struct SumInt {
+    unsigned: bool,
+    sums: Vec<i128>,
+    seen: Vec<bool>,
+}
+
+impl SumInt {
+    fn overflow() -> DataFusionError {
+        DataFusionError::Execution(
+            "integer overflow: SUM does not fit into 64 bits\n  help: SUM(CAST(… AS DECIMAL(38, 0))) or SUM(CAST(… AS DOUBLE))"
+                .into(),
+        )
+    }
+
+    fn add<T: ArrowPrimitiveType>(
+        &mut self,
+        array: &ArrayRef,
+        groups: &[usize],
+        filter: Option<&BooleanArray>,
+        total: usize,
+    ) -> DfResult<()>
+    where
+        i128: From<T::Native>,
+    {
+        self.sums.resize(total, 0);
+        self.seen.resize(total, false);
+        let mut overflow = false;
+        values::<T>(array, groups, filter, |g, v| {
+            let (sum, over) = self.sums[g].overflowing_add(i128::from(v));
+            self.sums[g] = sum;
+            overflow |= over;
+            self.seen[g] = true;
+        });
+        if overflow { Err(Self::overflow()) } else { Ok(()) }
+    }
+
+    fn narrow<T: ArrowPrimitiveType>(&mut self, to: EmitTo) -> DfResult<ArrayRef>
+    where
+        T::Native: TryFrom<i128> + Default,
+    {
+        let sums = emit(&mut self.sums, to);
+        let seen = emit(&mut self.seen, to);
+        let sums = sums
+            .into_iter()
+            .map(|s| T::Native::try_from(s).map_err(|_| Self::overflow()))
+            .collect::<DfResult<Vec<_>>>()?;
+        Ok(Arc::new(PrimitiveArray::<T>::new(sums.into(), Some(seen.into()))))
+    }
+}
+
+impl GroupsAccumulator for SumInt {
+    fn update_batch(
+        &mut self,
+        args: &[ArrayRef],
+        groups: &[usize],
+        filter: Option<&BooleanArray>,
+        total: usize,
+    ) -> DfResult<()> {
+        match self.unsigned {
+            true => self.add::<UInt64Type>(&args[0], groups, filter, total),
+            false => self.add::<Int64Type>(&args[0], groups, filter, total),
+        }
+    }
+
+    fn evaluate(&mut self, to: EmitTo) -> DfResult<ArrayRef> {
+        match self.unsigned {
+            true => self.narrow::<UInt64Type>(to),
+            false => self.narrow::<Int64Type>(to),
+        }
+    }
+
+    fn state(&mut self, to: EmitTo) -> DfResult<Vec<ArrayRef>> {
+        let sums = emit(&mut self.sums, to);
+        let seen = emit(&mut self.seen, to);
+        let array = Decimal128Array::new(sums.into(), Some(seen.into())).with_precision_and_scale(38, 0)?;
+        Ok(vec![Arc::new(array)])
+    }
+
+    fn merge_batch(&mut self, states: &[ArrayRef], groups: &[usize], total: usize) -> DfResult<()> {
+        self.add::<Decimal128Type>(&states[0], groups, None, total)
+    }
+
+    fn convert_to_state(&self, args: &[ArrayRef], filter: Option<&BooleanArray>) -> DfResult<Vec<ArrayRef>> {
+        let array = filtered(&args[0], filter)?;
+        let nulls = array.nulls().cloned();
+        let sums: Vec<i128> = match self.unsigned {
+            true => array.as_primitive::<UInt64Type>().values().iter().map(|v| i128::from(*v)).collect(),
+            false => array.as_primitive::<Int64Type>().values().iter().map(|v| i128::from(*v)).collect(),
+        };
+        Ok(vec![Arc::new(Decimal128Array::new(sums.into(), nulls).with_precision_and_scale(38, 0)?)])
+    }
+
+    fn size(&self) -> usize {
+        self.sums.capacity() * 16 + self.seen.capacity()
+    }
+}
+
+/// `AVG` of 64-bit floats; NULL for a group without values.
+#[derive(Default)]
+struct AvgFloat {
+    sums: Vec<f64>,
+    counts: Vec<i64>,
+}
+
+impl GroupsAccumulator for AvgFloat {
+    fn update_batch(
+        &mut self,
+        args: &[ArrayRef],
+        groups: &[usize],
+        filter: Option<&BooleanArray>,
+        total: usize,
+    ) -> DfResult<()> {
+        self.sums.resize(total, 0.0);
+        self.counts.resize(total, 0);
+        values::<Float64Type>(&args[0], groups, filter, |g, v| {
+            self.sums[g] += v;
+            self.counts[g] += 1;
+        });
+        Ok(())
+    }
+
+    fn evaluate(&mut self, to: EmitTo) -> DfResult<ArrayRef> {
+        let sums = emit(&mut self.sums, to);
+        let counts = emit(&mut self.counts, to);
+        let averages = sums.iter().zip(&counts).map(|(s, c)| (*c > 0).then(|| s / *c as f64));
+        Ok(Arc::new(averages.collect::<Float64Array>()))
+    }
+
+    fn state(&mut self, to: EmitTo) -> DfResult<Vec<ArrayRef>> {
+        let sums = emit(&mut self.sums, to);
+        let counts = emit(&mut self.counts, to);
+        Ok(vec![Arc::new(Float64Array::from(sums)), Arc::new(Int64Array::from(counts))])
+    }
+
+    fn merge_batch(&mut self, states: &[ArrayRef], groups: &[usize], total: usize) -> DfResult<()> {
+        self.sums.resize(total, 0.0);
+        self.counts.resize(total, 0);
+        values::<Float64Type>(&states[0], groups, None, |g, v| self.sums[g] += v);
+        values::<Int64Type>(&states[1], groups, None, |g, v| self.counts[g] += v);
+        Ok(())
+    }
+
+    fn convert_to_state(&self, args: &[ArrayRef], filter: Option<&BooleanArray>) -> DfResult<Vec<ArrayRef>> {
+        let array = filtered(&args[0], filter)?;
+        let array = array.as_primitive::<Float64Type>();
+        let sums = Float64Array::from_iter_values(array.iter().map(|v| v.unwrap_or(0.0)));
+        let counts = Int64Array::from_iter_values(array.iter().map(|v| i64::from(v.is_some())));
+        Ok(vec![Arc::new(sums), Arc::new(counts)])
+    }
+
+    fn size(&self) -> usize {
+        self.sums.capacity() * 8 + self.counts.capacity() * 8
+    }
+}

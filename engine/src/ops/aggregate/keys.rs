@@ -1,0 +1,321 @@
+//! Group keys to group numbers.
+
+use std::sync::Arc;
+
+use arrow_array::builder::StringViewBuilder;
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    Date32Type, Date64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type,
+    UInt64Type,
+};
+use arrow_array::{Array, ArrayRef, Int64Array, UInt64Array};
+use arrow_row::{RowConverter, Rows as ArrowRows, SortField};
+use arrow_schema::DataType;
+use hashbrown::HashTable;
+use queries::plan::KeyLayout;
+
+use crate::error::Result;
+use crate::hash::{hash_bytes, hash_view, hash_word};
+
+/// Gives equal keys the same number, new keys the next one.
+pub trait GroupKeys {
+    /// Writes the number of each of the `rows` rows to `groups`.
+    fn intern(&mut self, columns: &[ArrayRef], rows: usize, groups: &mut Vec<usize>) -> Result<()>;
+
+    /// How many groups there are.
+    fn len(&self) -> usize;
+
+    /// Whether there is no group.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The keys of all groups in the order of their numbers, as columns; there are no groups afterwards.
+    fn take(&mut self) -> Result<Vec<ArrayRef>>;
+
+    /// Bytes in use.
+    fn bytes(&self) -> usize;
+
+    /// Bytes that taking in so many more rows may need at once.
+    fn growth(&self, rows: usize) -> usize {
+        if rows + self.len() > 0 && (self.len() + rows).next_power_of_two() > self.len().next_power_of_two() {
+            self.bytes()
+        } else {
+            0
+        }
+    }
+}
+
+/// The table for a layout and key types.
+pub fn group_keys(layout: KeyLayout, types: &[DataType]) -> Result<Box<dyn GroupKeys>> {
+    Ok(match (layout, types) {
+        (KeyLayout::None, _) => Box::new(NoKeys),
+        (KeyLayout::Word, [t]) => Box::new(Words::new(t.clone())),
+        (KeyLayout::View, _) => Box::new(Views::default()),
+        _ => Box::new(Rows::new(types)?),
+    })
+}
+
+/// One group.
+struct NoKeys;
+
+impl GroupKeys for NoKeys {
+    fn intern(&mut self, _columns: &[ArrayRef], rows: usize, groups: &mut Vec<usize>) -> Result<()> {
+        groups.clear();
+        groups.resize(rows, 0);
+        Ok(())
+    }
+
+    fn len(&self) -> usize {
+        1
+    }
+
+    fn take(&mut self) -> Result<Vec<ArrayRef>> {
+        Ok(vec![])
+    }
+
+    fn bytes(&self) -> usize {
+        0
+    }
+}
+
+/// One column of at most 64 bits.
+struct Words {
+    data_type: DataType,
+    table: HashTable<(u64, u32)>,
+    values: Vec<u64>,
+    null: Option<u32>,
+}
+
+impl Words {
+    fn new(data_type: DataType) -> Words {
+        Words { data_type, table: HashTable::new(), values: Vec::new(), null: None }
+    }
+}
+
+/// The values of an integer-like column as 64-bit words.
+fn words(column: &ArrayRef) -> Result<Vec<u64>> {
+    macro_rules! widen {
+        ($t:ty) => {
+            column.as_primitive::<$t>().values().iter().map(|v| *v as u64).collect()
+        };
+    }
+    Ok(match column.data_type() {
+        DataType::Int8 => widen!(Int8Type),
+        DataType::Int16 => widen!(Int16Type),
+        DataType::Int32 => widen!(Int32Type),
+        DataType::Int64 => widen!(Int64Type),
+        DataType::UInt8 => widen!(UInt8Type),
+        DataType::UInt16 => widen!(UInt16Type),
+        DataType::UInt32 => widen!(UInt32Type),
+        DataType::UInt64 => widen!(UInt64Type),
+        DataType::Date32 => widen!(Date32Type),
+        DataType::Date64 => widen!(Date64Type),
+        _ => arrow_cast::cast(column, &DataType::Int64)?
+            .as_primitive::<Int64Type>()
+            .values()
+            .iter()
+            .map(|v| *v as u64)
+            .collect(),
+    })
+}
+
+impl GroupKeys for Words {
+    fn intern(&mut self, columns: &[ArrayRef], rows: usize, groups: &mut Vec<usize>) -> Result<()> {
+        groups.clear();
+        let column = &columns[0];
+        let words = words(column)?;
+        for (row, word) in words.iter().enumerate().take(rows) {
+            let next = self.values.len() as u32;
+            if column.is_null(row) {
+                let group = *self.null.get_or_insert_with(|| {
+                    self.values.push(0);
+                    next
+                });
+                groups.push(group as usize);
+                continue;
+            }
+            let entry = self
+                .table
+                .entry(hash_word(*word), |e| e.0 == *word, |e| hash_word(e.0))
+                .or_insert_with(|| {
+                    self.values.push(*word);
+                    (*word, next)
+                });
+            groups.push(entry.get().1 as usize);
+        }
+        Ok(())
+    }
+
+    fn len(&self) -> usize {
+        self.values.len()
+    }
+
+    fn take(&mut self) -> Result<Vec<ArrayRef>> {
+        let values = std::mem::take(&mut self.values);
+        let null = self.null.take();
+        self.table = HashTable::new();
+        let valid = |i: usize| null != Some(i as u32);
+        let keys: ArrayRef = if self.data_type.is_unsigned_integer() {
+            Arc::new(values.iter().enumerate().map(|(i, v)| valid(i).then_some(*v)).collect::<UInt64Array>())
+        } else {
+            Arc::new(
+                values.iter().enumerate().map(|(i, v)| valid(i).then_some(*v as i64)).collect::<Int64Array>(),
+            )
+        };
+        // A date is cast by way of its own integer type.
+        let keys = match self.data_type {
+            DataType::Date32 => arrow_cast::cast(&keys, &DataType::Int32)?,
+            _ => keys,
+        };
+        Ok(vec![arrow_cast::cast(&keys, &self.data_type)?])
+    }
+
+    fn bytes(&self) -> usize {
+        self.table.capacity() * 17 + self.values.capacity() * 8
+    }
+}
+
+/// One string column. A string of at most 12 bytes is its inlined view; of longer ones the bytes are kept.
+#[derive(Default)]
+struct Views {
+    short: HashTable<(u128, u32)>,
+    long: HashTable<u32>,
+    /// A view a group; one of a long string holds its offset in `bytes` in the upper half.
+    views: Vec<u128>,
+    bytes: Vec<u8>,
+    null: Option<u32>,
+}
+
+const INLINE: u32 = 12;
+
+impl Views {
+    fn long_bytes(view: u128, bytes: &[u8]) -> &[u8] {
+        let (length, offset) = (view as u32 as usize, (view >> 64) as usize);
+        &bytes[offset..offset + length]
+    }
+}
+
+impl GroupKeys for Views {
+    fn intern(&mut self, columns: &[ArrayRef], rows: usize, groups: &mut Vec<usize>) -> Result<()> {
+        groups.clear();
+        let column = columns[0].as_string_view();
+        for (row, view) in column.views().iter().enumerate().take(rows) {
+            let next = self.views.len() as u32;
+            if column.is_null(row) {
+                let group = *self.null.get_or_insert_with(|| {
+                    self.views.push(0);
+                    next
+                });
+                groups.push(group as usize);
+            } else if *view as u32 <= INLINE {
+                let entry = self
+                    .short
+                    .entry(hash_view(*view), |e| e.0 == *view, |e| hash_view(e.0))
+                    .or_insert_with(|| {
+                        self.views.push(*view);
+                        (*view, next)
+                    });
+                groups.push(entry.get().1 as usize);
+            } else {
+                let value = column.value(row).as_bytes();
+                let (views, bytes) = (&mut self.views, &mut self.bytes);
+                let hash = hash_bytes(value);
+                let found =
+                    self.long.find(hash, |g| Self::long_bytes(views[*g as usize], bytes) == value).copied();
+                let group = found.unwrap_or_else(|| {
+                    views.push(value.len() as u128 | (bytes.len() as u128) << 64);
+                    bytes.extend_from_slice(value);
+                    let rehash = |g: &u32| hash_bytes(Self::long_bytes(views[*g as usize], bytes));
+                    self.long.insert_unique(hash, next, rehash);
+                    next
+                });
+                groups.push(group as usize);
+            }
+        }
+        Ok(())
+    }
+
+    fn len(&self) -> usize {
+        self.views.len()
+    }
+
+    fn take(&mut self) -> Result<Vec<ArrayRef>> {
+        let all = std::mem::take(self);
+        let mut builder = StringViewBuilder::with_capacity(all.views.len());
+        for (i, view) in all.views.iter().enumerate() {
+            if all.null == Some(i as u32) {
+                builder.append_null();
+                continue;
+            }
+            let inline = view.to_le_bytes();
+            let value = match *view as u32 {
+                length if length <= INLINE => &inline[4..4 + length as usize],
+                _ => Self::long_bytes(*view, &all.bytes),
+            };
+            // The bytes came from strings.
+            builder.append_value(std::str::from_utf8(value).expect("a key is the bytes of a string"));
+        }
+        Ok(vec![Arc::new(builder.finish())])
+    }
+
+    fn bytes(&self) -> usize {
+        self.short.capacity() * 33
+            + self.long.capacity() * 5
+            + self.views.capacity() * 16
+            + self.bytes.capacity()
+    }
+}
+
+/// Any columns, as rows of bytes that compare like the values.
+struct Rows {
+    converter: RowConverter,
+    rows: ArrowRows,
+    table: HashTable<(u64, u32)>,
+}
+
+impl Rows {
+    fn new(types: &[DataType]) -> Result<Rows> {
+        let converter = RowConverter::new(types.iter().map(|t| SortField::new(t.clone())).collect())?;
+        let rows = converter.empty_rows(0, 0);
+        Ok(Rows { converter, rows, table: HashTable::new() })
+    }
+}
+
+impl GroupKeys for Rows {
+    fn intern(&mut self, columns: &[ArrayRef], rows: usize, groups: &mut Vec<usize>) -> Result<()> {
+        groups.clear();
+        let new = self.converter.convert_columns(columns)?;
+        for i in 0..rows {
+            let row = new.row(i);
+            let hash = hash_bytes(row.as_ref());
+            let known = &mut self.rows;
+            let found = self.table.find(hash, |(h, g)| *h == hash && known.row(*g as usize) == row);
+            let group = match found {
+                Some((_, group)) => *group,
+                None => {
+                    let group = known.num_rows() as u32;
+                    known.push(row);
+                    self.table.insert_unique(hash, (hash, group), |(h, _)| *h);
+                    group
+                }
+            };
+            groups.push(group as usize);
+        }
+        Ok(())
+    }
+
+    fn len(&self) -> usize {
+        self.rows.num_rows()
+    }
+
+    fn take(&mut self) -> Result<Vec<ArrayRef>> {
+        let rows = std::mem::replace(&mut self.rows, self.converter.empty_rows(0, 0));
+        self.table = HashTable::new();
+        Ok(self.converter.convert_rows(&rows)?)
+    }
+
+    fn bytes(&self) -> usize {
+        self.rows.size() + self.table.capacity() * 17
+    }
+}

@@ -1,0 +1,179 @@
+//! Groups and aggregates.
+//!
+//! - [`keys`]: group keys to group numbers.
+//! - [`accumulators`]: palais' own count, sum and avg, and the way to DataFusion's.
+
+pub mod accumulators;
+pub mod keys;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{ArrayRef, BooleanArray, RecordBatch};
+use arrow_schema::SchemaRef;
+use datafusion_expr::{EmitTo, GroupsAccumulator};
+use queries::plan::{Aggregate as Plan, AggregateCall, Expr, Phase};
+
+use super::{Ready, batch_of, evaluate, evaluate_all, rows_of, slices};
+use crate::batch::{BATCH_ROWS, Parcel};
+use crate::error::Result;
+use crate::hash::normalise;
+use crate::memory;
+use crate::operator::{Operator, Pull};
+use keys::GroupKeys;
+
+/// A partial table that has grown to so many groups gives them away and starts anew, so that it stays in the cache.
+const PARTIAL_GROUPS: usize = 1 << 16;
+/// A partial phase that has more groups than this part of its rows stops combining.
+const REDUCES: f64 = 0.7;
+
+/// One phase of an aggregation.
+pub struct Aggregate {
+    phase: Phase,
+    keys: Vec<Expr>,
+    calls: Vec<AggregateCall>,
+    global: bool,
+    on_first: bool,
+    schema: SchemaRef,
+    table: Table,
+    plan: Plan,
+    input: SchemaRef,
+    rows_in: usize,
+    groups_out: usize,
+    passing: bool,
+    ready: Ready,
+}
+
+struct Table {
+    keys: Box<dyn GroupKeys>,
+    accumulators: Vec<Box<dyn GroupsAccumulator>>,
+    groups: Vec<usize>,
+}
+
+impl Table {
+    fn new(plan: &Plan, input: &SchemaRef) -> Result<Table> {
+        let types =
+            plan.keys.iter().map(|k| k.data_type(input)).collect::<std::result::Result<Vec<_>, _>>()?;
+        let accumulators =
+            plan.aggregates.iter().map(accumulators::accumulator).collect::<Result<Vec<_>>>()?;
+        Ok(Table { keys: keys::group_keys(plan.layout, &types)?, accumulators, groups: Vec::new() })
+    }
+
+    fn bytes(&self) -> usize {
+        self.keys.bytes() + self.accumulators.iter().map(|a| a.size()).sum::<usize>()
+    }
+}
+
+impl Aggregate {
+    /// Aggregates batches of `input` on worker `index`.
+    pub fn new(plan: &Plan, input: SchemaRef, schema: SchemaRef, index: usize) -> Result<Aggregate> {
+        Ok(Aggregate {
+            phase: plan.phase,
+            keys: plan.keys.clone(),
+            calls: plan.aggregates.clone(),
+            global: plan.global,
+            on_first: index == 0,
+            schema,
+            table: Table::new(plan, &input)?,
+            plan: plan.clone(),
+            input,
+            rows_in: 0,
+            groups_out: 0,
+            passing: false,
+            ready: Ready::default(),
+        })
+    }
+
+    /// The arguments and the filter of a call.
+    fn arguments(call: &AggregateCall, batch: &RecordBatch) -> Result<(Vec<ArrayRef>, Option<BooleanArray>)> {
+        let filter = call.filter.as_ref().map(|f| evaluate(f, batch)).transpose()?;
+        Ok((evaluate_all(&call.args, batch)?, filter.map(|f| f.as_boolean().clone())))
+    }
+
+    fn absorb(&mut self, batch: &RecordBatch) -> Result<()> {
+        let columns: Vec<ArrayRef> = evaluate_all(&self.keys, batch)?.into_iter().map(normalise).collect();
+        memory::check(self.table.keys.growth(batch.num_rows()), || "aggregate".into())?;
+        let table = &mut self.table;
+        table.keys.intern(&columns, batch.num_rows(), &mut table.groups)?;
+        let total = table.keys.len();
+        let mut state = self.keys.len();
+        for (call, accumulator) in self.calls.iter().zip(&mut table.accumulators) {
+            match self.phase {
+                Phase::Final => {
+                    let states = &batch.columns()[state..state + call.state_columns];
+                    accumulator.merge_batch(states, &table.groups, total)?;
+                    state += call.state_columns;
+                }
+                Phase::Partial | Phase::Single => {
+                    let (args, filter) = Self::arguments(call, batch)?;
+                    accumulator.update_batch(&args, &table.groups, filter.as_ref(), total)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// States of rows as they are, without looking for equal keys.
+    fn pass(&mut self, batch: &RecordBatch) -> Result<()> {
+        let mut columns: Vec<ArrayRef> =
+            evaluate_all(&self.keys, batch)?.into_iter().map(normalise).collect();
+        for (call, accumulator) in self.calls.iter().zip(&self.table.accumulators) {
+            let (args, filter) = Self::arguments(call, batch)?;
+            columns.extend(accumulators::states_of(
+                accumulator.as_ref(),
+                &args,
+                filter.as_ref(),
+                batch.num_rows(),
+            )?);
+        }
+        self.ready.add(batch_of(&self.schema, columns, batch.num_rows())?);
+        Ok(())
+    }
+
+    /// Gives all groups and empties the table.
+    fn emit(&mut self) -> Result<()> {
+        let rows = self.table.keys.len();
+        self.groups_out += rows;
+        memory::check(self.table.bytes() / 2, || "aggregate".into())?;
+        let mut columns = self.table.keys.take()?;
+        for accumulator in &mut self.table.accumulators {
+            match self.phase {
+                Phase::Partial => columns.extend(accumulator.state(EmitTo::All)?),
+                Phase::Final | Phase::Single => columns.push(accumulator.evaluate(EmitTo::All)?),
+            }
+        }
+        slices(batch_of(&self.schema, columns, rows)?, BATCH_ROWS).for_each(|b| self.ready.add(b));
+        Ok(())
+    }
+}
+
+impl Operator for Aggregate {
+    fn push(&mut self, _port: usize, parcel: Parcel) -> Result<()> {
+        let batch = rows_of(&parcel);
+        self.rows_in += batch.num_rows();
+        if self.passing {
+            return self.pass(batch);
+        }
+        self.absorb(batch)?;
+        if self.phase == Phase::Partial && self.table.keys.len() >= PARTIAL_GROUPS {
+            self.emit()?;
+            self.table = Table::new(&self.plan, &self.input)?;
+            self.passing = self.groups_out as f64 > self.rows_in as f64 * REDUCES
+                && accumulators::all_convert(&self.calls);
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, _port: usize) -> Result<()> {
+        if self.global {
+            // COUNT(*) of no rows is 0: one group, whose result is given by one worker.
+            if self.phase != Phase::Partial && !self.on_first {
+                return Ok(());
+            }
+            self.absorb(&RecordBatch::new_empty(self.input.clone()))?;
+        }
+        self.emit()
+    }
+
+    fn pull(&mut self) -> Result<Pull> {
+        Ok(self.ready.pull())
+    }
+}

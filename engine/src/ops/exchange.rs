@@ -1,0 +1,141 @@
+//! Moves rows between workers: a sender, which partitions and takes credit, and a receiver.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use arrow_array::{RecordBatch, UInt32Array};
+use arrow_schema::SchemaRef;
+use arrow_select::coalesce::BatchCoalescer;
+use arrow_select::take::take_record_batch;
+use queries::plan::{Exchange, Expr};
+
+use super::{evaluate_all, rows_of};
+use crate::batch::{BATCH_ROWS, Parcel, batch_bytes};
+use crate::credit::Pool;
+use crate::error::Result;
+use crate::hash::{hash_columns, normalise, worker_of};
+use crate::operator::{Operator, Pull, Wake};
+
+/// Sends each row to the worker that it belongs to.
+pub struct Send {
+    route: Route,
+    peers: usize,
+    index: usize,
+    pool: Arc<Pool>,
+    wake: Wake,
+    outgoing: VecDeque<Parcel>,
+}
+
+enum Route {
+    Hash { keys: Vec<Expr>, gathered: Vec<BatchCoalescer>, hashes: Vec<u64> },
+    Broadcast,
+    ToFirst,
+}
+
+impl Send {
+    /// Sends batches of `schema`.
+    pub fn new(
+        exchange: &Exchange,
+        schema: &SchemaRef,
+        peers: usize,
+        index: usize,
+        pool: Arc<Pool>,
+        wake: Wake,
+    ) -> Send {
+        let route = match exchange {
+            Exchange::Hash(keys) => Route::Hash {
+                keys: keys.clone(),
+                gathered: (0..peers).map(|_| BatchCoalescer::new(schema.clone(), BATCH_ROWS)).collect(),
+                hashes: Vec::new(),
+            },
+            Exchange::Broadcast => Route::Broadcast,
+            Exchange::Gather | Exchange::Merge { .. } => Route::ToFirst,
+        };
+        Send { route, peers, index, pool, wake, outgoing: VecDeque::new() }
+    }
+
+    fn queue(&mut self, target: usize, batch: RecordBatch) {
+        let source = self.index as u32;
+        self.outgoing.push_back(Parcel { target: target as u32, batch: Some(batch), credit: None, source });
+    }
+}
+
+/// The rows of each target, in their order.
+fn partition(batch: &RecordBatch, hashes: &[u64], peers: usize) -> Result<Vec<RecordBatch>> {
+    let mut rows: Vec<Vec<u32>> = (0..peers).map(|_| Vec::with_capacity(hashes.len() / peers + 16)).collect();
+    for (row, hash) in hashes.iter().enumerate() {
+        rows[worker_of(*hash, peers)].push(row as u32);
+    }
+    rows.into_iter().map(|rows| Ok(take_record_batch(batch, &UInt32Array::from(rows))?)).collect()
+}
+
+impl Operator for Send {
+    fn push(&mut self, _port: usize, parcel: Parcel) -> Result<()> {
+        let batch = rows_of(&parcel).clone();
+        let peers = self.peers;
+        match &mut self.route {
+            Route::ToFirst => self.queue(0, batch),
+            Route::Broadcast => (0..peers).for_each(|target| self.queue(target, batch.clone())),
+            Route::Hash { .. } if peers == 1 => self.queue(0, batch),
+            Route::Hash { keys, gathered, hashes } => {
+                let columns: Vec<_> = evaluate_all(keys, &batch)?.into_iter().map(normalise).collect();
+                hash_columns(&columns, batch.num_rows(), hashes)?;
+                let mut full = Vec::new();
+                for (target, rows) in partition(&batch, hashes, peers)?.into_iter().enumerate() {
+                    if rows.num_rows() > 0 {
+                        gathered[target].push_batch(rows)?;
+                    }
+                    while let Some(batch) = gathered[target].next_completed_batch() {
+                        full.push((target, batch));
+                    }
+                }
+                full.into_iter().for_each(|(target, batch)| self.queue(target, batch));
+            }
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, _port: usize) -> Result<()> {
+        let mut last = Vec::new();
+        if let Route::Hash { gathered, .. } = &mut self.route {
+            for (target, rows) in gathered.iter_mut().enumerate() {
+                rows.finish_buffered_batch()?;
+                while let Some(batch) = rows.next_completed_batch() {
+                    last.push((target, batch));
+                }
+            }
+        }
+        last.into_iter().for_each(|(target, batch)| self.queue(target, batch));
+        Ok(())
+    }
+
+    fn pull(&mut self) -> Result<Pull> {
+        let Some(next) = self.outgoing.front() else { return Ok(Pull::Empty) };
+        let bytes = batch_bytes(rows_of(next));
+        let Some(credit) = self.pool.take(bytes, || self.wake.sync()) else { return Ok(Pull::Blocked) };
+        let mut parcel = self.outgoing.pop_front().expect("the queue was looked at");
+        parcel.credit = Some(credit);
+        Ok(Pull::Batch(parcel))
+    }
+}
+
+/// Hands what other workers sent to the operator above; the credit goes along.
+#[derive(Default)]
+pub struct Receive {
+    waiting: VecDeque<Parcel>,
+}
+
+impl Operator for Receive {
+    fn push(&mut self, _port: usize, parcel: Parcel) -> Result<()> {
+        self.waiting.push_back(parcel);
+        Ok(())
+    }
+
+    fn end(&mut self, _port: usize) -> Result<()> {
+        Ok(())
+    }
+
+    fn pull(&mut self) -> Result<Pull> {
+        Ok(self.waiting.pop_front().map_or(Pull::Empty, Pull::Batch))
+    }
+}

@@ -1,0 +1,106 @@
+//! The end of a plan, on worker 0: hands batches to the caller's thread.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
+
+use arrow_array::RecordBatch;
+use timely::scheduling::SyncActivator;
+
+use super::rows_of;
+use crate::batch::Parcel;
+use crate::error::Result;
+use crate::operator::{Operator, Pull, Wake};
+
+/// A bounded queue between worker 0 and the caller.
+#[derive(Default)]
+pub struct Queue {
+    inner: Mutex<Inner>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Inner {
+    batches: VecDeque<RecordBatch>,
+    ended: bool,
+    blocked: Option<SyncActivator>,
+}
+
+const CAPACITY: usize = 16;
+
+impl Queue {
+    fn put(&self, batch: &RecordBatch, wake: &Wake) -> bool {
+        let mut inner = self.inner.lock().expect("nothing panics with this lock");
+        if inner.batches.len() >= CAPACITY {
+            inner.blocked = Some(wake.sync());
+            return false;
+        }
+        inner.batches.push_back(batch.clone());
+        self.changed.notify_one();
+        true
+    }
+
+    /// No more batches come.
+    pub fn end(&self) {
+        self.inner.lock().expect("nothing panics with this lock").ended = true;
+        self.changed.notify_all();
+    }
+
+    /// The next batch, `Ok(None)` at the end; `Err(())` if none came in time.
+    pub fn take(&self, patience: Duration) -> std::result::Result<Option<RecordBatch>, ()> {
+        let mut inner = self.inner.lock().expect("nothing panics with this lock");
+        loop {
+            if let Some(batch) = inner.batches.pop_front() {
+                if let Some(blocked) = inner.blocked.take() {
+                    // A worker that is gone needs no waking.
+                    let _ = blocked.activate();
+                }
+                return Ok(Some(batch));
+            }
+            if inner.ended {
+                return Ok(None);
+            }
+            let (next, timeout) =
+                self.changed.wait_timeout(inner, patience).expect("nothing panics with this lock");
+            inner = next;
+            if timeout.timed_out() && inner.batches.is_empty() && !inner.ended {
+                return Err(());
+            }
+        }
+    }
+}
+
+/// Puts batches into the queue, and waits while it is full.
+pub struct Output {
+    queue: Arc<Queue>,
+    wake: Wake,
+    waiting: Option<Parcel>,
+}
+
+impl Output {
+    /// Into `queue`.
+    pub fn new(queue: Arc<Queue>, wake: Wake) -> Output {
+        Output { queue, wake, waiting: None }
+    }
+}
+
+impl Operator for Output {
+    fn push(&mut self, _port: usize, parcel: Parcel) -> Result<()> {
+        self.waiting = Some(parcel);
+        Ok(())
+    }
+
+    fn end(&mut self, _port: usize) -> Result<()> {
+        Ok(())
+    }
+
+    fn pull(&mut self) -> Result<Pull> {
+        if let Some(parcel) = &self.waiting
+            && !self.queue.put(rows_of(parcel), &self.wake)
+        {
+            return Ok(Pull::Blocked);
+        }
+        self.waiting = None;
+        Ok(Pull::Empty)
+    }
+}

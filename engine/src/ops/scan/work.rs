@@ -1,0 +1,281 @@
+//! The work of one scan, shared by the workers of a process: morsels in the order of the table.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::{Arc, Mutex};
+
+use arrow_array::{ArrayRef, Int64Array, RecordBatch};
+use arrow_schema::{Schema, SchemaRef};
+use formats::format::{Format, Morsel, ScanOptions};
+use formats::reader::BlockingReader;
+use queries::plan::Scan as Plan;
+use schema::bdb::Generator;
+use schema::{FileEntry, FileSet, Source};
+
+use super::super::batch_of;
+use super::super::transform::FileRows;
+use crate::batch::BATCH_ROWS;
+use crate::error::Result;
+use crate::state::QueryState;
+
+/// Morsels of about this many bytes are dealt.
+const MORSEL_BYTES: u64 = 8 << 20;
+/// About the bytes of a batch whose units have an unknown number of rows.
+const BATCH_BYTES: u64 = 1 << 20;
+/// Rows of a made table that are dealt at once.
+const MORSEL_ROWS: u64 = 1 << 17;
+
+/// The work of one scan.
+pub struct Work {
+    pub(super) plan: Plan,
+    schema: SchemaRef,
+    from: From,
+    taken: Mutex<Taken>,
+}
+
+enum From {
+    Files(Files),
+    Range { start: i64, step: i64, rows: u64 },
+    Generator(Box<Generator>, u64),
+}
+
+struct Files {
+    set: FileSet,
+    format: &'static dyn Format,
+    /// How files without a layout of their own are read.
+    usual: Reading,
+    /// How those of each layout are read.
+    layouts: Vec<Reading>,
+}
+
+/// How the files of one layout are read.
+struct Reading {
+    options: ScanOptions,
+    /// Where each column of the scan comes from.
+    columns: Vec<Column>,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Column {
+    Read(usize),
+    Constant(usize),
+    Null,
+}
+
+#[derive(Default)]
+struct Taken {
+    file: usize,
+    morsels: VecDeque<Morsel>,
+    row: u64,
+}
+
+/// What a worker takes.
+pub enum Piece {
+    /// A part of a file.
+    File(Morsel),
+    /// Rows of a made table.
+    Rows(Range<u64>),
+}
+
+impl Work {
+    /// The work of a scan whose batches have `schema`.
+    pub fn new(plan: &Plan, schema: SchemaRef) -> Result<Work> {
+        let from = match &plan.table.source {
+            Source::Files(set) => From::Files(Files::new(plan, set)?),
+            Source::Range { start, step, .. } => {
+                From::Range { start: *start, step: *step, rows: plan.table.rows.unwrap_or(0) }
+            }
+            Source::Generated(spec) => From::Generator(Box::new(spec.generator()), spec.units()),
+        };
+        Ok(Work { plan: plan.clone(), schema, from, taken: Mutex::default() })
+    }
+
+    /// The next piece, in the order of the table.
+    pub fn take(&self) -> Result<Option<Piece>> {
+        let mut taken = self.taken.lock().expect("a panic with this lock ends the process");
+        let rows = match &self.from {
+            From::Files(files) => return Ok(files.take(&mut taken)?.map(Piece::File)),
+            From::Range { rows, .. } => *rows,
+            From::Generator(_, units) => *units,
+        };
+        let start = taken.row;
+        taken.row = (start + MORSEL_ROWS).min(rows);
+        Ok((start < taken.row).then(|| Piece::Rows(start..taken.row)))
+    }
+
+    /// The format of the table's files.
+    pub fn format(&self) -> Option<&'static dyn Format> {
+        match &self.from {
+            From::Files(files) => Some(files.format),
+            _ => None,
+        }
+    }
+
+    /// What is read of a file.
+    pub fn options(&self, file: &FileEntry) -> Option<&ScanOptions> {
+        match &self.from {
+            From::Files(files) => Some(&files.reading(file).options),
+            _ => None,
+        }
+    }
+
+    /// Reads pieces until none is left, on this thread.
+    pub fn read_all(&self, each: &mut dyn FnMut(RecordBatch) -> Result<()>) -> Result<()> {
+        while let Some(piece) = self.take()? {
+            match (piece, &self.from) {
+                (Piece::Rows(mut range), _) => {
+                    while let Some(batch) = self.make(&mut range)? {
+                        each(batch)?;
+                    }
+                }
+                (Piece::File(morsel), From::Files(files)) => {
+                    let file = morsel.file.clone();
+                    let reader = files.format.reader(&morsel, &files.reading(&file).options)?;
+                    for batch in BlockingReader::open(morsel, reader)? {
+                        each(self.lay_out(&file, &batch?)?)?;
+                    }
+                }
+                (Piece::File(_), _) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// The rows of the next file, all its columns, for `transform()`.
+    pub fn take_file(&self, state: Arc<QueryState>) -> Result<Option<FileRows>> {
+        let From::Files(files) = &self.from else { return Ok(None) };
+        let mut taken = self.taken.lock().expect("a panic with this lock ends the process");
+        let Some(file) = files.set.files.get(taken.file) else { return Ok(None) };
+        taken.file += 1;
+        let mut options = files.reading(file).options.clone();
+        options.projection = (0..options.schema.fields().len()).collect();
+        options.bounds.clear();
+        let morsels = files.format.split(&Arc::new(file.clone()), &options, u64::MAX)?;
+        let readers = morsels.into_iter().map(|m| {
+            let reader = files.format.reader(&m, &options)?;
+            BlockingReader::open(m, reader)
+        });
+        let readers = readers.collect::<formats::Result<_>>()?;
+        Ok(Some(FileRows { name: file.path.display().to_string(), readers, state }))
+    }
+
+    /// The scan's columns from those that a file's reader gave.
+    pub fn lay_out(&self, file: &FileEntry, batch: &RecordBatch) -> Result<RecordBatch> {
+        let From::Files(files) = &self.from else { return Ok(batch.clone()) };
+        let rows = batch.num_rows();
+        let columns = files.reading(file).columns.iter().zip(self.schema.fields()).map(|(column, field)| {
+            Ok(match *column {
+                Column::Read(i) => batch.column(i).clone(),
+                Column::Null => arrow_array::new_null_array(field.data_type(), rows),
+                Column::Constant(i) => {
+                    let text =
+                        arrow_array::StringArray::from(vec![file.constants.get(i).cloned().flatten(); 1]);
+                    let value = arrow_cast::cast(&text, field.data_type())?;
+                    let repeated = arrow_array::UInt32Array::from(vec![0; rows]);
+                    arrow_select::take::take(&value, &repeated, None)?
+                }
+            })
+        });
+        batch_of(&self.schema, columns.collect::<Result<Vec<ArrayRef>>>()?, rows)
+    }
+
+    /// Makes rows of a made table, at most a batch of them, from the front of `range`.
+    pub fn make(&self, range: &mut Range<u64>) -> Result<Option<RecordBatch>> {
+        // A unit of documents is a page of many rows.
+        let units = match &self.from {
+            From::Generator(g, _) if g.spec().rows().is_none() => {
+                (BATCH_BYTES / g.spec().unit_bytes().max(1)).max(1)
+            }
+            _ => BATCH_ROWS as u64,
+        };
+        let part = range.start..range.end.min(range.start + units);
+        range.start = part.end;
+        if part.is_empty() {
+            return Ok(None);
+        }
+        match &self.from {
+            From::Range { start, step, .. } => {
+                let value = |i: u64| start.wrapping_add((i as i64).wrapping_mul(*step));
+                let rows = (part.end - part.start) as usize;
+                let values: ArrayRef = Arc::new(Int64Array::from_iter_values(part.map(value)));
+                let columns = self.plan.projection.iter().map(|_| values.clone()).collect();
+                Ok(Some(batch_of(&self.schema, columns, rows)?))
+            }
+            From::Generator(generator, _) => {
+                let made = generator.batch(part, &self.plan.projection);
+                Ok(Some(batch_of(&self.schema, made.columns().to_vec(), made.num_rows())?))
+            }
+            From::Files(_) => Ok(None),
+        }
+    }
+}
+
+impl Files {
+    fn new(plan: &Plan, set: &FileSet) -> Result<Files> {
+        let format = formats::format::format(&set.format.encoding)?;
+        let fields: Vec<_> = plan.table.schema.fields()[..set.file_columns].to_vec();
+        let usual = Reading::new(plan, set, Arc::new(Schema::new(fields)), None, &set.format.compression);
+        let layouts = set
+            .layouts
+            .iter()
+            .map(|l| Reading::new(plan, set, l.schema.clone(), Some(&l.columns), &l.compression))
+            .collect();
+        Ok(Files { set: set.clone(), format, usual, layouts })
+    }
+
+    fn reading(&self, file: &FileEntry) -> &Reading {
+        file.layout.and_then(|i| self.layouts.get(i)).unwrap_or(&self.usual)
+    }
+
+    fn take(&self, taken: &mut Taken) -> Result<Option<Morsel>> {
+        loop {
+            if let Some(morsel) = taken.morsels.pop_front() {
+                return Ok(Some(morsel));
+            }
+            let Some(file) = self.set.files.get(taken.file) else { return Ok(None) };
+            taken.file += 1;
+            let options = &self.reading(file).options;
+            taken.morsels = self.format.split(&Arc::new(file.clone()), options, MORSEL_BYTES)?.into();
+        }
+    }
+}
+
+impl Reading {
+    fn new(
+        plan: &Plan,
+        set: &FileSet,
+        schema: SchemaRef,
+        places: Option<&[Option<usize>]>,
+        compression: &str,
+    ) -> Reading {
+        let mut projection: Vec<usize> = Vec::new();
+        let mut columns = Vec::new();
+        let wanted: &[usize] = if plan.transform.is_some() { &[] } else { &plan.projection };
+        for column in wanted {
+            if *column >= set.file_columns {
+                columns.push(Column::Constant(*column - set.file_columns));
+                continue;
+            }
+            let Some(place) = places.map_or(Some(*column), |p| p[*column]) else {
+                columns.push(Column::Null);
+                continue;
+            };
+            let read = projection.iter().position(|p| *p == place).unwrap_or_else(|| {
+                projection.push(place);
+                projection.len() - 1
+            });
+            columns.push(Column::Read(read));
+        }
+        // Bounds name columns of the table; files of another layout are read without.
+        let bounds = match places {
+            None => plan.bounds.iter().filter(|b| b.column < set.file_columns).cloned().collect(),
+            Some(_) => Vec::new(),
+        };
+        let mut format = set.format.clone();
+        format.compression = compression.to_string();
+        Reading {
+            options: ScanOptions { schema, projection, bounds, batch_rows: BATCH_ROWS, format },
+            columns,
+        }
+    }
+}

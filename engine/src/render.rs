@@ -1,0 +1,213 @@
+//! Plan to dataflow, straight-line: every decision is in the plan.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use queries::plan::{Exchange, Node, NodeId, Op, Side};
+use timely::dataflow::Scope;
+
+use crate::credit::Pool;
+use crate::error::Result;
+use crate::operator::{Edge, Inputs, Latch, Local, Stage, Time};
+use crate::ops::aggregate::Aggregate;
+use crate::ops::exchange::{Receive, Send};
+use crate::ops::expand::Expand;
+use crate::ops::filter::Filter;
+use crate::ops::join::Join;
+use crate::ops::limit::Limit;
+use crate::ops::output::{Output, Queue};
+use crate::ops::project::Project;
+use crate::ops::scan::Scan;
+use crate::ops::scan::work::Work;
+use crate::ops::sort::Sort;
+use crate::ops::transform::Transform;
+use crate::ops::union::Union;
+use crate::ops::values::Values;
+
+/// Bytes that may be on their way in one exchange of one process.
+const EXCHANGE_BYTES: usize = 32 << 20;
+
+/// What the workers of a process share of a plan: the work of its scans and the credit of its exchanges, by node.
+pub struct Shared {
+    work: Vec<Option<Arc<Work>>>,
+    pools: Vec<Option<Arc<Pool>>>,
+}
+
+impl Shared {
+    /// For the tree below `root`, which has `nodes` nodes.
+    pub fn new(root: &Node, nodes: usize) -> Result<Shared> {
+        let mut shared = Shared { work: vec![None; nodes], pools: vec![None; nodes] };
+        shared.add(root)?;
+        Ok(shared)
+    }
+
+    fn add(&mut self, node: &Node) -> Result<()> {
+        match &node.op {
+            Op::Scan(scan) => self.work[node.id] = Some(Arc::new(Work::new(scan, node.schema.clone())?)),
+            Op::Exchange(_) => self.pools[node.id] = Some(Pool::new(EXCHANGE_BYTES)),
+            _ => {}
+        }
+        node.inputs.iter().try_for_each(|n| self.add(n))
+    }
+
+    fn work(&self, id: NodeId) -> Arc<Work> {
+        self.work[id].clone().expect("every scan has work")
+    }
+
+    fn pool(&self, id: NodeId) -> Arc<Pool> {
+        self.pools[id].clone().expect("every exchange has credit")
+    }
+}
+
+/// Renders one tree of a plan on one worker.
+pub struct Renderer<'a, 'scope> {
+    /// The dataflow.
+    pub scope: Scope<'scope, Time>,
+    /// What the worker's operators share.
+    pub local: &'a Rc<Local>,
+    /// What the process's workers share.
+    pub shared: &'a Shared,
+    /// An error in making an operator; it ends the query once the dataflow runs.
+    pub failed: RefCell<Option<crate::Error>>,
+}
+
+impl<'scope> Renderer<'_, 'scope> {
+    /// Renders the tree; its rows go into `queue`.
+    pub fn root(&self, node: &Node, queue: Arc<Queue>) {
+        let edge = self.node(node, &[]);
+        let stage = self.stage(node, "output", false);
+        stage.add(Inputs::Local(vec![edge]), |wake| Box::new(Output::new(queue, wake)));
+    }
+
+    fn stage(&self, node: &Node, name: &str, counts: bool) -> Stage<'_, 'scope> {
+        Stage {
+            scope: self.scope.clone(),
+            local: self.local,
+            node: node.id,
+            name: name.to_string(),
+            counts,
+            gated: true,
+        }
+    }
+
+    /// Renders a node; scans in it start once `latches` are open.
+    fn node(&self, node: &Node, latches: &[Rc<Latch>]) -> Edge<'scope> {
+        let input = |i: usize| self.node(&node.inputs[i], latches);
+        match &node.op {
+            Op::Scan(scan) if scan.transform.is_some() => {
+                self.stage(node, "transform", true).add(Inputs::None, |wake| {
+                    let plan = scan.transform.clone().expect("it was looked at");
+                    let (work, state) = (self.shared.work(node.id), self.local.state.clone());
+                    Box::new(Transform::new(
+                        plan,
+                        scan.projection.clone(),
+                        node.schema.clone(),
+                        work,
+                        state,
+                        wake,
+                    ))
+                })
+            }
+            Op::Scan(_) => self.stage(node, "scan", true).add(Inputs::None, |wake| {
+                Box::new(Scan::new(
+                    self.shared.work(node.id),
+                    self.local.state.clone(),
+                    latches.to_vec(),
+                    wake,
+                ))
+            }),
+            Op::Values(batches) => self
+                .stage(node, "values", true)
+                .add(Inputs::None, |_| Box::new(Values::new(batches, self.local.index))),
+            Op::Filter { predicate } => {
+                let edge = input(0);
+                self.stage(node, "filter", true).add(Inputs::Local(vec![edge]), |_| {
+                    Box::new(Filter::new(predicate.clone(), node.schema.clone()))
+                })
+            }
+            Op::Project { exprs } => {
+                let edge = input(0);
+                self.stage(node, "project", true).add(Inputs::Local(vec![edge]), |_| {
+                    Box::new(Project::new(exprs.clone(), node.schema.clone()))
+                })
+            }
+            Op::Expand { sets } => {
+                let edge = input(0);
+                self.stage(node, "expand", true).add(Inputs::Local(vec![edge]), |_| {
+                    Box::new(Expand::new(sets.clone(), node.schema.clone()))
+                })
+            }
+            Op::Aggregate(plan) => {
+                let edge = input(0);
+                let schema = node.inputs[0].schema.clone();
+                match Aggregate::new(plan, schema, node.schema.clone(), self.local.index) {
+                    Ok(op) => {
+                        self.stage(node, "aggregate", true).add(Inputs::Local(vec![edge]), |_| Box::new(op))
+                    }
+                    Err(e) => {
+                        self.failed.borrow_mut().get_or_insert(e);
+                        edge
+                    }
+                }
+            }
+            Op::Join(plan) => {
+                let latch = Rc::new(Latch::default());
+                let mut for_probe = latches.to_vec();
+                for_probe.push(latch.clone());
+                let (left, right) = match plan.build {
+                    Side::Left => {
+                        (self.node(&node.inputs[0], latches), self.node(&node.inputs[1], &for_probe))
+                    }
+                    Side::Right => {
+                        (self.node(&node.inputs[0], &for_probe), self.node(&node.inputs[1], latches))
+                    }
+                };
+                let schemas = (node.inputs[0].schema.clone(), node.inputs[1].schema.clone());
+                self.stage(node, "join", true).add(Inputs::Local(vec![left, right]), |_| {
+                    Box::new(Join::new(plan, schemas.0, schemas.1, node.schema.clone(), latch))
+                })
+            }
+            Op::Sort { keys, fetch } => {
+                let edge = input(0);
+                self.stage(node, "sort", true).add(Inputs::Local(vec![edge]), |_| {
+                    Box::new(Sort::new(keys.clone(), *fetch, node.schema.clone()))
+                })
+            }
+            Op::Limit { skip, fetch } => {
+                let edge = input(0);
+                self.stage(node, "limit", true).add(Inputs::Local(vec![edge]), |_| {
+                    Box::new(Limit::new(*skip, *fetch, node.inputs[0].clone(), self.local.clone()))
+                })
+            }
+            Op::Union => {
+                let edges = (0..node.inputs.len()).map(input).collect();
+                self.stage(node, "union", true)
+                    .add(Inputs::Local(edges), |_| Box::new(Union::new(node.schema.clone())))
+            }
+            Op::Exchange(exchange) => {
+                let edge = input(0);
+                self.exchange(node, exchange, edge)
+            }
+        }
+    }
+
+    fn exchange(&self, node: &Node, exchange: &Exchange, edge: Edge<'scope>) -> Edge<'scope> {
+        let sender = Stage { gated: false, ..self.stage(node, "send", false) };
+        let sent = sender.add(Inputs::Local(vec![edge]), |wake| {
+            let pool = self.shared.pool(node.id);
+            Box::new(Send::new(exchange, &node.schema, self.local.peers, self.local.index, pool, wake))
+        });
+        let received = self
+            .stage(node, "receive", true)
+            .add(Inputs::Exchange(sent.stream), |_| Box::new(Receive::default()));
+        match exchange {
+            Exchange::Merge { keys, fetch } => {
+                self.stage(node, "merge", false).add(Inputs::Local(vec![received]), |_| {
+                    Box::new(Sort::new(keys.clone(), *fetch, node.schema.clone()))
+                })
+            }
+            _ => received,
+        }
+    }
+}

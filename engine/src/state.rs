@@ -1,0 +1,114 @@
+//! What the workers of a query share: the first error, cancel, enough, figures.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::Thread;
+
+use formats::reader::Skipped;
+use queries::plan::NodeId;
+
+use crate::error::Error;
+
+/// Shared by the threads of one query.
+#[derive(Debug, Default)]
+pub struct QueryState {
+    stop: AtomicBool,
+    error: Mutex<Option<Error>>,
+    /// Raised whenever a flag changes, so that workers wake their parked operators.
+    epoch: AtomicU64,
+    threads: Mutex<Vec<Thread>>,
+    enough: Vec<AtomicBool>,
+    /// A node's figures, by [`NodeId`].
+    pub figures: Vec<Figures>,
+    /// Bytes of files read so far.
+    pub bytes_read: AtomicU64,
+    /// Rows that scans gave so far.
+    pub rows_read: AtomicU64,
+    skipped: Mutex<Skipped>,
+}
+
+/// What an operator has done, over all workers.
+#[derive(Debug, Default)]
+pub struct Figures {
+    /// Rows given.
+    pub rows: AtomicU64,
+    /// Batches given.
+    pub batches: AtomicU64,
+    /// Bytes of the rows given.
+    pub bytes: AtomicU64,
+    /// Nanoseconds spent in it.
+    pub busy_ns: AtomicU64,
+}
+
+impl QueryState {
+    /// The state of a plan of so many nodes.
+    pub fn new(nodes: usize) -> QueryState {
+        QueryState {
+            enough: (0..nodes).map(|_| AtomicBool::new(false)).collect(),
+            figures: (0..nodes).map(|_| Figures::default()).collect(),
+            ..QueryState::default()
+        }
+    }
+
+    /// Keeps the first error and stops the query.
+    pub fn fail(&self, error: Error) {
+        self.error.lock().expect("nothing panics with this lock").get_or_insert(error);
+        self.raise(&self.stop);
+    }
+
+    /// Stops the query: somebody asked.
+    pub fn cancel(&self) {
+        self.fail(Error::Cancelled);
+    }
+
+    /// Whether the query has failed or was cancelled.
+    pub fn stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// The first error, taken out.
+    pub fn take_error(&self) -> Option<Error> {
+        self.error.lock().expect("nothing panics with this lock").take()
+    }
+
+    /// The consumer of this node has enough rows, on every worker.
+    pub fn set_enough(&self, node: NodeId) {
+        self.raise(&self.enough[node]);
+    }
+
+    /// Whether the consumer of this node has enough rows.
+    pub fn enough(&self, node: NodeId) -> bool {
+        self.enough[node].load(Ordering::Relaxed)
+    }
+
+    /// Changes whenever a flag is raised.
+    pub fn epoch(&self) -> u64 {
+        self.epoch.load(Ordering::Acquire)
+    }
+
+    /// Registers a worker's thread, to be woken when a flag is raised.
+    pub fn register_thread(&self) {
+        self.threads.lock().expect("nothing panics with this lock").push(std::thread::current());
+    }
+
+    /// Adds counts of what a reader passed over.
+    pub fn add_skipped(&self, s: Skipped) {
+        let mut all = self.skipped.lock().expect("nothing panics with this lock");
+        all.rows += s.rows;
+        all.values += s.values;
+        all.replaced += s.replaced;
+    }
+
+    /// What readers passed over.
+    pub fn skipped(&self) -> Skipped {
+        *self.skipped.lock().expect("nothing panics with this lock")
+    }
+
+    fn raise(&self, flag: &AtomicBool) {
+        flag.store(true, Ordering::Release);
+        self.epoch.fetch_add(1, Ordering::AcqRel);
+        for thread in self.threads.lock().expect("nothing panics with this lock").iter() {
+            thread.unpark();
+        }
+    }
+}

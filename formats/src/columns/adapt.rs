@@ -1,0 +1,104 @@
+//! Columns as a file has them to the columns that a scan wants.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
+use arrow_cast::{CastOptions, can_cast_types, cast_with_options};
+use arrow_schema::{Schema, SchemaRef};
+
+use crate::error::{DataError, Error, Result};
+use crate::format::ScanOptions;
+
+/// Finds the columns of a scan in a file by name, and casts, orders and completes what was read of them.
+///
+/// A column that the file lacks reads as NULL if the scan's schema lets it be NULL (files of one table whose schemas
+/// differ, united by name). A column of another type is cast; a value that does not fit is an error.
+pub struct Adapter {
+    output: SchemaRef,
+    read: Vec<usize>,
+    sources: Vec<Source>,
+}
+
+enum Source {
+    /// A column by its position among those read, and whether it is cast.
+    Column { position: usize, cast: bool },
+    /// A column that the file lacks.
+    Missing,
+}
+
+/// The position in the file of a column of the scan: the same position if the name is the same, else by name.
+pub fn find(file: &Schema, scan: &Schema, column: usize) -> Option<usize> {
+    let name = scan.field(column).name();
+    match file.fields().get(column) {
+        Some(field) if field.name() == name => Some(column),
+        _ => file.fields().iter().position(|f| f.name() == name),
+    }
+}
+
+impl Adapter {
+    /// Prepares reading from a file of this schema.
+    pub fn new(file: &Schema, scan: &ScanOptions) -> Result<Adapter> {
+        let output =
+            Arc::new(scan.schema.project(&scan.projection).map_err(|e| schema_error(e.to_string()))?);
+        let found: Vec<Option<usize>> =
+            scan.projection.iter().map(|&column| find(file, &scan.schema, column)).collect();
+        let mut read: Vec<usize> = found.iter().copied().flatten().collect();
+        read.sort_unstable();
+        read.dedup();
+        let sources = found
+            .iter()
+            .zip(output.fields())
+            .map(|(found, field)| match found {
+                None if field.is_nullable() => Ok(Source::Missing),
+                None => Err(schema_error(format!("the file has no column '{}'", field.name()))),
+                Some(column) => {
+                    let (from, to) = (file.field(*column).data_type(), field.data_type());
+                    if from != to && !can_cast_types(from, to) {
+                        return Err(schema_error(format!(
+                            "column '{}' is {from} in the file, which does not convert to {to}",
+                            field.name()
+                        )));
+                    }
+                    let position =
+                        read.binary_search(column).expect("every column that was found is among those read");
+                    Ok(Source::Column { position, cast: from != to })
+                }
+            })
+            .collect::<Result<_>>()?;
+        Ok(Adapter { output, read, sources })
+    }
+
+    /// The positions in the file of the columns to be read, ascending.
+    pub fn read(&self) -> &[usize] {
+        &self.read
+    }
+
+    /// The batch that the scan wants, of the columns that were read, in the order of [`Adapter::read`].
+    pub fn adapt(&self, columns: &[ArrayRef], rows: usize) -> Result<RecordBatch> {
+        let columns = self
+            .sources
+            .iter()
+            .zip(self.output.fields())
+            .map(|(source, field)| match source {
+                Source::Missing => Ok(new_null_array(field.data_type(), rows)),
+                Source::Column { position, cast: false } => Ok(columns[*position].clone()),
+                Source::Column { position, cast: true } => {
+                    let strict = CastOptions { safe: false, ..CastOptions::default() };
+                    cast_with_options(&columns[*position], field.data_type(), &strict)
+                        .map_err(|e| column_error(field.name(), e.to_string()))
+                }
+            })
+            .collect::<Result<Vec<_>>>()?;
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        RecordBatch::try_new_with_options(self.output.clone(), columns, &options)
+            .map_err(|e| Error::corrupt(e.to_string()))
+    }
+}
+
+fn schema_error(message: String) -> Error {
+    Error::Schema { path: Default::default(), message }
+}
+
+fn column_error(column: &str, message: String) -> Error {
+    Error::Data(Box::new(DataError { column: Some(column.to_string()), message, ..DataError::default() }))
+}

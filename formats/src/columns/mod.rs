@@ -1,0 +1,15 @@
+//! What the column formats have in common.
+//!
+//! - [`types`]: the types in which columns are read, whatever the file calls them.
+//! - [`tail`]: the end of a file, where footers lie.
+//! - [`adapt`]: columns as a file has them to the columns that a scan wants.
+//! - [`bounds`]: zone maps against what a scan wants.
+//! - [`groups`]: row groups to morsels.
+//! - [`guard`]: panics of other people's decoders become errors.
+
+pub mod adapt;
+pub mod bounds;
+pub mod groups;
+pub mod guard;
+pub mod tail;
+pub mod types;

@@ -1,0 +1,69 @@
+//! The end of a file, where footers lie.
+
+use std::fs::File;
+use std::ops::Range;
+use std::path::Path;
+
+use bytes::Bytes;
+
+use crate::error::{Error, Result};
+use crate::reader::read_range;
+
+/// What is read at first, in the hope that the footer lies in it.
+const SPECULATIVE: u64 = 64 << 10;
+
+/// A file of which the last bytes are read.
+pub struct Tail {
+    file: File,
+    /// The length of the file in bytes.
+    pub len: u64,
+    start: u64,
+    bytes: Bytes,
+}
+
+impl Tail {
+    /// Opens a file and reads its last 64 KiB.
+    pub fn open(path: &Path, format: &str) -> Result<Tail> {
+        let refuse = |why: &str| {
+            Error::Unsupported(format!(
+                "{}: {format} is read from its end, and {why}; write it to a file first",
+                path.display()
+            ))
+        };
+        if path.as_os_str() == "-" {
+            return Err(refuse("standard input has no end to seek to"));
+        }
+        let file = File::open(path).map_err(|e| Error::io(path, "open", e))?;
+        let metadata = file.metadata().map_err(|e| Error::io(path, "read", e))?;
+        if !metadata.is_file() {
+            return Err(refuse("this is not a regular file"));
+        }
+        let len = metadata.len();
+        let start = len.saturating_sub(SPECULATIVE);
+        let bytes = read_range(&file, &(start..len)).map_err(|e| Error::io(path, "read", e))?;
+        Ok(Tail { file, len, start, bytes })
+    }
+
+    /// The bytes of a range of the file; an error if it does not lie in the file.
+    pub fn bytes(&self, path: &Path, range: Range<u64>) -> Result<Bytes> {
+        if range.start > range.end || range.end > self.len {
+            return Err(cut_short(self.len).at(path));
+        }
+        let known = self.start..self.start + self.bytes.len() as u64;
+        if known.start <= range.start && range.end <= known.end {
+            let from = (range.start - known.start) as usize;
+            let to = (range.end - known.start) as usize;
+            return Ok(self.bytes.slice(from..to));
+        }
+        let bytes = read_range(&self.file, &range).map_err(|e| Error::io(path, "read", e))?;
+        if (bytes.len() as u64) < range.end - range.start {
+            return Err(cut_short(self.len).at(path));
+        }
+        Ok(bytes)
+    }
+}
+
+/// The error of a file whose footer speaks of bytes that it does not have.
+pub fn cut_short(len: u64) -> Error {
+    Error::data(len, "the file ends too early: it was cut short or is damaged")
+}

@@ -1,0 +1,46 @@
+//! The types in which columns are read: one for text and one for bytes, whatever the file calls them.
+
+use std::sync::Arc;
+
+use arrow_schema::{DataType, Field, Schema};
+
+/// The type in which a column of a file's type is read: text as `Utf8View`, bytes as `BinaryView`, dictionary and
+/// run-end encoded columns as their values, narrow decimals as `Decimal128`. Nested types stay as they are.
+pub fn read_type(file: &DataType) -> DataType {
+    match file {
+        DataType::Utf8 | DataType::LargeUtf8 => DataType::Utf8View,
+        DataType::Binary | DataType::LargeBinary => DataType::BinaryView,
+        DataType::Dictionary(_, values) => read_type(values),
+        DataType::RunEndEncoded(_, values) => read_type(values.data_type()),
+        DataType::Decimal32(precision, scale) | DataType::Decimal64(precision, scale) => {
+            DataType::Decimal128(*precision, *scale)
+        }
+        other => other.clone(),
+    }
+}
+
+/// The schema in which a file is read: types by [`read_type`], without metadata, whose hash maps have no order.
+pub fn read_schema(file: &Schema) -> Schema {
+    Schema::new(
+        file.fields()
+            .iter()
+            .map(|f| Arc::new(Field::new(f.name(), read_type(f.data_type()), f.is_nullable())))
+            .collect::<Vec<_>>(),
+    )
+}
+
+/// The schema with which a file is written for other tools: views as plain text and bytes, without metadata.
+pub fn plain_schema(schema: &Schema) -> Schema {
+    let plain = |t: &DataType| match t {
+        DataType::Utf8View => DataType::Utf8,
+        DataType::BinaryView => DataType::Binary,
+        other => other.clone(),
+    };
+    Schema::new(
+        schema
+            .fields()
+            .iter()
+            .map(|f| Arc::new(Field::new(f.name(), plain(f.data_type()), f.is_nullable())))
+            .collect::<Vec<_>>(),
+    )
+}

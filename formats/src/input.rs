@@ -1,0 +1,260 @@
+//! Where a file's bytes come from: a file, read at any place by any thread, or standard input or another pipe, of
+//! which what was read is kept, so that it too can be looked at before it is read, read twice, and read at any place.
+//!
+//! A pipe is read only as far as it is asked for: `LIMIT 10` does not wait for its end. What was read lies in memory
+//! up to 4 MiB, beyond that in a file without a name in the directory for temporary files.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::ops::Range;
+use std::os::fd::AsFd;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use bytes::Bytes;
+
+use crate::error::{Error, Result};
+use crate::reader::read_range;
+
+/// The path that stands for standard input.
+pub const STDIN: &str = "-";
+
+/// What was read of a pipe lies in memory up to this size, in bytes.
+const IN_MEMORY: usize = 4 << 20;
+/// Bytes asked of a pipe at once.
+const CHUNK: usize = 256 << 10;
+
+/// The bytes of a file, of standard input (`-`) or of a named pipe. Clones share what was read.
+#[derive(Debug, Clone)]
+pub struct Input {
+    path: PathBuf,
+    source: Source,
+}
+
+#[derive(Debug, Clone)]
+enum Source {
+    File(Arc<File>),
+    Pipe(Arc<Mutex<Pipe>>),
+}
+
+#[derive(Debug)]
+struct Pipe {
+    from: File,
+    memory: Vec<u8>,
+    /// Holds everything that was read once it is too much for `memory`, which is then empty.
+    disk: Option<File>,
+    read: u64,
+    ended: bool,
+}
+
+/// The pipes of this process. A pipe can be read only once, so whoever opens its path is given the same.
+static PIPES: Mutex<BTreeMap<PathBuf, Arc<Mutex<Pipe>>>> = Mutex::new(BTreeMap::new());
+
+impl Input {
+    /// Opens a path. Nothing is read.
+    pub fn open(path: &Path) -> Result<Input> {
+        let source = source(path).map_err(|e| Error::io(path, "open", e))?;
+        Ok(Input { path: path.to_path_buf(), source })
+    }
+
+    /// Reads a range of bytes, fewer only at the end. Of a pipe it waits for them.
+    pub fn read_range(&self, range: &Range<u64>) -> Result<Bytes> {
+        match &self.source {
+            Source::File(file) => read_range(file, range).map_err(|e| Error::io(&self.path, "read", e)),
+            Source::Pipe(pipe) => {
+                let mut pipe = pipe.lock().expect("a panic with this lock ends the process");
+                pipe.read_until(range.end).and_then(|()| pipe.kept(range)).map_err(|e| self.error(e))
+            }
+        }
+    }
+
+    /// The number of bytes. A pipe is read to its end for it.
+    pub fn len(&self) -> Result<u64> {
+        match &self.source {
+            Source::File(file) => Ok(file.metadata().map_err(|e| Error::io(&self.path, "read", e))?.len()),
+            Source::Pipe(pipe) => {
+                let mut pipe = pipe.lock().expect("a panic with this lock ends the process");
+                pipe.read_until(u64::MAX).map_err(|e| self.error(e))?;
+                Ok(pipe.read)
+            }
+        }
+    }
+
+    /// Whether there are no bytes. A pipe is read as far as its first byte.
+    pub fn is_empty(&self) -> Result<bool> {
+        Ok(self.read_range(&(0..1))?.is_empty())
+    }
+
+    /// Whether it is a pipe: its length is not known before its end is read, and one thread reads it in order.
+    pub fn is_pipe(&self) -> bool {
+        matches!(self.source, Source::Pipe(_))
+    }
+
+    /// The bytes from `offset` on, in order.
+    pub fn reader(&self, offset: u64) -> InputReader {
+        InputReader { input: self.clone(), offset, bytes: Bytes::new() }
+    }
+
+    fn error(&self, e: std::io::Error) -> Error {
+        match e.kind() {
+            std::io::ErrorKind::StorageFull => {
+                Error::io(std::env::temp_dir(), "keep what was read of a pipe", e)
+            }
+            _ => Error::io(&self.path, "read", e),
+        }
+    }
+}
+
+/// Reads an [`Input`] in order.
+#[derive(Debug)]
+pub struct InputReader {
+    input: Input,
+    offset: u64,
+    bytes: Bytes,
+}
+
+impl Read for InputReader {
+    fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
+        if self.bytes.is_empty() {
+            let range = self.offset..self.offset + CHUNK as u64;
+            self.bytes = self.input.read_range(&range).map_err(std::io::Error::other)?;
+            self.offset += self.bytes.len() as u64;
+        }
+        let n = self.bytes.len().min(out.len());
+        out[..n].copy_from_slice(&self.bytes.split_to(n));
+        Ok(n)
+    }
+}
+
+fn source(path: &Path) -> std::io::Result<Source> {
+    let mut pipes = PIPES.lock().expect("a panic with this lock ends the process");
+    if let Some(pipe) = pipes.get(path) {
+        return Ok(Source::Pipe(pipe.clone()));
+    }
+    let stdin = path == Path::new(STDIN);
+    let mut from = match stdin {
+        true => File::from(std::io::stdin().as_fd().try_clone_to_owned()?),
+        false => File::open(path)?,
+    };
+    // A file as standard input is read like a file, unless somebody has read the beginning of it.
+    if from.metadata()?.is_file() && (!stdin || from.stream_position()? == 0) {
+        return Ok(Source::File(Arc::new(from)));
+    }
+    let pipe = Pipe { from, memory: Vec::new(), disk: None, read: 0, ended: false };
+    let pipe = Arc::new(Mutex::new(pipe));
+    pipes.insert(path.to_path_buf(), pipe.clone());
+    Ok(Source::Pipe(pipe))
+}
+
+impl Pipe {
+    /// Reads until `end` bytes are kept or the pipe has ended.
+    fn read_until(&mut self, end: u64) -> std::io::Result<()> {
+        let mut chunk = vec![0; if self.read < end && !self.ended { CHUNK } else { 0 }];
+        while self.read < end && !self.ended {
+            match self.from.read(&mut chunk) {
+                Ok(0) => self.ended = true,
+                Ok(n) => self.keep(&chunk[..n])?,
+                Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(())
+    }
+
+    fn keep(&mut self, bytes: &[u8]) -> std::io::Result<()> {
+        if self.disk.is_none() && self.memory.len() + bytes.len() > IN_MEMORY {
+            let mut disk = tempfile::tempfile()?;
+            disk.write_all(&std::mem::take(&mut self.memory))?;
+            self.disk = Some(disk);
+        }
+        match &mut self.disk {
+            Some(disk) => {
+                disk.seek(SeekFrom::Start(self.read))?;
+                disk.write_all(bytes)?;
+            }
+            None => self.memory.extend_from_slice(bytes),
+        }
+        self.read += bytes.len() as u64;
+        Ok(())
+    }
+
+    fn kept(&self, range: &Range<u64>) -> std::io::Result<Bytes> {
+        let range = range.start.min(self.read)..range.end.min(self.read);
+        match &self.disk {
+            Some(disk) => {
+                let mut bytes = vec![0; (range.end - range.start) as usize];
+                disk.read_exact_at(&mut bytes, range.start)?;
+                Ok(bytes.into())
+            }
+            None => Ok(Bytes::copy_from_slice(&self.memory[range.start as usize..range.end as usize])),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::ffi::CString;
+    use std::os::unix::ffi::OsStrExt;
+
+    /// A named pipe into which a thread writes `bytes`.
+    fn pipe(bytes: Vec<u8>) -> (tempfile::TempDir, PathBuf, std::thread::JoinHandle<()>) {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("pipe");
+        let name = CString::new(path.as_os_str().as_bytes()).unwrap();
+        // SAFETY: the name is a valid C string for the length of the call.
+        assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0);
+        let to = path.clone();
+        let writer = std::thread::spawn(move || {
+            // Whoever reads may leave before the end.
+            let _ = File::options().write(true).open(to).unwrap().write_all(&bytes);
+        });
+        (dir, path, writer)
+    }
+
+    #[test]
+    fn a_file_is_read_at_any_place() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x");
+        std::fs::write(&path, "0123456789").unwrap();
+        let input = Input::open(&path).unwrap();
+        assert!(!input.is_pipe() && !input.is_empty().unwrap());
+        assert_eq!(input.len().unwrap(), 10);
+        assert_eq!(&input.read_range(&(7..20)).unwrap()[..], b"789");
+        let mut text = String::new();
+        input.reader(4).read_to_string(&mut text).unwrap();
+        assert_eq!(text, "456789");
+        assert!(Input::open(&dir.path().join("y")).unwrap_err().to_string().contains("cannot open"));
+    }
+
+    #[test]
+    fn a_pipe_is_read_as_far_as_asked_and_twice() {
+        let bytes: Vec<u8> = (0..IN_MEMORY as u32 / 2).flat_map(u32::to_le_bytes).collect();
+        let (_dir, path, writer) = pipe(bytes.clone());
+        let input = Input::open(&path).unwrap();
+        assert!(input.is_pipe());
+        assert_eq!(&input.read_range(&(4..8)).unwrap()[..], &bytes[4..8]);
+        assert!(!writer.is_finished(), "the rest waits in the pipe");
+        let again = Input::open(&path).unwrap();
+        assert_eq!(again.len().unwrap(), bytes.len() as u64);
+        writer.join().unwrap();
+        let mut all = Vec::new();
+        input.reader(0).read_to_end(&mut all).unwrap();
+        assert!(all == bytes);
+        assert_eq!(
+            &again.read_range(&(bytes.len() as u64 - 2..u64::MAX)).unwrap()[..],
+            &bytes[bytes.len() - 2..]
+        );
+    }
+
+    #[test]
+    fn an_empty_pipe_is_empty() {
+        let (_dir, path, writer) = pipe(Vec::new());
+        let input = Input::open(&path).unwrap();
+        assert!(input.is_empty().unwrap());
+        assert_eq!(input.len().unwrap(), 0);
+        writer.join().unwrap();
+    }
+}

@@ -1,0 +1,201 @@
+//! From what a user writes behind FROM to a table.
+//!
+//! A location is one file, `-` (standard input), a glob (`logs/**/*.csv.gz`), a directory (all data files in it and
+//! below it, names that begin with `.` or `_` left out), or a dataset (a directory with a manifest). Files are read in
+//! the bytewise order of their paths, a dataset's in the order of its manifest; sizes and times are taken once.
+//!
+//! - [`list`]: which files a location names.
+//! - [`detect`], [`sniff`]: in which encoding and compression they are.
+//! - [`files`]: their schema, inferred or given, and that they agree on it ([`unify`]).
+//! - [`hive`], [`assemble`]: columns that do not lie in the files.
+//! - [`dataset`]: directories with a manifest.
+//! - [`suggest`]: errors that say what may have been meant.
+//!
+//! What an empty file means: a file of 0 bytes has no rows where the schema is known from elsewhere (given, from other
+//! files, or that of text); alone it is an error. A compressed file, or one of a column format, is never of 0 bytes:
+//! it was cut short, and that is an error.
+
+mod assemble;
+mod dataset;
+mod detect;
+mod files;
+mod hive;
+mod list;
+mod parallel;
+mod sniff;
+mod suggest;
+mod unify;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use ::schema::{OnError, Table, bdb};
+use arrow_schema::SchemaRef;
+
+pub use assemble::FILE_COLUMN;
+pub use detect::{Named, by_name};
+pub use suggest::nearest;
+pub use unify::wider;
+
+use crate::columns::types::read_schema;
+use crate::error::{Error, Result};
+use list::Listing;
+
+/// What is said about a table beside its location.
+#[derive(Debug, Clone)]
+pub struct OpenOptions {
+    /// The encoding, instead of what names and contents of files tell.
+    pub encoding: Option<String>,
+    /// The compression around the files, instead of what names and contents tell.
+    pub compression: Option<String>,
+    /// csv: the byte between fields, instead of what the suffix or the first lines tell.
+    pub delimiter: Option<u8>,
+    /// csv: the byte around fields.
+    pub quote: u8,
+    /// csv: whether the first record of each file holds names; `None` looks at the first file.
+    pub header: Option<bool>,
+    /// The schema, instead of an inferred one. For csv the columns by their place, for others by their names.
+    pub schema: Option<SchemaChoice>,
+    /// How many records of the first file are looked at to infer types.
+    pub infer_rows: usize,
+    /// Whether files may lack columns that others have; what is missing is NULL.
+    pub union_by_name: bool,
+    /// What is done with a bad value.
+    pub on_error: OnError,
+    /// The longest record in bytes that is read.
+    pub max_record: usize,
+    /// Whether the table has a column `_file` with the path of each row's file.
+    pub file_column: bool,
+}
+
+/// Records that are looked at if nobody says how many. More make a wrong guess rarer and the start slower: these take
+/// a few milliseconds.
+pub const INFER_ROWS: usize = 10_000;
+
+impl Default for OpenOptions {
+    fn default() -> Self {
+        let format = schema::FormatOptions::default();
+        OpenOptions {
+            encoding: None,
+            compression: None,
+            delimiter: None,
+            quote: format.quote,
+            header: None,
+            schema: None,
+            infer_rows: INFER_ROWS,
+            union_by_name: false,
+            on_error: format.on_error,
+            max_record: format.max_record,
+            file_column: false,
+        }
+    }
+}
+
+/// Where the schema of a table is taken from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SchemaChoice {
+    /// The schema of the benchmark's table of this name: `rankings`, `uservisits`, `documents`.
+    Bdb,
+    /// A schema file, as `palais schema` prints it.
+    File(PathBuf),
+    /// This one.
+    Given(SchemaRef),
+}
+
+impl SchemaChoice {
+    /// What stands behind `--schema NAME=`: `bdb`, or the path of a file.
+    pub fn parse(text: &str) -> SchemaChoice {
+        if text == "bdb" { SchemaChoice::Bdb } else { SchemaChoice::File(text.into()) }
+    }
+
+    /// The schema, with text as `Utf8View` and bytes as `BinaryView`, for the table `name` at `location`.
+    fn resolve(&self, name: &str, location: &Path) -> Result<SchemaRef> {
+        match self {
+            SchemaChoice::Given(schema) => Ok(Arc::new(read_schema(schema))),
+            SchemaChoice::Bdb => {
+                let stem = detect::stem(location);
+                let kind = bdb::Kind::parse(name).or_else(|| bdb::Kind::parse(&stem)).or_else(|| {
+                    let parent = location.parent()?.file_name()?;
+                    bdb::Kind::parse(&parent.to_string_lossy())
+                });
+                let names = bdb::Kind::ALL.map(bdb::Kind::name).join(", ");
+                kind.map(bdb::Kind::schema).ok_or_else(|| {
+                    let message = format!("the benchmark has no table '{name}'; it has {names}");
+                    Error::location(
+                        location.display(),
+                        message,
+                        Some("name it with --table NAME=PATH".into()),
+                    )
+                })
+            }
+            SchemaChoice::File(path) => {
+                let text =
+                    fs::read_to_string(path).map_err(|e| Error::io(path, "read the schema file", e))?;
+                let parsed = schema::text::parse(&text, name);
+                let parsed = parsed.map_err(|e| Error::location(path.display(), e.to_string(), None))?;
+                if parsed.fields().is_empty() {
+                    return Err(Error::location(path.display(), "the schema has no columns", None));
+                }
+                Ok(Arc::new(read_schema(&parsed)))
+            }
+        }
+    }
+}
+
+/// Resolves a location to a table called `name`. Files are listed, and opened as far as their schema asks for it.
+pub fn open(location: &str, name: &str, options: &OpenOptions) -> Result<Table> {
+    match list::list(location)? {
+        Listing::Dataset(dir) => dataset::open(&dir, name, options),
+        Listing::Files { root, files } => files::open(location, &root, &files, name, options),
+    }
+}
+
+/// The tables of a directory: each sub-directory and each file whose suffix names an encoding, by name and location,
+/// in the order of names. A file's table is called like the file up to the first point. Nothing is opened.
+///
+/// A directory that is a dataset itself is one table, called like the directory.
+pub fn open_data_dir(dir: &Path) -> Result<Vec<(String, String)>> {
+    let meta = fs::metadata(dir).map_err(|e| match e.kind() {
+        std::io::ErrorKind::NotFound => suggest::missing(dir),
+        _ => Error::io(dir, "open", e),
+    })?;
+    if !meta.is_dir() {
+        return Err(Error::location(
+            dir.display(),
+            "this is not a directory",
+            Some("--table NAME=PATH names a file".into()),
+        ));
+    }
+    let text = |path: &Path| path.to_string_lossy().into_owned();
+    if dir.join(schema::manifest::FILE_NAME).exists() {
+        let whole = fs::canonicalize(dir).map_err(|e| Error::io(dir, "open", e))?;
+        return Ok(vec![(detect::stem(&whole), text(dir))]);
+    }
+    let mut tables: Vec<(String, String)> = Vec::new();
+    for entry in fs::read_dir(dir).map_err(|e| Error::io(dir, "list", e))? {
+        let path = entry.map_err(|e| Error::io(dir, "list", e))?.path();
+        if path.file_name().is_none_or(list::is_hidden) {
+            continue;
+        }
+        let is_dir = fs::metadata(&path).map_err(|e| Error::io(&path, "list", e))?.is_dir();
+        match is_dir {
+            true => tables.push((text(path.file_name().unwrap_or_default().as_ref()), text(&path))),
+            false if by_name(&path).encoding.is_some() => tables.push((detect::stem(&path), text(&path))),
+            false => {}
+        }
+    }
+    tables.sort();
+    if tables.is_empty() {
+        return Err(suggest::no_data(dir));
+    }
+    if let Some(pair) = tables.windows(2).find(|pair| pair[0].0.eq_ignore_ascii_case(&pair[1].0)) {
+        let message = format!("two tables are called '{}': {} and {}", pair[0].0, pair[0].1, pair[1].1);
+        return Err(Error::location(
+            dir.display(),
+            message,
+            Some("name one of them with --table NAME=PATH".into()),
+        ));
+    }
+    Ok(tables)
+}

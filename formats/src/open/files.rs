@@ -1,0 +1,299 @@
+//! Files to a table: their encoding, their schema, and that they agree on both.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow_schema::{DataType, Schema, SchemaRef};
+use schema::{FileEntry, FileLayout, FileSet, FormatOptions, Source, Table};
+
+use super::detect::{self, Detected};
+use super::list::Found;
+use super::parallel;
+use super::unify::{Match, Unified};
+use super::{OpenOptions, assemble, hive, sniff};
+use crate::compress::compression;
+use crate::error::{Error, Result};
+use crate::format::{Format, format};
+
+/// Records that are looked at of every file but the first.
+const CHECK_ROWS: usize = 10;
+
+/// Bytes of a csv file that are looked at for its delimiter and header.
+const SNIFF_BYTES: usize = 64 << 10;
+
+/// Opens these files, in their order, as one table.
+pub fn open(location: &str, root: &Path, files: &[Found], name: &str, options: &OpenOptions) -> Result<Table> {
+    let detected = detect_all(location, files, options)?;
+    let given = options.schema.as_ref().map(|choice| choice.resolve(name, Path::new(location))).transpose()?;
+    let first = files.iter().position(|f| !is_empty(f)).unwrap_or(0);
+    let base = base_options(&files[first], &detected[first], given.as_deref(), options)?;
+    let encoding = format(&base.encoding)?;
+    let opening = Opening { files, detected: &detected, first, encoding, base: &base, options };
+    let (schema, seen) = match given {
+        Some(schema) => opening.with_schema(schema)?,
+        None => opening.infer()?,
+    };
+    check_names(location, &schema)?;
+    let file_columns = schema.fields().len();
+    let mut set = FileSet { files: Vec::with_capacity(files.len()), format: base.clone(), file_columns, layouts: vec![] };
+    let mut rows = Some(0u64);
+    for ((file, detected), seen) in files.iter().zip(&detected).zip(seen) {
+        let mut entry = FileEntry::new(&file.path, file.bytes, file.modified_ns);
+        entry.rows = if is_empty(file) { Some(0) } else { seen.rows };
+        rows = rows.zip(entry.rows).and_then(|(sum, n)| sum.checked_add(n));
+        entry.layout = layout(&mut set, &schema, detected, seen.schema.as_deref());
+        set.files.push(entry);
+    }
+    let mut table = Table { name: name.to_string(), schema, source: Source::Files(set), rows };
+    assemble::add_hive_columns(&mut table, hive::columns(root, files)?);
+    if options.file_column {
+        assemble::add_file_column(&mut table)?;
+    }
+    Ok(table)
+}
+
+fn is_empty(file: &Found) -> bool {
+    file.regular && file.bytes == 0
+}
+
+/// The encoding and compression of each file; the encoding must be the same for all.
+fn detect_all(location: &str, files: &[Found], options: &OpenOptions) -> Result<Vec<Detected>> {
+    let mut looked = false;
+    let detected = files.iter().map(|file| {
+        let detected = detect_one(file, &mut looked, options)?;
+        if let Some(Detected { encoding, compression, .. }) = detected.as_ref().filter(|_| is_empty(file)) {
+            if *compression != "none" || format(encoding)?.compresses_inside() {
+                let kind = if *compression != "none" { compression } else { encoding };
+                let message = format!("the file is empty, and a {kind} file never is: it was cut short");
+                return Err(Error::location(file.path.display(), message, None));
+            }
+        }
+        Ok(detected)
+    });
+    let detected = detected.collect::<Result<Vec<_>>>()?;
+    let known = detected.iter().zip(files).filter_map(|(d, file)| Some((d.as_ref()?, file)));
+    let Some((first, first_file)) = known.clone().next() else {
+        let help = "name its encoding with --from".to_string();
+        let message = "the file is empty, and its name does not tell its encoding";
+        return Err(Error::location(files[0].path.display(), message, Some(help)));
+    };
+    if let Some((other, file)) = known.clone().find(|(d, _)| d.encoding != first.encoding) {
+        let message = format!(
+            "the files are in different encodings: {} is {}, {} is {}",
+            first_file.path.display(),
+            first.encoding,
+            file.path.display(),
+            other.encoding
+        );
+        let suffix = format(first.encoding)?.extensions().first().copied().unwrap_or(first.encoding);
+        let help = format!("name those of one encoding with a glob, as in '*.{suffix}', or say --from");
+        return Err(Error::location(location, message, Some(help)));
+    }
+    // Nothing tells what an empty file without a suffix would be; it is what the others are.
+    let other = Detected { compression: "none", ..first.clone() };
+    Ok(detected.into_iter().map(|d| d.unwrap_or_else(|| other.clone())).collect())
+}
+
+/// A name that tells the encoding is believed, except that of the first file with data, which is looked into.
+fn detect_one(file: &Found, looked: &mut bool, options: &OpenOptions) -> Result<Option<Detected>> {
+    let named = detect::by_name(&file.path);
+    let encoding = match &options.encoding {
+        Some(name) => Some(format(name)?.name()),
+        None => named.encoding,
+    };
+    if !is_empty(file) && (encoding.is_none() || !*looked) {
+        *looked = true;
+        let (encoding, compression) = (options.encoding.as_deref(), options.compression.as_deref());
+        return Ok(Some(detect::by_content(&file.path, encoding, compression)?));
+    }
+    let compression = match &options.compression {
+        Some(name) => compression(name)?.name(),
+        None => named.compression.unwrap_or("none"),
+    };
+    Ok(encoding.map(|encoding| Detected { encoding, compression, delimiter: named.delimiter }))
+}
+
+/// How the first file, and but for its compression every other, is read.
+fn base_options(
+    file: &Found,
+    detected: &Detected,
+    given: Option<&Schema>,
+    options: &OpenOptions,
+) -> Result<FormatOptions> {
+    let mut format = FormatOptions {
+        encoding: detected.encoding.into(),
+        compression: detected.compression.into(),
+        quote: options.quote,
+        on_error: options.on_error,
+        max_record: options.max_record,
+        ..FormatOptions::default()
+    };
+    if detected.encoding != "csv" {
+        return Ok(format);
+    }
+    let head = match is_empty(file) {
+        true => Vec::new(),
+        false => detect::head(&file.path, detected.compression, SNIFF_BYTES)?,
+    };
+    let delimiter = options.delimiter.or(detected.delimiter);
+    format.delimiter = delimiter.unwrap_or_else(|| sniff::delimiter(&head, options.quote));
+    format.header = match options.header {
+        Some(header) => header,
+        None => {
+            let records = sniff::records(&head, format.delimiter, format.quote);
+            sniff::header(&records, given).map_err(|message| {
+                let help = "leave --schema out, or give its columns in the file's order";
+                Error::location(file.path.display(), message, Some(help.into()))
+            })?
+        }
+    };
+    Ok(format)
+}
+
+/// What was seen of a file.
+#[derive(Debug, Default, Clone)]
+struct Seen {
+    /// Its columns, in its order, where they can differ from the table's.
+    schema: Option<SchemaRef>,
+    rows: Option<u64>,
+}
+
+struct Opening<'a> {
+    files: &'a [Found],
+    detected: &'a [Detected],
+    /// The first file that is not empty.
+    first: usize,
+    encoding: &'static dyn Format,
+    base: &'a FormatOptions,
+    options: &'a OpenOptions,
+}
+
+impl Opening<'_> {
+    fn matching(&self) -> Match {
+        match self.encoding.name() {
+            "csv" => Match::Place,
+            _ if self.encoding.compresses_inside() => Match::Name,
+            _ => Match::Key,
+        }
+    }
+
+    fn options(&self, file: usize) -> FormatOptions {
+        FormatOptions { compression: self.detected[file].compression.into(), ..self.base.clone() }
+    }
+
+    fn infer_one(&self, file: usize, rows: usize) -> Result<SchemaRef> {
+        let path = &self.files[file].path;
+        self.encoding.infer(path, &self.options(file), rows).map_err(|e| e.at(path))
+    }
+
+    /// The number of rows, of encodings that tell it at the end of the file.
+    fn rows(&self, file: usize) -> Result<Option<u64>> {
+        let path = &self.files[file].path;
+        match self.matching() {
+            Match::Name => self.encoding.rows(path, &self.options(file)).map_err(|e| e.at(path)),
+            _ => Ok(None),
+        }
+    }
+
+    /// Infers a schema from the first file that has data, and has a short look at the others.
+    fn infer(&self) -> Result<(SchemaRef, Vec<Seen>)> {
+        let path = &self.files[self.first].path;
+        if is_empty(&self.files[self.first]) && self.encoding.name() != "text" {
+            let message = match self.files.len() {
+                1 => "the file is empty, so that no schema can be inferred".to_string(),
+                n => format!("this and the other {} files are empty, so that no schema can be inferred", n - 1),
+            };
+            let help = "give the schema with --schema NAME=FILE".to_string();
+            return Err(Error::location(path.display(), message, Some(help)));
+        }
+        let known = self.infer_one(self.first, self.options.infer_rows)?;
+        let rows = self.options.infer_rows.min(CHECK_ROWS);
+        let seen = parallel::each(self.files.len(), |file| {
+            if file == self.first {
+                return Ok(Seen { schema: None, rows: self.rows(file)? });
+            }
+            if is_empty(&self.files[file]) {
+                return Ok(Seen::default());
+            }
+            let schema = self.infer_one(file, rows)?;
+            // Of many thousand files nearly all have the same columns: only others are kept.
+            Ok(Seen { schema: (schema != known).then_some(schema), rows: self.rows(file)? })
+        })?;
+        let mut unified = Unified::new(path, &known, self.matching(), self.options.union_by_name);
+        for (file, seen) in self.files.iter().zip(&seen) {
+            match &seen.schema {
+                // An empty file that is compressed.
+                Some(schema) if schema.fields().is_empty() => {}
+                Some(schema) => unified.add(&file.path, schema)?,
+                None => {}
+            }
+        }
+        let schema = unified.finish();
+        let by_place = self.matching() == Match::Place && self.options.union_by_name;
+        let own = |seen: Seen| Seen { schema: by_place.then(|| seen.schema.unwrap_or(known.clone())), ..seen };
+        Ok((schema, seen.into_iter().map(own).collect()))
+    }
+
+    /// Takes a schema that is given. Of encodings that state their columns, it must name columns that are there.
+    fn with_schema(&self, schema: SchemaRef) -> Result<(SchemaRef, Vec<Seen>)> {
+        let path = &self.files[self.first].path;
+        let text = schema.fields().len() == 1 && *schema.field(0).data_type() == DataType::Utf8View;
+        if self.encoding.name() == "text" && !text {
+            let message = "a text file has one column, its lines, and the schema that is given is another";
+            return Err(Error::location(path.display(), message, Some("name its encoding with --from".into())));
+        }
+        if self.matching() == Match::Name {
+            let stated = self.infer_one(self.first, 0)?;
+            let names: Vec<&str> = stated.fields().iter().map(|f| f.name().as_str()).collect();
+            if let Some(field) = schema.fields().iter().find(|f| !names.contains(&f.name().as_str())) {
+                let message = format!("it has no column '{}', which the schema names", field.name());
+                let near = super::nearest(field.name(), names.iter().copied());
+                let near = if near.is_empty() { names.join(", ") } else { near.join(", ") };
+                return Err(Error::location(path.display(), message, Some(format!("it has {near}"))));
+            }
+        }
+        let seen = match self.matching() {
+            Match::Name => parallel::each(self.files.len(), |i| Ok(Seen { schema: None, rows: self.rows(i)? }))?,
+            _ => vec![Seen::default(); self.files.len()],
+        };
+        Ok((schema, seen))
+    }
+}
+
+/// Where a file differs from its table: the number of its layout, which is added if it is new.
+fn layout(set: &mut FileSet, table: &Schema, detected: &Detected, own: Option<&Schema>) -> Option<usize> {
+    let place = |schema: &Schema, name: &str| schema.fields().iter().position(|f| f.name() == name);
+    let fields = match own {
+        Some(own) => own.fields().iter().map(|f| place(table, f.name()).unwrap_or_default()).collect(),
+        None => (0..table.fields().len()).collect::<Vec<_>>(),
+    };
+    let same = fields.iter().copied().eq(0..table.fields().len());
+    if same && detected.compression == set.format.compression {
+        return None;
+    }
+    let columns = (0..table.fields().len()).map(|column| fields.iter().position(|f| *f == column)).collect();
+    let schema = Schema::new(fields.iter().map(|f| table.fields()[*f].clone()).collect::<Vec<_>>());
+    let layout = FileLayout { compression: detected.compression.into(), schema: Arc::new(schema), columns };
+    let known = set.layouts.iter().position(|l| *l == layout);
+    Some(known.unwrap_or_else(|| {
+        set.layouts.push(layout);
+        set.layouts.len() - 1
+    }))
+}
+
+/// No table without columns, and no two columns of one name.
+fn check_names(location: &str, schema: &Schema) -> Result<()> {
+    if schema.fields().is_empty() {
+        let message = "there are no columns in it";
+        let help = "give the schema with --schema NAME=FILE".to_string();
+        return Err(Error::location(location, message, Some(help)));
+    }
+    let mut names: Vec<&str> = schema.fields().iter().map(|f| f.name().as_str()).collect();
+    names.sort_unstable();
+    if let Some(pair) = names.windows(2).find(|pair| pair[0] == pair[1]) {
+        let message = format!("two columns are called '{}'", pair[0]);
+        let help = "give other names with --schema NAME=FILE; palais schema prints such a file".to_string();
+        return Err(Error::location(location, message, Some(help)));
+    }
+    Ok(())
+}

@@ -1,0 +1,146 @@
+//! Columns in the names of directories: `year=2026/month=5/`.
+//!
+//! Directories below the one that the location names count, or below the part of a glob that has no wildcards. All
+//! files must lie below the same keys in the same order. A value is written as Hive does it: `%2F` for a byte that
+//! can't stand in a name, `__HIVE_DEFAULT_PARTITION__` for NULL.
+
+use std::path::Path;
+
+use arrow_schema::{DataType, Field};
+
+use super::list::Found;
+use crate::error::{Error, Result};
+
+/// What stands for NULL.
+const NULL: &str = "__HIVE_DEFAULT_PARTITION__";
+
+/// The columns that the directories give, and for each file their values.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Hive {
+    /// The columns, outermost directory first: `Int64` if every value is a whole number, else `Utf8View`.
+    pub fields: Vec<Field>,
+    /// For each file, in order, one value a column.
+    pub values: Vec<Vec<Option<String>>>,
+}
+
+/// Finds the columns of these files; none if the first file lies below no directory of the form `key=value`.
+pub fn columns(root: &Path, files: &[Found]) -> Result<Hive> {
+    let mut names: Vec<String> = Vec::new();
+    let mut values = Vec::with_capacity(files.len());
+    for (i, file) in files.iter().enumerate() {
+        let pairs = pairs(root, &file.path);
+        if i == 0 {
+            names = pairs.iter().map(|(key, _)| key.clone()).collect();
+        } else if !pairs.iter().map(|(key, _)| key).eq(&names) {
+            let path = |keys: Vec<&str>| if keys.is_empty() { "none".into() } else { keys.join("/") };
+            let message = format!(
+                "the directories above it give the columns {}, those of {} give {}",
+                path(pairs.iter().map(|(key, _)| key.as_str()).collect()),
+                files[0].path.display(),
+                path(names.iter().map(String::as_str).collect()),
+            );
+            return Err(Error::location(file.path.display(), message, Some(MIXED.into())));
+        }
+        values.push(pairs.into_iter().map(|(_, value)| value).collect::<Vec<Option<String>>>());
+    }
+    if let Some(name) = names.iter().enumerate().find(|(i, n)| names[..*i].contains(n)).map(|(_, n)| n) {
+        let message = format!("two directories above it are called {name}=…");
+        return Err(Error::location(files[0].path.display(), message, None));
+    }
+    let fields = names.iter().enumerate().map(|(column, name)| {
+        let whole = |row: &Vec<Option<String>>| row[column].as_ref().is_none_or(|v| v.parse::<i64>().is_ok());
+        let any = values.iter().any(|row| row[column].is_some());
+        let data_type = if any && values.iter().all(whole) { DataType::Int64 } else { DataType::Utf8View };
+        Field::new(name, data_type, values.iter().any(|row| row[column].is_none()))
+    });
+    Ok(Hive { fields: fields.collect(), values })
+}
+
+const MIXED: &str = "directories of the form key=value are columns, and every file of a table must have the same; \
+                     name a part of the files with a glob";
+
+/// The pairs in the directories between `root` and the file.
+fn pairs(root: &Path, file: &Path) -> Vec<(String, Option<String>)> {
+    let below = file.strip_prefix(root).unwrap_or(file);
+    let directories = below.parent().into_iter().flat_map(Path::components);
+    directories
+        .filter_map(|directory| {
+            let name = directory.as_os_str().to_string_lossy().into_owned();
+            let (key, value) = name.split_once('=')?;
+            let value = (value != NULL).then(|| decoded(value));
+            (!key.is_empty()).then(|| (decoded(key), value))
+        })
+        .collect()
+}
+
+/// Replaces `%XX` by the byte; what is not two hexadecimal digits stays.
+fn decoded(text: &str) -> String {
+    let bytes = text.as_bytes();
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while let Some(&byte) = bytes.get(at) {
+        let digit = |i: usize| bytes.get(at + i).and_then(|&b| char::from(b).to_digit(16));
+        match (byte, digit(1), digit(2)) {
+            (b'%', Some(high), Some(low)) => {
+                out.push((high * 16 + low) as u8);
+                at += 3;
+            }
+            _ => {
+                out.push(byte);
+                at += 1;
+            }
+        }
+    }
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(paths: &[&str]) -> Vec<Found> {
+        paths.iter().map(|p| Found { path: p.into(), bytes: 1, modified_ns: 0, regular: true }).collect()
+    }
+
+    fn of(root: &str, paths: &[&str]) -> Result<Hive> {
+        columns(Path::new(root), &found(paths))
+    }
+
+    #[test]
+    fn keys_become_columns_in_the_order_of_the_path() {
+        let hive = of("d", &["d/year=2026/x/lang=de/a.csv", "d/year=2027/lang=%C3%A9%2F%/b.csv"]).unwrap();
+        assert_eq!(
+            hive.fields,
+            [Field::new("year", DataType::Int64, false), Field::new("lang", DataType::Utf8View, false)]
+        );
+        let value = |text: &str| Some(text.to_string());
+        assert_eq!(hive.values, [[value("2026"), value("de")], [value("2027"), value("é/%")]]);
+    }
+
+    #[test]
+    fn types_follow_from_all_values() {
+        let hive = of("", &["m=05/a", "m=-1/a", &format!("m={NULL}/a")]).unwrap();
+        assert_eq!(hive.fields, [Field::new("m", DataType::Int64, true)]);
+        assert_eq!(hive.values[2], [None]);
+        let hive = of("", &["m=05/a", "m=x/a"]).unwrap();
+        assert_eq!(hive.fields, [Field::new("m", DataType::Utf8View, false)]);
+        let hive = of("", &["m=99999999999999999999/a"]).unwrap();
+        assert_eq!(hive.fields, [Field::new("m", DataType::Utf8View, false)]);
+        let hive = of("", &[&format!("m={NULL}/a")]).unwrap();
+        assert_eq!(hive.fields, [Field::new("m", DataType::Utf8View, true)]);
+    }
+
+    #[test]
+    fn only_directories_below_the_location_count() {
+        assert_eq!(of("d/year=2026", &["d/year=2026/a=b.csv"]).unwrap().fields, []);
+        assert_eq!(of("d", &["d/=3/a.csv"]).unwrap().fields, []);
+    }
+
+    #[test]
+    fn files_below_other_keys_are_errors() {
+        let said = of("d", &["d/y=1/a.csv", "d/y=1/m=2/b.csv"]).unwrap_err().to_string();
+        assert!(said.starts_with("d/y=1/m=2/b.csv: the directories above it give the columns y/m"), "{said}");
+        assert!(of("d", &["d/y=1/a.csv", "d/b.csv"]).unwrap_err().to_string().contains("columns none"));
+        assert!(of("d", &["d/y=1/y=2/a.csv"]).unwrap_err().to_string().contains("two directories"));
+    }
+}

@@ -1,0 +1,385 @@
+//! Which files a location names. One pass over the directories; each file's size and time are taken once, here.
+
+use std::ffi::OsStr;
+use std::fs::{self, Metadata};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Component, Path, PathBuf};
+
+use glob::{MatchOptions, Pattern};
+
+use super::suggest;
+use crate::error::{Error, Result};
+use crate::input::{Input, STDIN};
+
+/// A file as it was when it was listed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    /// The path, beginning with what the user wrote.
+    pub path: PathBuf,
+    /// Size in bytes; 0 for what is not a regular file.
+    pub bytes: u64,
+    /// Time of the last change in nanoseconds since 1970.
+    pub modified_ns: i64,
+    /// Whether it is a regular file; pipes and devices are read like standard input.
+    pub regular: bool,
+}
+
+/// What a location turned out to be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Listing {
+    /// A directory with a manifest.
+    Dataset(PathBuf),
+    /// One or more files, in bytewise order of their paths.
+    Files {
+        /// The directory below which names of directories may be hive columns.
+        root: PathBuf,
+        /// At least one.
+        files: Vec<Found>,
+    },
+}
+
+/// Lists what `location` names: `-`, a file, a directory, a dataset or a glob.
+///
+/// A path that exists is taken as it is, so that a file called `a[1].csv` can be read; only then `*`, `?` and `[…]`
+/// are looked at. In directories, and for wildcards, names that begin with `.` or `_` are left out.
+pub fn list(location: &str) -> Result<Listing> {
+    let path = Path::new(location);
+    if location == STDIN {
+        return Ok(Listing::Files { root: PathBuf::new(), files: vec![stdin()?] });
+    }
+    match fs::metadata(path) {
+        Ok(meta) if meta.is_dir() => list_dir(path),
+        Ok(meta) => {
+            let root = path.parent().unwrap_or(Path::new("")).to_path_buf();
+            Ok(Listing::Files { root, files: vec![found(path.to_path_buf(), &meta)] })
+        }
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound && is_glob(location) => list_glob(location),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Err(suggest::missing(path)),
+        Err(e) => Err(Error::io(path, "open", e)),
+    }
+}
+
+/// Standard input: a file with its size if a file was put there, else a pipe.
+fn stdin() -> Result<Found> {
+    let input = Input::open(Path::new(STDIN))?;
+    let bytes = if input.is_pipe() { 0 } else { input.len()? };
+    Ok(Found { path: STDIN.into(), bytes, modified_ns: 0, regular: !input.is_pipe() })
+}
+
+/// Whether the text has wildcards.
+pub fn is_glob(location: &str) -> bool {
+    location.contains(['*', '?', '['])
+}
+
+/// Whether a directory's entry is left out where it isn't named: hidden files, manifests, markers such as `_SUCCESS`.
+pub fn is_hidden(name: &OsStr) -> bool {
+    matches!(name.as_bytes().first(), Some(b'.' | b'_'))
+}
+
+/// All files in a directory and below it, in order; names that begin with `.` or `_` left out.
+pub fn below(dir: &Path) -> Result<Vec<Found>> {
+    let mut files = Vec::new();
+    collect(dir, &mut Vec::new(), &mut files)?;
+    sort(&mut files);
+    Ok(files)
+}
+
+fn list_dir(dir: &Path) -> Result<Listing> {
+    if dir.join(schema::manifest::FILE_NAME).exists() {
+        return Ok(Listing::Dataset(dir.to_path_buf()));
+    }
+    let files = below(dir)?;
+    if files.is_empty() {
+        return Err(suggest::no_data(dir));
+    }
+    Ok(Listing::Files { root: dir.to_path_buf(), files })
+}
+
+/// All files below `dir`. `above` holds the directories that led here, so that a link that leads back is an error and
+/// not an endless walk.
+fn collect(dir: &Path, above: &mut Vec<(u64, u64)>, files: &mut Vec<Found>) -> Result<()> {
+    let meta = fs::metadata(dir).map_err(|e| Error::io(dir, "list", e))?;
+    let identity = (meta.dev(), meta.ino());
+    if above.contains(&identity) {
+        return Err(Error::location(
+            dir.display(),
+            "the link leads back to a directory above it",
+            Some("remove the link, or name the files with a glob".into()),
+        ));
+    }
+    above.push(identity);
+    for entry in fs::read_dir(dir).map_err(|e| Error::io(dir, "list", e))? {
+        let entry = entry.map_err(|e| Error::io(dir, "list", e))?;
+        if is_hidden(&entry.file_name()) {
+            continue;
+        }
+        let path = entry.path();
+        let kind = entry.file_type().map_err(|e| Error::io(&path, "list", e))?;
+        let meta = if kind.is_symlink() {
+            fs::metadata(&path).map_err(|e| Error::io(&path, "follow the link", e))?
+        } else if kind.is_dir() {
+            collect(&path, above, files)?;
+            continue;
+        } else {
+            entry.metadata().map_err(|e| Error::io(&path, "list", e))?
+        };
+        if meta.is_dir() {
+            collect(&path, above, files)?;
+        } else {
+            files.push(found(path, &meta));
+        }
+    }
+    above.pop();
+    Ok(())
+}
+
+fn found(path: PathBuf, meta: &Metadata) -> Found {
+    let regular = meta.is_file();
+    Found {
+        path,
+        bytes: if regular { meta.len() } else { 0 },
+        modified_ns: meta.mtime().saturating_mul(1_000_000_000).saturating_add(meta.mtime_nsec()),
+        regular,
+    }
+}
+
+/// Bytewise order of whole paths: the same on every machine, whatever its locale.
+fn sort(files: &mut Vec<Found>) {
+    files.sort_unstable_by(|a, b| a.path.as_os_str().as_bytes().cmp(b.path.as_os_str().as_bytes()));
+    // `a/**/*` names a file below `a/b` by way of the directory `b` as well.
+    files.dedup_by(|a, b| a.path == b.path);
+}
+
+/// One component of a glob.
+enum Step {
+    /// A name without wildcards.
+    Name(PathBuf),
+    /// A name with wildcards.
+    Pattern { pattern: Pattern, hidden: bool },
+    /// `**`: any number of directories, none included.
+    Any,
+}
+
+fn list_glob(location: &str) -> Result<Listing> {
+    let mut root = PathBuf::new();
+    let mut steps = Vec::new();
+    for component in Path::new(location).components() {
+        let text = component.as_os_str().to_str().unwrap_or_default();
+        let wild = matches!(component, Component::Normal(_)) && is_glob(text);
+        match wild {
+            false if steps.is_empty() => root.push(component),
+            false => steps.push(Step::Name(PathBuf::from(text))),
+            true if text == "**" => steps.push(Step::Any),
+            true => {
+                let pattern = Pattern::new(text).map_err(|e| {
+                    let help = "quote a bracket as [[]; ** must stand alone between slashes".to_string();
+                    Error::location(location, format!("the glob can't be read: {}", e.msg), Some(help))
+                })?;
+                steps.push(Step::Pattern { pattern, hidden: text.starts_with(['.', '_']) });
+            }
+        }
+    }
+    let base = if root.as_os_str().is_empty() { Path::new(".") } else { &root };
+    match fs::metadata(base) {
+        Ok(_) => {}
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Err(suggest::missing(base)),
+        Err(e) => return Err(Error::io(base, "open", e)),
+    }
+    let mut files = Vec::new();
+    walk(&root, &steps, &mut files)?;
+    sort(&mut files);
+    if files.is_empty() {
+        return Err(suggest::no_match(location, base));
+    }
+    Ok(Listing::Files { root, files })
+}
+
+/// Follows the rest of a glob below `dir` (empty for the working directory).
+fn walk(dir: &Path, steps: &[Step], files: &mut Vec<Found>) -> Result<()> {
+    let Some((step, rest)) = steps.split_first() else {
+        return collect(dir, &mut Vec::new(), files);
+    };
+    if let Step::Name(name) = step {
+        let path = dir.join(name);
+        return match fs::metadata(&path) {
+            Ok(meta) => reached(path, &meta, rest, files),
+            // Other branches of the glob may have it.
+            Err(e)
+                if matches!(e.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory) =>
+            {
+                Ok(())
+            }
+            Err(e) => Err(Error::io(path, "open", e)),
+        };
+    }
+    if matches!(step, Step::Any) {
+        if rest.is_empty() {
+            return collect(dir, &mut Vec::new(), files);
+        }
+        walk(dir, rest, files)?;
+    }
+    let list = if dir.as_os_str().is_empty() { Path::new(".") } else { dir };
+    for entry in fs::read_dir(list).map_err(|e| Error::io(list, "list", e))? {
+        let entry = entry.map_err(|e| Error::io(list, "list", e))?;
+        let name = entry.file_name();
+        let wanted = match step {
+            Step::Pattern { pattern, hidden } => {
+                let options = MatchOptions { require_literal_leading_dot: true, ..MatchOptions::new() };
+                (*hidden || !is_hidden(&name)) && pattern.matches_with(&name.to_string_lossy(), options)
+            }
+            Step::Name(_) | Step::Any => !is_hidden(&name),
+        };
+        if !wanted {
+            continue;
+        }
+        let path = dir.join(&name);
+        let kind = entry.file_type().map_err(|e| Error::io(&path, "list", e))?;
+        if matches!(step, Step::Any) {
+            // Links are followed where they are named, not where `**` would: they may lead back.
+            if kind.is_dir() {
+                walk(&path, steps, files)?;
+            }
+            continue;
+        }
+        let meta = if kind.is_symlink() {
+            fs::metadata(&path).map_err(|e| Error::io(&path, "follow the link", e))?
+        } else if kind.is_dir() && !rest.is_empty() {
+            walk(&path, rest, files)?;
+            continue;
+        } else {
+            entry.metadata().map_err(|e| Error::io(&path, "list", e))?
+        };
+        reached(path, &meta, rest, files)?;
+    }
+    Ok(())
+}
+
+/// A path that the glob's steps so far name.
+fn reached(path: PathBuf, meta: &Metadata, rest: &[Step], files: &mut Vec<Found>) -> Result<()> {
+    if meta.is_dir() {
+        walk(&path, rest, files)
+    } else {
+        if rest.is_empty() {
+            files.push(found(path, meta));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A directory with these empty files; directories are made as they are needed.
+    fn tree(files: &[&str]) -> tempfile::TempDir {
+        let dir = tempfile::tempdir().unwrap();
+        for file in files {
+            let path = dir.path().join(file);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, file).unwrap();
+        }
+        dir
+    }
+
+    /// The files that `location` below `dir` names, relative to it.
+    fn names(dir: &Path, location: &str) -> Vec<String> {
+        match list(dir.join(location).to_str().unwrap()).unwrap() {
+            Listing::Files { files, .. } => {
+                files.iter().map(|f| f.path.strip_prefix(dir).unwrap().display().to_string()).collect()
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn message(dir: &Path, location: &str) -> String {
+        list(dir.join(location).to_str().unwrap()).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_file_is_itself_with_size_and_time() {
+        let dir = tree(&["a.csv"]);
+        let location = dir.path().join("a.csv");
+        let Listing::Files { files, root } = list(location.to_str().unwrap()).unwrap() else { panic!() };
+        assert_eq!((files.len(), files[0].bytes, files[0].regular), (1, 5, true));
+        assert!(files[0].modified_ns > 0);
+        assert_eq!(root, dir.path());
+    }
+
+    #[test]
+    fn a_directory_is_all_below_it_in_bytewise_order() {
+        let dir =
+            tree(&["t/b.csv", "t/B.csv", "t/a/x.csv", "t/a-x.csv", "t/_tmp/y.csv", "t/.h", "t/_SUCCESS"]);
+        assert_eq!(names(dir.path(), "t"), ["t/B.csv", "t/a-x.csv", "t/a/x.csv", "t/b.csv"]);
+    }
+
+    #[test]
+    fn globs() {
+        let dir = tree(&[
+            "l/a1.csv",
+            "l/a2.csv.gz",
+            "l/b.csv",
+            "l/_c.csv",
+            "l/.d.csv",
+            "l/s/a3.csv",
+            "l/s/t/a4.csv",
+        ]);
+        let at = |glob| names(dir.path(), glob);
+        assert_eq!(at("l/*.csv"), ["l/a1.csv", "l/b.csv"]);
+        assert_eq!(at("l/a?.csv*"), ["l/a1.csv", "l/a2.csv.gz"]);
+        assert_eq!(at("l/[!a]*.csv"), ["l/b.csv"]);
+        assert_eq!(at("l/_*.csv"), ["l/_c.csv"]);
+        assert_eq!(at("l/.*.csv"), ["l/.d.csv"]);
+        assert_eq!(at("l/**/a*.csv"), ["l/a1.csv", "l/s/a3.csv", "l/s/t/a4.csv"]);
+        assert_eq!(at("*/s/*.csv"), ["l/s/a3.csv"]);
+        assert_eq!(at("l/**"), ["l/a1.csv", "l/a2.csv.gz", "l/b.csv", "l/s/a3.csv", "l/s/t/a4.csv"]);
+        assert_eq!(at("l/**/*"), at("l/**"), "each file once");
+        assert_eq!(at("l/s*"), ["l/s/a3.csv", "l/s/t/a4.csv"], "a directory stands for its files");
+    }
+
+    #[test]
+    fn a_file_with_brackets_in_its_name_can_be_named() {
+        let dir = tree(&["a[1].csv", "a1.csv"]);
+        assert_eq!(names(dir.path(), "a[1].csv"), ["a[1].csv"]);
+        assert_eq!(names(dir.path(), "a[12].csv"), ["a1.csv"]);
+    }
+
+    #[test]
+    fn links_are_followed_and_loops_found() {
+        let dir = tree(&["t/a/x.csv", "u/y.csv"]);
+        std::os::unix::fs::symlink(dir.path().join("u"), dir.path().join("t/link")).unwrap();
+        assert_eq!(names(dir.path(), "t"), ["t/a/x.csv", "t/link/y.csv"]);
+        std::os::unix::fs::symlink(dir.path().join("t"), dir.path().join("t/a/up")).unwrap();
+        assert!(message(dir.path(), "t").contains("leads back"));
+        std::os::unix::fs::symlink(dir.path().join("gone"), dir.path().join("u/dangling")).unwrap();
+        assert!(message(dir.path(), "u").contains("u/dangling: cannot follow the link"));
+    }
+
+    #[test]
+    fn a_dataset_is_known_by_its_manifest() {
+        let dir = tree(&["d/_manifest.json", "d/part-0.csv"]);
+        let location = dir.path().join("d");
+        assert_eq!(list(location.to_str().unwrap()).unwrap(), Listing::Dataset(location));
+    }
+
+    #[test]
+    fn what_is_missing_is_named_with_what_is_near() {
+        let dir = tree(&["data/rankings.csv", "data/uservisits.csv", "empty/_x", "dirs/sub/_x"]);
+        let said = message(dir.path(), "data/ranking.csv");
+        assert!(
+            said.contains("no such file") && said.contains("did you mean") && said.contains("/rankings.csv?"),
+            "{said}"
+        );
+        let said = message(dir.path(), "dta/rankings.csv");
+        assert!(said.contains("there is no directory") && said.contains("/data?"), "{said}");
+        let said = message(dir.path(), "data/*.parquet");
+        assert!(
+            said.contains("no file matches") && said.contains("holds rankings.csv, uservisits.csv"),
+            "{said}"
+        );
+        assert!(message(dir.path(), "nowhere/*.csv").contains("no such file"));
+        assert!(message(dir.path(), "empty").contains("begin with '.' or '_'"));
+        assert!(message(dir.path(), "dirs").contains("only directories"));
+        assert!(message(dir.path(), "data/[").contains("the glob can't be read"));
+    }
+}

@@ -1,0 +1,209 @@
+//! What the first lines of a text tell: whether it is csv, JSON lines or just lines, between what the fields of csv
+//! stand, and whether its first record holds the names.
+
+use arrow_schema::Schema;
+
+/// Delimiters that are looked for, the likeliest first.
+const DELIMITERS: &[u8] = b",\t;|";
+
+/// Records that are looked at.
+const RECORDS: usize = 50;
+
+/// The encoding of a text, and for csv its delimiter; `None` if the bytes are no text.
+pub fn text_kind(head: &[u8]) -> Option<(&'static str, Option<u8>)> {
+    if !super::detect::is_text(head) {
+        return None;
+    }
+    let first = head.iter().find(|b| !b.is_ascii_whitespace());
+    if first == Some(&b'{') {
+        return Some(("jsonl", None));
+    }
+    Some(match consistent(head, b'"') {
+        Some(delimiter) => ("csv", Some(delimiter)),
+        None => ("text", None),
+    })
+}
+
+/// The delimiter of a csv text: the first candidate that cuts all records into the same number of fields, a comma if
+/// none does.
+pub fn delimiter(head: &[u8], quote: u8) -> u8 {
+    let comma = records(head, b',', quote);
+    if comma.first().is_some_and(|record| record.len() > 1) {
+        return b',';
+    }
+    consistent(head, quote).unwrap_or(b',')
+}
+
+/// A delimiter that cuts all records into the same number of fields, at least two.
+fn consistent(head: &[u8], quote: u8) -> Option<u8> {
+    DELIMITERS.iter().copied().find(|&delimiter| {
+        let records = records(head, delimiter, quote);
+        let fields = records.first().map_or(0, Vec::len);
+        fields > 1 && records.iter().all(|record| record.len() == fields)
+    })
+}
+
+/// The first records of a csv text; one that the end of `head` may have cut is left out, unless it is the only one.
+pub fn records(head: &[u8], delimiter: u8, quote: u8) -> Vec<Vec<String>> {
+    let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
+    let mut records = Vec::new();
+    let mut record: Vec<String> = Vec::new();
+    let mut field = Vec::new();
+    let (mut quoted, mut start) = (false, true);
+    let mut bytes = head.iter().copied().peekable();
+    let text = |field: &mut Vec<u8>| String::from_utf8_lossy(&std::mem::take(field)).into_owned();
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b if quoted && b == quote => match bytes.peek() == Some(&quote) {
+                true => field.extend(bytes.next()),
+                false => quoted = false,
+            },
+            b if quoted => field.push(b),
+            b if b == quote && start => quoted = true,
+            b if b == delimiter => record.push(text(&mut field)),
+            b'\r' if bytes.peek() == Some(&b'\n') => {}
+            b'\n' if record.is_empty() && field.is_empty() && start => {}
+            b'\n' => {
+                record.push(text(&mut field));
+                records.push(std::mem::take(&mut record));
+                if records.len() == RECORDS {
+                    return records;
+                }
+            }
+            b => field.push(b),
+        }
+        start = !quoted && (byte == delimiter || byte == b'\n');
+    }
+    if records.is_empty() && !(record.is_empty() && field.is_empty()) {
+        record.push(text(&mut field));
+        records.push(record);
+    }
+    records
+}
+
+/// Whether the first record of a csv text holds names.
+///
+/// Against a schema that is given it does if its fields are the schema's names, without regard to case; the error
+/// tells that they are, but in another order. Without one it does if none of its fields is a value (a number, a date,
+/// a boolean, nothing), no two are the same, and either some column below holds values or all fields look like names.
+pub fn header(records: &[Vec<String>], schema: Option<&Schema>) -> Result<bool, &'static str> {
+    let Some((first, rest)) = records.split_first() else { return Ok(false) };
+    let trimmed: Vec<&str> = first.iter().map(|f| f.trim()).collect();
+    if let Some(schema) = schema {
+        let mut names: Vec<&str> = schema.fields().iter().map(|f| f.name().as_str()).collect();
+        let like = |a: &[&str], b: &[&str]| {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.eq_ignore_ascii_case(b))
+        };
+        if like(&trimmed, &names) {
+            return Ok(true);
+        }
+        let mut sorted = trimmed;
+        sorted.sort_by_key(|n| n.to_ascii_lowercase());
+        names.sort_by_key(|n| n.to_ascii_lowercase());
+        return if like(&sorted, &names) {
+            Err("its first record names the columns of the schema in another order")
+        } else {
+            Ok(false)
+        };
+    }
+    // The column of row numbers that pandas writes has no name.
+    let is_name = |(i, field): (usize, &&str)| {
+        if field.is_empty() { i == 0 && trimmed.len() > 1 } else { !is_value(field) }
+    };
+    let distinct = trimmed.iter().enumerate().all(|(i, field)| !trimmed[..i].contains(field));
+    if !trimmed.iter().enumerate().all(is_name) || !distinct {
+        return Ok(false);
+    }
+    let holds_values = |column: usize| {
+        let mut fields =
+            rest.iter().filter_map(|r| r.get(column)).map(|f| f.trim()).filter(|f| !f.is_empty()).peekable();
+        fields.peek().is_some() && fields.all(is_value)
+    };
+    Ok((0..trimmed.len()).any(holds_values) || trimmed.iter().all(|field| is_like_name(field)))
+}
+
+/// A number, a boolean, or a date or time.
+fn is_value(field: &str) -> bool {
+    let time = |c: char| c.is_ascii_digit() || matches!(c, '-' | '/' | ':' | '.' | 'T' | 'Z' | '+' | ' ');
+    field.parse::<f64>().is_ok()
+        || field.eq_ignore_ascii_case("true")
+        || field.eq_ignore_ascii_case("false")
+        || (field.starts_with(|c: char| c.is_ascii_digit()) && field.chars().all(time))
+}
+
+fn is_like_name(field: &str) -> bool {
+    let within =
+        |c: char| c.is_alphanumeric() || matches!(c, '_' | ' ' | '-' | '.' | '(' | ')' | '%' | '#' | '/');
+    field.chars().count() <= 64
+        && field.chars().all(within)
+        && !field.contains("//")
+        && !field.starts_with(|c: char| c.is_ascii_digit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use arrow_schema::{DataType, Field};
+
+    fn is_header(text: &str) -> bool {
+        header(&records(text.as_bytes(), b',', b'"'), None).unwrap()
+    }
+
+    #[test]
+    fn records_are_cut_at_quotes_and_line_ends() {
+        let text = "\u{feff}a,\"b,\"\"c\"\"\nd\",e\r\n\r\n\n1,,\"\"\nlast,is,cut";
+        let cut = [vec!["a", "b,\"c\"\nd", "e"], vec!["1", "", ""]];
+        assert_eq!(records(text.as_bytes(), b',', b'"'), cut);
+        assert_eq!(records(b"only;one", b';', b'"'), [["only", "one"]]);
+        assert_eq!(records(b"it's,5\" x 3\"\n", b',', b'"'), [["it's", "5\" x 3\""]]);
+        assert!(records(b"", b',', b'"').is_empty());
+    }
+
+    #[test]
+    fn kinds_of_text() {
+        assert_eq!(text_kind(b"a,b\n1,2\n"), Some(("csv", Some(b','))));
+        assert_eq!(text_kind(b"a\tb, c\n1\t2\n"), Some(("csv", Some(b'\t'))));
+        assert_eq!(text_kind(b" {\"a\": 1}\n{}\n"), Some(("jsonl", None)));
+        assert_eq!(text_kind(b"Jan 1, boot\nJan 2 up, running, well\n"), Some(("text", None)));
+        assert_eq!(text_kind(b"1\n2\n3\n"), Some(("text", None)));
+        assert_eq!(text_kind(b"\x00\x01"), None);
+        assert_eq!(text_kind("größ".as_bytes().split_last().unwrap().1), Some(("text", None)));
+    }
+
+    #[test]
+    fn delimiters() {
+        assert_eq!(delimiter(b"a;b\n1,5;2\n", b'"'), b';');
+        assert_eq!(delimiter(b"a,b;c\n1,2\n", b'"'), b',');
+        assert_eq!(delimiter(b"a\n1\n", b'"'), b',');
+        assert_eq!(delimiter(b"\"a,b\"|c\n1|2\n", b'"'), b'|');
+    }
+
+    #[test]
+    fn headers() {
+        assert!(is_header("id,name\n1,x\n"));
+        assert!(is_header("name,city\nada,london\n"), "of words only, the first record is taken for names");
+        assert!(is_header(",a\n0,x\n"));
+        assert!(is_header("only,names"));
+        assert!(is_header("a very long sentence; of many words,n\nx,1\n"));
+        assert!(!is_header("abc,1\nx,2\n"));
+        assert!(!is_header("http://a.b/c,x y\nhttp://d,z\n"));
+        assert!(!is_header("a,a\n1,2\n"));
+        assert!(!is_header("a,\n1,2\n"));
+        assert!(!is_header("2026-01-31,x\n"));
+        assert!(!is_header("true,x\n"));
+        assert!(!is_header(""));
+    }
+
+    #[test]
+    fn headers_against_a_schema() {
+        let schema = Schema::new(vec![
+            Field::new("pageURL", DataType::Utf8View, true),
+            Field::new("pageRank", DataType::Int32, true),
+        ]);
+        let of = |text: &str| header(&records(text.as_bytes(), b',', b'"'), Some(&schema));
+        assert_eq!(of("PAGEURL, pagerank\nx,1\n"), Ok(true));
+        assert_eq!(of("x,1\n"), Ok(false));
+        assert_eq!(of("name,other\n"), Ok(false));
+        assert!(of("pageRank,pageURL\n").is_err());
+    }
+}

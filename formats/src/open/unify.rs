@@ -1,0 +1,364 @@
+//! One schema for many files.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
+use schema::text::types::sql_name;
+
+use crate::error::{Error, Result};
+
+/// How the columns of a file are found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Match {
+    /// By their place: csv. The names and their order must be the same; types were guessed from a few records, and
+    /// widen.
+    Place,
+    /// By their names, and a record may lack any of them: JSON lines. Types were guessed, and widen.
+    Key,
+    /// By their names, with types that the file states: Parquet, Arrow, buren. Types must be the same.
+    Name,
+}
+
+/// The schema of a table as more and more of its files are seen.
+#[derive(Debug)]
+pub struct Unified<'a> {
+    first: &'a Path,
+    fields: Vec<Field>,
+    matching: Match,
+    by_name: bool,
+}
+
+impl<'a> Unified<'a> {
+    /// Begins with the first file. With `by_name`, columns that are not in every file are columns of the table, and
+    /// types widen where no value is lost.
+    pub fn new(first: &'a Path, schema: &Schema, matching: Match, by_name: bool) -> Unified<'a> {
+        let fields = schema.fields().iter().map(|f| f.as_ref().clone()).collect();
+        Unified { first, fields, matching, by_name }
+    }
+
+    /// Takes in the schema of another file, or says how it differs.
+    pub fn add(&mut self, file: &Path, schema: &Schema) -> Result<()> {
+        let mut differences = Vec::new();
+        if self.matching == Match::Place && !self.by_name {
+            self.compare_names(schema, &mut differences);
+        }
+        let same_names = differences.is_empty();
+        for field in schema.fields().iter().filter(|_| same_names) {
+            match self.fields.iter_mut().find(|f| f.name() == field.name()) {
+                Some(known) => {
+                    let guessed = self.matching != Match::Name;
+                    let nullable = known.is_nullable() || field.is_nullable();
+                    match combined(known.data_type(), field.data_type(), guessed, guessed || self.by_name) {
+                        Some(data_type) => *known = Field::new(known.name(), data_type, nullable),
+                        None => differences.push(format!(
+                            "column '{}' is {} here and {} there",
+                            field.name(),
+                            name(field.data_type()),
+                            name(known.data_type())
+                        )),
+                    }
+                }
+                None if !self.by_name => {
+                    differences.push(format!(
+                        "column '{}' ({}) is only here",
+                        field.name(),
+                        name(field.data_type())
+                    ));
+                }
+                None => match self.fields.iter().find(|f| f.name().eq_ignore_ascii_case(field.name())) {
+                    Some(like) => differences.push(format!(
+                        "column '{}' is called '{}' there, and SQL does not tell them apart",
+                        field.name(),
+                        like.name()
+                    )),
+                    None => self.fields.push(field.as_ref().clone().with_nullable(true)),
+                },
+            }
+        }
+        let missing = self.fields.iter_mut().filter(|f| schema.field_with_name(f.name()).is_err());
+        for field in missing {
+            match self.matching {
+                Match::Key => field.set_nullable(true),
+                _ if self.by_name => field.set_nullable(true),
+                Match::Name => {
+                    differences.push(format!(
+                        "column '{}' ({}) is only there",
+                        field.name(),
+                        name(field.data_type())
+                    ));
+                }
+                // Said above.
+                Match::Place => {}
+            }
+        }
+        if differences.is_empty() { Ok(()) } else { Err(self.differs(file, differences)) }
+    }
+
+    /// The names of a csv file against those of the first, by place.
+    fn compare_names(&self, schema: &Schema, differences: &mut Vec<String>) {
+        let (here, there) = (schema.fields().len(), self.fields.len());
+        for (i, (field, known)) in schema.fields().iter().zip(&self.fields).enumerate() {
+            if field.name() != known.name() {
+                let place = i + 1;
+                differences.push(format!(
+                    "column {place} is '{}' ({}) here and '{}' ({}) there",
+                    field.name(),
+                    name(field.data_type()),
+                    known.name(),
+                    name(known.data_type())
+                ));
+            }
+        }
+        for field in schema.fields().iter().skip(there) {
+            differences.push(format!("column '{}' ({}) is only here", field.name(), name(field.data_type())));
+        }
+        for field in self.fields.iter().skip(here) {
+            differences.push(format!(
+                "column '{}' ({}) is only there",
+                field.name(),
+                name(field.data_type())
+            ));
+        }
+    }
+
+    fn differs(&self, file: &Path, mut differences: Vec<String>) -> Error {
+        let more = differences.len().saturating_sub(5);
+        differences.truncate(5);
+        if more > 0 {
+            differences.push(format!("and {more} more"));
+        }
+        let message =
+            format!("its columns differ from those of {}: {}", self.first.display(), differences.join("; "));
+        let types = "give the types with --schema NAME=FILE (palais schema prints such a file)";
+        let help = match self.by_name {
+            true => types.to_string(),
+            false => format!(
+                "--union-by-name reads the files as one table, with NULL where a file lacks a column; or {types}"
+            ),
+        };
+        Error::location(file.display(), message, Some(help))
+    }
+
+    /// The schema. A column without any value in the records that were looked at is text.
+    pub fn finish(self) -> SchemaRef {
+        let guessed = self.matching != Match::Name;
+        let fields = self.fields.into_iter().map(|field| match field.data_type() {
+            DataType::Null if guessed => field.with_data_type(DataType::Utf8View),
+            _ => field,
+        });
+        Arc::new(Schema::new(fields.collect::<Vec<_>>()))
+    }
+}
+
+/// The name of a type in messages.
+pub fn name(data_type: &DataType) -> String {
+    sql_name(data_type).unwrap_or_else(|| data_type.to_string())
+}
+
+/// The type of a column that has type `a` in one file and `b` in another.
+fn combined(a: &DataType, b: &DataType, guessed: bool, widens: bool) -> Option<DataType> {
+    match (a, b) {
+        (a, b) if a == b => Some(a.clone()),
+        // A text column of which some records look like numbers.
+        (DataType::Utf8View, _) if guessed => Some(DataType::Utf8View),
+        (a, b) if widens => wider(a, b),
+        _ => None,
+    }
+}
+
+/// The narrowest type that holds the values of both; whole numbers become floats only beside floats.
+pub fn wider(a: &DataType, b: &DataType) -> Option<DataType> {
+    use DataType as T;
+    if a == b {
+        return Some(a.clone());
+    }
+    let signed = |t: &T| match t {
+        T::Int8 | T::UInt8 => Some(8),
+        T::Int16 | T::UInt16 => Some(16),
+        T::Int32 | T::UInt32 => Some(32),
+        T::Int64 | T::UInt64 => Some(64),
+        _ => None,
+    };
+    if let (Some(x), Some(y)) = (signed(a), signed(b)) {
+        let bits =
+            |t: &T, bits: i32, mixed: bool| if mixed && t.is_unsigned_integer() { bits * 2 } else { bits };
+        let mixed = a.is_signed_integer() != b.is_signed_integer();
+        let unsigned = a.is_unsigned_integer() && b.is_unsigned_integer();
+        return match (bits(a, x, mixed).max(bits(b, y, mixed)), unsigned) {
+            (16, false) => Some(T::Int16),
+            (32, false) => Some(T::Int32),
+            (64, false) => Some(T::Int64),
+            (128, false) => Some(T::Decimal128(20, 0)),
+            (16, true) => Some(T::UInt16),
+            (32, true) => Some(T::UInt32),
+            _ => Some(T::UInt64),
+        };
+    }
+    match (a, b) {
+        (T::Null, other) | (other, T::Null) => Some(other.clone()),
+        (x, y) if x.is_floating() && y.is_floating() => {
+            let widest = [x, y].into_iter().find(|t| **t == T::Float64);
+            Some(widest.cloned().unwrap_or(T::Float32))
+        }
+        (int, float) | (float, int) if int.is_integer() && float.is_floating() => {
+            let small = matches!(int, T::Int8 | T::UInt8 | T::Int16 | T::UInt16) && *float != T::Float64;
+            Some(if small { T::Float32 } else { T::Float64 })
+        }
+        (T::Date32, T::Timestamp(unit, None)) | (T::Timestamp(unit, None), T::Date32) => {
+            Some(T::Timestamp(*unit, None))
+        }
+        (T::Timestamp(x, zone), T::Timestamp(y, other)) if zone == other => {
+            Some(T::Timestamp(finer(*x, *y), zone.clone()))
+        }
+        _ => None,
+    }
+}
+
+fn finer(a: TimeUnit, b: TimeUnit) -> TimeUnit {
+    let digits = |unit| match unit {
+        TimeUnit::Second => 0,
+        TimeUnit::Millisecond => 3,
+        TimeUnit::Microsecond => 6,
+        TimeUnit::Nanosecond => 9,
+    };
+    if digits(a) >= digits(b) { a } else { b }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use DataType as T;
+
+    fn schema(columns: &[(&str, DataType)]) -> Schema {
+        Schema::new(columns.iter().map(|(n, t)| Field::new(*n, t.clone(), false)).collect::<Vec<_>>())
+    }
+
+    fn unite(matching: Match, by_name: bool, schemas: &[&[(&str, DataType)]]) -> Result<SchemaRef> {
+        let first = schema(schemas[0]);
+        let mut unified = Unified::new(Path::new("a.csv"), &first, matching, by_name);
+        for other in &schemas[1..] {
+            unified.add(Path::new("b.csv"), &schema(other))?;
+        }
+        Ok(unified.finish())
+    }
+
+    fn columns(schema: &Schema) -> Vec<(&str, DataType, bool)> {
+        schema.fields().iter().map(|f| (f.name().as_str(), f.data_type().clone(), f.is_nullable())).collect()
+    }
+
+    #[test]
+    fn guessed_types_widen() {
+        let united = unite(
+            Match::Place,
+            false,
+            &[
+                &[("a", T::Int64), ("b", T::Null), ("c", T::Utf8View), ("d", T::Date32), ("e", T::Null)],
+                &[
+                    ("a", T::Float64),
+                    ("b", T::Boolean),
+                    ("c", T::Int64),
+                    ("d", T::Timestamp(TimeUnit::Microsecond, None)),
+                    ("e", T::Null),
+                ],
+            ],
+        );
+        let types: Vec<_> = united.unwrap().fields().iter().map(|f| f.data_type().clone()).collect();
+        let timestamp = T::Timestamp(TimeUnit::Microsecond, None);
+        assert_eq!(types, [T::Float64, T::Boolean, T::Utf8View, timestamp, T::Utf8View]);
+    }
+
+    #[test]
+    fn csv_files_that_differ_are_named_with_columns_and_types() {
+        let first: &[_] = &[("id", T::Int64), ("name", T::Utf8View)];
+        let error =
+            |other: &[(&str, DataType)]| unite(Match::Place, false, &[first, other]).unwrap_err().to_string();
+        let said = error(&[("id", T::Int64), ("title", T::Utf8View)]);
+        assert!(said.starts_with(
+            "b.csv: its columns differ from those of a.csv: column 2 is 'title' (VARCHAR) here and 'name' (VARCHAR) \
+             there"
+        ), "{said}");
+        assert!(said.contains("--union-by-name"));
+        assert!(error(&[("id", T::Int64)]).contains("column 'name' (VARCHAR) is only there"));
+        assert!(
+            error(&[("id", T::Int64), ("name", T::Utf8View), ("x", T::Date32)])
+                .contains("'x' (DATE) is only here")
+        );
+        assert!(
+            error(&[("id", T::Utf8View), ("name", T::Utf8View)])
+                .contains("column 'id' is VARCHAR here and BIGINT there")
+        );
+        assert!(error(&[("name", T::Utf8View), ("id", T::Int64)]).contains("column 1 is 'name'"));
+        let many: Vec<_> = ["p", "q", "r", "s", "t", "u", "v"].map(|n| (n, T::Int64)).to_vec();
+        assert!(error(&many).contains("and 2 more"));
+    }
+
+    #[test]
+    fn stated_types_must_be_the_same_and_order_need_not() {
+        let first: &[_] = &[("a", T::Int32), ("b", T::Float64)];
+        assert_eq!(
+            columns(&unite(Match::Name, false, &[first, &[("b", T::Float64), ("a", T::Int32)]]).unwrap())
+                .len(),
+            2
+        );
+        let error = unite(Match::Name, false, &[first, &[("b", T::Float64), ("a", T::Int64)]]).unwrap_err();
+        assert!(error.to_string().contains("column 'a' is BIGINT here and INT there"));
+        let error = unite(Match::Name, false, &[first, &[("b", T::Float64)]]).unwrap_err();
+        assert!(error.to_string().contains("column 'a' (INT) is only there"));
+    }
+
+    #[test]
+    fn json_records_may_lack_keys_but_not_have_others() {
+        let first: &[_] = &[("a", T::Int64), ("b", T::Float64)];
+        let united = unite(Match::Key, false, &[first, &[("b", T::Float64)]]).unwrap();
+        assert_eq!(columns(&united), [("a", T::Int64, true), ("b", T::Float64, false)]);
+        assert!(
+            unite(Match::Key, false, &[first, &[("c", T::Float64)]])
+                .unwrap_err()
+                .to_string()
+                .contains("only here")
+        );
+    }
+
+    #[test]
+    fn by_name_columns_join_and_widen() {
+        let first: &[_] = &[("a", T::Int32), ("b", T::Utf8View)];
+        let united = unite(Match::Name, true, &[first, &[("c", T::Date32), ("a", T::Float32)]]).unwrap();
+        assert_eq!(
+            columns(&united),
+            [("a", T::Float64, false), ("b", T::Utf8View, true), ("c", T::Date32, true)]
+        );
+        let error = unite(Match::Name, true, &[first, &[("A", T::Int32)]]).unwrap_err().to_string();
+        assert!(error.contains("does not tell them apart"), "{error}");
+        let error = unite(Match::Name, true, &[first, &[("b", T::Int32)]]).unwrap_err().to_string();
+        assert!(
+            error.contains("column 'b' is INT here and VARCHAR there") && !error.contains("--union-by-name"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn wider_types_hold_both() {
+        for (a, b, both) in [
+            (T::Int8, T::Int64, Some(T::Int64)),
+            (T::UInt8, T::Int8, Some(T::Int16)),
+            (T::UInt32, T::Int8, Some(T::Int64)),
+            (T::UInt64, T::Int8, Some(T::Decimal128(20, 0))),
+            (T::UInt16, T::UInt32, Some(T::UInt32)),
+            (T::Int16, T::Float32, Some(T::Float32)),
+            (T::Int32, T::Float32, Some(T::Float64)),
+            (T::Float16, T::Float64, Some(T::Float64)),
+            (T::Utf8View, T::Int64, None),
+            (T::Boolean, T::Int64, None),
+            (
+                T::Timestamp(TimeUnit::Second, None),
+                T::Timestamp(TimeUnit::Millisecond, None),
+                Some(T::Timestamp(TimeUnit::Millisecond, None)),
+            ),
+            (T::Timestamp(TimeUnit::Second, None), T::Timestamp(TimeUnit::Second, Some("UTC".into())), None),
+        ] {
+            assert_eq!(wider(&a, &b), both, "{a} and {b}");
+            assert_eq!(wider(&b, &a), both, "{b} and {a}");
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! The footer of a file: its schema, and where its row groups and column chunks lie.
+//!
+//! ```text
+//! "PAR1" | column chunks of row group 0 | … | FileMetaData (Thrift) | its length: u32 | "PAR1"
+//! ```
+
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
+use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
+use parquet::basic::Type as PhysicalType;
+use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
+
+use super::bad;
+use crate::columns::guard::guarded;
+use crate::columns::tail::{Tail, cut_short};
+use crate::columns::types::{read_schema, read_type};
+use crate::error::{Error, Result};
+
+const MAGIC: &[u8] = b"PAR1";
+const ENCRYPTED_MAGIC: &[u8] = b"PARE";
+/// The length of the footer and the magic behind it.
+const TRAILER: u64 = 8;
+
+/// A parsed footer. All places in it are checked to lie in the file.
+pub struct Footer {
+    metadata: ArrowReaderMetadata,
+    schema: SchemaRef,
+    /// The length of the file in bytes.
+    pub len: u64,
+}
+
+impl Footer {
+    /// Reads the footer of a file.
+    pub fn open(path: &Path) -> Result<Footer> {
+        let tail = Tail::open(path, "parquet")?;
+        let parse = || {
+            let not_parquet =
+                || Error::corrupt("not a Parquet file, or one that was cut short: it does not end in 'PAR1'");
+            if tail.len < TRAILER {
+                return Err(not_parquet());
+            }
+            let trailer = tail.bytes(path, tail.len - TRAILER..tail.len)?;
+            let (length, magic) = trailer.split_at(4);
+            if magic == ENCRYPTED_MAGIC {
+                return Err(Error::Unsupported(format!(
+                    "{}: encrypted Parquet can't be read",
+                    path.display()
+                )));
+            }
+            if magic != MAGIC {
+                return Err(not_parquet());
+            }
+            let length = u64::from(length.iter().rev().fold(0u32, |sum, &byte| sum << 8 | u32::from(byte)));
+            let end = tail.len - TRAILER;
+            let start = end.checked_sub(length).ok_or_else(|| cut_short(tail.len))?;
+            let bytes = tail.bytes(path, start..end)?;
+            let metadata = ParquetMetaDataReader::decode_metadata(&bytes).map_err(bad)?;
+            Footer::new(metadata, tail.len)
+        };
+        guarded(parse).map_err(|e| e.at(path))
+    }
+
+    fn new(metadata: ParquetMetaData, len: u64) -> Result<Footer> {
+        for group in metadata.row_groups() {
+            u64::try_from(group.num_rows()).map_err(bad)?;
+            for chunk in group.columns() {
+                let (start, length) = chunk.byte_range();
+                if start.checked_add(length).is_none_or(|end| end > len) {
+                    return Err(cut_short(len));
+                }
+            }
+        }
+        let metadata = Arc::new(metadata);
+        // An Arrow schema that lies in the file and can't be read must not stand in the way of the data.
+        let own = ArrowReaderMetadata::try_new(metadata.clone(), ArrowReaderOptions::new())
+            .or_else(|_| {
+                let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
+                ArrowReaderMetadata::try_new(metadata.clone(), options)
+            })
+            .map_err(bad)?;
+        let hinted = Arc::new(hints(&own));
+        let schema = Arc::new(read_schema(&hinted));
+        let metadata = ArrowReaderMetadata::try_new(metadata, ArrowReaderOptions::new().with_schema(hinted))
+            .map_err(bad)?;
+        Ok(Footer { metadata, schema, len })
+    }
+
+    /// The schema in which the file is read.
+    pub fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// What the crate's decoder needs.
+    pub fn arrow(&self) -> &ArrowReaderMetadata {
+        &self.metadata
+    }
+
+    /// The parsed footer.
+    pub fn parquet(&self) -> &ParquetMetaData {
+        self.metadata.metadata()
+    }
+
+    /// The number of row groups.
+    pub fn groups(&self) -> usize {
+        self.parquet().num_row_groups()
+    }
+
+    /// The number of rows in all row groups.
+    pub fn rows(&self) -> u64 {
+        self.parquet().row_groups().iter().map(|g| g.num_rows() as u64).sum()
+    }
+
+    /// The bytes that these columns (positions in [`Footer::schema`], ascending) take in a row group.
+    pub fn bytes(&self, group: usize, columns: &[usize]) -> u64 {
+        let descriptor = self.metadata.parquet_schema();
+        let chunks = self.parquet().row_group(group).columns().iter().enumerate();
+        chunks
+            .filter(|(leaf, _)| columns.binary_search(&descriptor.get_column_root_idx(*leaf)).is_ok())
+            .map(|(_, chunk)| chunk.byte_range().1)
+            .sum()
+    }
+
+    /// The only leaf of a top-level column; `None` for nested columns.
+    pub fn leaf(&self, column: usize) -> Option<usize> {
+        let descriptor = self.metadata.parquet_schema();
+        if !descriptor.root_schema().get_fields().get(column)?.is_primitive() {
+            return None;
+        }
+        (0..descriptor.num_columns()).find(|&leaf| descriptor.get_column_root_idx(leaf) == column)
+    }
+}
+
+/// The schema that the crate is asked to decode into: views for text and bytes, so that nothing is copied.
+/// Timestamps of the old 96-bit kind are read in microseconds, whose range holds every date that they can.
+fn hints(own: &ArrowReaderMetadata) -> Schema {
+    let roots = own.parquet_schema().root_schema().get_fields();
+    let hint = |(at, field): (usize, &Arc<Field>)| {
+        let int96 = roots
+            .get(at)
+            .is_some_and(|root| root.is_primitive() && root.get_physical_type() == PhysicalType::INT96);
+        let data_type = match field.data_type() {
+            DataType::Timestamp(TimeUnit::Nanosecond, zone) if int96 => {
+                DataType::Timestamp(TimeUnit::Microsecond, zone.clone())
+            }
+            other => read_type(other),
+        };
+        Arc::new(field.as_ref().clone().with_data_type(data_type))
+    };
+    let fields: Vec<_> = own.schema().fields().iter().enumerate().map(hint).collect();
+    Schema::new_with_metadata(fields, own.schema().metadata().clone())
+}

@@ -1,0 +1,85 @@
+//! Apache Parquet, by the `parquet` crate.
+//!
+//! - [`footer`]: the footer, parsed once a file, and the types in which its columns are read.
+//! - [`prune`]: row groups that a scan can't want, by their statistics.
+//! - [`read`]: the reader of a run of row groups, around the crate's push decoder.
+//! - [`write`]: row groups encoded in parallel and appended in order.
+
+pub mod footer;
+pub mod prune;
+pub mod read;
+pub mod write;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow_schema::SchemaRef;
+use schema::{FileEntry, FormatOptions};
+
+use crate::columns::adapt::Adapter;
+use crate::columns::bounds::Wanted;
+use crate::columns::groups;
+use crate::columns::guard::guarded;
+use crate::error::{Error, Result};
+use crate::format::{Format, Morsel, Part, ScanOptions};
+use crate::reader::FileReader;
+use crate::writer::FileEncoder;
+
+use footer::Footer;
+
+/// The Parquet format.
+pub struct Parquet;
+
+impl Format for Parquet {
+    fn name(&self) -> &'static str {
+        "parquet"
+    }
+
+    fn extensions(&self) -> &'static [&'static str] {
+        &["parquet", "pq", "parq"]
+    }
+
+    fn compresses_inside(&self) -> bool {
+        true
+    }
+
+    fn compressions(&self) -> &'static [&'static str] {
+        &["none", "snappy", "gzip", "lz4", "zstd"]
+    }
+
+    fn infer(&self, path: &Path, _options: &FormatOptions, _infer_rows: usize) -> Result<SchemaRef> {
+        Ok(Footer::open(path)?.schema().clone())
+    }
+
+    fn rows(&self, path: &Path, _options: &FormatOptions) -> Result<Option<u64>> {
+        Ok(Some(Footer::open(path)?.rows()))
+    }
+
+    fn split(&self, file: &Arc<FileEntry>, scan: &ScanOptions, target_bytes: u64) -> Result<Vec<Morsel>> {
+        let footer = Arc::new(Footer::open(&file.path)?);
+        let adapter = Adapter::new(footer.schema(), scan).map_err(|e| e.at(&file.path))?;
+        let wanted = Wanted::of(scan);
+        let kept = (0..footer.groups())
+            .filter(|&group| !prune::excluded(&footer, group, scan, &wanted))
+            .map(|group| (group, footer.bytes(group, adapter.read())));
+        Ok(groups::morsels(file, kept, target_bytes, footer.clone()))
+    }
+
+    fn reader(&self, morsel: &Morsel, scan: &ScanOptions) -> Result<Box<dyn FileReader>> {
+        let (Part::Groups(groups), Ok(footer)) = (&morsel.part, morsel.shared.clone().downcast::<Footer>())
+        else {
+            return Err(Error::Unsupported("a parquet reader was given a morsel of another format".into()));
+        };
+        let reader = guarded(|| read::Reader::new(&footer, groups.clone(), scan));
+        Ok(Box::new(reader.map_err(|e| e.at(&morsel.file.path))?))
+    }
+
+    fn encoder(&self, schema: &SchemaRef, options: &FormatOptions) -> Result<Arc<dyn FileEncoder>> {
+        Ok(Arc::new(write::Encoder::new(schema, options)?))
+    }
+}
+
+/// What the parquet crate says of bytes that it can't read.
+fn bad(error: impl std::fmt::Display) -> Error {
+    Error::corrupt(format!("not valid Parquet: {error}"))
+}

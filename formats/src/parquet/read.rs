@@ -1,0 +1,60 @@
+//! The reader of a run of row groups.
+//!
+//! The crate's push decoder names the column chunks of one row group after the other and decodes them page by page.
+//! Text is decoded into views that point into the decompressed pages, which are not copied.
+
+use std::ops::Range;
+
+use bytes::Bytes;
+use parquet::DecodeResult;
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::push_decoder::{ParquetPushDecoder, ParquetPushDecoderBuilder};
+
+use super::bad;
+use super::footer::Footer;
+use crate::columns::adapt::Adapter;
+use crate::columns::guard::guarded;
+use crate::columns::tail::cut_short;
+use crate::error::Result;
+use crate::format::ScanOptions;
+use crate::reader::{FileReader, Next};
+
+/// Reads row groups of one file.
+pub struct Reader {
+    decoder: ParquetPushDecoder,
+    adapter: Adapter,
+}
+
+impl Reader {
+    /// Prepares reading these row groups.
+    pub fn new(footer: &Footer, groups: Range<usize>, scan: &ScanOptions) -> Result<Reader> {
+        let adapter = Adapter::new(footer.schema(), scan)?;
+        let mask = ProjectionMask::roots(footer.arrow().parquet_schema(), adapter.read().iter().copied());
+        let decoder = ParquetPushDecoderBuilder::new_with_metadata(footer.arrow().clone())
+            .with_batch_size(scan.batch_rows)
+            .with_row_groups(groups.collect())
+            .with_projection(mask)
+            .build()
+            .map_err(bad)?;
+        Ok(Reader { decoder, adapter })
+    }
+}
+
+impl FileReader for Reader {
+    fn next(&mut self) -> Result<Next> {
+        let Reader { decoder, adapter } = self;
+        guarded(|| match decoder.try_decode().map_err(bad)? {
+            DecodeResult::NeedsData(ranges) => Ok(Next::Need(ranges)),
+            DecodeResult::Data(batch) => Ok(Next::Batch(adapter.adapt(batch.columns(), batch.num_rows())?)),
+            DecodeResult::Finished => Ok(Next::Done),
+        })
+    }
+
+    fn give(&mut self, range: Range<u64>, bytes: Bytes) -> Result<()> {
+        let end = range.start + bytes.len() as u64;
+        if end != range.end {
+            return Err(cut_short(end));
+        }
+        guarded(|| self.decoder.push_range(range, bytes).map_err(bad))
+    }
+}

@@ -1,0 +1,40 @@
+//! The tables of one query, resolved before planning.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use schema::Table;
+
+use crate::error::{Error, Result, distance};
+
+/// Tables by name; names match without regard to case.
+#[derive(Debug, Clone, Default)]
+pub struct Catalog {
+    tables: BTreeMap<String, Arc<Table>>,
+}
+
+impl Catalog {
+    /// Adds a table under its name.
+    pub fn add(&mut self, table: Table) {
+        self.tables.insert(table.name.to_lowercase(), Arc::new(table));
+    }
+
+    /// The table of this name.
+    pub fn table(&self, name: &str) -> Result<&Arc<Table>> {
+        self.tables.get(&name.to_lowercase()).ok_or_else(|| {
+            let lower = name.to_lowercase();
+            let mut near: Vec<_> = self.tables.keys().map(|k| (distance(k, &lower), k.as_str())).collect();
+            near.sort_unstable();
+            let help = match near.first() {
+                Some((d, n)) if *d <= 2.max(n.len() / 3) => Some(format!("did you mean '{n}'?")),
+                _ => Some("give a path in quotes, or name it with --table NAME=PATH or --data DIR".into()),
+            };
+            Error::Name { message: format!("there is no table '{name}'"), help }
+        })
+    }
+
+    /// All tables in the order of their names.
+    pub fn tables(&self) -> impl Iterator<Item = &Arc<Table>> {
+        self.tables.values()
+    }
+}

@@ -1,0 +1,133 @@
+//! What can be wrong with a statement.
+
+use datafusion_common::{DataFusionError, SchemaError};
+
+/// The result of this package's functions.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What is wrong with a statement.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The text is not SQL.
+    #[error("SQL syntax: {message}{}", place(*.line, *.column))]
+    Syntax {
+        /// What was expected and what was found.
+        message: String,
+        /// The line, counted from 1; 0 if unknown.
+        line: u64,
+        /// The column, counted from 1.
+        column: u64,
+    },
+    /// A name that means nothing, or several things.
+    #[error("{message}{}", hint(.help))]
+    Name {
+        /// Which name, and what is wrong with it.
+        message: String,
+        /// What would help.
+        help: Option<String>,
+    },
+    /// A construct that palais does not run.
+    #[error("not supported: {0}")]
+    Unsupported(String),
+    /// Types or clauses that do not go together.
+    #[error("{0}")]
+    Invalid(String),
+}
+
+fn place(line: u64, column: u64) -> String {
+    if line == 0 { String::new() } else { format!(" (line {line}, column {column})") }
+}
+
+fn hint(help: &Option<String>) -> String {
+    help.as_ref().map(|h| format!("\n  help: {h}")).unwrap_or_default()
+}
+
+impl From<DataFusionError> for Error {
+    fn from(e: DataFusionError) -> Self {
+        match e {
+            DataFusionError::Context(_, inner) | DataFusionError::Diagnostic(_, inner) => Error::from(*inner),
+            DataFusionError::Shared(inner) => Error::Invalid(strip(&inner.to_string())),
+            DataFusionError::Collection(mut all) if !all.is_empty() => Error::from(all.swap_remove(0)),
+            DataFusionError::SchemaError(inner, _) => schema_error(*inner),
+            DataFusionError::SQL(inner, _) => syntax(&inner.to_string()),
+            DataFusionError::NotImplemented(what) => Error::Unsupported(what),
+            DataFusionError::Plan(what) => Error::Invalid(what),
+            other => Error::Invalid(strip(&other.to_string())),
+        }
+    }
+}
+
+fn schema_error(e: SchemaError) -> Error {
+    match e {
+        SchemaError::FieldNotFound { field, valid_fields } => {
+            let wanted = field.name().to_string();
+            let mut names: Vec<(usize, String)> = valid_fields
+                .iter()
+                .map(|f| (distance(&wanted.to_lowercase(), &f.name().to_lowercase()), f.name().to_string()))
+                .collect();
+            names.sort();
+            names.dedup();
+            let near: Vec<_> = names.iter().filter(|(d, n)| *d <= 2.max(n.len() / 3)).take(3).collect();
+            let list = |names: &[&(usize, String)]| {
+                names.iter().map(|(_, n)| n.as_str()).collect::<Vec<_>>().join(", ")
+            };
+            let help = if !near.is_empty() {
+                Some(format!("the nearest names are: {}", list(&near)))
+            } else if !names.is_empty() {
+                Some(format!("there are: {}", list(&names.iter().take(20).collect::<Vec<_>>())))
+            } else {
+                None
+            };
+            Error::Name {
+                message: format!("there is no column '{}'", field.flat_name().replace('"', "")),
+                help,
+            }
+        }
+        SchemaError::AmbiguousReference { field } => Error::Name {
+            message: format!("column '{}' is ambiguous: more than one table has it", field.name()),
+            help: Some("put the table's name or alias and a dot before it".into()),
+        },
+        other => Error::Invalid(other.to_string()),
+    }
+}
+
+/// Makes a syntax error of the parser's message, which ends in "at Line: L, Column: C" where the place is known.
+pub(crate) fn syntax(text: &str) -> Error {
+    let text = text.trim_start_matches("sql parser error: ").trim_matches('"');
+    let text = text.strip_prefix("ParserError(\"").unwrap_or(text);
+    if let Some((message, rest)) = text.split_once(" at Line: ") {
+        let digits =
+            |s: &str| s.chars().take_while(char::is_ascii_digit).collect::<String>().parse().unwrap_or(0);
+        let line = digits(rest);
+        let column = rest.split_once("Column: ").map_or(0, |(_, c)| digits(c));
+        return Error::Syntax { message: message.to_string(), line, column };
+    }
+    Error::Syntax { message: text.to_string(), line: 0, column: 0 }
+}
+
+/// Takes the prefixes off that name the planner's own stages.
+fn strip(text: &str) -> String {
+    let mut text = text;
+    for prefix in
+        ["Error during planning: ", "Execution error: ", "Arrow error: ", "type_coercion\ncaused by\n"]
+    {
+        text = text.strip_prefix(prefix).unwrap_or(text);
+    }
+    text.to_string()
+}
+
+/// The Levenshtein distance of two names.
+pub fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, ca) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, cb) in b.iter().enumerate() {
+            let next = (diagonal + usize::from(ca != *cb)).min(row[j] + 1).min(row[j + 1] + 1);
+            diagonal = row[j + 1];
+            row[j + 1] = next;
+        }
+    }
+    row[b.len()]
+}

@@ -1,0 +1,183 @@
+//! The plan as text, and its fingerprint.
+
+use std::fmt::Write;
+
+use schema::Source;
+
+use crate::plan::{AggregateCall, AggregateFunction, Exchange, Expr, Node, Op, Plan, Side, SortKey};
+
+/// One line of EXPLAIN.
+#[derive(Debug, Clone)]
+pub struct Line {
+    /// The node, `None` for headings.
+    pub node: Option<usize>,
+    /// Whether it belongs to the query itself and not to a subquery that is run before it.
+    pub main: bool,
+    /// Indented text.
+    pub text: String,
+}
+
+/// The plan, the operator that gives the result first.
+pub fn explain(plan: &Plan) -> Vec<Line> {
+    let mut lines = Vec::new();
+    for subquery in &plan.subqueries {
+        lines.push(Line {
+            node: None,
+            main: false,
+            text: format!("first: scalar subquery {}", subquery.index),
+        });
+        node(&subquery.root, 1, false, &mut lines);
+    }
+    node(&plan.root, 0, true, &mut lines);
+    lines
+}
+
+/// A number that is equal for equal plans over equal files, and hardly ever for others (FNV-1a, 64 bits).
+pub fn fingerprint(plan: &Plan) -> u64 {
+    let mut text = String::new();
+    for line in explain(plan) {
+        text.push_str(&line.text);
+        text.push('\n');
+    }
+    let mut tables = Vec::new();
+    let roots = plan.subqueries.iter().map(|s| &s.root).chain([&plan.root]);
+    roots.for_each(|root| collect(root, &mut tables));
+    for table in tables {
+        let _ = writeln!(text, "{table}");
+    }
+    let _ = writeln!(text, "{:?}", plan.schema);
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3))
+}
+
+fn collect(node: &Node, tables: &mut Vec<String>) {
+    if let Op::Scan(scan) = &node.op {
+        tables.push(format!("{:?} {:?}", scan.table, scan.bounds));
+    }
+    node.inputs.iter().for_each(|n| collect(n, tables));
+}
+
+fn node(n: &Node, depth: usize, main: bool, lines: &mut Vec<Line>) {
+    let text = format!("{:indent$}{}  (about {} rows)", "", operator(n), count(n.rows), indent = depth * 2);
+    lines.push(Line { node: Some(n.id), main, text });
+    for input in &n.inputs {
+        node(input, depth + 1, main, lines);
+    }
+}
+
+/// What a node does, in one line.
+pub fn operator(n: &Node) -> String {
+    match &n.op {
+        Op::Scan(scan) => {
+            let columns: Vec<_> =
+                scan.projection.iter().map(|i| scan.table.schema.field(*i).name().as_str()).collect();
+            let mut text =
+                format!("scan {} [{}] {}", scan.table.name, columns.join(", "), source(&scan.table.source));
+            if !scan.filters.is_empty() {
+                let _ = write!(text, ", zone maps: {}", scan.filters.join(" and "));
+            }
+            if let Some(fetch) = scan.fetch {
+                let _ = write!(text, ", at most {fetch} rows");
+            }
+            if let Some(t) = &scan.transform {
+                let _ = write!(text, ", through '{}'", t.command);
+            }
+            text
+        }
+        Op::Values(batches) => format!("values {}", batches.iter().map(|b| b.num_rows()).sum::<usize>()),
+        Op::Filter { predicate } => format!("filter {predicate}"),
+        Op::Project { exprs } => format!("project {}", list(exprs)),
+        Op::Expand { sets } => format!("expand {} grouping sets", sets.len()),
+        Op::Aggregate(a) => format!(
+            "{} aggregate by [{}] {}, keys {}, about {} groups",
+            match a.phase {
+                crate::plan::Phase::Partial => "partial",
+                crate::plan::Phase::Final => "final",
+                crate::plan::Phase::Single => "single",
+            },
+            list(&a.keys),
+            a.aggregates.iter().map(call).collect::<Vec<_>>().join(", "),
+            format!("{:?}", a.layout).to_lowercase(),
+            count(a.groups),
+        ),
+        Op::Join(j) => {
+            let on: Vec<_> = j.on.iter().map(|(l, r)| format!("{l} = {r}")).collect();
+            let mut text = format!("{} join on [{}]", j.kind.to_string().to_lowercase(), on.join(", "));
+            let _ = write!(text, ", build {}", if j.build == Side::Left { "left" } else { "right" });
+            if let Some(f) = &j.filter {
+                let _ = write!(text, ", if {f}");
+            }
+            if j.null_aware {
+                text.push_str(", null aware");
+            }
+            text
+        }
+        Op::Sort { keys, fetch } => match fetch {
+            Some(n) => format!("top {n} by {}", sort_keys(keys)),
+            None => format!("sort by {}", sort_keys(keys)),
+        },
+        Op::Limit { skip, fetch } => match fetch {
+            Some(n) => format!("limit {n} offset {skip}"),
+            None => format!("offset {skip}"),
+        },
+        Op::Union => "union all".into(),
+        Op::Exchange(e) => match e {
+            Exchange::Hash(keys) => format!("exchange by hash of [{}]", list(keys)),
+            Exchange::Broadcast => "broadcast".into(),
+            Exchange::Gather => "gather on worker 0".into(),
+            Exchange::Merge { keys, fetch: Some(n) } => {
+                format!("merge on worker 0 by {}, first {n}", sort_keys(keys))
+            }
+            Exchange::Merge { keys, fetch: None } => format!("merge on worker 0 by {}", sort_keys(keys)),
+        },
+    }
+}
+
+fn source(source: &Source) -> String {
+    match source {
+        Source::Files(set) => {
+            let compression = match set.format.compression.as_str() {
+                "none" => String::new(),
+                c => format!(" {c}"),
+            };
+            format!("{} {}{compression} file(s), {} bytes", set.files.len(), set.format.encoding, set.bytes())
+        }
+        Source::Generated(spec) => format!("generated {spec:?}"),
+        Source::Range { start, end, step } => format!("{start} to {end} by {step}"),
+    }
+}
+
+fn call(c: &AggregateCall) -> String {
+    let name = match &c.function {
+        AggregateFunction::Count => "count",
+        AggregateFunction::SumFloat | AggregateFunction::SumInt { .. } => "sum",
+        AggregateFunction::AvgFloat => "avg",
+        AggregateFunction::General(f) => f.name(),
+    };
+    let filter = c.filter.as_ref().map(|f| format!(" where {f}")).unwrap_or_default();
+    format!("{name}({}){filter}", list(&c.args))
+}
+
+fn list(exprs: &[Expr]) -> String {
+    exprs.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
+fn sort_keys(keys: &[SortKey]) -> String {
+    keys.iter()
+        .map(|k| {
+            let direction = if k.options.descending { " desc" } else { "" };
+            let nulls = if k.options.nulls_first { " nulls first" } else { "" };
+            format!("{}{direction}{nulls}", k.expr)
+        })
+        .collect::<Vec<_>>()
+        .join(", ")
+}
+
+/// A rough number for people.
+fn count(n: f64) -> String {
+    match n {
+        n if n >= 1e9 => format!("{:.1}G", n / 1e9),
+        n if n >= 1e6 => format!("{:.1}M", n / 1e6),
+        n if n >= 1e4 => format!("{:.0}k", n / 1e3),
+        n => format!("{n:.0}"),
+    }
+}

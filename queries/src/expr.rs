@@ -1,0 +1,48 @@
+//! Logical expressions to compiled ones, and what palais changes in them.
+
+use std::sync::Arc;
+
+use datafusion_common::tree_node::{Transformed, TreeNode};
+use datafusion_common::{DFSchema, Result as DfResult};
+use datafusion_expr::execution_props::ExecutionProps;
+use datafusion_expr::physical_planning_context::PhysicalPlanningContext;
+use datafusion_expr::{Expr as LogicalExpr, Operator};
+use datafusion_physical_expr::create_physical_expr;
+use datafusion_physical_expr::expressions::BinaryExpr;
+
+use crate::error::Result;
+use crate::plan::Expr;
+
+/// What compiling expressions depends on.
+pub struct Compiler {
+    /// The query's time and settings.
+    pub props: ExecutionProps,
+    /// The slots of scalar subqueries.
+    pub context: PhysicalPlanningContext,
+}
+
+impl Compiler {
+    /// Compiles an expression over the columns of `schema`.
+    pub fn compile(&self, e: &LogicalExpr, schema: &DFSchema) -> Result<Expr> {
+        Ok(checked(create_physical_expr(e, schema, &self.props, &self.context)?)?)
+    }
+
+    /// Compiles several.
+    pub fn compile_all(&self, all: &[LogicalExpr], schema: &DFSchema) -> Result<Vec<Expr>> {
+        all.iter().map(|e| self.compile(e, schema)).collect()
+    }
+}
+
+/// Makes integer overflow in `+`, `-` and `*` an error, where DataFusion's default wraps in silence.
+pub fn checked(expr: Expr) -> DfResult<Expr> {
+    let transformed = expr.transform_up(|e| {
+        let Some(binary) = e.downcast_ref::<BinaryExpr>() else { return Ok(Transformed::no(e)) };
+        if !matches!(binary.op(), Operator::Plus | Operator::Minus | Operator::Multiply) {
+            return Ok(Transformed::no(e));
+        }
+        let new = BinaryExpr::new(binary.left().clone(), *binary.op(), binary.right().clone())
+            .with_fail_on_overflow(true);
+        Ok(Transformed::yes(Arc::new(new) as Expr))
+    })?;
+    Ok(transformed.data)
+}

@@ -1,0 +1,249 @@
+//! Aggregations: accumulators, key layouts, one phase or two.
+
+use std::sync::Arc;
+
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use datafusion_common::ScalarValue;
+use datafusion_expr::logical_plan::Aggregate as LogicalAggregate;
+use datafusion_expr::{Expr as LogicalExpr, GroupingSet, LogicalPlan};
+use datafusion_physical_expr::aggregate::{AggregateFunctionExpr, LoweredAggregateBuilder};
+use datafusion_physical_expr::expressions::{CastExpr, Column, Literal};
+
+use super::{Lowering, batch_schema, estimate, nullable};
+use crate::error::{Error, Result};
+use crate::expr::checked;
+use crate::plan::{
+    Aggregate, AggregateCall, AggregateFunction, Exchange, Expr, KeyLayout, Node, Op, Phase, SortKey,
+};
+
+/// `SELECT DISTINCT`: groups without aggregates.
+pub(super) fn distinct(lowering: &mut Lowering, input: &LogicalPlan) -> Result<Node> {
+    let node = lowering.lower(input)?;
+    let keys = columns(&node.schema, 0, node.schema.fields().len());
+    let output = node.schema.clone();
+    Ok(phases(lowering, node, keys, vec![], vec![], output, false))
+}
+
+pub(super) fn lower(lowering: &mut Lowering, a: &LogicalAggregate) -> Result<Node> {
+    let mut input = lowering.lower(&a.input)?;
+    let schema = a.input.schema();
+    let output = batch_schema(&a.schema);
+    let mut calls = Vec::new();
+    let mut orderings: Vec<Vec<SortKey>> = Vec::new();
+    for e in &a.aggr_expr {
+        let lowered = LoweredAggregateBuilder::new(
+            e,
+            schema,
+            schema.as_arrow(),
+            &lowering.compiler.props,
+            &lowering.compiler.context,
+        )
+        .build()?;
+        let filter = lowered.filter.map(checked).transpose()?;
+        let keys: Vec<SortKey> = lowered
+            .order_bys
+            .iter()
+            .map(|s| Ok(SortKey { expr: checked(s.expr.clone())?, options: s.options }))
+            .collect::<Result<_>>()?;
+        if !keys.is_empty() && !orderings.iter().any(|o| same(o, &keys)) {
+            orderings.push(keys);
+        }
+        calls.push(call(lowered.aggregate, filter)?);
+    }
+    if orderings.len() > 1 {
+        return Err(Error::Unsupported("aggregates with different ORDER BY in one query".into()));
+    }
+
+    let (keys, global) = match a.group_expr.as_slice() {
+        [LogicalExpr::GroupingSet(sets)] => {
+            let width = input.schema.fields().len();
+            input = expand(lowering, input, a, sets)?;
+            (columns(&input.schema, width, input.schema.fields().len()), false)
+        }
+        keys => (lowering.compiler.compile_all(keys, schema)?, keys.is_empty()),
+    };
+    Ok(match orderings.pop() {
+        Some(order) => ordered(lowering, input, keys, calls, order, output, global),
+        None => {
+            let states = states(&calls)?;
+            phases(lowering, input, keys, calls, states, output, global)
+        }
+    })
+}
+
+fn same(a: &[SortKey], b: &[SortKey]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.options == b.options && a.expr.eq(&b.expr))
+}
+
+/// The columns `from..to` of a schema as expressions.
+fn columns(schema: &Schema, from: usize, to: usize) -> Vec<Expr> {
+    (from..to).map(|i| Arc::new(Column::new(schema.field(i).name(), i)) as Expr).collect()
+}
+
+/// One aggregate: palais' own accumulator where it has one.
+fn call(f: Arc<AggregateFunctionExpr>, filter: Option<Expr>) -> Result<AggregateCall> {
+    let args: Vec<Expr> = f.expressions().into_iter().map(checked).collect::<Result<_, _>>()?;
+    let plain = !f.is_distinct() && f.order_bys().is_empty();
+    let (function, args, state_columns) = match (f.fun().name(), f.field().data_type()) {
+        ("count", _) if plain && args.len() == 1 => {
+            let constant = args[0].downcast_ref::<Literal>().is_some_and(|l| !l.value().is_null());
+            (AggregateFunction::Count, if constant { vec![] } else { args }, 1)
+        }
+        ("sum", DataType::Float64) if plain => {
+            (AggregateFunction::SumFloat, vec![cast(&args[0], DataType::Float64)], 1)
+        }
+        ("sum", DataType::Int64) if plain => {
+            (AggregateFunction::SumInt { unsigned: false }, vec![cast(&args[0], DataType::Int64)], 1)
+        }
+        ("sum", DataType::UInt64) if plain => {
+            (AggregateFunction::SumInt { unsigned: true }, vec![cast(&args[0], DataType::UInt64)], 1)
+        }
+        ("avg", DataType::Float64) if plain => {
+            (AggregateFunction::AvgFloat, vec![cast(&args[0], DataType::Float64)], 2)
+        }
+        _ => {
+            let states = f.state_fields()?.len();
+            (AggregateFunction::General(f), args, states)
+        }
+    };
+    Ok(AggregateCall { function, args, filter, state_columns })
+}
+
+/// Makes sure that an argument has the accumulator's type; the analyzer has usually cast it already.
+fn cast(e: &Expr, to: DataType) -> Expr {
+    let is = e.downcast_ref::<CastExpr>().is_some_and(|c| c.target_field().data_type() == &to);
+    if is { e.clone() } else { Arc::new(CastExpr::new(e.clone(), to, None)) }
+}
+
+/// The columns that carry the states from the partial to the final phase.
+fn states(calls: &[AggregateCall]) -> Result<Vec<Field>> {
+    let mut fields = Vec::new();
+    for (i, c) in calls.iter().enumerate() {
+        let field = |t| Field::new(format!("state {i}"), t, true);
+        match &c.function {
+            AggregateFunction::Count => fields.push(field(DataType::Int64)),
+            AggregateFunction::SumFloat => fields.push(field(DataType::Float64)),
+            AggregateFunction::SumInt { .. } => fields.push(field(DataType::Decimal128(38, 0))),
+            AggregateFunction::AvgFloat => fields.extend([field(DataType::Float64), field(DataType::Int64)]),
+            AggregateFunction::General(f) => {
+                fields.extend(f.state_fields()?.iter().map(|f| f.as_ref().clone()))
+            }
+        }
+    }
+    Ok(fields)
+}
+
+fn layout(keys: &[Expr], input: &SchemaRef) -> KeyLayout {
+    match keys {
+        [] => KeyLayout::None,
+        [key] => match key.data_type(input) {
+            Ok(DataType::Utf8View) => KeyLayout::View,
+            Ok(t)
+                if t.is_integer()
+                    || matches!(t, DataType::Date32 | DataType::Date64 | DataType::Timestamp(..)) =>
+            {
+                KeyLayout::Word
+            }
+            _ => KeyLayout::Rows,
+        },
+        _ => KeyLayout::Rows,
+    }
+}
+
+/// One phase where the rows lie together already, else two with an exchange of states between them.
+fn phases(
+    lowering: &mut Lowering,
+    input: Node,
+    keys: Vec<Expr>,
+    calls: Vec<AggregateCall>,
+    states: Vec<Field>,
+    output: SchemaRef,
+    global: bool,
+) -> Node {
+    let groups = estimate::groups(input.rows, keys.len());
+    let layout = layout(&keys, &input.schema);
+    let aggregate = |phase, keys, aggregates| {
+        Op::Aggregate(Aggregate { phase, keys, layout, aggregates, groups, global })
+    };
+    if input.single || lowering.settings.workers == 1 {
+        let mut node = lowering.node(aggregate(Phase::Single, keys, calls), output, vec![input], groups);
+        node.single |= global;
+        return node;
+    }
+    let count = keys.len();
+    let key_fields: Vec<Field> = output.fields()[..count].iter().map(|f| f.as_ref().clone()).collect();
+    let between = nullable(&Schema::new([key_fields, states].concat()));
+    let partial =
+        lowering.node(aggregate(Phase::Partial, keys, calls.clone()), between.clone(), vec![input], groups);
+    let keys = columns(&between, 0, count);
+    let exchange = if global { Exchange::Gather } else { Exchange::Hash(keys.clone()) };
+    let moved = lowering.exchange(exchange, partial);
+    lowering.node(aggregate(Phase::Final, keys, calls), output, vec![moved], groups)
+}
+
+/// Aggregates that depend on the order of their rows: rows of a group to one worker, sorted there, one phase.
+fn ordered(
+    lowering: &mut Lowering,
+    input: Node,
+    keys: Vec<Expr>,
+    calls: Vec<AggregateCall>,
+    order: Vec<SortKey>,
+    output: SchemaRef,
+    global: bool,
+) -> Node {
+    let groups = estimate::groups(input.rows, keys.len());
+    let layout = layout(&keys, &input.schema);
+    let input = match (input.single, global) {
+        (true, _) => input,
+        (false, true) => lowering.exchange(Exchange::Gather, input),
+        (false, false) => lowering.exchange(Exchange::Hash(keys.clone()), input),
+    };
+    let (schema, rows) = (input.schema.clone(), input.rows);
+    let sorted = lowering.node(Op::Sort { keys: order, fetch: None }, schema, vec![input], rows);
+    let op =
+        Op::Aggregate(Aggregate { phase: Phase::Single, keys, layout, aggregates: calls, groups, global });
+    lowering.node(op, output, vec![sorted], groups)
+}
+
+/// Gives each row once for each grouping set: the input's columns, then the keys, NULL where the set leaves one out,
+/// then the identifier that `GROUPING()` reads: a bit for each key, the first key's the most significant, 1 where it
+/// is left out; above them the number of earlier sets with the same bits.
+fn expand(lowering: &mut Lowering, input: Node, a: &LogicalAggregate, sets: &GroupingSet) -> Result<Node> {
+    let schema = a.input.schema();
+    let all = sets.distinct_expr();
+    let lists: Vec<Vec<&LogicalExpr>> = match sets {
+        GroupingSet::GroupingSets(sets) => sets.iter().map(|s| s.iter().collect()).collect(),
+        GroupingSet::Rollup(keys) => (0..=keys.len()).rev().map(|n| keys[..n].iter().collect()).collect(),
+        GroupingSet::Cube(keys) => (0..1_usize << keys.len())
+            .map(|bits| keys.iter().enumerate().filter(|(i, _)| bits >> i & 1 == 0).map(|(_, k)| k).collect())
+            .collect(),
+    };
+    let compiled = all.iter().map(|e| lowering.compiler.compile(e, schema)).collect::<Result<Vec<_>>>()?;
+    let id_type = a.schema.field(all.len()).data_type().clone();
+    let through = columns(&input.schema, 0, input.schema.fields().len());
+    let mut seen: Vec<u64> = Vec::new();
+    let mut out = Vec::new();
+    for list in &lists {
+        let mut exprs = through.clone();
+        let mut bits = 0_u64;
+        for (key, compiled) in all.iter().zip(&compiled) {
+            let present = list.contains(key);
+            bits = bits << 1 | u64::from(!present);
+            exprs.push(if present {
+                compiled.clone()
+            } else {
+                let t = compiled.data_type(&input.schema)?;
+                Arc::new(Literal::new(ScalarValue::try_from(&t)?))
+            });
+        }
+        let ordinal = seen.iter().filter(|b| **b == bits).count() as u64;
+        seen.push(bits);
+        let id = ScalarValue::UInt64(Some(ordinal << all.len() | bits)).cast_to(&id_type)?;
+        exprs.push(Arc::new(Literal::new(id)));
+        out.push(exprs);
+    }
+    let keys = a.schema.as_arrow().fields()[..=all.len()].iter().map(|f| f.as_ref().clone());
+    let fields: Vec<Field> = input.schema.fields().iter().map(|f| f.as_ref().clone()).chain(keys).collect();
+    let rows = input.rows * out.len() as f64;
+    Ok(lowering.node(Op::Expand { sets: out }, nullable(&Schema::new(fields)), vec![input], rows))
+}

@@ -1,0 +1,262 @@
+//! Identifiers to one spelling each, so that names match without regard to case.
+//!
+//! DataFusion lower-cases what is not quoted and then matches exactly, so that a column `sourceIP` of a file would
+//! not be found. Here every identifier of the query (columns, aliases, names of tables and CTEs) is replaced by one
+//! canonical spelling before it is bound: that of the catalog where a table has such a column, else the one in which
+//! an alias is defined. The planner then matches exactly. Two columns of one table that differ by case alone are
+//! reached by their exact spelling in quotes; anything else that could mean both is an error.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
+
+use arrow_schema::{Field, Schema, SchemaRef};
+use datafusion_sql::sqlparser::ast::{
+    Expr, Ident, JoinConstraint, JoinOperator, ObjectName, ObjectNamePart, Query, Select, SelectItem,
+    SelectItemQualifiedWildcardKind, SetExpr, TableAlias, TableFactor, VisitMut, VisitorMut,
+};
+
+use crate::catalog::Catalog;
+use crate::error::{Error, Result};
+use crate::parse;
+
+/// The spellings that a query uses.
+#[derive(Debug, Clone, Default)]
+pub struct Names {
+    canonical: BTreeMap<String, String>,
+    /// Lower-case names that one table has in several spellings.
+    ambiguous: BTreeMap<String, BTreeSet<String>>,
+}
+
+/// Replaces each identifier of `query` by its canonical spelling.
+pub fn resolve(query: &Query, catalog: &Catalog) -> Result<(Query, Names)> {
+    let mut names = Names::default();
+    for table in parse::tables(query)? {
+        let table = catalog.table(&table)?;
+        let mut of_table: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        for field in table.schema.fields() {
+            of_table.entry(field.name().to_lowercase()).or_default().insert(field.name().clone());
+            names.define(field.name());
+        }
+        names.ambiguous.extend(of_table.into_iter().filter(|(_, spellings)| spellings.len() > 1));
+        names.define(&table.name);
+    }
+    for name in parse::function_columns(query) {
+        names.define(&name);
+    }
+    let mut query = query.clone();
+    let _ = query.visit(&mut Definitions { names: &mut names });
+    let mut rewrite = Rewrite { names: &names };
+    if let ControlFlow::Break(e) = query.visit(&mut rewrite) {
+        return Err(e);
+    }
+    Ok((query, names))
+}
+
+impl Names {
+    fn define(&mut self, name: &str) {
+        self.canonical.entry(name.to_lowercase()).or_insert_with(|| name.to_string());
+    }
+
+    fn apply(&self, ident: &mut Ident) -> ControlFlow<Error> {
+        let lower = ident.value.to_lowercase();
+        if let Some(spellings) = self.ambiguous.get(&lower) {
+            if ident.quote_style.is_some() && spellings.contains(&ident.value) {
+                return ControlFlow::Continue(());
+            }
+            let list = spellings.iter().map(|s| format!("\"{s}\"")).collect::<Vec<_>>().join(", ");
+            return ControlFlow::Break(Error::Name {
+                message: format!("column '{}' is ambiguous: the table has {list}", ident.value),
+                help: Some("write the one that you mean in double quotes".into()),
+            });
+        }
+        if let Some(canonical) = self.canonical.get(&lower) {
+            ident.value.clone_from(canonical);
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// A table's schema in the spellings of the query.
+    pub fn schema(&self, schema: &SchemaRef) -> SchemaRef {
+        let fields: Vec<Field> = schema
+            .fields()
+            .iter()
+            .map(|f| {
+                let lower = f.name().to_lowercase();
+                match self.canonical.get(&lower) {
+                    Some(canonical) if !self.ambiguous.contains_key(&lower) => {
+                        f.as_ref().clone().with_name(canonical)
+                    }
+                    _ => f.as_ref().clone(),
+                }
+            })
+            .collect();
+        Schema::new(fields).into()
+    }
+
+    /// The names of the result's columns as the text has them, where each is told by the text alone.
+    pub fn output(&self, query: &Query) -> Option<Vec<String>> {
+        let mut body = query.body.as_ref();
+        let select = loop {
+            match body {
+                SetExpr::Select(select) => break select,
+                SetExpr::Query(inner) => body = inner.body.as_ref(),
+                SetExpr::SetOperation { left, .. } => body = left.as_ref(),
+                _ => return None,
+            }
+        };
+        select
+            .projection
+            .iter()
+            .map(|item| match item {
+                SelectItem::UnnamedExpr(Expr::Identifier(i)) => Some(i.value.clone()),
+                SelectItem::UnnamedExpr(Expr::CompoundIdentifier(parts)) => {
+                    parts.last().map(|i| i.value.clone())
+                }
+                SelectItem::UnnamedExpr(e) => Some(e.to_string()),
+                SelectItem::ExprWithAlias { alias, .. } => Some(alias.value.clone()),
+                _ => None,
+            })
+            .collect()
+    }
+}
+
+/// First pass: the names that the query itself defines.
+struct Definitions<'a> {
+    names: &'a mut Names,
+}
+
+impl Definitions<'_> {
+    fn alias(&mut self, alias: &TableAlias) {
+        self.names.define(&alias.name.value);
+        for column in &alias.columns {
+            self.names.define(&column.name.value);
+        }
+    }
+}
+
+impl VisitorMut for Definitions<'_> {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
+        for cte in query.with.iter().flat_map(|w| &w.cte_tables) {
+            self.alias(&cte.alias);
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
+        for item in &select.projection {
+            if let SelectItem::ExprWithAlias { alias, .. } = item {
+                self.names.define(&alias.value);
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<()> {
+        if let Some(alias) = alias_of(factor) {
+            let alias = alias.clone();
+            self.alias(&alias);
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+fn alias_of(factor: &mut TableFactor) -> Option<&mut TableAlias> {
+    match factor {
+        TableFactor::Table { alias, .. }
+        | TableFactor::Derived { alias, .. }
+        | TableFactor::TableFunction { alias, .. }
+        | TableFactor::Function { alias, .. }
+        | TableFactor::NestedJoin { alias, .. } => alias.as_mut(),
+        _ => None,
+    }
+}
+
+/// Second pass: every use and definition in the canonical spelling.
+struct Rewrite<'a> {
+    names: &'a Names,
+}
+
+impl Rewrite<'_> {
+    fn object(&self, name: &mut ObjectName) -> ControlFlow<Error> {
+        for part in &mut name.0 {
+            if let ObjectNamePart::Identifier(ident) = part {
+                self.names.apply(ident)?;
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn alias(&self, alias: &mut TableAlias) -> ControlFlow<Error> {
+        self.names.apply(&mut alias.name)?;
+        for column in &mut alias.columns {
+            self.names.apply(&mut column.name)?;
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+impl VisitorMut for Rewrite<'_> {
+    type Break = Error;
+
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
+        for cte in query.with.iter_mut().flat_map(|w| &mut w.cte_tables) {
+            self.alias(&mut cte.alias)?;
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Error> {
+        for item in &mut select.projection {
+            match item {
+                SelectItem::ExprWithAlias { alias, .. } => self.names.apply(alias)?,
+                SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::ObjectName(name), _) => {
+                    self.object(name)?;
+                }
+                _ => {}
+            }
+        }
+        for join in select.from.iter_mut().flat_map(|t| &mut t.joins) {
+            if let JoinOperator::Join(c)
+            | JoinOperator::Inner(c)
+            | JoinOperator::Left(c)
+            | JoinOperator::LeftOuter(c)
+            | JoinOperator::Right(c)
+            | JoinOperator::RightOuter(c)
+            | JoinOperator::FullOuter(c) = &mut join.join_operator
+                && let JoinConstraint::Using(columns) = c
+            {
+                for column in columns {
+                    self.object(column)?;
+                }
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Error> {
+        if let Some(alias) = alias_of(factor) {
+            self.alias(alias)?;
+        }
+        if let TableFactor::Table { name, args: None, .. } = factor {
+            let mut ident = Ident::with_quote('"', parse::table_name(name));
+            self.names.apply(&mut ident)?;
+            *name = ObjectName::from(vec![ident]);
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
+        match expr {
+            Expr::Identifier(ident) => self.names.apply(ident)?,
+            Expr::CompoundIdentifier(parts) => {
+                for part in parts {
+                    self.names.apply(part)?;
+                }
+            }
+            _ => {}
+        }
+        ControlFlow::Continue(())
+    }
+}

@@ -1,0 +1,83 @@
+//! DataFusion's analyzer and logical optimiser.
+
+use std::sync::Arc;
+
+use arrow_array::{RecordBatch, RecordBatchOptions};
+use arrow_schema::Schema;
+use datafusion_common::config::ConfigOptions;
+use datafusion_common::tree_node::{Transformed, TreeNode};
+use datafusion_common::{DFSchema, Result as DfResult, ScalarValue};
+use datafusion_expr::execution_props::ExecutionProps;
+use datafusion_expr::expr_rewriter::NamePreserver;
+use datafusion_expr::physical_planning_context::PhysicalPlanningContext;
+use datafusion_expr::{Expr, LogicalPlan, Operator};
+use datafusion_optimizer::{Analyzer, Optimizer, OptimizerContext};
+
+use crate::Settings;
+use crate::error::Result;
+use crate::expr::checked;
+
+/// The planner's options, the same in every process.
+pub fn config() -> ConfigOptions {
+    let mut config = ConfigOptions::default();
+    config.optimizer.skip_failed_rules = false;
+    config.execution.target_partitions = 1;
+    config.execution.time_zone = Some("+00:00".into());
+    config
+}
+
+/// The query's time.
+pub fn now(settings: &Settings) -> chrono::DateTime<chrono::Utc> {
+    chrono::DateTime::from_timestamp_nanos(settings.now_ns)
+}
+
+/// Checks and coerces types, then simplifies and reorders.
+pub fn optimise(plan: LogicalPlan, settings: &Settings) -> Result<LogicalPlan> {
+    let config = Arc::new(config());
+    let plan = Analyzer::new().execute_and_check(plan, &config, |_, _| {})?;
+    let plan = fold_integers(plan)?;
+    let context = OptimizerContext::new_with_config_options(config)
+        .with_query_execution_start_time(now(settings))
+        .with_max_passes(8);
+    Ok(Optimizer::new().optimize(plan, &context, |_, _| {})?)
+}
+
+/// Computes integer arithmetic on constants with overflow as an error. The optimiser would compute it too, and wrap.
+fn fold_integers(plan: LogicalPlan) -> Result<LogicalPlan> {
+    let folded = plan.transform_up_with_subqueries(|node| {
+        let names = NamePreserver::new(&node);
+        node.map_expressions(|e| {
+            let name = names.save(&e);
+            let folded = e.transform_up(fold)?;
+            Ok(Transformed::new_transformed(name.restore(folded.data), folded.transformed))
+        })
+    })?;
+    Ok(folded.data)
+}
+
+fn fold(e: Expr) -> DfResult<Transformed<Expr>> {
+    let constant = |e: &Expr| matches!(e, Expr::Literal(v, _) if !v.is_null());
+    let integer = |e: &Expr| matches!(e, Expr::Literal(v, _) if v.data_type().is_integer());
+    let folds = match &e {
+        Expr::BinaryExpr(b) => {
+            matches!(b.op, Operator::Plus | Operator::Minus | Operator::Multiply)
+                && integer(&b.left)
+                && integer(&b.right)
+                && constant(&b.left)
+                && constant(&b.right)
+        }
+        Expr::Cast(c) => integer(&c.expr) && constant(&c.expr) && c.field.data_type().is_integer(),
+        Expr::Negative(inner) => integer(inner) && constant(inner),
+        _ => false,
+    };
+    if !folds {
+        return Ok(Transformed::no(e));
+    }
+    let (props, context) = (ExecutionProps::new(), PhysicalPlanningContext::default());
+    let compiled =
+        checked(datafusion_physical_expr::create_physical_expr(&e, &DFSchema::empty(), &props, &context)?)?;
+    let options = RecordBatchOptions::new().with_row_count(Some(1));
+    let one = RecordBatch::try_new_with_options(Arc::new(Schema::empty()), vec![], &options)?;
+    let value = compiled.evaluate(&one)?.into_array(1)?;
+    Ok(Transformed::yes(Expr::Literal(ScalarValue::try_from_array(&value, 0)?, None)))
+}

@@ -1,0 +1,257 @@
+//! Text to statement, and the tables that it names.
+
+use std::collections::BTreeMap;
+
+use datafusion_sql::parser::Statement as ResolvableStatement;
+use datafusion_sql::resolve::resolve_table_references;
+use datafusion_sql::sqlparser::ast::{
+    self, Expr, FunctionArg, FunctionArgExpr, ObjectName, TableFactor, TableFunctionArgs, Value, Visit,
+    Visitor,
+};
+use datafusion_sql::sqlparser::dialect::GenericDialect;
+use datafusion_sql::sqlparser::keywords::Keyword;
+use datafusion_sql::sqlparser::parser::Parser;
+use datafusion_sql::sqlparser::tokenizer::Token;
+
+use crate::error::{Error, Result, syntax};
+
+/// A query's syntax tree.
+pub type Query = ast::Query;
+
+/// What a text asks for.
+#[derive(Debug, Clone)]
+pub enum Statement {
+    /// Rows.
+    Query(Box<Query>),
+    /// The plan of a query; with `analyze` it is run and measured.
+    Explain {
+        /// Whether the query is run.
+        analyze: bool,
+        /// The query.
+        query: Box<Query>,
+    },
+    /// The columns of a table.
+    Describe(String),
+    /// The names of the tables of `--data` and `--table`.
+    ShowTables,
+    /// Count, minimum, maximum, distinct values and nulls of each column.
+    Summarize(Box<Query>),
+    /// Rows into files.
+    Copy {
+        /// The rows.
+        query: Box<Query>,
+        /// The file or directory.
+        target: String,
+        /// What stands in parentheses behind it.
+        options: CopyOptions,
+    },
+}
+
+/// The options of `COPY … TO`: names in lower case and their values as written.
+pub type CopyOptions = BTreeMap<String, String>;
+
+/// Parses one statement; a semicolon may end it.
+pub fn parse(sql: &str) -> Result<Statement> {
+    let mut parser = Parser::new(&GenericDialect {})
+        .with_recursion_limit(128)
+        .try_with_sql(sql)
+        .map_err(|e| syntax(&e.to_string()))?;
+    let statement = statement(&mut parser)?;
+    while parser.consume_token(&Token::SemiColon) {}
+    let rest = parser.peek_token();
+    if rest.token != Token::EOF {
+        let place = rest.span.start;
+        return Err(Error::Syntax {
+            message: format!("expected the end of the statement, found: {rest}; one statement a call"),
+            line: place.line,
+            column: place.column,
+        });
+    }
+    Ok(statement)
+}
+
+fn statement(parser: &mut Parser) -> Result<Statement> {
+    let word = match parser.peek_token().token {
+        Token::Word(w) => w.value.to_uppercase(),
+        Token::EOF => {
+            return Err(Error::Syntax { message: "the statement is empty".into(), line: 0, column: 0 });
+        }
+        _ => String::new(),
+    };
+    Ok(match word.as_str() {
+        "EXPLAIN" => {
+            parser.next_token();
+            let analyze = parser.parse_keyword(Keyword::ANALYZE);
+            Statement::Explain { analyze, query: query(parser)? }
+        }
+        "DESCRIBE" | "DESC" => {
+            parser.next_token();
+            let _ = parser.parse_keyword(Keyword::TABLE);
+            Statement::Describe(object_name(parser)?)
+        }
+        "SHOW" => {
+            parser.next_token();
+            parser.expect_keyword(Keyword::TABLES).map_err(|e| syntax(&e.to_string()))?;
+            Statement::ShowTables
+        }
+        "SUMMARIZE" => {
+            parser.next_token();
+            Statement::Summarize(relation(parser)?)
+        }
+        "COPY" => {
+            parser.next_token();
+            copy(parser)?
+        }
+        "SELECT" | "WITH" | "VALUES" | "FROM" | "TABLE" | "" => Statement::Query(query(parser)?),
+        "INSERT" | "UPDATE" | "DELETE" | "CREATE" | "DROP" | "ALTER" | "MERGE" | "TRUNCATE" => {
+            return Err(Error::Unsupported(format!(
+                "{word}: palais reads files and writes new ones; use COPY (query) TO 'path'"
+            )));
+        }
+        "SET" | "USE" | "BEGIN" | "COMMIT" | "GRANT" | "ANALYZE" | "PREPARE" | "EXECUTE" => {
+            return Err(Error::Unsupported(format!("the statement {word}")));
+        }
+        _ => Statement::Query(query(parser)?),
+    })
+}
+
+fn query(parser: &mut Parser) -> Result<Box<Query>> {
+    parser.parse_query().map_err(|e| syntax(&e.to_string()))
+}
+
+fn object_name(parser: &mut Parser) -> Result<String> {
+    let name = parser.parse_object_name(false).map_err(|e| syntax(&e.to_string()))?;
+    Ok(table_name(&name))
+}
+
+/// A query in parentheses or bare, or the name of a table, as a query.
+fn relation(parser: &mut Parser) -> Result<Box<Query>> {
+    if parser.consume_token(&Token::LParen) {
+        let inner = query(parser)?;
+        parser.expect_token(&Token::RParen).map_err(|e| syntax(&e.to_string()))?;
+        return Ok(inner);
+    }
+    if let Token::Word(w) = parser.peek_token().token
+        && matches!(w.keyword, Keyword::SELECT | Keyword::WITH | Keyword::VALUES)
+    {
+        return query(parser);
+    }
+    let name = object_name(parser)?;
+    select_all(&name)
+}
+
+/// `SELECT * FROM name`.
+pub fn select_all(name: &str) -> Result<Box<Query>> {
+    let sql = format!("SELECT * FROM \"{}\"", name.replace('"', "\"\""));
+    match parse(&sql)? {
+        Statement::Query(query) => Ok(query),
+        _ => Err(Error::Invalid(format!("'{name}' is not the name of a table"))),
+    }
+}
+
+fn copy(parser: &mut Parser) -> Result<Statement> {
+    let wrong = |e: datafusion_sql::sqlparser::parser::ParserError| syntax(&e.to_string());
+    let query = relation(parser)?;
+    parser.expect_keyword(Keyword::TO).map_err(wrong)?;
+    let target = parser.parse_literal_string().map_err(wrong)?;
+    let mut options = CopyOptions::new();
+    let _ = parser.parse_keyword(Keyword::WITH);
+    if parser.consume_token(&Token::LParen) {
+        loop {
+            let key = parser.parse_identifier().map_err(wrong)?.value.to_lowercase();
+            let _ = parser.consume_token(&Token::Eq);
+            let value = match parser.peek_token().token {
+                Token::Comma | Token::RParen => "true".to_string(),
+                _ => match parser.next_token().token {
+                    Token::Word(w) => w.value,
+                    Token::SingleQuotedString(s) | Token::DoubleQuotedString(s) | Token::Number(s, _) => s,
+                    other => {
+                        return Err(Error::Syntax {
+                            message: format!("expected a value for the COPY option {key}, found: {other}"),
+                            line: 0,
+                            column: 0,
+                        });
+                    }
+                },
+            };
+            options.insert(key, value);
+            if !parser.consume_token(&Token::Comma) {
+                break;
+            }
+        }
+        parser.expect_token(&Token::RParen).map_err(wrong)?;
+    }
+    Ok(Statement::Copy { query, target, options })
+}
+
+/// The name of a table as one text: the parts joined by dots, quotes taken off.
+pub fn table_name(name: &ObjectName) -> String {
+    name.0
+        .iter()
+        .map(|p| p.as_ident().map_or_else(|| p.to_string(), |i| i.value.clone()))
+        .collect::<Vec<_>>()
+        .join(".")
+}
+
+/// The tables that a query reads, without its CTEs and table functions, each once, in the order of their names.
+/// Those that `transform()` reads are among them.
+pub fn tables(query: &Query) -> Result<Vec<String>> {
+    let statement = ResolvableStatement::Statement(Box::new(ast::Statement::Query(Box::new(query.clone()))));
+    let (tables, _) = resolve_table_references(&statement, false)?;
+    let mut functions = FunctionCalls::default();
+    let _ = query.visit(&mut functions);
+    let mut names: Vec<String> =
+        tables.iter().map(ToString::to_string).filter(|t| !functions.names.contains(t)).collect();
+    names.extend(functions.transformed);
+    names.sort();
+    names.dedup();
+    Ok(names)
+}
+
+/// The names of the columns that the query's table functions give.
+pub fn function_columns(query: &Query) -> Vec<String> {
+    let mut functions = FunctionCalls::default();
+    let _ = query.visit(&mut functions);
+    let mut columns = functions.columns;
+    for name in functions.names {
+        match name.to_ascii_lowercase().as_str() {
+            "bdb" => {
+                for kind in schema::bdb::Kind::ALL {
+                    columns.extend(kind.schema().fields().iter().map(|f| f.name().clone()));
+                }
+            }
+            other => columns.push(other.to_string()),
+        }
+    }
+    columns
+}
+
+/// Collects table functions, the tables that `transform('table', …)` names and the columns that it gives.
+#[derive(Default)]
+struct FunctionCalls {
+    names: Vec<String>,
+    transformed: Vec<String>,
+    columns: Vec<String>,
+}
+
+/// The text of an argument that is a string.
+fn text_argument(args: &TableFunctionArgs, i: usize) -> Option<&String> {
+    let FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Value(v))) = args.args.get(i)? else { return None };
+    if let Value::SingleQuotedString(text) = &v.value { Some(text) } else { None }
+}
+
+impl Visitor for FunctionCalls {
+    type Break = ();
+
+    fn pre_visit_table_factor(&mut self, factor: &TableFactor) -> std::ops::ControlFlow<()> {
+        if let TableFactor::Table { name, args: Some(args), .. } = factor {
+            self.names.push(table_name(name));
+            if table_name(name).eq_ignore_ascii_case("transform") {
+                self.transformed.extend(text_argument(args, 0).cloned());
+                let columns = text_argument(args, 2).map_or("", String::as_str).split(',');
+                self.columns.extend(columns.filter_map(|c| c.split_whitespace().next()).map(str::to_string));
+            }
+        }
+        std::ops::ControlFlow::Continue(())
+    }
+}

@@ -1,0 +1,258 @@
+//! The physical plan: a tree of operators in which every decision is taken. `engine` renders it without choices.
+
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_schema::{SchemaRef, SortOptions};
+use datafusion_common::NullEquality;
+use datafusion_expr::physical_planning_context::ScalarSubqueryResults;
+use datafusion_physical_expr::PhysicalExpr;
+use datafusion_physical_expr::aggregate::AggregateFunctionExpr;
+use schema::{ColumnBound, Table};
+
+pub use datafusion_common::JoinType;
+
+use crate::bind::Transform;
+
+/// A compiled expression over the columns of one input.
+pub type Expr = Arc<dyn PhysicalExpr>;
+
+/// Identifies a node of a plan: its number in a walk, inputs first.
+pub type NodeId = usize;
+
+/// A query, planned.
+#[derive(Debug)]
+pub struct Plan {
+    /// Scalar subqueries, in the order in which they are run: each may use the values of those before it.
+    pub subqueries: Vec<Subquery>,
+    /// Where the subqueries' values are put; the expressions that use them read from here.
+    pub subquery_results: ScalarSubqueryResults,
+    /// The operator that gives the result, on worker 0.
+    pub root: Node,
+    /// The result's columns, named as the query names them.
+    pub schema: SchemaRef,
+    /// One more than the greatest [`NodeId`].
+    pub nodes: usize,
+}
+
+/// An uncorrelated scalar subquery: a stage of its own whose value is a constant to the rest.
+#[derive(Debug)]
+pub struct Subquery {
+    /// Its place in [`Plan::subquery_results`].
+    pub index: usize,
+    /// Gives at most one row of one column, on worker 0; more is an error.
+    pub root: Node,
+    /// One more than the greatest [`NodeId`] of its own tree.
+    pub nodes: usize,
+}
+
+/// An operator, its inputs and its output.
+#[derive(Debug, Clone)]
+pub struct Node {
+    /// Its number in the tree.
+    pub id: NodeId,
+    /// What it does.
+    pub op: Op,
+    /// The batches that it gives.
+    pub schema: SchemaRef,
+    /// Where its rows come from; a join has the left side first.
+    pub inputs: Vec<Node>,
+    /// About how many rows it gives.
+    pub rows: f64,
+    /// Whether its rows lie on worker 0 alone.
+    pub single: bool,
+}
+
+/// What an operator does.
+#[derive(Debug, Clone)]
+pub enum Op {
+    /// Reads a table.
+    Scan(Scan),
+    /// Gives these batches, on worker 0.
+    Values(Vec<RecordBatch>),
+    /// Keeps the rows for which the predicate is true.
+    Filter {
+        /// A boolean expression.
+        predicate: Expr,
+    },
+    /// Computes columns.
+    Project {
+        /// One expression a column.
+        exprs: Vec<Expr>,
+    },
+    /// Gives each row once for each grouping set, followed by the set's keys and its identifier.
+    Expand {
+        /// For each set the keys (a literal NULL for one that the set leaves out) and the identifier.
+        sets: Vec<Vec<Expr>>,
+    },
+    /// Groups and aggregates.
+    Aggregate(Aggregate),
+    /// Joins two inputs.
+    Join(Join),
+    /// Sorts; with `fetch` only the first rows are kept.
+    Sort {
+        /// The keys, the most significant first.
+        keys: Vec<SortKey>,
+        /// The rows wanted.
+        fetch: Option<usize>,
+    },
+    /// Keeps a range of rows.
+    Limit {
+        /// Rows passed over.
+        skip: usize,
+        /// The rows wanted behind them.
+        fetch: Option<usize>,
+    },
+    /// All rows of all inputs.
+    Union,
+    /// Moves rows between workers.
+    Exchange(Exchange),
+}
+
+/// Reads a table.
+#[derive(Debug, Clone)]
+pub struct Scan {
+    /// The table.
+    pub table: Arc<Table>,
+    /// The columns wanted, as positions in the table's schema.
+    pub projection: Vec<usize>,
+    /// Necessary conditions, for zone maps.
+    pub bounds: Vec<ColumnBound>,
+    /// The predicates that the bounds come from, for EXPLAIN.
+    pub filters: Vec<String>,
+    /// At most this many rows are wanted of each worker.
+    pub fetch: Option<usize>,
+    /// The command that the lines of each file are streamed through.
+    pub transform: Option<Transform>,
+}
+
+/// A sort key.
+#[derive(Debug, Clone)]
+pub struct SortKey {
+    /// The value.
+    pub expr: Expr,
+    /// Its direction, and where NULLs go.
+    pub options: SortOptions,
+}
+
+/// How rows move between workers.
+#[derive(Debug, Clone)]
+pub enum Exchange {
+    /// Rows of equal keys to one worker.
+    Hash(Vec<Expr>),
+    /// Every row to every worker.
+    Broadcast,
+    /// All rows to worker 0; their order within each worker is kept.
+    Gather,
+    /// All rows to worker 0, where the sorted runs of the workers are merged.
+    Merge {
+        /// The keys by which each worker's rows are sorted.
+        keys: Vec<SortKey>,
+        /// The rows wanted.
+        fetch: Option<usize>,
+    },
+}
+
+/// A phase of an aggregation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// Rows to states; a group may be given more than once.
+    Partial,
+    /// States to results; the input holds the keys, then the states.
+    Final,
+    /// Rows to results in one step.
+    Single,
+}
+
+/// How group keys lie in the hash table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeyLayout {
+    /// No keys: one group.
+    None,
+    /// One column of at most 8 bytes.
+    Word,
+    /// One string column; strings of at most 12 bytes are a 16-byte integer, longer ones lie beside the table.
+    View,
+    /// Any columns, encoded as rows of bytes that compare like the values.
+    Rows,
+}
+
+/// Groups and aggregates.
+#[derive(Debug, Clone)]
+pub struct Aggregate {
+    /// Which phase it is.
+    pub phase: Phase,
+    /// The keys.
+    pub keys: Vec<Expr>,
+    /// How the keys lie in the hash table.
+    pub layout: KeyLayout,
+    /// What is computed for each group.
+    pub aggregates: Vec<AggregateCall>,
+    /// About how many groups there are, over all workers.
+    pub groups: f64,
+    /// Whether a group for no rows is given (no GROUP BY).
+    pub global: bool,
+}
+
+/// One aggregate of a group.
+#[derive(Debug, Clone)]
+pub struct AggregateCall {
+    /// The accumulator that computes it.
+    pub function: AggregateFunction,
+    /// Arguments, over the input's columns (of the partial or single phase).
+    pub args: Vec<Expr>,
+    /// Only rows for which this is true count.
+    pub filter: Option<Expr>,
+    /// How many columns its state takes between the phases.
+    pub state_columns: usize,
+}
+
+/// An accumulator.
+#[derive(Debug, Clone)]
+pub enum AggregateFunction {
+    /// `COUNT`: of rows, or of values that are not NULL.
+    Count,
+    /// `SUM` of 64-bit floats.
+    SumFloat,
+    /// `SUM` of integers: exact within 128 bits; a result that does not fit is an error.
+    SumInt {
+        /// Whether the result is unsigned.
+        unsigned: bool,
+    },
+    /// `AVG` of 64-bit floats.
+    AvgFloat,
+    /// Any other, by DataFusion's accumulator.
+    General(Arc<AggregateFunctionExpr>),
+}
+
+/// Which input of a join is kept in the hash table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    /// The first input.
+    Left,
+    /// The second input.
+    Right,
+}
+
+/// Joins two inputs.
+#[derive(Debug, Clone)]
+pub struct Join {
+    /// Which rows are given.
+    pub kind: JoinType,
+    /// The input that is kept in the hash table; the other one streams past it.
+    pub build: Side,
+    /// Keys that must be equal, over the left and the right input. Empty: every pair is looked at.
+    pub on: Vec<(Expr, Expr)>,
+    /// What must hold besides, over the columns that [`Join::filter_columns`] names.
+    pub filter: Option<Expr>,
+    /// The columns of the filter's input: side and position.
+    pub filter_columns: Vec<(Side, usize)>,
+    /// The schema of the filter's input.
+    pub filter_schema: SchemaRef,
+    /// Whether NULL keys are equal to each other.
+    pub null_equality: NullEquality,
+    /// `NOT IN`: a NULL key on the right side empties the result.
+    pub null_aware: bool,
+    /// The output's columns: side and position; the mark of a mark join is given behind them.
+    pub output: Vec<(Side, usize)>,
+}

@@ -1,0 +1,97 @@
+//! Schemas as text: Arrow's JSON form and SQL's `CREATE TABLE`. Both are printed and read.
+//!
+//! - [`json`]: the form that Arrow's specification uses in its integration tests, so that it does not change with a
+//!   version of a library.
+//! - [`ddl`]: `CREATE TABLE name (column TYPE [NOT NULL], …)`.
+//! - [`types`]: the names of types in SQL.
+//!
+//! A file may hold either; its first character tells which.
+
+pub mod ddl;
+pub mod json;
+mod lexer;
+pub mod types;
+
+use arrow_schema::Schema;
+
+/// What is wrong with the text of a schema, and where.
+#[derive(Debug, thiserror::Error)]
+pub enum TextError {
+    /// The text is not JSON.
+    #[error("not JSON: {0}")]
+    Syntax(#[from] serde_json::Error),
+    /// The JSON is not a schema.
+    #[error("{path}: {message}")]
+    Json {
+        /// The way to the value, as in `fields[2].type`.
+        path: String,
+        /// What was expected.
+        message: String,
+    },
+    /// The text is not a list of `CREATE TABLE` statements.
+    #[error("line {line}, column {column}: {message}")]
+    Ddl {
+        /// The line, counted from 1.
+        line: usize,
+        /// The character in the line, counted from 1.
+        column: usize,
+        /// What was expected.
+        message: String,
+    },
+    /// A type that the form has no name for.
+    #[error("column '{column}': the type {data_type} has no name in {form}")]
+    Type {
+        /// The column.
+        column: String,
+        /// Arrow's name of the type.
+        data_type: String,
+        /// The form of text.
+        form: &'static str,
+    },
+    /// The text holds several tables, none of this name, or no table.
+    #[error("{0}")]
+    Table(String),
+}
+
+/// The schema of `table` in a schema file: JSON if the text begins with `{`, `CREATE TABLE` statements otherwise.
+///
+/// If the text holds one table, its name does not matter; of several, the one whose name is `table` without regard to
+/// case is taken.
+pub fn parse(text: &str, table: &str) -> Result<Schema, TextError> {
+    if text.trim_start().starts_with('{') {
+        return json::parse(text);
+    }
+    let mut tables = ddl::parse(text)?;
+    if tables.len() == 1 {
+        return Ok(tables.remove(0).1);
+    }
+    let names: Vec<String> = tables.iter().map(|(name, _)| name.clone()).collect();
+    match tables.into_iter().find(|(name, _)| name.eq_ignore_ascii_case(table)) {
+        Some((_, schema)) => Ok(schema),
+        None if names.is_empty() => Err(TextError::Table("the text holds no CREATE TABLE statement".into())),
+        None => Err(TextError::Table(format!(
+            "the text holds several tables ({}), and none is called '{table}'",
+            names.join(", ")
+        ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_text_tells_its_form_and_the_name_chooses_the_table() {
+        let one = "CREATE TABLE a (x INT)";
+        assert_eq!(parse(one, "whatever").unwrap().field(0).name(), "x");
+        let two = "CREATE TABLE a (x INT); CREATE TABLE B (y INT);";
+        assert_eq!(parse(two, "b").unwrap().field(0).name(), "y");
+        assert_eq!(
+            parse(two, "c").unwrap_err().to_string(),
+            "the text holds several tables (a, B), and none is called 'c'"
+        );
+        assert!(parse(" -- nothing\n", "c").unwrap_err().to_string().contains("no CREATE TABLE"));
+        let json = json::print(&parse(one, "a").unwrap()).unwrap();
+        assert_eq!(parse(&json, "a").unwrap(), parse(one, "a").unwrap());
+    }
+}

@@ -1,0 +1,160 @@
+//! The command line as it is written; `settings` resolves it.
+
+use std::path::PathBuf;
+
+use clap::{Args as Flags, Parser, Subcommand, ValueEnum};
+
+/// SQL over files on timely dataflow.
+#[derive(Debug, Parser)]
+#[command(name = "palais", version = env!("PALAIS_VERSION"), disable_help_subcommand = true)]
+pub struct Args {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The front doors.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run a SQL query over files.
+    Query(Query),
+    /// Run a query of the AMPLab Big Data Benchmark by name: 1a to 1c, 2a to 2c, 3a to 3c, 4.
+    Bdb(Bdb),
+    /// Print a completion script for a shell.
+    Completions {
+        /// The shell.
+        shell: clap_complete::Shell,
+    },
+}
+
+/// `palais query`.
+#[derive(Debug, Flags)]
+pub struct Query {
+    /// The statement; read from standard input if neither this nor --file is given.
+    pub sql: Option<String>,
+    /// Read the statement from a file.
+    #[arg(short = 'f', long = "file", value_name = "FILE", conflicts_with = "sql")]
+    pub file: Option<PathBuf>,
+    /// Print the fingerprint of the plan instead of running it.
+    #[arg(long)]
+    pub plan_fingerprint: bool,
+    /// Tables and how to read them.
+    #[command(flatten)]
+    pub input: Input,
+    /// How to run.
+    #[command(flatten)]
+    pub run: Run,
+}
+
+/// `palais bdb`.
+#[derive(Debug, Flags)]
+pub struct Bdb {
+    /// The query: 1a, 1b, 1c, 2a, 2b, 2c, 3a, 3b, 3c or 4.
+    pub name: String,
+    /// The command that query 4 streams each file of documents through.
+    #[arg(long, value_name = "COMMAND", default_value = "python3 bench/url_count.py")]
+    pub script: String,
+    /// Tables and how to read them.
+    #[command(flatten)]
+    pub input: Input,
+    /// How to run.
+    #[command(flatten)]
+    pub run: Run,
+}
+
+/// Tables and how to read them.
+#[derive(Debug, Flags)]
+#[command(next_help_heading = "Input")]
+pub struct Input {
+    /// A table's name and where it lies; may be given several times.
+    #[arg(long = "table", value_name = "NAME=PATH")]
+    pub tables: Vec<String>,
+    /// A directory of which each sub-directory or file is a table.
+    #[arg(long, value_name = "DIR")]
+    pub data: Option<PathBuf>,
+    /// The schema of a table: 'bdb' for the benchmark's, or a schema file; may be given several times.
+    #[arg(long = "schema", value_name = "TABLE=bdb|FILE")]
+    pub schemas: Vec<String>,
+    /// The encoding of all files, whatever their names say.
+    #[arg(long, value_name = "ENCODING")]
+    pub from: Option<String>,
+    /// csv: whether the first row holds the names.
+    #[arg(long, value_enum, default_value = "auto")]
+    pub header: Header,
+    /// csv: the character between fields.
+    #[arg(long, value_name = "CHAR")]
+    pub delimiter: Option<String>,
+    /// csv: the character around fields.
+    #[arg(long, value_name = "CHAR")]
+    pub quote: Option<String>,
+    /// How many records are looked at to infer a schema.
+    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    pub infer_rows: usize,
+    /// Files of one table may have different columns: they are matched by name, and a missing one is NULL.
+    #[arg(long)]
+    pub union_by_name: bool,
+    /// What is done with a value that does not fit the schema.
+    #[arg(long, value_enum, default_value = "fail")]
+    pub on_error: OnErrorFlag,
+    /// The longest record that is read.
+    #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = crate::settings::size)]
+    pub max_record: u64,
+    /// Add a column _file with the path that each row comes from.
+    #[arg(long)]
+    pub file_column: bool,
+}
+
+/// How to run, and where the result goes.
+#[derive(Debug, Flags)]
+#[command(next_help_heading = "Execution and output")]
+pub struct Run {
+    /// Worker threads; the cores of the machine or its control group if not given.
+    #[arg(long, short = 'w', value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub workers: Option<u16>,
+    /// The most memory that is used, such as 4GiB; 80 % of what the machine or its control group has if not given.
+    #[arg(long, value_name = "SIZE", value_parser = crate::settings::size)]
+    pub memory_limit: Option<u64>,
+    /// Allow transform() to start commands.
+    #[arg(long)]
+    pub allow_scripts: bool,
+    /// The form of the result: on a terminal a table if not given, else csv.
+    #[arg(long, value_enum)]
+    pub format: Option<crate::print::Format>,
+    /// Write the result to a file.
+    #[arg(long, short = 'o', value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Replace a file that is already there.
+    #[arg(long)]
+    pub overwrite: bool,
+    /// Write figures of the run to a file, as JSON.
+    #[arg(long, value_name = "FILE")]
+    pub stats: Option<PathBuf>,
+    /// Run the query N times in one process; the result is kept in memory and not printed.
+    #[arg(long, value_name = "N")]
+    pub repeat: Option<usize>,
+    /// No progress bar.
+    #[arg(long)]
+    pub no_progress: bool,
+}
+
+/// `--header`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Header {
+    /// There is one.
+    Yes,
+    /// There is none.
+    No,
+    /// Look.
+    Auto,
+}
+
+/// `--on-error`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum OnErrorFlag {
+    /// The query fails.
+    Fail,
+    /// The value is NULL.
+    Null,
+    /// The row is left out.
+    Skip,
+}

@@ -1,0 +1,53 @@
+//! Raw flags to resolved settings.
+
+use crate::args;
+
+/// What running a query needs, with every default filled in.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Worker threads.
+    pub workers: usize,
+    /// The most memory, in bytes.
+    pub memory_limit: u64,
+    /// What planning depends on.
+    pub planning: queries::Settings,
+}
+
+impl Settings {
+    /// Resolves flags.
+    pub fn resolve(run: &args::Run) -> Settings {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let workers = run.workers.map_or(cores, usize::from);
+        let memory_limit = run.memory_limit.unwrap_or_else(|| engine::memory::available() / 5 * 4);
+        let since_1970 = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        let planning = queries::Settings {
+            now_ns: since_1970.map_or(0, |d| d.as_nanos() as i64),
+            workers,
+            allow_scripts: run.allow_scripts,
+            ..queries::Settings::default()
+        };
+        Settings { workers, memory_limit, planning }
+    }
+}
+
+/// A size such as `512MiB`, `4G` or `1000000`: units of 1024 (K, M, G, T, with or without `iB`), `kB`, `MB` and `GB`
+/// of 1000.
+pub fn size(text: &str) -> Result<u64, String> {
+    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let wrong = || format!("'{text}' is not a size such as 512MiB or 4G");
+    let number: f64 = number.parse().map_err(|_| wrong())?;
+    let factor: u64 = match unit.trim().to_ascii_lowercase().as_str() {
+        "" | "b" => 1,
+        "k" | "kib" => 1 << 10,
+        "m" | "mib" => 1 << 20,
+        "g" | "gib" => 1 << 30,
+        "t" | "tib" => 1 << 40,
+        "kb" => 1_000,
+        "mb" => 1_000_000,
+        "gb" => 1_000_000_000,
+        "tb" => 1_000_000_000_000,
+        _ => return Err(wrong()),
+    };
+    Ok((number * factor as f64) as u64)
+}

@@ -1,0 +1,121 @@
+//! `--stats`: the figures of a run as JSON.
+
+use std::path::Path;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use engine::QueryState;
+use serde::Serialize;
+
+/// The figures of a run.
+#[derive(Debug, Default, Serialize)]
+pub struct Stats {
+    /// Seconds to parse, resolve tables and plan.
+    pub plan_seconds: f64,
+    /// Seconds of each execution, from the start of the workers to the last batch.
+    pub execution_seconds: Vec<f64>,
+    /// Rows that scans gave, in the last execution.
+    pub rows_read: u64,
+    /// Bytes of files that were read, in the last execution.
+    pub bytes_read: u64,
+    /// Rows of the result.
+    pub rows: u64,
+    /// Workers.
+    pub workers: usize,
+    /// The most memory that was in use at once, by the counting allocator, in bytes.
+    pub peak_memory_bytes: u64,
+    /// The most memory that was resident at once, by the system, in bytes.
+    pub peak_resident_bytes: u64,
+    /// Each operator's figures.
+    pub operators: Vec<Operator>,
+}
+
+/// One operator's figures, over all workers, in the last execution.
+#[derive(Debug, Serialize)]
+pub struct Operator {
+    /// Its number in the plan.
+    pub node: usize,
+    /// What it does.
+    pub operator: String,
+    /// Rows given.
+    pub rows: u64,
+    /// Batches given.
+    pub batches: u64,
+    /// Bytes of the rows given.
+    pub bytes: u64,
+    /// Seconds of work, summed over the workers.
+    pub busy_seconds: f64,
+}
+
+impl Stats {
+    /// Of a statement that was planned in this time.
+    pub fn new(planned: Duration, workers: usize) -> Stats {
+        Stats { plan_seconds: planned.as_secs_f64(), workers, ..Stats::default() }
+    }
+
+    /// Takes the figures of an execution that gave so many rows.
+    pub fn take(&mut self, plan: &queries::Plan, state: &QueryState, rows: u64) {
+        self.rows = rows;
+        self.rows_read = state.rows_read.load(Ordering::Relaxed);
+        self.bytes_read = state.bytes_read.load(Ordering::Relaxed);
+        self.peak_memory_bytes = engine::memory::peak();
+        self.peak_resident_bytes = peak_resident();
+        self.operators.clear();
+        walk(&plan.root, state, &mut self.operators);
+    }
+
+    /// The plan with the figures of each operator.
+    pub fn analyzed(&self, plan: &queries::Plan) -> Vec<String> {
+        let figures = |line: queries::explain::Line| {
+            let Some(o) = self.operators.iter().find(|o| Some(o.node) == line.node && line.main) else {
+                return line.text;
+            };
+            format!(
+                "{}: {} rows, {} batches, {}, {:.3} s busy",
+                line.text,
+                o.rows,
+                o.batches,
+                engine::memory::human(o.bytes),
+                o.busy_seconds
+            )
+        };
+        let mut lines: Vec<String> = queries::explain::explain(plan).into_iter().map(figures).collect();
+        lines.push(format!(
+            "planned in {:.3} s, run in {:.3} s by {} workers; read {} rows, {}; memory at most {}",
+            self.plan_seconds,
+            self.execution_seconds.last().copied().unwrap_or_default(),
+            self.workers,
+            self.rows_read,
+            engine::memory::human(self.bytes_read),
+            engine::memory::human(self.peak_memory_bytes),
+        ));
+        lines
+    }
+
+    /// Writes JSON.
+    pub fn write(&self, path: &Path) -> anyhow::Result<()> {
+        let text = serde_json::to_string_pretty(self)?;
+        std::fs::write(path, text + "\n").map_err(|e| formats::Error::io(path, "write", e))?;
+        Ok(())
+    }
+}
+
+fn walk(node: &queries::plan::Node, state: &QueryState, all: &mut Vec<Operator>) {
+    let figures = &state.figures[node.id];
+    all.push(Operator {
+        node: node.id,
+        operator: queries::explain::operator(node),
+        rows: figures.rows.load(Ordering::Relaxed),
+        batches: figures.batches.load(Ordering::Relaxed),
+        bytes: figures.bytes.load(Ordering::Relaxed),
+        busy_seconds: figures.busy_ns.load(Ordering::Relaxed) as f64 / 1e9,
+    });
+    node.inputs.iter().for_each(|n| walk(n, state, all));
+}
+
+/// VmHWM of this process.
+fn peak_resident() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find(|l| l.starts_with("VmHWM:"));
+    line.and_then(|l| l.split_whitespace().nth(1)?.parse::<u64>().ok()).map_or(0, |kib| kib * 1024)
+}
