@@ -142,8 +142,12 @@ fn distinct_names(items: &mut [SelectItem]) {
             SelectItem::ExprWithAlias { alias, .. } => alias.value.clone(),
             _ => continue,
         };
+        let bare = match &*item {
+            SelectItem::UnnamedExpr(e) => without_casts(e).to_string(),
+            _ => name.clone(),
+        };
         let key: String =
-            name.chars().filter(|c| !matches!(c, '(' | ')' | ' ')).collect::<String>().to_lowercase();
+            bare.chars().filter(|c| !matches!(c, '(' | ')' | ' ')).collect::<String>().to_lowercase();
         let column =
             matches!(&*item, SelectItem::UnnamedExpr(Expr::Identifier(_) | Expr::CompoundIdentifier(_)));
         if seen.insert(key.clone()) && !(wildcard && column) {
