@@ -82,7 +82,7 @@ pub trait Format: Send + Sync {
 
 /// All encodings.
 pub fn formats() -> &'static [&'static dyn Format] {
-    &[&crate::csv::Csv, &crate::parquet::Parquet]
+    &[&crate::csv::Csv, &crate::parquet::Parquet, &crate::buren::Buren]
 }
 
 /// The encoding of this name.

@@ -12,7 +12,9 @@
 //! - [`writer`]: blocks of rows to bytes, in parallel, and their assembly in order.
 //! - [`columns`]: what the column formats have in common.
 //! - [`parquet`]: Apache Parquet.
+//! - [`buren`]: the column format of palais.
 
+pub mod buren;
 pub mod columns;
 pub mod compress;
 pub mod csv;

@@ -122,11 +122,16 @@ impl SchemaChoice {
                 let names = bdb::Kind::ALL.map(bdb::Kind::name).join(", ");
                 kind.map(bdb::Kind::schema).ok_or_else(|| {
                     let message = format!("the benchmark has no table '{name}'; it has {names}");
-                    Error::location(location.display(), message, Some("name it with --table NAME=PATH".into()))
+                    Error::location(
+                        location.display(),
+                        message,
+                        Some("name it with --table NAME=PATH".into()),
+                    )
                 })
             }
             SchemaChoice::File(path) => {
-                let text = fs::read_to_string(path).map_err(|e| Error::io(path, "read the schema file", e))?;
+                let text =
+                    fs::read_to_string(path).map_err(|e| Error::io(path, "read the schema file", e))?;
                 let parsed = schema::text::parse(&text, name);
                 let parsed = parsed.map_err(|e| Error::location(path.display(), e.to_string(), None))?;
                 if parsed.fields().is_empty() {
@@ -156,7 +161,11 @@ pub fn open_data_dir(dir: &Path) -> Result<Vec<(String, String)>> {
         _ => Error::io(dir, "open", e),
     })?;
     if !meta.is_dir() {
-        return Err(Error::location(dir.display(), "this is not a directory", Some("--table NAME=PATH names a file".into())));
+        return Err(Error::location(
+            dir.display(),
+            "this is not a directory",
+            Some("--table NAME=PATH names a file".into()),
+        ));
     }
     let text = |path: &Path| path.to_string_lossy().into_owned();
     if dir.join(schema::manifest::FILE_NAME).exists() {
@@ -182,7 +191,11 @@ pub fn open_data_dir(dir: &Path) -> Result<Vec<(String, String)>> {
     }
     if let Some(pair) = tables.windows(2).find(|pair| pair[0].0.eq_ignore_ascii_case(&pair[1].0)) {
         let message = format!("two tables are called '{}': {} and {}", pair[0].0, pair[0].1, pair[1].1);
-        return Err(Error::location(dir.display(), message, Some("name one of them with --table NAME=PATH".into())));
+        return Err(Error::location(
+            dir.display(),
+            message,
+            Some("name one of them with --table NAME=PATH".into()),
+        ));
     }
     Ok(tables)
 }

@@ -24,7 +24,8 @@ pub fn open(dir: &Path, name: &str, options: &OpenOptions) -> Result<Table> {
         let given = choice.resolve(name, dir)?;
         if given.fields() != columns.fields() {
             let message = format!("the schema that is given is not the one in {FILE_NAME}");
-            let help = format!("leave --schema out, or remove {FILE_NAME} to read the files with another schema");
+            let help =
+                format!("leave --schema out, or remove {FILE_NAME} to read the files with another schema");
             return Err(Error::location(dir.display(), message, Some(help)));
         }
     }
@@ -35,7 +36,8 @@ pub fn open(dir: &Path, name: &str, options: &OpenOptions) -> Result<Table> {
     };
     let rows = Some(manifest.rows());
     let set = FileSet { files, format, file_columns: columns.fields().len(), layouts: Vec::new() };
-    let mut table = Table { name: name.to_string(), schema: Arc::new(columns), source: Source::Files(set), rows };
+    let mut table =
+        Table { name: name.to_string(), schema: Arc::new(columns), source: Source::Files(set), rows };
     if options.file_column {
         assemble::add_file_column(&mut table)?;
     }

@@ -54,7 +54,8 @@ mod tests {
     #[test]
     fn the_first_error_in_order_is_given() {
         for _ in 0..50 {
-            let error = each(100, |i| if i % 7 == 6 { Err(Error::Unsupported(i.to_string())) } else { Ok(()) });
+            let error =
+                each(100, |i| if i % 7 == 6 { Err(Error::Unsupported(i.to_string())) } else { Ok(()) });
             assert_eq!(error.unwrap_err().to_string(), "6");
         }
     }

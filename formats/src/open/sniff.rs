@@ -72,7 +72,7 @@ pub fn records(head: &[u8], delimiter: u8, quote: u8) -> Vec<Vec<String>> {
             }
             b => field.push(b),
         }
-        start = !quoted && (byte == delimiter || byte == b'\n');
+        start = !quoted && (byte == delimiter || byte == b'\n' || (start && byte == b'\r'));
     }
     if records.is_empty() && !(record.is_empty() && field.is_empty()) {
         record.push(text(&mut field));
@@ -91,7 +91,9 @@ pub fn header(records: &[Vec<String>], schema: Option<&Schema>) -> Result<bool, 
     let trimmed: Vec<&str> = first.iter().map(|f| f.trim()).collect();
     if let Some(schema) = schema {
         let mut names: Vec<&str> = schema.fields().iter().map(|f| f.name().as_str()).collect();
-        let like = |a: &[&str], b: &[&str]| a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.eq_ignore_ascii_case(b));
+        let like = |a: &[&str], b: &[&str]| {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.eq_ignore_ascii_case(b))
+        };
         if like(&trimmed, &names) {
             return Ok(true);
         }
@@ -105,13 +107,16 @@ pub fn header(records: &[Vec<String>], schema: Option<&Schema>) -> Result<bool, 
         };
     }
     // The column of row numbers that pandas writes has no name.
-    let is_name = |(i, field): (usize, &&str)| if field.is_empty() { i == 0 && trimmed.len() > 1 } else { !is_value(field) };
+    let is_name = |(i, field): (usize, &&str)| {
+        if field.is_empty() { i == 0 && trimmed.len() > 1 } else { !is_value(field) }
+    };
     let distinct = trimmed.iter().enumerate().all(|(i, field)| !trimmed[..i].contains(field));
     if !trimmed.iter().enumerate().all(is_name) || !distinct {
         return Ok(false);
     }
     let holds_values = |column: usize| {
-        let mut fields = rest.iter().filter_map(|r| r.get(column)).map(|f| f.trim()).filter(|f| !f.is_empty()).peekable();
+        let mut fields =
+            rest.iter().filter_map(|r| r.get(column)).map(|f| f.trim()).filter(|f| !f.is_empty()).peekable();
         fields.peek().is_some() && fields.all(is_value)
     };
     Ok((0..trimmed.len()).any(holds_values) || trimmed.iter().all(|field| is_like_name(field)))
@@ -127,7 +132,8 @@ fn is_value(field: &str) -> bool {
 }
 
 fn is_like_name(field: &str) -> bool {
-    let within = |c: char| c.is_alphanumeric() || matches!(c, '_' | ' ' | '-' | '.' | '(' | ')' | '%' | '#' | '/');
+    let within =
+        |c: char| c.is_alphanumeric() || matches!(c, '_' | ' ' | '-' | '.' | '(' | ')' | '%' | '#' | '/');
     field.chars().count() <= 64
         && field.chars().all(within)
         && !field.contains("//")
