@@ -7,11 +7,15 @@
 
 mod args;
 mod print;
+mod progress;
 mod query;
 mod schema;
 mod settings;
 mod signals;
 mod stats;
+mod tables;
+mod terminal;
+mod watch;
 
 use std::process::ExitCode;
 
@@ -47,6 +51,10 @@ fn main() -> ExitCode {
     let outcome = match args.command {
         Command::Query(q) => query::run(&q),
         Command::Bdb(b) => query::run_bdb(&b),
+        Command::Schema(s) => tables::Tables::resolve(&s.input)
+            .and_then(|t| schema::text(&s.path, s.form, t.options()))
+            .map(|text| print!("{text}")),
+        Command::Watch(w) => watch::run(&w),
         Command::Completions { shell } => {
             let mut command = <Args as clap::CommandFactory>::command();
             clap_complete::generate(shell, &mut command, "palais", &mut std::io::stdout());
@@ -73,9 +81,7 @@ fn describe(e: &anyhow::Error) -> (String, u8) {
     if matches!(e.downcast_ref::<engine::Error>(), Some(engine::Error::Cancelled)) {
         return ("interrupted".into(), 130);
     }
-    if let Some(io) = e.downcast_ref::<std::io::Error>()
-        && io.kind() == std::io::ErrorKind::BrokenPipe
-    {
+    if matches!(e.downcast_ref::<print::Error>(), Some(print::Error::Closed)) {
         // The reader of the output has enough.
         return (String::new(), 0);
     }

@@ -4,7 +4,6 @@
 //! - [`table`], [`fit`]: a table in a frame, fitted to the terminal.
 //! - [`markdown`]: a table in markdown.
 //! - [`encoded`]: csv, tsv, json, JSON lines, Parquet, Arrow, buren: what `formats` encodes.
-//! - [`terminal`]: what standard output is: how wide, whether it takes colours.
 //! - [`output`]: where it goes: standard output, or a file that appears whole or not at all.
 
 mod encoded;
@@ -12,7 +11,6 @@ mod fit;
 mod markdown;
 mod output;
 mod table;
-mod terminal;
 mod value;
 
 use std::io::IsTerminal;

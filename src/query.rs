@@ -1,19 +1,25 @@
-//! `palais query` and `palais bdb`: a statement to rows on the screen or in a file.
+//! `palais query` and `palais bdb`: a statement to rows on the screen, in a file or in memory.
 
-use std::io::{Read, Write};
+use std::io::{IsTerminal, Read};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::Context;
-use arrow_array::RecordBatch;
+use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, StringArray};
 use arrow_cast::display::{ArrayFormatter, FormatOptions};
-use queries::{Catalog, Plan, Statement};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use queries::{Plan, Statement, parse, summarize};
 
 use crate::Usage;
 use crate::args;
+use crate::print::{self, Format, ResultWriter, Target};
+use crate::progress::Progress;
 use crate::settings::Settings;
 use crate::signals;
 use crate::stats::Stats;
+use crate::tables::Tables;
+use crate::terminal;
 
 /// `palais query`.
 pub fn run(q: &args::Query) -> anyhow::Result<()> {
@@ -29,7 +35,11 @@ pub fn run(q: &args::Query) -> anyhow::Result<()> {
             sql
         }
     };
-    statement(&sql, &q.input, &q.run, q.plan_fingerprint)
+    let session = Session::new(&q.input, &q.run)?;
+    if q.plan_fingerprint {
+        return session.fingerprint(&sql);
+    }
+    session.statement(&sql)
 }
 
 /// `palais bdb`.
@@ -38,67 +48,257 @@ pub fn run_bdb(b: &args::Bdb) -> anyhow::Result<()> {
         let names = queries::bdb::NAMES.join(", ");
         return Err(Usage(format!("there is no benchmark query '{}'; there are {names}", b.name)).into());
     };
-    statement(&sql, &b.input, &b.run, false)
+    let start = Instant::now();
+    Session::new(&b.input, &b.run)?.statement(&sql)?;
+    eprintln!("{}: {:.3} s", b.name.to_lowercase(), start.elapsed().as_secs_f64());
+    Ok(())
 }
 
-fn statement(sql: &str, _input: &args::Input, run: &args::Run, fingerprint: bool) -> anyhow::Result<()> {
-    let settings = Settings::resolve(run);
-    engine::memory::set_limit(settings.memory_limit);
-    let start = Instant::now();
-    let query = match queries::parse(sql)? {
-        Statement::Query(query) => query,
-        Statement::Explain { analyze: false, query } => {
-            let plan = queries::plan(&query, &Catalog::default(), &settings.planning)?;
-            for line in queries::explain::explain(&plan) {
-                println!("{}", line.text);
+struct Session<'a> {
+    run: &'a args::Run,
+    settings: Settings,
+    tables: Tables,
+    start: Instant,
+}
+
+impl<'a> Session<'a> {
+    fn new(input: &args::Input, run: &'a args::Run) -> anyhow::Result<Session<'a>> {
+        let start = Instant::now();
+        let settings = Settings::resolve(run);
+        engine::memory::set_limit(settings.memory_limit);
+        Ok(Session { run, settings, tables: Tables::resolve(input)?, start })
+    }
+
+    fn plan(&self, query: &parse::Query) -> anyhow::Result<Arc<Plan>> {
+        let catalog = self.tables.catalog(&parse::tables(query)?)?;
+        Ok(queries::plan(query, &catalog, &self.settings.planning)?)
+    }
+
+    fn fingerprint(&self, sql: &str) -> anyhow::Result<()> {
+        let Statement::Query(query) = queries::parse(sql)? else {
+            return Err(Usage("only a query has a plan".into()).into());
+        };
+        // The query's time is given, not read, where plans are compared.
+        let planning = queries::Settings { now_ns: 0, ..self.settings.planning.clone() };
+        let catalog = self.tables.catalog(&parse::tables(&query)?)?;
+        println!("{:016x}", queries::explain::fingerprint(&*queries::plan(&query, &catalog, &planning)?));
+        Ok(())
+    }
+
+    fn statement(&self, sql: &str) -> anyhow::Result<()> {
+        match queries::parse(sql)? {
+            Statement::Query(query) => self.query(&query),
+            Statement::Explain { analyze, query } => self.explain(&query, analyze),
+            Statement::Describe(name) => self.describe(&name),
+            Statement::ShowTables => {
+                let names: ArrayRef = Arc::new(StringArray::from_iter_values(self.tables.names()));
+                self.show(&[("table_name", names)])
             }
-            return Ok(());
-        }
-        _ => return Err(Usage("not yet".into()).into()),
-    };
-    let plan = queries::plan(&query, &Catalog::default(), &settings.planning)?;
-    let mut stats =
-        Stats { plan_seconds: start.elapsed().as_secs_f64(), workers: settings.workers, ..Stats::default() };
-    if fingerprint {
-        println!("{:016x}", queries::explain::fingerprint(&plan));
-        return Ok(());
-    }
-    for _ in 0..run.repeat.unwrap_or(1).max(1) {
-        let batches = execute(&plan, &settings, &mut stats)?;
-        if run.repeat.is_none() {
-            print(&batches)?;
+            Statement::Summarize(query) => self.summarize(&query),
+            Statement::Copy { query, target, options } => self.copy(&query, &target, &options),
         }
     }
-    if let Some(path) = &run.stats {
-        stats.write(path)?;
+
+    fn query(&self, query: &parse::Query) -> anyhow::Result<()> {
+        let plan = self.plan(query)?;
+        let mut stats = Stats::new(self.start.elapsed(), self.settings.workers);
+        match self.run.repeat {
+            None => {
+                let mut writer = self.writer()?;
+                let rows = self.execute(&plan, &mut stats, writer.as_mut())?;
+                self.summary(rows);
+            }
+            Some(times) => {
+                for _ in 0..times {
+                    self.execute(&plan, &mut stats, &mut Memory::default())?;
+                }
+            }
+        }
+        self.run.stats.as_ref().map_or(Ok(()), |path| stats.write(path))
     }
-    Ok(())
+
+    /// Runs a plan once and hands its rows to the writer.
+    fn execute(
+        &self,
+        plan: &Arc<Plan>,
+        stats: &mut Stats,
+        writer: &mut dyn ResultWriter,
+    ) -> anyhow::Result<u64> {
+        let start = Instant::now();
+        let mut results = engine::run(plan, &engine::Settings { workers: self.settings.workers })?;
+        signals::cancel_on_interrupt(results.state());
+        let progress = Progress::start(plan, results.state(), self.run.no_progress);
+        writer.begin(results.schema())?;
+        let mut rows = 0;
+        for batch in results.by_ref() {
+            let batch = batch?;
+            rows += batch.num_rows() as u64;
+            progress.hide_before_output();
+            writer.batch(&batch)?;
+        }
+        stats.execution_seconds.push(start.elapsed().as_secs_f64());
+        stats.take(plan, results.state(), rows);
+        drop(progress);
+        writer.end()?;
+        let skipped = results.state().skipped();
+        for (count, what) in [
+            (skipped.rows, "rows left out, because a value did not fit the schema"),
+            (skipped.values, "values read as NULL, because they did not fit the schema"),
+            (skipped.replaced, "sequences of bytes that are not UTF-8, read as U+FFFD"),
+        ] {
+            if count > 0 {
+                eprintln!("warning: {count} {what}");
+            }
+        }
+        Ok(rows)
+    }
+
+    fn explain(&self, query: &parse::Query, analyze: bool) -> anyhow::Result<()> {
+        let plan = self.plan(query)?;
+        let mut lines: Vec<String> = queries::explain::explain(&plan).into_iter().map(|l| l.text).collect();
+        if analyze {
+            let mut stats = Stats::new(self.start.elapsed(), self.settings.workers);
+            self.execute(&plan, &mut stats, &mut Memory::default())?;
+            lines = stats.analyzed(&plan);
+        }
+        self.show(&[("plan", Arc::new(StringArray::from(lines)))])
+    }
+
+    fn describe(&self, name: &str) -> anyhow::Result<()> {
+        let catalog = self.tables.catalog(&[name.to_string()])?;
+        let schema = catalog.table(name)?.schema.clone();
+        let fields = schema.fields();
+        self.show(&[
+            ("column_name", Arc::new(StringArray::from_iter_values(fields.iter().map(|f| f.name())))),
+            (
+                "column_type",
+                Arc::new(StringArray::from_iter_values(fields.iter().map(|f| type_name(f.data_type())))),
+            ),
+            ("nullable", Arc::new(fields.iter().map(|f| Some(f.is_nullable())).collect::<BooleanArray>())),
+        ])
+    }
+
+    fn summarize(&self, query: &parse::Query) -> anyhow::Result<()> {
+        let columns = self.plan(query)?.schema.clone();
+        let plan = self.plan(&*summarize::query(query, &columns)?)?;
+        let mut row = Memory::default();
+        self.execute(&plan, &mut Stats::new(self.start.elapsed(), self.settings.workers), &mut row)?;
+        let batch = row.batches.first().context("an aggregation without GROUP BY gives a row")?;
+        let options = FormatOptions::default();
+        let value = |i: usize| -> anyhow::Result<Option<String>> {
+            let column = batch.column(i);
+            let text = ArrayFormatter::try_new(column, &options)?.value(0).to_string();
+            Ok((!column.is_null(0) && column.data_type() != &DataType::Null).then_some(text))
+        };
+        let fields = columns.fields();
+        let mut shown: Vec<(&str, ArrayRef)> = vec![
+            ("column_name", Arc::new(StringArray::from_iter_values(fields.iter().map(|f| f.name())))),
+            (
+                "column_type",
+                Arc::new(StringArray::from_iter_values(fields.iter().map(|f| type_name(f.data_type())))),
+            ),
+        ];
+        let width = summarize::FIGURES.len();
+        for (f, name) in summarize::FIGURES.iter().enumerate() {
+            let values =
+                (0..fields.len()).map(|c| value(c * width + f)).collect::<anyhow::Result<Vec<_>>>()?;
+            shown.push((name, Arc::new(StringArray::from(values))));
+        }
+        self.show(&shown)
+    }
+
+    fn copy(&self, query: &parse::Query, target: &str, options: &queries::CopyOptions) -> anyhow::Result<()> {
+        for name in options.keys() {
+            if !["format", "compression", "overwrite"].contains(&name.as_str()) {
+                let all = "FORMAT, COMPRESSION and OVERWRITE";
+                return Err(Usage(format!("COPY has no option {}; it has {all}", name.to_uppercase())).into());
+            }
+        }
+        let path = PathBuf::from(target);
+        let format = match options.get("format") {
+            Some(name) => form(name)?,
+            None => Format::by_name(&path).ok_or_else(|| {
+                Usage(format!("the name {target} does not tell a format; add (FORMAT csv) or another"))
+            })?,
+        };
+        let overwrite = options.get("overwrite").is_some_and(|v| v.eq_ignore_ascii_case("true"));
+        let compression = options.get("compression").map(|c| c.to_lowercase());
+        let plan = self.plan(query)?;
+        let target = Target::File { path, overwrite, compression };
+        let mut writer = print::writer(format, &target, self.table_options())?;
+        let mut stats = Stats::new(self.start.elapsed(), self.settings.workers);
+        let rows = self.execute(&plan, &mut stats, writer.as_mut())?;
+        self.summary(rows);
+        self.run.stats.as_ref().map_or(Ok(()), |path| stats.write(path))
+    }
+
+    /// The writer that the flags ask for.
+    fn writer(&self) -> anyhow::Result<Box<dyn ResultWriter>> {
+        let target = match &self.run.output {
+            Some(path) => {
+                Target::File { path: path.clone(), overwrite: self.run.overwrite, compression: None }
+            }
+            None => Target::Standard,
+        };
+        let by_target = || match &self.run.output {
+            Some(path) => Format::by_name(path).unwrap_or(Format::Csv),
+            None if std::io::stdout().is_terminal() => Format::Table,
+            None => Format::Csv,
+        };
+        Ok(print::writer(self.run.format.unwrap_or_else(by_target), &target, self.table_options())?)
+    }
+
+    fn table_options(&self) -> print::TableOptions {
+        terminal::table_options(self.run.output.is_none())
+    }
+
+    /// The line below a result, for people.
+    fn summary(&self, rows: u64) {
+        if std::io::stderr().is_terminal() {
+            eprintln!("{}", print::summary(rows, self.start.elapsed()));
+        }
+    }
+
+    /// Prints columns that were made here.
+    fn show(&self, columns: &[(&str, ArrayRef)]) -> anyhow::Result<()> {
+        let fields: Vec<Field> =
+            columns.iter().map(|(n, c)| Field::new(*n, c.data_type().clone(), true)).collect();
+        let schema: SchemaRef = Arc::new(Schema::new(fields));
+        let batch = RecordBatch::try_new(schema.clone(), columns.iter().map(|(_, c)| c.clone()).collect())?;
+        let mut writer = self.writer()?;
+        writer.begin(&schema)?;
+        writer.batch(&batch)?;
+        Ok(writer.end()?)
+    }
 }
 
-fn execute(plan: &Arc<Plan>, settings: &Settings, stats: &mut Stats) -> anyhow::Result<Vec<RecordBatch>> {
-    let start = Instant::now();
-    let mut results = engine::run(plan, &engine::Settings { workers: settings.workers })?;
-    signals::cancel_on_interrupt(results.state());
-    let batches = results.by_ref().collect::<engine::Result<Vec<_>>>()?;
-    stats.execution_seconds.push(start.elapsed().as_secs_f64());
-    stats.rows = batches.iter().map(|b| b.num_rows() as u64).sum();
-    stats.take(plan, results.state());
-    Ok(batches)
+fn form(name: &str) -> anyhow::Result<Format> {
+    <Format as clap::ValueEnum>::from_str(name, true)
+        .map_err(|_| Usage(format!("there is no format {name}")).into())
 }
 
-fn print(batches: &[RecordBatch]) -> anyhow::Result<()> {
-    let mut out = std::io::stdout().lock();
-    let options = FormatOptions::default().with_null("NULL");
-    for batch in batches {
-        let columns = batch
-            .columns()
-            .iter()
-            .map(|c| ArrayFormatter::try_new(c, &options))
-            .collect::<Result<Vec<_>, _>>()?;
-        for row in 0..batch.num_rows() {
-            let values: Vec<_> = columns.iter().map(|c| c.value(row).to_string()).collect();
-            writeln!(out, "{}", values.join("\t"))?;
-        }
+/// A type as SQL names it, or as Arrow does where SQL has no name for it.
+fn type_name(t: &DataType) -> String {
+    schema::text::types::sql_name(t).unwrap_or_else(|| t.to_string())
+}
+
+/// Keeps a result in memory.
+#[derive(Default)]
+struct Memory {
+    batches: Vec<RecordBatch>,
+}
+
+impl ResultWriter for Memory {
+    fn begin(&mut self, _schema: &SchemaRef) -> print::Result<()> {
+        Ok(())
     }
-    Ok(())
+
+    fn batch(&mut self, batch: &RecordBatch) -> print::Result<()> {
+        self.batches.push(batch.clone());
+        Ok(())
+    }
+
+    fn end(&mut self) -> print::Result<()> {
+        Ok(())
+    }
 }

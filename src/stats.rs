@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use engine::QueryState;
 use serde::Serialize;
@@ -47,14 +48,48 @@ pub struct Operator {
 }
 
 impl Stats {
-    /// Takes the figures of an execution.
-    pub fn take(&mut self, plan: &queries::Plan, state: &QueryState) {
+    /// Of a statement that was planned in this time.
+    pub fn new(planned: Duration, workers: usize) -> Stats {
+        Stats { plan_seconds: planned.as_secs_f64(), workers, ..Stats::default() }
+    }
+
+    /// Takes the figures of an execution that gave so many rows.
+    pub fn take(&mut self, plan: &queries::Plan, state: &QueryState, rows: u64) {
+        self.rows = rows;
         self.rows_read = state.rows_read.load(Ordering::Relaxed);
         self.bytes_read = state.bytes_read.load(Ordering::Relaxed);
         self.peak_memory_bytes = engine::memory::peak();
         self.peak_resident_bytes = peak_resident();
         self.operators.clear();
         walk(&plan.root, state, &mut self.operators);
+    }
+
+    /// The plan with the figures of each operator.
+    pub fn analyzed(&self, plan: &queries::Plan) -> Vec<String> {
+        let figures = |line: queries::explain::Line| {
+            let Some(o) = self.operators.iter().find(|o| Some(o.node) == line.node && line.main) else {
+                return line.text;
+            };
+            format!(
+                "{}: {} rows, {} batches, {}, {:.3} s busy",
+                line.text,
+                o.rows,
+                o.batches,
+                engine::memory::human(o.bytes),
+                o.busy_seconds
+            )
+        };
+        let mut lines: Vec<String> = queries::explain::explain(plan).into_iter().map(figures).collect();
+        lines.push(format!(
+            "planned in {:.3} s, run in {:.3} s by {} workers; read {} rows, {}; memory at most {}",
+            self.plan_seconds,
+            self.execution_seconds.last().copied().unwrap_or_default(),
+            self.workers,
+            self.rows_read,
+            engine::memory::human(self.bytes_read),
+            engine::memory::human(self.peak_memory_bytes),
+        ));
+        lines
     }
 
     /// Writes JSON.

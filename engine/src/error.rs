@@ -44,6 +44,9 @@ pub enum Error {
         /// The last lines of what it wrote to standard error.
         stderr: String,
     },
+    /// The engine does not run this.
+    #[error("not supported: {0}")]
+    Unsupported(String),
     /// The query was cancelled.
     #[error("cancelled")]
     Cancelled,

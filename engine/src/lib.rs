@@ -4,6 +4,7 @@
 //! - [`run`]: starts workers, feeds the plan's stages, hands the result over.
 //! - [`render`]: plan to dataflow, straight-line.
 //! - [`ops`]: one file an operator.
+//! - [`live`]: the same plan, kept up to date on differential dataflow.
 //! - [`operator`]: the contract of an operator, and the glue that makes it a timely one.
 //! - [`batch`]: record batches as timely containers.
 //! - [`credit`]: flow control of exchanges.
@@ -11,6 +12,7 @@
 //! - [`state`]: what the workers of a query share: the first error, cancel, enough, figures.
 //! - [`children`]: the processes that a query has started.
 //! - [`memory`]: the counting allocator and the limit.
+//! - [`ordered`]: an ordered, parallel pipeline, for what is written.
 //! - [`error`]: what can go wrong.
 
 pub mod batch;
@@ -18,9 +20,11 @@ pub mod children;
 pub mod credit;
 pub mod error;
 pub mod hash;
+pub mod live;
 pub mod memory;
 pub mod operator;
 pub mod ops;
+pub mod ordered;
 pub mod render;
 pub mod run;
 pub mod state;

@@ -11,6 +11,8 @@ use crate::plan::{AggregateCall, AggregateFunction, Exchange, Expr, Node, Op, Pl
 pub struct Line {
     /// The node, `None` for headings.
     pub node: Option<usize>,
+    /// Whether it belongs to the query itself and not to a subquery that is run before it.
+    pub main: bool,
     /// Indented text.
     pub text: String,
 }
@@ -19,10 +21,14 @@ pub struct Line {
 pub fn explain(plan: &Plan) -> Vec<Line> {
     let mut lines = Vec::new();
     for subquery in &plan.subqueries {
-        lines.push(Line { node: None, text: format!("first: scalar subquery {}", subquery.index) });
-        node(&subquery.root, 1, &mut lines);
+        lines.push(Line {
+            node: None,
+            main: false,
+            text: format!("first: scalar subquery {}", subquery.index),
+        });
+        node(&subquery.root, 1, false, &mut lines);
     }
-    node(&plan.root, 0, &mut lines);
+    node(&plan.root, 0, true, &mut lines);
     lines
 }
 
@@ -50,11 +56,11 @@ fn collect(node: &Node, tables: &mut Vec<String>) {
     node.inputs.iter().for_each(|n| collect(n, tables));
 }
 
-fn node(n: &Node, depth: usize, lines: &mut Vec<Line>) {
+fn node(n: &Node, depth: usize, main: bool, lines: &mut Vec<Line>) {
     let text = format!("{:indent$}{}  (about {} rows)", "", operator(n), count(n.rows), indent = depth * 2);
-    lines.push(Line { node: Some(n.id), text });
+    lines.push(Line { node: Some(n.id), main, text });
     for input in &n.inputs {
-        node(input, depth + 1, lines);
+        node(input, depth + 1, main, lines);
     }
 }
 
@@ -145,6 +151,8 @@ fn call(c: &AggregateCall) -> String {
         AggregateFunction::Count => "count",
         AggregateFunction::SumFloat | AggregateFunction::SumInt { .. } => "sum",
         AggregateFunction::AvgFloat => "avg",
+        AggregateFunction::Extreme { max: true, .. } => "max",
+        AggregateFunction::Extreme { max: false, .. } => "min",
         AggregateFunction::General(f) => f.name(),
     };
     let filter = c.filter.as_ref().map(|f| format!(" where {f}")).unwrap_or_default();

@@ -8,6 +8,7 @@
 //! - [`optimise`]: DataFusion's analyzer and optimiser, configured to be deterministic.
 //! - [`lower`]: logical plan to physical [`plan`]; every decision is taken here.
 //! - [`plan`]: the physical plan, what `engine` renders.
+//! - [`summarize`]: SUMMARIZE as a query.
 //! - [`explain`]: the plan as text, and its fingerprint.
 
 pub mod bdb;
@@ -23,6 +24,7 @@ pub mod optimise;
 pub mod parse;
 pub mod plan;
 pub mod rewrite;
+pub mod summarize;
 
 use std::sync::Arc;
 

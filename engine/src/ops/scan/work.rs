@@ -119,6 +119,28 @@ impl Work {
         }
     }
 
+    /// Reads pieces until none is left, on this thread.
+    pub fn read_all(&self, each: &mut dyn FnMut(RecordBatch) -> Result<()>) -> Result<()> {
+        while let Some(piece) = self.take()? {
+            match (piece, &self.from) {
+                (Piece::Rows(mut range), _) => {
+                    while let Some(batch) = self.make(&mut range)? {
+                        each(batch)?;
+                    }
+                }
+                (Piece::File(morsel), From::Files(files)) => {
+                    let file = morsel.file.clone();
+                    let reader = files.format.reader(&morsel, &files.reading(&file).options)?;
+                    for batch in BlockingReader::open(morsel, reader)? {
+                        each(self.lay_out(&file, &batch?)?)?;
+                    }
+                }
+                (Piece::File(_), _) => {}
+            }
+        }
+        Ok(())
+    }
+
     /// The rows of the next file, all its columns, for `transform()`.
     pub fn take_file(&self, state: Arc<QueryState>) -> Result<Option<FileRows>> {
         let From::Files(files) = &self.from else { return Ok(None) };

@@ -1,0 +1,118 @@
+//! The tables of a statement: from flags and paths to a catalog.
+
+use std::collections::BTreeMap;
+
+use formats::open::{OpenOptions, SchemaChoice, open, open_data_dir};
+use queries::Catalog;
+use schema::OnError;
+
+use crate::Usage;
+use crate::args::{Header, Input, OnErrorFlag};
+
+/// What the flags say about tables.
+pub struct Tables {
+    named: BTreeMap<String, (String, String)>,
+    schemas: BTreeMap<String, SchemaChoice>,
+    options: OpenOptions,
+}
+
+impl Tables {
+    /// Resolves flags; lists the directory of `--data`, opens nothing.
+    pub fn resolve(input: &Input) -> anyhow::Result<Tables> {
+        let mut named = BTreeMap::new();
+        if let Some(dir) = &input.data {
+            for (name, location) in open_data_dir(dir)? {
+                named.insert(name.to_lowercase(), (name, location));
+            }
+        }
+        for table in &input.tables {
+            let (name, location) = pair("--table", "NAME=PATH", table)?;
+            named.insert(name.to_lowercase(), (name, location));
+        }
+        let mut schemas = BTreeMap::new();
+        for choice in &input.schemas {
+            let (name, value) = pair("--schema", "TABLE=bdb or TABLE=FILE", choice)?;
+            schemas.insert(name.to_lowercase(), SchemaChoice::parse(&value));
+        }
+        let options = OpenOptions {
+            encoding: input.from.clone(),
+            delimiter: input.delimiter.as_deref().map(|c| byte("--delimiter", c)).transpose()?,
+            quote: input.quote.as_deref().map_or(Ok(b'"'), |c| byte("--quote", c))?,
+            header: match input.header {
+                Header::Yes => Some(true),
+                Header::No => Some(false),
+                Header::Auto => None,
+            },
+            infer_rows: input.infer_rows,
+            union_by_name: input.union_by_name,
+            on_error: match input.on_error {
+                OnErrorFlag::Fail => OnError::Fail,
+                OnErrorFlag::Null => OnError::Null,
+                OnErrorFlag::Skip => OnError::Skip,
+            },
+            max_record: input.max_record as usize,
+            file_column: input.file_column,
+            ..OpenOptions::default()
+        };
+        Ok(Tables { named, schemas, options })
+    }
+
+    /// How files are opened.
+    pub fn options(&self) -> &OpenOptions {
+        &self.options
+    }
+
+    /// The names of the tables that flags name.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.named.values().map(|(name, _)| name.as_str())
+    }
+
+    /// Opens these tables. A name that no flag gives is a path.
+    pub fn catalog(&self, names: &[String]) -> anyhow::Result<Catalog> {
+        let mut catalog = Catalog::default();
+        for name in names {
+            let lower = name.to_lowercase();
+            let known = self.named.get(&lower);
+            if known.is_none() && !is_location(name) {
+                let near = formats::open::nearest(name, self.names());
+                let help = match near.as_slice() {
+                    [] => "put a path in quotes, or name it with --table NAME=PATH or --data DIR".to_string(),
+                    near => format!("did you mean {}?", near.join(" or ")),
+                };
+                return Err(queries::Error::Name {
+                    message: format!("there is no table '{name}'"),
+                    help: Some(help),
+                }
+                .into());
+            }
+            let location = known.map_or(name.as_str(), |(_, location)| location);
+            let schema = self.schemas.get(&lower).cloned();
+            let mut table = open(location, name, &OpenOptions { schema, ..self.options.clone() })?;
+            table.name.clone_from(name);
+            catalog.add(table);
+        }
+        Ok(catalog)
+    }
+}
+
+/// Whether a name that no flag gives may be a path.
+fn is_location(name: &str) -> bool {
+    name == "-" || name.contains(['/', '.', '*', '?', '[']) || std::path::Path::new(name).exists()
+}
+
+fn pair(flag: &str, form: &str, text: &str) -> anyhow::Result<(String, String)> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() && !value.is_empty() => {
+            Ok((name.to_string(), value.to_string()))
+        }
+        _ => Err(Usage(format!("{flag} takes {form}, and was given '{text}'")).into()),
+    }
+}
+
+fn byte(flag: &str, text: &str) -> anyhow::Result<u8> {
+    match text {
+        "\\t" | "tab" => Ok(b'\t'),
+        _ if text.len() == 1 && text.is_ascii() => Ok(text.as_bytes()[0]),
+        _ => Err(Usage(format!("{flag} takes one ASCII character (or \\t), and was given '{text}'")).into()),
+    }
+}

@@ -1,0 +1,164 @@
+//! Every statement of `tests/slt` on the real binary, a fresh process each, with one worker and with several.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use cells::{close, csv_rows};
+use process::palais;
+use sqllogictest::{QueryExpect, SortMode};
+use statements::{Kind, Statement, statements, table_arguments};
+
+#[path = "support/cells.rs"]
+mod cells;
+#[path = "support/process.rs"]
+mod process;
+#[path = "support/statements.rs"]
+mod statements;
+
+#[test]
+fn one_worker() {
+    run_all(1);
+}
+
+#[test]
+fn three_workers() {
+    run_all(3);
+}
+
+/// Runs all statements, a few at a time, and reports all failures at once.
+fn run_all(workers: usize) {
+    let statements = statements();
+    let next = AtomicUsize::new(0);
+    let failures = Mutex::new(Vec::new());
+    thread::scope(|scope| {
+        for _ in 0..thread::available_parallelism().map_or(2, |n| n.get()) {
+            scope.spawn(|| {
+                while let Some(statement) = statements.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    if let Err(what) = check(statement, workers) {
+                        let report = format!("{}: {what}\n    {}", statement.place, statement.sql);
+                        failures.lock().expect("no test thread panics").push(report);
+                    }
+                }
+            });
+        }
+    });
+    let mut failures = failures.into_inner().expect("no test thread panics");
+    failures.sort();
+    let (failed, all) = (failures.len(), statements.len());
+    assert!(failures.is_empty(), "{failed} of {all} statements fail:\n{}", failures.join("\n"));
+}
+
+/// Runs one statement and compares.
+fn check(statement: &Statement, workers: usize) -> Result<(), String> {
+    let workers = workers.to_string();
+    let mut arguments = vec!["query", &statement.sql, "--format", "csv", "--workers", &workers];
+    let tables = table_arguments(&statement.sql);
+    arguments.extend(tables.iter().map(String::as_str));
+    let done = palais(arguments);
+    match (&statement.expected, done.code()) {
+        (QueryExpect::Results { types: kinds, sort_mode, results: lines, .. }, Some(0)) => {
+            let mut rows = csv_rows(&done.stdout)?.into_iter();
+            let header = rows.next().ok_or("no header in the output")?;
+            if header.len() != kinds.len() {
+                return Err(format!("{} columns, not {}", header.len(), kinds.len()));
+            }
+            let mut rows: Vec<Vec<String>> = rows.map(|row| row.into_iter().map(cell).collect()).collect();
+            if *sort_mode == Some(SortMode::RowSort) {
+                rows.sort();
+            }
+            same_rows(kinds, &rows, lines)
+        }
+        (QueryExpect::Error(expected), Some(1)) => match expected.is_match(&done.stderr, None) {
+            true => Ok(()),
+            false => Err(format!("the message is not as expected: {}", done.stderr.trim())),
+        },
+        (QueryExpect::Error(_), Some(0)) => Err("an error was expected".into()),
+        _ => Err(format!("palais {}: {}", done.ending(), done.stderr.trim())),
+    }
+}
+
+/// The text of a value in the files.
+fn cell(value: Option<String>) -> String {
+    let Some(text) = value else { return "NULL".into() };
+    match text.as_str() {
+        "" => return "(empty)".into(),
+        "NULL" | "(empty)" => return format!("\\{text}"),
+        _ => {}
+    }
+    let mut text = text.replace('\\', "\\\\").replace('\t', "\\t").replace('\n', "\\n").replace('\r', "\\r");
+    if let Some(rest) = text.strip_prefix(' ') {
+        text = format!("\\s{rest}");
+    }
+    match text.strip_suffix(' ') {
+        Some(rest) => format!("{rest}\\s"),
+        None => text,
+    }
+}
+
+fn same_rows(kinds: &[Kind], rows: &[Vec<String>], lines: &[String]) -> Result<(), String> {
+    let expected: Vec<Vec<&str>> = lines.iter().map(|line| line.split('\t').collect()).collect();
+    let same = rows.len() == expected.len()
+        && rows.iter().zip(&expected).all(|(row, line)| {
+            row.len() == line.len()
+                && kinds.len() == line.len()
+                && kinds
+                    .iter()
+                    .zip(row.iter().zip(line))
+                    .all(|(kind, (got, want))| same_cell(*kind, got, want))
+        });
+    if same {
+        return Ok(());
+    }
+    let got: Vec<String> = rows.iter().take(20).map(|row| row.join("\t")).collect();
+    let want: Vec<&str> = lines.iter().take(20).map(String::as_str).collect();
+    Err(format!(
+        "{} rows, expected {}\n  got\n{}\n  expected\n{}",
+        rows.len(),
+        lines.len(),
+        got.join("\n"),
+        want.join("\n")
+    ))
+}
+
+fn same_cell(kind: Kind, got: &str, want: &str) -> bool {
+    if got == want {
+        return true;
+    }
+    if got == "NULL" || want == "NULL" {
+        return false;
+    }
+    match kind {
+        Kind::Float => matches!((got.parse(), want.parse()), (Ok(got), Ok(want)) if close(got, want)),
+        Kind::Decimal => trim_zeros(got) == trim_zeros(want),
+        Kind::Timestamp => timestamp(got) == timestamp(want),
+        Kind::Integer | Kind::Boolean | Kind::Date | Kind::Text => false,
+    }
+}
+
+/// A decimal without zeros at the end of its fraction.
+fn trim_zeros(number: &str) -> &str {
+    match number.contains('.') {
+        true => number.trim_end_matches('0').trim_end_matches('.'),
+        false => number,
+    }
+}
+
+/// A timestamp as `date time`, in UTC, without zeros at the end of its fraction.
+fn timestamp(text: &str) -> String {
+    let text = text.strip_suffix('Z').or_else(|| text.strip_suffix("+00:00")).unwrap_or(text);
+    trim_zeros(text).replacen('T', " ", 1)
+}
+
+#[test]
+fn values_are_told_apart() {
+    let rows = csv_rows("a,b\n,\"\"\n\n\"x,\"\"y\"\"\n\",1\n").expect("this is csv");
+    let cells: Vec<Vec<String>> = rows.into_iter().map(|row| row.into_iter().map(cell).collect()).collect();
+    assert_eq!(cells, [vec!["a", "b"], vec!["NULL", "(empty)"], vec!["NULL"], vec!["x,\"y\"\\n", "1"]]);
+    assert!(csv_rows("\"open").is_err() && csv_rows("\"a\"b\n").is_err());
+    assert!(same_cell(Kind::Float, "1", "1.0000000001") && !same_cell(Kind::Float, "1", "1.00000001"));
+    assert!(same_cell(Kind::Float, "inf", "inf") && !same_cell(Kind::Float, "inf", "1e308"));
+    assert!(!same_cell(Kind::Float, "NULL", "NaN") && !same_cell(Kind::Text, "1.0", "1"));
+    assert!(same_cell(Kind::Decimal, "1.50", "1.5") && !same_cell(Kind::Decimal, "1.51", "1.5"));
+    assert!(same_cell(Kind::Timestamp, "2024-01-02T03:04:05.500", "2024-01-02 03:04:05.5"));
+}

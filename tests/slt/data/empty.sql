@@ -1,0 +1,6 @@
+CREATE TABLE empty (
+  a BIGINT,
+  b VARCHAR,
+  c DOUBLE,
+  d DATE
+);

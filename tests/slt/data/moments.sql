@@ -1,0 +1,6 @@
+CREATE TABLE moments (
+  id INT,
+  d DATE,
+  t TIMESTAMP,
+  zone VARCHAR
+);
