@@ -1,15 +1,15 @@
 //! Every type with NULLs and extremes through every row encoding and compression.
 
-mod common;
+mod rows_common;
 
 use std::sync::Arc;
 
 use arrow_array::types::*;
 use arrow_array::*;
 use arrow_schema::DataType;
-use common::*;
 use formats::compress::NAMES;
 use formats::format::format;
+use rows_common::*;
 
 /// The encodings that hold any flat table.
 const ENCODINGS: &[&str] = &["csv", "jsonl"];
