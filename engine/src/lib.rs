@@ -12,6 +12,7 @@
 //! - [`state`]: what the workers of a query share: the first error, cancel, enough, figures.
 //! - [`children`]: the processes that a query has started.
 //! - [`memory`]: the counting allocator and the limit.
+//! - [`ordered`]: an ordered, parallel pipeline, for what is written.
 //! - [`error`]: what can go wrong.
 
 pub mod batch;
@@ -23,6 +24,7 @@ pub mod live;
 pub mod memory;
 pub mod operator;
 pub mod ops;
+pub mod ordered;
 pub mod render;
 pub mod run;
 pub mod state;

@@ -124,7 +124,9 @@ impl Error {
     pub fn at(mut self, file: &Path) -> Error {
         match &mut self {
             Error::Data(e) if e.path.as_os_str().is_empty() => e.path = file.to_path_buf(),
-            Error::Schema { path, .. } if path.as_os_str().is_empty() => *path = file.to_path_buf(),
+            Error::Schema { path, .. } | Error::Io { path, .. } if path.as_os_str().is_empty() => {
+                *path = file.to_path_buf();
+            }
             _ => {}
         }
         self

@@ -72,8 +72,7 @@ impl FileSet {
 pub struct FileLayout {
     /// The compression around the file.
     pub compression: String,
-    /// The columns of the file, in its order. Encodings without types of their own (csv, json) have the table's
-    /// types here; the others have the file's, and what is read is cast to the table's.
+    /// The columns of the file that are the table's, in the file's order and with the table's types.
     pub schema: SchemaRef,
     /// For each of the table's first [`FileSet::file_columns`] columns its position in `schema`; `None` reads NULL.
     pub columns: Vec<Option<usize>>,

@@ -200,3 +200,78 @@ fn flat(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {
     RecordBatch::try_new_with_options(schema.clone(), columns, &options)
         .map_err(|e| Error::Format(formats::Error::Unsupported(e.to_string())))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::print::output::tests::Memory;
+
+    use arrow_array::builder::{Int32Builder, ListBuilder};
+    use arrow_array::{Array, Float64Array, StringViewArray};
+
+    fn batch(from: usize, rows: usize) -> RecordBatch {
+        let texts = (from..from + rows).map(|i| match i % 4 {
+            0 => None,
+            1 => Some(String::new()),
+            2 => Some("a,\"b\"\n".to_string()),
+            _ => Some(format!("row {i}")),
+        });
+        let numbers = (from..from + rows).map(|i| if i % 3 == 0 { f64::NAN } else { i as f64 / 2.0 });
+        let mut lists = ListBuilder::new(Int32Builder::new());
+        (from..from + rows).for_each(|i| lists.append_value([Some(i as i32), None]));
+        let schema = Schema::new(vec![
+            Field::new("text", DataType::Utf8View, true),
+            Field::new("x", DataType::Float64, false),
+            Field::new("list", lists.finish_cloned().data_type().clone(), true),
+        ]);
+        let columns: Vec<ArrayRef> = vec![
+            Arc::new(texts.collect::<StringViewArray>()),
+            Arc::new(Float64Array::from_iter_values(numbers)),
+            Arc::new(lists.finish()),
+        ];
+        RecordBatch::try_new(Arc::new(schema), columns).unwrap()
+    }
+
+    fn written(format: Format, compression: &str, batches: &[RecordBatch]) -> Memory {
+        let memory = Memory::default();
+        let mut writer = EncodedWriter::new(Box::new(memory.clone()), encoding(format).unwrap(), compression);
+        writer.begin(&batch(0, 0).schema()).unwrap();
+        for batch in batches {
+            writer.batch(batch).unwrap();
+        }
+        writer.end().unwrap();
+        assert!(memory.finished());
+        memory
+    }
+
+    #[test]
+    fn csv_has_a_header_and_lists_as_text() {
+        let text = written(Format::Csv, "none", &[batch(0, 2), batch(2, 2)]).text();
+        let expected = "text,x,list\n,NaN,\"[0, NULL]\"\n\"\",0.5,\"[1, NULL]\"\n\
+                        \"a,\"\"b\"\"\n\",1.0,\"[2, NULL]\"\nrow 3,NaN,\"[3, NULL]\"\n";
+        assert_eq!(text.replace("\r\n", "\n"), expected);
+        assert_eq!(written(Format::Csv, "none", &[]).text().trim_end(), "text,x,list");
+        assert!(written(Format::Tsv, "none", &[]).text().starts_with("text\tx\tlist"));
+    }
+
+    #[test]
+    fn borders_of_batches_are_not_seen() {
+        for format in [Format::Csv, Format::Parquet] {
+            let whole = written(format, "none", &[batch(0, 20_000)]).bytes();
+            let pieces: Vec<_> =
+                [0, 1, 500, 9_000, 19_999].windows(2).map(|w| batch(w[0], w[1] - w[0])).collect();
+            let mut pieces = pieces;
+            pieces.push(batch(19_999, 1));
+            assert!(written(format, "none", &pieces).bytes() == whole, "{format:?}");
+        }
+    }
+
+    #[test]
+    fn rows_go_on_as_they_come() {
+        let memory = Memory::default();
+        let mut writer = EncodedWriter::new(Box::new(memory.clone()), encoding(Format::Csv).unwrap(), "none");
+        writer.begin(&batch(0, 0).schema()).unwrap();
+        writer.batch(&batch(3, 1)).unwrap();
+        assert!(memory.text().contains("row 3"));
+    }
+}

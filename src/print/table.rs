@@ -134,6 +134,8 @@ struct Drawing {
     frame: &'static Frame,
     color: bool,
     fit: Fit,
+    /// What stands for the rows that are not shown.
+    note: Option<String>,
     names: Vec<String>,
     types: Vec<String>,
     right: Vec<bool>,
@@ -158,14 +160,16 @@ impl Drawing {
             })
             .collect();
         let frame = if writer.options.unicode { &UNICODE } else { &ASCII };
-        Drawing {
-            frame,
-            color: writer.options.color,
-            fit: fit(&needs, writer.options.width),
-            names,
-            types,
-            right,
+        let mut fit = fit(&needs, writer.options.width);
+        let hidden = writer.rows - (writer.first.len() + writer.last.len()) as u64;
+        let note = (hidden > 0)
+            .then(|| format!("{} {} more {}", frame.more, grouped(hidden), plural(hidden, "row")));
+        // Half a count would be a wrong one.
+        let missing = note.as_ref().map_or(0, |note| note.width().saturating_sub(inner_width(&widths(&fit))));
+        if let Some((_, width)) = fit.columns.last_mut() {
+            *width += missing;
         }
+        Drawing { frame, color: writer.options.color, fit, note, names, types, right }
     }
 
     fn draw(&self, writer: &TableWriter) -> String {
@@ -181,12 +185,10 @@ impl Drawing {
             self.line(out, |column| (&row[column].text, if row[column].null { DIM } else { "" }));
         };
         writer.first.iter().for_each(|cells| row(cells, &mut out));
-        let hidden = writer.rows - (writer.first.len() + writer.last.len()) as u64;
-        if hidden > 0 {
-            self.note(
-                &format!("{} {} more {}", self.frame.more, grouped(hidden), plural(hidden, "row")),
-                &mut out,
-            );
+        if let Some(note) = &self.note {
+            let blank = " ".repeat(inner_width(&widths(&self.fit)) - note.width());
+            let down = self.frame.down;
+            out += &format!("{down} {}{blank} {down}\n", self.painted(note, DIM));
         }
         writer.last.iter().for_each(|cells| row(cells, &mut out));
         self.rule(&self.frame.bottom, &mut out);
@@ -199,17 +201,8 @@ impl Drawing {
         out
     }
 
-    /// The inner widths of what stands between two lines, the gap's included.
-    fn widths(&self) -> Vec<usize> {
-        let mut widths: Vec<usize> = self.fit.columns.iter().map(|(_, width)| *width).collect();
-        if let Some(gap) = self.fit.gap {
-            widths.insert(gap, 1);
-        }
-        widths
-    }
-
     fn rule(&self, [left, cross, right]: &[&str; 3], out: &mut String) {
-        let lines: Vec<String> = self.widths().iter().map(|w| self.frame.across.repeat(w + 2)).collect();
+        let lines: Vec<String> = widths(&self.fit).iter().map(|w| self.frame.across.repeat(w + 2)).collect();
         *out += &format!("{left}{}{right}\n", lines.join(cross));
     }
 
@@ -232,15 +225,6 @@ impl Drawing {
         }
         let down = self.frame.down;
         *out += &format!("{down} {} {down}\n", cells.join(&format!(" {down} ")));
-    }
-
-    /// One line of text over all columns.
-    fn note(&self, text: &str, out: &mut String) {
-        let widths = self.widths();
-        let width = widths.iter().sum::<usize>() + 3 * (widths.len() - 1);
-        let (text, used) = self.shortened(text, width);
-        let down = self.frame.down;
-        *out += &format!("{down} {}{} {down}\n", self.painted(&text, DIM), " ".repeat(width - used));
     }
 
     /// The text cut to a width, with a mark at its end if it was cut, and the width that it has.
@@ -268,6 +252,20 @@ impl Drawing {
     }
 }
 
+/// The widths of what stands between the lines, the gap's included.
+fn widths(fit: &Fit) -> Vec<usize> {
+    let mut widths: Vec<usize> = fit.columns.iter().map(|(_, width)| *width).collect();
+    if let Some(gap) = fit.gap {
+        widths.insert(gap, 1);
+    }
+    widths
+}
+
+/// The width of a line of text over all columns.
+fn inner_width(widths: &[usize]) -> usize {
+    widths.iter().sum::<usize>() + 3 * widths.len().saturating_sub(1)
+}
+
 /// A number with commas between thousands.
 pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
@@ -284,4 +282,133 @@ pub fn grouped(number: u64) -> String {
 /// The word, with an `s` where there is not one of it.
 pub fn plural(number: u64, word: &str) -> String {
     if number == 1 { word.to_string() } else { format!("{word}s") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::print::output::tests::Memory;
+
+    use std::sync::Arc;
+
+    use arrow_array::{ArrayRef, Int64Array, RecordBatchOptions, StringArray};
+    use arrow_schema::{Field, Schema};
+
+    const WIDE: TableOptions = TableOptions { width: None, max_rows: 40, color: false, unicode: true };
+
+    fn shown(options: TableOptions, columns: Vec<(&str, ArrayRef)>, cut: usize) -> String {
+        let fields: Vec<_> =
+            columns.iter().map(|(n, a)| Field::new(*n, a.data_type().clone(), true)).collect();
+        let schema = Arc::new(Schema::new(fields));
+        let count = if columns.is_empty() { Some(3) } else { None };
+        let arrays = columns.into_iter().map(|(_, a)| a).collect();
+        let counted = RecordBatchOptions::new().with_row_count(count);
+        let batch = RecordBatch::try_new_with_options(schema.clone(), arrays, &counted).unwrap();
+        let memory = Memory::default();
+        let mut writer = TableWriter::new(Box::new(memory.clone()), options);
+        writer.begin(&schema).unwrap();
+        for start in (0..batch.num_rows()).step_by(cut) {
+            writer.batch(&batch.slice(start, cut.min(batch.num_rows() - start))).unwrap();
+        }
+        writer.end().unwrap();
+        assert!(memory.finished());
+        memory.text()
+    }
+
+    fn numbers(range: std::ops::Range<i64>) -> ArrayRef {
+        Arc::new(Int64Array::from_iter_values(range))
+    }
+
+    fn texts(values: &[Option<&str>]) -> ArrayRef {
+        Arc::new(StringArray::from(values.to_vec()))
+    }
+
+    #[test]
+    fn numbers_stand_at_the_right_and_null_is_not_the_word() {
+        let numbers: ArrayRef = Arc::new(Int64Array::from(vec![Some(1), None, Some(-300)]));
+        let columns = vec![("n", numbers), ("word", texts(&[Some("NULL"), None, Some("日本")]))];
+        let expected = "\
+┌────────┬─────────┐
+│      n │ word    │
+│ bigint │ varchar │
+├────────┼─────────┤
+│      1 │ 'NULL'  │
+│   NULL │ NULL    │
+│   -300 │ 日本    │
+└────────┴─────────┘
+";
+        assert_eq!(shown(WIDE, columns.clone(), 10), expected);
+        let ascii = shown(TableOptions { unicode: false, ..WIDE }, columns.clone(), 10);
+        assert!(ascii.starts_with("+--------+---------+\n|      n | word    |\n"), "{ascii}");
+        let color = shown(TableOptions { color: true, ..WIDE }, columns, 10);
+        assert!(
+            color.contains("│ \x1b[2mNULL\x1b[0m    │") && color.contains("│      \x1b[1mn\x1b[0m │"),
+            "{color}"
+        );
+    }
+
+    #[test]
+    fn rows_in_the_middle_are_counted() {
+        for cut in [1, 3, 7, 5000] {
+            let text = shown(TableOptions { max_rows: 5, ..WIDE }, vec![("n", numbers(0..4321))], cut);
+            let expected = "\
+┌───────────────────┐
+│                 n │
+│            bigint │
+├───────────────────┤
+│                 0 │
+│                 1 │
+│                 2 │
+│ … 4,316 more rows │
+│              4319 │
+│              4320 │
+└───────────────────┘
+";
+            assert_eq!(text, expected, "in batches of {cut}");
+        }
+        let text = shown(TableOptions { max_rows: 5, ..WIDE }, vec![("n", numbers(0..5))], 2);
+        assert!(!text.contains('…') && text.lines().count() == 10, "{text}");
+        let wide: Vec<_> = (0..3).map(|_| ("a long name", numbers(0..7))).collect();
+        let text = shown(TableOptions { max_rows: 6, ..WIDE }, wide, 2);
+        assert!(text.contains("│ … 1 more row                            │"), "{text}");
+        let text = shown(TableOptions { max_rows: 0, ..WIDE }, vec![("many columns", numbers(0..7))], 2);
+        assert!(text.contains("│ … 7 more rows │"), "{text}");
+    }
+
+    #[test]
+    fn wide_tables_fit_the_terminal() {
+        let long = "x".repeat(300);
+        let width = |text: &str| text.lines().map(UnicodeWidthStr::width).max().unwrap();
+        let text = shown(
+            TableOptions { width: Some(60), ..WIDE },
+            vec![("a", numbers(0..1)), ("b", texts(&[Some(&long)]))],
+            1,
+        );
+        assert!(width(&text) <= 60 && text.contains("xxx… │"), "{text}");
+        let cjk = "日本語".repeat(50);
+        let text = shown(TableOptions { width: Some(41), ..WIDE }, vec![("a", texts(&[Some(&cjk)]))], 1);
+        assert!(text.lines().all(|l| l.width() == text.lines().next().unwrap().width()), "{text}");
+        assert!(width(&text) <= 41);
+        let many: Vec<_> = (0..30).map(|_| ("name", numbers(1_000_000..1_000_001))).collect();
+        let text = shown(TableOptions { width: Some(60), ..WIDE }, many, 1);
+        assert!(width(&text) <= 60, "{text}");
+        assert!(
+            text.contains("│ … │") && text.ends_with("30 columns, 5 shown; --format csv gives all\n"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn a_result_without_rows_shows_its_columns() {
+        let text = shown(WIDE, vec![("n", numbers(0..0))], 1);
+        assert_eq!(text.lines().count(), 5);
+        assert_eq!(shown(WIDE, vec![], 1), "");
+    }
+
+    #[test]
+    fn thousands() {
+        assert_eq!(grouped(0), "0");
+        assert_eq!(grouped(999), "999");
+        assert_eq!(grouped(1_234_567), "1,234,567");
+    }
 }

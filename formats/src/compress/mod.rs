@@ -1,14 +1,24 @@
-//! Compressions around whole files: the table of them, decompression of a stream, compression of blocks.
+//! Compressions around whole files: the table of them, decompression of streams, compression of blocks.
+//!
+//! Decompressors are pushed bytes and do no I/O; each reads any number of frames or members one after another, holds
+//! a bounded amount of memory whatever the input says, and makes an end that comes too early an error. On the way out
+//! each block is compressed on its own, so that any thread can do it; a [`Container`] puts the pieces in order.
+//! - [`container`]: what goes around the pieces.
+//! - [`gzip`], [`zlib`], [`snappy`], [`lz4`], [`zstd`]: one file each.
 
-use std::io::Write;
+mod container;
+mod framed;
+mod gzip;
+mod lz4;
+mod snappy;
+mod zlib;
+mod zstd;
 
-use crate::error::{Error, Result};
+use std::path::Path;
 
-/// How far beyond its bound a decompressor may fill the output.
-pub const OVERSHOOT_BYTES: usize = 0;
+pub use container::{About, Container, Piece};
 
-/// The names of all compressions, in the order of their numbers.
-pub const NAMES: &[&str] = &["none"];
+use crate::error::{DataError, Error, Result};
 
 /// A compression around files.
 pub trait Compression: Send + Sync {
@@ -17,6 +27,9 @@ pub trait Compression: Send + Sync {
 
     /// The suffixes of its files, without the dot, the usual one first.
     fn extensions(&self) -> &'static [&'static str];
+
+    /// Whether a file that begins with these bytes (64 are enough) is compressed like this.
+    fn begins(&self, head: &[u8]) -> bool;
 
     /// A decompressor for one file; `None` if the bytes are as they are.
     fn decompressor(&self) -> Result<Option<Box<dyn Decompressor>>>;
@@ -30,40 +43,15 @@ pub trait Compression: Send + Sync {
 
 /// Decompresses a stream; memory is bounded whatever the input holds.
 pub trait Decompressor: Send {
-    /// Appends decompressed bytes until the input is consumed or `out` holds `most` bytes. Gives what it consumed.
+    /// Appends decompressed bytes until the input is consumed or `out` holds at least `most` bytes, and gives the
+    /// number of bytes consumed. If `out` was filled, output may be left for which the next call needs no input.
     fn push(&mut self, input: &[u8], out: &mut Vec<u8>, most: usize) -> Result<usize>;
 
     /// The input has ended: an error if it ended too early.
     fn finish(&mut self) -> Result<()>;
 }
 
-/// A compressed block.
-pub struct Piece {
-    /// Its bytes.
-    pub bytes: Vec<u8>,
-    /// What the container must know.
-    pub about: About,
-}
-
-/// What a container must know of a block.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct About {
-    /// The size before compression.
-    pub raw: u64,
-}
-
-/// Puts the pieces of a file together, in order.
-pub trait Container: Send {
-    /// What comes before the first piece.
-    fn begin(&mut self, out: &mut dyn Write) -> std::io::Result<()>;
-
-    /// The next piece.
-    fn append(&mut self, bytes: &[u8], about: &About, out: &mut dyn Write) -> std::io::Result<()>;
-
-    /// What comes after the last piece.
-    fn finish(&mut self, out: &mut dyn Write) -> std::io::Result<()>;
-}
-
+/// No compression.
 struct Plain;
 
 impl Compression for Plain {
@@ -75,39 +63,29 @@ impl Compression for Plain {
         &[]
     }
 
+    fn begins(&self, _: &[u8]) -> bool {
+        false
+    }
+
     fn decompressor(&self) -> Result<Option<Box<dyn Decompressor>>> {
         Ok(None)
     }
 
     fn compress(&self, raw: Vec<u8>) -> Result<Piece> {
-        Ok(Piece { about: About { raw: raw.len() as u64 }, bytes: raw })
+        Ok(Piece { about: About::of(&raw), bytes: raw })
     }
 
     fn container(&self) -> Box<dyn Container> {
-        Box::new(OneAfterAnother)
+        Box::new(container::Concatenated::new(Vec::new()))
     }
 }
 
-/// A file that is its pieces one after another.
-struct OneAfterAnother;
+/// The names of all compressions.
+pub const NAMES: &[&str] = &["none", "gzip", "zlib", "snappy", "lz4", "zstd"];
 
-impl Container for OneAfterAnother {
-    fn begin(&mut self, _: &mut dyn Write) -> std::io::Result<()> {
-        Ok(())
-    }
-
-    fn append(&mut self, bytes: &[u8], _: &About, out: &mut dyn Write) -> std::io::Result<()> {
-        out.write_all(bytes)
-    }
-
-    fn finish(&mut self, _: &mut dyn Write) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
-/// All compressions.
+/// All compressions, in the order of [`NAMES`].
 pub fn compressions() -> &'static [&'static dyn Compression] {
-    &[&Plain]
+    &[&Plain, &gzip::Gzip, &zlib::Zlib, &snappy::Snappy, &lz4::Lz4, &zstd::Zstd]
 }
 
 /// The compression of this name.
@@ -115,4 +93,37 @@ pub fn compression(name: &str) -> Result<&'static dyn Compression> {
     compressions().iter().copied().find(|c| c.name() == name).ok_or_else(|| {
         Error::Unsupported(format!("there is no compression '{name}'; there are {}", NAMES.join(", ")))
     })
+}
+
+/// The compression that the last suffix of a path names, without regard to case.
+pub fn by_suffix(path: &Path) -> Option<&'static dyn Compression> {
+    let suffix = path.extension()?.to_str()?;
+    let names = |c: &&dyn Compression| c.extensions().iter().any(|e| e.eq_ignore_ascii_case(suffix));
+    compressions().iter().copied().find(names)
+}
+
+/// The compression that the first bytes of a file show. zlib has no magic number: it is recognised by its header if
+/// the bytes behind it decompress.
+pub fn sniff(head: &[u8]) -> Option<&'static dyn Compression> {
+    compressions().iter().copied().find(|c| c.begins(head))
+}
+
+/// Compressed bytes that are not what they should be.
+fn corrupt(compression: &str, message: impl std::fmt::Display) -> Error {
+    let message = format!("the {compression} data is damaged: {message}");
+    Error::Data(Box::new(DataError { message, ..DataError::default() }))
+}
+
+/// Compressed bytes that end too early.
+fn cut_short(compression: &str, place: &str) -> Error {
+    Error::Data(Box::new(DataError {
+        message: format!("the {compression} data ends in the middle of {place}"),
+        help: Some("the file is cut short; copy or make it again".into()),
+        ..DataError::default()
+    }))
+}
+
+/// A block that can't be compressed.
+fn refused(compression: &str, error: impl std::fmt::Display) -> Error {
+    Error::Unsupported(format!("a block cannot be compressed with {compression}: {error}"))
 }

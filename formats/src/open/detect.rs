@@ -118,7 +118,7 @@ pub fn by_content(path: &Path, encoding: Option<&str>, given_compression: Option
             Some((encoding, delimiter)) => (encoding, delimiter),
             None => {
                 let names: Vec<_> = formats().iter().map(|f| f.name()).collect();
-                let help = format!("name it with --encoding ({})", names.join(", "));
+                let help = format!("name it with --from ({})", names.join(", "));
                 let message = "neither its name nor its content tells its encoding";
                 return Err(Error::location(path.display(), message, Some(help)));
             }

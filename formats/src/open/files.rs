@@ -85,7 +85,7 @@ fn detect_all(location: &str, files: &[Found], options: &OpenOptions) -> Result<
     let detected = detected.collect::<Result<Vec<_>>>()?;
     let known = detected.iter().zip(files).filter_map(|(d, file)| Some((d.as_ref()?, file)));
     let Some((first, first_file)) = known.clone().next() else {
-        let help = "name its encoding with --encoding".to_string();
+        let help = "name its encoding with --from".to_string();
         let message = "the file is empty, and its name does not tell its encoding";
         return Err(Error::location(files[0].path.display(), message, Some(help)));
     };
@@ -98,7 +98,7 @@ fn detect_all(location: &str, files: &[Found], options: &OpenOptions) -> Result<
             other.encoding
         );
         let suffix = format(first.encoding)?.extensions().first().copied().unwrap_or(first.encoding);
-        let help = format!("name those of one encoding with a glob, as in '*.{suffix}', or say --encoding");
+        let help = format!("name those of one encoding with a glob, as in '*.{suffix}', or say --from");
         return Err(Error::location(location, message, Some(help)));
     }
     // Nothing tells what an empty file without a suffix would be; it is what the others are.
@@ -258,7 +258,7 @@ impl Opening<'_> {
             return Err(Error::location(
                 path.display(),
                 message,
-                Some("name its encoding with --encoding".into()),
+                Some("name its encoding with --from".into()),
             ));
         }
         if self.matching() == Match::Name {

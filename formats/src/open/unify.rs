@@ -140,11 +140,6 @@ impl<'a> Unified<'a> {
         Error::location(file.display(), message, Some(help))
     }
 
-    /// Whether a column's type is still not known: no file had a value in it.
-    pub fn is_open(&self) -> bool {
-        self.fields.iter().any(|f| *f.data_type() == DataType::Null)
-    }
-
     /// The schema. A column without any value in the records that were looked at is text.
     pub fn finish(self) -> SchemaRef {
         let guessed = self.matching != Match::Name;

@@ -148,21 +148,25 @@ impl Printer {
 
 /// Checks that every column of a schema has a form as text.
 pub fn check_printable(schema: &SchemaRef) -> Result<()> {
-    for field in schema.fields() {
-        if field.data_type().is_nested() && !matches!(field.data_type(), DataType::Dictionary(..))
-            || !arrow_cast::can_cast_types(field.data_type(), &DataType::Utf8View)
-        {
-            return Err(Error::Schema {
-                path: PathBuf::new(),
-                message: format!(
-                    "column {} of type {} has no form as text; cast it in the query, or write parquet or arrow",
-                    field.name(),
-                    field.data_type()
-                ),
-            });
-        }
+    match schema.fields().iter().find(|field| !is_printable(field.data_type())) {
+        None => Ok(()),
+        Some(field) => Err(Error::Schema {
+            path: PathBuf::new(),
+            message: format!(
+                "column {} of type {} has no form as text; cast it in the query, or write parquet or arrow",
+                field.name(),
+                field.data_type()
+            ),
+        }),
     }
-    Ok(())
+}
+
+fn is_printable(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::Dictionary(_, values) => is_printable(values),
+        DataType::FixedSizeBinary(_) => true,
+        other => !other.is_nested() && arrow_cast::can_cast_types(other, &DataType::Utf8View),
+    }
 }
 
 fn cast(column: &ArrayRef, to: &DataType) -> Result<ArrayRef> {

@@ -85,6 +85,20 @@ struct Joint {
 struct Unpacker {
     decompressor: Box<dyn Decompressor>,
     packed: Bytes,
+    /// The last output was filled, so there may be more without input.
+    filled: bool,
+    /// The compressed bytes consumed.
+    consumed: u64,
+}
+
+impl Unpacker {
+    /// An error that also tells the place in the compressed file.
+    fn at_place(&self, mut error: Error) -> Error {
+        if let Error::Data(e) = &mut error {
+            e.message.push_str(&format!(" (at byte {} of the file as it is)", self.consumed));
+        }
+        error
+    }
 }
 
 /// What more bytes there are.
@@ -133,8 +147,12 @@ impl RowReader {
         marks: Marks,
     ) -> Result<RowReader> {
         let compression = compress::compression(&scan.format.compression)?;
-        let unpacker =
-            compression.decompressor()?.map(|decompressor| Unpacker { decompressor, packed: Bytes::new() });
+        let unpacker = compression.decompressor()?.map(|decompressor| Unpacker {
+            decompressor,
+            packed: Bytes::new(),
+            filled: false,
+            consumed: 0,
+        });
         Ok(RowReader {
             make,
             decoder: make(scan, range.start == 0)?,
@@ -320,25 +338,28 @@ impl RowReader {
         // Twice the tail, so that a long record is not copied once a block.
         let most = tail + tail.max(BLOCK_BYTES as usize);
         while text.len() < most {
-            if unpacker.packed.is_empty() {
+            if unpacker.packed.is_empty() && !unpacker.filled {
                 match self.source.pop() {
                     Some((_, piece)) => unpacker.packed = piece,
                     None if text.len() > tail => break,
                     None => match self.source.need() {
                         Some(range) => return Ok(Refill::Need(range)),
                         None => {
-                            unpacker.decompressor.finish()?;
+                            unpacker.decompressor.finish().map_err(|e| unpacker.at_place(e))?;
                             return Ok(self.end(tail));
                         }
                     },
                 }
             }
             if text.capacity() == 0 {
-                text.reserve_exact(most + compress::OVERSHOOT_BYTES);
+                text.reserve_exact(most);
                 text.extend_from_slice(&self.block[self.at..]);
             }
-            let consumed = unpacker.decompressor.push(&unpacker.packed, &mut text, most)?;
+            let pushed = unpacker.decompressor.push(&unpacker.packed, &mut text, most);
+            let consumed = pushed.map_err(|e| unpacker.at_place(e))?;
             unpacker.packed = unpacker.packed.slice(consumed..);
+            unpacker.consumed += consumed as u64;
+            unpacker.filled = text.len() >= most;
         }
         self.offset += self.at as u64;
         self.at = 0;

@@ -1,0 +1,146 @@
+//! The compressions of a chunk. A chunk is one piece: raw snappy, an LZ4 block, a gzip member, a zlib stream or a Zstandard
+//! frame, whose decompressed length the footer tells.
+
+use std::io::{Read, Write};
+
+use flate2::read::{GzDecoder, ZlibDecoder};
+use flate2::write::{GzEncoder, ZlibEncoder};
+
+use crate::error::{Error, Result};
+
+/// The names of all compressions, by their tags.
+pub const NAMES: &[&str] = &["none", "snappy", "lz4", "gzip", "zlib", "zstd"];
+/// Fast levels: the format is for reading, and what a higher level saves is paid for at every write.
+const ZSTD_LEVEL: i32 = 3;
+const DEFLATE_LEVEL: u32 = 6;
+
+/// How a chunk is compressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Codec {
+    /// Stored as it is.
+    None = 0,
+    /// Raw snappy.
+    Snappy = 1,
+    /// An LZ4 block.
+    Lz4 = 2,
+    /// A gzip member.
+    Gzip = 3,
+    /// A zlib stream.
+    Zlib = 4,
+    /// A Zstandard frame.
+    Zstd = 5,
+}
+
+const ALL: [Codec; 6] = [Codec::None, Codec::Snappy, Codec::Lz4, Codec::Gzip, Codec::Zlib, Codec::Zstd];
+
+impl Codec {
+    /// The compression of this name.
+    pub fn from_name(name: &str) -> Result<Codec> {
+        let tag = NAMES.iter().position(|n| *n == name).ok_or_else(|| {
+            Error::Unsupported(format!("buren can't be compressed with '{name}'; use {}", NAMES.join(", ")))
+        })?;
+        Ok(ALL[tag])
+    }
+
+    /// The compression of this tag.
+    pub fn from_tag(tag: u8) -> Result<Codec> {
+        ALL.get(usize::from(tag)).copied().ok_or_else(|| {
+            Error::corrupt(format!("damaged buren footer: there is no compression of number {tag}"))
+        })
+    }
+
+    /// The name.
+    pub fn name(self) -> &'static str {
+        NAMES[self as usize]
+    }
+
+    /// The bytes compressed, or `None` if that saves less than 5 %.
+    pub fn compress(self, raw: &[u8]) -> Result<Option<Vec<u8>>> {
+        let refused =
+            |e: &dyn std::fmt::Display| Error::Unsupported(format!("{} compression: {e}", self.name()));
+        let level = flate2::Compression::new(DEFLATE_LEVEL);
+        let stored = match self {
+            Codec::None => return Ok(None),
+            Codec::Snappy => snap::raw::Encoder::new().compress_vec(raw).map_err(|e| refused(&e))?,
+            Codec::Lz4 => lz4_flex::block::compress(raw),
+            Codec::Gzip => {
+                let mut encoder = GzEncoder::new(Vec::new(), level);
+                encoder.write_all(raw).and_then(|()| encoder.finish()).map_err(|e| refused(&e))?
+            }
+            Codec::Zlib => {
+                let mut encoder = ZlibEncoder::new(Vec::new(), level);
+                encoder.write_all(raw).and_then(|()| encoder.finish()).map_err(|e| refused(&e))?
+            }
+            Codec::Zstd => zstd::bulk::compress(raw, ZSTD_LEVEL).map_err(|e| refused(&e))?,
+        };
+        Ok((stored.len() * 20 <= raw.len() * 19).then_some(stored))
+    }
+
+    /// The `raw` bytes that were compressed, neither more nor fewer.
+    pub fn decompress(self, stored: &[u8], raw: usize) -> Result<Vec<u8>> {
+        let wrong = |e: &dyn std::fmt::Display| Error::corrupt(format!("damaged {} data: {e}", self.name()));
+        let mut out = Vec::new();
+        match self {
+            Codec::None => out.extend_from_slice(stored),
+            Codec::Snappy => {
+                // The length is checked before anything is allocated.
+                let length = snap::raw::decompress_len(stored).map_err(|e| wrong(&e))?;
+                if length == raw {
+                    out = snap::raw::Decoder::new().decompress_vec(stored).map_err(|e| wrong(&e))?;
+                }
+            }
+            Codec::Lz4 => {
+                out = vec![0; raw];
+                let length = lz4_flex::block::decompress_into(stored, &mut out).map_err(|e| wrong(&e))?;
+                out.truncate(length);
+            }
+            Codec::Gzip => read_up_to(GzDecoder::new(stored), raw, &mut out).map_err(|e| wrong(&e))?,
+            Codec::Zlib => read_up_to(ZlibDecoder::new(stored), raw, &mut out).map_err(|e| wrong(&e))?,
+            Codec::Zstd => out = zstd::bulk::decompress(stored, raw).map_err(|e| wrong(&e))?,
+        }
+        if out.len() != raw {
+            return Err(wrong(&format_args!("expected {raw} bytes when decompressed")));
+        }
+        Ok(out)
+    }
+}
+
+/// Reads a stream into a buffer of `raw` bytes, and one more if there is more.
+fn read_up_to(stream: impl Read, raw: usize, out: &mut Vec<u8>) -> std::io::Result<()> {
+    out.reserve_exact(raw + 1);
+    stream.take(raw as u64 + 1).read_to_end(out).map(|_| ())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_compression_comes_back_and_checks_the_length() {
+        let raw: Vec<u8> = (0..20_000u32).flat_map(|i| (i / 7).to_le_bytes()).collect();
+        for codec in &ALL[1..] {
+            let stored = codec.compress(&raw).unwrap().expect("this shrinks");
+            assert_eq!(codec.decompress(&stored, raw.len()).unwrap(), raw);
+            assert!(codec.decompress(&stored, raw.len() - 1).is_err(), "{codec:?}");
+            assert!(codec.decompress(&stored, raw.len() + 1).is_err(), "{codec:?}");
+            assert!(codec.decompress(&stored[..stored.len() / 2], raw.len()).is_err(), "{codec:?}");
+            assert!(codec.decompress(&[], 5).is_err(), "{codec:?}");
+            assert_eq!(Codec::from_name(codec.name()).unwrap(), *codec);
+        }
+    }
+
+    #[test]
+    fn what_shrinks_by_less_than_five_percent_is_not_compressed() {
+        let mut state = 1u64;
+        let noise: Vec<u8> = (0..10_000)
+            .map(|_| {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                (state >> 56) as u8
+            })
+            .collect();
+        for codec in ALL {
+            assert_eq!(codec.compress(&noise).unwrap(), None, "{codec:?}");
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! buren, the column format of palais, in version 0, which promises nothing: version 1 will refuse its files.
+//!
+//! ```text
+//! file    = head  chunk*  footer  trailer          every number is little endian
+//! head    = "BUREN\0"  version: u16                version is 0
+//! chunk   = zeros up to a multiple of 64, then the stored bytes of one column of one row group
+//! footer  = see `footer`: the schema, and where the chunks lie and what is in them
+//! trailer = checksum of the footer: u32  length of the footer: u32  "BUREN\0"  version: u16
+//! ```
+//!
+//! The rows of a file are cut into groups of 2^17. A stored chunk is its raw bytes, or those compressed, if that saves
+//! at least 5 %. Before compression it is:
+//!
+//! ```text
+//! chunk      = validity?  values                   nothing at all if every row is NULL
+//! validity   = one bit a row, low bits first, 1 for a value; zeros up to a multiple of 64 bytes;
+//!              absent if no row is NULL
+//! values     = one of:
+//!   plain      fixed width: the values; booleans: one bit a row, low bits first. NULL rows hold 0
+//!   plain      text and bytes: lengths: rows × 1, 2 or 4 bytes  bytes
+//!   dictionary text and bytes: indices: rows × 1 or 2 bytes  lengths: entries × 1, 2 or 4 bytes  bytes
+//! ```
+//!
+//! Checksums are CRC-32 (IEEE) over stored bytes. Fixed-width values are read in place: nothing is copied between the
+//! read buffer and Arrow, which is why this code asks for a little endian machine.
+//!
+//! - [`bytes`]: reading and writing numbers, with every access checked.
+//! - [`types`]: column types as bytes.
+//! - [`footer`]: the footer.
+//! - [`compress`]: the compressions of a chunk.
+//! - [`encode`]: a column of a row group to bytes; [`dictionary`] decides whether a dictionary pays.
+//! - [`write`]: row groups encoded in parallel and appended in order.
+//! - [`views`]: lengths and bytes to Arrow's string views.
+//! - [`decode`]: the bytes of a chunk to columns.
+//! - [`read`]: the reader of a run of row groups.
+//! - [`inspect`]: what lies in a file, for people.
+
+pub mod bytes;
+pub mod compress;
+pub mod decode;
+pub mod dictionary;
+pub mod encode;
+pub mod footer;
+pub mod inspect;
+pub mod read;
+pub mod types;
+pub mod views;
+pub mod write;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow_schema::SchemaRef;
+use schema::{FileEntry, FormatOptions};
+
+use crate::columns::adapt::{Adapter, find};
+use crate::columns::bounds::Wanted;
+use crate::columns::groups;
+use crate::error::{Error, Result};
+use crate::format::{Format, Morsel, Part, ScanOptions};
+use crate::reader::FileReader;
+use crate::writer::FileEncoder;
+
+use footer::Footer;
+
+#[cfg(target_endian = "big")]
+compile_error!("buren is read in place, which needs a little endian machine");
+
+/// The version that is written, and the only one that is read.
+pub const VERSION: u16 = 0;
+/// The first six bytes of a file, and six of its last eight.
+pub const MAGIC: &[u8; 6] = b"BUREN\0";
+/// Chunks begin at multiples of this.
+pub const ALIGNMENT: usize = 64;
+
+/// The buren format.
+pub struct Buren;
+
+impl Format for Buren {
+    fn name(&self) -> &'static str {
+        "buren"
+    }
+
+    fn extensions(&self) -> &'static [&'static str] {
+        &["buren"]
+    }
+
+    fn compresses_inside(&self) -> bool {
+        true
+    }
+
+    fn compressions(&self) -> &'static [&'static str] {
+        compress::NAMES
+    }
+
+    fn infer(&self, path: &Path, _options: &FormatOptions, _infer_rows: usize) -> Result<SchemaRef> {
+        Ok(Footer::open(path)?.schema)
+    }
+
+    fn rows(&self, path: &Path, _options: &FormatOptions) -> Result<Option<u64>> {
+        Ok(Some(Footer::open(path)?.rows()))
+    }
+
+    fn split(&self, file: &Arc<FileEntry>, scan: &ScanOptions, target_bytes: u64) -> Result<Vec<Morsel>> {
+        let footer = Arc::new(Footer::open(&file.path)?);
+        let adapter = Adapter::new(&footer.schema, scan).map_err(|e| e.at(&file.path))?;
+        let wanted = Wanted::of(scan);
+        let excluded = |group: &footer::Group| {
+            wanted.iter().any(|wanted| {
+                find(&footer.schema, &scan.schema, wanted.column)
+                    .filter(|&column| footer.schema.field(column).data_type() == &wanted.data_type)
+                    .is_some_and(|column| wanted.excludes(&group.chunks[column].zone(&wanted.data_type)))
+            })
+        };
+        let bytes = |group: &footer::Group| {
+            adapter.read().iter().map(|&column| u64::from(group.chunks[column].stored)).sum::<u64>()
+        };
+        let groups = footer.groups.iter().enumerate();
+        let kept = groups.filter(|(_, group)| !excluded(group)).map(|(at, group)| (at, bytes(group)));
+        Ok(groups::morsels(file, kept, target_bytes, footer.clone()))
+    }
+
+    fn reader(&self, morsel: &Morsel, scan: &ScanOptions) -> Result<Box<dyn FileReader>> {
+        let (Part::Groups(groups), Ok(footer)) = (&morsel.part, morsel.shared.clone().downcast::<Footer>())
+        else {
+            return Err(Error::Unsupported("a buren reader was given a morsel of another format".into()));
+        };
+        let reader = read::Reader::new(footer, groups.clone(), scan);
+        Ok(Box::new(reader.map_err(|e| e.at(&morsel.file.path))?))
+    }
+
+    fn encoder(&self, schema: &SchemaRef, options: &FormatOptions) -> Result<Arc<dyn FileEncoder>> {
+        Ok(Arc::new(write::Encoder::new(schema, options)?))
+    }
+}

@@ -1,0 +1,137 @@
+//! zstd (RFC 8878): frames one after another. Every block of rows is a frame; behind the last one stands the table of
+//! the seekable format (zstd's contrib/seekable_format), in a frame that ordinary tools skip:
+//!
+//! ```text
+//! frame…  frame…  5e 2a 4d 18  size:u32  (compressed:u32 raw:u32)…  frames:u32 00 b1 ea 92 8f
+//! ```
+
+use std::io::Write;
+
+use zstd::stream::raw::{CParameter, Decoder, InBuffer, Operation, OutBuffer};
+
+use super::{About, Compression, Container, Decompressor, Piece, corrupt, cut_short, refused};
+use crate::error::{Error, Result};
+
+/// The level of `zstd` itself.
+const LEVEL: i32 = 3;
+
+const SKIPPABLE_MAGIC: u32 = 0x184d_2a5e;
+const SEEKABLE_MAGIC: u32 = 0x8f92_eab1;
+
+/// zstd.
+pub struct Zstd;
+
+impl Compression for Zstd {
+    fn name(&self) -> &'static str {
+        "zstd"
+    }
+
+    fn extensions(&self) -> &'static [&'static str] {
+        &["zst", "zstd"]
+    }
+
+    fn begins(&self, head: &[u8]) -> bool {
+        head.starts_with(&[0x28, 0xb5, 0x2f, 0xfd])
+    }
+
+    fn decompressor(&self) -> Result<Option<Box<dyn Decompressor>>> {
+        let inner = Decoder::new().map_err(|e| Error::Unsupported(format!("zstd cannot start: {e}")))?;
+        Ok(Some(Box::new(Unzstd { inner, state: State::Fresh, frames: 0 })))
+    }
+
+    fn compress(&self, raw: Vec<u8>) -> Result<Piece> {
+        let compress = || {
+            let mut compressor = zstd::bulk::Compressor::new(LEVEL)?;
+            compressor.set_parameter(CParameter::ChecksumFlag(true))?;
+            compressor.compress(&raw)
+        };
+        let bytes = compress().map_err(|e: std::io::Error| refused("zstd", e))?;
+        Ok(Piece { bytes, about: About::of(&raw) })
+    }
+
+    fn container(&self) -> Box<dyn Container> {
+        Box::new(Seekable { table: Vec::new() })
+    }
+}
+
+/// Frames and a table of their sizes.
+struct Seekable {
+    table: Vec<(u64, u64)>,
+}
+
+impl Container for Seekable {
+    fn begin(&mut self, _: &mut dyn Write) -> std::io::Result<()> {
+        Ok(())
+    }
+
+    fn append(&mut self, bytes: &[u8], about: &About, out: &mut dyn Write) -> std::io::Result<()> {
+        self.table.push((bytes.len() as u64, about.raw));
+        out.write_all(bytes)
+    }
+
+    fn finish(&mut self, out: &mut dyn Write) -> std::io::Result<()> {
+        let mut table = Vec::with_capacity(8 * self.table.len() + 9);
+        for &(compressed, raw) in &self.table {
+            // Sizes of 4 GiB or more have no place in the table; without one the file is read in one piece.
+            let (Ok(compressed), Ok(raw)) = (u32::try_from(compressed), u32::try_from(raw)) else {
+                return Ok(());
+            };
+            table.extend_from_slice(&compressed.to_le_bytes());
+            table.extend_from_slice(&raw.to_le_bytes());
+        }
+        table.extend_from_slice(&(self.table.len() as u32).to_le_bytes());
+        table.push(0);
+        table.extend_from_slice(&SEEKABLE_MAGIC.to_le_bytes());
+        out.write_all(&SKIPPABLE_MAGIC.to_le_bytes())?;
+        out.write_all(&(table.len() as u32).to_le_bytes())?;
+        out.write_all(&table)
+    }
+}
+
+#[derive(PartialEq)]
+enum State {
+    /// A frame may begin.
+    Fresh,
+    /// Within a frame.
+    Frame,
+}
+
+struct Unzstd {
+    inner: Decoder<'static>,
+    state: State,
+    frames: u64,
+}
+
+impl Decompressor for Unzstd {
+    fn push(&mut self, input: &[u8], out: &mut Vec<u8>, most: usize) -> Result<usize> {
+        let mut consumed = 0;
+        while self.state == State::Frame || consumed < input.len() {
+            self.state = State::Frame;
+            out.reserve(most.saturating_sub(out.len()));
+            let before = out.len();
+            let mut from = InBuffer::around(&input[consumed..]);
+            let mut to = OutBuffer::around_pos(out, before);
+            // How many bytes are still expected of the frame; 0 at its end.
+            let expected = self.inner.run(&mut from, &mut to).map_err(|e| corrupt("zstd", e))?;
+            let read = from.pos();
+            consumed += read;
+            if expected == 0 {
+                self.state = State::Fresh;
+                self.frames += 1;
+            } else if out.len() == before && read == 0 {
+                break;
+            }
+            if out.len() >= most {
+                break;
+            }
+        }
+        Ok(consumed)
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        match self.state {
+            State::Fresh if self.frames > 0 => Ok(()),
+            _ => Err(cut_short("zstd", "a frame")),
+        }
+    }
+}

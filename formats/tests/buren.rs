@@ -1,0 +1,265 @@
+//! buren: round trips, projections, pruning, damaged files.
+
+mod common;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow_array::{Array, ArrayRef, Float64Array, Int32Array, Int64Array, RecordBatch, StringViewArray};
+use arrow_schema::{DataType, Field, Schema};
+use common::*;
+use formats::buren::footer::{Footer, TRAILER};
+use formats::buren::inspect::inspect;
+use formats::format::{Format, format};
+use schema::ColumnBound;
+
+fn buren() -> &'static dyn Format {
+    format("buren").unwrap()
+}
+
+#[test]
+fn round_trips_in_every_compression() {
+    let dir = tempfile::tempdir().unwrap();
+    let batch = all_types(5000, 1);
+    for compression in buren().compressions() {
+        let path = write(dir.path(), buren(), &batch, compression);
+        assert_same(&batch, &read_all(buren(), &path).unwrap());
+        assert_eq!(buren().rows(&path, &options("buren", "none")).unwrap(), Some(5000));
+        let schema = buren().infer(&path, &options("buren", "none"), 0).unwrap();
+        assert_eq!(schema, batch.schema());
+    }
+}
+
+#[test]
+fn round_trips_of_no_row_one_row_and_several_row_groups() {
+    let dir = tempfile::tempdir().unwrap();
+    for rows in [0, 1, 2, 300_001] {
+        let batch = all_types(rows, 2);
+        let path = write(dir.path(), buren(), &batch, "snappy");
+        assert_same(&batch, &read_all(buren(), &path).unwrap());
+    }
+}
+
+#[test]
+fn bytes_do_not_depend_on_how_rows_are_fed_or_on_what_lies_under_null() {
+    let batch = all_types(50_000, 3);
+    let once = encode(buren(), &batch, "lz4", 50_000);
+    assert!(once == encode(buren(), &batch, "lz4", 50_000), "two runs differ");
+    assert!(once == encode(buren(), &batch, "lz4", 777), "the shape of batches shows");
+
+    let nulls = arrow_buffer::NullBuffer::from(vec![true, false]);
+    let bytes = |hidden| {
+        let array = Int32Array::try_new(vec![5, hidden].into(), Some(nulls.clone())).unwrap();
+        encode(buren(), &RecordBatch::try_from_iter([("c", Arc::new(array) as ArrayRef)]).unwrap(), "none", 2)
+    };
+    assert!(bytes(0) == bytes(77));
+}
+
+#[test]
+fn values_of_many_lengths() {
+    let dir = tempfile::tempdir().unwrap();
+    for longest in [12, 13, 255, 256, 65_535, 65_536] {
+        let values = [0, 1, 11, 12, 13, 16, 17, 200].map(|n| n.min(longest)).into_iter().chain([longest, 0]);
+        let values = values.map(|n| "é".repeat(n / 2) + &"x".repeat(n % 2));
+        let array = Arc::new(StringViewArray::from_iter_values(values)) as ArrayRef;
+        let batch = RecordBatch::try_from_iter([("t", array)]).unwrap();
+        let path = write(dir.path(), buren(), &batch, "none");
+        assert_same(&batch, &read_all(buren(), &path).unwrap());
+    }
+}
+
+#[test]
+fn projections_in_any_order_and_of_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let batch = all_types(3000, 4);
+    let path = write(dir.path(), buren(), &batch, "none");
+    for projection in [vec![], vec![22], vec![23, 3, 18], vec![5, 5], vec![21]] {
+        let found = read(buren(), &path, &scan(&batch.schema(), projection.clone(), vec![])).unwrap();
+        assert_eq!(found.iter().map(RecordBatch::num_rows).sum::<usize>(), 3000);
+        if !projection.is_empty() {
+            let found = arrow_select::concat::concat_batches(&found[0].schema(), &found).unwrap();
+            assert_same(&batch.project(&projection).unwrap(), &found);
+        }
+    }
+}
+
+#[test]
+fn zone_maps_prune_row_groups() {
+    let dir = tempfile::tempdir().unwrap();
+    let rows = 2 * 131_072 + 10;
+    let floats: Float64Array =
+        (0..rows).map(|i| Some(if i == rows - 1 { f64::NAN } else { (i / 131_072) as f64 })).collect();
+    let texts = StringViewArray::from_iter_values((0..rows).map(|i| format!("{:07}", i)));
+    let long = StringViewArray::from_iter_values((0..rows).map(|_| "z".repeat(129)));
+    let numbers = Int64Array::from_iter_values((0..rows).map(|i| i as i64));
+    let batch = RecordBatch::try_from_iter([
+        ("number", Arc::new(numbers) as ArrayRef),
+        ("float", Arc::new(floats) as ArrayRef),
+        ("text", Arc::new(texts) as ArrayRef),
+        ("long", Arc::new(long) as ArrayRef),
+    ])
+    .unwrap();
+    let path = write(dir.path(), buren(), &batch, "none");
+    let count = |column, min: Option<ArrayRef>, max: Option<ArrayRef>| {
+        let scan = scan(&batch.schema(), vec![0], vec![ColumnBound { column, min, max }]);
+        read(buren(), &path, &scan).unwrap().iter().map(RecordBatch::num_rows).sum::<usize>()
+    };
+    let int = |v: i64| Some(Arc::new(Int64Array::from(vec![v])) as ArrayRef);
+    assert_eq!(count(0, None, None), rows);
+    assert_eq!(count(0, int(131_071), int(131_071)), 131_072);
+    assert_eq!(count(0, int(262_144), None), 10);
+    assert_eq!(count(0, int(rows as i64), None), 0);
+    let float = |v: f64| Some(Arc::new(Float64Array::from(vec![v])) as ArrayRef);
+    assert_eq!(count(1, float(5.0), None), 10, "NaN is greater than 5");
+    assert_eq!(count(1, None, float(-0.0)), 131_072 + 10);
+    let text = |v: &str| Some(Arc::new(StringViewArray::from(vec![v])) as ArrayRef);
+    assert_eq!(count(2, text("0131072"), text("0131073")), 131_072);
+    assert_eq!(count(3, text("a"), text("b")), rows, "the zone map leaves long text out");
+}
+
+#[test]
+fn what_lies_in_a_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let batch = all_types(10_000, 5);
+    let path = write(dir.path(), buren(), &batch, "zstd");
+    let found = inspect(&path).unwrap();
+    assert_eq!((found.rows, found.groups.len()), (10_000, 1));
+    let chunk = |name: &str| found.groups[0].chunks.iter().find(|c| c.column == name).unwrap();
+    assert_eq!(chunk("nothing").encoding, "nothing");
+    assert_eq!(chunk("nothing").stored_bytes, 0);
+    assert_eq!(chunk("word").encoding, "dictionary of 20");
+    assert_eq!(chunk("bytes").encoding, "plain");
+    assert_eq!(chunk("word").compression, "zstd");
+    assert_eq!(chunk("share").compression, "zstd");
+    assert_eq!(chunk("i64").nulls, 10_000 / 7 + 1);
+    assert_eq!((chunk("number").min.as_deref(), chunk("number").max.as_deref()), (Some("0"), Some("9999")));
+    assert_eq!((chunk("flag").min.as_deref(), chunk("flag").max.as_deref()), (Some("false"), Some("true")));
+    assert_eq!(chunk("number").raw_bytes, 80_000);
+    assert!(chunk("number").stored_bytes < 40_000);
+}
+
+#[test]
+fn types_that_do_not_fit_are_refused_and_others_are_cast() {
+    let list = DataType::List(Arc::new(Field::new("item", DataType::Int8, true)));
+    let schema = Arc::new(Schema::new(vec![Field::new("many", list, true)]));
+    let error = buren().encoder(&schema, &options("buren", "none")).err().unwrap().to_string();
+    assert!(error.contains("column 'many'") && error.contains("List"), "{error}");
+    let error = buren().encoder(&schema, &options("buren", "brotli")).err().unwrap().to_string();
+    assert!(error.contains("many") || error.contains("brotli"), "{error}");
+
+    let words = arrow_array::StringArray::from(vec![Some("a"), None, Some("b")]);
+    let batch = RecordBatch::try_from_iter([("w", Arc::new(words) as ArrayRef)]).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let found = read_all(buren(), &write(dir.path(), buren(), &batch, "none")).unwrap();
+    assert_eq!(found.column(0).data_type(), &DataType::Utf8View);
+    assert_eq!(found.column(0).null_count(), 1);
+}
+
+fn small(compression: &str) -> Vec<u8> {
+    let batch = all_types(40, 7).project(&[0, 4, 10, 11, 18, 20, 21, 22]).unwrap();
+    encode(buren(), &batch, compression, 40)
+}
+
+fn read_bytes(path: &Path, bytes: &[u8]) -> formats::Result<RecordBatch> {
+    std::fs::write(path, bytes).unwrap();
+    read_all(buren(), path)
+}
+
+#[test]
+fn a_file_cut_at_any_byte_is_an_error() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("cut.buren");
+    let whole = small("none");
+    for length in 0..whole.len() {
+        let error = read_bytes(&path, &whole[..length]).expect_err("a part is missing").to_string();
+        assert!(error.contains("cut.buren"), "{error}");
+    }
+}
+
+#[test]
+fn a_flipped_bit_is_an_error_or_changes_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("flipped.buren");
+    for compression in ["none", "lz4"] {
+        let whole = small(compression);
+        let expected = read_bytes(&path, &whole).unwrap();
+        let mut unnoticed = 0;
+        for at in 0..whole.len() {
+            let mut bytes = whole.clone();
+            bytes[at] ^= 1 << (at % 8);
+            if let Ok(found) = read_bytes(&path, &bytes) {
+                assert_same(&expected, &found);
+                unnoticed += 1;
+            }
+        }
+        // The head and the zeros between chunks are all that checksums leave out.
+        assert!(unnoticed <= 64 * 10, "{unnoticed} flipped bits were not noticed");
+    }
+}
+
+/// Bytes that a forger made: checksums agree, whatever else does not.
+#[test]
+fn forged_files_do_not_panic() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("forged.buren");
+    let mut numbers = Numbers(9);
+    for compression in ["none", "snappy", "lz4", "gzip", "zlib", "zstd"] {
+        let whole = small(compression);
+        let length = |b: &[u8]| u32::from_le_bytes(b[b.len() - 12..b.len() - 8].try_into().unwrap()) as usize;
+        let start = whole.len() - TRAILER - length(&whole);
+        for round in 0..600 {
+            let mut bytes = whole.clone();
+            for _ in 0..1 + numbers.next() % 3 {
+                // Footers are what there is to forge; chunks carry lengths and indices.
+                let from = if round % 2 == 0 { start } else { 64 };
+                let to = if round % 2 == 0 { whole.len() - TRAILER } else { start };
+                let at = from + numbers.next() as usize % (to - from);
+                bytes[at] = match numbers.next() % 4 {
+                    0 => 0,
+                    1 => 0xFF,
+                    2 => bytes[at].wrapping_add(1),
+                    _ => numbers.next() as u8,
+                };
+            }
+            let end = bytes.len() - TRAILER;
+            if let Ok(mut footer) = Footer::parse(&bytes[start..end], start as u64) {
+                for chunk in footer.groups.iter_mut().flat_map(|g| &mut g.chunks) {
+                    let chunk_bytes = &bytes[chunk.offset as usize..][..chunk.stored as usize];
+                    chunk.checksum = crc32fast::hash(chunk_bytes);
+                }
+                bytes.truncate(start);
+                bytes.extend(footer.to_bytes().unwrap());
+            }
+            std::fs::write(&path, &bytes).unwrap();
+            // A forged count of rows may be huge: what is read is bounded here as a query would bound it.
+            let Ok(schema) = buren().infer(&path, &options("buren", "none"), 0) else { continue };
+            let scan = scan(&schema, (0..schema.fields().len()).collect(), vec![]);
+            let Ok(morsels) = buren().split(&entry(&path), &scan, 1 << 20) else { continue };
+            for morsel in morsels {
+                let reader = buren().reader(&morsel, &scan).unwrap();
+                let batches = formats::reader::BlockingReader::open(morsel, reader).unwrap();
+                for batch in batches.take(100) {
+                    let Ok(batch) = batch else { break };
+                    for column in batch.columns() {
+                        column.to_data().validate_full().unwrap();
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn other_versions_and_other_files_are_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("x.buren");
+    let mut bytes = small("none");
+    let at = bytes.len() - 2;
+    bytes[at] = 1;
+    let error = read_bytes(&path, &bytes).unwrap_err().to_string();
+    assert!(error.contains("version 1"), "{error}");
+    let error = read_bytes(&path, b"a,b\n1,2\n").unwrap_err().to_string();
+    assert!(error.contains("not a buren file"), "{error}");
+    let error = buren().infer(Path::new("-"), &options("buren", "none"), 0).unwrap_err().to_string();
+    assert!(error.contains("standard input"), "{error}");
+}
