@@ -20,6 +20,10 @@ pub enum Command {
     Query(Query),
     /// Run a query of the AMPLab Big Data Benchmark by name: 1a to 1c, 2a to 2c, 3a to 3c, 4.
     Bdb(Bdb),
+    /// Print the schema of files, as text that --schema reads.
+    Schema(Schema),
+    /// Keep the result of a query up to date as files are added; prints changes as JSON lines with __diff.
+    Watch(Watch),
     /// Print a completion script for a shell.
     Completions {
         /// The shell.
@@ -54,6 +58,35 @@ pub struct Bdb {
     /// The command that query 4 streams each file of documents through.
     #[arg(long, value_name = "COMMAND", default_value = "python3 bench/url_count.py")]
     pub script: String,
+    /// Tables and how to read them.
+    #[command(flatten)]
+    pub input: Input,
+    /// How to run.
+    #[command(flatten)]
+    pub run: Run,
+}
+
+/// `palais schema`.
+#[derive(Debug, Flags)]
+pub struct Schema {
+    /// A file, a directory or a glob.
+    pub path: String,
+    /// The form of the text.
+    #[arg(long = "as", value_enum, default_value = "ddl")]
+    pub form: crate::schema::Form,
+    /// How to read the files.
+    #[command(flatten)]
+    pub input: Input,
+}
+
+/// `palais watch`.
+#[derive(Debug, Flags)]
+pub struct Watch {
+    /// The query: filters, computed columns, and GROUP BY with COUNT, SUM and AVG, over one table.
+    pub sql: String,
+    /// End once no file was added for so many seconds.
+    #[arg(long, value_name = "SECONDS", num_args = 0..=1, require_equals = true, default_missing_value = "1")]
+    pub until_idle: Option<f64>,
     /// Tables and how to read them.
     #[command(flatten)]
     pub input: Input,

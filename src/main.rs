@@ -15,6 +15,7 @@ mod signals;
 mod stats;
 mod tables;
 mod terminal;
+mod watch;
 
 use std::process::ExitCode;
 
@@ -50,6 +51,10 @@ fn main() -> ExitCode {
     let outcome = match args.command {
         Command::Query(q) => query::run(&q),
         Command::Bdb(b) => query::run_bdb(&b),
+        Command::Schema(s) => tables::Tables::resolve(&s.input)
+            .and_then(|t| schema::text(&s.path, s.form, t.options()))
+            .map(|text| print!("{text}")),
+        Command::Watch(w) => watch::run(&w),
         Command::Completions { shell } => {
             let mut command = <Args as clap::CommandFactory>::command();
             clap_complete::generate(shell, &mut command, "palais", &mut std::io::stdout());

@@ -57,6 +57,11 @@ impl Tables {
         Ok(Tables { named, schemas, options })
     }
 
+    /// How files are opened.
+    pub fn options(&self) -> &OpenOptions {
+        &self.options
+    }
+
     /// The names of the tables that flags name.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.named.values().map(|(name, _)| name.as_str())

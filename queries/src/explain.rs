@@ -151,6 +151,8 @@ fn call(c: &AggregateCall) -> String {
         AggregateFunction::Count => "count",
         AggregateFunction::SumFloat | AggregateFunction::SumInt { .. } => "sum",
         AggregateFunction::AvgFloat => "avg",
+        AggregateFunction::Extreme { max: true, .. } => "max",
+        AggregateFunction::Extreme { max: false, .. } => "min",
         AggregateFunction::General(f) => f.name(),
     };
     let filter = c.filter.as_ref().map(|f| format!(" where {f}")).unwrap_or_default();

@@ -10,10 +10,12 @@ use datafusion_expr::{EmitTo, GroupsAccumulator};
 use datafusion_physical_expr::GroupsAccumulatorAdapter;
 use queries::plan::{AggregateCall, AggregateFunction};
 
+use super::extreme;
 use crate::error::Result;
 
-/// The accumulator of a call.
-pub fn accumulator(call: &AggregateCall) -> Result<Box<dyn GroupsAccumulator>> {
+/// The accumulator of a call. With `empty` it may be asked for the result of a group without rows, which DataFusion's
+/// accumulators of many groups do not give right; then each group has one of its own.
+pub fn accumulator(call: &AggregateCall, empty: bool) -> Result<Box<dyn GroupsAccumulator>> {
     Ok(match &call.function {
         AggregateFunction::Count => Box::new(Count::default()),
         AggregateFunction::SumFloat => Box::new(SumFloat::default()),
@@ -21,7 +23,10 @@ pub fn accumulator(call: &AggregateCall) -> Result<Box<dyn GroupsAccumulator>> {
             Box::new(SumInt { unsigned: *unsigned, sums: vec![], seen: vec![] })
         }
         AggregateFunction::AvgFloat => Box::new(AvgFloat::default()),
-        AggregateFunction::General(f) if f.groups_accumulator_supported() => f.create_groups_accumulator()?,
+        AggregateFunction::Extreme { max, data_type } => extreme::extreme(*max, data_type)?,
+        AggregateFunction::General(f) if !empty && f.groups_accumulator_supported() => {
+            f.create_groups_accumulator()?
+        }
         AggregateFunction::General(f) => {
             let f = f.clone();
             Box::new(GroupsAccumulatorAdapter::new(move || f.create_accumulator()))
@@ -54,7 +59,7 @@ fn passes(filter: Option<&BooleanArray>, row: usize) -> bool {
 }
 
 /// Calls `each` with the group and the value of every row that counts.
-fn values<T: ArrowPrimitiveType>(
+pub(super) fn values<T: ArrowPrimitiveType>(
     array: &ArrayRef,
     groups: &[usize],
     filter: Option<&BooleanArray>,
@@ -75,7 +80,7 @@ fn values<T: ArrowPrimitiveType>(
 }
 
 /// Takes the first `n` or all of a vector.
-fn emit<T>(from: &mut Vec<T>, to: EmitTo) -> Vec<T> {
+pub(super) fn emit<T>(from: &mut Vec<T>, to: EmitTo) -> Vec<T> {
     to.take_needed(from)
 }
 
@@ -189,7 +194,7 @@ impl GroupsAccumulator for SumFloat {
 }
 
 /// The values, NULL where the filter leaves a row out.
-fn filtered(array: &ArrayRef, filter: Option<&BooleanArray>) -> DfResult<ArrayRef> {
+pub(super) fn filtered(array: &ArrayRef, filter: Option<&BooleanArray>) -> DfResult<ArrayRef> {
     let Some(filter) = filter else { return Ok(array.clone()) };
     let out: BooleanArray = (0..filter.len()).map(|i| Some(!passes(Some(filter), i))).collect();
     Ok(arrow_select::nullif::nullif(array, &out)?)
