@@ -32,7 +32,9 @@ pub fn run(w: &args::Watch) -> anyhow::Result<()> {
     };
     let names = parse::tables(&query)?;
     let [name] = names.as_slice() else {
-        return Err(Usage(format!("watch takes a query over one table, and this one reads {}", names.len())).into());
+        return Err(
+            Usage(format!("watch takes a query over one table, and this one reads {}", names.len())).into()
+        );
     };
     let catalog = tables.catalog(&names)?;
     let plan = queries::plan(&query, &catalog, &settings.planning)?;
@@ -48,7 +50,9 @@ pub fn run(w: &args::Watch) -> anyhow::Result<()> {
         let catalog = tables.catalog(&names)?;
         let table = catalog.table(name)?.as_ref().clone();
         if table.schema != first.schema {
-            anyhow::bail!("a file of '{name}' was added whose columns differ; give the schema with --schema {name}=FILE");
+            anyhow::bail!(
+                "a file of '{name}' was added whose columns differ; give the schema with --schema {name}=FILE"
+            );
         }
         if let Some(new) = added(&table, &mut seen)? {
             last = Instant::now();
@@ -89,7 +93,8 @@ fn without_files(table: &Table) -> Table {
 /// Prints each row that came or went as a JSON line with `__diff`.
 fn print_changes(changes: &[Change]) -> anyhow::Result<()> {
     for change in changes {
-        let mut fields: Vec<Field> = change.rows.schema().fields().iter().map(|f| f.as_ref().clone()).collect();
+        let mut fields: Vec<Field> =
+            change.rows.schema().fields().iter().map(|f| f.as_ref().clone()).collect();
         fields.push(Field::new("__diff", DataType::Int64, false));
         let schema = Arc::new(Schema::new(fields));
         let diffs = Int64Array::from(change.diffs.clone());
