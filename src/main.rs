@@ -40,6 +40,7 @@ impl std::error::Error for Usage {}
 
 fn main() -> ExitCode {
     signals::install_panic_hook();
+    signals::take_interrupts();
     let args = match Args::try_parse() {
         Ok(args) => args,
         Err(e) => {

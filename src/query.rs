@@ -128,10 +128,15 @@ impl<'a> Session<'a> {
         let mut results = engine::run(plan, &engine::Settings { workers: self.settings.workers })?;
         signals::cancel_on_interrupt(results.state());
         let progress = Progress::start(plan, results.state(), self.run.no_progress);
-        writer.begin(results.schema())?;
-        let mut rows = 0;
+        // Nothing is written before there is something to write: an error comes without half a result before it.
+        let schema = results.schema().clone();
+        let (mut rows, mut begun) = (0, false);
         for batch in results.by_ref() {
             let batch = batch?;
+            if !begun {
+                writer.begin(&schema)?;
+                begun = true;
+            }
             rows += batch.num_rows() as u64;
             progress.hide_before_output();
             writer.batch(&batch)?;
@@ -139,6 +144,9 @@ impl<'a> Session<'a> {
         stats.execution_seconds.push(start.elapsed().as_secs_f64());
         stats.take(plan, results.state(), rows);
         drop(progress);
+        if !begun {
+            writer.begin(&schema)?;
+        }
         writer.end()?;
         let skipped = results.state().skipped();
         for (count, what) in [
@@ -221,7 +229,8 @@ impl<'a> Session<'a> {
                 Usage(format!("the name {target} does not tell a format; add (FORMAT csv) or another"))
             })?,
         };
-        let overwrite = options.get("overwrite").is_some_and(|v| v.eq_ignore_ascii_case("true"));
+        let overwrite =
+            self.run.overwrite || options.get("overwrite").is_some_and(|v| v.eq_ignore_ascii_case("true"));
         let compression = options.get("compression").map(|c| c.to_lowercase());
         let plan = self.plan(query)?;
         let target = Target::File { path, overwrite, compression };

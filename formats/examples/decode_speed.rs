@@ -102,8 +102,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let rate = |seconds: f64| rows as f64 / seconds / 1e6;
     println!("{name} {compression}: {rows} rows, {bytes} bytes, encoded at {:.2} M rows/s", rate(seconds));
 
-    let entry =
-        Arc::new(FileEntry { path: path.clone(), bytes, modified_ns: 0, rows: None, constants: Vec::new() });
+    let entry = Arc::new(FileEntry::new(path.clone(), bytes, 0));
     for (what, projection) in [("sourceIP, adRevenue", vec![0, 3]), ("all columns", (0..9).collect())] {
         let scan = ScanOptions {
             schema: schema.clone(),

@@ -87,6 +87,7 @@ pub fn formats() -> &'static [&'static dyn Format] {
         &crate::csv::CSV,
         &crate::jsonl::JSONL,
         &crate::parquet::Parquet,
+        &crate::arrow::Arrow,
         &crate::buren::Buren,
     ];
     FORMATS

@@ -12,8 +12,10 @@
 //! - [`writer`]: blocks of rows to bytes, in parallel, and their assembly in order.
 //! - [`columns`]: what the column formats have in common.
 //! - [`parquet`]: Apache Parquet.
+//! - [`arrow`]: Arrow IPC files and streams.
 //! - [`buren`]: the column format of palais.
 
+pub mod arrow;
 pub mod buren;
 pub mod columns;
 pub mod compress;

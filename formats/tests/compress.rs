@@ -1,10 +1,10 @@
 //! Compressions: what is written is read, by these readers and by other tools; damage and early ends are errors.
 
-mod common;
+mod rows_common;
 
 use std::process::{Command, Stdio};
 
-use common::*;
+use rows_common::*;
 use formats::Result;
 use formats::compress::{NAMES, by_suffix, compression, sniff};
 

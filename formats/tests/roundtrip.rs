@@ -1,13 +1,13 @@
 //! Every type with NULLs and extremes through every row encoding and compression.
 
-mod common;
+mod rows_common;
 
 use std::sync::Arc;
 
 use arrow_array::types::*;
 use arrow_array::*;
 use arrow_schema::DataType;
-use common::*;
+use rows_common::*;
 use formats::compress::NAMES;
 use formats::format::format;
 

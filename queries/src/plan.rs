@@ -221,6 +221,13 @@ pub enum AggregateFunction {
         /// Whether the result is unsigned.
         unsigned: bool,
     },
+    /// `SUM` of decimals: a result that does not fit its type is an error.
+    SumDecimal {
+        /// Digits of the result.
+        precision: u8,
+        /// Digits behind the point.
+        scale: i8,
+    },
     /// `AVG` of 64-bit floats.
     AvgFloat,
     /// `MIN` or `MAX` of numbers and dates; NaN is greater than any other number.

@@ -57,7 +57,9 @@ impl Shape {
                     if on_rows.aggregates.iter().any(|c| {
                         matches!(
                             c.function,
-                            AggregateFunction::General(_) | AggregateFunction::Extreme { .. }
+                            AggregateFunction::General(_)
+                                | AggregateFunction::Extreme { .. }
+                                | AggregateFunction::SumDecimal { .. }
                         )
                     }) {
                         return Err(refuse("an aggregate other than COUNT, SUM and AVG"));

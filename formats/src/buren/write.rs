@@ -15,8 +15,9 @@ use super::compress::Codec;
 use super::encode::encode;
 use super::footer::{Chunk, Footer, Group, head};
 use super::types::put_field;
+use crate::columns::adapt::column_error;
 use crate::columns::types::read_schema;
-use crate::error::{DataError, Error, Result};
+use crate::error::{Error, Result};
 use crate::writer::{Block, FileAssembler, FileEncoder};
 
 /// The rows of a row group: a chunk of text is then about 2 MB, so that it is decompressed and read while it is in
@@ -39,10 +40,7 @@ impl Encoder {
 
     fn column(&self, batches: &[RecordBatch], column: usize, bytes: &mut Vec<u8>) -> Result<Chunk> {
         let field = self.schema.field(column);
-        let wrong = |message: String| {
-            let column = Some(field.name().clone());
-            Error::Data(Box::new(DataError { column, message, ..DataError::default() }))
-        };
+        let wrong = |message| column_error(field.name(), message);
         let pieces: Vec<&dyn Array> = batches.iter().map(|b| b.column(column).as_ref()).collect();
         let mut array = concat(&pieces).map_err(|e| wrong(e.to_string()))?;
         if array.data_type() != field.data_type() {

@@ -99,6 +99,7 @@ fn schema_error(message: String) -> Error {
     Error::Schema { path: Default::default(), message }
 }
 
-fn column_error(column: &str, message: String) -> Error {
+/// The error of a value of a column.
+pub fn column_error(column: &str, message: String) -> Error {
     Error::Data(Box::new(DataError { column: Some(column.to_string()), message, ..DataError::default() }))
 }

@@ -73,12 +73,12 @@ fn detect_all(location: &str, files: &[Found], options: &OpenOptions) -> Result<
     let mut looked = false;
     let detected = files.iter().map(|file| {
         let detected = detect_one(file, &mut looked, options)?;
-        if let Some(Detected { encoding, compression, .. }) = detected.as_ref().filter(|_| is_empty(file)) {
-            if *compression != "none" || format(encoding)?.compresses_inside() {
-                let kind = if *compression != "none" { compression } else { encoding };
-                let message = format!("the file is empty, and a {kind} file never is: it was cut short");
-                return Err(Error::location(file.path.display(), message, None));
-            }
+        let empty = detected.as_ref().filter(|_| is_empty(file));
+        let Some(Detected { encoding, compression, .. }) = empty else { return Ok(detected) };
+        if *compression != "none" || format(encoding)?.compresses_inside() {
+            let kind = if *compression != "none" { compression } else { encoding };
+            let message = format!("the file is empty, and a {kind} file never is: it was cut short");
+            return Err(Error::location(file.path.display(), message, None));
         }
         Ok(detected)
     });

@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex};
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch};
-use arrow_schema::{DataType, SchemaRef};
+use arrow_cast::{CastOptions, cast_with_options};
+use arrow_schema::{DataType, Schema, SchemaRef, TimeUnit};
 use arrow_select::concat::concat;
 use parquet::arrow::arrow_writer::{ArrowColumnChunk, ArrowRowGroupWriterFactory, compute_leaves};
 use parquet::arrow::{ArrowSchemaConverter, add_encoded_arrow_schema_to_metadata};
@@ -17,7 +18,8 @@ use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::{ColumnPath, TypePtr};
 use schema::FormatOptions;
 
-use crate::columns::types::plain_schema;
+use crate::columns::adapt::column_error;
+use crate::columns::types::{plain_schema, read_schema};
 use crate::error::{Error, Result};
 use crate::writer::{Block, FileAssembler, FileEncoder};
 
@@ -50,8 +52,9 @@ impl Encoder {
                 )));
             }
         };
-        let parquet = ArrowSchemaConverter::new().convert(schema).map_err(cannot_write)?;
-        Ok(Encoder { schema: schema.clone(), parquet: parquet.root_schema_ptr(), compression })
+        let schema = Arc::new(written_schema(schema));
+        let parquet = ArrowSchemaConverter::new().convert(&schema).map_err(cannot_write)?;
+        Ok(Encoder { schema, parquet: parquet.root_schema_ptr(), compression })
     }
 
     fn properties(&self) -> WriterPropertiesBuilder {
@@ -87,6 +90,9 @@ impl FileEncoder for Encoder {
                 break;
             }
             let column = concat(&pieces).map_err(|e| cannot_write(e.into()))?;
+            let strict = CastOptions { safe: false, ..CastOptions::default() };
+            let column = cast_with_options(&column, field.data_type(), &strict)
+                .map_err(|e| column_error(field.name(), e.to_string()))?;
             for leaf in compute_leaves(field, &column).map_err(cannot_write)? {
                 let writer = free.next().expect("the factory makes a writer for each leaf of the schema");
                 writer.write(&leaf).map_err(cannot_write)?;
@@ -106,6 +112,19 @@ impl FileEncoder for Encoder {
             .map_err(cannot_write)?;
         Ok(Box::new(Assembler { writer, pipe }))
     }
+}
+
+/// The schema that is written: Parquet has no timestamps in seconds, and other tools would read plain integers.
+fn written_schema(schema: &Schema) -> Schema {
+    let schema = read_schema(schema);
+    let fields = schema.fields().iter().map(|field| match field.data_type() {
+        DataType::Timestamp(TimeUnit::Second, zone) => {
+            let milliseconds = DataType::Timestamp(TimeUnit::Millisecond, zone.clone());
+            Arc::new(field.as_ref().clone().with_data_type(milliseconds))
+        }
+        _ => field.clone(),
+    });
+    Schema::new(fields.collect::<Vec<_>>())
 }
 
 /// Whether most values of a sample of a column differ, so that a dictionary would only add to its size.

@@ -80,6 +80,7 @@ pub fn entry(bytes: &[u8]) -> Arc<FileEntry> {
         modified_ns: 0,
         rows: None,
         constants: Vec::new(),
+        layout: None,
     })
 }
 

@@ -103,6 +103,10 @@ fn call(f: Arc<AggregateFunctionExpr>, filter: Option<Expr>, input: &Schema) -> 
         ("sum", DataType::UInt64) if plain => {
             (AggregateFunction::SumInt { unsigned: true }, vec![cast(&args[0], DataType::UInt64)], 1)
         }
+        ("sum", DataType::Decimal128(precision, scale)) if plain => {
+            let (precision, scale) = (*precision, *scale);
+            (AggregateFunction::SumDecimal { precision, scale }, args, 1)
+        }
         ("avg", DataType::Float64) if plain => {
             (AggregateFunction::AvgFloat, vec![cast(&args[0], DataType::Float64)], 2)
         }
@@ -111,6 +115,9 @@ fn call(f: Arc<AggregateFunctionExpr>, filter: Option<Expr>, input: &Schema) -> 
             (function, vec![cast(&args[0], t.clone())], 1)
         }
         _ => {
+            // An accumulator that depends on an order is given the keys of the order behind its arguments.
+            let order = f.order_bys().iter().map(|s| checked(s.expr.clone(), input));
+            let args = args.into_iter().map(Ok).chain(order).collect::<Result<Vec<_>, _>>()?;
             let states = f.state_fields()?.len();
             (AggregateFunction::General(f), args, states)
         }
@@ -138,6 +145,9 @@ fn states(calls: &[AggregateCall]) -> Result<Vec<Field>> {
             AggregateFunction::Count => fields.push(field(DataType::Int64)),
             AggregateFunction::SumFloat => fields.push(field(DataType::Float64)),
             AggregateFunction::SumInt { .. } => fields.push(field(DataType::Decimal128(38, 0))),
+            AggregateFunction::SumDecimal { scale, .. } => {
+                fields.push(field(DataType::Decimal128(38, *scale)))
+            }
             AggregateFunction::Extreme { data_type, .. } => fields.push(field(data_type.clone())),
             AggregateFunction::AvgFloat => fields.extend([field(DataType::Float64), field(DataType::Int64)]),
             AggregateFunction::General(f) => {

@@ -12,6 +12,19 @@ use formats::format::{Format, ScanOptions};
 use formats::reader::BlockingReader;
 use schema::{ColumnBound, FileEntry, FormatOptions};
 
+/// Keeps panics that become errors from being printed, with a backtrace each, while damaged files are tried.
+pub fn quiet_guarded_panics() {
+    static ONCE: std::sync::Once = std::sync::Once::new();
+    ONCE.call_once(|| {
+        let print = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            if !formats::columns::guard::is_guarded() {
+                print(info);
+            }
+        }));
+    });
+}
+
 /// A reproducible stream of numbers (SplitMix64).
 pub struct Numbers(pub u64);
 
@@ -147,6 +160,12 @@ pub fn write(dir: &Path, format: &dyn Format, batch: &RecordBatch, compression: 
     let mut file = BufWriter::new(File::create(&path).unwrap());
     std::io::Write::write_all(&mut file, &encode(format, batch, compression, 3000)).unwrap();
     path
+}
+
+/// Replaces a file. File systems flush one that is truncated and written again, which takes milliseconds.
+pub fn replace(path: &Path, bytes: &[u8]) {
+    let _ = std::fs::remove_file(path);
+    std::fs::write(path, bytes).unwrap();
 }
 
 pub fn entry(path: &Path) -> Arc<FileEntry> {
