@@ -1,6 +1,7 @@
 # make demo    builds, makes a small benchmark set, converts it to buren and runs the ten queries
-# make test    everything that CI runs
+# make test    everything that a change must pass: format, clippy, tests, the oracle
 # make bench   palais against DuckDB, Polars and DataFusion on 20 million rows
+# make deny    licences, advisories and sources of all crates; needs cargo-deny and the network
 # make venv    the Python packages of the oracle and the benchmark, in .venv
 # make oracle  puts DuckDB's answers into the SQL tests
 
@@ -9,7 +10,7 @@ VENV := .venv
 PALAIS := target/release/palais
 DEMO := target/demo
 
-.PHONY: build demo test bench venv oracle
+.PHONY: build demo test bench deny tools venv oracle
 
 build:
 	cargo build --release
@@ -20,23 +21,41 @@ demo: build
 	for table in rankings uservisits documents; do \
 	  $(PALAIS) convert $(DEMO)/csv/$$table $(DEMO)/buren/$$table --to buren || exit 1; \
 	done
-	for query in 1a 1b 1c 2a 2b 2c 3a 3b 3c; do \
-	  $(PALAIS) bdb $$query --data $(DEMO)/buren || exit 1; \
+	mkdir $(DEMO)/results
+	@for query in 1a 1b 1c 2a 2b 2c 3a 3b 3c "4 --allow-scripts"; do \
+	  rows=$(DEMO)/results/$${query%% *}.csv; \
+	  $(PALAIS) bdb $$query --data $(DEMO)/buren --output $$rows || exit 1; \
+	  echo "   $$(($$(wc -l < $$rows) - 1)) rows in $$rows"; \
+	  head -n 4 $$rows | sed 's/^/   /'; \
 	done
-	$(PALAIS) bdb 4 --data $(DEMO)/buren --allow-scripts
 
-test: venv
+test: tools venv
+	@echo "== 1 of 4: format"
 	cargo fmt --all --check
-	cargo clippy --release --workspace --all-targets -- -D warnings
-	cargo test --release --workspace
+	@echo "== 2 of 4: clippy"
+	cargo clippy --locked --release --workspace --all-targets -- -D warnings
+	@echo "== 3 of 4: tests"
+	cargo test --locked --release --workspace
+	@echo "== 4 of 4: the SQL tests agree with DuckDB"
 	$(VENV)/bin/python tests/oracle/slt.py --check
+	@echo "== all passed"
 
 bench: build venv
 	$(VENV)/bin/python bench/peers.py $(BENCH)
 
+deny:
+	@cargo deny --version >/dev/null 2>&1 || { \
+	  echo "cargo-deny is missing: cargo install --locked cargo-deny" >&2; exit 1; }
+	cargo deny --workspace --locked check
+
 oracle: venv
 	$(VENV)/bin/python tests/oracle/slt_data.py
 	$(VENV)/bin/python tests/oracle/slt.py --write
+
+# rustfmt and clippy, where the toolchain came without them
+tools:
+	@cargo fmt --version >/dev/null 2>&1 && cargo clippy --version >/dev/null 2>&1 || \
+	  rustup component add rustfmt clippy
 
 venv: $(VENV)/.ready
 

@@ -6,6 +6,8 @@
 //! Exit codes: 0 done; 1 the query or the data failed; 2 wrong usage; 70 an internal error; 130 interrupted.
 
 mod args;
+mod convert;
+mod generate;
 mod print;
 mod progress;
 mod query;
@@ -15,6 +17,7 @@ mod signals;
 mod stats;
 mod tables;
 mod terminal;
+mod watch;
 
 use std::process::ExitCode;
 
@@ -39,6 +42,7 @@ impl std::error::Error for Usage {}
 
 fn main() -> ExitCode {
     signals::install_panic_hook();
+    signals::take_interrupts();
     let args = match Args::try_parse() {
         Ok(args) => args,
         Err(e) => {
@@ -50,6 +54,12 @@ fn main() -> ExitCode {
     let outcome = match args.command {
         Command::Query(q) => query::run(&q),
         Command::Bdb(b) => query::run_bdb(&b),
+        Command::Convert(c) => convert::run(&c),
+        Command::Generate(g) => generate::run(&g),
+        Command::Schema(s) => tables::Tables::resolve(&s.input)
+            .and_then(|t| schema::text(&s.path, s.form, t.options()))
+            .map(|text| print!("{text}")),
+        Command::Watch(w) => watch::run(&w),
         Command::Completions { shell } => {
             let mut command = <Args as clap::CommandFactory>::command();
             clap_complete::generate(shell, &mut command, "palais", &mut std::io::stdout());

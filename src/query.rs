@@ -54,6 +54,20 @@ pub fn run_bdb(b: &args::Bdb) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Says what `--on-error` passed over.
+pub fn warn_skipped(state: &engine::QueryState) {
+    let skipped = state.skipped();
+    for (count, what) in [
+        (skipped.rows, "rows left out, because a value did not fit the schema"),
+        (skipped.values, "values read as NULL, because they did not fit the schema"),
+        (skipped.replaced, "sequences of bytes that are not UTF-8, read as U+FFFD"),
+    ] {
+        if count > 0 {
+            eprintln!("warning: {count} {what}");
+        }
+    }
+}
+
 struct Session<'a> {
     run: &'a args::Run,
     settings: Settings,
@@ -128,10 +142,15 @@ impl<'a> Session<'a> {
         let mut results = engine::run(plan, &engine::Settings { workers: self.settings.workers })?;
         signals::cancel_on_interrupt(results.state());
         let progress = Progress::start(plan, results.state(), self.run.no_progress);
-        writer.begin(results.schema())?;
-        let mut rows = 0;
+        // Nothing is written before there is something to write: an error comes without half a result before it.
+        let schema = results.schema().clone();
+        let (mut rows, mut begun) = (0, false);
         for batch in results.by_ref() {
             let batch = batch?;
+            if !begun {
+                writer.begin(&schema)?;
+                begun = true;
+            }
             rows += batch.num_rows() as u64;
             progress.hide_before_output();
             writer.batch(&batch)?;
@@ -139,17 +158,11 @@ impl<'a> Session<'a> {
         stats.execution_seconds.push(start.elapsed().as_secs_f64());
         stats.take(plan, results.state(), rows);
         drop(progress);
-        writer.end()?;
-        let skipped = results.state().skipped();
-        for (count, what) in [
-            (skipped.rows, "rows left out, because a value did not fit the schema"),
-            (skipped.values, "values read as NULL, because they did not fit the schema"),
-            (skipped.replaced, "sequences of bytes that are not UTF-8, read as U+FFFD"),
-        ] {
-            if count > 0 {
-                eprintln!("warning: {count} {what}");
-            }
+        if !begun {
+            writer.begin(&schema)?;
         }
+        writer.end()?;
+        warn_skipped(results.state());
         Ok(rows)
     }
 
@@ -221,7 +234,8 @@ impl<'a> Session<'a> {
                 Usage(format!("the name {target} does not tell a format; add (FORMAT csv) or another"))
             })?,
         };
-        let overwrite = options.get("overwrite").is_some_and(|v| v.eq_ignore_ascii_case("true"));
+        let overwrite =
+            self.run.overwrite || options.get("overwrite").is_some_and(|v| v.eq_ignore_ascii_case("true"));
         let compression = options.get("compression").map(|c| c.to_lowercase());
         let plan = self.plan(query)?;
         let target = Target::File { path, overwrite, compression };

@@ -29,32 +29,39 @@ pub fn install_panic_hook() {
     }));
 }
 
-/// An interrupt (Ctrl-C) or a request to end cancels this query; a second one ends the process at once.
-pub fn cancel_on_interrupt(state: &Arc<QueryState>) {
-    *RUNNING.lock().expect("nothing panics with this lock") = Arc::downgrade(state);
-    static ONCE: std::sync::Once = std::sync::Once::new();
-    ONCE.call_once(|| {
-        let mut set = signal_set();
-        // SAFETY: the set is initialised; blocking signals in this thread, before workers start, makes all later
-        // threads inherit the mask, so that only the thread below takes them.
-        unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &set, std::ptr::null_mut()) };
-        let wait = move || loop {
+/// Takes interrupts (Ctrl-C) and requests to end in a thread of its own. Call it before any other thread is started:
+/// threads inherit that these signals are blocked, so that only this one takes them.
+///
+/// The first signal cancels the query that runs; a second one, or one while none runs, ends the process.
+pub fn take_interrupts() {
+    let set = signal_set();
+    // SAFETY: the set is initialised; the call changes the mask of this thread alone.
+    unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut()) };
+    let wait = move || {
+        loop {
             let mut signal = 0;
             // SAFETY: the set is initialised and `signal` is a valid place for the result.
             unsafe { libc::sigwait(&raw const set, &raw mut signal) };
-            let _ = &mut set;
-            if INTERRUPTED.swap(true, Ordering::SeqCst) {
-                std::process::exit(130);
+            let running = RUNNING.lock().unwrap_or_else(std::sync::PoisonError::into_inner).upgrade();
+            match running {
+                Some(state) if !INTERRUPTED.swap(true, Ordering::SeqCst) => state.cancel(),
+                _ => {
+                    engine::children::kill_all();
+                    std::process::exit(130);
+                }
             }
-            if let Some(state) = RUNNING.lock().expect("nothing panics with this lock").upgrade() {
-                state.cancel();
-            } else {
-                std::process::exit(130);
-            }
-        };
-        let spawned = std::thread::Builder::new().name("palais-signals".into()).spawn(wait);
-        debug_assert!(spawned.is_ok(), "without the thread an interrupt would be ignored");
-    });
+        }
+    };
+    if std::thread::Builder::new().name("palais-signals".into()).spawn(wait).is_err() {
+        // Without the thread nobody would take the signals: they keep their usual effect.
+        // SAFETY: as above.
+        unsafe { libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const set, std::ptr::null_mut()) };
+    }
+}
+
+/// An interrupt cancels this query from now on.
+pub fn cancel_on_interrupt(state: &Arc<QueryState>) {
+    *RUNNING.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Arc::downgrade(state);
 }
 
 fn signal_set() -> libc::sigset_t {

@@ -10,6 +10,7 @@ use std::io::{self, ErrorKind};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use formats::Error;
 use schema::manifest;
@@ -73,14 +74,9 @@ impl Aside {
             (true, Kind::Directory) => exchange(&self.partial, &self.destination).map_err(io("replace"))?,
             _ => fs::rename(&self.partial, &self.destination).map_err(io("rename"))?,
         }
-        let replaced = there && self.kind == Kind::Directory;
-        self.committed = !replaced;
-        File::open(parent(&self.destination)).and_then(|f| f.sync_all()).map_err(io("sync the directory of"))?;
-        if replaced {
-            self.committed = true;
-            fs::remove_dir_all(&self.partial).map_err(io("remove what was replaced at"))?;
-        }
-        Ok(())
+        // What was replaced lies in its place now, and goes with `self`.
+        self.committed = !(there && self.kind == Kind::Directory);
+        File::open(parent(&self.destination)).and_then(|f| f.sync_all()).map_err(io("sync the directory of"))
     }
 
     fn begin(destination: &Path, overwrite: bool, kind: Kind) -> Result<Aside> {
@@ -96,6 +92,7 @@ impl Aside {
             return Err(Error::location(destination.display(), "this can't be written to", help));
         };
         let parent = parent(&destination).to_path_buf();
+        fs::create_dir_all(&parent).map_err(|e| Error::io(&parent, "create the directory", e))?;
         let prefix = partial_prefix(name);
         remove_remains(&parent, &prefix);
         let mut name = prefix;
@@ -173,11 +170,19 @@ fn check(destination: &Path, overwrite: bool, kind: Kind) -> Result<bool> {
 /// Creates a file or directory that did not exist, and locks it. Whoever cleans up may take the moment between the
 /// two for a killed process, and remove it; then it is made again.
 fn lock_new(path: &Path, kind: Kind) -> io::Result<File> {
+    let mut tries = 0;
     loop {
-        match kind {
+        let made = match kind {
             Kind::File => File::create_new(path).map(drop),
             Kind::Directory => fs::create_dir(path),
-        }?;
+        };
+        match made {
+            Err(e) if e.kind() == ErrorKind::AlreadyExists && (1..100).contains(&tries) => {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            made => made?,
+        }
+        tries += 1;
         let file = match File::open(path) {
             Err(e) if e.kind() == ErrorKind::NotFound => continue,
             file => file?,
@@ -273,6 +278,10 @@ mod tests {
         aside.commit().unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"rows");
         assert_eq!(names(dir.path()), ["x.csv"]);
+        let deep = dir.path().join("new/er/x");
+        Aside::file(&deep, false).unwrap().0.commit().unwrap();
+        assert!(deep.exists());
+        fs::remove_dir_all(dir.path().join("new")).unwrap();
         let error = Aside::file(&path, false).unwrap_err().to_string();
         assert!(error.contains("the file exists") && error.contains("--overwrite"), "{error}");
         let (aside, _) = Aside::file(&path, true).unwrap();

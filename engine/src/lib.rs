@@ -12,13 +12,20 @@
 //! - [`state`]: what the workers of a query share: the first error, cancel, enough, figures.
 //! - [`children`]: the processes that a query has started.
 //! - [`memory`]: the counting allocator and the limit.
-//! - [`ordered`]: an ordered, parallel pipeline, for what is written.
+//! - [`generate`], [`convert`]: the benchmark's tables to files, and files to files of another format.
+//! - [`dataset`]: rows to the files of a dataset, or to one file.
+//! - [`ordered`]: the ordered, parallel pipeline by which they are encoded.
+//! - [`aside`]: files and directories that appear whole or not at all.
 //! - [`error`]: what can go wrong.
 
+pub mod aside;
 pub mod batch;
 pub mod children;
+pub mod convert;
 pub mod credit;
+pub mod dataset;
 pub mod error;
+pub mod generate;
 pub mod hash;
 pub mod live;
 pub mod memory;

@@ -10,7 +10,7 @@ use timely::dataflow::Scope;
 use crate::credit::Pool;
 use crate::error::Result;
 use crate::operator::{Edge, Inputs, Latch, Local, Stage, Time};
-use crate::ops::aggregate::Aggregate;
+use crate::ops::aggregate::{Aggregate, Place};
 use crate::ops::exchange::{Receive, Send};
 use crate::ops::expand::Expand;
 use crate::ops::filter::Filter;
@@ -141,7 +141,12 @@ impl<'scope> Renderer<'_, 'scope> {
             Op::Aggregate(plan) => {
                 let edge = input(0);
                 let schema = node.inputs[0].schema.clone();
-                match Aggregate::new(plan, schema, node.schema.clone(), self.local.index) {
+                let place = Place {
+                    index: self.local.index,
+                    peers: self.local.peers,
+                    spread: !node.inputs[0].single,
+                };
+                match Aggregate::new(plan, schema, node.schema.clone(), place) {
                     Ok(op) => {
                         self.stage(node, "aggregate", true).add(Inputs::Local(vec![edge]), |_| Box::new(op))
                     }

@@ -82,7 +82,15 @@ pub trait Format: Send + Sync {
 
 /// All encodings.
 pub fn formats() -> &'static [&'static dyn Format] {
-    &[&crate::csv::Csv, &crate::parquet::Parquet, &crate::arrow::Arrow, &crate::buren::Buren]
+    static FORMATS: &[&dyn Format] = &[
+        &crate::text::TEXT,
+        &crate::csv::CSV,
+        &crate::jsonl::JSONL,
+        &crate::parquet::Parquet,
+        &crate::arrow::Arrow,
+        &crate::buren::Buren,
+    ];
+    FORMATS
 }
 
 /// The encoding of this name.

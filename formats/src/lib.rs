@@ -7,7 +7,7 @@
 //! - [`open`]: from what a user writes behind FROM to a table: which files, in which format, of which schema.
 //! - [`compress`]: compressions around whole files.
 //! - [`rows`]: what all row encodings share, and the adapter that makes them file readers.
-//! - [`csv`]: one of them.
+//! - [`text`], [`csv`], [`jsonl`]: row encodings.
 //! - [`reader`]: the file reader, a state machine that does no I/O, and a driver for it.
 //! - [`writer`]: blocks of rows to bytes, in parallel, and their assembly in order.
 //! - [`columns`]: what the column formats have in common.
@@ -23,10 +23,12 @@ pub mod csv;
 pub mod error;
 pub mod format;
 pub mod input;
+pub mod jsonl;
 pub mod open;
 pub mod parquet;
 pub mod reader;
 pub mod rows;
+pub mod text;
 pub mod writer;
 
 pub use error::{Error, Result};

@@ -7,8 +7,9 @@ use std::os::unix::fs::FileExt;
 use arrow_array::RecordBatch;
 use bytes::Bytes;
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::format::Morsel;
+use crate::input::Input;
 
 /// What a reader says when it is asked to go on.
 #[derive(Debug)]
@@ -64,9 +65,9 @@ pub fn read_range(file: &File, range: &Range<u64>) -> std::io::Result<Bytes> {
     Ok(Bytes::from(buffer))
 }
 
-/// Drives a reader with blocking reads; for tools and tests, and wherever one thread reads one file.
+/// Drives a reader with blocking reads; for tools and tests, and wherever one thread reads one file or pipe.
 pub struct BlockingReader {
-    file: File,
+    input: Input,
     morsel: Morsel,
     reader: Box<dyn FileReader>,
 }
@@ -74,8 +75,7 @@ pub struct BlockingReader {
 impl BlockingReader {
     /// Opens the morsel's file.
     pub fn open(morsel: Morsel, reader: Box<dyn FileReader>) -> Result<BlockingReader> {
-        let file = File::open(&morsel.file.path).map_err(|e| Error::io(&morsel.file.path, "open", e))?;
-        Ok(BlockingReader { file, morsel, reader })
+        Ok(BlockingReader { input: Input::open(&morsel.file.path)?, morsel, reader })
     }
 
     /// What was passed over so far.
@@ -96,9 +96,8 @@ impl Iterator for BlockingReader {
                 Ok(Next::Wait) => std::thread::yield_now(),
                 Ok(Next::Need(ranges)) => {
                     for range in ranges {
-                        let given = read_range(&self.file, &range)
-                            .map_err(|e| Error::io(path, "read", e))
-                            .and_then(|bytes| self.reader.give(range, bytes));
+                        let given =
+                            self.input.read_range(&range).and_then(|bytes| self.reader.give(range, bytes));
                         if let Err(e) = given {
                             return Some(Err(e.at(path)));
                         }

@@ -12,7 +12,7 @@ use formats::format::format;
 use rows_common::*;
 
 /// The encodings that hold any flat table.
-const ENCODINGS: &[&str] = &["csv"];
+const ENCODINGS: &[&str] = &["csv", "jsonl"];
 
 const TEXTS: [&str; 12] = [
     "",

@@ -52,6 +52,7 @@ impl From<DataFusionError> for Error {
             DataFusionError::SQL(inner, _) => syntax(&inner.to_string()),
             DataFusionError::NotImplemented(what) => Error::Unsupported(what),
             DataFusionError::Plan(what) => Error::Invalid(what),
+            DataFusionError::ArrowError(inner, _) => Error::Invalid(strip(&inner.to_string())),
             other => Error::Invalid(strip(&other.to_string())),
         }
     }
@@ -113,7 +114,10 @@ fn strip(text: &str) -> String {
     {
         text = text.strip_prefix(prefix).unwrap_or(text);
     }
-    text.to_string()
+    let text = text.strip_prefix("Arithmetic overflow: ").map_or(text.to_string(), |t| {
+        format!("integer overflow: {t}\n  help: cast to a wider type, such as DECIMAL(38, 0) or DOUBLE")
+    });
+    text.replace("Divide by zero error", "division by zero")
 }
 
 /// The Levenshtein distance of two names.

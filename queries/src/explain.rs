@@ -149,8 +149,12 @@ fn source(source: &Source) -> String {
 fn call(c: &AggregateCall) -> String {
     let name = match &c.function {
         AggregateFunction::Count => "count",
-        AggregateFunction::SumFloat | AggregateFunction::SumInt { .. } => "sum",
+        AggregateFunction::SumFloat
+        | AggregateFunction::SumInt { .. }
+        | AggregateFunction::SumDecimal { .. } => "sum",
         AggregateFunction::AvgFloat => "avg",
+        AggregateFunction::Extreme { max: true, .. } => "max",
+        AggregateFunction::Extreme { max: false, .. } => "min",
         AggregateFunction::General(f) => f.name(),
     };
     let filter = c.filter.as_ref().map(|f| format!(" where {f}")).unwrap_or_default();

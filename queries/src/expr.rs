@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
+use arrow_schema::Schema;
 use datafusion_common::tree_node::{Transformed, TreeNode};
-use datafusion_common::{DFSchema, Result as DfResult};
+use datafusion_common::{DFSchema, Result as DfResult, ScalarValue};
 use datafusion_expr::execution_props::ExecutionProps;
 use datafusion_expr::physical_planning_context::PhysicalPlanningContext;
 use datafusion_expr::{Expr as LogicalExpr, Operator};
 use datafusion_physical_expr::create_physical_expr;
-use datafusion_physical_expr::expressions::BinaryExpr;
+use datafusion_physical_expr::expressions::{BinaryExpr, Literal, NegativeExpr};
 
 use crate::error::Result;
 use crate::plan::Expr;
@@ -24,7 +25,7 @@ pub struct Compiler {
 impl Compiler {
     /// Compiles an expression over the columns of `schema`.
     pub fn compile(&self, e: &LogicalExpr, schema: &DFSchema) -> Result<Expr> {
-        Ok(checked(create_physical_expr(e, schema, &self.props, &self.context)?)?)
+        Ok(checked(create_physical_expr(e, schema, &self.props, &self.context)?, schema.as_arrow())?)
     }
 
     /// Compiles several.
@@ -34,15 +35,24 @@ impl Compiler {
 }
 
 /// Makes integer overflow in `+`, `-` and `*` an error, where DataFusion's default wraps in silence.
-pub fn checked(expr: Expr) -> DfResult<Expr> {
+pub fn checked(expr: Expr, schema: &Schema) -> DfResult<Expr> {
+    let overflowing = |left: &Expr, op: Operator, right: &Expr| -> Expr {
+        Arc::new(BinaryExpr::new(left.clone(), op, right.clone()).with_fail_on_overflow(true))
+    };
     let transformed = expr.transform_up(|e| {
+        if let Some(negation) = e.downcast_ref::<NegativeExpr>() {
+            let value = negation.arg();
+            let data_type = value.data_type(schema)?;
+            if data_type.is_integer() {
+                let zero: Expr = Arc::new(Literal::new(ScalarValue::new_zero(&data_type)?));
+                return Ok(Transformed::yes(overflowing(&zero, Operator::Minus, value)));
+            }
+        }
         let Some(binary) = e.downcast_ref::<BinaryExpr>() else { return Ok(Transformed::no(e)) };
         if !matches!(binary.op(), Operator::Plus | Operator::Minus | Operator::Multiply) {
             return Ok(Transformed::no(e));
         }
-        let new = BinaryExpr::new(binary.left().clone(), *binary.op(), binary.right().clone())
-            .with_fail_on_overflow(true);
-        Ok(Transformed::yes(Arc::new(new) as Expr))
+        Ok(Transformed::yes(overflowing(binary.left(), *binary.op(), binary.right())))
     })?;
     Ok(transformed.data)
 }

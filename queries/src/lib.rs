@@ -4,6 +4,7 @@
 //! - [`parse`]: text to statement, and the tables that it names.
 //! - [`names`]: identifiers to the spelling of the catalog, so that names match without regard to case.
 //! - [`rewrite`]: repairs of the syntax tree, where the planner would read it wrongly or refuse it.
+//! - [`refused`]: clauses that would be ignored.
 //! - [`bind`]: statement to logical plan, over a catalog.
 //! - [`optimise`]: DataFusion's analyzer and optimiser, configured to be deterministic.
 //! - [`lower`]: logical plan to physical [`plan`]; every decision is taken here.
@@ -23,6 +24,7 @@ pub mod names;
 pub mod optimise;
 pub mod parse;
 pub mod plan;
+pub mod refused;
 pub mod rewrite;
 pub mod summarize;
 

@@ -74,8 +74,10 @@ fn fold(e: Expr) -> DfResult<Transformed<Expr>> {
         return Ok(Transformed::no(e));
     }
     let (props, context) = (ExecutionProps::new(), PhysicalPlanningContext::default());
-    let compiled =
-        checked(datafusion_physical_expr::create_physical_expr(&e, &DFSchema::empty(), &props, &context)?)?;
+    let compiled = checked(
+        datafusion_physical_expr::create_physical_expr(&e, &DFSchema::empty(), &props, &context)?,
+        &Schema::empty(),
+    )?;
     let options = RecordBatchOptions::new().with_row_count(Some(1));
     let one = RecordBatch::try_new_with_options(Arc::new(Schema::empty()), vec![], &options)?;
     let value = compiled.evaluate(&one)?.into_array(1)?;

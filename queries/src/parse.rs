@@ -197,11 +197,17 @@ pub fn table_name(name: &ObjectName) -> String {
 /// Those that `transform()` reads are among them.
 pub fn tables(query: &Query) -> Result<Vec<String>> {
     let statement = ResolvableStatement::Statement(Box::new(ast::Statement::Query(Box::new(query.clone()))));
-    let (tables, _) = resolve_table_references(&statement, false)?;
+    let (tables, ctes) = resolve_table_references(&statement, false)?;
+    // The names of CTEs match without regard to case, as all names do.
+    let ctes: Vec<String> = ctes.iter().map(|c| c.to_string().to_lowercase()).collect();
     let mut functions = FunctionCalls::default();
     let _ = query.visit(&mut functions);
-    let mut names: Vec<String> =
-        tables.iter().map(ToString::to_string).filter(|t| !functions.names.contains(t)).collect();
+    let mut names: Vec<String> = tables
+        .iter()
+        .map(ToString::to_string)
+        .filter(|t| !functions.names.contains(t))
+        .filter(|t| !ctes.contains(&t.to_lowercase()))
+        .collect();
     names.extend(functions.transformed);
     names.sort();
     names.dedup();

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use arrow_schema::{SchemaRef, SortOptions};
-use datafusion_common::NullEquality;
+use arrow_schema::{DataType, SchemaRef, SortOptions};
+use datafusion_common::{NullEquality, ScalarValue};
 use datafusion_expr::physical_planning_context::ScalarSubqueryResults;
 use datafusion_physical_expr::PhysicalExpr;
 use datafusion_physical_expr::aggregate::AggregateFunctionExpr;
@@ -192,6 +192,8 @@ pub struct Aggregate {
     pub groups: f64,
     /// Whether a group for no rows is given (no GROUP BY).
     pub global: bool,
+    /// The key of the empty grouping set, whose group is given for no rows too.
+    pub total: Option<Vec<ScalarValue>>,
 }
 
 /// One aggregate of a group.
@@ -219,8 +221,22 @@ pub enum AggregateFunction {
         /// Whether the result is unsigned.
         unsigned: bool,
     },
+    /// `SUM` of decimals: a result that does not fit its type is an error.
+    SumDecimal {
+        /// Digits of the result.
+        precision: u8,
+        /// Digits behind the point.
+        scale: i8,
+    },
     /// `AVG` of 64-bit floats.
     AvgFloat,
+    /// `MIN` or `MAX` of numbers and dates; NaN is greater than any other number.
+    Extreme {
+        /// Whether it is the greatest.
+        max: bool,
+        /// The type of the values.
+        data_type: DataType,
+    },
     /// Any other, by DataFusion's accumulator.
     General(Arc<AggregateFunctionExpr>),
 }

@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
-    BinaryOperator, Expr, Ident, JoinConstraint, JoinOperator, Query, Select, SelectItem, SetExpr,
-    SetOperator, SetQuantifier, VisitMut, VisitorMut,
+    BinaryOperator, Expr, Ident, JoinConstraint, JoinOperator, Query, Select, SelectFlavor, SelectItem,
+    SetExpr, SetOperator, SetQuantifier, TableFactor, VisitMut, VisitorMut, WildcardAdditionalOptions,
 };
 
 use crate::error::{Error, Result};
+use crate::refused;
 
 /// Rewrites a query whose names are resolved.
 pub fn rewrite(query: &mut Query) -> Result<()> {
@@ -24,13 +25,23 @@ impl VisitorMut for Rewrite {
     type Break = Error;
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
-        if query.fetch.is_some() {
-            return ControlFlow::Break(Error::Unsupported("FETCH FIRST; write LIMIT".into()));
-        }
+        refused::query(query)?;
         set_operations(&query.body)
     }
 
+    fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Error> {
+        refused::table_factor(factor)
+    }
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
+        refused::expr(expr)
+    }
+
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Error> {
+        refused::select(select)?;
+        if select.flavor == SelectFlavor::FromFirstNoSelect {
+            select.projection = vec![SelectItem::Wildcard(WildcardAdditionalOptions::default())];
+        }
         full_join_using(select)?;
         distinct_names(&mut select.projection);
         ControlFlow::Continue(())
@@ -49,7 +60,9 @@ fn set_operations(body: &SetExpr) -> ControlFlow<Error> {
     };
     let all = matches!(set_quantifier, SetQuantifier::All | SetQuantifier::AllByName);
     if all && matches!(op, SetOperator::Intersect | SetOperator::Except | SetOperator::Minus) {
-        return ControlFlow::Break(Error::Unsupported(format!("{op} ALL; {op} without ALL is")));
+        return ControlFlow::Break(Error::Unsupported(format!(
+            "{op} ALL; {op}, which drops duplicates, can be used"
+        )));
     }
     set_operations(left)?;
     set_operations(right)
@@ -96,8 +109,29 @@ fn rotate_distinct(expr: &mut Expr) {
     *expr = Expr::BinaryOp { left: compared, op, right };
 }
 
+/// An expression without its casts: the planner's names leave them out.
+fn without_casts(e: &Expr) -> Expr {
+    let mut e = e.clone();
+    let _ = e.visit(&mut WithoutCasts);
+    e
+}
+
+struct WithoutCasts;
+
+impl VisitorMut for WithoutCasts {
+    type Break = ();
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        if let Expr::Cast { expr: inner, .. } | Expr::Nested(inner) = expr {
+            let inner = std::mem::replace(inner.as_mut(), Expr::Identifier(Ident::new("")));
+            *expr = inner;
+        }
+        ControlFlow::Continue(())
+    }
+}
+
 /// Gives a second select item of the same name a name of its own (`name:1`), for the planner refuses two of one name.
-/// Parentheses do not count: the planner's names have none.
+/// Parentheses and casts do not count: the planner's names have none.
 fn distinct_names(items: &mut [SelectItem]) {
     let wildcard =
         items.iter().any(|i| matches!(i, SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..)));
@@ -108,8 +142,12 @@ fn distinct_names(items: &mut [SelectItem]) {
             SelectItem::ExprWithAlias { alias, .. } => alias.value.clone(),
             _ => continue,
         };
+        let bare = match &*item {
+            SelectItem::UnnamedExpr(e) => without_casts(e).to_string(),
+            _ => name.clone(),
+        };
         let key: String =
-            name.chars().filter(|c| !matches!(c, '(' | ')' | ' ')).collect::<String>().to_lowercase();
+            bare.chars().filter(|c| !matches!(c, '(' | ')' | ' ')).collect::<String>().to_lowercase();
         let column =
             matches!(&*item, SelectItem::UnnamedExpr(Expr::Identifier(_) | Expr::CompoundIdentifier(_)));
         if seen.insert(key.clone()) && !(wildcard && column) {

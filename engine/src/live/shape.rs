@@ -54,8 +54,14 @@ impl Shape {
                         let Op::Aggregate(partial) = &below.op else { unreachable!("it was looked at") };
                         on_rows = partial;
                     }
-                    if on_rows.aggregates.iter().any(|c| matches!(c.function, AggregateFunction::General(_)))
-                    {
+                    if on_rows.aggregates.iter().any(|c| {
+                        matches!(
+                            c.function,
+                            AggregateFunction::General(_)
+                                | AggregateFunction::Extreme { .. }
+                                | AggregateFunction::SumDecimal { .. }
+                        )
+                    }) {
                         return Err(refuse("an aggregate other than COUNT, SUM and AVG"));
                     }
                     shape.aggregate = Some((node.clone(), on_rows.clone()));

@@ -117,7 +117,10 @@ impl Transform {
             let stderr = stderr.trim_end();
             let stderr =
                 if stderr.is_empty() { String::new() } else { format!("\n  standard error: {stderr}") };
-            let outcome = format!("ended with {status}");
+            let outcome = match status.code() {
+                Some(code) => format!("ended with exit status {code}"),
+                None => format!("was ended by a signal ({status})"),
+            };
             return Err(Error::Script {
                 command: self.plan.command.clone(),
                 file: running.file,

@@ -38,7 +38,7 @@ pub struct Footer {
 impl Footer {
     /// Reads the footer of a file.
     pub fn open(path: &Path) -> Result<Footer> {
-        let tail = Tail::open(path, "arrow")?;
+        let tail = Tail::open(path)?;
         guarded(|| Footer::read(&tail, path)).map_err(|e| e.at(path))
     }
 
@@ -81,7 +81,7 @@ impl Footer {
         if self.dictionary_blocks.is_empty() {
             return Ok(());
         }
-        let tail = Tail::open(path, "arrow")?;
+        let tail = Tail::open(path)?;
         let Footer { schema, dictionaries, dictionary_blocks, .. } = self;
         let read = || {
             for (range, metadata) in dictionary_blocks.iter() {
@@ -96,7 +96,7 @@ impl Footer {
 
     /// The number of rows, read from the metadata of each batch.
     pub fn rows(&self, path: &Path) -> Result<u64> {
-        let tail = Tail::open(path, "arrow")?;
+        let tail = Tail::open(path)?;
         let count = || {
             let mut rows = 0u64;
             for (range, &metadata) in self.batches.iter().zip(&self.metadata) {

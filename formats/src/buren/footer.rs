@@ -197,7 +197,7 @@ pub fn zone_array(data_type: &DataType, bytes: &[u8]) -> Option<ArrayRef> {
 impl Footer {
     /// Reads the footer of a file.
     pub fn open(path: &Path) -> Result<Footer> {
-        let tail = Tail::open(path, "buren")?;
+        let tail = Tail::open(path)?;
         Footer::read(&tail, path).map_err(|e| e.at(path))
     }
 

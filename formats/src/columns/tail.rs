@@ -1,20 +1,19 @@
 //! The end of a file, where footers lie.
 
-use std::fs::File;
 use std::ops::Range;
 use std::path::Path;
 
 use bytes::Bytes;
 
 use crate::error::{Error, Result};
-use crate::reader::read_range;
+use crate::input::Input;
 
 /// What is read at first, in the hope that the footer lies in it.
 const SPECULATIVE: u64 = 64 << 10;
 
-/// A file of which the last bytes are read.
+/// A file of which the last bytes are read. A pipe is read to its end for them.
 pub struct Tail {
-    file: File,
+    input: Input,
     /// The length of the file in bytes.
     pub len: u64,
     start: u64,
@@ -23,25 +22,12 @@ pub struct Tail {
 
 impl Tail {
     /// Opens a file and reads its last 64 KiB.
-    pub fn open(path: &Path, format: &str) -> Result<Tail> {
-        let refuse = |why: &str| {
-            Error::Unsupported(format!(
-                "{}: {format} is read from its end, and {why}; write it to a file first",
-                path.display()
-            ))
-        };
-        if path.as_os_str() == "-" {
-            return Err(refuse("standard input has no end to seek to"));
-        }
-        let file = File::open(path).map_err(|e| Error::io(path, "open", e))?;
-        let metadata = file.metadata().map_err(|e| Error::io(path, "read", e))?;
-        if !metadata.is_file() {
-            return Err(refuse("this is not a regular file"));
-        }
-        let len = metadata.len();
+    pub fn open(path: &Path) -> Result<Tail> {
+        let input = Input::open(path)?;
+        let len = input.len()?;
         let start = len.saturating_sub(SPECULATIVE);
-        let bytes = read_range(&file, &(start..len)).map_err(|e| Error::io(path, "read", e))?;
-        Ok(Tail { file, len, start, bytes })
+        let bytes = input.read_range(&(start..len))?;
+        Ok(Tail { input, len, start, bytes })
     }
 
     /// The bytes of a range of the file; an error if it does not lie in the file.
@@ -55,7 +41,7 @@ impl Tail {
             let to = (range.end - known.start) as usize;
             return Ok(self.bytes.slice(from..to));
         }
-        let bytes = read_range(&self.file, &range).map_err(|e| Error::io(path, "read", e))?;
+        let bytes = self.input.read_range(&range)?;
         if (bytes.len() as u64) < range.end - range.start {
             return Err(cut_short(self.len).at(path));
         }

@@ -1,31 +1,34 @@
 //! csv as RFC 4180 has it: fields between delimiters, records between newlines, quotes around fields that hold either.
 //!
-//! - [`index`]: where fields and records end.
-//! - [`decode`]: bytes to rows.
-//! - [`encode`]: rows to bytes.
+//! - `index`: where fields and records end.
+//! - `decode`: bytes to rows.
+//! - `encode`: rows to bytes.
+//! - `infer`: the columns of a file from its first records.
 
 mod decode;
 mod encode;
 mod index;
+mod infer;
 
-use std::path::Path;
-use std::sync::Arc;
+use schema::FormatOptions;
 
-use arrow_schema::SchemaRef;
-use schema::{FileEntry, FormatOptions};
-
-use crate::compress;
 use crate::error::{Error, Result};
-use crate::format::{Format, Morsel, ScanOptions};
-use crate::reader::FileReader;
-use crate::rows::encoder::RowEncoder;
+use crate::rows::format::RowFormat;
+use crate::rows::infer::infer;
 use crate::rows::quotes::Marks;
-use crate::rows::reader::RowReader;
-use crate::rows::split::{self, Border};
-use crate::writer::FileEncoder;
+use crate::rows::split::Border;
 
 /// Comma-separated values.
-pub struct Csv;
+pub static CSV: RowFormat = RowFormat {
+    name: "csv",
+    extensions: &["csv"],
+    border: Border::Quotes,
+    decoder: |scan, first| Ok(Box::new(decode::CsvDecoder::new(scan, first)?)),
+    infer: |path, options, rows| {
+        infer(path, options, |seen| Ok(Box::new(infer::CsvGuesser::new(options, rows, seen)?)))
+    },
+    writer: |schema, options| Ok(Box::new(encode::CsvWriter::new(schema, options)?)),
+};
 
 /// The delimiter and the quote, checked.
 fn marks(options: &FormatOptions) -> Result<Marks> {
@@ -41,52 +44,4 @@ fn marks(options: &FormatOptions) -> Result<Marks> {
         return Err(Error::Unsupported("the delimiter and the quote of csv must differ".into()));
     }
     Ok(Marks { delimiter, quote })
-}
-
-impl Format for Csv {
-    fn name(&self) -> &'static str {
-        "csv"
-    }
-
-    fn extensions(&self) -> &'static [&'static str] {
-        &["csv"]
-    }
-
-    fn compresses_inside(&self) -> bool {
-        false
-    }
-
-    fn compressions(&self) -> &'static [&'static str] {
-        compress::NAMES
-    }
-
-    fn infer(&self, _path: &Path, _options: &FormatOptions, _infer_rows: usize) -> Result<SchemaRef> {
-        Err(Error::Unsupported("csv: inference is not there".into()))
-    }
-
-    fn rows(&self, _path: &Path, _options: &FormatOptions) -> Result<Option<u64>> {
-        Ok(None)
-    }
-
-    fn split(&self, file: &Arc<FileEntry>, scan: &ScanOptions, target_bytes: u64) -> Result<Vec<Morsel>> {
-        Ok(match scan.format.compression.as_str() {
-            "none" => split::split(file, Border::Quotes, target_bytes),
-            _ => split::whole(file),
-        })
-    }
-
-    fn reader(&self, morsel: &Morsel, scan: &ScanOptions) -> Result<Box<dyn FileReader>> {
-        let reader = RowReader::new(
-            |scan, first| Ok(Box::new(decode::CsvDecoder::new(scan, first)?)),
-            Border::Quotes,
-            morsel,
-            scan,
-        )?;
-        Ok(Box::new(reader))
-    }
-
-    fn encoder(&self, schema: &SchemaRef, options: &FormatOptions) -> Result<Arc<dyn FileEncoder>> {
-        let writer = encode::CsvWriter::new(schema, options)?;
-        Ok(Arc::new(RowEncoder::new(Box::new(writer), &options.compression)?))
-    }
 }

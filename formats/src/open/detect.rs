@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::sniff;
-use crate::compress::{compression, compressions};
+use crate::compress::{compression, compressions, sniff as sniff_compression};
 use crate::error::{Error, Result};
 use crate::format::{format, formats};
 use crate::input::Input;
@@ -12,18 +12,8 @@ use crate::input::Input;
 const DELIMITED: &[(&str, u8)] = &[("tsv", b'\t'), ("tab", b'\t'), ("psv", b'|')];
 
 /// Bytes at the beginning of files of an encoding.
-const ENCODINGS: &[(&[u8], &str)] = &[(b"PAR1", "parquet"), (b"ARROW1\0\0", "arrow"), (b"BUREN", "buren")];
-
-/// Bytes at the beginning of compressed files.
-const COMPRESSIONS: &[(&[u8], &str)] = &[
-    (b"\x1f\x8b\x08", "gzip"),
-    (b"\x28\xb5\x2f\xfd", "zstd"),
-    (b"\x04\x22\x4d\x18", "lz4"),
-    (b"\xff\x06\x00\x00sNaPpY", "snappy"),
-    (b"\x78\x01", "zlib"),
-    (b"\x78\x9c", "zlib"),
-    (b"\x78\xda", "zlib"),
-];
+const ENCODINGS: &[(&[u8], &str)] =
+    &[(b"PAR1", "parquet"), (b"ARROW1\0\0", "arrow"), (crate::buren::MAGIC, "buren")];
 
 /// What is looked at of a file's (decompressed) beginning, in bytes.
 const HEAD: usize = 64 << 10;
@@ -84,14 +74,12 @@ pub fn stem(path: &Path) -> String {
 pub fn by_content(path: &Path, encoding: Option<&str>, given_compression: Option<&str>) -> Result<Detected> {
     let named = by_name(path);
     let input = Input::open(path)?;
-    let start = input.read_range(&(0..16))?;
+    let start = input.read_range(&(0..64))?;
     let compression = match given_compression {
         Some(name) => compression(name)?.name(),
         None => {
-            let found =
-                COMPRESSIONS.iter().find(|(magic, _)| start.starts_with(magic)).map(|(_, name)| *name);
-            match (found, named.compression) {
-                (Some(found), _) => found,
+            match (sniff_compression(&start), named.compression) {
+                (Some(found), _) => found.name(),
                 // Unpacked under its old name.
                 (None, Some(_)) if is_text(&start) => "none",
                 (None, Some(named)) => named,

@@ -22,9 +22,16 @@ const CHECK_ROWS: usize = 10;
 const SNIFF_BYTES: usize = 64 << 10;
 
 /// Opens these files, in their order, as one table.
-pub fn open(location: &str, root: &Path, files: &[Found], name: &str, options: &OpenOptions) -> Result<Table> {
+pub fn open(
+    location: &str,
+    root: &Path,
+    files: &[Found],
+    name: &str,
+    options: &OpenOptions,
+) -> Result<Table> {
     let detected = detect_all(location, files, options)?;
-    let given = options.schema.as_ref().map(|choice| choice.resolve(name, Path::new(location))).transpose()?;
+    let given =
+        options.schema.as_ref().map(|choice| choice.resolve(name, Path::new(location))).transpose()?;
     let first = files.iter().position(|f| !is_empty(f)).unwrap_or(0);
     let base = base_options(&files[first], &detected[first], given.as_deref(), options)?;
     let encoding = format(&base.encoding)?;
@@ -35,7 +42,12 @@ pub fn open(location: &str, root: &Path, files: &[Found], name: &str, options: &
     };
     check_names(location, &schema)?;
     let file_columns = schema.fields().len();
-    let mut set = FileSet { files: Vec::with_capacity(files.len()), format: base.clone(), file_columns, layouts: vec![] };
+    let mut set = FileSet {
+        files: Vec::with_capacity(files.len()),
+        format: base.clone(),
+        file_columns,
+        layouts: vec![],
+    };
     let mut rows = Some(0u64);
     for ((file, detected), seen) in files.iter().zip(&detected).zip(seen) {
         let mut entry = FileEntry::new(&file.path, file.bytes, file.modified_ns);
@@ -61,12 +73,12 @@ fn detect_all(location: &str, files: &[Found], options: &OpenOptions) -> Result<
     let mut looked = false;
     let detected = files.iter().map(|file| {
         let detected = detect_one(file, &mut looked, options)?;
-        if let Some(Detected { encoding, compression, .. }) = detected.as_ref().filter(|_| is_empty(file)) {
-            if *compression != "none" || format(encoding)?.compresses_inside() {
-                let kind = if *compression != "none" { compression } else { encoding };
-                let message = format!("the file is empty, and a {kind} file never is: it was cut short");
-                return Err(Error::location(file.path.display(), message, None));
-            }
+        let empty = detected.as_ref().filter(|_| is_empty(file));
+        let Some(Detected { encoding, compression, .. }) = empty else { return Ok(detected) };
+        if *compression != "none" || format(encoding)?.compresses_inside() {
+            let kind = if *compression != "none" { compression } else { encoding };
+            let message = format!("the file is empty, and a {kind} file never is: it was cut short");
+            return Err(Error::location(file.path.display(), message, None));
         }
         Ok(detected)
     });
@@ -201,7 +213,9 @@ impl Opening<'_> {
         if is_empty(&self.files[self.first]) && self.encoding.name() != "text" {
             let message = match self.files.len() {
                 1 => "the file is empty, so that no schema can be inferred".to_string(),
-                n => format!("this and the other {} files are empty, so that no schema can be inferred", n - 1),
+                n => {
+                    format!("this and the other {} files are empty, so that no schema can be inferred", n - 1)
+                }
             };
             let help = "give the schema with --schema NAME=FILE".to_string();
             return Err(Error::location(path.display(), message, Some(help)));
@@ -230,7 +244,8 @@ impl Opening<'_> {
         }
         let schema = unified.finish();
         let by_place = self.matching() == Match::Place && self.options.union_by_name;
-        let own = |seen: Seen| Seen { schema: by_place.then(|| seen.schema.unwrap_or(known.clone())), ..seen };
+        let own =
+            |seen: Seen| Seen { schema: by_place.then(|| seen.schema.unwrap_or(known.clone())), ..seen };
         Ok((schema, seen.into_iter().map(own).collect()))
     }
 
@@ -240,7 +255,11 @@ impl Opening<'_> {
         let text = schema.fields().len() == 1 && *schema.field(0).data_type() == DataType::Utf8View;
         if self.encoding.name() == "text" && !text {
             let message = "a text file has one column, its lines, and the schema that is given is another";
-            return Err(Error::location(path.display(), message, Some("name its encoding with --from".into())));
+            return Err(Error::location(
+                path.display(),
+                message,
+                Some("name its encoding with --from".into()),
+            ));
         }
         if self.matching() == Match::Name {
             let stated = self.infer_one(self.first, 0)?;
@@ -253,7 +272,9 @@ impl Opening<'_> {
             }
         }
         let seen = match self.matching() {
-            Match::Name => parallel::each(self.files.len(), |i| Ok(Seen { schema: None, rows: self.rows(i)? }))?,
+            Match::Name => {
+                parallel::each(self.files.len(), |i| Ok(Seen { schema: None, rows: self.rows(i)? }))?
+            }
             _ => vec![Seen::default(); self.files.len()],
         };
         Ok((schema, seen))

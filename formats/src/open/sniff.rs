@@ -72,7 +72,7 @@ pub fn records(head: &[u8], delimiter: u8, quote: u8) -> Vec<Vec<String>> {
             }
             b => field.push(b),
         }
-        start = !quoted && (byte == delimiter || byte == b'\n');
+        start = !quoted && (byte == delimiter || byte == b'\n' || (start && byte == b'\r'));
     }
     if records.is_empty() && !(record.is_empty() && field.is_empty()) {
         record.push(text(&mut field));

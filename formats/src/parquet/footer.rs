@@ -34,7 +34,7 @@ pub struct Footer {
 impl Footer {
     /// Reads the footer of a file.
     pub fn open(path: &Path) -> Result<Footer> {
-        let tail = Tail::open(path, "parquet")?;
+        let tail = Tail::open(path)?;
         let parse = || {
             let not_parquet =
                 || Error::corrupt("not a Parquet file, or one that was cut short: it does not end in 'PAR1'");

@@ -24,8 +24,8 @@ pub enum Border {
 /// Morsels are not longer than this where a reader needs all of its bytes before it can begin.
 const QUOTED_MORSEL_BYTES: u64 = 8 << 20;
 
-/// The first morsel holds at least a byte order mark.
-const FIRST_BYTES: u64 = 3;
+/// The first morsel holds at least a byte order mark and the first byte of the record behind it.
+const FIRST_BYTES: u64 = 4;
 
 /// What the readers of one file's morsels know of the quotes in them.
 pub struct SharedQuotes {

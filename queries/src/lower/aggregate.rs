@@ -21,7 +21,11 @@ pub(super) fn distinct(lowering: &mut Lowering, input: &LogicalPlan) -> Result<N
     let node = lowering.lower(input)?;
     let keys = columns(&node.schema, 0, node.schema.fields().len());
     let output = node.schema.clone();
-    Ok(phases(lowering, node, keys, vec![], vec![], output, false))
+    let groups = estimate::groups(node.rows, keys.len());
+    let layout = layout(&keys, &node.schema);
+    let (global, total, aggregates) = (false, None, vec![]);
+    let plan = Aggregate { phase: Phase::Single, keys, layout, aggregates, groups, global, total };
+    phases(lowering, node, plan, output)
 }
 
 pub(super) fn lower(lowering: &mut Lowering, a: &LogicalAggregate) -> Result<Node> {
@@ -39,36 +43,37 @@ pub(super) fn lower(lowering: &mut Lowering, a: &LogicalAggregate) -> Result<Nod
             &lowering.compiler.context,
         )
         .build()?;
-        let filter = lowered.filter.map(checked).transpose()?;
+        let filter = lowered.filter.map(|f| checked(f, schema.as_arrow())).transpose()?;
         let keys: Vec<SortKey> = lowered
             .order_bys
             .iter()
-            .map(|s| Ok(SortKey { expr: checked(s.expr.clone())?, options: s.options }))
+            .map(|s| Ok(SortKey { expr: checked(s.expr.clone(), schema.as_arrow())?, options: s.options }))
             .collect::<Result<_>>()?;
         if !keys.is_empty() && !orderings.iter().any(|o| same(o, &keys)) {
             orderings.push(keys);
         }
-        calls.push(call(lowered.aggregate, filter)?);
+        calls.push(call(lowered.aggregate, filter, schema.as_arrow())?);
     }
     if orderings.len() > 1 {
         return Err(Error::Unsupported("aggregates with different ORDER BY in one query".into()));
     }
 
+    let mut total = None;
     let (keys, global) = match a.group_expr.as_slice() {
         [LogicalExpr::GroupingSet(sets)] => {
             let width = input.schema.fields().len();
-            input = expand(lowering, input, a, sets)?;
+            (input, total) = expand(lowering, input, a, sets)?;
             (columns(&input.schema, width, input.schema.fields().len()), false)
         }
         keys => (lowering.compiler.compile_all(keys, schema)?, keys.is_empty()),
     };
-    Ok(match orderings.pop() {
-        Some(order) => ordered(lowering, input, keys, calls, order, output, global),
-        None => {
-            let states = states(&calls)?;
-            phases(lowering, input, keys, calls, states, output, global)
-        }
-    })
+    let groups = estimate::groups(input.rows, keys.len());
+    let layout = layout(&keys, &input.schema);
+    let plan = Aggregate { phase: Phase::Single, keys, layout, aggregates: calls, groups, global, total };
+    match orderings.pop() {
+        Some(order) => Ok(ordered(lowering, input, plan, order, output)),
+        None => phases(lowering, input, plan, output),
+    }
 }
 
 fn same(a: &[SortKey], b: &[SortKey]) -> bool {
@@ -81,8 +86,8 @@ fn columns(schema: &Schema, from: usize, to: usize) -> Vec<Expr> {
 }
 
 /// One aggregate: palais' own accumulator where it has one.
-fn call(f: Arc<AggregateFunctionExpr>, filter: Option<Expr>) -> Result<AggregateCall> {
-    let args: Vec<Expr> = f.expressions().into_iter().map(checked).collect::<Result<_, _>>()?;
+fn call(f: Arc<AggregateFunctionExpr>, filter: Option<Expr>, input: &Schema) -> Result<AggregateCall> {
+    let args: Vec<Expr> = f.expressions().into_iter().map(|e| checked(e, input)).collect::<Result<_, _>>()?;
     let plain = !f.is_distinct() && f.order_bys().is_empty();
     let (function, args, state_columns) = match (f.fun().name(), f.field().data_type()) {
         ("count", _) if plain && args.len() == 1 => {
@@ -98,15 +103,31 @@ fn call(f: Arc<AggregateFunctionExpr>, filter: Option<Expr>) -> Result<Aggregate
         ("sum", DataType::UInt64) if plain => {
             (AggregateFunction::SumInt { unsigned: true }, vec![cast(&args[0], DataType::UInt64)], 1)
         }
+        ("sum", DataType::Decimal128(precision, scale)) if plain => {
+            let (precision, scale) = (*precision, *scale);
+            (AggregateFunction::SumDecimal { precision, scale }, args, 1)
+        }
         ("avg", DataType::Float64) if plain => {
             (AggregateFunction::AvgFloat, vec![cast(&args[0], DataType::Float64)], 2)
         }
+        (name @ ("min" | "max"), t) if plain && is_extreme(t) => {
+            let function = AggregateFunction::Extreme { max: name == "max", data_type: t.clone() };
+            (function, vec![cast(&args[0], t.clone())], 1)
+        }
         _ => {
+            // An accumulator that depends on an order is given the keys of the order behind its arguments.
+            let order = f.order_bys().iter().map(|s| checked(s.expr.clone(), input));
+            let args = args.into_iter().map(Ok).chain(order).collect::<Result<Vec<_>, _>>()?;
             let states = f.state_fields()?.len();
             (AggregateFunction::General(f), args, states)
         }
     };
     Ok(AggregateCall { function, args, filter, state_columns })
+}
+
+/// Whether palais computes MIN and MAX of this type itself.
+fn is_extreme(t: &DataType) -> bool {
+    t.is_integer() || matches!(t, DataType::Float32 | DataType::Float64 | DataType::Date32)
 }
 
 /// Makes sure that an argument has the accumulator's type; the analyzer has usually cast it already.
@@ -124,6 +145,10 @@ fn states(calls: &[AggregateCall]) -> Result<Vec<Field>> {
             AggregateFunction::Count => fields.push(field(DataType::Int64)),
             AggregateFunction::SumFloat => fields.push(field(DataType::Float64)),
             AggregateFunction::SumInt { .. } => fields.push(field(DataType::Decimal128(38, 0))),
+            AggregateFunction::SumDecimal { scale, .. } => {
+                fields.push(field(DataType::Decimal128(38, *scale)))
+            }
+            AggregateFunction::Extreme { data_type, .. } => fields.push(field(data_type.clone())),
             AggregateFunction::AvgFloat => fields.extend([field(DataType::Float64), field(DataType::Int64)]),
             AggregateFunction::General(f) => {
                 fields.extend(f.state_fields()?.iter().map(|f| f.as_ref().clone()))
@@ -151,64 +176,55 @@ fn layout(keys: &[Expr], input: &SchemaRef) -> KeyLayout {
 }
 
 /// One phase where the rows lie together already, else two with an exchange of states between them.
-fn phases(
-    lowering: &mut Lowering,
-    input: Node,
-    keys: Vec<Expr>,
-    calls: Vec<AggregateCall>,
-    states: Vec<Field>,
-    output: SchemaRef,
-    global: bool,
-) -> Node {
-    let groups = estimate::groups(input.rows, keys.len());
-    let layout = layout(&keys, &input.schema);
-    let aggregate = |phase, keys, aggregates| {
-        Op::Aggregate(Aggregate { phase, keys, layout, aggregates, groups, global })
-    };
+fn phases(lowering: &mut Lowering, input: Node, plan: Aggregate, output: SchemaRef) -> Result<Node> {
+    let (groups, global) = (plan.groups, plan.global);
     if input.single || lowering.settings.workers == 1 {
-        let mut node = lowering.node(aggregate(Phase::Single, keys, calls), output, vec![input], groups);
+        let mut node = lowering.node(Op::Aggregate(plan), output, vec![input], groups);
         node.single |= global;
-        return node;
+        return Ok(node);
     }
-    let count = keys.len();
+    let count = plan.keys.len();
     let key_fields: Vec<Field> = output.fields()[..count].iter().map(|f| f.as_ref().clone()).collect();
-    let between = nullable(&Schema::new([key_fields, states].concat()));
-    let partial =
-        lowering.node(aggregate(Phase::Partial, keys, calls.clone()), between.clone(), vec![input], groups);
+    let between = nullable(&Schema::new([key_fields, states(&plan.aggregates)?].concat()));
+    let partial = Op::Aggregate(Aggregate { phase: Phase::Partial, ..plan.clone() });
+    let partial = lowering.node(partial, between.clone(), vec![input], groups);
     let keys = columns(&between, 0, count);
     let exchange = if global { Exchange::Gather } else { Exchange::Hash(keys.clone()) };
     let moved = lowering.exchange(exchange, partial);
-    lowering.node(aggregate(Phase::Final, keys, calls), output, vec![moved], groups)
+    let last = Op::Aggregate(Aggregate { phase: Phase::Final, keys, ..plan });
+    Ok(lowering.node(last, output, vec![moved], groups))
 }
 
 /// Aggregates that depend on the order of their rows: rows of a group to one worker, sorted there, one phase.
 fn ordered(
     lowering: &mut Lowering,
     input: Node,
-    keys: Vec<Expr>,
-    calls: Vec<AggregateCall>,
+    plan: Aggregate,
     order: Vec<SortKey>,
     output: SchemaRef,
-    global: bool,
 ) -> Node {
-    let groups = estimate::groups(input.rows, keys.len());
-    let layout = layout(&keys, &input.schema);
-    let input = match (input.single, global) {
+    let groups = plan.groups;
+    let input = match (input.single, plan.global) {
         (true, _) => input,
         (false, true) => lowering.exchange(Exchange::Gather, input),
-        (false, false) => lowering.exchange(Exchange::Hash(keys.clone()), input),
+        (false, false) => lowering.exchange(Exchange::Hash(plan.keys.clone()), input),
     };
     let (schema, rows) = (input.schema.clone(), input.rows);
     let sorted = lowering.node(Op::Sort { keys: order, fetch: None }, schema, vec![input], rows);
-    let op =
-        Op::Aggregate(Aggregate { phase: Phase::Single, keys, layout, aggregates: calls, groups, global });
-    lowering.node(op, output, vec![sorted], groups)
+    lowering.node(Op::Aggregate(plan), output, vec![sorted], groups)
 }
 
 /// Gives each row once for each grouping set: the input's columns, then the keys, NULL where the set leaves one out,
 /// then the identifier that `GROUPING()` reads: a bit for each key, the first key's the most significant, 1 where it
 /// is left out; above them the number of earlier sets with the same bits.
-fn expand(lowering: &mut Lowering, input: Node, a: &LogicalAggregate, sets: &GroupingSet) -> Result<Node> {
+///
+/// Beside the node: the key of the empty set, if it is among the sets.
+fn expand(
+    lowering: &mut Lowering,
+    input: Node,
+    a: &LogicalAggregate,
+    sets: &GroupingSet,
+) -> Result<(Node, Option<Vec<ScalarValue>>)> {
     let schema = a.input.schema();
     let all = sets.distinct_expr();
     let lists: Vec<Vec<&LogicalExpr>> = match sets {
@@ -222,6 +238,7 @@ fn expand(lowering: &mut Lowering, input: Node, a: &LogicalAggregate, sets: &Gro
     let id_type = a.schema.field(all.len()).data_type().clone();
     let through = columns(&input.schema, 0, input.schema.fields().len());
     let mut seen: Vec<u64> = Vec::new();
+    let mut total = None;
     let mut out = Vec::new();
     for list in &lists {
         let mut exprs = through.clone();
@@ -239,11 +256,15 @@ fn expand(lowering: &mut Lowering, input: Node, a: &LogicalAggregate, sets: &Gro
         let ordinal = seen.iter().filter(|b| **b == bits).count() as u64;
         seen.push(bits);
         let id = ScalarValue::UInt64(Some(ordinal << all.len() | bits)).cast_to(&id_type)?;
+        if list.is_empty() && total.is_none() {
+            let nulls = compiled.iter().map(|c| ScalarValue::try_from(&c.data_type(&input.schema)?));
+            total = Some(nulls.chain([Ok(id.clone())]).collect::<datafusion_common::Result<Vec<_>>>()?);
+        }
         exprs.push(Arc::new(Literal::new(id)));
         out.push(exprs);
     }
     let keys = a.schema.as_arrow().fields()[..=all.len()].iter().map(|f| f.as_ref().clone());
     let fields: Vec<Field> = input.schema.fields().iter().map(|f| f.as_ref().clone()).chain(keys).collect();
     let rows = input.rows * out.len() as f64;
-    Ok(lowering.node(Op::Expand { sets: out }, nullable(&Schema::new(fields)), vec![input], rows))
+    Ok((lowering.node(Op::Expand { sets: out }, nullable(&Schema::new(fields)), vec![input], rows), total))
 }

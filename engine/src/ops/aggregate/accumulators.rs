@@ -5,23 +5,32 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{ArrowPrimitiveType, Decimal128Type, Float64Type, Int64Type, UInt64Type};
 use arrow_array::{Array, ArrayRef, BooleanArray, Decimal128Array, Float64Array, Int64Array, PrimitiveArray};
+use arrow_buffer::NullBuffer;
 use datafusion_common::{DataFusionError, Result as DfResult};
 use datafusion_expr::{EmitTo, GroupsAccumulator};
 use datafusion_physical_expr::GroupsAccumulatorAdapter;
 use queries::plan::{AggregateCall, AggregateFunction};
 
+use super::extreme;
 use crate::error::Result;
 
-/// The accumulator of a call.
-pub fn accumulator(call: &AggregateCall) -> Result<Box<dyn GroupsAccumulator>> {
+/// The accumulator of a call. With `empty` it may be asked for the result of a group without rows, which DataFusion's
+/// accumulators of many groups do not give right; then each group has one of its own.
+pub fn accumulator(call: &AggregateCall, empty: bool) -> Result<Box<dyn GroupsAccumulator>> {
     Ok(match &call.function {
         AggregateFunction::Count => Box::new(Count::default()),
         AggregateFunction::SumFloat => Box::new(SumFloat::default()),
         AggregateFunction::SumInt { unsigned } => {
-            Box::new(SumInt { unsigned: *unsigned, sums: vec![], seen: vec![] })
+            Box::new(SumInt::new(if *unsigned { Integers::Unsigned } else { Integers::Signed }))
+        }
+        AggregateFunction::SumDecimal { precision, scale } => {
+            Box::new(SumInt::new(Integers::Decimal { precision: *precision, scale: *scale }))
         }
         AggregateFunction::AvgFloat => Box::new(AvgFloat::default()),
-        AggregateFunction::General(f) if f.groups_accumulator_supported() => f.create_groups_accumulator()?,
+        AggregateFunction::Extreme { max, data_type } => extreme::extreme(*max, data_type)?,
+        AggregateFunction::General(f) if !empty && f.groups_accumulator_supported() => {
+            f.create_groups_accumulator()?
+        }
         AggregateFunction::General(f) => {
             let f = f.clone();
             Box::new(GroupsAccumulatorAdapter::new(move || f.create_accumulator()))
@@ -54,7 +63,7 @@ fn passes(filter: Option<&BooleanArray>, row: usize) -> bool {
 }
 
 /// Calls `each` with the group and the value of every row that counts.
-fn values<T: ArrowPrimitiveType>(
+pub(super) fn values<T: ArrowPrimitiveType>(
     array: &ArrayRef,
     groups: &[usize],
     filter: Option<&BooleanArray>,
@@ -75,7 +84,7 @@ fn values<T: ArrowPrimitiveType>(
 }
 
 /// Takes the first `n` or all of a vector.
-fn emit<T>(from: &mut Vec<T>, to: EmitTo) -> Vec<T> {
+pub(super) fn emit<T>(from: &mut Vec<T>, to: EmitTo) -> Vec<T> {
     to.take_needed(from)
 }
 
@@ -189,23 +198,43 @@ impl GroupsAccumulator for SumFloat {
 }
 
 /// The values, NULL where the filter leaves a row out.
-fn filtered(array: &ArrayRef, filter: Option<&BooleanArray>) -> DfResult<ArrayRef> {
+pub(super) fn filtered(array: &ArrayRef, filter: Option<&BooleanArray>) -> DfResult<ArrayRef> {
     let Some(filter) = filter else { return Ok(array.clone()) };
     let out: BooleanArray = (0..filter.len()).map(|i| Some(!passes(Some(filter), i))).collect();
     Ok(arrow_select::nullif::nullif(array, &out)?)
 }
 
-/// `SUM` of integers, exact within 128 bits.
+/// What is summed exactly.
+#[derive(Debug, Clone, Copy)]
+enum Integers {
+    Signed,
+    Unsigned,
+    Decimal { precision: u8, scale: i8 },
+}
+
+/// `SUM` of integers and decimals, exact within 128 bits.
 struct SumInt {
-    unsigned: bool,
+    of: Integers,
     sums: Vec<i128>,
     seen: Vec<bool>,
 }
 
 impl SumInt {
+    fn new(of: Integers) -> SumInt {
+        SumInt { of, sums: Vec::new(), seen: Vec::new() }
+    }
+
+    fn scale(&self) -> i8 {
+        if let Integers::Decimal { scale, .. } = self.of { scale } else { 0 }
+    }
+
+    fn states(&self, sums: Vec<i128>, nulls: Option<NullBuffer>) -> DfResult<ArrayRef> {
+        Ok(Arc::new(Decimal128Array::new(sums.into(), nulls).with_precision_and_scale(38, self.scale())?))
+    }
+
     fn overflow() -> DataFusionError {
         DataFusionError::Execution(
-            "integer overflow: SUM does not fit into 64 bits\n  help: SUM(CAST(… AS DECIMAL(38, 0))) or SUM(CAST(… AS DOUBLE))"
+            "overflow: SUM does not fit its type\n  help: SUM(CAST(… AS DECIMAL(38, 0))) or SUM(CAST(… AS DOUBLE))"
                 .into(),
         )
     }
@@ -254,24 +283,34 @@ impl GroupsAccumulator for SumInt {
         filter: Option<&BooleanArray>,
         total: usize,
     ) -> DfResult<()> {
-        match self.unsigned {
-            true => self.add::<UInt64Type>(&args[0], groups, filter, total),
-            false => self.add::<Int64Type>(&args[0], groups, filter, total),
+        match self.of {
+            Integers::Unsigned => self.add::<UInt64Type>(&args[0], groups, filter, total),
+            Integers::Signed => self.add::<Int64Type>(&args[0], groups, filter, total),
+            Integers::Decimal { .. } => self.add::<Decimal128Type>(&args[0], groups, filter, total),
         }
     }
 
     fn evaluate(&mut self, to: EmitTo) -> DfResult<ArrayRef> {
-        match self.unsigned {
-            true => self.narrow::<UInt64Type>(to),
-            false => self.narrow::<Int64Type>(to),
+        match self.of {
+            Integers::Unsigned => self.narrow::<UInt64Type>(to),
+            Integers::Signed => self.narrow::<Int64Type>(to),
+            Integers::Decimal { precision, scale } => {
+                let sums = emit(&mut self.sums, to);
+                let seen = emit(&mut self.seen, to);
+                let limit = 10_i128.checked_pow(u32::from(precision)).unwrap_or(i128::MAX);
+                if sums.iter().any(|s| s.unsigned_abs() >= limit.unsigned_abs()) {
+                    return Err(Self::overflow());
+                }
+                let array = Decimal128Array::new(sums.into(), Some(seen.into()));
+                Ok(Arc::new(array.with_precision_and_scale(precision, scale)?))
+            }
         }
     }
 
     fn state(&mut self, to: EmitTo) -> DfResult<Vec<ArrayRef>> {
         let sums = emit(&mut self.sums, to);
         let seen = emit(&mut self.seen, to);
-        let array = Decimal128Array::new(sums.into(), Some(seen.into())).with_precision_and_scale(38, 0)?;
-        Ok(vec![Arc::new(array)])
+        Ok(vec![self.states(sums, Some(seen.into()))?])
     }
 
     fn merge_batch(&mut self, states: &[ArrayRef], groups: &[usize], total: usize) -> DfResult<()> {
@@ -281,11 +320,16 @@ impl GroupsAccumulator for SumInt {
     fn convert_to_state(&self, args: &[ArrayRef], filter: Option<&BooleanArray>) -> DfResult<Vec<ArrayRef>> {
         let array = filtered(&args[0], filter)?;
         let nulls = array.nulls().cloned();
-        let sums: Vec<i128> = match self.unsigned {
-            true => array.as_primitive::<UInt64Type>().values().iter().map(|v| i128::from(*v)).collect(),
-            false => array.as_primitive::<Int64Type>().values().iter().map(|v| i128::from(*v)).collect(),
+        let sums: Vec<i128> = match self.of {
+            Integers::Unsigned => {
+                array.as_primitive::<UInt64Type>().values().iter().map(|v| i128::from(*v)).collect()
+            }
+            Integers::Signed => {
+                array.as_primitive::<Int64Type>().values().iter().map(|v| i128::from(*v)).collect()
+            }
+            Integers::Decimal { .. } => array.as_primitive::<Decimal128Type>().values().to_vec(),
         };
-        Ok(vec![Arc::new(Decimal128Array::new(sums.into(), nulls).with_precision_and_scale(38, 0)?)])
+        Ok(vec![self.states(sums, nulls)?])
     }
 
     fn size(&self) -> usize {

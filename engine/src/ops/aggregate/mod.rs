@@ -1,9 +1,10 @@
 //! Groups and aggregates.
 //!
 //! - [`keys`]: group keys to group numbers.
-//! - [`accumulators`]: palais' own count, sum and avg, and the way to DataFusion's.
+//! - [`accumulators`], [`extreme`]: palais' own count, sum, avg, min and max, and the way to DataFusion's.
 
 pub mod accumulators;
+pub mod extreme;
 pub mod keys;
 
 use arrow_array::cast::AsArray;
@@ -15,7 +16,7 @@ use queries::plan::{Aggregate as Plan, AggregateCall, Expr, Phase};
 use super::{Ready, batch_of, evaluate, evaluate_all, rows_of, slices};
 use crate::batch::{BATCH_ROWS, Parcel};
 use crate::error::Result;
-use crate::hash::normalise;
+use crate::hash::{hash_columns, normalise, worker_of};
 use crate::memory;
 use crate::operator::{Operator, Pull};
 use keys::GroupKeys;
@@ -31,7 +32,9 @@ pub struct Aggregate {
     keys: Vec<Expr>,
     calls: Vec<AggregateCall>,
     global: bool,
-    on_first: bool,
+    index: usize,
+    peers: usize,
+    spread: bool,
     schema: SchemaRef,
     table: Table,
     plan: Plan,
@@ -40,6 +43,17 @@ pub struct Aggregate {
     groups_out: usize,
     passing: bool,
     ready: Ready,
+}
+
+/// Where an aggregation runs.
+#[derive(Debug, Clone, Copy)]
+pub struct Place {
+    /// This worker.
+    pub index: usize,
+    /// The number of workers.
+    pub peers: usize,
+    /// Whether groups are spread over the workers by the hash of their keys; else they are all on worker 0.
+    pub spread: bool,
 }
 
 struct Table {
@@ -53,7 +67,8 @@ impl Table {
         let types =
             plan.keys.iter().map(|k| k.data_type(input)).collect::<std::result::Result<Vec<_>, _>>()?;
         let accumulators =
-            plan.aggregates.iter().map(accumulators::accumulator).collect::<Result<Vec<_>>>()?;
+            plan.aggregates.iter().map(|c| accumulators::accumulator(c, plan.global || plan.total.is_some()));
+        let accumulators = accumulators.collect::<Result<Vec<_>>>()?;
         Ok(Table { keys: keys::group_keys(plan.layout, &types)?, accumulators, groups: Vec::new() })
     }
 
@@ -63,14 +78,16 @@ impl Table {
 }
 
 impl Aggregate {
-    /// Aggregates batches of `input` on worker `index`.
-    pub fn new(plan: &Plan, input: SchemaRef, schema: SchemaRef, index: usize) -> Result<Aggregate> {
+    /// Aggregates batches of `input`.
+    pub fn new(plan: &Plan, input: SchemaRef, schema: SchemaRef, at: Place) -> Result<Aggregate> {
         Ok(Aggregate {
             phase: plan.phase,
             keys: plan.keys.clone(),
             calls: plan.aggregates.clone(),
             global: plan.global,
-            on_first: index == 0,
+            index: at.index,
+            peers: at.peers,
+            spread: at.spread,
             schema,
             table: Table::new(plan, &input)?,
             plan: plan.clone(),
@@ -128,9 +145,28 @@ impl Aggregate {
         Ok(())
     }
 
+    /// The group of the empty grouping set is there for no rows too: on the worker that has it.
+    fn add_total(&mut self) -> Result<()> {
+        let Some(total) = self.plan.total.as_ref().filter(|_| self.phase != Phase::Partial) else {
+            return Ok(());
+        };
+        let key = total.iter().map(|v| v.to_array_of_size(1)).collect::<std::result::Result<Vec<_>, _>>()?;
+        let mut hashes = Vec::new();
+        hash_columns(&key, 1, &mut hashes)?;
+        let owner = if self.spread { worker_of(hashes[0], self.peers) } else { 0 };
+        if owner != self.index {
+            return Ok(());
+        }
+        self.table.keys.intern(&key, 1, &mut self.table.groups)?;
+        self.absorb(&RecordBatch::new_empty(self.input.clone()))
+    }
+
     /// Gives all groups and empties the table.
     fn emit(&mut self) -> Result<()> {
         let rows = self.table.keys.len();
+        if rows == 0 {
+            return Ok(());
+        }
         self.groups_out += rows;
         memory::check(self.table.bytes() / 2, || "aggregate".into())?;
         let mut columns = self.table.keys.take()?;
@@ -165,11 +201,12 @@ impl Operator for Aggregate {
     fn end(&mut self, _port: usize) -> Result<()> {
         if self.global {
             // COUNT(*) of no rows is 0: one group, whose result is given by one worker.
-            if self.phase != Phase::Partial && !self.on_first {
+            if self.phase != Phase::Partial && self.index != 0 {
                 return Ok(());
             }
             self.absorb(&RecordBatch::new_empty(self.input.clone()))?;
         }
+        self.add_total()?;
         self.emit()
     }
 

@@ -1,0 +1,158 @@
+//! Any table to files of another format, in the order of its rows.
+
+use std::fs;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use arrow_array::RecordBatch;
+use formats::format::Morsel;
+use formats::input::Input;
+use formats::reader::{FileReader, Next};
+use queries::plan::Scan;
+use schema::{FileEntry, Source, Table};
+
+use crate::dataset::{self, Destination, Rows, WriteOptions, Written};
+use crate::error::Result;
+use crate::memory;
+use crate::ops::scan::work::{Piece, Work};
+use crate::ordered::Step;
+use crate::state::QueryState;
+
+/// A part of a file, or rows of a made table.
+struct Lane {
+    /// The number of the file.
+    file: usize,
+    from: From,
+}
+
+enum From {
+    /// Not opened yet.
+    Closed(Morsel),
+    File {
+        file: Arc<FileEntry>,
+        input: Input,
+        reader: Box<dyn FileReader>,
+    },
+    Rows(Range<u64>),
+}
+
+/// Writes the rows of a table into one file, or into a dataset with a part for each file of the table. `state` is
+/// told of the bytes and rows read, and of what was passed over.
+///
+/// A table can't replace files that it is read from.
+pub fn convert(
+    table: &Arc<Table>,
+    destination: &Destination,
+    options: &WriteOptions,
+    state: &QueryState,
+) -> Result<Written> {
+    let files = match &table.source {
+        Source::Files(set) => set.files.as_slice(),
+        _ => &[],
+    };
+    refuse_own_files(files, destination)?;
+    let scan = Scan {
+        table: table.clone(),
+        projection: (0..table.schema.fields().len()).collect(),
+        bounds: Vec::new(),
+        filters: Vec::new(),
+        fetch: None,
+        transform: None,
+    };
+    let work = Work::new(&scan, table.schema.clone())?;
+    let mut file = 0;
+    let rows = Rows {
+        table: table_name(&table.name),
+        schema: table.schema.clone(),
+        files: files.len().max(1),
+        deal: Box::new(|| {
+            Ok(work.take()?.map(|piece| match piece {
+                Piece::Rows(range) => Lane { file: 0, from: From::Rows(range) },
+                Piece::File(morsel) => {
+                    // Morsels come in the order of files, and a file without rows may have none.
+                    while files.get(file).is_some_and(|f| f.path != morsel.file.path) {
+                        file += 1;
+                    }
+                    Lane { file, from: From::Closed(morsel) }
+                }
+            }))
+        }),
+        read: Box::new(|lane: &mut Lane| {
+            let step = next(&mut lane.from, &work, state)?;
+            if let Step::Item(batch) = &step {
+                state.rows_read.fetch_add(batch.num_rows() as u64, Ordering::Relaxed);
+            }
+            Ok(match step {
+                Step::Item(batch) => Step::Item((lane.file, batch)),
+                Step::Wait => Step::Wait,
+                Step::Done => Step::Done,
+            })
+        }),
+    };
+    dataset::write(rows, destination, options, state)
+}
+
+/// The name of the table for the manifest; a path is none.
+fn table_name(name: &str) -> Option<String> {
+    let plain = !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_');
+    plain.then(|| name.to_string())
+}
+
+/// The next batch.
+fn next(from: &mut From, work: &Work, state: &QueryState) -> Result<Step<RecordBatch>> {
+    if let From::Closed(morsel) = from {
+        let (format, options) = (work.format(), work.options(&morsel.file));
+        let (Some(format), Some(options)) = (format, options) else {
+            unreachable!("morsels are dealt of files")
+        };
+        let input = Input::open(&morsel.file.path)?;
+        let reader = format.reader(morsel, options).map_err(|e| e.at(&morsel.file.path))?;
+        *from = From::File { file: morsel.file.clone(), input, reader };
+    }
+    let (file, input, reader) = match from {
+        From::Closed(_) => unreachable!("it was opened above"),
+        From::Rows(range) => return Ok(work.make(range)?.map_or(Step::Done, Step::Item)),
+        From::File { file, input, reader } => (file, input, reader),
+    };
+    while !state.stopped() {
+        match reader.next().map_err(|e| e.at(&file.path))? {
+            Next::Batch(batch) => {
+                memory::check(0, || "converting".into())?;
+                return Ok(Step::Item(work.lay_out(file, &batch)?));
+            }
+            Next::Wait => return Ok(Step::Wait),
+            Next::Done => {
+                state.add_skipped(reader.skipped());
+                break;
+            }
+            Next::Need(ranges) => {
+                for range in ranges {
+                    let bytes = input.read_range(&range)?;
+                    state.bytes_read.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+                    reader.give(range, bytes).map_err(|e| e.at(&file.path))?;
+                }
+            }
+        }
+    }
+    Ok(Step::Done)
+}
+
+/// An error if a file of the table is the destination or lies in it: replaced, it would be lost should anything fail.
+fn refuse_own_files(files: &[FileEntry], destination: &Destination) -> Result<()> {
+    let path = match destination {
+        Destination::File(path) | Destination::Dataset(path) => path,
+    };
+    // What does not exist is nobody's source.
+    let Ok(target) = fs::canonicalize(path) else { return Ok(()) };
+    let lies_there = |file: &Path| fs::canonicalize(file).is_ok_and(|file| file.starts_with(&target));
+    match files.iter().find(|file| lies_there(&file.path)) {
+        None => Ok(()),
+        Some(file) => {
+            let message = format!("{} is read and would be replaced", file.path.display());
+            let help = Some("write to another place, and rename it afterwards".to_string());
+            Err(formats::Error::location(path.display(), message, help).into())
+        }
+    }
+}

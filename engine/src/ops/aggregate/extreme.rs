@@ -1,0 +1,120 @@
+//! `MIN` and `MAX` of numbers and dates.
+
+use std::sync::Arc;
+
+use arrow_array::types::*;
+use arrow_array::{ArrayRef, BooleanArray, PrimitiveArray};
+use arrow_schema::DataType;
+use datafusion_common::Result as DfResult;
+use datafusion_expr::{EmitTo, GroupsAccumulator};
+
+use super::accumulators::{emit, filtered, values};
+use crate::error::{Error, Result};
+use crate::hash::{normal32, normal64};
+
+/// The accumulator for a type.
+pub fn extreme(max: bool, data_type: &DataType) -> Result<Box<dyn GroupsAccumulator>> {
+    macro_rules! of {
+        ($($variant:ident => $t:ty),*) => {
+            match data_type {
+                $(DataType::$variant => Box::new(Extreme::<$t>::new(max)),)*
+                other => return Err(Error::Compute(format!("MIN and MAX of {other}"))),
+            }
+        };
+    }
+    Ok(of!(
+        Int8 => Int8Type, Int16 => Int16Type, Int32 => Int32Type, Int64 => Int64Type, UInt8 => UInt8Type,
+        UInt16 => UInt16Type, UInt32 => UInt32Type, UInt64 => UInt64Type, Float32 => Float32Type,
+        Float64 => Float64Type, Date32 => Date32Type
+    ))
+}
+
+/// A total order, of floats too: NaN is greater than any other number, as it is for ORDER BY.
+trait Order: Copy {
+    fn before(self, other: Self) -> bool;
+}
+
+macro_rules! integers {
+    ($($t:ty),*) => {
+        $(impl Order for $t {
+            fn before(self, other: Self) -> bool {
+                self < other
+            }
+        })*
+    };
+}
+
+integers!(i8, i16, i32, i64, u8, u16, u32, u64);
+
+impl Order for f32 {
+    fn before(self, other: Self) -> bool {
+        normal32(self).total_cmp(&normal32(other)).is_lt()
+    }
+}
+
+impl Order for f64 {
+    fn before(self, other: Self) -> bool {
+        normal64(self).total_cmp(&normal64(other)).is_lt()
+    }
+}
+
+struct Extreme<T: ArrowPrimitiveType> {
+    max: bool,
+    best: Vec<T::Native>,
+    seen: Vec<bool>,
+}
+
+impl<T: ArrowPrimitiveType<Native: Order>> Extreme<T> {
+    fn new(max: bool) -> Extreme<T> {
+        Extreme { max, best: Vec::new(), seen: Vec::new() }
+    }
+
+    fn add(&mut self, array: &ArrayRef, groups: &[usize], filter: Option<&BooleanArray>, total: usize) {
+        self.best.resize(total, T::Native::default());
+        self.seen.resize(total, false);
+        let max = self.max;
+        values::<T>(array, groups, filter, |g, v| {
+            let best = self.best[g];
+            if !self.seen[g] || (if max { best.before(v) } else { v.before(best) }) {
+                self.best[g] = v;
+                self.seen[g] = true;
+            }
+        });
+    }
+}
+
+impl<T: ArrowPrimitiveType<Native: Order>> GroupsAccumulator for Extreme<T> {
+    fn update_batch(
+        &mut self,
+        args: &[ArrayRef],
+        groups: &[usize],
+        filter: Option<&BooleanArray>,
+        total: usize,
+    ) -> DfResult<()> {
+        self.add(&args[0], groups, filter, total);
+        Ok(())
+    }
+
+    fn evaluate(&mut self, to: EmitTo) -> DfResult<ArrayRef> {
+        let best = emit(&mut self.best, to);
+        let seen = emit(&mut self.seen, to);
+        Ok(Arc::new(PrimitiveArray::<T>::new(best.into(), Some(seen.into()))))
+    }
+
+    fn state(&mut self, to: EmitTo) -> DfResult<Vec<ArrayRef>> {
+        Ok(vec![self.evaluate(to)?])
+    }
+
+    fn merge_batch(&mut self, states: &[ArrayRef], groups: &[usize], total: usize) -> DfResult<()> {
+        self.add(&states[0], groups, None, total);
+        Ok(())
+    }
+
+    fn convert_to_state(&self, args: &[ArrayRef], filter: Option<&BooleanArray>) -> DfResult<Vec<ArrayRef>> {
+        Ok(vec![filtered(&args[0], filter)?])
+    }
+
+    fn size(&self) -> usize {
+        self.best.capacity() * size_of::<T::Native>() + self.seen.capacity()
+    }
+}

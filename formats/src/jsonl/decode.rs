@@ -1,0 +1,187 @@
+//! Decodes JSON lines: each line is walked once to find the wanted fields, then columns are filled one by one.
+
+use std::collections::HashMap;
+
+use arrow_array::RecordBatch;
+
+use super::cursor::{Cursor, Span, unescape};
+use crate::error::Result;
+use crate::format::ScanOptions;
+use crate::reader::Skipped;
+use crate::rows::batch::{Batch, Records};
+use crate::rows::column::{Syntax, Token};
+use crate::rows::{Decoder, Input};
+
+/// The bytes of lines that are walked before columns are filled.
+const WINDOW_BYTES: usize = 64 << 10;
+
+/// Where a field lies that a record does not have.
+const MISSING: Span = (0, 0);
+
+/// JSON values: strings lose their quotes and escapes, other values are text as they stand.
+#[derive(Clone, Copy)]
+struct JsonSyntax;
+
+impl Syntax for JsonSyntax {
+    #[inline(always)]
+    fn token(&self, bytes: &[u8], start: usize, end: usize) -> Token {
+        if start == end {
+            return Token::Null;
+        }
+        match bytes[start] {
+            b'"' if end - start == 2 => Token::Empty,
+            b'"' if memchr::memchr(b'\\', &bytes[start + 1..end - 1]).is_some() => {
+                Token::Escaped(start + 1, end - 1)
+            }
+            b'"' => Token::Plain(start + 1, end - 1),
+            b'n' => Token::Null,
+            _ => Token::Plain(start, end),
+        }
+    }
+
+    fn unescape(&self, raw: &[u8], out: &mut Vec<u8>) -> Option<u64> {
+        unescape(raw, out)
+    }
+}
+
+/// The decoder of JSON lines.
+pub struct JsonDecoder {
+    batch: Batch,
+    keys: Keys,
+    /// For each column of the batch the slot that its values are found in.
+    slots: Vec<usize>,
+    /// The fields found, `keys.slots` for each record.
+    found: Vec<Span>,
+    max_record: usize,
+}
+
+/// Finds the slot of a key.
+struct Keys {
+    by_name: HashMap<Vec<u8>, usize>,
+    slots: usize,
+    /// The keys of the record before, in order, with their slots: most records have the same.
+    order: Vec<(Vec<u8>, Option<usize>)>,
+}
+
+impl Keys {
+    /// The slot of the key that is number `place` in its record.
+    #[inline]
+    fn slot(&mut self, place: usize, raw: &[u8]) -> Option<usize> {
+        match self.order.get(place) {
+            Some((key, slot)) if key == raw => *slot,
+            _ => self.look_up(place, raw),
+        }
+    }
+
+    #[cold]
+    fn look_up(&mut self, place: usize, raw: &[u8]) -> Option<usize> {
+        let mut name = Vec::new();
+        let name = unescape(raw, &mut name).map(|_| name);
+        let slot = name.and_then(|name| self.by_name.get(&name).copied());
+        self.order.truncate(place);
+        if self.order.len() == place {
+            self.order.push((raw.to_vec(), slot));
+        }
+        slot
+    }
+}
+
+impl JsonDecoder {
+    /// A decoder that finds the columns by their names.
+    pub fn new(scan: &ScanOptions) -> Result<JsonDecoder> {
+        let mut by_name = HashMap::new();
+        let slots = scan
+            .projection
+            .iter()
+            .map(|&i| {
+                let next = by_name.len();
+                *by_name.entry(scan.schema.field(i).name().clone().into_bytes()).or_insert(next)
+            })
+            .collect();
+        Ok(JsonDecoder {
+            batch: Batch::new(scan)?,
+            keys: Keys { slots: by_name.len(), by_name, order: Vec::new() },
+            slots,
+            found: Vec::new(),
+            max_record: scan.format.max_record,
+        })
+    }
+
+    /// Walks over the record `start..end`, and notes where its wanted fields lie.
+    fn walk(&mut self, bytes: &[u8], start: usize, end: usize) -> Result<(), String> {
+        if end - start > self.max_record {
+            return Err(format!("the record is longer than {} bytes", self.max_record));
+        }
+        let (first, mut place) = (self.found.len(), 0);
+        self.found.resize(first + self.keys.slots, MISSING);
+        let (keys, found) = (&mut self.keys, &mut self.found[first..]);
+        let walked = Cursor::new(&bytes[..end], start).record(|key, value| {
+            if let Some(slot) = keys.slot(place, &bytes[key.0..key.1]) {
+                found[slot] = value;
+            }
+            place += 1;
+        });
+        walked.map_err(|wrong| {
+            self.found.truncate(first);
+            format!("the record is not JSON: {wrong}")
+        })
+    }
+}
+
+impl Decoder for JsonDecoder {
+    fn decode(&mut self, input: Input) -> Result<usize> {
+        let bytes = input.block.as_slice();
+        let limit = input.limit.min(bytes.len());
+        let mut at = input.at;
+        while at < limit && self.batch.room() > 0 {
+            let (start, room) = (at, self.batch.room());
+            let (mut count, mut lines, mut wrong) = (0, 0, None);
+            self.found.clear();
+            while at < limit && at - start < WINDOW_BYTES && count < room {
+                let (end, next) = match memchr::memchr(b'\n', &bytes[at..]) {
+                    Some(newline) => (at + newline, at + newline + 1),
+                    None if input.last => (bytes.len(), bytes.len()),
+                    None => break,
+                };
+                if !bytes[at..end].trim_ascii().is_empty() {
+                    if let Err(message) = self.walk(bytes, at, end) {
+                        wrong = Some((next, message));
+                        break;
+                    }
+                    count += 1;
+                }
+                lines += 1;
+                at = next;
+            }
+            let (block, offset) = (input.block, input.offset);
+            let records = Records { block, offset, start, end: at, count, lines };
+            let (found, slots, each) = (&self.found, &self.slots, self.keys.slots);
+            let fields = |column: usize| found.iter().copied().skip(slots[column]).step_by(each);
+            self.batch.append(records, JsonSyntax, fields)?;
+            if let Some((end, message)) = wrong {
+                let record = Records { block, offset, start: at, end, count: 1, lines: 1 };
+                self.batch.malformed(record, message, self.batch.width() as u64)?;
+                at = end;
+            } else if lines == 0 {
+                break;
+            }
+        }
+        Ok(at - input.at)
+    }
+
+    fn is_full(&self) -> bool {
+        self.batch.room() == 0
+    }
+
+    fn flush(&mut self) -> Result<Option<RecordBatch>> {
+        self.batch.flush()
+    }
+
+    fn position(&self) -> (u64, u64) {
+        (self.batch.records(), self.batch.lines())
+    }
+
+    fn skipped(&self) -> Skipped {
+        self.batch.skipped()
+    }
+}

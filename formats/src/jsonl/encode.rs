@@ -1,0 +1,88 @@
+//! Encodes rows as JSON lines: an object a row, all columns in every object, NULL as `null`.
+
+use arrow_array::{Array, RecordBatch};
+use arrow_schema::SchemaRef;
+
+use crate::error::Result;
+use crate::rows::encoder::RowWriter;
+use crate::rows::print::{Kind, Printer, check_printable};
+
+/// Writes batches as JSON lines.
+pub struct JsonWriter {
+    /// What stands before the value of each column: the brace or comma, the name, the colon.
+    keys: Vec<Vec<u8>>,
+}
+
+impl JsonWriter {
+    /// A writer for this schema.
+    pub fn new(schema: &SchemaRef) -> Result<JsonWriter> {
+        check_printable(schema)?;
+        let keys = schema.fields().iter().enumerate().map(|(i, field)| {
+            let mut key = vec![if i == 0 { b'{' } else { b',' }];
+            string(field.name().as_bytes(), &mut key);
+            key.push(b':');
+            key
+        });
+        Ok(JsonWriter { keys: keys.collect() })
+    }
+}
+
+/// Appends a string in quotes.
+fn string(text: &[u8], out: &mut Vec<u8>) {
+    out.push(b'"');
+    let mut from = 0;
+    for (at, &byte) in text.iter().enumerate() {
+        if byte >= b' ' && byte != b'"' && byte != b'\\' {
+            continue;
+        }
+        out.extend_from_slice(&text[from..at]);
+        from = at + 1;
+        match byte {
+            b'"' | b'\\' => out.extend_from_slice(&[b'\\', byte]),
+            b'\n' => out.extend_from_slice(br"\n"),
+            b'\r' => out.extend_from_slice(br"\r"),
+            b'\t' => out.extend_from_slice(br"\t"),
+            _ => {
+                let digit = b"0123456789abcdef"[usize::from(byte & 15)];
+                out.extend_from_slice(&[b'\\', b'u', b'0', b'0', b'0' + (byte >> 4), digit]);
+            }
+        }
+    }
+    out.extend_from_slice(&text[from..]);
+    out.push(b'"');
+}
+
+impl RowWriter for JsonWriter {
+    fn head(&self) -> &[u8] {
+        b""
+    }
+
+    fn write(&self, batch: &RecordBatch, out: &mut Vec<u8>) -> Result<()> {
+        let columns = batch
+            .columns()
+            .iter()
+            .map(|column| Ok((Printer::new(column)?, column.logical_nulls())))
+            .collect::<Result<Vec<_>>>()?;
+        let mut word = Vec::new();
+        for row in 0..batch.num_rows() {
+            for ((printer, nulls), key) in columns.iter().zip(&self.keys) {
+                out.extend_from_slice(key);
+                if nulls.as_ref().is_some_and(|nulls| nulls.is_null(row)) {
+                    out.extend_from_slice(b"null");
+                    continue;
+                }
+                match (printer, printer.kind(row)) {
+                    (Printer::Text(texts), _) => string(texts.value(row).as_bytes(), out),
+                    (_, Kind::Number | Kind::Bool) => printer.print(row, out),
+                    _ => {
+                        word.clear();
+                        printer.print(row, &mut word);
+                        string(&word, out);
+                    }
+                }
+            }
+            out.extend_from_slice(if columns.is_empty() { b"{}\n" } else { b"}\n" });
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,169 @@
+//! Text: a line is a row, with one column `line`.
+//!
+//! A line ends at a newline, before which a carriage return is dropped; the last line may lack its newline. On the way
+//! out a value that would not come back as one line, and NULL, are errors.
+
+use std::sync::Arc;
+
+use arrow_array::{Array, RecordBatch};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+
+use crate::error::{DataError, Error, Result};
+use crate::format::ScanOptions;
+use crate::reader::Skipped;
+use crate::rows::batch::{Batch, Records};
+use crate::rows::column::{Syntax, Token};
+use crate::rows::encoder::RowWriter;
+use crate::rows::format::RowFormat;
+use crate::rows::print::{Printer, check_printable};
+use crate::rows::split::Border;
+use crate::rows::{Decoder, Input};
+
+/// Lines of text.
+pub static TEXT: RowFormat = RowFormat {
+    name: "text",
+    extensions: &["txt", "text", "log"],
+    border: Border::Newline,
+    decoder: |scan, _| Ok(Box::new(TextDecoder::new(scan)?)),
+    infer: |_, _, _| Ok(Arc::new(Schema::new(vec![Field::new("line", DataType::Utf8View, true)]))),
+    writer: |schema, _| Ok(Box::new(TextWriter::new(schema)?)),
+};
+
+/// The bytes of lines that are looked at together.
+const WINDOW_BYTES: usize = 64 << 10;
+
+/// A line is a value as it stands.
+#[derive(Clone, Copy)]
+struct Line;
+
+impl Syntax for Line {
+    #[inline(always)]
+    fn token(&self, _: &[u8], start: usize, end: usize) -> Token {
+        if start == end { Token::Empty } else { Token::Plain(start, end) }
+    }
+
+    fn unescape(&self, raw: &[u8], out: &mut Vec<u8>) -> Option<u64> {
+        out.extend_from_slice(raw);
+        Some(0)
+    }
+}
+
+struct TextDecoder {
+    batch: Batch,
+    max_record: usize,
+    lines: Vec<(usize, usize)>,
+}
+
+impl TextDecoder {
+    fn new(scan: &ScanOptions) -> Result<TextDecoder> {
+        if scan.schema.fields().len() != 1 {
+            return Err(Error::Unsupported("text has one column; its schema must have one too".into()));
+        }
+        Ok(TextDecoder { batch: Batch::new(scan)?, max_record: scan.format.max_record, lines: Vec::new() })
+    }
+}
+
+impl Decoder for TextDecoder {
+    fn decode(&mut self, input: Input) -> Result<usize> {
+        let bytes = input.block.as_slice();
+        let mut at = input.at;
+        let limit = input.limit.min(bytes.len());
+        while at < limit && self.batch.room() > 0 {
+            let (start, mut too_long) = (at, None);
+            self.lines.clear();
+            while at < limit && at - start < WINDOW_BYTES && self.lines.len() < self.batch.room() {
+                let (end, next) = match memchr::memchr(b'\n', &bytes[at..]) {
+                    Some(newline) => (at + newline, at + newline + 1),
+                    None if input.last => (bytes.len(), bytes.len()),
+                    None => break,
+                };
+                if next - at > self.max_record {
+                    too_long = Some(next);
+                    break;
+                }
+                let end = if bytes[at..end].last() == Some(&b'\r') { end - 1 } else { end };
+                self.lines.push((at, end));
+                at = next;
+            }
+            let (block, offset, count) = (input.block, input.offset, self.lines.len());
+            let lines = &self.lines;
+            let records = Records { block, offset, start, end: at, count, lines: count as u64 };
+            self.batch.append(records, Line, |_| lines.iter().copied())?;
+            if let Some(end) = too_long {
+                let record = Records { block, offset, start: at, end, count: 1, lines: 1 };
+                self.batch.malformed(
+                    record,
+                    format!("the line is longer than {} bytes", self.max_record),
+                    1,
+                )?;
+                at = end;
+            } else if count == 0 {
+                break;
+            }
+        }
+        Ok(at - input.at)
+    }
+
+    fn is_full(&self) -> bool {
+        self.batch.room() == 0
+    }
+
+    fn flush(&mut self) -> Result<Option<RecordBatch>> {
+        self.batch.flush()
+    }
+
+    fn position(&self) -> (u64, u64) {
+        (self.batch.records(), self.batch.lines())
+    }
+
+    fn skipped(&self) -> Skipped {
+        self.batch.skipped()
+    }
+}
+
+struct TextWriter;
+
+impl TextWriter {
+    fn new(schema: &SchemaRef) -> Result<TextWriter> {
+        check_printable(schema)?;
+        match schema.fields().len() {
+            1 => Ok(TextWriter),
+            n => Err(Error::Schema {
+                path: "".into(),
+                message: format!("text holds one column and not {n}; select one, or write csv or jsonl"),
+            }),
+        }
+    }
+}
+
+impl RowWriter for TextWriter {
+    fn head(&self) -> &[u8] {
+        b""
+    }
+
+    fn write(&self, batch: &RecordBatch, out: &mut Vec<u8>) -> Result<()> {
+        let column = batch.column(0);
+        let nulls = column.logical_nulls();
+        let printer = Printer::new(column)?;
+        for row in 0..batch.num_rows() {
+            if nulls.as_ref().is_some_and(|nulls| nulls.is_null(row)) {
+                return Err(unwritable("NULL", "COALESCE gives another value for it"));
+            }
+            let start = out.len();
+            printer.print(row, out);
+            if memchr::memchr(b'\n', &out[start..]).is_some() || out[start..].ends_with(b"\r") {
+                return Err(unwritable("a value with a line break", "REPLACE takes it out"));
+            }
+            out.push(b'\n');
+        }
+        Ok(())
+    }
+}
+
+fn unwritable(what: &str, help: &str) -> Error {
+    Error::Data(Box::new(DataError {
+        message: format!("{what} has no form as a line of text"),
+        help: Some(format!("{help}; csv and jsonl hold it")),
+        ..DataError::default()
+    }))
+}

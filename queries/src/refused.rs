@@ -1,0 +1,97 @@
+//! Clauses that the parser reads and the planner would ignore, or answer in its own internals. They are refused by name.
+
+use std::ops::ControlFlow;
+
+use datafusion_sql::sqlparser::ast::{
+    Distinct, Expr, GroupByExpr, Query, Select, SelectItem, TableFactor, WildcardAdditionalOptions,
+};
+
+use crate::error::Error;
+
+type Flow = ControlFlow<Error>;
+
+fn refuse_if(found: bool, what: &str) -> Flow {
+    match found {
+        true => ControlFlow::Break(Error::Unsupported(what.into())),
+        false => ControlFlow::Continue(()),
+    }
+}
+
+/// Clauses around a query.
+pub fn query(q: &Query) -> Flow {
+    refuse_if(q.fetch.is_some(), "FETCH FIRST; write LIMIT")?;
+    refuse_if(q.settings.is_some(), "SETTINGS")?;
+    refuse_if(q.format_clause.is_some(), "FORMAT; the flag --format says how a result is printed")?;
+    refuse_if(!q.locks.is_empty(), "FOR UPDATE")?;
+    refuse_if(
+        q.for_clause.is_some(),
+        "FOR XML and FOR JSON; the flag --format says how a result is printed",
+    )?;
+    refuse_if(!q.pipe_operators.is_empty(), "pipe operators (|>)")
+}
+
+/// Clauses of a SELECT.
+pub fn select(s: &Select) -> Flow {
+    refuse_if(matches!(s.distinct, Some(Distinct::On(_))), "DISTINCT ON; use GROUP BY with first_value()")?;
+    refuse_if(s.top.is_some(), "TOP; write LIMIT")?;
+    refuse_if(s.into.is_some(), "SELECT INTO; use COPY (query) TO 'path'")?;
+    refuse_if(s.prewhere.is_some(), "PREWHERE; write WHERE")?;
+    refuse_if(!s.connect_by.is_empty(), "CONNECT BY")?;
+    refuse_if(!s.lateral_views.is_empty(), "LATERAL VIEW")?;
+    refuse_if(!s.named_window.is_empty(), "window functions (WINDOW)")?;
+    refuse_if(s.qualify.is_some(), "window functions (QUALIFY)")?;
+    refuse_if(
+        !s.cluster_by.is_empty() || !s.distribute_by.is_empty() || !s.sort_by.is_empty(),
+        "CLUSTER BY, DISTRIBUTE BY and SORT BY",
+    )?;
+    let (GroupByExpr::All(modifiers) | GroupByExpr::Expressions(_, modifiers)) = &s.group_by;
+    refuse_if(!modifiers.is_empty(), "GROUP BY … WITH ROLLUP, CUBE or TOTALS; write GROUP BY ROLLUP (…)")?;
+    s.projection.iter().try_for_each(|item| match item {
+        SelectItem::Wildcard(options) | SelectItem::QualifiedWildcard(_, options) => wildcard(options),
+        SelectItem::ExprWithAlias { expr: Expr::Value(_), alias } if alias.quote_style.is_none() => {
+            refuse_if(
+                alias.value.starts_with('_') && alias.value[1..].starts_with(|c: char| c.is_ascii_digit()),
+                "underscores in numbers",
+            )
+        }
+        _ => ControlFlow::Continue(()),
+    })
+}
+
+fn wildcard(options: &WildcardAdditionalOptions) -> Flow {
+    refuse_if(options.opt_ilike.is_some(), "SELECT * ILIKE")?;
+    refuse_if(options.opt_alias.is_some(), "an alias of *")
+}
+
+/// Clauses of a table in FROM.
+pub fn table_factor(t: &TableFactor) -> Flow {
+    match t {
+        TableFactor::Table { sample, with_ordinality, with_hints, version, partitions, .. } => {
+            refuse_if(sample.is_some(), "TABLESAMPLE")?;
+            refuse_if(*with_ordinality, "WITH ORDINALITY")?;
+            refuse_if(!with_hints.is_empty(), "table hints (WITH)")?;
+            refuse_if(version.is_some(), "table versions (FOR SYSTEM_TIME)")?;
+            refuse_if(!partitions.is_empty(), "PARTITION of a table")
+        }
+        TableFactor::Derived { sample, .. } => refuse_if(sample.is_some(), "TABLESAMPLE"),
+        TableFactor::UNNEST { .. } => refuse_if(true, "UNNEST"),
+        TableFactor::Pivot { .. } | TableFactor::Unpivot { .. } => refuse_if(true, "PIVOT and UNPIVOT"),
+        TableFactor::MatchRecognize { .. } => refuse_if(true, "MATCH_RECOGNIZE"),
+        TableFactor::JsonTable { .. } | TableFactor::OpenJsonTable { .. } | TableFactor::XmlTable { .. } => {
+            refuse_if(true, "JSON_TABLE and XMLTABLE")
+        }
+        _ => ControlFlow::Continue(()),
+    }
+}
+
+/// Expressions.
+pub fn expr(e: &Expr) -> Flow {
+    match e {
+        Expr::Array(_) => refuse_if(true, "array literals"),
+        Expr::Collate { .. } => refuse_if(true, "COLLATE"),
+        Expr::Convert { .. } => refuse_if(true, "CONVERT; write CAST"),
+        Expr::SimilarTo { .. } => refuse_if(true, "SIMILAR TO; use regexp_like() with ^ and $, or LIKE"),
+        Expr::Lambda(_) => refuse_if(true, "lambdas"),
+        _ => ControlFlow::Continue(()),
+    }
+}
