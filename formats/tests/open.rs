@@ -1,5 +1,7 @@
 //! From locations to tables, with real files.
 
+#[allow(dead_code, reason = "the tests of the column formats use the rest")]
+#[path = "columns/common.rs"]
 mod common;
 
 use std::path::Path;
