@@ -1,6 +1,6 @@
 //! JSON lines and text: reading, splitting at every byte, what does not fit.
 
-mod common;
+mod rows_common;
 
 use std::sync::Arc;
 
@@ -8,9 +8,9 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::*;
 use arrow_array::{Array, ArrayRef, RecordBatch, StringViewArray};
 use arrow_schema::DataType::{self, Boolean, Date32, Float64, Int64, Utf8, Utf8View};
-use common::*;
 use formats::format::format;
 use formats::rows::split::{Border, cut};
+use rows_common::*;
 use schema::OnError;
 
 fn strings(batches: &[RecordBatch], column: usize) -> Vec<Option<String>> {
