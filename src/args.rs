@@ -20,6 +20,10 @@ pub enum Command {
     Query(Query),
     /// Run a query of the AMPLab Big Data Benchmark by name: 1a to 1c, 2a to 2c, 3a to 3c, 4.
     Bdb(Bdb),
+    /// Write files into files of another format, in the order of their rows.
+    Convert(Convert),
+    /// Write the tables of the AMPLab Big Data Benchmark.
+    Generate(Generate),
     /// Print the schema of files, as text that --schema reads.
     Schema(Schema),
     /// Keep the result of a query up to date as files are added; prints changes as JSON lines with __diff.
@@ -64,6 +68,74 @@ pub struct Bdb {
     /// How to run.
     #[command(flatten)]
     pub run: Run,
+}
+
+/// `palais convert`.
+#[derive(Debug, Flags)]
+pub struct Convert {
+    /// A file, '-', a glob, a directory or a dataset.
+    pub source: String,
+    /// A file, if its suffix names an encoding (x.parquet, x.csv.gz); else a directory, with a part for each file.
+    pub destination: PathBuf,
+    /// How to write.
+    #[command(flatten)]
+    pub write: Write,
+    /// csv: write no names into the first row.
+    #[arg(long)]
+    pub no_header: bool,
+    /// How to read.
+    #[command(flatten)]
+    pub input: Input,
+}
+
+/// `palais generate`.
+#[derive(Debug, Flags)]
+pub struct Generate {
+    /// Where each table gets a directory.
+    pub directory: PathBuf,
+    /// A published size of the three tables.
+    #[arg(long, value_parser = clap::builder::PossibleValuesParser::new(schema::bdb::Sizes::SETS),
+        conflicts_with_all = ["rankings", "uservisits", "documents"])]
+    pub set: Option<String>,
+    /// Rows of rankings, the pages.
+    #[arg(long, value_name = "N")]
+    pub rankings: Option<u64>,
+    /// Rows of uservisits.
+    #[arg(long, value_name = "N", requires = "rankings")]
+    pub uservisits: Option<u64>,
+    /// About the bytes of documents, such as 20MB.
+    #[arg(long, value_name = "BYTES", requires = "rankings", value_parser = crate::settings::size)]
+    pub documents: Option<u64>,
+    /// The files of each table; one for each 256 MB of text if not given.
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub parts: Option<u32>,
+    /// Another seed gives other rows.
+    #[arg(long, value_name = "S", default_value_t = 0)]
+    pub seed: u64,
+    /// How to write.
+    #[command(flatten)]
+    pub write: Write,
+}
+
+/// How files are written.
+#[derive(Debug, Flags)]
+#[command(next_help_heading = "Output")]
+pub struct Write {
+    /// The encoding; what the name of the file says, or csv for generated tables, if not given.
+    #[arg(long, value_name = "ENCODING")]
+    pub to: Option<String>,
+    /// The compression: none, gzip, zlib, snappy, lz4 or zstd, as far as the encoding takes it.
+    #[arg(long, value_name = "COMPRESSION")]
+    pub compression: Option<String>,
+    /// Replace a file or dataset that is already there.
+    #[arg(long)]
+    pub overwrite: bool,
+    /// Worker threads; the cores of the machine or its control group if not given.
+    #[arg(long, short = 'w', value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub workers: Option<u16>,
+    /// No progress bar.
+    #[arg(long)]
+    pub no_progress: bool,
 }
 
 /// `palais schema`.

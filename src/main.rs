@@ -6,6 +6,8 @@
 //! Exit codes: 0 done; 1 the query or the data failed; 2 wrong usage; 70 an internal error; 130 interrupted.
 
 mod args;
+mod convert;
+mod generate;
 mod print;
 mod progress;
 mod query;
@@ -52,6 +54,8 @@ fn main() -> ExitCode {
     let outcome = match args.command {
         Command::Query(q) => query::run(&q),
         Command::Bdb(b) => query::run_bdb(&b),
+        Command::Convert(c) => convert::run(&c),
+        Command::Generate(g) => generate::run(&g),
         Command::Schema(s) => tables::Tables::resolve(&s.input)
             .and_then(|t| schema::text(&s.path, s.form, t.options()))
             .map(|text| print!("{text}")),

@@ -22,13 +22,17 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Shows bytes read of the bytes to read, if standard error is a terminal.
+    /// Shows the bytes read of those that a plan reads, if standard error is a terminal.
     pub fn start(plan: &Plan, state: &Arc<QueryState>, never: bool) -> Progress {
+        Progress::of_bytes(bytes(&plan.root), state, never)
+    }
+
+    /// Shows the bytes read of `total`, if standard error is a terminal.
+    pub fn of_bytes(total: u64, state: &Arc<QueryState>, never: bool) -> Progress {
         let stop = Arc::new(AtomicBool::new(false));
         if never || !std::io::stderr().is_terminal() {
             return Progress { stop, thread: None };
         }
-        let total = bytes(&plan.root);
         let (state, stopped) = (state.clone(), stop.clone());
         let show = move || {
             std::thread::park_timeout(PATIENCE);

@@ -54,6 +54,20 @@ pub fn run_bdb(b: &args::Bdb) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Says what `--on-error` passed over.
+pub fn warn_skipped(state: &engine::QueryState) {
+    let skipped = state.skipped();
+    for (count, what) in [
+        (skipped.rows, "rows left out, because a value did not fit the schema"),
+        (skipped.values, "values read as NULL, because they did not fit the schema"),
+        (skipped.replaced, "sequences of bytes that are not UTF-8, read as U+FFFD"),
+    ] {
+        if count > 0 {
+            eprintln!("warning: {count} {what}");
+        }
+    }
+}
+
 struct Session<'a> {
     run: &'a args::Run,
     settings: Settings,
@@ -148,16 +162,7 @@ impl<'a> Session<'a> {
             writer.begin(&schema)?;
         }
         writer.end()?;
-        let skipped = results.state().skipped();
-        for (count, what) in [
-            (skipped.rows, "rows left out, because a value did not fit the schema"),
-            (skipped.values, "values read as NULL, because they did not fit the schema"),
-            (skipped.replaced, "sequences of bytes that are not UTF-8, read as U+FFFD"),
-        ] {
-            if count > 0 {
-                eprintln!("warning: {count} {what}");
-            }
-        }
+        warn_skipped(results.state());
         Ok(rows)
     }
 

@@ -30,7 +30,7 @@ pub fn text(location: &str, form: Form, options: &OpenOptions) -> anyhow::Result
 }
 
 /// What the table is called: the file or directory up to the first point, or `t` where that is no name (`*.csv`, `-`).
-fn name(location: &str) -> String {
+pub fn name(location: &str) -> String {
     let file = Path::new(location).file_name().unwrap_or_default().to_string_lossy();
     let stem = file.split('.').next().unwrap_or_default();
     match stem.is_empty() || stem.contains(|c: char| !c.is_alphanumeric() && c != '_') {

@@ -16,8 +16,7 @@ pub struct Settings {
 impl Settings {
     /// Resolves flags.
     pub fn resolve(run: &args::Run) -> Settings {
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let workers = run.workers.map_or(cores, usize::from);
+        let workers = workers(run.workers);
         let memory_limit = run.memory_limit.unwrap_or_else(|| engine::memory::available() / 5 * 4);
         let since_1970 = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
         let planning = queries::Settings {
@@ -28,6 +27,11 @@ impl Settings {
         };
         Settings { workers, memory_limit, planning }
     }
+}
+
+/// The workers of `--workers`; the cores of the machine or its control group if it isn't given.
+pub fn workers(flag: Option<u16>) -> usize {
+    flag.map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), usize::from)
 }
 
 /// A size such as `512MiB`, `4G` or `1000000`: units of 1024 (K, M, G, T, with or without `iB`), `kB`, `MB` and `GB`

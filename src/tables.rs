@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use formats::open::{OpenOptions, SchemaChoice, open, open_data_dir};
 use queries::Catalog;
-use schema::OnError;
+use schema::{OnError, Table};
 
 use crate::Usage;
 use crate::args::{Header, Input, OnErrorFlag};
@@ -65,6 +65,20 @@ impl Tables {
     /// The names of the tables that flags name.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.named.values().map(|(name, _)| name.as_str())
+    }
+
+    /// Opens one location, whatever it is called, with the schema that is given, if one is.
+    pub fn open(&self, location: &str) -> anyhow::Result<Table> {
+        if !self.named.is_empty() || self.schemas.len() > 1 {
+            return Err(Usage(
+                "files are read by their path here: no --table, no --data, one --schema".into(),
+            )
+            .into());
+        }
+        let given = self.schemas.iter().next();
+        let name = given.map_or_else(|| crate::schema::name(location), |(name, _)| name.clone());
+        let schema = given.map(|(_, choice)| choice.clone());
+        Ok(open(location, &name, &OpenOptions { schema, ..self.options.clone() })?)
     }
 
     /// Opens these tables. A name that no flag gives is a path.

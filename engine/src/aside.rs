@@ -92,6 +92,7 @@ impl Aside {
             return Err(Error::location(destination.display(), "this can't be written to", help));
         };
         let parent = parent(&destination).to_path_buf();
+        fs::create_dir_all(&parent).map_err(|e| Error::io(&parent, "create the directory", e))?;
         let prefix = partial_prefix(name);
         remove_remains(&parent, &prefix);
         let mut name = prefix;
@@ -277,6 +278,10 @@ mod tests {
         aside.commit().unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"rows");
         assert_eq!(names(dir.path()), ["x.csv"]);
+        let deep = dir.path().join("new/er/x");
+        Aside::file(&deep, false).unwrap().0.commit().unwrap();
+        assert!(deep.exists());
+        fs::remove_dir_all(dir.path().join("new")).unwrap();
         let error = Aside::file(&path, false).unwrap_err().to_string();
         assert!(error.contains("the file exists") && error.contains("--overwrite"), "{error}");
         let (aside, _) = Aside::file(&path, true).unwrap();

@@ -15,6 +15,7 @@ use schema::{FileEntry, Source, Table};
 
 use crate::dataset::{self, Destination, Rows, WriteOptions, Written};
 use crate::error::Result;
+use crate::memory;
 use crate::ops::scan::work::{Piece, Work};
 use crate::ordered::Step;
 use crate::state::QueryState;
@@ -117,7 +118,10 @@ fn next(from: &mut From, work: &Work, state: &QueryState) -> Result<Step<RecordB
     };
     while !state.stopped() {
         match reader.next().map_err(|e| e.at(&file.path))? {
-            Next::Batch(batch) => return Ok(Step::Item(work.lay_out(file, &batch)?)),
+            Next::Batch(batch) => {
+                memory::check(0, || "converting".into())?;
+                return Ok(Step::Item(work.lay_out(file, &batch)?));
+            }
             Next::Wait => return Ok(Step::Wait),
             Next::Done => {
                 state.add_skipped(reader.skipped());

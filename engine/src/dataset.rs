@@ -8,6 +8,7 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::thread::JoinHandle;
 
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::SchemaRef;
@@ -102,6 +103,7 @@ pub fn write<L: Send>(
         offsets: !format.compresses_inside(),
         encoder: &encoder,
         open: None,
+        syncing: None,
         written: Vec::new(),
     };
     let stages = Stages {
@@ -122,6 +124,7 @@ pub fn write<L: Send>(
         put: Box::new(|encoded| Ok(sink.put(encoded).map_err(named)?)),
     };
     ordered::run(stages, Limits::new(options.workers), state)?;
+    sink.wait_for_sync().map_err(named)?;
     manifest.files = sink.written;
     if !single {
         manifest.write(aside.path()).map_err(formats::Error::from)?;
@@ -240,6 +243,8 @@ struct Sink<'a> {
     offsets: bool,
     encoder: &'a Arc<dyn FileEncoder>,
     open: Option<Open>,
+    /// Syncs the file before, while the next one is written.
+    syncing: Option<JoinHandle<std::io::Result<()>>>,
     written: Vec<PartFile>,
 }
 
@@ -283,6 +288,13 @@ impl Sink<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Waits until the file that is being synced, if there is one, lies on disk.
+    fn wait_for_sync(&mut self) -> formats::Result<()> {
+        let Some(thread) = self.syncing.take() else { return Ok(()) };
+        let synced = thread.join().expect("a sync does not panic");
+        synced.map_err(|e| formats::Error::io("", "sync", e))
     }
 
     fn begin(&mut self) -> formats::Result<Open> {
