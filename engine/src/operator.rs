@@ -233,6 +233,8 @@ impl<'scope> Stage<'_, 'scope> {
         self.local.wakes.borrow_mut().push(activator.clone());
         let wake = Wake { local: activator.clone(), path, worker: self.local.worker.clone() };
         let ports = gates.len();
+        // For the tests of what a panic does: the operator of this name panics when it is first scheduled.
+        let panics = std::env::var_os("PALAIS_TEST_PANIC").is_some_and(|name| name == self.name.as_str());
         let mut runner = Runner {
             operator: Some(make(wake)),
             queues: (0..ports).map(|_| VecDeque::new()).collect(),
@@ -249,6 +251,7 @@ impl<'scope> Stage<'_, 'scope> {
         builder.build(move |mut capabilities| {
             let mut capability = capabilities.pop();
             move |frontiers: &[MutableAntichain<Time>]| {
+                assert!(!panics, "PALAIS_TEST_PANIC asks for this");
                 for (port, input) in pipelines.iter_mut().enumerate() {
                     take(input, &mut runner.queues[port]);
                 }

@@ -3,8 +3,10 @@
 //! A line ends at a newline, before which a carriage return is dropped; the last line may lack its newline. On the way
 //! out a value that would not come back as one line, and NULL, are errors.
 
+use std::sync::Arc;
+
 use arrow_array::{Array, RecordBatch};
-use arrow_schema::SchemaRef;
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
 
 use crate::error::{DataError, Error, Result};
 use crate::format::ScanOptions;
@@ -23,6 +25,7 @@ pub static TEXT: RowFormat = RowFormat {
     extensions: &["txt", "text", "log"],
     border: Border::Newline,
     decoder: |scan, _| Ok(Box::new(TextDecoder::new(scan)?)),
+    infer: |_, _, _| Ok(Arc::new(Schema::new(vec![Field::new("line", DataType::Utf8View, true)]))),
     writer: |schema, _| Ok(Box::new(TextWriter::new(schema)?)),
 };
 

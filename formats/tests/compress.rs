@@ -4,9 +4,9 @@ mod rows_common;
 
 use std::process::{Command, Stdio};
 
-use rows_common::*;
 use formats::Result;
 use formats::compress::{NAMES, by_suffix, compression, sniff};
+use rows_common::*;
 
 /// Compresses pieces into one file.
 fn pack(name: &str, pieces: &[&[u8]]) -> Vec<u8> {

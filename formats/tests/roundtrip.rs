@@ -7,9 +7,9 @@ use std::sync::Arc;
 use arrow_array::types::*;
 use arrow_array::*;
 use arrow_schema::DataType;
-use rows_common::*;
 use formats::compress::NAMES;
 use formats::format::format;
+use rows_common::*;
 
 /// The encodings that hold any flat table.
 const ENCODINGS: &[&str] = &["csv", "jsonl"];

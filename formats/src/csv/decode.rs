@@ -48,6 +48,11 @@ impl Syntax for CsvSyntax {
 }
 
 impl CsvSyntax {
+    /// The syntax with this quote.
+    pub fn new(marks: Marks) -> CsvSyntax {
+        CsvSyntax { quote: marks.quote }
+    }
+
     #[inline]
     fn quoted(&self, bytes: &[u8], start: usize, end: usize) -> Token {
         if end - start < 2 || bytes[end - 1] != self.quote {
@@ -60,6 +65,42 @@ impl CsvSyntax {
             Token::Plain(start + 1, end - 1)
         }
     }
+}
+
+/// The fields of the record that begins at `at`, found byte by byte, and where it ends, its newline included. `None`
+/// if it goes on beyond the bytes; with `last`, the data ends with them, and that happens only within quotes.
+pub fn single_record(
+    bytes: &[u8],
+    at: usize,
+    last: bool,
+    marks: Marks,
+) -> Option<(Vec<(usize, usize)>, usize)> {
+    let mut fields = Vec::new();
+    let (mut state, mut start, mut end) = (State::RecordStart, at, at);
+    while end < bytes.len() {
+        state = state.step(bytes[end], marks);
+        end += 1;
+        if matches!(state, State::FieldStart | State::RecordStart) {
+            fields.push((start, end - 1));
+            start = end;
+        }
+        if state == State::RecordStart {
+            break;
+        }
+    }
+    if state != State::RecordStart || end == at {
+        if !last || state == State::Quoted {
+            return None;
+        }
+        fields.push((start, end));
+    }
+    if let Some((start, end)) = fields.last_mut()
+        && end > start
+        && bytes[*end - 1] == b'\r'
+    {
+        *end -= 1;
+    }
+    Some((fields, end))
 }
 
 /// The decoder of csv.
@@ -91,7 +132,7 @@ impl CsvDecoder {
             wanted: scan.projection.clone(),
             columns: scan.schema.fields().len(),
             marks,
-            syntax: CsvSyntax { quote: marks.quote },
+            syntax: CsvSyntax::new(marks),
             index: Index::default(),
             max_record: format.max_record,
             header: first && format.header,
@@ -167,38 +208,18 @@ impl CsvDecoder {
 
     /// Takes one record byte by byte: the header, a blank line, or one that is not as it should be.
     fn single(&mut self, input: &Input, at: usize) -> Result<usize> {
-        let mut fields = Vec::new();
-        let (mut state, mut start, mut end, mut lines) = (State::RecordStart, at, at, 0);
         let bytes = input.block.as_slice();
-        while end < bytes.len() {
-            let byte = bytes[end];
-            state = state.step(byte, self.marks);
-            lines += u64::from(byte == b'\n');
-            end += 1;
-            if matches!(state, State::FieldStart | State::RecordStart) {
-                fields.push((start, end - 1));
-                start = end;
-            }
-            if state == State::RecordStart {
-                break;
-            }
-        }
-        let records = Records { block: input.block, offset: input.offset, start: at, end, count: 1, lines };
-        if state != State::RecordStart {
+        let Some((mut fields, end)) = single_record(bytes, at, input.last, self.marks) else {
             if !input.last {
                 return Ok(0);
             }
-            if state == State::Quoted {
-                return Err(self.batch.bad_record(&records, "a quote in this record is never closed".into()));
-            }
-            fields.push((start, end));
-        }
-        if let Some((start, end)) = fields.last_mut()
-            && end > start
-            && bytes[*end - 1] == b'\r'
-        {
-            *end -= 1;
-        }
+            let end = bytes.len();
+            let records =
+                Records { block: input.block, offset: input.offset, start: at, end, count: 1, lines: 0 };
+            return Err(self.batch.bad_record(&records, "a quote in this record is never closed".into()));
+        };
+        let lines = memchr::memchr_iter(b'\n', &bytes[at..end]).count() as u64;
+        let records = Records { block: input.block, offset: input.offset, start: at, end, count: 1, lines };
         if std::mem::take(&mut self.header) || (self.columns > 1 && matches!(fields[..], [(s, e)] if s == e))
         {
             self.batch.pass_lines(lines);

@@ -3,15 +3,18 @@
 //! - `index`: where fields and records end.
 //! - `decode`: bytes to rows.
 //! - `encode`: rows to bytes.
+//! - `infer`: the columns of a file from its first records.
 
 mod decode;
 mod encode;
 mod index;
+mod infer;
 
 use schema::FormatOptions;
 
 use crate::error::{Error, Result};
 use crate::rows::format::RowFormat;
+use crate::rows::infer::infer;
 use crate::rows::quotes::Marks;
 use crate::rows::split::Border;
 
@@ -21,6 +24,9 @@ pub static CSV: RowFormat = RowFormat {
     extensions: &["csv"],
     border: Border::Quotes,
     decoder: |scan, first| Ok(Box::new(decode::CsvDecoder::new(scan, first)?)),
+    infer: |path, options, rows| {
+        infer(path, options, |seen| Ok(Box::new(infer::CsvGuesser::new(options, rows, seen)?)))
+    },
     writer: |schema, options| Ok(Box::new(encode::CsvWriter::new(schema, options)?)),
 };
 

@@ -3,12 +3,15 @@
 //! - `cursor`: where values lie.
 //! - `decode`: bytes to rows.
 //! - `encode`: rows to bytes.
+//! - `infer`: the columns of a file from its first records.
 
 mod cursor;
 mod decode;
 mod encode;
+mod infer;
 
 use crate::rows::format::RowFormat;
+use crate::rows::infer::infer;
 use crate::rows::split::Border;
 
 /// JSON lines.
@@ -17,5 +20,8 @@ pub static JSONL: RowFormat = RowFormat {
     extensions: &["jsonl", "ndjson", "json"],
     border: Border::Newline,
     decoder: |scan, _| Ok(Box::new(decode::JsonDecoder::new(scan)?)),
+    infer: |path, options, rows| {
+        infer(path, options, |seen| Ok(Box::new(infer::JsonGuesser::new(options, rows, seen))))
+    },
     writer: |schema, _| Ok(Box::new(encode::JsonWriter::new(schema)?)),
 };

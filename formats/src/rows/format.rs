@@ -25,6 +25,8 @@ pub struct RowFormat {
     pub border: Border,
     /// Makes its decoder.
     pub decoder: MakeDecoder,
+    /// Infers the columns of a file from so many of its first records.
+    pub infer: fn(&Path, &FormatOptions, usize) -> Result<SchemaRef>,
     /// Makes its writer.
     pub writer: fn(&SchemaRef, &FormatOptions) -> Result<Box<dyn RowWriter>>,
 }
@@ -46,8 +48,8 @@ impl Format for RowFormat {
         compress::NAMES
     }
 
-    fn infer(&self, _path: &Path, _options: &FormatOptions, _infer_rows: usize) -> Result<SchemaRef> {
-        Err(crate::Error::Unsupported("inference is not there".into()))
+    fn infer(&self, path: &Path, options: &FormatOptions, infer_rows: usize) -> Result<SchemaRef> {
+        (self.infer)(path, options, infer_rows)
     }
 
     fn rows(&self, _path: &Path, _options: &FormatOptions) -> Result<Option<u64>> {

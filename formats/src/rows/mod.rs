@@ -10,6 +10,7 @@
 //! - [`parse`], [`print`](mod@print): text to values and back.
 //! - [`bits`]: where bytes occur, 64 at a time.
 //! - [`encoder`]: blocks of rows to bytes.
+//! - [`infer`](mod@infer): types from examples.
 //! - [`format`](mod@format): what makes an encoding one of the table of formats.
 
 pub mod batch;
@@ -17,6 +18,7 @@ pub mod bits;
 pub mod column;
 pub mod encoder;
 pub mod format;
+pub mod infer;
 pub mod parse;
 pub mod print;
 pub mod quotes;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use arrow_buffer::Buffer;
 use bytes::Bytes;
-use schema::OnError;
+use schema::{FormatOptions, OnError};
 
 use super::quotes::{Marks, State, Transition, first_record};
 use super::source::{BLOCK_BYTES, Source};
@@ -34,8 +34,9 @@ pub type MakeDecoder = fn(&ScanOptions, bool) -> Result<Box<dyn Decoder>>;
 
 /// Reads one morsel of a file of records.
 pub struct RowReader {
-    make: MakeDecoder,
-    scan: ScanOptions,
+    /// How another reader of the file is made, for counting.
+    again: Option<(MakeDecoder, ScanOptions)>,
+    max_record: usize,
     decoder: Box<dyn Decoder>,
     phase: Phase,
     source: Source,
@@ -92,6 +93,10 @@ struct Unpacker {
 }
 
 impl Unpacker {
+    fn new(decompressor: Box<dyn Decompressor>) -> Unpacker {
+        Unpacker { decompressor, packed: Bytes::new(), filled: false, consumed: 0 }
+    }
+
     /// An error that also tells the place in the compressed file.
     fn at_place(&self, mut error: Error) -> Error {
         if let Error::Data(e) = &mut error {
@@ -123,7 +128,9 @@ impl RowReader {
                 return Err(Error::Unsupported("records are split by bytes, not by row groups".into()));
             }
         };
-        let mut reader = RowReader::over(make, scan, range.clone(), size, marks)?;
+        let decoder = make(scan, range.start == 0)?;
+        let mut reader = RowReader::over(decoder, &scan.format, range.clone(), size, marks)?;
+        reader.again = Some((make, scan.clone()));
         match morsel.shared.clone().downcast::<SharedBorders>() {
             Ok(shared) if border == Border::Quotes && morsel.part != Part::Whole => {
                 let morsel = shared.begins.partition_point(|&begin| begin < range.start);
@@ -139,24 +146,23 @@ impl RowReader {
         Ok(reader)
     }
 
+    /// A reader of a whole file of unknown size with a decoder of one's own.
+    pub fn whole(decoder: Box<dyn Decoder>, format: &FormatOptions) -> Result<RowReader> {
+        RowReader::over(decoder, format, 0..u64::MAX, None, Marks { delimiter: b'\n', quote: b'\n' })
+    }
+
     fn over(
-        make: MakeDecoder,
-        scan: &ScanOptions,
+        decoder: Box<dyn Decoder>,
+        format: &FormatOptions,
         range: Range<u64>,
         size: Option<u64>,
         marks: Marks,
     ) -> Result<RowReader> {
-        let compression = compress::compression(&scan.format.compression)?;
-        let unpacker = compression.decompressor()?.map(|decompressor| Unpacker {
-            decompressor,
-            packed: Bytes::new(),
-            filled: false,
-            consumed: 0,
-        });
+        let unpacker = compress::compression(&format.compression)?.decompressor()?.map(Unpacker::new);
         Ok(RowReader {
-            make,
-            decoder: make(scan, range.start == 0)?,
-            scan: scan.clone(),
+            again: None,
+            max_record: format.max_record.min(MAX_RECORD),
+            decoder,
             phase: if range.start == 0 { Phase::Mark } else { Phase::Read },
             source: Source::new(range.start, range.end, size),
             size,
@@ -276,7 +282,7 @@ impl RowReader {
                 }
             };
         }
-        if tail > self.scan.format.max_record.min(MAX_RECORD) {
+        if tail > self.max_record {
             return Err(self.too_long());
         }
         if self.unpacker.is_some() {
@@ -369,10 +375,9 @@ impl RowReader {
 
     fn too_long(&self) -> Error {
         let (records, lines) = self.decoder.position();
-        let most = self.scan.format.max_record.min(MAX_RECORD);
         let mut error = Error::data(
             self.offset + self.at as u64,
-            format!("the record that begins here is longer than {most} bytes"),
+            format!("the record that begins here is longer than {} bytes", self.max_record),
         );
         if let Error::Data(e) = &mut error {
             (e.row, e.line) = (Some(records + 1), Some(lines + 1));
@@ -383,15 +388,16 @@ impl RowReader {
 
     /// Turns to counting the records before the morsel, for an error that names a row of it.
     fn locate(&mut self, error: Error) -> Result<()> {
-        let located = matches!(&error, Error::Data(e) if e.row.is_some());
-        if !located || self.start == 0 {
+        let located = matches!(&error, Error::Data(e) if e.row.is_some()) && self.start > 0;
+        let Some((make, scan)) = self.again.as_ref().filter(|_| located) else {
             self.phase = Phase::Done;
             return Err(error);
-        }
-        let mut scan = self.scan.clone();
+        };
+        let mut scan = scan.clone();
         scan.projection.clear();
         scan.format.on_error = OnError::Skip;
-        let counter = RowReader::over(self.make, &scan, 0..self.start, self.size, self.marks)?;
+        let decoder = make(&scan, true)?;
+        let counter = RowReader::over(decoder, &scan.format, 0..self.start, self.size, self.marks)?;
         self.phase = Phase::Locate { error: Some(error), counter: Box::new(counter) };
         Ok(())
     }

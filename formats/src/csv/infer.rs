@@ -1,0 +1,129 @@
+//! The columns of a csv file from its first records.
+
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_array::cast::AsArray;
+use arrow_schema::{DataType, Field, Schema};
+use schema::{FormatOptions, OnError};
+
+use super::decode::{CsvDecoder, CsvSyntax, single_record};
+use crate::error::Result;
+use crate::format::ScanOptions;
+use crate::reader::Skipped;
+use crate::rows::column::{Syntax, Token};
+use crate::rows::infer::{Kinds, Seen};
+use crate::rows::quotes::Marks;
+use crate::rows::{Decoder, Input};
+
+/// A decoder that looks at the values of the first records. Records with another number of fields than the first
+/// are passed over.
+pub struct CsvGuesser {
+    format: FormatOptions,
+    marks: Marks,
+    seen: Seen,
+    /// Reads all columns as text, once it is known how many they are.
+    inner: Option<CsvDecoder>,
+    left: usize,
+}
+
+impl CsvGuesser {
+    /// A decoder that looks at `rows` records.
+    pub fn new(format: &FormatOptions, rows: usize, seen: Seen) -> Result<CsvGuesser> {
+        let marks = super::marks(format)?;
+        Ok(CsvGuesser { format: format.clone(), marks, seen, inner: None, left: rows })
+    }
+
+    /// Takes the columns from the first record, and gives the bytes to pass: those of blank lines and of the header.
+    fn begin(&mut self, input: &Input) -> Result<Option<usize>> {
+        let bytes = input.block.as_slice();
+        let mut at = input.at;
+        let (fields, end) = loop {
+            let Some((fields, end)) = single_record(bytes, at, input.last, self.marks) else {
+                return Ok(None);
+            };
+            if at < bytes.len() && matches!(fields[..], [(start, end)] if start == end) {
+                at = end;
+                continue;
+            }
+            break (fields, end);
+        };
+        if at == bytes.len() {
+            return Ok(None);
+        }
+        let names: Vec<_> = fields.iter().enumerate().map(|(i, &field)| self.name(bytes, i, field)).collect();
+        let text = names.iter().map(|name| Field::new(name, DataType::Utf8View, true));
+        let scan = ScanOptions {
+            schema: Arc::new(Schema::new(text.collect::<Vec<_>>())),
+            projection: (0..names.len()).collect(),
+            bounds: Vec::new(),
+            batch_rows: self.left.max(1),
+            format: FormatOptions { on_error: OnError::Skip, ..self.format.clone() },
+        };
+        self.inner = Some(CsvDecoder::new(&scan, false)?);
+        let mut seen = self.seen.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        *seen = names.into_iter().map(|name| (name, Kinds::default())).collect();
+        Ok(Some(if self.format.header { end } else { at } - input.at))
+    }
+
+    /// The name of a column: what the header says, or its number.
+    fn name(&self, bytes: &[u8], place: usize, (start, end): (usize, usize)) -> String {
+        let syntax = CsvSyntax::new(self.marks);
+        let mut name = Vec::new();
+        match syntax.token(bytes, start, end) {
+            Token::Plain(start, end) => name.extend_from_slice(&bytes[start..end]),
+            Token::Escaped(start, end) if syntax.unescape(&bytes[start..end], &mut name).is_some() => {}
+            _ => {}
+        }
+        let name = String::from_utf8_lossy(&name);
+        match name.trim() {
+            name if self.format.header && !name.is_empty() => name.to_string(),
+            _ => format!("column{}", place + 1),
+        }
+    }
+
+    fn look(&mut self, batch: &RecordBatch) {
+        self.left = self.left.saturating_sub(batch.num_rows());
+        let mut seen = self.seen.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        for (column, (_, kinds)) in batch.columns().iter().zip(seen.iter_mut()) {
+            let texts = column.as_string_view().iter().flatten().filter(|text| !text.is_empty());
+            texts.for_each(|text| kinds.add(Kinds::of_field(text.as_bytes())));
+        }
+    }
+}
+
+impl Decoder for CsvGuesser {
+    fn decode(&mut self, mut input: Input) -> Result<usize> {
+        let mut consumed = 0;
+        if self.inner.is_none() {
+            match self.begin(&input)? {
+                Some(passed) => consumed = passed,
+                None if input.last => return Ok(input.block.len() - input.at),
+                None => return Ok(0),
+            }
+        }
+        input.at += consumed;
+        let Some(inner) = &mut self.inner else { return Ok(consumed) };
+        consumed += inner.decode(input)?;
+        if let Some(batch) = inner.flush()? {
+            self.look(&batch);
+        }
+        Ok(consumed)
+    }
+
+    fn is_full(&self) -> bool {
+        self.inner.is_some() && self.left == 0
+    }
+
+    fn flush(&mut self) -> Result<Option<RecordBatch>> {
+        Ok(self.is_full().then(|| RecordBatch::new_empty(Arc::new(Schema::empty()))))
+    }
+
+    fn position(&self) -> (u64, u64) {
+        self.inner.as_ref().map_or((0, 0), |inner| inner.position())
+    }
+
+    fn skipped(&self) -> Skipped {
+        Skipped::default()
+    }
+}

@@ -1,0 +1,120 @@
+//! The columns of JSON lines from the first records: every key that occurs, in the order of their first occurrence.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_schema::Schema;
+use schema::{FormatOptions, OnError};
+
+use super::cursor::{Cursor, Span, unescape};
+use crate::error::{DataError, Error, Result};
+use crate::reader::Skipped;
+use crate::rows::batch::shown;
+use crate::rows::infer::{Kinds, Seen};
+use crate::rows::{Decoder, Input};
+
+/// A decoder that looks at the values of the first records.
+pub struct JsonGuesser {
+    on_error: OnError,
+    seen: Seen,
+    by_name: HashMap<Vec<u8>, usize>,
+    left: usize,
+    records: u64,
+    lines: u64,
+}
+
+impl JsonGuesser {
+    /// A decoder that looks at `rows` records.
+    pub fn new(format: &FormatOptions, rows: usize, seen: Seen) -> JsonGuesser {
+        let on_error = format.on_error;
+        JsonGuesser { on_error, seen, by_name: HashMap::new(), left: rows, records: 0, lines: 0 }
+    }
+
+    fn look(&mut self, line: &[u8], offset: u64) -> Result<()> {
+        let mut fields: Vec<(Span, Span)> = Vec::new();
+        match Cursor::new(line, 0).record(|key, value| fields.push((key, value))) {
+            Ok(()) => {}
+            Err(_) if self.on_error != OnError::Fail => return Ok(()),
+            Err(wrong) => {
+                return Err(Error::Data(Box::new(DataError {
+                    row: Some(self.records + 1),
+                    line: Some(self.lines + 1),
+                    offset: Some(offset),
+                    value: Some(shown(line.trim_ascii_end())),
+                    message: format!("the record is not JSON: {wrong}"),
+                    help: Some("--on-error skip passes over such records and counts them".into()),
+                    ..DataError::default()
+                })));
+            }
+        }
+        let mut seen = self.seen.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        for (key, value) in fields {
+            let mut name = Vec::new();
+            if unescape(&line[key.0..key.1], &mut name).is_none() {
+                continue;
+            }
+            let column = *self.by_name.entry(name).or_insert_with_key(|name| {
+                seen.push((String::from_utf8_lossy(name).into_owned(), Kinds::default()));
+                seen.len() - 1
+            });
+            seen[column].1.add(kinds(&line[value.0..value.1]));
+        }
+        self.left -= 1;
+        Ok(())
+    }
+}
+
+/// The kinds of a JSON value.
+fn kinds(value: &[u8]) -> Kinds {
+    match value {
+        b"null" => Kinds::default(),
+        b"true" | b"false" => Kinds::BOOL,
+        [b'"', text @ .., b'"'] => {
+            let mut plain = Vec::new();
+            match unescape(text, &mut plain) {
+                Some(_) => Kinds::of_string(&plain),
+                None => Kinds::TEXT,
+            }
+        }
+        [b'{' | b'[', ..] => Kinds::TEXT,
+        number => Kinds::of_number(number),
+    }
+}
+
+impl Decoder for JsonGuesser {
+    fn decode(&mut self, input: Input) -> Result<usize> {
+        let bytes = input.block.as_slice();
+        let mut at = input.at;
+        while at < bytes.len() && self.left > 0 {
+            let (end, next) = match memchr::memchr(b'\n', &bytes[at..]) {
+                Some(newline) => (at + newline, at + newline + 1),
+                None if input.last => (bytes.len(), bytes.len()),
+                None => break,
+            };
+            if !bytes[at..end].trim_ascii().is_empty() {
+                self.look(&bytes[at..end], input.offset + at as u64)?;
+                self.records += 1;
+            }
+            self.lines += 1;
+            at = next;
+        }
+        Ok(at - input.at)
+    }
+
+    fn is_full(&self) -> bool {
+        self.left == 0
+    }
+
+    fn flush(&mut self) -> Result<Option<RecordBatch>> {
+        Ok(self.is_full().then(|| RecordBatch::new_empty(Arc::new(Schema::empty()))))
+    }
+
+    fn position(&self) -> (u64, u64) {
+        (self.records, self.lines)
+    }
+
+    fn skipped(&self) -> Skipped {
+        Skipped::default()
+    }
+}

@@ -1,0 +1,217 @@
+//! Types from examples: what kinds of values a column was seen to hold, and the type that holds them all.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
+use schema::FormatOptions;
+
+use super::reader::RowReader;
+use super::{Decoder, parse};
+use crate::error::Result;
+use crate::input::Input;
+use crate::reader::{FileReader, Next};
+
+/// The kinds of values that a column was seen to hold, as a set of bits.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Kinds(u16);
+
+impl Kinds {
+    /// `true` or `false`.
+    pub const BOOL: Kinds = Kinds(1);
+    /// A whole number of 64 bits with a sign.
+    pub const INT: Kinds = Kinds(2);
+    /// A whole number that needs the 64th bit.
+    pub const UINT: Kinds = Kinds(4);
+    /// A whole number of more than 64 bits.
+    pub const HUGE: Kinds = Kinds(8);
+    /// A number below zero.
+    pub const NEGATIVE: Kinds = Kinds(16);
+    /// A number with a fraction or an exponent.
+    pub const FLOAT: Kinds = Kinds(32);
+    /// `NaN`, `Infinity` or `-Infinity`.
+    pub const NOT_FINITE: Kinds = Kinds(64);
+    /// A day.
+    pub const DATE: Kinds = Kinds(128);
+    /// A timestamp without a zone.
+    pub const LOCAL: Kinds = Kinds(256);
+    /// A timestamp with a zone.
+    pub const ZONED: Kinds = Kinds(512);
+    /// A timestamp finer than microseconds.
+    pub const FINE: Kinds = Kinds(1024);
+    /// Anything else.
+    pub const TEXT: Kinds = Kinds(2048);
+
+    /// Both sets together.
+    pub fn add(&mut self, other: Kinds) {
+        self.0 |= other.0;
+    }
+
+    fn has(self, other: Kinds) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    /// The kind of a number without spaces around it; text if it is none. A whole number with leading zeros is text,
+    /// because it would not come back as it was.
+    pub fn of_number(text: &[u8]) -> Kinds {
+        let digits = text.strip_prefix(b"-").or(text.strip_prefix(b"+")).unwrap_or(text);
+        let sign = if text.first() == Some(&b'-') { Kinds::NEGATIVE.0 } else { 0 };
+        let whole = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
+        if whole && digits.len() > 1 && digits[0] == b'0' {
+            Kinds::TEXT
+        } else if whole {
+            let kind = if parse::integer::<i64>(text).is_some() {
+                Kinds::INT
+            } else if parse::integer::<u64>(text).is_some() {
+                Kinds::UINT
+            } else {
+                Kinds::HUGE
+            };
+            Kinds(kind.0 | sign)
+        } else if digits.first().is_some_and(|b| b.is_ascii_digit() || *b == b'.')
+            && parse::float::<f64>(text).is_some()
+        {
+            Kinds(Kinds::FLOAT.0 | sign)
+        } else {
+            Kinds::TEXT
+        }
+    }
+
+    /// The kind of a string in which numbers are only text: a day, a timestamp, NaN or an infinity, or text.
+    pub fn of_string(text: &[u8]) -> Kinds {
+        if matches!(text, b"NaN" | b"Infinity" | b"-Infinity") {
+            return Kinds::NOT_FINITE;
+        }
+        if parse::date(text).is_some() {
+            return Kinds::DATE;
+        }
+        match parse::instant(text) {
+            None => Kinds::TEXT,
+            Some(at) => {
+                let zone = if at.zoned { Kinds::ZONED } else { Kinds::LOCAL };
+                Kinds(zone.0 | if at.nanos % 1000 != 0 { Kinds::FINE.0 } else { 0 })
+            }
+        }
+    }
+
+    /// The kind of a field in which everything is text.
+    pub fn of_field(text: &[u8]) -> Kinds {
+        let text = text.trim_ascii();
+        if text.eq_ignore_ascii_case(b"true") || text.eq_ignore_ascii_case(b"false") {
+            return Kinds::BOOL;
+        }
+        match Kinds::of_number(text) {
+            Kinds::TEXT => Kinds::of_string(text),
+            number => number,
+        }
+    }
+
+    /// The type that holds all that was seen; `Null` if nothing was.
+    pub fn data_type(self) -> DataType {
+        let numbers =
+            Kinds(Kinds::INT.0 | Kinds::UINT.0 | Kinds::HUGE.0 | Kinds::FLOAT.0 | Kinds::NOT_FINITE.0);
+        let times = Kinds(Kinds::DATE.0 | Kinds::LOCAL.0 | Kinds::ZONED.0);
+        let groups = [Kinds::BOOL, numbers, times, Kinds::TEXT].map(|group| self.has(group));
+        match groups {
+            [false, false, false, false] => DataType::Null,
+            [true, false, false, false] => DataType::Boolean,
+            [false, true, false, false] => self.number_type(),
+            [false, false, true, false] => self.time_type(),
+            _ => DataType::Utf8View,
+        }
+    }
+
+    fn number_type(self) -> DataType {
+        let finite = self.has(Kinds(Kinds::INT.0 | Kinds::UINT.0 | Kinds::FLOAT.0));
+        if self.has(Kinds::FLOAT) || (self.has(Kinds::NOT_FINITE) && finite) {
+            DataType::Float64
+        } else if self.has(Kinds::HUGE) || !finite {
+            DataType::Utf8View
+        } else if !self.has(Kinds::UINT) {
+            DataType::Int64
+        } else if self.has(Kinds::NEGATIVE) {
+            DataType::Decimal128(20, 0)
+        } else {
+            DataType::UInt64
+        }
+    }
+
+    fn time_type(self) -> DataType {
+        let unit = if self.has(Kinds::FINE) { TimeUnit::Nanosecond } else { TimeUnit::Microsecond };
+        if !self.has(Kinds::ZONED) {
+            if self.has(Kinds::LOCAL) { DataType::Timestamp(unit, None) } else { DataType::Date32 }
+        } else if self.has(Kinds::DATE) || self.has(Kinds::LOCAL) {
+            DataType::Utf8View
+        } else {
+            DataType::Timestamp(unit, Some("UTC".into()))
+        }
+    }
+}
+
+/// The columns that were seen, in the order in which they appeared, and the kinds of their values.
+pub type Seen = Arc<Mutex<Vec<(String, Kinds)>>>;
+
+/// Reads a file from its beginning until the decoder, which fills in what it saw, gives a batch or the file ends.
+/// All columns may be NULL; one without values has the type `Null`.
+pub fn infer(
+    path: &Path,
+    options: &FormatOptions,
+    decoder: impl FnOnce(Seen) -> Result<Box<dyn Decoder>>,
+) -> Result<SchemaRef> {
+    let seen = Seen::default();
+    let input = Input::open(path)?;
+    let mut reader = RowReader::whole(decoder(seen.clone())?, options)?;
+    while let Next::Need(ranges) = reader.next().map_err(|e| e.at(path))? {
+        for range in ranges {
+            let bytes = input.read_range(&range)?;
+            reader.give(range, bytes).map_err(|e| e.at(path))?;
+        }
+    }
+    let seen = seen.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let fields = seen.iter().map(|(name, kinds)| Field::new(name, kinds.data_type(), true));
+    Ok(Arc::new(Schema::new(fields.collect::<Vec<_>>())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fields(texts: &[&str]) -> DataType {
+        let mut kinds = Kinds::default();
+        texts.iter().for_each(|text| kinds.add(Kinds::of_field(text.as_bytes())));
+        kinds.data_type()
+    }
+
+    #[test]
+    fn the_type_holds_all_values() {
+        use DataType::*;
+        let us = |zone: Option<&str>| Timestamp(TimeUnit::Microsecond, zone.map(Into::into));
+        for (texts, expected) in [
+            (&[][..], Null),
+            (&["true", "FALSE"], Boolean),
+            (&["1", "-2", " 3 "], Int64),
+            (&["0", "10"], Int64),
+            (&["1", "true"], Utf8View),
+            (&["1", "2.5", "1e3", "-.5"], Float64),
+            (&["1", "NaN"], Float64),
+            (&["NaN", "-Infinity"], Utf8View),
+            (&["inf", "nan"], Utf8View),
+            (&["007"], Utf8View),
+            (&["0.07", "00.5"], Float64),
+            (&["18446744073709551615", "1"], UInt64),
+            (&["18446744073709551615", "-1"], Decimal128(20, 0)),
+            (&["18446744073709551616"], Utf8View),
+            (&["18446744073709551616", "0.5"], Float64),
+            (&["2020-01-01"], Date32),
+            (&["2020-01-01", "2020-01-01 10:00"], us(None)),
+            (&["2020-01-01T10:00:00Z", "2020-01-01T10:00:00+01:00"], us(Some("UTC"))),
+            (&["2020-01-01T10:00:00Z", "2020-01-01T10:00:00"], Utf8View),
+            (&["2020-01-01T10:00:00.123456789"], Timestamp(TimeUnit::Nanosecond, None)),
+            (&["2020-01-01", "1"], Utf8View),
+            (&["2020-02-30"], Utf8View),
+            (&["-", "+", ".", "1.2.3", "10:00"], Utf8View),
+        ] {
+            assert_eq!(fields(texts), expected, "{texts:?}");
+        }
+    }
+}

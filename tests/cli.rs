@@ -1,0 +1,272 @@
+//! What a user sees: messages and exit codes, interrupts, closed pipes, panics, output that is whole or not there.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use process::{Finished, palais};
+
+#[path = "support/process.rs"]
+mod process;
+
+fn scratch() -> tempfile::TempDir {
+    tempfile::tempdir().expect("a directory can be made")
+}
+
+fn write(dir: &Path, name: &str, text: impl AsRef<[u8]>) -> String {
+    let path = dir.join(name);
+    fs::write(&path, text).expect("a file can be written");
+    path.to_string_lossy().into_owned()
+}
+
+/// Asserts that a query fails with exit code 1, nothing on standard output, and all of these in its message.
+fn fails<const N: usize>(done: &Finished, parts: [&str; N]) {
+    assert_eq!(done.code(), Some(1), "{} {}{}", done.ending(), done.stdout, done.stderr);
+    assert_eq!(done.stdout, "");
+    for part in parts {
+        assert!(done.stderr.contains(part), "'{part}' is not in: {}", done.stderr);
+    }
+}
+
+#[test]
+fn a_missing_file_names_the_nearest() {
+    let dir = scratch();
+    let path = write(dir.path(), "visits.csv", "a\n1\n");
+    let wrong = path.replace("visits", "visit");
+    fails(&palais(["query", &format!("SELECT * FROM '{wrong}'")]), ["visit.csv", "visits.csv"]);
+}
+
+#[test]
+fn a_directory_without_data_is_an_error() {
+    let dir = scratch();
+    fails(
+        &palais(["query", &format!("SELECT * FROM '{}'", dir.path().display())]),
+        [&*dir.path().to_string_lossy()],
+    );
+}
+
+#[test]
+fn an_unknown_column_names_the_nearest() {
+    let dir = scratch();
+    let path = write(dir.path(), "t.csv", "duration,page\n1,x\n");
+    fails(
+        &palais(["query", &format!("SELECT durations FROM '{path}'")]),
+        ["durations", "nearest", "duration"],
+    );
+}
+
+#[test]
+fn a_syntax_error_has_its_place() {
+    fails(&palais(["query", "SELECT 1\nFRM t"]), ["SQL syntax", "line 2"]);
+}
+
+#[test]
+fn wrong_usage_is_exit_code_2() {
+    for arguments in [&["query", "--frobnicate"][..], &["query", "SELECT 1", "--table", "x"], &["bdb", "9z"]]
+    {
+        let done = palais(arguments);
+        assert_eq!(done.code(), Some(2), "{arguments:?}: {}", done.stderr);
+    }
+}
+
+#[test]
+fn a_bad_value_names_row_byte_column_and_what_would_help() {
+    let dir = scratch();
+    let mut text = String::from("id,n\n");
+    for i in 0..200_000 {
+        text.push_str(&format!("{i},{i}\n"));
+    }
+    let offset = text.len();
+    text.push_str("200000,twelve\n200001,1\n");
+    let path = write(dir.path(), "t.csv", &text);
+    let schema = write(dir.path(), "t.sql", "CREATE TABLE t (id BIGINT, n BIGINT);");
+    let table = format!("t={path}");
+    let schema = format!("t={schema}");
+    let sql = "SELECT sum(n), count(*) FROM t";
+    let query = |more: &[&str]| {
+        let arguments =
+            ["query", sql, "--table", &table, "--schema", &schema, "--header", "yes", "--workers", "2"];
+        palais(arguments.iter().chain(more))
+    };
+    let byte = (offset + "200000,".len()).to_string();
+    let done = query(&[]);
+    fails(&done, ["t.csv", "200001", "twelve", "column n", "--on-error"]);
+    assert!(done.stderr.contains(&byte) || done.stderr.contains(&offset.to_string()), "{}", done.stderr);
+
+    let sum: u64 = (0..200_000).sum::<u64>() + 1;
+    let done = query(&["--on-error", "null"]);
+    assert_eq!((done.code(), done.stdout.as_str()), (Some(0), &*format!("sum(n),count(*)\n{sum},200002\n")));
+    assert!(done.stderr.contains("1 values read as NULL"), "{}", done.stderr);
+    let done = query(&["--on-error", "skip"]);
+    assert_eq!((done.code(), done.stdout.as_str()), (Some(0), &*format!("sum(n),count(*)\n{sum},200001\n")));
+    assert!(done.stderr.contains("1 rows left out"), "{}", done.stderr);
+}
+
+#[test]
+fn a_column_file_cut_short_is_an_error() {
+    let dir = scratch();
+    for format in ["parquet", "buren", "arrow"] {
+        let path = dir.path().join(format!("t.{format}")).to_string_lossy().into_owned();
+        let done =
+            palais(["query", "SELECT range, range * 2 AS twice FROM range(100000)", "--output", &path]);
+        assert_eq!(done.code(), Some(0), "{}", done.stderr);
+        let bytes = fs::read(&path).expect("the file is there");
+        fs::write(&path, &bytes[..bytes.len() - 100]).expect("a file can be written");
+        let done = palais(["query", &format!("SELECT sum(twice) FROM '{path}'")]);
+        fails(&done, [&*format!("t.{format}")]);
+    }
+}
+
+#[test]
+fn output_is_not_overwritten_unasked_and_not_left_half() {
+    let dir = scratch();
+    let path = write(dir.path(), "out.csv", "precious\n");
+    fails(&palais(["query", "SELECT 1 AS a", "--output", &path]), ["out.csv", "--overwrite"]);
+    assert_eq!(fs::read_to_string(&path).expect("it is there"), "precious\n");
+    // A query that fails half-way leaves neither the file nor a part of it.
+    let new = dir.path().join("new.csv").to_string_lossy().into_owned();
+    let sql = "SELECT 10 / (range - 500000) FROM range(1000000)";
+    fails(&palais(["query", sql, "--output", &new]), ["division by zero"]);
+    assert_eq!(fs::read_dir(dir.path()).expect("it can be listed").count(), 1);
+    let done = palais(["query", "SELECT 1 AS a", "--output", &path, "--overwrite"]);
+    assert_eq!(done.code(), Some(0), "{}", done.stderr);
+    assert_eq!(fs::read_to_string(&path).expect("it is there"), "a\n1\n");
+}
+
+#[test]
+fn a_panic_ends_the_process_within_a_second() {
+    for workers in ["1", "4"] {
+        for operator in ["scan", "aggregate", "receive", "output"] {
+            let start = Instant::now();
+            let done = process::run(
+                Command::new(env!("CARGO_BIN_EXE_palais"))
+                    .args([
+                        "query",
+                        "SELECT range % 7, count(*) FROM range(100000000) GROUP BY 1",
+                        "--workers",
+                        workers,
+                    ])
+                    .env("PALAIS_TEST_PANIC", operator),
+            );
+            if workers == "1" && operator == "receive" {
+                continue;
+            }
+            assert_eq!(done.code(), Some(70), "{operator}: {}", done.ending());
+            assert!(done.stderr.contains("internal error"), "{}", done.stderr);
+            assert!(start.elapsed() < Duration::from_secs(20), "{operator} took {:?}", start.elapsed());
+        }
+    }
+}
+
+/// Starts a query that would run for very long.
+fn endless(more: &[&str]) -> Child {
+    let sql = "SELECT a.range FROM range(100000000) a, range(100000000) b WHERE a.range + b.range < 0";
+    Command::new(env!("CARGO_BIN_EXE_palais"))
+        .args(["query", sql])
+        .args(more)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("palais starts")
+}
+
+#[test]
+fn an_interrupt_stops_a_query() {
+    for workers in ["1", "3"] {
+        let mut child = endless(&["--workers", workers, "--memory-limit", "16GiB"]);
+        std::thread::sleep(Duration::from_millis(500));
+        let start = Instant::now();
+        let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill runs");
+        assert!(sent.success());
+        let status = child.wait().expect("a child can be waited for");
+        assert_eq!(status.code(), Some(130));
+        assert!(start.elapsed() < Duration::from_secs(20), "it took {:?}", start.elapsed());
+    }
+}
+
+#[test]
+fn a_closed_pipe_is_a_quiet_end() {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_palais"))
+        .args(["query", "SELECT range FROM range(1000000000)", "--format", "csv"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("palais starts");
+    let mut lines = BufReader::new(child.stdout.take().expect("it is piped")).lines();
+    let first = lines.next().expect("there is a line").expect("it can be read");
+    assert_eq!(first, "range");
+    drop(lines);
+    let done = child.wait_with_output().expect("a child can be waited for");
+    assert_eq!(done.status.code(), Some(0));
+    assert_eq!(String::from_utf8_lossy(&done.stderr), "");
+}
+
+#[test]
+fn a_limit_stops_the_scan() {
+    let done = palais(["query", "SELECT count(*) FROM (SELECT range FROM range(100000000000) LIMIT 10) t"]);
+    assert_eq!((done.code(), done.stdout.as_str()), (Some(0), "count(*)\n10\n"), "{}", done.stderr);
+}
+
+#[test]
+fn the_limit_of_memory_is_an_error_that_says_what_to_change() {
+    let sql = "SELECT range, count(*) FROM range(20000000) GROUP BY range";
+    let done = palais(["query", sql, "--memory-limit", "200MiB", "--workers", "2"]);
+    fails(&done, ["out of memory", "--memory-limit", "200.0 MiB", "help:"]);
+}
+
+#[test]
+fn a_failing_script_is_reported() {
+    let dir = scratch();
+    let path = write(dir.path(), "lines.txt", "one\ntwo\n");
+    let sql = format!("SELECT * FROM transform('{path}', 'echo oh no >&2; exit 3', 'a VARCHAR')");
+    fails(&palais(["query", &sql]), ["--allow-scripts"]);
+    fails(&palais(["query", &sql, "--allow-scripts"]), ["exit status 3", "oh no", "lines.txt"]);
+    let sql = format!("SELECT sum(n) AS n FROM transform('{path}', 'sed s/.*/7/', 'n BIGINT')");
+    let done = palais(["query", &sql, "--allow-scripts"]);
+    assert_eq!((done.code(), done.stdout.as_str()), (Some(0), "n\n14\n"), "{}", done.stderr);
+}
+
+#[test]
+fn a_watched_query_ends_equal_to_the_batch_answer() {
+    let dir = scratch();
+    let data = dir.path().join("in");
+    fs::create_dir(&data).expect("a directory can be made");
+    let add = |i: u64| {
+        let rows: String = (0..500).map(|n| format!("{},{}\n", (n * i) % 11, n + i)).collect();
+        let aside = dir.path().join("aside");
+        fs::write(&aside, format!("k,v\n{rows}")).expect("a file can be written");
+        fs::rename(&aside, data.join(format!("{i}.csv"))).expect("a file can be renamed");
+    };
+    add(1);
+    let table = format!("t={}", data.display());
+    let sql = "SELECT k, count(*) AS n, sum(v) AS s FROM t WHERE v > 3 GROUP BY k";
+    let child = Command::new(env!("CARGO_BIN_EXE_palais"))
+        .args(["watch", "--until-idle=3", sql, "--table", &table, "--workers", "2"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("palais starts");
+    for i in 2..6 {
+        std::thread::sleep(Duration::from_millis(300));
+        add(i);
+    }
+    let done = child.wait_with_output().expect("a child can be waited for");
+    assert_eq!(done.status.code(), Some(0), "{}", String::from_utf8_lossy(&done.stderr));
+    let mut rows = std::collections::BTreeMap::new();
+    for line in String::from_utf8_lossy(&done.stdout).lines() {
+        let change: serde_json::Value = serde_json::from_str(line).expect("a change is JSON");
+        let row = (change["k"].as_i64(), change["n"].as_i64(), change["s"].as_i64());
+        *rows.entry(row).or_insert(0) += change["__diff"].as_i64().expect("a change has __diff");
+    }
+    let mut kept: Vec<_> = rows.into_iter().filter(|(_, d)| *d != 0).collect();
+    kept.sort();
+    assert!(kept.iter().all(|(_, d)| *d == 1), "{kept:?}");
+    let batch = palais(["query", &format!("{sql} ORDER BY k"), "--table", &table, "--format", "csv"]);
+    let expected: String = kept
+        .iter()
+        .map(|((k, n, s), _)| format!("{},{},{}\n", k.unwrap_or(-1), n.unwrap_or(-1), s.unwrap_or(-1)))
+        .collect();
+    assert_eq!(batch.stdout, format!("k,n,s\n{expected}"), "{}", batch.stderr);
+}
