@@ -80,7 +80,8 @@ fn level(pages: u64, k: u64) -> u64 {
     ((pages as f64 * ratio * ratio) as u64).min(pages)
 }
 
-/// Draws from Poisson's law by inversion, exactly and at a cost in proportion to the mean.
+/// Draws from Poisson's law by inversion, exactly and at a cost in proportion to the mean; beyond [`MAX_EXACT`] from the
+/// normal law of the same mean and variance, which the few most popular pages of a large table can't be told from.
 ///
 /// Neighbouring pages mostly share a mean, so that the exponential is kept from one draw to the next.
 #[derive(Debug, Default)]
@@ -91,6 +92,9 @@ pub struct Poisson {
     piece: f64,
     zero: f64,
 }
+
+/// Larger means are drawn from the normal law, so that no row costs more than some 10 microseconds.
+const MAX_EXACT: f64 = 4096.0;
 
 /// The largest mean that is drawn in one piece.
 const MAX_PIECE: f64 = 64.0;
@@ -113,6 +117,11 @@ impl Poisson {
     /// A number drawn from the law of this mean, at least 0.
     #[inline]
     pub fn draw(&mut self, mean: f64, stream: &mut Stream) -> u64 {
+        if mean > MAX_EXACT {
+            // The sum of twelve uniform numbers has the variance 1 and is all but normal.
+            let sum: f64 = (0..12).map(|_| unit(stream.next())).sum();
+            return (mean + mean.sqrt() * (sum - 6.0) + 0.5) as u64;
+        }
         if mean != self.mean {
             let pieces = (mean / MAX_PIECE).ceil().max(1.0);
             let piece = mean / pieces;
@@ -165,7 +174,7 @@ mod tests {
     #[test]
     fn poisson_has_its_mean_and_variance() {
         let mut poisson = Poisson::default();
-        for mean in [0.7, 25.47, 64.0, 101.9, 1000.0] {
+        for mean in [0.7, 25.47, 64.0, 101.9, 1000.0, 4096.0, 4097.0, 1e6] {
             let n = 20_000;
             let key = Key::new(7, b"poisson ");
             let draws: Vec<f64> = (0..n).map(|i| poisson.draw(mean, &mut key.stream(i)) as f64).collect();
