@@ -68,8 +68,7 @@ fn node(n: &Node, depth: usize, main: bool, lines: &mut Vec<Line>) {
 pub fn operator(n: &Node) -> String {
     match &n.op {
         Op::Scan(scan) => {
-            let columns: Vec<_> =
-                scan.projection.iter().map(|i| scan.table.schema.field(*i).name().as_str()).collect();
+            let columns: Vec<_> = n.schema.fields().iter().map(|f| f.name().as_str()).collect();
             let mut text =
                 format!("scan {} [{}] {}", scan.table.name, columns.join(", "), source(&scan.table.source));
             if !scan.filters.is_empty() {

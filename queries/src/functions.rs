@@ -1,10 +1,12 @@
 //! The functions that SQL can call: DataFusion's packages, by name.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
+use datafusion_common::{Result, plan_datafusion_err, plan_err};
 use datafusion_expr::planner::ExprPlanner;
-use datafusion_expr::{AggregateUDF, ScalarUDF};
+use datafusion_expr::registry::FunctionRegistry;
+use datafusion_expr::{AggregateUDF, HigherOrderUDF, ScalarUDF, WindowUDF};
 
 /// All functions by name and alias.
 pub struct Functions {
@@ -68,5 +70,44 @@ impl Functions {
 impl Default for Functions {
     fn default() -> Self {
         Functions::new()
+    }
+}
+
+/// The optimiser looks aggregates up here (`DISTINCT ON` is turned into `first_value`).
+impl FunctionRegistry for Functions {
+    fn udfs(&self) -> HashSet<String> {
+        self.scalar.keys().cloned().collect()
+    }
+
+    fn higher_order_function_names(&self) -> HashSet<String> {
+        HashSet::new()
+    }
+
+    fn udafs(&self) -> HashSet<String> {
+        self.aggregate.keys().cloned().collect()
+    }
+
+    fn udwfs(&self) -> HashSet<String> {
+        HashSet::new()
+    }
+
+    fn udf(&self, name: &str) -> Result<Arc<ScalarUDF>> {
+        self.scalar(name).ok_or_else(|| plan_datafusion_err!("there is no function '{name}'"))
+    }
+
+    fn higher_order_function(&self, name: &str) -> Result<Arc<HigherOrderUDF>> {
+        plan_err!("there is no function '{name}'")
+    }
+
+    fn udaf(&self, name: &str) -> Result<Arc<AggregateUDF>> {
+        self.aggregate(name).ok_or_else(|| plan_datafusion_err!("there is no aggregate '{name}'"))
+    }
+
+    fn udwf(&self, name: &str) -> Result<Arc<WindowUDF>> {
+        plan_err!("there is no window function '{name}'")
+    }
+
+    fn expr_planners(&self) -> Vec<Arc<dyn ExprPlanner>> {
+        self.planners.clone()
     }
 }

@@ -4,18 +4,21 @@ use std::sync::Arc;
 
 use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_schema::Schema;
+use datafusion_common::alias::AliasGenerator;
 use datafusion_common::config::ConfigOptions;
 use datafusion_common::tree_node::{Transformed, TreeNode};
 use datafusion_common::{DFSchema, Result as DfResult, ScalarValue};
 use datafusion_expr::execution_props::ExecutionProps;
 use datafusion_expr::expr_rewriter::NamePreserver;
 use datafusion_expr::physical_planning_context::PhysicalPlanningContext;
+use datafusion_expr::registry::FunctionRegistry;
 use datafusion_expr::{Expr, LogicalPlan, Operator};
-use datafusion_optimizer::{Analyzer, Optimizer, OptimizerContext};
+use datafusion_optimizer::{Analyzer, Optimizer, OptimizerConfig, OptimizerContext};
 
 use crate::Settings;
 use crate::error::Result;
 use crate::expr::checked;
+use crate::functions::Functions;
 
 /// The planner's options, the same in every process.
 pub fn config() -> ConfigOptions {
@@ -39,7 +42,32 @@ pub fn optimise(plan: LogicalPlan, settings: &Settings) -> Result<LogicalPlan> {
     let context = OptimizerContext::new_with_config_options(config)
         .with_query_execution_start_time(now(settings))
         .with_max_passes(8);
+    let context = Context { context, functions: Functions::new() };
     Ok(Optimizer::new().optimize(plan, &context, |_, _| {})?)
+}
+
+/// The optimiser's context, with the functions that it may put in.
+struct Context {
+    context: OptimizerContext,
+    functions: Functions,
+}
+
+impl OptimizerConfig for Context {
+    fn query_execution_start_time(&self) -> Option<chrono::DateTime<chrono::Utc>> {
+        self.context.query_execution_start_time()
+    }
+
+    fn alias_generator(&self) -> &Arc<AliasGenerator> {
+        self.context.alias_generator()
+    }
+
+    fn options(&self) -> Arc<ConfigOptions> {
+        self.context.options()
+    }
+
+    fn function_registry(&self) -> Option<&dyn FunctionRegistry> {
+        Some(&self.functions)
+    }
 }
 
 /// Computes integer arithmetic on constants with overflow as an error. The optimiser would compute it too, and wrap.

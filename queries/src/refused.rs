@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
-    Distinct, Expr, GroupByExpr, Query, Select, SelectItem, TableFactor, WildcardAdditionalOptions,
+    Expr, GroupByExpr, Query, Select, SelectItem, TableFactor, WildcardAdditionalOptions,
 };
 
 use crate::error::Error;
@@ -32,7 +32,6 @@ pub fn query(q: &Query) -> Flow {
 
 /// Clauses of a SELECT.
 pub fn select(s: &Select) -> Flow {
-    refuse_if(matches!(s.distinct, Some(Distinct::On(_))), "DISTINCT ON; use GROUP BY with first_value()")?;
     refuse_if(s.top.is_some(), "TOP; write LIMIT")?;
     refuse_if(s.into.is_some(), "SELECT INTO; use COPY (query) TO 'path'")?;
     refuse_if(s.prewhere.is_some(), "PREWHERE; write WHERE")?;
@@ -87,6 +86,7 @@ pub fn table_factor(t: &TableFactor) -> Flow {
 /// Expressions.
 pub fn expr(e: &Expr) -> Flow {
     match e {
+        Expr::Function(f) if f.over.is_some() => refuse_if(true, "window functions (OVER)"),
         Expr::Array(_) => refuse_if(true, "array literals"),
         Expr::Collate { .. } => refuse_if(true, "COLLATE"),
         Expr::Convert { .. } => refuse_if(true, "CONVERT; write CAST"),

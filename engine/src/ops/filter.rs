@@ -3,23 +3,35 @@
 use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_select::coalesce::BatchCoalescer;
+use arrow_select::filter::filter_record_batch;
 use queries::plan::Expr;
 
-use super::{evaluate, rows_of};
+use super::{Ready, evaluate, rows_of};
 use crate::batch::{BATCH_ROWS, Parcel};
 use crate::error::Result;
 use crate::operator::{Operator, Pull};
 
-/// Keeps the rows for which the predicate is true; NULL is not. Small results are put together.
+/// Keeps the rows for which the predicate is true; NULL is not. Where few rows are kept they are copied together into
+/// full batches; where many are, the batch stays small and its strings stay where they are.
 pub struct Filter {
     predicate: Expr,
-    kept: BatchCoalescer,
+    sparse: BatchCoalescer,
+    ready: Ready,
 }
+
+/// A batch of which less than one row in so many is kept counts as sparse.
+const SPARSE: usize = 8;
 
 impl Filter {
     /// Filters batches of this schema.
     pub fn new(predicate: Expr, schema: arrow_schema::SchemaRef) -> Filter {
-        Filter { predicate, kept: BatchCoalescer::new(schema, BATCH_ROWS) }
+        Filter { predicate, sparse: BatchCoalescer::new(schema, BATCH_ROWS), ready: Ready::default() }
+    }
+
+    fn drain(&mut self) {
+        while let Some(batch) = self.sparse.next_completed_batch() {
+            self.ready.add(batch);
+        }
     }
 }
 
@@ -30,17 +42,23 @@ impl Operator for Filter {
         let mask = mask.as_boolean();
         match mask.true_count() {
             0 => {}
-            n if n == batch.num_rows() => self.kept.push_batch(batch.clone())?,
-            _ => self.kept.push_batch_with_filter(batch.clone(), mask)?,
+            n if n == batch.num_rows() => self.ready.add(batch.clone()),
+            n if n * SPARSE < batch.num_rows() => {
+                self.sparse.push_batch_with_filter(batch.clone(), mask)?;
+                self.drain();
+            }
+            _ => self.ready.add(filter_record_batch(batch, mask)?),
         }
         Ok(())
     }
 
     fn end(&mut self, _port: usize) -> Result<()> {
-        Ok(self.kept.finish_buffered_batch()?)
+        self.sparse.finish_buffered_batch()?;
+        self.drain();
+        Ok(())
     }
 
     fn pull(&mut self) -> Result<Pull> {
-        Ok(self.kept.next_completed_batch().map_or(Pull::Empty, |b| Pull::Batch(Parcel::from(b))))
+        Ok(self.ready.pull())
     }
 }

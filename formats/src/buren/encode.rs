@@ -118,59 +118,84 @@ where
 }
 
 fn bytes(array: &BinaryViewArray, out: &mut Encoded) -> Result<()> {
-    let mut zone: Option<(&[u8], &[u8])> = None;
-    let (mut total, mut longest) = (0u64, 0);
-    for value in array.iter().flatten() {
-        total += value.len() as u64;
-        longest = longest.max(value.len());
-        zone = match zone {
-            None => Some((value, value)),
-            Some((min, max)) => Some((min.min(value), max.max(value))),
-        };
-    }
+    let dictionary = dictionary::build(array);
+    let zone = match &dictionary {
+        Some(dictionary) => extremes(dictionary.entries.iter().copied()),
+        None => extremes(array.iter().flatten()),
+    };
     if let Some((min, max)) = zone {
         let short = |v: &[u8]| (v.len() <= ZONE_BYTES).then(|| v.to_vec());
         (out.min, out.max) = (short(min), short(max));
     }
-    let length = length_width(longest);
-    let plain = total + array.len() as u64 * u64::from(length);
-    if let Some(dictionary) = dictionary::build(array) {
+    let lengths = array.iter().map(|v| v.map_or(0, <[u8]>::len));
+    let length = length_width(lengths.clone().max().unwrap_or(0));
+    let plain = lengths.map(|l| l as u64).sum::<u64>() + array.len() as u64 * u64::from(length);
+    if let Some(dictionary) = dictionary {
         let entries = dictionary.entries;
         let index = if entries.len() <= 1 << 8 { 1 } else { 2 };
         let data: u64 = entries.iter().map(|v| v.len() as u64 + u64::from(length)).sum();
+        let whole = data + array.len() as u64 * u64::from(index);
         // A dictionary must save a quarter: gathering from it costs more than reading in order.
-        if (data + array.len() as u64 * u64::from(index)) * 4 <= plain * 3 {
-            check_size(out.raw.len() as u64 + data + array.len() as u64 * u64::from(index))?;
-            for place in dictionary.indices {
-                out.raw.extend_from_slice(&place.to_le_bytes()[..index.into()]);
-            }
+        if whole * 4 <= plain * 3 {
+            reserve(&mut out.raw, whole)?;
+            put_numbers(&mut out.raw, index, dictionary.indices.iter().map(|&i| i.into()));
             put_values(&mut out.raw, length, entries.iter().copied());
             out.encoding = Encoding::Dictionary { length, index, entries: entries.len() as u32 };
             return Ok(());
         }
     }
-    check_size(out.raw.len() as u64 + plain)?;
+    reserve(&mut out.raw, plain)?;
     put_values(&mut out.raw, length, array.iter().map(Option::unwrap_or_default));
     out.encoding = Encoding::Plain { length };
     Ok(())
 }
 
-fn check_size(raw: u64) -> Result<()> {
-    if raw > MAX_RAW.into() {
+/// The least and the greatest value.
+fn extremes<'a>(values: impl Iterator<Item = &'a [u8]>) -> Option<(&'a [u8], &'a [u8])> {
+    /// The first bytes as a number, which decides nearly every comparison.
+    fn head(value: &[u8]) -> u64 {
+        value.first_chunk::<8>().map_or_else(
+            || value.iter().zip((0..8).rev()).map(|(&byte, place)| u64::from(byte) << (8 * place)).sum(),
+            |bytes| u64::from_be_bytes(*bytes),
+        )
+    }
+    let mut zone: Option<[(u64, &[u8]); 2]> = None;
+    for value in values {
+        let value = (head(value), value);
+        match &mut zone {
+            None => zone = Some([value, value]),
+            Some([min, _]) if value < *min => *min = value,
+            Some([_, max]) if value > *max => *max = value,
+            Some(_) => {}
+        }
+    }
+    zone.map(|[min, max]| (min.1, max.1))
+}
+
+/// Makes room for so many bytes, if a chunk may grow by them.
+fn reserve(raw: &mut Vec<u8>, bytes: u64) -> Result<()> {
+    let whole = raw.len() as u64 + bytes;
+    if whole > MAX_RAW.into() {
         return Err(Error::Unsupported(format!(
-            "a row group of a buren file holds at most 2 GiB of a column, and here are {raw} bytes: write parquet"
+            "a row group of a buren file holds at most 2 GiB of a column, and here are {whole} bytes: write parquet"
         )));
     }
+    raw.reserve_exact(bytes as usize);
     Ok(())
 }
 
 /// The lengths of all values, and then their bytes.
 fn put_values<'a>(raw: &mut Vec<u8>, length: u8, values: impl Iterator<Item = &'a [u8]> + Clone) {
-    for value in values.clone() {
-        raw.extend_from_slice(&(value.len() as u32).to_le_bytes()[..length.into()]);
-    }
-    for value in values {
-        raw.extend_from_slice(value);
+    put_numbers(raw, length, values.clone().map(|v| v.len() as u32));
+    values.for_each(|value| raw.extend_from_slice(value));
+}
+
+/// Numbers of `width` bytes each.
+fn put_numbers(raw: &mut Vec<u8>, width: u8, numbers: impl Iterator<Item = u32>) {
+    match width {
+        1 => raw.extend(numbers.map(|n| n as u8)),
+        2 => numbers.for_each(|n| raw.extend_from_slice(&(n as u16).to_le_bytes())),
+        _ => numbers.for_each(|n| raw.extend_from_slice(&n.to_le_bytes())),
     }
 }
 
@@ -180,5 +205,23 @@ fn length_width(longest: usize) -> u8 {
         0..0x100 => 1,
         0x100..0x1_0000 => 2,
         _ => 4,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn extremes_are_those_of_bytes() {
+        let values: Vec<&[u8]> =
+            vec![b"b", b"abcdefghz", b"", b"\0", b"abcdefgh", b"b\0", b"bbbbbbbbb", b"\xFF", b"\xFE\xFF"];
+        for from in 0..values.len() {
+            for to in from..=values.len() {
+                let some = || values[from..to].iter().copied();
+                let expected = some().min().zip(some().max());
+                assert_eq!(extremes(some()), expected);
+            }
+        }
     }
 }

@@ -13,7 +13,7 @@ pub fn runs(groups: impl Iterator<Item = (usize, u64)>, target_bytes: u64) -> Ve
     let mut runs: Vec<(Range<usize>, u64)> = Vec::new();
     for (group, bytes) in groups {
         match runs.last_mut() {
-            Some((range, sum)) if range.end == group && *sum + bytes <= target_bytes => {
+            Some((range, sum)) if range.end == group && sum.saturating_add(bytes) <= target_bytes => {
                 range.end += 1;
                 *sum += bytes;
             }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use datafusion_common::ScalarValue;
 use datafusion_expr::logical_plan::Aggregate as LogicalAggregate;
+use datafusion_expr::utils::AggregateOrderSensitivity;
 use datafusion_expr::{Expr as LogicalExpr, GroupingSet, LogicalPlan};
 use datafusion_physical_expr::aggregate::{AggregateFunctionExpr, LoweredAggregateBuilder};
 use datafusion_physical_expr::expressions::{CastExpr, Column, Literal};
@@ -49,7 +50,9 @@ pub(super) fn lower(lowering: &mut Lowering, a: &LogicalAggregate) -> Result<Nod
             .iter()
             .map(|s| Ok(SortKey { expr: checked(s.expr.clone(), schema.as_arrow())?, options: s.options }))
             .collect::<Result<_>>()?;
-        if !keys.is_empty() && !orderings.iter().any(|o| same(o, &keys)) {
+        // Some accumulators keep the order themselves (first_value); the others need their rows sorted.
+        let sorted = lowered.aggregate.order_sensitivity() == AggregateOrderSensitivity::HardRequirement;
+        if sorted && !keys.is_empty() && !orderings.iter().any(|o| same(o, &keys)) {
             orderings.push(keys);
         }
         calls.push(call(lowered.aggregate, filter, schema.as_arrow())?);

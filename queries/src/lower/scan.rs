@@ -14,10 +14,7 @@ use crate::plan::{Node, Op, Scan};
 pub(super) fn lower(lowering: &mut Lowering, scan: &TableScan) -> Result<Node> {
     let source = plan_table(&scan.source)?;
     let projection = scan.projection.clone().unwrap_or_else(|| (0..source.schema.fields().len()).collect());
-    let mut rows = estimate::table_rows(&source.table);
-    if source.transform.is_none() {
-        rows = scan.filters.iter().fold(rows, |rows, f| rows * estimate::selectivity(f).max(0.2));
-    }
+    let rows = estimate::table_rows(&source.table);
     let op = Op::Scan(Scan {
         table: source.table.clone(),
         projection,
