@@ -65,15 +65,16 @@ class Palais:
     def run(self, query, encoding, keep=None):
         with tempfile.NamedTemporaryFile(suffix=".json") as stats:
             command = [self.binary, "bdb", query, "--data", self.data / encoding, "--workers", str(self.threads)]
-            command += ["--stats", stats.name, "--repeat", "1"]
-            command += ["--format", "parquet", "--output", keep] if keep else []
+            command += ["--stats", stats.name]
+            # With --repeat the result stays in memory.
+            command += ["--format", "parquet", "--output", keep] if keep else ["--repeat", "1"]
             command += ["--allow-scripts"] if query == "4" else []
             done = subprocess.run(command, capture_output=True, text=True, cwd=HOME)
             if done.returncode:
                 sys.exit(f"palais failed on {query} over {encoding}: {done.stderr}")
             figures = json.load(stats)
         seconds = figures["execution_seconds"][0]
-        return {"seconds": seconds, "rows": figures["rows"], "memory": figures.get("peak_memory_bytes")}
+        return {"seconds": seconds, "rows": figures["rows"], "memory": figures["peak_resident_bytes"]}
 
     def close(self):
         pass
@@ -214,7 +215,7 @@ def write(args, header, all_runs):
     with open(args.results / "peers.csv", "w", newline="") as file:
         file.writelines(f"# {line}\n" for line in header)
         out = csv.writer(file, lineterminator="\n")
-        out.writerow(["query", "engine", "round", "seconds", "rows", "peak_memory_bytes"])
+        out.writerow(["query", "engine", "round", "seconds", "rows", "peak_resident_bytes"])
         for query, runs in all_runs.items():
             for name, answers in runs.items():
                 for number, a in enumerate(answers, 1):
