@@ -1,11 +1,9 @@
 //! From locations to tables, with real files.
 
-mod common;
-
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow_array::{Float64Array, Int32Array, Int64Array, RecordBatch, StringViewArray};
+use arrow_array::{Array, Float64Array, Int32Array, Int64Array, RecordBatch, StringViewArray};
 use arrow_schema::{DataType, Field, Schema};
 use formats::format::{ScanOptions, format};
 use formats::open::{OpenOptions, SchemaChoice, open, open_data_dir};
@@ -71,7 +69,7 @@ fn rows(table: &Table) -> Vec<Vec<String>> {
                 let batch = batch.unwrap();
                 for row in 0..batch.num_rows() {
                     let value = |column: usize| match layout.map_or(Some(column), |l| l.columns[column]) {
-                        Some(place) => common::show(batch.column(place), row),
+                        Some(place) => shown(batch.column(place), row),
                         None => "NULL".into(),
                     };
                     let constants = file.constants.iter().map(|c| c.clone().unwrap_or("NULL".into()));
@@ -83,9 +81,26 @@ fn rows(table: &Table) -> Vec<Vec<String>> {
     rows
 }
 
-/// A Parquet, Arrow or buren file with columns of whole numbers and text.
+/// One value as text; strings in quotes.
+fn shown(array: &dyn Array, row: usize) -> String {
+    let text = arrow_cast::display::array_value_to_string(array, row).unwrap();
+    match array.data_type() {
+        _ if array.is_null(row) => "NULL".into(),
+        DataType::Utf8View => format!("{text:?}"),
+        _ => text,
+    }
+}
+
+/// The bytes of a file of one block.
 fn encoded(encoding: &str, batch: &RecordBatch) -> Vec<u8> {
-    common::encode(format(encoding).unwrap(), batch, "none", 1000)
+    let options = FormatOptions { encoding: encoding.into(), ..FormatOptions::default() };
+    let encoder = format(encoding).unwrap().encoder(&batch.schema(), &options).unwrap();
+    let mut assembler = encoder.assembler().unwrap();
+    let mut out = Vec::new();
+    assembler.begin(&mut out).unwrap();
+    assembler.append(encoder.encode(std::slice::from_ref(batch)).unwrap(), &mut out).unwrap();
+    assembler.finish(&mut out).unwrap();
+    out
 }
 
 fn numbers(name: &str, from: i64, rows: i64) -> RecordBatch {
@@ -110,7 +125,7 @@ fn gzip(text: &str) -> Vec<u8> {
 
 #[test]
 fn a_file_of_a_column_format() {
-    for encoding in ["parquet", "buren"] {
+    for encoding in ["parquet", "arrow", "buren"] {
         let bytes = encoded(encoding, &numbers("n", 0, 10));
         let dir = tree(&[(&format!("a.{encoding}"), &bytes), ("b.csv", &bytes), ("c", &bytes)]);
         for name in [&format!("a.{encoding}"), "b.csv", "c"] {
@@ -166,8 +181,7 @@ fn stated_columns_must_agree_unless_united_by_name() {
         columns(&united),
         [("n", DataType::Int64), ("text", DataType::Utf8View), ("x", DataType::Float64)]
     );
-    let half = format!("{:x}", 0.5f64.to_bits());
-    assert_eq!(rows(&united), [["0", "\"row 0\"", "NULL"], ["7", "NULL", half.as_str()]]);
+    assert_eq!(rows(&united), [["0", "\"row 0\"", "NULL"], ["7", "NULL", "0.5"]]);
 }
 
 #[test]
@@ -245,7 +259,7 @@ fn empty_files() {
         said.starts_with("a.csv: the file is empty, so that no schema") && said.contains("--schema"),
         "{said}"
     );
-    assert!(message(&dir, "e", &none).contains("other of the 2 files are empty"));
+    assert!(message(&dir, "e", &none).contains("all 2 files from this on are empty"));
     assert!(message(&dir, "e/d", &none).contains("its name does not tell its encoding"));
     assert!(message(&dir, "z.csv.gz", &options).contains("a gzip file never is"));
     assert!(message(&dir, "p.parquet", &none).contains("a parquet file never is"));
@@ -381,7 +395,7 @@ fn a_schema_must_name_columns_that_are_there() {
     let said = message(&dir, "a.parquet", &given(&[("numbr", DataType::Int64)]));
     assert!(said.contains("has no column 'numbr'") && said.contains("it has number"), "{said}");
     let wider = at(&dir, "a.parquet", &given(&[("number", DataType::Float64)])).unwrap();
-    assert_eq!(rows(&wider), [[format!("{:x}", 0f64.to_bits())]]);
+    assert_eq!(rows(&wider), [["0.0"]]);
 }
 
 #[test]
@@ -431,4 +445,144 @@ fn many_files_are_listed_in_order() {
     let table = open(dir.path().to_str().unwrap(), "t", &given(&[("n", DataType::Int64)])).unwrap();
     assert_eq!(set(&table).files.len(), 1000);
     assert!(set(&table).files.windows(2).all(|w| w[0].path < w[1].path));
+}
+
+#[test]
+fn csv_is_inferred_with_its_header_and_delimiter() {
+    let dir = texts(&[
+        ("a.csv", "id;when;what\n1;2026-01-31;x\n2;;\"y;z\"\n"),
+        ("b.csv", "1,2.5,abc\n2,3,def\n"),
+        ("c.tsv", "name\tn\nx\t1\n"),
+        ("d", "id,name\n1,x\n"),
+    ]);
+    let a = table(&dir, "a.csv");
+    assert_eq!(
+        columns(&a),
+        [("id", DataType::Int64), ("when", DataType::Date32), ("what", DataType::Utf8View)]
+    );
+    assert_eq!(rows(&a), [["1", "2026-01-31", "\"x\""], ["2", "NULL", "\"y;z\""]]);
+    let types: Vec<_> = columns(&table(&dir, "b.csv")).into_iter().map(|(_, t)| t).collect();
+    assert_eq!(types, [DataType::Int64, DataType::Float64, DataType::Utf8View]);
+    assert_eq!(rows(&table(&dir, "b.csv")).len(), 2);
+    assert_eq!(rows(&table(&dir, "c.tsv")), [["\"x\"", "1"]]);
+    assert_eq!(columns(&table(&dir, "d"))[0], ("id", DataType::Int64));
+}
+
+#[test]
+fn other_encodings_of_text() {
+    let dir = texts(&[
+        ("a.jsonl", "{\"n\": 1, \"s\": \"x\"}\n{\"n\": 2.5}\n"),
+        ("b", "{\"n\": 1}\n"),
+        ("c.log", "a line, and\nanother\n"),
+        ("d", "1\n2\n"),
+        ("access.log.1", "x,y\n"),
+    ]);
+    let a = table(&dir, "a.jsonl");
+    assert_eq!(columns(&a), [("n", DataType::Float64), ("s", DataType::Utf8View)]);
+    assert_eq!(rows(&a)[1], ["2.5", "NULL"]);
+    assert_eq!(rows(&table(&dir, "b")), [["1"]]);
+    for (name, first) in [("c.log", "\"a line, and\""), ("d", "\"1\""), ("access.log.1", "\"x,y\"")] {
+        let table = table(&dir, name);
+        assert_eq!(columns(&table), [("line", DataType::Utf8View)]);
+        assert_eq!(rows(&table)[0], [first]);
+    }
+}
+
+#[test]
+fn csv_files_that_differ() {
+    let dir = texts(&[
+        ("a.csv", "id,name\n1,x\n"),
+        ("b.csv", "name,id,score\ny,2.5,7\n"),
+        ("c.csv", "id,name\nabc,z\n"),
+        ("d.csv", "id\n9\n"),
+        ("e.csv", "id,name\n0.5,z\n"),
+        ("f.csv", "id,name\n"),
+    ]);
+    let none = OpenOptions::default();
+    let said = message(&dir, "[ab].csv", &none);
+    assert!(
+        said.contains("column 1 is 'name' (VARCHAR) here and 'id' (BIGINT) there")
+            && said.contains("column 'score' (BIGINT) is only here"),
+        "{said}"
+    );
+    let said = message(&dir, "[ac].csv", &none);
+    assert!(said.starts_with("c.csv: ") && said.contains("'id' is VARCHAR here and BIGINT there"), "{said}");
+    assert!(message(&dir, "[ad].csv", &none).contains("column 'name' (VARCHAR) is only there"));
+    let wider = table(&dir, "[ae].csv");
+    assert_eq!(columns(&wider)[0], ("id", DataType::Float64));
+    assert_eq!(rows(&wider), [["1.0", "\"x\""], ["0.5", "\"z\""]]);
+    assert_eq!(rows(&table(&dir, "[af].csv")).len(), 1, "a header alone is a file without rows");
+    let united = at(&dir, "[abd].csv", &OpenOptions { union_by_name: true, ..none }).unwrap();
+    assert_eq!(
+        columns(&united),
+        [("id", DataType::Float64), ("name", DataType::Utf8View), ("score", DataType::Int64)]
+    );
+    assert_eq!(rows(&united), [["1.0", "\"x\"", "NULL"], ["2.5", "\"y\"", "7"], ["9.0", "NULL", "NULL"]]);
+}
+
+#[test]
+fn types_come_from_the_first_file_that_has_values() {
+    let dir =
+        texts(&[("a.csv", "id,x\n"), ("b.csv", "id,x\n1,\n"), ("c.csv", "id,x\n2,\n"), ("d.csv", "a,b\n\n")]);
+    assert_eq!(columns(&table(&dir, "[abc].csv")), [("id", DataType::Int64), ("x", DataType::Utf8View)]);
+    assert_eq!(columns(&table(&dir, "d.csv")), [("a", DataType::Utf8View), ("b", DataType::Utf8View)]);
+}
+
+#[test]
+fn compressed_files_of_nothing() {
+    let (nothing, rows_) = (gzip(""), gzip("id,x\n1,y\n"));
+    let dir = tree(&[("a.csv.gz", &nothing), ("b.csv.gz", &rows_), ("c/a.csv.gz", &nothing)]);
+    assert_eq!(rows(&table(&dir, "*.csv.gz")), [["1", "\"y\""]]);
+    assert!(message(&dir, "c", &OpenOptions::default()).contains("the file is empty"));
+}
+
+#[test]
+fn twice_the_same_name() {
+    let dir = texts(&[("a.csv", "id,id\n1,2\n")]);
+    let forced = OpenOptions { header: Some(true), ..OpenOptions::default() };
+    assert!(message(&dir, "a.csv", &forced).contains("two columns are called 'id'"));
+}
+
+#[test]
+fn json_keys_may_be_missing_but_not_new() {
+    let dir = texts(&[
+        ("a.jsonl", "{\"n\": 1, \"s\": \"x\"}\n"),
+        ("b.jsonl", "{\"n\": 2}\n"),
+        ("c.jsonl", "{\"m\": 3}\n"),
+    ]);
+    assert_eq!(rows(&table(&dir, "[ab].jsonl")), [["1", "\"x\""], ["2", "NULL"]]);
+    let said = message(&dir, "*.jsonl", &OpenOptions::default());
+    assert!(said.starts_with("c.jsonl: ") && said.contains("column 'm' (BIGINT) is only here"), "{said}");
+    let united = at(&dir, "*.jsonl", &OpenOptions { union_by_name: true, ..OpenOptions::default() }).unwrap();
+    assert_eq!(rows(&united)[2], ["NULL", "NULL", "3"]);
+}
+
+/// A named pipe into which a thread writes these bytes.
+fn pipe(dir: &tempfile::TempDir, name: &str, bytes: Vec<u8>) -> std::thread::JoinHandle<()> {
+    let path = dir.path().join(name);
+    let text = std::ffi::CString::new(path.to_str().unwrap()).unwrap();
+    // SAFETY: the name is a valid C string for the length of the call.
+    assert_eq!(unsafe { libc::mkfifo(text.as_ptr(), 0o600) }, 0);
+    std::thread::spawn(move || std::fs::write(path, bytes).unwrap())
+}
+
+#[test]
+fn pipes_are_looked_at_and_then_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let csv: String = (0..300_000).map(|i| format!("{i},row {i}\n")).collect();
+    for (name, bytes) in [
+        ("csv", format!("n,text\n{csv}").into_bytes()),
+        ("gzip", gzip(&format!("n,text\n{csv}"))),
+        ("parquet", encoded("parquet", &numbers("n", 0, 300_000))),
+        ("buren", encoded("buren", &numbers("n", 0, 300_000))),
+        ("arrow", encoded("arrow", &numbers("n", 0, 300_000))),
+    ] {
+        let writer = pipe(&dir, name, bytes);
+        let table = table(&dir, name);
+        assert_eq!(columns(&table), [("n", DataType::Int64), ("text", DataType::Utf8View)], "{name}");
+        let all = rows(&table);
+        assert_eq!((all.len(), &all[299_999]), (300_000, &vec!["299999".into(), "\"row 299999\"".into()]));
+        assert_eq!(rows(&table).len(), 300_000, "{name} again");
+        writer.join().unwrap();
+    }
 }

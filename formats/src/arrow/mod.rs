@@ -19,7 +19,6 @@ pub mod read;
 pub mod stream;
 pub mod write;
 
-use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -31,7 +30,8 @@ use crate::columns::adapt::Adapter;
 use crate::columns::groups;
 use crate::error::{Error, Result};
 use crate::format::{Format, Morsel, Part, ScanOptions};
-use crate::reader::{FileReader, read_range};
+use crate::input::Input;
+use crate::reader::FileReader;
 use crate::writer::FileEncoder;
 
 use footer::Footer;
@@ -102,14 +102,9 @@ impl Format for Arrow {
     }
 }
 
-/// Whether this is a stream: standard input, or what does not begin as a file does.
+/// Whether this is a stream: what does not begin as a file does.
 fn is_stream(path: &Path) -> Result<bool> {
-    if path.as_os_str() == "-" {
-        return Ok(true);
-    }
-    let file = File::open(path).map_err(|e| Error::io(path, "open", e))?;
-    let head = read_range(&file, &(0..MAGIC.len() as u64)).map_err(|e| Error::io(path, "read", e))?;
-    Ok(head != MAGIC)
+    Ok(Input::open(path)?.read_range(&(0..MAGIC.len() as u64))? != MAGIC)
 }
 
 /// What the arrow-ipc crate says of bytes that it can't read.

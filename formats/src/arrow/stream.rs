@@ -1,7 +1,6 @@
 //! The reader of a stream, from its first byte to its last.
 
 use std::collections::HashMap;
-use std::fs::File;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
@@ -19,7 +18,8 @@ use crate::columns::guard::guarded;
 use crate::columns::types::read_schema;
 use crate::error::{Error, Result};
 use crate::format::ScanOptions;
-use crate::reader::{FileReader, Next, read_range};
+use crate::input::Input;
+use crate::reader::{FileReader, Next};
 
 /// The least and the most that is asked for at a time: a message may claim any length.
 const LEAST: u64 = 1 << 20;
@@ -27,16 +27,10 @@ const MOST: u64 = 64 << 20;
 
 /// The schema of a stream, which comes first in it.
 pub fn infer(path: &Path) -> Result<SchemaRef> {
-    if path.as_os_str() == "-" {
-        return Err(Error::Unsupported(
-            "the schema of an arrow stream on standard input can't be looked at ahead of its rows: name a schema".into(),
-        ));
-    }
-    let file = File::open(path).map_err(|e| Error::io(path, "open", e))?;
-    first_schema(&file, path).map_err(|e| e.at(path))
+    first_schema(&Input::open(path)?).map_err(|e| e.at(path))
 }
 
-fn first_schema(file: &File, path: &Path) -> Result<SchemaRef> {
+fn first_schema(input: &Input) -> Result<SchemaRef> {
     let mut messages = Messages::default();
     loop {
         match guarded(|| messages.next())? {
@@ -45,7 +39,7 @@ fn first_schema(file: &File, path: &Path) -> Result<SchemaRef> {
                 return Ok(Arc::new(read_schema(&schema)));
             }
             Framed::Need(range) => {
-                let bytes = read_range(file, &range).map_err(|e| Error::io(path, "read", e))?;
+                let bytes = input.read_range(&range)?;
                 messages.give(range, bytes);
             }
             Framed::End => return Err(no_schema(messages.at)),

@@ -12,8 +12,13 @@ use crate::input::Input;
 const DELIMITED: &[(&str, u8)] = &[("tsv", b'\t'), ("tab", b'\t'), ("psv", b'|')];
 
 /// Bytes at the beginning of files of an encoding.
-const ENCODINGS: &[(&[u8], &str)] =
-    &[(b"PAR1", "parquet"), (b"ARROW1\0\0", "arrow"), (crate::buren::MAGIC, "buren")];
+const ENCODINGS: &[(&[u8], &str)] = &[
+    (b"PAR1", "parquet"),
+    (b"ARROW1\0\0", "arrow"),
+    // A message of an Arrow stream.
+    (b"\xff\xff\xff\xff", "arrow"),
+    (crate::buren::MAGIC, "buren"),
+];
 
 /// What is looked at of a file's (decompressed) beginning, in bytes.
 const HEAD: usize = 64 << 10;

@@ -32,8 +32,8 @@ pub fn open(
     let detected = detect_all(location, files, options)?;
     let given =
         options.schema.as_ref().map(|choice| choice.resolve(name, Path::new(location))).transpose()?;
-    let first = files.iter().position(|f| !is_empty(f)).unwrap_or(0);
-    let base = base_options(&files[first], &detected[first], given.as_deref(), options)?;
+    let first = first_with_data(files, &detected)?;
+    let base = base_options(files, &detected, first, given.as_deref(), options)?;
     let encoding = format(&base.encoding)?;
     let opening = Opening { files, detected: &detected, first, encoding, base: &base, options };
     let (schema, seen) = match given {
@@ -66,6 +66,21 @@ pub fn open(
 
 fn is_empty(file: &Found) -> bool {
     file.regular && file.bytes == 0
+}
+
+/// The first file that holds anything; a compressed file of some bytes may hold nothing.
+fn first_with_data(files: &[Found], detected: &[Detected]) -> Result<Option<usize>> {
+    for (i, (file, detected)) in files.iter().zip(detected).enumerate() {
+        let plain = file.regular && detected.compression == "none";
+        let empty = match plain {
+            true => is_empty(file),
+            false => is_empty(file) || detect::head(&file.path, detected.compression, 1)?.is_empty(),
+        };
+        if !empty {
+            return Ok(Some(i));
+        }
+    }
+    Ok(None)
 }
 
 /// The encoding and compression of each file; the encoding must be the same for all.
@@ -125,13 +140,15 @@ fn detect_one(file: &Found, looked: &mut bool, options: &OpenOptions) -> Result<
     Ok(encoding.map(|encoding| Detected { encoding, compression, delimiter: named.delimiter }))
 }
 
-/// How the first file, and but for its compression every other, is read.
+/// How every file is read, but for its compression: what the first one with data tells.
 fn base_options(
-    file: &Found,
-    detected: &Detected,
+    files: &[Found],
+    detected: &[Detected],
+    first: Option<usize>,
     given: Option<&Schema>,
     options: &OpenOptions,
 ) -> Result<FormatOptions> {
+    let (path, detected) = (&files[first.unwrap_or(0)].path, &detected[first.unwrap_or(0)]);
     let mut format = FormatOptions {
         encoding: detected.encoding.into(),
         compression: detected.compression.into(),
@@ -143,9 +160,9 @@ fn base_options(
     if detected.encoding != "csv" {
         return Ok(format);
     }
-    let head = match is_empty(file) {
-        true => Vec::new(),
-        false => detect::head(&file.path, detected.compression, SNIFF_BYTES)?,
+    let head = match first {
+        Some(_) => detect::head(path, detected.compression, SNIFF_BYTES)?,
+        None => Vec::new(),
     };
     let delimiter = options.delimiter.or(detected.delimiter);
     format.delimiter = delimiter.unwrap_or_else(|| sniff::delimiter(&head, options.quote));
@@ -155,7 +172,7 @@ fn base_options(
             let records = sniff::records(&head, format.delimiter, format.quote);
             sniff::header(&records, given).map_err(|message| {
                 let help = "leave --schema out, or give its columns in the file's order";
-                Error::location(file.path.display(), message, Some(help.into()))
+                Error::location(path.display(), message, Some(help.into()))
             })?
         }
     };
@@ -173,8 +190,8 @@ struct Seen {
 struct Opening<'a> {
     files: &'a [Found],
     detected: &'a [Detected],
-    /// The first file that is not empty.
-    first: usize,
+    /// The first file that has data.
+    first: Option<usize>,
     encoding: &'static dyn Format,
     base: &'a FormatOptions,
     options: &'a OpenOptions,
@@ -209,21 +226,22 @@ impl Opening<'_> {
 
     /// Infers a schema from the first file that has data, and has a short look at the others.
     fn infer(&self) -> Result<(SchemaRef, Vec<Seen>)> {
-        let path = &self.files[self.first].path;
-        if is_empty(&self.files[self.first]) && self.encoding.name() != "text" {
-            let message = match self.files.len() {
-                1 => "the file is empty, so that no schema can be inferred".to_string(),
-                n => {
-                    format!("this and the other {} files are empty, so that no schema can be inferred", n - 1)
-                }
-            };
-            let help = "give the schema with --schema NAME=FILE".to_string();
-            return Err(Error::location(path.display(), message, Some(help)));
-        }
-        let known = self.infer_one(self.first, self.options.infer_rows)?;
+        let first = match self.first {
+            Some(first) => first,
+            None if self.encoding.name() == "text" => 0,
+            None => {
+                let message = match self.files.len() {
+                    1 => "the file is empty, so that no schema can be inferred".to_string(),
+                    n => format!("all {n} files from this on are empty, so that no schema can be inferred"),
+                };
+                let help = "give the schema with --schema NAME=FILE".to_string();
+                return Err(Error::location(self.files[0].path.display(), message, Some(help)));
+            }
+        };
+        let known = self.infer_one(first, self.options.infer_rows)?;
         let rows = self.options.infer_rows.min(CHECK_ROWS);
         let seen = parallel::each(self.files.len(), |file| {
-            if file == self.first {
+            if file == first {
                 return Ok(Seen { schema: None, rows: self.rows(file)? });
             }
             if is_empty(&self.files[file]) {
@@ -233,7 +251,8 @@ impl Opening<'_> {
             // Of many thousand files nearly all have the same columns: only others are kept.
             Ok(Seen { schema: (schema != known).then_some(schema), rows: self.rows(file)? })
         })?;
-        let mut unified = Unified::new(path, &known, self.matching(), self.options.union_by_name);
+        let mut unified =
+            Unified::new(&self.files[first].path, &known, self.matching(), self.options.union_by_name);
         for (file, seen) in self.files.iter().zip(&seen) {
             match &seen.schema {
                 // An empty file that is compressed.
@@ -251,7 +270,8 @@ impl Opening<'_> {
 
     /// Takes a schema that is given. Of encodings that state their columns, it must name columns that are there.
     fn with_schema(&self, schema: SchemaRef) -> Result<(SchemaRef, Vec<Seen>)> {
-        let path = &self.files[self.first].path;
+        let first = self.first.unwrap_or(0);
+        let path = &self.files[first].path;
         let text = schema.fields().len() == 1 && *schema.field(0).data_type() == DataType::Utf8View;
         if self.encoding.name() == "text" && !text {
             let message = "a text file has one column, its lines, and the schema that is given is another";
@@ -262,7 +282,7 @@ impl Opening<'_> {
             ));
         }
         if self.matching() == Match::Name {
-            let stated = self.infer_one(self.first, 0)?;
+            let stated = self.infer_one(first, 0)?;
             let names: Vec<&str> = stated.fields().iter().map(|f| f.name().as_str()).collect();
             if let Some(field) = schema.fields().iter().find(|f| !names.contains(&f.name().as_str())) {
                 let message = format!("it has no column '{}', which the schema names", field.name());

@@ -258,6 +258,4 @@ fn other_versions_and_other_files_are_named() {
     assert!(error.contains("version 1"), "{error}");
     let error = read_bytes(&path, b"a,b\n1,2\n").unwrap_err().to_string();
     assert!(error.contains("not a buren file"), "{error}");
-    let error = buren().infer(Path::new("-"), &options("buren", "none"), 0).unwrap_err().to_string();
-    assert!(error.contains("standard input"), "{error}");
 }
