@@ -82,7 +82,7 @@ impl<'scope> Renderer<'_, 'scope> {
 
     fn stage(&self, node: &Node, name: &str, counts: bool) -> Stage<'_, 'scope> {
         Stage {
-            scope: self.scope.clone(),
+            scope: self.scope,
             local: self.local,
             node: node.id,
             name: name.to_string(),

@@ -15,7 +15,7 @@ use timely::worker::Worker;
 use crate::error::{Error, Result};
 use crate::operator::Local;
 use crate::ops::batch_of;
-use crate::ops::output::Queue;
+use crate::ops::output::{Queue, Taken};
 use crate::render::{Renderer, Shared};
 use crate::state::QueryState;
 
@@ -109,7 +109,7 @@ fn run_worker(
     state.register_thread();
     let local = Local::new(worker, state.clone(), tree.nodes());
     worker.dataflow(|scope| {
-        let renderer = Renderer { scope: scope.clone(), local: &local, shared, failed: Default::default() };
+        let renderer = Renderer { scope, local: &local, shared, failed: Default::default() };
         renderer.root(tree.root(), queue.clone());
         if let Some(e) = renderer.failed.take() {
             state.fail(e);
@@ -164,12 +164,12 @@ impl Iterator for Results {
                 self.join();
             }
             match self.queue.take(PARK) {
-                Err(()) => continue,
-                Ok(Some(batch)) if !self.state.stopped() => {
+                Taken::Late => continue,
+                Taken::Batch(batch) if !self.state.stopped() => {
                     return Some(batch_of(&self.schema, batch.columns().to_vec(), batch.num_rows()));
                 }
-                Ok(Some(_)) => continue,
-                Ok(None) => {
+                Taken::Batch(_) => continue,
+                Taken::End => {
                     self.done = true;
                     self.join();
                     return self.state.take_error().map(Err);

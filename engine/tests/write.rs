@@ -178,7 +178,7 @@ fn columns_of_directories_and_empty_files_are_kept() {
     let (logs, out) = (table(&home.path().join("logs"), &read), home.path().join("out"));
     let write = options("csv", "none", 2);
     convert(&logs, &Destination::Dataset(out.clone()), &write, &QueryState::new(0)).unwrap();
-    let parts: Vec<_> = files(&out).into_iter().map(|(_, bytes)| String::from_utf8(bytes).unwrap()).collect();
+    let parts: Vec<_> = files(&out).into_values().map(|bytes| String::from_utf8(bytes).unwrap()).collect();
     assert_eq!(parts[1..], ["1,2025\n2,2025\n", "", "3,2027\n"]);
 }
 

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use datafusion_common::config::ConfigOptions;
-use datafusion_common::tree_node::TreeNodeRecursion;
+use datafusion_common::tree_node::{Transformed, TreeNodeRecursion};
 use datafusion_common::{DataFusionError, Result as DfResult, ScalarValue, TableReference, plan_err};
 use datafusion_expr::expr::Expr;
+use datafusion_expr::logical_plan::{Projection, Sort};
 use datafusion_expr::planner::{ContextProvider, ExprPlanner};
 use datafusion_expr::{
     AggregateUDF, HigherOrderUDF, LogicalPlan, ScalarUDF, TableProviderFilterPushDown, TableSource, WindowUDF,
@@ -72,7 +73,27 @@ pub fn bind(query: &Query, names: &Names, catalog: &Catalog, settings: &Settings
     let statement = DfStatement::Statement(Box::new(ast::Statement::Query(Box::new(query.clone()))));
     let plan = planner.statement_to_plan(statement)?;
     refuse(&plan)?;
-    Ok(plan)
+    order_added_columns(plan)
+}
+
+/// The columns that ORDER BY needs beyond those selected are added to the projection in the order of a hash set, which
+/// differs from process to process: they are put in the order of their names.
+fn order_added_columns(plan: LogicalPlan) -> Result<LogicalPlan> {
+    let ordered = plan.transform_up_with_subqueries(|node| {
+        let LogicalPlan::Projection(outer) = &node else { return Ok(Transformed::no(node)) };
+        let LogicalPlan::Sort(sort) = outer.input.as_ref() else { return Ok(Transformed::no(node)) };
+        let LogicalPlan::Projection(inner) = sort.input.as_ref() else { return Ok(Transformed::no(node)) };
+        if inner.expr.len() <= outer.expr.len() + 1 {
+            return Ok(Transformed::no(node));
+        }
+        let mut exprs = inner.expr.clone();
+        exprs[outer.expr.len()..].sort_by_cached_key(ToString::to_string);
+        let inner = LogicalPlan::Projection(Projection::try_new(exprs, inner.input.clone())?);
+        let sort = LogicalPlan::Sort(Sort { input: Arc::new(inner), ..sort.clone() });
+        let outer = Projection::try_new(outer.expr.clone(), Arc::new(sort))?;
+        Ok(Transformed::yes(LogicalPlan::Projection(outer)))
+    })?;
+    Ok(ordered.data)
 }
 
 /// Names the first construct that palais does not run.

@@ -1,4 +1,5 @@
-//! Runs the binary in a fresh process and does not wait for ever.
+//! Runs the binary in a fresh process and does not wait for ever. Each test uses a part of this.
+#![allow(dead_code)]
 
 use std::fs::File;
 use std::io::{Read, Seek};

@@ -26,6 +26,16 @@ struct Inner {
     blocked: Option<SyncActivator>,
 }
 
+/// What was there when a batch was asked for.
+pub enum Taken {
+    /// A batch.
+    Batch(RecordBatch),
+    /// None came in time.
+    Late,
+    /// No more come.
+    End,
+}
+
 const CAPACITY: usize = 16;
 
 impl Queue {
@@ -46,8 +56,8 @@ impl Queue {
         self.changed.notify_all();
     }
 
-    /// The next batch, `Ok(None)` at the end; `Err(())` if none came in time.
-    pub fn take(&self, patience: Duration) -> std::result::Result<Option<RecordBatch>, ()> {
+    /// The next batch.
+    pub fn take(&self, patience: Duration) -> Taken {
         let mut inner = self.inner.lock().expect("nothing panics with this lock");
         loop {
             if let Some(batch) = inner.batches.pop_front() {
@@ -55,16 +65,16 @@ impl Queue {
                     // A worker that is gone needs no waking.
                     let _ = blocked.activate();
                 }
-                return Ok(Some(batch));
+                return Taken::Batch(batch);
             }
             if inner.ended {
-                return Ok(None);
+                return Taken::End;
             }
             let (next, timeout) =
                 self.changed.wait_timeout(inner, patience).expect("nothing panics with this lock");
             inner = next;
             if timeout.timed_out() && inner.batches.is_empty() && !inner.ended {
-                return Err(());
+                return Taken::Late;
             }
         }
     }

@@ -48,12 +48,11 @@ pub(super) fn lower(lowering: &mut Lowering, j: &LogicalJoin) -> Result<Node> {
     Ok(lowering.node(Op::Join(join), batch_schema(&j.schema), inputs, rows))
 }
 
+/// A join's filter, the columns of its input and the schema of that.
+type Narrowed = (Option<Expr>, Vec<(Side, usize)>, arrow_schema::SchemaRef);
+
 /// Keeps of the filter's input only the columns that it reads.
-fn narrow(
-    filter: Option<Expr>,
-    left: &Node,
-    right: &Node,
-) -> Result<(Option<Expr>, Vec<(Side, usize)>, arrow_schema::SchemaRef)> {
+fn narrow(filter: Option<Expr>, left: &Node, right: &Node) -> Result<Narrowed> {
     let Some(filter) = filter else { return Ok((None, vec![], Arc::new(Schema::empty()))) };
     let mut used: Vec<usize> = collect_columns(&filter).iter().map(|c| c.index()).collect();
     used.sort_unstable();

@@ -192,7 +192,7 @@ impl Lowering<'_> {
                     .map(|c| {
                         let values = v.values.iter().map(|row| self.constant(&row[c], &empty));
                         let array = ScalarValue::iter_to_array(values.collect::<Result<Vec<_>>>()?)?;
-                        Ok(arrow_cast::cast(&array, schema.field(c).data_type()).map_err(invalid)?)
+                        arrow_cast::cast(&array, schema.field(c).data_type()).map_err(invalid)
                     })
                     .collect::<Result<Vec<_>>>()?;
                 let batch = RecordBatch::try_new(schema.clone(), columns).map_err(invalid)?;

@@ -34,7 +34,7 @@ pub struct Work {
 }
 
 enum From {
-    Files(Files),
+    Files(Box<Files>),
     Range { start: i64, step: i64, rows: u64 },
     Generator(Box<Generator>, u64),
 }
@@ -81,7 +81,7 @@ impl Work {
     /// The work of a scan whose batches have `schema`.
     pub fn new(plan: &Plan, schema: SchemaRef) -> Result<Work> {
         let from = match &plan.table.source {
-            Source::Files(set) => From::Files(Files::new(plan, set)?),
+            Source::Files(set) => From::Files(Box::new(Files::new(plan, set)?)),
             Source::Range { start, step, .. } => {
                 From::Range { start: *start, step: *step, rows: plan.table.rows.unwrap_or(0) }
             }
