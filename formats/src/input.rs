@@ -35,7 +35,8 @@ pub struct Input {
 
 #[derive(Debug, Clone)]
 enum Source {
-    File(Arc<File>),
+    /// A file, and its length when it was opened.
+    File(Arc<File>, u64),
     Pipe(Arc<Mutex<Pipe>>),
 }
 
@@ -59,10 +60,15 @@ impl Input {
         Ok(Input { path: path.to_path_buf(), source })
     }
 
-    /// Reads a range of bytes, fewer only at the end. Of a pipe it waits for them.
+    /// Reads a range of bytes, fewer only at the end; that of a file is where it was when it was opened. Of a pipe it
+    /// waits for them.
     pub fn read_range(&self, range: &Range<u64>) -> Result<Bytes> {
         match &self.source {
-            Source::File(file) => read_range(file, range).map_err(|e| Error::io(&self.path, "read", e)),
+            Source::File(file, len) => {
+                // A reader that does not know the size asks for much: room is made only for what there is.
+                let range = range.start.min(*len)..range.end.min(*len);
+                read_range(file, &range).map_err(|e| Error::io(&self.path, "read", e))
+            }
             Source::Pipe(pipe) => {
                 let mut pipe = pipe.lock().expect("a panic with this lock ends the process");
                 pipe.read_until(range.end).and_then(|()| pipe.kept(range)).map_err(|e| self.error(e))
@@ -73,7 +79,7 @@ impl Input {
     /// The number of bytes. A pipe is read to its end for it.
     pub fn len(&self) -> Result<u64> {
         match &self.source {
-            Source::File(file) => Ok(file.metadata().map_err(|e| Error::io(&self.path, "read", e))?.len()),
+            Source::File(_, len) => Ok(*len),
             Source::Pipe(pipe) => {
                 let mut pipe = pipe.lock().expect("a panic with this lock ends the process");
                 pipe.read_until(u64::MAX).map_err(|e| self.error(e))?;
@@ -139,8 +145,9 @@ fn source(path: &Path) -> std::io::Result<Source> {
         false => File::open(path)?,
     };
     // A file as standard input is read like a file, unless somebody has read the beginning of it.
-    if from.metadata()?.is_file() && (!stdin || from.stream_position()? == 0) {
-        return Ok(Source::File(Arc::new(from)));
+    let meta = from.metadata()?;
+    if meta.is_file() && (!stdin || from.stream_position()? == 0) {
+        return Ok(Source::File(Arc::new(from), meta.len()));
     }
     let pipe = Pipe { from, memory: Vec::new(), disk: None, read: 0, ended: false };
     let pipe = Arc::new(Mutex::new(pipe));
