@@ -88,9 +88,11 @@ impl Index {
         columns: usize,
         count: usize,
     ) -> impl Iterator<Item = (usize, usize)> {
-        let begins = self.starts[column..].iter().step_by(columns);
-        let ends = self.starts[column + 1..].iter().step_by(columns);
-        begins.zip(ends).take(count).map(|(&begin, &end)| (begin as usize, end as usize - 1))
+        let starts = &self.starts[..=count * columns];
+        (0..count).map(move |record| {
+            let field = record * columns + column;
+            (starts[field] as usize, starts[field + 1] as usize - 1)
+        })
     }
 
     /// One behind the newline of record `record`.

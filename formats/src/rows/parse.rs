@@ -85,9 +85,74 @@ pub fn integer<T: Integer>(text: &[u8]) -> Option<T> {
     T::from_parts(negative, magnitude(digits)?)
 }
 
+/// Floats that text is read into.
+pub trait Float: fast_float2::FastFloat {
+    /// `mantissa` / 10^`places`, correctly rounded, if that is easy to tell.
+    fn easy(mantissa: u64, places: usize) -> Option<Self>;
+
+    /// The value with the other sign.
+    fn negated(self) -> Self;
+}
+
+/// The powers of ten that are exact in 64 bits.
+const POWERS: [f64; 23] = [
+    1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18,
+    1e19, 1e20, 1e21, 1e22,
+];
+
+impl Float for f64 {
+    #[inline(always)]
+    fn easy(mantissa: u64, places: usize) -> Option<f64> {
+        // One rounding of two exact numbers (W. Clinger, "How to read floating point numbers accurately", 1990).
+        let power = POWERS.get(places)?;
+        if mantissa <= 1 << 53 { Some(mantissa as f64 / power) } else { None }
+    }
+
+    #[inline(always)]
+    fn negated(self) -> f64 {
+        -self
+    }
+}
+
+impl Float for f32 {
+    #[inline(always)]
+    fn easy(mantissa: u64, places: usize) -> Option<f32> {
+        let wide = f64::easy(mantissa, places)?;
+        // Rounding twice errs only if the first result lies half-way between two values of 32 bits.
+        if wide.to_bits() << 35 == 1 << 63 { None } else { Some(wide as f32) }
+    }
+
+    #[inline(always)]
+    fn negated(self) -> f32 {
+        -self
+    }
+}
+
 /// A float: digits with fraction and exponent, `NaN`, `inf`, `Infinity` in any case, correctly rounded.
 #[inline]
-pub fn float<T: fast_float2::FastFloat>(text: &[u8]) -> Option<T> {
+pub fn float<T: Float>(text: &[u8]) -> Option<T> {
+    let (negative, digits) = sign(text);
+    let (mut mantissa, mut point) = (0u64, None);
+    // 19 digits are below 2^64; with the point that is 20 bytes.
+    if digits.len() <= 20 {
+        for (i, &byte) in digits.iter().enumerate() {
+            let digit = byte.wrapping_sub(b'0');
+            if digit <= 9 {
+                mantissa = mantissa.wrapping_mul(10).wrapping_add(u64::from(digit));
+            } else if byte == b'.' && point.is_none() {
+                point = Some(i);
+            } else {
+                return fast_float2::parse(text).ok();
+            }
+        }
+        let places = point.map_or(0, |point| digits.len() - point - 1);
+        let count = digits.len() - usize::from(point.is_some());
+        if (1..=19).contains(&count)
+            && let Some(value) = T::easy(mantissa, places)
+        {
+            return Some(if negative { value.negated() } else { value });
+        }
+    }
     fast_float2::parse(text).ok()
 }
 
@@ -166,29 +231,29 @@ pub fn decimal(text: &[u8], precision: u8, scale: i8) -> Option<i128> {
 }
 
 /// Days since 1970-01-01 of a day of the proleptic Gregorian calendar; `None` if there is no such day.
-#[inline]
 fn days(year: i64, month: u32, day: u32) -> Option<i64> {
-    if !(1..=12).contains(&month) || day == 0 || day > days_of_month(year, month) {
+    // The calendar repeats every 400 years, which have 146,097 days.
+    let days = days_of_era(year.rem_euclid(400) as u32, month, day)?;
+    Some(year.div_euclid(400) * 146_097 + i64::from(days))
+}
+
+/// The same for the years 0 to 9999.
+#[inline(always)]
+fn days_of_era(year: u32, month: u32, day: u32) -> Option<i32> {
+    const LENGTHS: [u32; 13] = [0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+    let leap =
+        month == 2 && year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
+    let length = *LENGTHS.get(month as usize)? + u32::from(leap);
+    if day.wrapping_sub(1) >= length {
         return None;
     }
     // Years that begin in March put the leap day at the end (H. Hinnant, "chrono-compatible low-level date
-    // algorithms", days_from_civil).
-    let year = if month <= 2 { year - 1 } else { year };
-    let era = year.div_euclid(400);
-    let of_era = year.rem_euclid(400);
-    let shifted = i64::from((month + 9) % 12);
-    let of_year = (153 * shifted + 2) / 5 + i64::from(day) - 1;
-    Some(era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468)
-}
-
-#[inline]
-fn days_of_month(year: i64, month: u32) -> u32 {
-    match month {
-        4 | 6 | 9 | 11 => 30,
-        2 if year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) => 29,
-        2 => 28,
-        _ => 31,
-    }
+    // algorithms", days_from_civil); 400 years more make all of them positive.
+    let year = year + 400 - u32::from(month <= 2);
+    let from_march = if month > 2 { month - 3 } else { month + 9 };
+    let of_year = (153 * from_march + 2) / 5 + day - 1;
+    let since_march = year * 365 + year / 4 - year / 100 + year / 400 + of_year;
+    Some(since_march as i32 - 146_097 - 719_468)
 }
 
 /// Two digits.
@@ -198,14 +263,27 @@ fn two(text: &[u8]) -> Option<u32> {
     (tens <= 9 && ones <= 9).then(|| u32::from(tens) * 10 + u32::from(ones))
 }
 
+/// The year and month of `YYYY-MM-`, all eight bytes at once.
+#[inline(always)]
+fn year_month(text: [u8; 8]) -> Option<(u32, u32)> {
+    // A digit becomes its value and a dash becomes 0; adding 6 carries every value above 9 into the upper four bits.
+    let values = u64::from_le_bytes(text) ^ u64::from_le_bytes(*b"0000-00-");
+    let above = values.wrapping_add(0x0006_0600_0606_0606);
+    if (values | above) & 0xfff0_f0ff_f0f0_f0f0 != 0 {
+        return None;
+    }
+    let [y1, y2, y3, y4, _, m1, m2, _] = values.to_le_bytes().map(u32::from);
+    Some((y1 * 1000 + y2 * 100 + y3 * 10 + y4, m1 * 10 + m2))
+}
+
 /// The day that a text begins with, and what follows it.
 #[inline]
 fn leading_date(text: &[u8]) -> Option<(i64, &[u8])> {
-    if let [y1, y2, y3, y4, b'-', m1, m2, b'-', d1, d2, rest @ ..] = text
-        && y1.is_ascii_digit()
+    if let Some((head, [d1, d2, rest @ ..])) = text.split_first_chunk::<8>()
+        && let Some((year, month)) = year_month(*head)
+        && let Some(day) = two(&[*d1, *d2])
     {
-        let year = two(&[*y1, *y2])? * 100 + two(&[*y3, *y4])?;
-        return Some((days(i64::from(year), two(&[*m1, *m2])?, two(&[*d1, *d2])?)?, rest));
+        return Some((i64::from(days_of_era(year, month, day)?), rest));
     }
     // Years of other lengths carry a sign or more digits; months and days may lack the leading zero.
     let (negative, unsigned) = sign(text);
@@ -352,6 +430,45 @@ mod tests {
         for bad in ["", "-", "+", "1 ", "1.0", "0x1", "--1", "١"] {
             assert_eq!(integer::<i64>(bad.as_bytes()), None, "{bad}");
         }
+    }
+
+    #[test]
+    fn floats_are_rounded_as_the_standard_library_does() {
+        let mut seed = 3u64;
+        let mut next = || {
+            seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            seed >> 20
+        };
+        let mut texts: Vec<String> =
+            ["0", "-0", "0.", ".5", "1e400", "-1e-400", "16777217", "16777217.0000000001"]
+                .map(str::to_string)
+                .into();
+        for _ in 0..20_000 {
+            let (whole, part) =
+                (next() % 10u64.pow((next() % 9) as u32), next() % 10u64.pow((next() % 12) as u32));
+            let zeros = "0".repeat((next() % 4) as usize);
+            texts.push(format!("{whole}.{zeros}{part}"));
+            texts.push(format!("-{}", f32::from_bits(next() as u32 & 0x7f7f_ffff)));
+            // Half-way between two values of 32 bits, and near it.
+            let half = f64::from(f32::from_bits(0x3f80_0000 + (next() as u32 & 0xffff))) + 2f64.powi(-24);
+            texts.push(format!("{half}"));
+            texts.push(format!("{}", f64::from_bits(half.to_bits() + next() % 3 - 1)));
+        }
+        for text in texts {
+            assert_eq!(
+                float::<f32>(text.as_bytes()).map(f32::to_bits),
+                Some(text.parse::<f32>().unwrap().to_bits())
+            );
+            assert_eq!(
+                float::<f64>(text.as_bytes()).map(f64::to_bits),
+                Some(text.parse::<f64>().unwrap().to_bits())
+            );
+        }
+        for bad in ["", ".", "-", "+", "1.2.3", "1e", "0x1", "1 ", "--1", "e5"] {
+            assert_eq!(float::<f64>(bad.as_bytes()), None, "{bad}");
+        }
+        assert!(float::<f64>(b"nAn").unwrap().is_nan());
+        assert_eq!(float::<f32>(b"-Infinity"), Some(f32::NEG_INFINITY));
     }
 
     #[test]

@@ -228,22 +228,28 @@ fn decimal(value: i128, scale: i8, out: &mut Vec<u8>) {
 
 /// Appends the day `days` after 1970-01-01 as `YYYY-MM-DD`, with a sign where the year is not of four digits.
 pub fn date(days: i64, out: &mut Vec<u8>) {
-    // H. Hinnant, "chrono-compatible low-level date algorithms", civil_from_days.
+    // H. Hinnant, "chrono-compatible low-level date algorithms", civil_from_days: days since a 1st of March at the
+    // beginning of 400 years, which are always the same.
     let shifted = days + 719_468;
-    let era = shifted.div_euclid(146_097);
-    let of_era = shifted.rem_euclid(146_097);
+    let (era, of_era) = match u32::try_from(shifted) {
+        Ok(shifted) => (i64::from(shifted / 146_097), shifted % 146_097),
+        Err(_) => (shifted.div_euclid(146_097), shifted.rem_euclid(146_097) as u32),
+    };
     let year_of_era = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
     let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     let from_march = (5 * of_year + 2) / 153;
     let day = (of_year - (153 * from_march + 2) / 5 + 1) as u8;
     let month = (if from_march < 10 { from_march + 3 } else { from_march - 9 }) as u8;
-    let year = era * 400 + year_of_era + i64::from(month <= 2);
-    if (0..=9999).contains(&year) {
-        two((year / 100) as u8, out);
-        two((year % 100) as u8, out);
-    } else {
-        out.push(if year < 0 { b'-' } else { b'+' });
-        padded(year.unsigned_abs(), 4, out);
+    let year = era * 400 + i64::from(year_of_era) + i64::from(month <= 2);
+    match u16::try_from(year) {
+        Ok(year @ 0..=9999) => {
+            two((year / 100) as u8, out);
+            two((year % 100) as u8, out);
+        }
+        _ => {
+            out.push(if year < 0 { b'-' } else { b'+' });
+            padded(year.unsigned_abs(), 4, out);
+        }
     }
     out.push(b'-');
     two(month, out);
