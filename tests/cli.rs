@@ -173,6 +173,23 @@ fn endless(more: &[&str]) -> Child {
 }
 
 #[test]
+fn standard_input_is_a_table() {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_palais"))
+        .args(["query", "SELECT sum(a) AS s, count(*) AS n FROM '-'", "--workers", "2"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("palais starts");
+    let text: String = ["a,b\n".into()].into_iter().chain((0..100_000).map(|i| format!("{i},x\n"))).collect();
+    let mut stdin = child.stdin.take().expect("it is piped");
+    std::thread::spawn(move || std::io::Write::write_all(&mut stdin, text.as_bytes()));
+    let done = child.wait_with_output().expect("a child can be waited for");
+    assert_eq!(String::from_utf8_lossy(&done.stderr), "");
+    assert_eq!(String::from_utf8_lossy(&done.stdout), "s,n\n4999950000,100000\n");
+}
+
+#[test]
 fn an_interrupt_stops_a_query() {
     for workers in ["1", "3"] {
         let mut child = endless(&["--workers", workers, "--memory-limit", "16GiB"]);

@@ -4,15 +4,14 @@
 
 pub mod work;
 
-use std::fs::File;
 use std::ops::Range;
-use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use formats::format::Morsel;
-use formats::reader::{FileReader, Next, read_range};
+use formats::input::Input;
+use formats::reader::{FileReader, Next};
 
 use crate::batch::Parcel;
 use crate::error::Result;
@@ -31,7 +30,7 @@ pub struct Scan {
 }
 
 enum Current {
-    File { file: File, morsel: Morsel, reader: Box<dyn FileReader> },
+    File { file: Input, morsel: Morsel, reader: Box<dyn FileReader> },
     Rows(Range<u64>),
 }
 
@@ -48,8 +47,7 @@ impl Scan {
             Piece::File(morsel) => morsel,
         };
         let path = morsel.file.path.as_path();
-        let path = if path.as_os_str() == "-" { Path::new("/dev/stdin") } else { path };
-        let file = File::open(path).map_err(|e| formats::Error::io(path, "open", e))?;
+        let file = Input::open(path)?;
         let (format, options) = (self.work.format(), self.work.options(&morsel.file));
         let (Some(format), Some(options)) = (format, options) else {
             unreachable!("files are dealt as files")
@@ -84,8 +82,7 @@ impl Scan {
                 }
                 Next::Need(ranges) => {
                     for range in ranges {
-                        let bytes =
-                            read_range(file, &range).map_err(|e| formats::Error::io(path, "read", e))?;
+                        let bytes = file.read_range(&range)?;
                         self.state.bytes_read.fetch_add(bytes.len() as u64, Ordering::Relaxed);
                         reader.give(range, bytes).map_err(|e| e.at(path))?;
                     }
