@@ -51,7 +51,30 @@ fn main() -> ExitCode {
             return ExitCode::from(if e.use_stderr() { 2 } else { 0 });
         }
     };
-    let outcome = match args.command {
+    // Planning recurses once for each level of an expression: `a AND b AND …` of thousands of terms is as deep.
+    let thread = std::thread::Builder::new().name("palais".into()).stack_size(STACK);
+    let outcome = match thread.spawn(move || run(args.command)) {
+        // A panic of the thread has ended the process in the hook.
+        Ok(running) => running.join().unwrap_or(Ok(())),
+        Err(e) => Err(anyhow::anyhow!("cannot start a thread: {e}")),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(e) => {
+            let (message, code) = describe(&e);
+            if !message.is_empty() {
+                eprintln!("{message}");
+            }
+            ExitCode::from(code)
+        }
+    }
+}
+
+/// The stack of the thread that plans, in bytes; memory is taken only as far as it is used.
+const STACK: usize = 512 << 20;
+
+fn run(command: Command) -> anyhow::Result<()> {
+    match command {
         Command::Query(q) => query::run(&q),
         Command::Bdb(b) => query::run_bdb(&b),
         Command::Convert(c) => convert::run(&c),
@@ -64,16 +87,6 @@ fn main() -> ExitCode {
             let mut command = <Args as clap::CommandFactory>::command();
             clap_complete::generate(shell, &mut command, "palais", &mut std::io::stdout());
             Ok(())
-        }
-    };
-    match outcome {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(e) => {
-            let (message, code) = describe(&e);
-            if !message.is_empty() {
-                eprintln!("{message}");
-            }
-            ExitCode::from(code)
         }
     }
 }

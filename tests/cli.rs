@@ -63,6 +63,20 @@ fn a_syntax_error_has_its_place() {
 }
 
 #[test]
+fn a_call_that_fits_no_function_names_those_that_there_are() {
+    let done = palais(["query", "SELECT sum(name) FROM (VALUES ('a')) t(name)"]);
+    fails(&done, ["sum(Utf8", "help:", "sum(Float64)"]);
+    assert!(!done.stderr.contains("issue tracker"), "{}", done.stderr);
+}
+
+#[test]
+fn a_deep_expression_does_not_overflow_the_stack() {
+    let sql = format!("SELECT {} AS n", vec!["1"; 5000].join(" + "));
+    let done = palais(["query", &sql]);
+    assert_eq!((done.code(), done.stdout.as_str()), (Some(0), "n\n5000\n"), "{}", done.stderr);
+}
+
+#[test]
 fn wrong_usage_is_exit_code_2() {
     for arguments in [&["query", "--frobnicate"][..], &["query", "SELECT 1", "--table", "x"], &["bdb", "9z"]]
     {

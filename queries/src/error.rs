@@ -51,11 +51,21 @@ impl From<DataFusionError> for Error {
             DataFusionError::SchemaError(inner, _) => schema_error(*inner),
             DataFusionError::SQL(inner, _) => syntax(&inner.to_string()),
             DataFusionError::NotImplemented(what) => Error::Unsupported(what),
-            DataFusionError::Plan(what) => Error::Invalid(what),
+            DataFusionError::Plan(what) => Error::Invalid(no_match(&what)),
             DataFusionError::ArrowError(inner, _) => Error::Invalid(strip(&inner.to_string())),
-            other => Error::Invalid(strip(&other.to_string())),
+            other => Error::Invalid(no_match(&strip(&other.to_string()))),
         }
     }
+}
+
+/// Of the planner's many lines about a call that fits no function, those that a user can use.
+fn no_match(text: &str) -> String {
+    let Some((_, call)) = text.split_once("No function matches the given name and argument types '") else {
+        return text.to_string();
+    };
+    let Some((call, candidates)) = call.split_once('\'') else { return text.to_string() };
+    let candidates: Vec<&str> = candidates.lines().skip(2).map(str::trim).filter(|l| !l.is_empty()).collect();
+    format!("there is no function {call}\n  help: there are {}; a CAST may help", candidates.join(", "))
 }
 
 fn schema_error(e: SchemaError) -> Error {
