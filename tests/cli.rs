@@ -248,6 +248,26 @@ fn the_limit_of_memory_is_an_error_that_says_what_to_change() {
 }
 
 #[test]
+fn many_groups_are_all_there() {
+    for key in [
+        "range % 1000003",
+        "CAST(range % 1000003 AS VARCHAR) || ' and a long tail'",
+        "range % 1000003, range % 7",
+    ] {
+        for workers in ["1", "2", "5"] {
+            let sql = format!(
+                "SELECT count(*) AS g, sum(c) AS c, sum(s) AS s, min(m) AS m, max(x) AS x FROM (SELECT {key}, \
+                 count(*) AS c, sum(range) AS s, min(range) AS m, max(range) AS x FROM range(2000000) GROUP BY {key}) t"
+            );
+            let done = palais(["query", &sql, "--workers", workers]);
+            let groups = if key.contains('7') { "2000000" } else { "1000003" };
+            let expected = format!("g,c,s,m,x\n{groups},2000000,1999999000000,0,1999999\n");
+            assert_eq!((done.code(), done.stdout.as_str()), (Some(0), &*expected), "{key}: {}", done.stderr);
+        }
+    }
+}
+
+#[test]
 fn a_failing_script_is_reported() {
     let dir = scratch();
     let path = write(dir.path(), "lines.txt", "one\ntwo\n");

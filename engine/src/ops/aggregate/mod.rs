@@ -1,11 +1,13 @@
 //! Groups and aggregates.
 //!
 //! - [`keys`]: group keys to group numbers.
+//! - [`partitions`]: many groups, one part at a time.
 //! - [`accumulators`], [`extreme`]: palais' own count, sum, avg, min and max, and the way to DataFusion's.
 
 pub mod accumulators;
 pub mod extreme;
 pub mod keys;
+pub mod partitions;
 
 use arrow_array::cast::AsArray;
 use arrow_array::{ArrayRef, BooleanArray, RecordBatch};
@@ -20,9 +22,12 @@ use crate::hash::{hash_columns, normalise, worker_of};
 use crate::memory;
 use crate::operator::{Operator, Pull};
 use keys::GroupKeys;
+use partitions::Partitions;
 
 /// A partial table that has grown to so many groups gives them away and starts anew, so that it stays in the cache.
 const PARTIAL_GROUPS: usize = 1 << 16;
+/// A final phase of more groups than this goes on in partitions.
+const FINAL_GROUPS: usize = 1 << 17;
 /// A partial phase that has more groups than this part of its rows stops combining.
 const REDUCES: f64 = 0.7;
 
@@ -42,6 +47,8 @@ pub struct Aggregate {
     rows_in: usize,
     groups_out: usize,
     passing: bool,
+    partitions: Option<Partitions>,
+    merging: bool,
     ready: Ready,
 }
 
@@ -95,6 +102,8 @@ impl Aggregate {
             rows_in: 0,
             groups_out: 0,
             passing: false,
+            partitions: None,
+            merging: false,
             ready: Ready::default(),
         })
     }
@@ -161,6 +170,31 @@ impl Aggregate {
         self.absorb(&RecordBatch::new_empty(self.input.clone()))
     }
 
+    /// Goes on in partitions: the groups so far are states like those to come.
+    fn partition(&mut self) -> Result<()> {
+        let rows = self.table.keys.len();
+        let mut columns = self.table.keys.take()?;
+        for accumulator in &mut self.table.accumulators {
+            columns.extend(accumulator.state(EmitTo::All)?);
+        }
+        let mut partitions = Partitions::new(self.input.clone(), self.keys.clone());
+        partitions.add(&batch_of(&self.input, columns, rows)?)?;
+        self.partitions = Some(partitions);
+        Ok(())
+    }
+
+    /// Merges the next partition. `false` once there is none.
+    fn merge_next(&mut self) -> Result<bool> {
+        let Some(states) = self.partitions.as_mut().filter(|_| self.merging).and_then(Partitions::take)
+        else {
+            return Ok(false);
+        };
+        self.table = Table::new(&self.plan, &self.input)?;
+        states.iter().try_for_each(|batch| self.absorb(batch))?;
+        self.emit()?;
+        Ok(true)
+    }
+
     /// Gives all groups and empties the table.
     fn emit(&mut self) -> Result<()> {
         let rows = self.table.keys.len();
@@ -188,7 +222,13 @@ impl Operator for Aggregate {
         if self.passing {
             return self.pass(batch);
         }
+        if let Some(partitions) = &mut self.partitions {
+            return partitions.add(batch);
+        }
         self.absorb(batch)?;
+        if self.phase == Phase::Final && self.table.keys.len() > FINAL_GROUPS && self.plan.total.is_none() {
+            return self.partition();
+        }
         if self.phase == Phase::Partial && self.table.keys.len() >= PARTIAL_GROUPS {
             self.emit()?;
             self.table = Table::new(&self.plan, &self.input)?;
@@ -199,6 +239,10 @@ impl Operator for Aggregate {
     }
 
     fn end(&mut self, _port: usize) -> Result<()> {
+        if let Some(partitions) = &mut self.partitions {
+            self.merging = true;
+            return partitions.end();
+        }
         if self.global {
             // COUNT(*) of no rows is 0: one group, whose result is given by one worker.
             if self.phase != Phase::Partial && self.index != 0 {
@@ -211,6 +255,7 @@ impl Operator for Aggregate {
     }
 
     fn pull(&mut self) -> Result<Pull> {
+        while self.ready.is_empty() && self.merge_next()? {}
         Ok(self.ready.pull())
     }
 }
