@@ -70,6 +70,16 @@ fn a_call_that_fits_no_function_names_those_that_there_are() {
 }
 
 #[test]
+fn hours_are_not_dropped_from_a_date_in_silence() {
+    for sql in [
+        "SELECT DATE '2024-01-01' + INTERVAL '1 hour'",
+        "SELECT d - INTERVAL '90 minutes' FROM (VALUES (DATE '2024-01-01')) t(d)",
+    ] {
+        fails(&palais(["query", sql]), ["DATE has no hours", "TIMESTAMP"]);
+    }
+}
+
+#[test]
 fn a_deep_expression_does_not_overflow_the_stack() {
     let sql = format!("SELECT {} AS n", vec!["1"; 5000].join(" + "));
     let done = palais(["query", &sql]);

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use arrow_schema::Schema;
+use arrow_schema::{DataType, Schema};
 use datafusion_common::tree_node::{Transformed, TreeNode};
-use datafusion_common::{DFSchema, Result as DfResult, ScalarValue};
+use datafusion_common::{DFSchema, Result as DfResult, ScalarValue, plan_err};
 use datafusion_expr::execution_props::ExecutionProps;
 use datafusion_expr::physical_planning_context::PhysicalPlanningContext;
 use datafusion_expr::{Expr as LogicalExpr, Operator};
@@ -52,7 +52,25 @@ pub fn checked(expr: Expr, schema: &Schema) -> DfResult<Expr> {
         if !matches!(binary.op(), Operator::Plus | Operator::Minus | Operator::Multiply) {
             return Ok(Transformed::no(e));
         }
+        refuse_hours(binary, schema)?;
         Ok(Transformed::yes(overflowing(binary.left(), *binary.op(), binary.right())))
     })?;
     Ok(transformed.data)
+}
+
+/// A date has no hours: the kernels would drop what an interval has beside months and days.
+fn refuse_hours(sum: &BinaryExpr, schema: &Schema) -> DfResult<()> {
+    let hours = |e: &Expr| match e.downcast_ref::<Literal>().map(Literal::value) {
+        Some(ScalarValue::IntervalMonthDayNano(Some(v))) => v.nanoseconds != 0,
+        Some(ScalarValue::IntervalDayTime(Some(v))) => v.milliseconds != 0,
+        _ => false,
+    };
+    for (date, interval) in [(sum.left(), sum.right()), (sum.right(), sum.left())] {
+        if hours(interval) && date.data_type(schema)? == DataType::Date32 {
+            return plan_err!(
+                "a DATE has no hours to add to; cast it first: CAST(… AS TIMESTAMP) + INTERVAL …"
+            );
+        }
+    }
+    Ok(())
 }

@@ -86,13 +86,21 @@ fn fold_integers(plan: LogicalPlan) -> Result<LogicalPlan> {
 fn fold(e: Expr) -> DfResult<Transformed<Expr>> {
     let constant = |e: &Expr| matches!(e, Expr::Literal(v, _) if !v.is_null());
     let integer = |e: &Expr| matches!(e, Expr::Literal(v, _) if v.data_type().is_integer());
+    let date_or_interval = |e: &Expr| {
+        use arrow_schema::DataType::{Date32, Interval};
+        matches!(e, Expr::Literal(v, _) if !v.is_null() && matches!(v.data_type(), Date32 | Interval(_)))
+            || matches!(e, Expr::Cast(c) if c.field.data_type() == &Date32 && matches!(*c.expr, Expr::Literal(..)))
+    };
     let folds = match &e {
         Expr::BinaryExpr(b) => {
-            matches!(b.op, Operator::Plus | Operator::Minus | Operator::Multiply)
+            (matches!(b.op, Operator::Plus | Operator::Minus | Operator::Multiply)
                 && integer(&b.left)
                 && integer(&b.right)
                 && constant(&b.left)
-                && constant(&b.right)
+                && constant(&b.right))
+                || (matches!(b.op, Operator::Plus | Operator::Minus)
+                    && date_or_interval(&b.left)
+                    && date_or_interval(&b.right))
         }
         Expr::Cast(c) => integer(&c.expr) && constant(&c.expr) && c.field.data_type().is_integer(),
         Expr::Negative(inner) => integer(inner) && constant(inner),
