@@ -4,7 +4,8 @@ use std::io::Write;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, RecordBatch};
+use arrow_array::types::ByteViewType;
+use arrow_array::{Array, ArrayRef, GenericByteViewArray, RecordBatch};
 use arrow_ipc::reader::StreamReader;
 use arrow_ipc::writer::StreamWriter;
 use arrow_schema::DataType;
@@ -104,8 +105,8 @@ pub fn batch_bytes(batch: &RecordBatch) -> usize {
 
 fn array_bytes(array: &dyn Array) -> usize {
     match array.data_type() {
-        DataType::Utf8View => array.as_string_view().total_buffer_bytes_used() + 16 * array.len(),
-        DataType::BinaryView => array.as_binary_view().total_buffer_bytes_used() + 16 * array.len(),
+        DataType::Utf8View => view_bytes(array.as_string_view()),
+        DataType::BinaryView => view_bytes(array.as_binary_view()),
         DataType::Boolean => array.len() / 8 + 1,
         t => match t.primitive_width() {
             Some(width) => width * array.len(),
@@ -114,14 +115,23 @@ fn array_bytes(array: &dyn Array) -> usize {
     }
 }
 
+fn view_bytes<T: ByteViewType>(array: &GenericByteViewArray<T>) -> usize {
+    let outside = if array.data_buffers().is_empty() { 0 } else { array.total_buffer_bytes_used() };
+    outside + 16 * array.len()
+}
+
+fn compact_views<T: ByteViewType>(column: &ArrayRef, array: &GenericByteViewArray<T>) -> ArrayRef {
+    if array.data_buffers().is_empty() { column.clone() } else { Arc::new(array.gc()) }
+}
+
 /// Copies the strings that a batch uses out of buffers that it shares, so that keeping it pins nothing else.
 pub fn compact(batch: &RecordBatch) -> RecordBatch {
     let columns = batch
         .columns()
         .iter()
         .map(|c| match c.data_type() {
-            DataType::Utf8View => Arc::new(c.as_string_view().gc()) as _,
-            DataType::BinaryView => Arc::new(c.as_binary_view().gc()) as _,
+            DataType::Utf8View => compact_views(c, c.as_string_view()),
+            DataType::BinaryView => compact_views(c, c.as_binary_view()),
             _ => c.clone(),
         })
         .collect();

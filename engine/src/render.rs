@@ -21,6 +21,7 @@ use crate::ops::project::Project;
 use crate::ops::scan::Scan;
 use crate::ops::scan::work::Work;
 use crate::ops::sort::Sort;
+use crate::ops::top::Top;
 use crate::ops::transform::Transform;
 use crate::ops::union::Union;
 use crate::ops::values::Values;
@@ -91,6 +92,12 @@ impl<'scope> Renderer<'_, 'scope> {
         }
     }
 
+    /// Keeps an error in making an operator, whose place `edge` takes until it ends the query.
+    fn fail(&self, e: crate::Error, edge: Edge<'scope>) -> Edge<'scope> {
+        self.failed.borrow_mut().get_or_insert(e);
+        edge
+    }
+
     /// Renders a node; scans in it start once `latches` are open.
     fn node(&self, node: &Node, latches: &[Rc<Latch>]) -> Edge<'scope> {
         let input = |i: usize| self.node(&node.inputs[i], latches);
@@ -150,10 +157,7 @@ impl<'scope> Renderer<'_, 'scope> {
                     Ok(op) => {
                         self.stage(node, "aggregate", true).add(Inputs::Local(vec![edge]), |_| Box::new(op))
                     }
-                    Err(e) => {
-                        self.failed.borrow_mut().get_or_insert(e);
-                        edge
-                    }
+                    Err(e) => self.fail(e, edge),
                 }
             }
             Op::Join(plan) => {
@@ -172,6 +176,13 @@ impl<'scope> Renderer<'_, 'scope> {
                 self.stage(node, "join", true).add(Inputs::Local(vec![left, right]), |_| {
                     Box::new(Join::new(plan, schemas.0, schemas.1, node.schema.clone(), latch))
                 })
+            }
+            Op::Sort { keys, fetch: Some(fetch) } => {
+                let edge = input(0);
+                match Top::new(keys.clone(), *fetch, node.schema.clone()) {
+                    Ok(op) => self.stage(node, "top", true).add(Inputs::Local(vec![edge]), |_| Box::new(op)),
+                    Err(e) => self.fail(e, edge),
+                }
             }
             Op::Sort { keys, fetch } => {
                 let edge = input(0);

@@ -1,4 +1,8 @@
 //! The functions that SQL can call: DataFusion's packages, by name.
+//!
+//! - [`prefix`]: `substr` of string views.
+
+pub mod prefix;
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -25,6 +29,10 @@ impl Functions {
             }
             scalar.insert(f.name().to_string(), f);
         }
+        let substr = prefix::substr();
+        for name in substr.aliases().iter().map(String::as_str).chain([substr.name()]) {
+            scalar.insert(name.to_string(), substr.clone());
+        }
         let mut aggregate = BTreeMap::new();
         for f in datafusion_functions_aggregate::all_default_aggregate_functions() {
             for name in f.aliases() {
@@ -33,6 +41,7 @@ impl Functions {
             aggregate.insert(f.name().to_string(), f);
         }
         let planners: Vec<Arc<dyn ExprPlanner>> = vec![
+            Arc::new(prefix::Planner(substr)),
             Arc::new(datafusion_functions::core::planner::CoreFunctionPlanner::default()),
             Arc::new(datafusion_functions::datetime::planner::DatetimeFunctionPlanner),
             Arc::new(datafusion_functions::unicode::planner::UnicodeFunctionPlanner),

@@ -10,6 +10,7 @@ pub mod output;
 pub mod project;
 pub mod scan;
 pub mod sort;
+pub mod top;
 pub mod transform;
 pub mod union;
 pub mod values;

@@ -7,7 +7,7 @@ use datafusion_common::JoinType;
 use datafusion_expr::logical_plan::Join as LogicalJoin;
 use datafusion_physical_expr::utils::{collect_columns, reassign_expr_columns};
 
-use super::{Lowering, batch_schema, estimate};
+use super::{Lowering, batch_schema, estimate, invalid};
 use crate::error::Result;
 use crate::plan::{Exchange, Expr, Join, Node, Op, Side};
 
@@ -63,23 +63,22 @@ fn narrow(filter: Option<Expr>, left: &Node, right: &Node) -> Result<Narrowed> {
     let renamed = |i: usize| Arc::new(all[i].as_ref().clone().with_name(format!("#{i}")));
     let whole = Schema::new((0..all.len()).map(renamed).collect::<Vec<_>>());
     let narrowed = Arc::new(Schema::new(used.iter().map(|i| renamed(*i)).collect::<Vec<_>>()));
-    let by_position = rename(filter, &whole)?;
-    let filter = reassign_expr_columns(by_position, &narrowed)?;
+    let filter = reassign_expr_columns(by_position(filter, &whole, |i| i)?, &narrowed)?;
     let columns =
         used.iter().map(|i| if *i < width { (Side::Left, *i) } else { (Side::Right, *i - width) }).collect();
     Ok((Some(filter), columns, narrowed))
 }
 
-/// Gives each column of an expression the name that `schema` has at its position.
-fn rename(e: Expr, schema: &Schema) -> Result<Expr> {
+/// Each column of an expression as the one of `schema` at the position that `place` says for its own.
+fn by_position(e: Expr, schema: &Schema, place: impl Fn(usize) -> usize) -> Result<Expr> {
     use datafusion_common::tree_node::{Transformed, TreeNode};
     use datafusion_physical_expr::expressions::Column;
-    let renamed = e.transform_up(|e| {
+    let moved = e.transform_up(|e| {
         let Some(column) = e.downcast_ref::<Column>() else { return Ok(Transformed::no(e)) };
-        let index = column.index();
+        let index = place(column.index());
         Ok(Transformed::yes(Arc::new(Column::new(schema.field(index).name(), index)) as Expr))
     })?;
-    Ok(renamed.data)
+    Ok(moved.data)
 }
 
 /// The columns of the output.
@@ -90,6 +89,24 @@ fn output(kind: JoinType, left: &Node, right: &Node) -> Vec<(Side, usize)> {
         JoinType::RightSemi | JoinType::RightAnti | JoinType::RightMark => side(Side::Right, right),
         _ => [side(Side::Left, left), side(Side::Right, right)].concat(),
     }
+}
+
+/// A projection above a join: the join gives only the columns that the projection reads.
+pub(super) fn narrow_output(mut node: Node, exprs: Vec<Expr>) -> Result<(Node, Vec<Expr>)> {
+    let Op::Join(join) = &mut node.op else { return Ok((node, exprs)) };
+    let mut used: Vec<usize> = exprs.iter().flat_map(collect_columns).map(|c| c.index()).collect();
+    used.sort_unstable();
+    used.dedup();
+    // The mark of a mark join lies behind the columns and is always given.
+    let mark = matches!(join.kind, JoinType::LeftMark | JoinType::RightMark);
+    if mark || used.len() == join.output.len() {
+        return Ok((node, exprs));
+    }
+    join.output = used.iter().map(|i| join.output[*i]).collect();
+    node.schema = Arc::new(node.schema.project(&used).map_err(invalid)?);
+    let place = |index: usize| used.binary_search(&index).expect("every column that is read was collected");
+    let exprs = exprs.into_iter().map(|e| by_position(e, &node.schema, place)).collect::<Result<_>>()?;
+    Ok((node, exprs))
 }
 
 /// Whether rows of the build side are given once the probe side has ended. Such a join can't have a copy of the build

@@ -145,6 +145,7 @@ impl Lowering<'_> {
             LogicalPlan::Projection(p) => {
                 let input = self.lower(&p.input)?;
                 let exprs = self.compiler.compile_all(&p.expr, p.input.schema())?;
+                let (input, exprs) = join::narrow_output(input, exprs)?;
                 let rows = input.rows;
                 Ok(self.node(Op::Project { exprs }, schema, vec![input], rows))
             }

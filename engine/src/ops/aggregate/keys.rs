@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use arrow_array::builder::StringViewBuilder;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
     Date32Type, Date64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type,
     UInt64Type,
 };
-use arrow_array::{Array, ArrayRef, Int64Array, UInt64Array};
+use arrow_array::{Array, ArrayRef, Int64Array, StringViewArray, UInt64Array};
+use arrow_buffer::{BooleanBufferBuilder, Buffer, NullBuffer};
 use arrow_row::{RowConverter, Rows as ArrowRows, SortField};
 use arrow_schema::DataType;
 use hashbrown::HashTable;
@@ -180,19 +180,53 @@ impl GroupKeys for Words {
 #[derive(Default)]
 struct Views {
     short: HashTable<(u128, u32)>,
-    long: HashTable<u32>,
-    /// A view a group; one of a long string holds its offset in `bytes` in the upper half.
+    /// Half of the hash and the number of each longer string.
+    long: HashTable<(u32, u32)>,
+    /// A view a group, as it is in the column that is given.
     views: Vec<u128>,
-    bytes: Vec<u8>,
+    /// The bytes of the longer strings.
+    blocks: Vec<Vec<u8>>,
     null: Option<u32>,
 }
 
 const INLINE: u32 = 12;
+/// The most bytes of a block of strings: a view's offset has 32 bits, a buffer's length 31.
+const BLOCK: usize = 1 << 30;
+
+/// Half of a hash, in both halves of a word: a table takes places from one end of it and tags from the other.
+fn doubled(half: u32) -> u64 {
+    u64::from(half) << 32 | u64::from(half)
+}
 
 impl Views {
-    fn long_bytes(view: u128, bytes: &[u8]) -> &[u8] {
-        let (length, offset) = (view as u32 as usize, (view >> 64) as usize);
-        &bytes[offset..offset + length]
+    fn bytes_of(view: u128, blocks: &[Vec<u8>]) -> &[u8] {
+        let (length, block, offset) = (view as u32, (view >> 64) as u32, (view >> 96) as u32);
+        &blocks[block as usize][offset as usize..][..length as usize]
+    }
+
+    /// The number of a string of more than 12 bytes.
+    fn intern_long(&mut self, view: u128, value: &[u8]) -> u32 {
+        let Views { long, views, blocks, .. } = self;
+        let hash = hash_bytes(value);
+        let half = (hash ^ hash >> 32) as u32;
+        let found = long.find(doubled(half), |(h, group)| {
+            let known = views[*group as usize];
+            // The length and the first four bytes are the lower half of a view.
+            *h == half && known as u64 == view as u64 && Self::bytes_of(known, blocks) == value
+        });
+        if let Some((_, group)) = found {
+            return *group;
+        }
+        if blocks.last().is_none_or(|b| b.len() + value.len() > BLOCK) {
+            blocks.push(Vec::new());
+        }
+        let (number, block) = (blocks.len() - 1, blocks.last_mut().expect("one was added"));
+        let place = (block.len() as u128) << 96 | (number as u128) << 64;
+        block.extend_from_slice(value);
+        let group = views.len() as u32;
+        views.push(place | u128::from(view as u64));
+        long.insert_unique(doubled(half), (half, group), |(h, _)| doubled(*h));
+        group
     }
 }
 
@@ -202,12 +236,11 @@ impl GroupKeys for Views {
         let column = columns[0].as_string_view();
         for (row, view) in column.views().iter().enumerate().take(rows) {
             let next = self.views.len() as u32;
-            if column.is_null(row) {
-                let group = *self.null.get_or_insert_with(|| {
+            let group = if column.is_null(row) {
+                *self.null.get_or_insert_with(|| {
                     self.views.push(0);
                     next
-                });
-                groups.push(group as usize);
+                })
             } else if *view as u32 <= INLINE {
                 let entry = self
                     .short
@@ -216,22 +249,11 @@ impl GroupKeys for Views {
                         self.views.push(*view);
                         (*view, next)
                     });
-                groups.push(entry.get().1 as usize);
+                entry.get().1
             } else {
-                let value = column.value(row).as_bytes();
-                let (views, bytes) = (&mut self.views, &mut self.bytes);
-                let hash = hash_bytes(value);
-                let found =
-                    self.long.find(hash, |g| Self::long_bytes(views[*g as usize], bytes) == value).copied();
-                let group = found.unwrap_or_else(|| {
-                    views.push(value.len() as u128 | (bytes.len() as u128) << 64);
-                    bytes.extend_from_slice(value);
-                    let rehash = |g: &u32| hash_bytes(Self::long_bytes(views[*g as usize], bytes));
-                    self.long.insert_unique(hash, next, rehash);
-                    next
-                });
-                groups.push(group as usize);
-            }
+                self.intern_long(*view, column.value(row).as_bytes())
+            };
+            groups.push(group as usize);
         }
         Ok(())
     }
@@ -242,28 +264,25 @@ impl GroupKeys for Views {
 
     fn take(&mut self) -> Result<Vec<ArrayRef>> {
         let all = std::mem::take(self);
-        let mut builder = StringViewBuilder::with_capacity(all.views.len());
-        for (i, view) in all.views.iter().enumerate() {
-            if all.null == Some(i as u32) {
-                builder.append_null();
-                continue;
-            }
-            let inline = view.to_le_bytes();
-            let value = match *view as u32 {
-                length if length <= INLINE => &inline[4..4 + length as usize],
-                _ => Self::long_bytes(*view, &all.bytes),
-            };
-            // The bytes came from strings.
-            builder.append_value(std::str::from_utf8(value).expect("a key is the bytes of a string"));
-        }
-        Ok(vec![Arc::new(builder.finish())])
+        let nulls = all.null.map(|null| {
+            let mut valid = BooleanBufferBuilder::new(all.views.len());
+            valid.append_n(all.views.len(), true);
+            valid.set_bit(null as usize, false);
+            NullBuffer::new(valid.finish())
+        });
+        let blocks: Vec<Buffer> = all.blocks.into_iter().map(Buffer::from_vec).collect();
+        // SAFETY: every view is one of a valid array, its length and first four bytes unchanged: inlined as it was, or
+        // with the place in `blocks` where the string's bytes, which are valid UTF-8, were put; the view of the null
+        // group is the empty string's.
+        let keys = unsafe { StringViewArray::new_unchecked(all.views.into(), blocks, nulls) };
+        Ok(vec![Arc::new(keys)])
     }
 
     fn bytes(&self) -> usize {
         self.short.capacity() * 33
-            + self.long.capacity() * 5
+            + self.long.capacity() * 9
             + self.views.capacity() * 16
-            + self.bytes.capacity()
+            + self.blocks.iter().map(Vec::capacity).sum::<usize>()
     }
 }
 
@@ -317,5 +336,36 @@ impl GroupKeys for Rows {
 
     fn bytes(&self) -> usize {
         self.rows.size() + self.table.capacity() * 17
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strings_of_all_lengths_keep_their_number_and_come_back() {
+        let text = |i: usize| match i % 7 {
+            0 => None,
+            6 => Some("ß".repeat(i)),
+            n => Some(format!("{}{i}", "x".repeat(4 * n))),
+        };
+        let strings: Vec<Option<String>> = (0..3000).map(text).collect();
+        let mut keys = Views::default();
+        let (mut first, mut again) = (Vec::new(), Vec::new());
+        for chunk in strings.chunks(700) {
+            let column: ArrayRef = Arc::new(StringViewArray::from(chunk.to_vec()));
+            keys.intern(&[column.clone()], chunk.len(), &mut first).unwrap();
+            keys.intern(&[column.slice(1, chunk.len() - 1)], chunk.len() - 1, &mut again).unwrap();
+            assert_eq!(first[1..], again[..]);
+        }
+        let distinct: std::collections::BTreeSet<_> = strings.iter().cloned().collect();
+        assert_eq!(keys.len(), distinct.len());
+        let given = keys.take().unwrap().remove(0);
+        given.to_data().validate_full().expect("views are valid");
+        let given: std::collections::BTreeSet<_> =
+            given.as_string_view().iter().map(|s| s.map(str::to_string)).collect();
+        assert_eq!(given, distinct);
+        assert_eq!(keys.len(), 0);
     }
 }

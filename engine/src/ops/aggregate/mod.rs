@@ -185,12 +185,10 @@ impl Aggregate {
 
     /// Merges the next partition. `false` once there is none.
     fn merge_next(&mut self) -> Result<bool> {
-        let Some(states) = self.partitions.as_mut().filter(|_| self.merging).and_then(Partitions::take)
-        else {
-            return Ok(false);
-        };
+        let Some(partitions) = self.partitions.as_mut().filter(|_| self.merging) else { return Ok(false) };
+        let Some(states) = partitions.take()? else { return Ok(false) };
         self.table = Table::new(&self.plan, &self.input)?;
-        states.iter().try_for_each(|batch| self.absorb(batch))?;
+        slices(states, BATCH_ROWS).try_for_each(|batch| self.absorb(&batch))?;
         self.emit()?;
         Ok(true)
     }

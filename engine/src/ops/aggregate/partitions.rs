@@ -18,8 +18,8 @@ use crate::memory;
 
 /// The number of partitions.
 const COUNT: usize = 256;
-/// Rows that are partitioned together, so that each partition gets some thousands of them in one piece.
-const CHUNK: usize = 1 << 19;
+/// Rows that are partitioned together: some megabytes, which stay in the cache.
+const CHUNK: usize = 1 << 16;
 
 /// States put aside by the hash of their key.
 pub struct Partitions {
@@ -90,8 +90,9 @@ impl Partitions {
     }
 
     /// The states of the next partition; `None` once all were given.
-    pub fn take(&mut self) -> Option<Vec<RecordBatch>> {
-        self.parts.pop()
+    pub fn take(&mut self) -> Result<Option<RecordBatch>> {
+        let part = self.parts.pop();
+        Ok(part.map(|pieces| concat_batches(&self.schema, &pieces)).transpose()?)
     }
 }
 
