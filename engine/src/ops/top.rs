@@ -30,9 +30,8 @@ pub struct Top {
 impl Top {
     /// Keeps rows of batches of `schema`.
     pub fn new(keys: Vec<SortKey>, fetch: usize, schema: SchemaRef) -> Result<Top> {
-        let fields = keys.iter().map(|k| {
-            Ok(SortField::new_with_options(k.expr.data_type(&schema)?, k.options))
-        });
+        let fields =
+            keys.iter().map(|k| Ok(SortField::new_with_options(k.expr.data_type(&schema)?, k.options)));
         let converter = RowConverter::new(fields.collect::<Result<_>>()?)?;
         Ok(Top {
             keys,

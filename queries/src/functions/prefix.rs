@@ -165,8 +165,7 @@ mod tests {
             let found = prefixes(&array, chars);
             let data = found.to_data();
             data.validate_full().expect("views are valid");
-            let expected =
-                strings.map(|s| s.map(|s| s.chars().take(chars).collect::<String>())).to_vec();
+            let expected = strings.map(|s| s.map(|s| s.chars().take(chars).collect::<String>())).to_vec();
             assert_eq!(found, StringViewArray::from(expected), "{chars} characters");
         }
     }

@@ -16,7 +16,7 @@ use datafusion_expr::{EmitTo, GroupsAccumulator};
 use queries::plan::{Aggregate as Plan, AggregateCall, Expr, Phase};
 
 use super::{Ready, batch_of, evaluate, evaluate_all, rows_of, slices};
-use crate::batch::{BATCH_ROWS, Parcel};
+use crate::batch::{BATCH_ROWS, Parcel, compact};
 use crate::error::Result;
 use crate::hash::{hash_columns, normalise, worker_of};
 use crate::memory;
@@ -172,14 +172,31 @@ impl Aggregate {
 
     /// Goes on in partitions: the groups so far are states like those to come.
     fn partition(&mut self) -> Result<()> {
+        let mut partitions = Partitions::new(self.input.clone(), self.keys.clone());
+        partitions.add(&self.states()?)?;
+        self.partitions = Some(partitions);
+        Ok(())
+    }
+
+    /// Takes the groups of a final phase out of the table, as states like those that come in.
+    fn states(&mut self) -> Result<RecordBatch> {
         let rows = self.table.keys.len();
         let mut columns = self.table.keys.take()?;
         for accumulator in &mut self.table.accumulators {
             columns.extend(accumulator.state(EmitTo::All)?);
         }
-        let mut partitions = Partitions::new(self.input.clone(), self.keys.clone());
-        partitions.add(&batch_of(&self.input, columns, rows)?)?;
-        self.partitions = Some(partitions);
+        batch_of(&self.input, columns, rows)
+    }
+
+    /// Combines the states of a partition that has many.
+    fn combine(&mut self) -> Result<()> {
+        let Some((part, states)) = self.partitions.as_mut().and_then(Partitions::ripe) else { return Ok(()) };
+        self.table = Table::new(&self.plan, &self.input)?;
+        states.iter().try_for_each(|batch| self.absorb(batch))?;
+        let combined = slices(self.states()?, BATCH_ROWS).map(|b| compact(&b)).collect();
+        if let Some(partitions) = &mut self.partitions {
+            partitions.back(part, combined);
+        }
         Ok(())
     }
 
@@ -188,7 +205,7 @@ impl Aggregate {
         let Some(partitions) = self.partitions.as_mut().filter(|_| self.merging) else { return Ok(false) };
         let Some(states) = partitions.take()? else { return Ok(false) };
         self.table = Table::new(&self.plan, &self.input)?;
-        slices(states, BATCH_ROWS).try_for_each(|batch| self.absorb(&batch))?;
+        states.iter().try_for_each(|batch| self.absorb(batch))?;
         self.emit()?;
         Ok(true)
     }
@@ -221,7 +238,8 @@ impl Operator for Aggregate {
             return self.pass(batch);
         }
         if let Some(partitions) = &mut self.partitions {
-            return partitions.add(batch);
+            partitions.add(batch)?;
+            return self.combine();
         }
         self.absorb(batch)?;
         if self.phase == Phase::Final && self.table.keys.len() > FINAL_GROUPS && self.plan.total.is_none() {

@@ -20,6 +20,10 @@ use crate::memory;
 const COUNT: usize = 256;
 /// Rows that are partitioned together: some megabytes, which stay in the cache.
 const CHUNK: usize = 1 << 16;
+/// Slices of chunks that are together so long become a batch of their partition.
+const WHOLE: usize = 1 << 11;
+/// A partition with so many states is worth combining.
+const RIPE: usize = 1 << 14;
 
 /// States put aside by the hash of their key.
 pub struct Partitions {
@@ -27,18 +31,49 @@ pub struct Partitions {
     keys: Vec<Expr>,
     chunk: Vec<RecordBatch>,
     rows: usize,
-    parts: Vec<Vec<RecordBatch>>,
+    parts: Vec<Part>,
+    combines: bool,
+    ripe: Vec<usize>,
+}
+
+/// The states of one partition.
+struct Part {
+    /// Slices of chunks, together less than a batch.
+    pieces: Vec<RecordBatch>,
+    /// The rows of `pieces`.
+    loose: usize,
+    /// Batches whose memory is this partition's own, so that it is free once the partition is merged.
+    whole: Vec<RecordBatch>,
+    /// The rows of `whole`.
+    rows: usize,
+    /// So many rows are worth combining.
+    ripe_at: usize,
+}
+
+impl Part {
+    /// Makes one batch of the pieces.
+    fn gather(&mut self, schema: &SchemaRef) -> Result<()> {
+        if self.loose > 0 {
+            self.whole.push(compact(&concat_batches(schema, &self.pieces)?));
+            self.pieces.clear();
+            self.rows += std::mem::take(&mut self.loose);
+        }
+        Ok(())
+    }
 }
 
 impl Partitions {
     /// For batches of `schema` with these keys.
     pub fn new(schema: SchemaRef, keys: Vec<Expr>) -> Partitions {
+        let part = || Part { pieces: Vec::new(), loose: 0, whole: Vec::new(), rows: 0, ripe_at: RIPE };
         Partitions {
             schema,
             keys,
             chunk: Vec::new(),
             rows: 0,
-            parts: (0..COUNT).map(|_| Vec::new()).collect(),
+            parts: (0..COUNT).map(|_| part()).collect(),
+            combines: true,
+            ripe: Vec::new(),
         }
     }
 
@@ -75,13 +110,42 @@ impl Partitions {
             *place += 1;
         }
         let sorted = compact(&take_record_batch(&all, &UInt32Array::from(order))?);
-        for (part, bounds) in self.parts.iter_mut().zip(starts.windows(2)) {
+        for (number, (part, bounds)) in self.parts.iter_mut().zip(starts.windows(2)).enumerate() {
             let (from, to) = (bounds[0] as usize, bounds[1] as usize);
-            if from < to {
-                part.push(sorted.slice(from, to - from));
+            if from == to {
+                continue;
+            }
+            part.pieces.push(sorted.slice(from, to - from));
+            part.loose += to - from;
+            if part.loose >= WHOLE {
+                part.gather(&self.schema)?;
+                if self.combines && part.rows >= part.ripe_at {
+                    part.ripe_at = usize::MAX;
+                    self.ripe.push(number);
+                }
             }
         }
         Ok(())
+    }
+
+    /// A partition that is worth combining, with its states so far; what is made of them is put [`Partitions::back`].
+    pub fn ripe(&mut self) -> Option<(usize, Vec<RecordBatch>)> {
+        let number = self.ripe.pop()?;
+        Some((number, std::mem::take(&mut self.parts[number].whole)))
+    }
+
+    /// Puts the combined states of a ripe partition back. Where combining does not halve them, the keys differ: then
+    /// none is combined any more before the end.
+    pub fn back(&mut self, number: usize, states: Vec<RecordBatch>) {
+        let part = &mut self.parts[number];
+        let rows = states.iter().map(RecordBatch::num_rows).sum();
+        if rows > part.rows / 2 {
+            self.combines = false;
+            self.ripe.clear();
+        }
+        part.whole = states;
+        part.rows = rows;
+        part.ripe_at = RIPE.max(2 * rows);
     }
 
     /// No more are added.
@@ -90,9 +154,10 @@ impl Partitions {
     }
 
     /// The states of the next partition; `None` once all were given.
-    pub fn take(&mut self) -> Result<Option<RecordBatch>> {
-        let part = self.parts.pop();
-        Ok(part.map(|pieces| concat_batches(&self.schema, &pieces)).transpose()?)
+    pub fn take(&mut self) -> Result<Option<Vec<RecordBatch>>> {
+        let Some(mut part) = self.parts.pop() else { return Ok(None) };
+        part.gather(&self.schema)?;
+        Ok(Some(part.whole))
     }
 }
 
