@@ -1,6 +1,7 @@
 # make demo    builds, makes a small benchmark set, converts it to buren and runs the ten queries
 # make test    everything that a change must pass: format, clippy, tests, the oracle
 # make bench   palais against DuckDB, Polars and DataFusion on 20 million rows
+# make answers the ten queries on 20 million rows, over csv, Parquet and buren with 1, 2 and 5 workers, against DuckDB
 # make deny    licences, advisories and sources of all crates; needs cargo-deny and the network
 # make venv    the Python packages of the oracle and the benchmark, in .venv
 # make oracle  puts DuckDB's answers into the SQL tests
@@ -10,7 +11,7 @@ VENV := .venv
 PALAIS := target/release/palais
 DEMO := target/demo
 
-.PHONY: build demo test bench deny tools venv oracle
+.PHONY: build demo test bench answers deny tools venv oracle
 
 build:
 	cargo build --release
@@ -42,6 +43,9 @@ test: tools venv
 
 bench: build venv
 	$(VENV)/bin/python bench/peers.py $(BENCH)
+
+answers: build venv
+	$(VENV)/bin/python bench/answers.py $(ANSWERS)
 
 deny:
 	@cargo deny --version >/dev/null 2>&1 || { \

@@ -219,6 +219,10 @@ pub struct Run {
     /// The most memory that is used, such as 4GiB; 80 % of what the machine or its control group has if not given.
     #[arg(long, value_name = "SIZE", value_parser = crate::settings::size)]
     pub memory_limit: Option<u64>,
+    /// A join copies its smaller input to every worker if that is estimated at no more than this; a larger one is spread
+    /// over the workers by its keys. 16MiB if not given.
+    #[arg(long, value_name = "SIZE", value_parser = crate::settings::size)]
+    pub broadcast_limit: Option<u64>,
     /// Allow transform() to start commands.
     #[arg(long)]
     pub allow_scripts: bool,

@@ -19,11 +19,13 @@ impl Settings {
         let workers = workers(run.workers);
         let memory_limit = run.memory_limit.unwrap_or_else(|| engine::memory::available() / 5 * 4);
         let since_1970 = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        let usual = queries::Settings::default();
         let planning = queries::Settings {
             now_ns: since_1970.map_or(0, |d| d.as_nanos() as i64),
             workers,
             allow_scripts: run.allow_scripts,
-            ..queries::Settings::default()
+            broadcast_bytes: run.broadcast_limit.unwrap_or(usual.broadcast_bytes),
+            ..usual
         };
         Settings { workers, memory_limit, planning }
     }

@@ -1,4 +1,5 @@
-//! Every statement of `tests/slt` on the real binary, a fresh process each, with one worker and with several.
+//! Every statement of `tests/slt` on the real binary, a fresh process each: with one worker, with several, and with
+//! several where every join spreads its build side over the workers, which otherwise only large tables make it do.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,16 +19,21 @@ mod statements;
 
 #[test]
 fn one_worker() {
-    run_all(1);
+    run_all(&["--workers", "1"]);
 }
 
 #[test]
 fn three_workers() {
-    run_all(3);
+    run_all(&["--workers", "3"]);
+}
+
+#[test]
+fn three_workers_and_spread_build_sides() {
+    run_all(&["--workers", "3", "--broadcast-limit", "0"]);
 }
 
 /// Runs all statements, a few at a time, and reports all failures at once.
-fn run_all(workers: usize) {
+fn run_all(flags: &[&str]) {
     let statements = statements();
     let next = AtomicUsize::new(0);
     let failures = Mutex::new(Vec::new());
@@ -35,7 +41,7 @@ fn run_all(workers: usize) {
         for _ in 0..thread::available_parallelism().map_or(2, |n| n.get()) {
             scope.spawn(|| {
                 while let Some(statement) = statements.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    if let Err(what) = check(statement, workers) {
+                    if let Err(what) = check(statement, flags) {
                         let report = format!("{}: {what}\n    {}", statement.place, statement.sql);
                         failures.lock().expect("no test thread panics").push(report);
                     }
@@ -50,9 +56,9 @@ fn run_all(workers: usize) {
 }
 
 /// Runs one statement and compares.
-fn check(statement: &Statement, workers: usize) -> Result<(), String> {
-    let workers = workers.to_string();
-    let mut arguments = vec!["query", &statement.sql, "--format", "csv", "--workers", &workers];
+fn check(statement: &Statement, flags: &[&str]) -> Result<(), String> {
+    let mut arguments = vec!["query", &statement.sql, "--format", "csv"];
+    arguments.extend(flags);
     let tables = table_arguments(&statement.sql);
     arguments.extend(tables.iter().map(String::as_str));
     let done = palais(arguments);

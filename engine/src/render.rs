@@ -14,7 +14,8 @@ use crate::ops::aggregate::{Aggregate, Place};
 use crate::ops::exchange::{Receive, Send};
 use crate::ops::expand::Expand;
 use crate::ops::filter::Filter;
-use crate::ops::join::Join;
+use crate::ops::join::shared::Builds;
+use crate::ops::join::{self, Join};
 use crate::ops::limit::Limit;
 use crate::ops::output::{Output, Queue};
 use crate::ops::project::Project;
@@ -29,16 +30,20 @@ use crate::ops::values::Values;
 /// Bytes that may be on their way in one exchange of one process.
 const EXCHANGE_BYTES: usize = 32 << 20;
 
-/// What the workers of a process share of a plan: the work of its scans and the credit of its exchanges, by node.
+/// What the workers of a process share of a plan, by node: the work of its scans, the credit of its exchanges and the
+/// build sides of those joins that share them.
 pub struct Shared {
+    workers: usize,
     work: Vec<Option<Arc<Work>>>,
     pools: Vec<Option<Arc<Pool>>>,
+    builds: Vec<Option<Arc<Builds>>>,
 }
 
 impl Shared {
-    /// For the tree below `root`, which has `nodes` nodes.
-    pub fn new(root: &Node, nodes: usize) -> Result<Shared> {
-        let mut shared = Shared { work: vec![None; nodes], pools: vec![None; nodes] };
+    /// For the tree below `root`, which has `nodes` nodes, on so many workers.
+    pub fn new(root: &Node, nodes: usize, workers: usize) -> Result<Shared> {
+        let (work, pools, builds) = (vec![None; nodes], vec![None; nodes], vec![None; nodes]);
+        let mut shared = Shared { workers, work, pools, builds };
         shared.add(root)?;
         Ok(shared)
     }
@@ -47,6 +52,7 @@ impl Shared {
         match &node.op {
             Op::Scan(scan) => self.work[node.id] = Some(Arc::new(Work::new(scan, node.schema.clone())?)),
             Op::Exchange(_) => self.pools[node.id] = Some(Pool::new(EXCHANGE_BYTES)),
+            Op::Join(join) if join.shared => self.builds[node.id] = Some(Builds::new(self.workers)),
             _ => {}
         }
         node.inputs.iter().try_for_each(|n| self.add(n))
@@ -54,6 +60,14 @@ impl Shared {
 
     fn work(&self, id: NodeId) -> Arc<Work> {
         self.work[id].clone().expect("every scan has work")
+    }
+
+    /// The build side of a join, and which part of it `worker` builds.
+    fn builds(&self, id: NodeId, worker: usize) -> (Arc<Builds>, usize) {
+        match &self.builds[id] {
+            Some(shared) => (shared.clone(), worker),
+            None => (Builds::new(1), 0),
+        }
     }
 
     fn pool(&self, id: NodeId) -> Arc<Pool> {
@@ -173,8 +187,10 @@ impl<'scope> Renderer<'_, 'scope> {
                     }
                 };
                 let schemas = (node.inputs[0].schema.clone(), node.inputs[1].schema.clone());
-                self.stage(node, "join", true).add(Inputs::Local(vec![left, right]), |_| {
-                    Box::new(Join::new(plan, schemas.0, schemas.1, node.schema.clone(), latch))
+                let (builds, part) = self.shared.builds(node.id, self.local.index);
+                self.stage(node, "join", true).add(Inputs::Local(vec![left, right]), |wake| {
+                    let at = join::Place { builds, part, latch, wake };
+                    Box::new(Join::new(plan, schemas.0, schemas.1, node.schema.clone(), at))
                 })
             }
             Op::Sort { keys, fetch: Some(fetch) } => {

@@ -73,7 +73,7 @@ impl Tree {
 }
 
 fn start(tree: Tree, state: Arc<QueryState>, settings: &Settings) -> Result<Results> {
-    let shared = Arc::new(Shared::new(tree.root(), tree.nodes())?);
+    let shared = Arc::new(Shared::new(tree.root(), tree.nodes(), settings.workers)?);
     let queue = Arc::new(Queue::default());
     let schema = match tree.subquery {
         None => tree.plan.schema.clone(),

@@ -102,6 +102,9 @@ pub fn operator(n: &Node) -> String {
             let on: Vec<_> = j.on.iter().map(|(l, r)| format!("{l} = {r}")).collect();
             let mut text = format!("{} join on [{}]", j.kind.to_string().to_lowercase(), on.join(", "));
             let _ = write!(text, ", build {}", if j.build == Side::Left { "left" } else { "right" });
+            if j.shared {
+                text.push_str(", shared by the workers");
+            }
             if let Some(f) = &j.filter {
                 let _ = write!(text, ", if {f}");
             }

@@ -257,6 +257,9 @@ pub struct Join {
     pub kind: JoinType,
     /// The input that is kept in the hash table; the other one streams past it.
     pub build: Side,
+    /// Whether the workers of a process probe each other's build sides: the build side's rows are spread by the hash
+    /// of their keys, the probe side's are wherever they are.
+    pub shared: bool,
     /// Keys that must be equal, over the left and the right input. Empty: every pair is looked at.
     pub on: Vec<(Expr, Expr)>,
     /// What must hold besides, over the columns that [`Join::filter_columns`] names.

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use queries::plan::{Node, Op};
+use queries::plan::{Node, Op, Side};
 
 use super::{Ready, rows_of};
 use crate::batch::Parcel;
@@ -42,6 +42,12 @@ fn tell_enough(node: &Node, everywhere: bool, local: &Local) {
     } else {
         if matches!(node.op, Op::Exchange(_)) {
             return;
+        }
+        if let Op::Join(join) = &node.op
+            && join.shared
+        {
+            let probe = usize::from(join.build == Side::Left);
+            return tell_enough(&node.inputs[probe], everywhere, local);
         }
         local.enough[node.id].set(true);
     }

@@ -33,9 +33,10 @@ pub(super) fn lower(lowering: &mut Lowering, j: &LogicalJoin) -> Result<Node> {
         _ if on.is_empty() => left.rows * right.rows,
         _ => left.rows.max(right.rows),
     };
-    let join = Join {
+    let mut join = Join {
         kind: j.join_type,
         build,
+        shared: false,
         filter,
         filter_columns,
         filter_schema,
@@ -44,7 +45,7 @@ pub(super) fn lower(lowering: &mut Lowering, j: &LogicalJoin) -> Result<Node> {
         output,
         on,
     };
-    let inputs = distribute(lowering, &join, left, right);
+    let inputs = distribute(lowering, &mut join, left, right);
     Ok(lowering.node(Op::Join(join), batch_schema(&j.schema), inputs, rows))
 }
 
@@ -140,7 +141,7 @@ fn build_side(j: &LogicalJoin, left: &Node, right: &Node) -> Side {
 }
 
 /// Brings rows that may match to the same worker.
-fn distribute(lowering: &mut Lowering, join: &Join, left: Node, right: Node) -> Vec<Node> {
+fn distribute(lowering: &mut Lowering, join: &mut Join, left: Node, right: Node) -> Vec<Node> {
     if left.single && right.single {
         return vec![left, right];
     }
@@ -163,6 +164,15 @@ fn distribute(lowering: &mut Lowering, join: &Join, left: Node, right: Node) -> 
         };
     }
     let (left_keys, right_keys) = join.on.iter().cloned().unzip();
+    let probe_single = if join.build == Side::Left { right.single } else { left.single };
+    // Rows that the build side gives at the end are marked by one worker; a probe side on one worker is spread.
+    if !at_end && !probe_single {
+        join.shared = true;
+        return match join.build {
+            Side::Left => vec![lowering.exchange(Exchange::Hash(left_keys), left), right],
+            Side::Right => vec![left, lowering.exchange(Exchange::Hash(right_keys), right)],
+        };
+    }
     vec![
         lowering.exchange(Exchange::Hash(left_keys), left),
         lowering.exchange(Exchange::Hash(right_keys), right),

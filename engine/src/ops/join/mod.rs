@@ -1,7 +1,9 @@
 //! Hash join: one side is kept in a table, the other streams past it.
 //!
+//! - [`shared`]: complete build sides, of one worker or of all workers of a process.
 //! - [`table`]: the table of the build side.
 
+pub mod shared;
 pub mod table;
 
 use std::rc::Rc;
@@ -20,7 +22,8 @@ use crate::batch::{BATCH_ROWS, Parcel, batch_bytes, compact};
 use crate::error::Result;
 use crate::hash::normalise;
 use crate::memory;
-use crate::operator::{Latch, Operator, Pull};
+use crate::operator::{Latch, Operator, Pull, Wake};
+use shared::{Builds, Built, Picked, part_of};
 use table::{Keys, Table};
 
 /// Which rows a join gives, said of the build and the probe side.
@@ -76,18 +79,27 @@ pub struct Join {
     build_schema: SchemaRef,
     collected: Vec<RecordBatch>,
     bytes: usize,
-    built: Option<Built>,
+    builds: Arc<Builds>,
+    part: usize,
+    /// Which build rows have met their like, if that matters; the build side is then this worker's own.
+    matched: Vec<bool>,
     probing: Option<Probing>,
     ended: Option<usize>,
-    latch: Rc<Latch>,
+    latch: Option<Rc<Latch>>,
+    wake: Wake,
     ready: Ready,
 }
 
-struct Built {
-    rows: RecordBatch,
-    table: Table,
-    matched: Vec<bool>,
-    has_null: bool,
+/// Where a join is: its worker's part of the build side, and what waits for all of it.
+pub struct Place {
+    /// The parts of the build side.
+    pub builds: Arc<Builds>,
+    /// The part that is built here.
+    pub part: usize,
+    /// Opened once the build side is complete.
+    pub latch: Rc<Latch>,
+    /// Wakes this join.
+    pub wake: Wake,
 }
 
 /// A probe batch, and how far it has got.
@@ -102,8 +114,8 @@ struct Probing {
 }
 
 impl Join {
-    /// Joins batches of `left` and `right`; `latch` is opened once the build side is complete.
-    pub fn new(plan: &Plan, left: SchemaRef, right: SchemaRef, schema: SchemaRef, latch: Rc<Latch>) -> Join {
+    /// Joins batches of `left` and `right`.
+    pub fn new(plan: &Plan, left: SchemaRef, right: SchemaRef, schema: SchemaRef, at: Place) -> Join {
         let (left_keys, right_keys): (Vec<_>, Vec<_>) = plan.on.iter().cloned().unzip();
         let (build_keys, probe_keys, build_schema) = match plan.build {
             Side::Left => (left_keys, right_keys, left),
@@ -118,10 +130,13 @@ impl Join {
             build_schema,
             collected: Vec::new(),
             bytes: 0,
-            built: None,
+            builds: at.builds,
+            part: at.part,
+            matched: Vec::new(),
             probing: None,
             ended: None,
-            latch,
+            latch: Some(at.latch),
+            wake: at.wake,
             ready: Ready::default(),
         }
     }
@@ -140,14 +155,27 @@ impl Join {
         let has_null = columns.iter().any(|c| c.logical_null_count() > 0);
         let equal_nulls = self.plan.null_equality == NullEquality::NullEqualsNull;
         let table = Table::new(columns, rows.num_rows(), equal_nulls)?;
-        let matched = if self.gives.build_rows() { vec![false; rows.num_rows()] } else { vec![] };
-        self.built = Some(Built { rows, table, matched, has_null });
-        self.latch.open();
+        if self.gives.build_rows() {
+            self.matched = vec![false; rows.num_rows()];
+        }
+        self.builds.add(self.part, Built { rows, table, has_null });
+        if !self.opened() {
+            self.builds.wake(self.wake.sync());
+        }
         Ok(())
     }
 
+    /// Whether all of the build side is there; what waits for it is let go.
+    fn opened(&mut self) -> bool {
+        let complete = self.builds.get().is_some();
+        if complete && let Some(latch) = self.latch.take() {
+            latch.open();
+        }
+        complete
+    }
+
     fn probe(&mut self, batch: RecordBatch) -> Result<()> {
-        let built = self.built.as_ref().expect("the probe port is not wanted before");
+        let builds = self.builds.get().expect("the probe port is not wanted before");
         let columns: Vec<ArrayRef> =
             evaluate_all(&self.probe_keys, &batch)?.into_iter().map(normalise).collect();
         let null_keys = self.plan.null_aware.then(|| {
@@ -156,7 +184,7 @@ impl Join {
                 .collect()
         });
         let mut hashes = Vec::new();
-        let keys = built.table.probe_keys(columns, batch.num_rows(), &mut hashes)?;
+        let keys = builds[0].table.probe_keys(columns, batch.num_rows(), &mut hashes)?;
         let matched = vec![false; batch.num_rows()];
         self.probing = Some(Probing { batch, keys, hashes, row: 0, candidate: None, matched, null_keys });
         Ok(())
@@ -165,16 +193,21 @@ impl Join {
     /// The next pairs of rows whose keys are equal and for which the filter is true, at most a batch of them; sets the
     /// marks. `false` once the probe batch is through.
     fn pairs(&mut self) -> Result<bool> {
-        let (Some(built), Some(p)) = (&mut self.built, &mut self.probing) else { return Ok(false) };
+        let builds = self.builds.clone();
+        let (Some(built), Some(p)) = (builds.get(), &mut self.probing) else { return Ok(false) };
         let first_only = !self.gives.pairs && !self.gives.build_rows() && self.plan.filter.is_none();
-        let (mut build, mut probe): (Vec<u32>, Vec<u32>) = (Vec::new(), Vec::new());
+        let (mut parts, mut build, mut probe): (Vec<u32>, Vec<u32>, Vec<u32>) = Default::default();
         while p.row < p.hashes.len() && build.len() < BATCH_ROWS {
+            let hash = p.hashes[p.row];
+            let part = part_of(hash, built.len());
+            let table = &built[part].table;
             let candidate = match p.candidate {
-                None => built.table.first(&p.keys, p.row, p.hashes[p.row]),
-                Some(after) => built.table.next(after, &p.keys, p.row, p.hashes[p.row]),
+                None => table.first(&p.keys, p.row, hash),
+                Some(after) => table.next(after, &p.keys, p.row, hash),
             };
             match candidate {
                 Some(b) => {
+                    parts.push(part as u32);
                     build.push(b);
                     probe.push(p.row as u32);
                     p.candidate = Some(b);
@@ -189,14 +222,13 @@ impl Join {
         if build.is_empty() {
             return Ok(p.row < p.hashes.len());
         }
-        let (mut build, mut probe) = (UInt32Array::from(build), UInt32Array::from(probe));
+        let (mut build, mut probe) = (Picked::new(parts, build, built.len()), UInt32Array::from(probe));
         if let Some(filter) = &self.plan.filter {
-            let columns = self.plan.filter_columns.iter().map(|(side, i)| {
-                let build_side = *side == self.plan.build;
-                let (rows, indices) = if build_side { (&built.rows, &build) } else { (&p.batch, &probe) };
-                take(rows.column(*i), indices, None)
+            let columns = self.plan.filter_columns.iter().map(|(side, i)| match *side == self.plan.build {
+                true => build.column(built, *i),
+                false => Ok(take(p.batch.column(*i), &probe, None)?),
             });
-            let columns = columns.collect::<std::result::Result<Vec<_>, _>>()?;
+            let columns = columns.collect::<Result<Vec<_>>>()?;
             let options = RecordBatchOptions::new().with_row_count(Some(build.len()));
             let rows = RecordBatch::try_new_with_options(self.plan.filter_schema.clone(), columns, &options)?;
             let mask = evaluate(filter, &rows)?;
@@ -204,69 +236,72 @@ impl Join {
             let keep = |a: &UInt32Array| -> Result<UInt32Array> {
                 Ok(arrow_select::filter::filter(a, mask)?.as_primitive().clone())
             };
-            (build, probe) = (keep(&build)?, keep(&probe)?);
+            (build, probe) = (build.filtered(keep)?, keep(&probe)?);
         }
-        for b in build.values().iter().filter(|_| self.gives.build_rows()) {
-            built.matched[*b as usize] = true;
+        for b in build.rows().values().iter().filter(|_| self.gives.build_rows()) {
+            self.matched[*b as usize] = true;
         }
         for row in probe.values() {
             p.matched[*row as usize] = true;
         }
         if self.gives.pairs {
-            let (probe_rows, build_rows) = (p.batch.clone(), built.rows.clone());
-            self.give(&build_rows, &build, &probe_rows, &probe, None)?;
+            let probe_rows = p.batch.clone();
+            self.give(built, &build, &probe_rows, &probe, None)?;
         }
         Ok(true)
     }
 
     /// What the probe batch gives beside pairs, once it is through.
     fn finish_probe(&mut self) -> Result<()> {
-        let (Some(built), Some(p)) = (&self.built, self.probing.take()) else { return Ok(()) };
+        let builds = self.builds.clone();
+        let (Some(built), Some(p)) = (builds.get(), self.probing.take()) else { return Ok(()) };
         let gives = self.gives;
         if !(gives.probe_unmatched || gives.probe_matched || gives.probe_marked) {
             return Ok(());
         }
+        let any_build = built.iter().any(|b| b.rows.num_rows() > 0);
         let wanted = |row: usize| match () {
             () if gives.probe_marked => true,
             () if gives.probe_matched => p.matched[row],
             () => {
-                let by_null = built.rows.num_rows() > 0
-                    && p.null_keys.as_ref().is_some_and(|nulls| built.has_null || nulls[row]);
+                let by_null = any_build
+                    && p.null_keys
+                        .as_ref()
+                        .is_some_and(|nulls| nulls[row] || built.iter().any(|b| b.has_null));
                 !p.matched[row] && !by_null
             }
         };
         let probe: UInt32Array = (0..p.batch.num_rows()).filter(|r| wanted(*r)).map(|r| r as u32).collect();
         let mark = gives.probe_marked.then(|| BooleanArray::from(p.matched.clone()));
-        let build = UInt32Array::new_null(probe.len());
-        let rows = built.rows.clone();
-        self.give(&rows, &build, &p.batch, &probe, mark)
+        self.give(built, &Picked::nothing(probe.len()), &p.batch, &probe, mark)
     }
 
     /// The next rows that the build side gives at the end. `false` once all are given.
     fn finish_build(&mut self) -> Result<bool> {
-        let (Some(built), Some(from)) = (&self.built, self.ended) else { return Ok(false) };
-        let total = built.rows.num_rows();
+        let builds = self.builds.clone();
+        let (Some(built), Some(from)) = (builds.get(), self.ended) else { return Ok(false) };
+        let total = self.matched.len();
         if from >= total || !self.gives.build_rows() {
             return Ok(false);
         }
         let to = (from + BATCH_ROWS).min(total);
         self.ended = Some(to);
         let gives = self.gives;
-        let wanted = |row: &usize| gives.build_marked || built.matched[*row] == gives.build_matched;
-        let build: UInt32Array = (from..to).filter(wanted).map(|r| r as u32).collect();
-        let mark = gives.build_marked.then(|| BooleanArray::from(built.matched[from..to].to_vec()));
+        let wanted = |row: &usize| gives.build_marked || self.matched[*row] == gives.build_matched;
+        let build: Vec<u32> = (from..to).filter(wanted).map(|r| r as u32).collect();
+        let mark = gives.build_marked.then(|| BooleanArray::from(self.matched[from..to].to_vec()));
         let probe = UInt32Array::new_null(build.len());
-        let rows = built.rows.clone();
+        let build = Picked::new(vec![], build, 1);
         let no_rows = RecordBatch::new_empty(Arc::new(arrow_schema::Schema::empty()));
-        self.give(&rows, &build, &no_rows, &probe, mark)?;
+        self.give(built, &build, &no_rows, &probe, mark)?;
         Ok(true)
     }
 
     /// Gives the rows at these places; a NULL place, or a side without rows, gives NULLs.
     fn give(
         &mut self,
-        build_rows: &RecordBatch,
-        build: &UInt32Array,
+        built: &[Arc<Built>],
+        build: &Picked,
         probe_rows: &RecordBatch,
         probe: &UInt32Array,
         mark: Option<BooleanArray>,
@@ -277,13 +312,14 @@ impl Join {
         }
         let mut columns = Vec::with_capacity(self.schema.fields().len());
         for (position, (side, i)) in self.plan.output.iter().enumerate() {
-            let (rows, indices) =
-                if *side == self.plan.build { (build_rows, build) } else { (probe_rows, probe) };
-            let nothing = indices.null_count() == count;
-            columns.push(if nothing {
-                arrow_array::new_null_array(self.schema.field(position).data_type(), count)
-            } else {
-                take(rows.column(*i), indices, None)?
+            let from_build = *side == self.plan.build;
+            let nulls = if from_build { build.rows().null_count() } else { probe.null_count() };
+            columns.push(match from_build {
+                _ if nulls == count => {
+                    arrow_array::new_null_array(self.schema.field(position).data_type(), count)
+                }
+                true => build.column(built, *i)?,
+                false => take(probe_rows.column(*i), probe, None)?,
             });
         }
         if let Some(mark) = mark {
@@ -315,6 +351,7 @@ impl Operator for Join {
     }
 
     fn pull(&mut self) -> Result<Pull> {
+        self.opened();
         while self.ready.is_empty() {
             if self.probing.is_some() {
                 if !self.pairs()? {
@@ -328,6 +365,6 @@ impl Operator for Join {
     }
 
     fn wants(&self, port: usize) -> bool {
-        port == self.build_port() || self.built.is_some()
+        port == self.build_port() || self.builds.get().is_some()
     }
 }
