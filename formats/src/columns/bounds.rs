@@ -126,6 +126,23 @@ impl Wanted {
     }
 }
 
+/// About which part of the values of a zone the bounds on a column want, if values lie evenly between the least and the
+/// greatest; `None` for values without distances, and where a side is not known.
+pub fn share(wanted: &[Wanted], column: usize, zone: &Zone) -> Option<f64> {
+    let (Some(Value::Int(least)), Some(Value::Int(greatest))) = (&zone.min, &zone.max) else { return None };
+    let (mut from, mut to) = (*least, *greatest);
+    for bound in wanted.iter().filter(|w| w.column == column) {
+        if let Some(Value::Int(min)) = bound.min {
+            from = from.max(min);
+        }
+        if let Some(Value::Int(max)) = bound.max {
+            to = to.min(max);
+        }
+    }
+    let length = |from: i128, to: i128| (to as f64 - from as f64 + 1.0).max(0.0);
+    Some(length(from, to) / length(*least, *greatest).max(1.0))
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
@@ -161,6 +178,23 @@ mod tests {
         assert!(wanted.excludes(&zone(Value::Int(10), Value::Int(11))));
         assert!(!wanted.excludes(&Zone { min: None, max: None }));
         assert!(!wanted.excludes(&Zone { min: Some(Value::Int(6)), max: None }));
+    }
+
+    #[test]
+    fn shares_are_those_of_both_bounds_together() {
+        let int = |v: i32| Some(Arc::new(Int32Array::from(vec![v])) as ArrayRef);
+        let mut options = scan(DataType::Int32, int(10), None);
+        options.bounds.push(ColumnBound { column: 0, min: None, max: int(19) });
+        let wanted = Wanted::of(&options);
+        assert_eq!(share(&wanted, 0, &zone(Value::Int(0), Value::Int(99))), Some(0.1));
+        assert_eq!(share(&wanted, 0, &zone(Value::Int(15), Value::Int(24))), Some(0.5));
+        assert_eq!(share(&wanted, 0, &zone(Value::Int(30), Value::Int(40))), Some(0.0));
+        assert_eq!(
+            share(&wanted, 0, &zone(Value::Int(i64::MIN.into()), Value::Int(i64::MAX.into()))),
+            Some(10.0 / 2f64.powi(64))
+        );
+        assert_eq!(share(&wanted, 1, &zone(Value::Int(0), Value::Int(9))), Some(1.0));
+        assert_eq!(share(&wanted, 0, &Zone { min: Some(Value::Int(0)), max: None }), None);
     }
 
     #[test]

@@ -25,7 +25,7 @@ pub fn excluded(footer: &Footer, group: usize, scan: &ScanOptions, wanted: &[Wan
 }
 
 /// What the statistics tell for certain of a column that is read as `data_type`.
-fn zone(footer: &Footer, group: usize, column: usize, data_type: &DataType) -> Option<Zone> {
+pub(super) fn zone(footer: &Footer, group: usize, column: usize, data_type: &DataType) -> Option<Zone> {
     if footer.schema().field(column).data_type() != data_type {
         return None;
     }

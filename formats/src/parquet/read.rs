@@ -12,6 +12,7 @@ use parquet::arrow::push_decoder::{ParquetPushDecoder, ParquetPushDecoderBuilder
 
 use super::bad;
 use super::footer::Footer;
+use super::select;
 use crate::columns::adapt::Adapter;
 use crate::columns::guard::guarded;
 use crate::columns::tail::cut_short;
@@ -30,13 +31,15 @@ impl Reader {
     pub fn new(footer: &Footer, groups: Range<usize>, scan: &ScanOptions) -> Result<Reader> {
         let adapter = Adapter::new(footer.schema(), scan)?;
         let mask = ProjectionMask::roots(footer.arrow().parquet_schema(), adapter.read().iter().copied());
-        let decoder = ParquetPushDecoderBuilder::new_with_metadata(footer.arrow().clone())
+        let filter = select::filter(footer, &groups, scan);
+        let mut decoder = ParquetPushDecoderBuilder::new_with_metadata(footer.arrow().clone())
             .with_batch_size(scan.batch_rows)
             .with_row_groups(groups.collect())
-            .with_projection(mask)
-            .build()
-            .map_err(bad)?;
-        Ok(Reader { decoder, adapter })
+            .with_projection(mask);
+        if let Some(filter) = filter {
+            decoder = decoder.with_row_filter(filter);
+        }
+        Ok(Reader { decoder: decoder.build().map_err(bad)?, adapter })
     }
 }
 
