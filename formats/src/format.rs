@@ -7,6 +7,7 @@ use std::sync::Arc;
 use arrow_schema::SchemaRef;
 use schema::{ColumnBound, FileEntry, FormatOptions};
 
+use crate::columns::bounds::Zone;
 use crate::error::{Error, Result};
 use crate::reader::FileReader;
 use crate::writer::FileEncoder;
@@ -69,6 +70,11 @@ pub trait Format: Send + Sync {
 
     /// The number of rows, where it can be told without reading data.
     fn rows(&self, path: &Path, options: &FormatOptions) -> Result<Option<u64>>;
+
+    /// What a file's footer tells of the values of its columns; empty for formats without zone maps.
+    fn zones(&self, _path: &Path) -> Result<Vec<Zone>> {
+        Ok(Vec::new())
+    }
 
     /// Cuts a file into morsels of about `target_bytes`; every record belongs to exactly one of them.
     fn split(&self, file: &Arc<FileEntry>, scan: &ScanOptions, target_bytes: u64) -> Result<Vec<Morsel>>;

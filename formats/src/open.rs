@@ -9,6 +9,7 @@
 //! - [`files`]: their schema, inferred or given, and that they agree on it ([`unify`]).
 //! - [`hive`], [`assemble`]: columns that do not lie in the files.
 //! - [`dataset`]: directories with a manifest.
+//! - [`spans`]: from which value to which columns go.
 //! - [`suggest`]: errors that say what may have been meant.
 //!
 //! What an empty file means: a file of 0 bytes has no rows where the schema is known from elsewhere (given, from other
@@ -23,6 +24,7 @@ mod hive;
 mod list;
 mod parallel;
 mod sniff;
+pub(crate) mod spans;
 mod suggest;
 mod unify;
 
@@ -145,10 +147,12 @@ impl SchemaChoice {
 
 /// Resolves a location to a table called `name`. Files are listed, and opened as far as their schema asks for it.
 pub fn open(location: &str, name: &str, options: &OpenOptions) -> Result<Table> {
-    match list::list(location)? {
-        Listing::Dataset(dir) => dataset::open(&dir, name, options),
-        Listing::Files { root, files } => files::open(location, &root, &files, name, options),
-    }
+    let mut table = match list::list(location)? {
+        Listing::Dataset(dir) => dataset::open(&dir, name, options)?,
+        Listing::Files { root, files } => files::open(location, &root, &files, name, options)?,
+    };
+    spans::add_spans(&mut table)?;
+    Ok(table)
 }
 
 /// The tables of a directory: each sub-directory and each file whose suffix names an encoding, by name and location,

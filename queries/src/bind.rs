@@ -273,6 +273,7 @@ fn range(name: &str, args: &[ScalarValue], inclusive: bool) -> DfResult<Table> {
         schema: Arc::new(Schema::new(vec![Field::new(column, DataType::Int64, false)])),
         source: Source::Range { start, end, step },
         rows: Some(rows as u64),
+        spans: vec![Some((start.min(end) as f64, start.max(end) as f64))],
     })
 }
 
@@ -310,6 +311,7 @@ fn bdb(args: &[ScalarValue]) -> DfResult<Table> {
         schema: spec.schema(),
         source: Source::Generated(spec),
         rows: spec.rows(),
+        spans: vec![],
     })
 }
 

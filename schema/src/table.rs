@@ -19,6 +19,9 @@ pub struct Table {
     pub source: Source,
     /// The number of rows, where it is known without reading data.
     pub rows: Option<u64>,
+    /// About from which value to which each of the first columns goes, as numbers (dates and timestamps by their
+    /// integers), where footers tell it. For estimates: rows may lie outside.
+    pub spans: Vec<Option<(f64, f64)>>,
 }
 
 /// Where the rows of a table come from.

@@ -54,10 +54,11 @@ use arrow_schema::SchemaRef;
 use schema::{FileEntry, FormatOptions};
 
 use crate::columns::adapt::{Adapter, find};
-use crate::columns::bounds::Wanted;
+use crate::columns::bounds::{Wanted, Zone};
 use crate::columns::groups;
 use crate::error::{Error, Result};
 use crate::format::{Format, Morsel, Part, ScanOptions};
+use crate::open::spans::united;
 use crate::reader::FileReader;
 use crate::writer::FileEncoder;
 
@@ -99,6 +100,14 @@ impl Format for Buren {
 
     fn rows(&self, path: &Path, _options: &FormatOptions) -> Result<Option<u64>> {
         Ok(Some(Footer::open(path)?.rows()))
+    }
+
+    fn zones(&self, path: &Path) -> Result<Vec<Zone>> {
+        let footer = Footer::open(path)?;
+        let zones = footer.schema.fields().iter().enumerate().map(|(column, field)| {
+            united(footer.groups.iter().map(|group| group.chunks[column].zone(field.data_type())))
+        });
+        Ok(zones.collect())
     }
 
     fn split(&self, file: &Arc<FileEntry>, scan: &ScanOptions, target_bytes: u64) -> Result<Vec<Morsel>> {

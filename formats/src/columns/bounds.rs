@@ -64,7 +64,8 @@ impl Value {
         }
     }
 
-    fn compare(&self, other: &Value) -> Option<Ordering> {
+    /// The order of two values; `None` between values of unlike kinds.
+    pub fn compare(&self, other: &Value) -> Option<Ordering> {
         match (self, other) {
             (Value::Int(a), Value::Int(b)) => Some(a.cmp(b)),
             (Value::Float(a), Value::Float(b)) => a.partial_cmp(b),

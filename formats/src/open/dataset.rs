@@ -36,8 +36,13 @@ pub fn open(dir: &Path, name: &str, options: &OpenOptions) -> Result<Table> {
     };
     let rows = Some(manifest.rows());
     let set = FileSet { files, format, file_columns: columns.fields().len(), layouts: Vec::new() };
-    let mut table =
-        Table { name: name.to_string(), schema: Arc::new(columns), source: Source::Files(set), rows };
+    let mut table = Table {
+        name: name.to_string(),
+        schema: Arc::new(columns),
+        source: Source::Files(set),
+        rows,
+        spans: vec![],
+    };
     if options.file_column {
         assemble::add_file_column(&mut table)?;
     }

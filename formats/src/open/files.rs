@@ -56,7 +56,7 @@ pub fn open(
         entry.layout = layout(&mut set, &schema, detected, seen.schema.as_deref());
         set.files.push(entry);
     }
-    let mut table = Table { name: name.to_string(), schema, source: Source::Files(set), rows };
+    let mut table = Table { name: name.to_string(), schema, source: Source::Files(set), rows, spans: vec![] };
     assemble::add_hive_columns(&mut table, hive::columns(root, files)?);
     if options.file_column {
         assemble::add_file_column(&mut table)?;

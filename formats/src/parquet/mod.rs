@@ -19,11 +19,12 @@ use arrow_schema::SchemaRef;
 use schema::{FileEntry, FormatOptions};
 
 use crate::columns::adapt::Adapter;
-use crate::columns::bounds::Wanted;
+use crate::columns::bounds::{Wanted, Zone};
 use crate::columns::groups;
 use crate::columns::guard::guarded;
 use crate::error::{Error, Result};
 use crate::format::{Format, Morsel, Part, ScanOptions};
+use crate::open::spans::united;
 use crate::reader::FileReader;
 use crate::writer::FileEncoder;
 
@@ -55,6 +56,15 @@ impl Format for Parquet {
 
     fn rows(&self, path: &Path, _options: &FormatOptions) -> Result<Option<u64>> {
         Ok(Some(Footer::open(path)?.rows()))
+    }
+
+    fn zones(&self, path: &Path) -> Result<Vec<Zone>> {
+        let footer = Footer::open(path)?;
+        let zones = footer.schema().fields().iter().enumerate().map(|(column, field)| {
+            let zone = |group| prune::zone(&footer, group, column, field.data_type()).unwrap_or_default();
+            united((0..footer.groups()).map(zone))
+        });
+        Ok(zones.collect())
     }
 
     fn split(&self, file: &Arc<FileEntry>, scan: &ScanOptions, target_bytes: u64) -> Result<Vec<Morsel>> {

@@ -152,7 +152,7 @@ impl Lowering<'_> {
             LogicalPlan::Filter(f) => {
                 let input = self.lower(&f.input)?;
                 let predicate = self.compiler.compile(&f.predicate, f.input.schema())?;
-                let rows = input.rows * estimate::selectivity(&f.predicate);
+                let rows = input.rows * estimate::kept(&f.predicate, &f.input);
                 Ok(self.node(Op::Filter { predicate }, schema, vec![input], rows))
             }
             LogicalPlan::Aggregate(a) => aggregate::lower(self, a),

@@ -229,7 +229,7 @@ impl Join {
                 false => Ok(take(p.batch.column(*i), &probe, None)?),
             });
             let columns = columns.collect::<Result<Vec<_>>>()?;
-            let options = RecordBatchOptions::new().with_row_count(Some(build.len()));
+            let options = RecordBatchOptions::new().with_row_count(Some(build.count()));
             let rows = RecordBatch::try_new_with_options(self.plan.filter_schema.clone(), columns, &options)?;
             let mask = evaluate(filter, &rows)?;
             let mask = mask.as_boolean();
@@ -306,7 +306,7 @@ impl Join {
         probe: &UInt32Array,
         mark: Option<BooleanArray>,
     ) -> Result<()> {
-        let count = build.len();
+        let count = build.count();
         if count == 0 {
             return Ok(());
         }

@@ -99,7 +99,7 @@ impl Picked {
     }
 
     /// How many rows.
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.rows.len()
     }
 

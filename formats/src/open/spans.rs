@@ -1,0 +1,54 @@
+//! From which value to which the columns of a table go, by the footers of a few of its files. For estimates alone: the
+//! other files may hold values outside.
+
+use schema::{Source, Table};
+
+use crate::columns::bounds::{Value, Zone};
+use crate::error::Result;
+use crate::format::format;
+
+/// So many files are looked at, spread evenly over the table.
+const FILES: usize = 4;
+
+/// Fills in [`Table::spans`].
+pub fn add_spans(table: &mut Table) -> Result<()> {
+    let Source::Files(set) = &table.source else { return Ok(()) };
+    let format = format(&set.format.encoding)?;
+    let usual: Vec<_> = set.files.iter().filter(|f| f.layout.is_none() && f.bytes > 0).collect();
+    let looked_at = FILES.min(usual.len());
+    let mut spans: Vec<Option<(f64, f64)>> = Vec::new();
+    for i in 0..looked_at {
+        let zones = format.zones(&usual[i * usual.len() / looked_at].path)?;
+        spans.resize(spans.len().max(zones.len()), None);
+        for (span, zone) in spans.iter_mut().zip(zones) {
+            if let Some((from, to)) = ends(&zone) {
+                *span = Some(span.map_or((from, to), |(min, max)| (min.min(from), max.max(to))));
+            }
+        }
+    }
+    table.spans = spans;
+    Ok(())
+}
+
+/// Both ends of a zone of numbers.
+fn ends(zone: &Zone) -> Option<(f64, f64)> {
+    let number = |value: &Option<Value>| match value {
+        Some(Value::Int(v)) => Some(*v as f64),
+        Some(Value::Float(v)) => Some(*v),
+        _ => None,
+    };
+    Some((number(&zone.min)?, number(&zone.max)?))
+}
+
+/// One zone of the zones of all row groups. A side that one of them leaves open is open.
+pub fn united(zones: impl IntoIterator<Item = Zone>) -> Zone {
+    let keep = |a: Option<Value>, b: Option<Value>, wanted| {
+        let (a, b) = (a?, b?);
+        Some(if b.compare(&a)? == wanted { b } else { a })
+    };
+    let both = |a: Zone, b: Zone| Zone {
+        min: keep(a.min, b.min, std::cmp::Ordering::Less),
+        max: keep(a.max, b.max, std::cmp::Ordering::Greater),
+    };
+    zones.into_iter().reduce(both).unwrap_or_default()
+}
