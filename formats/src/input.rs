@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::ops::Range;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -74,6 +74,18 @@ impl Input {
                 pipe.read_until(range.end).and_then(|()| pipe.kept(range)).map_err(|e| self.error(e))
             }
         }
+    }
+
+    /// Asks the system to read these bytes of a file soon, and does not wait for it.
+    pub fn read_ahead(&self, range: &Range<u64>) {
+        let Source::File(file, len) = &self.source else { return };
+        let (start, end) = (range.start, range.end.min(*len));
+        let (Ok(start), Ok(length)) = (start.try_into(), end.saturating_sub(start).try_into()) else {
+            return;
+        };
+        // SAFETY: the descriptor is open as long as `file` lives; the call touches no memory of this process. It is
+        // advice: that it fails changes nothing but the time.
+        unsafe { libc::posix_fadvise(file.as_raw_fd(), start, length, libc::POSIX_FADV_WILLNEED) };
     }
 
     /// The number of bytes. A pipe is read to its end for it.

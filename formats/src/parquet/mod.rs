@@ -12,6 +12,7 @@ pub mod read;
 pub mod select;
 pub mod write;
 
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -75,6 +76,15 @@ impl Format for Parquet {
             .filter(|&group| !prune::excluded(&footer, group, scan, &wanted))
             .map(|group| (group, footer.bytes(group, adapter.read())));
         Ok(groups::morsels(file, kept, target_bytes, footer.clone()))
+    }
+
+    fn ranges(&self, morsel: &Morsel, scan: &ScanOptions) -> Vec<Range<u64>> {
+        let (Part::Groups(groups), Ok(footer)) = (&morsel.part, morsel.shared.clone().downcast::<Footer>())
+        else {
+            return vec![];
+        };
+        let Ok(adapter) = Adapter::new(footer.schema(), scan) else { return vec![] };
+        groups.clone().flat_map(|group| footer.ranges(group, adapter.read())).collect()
     }
 
     fn reader(&self, morsel: &Morsel, scan: &ScanOptions) -> Result<Box<dyn FileReader>> {
