@@ -36,6 +36,17 @@ pub enum Step<I> {
     Done,
 }
 
+impl<I> Step<I> {
+    /// The same step with another item.
+    pub fn map<J>(self, f: impl FnOnce(I) -> J) -> Step<J> {
+        match self {
+            Step::Item(item) => Step::Item(f(item)),
+            Step::Wait => Step::Wait,
+            Step::Done => Step::Done,
+        }
+    }
+}
+
 /// What `cut` is given, in order.
 pub enum Piece<I> {
     /// The next item.
