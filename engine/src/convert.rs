@@ -143,8 +143,8 @@ fn refuse_own_files(files: &[FileEntry], destination: &Destination) -> Result<()
         None => Ok(()),
         Some(file) => {
             let message = match file.path == path {
-                true => "it is read, and would be replaced".to_string(),
-                false => format!("{} is read, and would be replaced", file.path.display()),
+                true => "it is read and would be replaced".to_string(),
+                false => format!("{} is read and would be replaced", file.path.display()),
             };
             let help = Some("write to another place, and rename it afterwards".to_string());
             Err(formats::Error::location(path.display(), message, help).into())
