@@ -70,6 +70,28 @@ fn a_call_that_fits_no_function_names_those_that_there_are() {
 }
 
 #[test]
+fn frequent_mistakes_are_told_in_plain_words() {
+    let table = "(VALUES (1, 'a')) t(n, s)";
+    for (sql, parts) in [
+        (format!("SELECT s, sum(n) FROM {table}"), ["neither in GROUP BY", "any_value()"]),
+        (format!("SELECT CAST(s AS INT) FROM {table}"), ["cannot cast 'a' to INT", "TRY_CAST"]),
+        (format!("SELECT * FROM {table} WHERE n = 'x'"), ["cannot cast 'x' to BIGINT", "TRY_CAST"]),
+        (format!("SELECT summ(n) FROM {table}"), ["there is no function 'summ'", "sum"]),
+        (format!("SELECT * FROM {table} WHERE n"), ["true or false", "BOOLEAN"]),
+    ] {
+        fails(&palais(["query", &sql]), parts);
+    }
+}
+
+#[test]
+fn a_long_table_off_a_terminal_says_what_it_leaves_out() {
+    let done = palais(["query", "SELECT range AS n FROM range(12000)", "--format", "table"]);
+    assert_eq!((done.code(), done.stdout.lines().count()), (Some(0), 10_006));
+    assert!(done.stdout.contains("2,000 more rows") && done.stdout.contains(" 11999 "), "{}", done.stderr);
+    assert!(done.stderr.contains("10,000 of 12,000 rows"), "{}", done.stderr);
+}
+
+#[test]
 fn hours_are_not_dropped_from_a_date_in_silence() {
     for sql in [
         "SELECT DATE '2024-01-01' + INTERVAL '1 hour'",
@@ -88,8 +110,13 @@ fn a_deep_expression_does_not_overflow_the_stack() {
 
 #[test]
 fn wrong_usage_is_exit_code_2() {
-    for arguments in [&["query", "--frobnicate"][..], &["query", "SELECT 1", "--table", "x"], &["bdb", "9z"]]
-    {
+    for arguments in [
+        &["query", "--frobnicate"][..],
+        &["query", "SELECT 1", "--table", "x"],
+        &["query", "SELECT 1", "--schema", "nowhere=bdb"],
+        &["query"],
+        &["bdb", "9z"],
+    ] {
         let done = palais(arguments);
         assert_eq!(done.code(), Some(2), "{arguments:?}: {}", done.stderr);
     }

@@ -230,12 +230,14 @@ impl<'scope> Renderer<'_, 'scope> {
             let pool = self.shared.pool(node.id);
             Box::new(Send::new(exchange, &node.schema, self.local.peers, self.local.index, pool, wake))
         });
+        // What the node gives is what its last operator gives.
+        let merges = matches!(exchange, Exchange::Merge { .. });
         let received = self
-            .stage(node, "receive", true)
+            .stage(node, "receive", !merges)
             .add(Inputs::Exchange(sent.stream), |_| Box::new(Receive::default()));
         match exchange {
             Exchange::Merge { keys, fetch } => {
-                self.stage(node, "merge", false).add(Inputs::Local(vec![received]), |_| {
+                self.stage(node, "merge", true).add(Inputs::Local(vec![received]), |_| {
                     Box::new(Sort::new(keys.clone(), *fetch, node.schema.clone()))
                 })
             }

@@ -46,11 +46,20 @@ pub struct Settings {
     pub broadcast_bytes: u64,
     /// Whether `transform()` may start the user's command.
     pub allow_scripts: bool,
+    /// Whether the rows of the result may stay on the workers where they are: they are brought to worker 0 only if they
+    /// have an order.
+    pub spread_result: bool,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Settings { now_ns: 0, workers: 1, broadcast_bytes: 16 << 20, allow_scripts: false }
+        Settings {
+            now_ns: 0,
+            workers: 1,
+            broadcast_bytes: 16 << 20,
+            allow_scripts: false,
+            spread_result: false,
+        }
     }
 }
 

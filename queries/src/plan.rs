@@ -27,7 +27,7 @@ pub struct Plan {
     pub subqueries: Vec<Subquery>,
     /// Where the subqueries' values are put; the expressions that use them read from here.
     pub subquery_results: ScalarSubqueryResults,
-    /// The operator that gives the result, on worker 0.
+    /// The operator that gives the result; on worker 0, unless [`crate::Settings::spread_result`] lets it stay spread.
     pub root: Node,
     /// The result's columns, named as the query names them.
     pub schema: SchemaRef,

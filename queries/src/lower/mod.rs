@@ -46,7 +46,7 @@ pub fn lower(logical: &LogicalPlan, names: Option<Vec<String>>, settings: &Setti
         subqueries.push(Subquery { index, root, nodes: lowering.next_id });
     }
     let mut lowering = Lowering { compiler: &compiler, settings, next_id: 0 };
-    let root = lowering.root(logical)?;
+    let root = if settings.spread_result { lowering.lower(logical)? } else { lowering.root(logical)? };
     let schema = output_schema(&root.schema, names);
     Ok(Plan { subqueries, subquery_results: results, root, schema, nodes: lowering.next_id })
 }
