@@ -87,11 +87,7 @@ impl Decoder for JsonGuesser {
         let bytes = input.block.as_slice();
         let mut at = input.at;
         while at < bytes.len() && self.left > 0 {
-            let (end, next) = match memchr::memchr(b'\n', &bytes[at..]) {
-                Some(newline) => (at + newline, at + newline + 1),
-                None if input.last => (bytes.len(), bytes.len()),
-                None => break,
-            };
+            let Some((end, next)) = input.line(at) else { break };
             if !bytes[at..end].trim_ascii().is_empty() {
                 self.look(&bytes[at..end], input.offset + at as u64)?;
                 self.records += 1;

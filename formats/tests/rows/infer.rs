@@ -1,12 +1,11 @@
 //! The columns of csv, JSON lines and text from their first records.
 
-mod rows_common;
-
 use arrow_schema::{DataType, TimeUnit};
 use formats::compress::{NAMES, compression};
 use formats::format::format;
-use rows_common::*;
 use schema::{FormatOptions, OnError};
+
+use crate::common::*;
 
 fn infer(text: &[u8], options: &FormatOptions, rows: usize) -> formats::Result<Vec<(String, DataType)>> {
     let file = TempFile::new(text);
