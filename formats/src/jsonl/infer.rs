@@ -78,6 +78,7 @@ fn kinds(value: &[u8]) -> Kinds {
             }
         }
         [b'{' | b'[', ..] => Kinds::TEXT,
+        b"NaN" | b"Infinity" | b"-Infinity" => Kinds::of_string(value),
         number => Kinds::of_number(number),
     }
 }

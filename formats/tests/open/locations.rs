@@ -127,6 +127,7 @@ fn a_data_directory_is_a_list_of_tables() {
         ("d/_tmp/x.csv", "x"),
         ("e/a.csv", "x"),
         ("e/A.parquet", "x"),
+        ("e/B.csv", "x"),
     ]);
     let tables = open_data_dir(&dir.path().join("d")).unwrap();
     let path = |name: &str| dir.path().join(name).display().to_string();

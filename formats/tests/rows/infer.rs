@@ -89,8 +89,8 @@ fn keys_of_all_records() {
     use DataType::*;
     let text = concat!(
         "{\"n\":1,\"s\":\"1\",\"x\":null,\"l\":[1]}\n",
-        "{\"f\":\"Infinity\",\"n\":2,\"b\":true,\"\\u006e\":3}\n",
-        "{\"f\":1,\"d\":\"2020-01-01\",\"n\":-3,\"o\":{\"n\":\"x\"}}\n",
+        "{\"f\":\"Infinity\",\"g\":NaN,\"n\":2,\"b\":true,\"\\u006e\":3}\n",
+        "{\"f\":1,\"g\":-Infinity,\"d\":\"2020-01-01\",\"n\":-3,\"o\":{\"n\":\"x\"}}\n",
     );
     let expected = [
         ("n", Int64),
@@ -98,6 +98,7 @@ fn keys_of_all_records() {
         ("x", Null),
         ("l", Utf8View),
         ("f", Float64),
+        ("g", Utf8View),
         ("b", Boolean),
         ("d", Date32),
         ("o", Utf8View),
