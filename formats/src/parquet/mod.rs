@@ -2,11 +2,13 @@
 //!
 //! - [`footer`]: the footer, parsed once a file, and the types in which its columns are read.
 //! - [`prune`]: row groups that a scan can't want, by their statistics.
+//! - `pages`: what page headers claim, checked before the crate believes it.
 //! - [`read`]: the reader of a run of row groups, around the crate's push decoder.
 //! - [`select`]: rows chosen before the other columns are decoded.
 //! - [`write`]: row groups encoded in parallel and appended in order.
 
 pub mod footer;
+mod pages;
 pub mod prune;
 pub mod read;
 pub mod select;

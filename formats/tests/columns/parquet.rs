@@ -3,10 +3,7 @@
 use std::sync::Arc;
 
 use crate::common::*;
-use arrow_array::{
-    Array, ArrayRef, Int64Array, RecordBatch, StringViewArray, TimestampMillisecondArray,
-    TimestampSecondArray,
-};
+use arrow_array::*;
 use arrow_schema::{DataType, Field, Schema};
 use formats::format::{Format, format};
 use schema::ColumnBound;
@@ -59,6 +56,21 @@ fn seconds_become_milliseconds() {
     let encoder = parquet().encoder(&far.schema(), &options("parquet", "none")).unwrap();
     let error = encoder.encode(&[far]).err().unwrap().to_string();
     assert!(error.contains("column s"), "{error}");
+}
+
+#[test]
+fn dates_and_times_that_others_would_read_as_numbers_are_written_as_what_they_are() {
+    let dir = tempfile::tempdir().unwrap();
+    let batch = RecordBatch::try_from_iter([
+        ("date", Arc::new(Date64Array::from(vec![Some(-86_400_000), None])) as ArrayRef),
+        ("time", Arc::new(Time32SecondArray::from(vec![Some(86_399), None]))),
+    ])
+    .unwrap();
+    let found = read_all(parquet(), &write(dir.path(), parquet(), &batch, "none")).unwrap();
+    let date = TimestampMillisecondArray::from(vec![Some(-86_400_000), None]);
+    assert_eq!(found.column(0).as_ref(), &date as &dyn Array);
+    let time = Time32MillisecondArray::from(vec![Some(86_399_000), None]);
+    assert_eq!(found.column(1).as_ref(), &time as &dyn Array);
 }
 
 #[test]

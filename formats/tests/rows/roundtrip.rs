@@ -1,15 +1,16 @@
 //! Every type with NULLs and extremes through every row encoding and compression.
 
-mod rows_common;
-
 use std::sync::Arc;
 
 use arrow_array::types::*;
 use arrow_array::*;
-use arrow_schema::DataType;
+use arrow_buffer::i256;
+use arrow_schema::{DataType, TimeUnit};
 use formats::compress::NAMES;
 use formats::format::format;
-use rows_common::*;
+use formats::rows::parse::Half;
+
+use crate::common::*;
 
 /// The encodings that hold any flat table.
 const ENCODINGS: &[&str] = &["csv", "jsonl"];
@@ -69,7 +70,30 @@ fn all_types(random: &mut Random, rows: usize) -> RecordBatch {
     let texts = some(random, rows, |r| r.pick(&TEXTS));
     let bytes = some(random, rows, |r| (0..r.below(20)).map(|_| r.next() as u8).collect::<Vec<_>>());
     let binary: BinaryViewArray = bytes.iter().map(Option::as_ref).collect();
+    let halves = some(random, rows, |r| match r.below(4) {
+        0 => r.pick(&[Half::NAN, Half::INFINITY, Half::NEG_INFINITY, Half::MIN, Half::MAX, Half::NEG_ZERO]),
+        _ => Some(Half::from_bits(r.next() as u16)).filter(|h| !h.is_nan()).unwrap_or(Half::ONE),
+    });
+    let most = i256::from_string(&"9".repeat(76)).unwrap();
+    let huge = some(random, rows, |r| match r.below(3) {
+        0 => most,
+        1 => -most,
+        _ => i256::from_i128(i128::from(bits(r) as i64) << 60),
+    });
+    let seconds = some(random, rows, |r| r.pick(&[0, 1, 86_399, 43_200]));
+    let within = some(random, rows, |r| r.pick(&[0, 1, 999_999, 86_399_999_999, 3_600_000_000]));
+    let fixed = some(random, rows, |r| [r.next() as u8, b'\\', b'x', 0, r.next() as u8]);
+    let fixed = FixedSizeBinaryArray::try_from_sparse_iter_with_size(fixed.iter().map(Option::as_ref), 5);
+    let days = some(random, rows, |r| r.pick(&[i64::MIN, i64::MAX, 0, 86_400_000, -86_400_000]));
     let columns: Vec<(&str, ArrayRef)> = vec![
+        ("float16", Arc::new(Float16Array::from(halves))),
+        ("huge", Arc::new(Decimal256Array::from(huge).with_precision_and_scale(76, 30).unwrap())),
+        ("days", Arc::new(Date64Array::from(days))),
+        ("time0", Arc::new(Time32SecondArray::from(seconds.clone()))),
+        ("time3", Arc::new(Time32MillisecondArray::from(seconds))),
+        ("time6", Arc::new(Time64MicrosecondArray::from(within.clone()))),
+        ("time9", Arc::new(Time64NanosecondArray::from(within))),
+        ("fixed", Arc::new(fixed.unwrap())),
         ("bool", Arc::new(BooleanArray::from(some(random, rows, |r| r.below(2) == 0)))),
         ("int8", integers!(Int8Array, i8)),
         ("int16", integers!(Int16Array, i16)),
@@ -102,7 +126,7 @@ fn assert_same(left: &RecordBatch, right: &RecordBatch, what: &str) {
         let (left, right) = (left.column(i), right.column(i));
         match field.data_type() {
             // Arrow compares floats by their bits.
-            DataType::Float32 | DataType::Float64 => {
+            DataType::Float16 | DataType::Float32 | DataType::Float64 => {
                 assert_eq!(left.to_data(), right.to_data(), "{what} {field}")
             }
             _ => assert_eq!(left, right, "{what} {field}"),
@@ -195,7 +219,7 @@ fn types_without_a_form_are_refused_before_anything_is_written() {
     for encoding in ENCODINGS.iter().copied() {
         let schema = fields(&[("fine", DataType::Int32), ("list", list.clone())]);
         let error = format(encoding).unwrap().encoder(&schema, &options(encoding)).err().expect("an error");
-        assert!(error.to_string().contains("column list of type"), "{error}");
+        assert!(error.to_string().contains("column 'list': INT[] has no form as text"), "{error}");
     }
 }
 
@@ -210,11 +234,48 @@ fn other_types_of_strings_are_written_as_text() {
             "fixed",
             Arc::new(FixedSizeBinaryArray::try_from_iter([[1u8, 2], [3, 4], [5, 255]].into_iter()).unwrap()),
         ),
+        ("length", Arc::new(DurationSecondArray::from(vec![Some(90), None, Some(-1)]))),
         ("none", Arc::new(NullArray::new(3))),
     ];
     let batch =
         RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(n, c)| (n, c, true))).unwrap();
     let csv = write(&batch.schema(), std::slice::from_ref(&batch), &options("csv")).unwrap();
-    let text = "x,,01:00:00.000001,\\x0102,\n,l,,\\x0304,\n\"y, z\",m,00:00:00,\\x05ff,\n";
+    let text = "x,,01:00:00.000001,\\x0102,PT90S,\n,l,,\\x0304,,\n\"y, z\",m,00:00:00,\\x05ff,-PT1S,\n";
     assert_eq!(String::from_utf8(csv).unwrap(), text);
+}
+
+#[test]
+fn types_that_are_only_written_are_refused_by_name_when_they_are_read() {
+    let types = [
+        (DataType::Duration(TimeUnit::Second), "DURATION(0)"),
+        (DataType::Interval(arrow_schema::IntervalUnit::MonthDayNano), "INTERVAL"),
+        (DataType::new_list(DataType::Int32, true), "INT[]"),
+    ];
+    for (data_type, name) in types {
+        for encoding in ENCODINGS {
+            let schema = fields(&[("fine", DataType::Int32), ("odd", data_type.clone())]);
+            let error = message(read_whole(b"1,1\n", &scan(&schema, &options(encoding))));
+            assert!(
+                error.contains(&format!("column 'odd' is {name}")) && error.contains("VARCHAR"),
+                "{error}"
+            );
+        }
+    }
+}
+
+#[test]
+fn values_of_rare_types_that_do_not_fit_are_bad() {
+    for (data_type, text, expected) in [
+        (DataType::Time32(TimeUnit::Second), "24:00:00", "a time of day HH:MM:SS with at most 0 digits"),
+        (DataType::Time64(TimeUnit::Microsecond), "10:00:00.0000001", "with at most 6 digits"),
+        (DataType::FixedSizeBinary(2), "\\x010203", "2 bytes, as \\x and 4 digits"),
+        (DataType::FixedSizeBinary(2), "abc", "2 bytes"),
+        (DataType::Float16, "x", "a number"),
+        (DataType::Decimal256(3, 1), "100.5", "a decimal of at most 3 digits, 1 of them"),
+        (DataType::Date64, "2020-13-01", "a timestamp YYYY-MM-DD"),
+    ] {
+        let schema = fields(&[("a", data_type.clone()), ("b", DataType::Int32)]);
+        let error = message(read_whole(format!("{text},1\n").as_bytes(), &scan(&schema, &options("csv"))));
+        assert!(error.contains("row 1") && error.contains(expected), "{data_type}: {error}");
+    }
 }

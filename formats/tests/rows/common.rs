@@ -1,5 +1,4 @@
 //! What the tests of this package share: reading and writing in memory and in temporary files, and a generator.
-#![allow(dead_code)]
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,7 +1,5 @@
 //! JSON lines and text: reading, splitting at every byte, what does not fit.
 
-mod rows_common;
-
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -10,8 +8,9 @@ use arrow_array::{Array, ArrayRef, RecordBatch, StringViewArray};
 use arrow_schema::DataType::{self, Boolean, Date32, Float64, Int64, Utf8, Utf8View};
 use formats::format::format;
 use formats::rows::split::{Border, cut};
-use rows_common::*;
 use schema::OnError;
+
+use crate::common::*;
 
 fn strings(batches: &[RecordBatch], column: usize) -> Vec<Option<String>> {
     let columns = batches.iter().map(|b| b.column(column).as_string_view().clone());
@@ -186,6 +185,14 @@ fn lines_come_back_or_are_refused() {
         assert_eq!(concat(&line(), &batches), good);
     }
     let options = options("text");
+    // What a byte order mark looks like stays, at the beginning and elsewhere, in each block.
+    let marked = batch(vec![Some("\u{feff}a"), Some("\u{feff}"), Some("b")]);
+    let written = write(&line(), &[marked.clone(), batch(vec![]), marked.clone()], &options).unwrap();
+    assert_eq!(written.len(), 2 * "\u{feff}a\n\u{feff}\nb\n".len() + 3);
+    let (batches, _) = read_whole(&written, &scan(&line(), &options)).unwrap();
+    assert_eq!(strings(&batches, 0), some(&["\u{feff}a", "\u{feff}", "b"].repeat(2)));
+    let plain = write(&line(), &[batch(vec![Some("a")]), marked], &options).unwrap();
+    assert!(plain.starts_with("a\n\u{feff}a\n".as_bytes()), "no mark is put before it");
     assert!(message(write(&line(), &[batch(vec![None])], &options)).contains("NULL has no form as a line"));
     for bad in ["a\nb", "a\r"] {
         assert!(

@@ -1,12 +1,11 @@
 //! The columns of csv, JSON lines and text from their first records.
 
-mod rows_common;
-
 use arrow_schema::{DataType, TimeUnit};
 use formats::compress::{NAMES, compression};
 use formats::format::format;
-use rows_common::*;
 use schema::{FormatOptions, OnError};
+
+use crate::common::*;
 
 fn infer(text: &[u8], options: &FormatOptions, rows: usize) -> formats::Result<Vec<(String, DataType)>> {
     let file = TempFile::new(text);
@@ -90,8 +89,8 @@ fn keys_of_all_records() {
     use DataType::*;
     let text = concat!(
         "{\"n\":1,\"s\":\"1\",\"x\":null,\"l\":[1]}\n",
-        "{\"f\":\"Infinity\",\"n\":2,\"b\":true,\"\\u006e\":3}\n",
-        "{\"f\":1,\"d\":\"2020-01-01\",\"n\":-3,\"o\":{\"n\":\"x\"}}\n",
+        "{\"f\":\"Infinity\",\"g\":NaN,\"n\":2,\"b\":true,\"\\u006e\":3}\n",
+        "{\"f\":1,\"g\":-Infinity,\"d\":\"2020-01-01\",\"n\":-3,\"o\":{\"n\":\"x\"}}\n",
     );
     let expected = [
         ("n", Int64),
@@ -99,6 +98,7 @@ fn keys_of_all_records() {
         ("x", Null),
         ("l", Utf8View),
         ("f", Float64),
+        ("g", Utf8View),
         ("b", Boolean),
         ("d", Date32),
         ("o", Utf8View),

@@ -1,12 +1,11 @@
 //! Compressions: what is written is read, by these readers and by other tools; damage and early ends are errors.
 
-mod rows_common;
-
 use std::process::{Command, Stdio};
 
 use formats::Result;
 use formats::compress::{NAMES, by_suffix, compression, sniff};
-use rows_common::*;
+
+use crate::common::*;
 
 /// Compresses pieces into one file.
 fn pack(name: &str, pieces: &[&[u8]]) -> Vec<u8> {
