@@ -42,7 +42,8 @@ pub fn run(q: &args::Query) -> anyhow::Result<()> {
     };
     let session = Session::new(&q.input, &q.run)?;
     if q.plan_fingerprint {
-        return session.fingerprint(&sql);
+        let statements = sql.split("\n;\n").filter(|s| !s.trim().is_empty());
+        return statements.map(|s| session.fingerprint(s)).collect();
     }
     session.statement(&sql)
 }
