@@ -16,6 +16,8 @@ use crate::ops::expand::Expand;
 use crate::ops::filter::Filter;
 use crate::ops::join::Join;
 use crate::ops::limit::Limit;
+use crate::ops::merge::Merge;
+use crate::ops::order::Order;
 use crate::ops::output::{Output, Queue};
 use crate::ops::project::Project;
 use crate::ops::scan::Scan;
@@ -45,6 +47,8 @@ impl Shared {
     fn add(&mut self, node: &Node) -> Result<()> {
         match &node.op {
             Op::Scan(scan) => self.work[node.id] = Some(Arc::new(Work::new(scan, node.schema.clone())?)),
+            // The senders of a merge have credit of their own.
+            Op::Exchange(Exchange::Merge { .. }) => {}
             Op::Exchange(_) => self.pools[node.id] = Some(Pool::new(EXCHANGE_BYTES)),
             _ => {}
         }
@@ -175,9 +179,15 @@ impl<'scope> Renderer<'_, 'scope> {
             }
             Op::Sort { keys, fetch } => {
                 let edge = input(0);
-                self.stage(node, "sort", true).add(Inputs::Local(vec![edge]), |_| {
-                    Box::new(Sort::new(keys.clone(), *fetch, node.schema.clone()))
-                })
+                match Order::new(keys.clone(), &node.schema) {
+                    Ok(order) => self.stage(node, "sort", true).add(Inputs::Local(vec![edge]), |_| {
+                        Box::new(Sort::new(order, *fetch, node.schema.clone()))
+                    }),
+                    Err(e) => {
+                        self.failed.borrow_mut().get_or_insert(e);
+                        edge
+                    }
+                }
             }
             Op::Limit { skip, fetch } => {
                 let edge = input(0);
@@ -200,18 +210,25 @@ impl<'scope> Renderer<'_, 'scope> {
     fn exchange(&self, node: &Node, exchange: &Exchange, edge: Edge<'scope>) -> Edge<'scope> {
         let sender = Stage { gated: false, ..self.stage(node, "send", false) };
         let sent = sender.add(Inputs::Local(vec![edge]), |wake| {
-            let pool = self.shared.pool(node.id);
+            let pool = match exchange {
+                Exchange::Merge { .. } => Pool::new(EXCHANGE_BYTES / self.local.peers),
+                _ => self.shared.pool(node.id),
+            };
             Box::new(Send::new(exchange, &node.schema, self.local.peers, self.local.index, pool, wake))
         });
         let received = self
             .stage(node, "receive", true)
             .add(Inputs::Exchange(sent.stream), |_| Box::new(Receive::default()));
         match exchange {
-            Exchange::Merge { keys, fetch } => {
-                self.stage(node, "merge", false).add(Inputs::Local(vec![received]), |_| {
-                    Box::new(Sort::new(keys.clone(), *fetch, node.schema.clone()))
-                })
-            }
+            Exchange::Merge { keys, fetch } => match Order::new(keys.clone(), &node.schema) {
+                Ok(order) => self.stage(node, "merge", false).add(Inputs::Local(vec![received]), |_| {
+                    Box::new(Merge::new(order, node.schema.clone(), self.local.peers, *fetch))
+                }),
+                Err(e) => {
+                    self.failed.borrow_mut().get_or_insert(e);
+                    received
+                }
+            },
             _ => received,
         }
     }

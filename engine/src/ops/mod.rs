@@ -6,6 +6,8 @@ pub mod expand;
 pub mod filter;
 pub mod join;
 pub mod limit;
+pub mod merge;
+pub mod order;
 pub mod output;
 pub mod project;
 pub mod scan;
