@@ -20,6 +20,7 @@ use crate::ops::merge::Merge;
 use crate::ops::order::Order;
 use crate::ops::output::{Output, Queue};
 use crate::ops::project::Project;
+use crate::ops::repeat::Repeat;
 use crate::ops::scan::Scan;
 use crate::ops::scan::work::Work;
 use crate::ops::sort::Sort;
@@ -194,6 +195,11 @@ impl<'scope> Renderer<'_, 'scope> {
                 self.stage(node, "limit", true).add(Inputs::Local(vec![edge]), |_| {
                     Box::new(Limit::new(*skip, *fetch, node.inputs[0].clone(), self.local.clone()))
                 })
+            }
+            Op::Repeat => {
+                let edge = input(0);
+                self.stage(node, "repeat", true)
+                    .add(Inputs::Local(vec![edge]), |_| Box::new(Repeat::new(node.schema.clone())))
             }
             Op::Union => {
                 let edges = (0..node.inputs.len()).map(input).collect();

@@ -10,6 +10,7 @@ pub mod merge;
 pub mod order;
 pub mod output;
 pub mod project;
+pub mod repeat;
 pub mod scan;
 pub mod sort;
 pub mod transform;

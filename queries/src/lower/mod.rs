@@ -29,6 +29,7 @@ use crate::error::{Error, Result};
 use crate::expr::Compiler;
 use crate::optimise;
 use crate::plan::{Exchange, Expr, Node, Op, Plan, SortKey, Subquery};
+use crate::rewrite::multiset::Repeat;
 
 /// Lowers an optimised plan; `names` are the result's columns as the query has them.
 pub fn lower(logical: &LogicalPlan, names: Option<Vec<String>>, settings: &Settings) -> Result<Plan> {
@@ -186,6 +187,12 @@ impl Lowering<'_> {
                 let inputs = u.inputs.iter().map(|i| self.lower(i)).collect::<Result<Vec<_>>>()?;
                 let rows = inputs.iter().map(|n| n.rows).sum();
                 Ok(self.node(Op::Union, schema, inputs, rows))
+            }
+            LogicalPlan::Extension(e) if e.node.as_any().is::<Repeat>() => {
+                let inputs =
+                    e.node.inputs().into_iter().map(|i| self.lower(i)).collect::<Result<Vec<_>>>()?;
+                let rows = inputs.iter().map(|n| n.rows).sum();
+                Ok(self.node(Op::Repeat, schema, inputs, rows))
             }
             LogicalPlan::Values(v) => {
                 let empty = DFSchema::empty();
