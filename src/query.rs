@@ -42,8 +42,8 @@ pub fn run(q: &args::Query) -> anyhow::Result<()> {
     };
     let session = Session::new(&q.input, &q.run)?;
     if q.plan_fingerprint {
-        let statements = sql.split("\n;\n").filter(|s| !s.trim().is_empty());
-        return statements.map(|s| session.fingerprint(s)).collect();
+        let mut statements = sql.split("\n;\n").filter(|s| !s.trim().is_empty());
+        return statements.try_for_each(|s| session.fingerprint(s));
     }
     session.statement(&sql)
 }

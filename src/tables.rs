@@ -110,7 +110,8 @@ impl Tables {
                 }
                 .into());
             }
-            let location = known.map_or(name.as_str(), |(_, location)| location);
+            // A name that a flag gives is one table however the query spells it.
+            let (name, location) = known.map_or((name, name), |(name, location)| (name, location));
             let schema = self.schemas.get(&lower).cloned();
             let mut table = open(location, name, &OpenOptions { schema, ..self.options.clone() })?;
             table.name.clone_from(name);

@@ -102,6 +102,41 @@ fn hours_are_not_dropped_from_a_date_in_silence() {
 }
 
 #[test]
+fn a_refusal_names_the_construct() {
+    let from = "(SELECT 1 AS x) a";
+    for (sql, what) in [
+        (format!("SELECT * FROM {from} ASOF JOIN {from} MATCH_CONDITION (a.x > a.x) ON true"), "ASOF JOIN"),
+        (format!("SELECT x FROM {from} CROSS APPLY (SELECT 1) b"), "APPLY"),
+        (format!("SELECT x FROM {from} LIMIT x"), "a LIMIT or OFFSET that is not constant"),
+        ("SELECT MAP {'a': 1}".into(), "MAP"),
+        (format!("SELECT x -> 'a' FROM {from}"), "the operator ->"),
+        (format!("SELECT x[1] FROM {from}"), "subscripts"),
+        (format!("SELECT x FROM {from} WHERE (x, x) IN (SELECT 1, 2)"), "(a, b) IN (SELECT …)"),
+        (format!("SELECT nosuch(x) FROM {from}"), "there is no function 'nosuch'"),
+        ("SELECT 1234567890123456789012345678901234567890".into(), "has 40 digits"),
+    ] {
+        let done = palais(["query", &sql]);
+        fails(&done, [what]);
+        for tree in ["Expr", "Ident", "{ "] {
+            assert!(!done.stderr.contains(tree), "{sql}: {}", done.stderr);
+        }
+    }
+}
+
+#[test]
+fn files_whose_names_differ_by_case_are_two_tables() {
+    let dir = scratch();
+    let (upper, lower) = (write(dir.path(), "A.csv", "x\n1\n"), write(dir.path(), "a.csv", "x\n2\n"));
+    for sql in [
+        format!("SELECT x FROM '{upper}' UNION ALL SELECT x FROM '{lower}' ORDER BY x"),
+        format!("SELECT x FROM '{lower}' UNION ALL SELECT X FROM '{upper}' ORDER BY x"),
+    ] {
+        let done = palais(["query", &sql]);
+        assert_eq!((done.code(), done.stdout.as_str()), (Some(0), "x\n1\n2\n"), "{}", done.stderr);
+    }
+}
+
+#[test]
 fn a_deep_expression_does_not_overflow_the_stack() {
     let sql = format!("SELECT {} AS n", vec!["1"; 5000].join(" + "));
     let done = palais(["query", &sql]);

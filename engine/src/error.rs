@@ -59,11 +59,7 @@ impl From<ArrowError> for Error {
     fn from(e: ArrowError) -> Self {
         let text = e.to_string();
         let text = queries::error::plain(text.strip_prefix("Compute error: ").unwrap_or(&text));
-        let text = text.as_str();
-        let text = text.strip_prefix("Arithmetic overflow: ").map_or(text.to_string(), |t| {
-            format!("integer overflow: {t}\n  help: cast to a wider type, such as DECIMAL(38, 0) or DOUBLE")
-        });
-        Error::Compute(text.replace("Divide by zero error", "division by zero"))
+        Error::Compute(queries::error::arithmetic(&text))
     }
 }
 

@@ -61,6 +61,12 @@ impl From<DataFusionError> for Error {
 
 /// Of the planner's many lines about a call that fits no function, those that a user can use.
 fn no_match(text: &str) -> String {
+    if let Some(rest) = text.strip_prefix("Invalid function '") {
+        let (name, near) = rest.split_once("'.").unwrap_or((rest, ""));
+        let near = near.trim().trim_start_matches("Did you mean ").trim_end_matches('?');
+        return format!("there is no function '{name}'\n  help: the nearest name is {near}");
+    }
+    let text = text.strip_prefix("[return_type] ").unwrap_or(text);
     let Some((_, call)) = text.split_once("No function matches the given name and argument types '") else {
         return text.to_string();
     };
@@ -164,10 +170,16 @@ fn strip(text: &str) -> String {
     {
         text = text.strip_prefix(prefix).unwrap_or(text);
     }
-    let text = text.strip_prefix("Arithmetic overflow: ").map_or(text.to_string(), |t| {
-        format!("integer overflow: {t}\n  help: cast to a wider type, such as DECIMAL(38, 0) or DOUBLE")
-    });
-    text.replace("Divide by zero error", "division by zero")
+    arithmetic(text)
+}
+
+/// The kernels' messages on arithmetic, in words for users.
+pub fn arithmetic(text: &str) -> String {
+    let Some(overflow) = text.strip_prefix("Arithmetic overflow: ") else {
+        return text.replace("Divide by zero error", "division by zero");
+    };
+    let what = overflow.trim_start_matches("Overflow happened on: ");
+    format!("overflow: {what}\n  help: cast to a wider type, such as DECIMAL(38, 0) or DOUBLE")
 }
 
 /// The Levenshtein distance of two names.

@@ -7,6 +7,7 @@
 //! - [`refused`]: clauses that would be ignored.
 //! - [`bind`]: statement to logical plan, over a catalog.
 //! - [`optimise`]: DataFusion's analyzer and optimiser, configured to be deterministic.
+//! - [`expr`]: logical expressions to compiled ones, with the [`checks`] that the kernels lack.
 //! - [`lower`]: logical plan to physical [`plan`]; every decision is taken here.
 //! - [`plan`]: the physical plan, what `engine` renders.
 //! - [`summarize`]: SUMMARIZE as a query.
@@ -15,6 +16,7 @@
 pub mod bdb;
 pub mod bind;
 pub mod catalog;
+pub mod checks;
 pub mod error;
 pub mod explain;
 pub mod expr;
@@ -67,7 +69,7 @@ impl Default for Settings {
 pub fn plan(query: &parse::Query, catalog: &Catalog, settings: &Settings) -> Result<Arc<Plan>> {
     let (mut query, names) = names::resolve(query, catalog)?;
     let output = names.output(&query);
-    rewrite::rewrite(&mut query)?;
+    rewrite::rewrite(&mut query, &names)?;
     let bound = bind::bind(&query, &names, catalog, settings)?;
     let optimised = optimise::optimise(bound, settings)?;
     let plan = lower::lower(&optimised, output, settings)?;

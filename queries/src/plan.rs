@@ -103,6 +103,8 @@ pub enum Op {
         /// The rows wanted behind them.
         fetch: Option<usize>,
     },
+    /// Gives each row as often as its last column says (`INTERSECT ALL`), without that column.
+    Repeat,
     /// All rows of all inputs.
     Union,
     /// Moves rows between workers.

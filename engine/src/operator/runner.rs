@@ -86,10 +86,10 @@ impl Runner {
             match operator.pull()? {
                 Pull::Batch(parcel) => {
                     let Some(batch) = &parcel.batch else { continue };
-                    if batch.num_rows() == 0 {
+                    if batch.num_rows() == 0 && !parcel.last {
                         continue;
                     }
-                    if self.counts {
+                    if self.counts && batch.num_rows() > 0 {
                         let figures = &self.local.state.figures[self.local.index][self.node];
                         figures.rows.fetch_add(batch.num_rows() as u64, Ordering::Relaxed);
                         figures.batches.fetch_add(1, Ordering::Relaxed);

@@ -8,7 +8,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::*;
 use arrow_array::{Array, ArrayRef, BinaryViewArray, BooleanArray, RecordBatch, StringViewArray};
 use arrow_buffer::{NullBuffer, ScalarBuffer, i256};
-use arrow_schema::{DataType, SchemaRef, TimeUnit};
+use arrow_schema::{DataType, IntervalUnit, SchemaRef, TimeUnit};
 use schema::text::types::sql_name;
 
 use super::parse::Half;
@@ -148,6 +148,10 @@ impl Printer {
                 Printer::Binary(cast(column, &DataType::BinaryView)?.as_binary_view().clone())
             }
             DataType::Dictionary(_, values) => return Printer::new(&cast(column, values)?),
+            // The difference of two timestamps is an interval, and printed like one.
+            DataType::Duration(_) => {
+                return Printer::new(&cast(column, &DataType::Interval(IntervalUnit::MonthDayNano))?);
+            }
             _ => Printer::Text(cast(column, &DataType::Utf8View)?.as_string_view().clone()),
         })
     }
