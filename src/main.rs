@@ -43,6 +43,7 @@ impl std::error::Error for Usage {}
 
 fn main() -> ExitCode {
     signals::install_panic_hook();
+    signals::end_on_too_large_requests();
     signals::take_interrupts();
     let args = match Args::try_parse() {
         Ok(args) => args,

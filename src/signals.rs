@@ -41,6 +41,23 @@ pub fn install_panic_hook() {
     }));
 }
 
+/// A request for more memory at once than `--memory-limit` allows ends the process: an allocator can give no error.
+pub fn end_on_too_large_requests() {
+    engine::memory::on_too_large(|bytes| {
+        let help = if formats::columns::guard::is_guarded() {
+            "a file that is read claims more than it can hold and is damaged, or --memory-limit is too low"
+        } else {
+            "raise --memory-limit"
+        };
+        let (bytes, limit) = (engine::memory::human(bytes), engine::memory::human(engine::memory::limit()));
+        eprintln!(
+            "error: out of memory: {bytes} were asked for at once, of --memory-limit {limit}\n  help: {help}"
+        );
+        engine::children::kill_all();
+        std::process::exit(1);
+    });
+}
+
 /// Takes interrupts (Ctrl-C) and requests to end in a thread of its own. Call it before any other thread is started:
 /// threads inherit that these signals are blocked, so that only this one takes them.
 ///
