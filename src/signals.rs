@@ -53,7 +53,7 @@ pub fn end_on_too_large_requests() {
         eprintln!(
             "error: out of memory: {bytes} were asked for at once, of --memory-limit {limit}\n  help: {help}"
         );
-        engine::children::kill_all();
+        leave();
         std::process::exit(1);
     });
 }
