@@ -240,7 +240,8 @@ fn other_types_of_strings_are_written_as_text() {
     let batch =
         RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(n, c)| (n, c, true))).unwrap();
     let csv = write(&batch.schema(), std::slice::from_ref(&batch), &options("csv")).unwrap();
-    let text = "x,,01:00:00.000001,\\x0102,PT90S,\n,l,,\\x0304,,\n\"y, z\",m,00:00:00,\\x05ff,-PT1S,\n";
+    let text = "x,,01:00:00.000001,\\x0102,1 mins 30.000000000 secs,\n,l,,\\x0304,,\n\"y, z\",m,00:00:00,\\x05ff,\
+                -1.000000000 secs,\n";
     assert_eq!(String::from_utf8(csv).unwrap(), text);
 }
 
