@@ -103,6 +103,27 @@ fn every_form_of_file_has_all_rows() {
 }
 
 #[test]
+fn joined_and_grouped_rows_stay_on_their_workers() {
+    let home = tempfile::tempdir().expect("a temporary directory can be made");
+    let target = home.path().join("d").display().to_string();
+    let grouped = "SELECT range % 50000 AS k, count(*) AS n FROM range(400000) GROUP BY 1";
+    let joined = format!(
+        "SELECT a.range AS a, b.n, c.n AS m FROM range(400000) a JOIN ({grouped}) b \
+                          ON a.range % 50000 = b.k LEFT JOIN ({grouped}) c ON a.range = c.k"
+    );
+    for workers in ["1", "3"] {
+        let sql = format!("COPY ({joined}) TO '{target}/' (FORMAT csv, OVERWRITE)");
+        let done = palais(["query", &sql, "--workers", workers, "--broadcast-limit", "1"]);
+        assert_eq!((done.code(), done.stderr.as_str()), (Some(0), ""), "{}", done.ending());
+        let back = query(
+            &format!("SELECT count(*) AS r, sum(a) AS a, sum(n) AS n, sum(m) AS m FROM '{target}'"),
+            "2",
+        );
+        assert_eq!(back, "r,a,n,m\n400000,79999800000,3200000,400000\n");
+    }
+}
+
+#[test]
 fn options_are_taken_and_refused() {
     let home = tempfile::tempdir().expect("a temporary directory can be made");
     let path = |name: &str| home.path().join(name).display().to_string();
