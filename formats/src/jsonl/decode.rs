@@ -1,11 +1,12 @@
-//! Decodes JSON lines: each line is walked once to find the wanted fields, then columns are filled one by one.
+//! Decodes JSON: each record is walked once to find the wanted fields, then columns are filled one by one.
 
 use std::collections::HashMap;
 
 use arrow_array::RecordBatch;
 
 use super::cursor::{Cursor, Span, unescape};
-use crate::error::Result;
+use super::frame::{Frames, Wrong};
+use crate::error::{DataError, Error, Result};
 use crate::format::ScanOptions;
 use crate::reader::Skipped;
 use crate::rows::batch::{Batch, Records};
@@ -44,9 +45,10 @@ impl Syntax for JsonSyntax {
     }
 }
 
-/// The decoder of JSON lines.
+/// The decoder of JSON lines and of JSON arrays.
 pub struct JsonDecoder {
     batch: Batch,
+    frames: Frames,
     keys: Keys,
     /// For each column of the batch the slot that its values are found in.
     slots: Vec<usize>,
@@ -87,8 +89,8 @@ impl Keys {
 }
 
 impl JsonDecoder {
-    /// A decoder that finds the columns by their names.
-    pub fn new(scan: &ScanOptions) -> Result<JsonDecoder> {
+    /// A decoder that finds the columns by their names; `first` says whether the data begins at the file's first byte.
+    pub fn new(scan: &ScanOptions, first: bool) -> Result<JsonDecoder> {
         let mut by_name = HashMap::new();
         let slots = scan
             .projection
@@ -100,6 +102,7 @@ impl JsonDecoder {
             .collect();
         Ok(JsonDecoder {
             batch: Batch::new(scan)?,
+            frames: Frames::new(first),
             keys: Keys { slots: by_name.len(), by_name, order: Vec::new() },
             slots,
             found: Vec::new(),
@@ -128,6 +131,17 @@ impl JsonDecoder {
     }
 }
 
+/// The error of an array that ends, or goes on, where it should not. What follows can't be told apart, so that no
+/// option passes over it.
+pub fn broken(offset: u64, records: u64, message: &str) -> Error {
+    Error::Data(Box::new(DataError {
+        row: Some(records + 1),
+        offset: Some(offset),
+        message: format!("the file is not a JSON array of objects: {message}"),
+        ..DataError::default()
+    }))
+}
+
 impl Decoder for JsonDecoder {
     fn decode(&mut self, input: Input) -> Result<usize> {
         let bytes = input.block.as_slice();
@@ -138,31 +152,41 @@ impl Decoder for JsonDecoder {
             let (mut count, mut lines, mut wrong) = (0, 0, None);
             self.found.clear();
             while at < limit && at - start < WINDOW_BYTES && count < room {
-                let (end, next) = match memchr::memchr(b'\n', &bytes[at..]) {
-                    Some(newline) => (at + newline, at + newline + 1),
-                    None if input.last => (bytes.len(), bytes.len()),
-                    None => break,
+                let frame = match self.frames.next(bytes, at, input.last) {
+                    Ok(Some(frame)) => frame,
+                    Ok(None) => break,
+                    Err(Wrong(place, message)) => {
+                        return Err(broken(
+                            input.offset + place as u64,
+                            self.batch.records() + count as u64,
+                            message,
+                        ));
+                    }
                 };
-                if !bytes[at..end].trim_ascii().is_empty() {
-                    if let Err(message) = self.walk(bytes, at, end) {
-                        wrong = Some((next, message));
+                if let Some((start, end)) = frame.record {
+                    if let Err(message) = self.walk(bytes, start, end) {
+                        wrong = Some((start, frame, message));
                         break;
                     }
                     count += 1;
                 }
-                lines += 1;
-                at = next;
+                lines += frame.lines;
+                at = frame.next;
             }
             let (block, offset) = (input.block, input.offset);
             let records = Records { block, offset, start, end: at, count, lines };
             let (found, slots, each) = (&self.found, &self.slots, self.keys.slots);
             let fields = |column: usize| found.iter().copied().skip(slots[column]).step_by(each);
             self.batch.append(records, JsonSyntax, fields)?;
-            if let Some((end, message)) = wrong {
-                let record = Records { block, offset, start: at, end, count: 1, lines: 1 };
+            if let Some((begin, frame, message)) = wrong {
+                // What stands before an element of an array is not the record's.
+                let before = memchr::memchr_iter(b'\n', &bytes[at..begin]).count() as u64;
+                self.batch.pass_lines(before);
+                let (end, lines) = (frame.next, frame.lines - before);
+                let record = Records { block, offset, start: begin, end, count: 1, lines };
                 self.batch.malformed(record, message, self.batch.width() as u64)?;
                 at = end;
-            } else if lines == 0 {
+            } else if at == start {
                 break;
             }
         }

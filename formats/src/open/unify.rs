@@ -40,6 +40,8 @@ impl<'a> Unified<'a> {
     /// Takes in the schema of another file, or says how it differs.
     pub fn add(&mut self, file: &Path, schema: &Schema) -> Result<()> {
         let mut differences = Vec::new();
+        // Types that no other type holds both of.
+        let mut apart = false;
         if self.matching == Match::Place && !self.by_name {
             self.compare_names(schema, &mut differences);
         }
@@ -51,12 +53,15 @@ impl<'a> Unified<'a> {
                     let nullable = known.is_nullable() || field.is_nullable();
                     match combined(known.data_type(), field.data_type(), guessed, guessed || self.by_name) {
                         Some(data_type) => *known = Field::new(known.name(), data_type, nullable),
-                        None => differences.push(format!(
-                            "column '{}' is {} here and {} there",
-                            field.name(),
-                            name(field.data_type()),
-                            name(known.data_type())
-                        )),
+                        None => {
+                            apart |= wider(known.data_type(), field.data_type()).is_none();
+                            differences.push(format!(
+                                "column '{}' is {} here and {} there",
+                                field.name(),
+                                name(field.data_type()),
+                                name(known.data_type())
+                            ));
+                        }
                     }
                 }
                 None if !self.by_name => {
@@ -92,7 +97,7 @@ impl<'a> Unified<'a> {
                 Match::Place => {}
             }
         }
-        if differences.is_empty() { Ok(()) } else { Err(self.differs(file, differences)) }
+        if differences.is_empty() { Ok(()) } else { Err(self.differs(file, differences, apart)) }
     }
 
     /// The names of a csv file against those of the first, by place.
@@ -122,7 +127,7 @@ impl<'a> Unified<'a> {
         }
     }
 
-    fn differs(&self, file: &Path, mut differences: Vec<String>) -> Error {
+    fn differs(&self, file: &Path, mut differences: Vec<String>, apart: bool) -> Error {
         let more = differences.len().saturating_sub(5);
         differences.truncate(5);
         if more > 0 {
@@ -131,7 +136,7 @@ impl<'a> Unified<'a> {
         let message =
             format!("its columns differ from those of {}: {}", self.first.display(), differences.join("; "));
         let types = "give the types with --schema NAME=FILE (palais schema prints such a file)";
-        let help = match self.by_name {
+        let help = match self.by_name || apart {
             true => types.to_string(),
             false => format!(
                 "--union-by-name reads the files as one table, with NULL where a file lacks a column; or {types}"

@@ -1,11 +1,13 @@
 //! Apache Parquet, by the `parquet` crate.
 //!
 //! - [`footer`]: the footer, parsed once a file, and the types in which its columns are read.
+//! - [`interval`]: INTERVAL, which the crate does not read whole.
 //! - [`prune`]: row groups that a scan can't want, by their statistics.
 //! - [`read`]: the reader of a run of row groups, around the crate's push decoder.
 //! - [`write`]: row groups encoded in parallel and appended in order.
 
 pub mod footer;
+pub mod interval;
 pub mod prune;
 pub mod read;
 pub mod write;

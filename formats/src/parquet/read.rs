@@ -10,8 +10,8 @@ use parquet::DecodeResult;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::push_decoder::{ParquetPushDecoder, ParquetPushDecoderBuilder};
 
-use super::bad;
 use super::footer::Footer;
+use super::{bad, interval};
 use crate::columns::adapt::Adapter;
 use crate::columns::guard::guarded;
 use crate::columns::tail::cut_short;
@@ -23,6 +23,8 @@ use crate::reader::{FileReader, Next};
 pub struct Reader {
     decoder: ParquetPushDecoder,
     adapter: Adapter,
+    /// The places among the columns read of those that are INTERVAL.
+    intervals: Vec<usize>,
 }
 
 impl Reader {
@@ -36,16 +38,24 @@ impl Reader {
             .with_projection(mask)
             .build()
             .map_err(bad)?;
-        Ok(Reader { decoder, adapter })
+        let places = adapter.read().iter().enumerate();
+        let intervals = places.filter(|(_, c)| footer.intervals().contains(c)).map(|(i, _)| i).collect();
+        Ok(Reader { decoder, adapter, intervals })
     }
 }
 
 impl FileReader for Reader {
     fn next(&mut self) -> Result<Next> {
-        let Reader { decoder, adapter } = self;
+        let Reader { decoder, adapter, intervals } = self;
         guarded(|| match decoder.try_decode().map_err(bad)? {
             DecodeResult::NeedsData(ranges) => Ok(Next::Need(ranges)),
-            DecodeResult::Data(batch) => Ok(Next::Batch(adapter.adapt(batch.columns(), batch.num_rows())?)),
+            DecodeResult::Data(batch) => {
+                let mut columns = batch.columns().to_vec();
+                for &place in intervals.iter() {
+                    columns[place] = interval::of_bytes(&columns[place])?;
+                }
+                Ok(Next::Batch(adapter.adapt(&columns, batch.num_rows())?))
+            }
             DecodeResult::Finished => Ok(Next::Done),
         })
     }
