@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use queries::explain::operator;
 use queries::plan::{Exchange, Node, NodeId, Op, Side};
 use timely::dataflow::Scope;
 
@@ -15,6 +16,7 @@ use crate::ops::exchange::{Receive, Send};
 use crate::ops::expand::Expand;
 use crate::ops::filter::Filter;
 use crate::ops::join::Join;
+use crate::ops::keeper::Keeper;
 use crate::ops::limit::Limit;
 use crate::ops::output::{Output, Queue};
 use crate::ops::project::Project;
@@ -28,6 +30,12 @@ use crate::ops::values::Values;
 
 /// Bytes that may be on their way in one exchange of one process.
 const EXCHANGE_BYTES: usize = 32 << 20;
+
+/// What lessens what a join keeps.
+const FEWER_BUILD_ROWS: &str = "read fewer columns or rows of the join's build side, which is kept";
+
+/// What lessens what a sort keeps.
+const FEWER_SORTED_ROWS: &str = "read fewer columns or rows, or add LIMIT: a sort keeps all of its rows";
 
 /// What the workers of a process share of a plan: the work of its scans and the credit of its exchanges, by node.
 pub struct Shared {
@@ -155,6 +163,7 @@ impl<'scope> Renderer<'_, 'scope> {
                 };
                 match Aggregate::new(plan, schema, node.schema.clone(), place) {
                     Ok(op) => {
+                        let op = Keeper::new(op, operator(node), "group by fewer distinct values");
                         self.stage(node, "aggregate", true).add(Inputs::Local(vec![edge]), |_| Box::new(op))
                     }
                     Err(e) => self.fail(e, edge),
@@ -174,20 +183,25 @@ impl<'scope> Renderer<'_, 'scope> {
                 };
                 let schemas = (node.inputs[0].schema.clone(), node.inputs[1].schema.clone());
                 self.stage(node, "join", true).add(Inputs::Local(vec![left, right]), |_| {
-                    Box::new(Join::new(plan, schemas.0, schemas.1, node.schema.clone(), latch))
+                    let join = Join::new(plan, schemas.0, schemas.1, node.schema.clone(), latch);
+                    Box::new(Keeper::new(join, operator(node), FEWER_BUILD_ROWS))
                 })
             }
             Op::Sort { keys, fetch: Some(fetch) } => {
                 let edge = input(0);
                 match Top::new(keys.clone(), *fetch, node.schema.clone()) {
-                    Ok(op) => self.stage(node, "top", true).add(Inputs::Local(vec![edge]), |_| Box::new(op)),
+                    Ok(op) => {
+                        let op = Keeper::new(op, operator(node), "ask for fewer rows with LIMIT");
+                        self.stage(node, "top", true).add(Inputs::Local(vec![edge]), |_| Box::new(op))
+                    }
                     Err(e) => self.fail(e, edge),
                 }
             }
             Op::Sort { keys, fetch } => {
                 let edge = input(0);
                 self.stage(node, "sort", true).add(Inputs::Local(vec![edge]), |_| {
-                    Box::new(Sort::new(keys.clone(), *fetch, node.schema.clone()))
+                    let sort = Sort::new(keys.clone(), *fetch, node.schema.clone());
+                    Box::new(Keeper::new(sort, operator(node), FEWER_SORTED_ROWS))
                 })
             }
             Op::Limit { skip, fetch } => {
@@ -209,7 +223,7 @@ impl<'scope> Renderer<'_, 'scope> {
     }
 
     fn exchange(&self, node: &Node, exchange: &Exchange, edge: Edge<'scope>) -> Edge<'scope> {
-        let sender = Stage { gated: false, ..self.stage(node, "send", false) };
+        let sender = Stage { gated: false, ..self.stage(node, "exchange", false) };
         let sent = sender.add(Inputs::Local(vec![edge]), |wake| {
             let pool = self.shared.pool(node.id);
             Box::new(Send::new(exchange, &node.schema, self.local.peers, self.local.index, pool, wake))
@@ -220,7 +234,8 @@ impl<'scope> Renderer<'_, 'scope> {
         match exchange {
             Exchange::Merge { keys, fetch } => {
                 self.stage(node, "merge", false).add(Inputs::Local(vec![received]), |_| {
-                    Box::new(Sort::new(keys.clone(), *fetch, node.schema.clone()))
+                    let sort = Sort::new(keys.clone(), *fetch, node.schema.clone());
+                    Box::new(Keeper::new(sort, operator(node), FEWER_SORTED_ROWS))
                 })
             }
             _ => received,

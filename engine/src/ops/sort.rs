@@ -95,6 +95,10 @@ impl Operator for Sort {
         Ok(())
     }
 
+    fn kept(&self) -> usize {
+        self.bytes
+    }
+
     fn pull(&mut self) -> Result<Pull> {
         Ok(self.ready.pull())
     }

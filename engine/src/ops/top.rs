@@ -104,6 +104,10 @@ impl Operator for Top {
         Ok(())
     }
 
+    fn kept(&self) -> usize {
+        self.kept.iter().map(batch_bytes).sum()
+    }
+
     fn pull(&mut self) -> Result<Pull> {
         Ok(self.ready.pull())
     }

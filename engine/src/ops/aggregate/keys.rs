@@ -355,7 +355,7 @@ mod tests {
         let (mut first, mut again) = (Vec::new(), Vec::new());
         for chunk in strings.chunks(700) {
             let column: ArrayRef = Arc::new(StringViewArray::from(chunk.to_vec()));
-            keys.intern(&[column.clone()], chunk.len(), &mut first).unwrap();
+            keys.intern(std::slice::from_ref(&column), chunk.len(), &mut first).unwrap();
             keys.intern(&[column.slice(1, chunk.len() - 1)], chunk.len() - 1, &mut again).unwrap();
             assert_eq!(first[1..], again[..]);
         }

@@ -314,6 +314,10 @@ impl Operator for Join {
         Ok(())
     }
 
+    fn kept(&self) -> usize {
+        self.bytes
+    }
+
     fn pull(&mut self) -> Result<Pull> {
         while self.ready.is_empty() {
             if self.probing.is_some() {
