@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use clap::builder::PossibleValuesParser;
 use clap::{Args as Flags, Parser, Subcommand, ValueEnum};
 
 /// SQL over files on timely dataflow.
@@ -11,6 +12,10 @@ pub struct Args {
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
+}
+
+fn encodings() -> PossibleValuesParser {
+    PossibleValuesParser::new(formats::format::formats().iter().map(|f| f.name()))
 }
 
 /// The front doors.
@@ -60,9 +65,9 @@ pub struct Query {
 pub struct Bdb {
     /// The query: 1a, 1b, 1c, 2a, 2b, 2c, 3a, 3b, 3c or 4.
     pub name: String,
-    /// The command that query 4 streams each file of documents through.
-    #[arg(long, value_name = "COMMAND", default_value = "python3 bench/url_count.py")]
-    pub script: String,
+    /// The command that query 4 streams each file of documents through; a Python script of palais' own if not given.
+    #[arg(long, value_name = "COMMAND")]
+    pub script: Option<String>,
     /// Tables and how to read them.
     #[command(flatten)]
     pub input: Input,
@@ -95,11 +100,11 @@ pub struct Generate {
     /// Where each table gets a directory.
     pub directory: PathBuf,
     /// A published size of the three tables.
-    #[arg(long, value_parser = clap::builder::PossibleValuesParser::new(schema::bdb::Sizes::SETS),
+    #[arg(long, value_parser = PossibleValuesParser::new(schema::bdb::Sizes::SETS),
         conflicts_with_all = ["rankings", "uservisits", "documents"])]
     pub set: Option<String>,
     /// Rows of rankings, the pages.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub rankings: Option<u64>,
     /// Rows of uservisits.
     #[arg(long, value_name = "N", requires = "rankings")]
@@ -123,10 +128,10 @@ pub struct Generate {
 #[command(next_help_heading = "Output")]
 pub struct Write {
     /// The encoding; what the name of the file says, or csv for generated tables, if not given.
-    #[arg(long, value_name = "ENCODING")]
+    #[arg(long, value_name = "ENCODING", value_parser = encodings())]
     pub to: Option<String>,
     /// The compression: none, gzip, zlib, snappy, lz4 or zstd, as far as the encoding takes it.
-    #[arg(long, value_name = "COMPRESSION")]
+    #[arg(long, value_name = "COMPRESSION", value_parser = PossibleValuesParser::new(formats::compress::NAMES))]
     pub compression: Option<String>,
     /// Replace a file or dataset that is already there.
     #[arg(long)]
@@ -165,7 +170,7 @@ pub struct Watch {
     pub input: Input,
     /// How to run.
     #[command(flatten)]
-    pub run: Run,
+    pub run: Execution,
 }
 
 /// Tables and how to read them.
@@ -182,7 +187,7 @@ pub struct Input {
     #[arg(long = "schema", value_name = "TABLE=bdb|FILE")]
     pub schemas: Vec<String>,
     /// The encoding of all files, whatever their names say.
-    #[arg(long, value_name = "ENCODING")]
+    #[arg(long, value_name = "ENCODING", value_parser = encodings())]
     pub from: Option<String>,
     /// csv: whether the first row holds the names.
     #[arg(long, value_enum, default_value = "auto")]
@@ -194,8 +199,8 @@ pub struct Input {
     #[arg(long, value_name = "CHAR")]
     pub quote: Option<String>,
     /// How many records are looked at to infer a schema.
-    #[arg(long, value_name = "N", default_value_t = 10_000)]
-    pub infer_rows: usize,
+    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..))]
+    pub infer_rows: u64,
     /// Files of one table may have different columns: they are matched by name, and a missing one is NULL.
     #[arg(long)]
     pub union_by_name: bool,
@@ -210,15 +215,15 @@ pub struct Input {
     pub file_column: bool,
 }
 
-/// How to run, and where the result goes.
+/// How to run.
 #[derive(Debug, Flags)]
-#[command(next_help_heading = "Execution and output")]
-pub struct Run {
+#[command(next_help_heading = "Execution")]
+pub struct Execution {
     /// Worker threads; the cores of the machine or its control group if not given.
     #[arg(long, short = 'w', value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub workers: Option<u16>,
-    /// The most memory that is used, such as 4GiB; 80 % of what the machine or its control group has if not given.
-    #[arg(long, value_name = "SIZE", value_parser = crate::settings::size)]
+    /// The most memory that is used, such as 4GiB; 70 % of what the machine or its control group has if not given.
+    #[arg(long, value_name = "SIZE", value_parser = crate::settings::memory)]
     pub memory_limit: Option<u64>,
     /// A join copies its smaller input to every worker if that is estimated at no more than this; a larger one is spread
     /// over the workers by its keys. 16MiB if not given.
@@ -227,6 +232,15 @@ pub struct Run {
     /// Allow transform() to start commands.
     #[arg(long)]
     pub allow_scripts: bool,
+}
+
+/// How to run, and where the result goes.
+#[derive(Debug, Flags)]
+#[command(next_help_heading = "Execution and output")]
+pub struct Run {
+    /// How to run.
+    #[command(flatten)]
+    pub execution: Execution,
     /// The form of the result: on a terminal a table if not given, else csv.
     #[arg(long, value_enum)]
     pub format: Option<crate::print::Format>,
@@ -240,8 +254,9 @@ pub struct Run {
     #[arg(long, value_name = "FILE")]
     pub stats: Option<PathBuf>,
     /// Run the query N times in one process; the result is kept in memory and not printed.
-    #[arg(long, value_name = "N")]
-    pub repeat: Option<usize>,
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..),
+        conflicts_with_all = ["format", "output"])]
+    pub repeat: Option<u32>,
     /// No progress bar.
     #[arg(long)]
     pub no_progress: bool,

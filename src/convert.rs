@@ -24,7 +24,7 @@ use crate::tables::Tables;
 /// `palais convert`.
 pub fn run(c: &args::Convert) -> anyhow::Result<()> {
     let start = Instant::now();
-    engine::memory::set_limit(engine::memory::available() / 5 * 4);
+    engine::memory::set_limit(engine::memory::default_limit());
     let (destination, format) = target(&c.destination, &c.write, !c.no_header)?;
     let table = Arc::new(Tables::resolve(&c.input)?.open(&c.source)?);
     let total = match &table.source {

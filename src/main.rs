@@ -8,6 +8,7 @@
 mod args;
 mod convert;
 mod copy;
+mod flags;
 mod generate;
 mod print;
 mod progress;
@@ -81,9 +82,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Bdb(b) => query::run_bdb(&b),
         Command::Convert(c) => convert::run(&c),
         Command::Generate(g) => generate::run(&g),
-        Command::Schema(s) => tables::Tables::resolve(&s.input)
-            .and_then(|t| schema::text(&s.path, s.form, t.options()))
-            .map(|text| print!("{text}")),
+        Command::Schema(s) => schema::run(&s),
         Command::Watch(w) => watch::run(&w),
         Command::Completions { shell } => {
             let mut command = <Args as clap::CommandFactory>::command();

@@ -3,9 +3,11 @@
 //! - [`value`]: one value as text.
 //! - [`table`], [`fit`]: a table in a frame, fitted to the terminal.
 //! - [`markdown`]: a table in markdown.
+//! - [`distinct`]: columns of equal names, in forms that can't hold them.
 //! - [`encoded`]: csv, tsv, json, JSON lines, Parquet, Arrow, buren: what `formats` encodes.
 //! - [`output`]: where it goes: standard output, or a file that appears whole or not at all.
 
+mod distinct;
 mod encoded;
 mod fit;
 mod markdown;
@@ -164,7 +166,13 @@ pub fn writer(format: Format, target: &Target, table: TableOptions) -> Result<Bo
         }
     };
     Ok(match (format, encoding) {
-        (_, Some(encoding)) => Box::new(encoded::EncodedWriter::new(out, encoding, &compression)),
+        (Format::Csv | Format::Tsv, Some(encoding)) => {
+            Box::new(encoded::EncodedWriter::new(out, encoding, &compression))
+        }
+        (_, Some(encoding)) => {
+            let writer = encoded::EncodedWriter::new(out, encoding, &compression);
+            Box::new(distinct::Distinct::new(Box::new(writer)))
+        }
         (Format::Markdown, None) => Box::new(markdown::MarkdownWriter::new(out)),
         (_, None) => Box::new(table::TableWriter::new(out, table)),
     })

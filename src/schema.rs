@@ -3,7 +3,10 @@
 use std::path::Path;
 
 use arrow_schema::Schema;
-use formats::open::OpenOptions;
+use schema::Table;
+
+use crate::args;
+use crate::tables::Tables;
 
 /// The form of the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -14,17 +17,26 @@ pub enum Form {
     Json,
 }
 
-/// The schema of the files at `location`, columns of directories left out: they don't lie in the files.
-pub fn text(location: &str, form: Form, options: &OpenOptions) -> anyhow::Result<String> {
-    let name = name(location);
-    let table = formats::open::open(location, &name, options)?;
-    let in_files = match &table.source {
-        schema::Source::Files(set) => set.file_columns,
-        _ => table.schema.fields().len(),
+/// `palais schema`.
+pub fn run(s: &args::Schema) -> anyhow::Result<()> {
+    let table = Tables::resolve(&s.input)?.open(&s.path)?;
+    print!("{}", text(&table, s.form)?);
+    Ok(())
+}
+
+/// The schema of a table's files, columns of directories left out: they don't lie in the files.
+fn text(table: &Table, form: Form) -> anyhow::Result<String> {
+    let fields = match &table.source {
+        schema::Source::Files(set) => {
+            // A column that is not seen, because directories give one of its name, lies in the files nevertheless.
+            let whole = set.layouts.iter().map(|l| l.schema.fields()).find(|f| f.len() > set.file_columns);
+            whole.map_or(&table.schema.fields()[..set.file_columns], |fields| &fields[..])
+        }
+        _ => &table.schema.fields()[..],
     };
-    let fields = Schema::new(table.schema.fields()[..in_files].to_vec());
+    let fields = Schema::new(fields.to_vec());
     Ok(match form {
-        Form::Ddl => schema::text::ddl::print(&name, &fields)?,
+        Form::Ddl => schema::text::ddl::print(&table.name, &fields)?,
         Form::Json => schema::text::json::print(&fields)?,
     })
 }

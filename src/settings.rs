@@ -15,9 +15,9 @@ pub struct Settings {
 
 impl Settings {
     /// Resolves flags.
-    pub fn resolve(run: &args::Run) -> Settings {
+    pub fn resolve(run: &args::Execution) -> Settings {
         let workers = workers(run.workers);
-        let memory_limit = run.memory_limit.unwrap_or_else(|| engine::memory::available() / 5 * 4);
+        let memory_limit = run.memory_limit.unwrap_or_else(engine::memory::default_limit);
         let since_1970 = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
         let usual = queries::Settings::default();
         let planning = queries::Settings {
@@ -34,6 +34,18 @@ impl Settings {
 /// The workers of `--workers`; the cores of the machine or its control group if it isn't given.
 pub fn workers(flag: Option<u16>) -> usize {
     flag.map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), usize::from)
+}
+
+/// The least limit of memory, in bytes: below it not even a small file could be read.
+const LEAST_MEMORY: u64 = 16 << 20;
+
+/// A limit of memory.
+pub fn memory(text: &str) -> Result<u64, String> {
+    let bytes = size(text)?;
+    if bytes < LEAST_MEMORY {
+        return Err(format!("at least {} are needed", engine::memory::human(LEAST_MEMORY)));
+    }
+    Ok(bytes)
 }
 
 /// A size such as `512MiB`, `4G` or `1000000`: units of 1024 (K, M, G, T, with or without `iB`), `kB`, `MB` and `GB`

@@ -1,6 +1,6 @@
 //! The tables of a statement: from flags and paths to a catalog.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use formats::open::{OpenOptions, SchemaChoice, open, open_data_dir};
 use queries::Catalog;
@@ -11,7 +11,8 @@ use crate::args::{Header, Input, OnErrorFlag};
 
 /// What the flags say about tables.
 pub struct Tables {
-    named: BTreeMap<String, (String, String)>,
+    /// By name in lower case: the name, and where the table lies. Names of which a directory has several can't be used.
+    named: BTreeMap<String, (String, Vec<String>)>,
     schemas: BTreeMap<String, SchemaChoice>,
     options: OpenOptions,
 }
@@ -22,28 +23,41 @@ impl Tables {
         let mut named = BTreeMap::new();
         if let Some(dir) = &input.data {
             for (name, location) in open_data_dir(dir)? {
-                named.insert(name.to_lowercase(), (name, location));
+                let known = named.entry(name.to_lowercase()).or_insert((name, Vec::new()));
+                known.1.push(location);
             }
         }
+        let mut given = BTreeSet::new();
         for table in &input.tables {
             let (name, location) = pair("--table", "NAME=PATH", table)?;
-            named.insert(name.to_lowercase(), (name, location));
+            let lower = name.to_lowercase();
+            if !given.insert(lower.clone()) {
+                return Err(Usage(format!("--table gives two places for '{name}'")).into());
+            }
+            named.insert(lower, (name, vec![location]));
         }
         let mut schemas = BTreeMap::new();
         for choice in &input.schemas {
             let (name, value) = pair("--schema", "TABLE=bdb or TABLE=FILE", choice)?;
-            schemas.insert(name.to_lowercase(), SchemaChoice::parse(&value));
+            if schemas.insert(name.to_lowercase(), SchemaChoice::parse(&value)).is_some() {
+                return Err(Usage(format!("--schema gives two schemas for '{name}'")).into());
+            }
+        }
+        let quote = input.quote.as_deref().map_or(Ok(b'"'), |c| byte("--quote", c))?;
+        let delimiter = input.delimiter.as_deref().map(|c| byte("--delimiter", c)).transpose()?;
+        if delimiter == Some(quote) {
+            return Err(Usage("--delimiter and --quote must differ".into()).into());
         }
         let options = OpenOptions {
             encoding: input.from.clone(),
-            delimiter: input.delimiter.as_deref().map(|c| byte("--delimiter", c)).transpose()?,
-            quote: input.quote.as_deref().map_or(Ok(b'"'), |c| byte("--quote", c))?,
+            delimiter,
+            quote,
             header: match input.header {
                 Header::Yes => Some(true),
                 Header::No => Some(false),
                 Header::Auto => None,
             },
-            infer_rows: input.infer_rows,
+            infer_rows: input.infer_rows as usize,
             union_by_name: input.union_by_name,
             on_error: match input.on_error {
                 OnErrorFlag::Fail => OnError::Fail,
@@ -55,11 +69,6 @@ impl Tables {
             ..OpenOptions::default()
         };
         Ok(Tables { named, schemas, options })
-    }
-
-    /// How files are opened.
-    pub fn options(&self) -> &OpenOptions {
-        &self.options
     }
 
     /// The names of the tables that flags name.
@@ -111,7 +120,19 @@ impl Tables {
                 .into());
             }
             // A name that a flag gives is one table however the query spells it.
-            let (name, location) = known.map_or((name, name), |(name, location)| (name, location));
+            let (name, location) = match known.map(|(known, locations)| (known, locations.as_slice())) {
+                None => (name, name),
+                Some((known, [location])) => (known, location),
+                Some((_, several)) => {
+                    return Err(queries::Error::Name {
+                        message: format!("'{name}' could be {}", several.join(" or ")),
+                        help: Some(format!(
+                            "name one of them with --table {name}=PATH, or read it by its path"
+                        )),
+                    }
+                    .into());
+                }
+            };
             let schema = self.schemas.get(&lower).cloned();
             let mut table = open(location, name, &OpenOptions { schema, ..self.options.clone() })?;
             table.name.clone_from(name);

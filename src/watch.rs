@@ -46,7 +46,9 @@ pub fn run(w: &args::Watch) -> anyhow::Result<()> {
     let idle = w.until_idle.map(Duration::from_secs_f64);
     let mut last = Instant::now();
     while idle.is_none_or(|idle| last.elapsed() < idle) {
-        std::thread::sleep(POLL);
+        if closed_within(POLL) {
+            return Err(print::Error::Closed.into());
+        }
         let catalog = tables.catalog(&names)?;
         let table = catalog.table(name)?.as_ref().clone();
         if table.schema != first.schema {
@@ -60,6 +62,15 @@ pub fn run(w: &args::Watch) -> anyhow::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Waits for so long. True at once if whoever reads standard output has gone: changes may be far between, and the next
+/// one that is written would be too late to notice.
+fn closed_within(time: Duration) -> bool {
+    let mut output = libc::pollfd { fd: libc::STDOUT_FILENO, events: 0, revents: 0 };
+    // SAFETY: the pointer is to one descriptor, and lives for the length of the call.
+    let polled = unsafe { libc::poll(&raw mut output, 1, time.as_millis() as libc::c_int) };
+    polled > 0 && output.revents & (libc::POLLERR | libc::POLLHUP) != 0
 }
 
 /// The table with the files alone that were not seen before, if there are such.

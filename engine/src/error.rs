@@ -16,13 +16,13 @@ pub enum Error {
     #[error("{0}")]
     Compute(String),
     /// The limit of memory is reached.
-    #[error("out of memory: {needed_by} took the query to {used} of --memory-limit {limit}\n  help: {help}")]
+    #[error("out of memory: {needed_by} took the process to {used} of {limit}\n  help: {help}")]
     Memory {
         /// Which operator asked.
         needed_by: String,
         /// What is in use, for people.
         used: String,
-        /// The limit, for people.
+        /// Which limit and how much it is, for people.
         limit: String,
         /// What would help.
         help: String,

@@ -6,8 +6,10 @@
 
 use std::alloc::{GlobalAlloc, Layout};
 use std::cell::Cell;
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::path::Path;
+use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::time::Instant;
 
 use crate::error::{Error, Result};
 
@@ -15,10 +17,18 @@ static USED: AtomicI64 = AtomicI64::new(0);
 static PEAK: AtomicI64 = AtomicI64::new(0);
 static LIMIT: AtomicU64 = AtomicU64::new(u64::MAX);
 static TOO_LARGE: OnceLock<fn(u64) -> !> = OnceLock::new();
+/// What the machine or the control group has.
+static THERE: AtomicU64 = AtomicU64::new(u64::MAX);
 
 const SETTLE: i64 = 256 << 10;
 /// Requests below this are not compared with the limit one by one.
 const LARGE: i64 = 16 << 20;
+
+/// The limit where nobody says one, in hundredths of what there is.
+const DEFAULT: u64 = 70;
+
+/// Where a query ends because the process takes nearly all that there is, in hundredths of it.
+const NEAR_THE_END: u64 = 92;
 
 thread_local! {
     static BALANCE: Cell<i64> = const { Cell::new(0) };
@@ -105,9 +115,15 @@ pub fn peak() -> u64 {
     PEAK.load(Ordering::Relaxed).max(0) as u64
 }
 
+/// Whether so much is in use that what the operators keep is worth noting.
+pub fn is_scarce() -> bool {
+    used() > limit() / 2
+}
+
 /// Sets the limit of the process.
 pub fn set_limit(bytes: u64) {
     LIMIT.store(bytes, Ordering::Relaxed);
+    THERE.store(available(), Ordering::Relaxed);
 }
 
 /// The limit of the process.
@@ -115,18 +131,91 @@ pub fn limit() -> u64 {
     LIMIT.load(Ordering::Relaxed)
 }
 
-/// Fails if `more` bytes on top of those in use would pass the limit; `who` says what needs them.
-pub fn check(more: usize, who: impl FnOnce() -> String) -> Result<()> {
-    let (used, limit) = (used(), limit());
-    if used.saturating_add(more as u64) <= limit {
-        return Ok(());
+/// An operator that keeps rows or states, and how many bytes of them, so that the message can name the one that took
+/// the memory and not the one that noticed. Several with one label are one: an operator on several workers.
+#[derive(Debug)]
+pub struct Holder {
+    label: String,
+    help: &'static str,
+    bytes: AtomicUsize,
+}
+
+static HOLDERS: Mutex<Vec<Weak<Holder>>> = Mutex::new(Vec::new());
+
+impl Holder {
+    /// Registers an operator until it is dropped. `help` says what would lessen what it keeps, behind "or".
+    pub fn new(label: String, help: &'static str) -> Arc<Holder> {
+        let holder = Arc::new(Holder { label, help, bytes: AtomicUsize::new(0) });
+        let mut holders = HOLDERS.lock().unwrap_or_else(PoisonError::into_inner);
+        holders.retain(|known| known.strong_count() > 0);
+        holders.push(Arc::downgrade(&holder));
+        holder
     }
-    Err(Error::Memory {
-        needed_by: who(),
-        used: human(used.saturating_add(more as u64)),
-        limit: human(limit),
-        help: "raise --memory-limit, read fewer columns or rows, or group by fewer distinct values".into(),
-    })
+
+    /// Notes how much it keeps, in bytes.
+    pub fn keeps(&self, bytes: usize) {
+        self.bytes.store(bytes, Ordering::Relaxed);
+    }
+}
+
+/// The operator that keeps most, with what would help, if that is a good part of `used`.
+fn keeps_most(used: u64) -> Option<(String, &'static str)> {
+    let holders = HOLDERS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut sums: Vec<(usize, Arc<Holder>)> = Vec::new();
+    for holder in holders.iter().filter_map(Weak::upgrade) {
+        let bytes = holder.bytes.load(Ordering::Relaxed);
+        match sums.iter_mut().find(|(_, known)| known.label == holder.label) {
+            Some((sum, _)) => *sum += bytes,
+            None => sums.push((bytes, holder)),
+        }
+    }
+    let (bytes, most) = sums.into_iter().max_by_key(|(bytes, _)| *bytes)?;
+    (bytes as u64 >= used / 4).then(|| (most.label.clone(), most.help))
+}
+
+/// Fails if `more` bytes on top of those in use would pass the limit, or if the limit was passed since it was set: a
+/// single large allocation may be over when somebody looks. `who` says what noticed.
+pub fn check(more: usize, who: impl FnOnce() -> String) -> Result<()> {
+    let (used, limit) = (used().saturating_add(more as u64).max(peak()), limit());
+    let (used, limit, change) = if used > limit {
+        (used, format!("--memory-limit {}", human(limit)), "raise --memory-limit")
+    } else if let Some(resident) = resident_near_the_end() {
+        let there = human(THERE.load(Ordering::Relaxed));
+        (resident, format!("the {there} that the machine or its control group has"), "give it more memory")
+    } else {
+        return Ok(());
+    };
+    let (needed_by, help) =
+        keeps_most(used).unwrap_or_else(|| (who(), "read fewer columns or rows, or make smaller values"));
+    Err(Error::Memory { needed_by, used: human(used), limit, help: format!("{change}, or {help}") })
+}
+
+/// How often the system is asked what the process takes, in milliseconds.
+const ASK_AGAIN: u64 = 10;
+
+/// What the process takes of the machine, in bytes, once that is so much that the system would soon end it.
+///
+/// The allocator keeps freed memory for a while, so that the process can take much more than is counted.
+fn resident_near_the_end() -> Option<u64> {
+    static START: OnceLock<Instant> = OnceLock::new();
+    static ASKED: AtomicU64 = AtomicU64::new(0);
+    let there = THERE.load(Ordering::Relaxed);
+    // It has not been seen to take twice what is counted.
+    if used() < there / 2 {
+        return None;
+    }
+    let now = START.get_or_init(Instant::now).elapsed().as_millis() as u64;
+    let asked = ASKED.load(Ordering::Relaxed);
+    if now < asked + ASK_AGAIN
+        || ASKED.compare_exchange(asked, now, Ordering::Relaxed, Ordering::Relaxed).is_err()
+    {
+        return None;
+    }
+    // Pages of files, such as the program's own, are given back when memory runs out.
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find(|line| line.starts_with("RssAnon:"))?;
+    let resident = line.split_whitespace().nth(1)?.parse::<u64>().ok()? * 1024;
+    (resident > there / 100 * NEAR_THE_END).then_some(resident)
 }
 
 /// A number of bytes for people.
@@ -141,8 +230,16 @@ pub fn human(bytes: u64) -> String {
     if unit == 0 { format!("{bytes} B") } else { format!("{value:.1} {}", units[unit]) }
 }
 
-/// What the machine, or the control group that the process lies in, has: bytes.
-pub fn available() -> u64 {
+/// The limit where nobody says one, in bytes.
+///
+/// What is counted is what was asked of the allocator. The process takes more: memory that was freed and that the
+/// allocator has not given back yet, and stacks. docs/performance.md has the figures.
+pub fn default_limit() -> u64 {
+    available() / 100 * DEFAULT
+}
+
+/// What the machine, or the control groups that the process lies in, have: bytes.
+fn available() -> u64 {
     let machine = std::fs::read_to_string("/proc/meminfo")
         .ok()
         .and_then(|text| {
@@ -150,10 +247,78 @@ pub fn available() -> u64 {
             line.parse::<u64>().ok().map(|kib| kib * 1024)
         })
         .unwrap_or(4 << 30);
-    let group = ["/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"]
-        .iter()
-        .filter_map(|p| std::fs::read_to_string(p).ok()?.trim().parse::<u64>().ok())
-        .min()
-        .unwrap_or(u64::MAX);
-    machine.min(group)
+    let groups = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    group_limit(&groups, Path::new("/sys/fs/cgroup")).map_or(machine, |group| machine.min(group))
+}
+
+/// The smallest limit of the control groups in `/proc/self/cgroup` and of those above them. In a container a group's
+/// path may be the host's, of which only the end, or nothing, is seen below `mounts`; what isn't there limits nothing.
+fn group_limit(groups: &str, mounts: &Path) -> Option<u64> {
+    let limits = groups.lines().flat_map(|line| {
+        let mut parts = line.splitn(3, ':').skip(1);
+        let (controllers, path) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+        // Version 2 has one hierarchy and names no controllers; beside version 1 it lies in a directory of its own.
+        let (roots, file): (&[&str], &str) = match controllers {
+            "" => (&["", "unified"], "memory.max"),
+            names if names.split(',').any(|name| name == "memory") => (&["memory"], "memory.limit_in_bytes"),
+            _ => (&[], ""),
+        };
+        let path = Path::new(path.trim_start_matches('/'));
+        let files = roots.iter().flat_map(move |root| {
+            path.ancestors().map(move |group| mounts.join(root).join(group).join(file))
+        });
+        files.filter_map(|file| std::fs::read_to_string(file).ok()?.trim().parse::<u64>().ok())
+    });
+    limits.min()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn limit_of(groups: &str, files: &[(&str, &str)]) -> Option<u64> {
+        let mounts = tempfile::tempdir().unwrap();
+        for (name, text) in files {
+            let path = mounts.path().join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+        group_limit(groups, mounts.path())
+    }
+
+    #[test]
+    fn the_smallest_limit_of_a_group_and_those_above_counts() {
+        let files = [
+            ("user.slice/memory.max", "3000\n"),
+            ("user.slice/a.scope/memory.max", "max\n"),
+            ("other/memory.max", "7\n"),
+        ];
+        assert_eq!(limit_of("0::/user.slice/a.scope\n", &files), Some(3000));
+        assert_eq!(limit_of("0::/\n", &files), None);
+        assert_eq!(limit_of("0::/\n", &[("memory.max", "5000\n")]), Some(5000), "in a container");
+        let own = [("user.slice/memory.max", "3000\n"), ("user.slice/a.scope/memory.max", "200\n")];
+        assert_eq!(limit_of("0::/user.slice/a.scope\n", &own), Some(200));
+    }
+
+    #[test]
+    fn version_1_has_a_hierarchy_for_memory() {
+        let groups = "5:cpu,cpuacct:/x\n4:memory:/docker/abc\n0::/\n";
+        let unlimited = ("memory/memory.limit_in_bytes", "9223372036854771712\n");
+        let own = ("memory/docker/abc/memory.limit_in_bytes", "1000\n");
+        assert_eq!(limit_of(groups, &[unlimited, own]), Some(1000));
+        assert_eq!(limit_of(groups, &[("memory/memory.limit_in_bytes", "800\n")]), Some(800));
+        assert_eq!(limit_of("", &[own]), None);
+    }
+
+    #[test]
+    fn the_operator_that_keeps_most_is_named() {
+        let little = (Holder::new("sort by a".into(), "x"), Holder::new("join".into(), "x"));
+        let much = [Holder::new("aggregate".into(), "group less"), Holder::new("aggregate".into(), "x")];
+        little.0.bytes.store(30, Ordering::Relaxed);
+        much.iter().for_each(|h| h.bytes.store(20, Ordering::Relaxed));
+        assert_eq!(keeps_most(100), Some(("aggregate".into(), "group less")));
+        assert_eq!(keeps_most(1000), None, "others took it");
+        drop(much);
+        assert_eq!(keeps_most(100).map(|(label, _)| label), Some("sort by a".into()));
+    }
 }

@@ -67,6 +67,11 @@ pub trait Operator {
     /// The next batch.
     fn pull(&mut self) -> Result<Pull>;
 
+    /// The bytes of rows and states that it keeps, about: what is told when memory runs out.
+    fn kept(&self) -> usize {
+        0
+    }
+
     /// Whether a batch of this port can be taken now.
     fn wants(&self, _port: usize) -> bool {
         true

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use queries::explain::operator;
 use queries::plan::{Exchange, Node, NodeId, Op, Side};
 use timely::dataflow::Scope;
 
@@ -16,6 +17,7 @@ use crate::ops::expand::Expand;
 use crate::ops::filter::Filter;
 use crate::ops::join::shared::Builds;
 use crate::ops::join::{self, Join};
+use crate::ops::keeper::Keeper;
 use crate::ops::limit::Limit;
 use crate::ops::merge::Merge;
 use crate::ops::order::Order;
@@ -31,6 +33,12 @@ use crate::ops::values::Values;
 
 /// Bytes that may be on their way in one exchange of one process.
 const EXCHANGE_BYTES: usize = 32 << 20;
+
+/// What lessens what a join keeps.
+const FEWER_BUILD_ROWS: &str = "read fewer columns or rows of the join's build side, which is kept";
+
+/// What lessens what a sort keeps.
+const FEWER_SORTED_ROWS: &str = "read fewer columns or rows, or add LIMIT: a sort keeps all of its rows";
 
 /// What the workers of a process share of a plan, by node: the work of its scans, the credit of its exchanges and the
 /// build sides of those joins that share them.
@@ -173,6 +181,7 @@ impl<'scope> Renderer<'_, 'scope> {
                 };
                 match Aggregate::new(plan, schema, node.schema.clone(), place) {
                     Ok(op) => {
+                        let op = Keeper::new(op, operator(node), "group by fewer distinct values");
                         self.stage(node, "aggregate", true).add(Inputs::Local(vec![edge]), |_| Box::new(op))
                     }
                     Err(e) => self.fail(e, edge),
@@ -194,14 +203,16 @@ impl<'scope> Renderer<'_, 'scope> {
                 let (builds, part) = self.shared.builds(node.id, self.local.index);
                 self.stage(node, "join", true).add(Inputs::Local(vec![left, right]), |wake| {
                     let at = join::Place { builds, part, latch, wake };
-                    Box::new(Join::new(plan, schemas.0, schemas.1, node.schema.clone(), at))
+                    let join = Join::new(plan, schemas.0, schemas.1, node.schema.clone(), at);
+                    Box::new(Keeper::new(join, operator(node), FEWER_BUILD_ROWS))
                 })
             }
             Op::Sort { keys, fetch } => {
                 let edge = input(0);
                 match Order::new(keys.clone(), &node.schema) {
                     Ok(order) => self.stage(node, "sort", true).add(Inputs::Local(vec![edge]), |_| {
-                        Box::new(Sort::new(order, *fetch, node.schema.clone()))
+                        let sort = Sort::new(order, *fetch, node.schema.clone());
+                        Box::new(Keeper::new(sort, operator(node), FEWER_SORTED_ROWS))
                     }),
                     Err(e) => self.fail(e, edge),
                 }
@@ -230,7 +241,7 @@ impl<'scope> Renderer<'_, 'scope> {
     }
 
     fn exchange(&self, node: &Node, exchange: &Exchange, edge: Edge<'scope>) -> Edge<'scope> {
-        let sender = Stage { gated: false, ..self.stage(node, "send", false) };
+        let sender = Stage { gated: false, ..self.stage(node, "exchange", false) };
         let sent = sender.add(Inputs::Local(vec![edge]), |wake| {
             let pool = match exchange {
                 Exchange::Merge { .. } => Pool::new(EXCHANGE_BYTES / self.local.peers),
@@ -246,7 +257,8 @@ impl<'scope> Renderer<'_, 'scope> {
         match exchange {
             Exchange::Merge { keys, fetch } => match Order::new(keys.clone(), &node.schema) {
                 Ok(order) => self.stage(node, "merge", true).add(Inputs::Local(vec![received]), |_| {
-                    Box::new(Merge::new(order, node.schema.clone(), self.local.peers, *fetch))
+                    let merge = Merge::new(order, node.schema.clone(), self.local.peers, *fetch);
+                    Box::new(Keeper::new(merge, operator(node), FEWER_SORTED_ROWS))
                 }),
                 Err(e) => self.fail(e, received),
             },

@@ -156,7 +156,8 @@ pub fn open(location: &str, name: &str, options: &OpenOptions) -> Result<Table> 
 }
 
 /// The tables of a directory: each sub-directory and each file whose suffix names an encoding, by name and location,
-/// in the order of names. A file's table is called like the file up to the first point. Nothing is opened.
+/// in the order of names. A file's table is called like the file up to the first point, so that several may have one
+/// name. Nothing is opened.
 ///
 /// A directory that is a dataset itself is one table, called like the directory.
 pub fn open_data_dir(dir: &Path) -> Result<Vec<(String, String)>> {
@@ -193,14 +194,6 @@ pub fn open_data_dir(dir: &Path) -> Result<Vec<(String, String)>> {
     tables.sort_by_cached_key(|(name, path)| (name.to_ascii_lowercase(), path.clone()));
     if tables.is_empty() {
         return Err(suggest::no_data(dir));
-    }
-    if let Some(pair) = tables.windows(2).find(|pair| pair[0].0.eq_ignore_ascii_case(&pair[1].0)) {
-        let message = format!("two tables are called '{}': {} and {}", pair[0].0, pair[0].1, pair[1].1);
-        return Err(Error::location(
-            dir.display(),
-            message,
-            Some("name one of them with --table NAME=PATH".into()),
-        ));
     }
     tables.sort();
     Ok(tables)

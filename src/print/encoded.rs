@@ -7,6 +7,7 @@ use formats::writer::{FileAssembler, FileEncoder};
 use schema::FormatOptions;
 use std::sync::Arc;
 
+use super::distinct::{distinct, renamed};
 use super::value::Column;
 use super::{Error, Format, Output, Result, ResultWriter};
 
@@ -42,15 +43,21 @@ pub fn file_format(format: Format, compression: &str) -> Option<FormatOptions> {
     encoding(format).filter(|encoding| !encoding.array).map(|encoding| encoding.options(compression))
 }
 
-/// The columns that a file of this form has, and how a result gets them: nested columns become text in text.
+/// The columns that a file of this form has, and how a result gets them: nested columns become text in text, and equal
+/// names differ but in csv.
 pub fn shape(
     format: Format,
     schema: &SchemaRef,
 ) -> (SchemaRef, impl Fn(RecordBatch) -> formats::Result<RecordBatch> + Sync + use<>) {
     let text = encoding(format).is_some_and(|e| e.text);
     let shaped = if text { flat_schema(schema) } else { schema.clone() };
-    let to = shaped.clone();
-    (shaped, move |batch| if text { flat(&batch, &to) } else { Ok(batch) })
+    let named = (!matches!(format, Format::Csv | Format::Tsv)).then(|| distinct(&shaped)).flatten();
+    let (from, to) = (shaped.clone(), named.clone());
+    let lay_out = move |batch: RecordBatch| {
+        let batch = if text { flat(&batch, &from)? } else { batch };
+        to.as_ref().map_or(Ok(batch.clone()), |names| renamed(&batch, names))
+    };
+    (named.unwrap_or(shaped), lay_out)
 }
 
 impl Encoding {

@@ -5,6 +5,7 @@ pub mod exchange;
 pub mod expand;
 pub mod filter;
 pub mod join;
+pub mod keeper;
 pub mod limit;
 pub mod merge;
 pub mod order;

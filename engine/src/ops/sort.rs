@@ -138,6 +138,10 @@ impl Operator for Sort {
         Ok(())
     }
 
+    fn kept(&self) -> usize {
+        self.bytes
+    }
+
     fn pull(&mut self) -> Result<Pull> {
         let Some(merger) = &mut self.merger else { return Ok(Pull::Empty) };
         loop {

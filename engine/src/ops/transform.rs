@@ -56,6 +56,17 @@ struct Running {
     stderr: Option<JoinHandle<String>>,
 }
 
+/// A command as messages show it: a script may be in it.
+fn shown(command: &str) -> String {
+    const MOST: usize = 80;
+    let line = command.lines().next().unwrap_or_default();
+    match line.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None if line.len() < command.len() => format!("{line}…"),
+        None => line.to_string(),
+    }
+}
+
 impl Transform {
     /// Takes files from `work`.
     pub fn new(
@@ -73,7 +84,7 @@ impl Transform {
         let Some(rows) = self.work.take_file(self.state.clone())? else { return Ok(false) };
         let file = rows.name.clone();
         let failed = |e: std::io::Error| Error::Script {
-            command: self.plan.command.clone(),
+            command: shown(&self.plan.command),
             file: file.clone(),
             outcome: format!("could not be started: {e}"),
             stderr: String::new(),
@@ -122,7 +133,7 @@ impl Transform {
                 None => format!("was ended by a signal ({status})"),
             };
             return Err(Error::Script {
-                command: self.plan.command.clone(),
+                command: shown(&self.plan.command),
                 file: running.file,
                 outcome,
                 stderr,
@@ -293,7 +304,12 @@ impl Operator for Transform {
             };
             match running.rows.try_recv() {
                 Ok(batch) => {
-                    let batch = batch?;
+                    let batch = batch.map_err(|e| match e {
+                        Error::Compute(text) => {
+                            Error::Compute(format!("transform of {}: {text}", running.file))
+                        }
+                        other => other,
+                    })?;
                     let columns = self.projection.iter().map(|i| batch.column(*i).clone()).collect();
                     self.ready.add(batch_of(&self.schema, columns, batch.num_rows())?);
                 }

@@ -52,6 +52,12 @@ impl CsvGuesser {
             return Ok(None);
         }
         let names: Vec<_> = fields.iter().enumerate().map(|(i, &field)| self.name(bytes, i, field)).collect();
+        // Names that differ in their letters' case alone are told apart where a query uses them.
+        let doubled = names.iter().enumerate().any(|(i, name)| names[..i].contains(name));
+        let names = match schema::names::distinct(names.iter().map(String::as_str)) {
+            Some(distinct) if doubled => distinct,
+            _ => names,
+        };
         let text = names.iter().map(|name| Field::new(name, DataType::Utf8View, true));
         let scan = ScanOptions {
             schema: Arc::new(Schema::new(text.collect::<Vec<_>>())),

@@ -24,6 +24,7 @@ pub static CSV: RowFormat = RowFormat {
     name: "csv",
     extensions: &["csv"],
     border: Border::Quotes,
+    splits: |_| Ok(true),
     decoder: |scan, first| Ok(Box::new(BatchDecoder::new(decode::CsvParser::new(scan, first)?, scan)?)),
     infer: |path, options, rows| {
         infer(path, options, |seen| Ok(Box::new(infer::CsvGuesser::new(options, rows, seen)?)))

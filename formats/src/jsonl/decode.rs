@@ -1,9 +1,10 @@
-//! Decodes JSON lines: each line is walked once to find the wanted fields, then columns are filled one by one.
+//! Decodes JSON: each record is walked once to find the wanted fields, then columns are filled one by one.
 
 use std::collections::HashMap;
 
 use super::cursor::{Cursor, Span, unescape};
-use crate::error::Result;
+use super::frame::{Frames, Wrong};
+use crate::error::{DataError, Error, Result};
 use crate::format::ScanOptions;
 use crate::rows::batch::{Batch, Records};
 use crate::rows::column::{Syntax, Token};
@@ -41,8 +42,9 @@ impl Syntax for JsonSyntax {
     }
 }
 
-/// The parser of JSON lines.
+/// The parser of JSON lines and of JSON arrays.
 pub struct JsonParser {
+    frames: Frames,
     keys: Keys,
     /// For each column of the batch the slot that its values are found in.
     slots: Vec<usize>,
@@ -83,8 +85,8 @@ impl Keys {
 }
 
 impl JsonParser {
-    /// A parser that finds the columns by their names.
-    pub fn new(scan: &ScanOptions) -> JsonParser {
+    /// A parser that finds the columns by their names; `first` says whether the data begins at the file's first byte.
+    pub fn new(scan: &ScanOptions, first: bool) -> JsonParser {
         let mut by_name = HashMap::new();
         let slots = scan
             .projection
@@ -95,6 +97,7 @@ impl JsonParser {
             })
             .collect();
         JsonParser {
+            frames: Frames::new(first),
             keys: Keys { slots: by_name.len(), by_name, order: Vec::new() },
             slots,
             found: Vec::new(),
@@ -123,6 +126,17 @@ impl JsonParser {
     }
 }
 
+/// The error of an array that ends, or goes on, where it should not. What follows can't be told apart, so that no
+/// option passes over it.
+pub fn broken(offset: u64, records: u64, message: &str) -> Error {
+    Error::Data(Box::new(DataError {
+        row: Some(records + 1),
+        offset: Some(offset),
+        message: format!("the file is not a JSON array of objects: {message}"),
+        ..DataError::default()
+    }))
+}
+
 impl RecordParser for JsonParser {
     fn parse(&mut self, input: Input, batch: &mut Batch) -> Result<usize> {
         let bytes = input.block.as_slice();
@@ -133,24 +147,38 @@ impl RecordParser for JsonParser {
             let (mut count, mut lines, mut wrong) = (0, 0, None);
             self.found.clear();
             while at < limit && at - start < WINDOW_BYTES && count < room {
-                let Some((end, next)) = input.line(at) else { break };
-                if !bytes[at..end].trim_ascii().is_empty() {
-                    if let Err(message) = self.walk(bytes, at, end) {
-                        wrong = Some((next, message));
+                let frame = match self.frames.next(bytes, at, input.last) {
+                    Ok(Some(frame)) => frame,
+                    Ok(None) => break,
+                    Err(Wrong(place, message)) => {
+                        return Err(broken(
+                            input.offset + place as u64,
+                            batch.records() + count as u64,
+                            message,
+                        ));
+                    }
+                };
+                if let Some((start, end)) = frame.record {
+                    if let Err(message) = self.walk(bytes, start, end) {
+                        wrong = Some((start, frame, message));
                         break;
                     }
                     count += 1;
                 }
-                lines += 1;
-                at = next;
+                lines += frame.lines;
+                at = frame.next;
             }
             let (found, slots, each) = (&self.found, &self.slots, self.keys.slots);
             let fields = |column: usize| found.iter().copied().skip(slots[column]).step_by(each);
             batch.append(Records::of(&input, start..at, count, lines), JsonSyntax, fields)?;
-            if let Some((end, message)) = wrong {
-                batch.malformed(Records::of(&input, at..end, 1, 1), message, batch.width() as u64)?;
+            if let Some((begin, frame, message)) = wrong {
+                // What stands before an element of an array is not the record's.
+                let before = memchr::memchr_iter(b'\n', &bytes[at..begin]).count() as u64;
+                batch.pass_lines(before);
+                let (end, lines) = (frame.next, frame.lines - before);
+                batch.malformed(Records::of(&input, begin..end, 1, lines), message, batch.width() as u64)?;
                 at = end;
-            } else if lines == 0 {
+            } else if at == start {
                 break;
             }
         }

@@ -1,4 +1,4 @@
-//! The columns of JSON lines from the first records: every key that occurs, in the order of their first occurrence.
+//! The columns of a JSON file from its first records: every key that occurs, in the order of their first occurrence.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,6 +8,8 @@ use arrow_schema::Schema;
 use schema::{FormatOptions, OnError};
 
 use super::cursor::{Cursor, Span, unescape};
+use super::decode::broken;
+use super::frame::{Frames, Wrong};
 use crate::error::{DataError, Error, Result};
 use crate::reader::Skipped;
 use crate::rows::batch::shown;
@@ -17,6 +19,7 @@ use crate::rows::{Decoder, Input};
 /// A decoder that looks at the values of the first records.
 pub struct JsonGuesser {
     on_error: OnError,
+    frames: Frames,
     seen: Seen,
     by_name: HashMap<Vec<u8>, usize>,
     left: usize,
@@ -27,21 +30,28 @@ pub struct JsonGuesser {
 impl JsonGuesser {
     /// A decoder that looks at `rows` records.
     pub fn new(format: &FormatOptions, rows: usize, seen: Seen) -> JsonGuesser {
-        let on_error = format.on_error;
-        JsonGuesser { on_error, seen, by_name: HashMap::new(), left: rows, records: 0, lines: 0 }
+        JsonGuesser {
+            on_error: format.on_error,
+            frames: Frames::new(true),
+            seen,
+            by_name: HashMap::new(),
+            left: rows,
+            records: 0,
+            lines: 0,
+        }
     }
 
-    fn look(&mut self, line: &[u8], offset: u64) -> Result<()> {
+    fn look(&mut self, record: &[u8], offset: u64, line: u64) -> Result<()> {
         let mut fields: Vec<(Span, Span)> = Vec::new();
-        match Cursor::new(line, 0).record(|key, value| fields.push((key, value))) {
+        match Cursor::new(record, 0).record(|key, value| fields.push((key, value))) {
             Ok(()) => {}
             Err(_) if self.on_error != OnError::Fail => return Ok(()),
             Err(wrong) => {
                 return Err(Error::Data(Box::new(DataError {
                     row: Some(self.records + 1),
-                    line: Some(self.lines + 1),
+                    line: Some(line),
                     offset: Some(offset),
-                    value: Some(shown(line.trim_ascii_end())),
+                    value: Some(shown(record.trim_ascii_end())),
                     message: format!("the record is not JSON: {wrong}"),
                     help: Some("--on-error skip passes over such records and counts them".into()),
                     ..DataError::default()
@@ -51,14 +61,14 @@ impl JsonGuesser {
         let mut seen = self.seen.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         for (key, value) in fields {
             let mut name = Vec::new();
-            if unescape(&line[key.0..key.1], &mut name).is_none() {
+            if unescape(&record[key.0..key.1], &mut name).is_none() {
                 continue;
             }
             let column = *self.by_name.entry(name).or_insert_with_key(|name| {
                 seen.push((String::from_utf8_lossy(name).into_owned(), Kinds::default()));
                 seen.len() - 1
             });
-            seen[column].1.add(kinds(&line[value.0..value.1]));
+            seen[column].1.add(kinds(&record[value.0..value.1]));
         }
         self.left -= 1;
         Ok(())
@@ -88,13 +98,20 @@ impl Decoder for JsonGuesser {
         let bytes = input.block.as_slice();
         let mut at = input.at;
         while at < bytes.len() && self.left > 0 {
-            let Some((end, next)) = input.line(at) else { break };
-            if !bytes[at..end].trim_ascii().is_empty() {
-                self.look(&bytes[at..end], input.offset + at as u64)?;
+            let frame = match self.frames.next(bytes, at, input.last) {
+                Ok(Some(frame)) => frame,
+                Ok(None) => break,
+                Err(Wrong(place, message)) => {
+                    return Err(broken(input.offset + place as u64, self.records, message));
+                }
+            };
+            if let Some((start, end)) = frame.record {
+                let before = memchr::memchr_iter(b'\n', &bytes[at..start]).count() as u64;
+                self.look(&bytes[start..end], input.offset + start as u64, self.lines + before + 1)?;
                 self.records += 1;
             }
-            self.lines += 1;
-            at = next;
+            self.lines += frame.lines;
+            at = frame.next;
         }
         Ok(at - input.at)
     }

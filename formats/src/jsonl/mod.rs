@@ -1,5 +1,6 @@
-//! JSON lines: an object a line, fields found by name, in any order.
+//! JSON lines: an object a line, fields found by name, in any order. One array of objects is read as well.
 //!
+//! - `frame`: where records lie.
 //! - `cursor`: where values lie.
 //! - `decode`: bytes to rows.
 //! - `encode`: rows to bytes.
@@ -8,8 +9,13 @@
 mod cursor;
 mod decode;
 mod encode;
+mod frame;
 mod infer;
 
+use std::path::Path;
+
+use crate::error::Result;
+use crate::input::Input;
 use crate::rows::BatchDecoder;
 use crate::rows::format::RowFormat;
 use crate::rows::infer::infer;
@@ -20,9 +26,20 @@ pub static JSONL: RowFormat = RowFormat {
     name: "jsonl",
     extensions: &["jsonl", "ndjson", "json"],
     border: Border::Newline,
-    decoder: |scan, _| Ok(Box::new(BatchDecoder::new(decode::JsonParser::new(scan), scan)?)),
+    splits: |path| Ok(!is_array(path)?),
+    decoder: |scan, first| Ok(Box::new(BatchDecoder::new(decode::JsonParser::new(scan, first), scan)?)),
     infer: |path, options, rows| {
         infer(path, options, |seen| Ok(Box::new(infer::JsonGuesser::new(options, rows, seen))))
     },
     writer: |schema, _| Ok(Box::new(encode::JsonWriter::new(schema)?)),
 };
+
+/// The bytes of a file in which its first character is looked for.
+const HEAD_BYTES: u64 = 4 << 10;
+
+/// Whether a file that is not compressed holds one array.
+fn is_array(path: &Path) -> Result<bool> {
+    let head = Input::open(path)?.read_range(&(0..HEAD_BYTES))?;
+    let text = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&head);
+    Ok(text.trim_ascii_start().first() == Some(&b'['))
+}

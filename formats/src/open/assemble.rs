@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Schema};
-use schema::{Source, Table};
+use schema::{FileLayout, Source, Table};
 
 use super::hive::Hive;
 use crate::error::{Error, Result};
@@ -12,15 +12,40 @@ use crate::error::{Error, Result};
 /// The name of the column with the path of each row's file.
 pub const FILE_COLUMN: &str = "_file";
 
-/// Appends the columns that directories give. A column that lies in the files as well is read from the files.
+/// Appends the columns that directories give. One that lies in the files as well is that of the directories, as it is
+/// for DuckDB and Spark.
 pub fn add_hive_columns(table: &mut Table, hive: Hive) {
-    let Source::Files(set) = &mut table.source else { return };
-    let in_files = |name: &String| table.schema.fields().iter().any(|f| f.name().eq_ignore_ascii_case(name));
-    let kept: Vec<usize> = (0..hive.fields.len()).filter(|&i| !in_files(hive.fields[i].name())).collect();
-    for (file, values) in set.files.iter_mut().zip(hive.values) {
-        file.constants = kept.iter().map(|&i| values[i].clone()).collect();
+    if hive.fields.is_empty() {
+        return;
     }
-    append(table, kept.iter().map(|&i| hive.fields[i].clone()));
+    hide(table, |name| hive.fields.iter().any(|f| f.name().eq_ignore_ascii_case(name)));
+    let Source::Files(set) = &mut table.source else { return };
+    for (file, values) in set.files.iter_mut().zip(hive.values) {
+        file.constants = values;
+    }
+    append(table, hive.fields);
+}
+
+/// Takes columns out of a table whose files keep them.
+fn hide(table: &mut Table, hidden: impl Fn(&str) -> bool) {
+    let Source::Files(set) = &mut table.source else { return };
+    let fields = table.schema.fields();
+    let kept: Vec<usize> = (0..fields.len()).filter(|&i| !hidden(fields[i].name())).collect();
+    if kept.len() == fields.len() {
+        return;
+    }
+    for layout in &mut set.layouts {
+        layout.columns = kept.iter().map(|&i| layout.columns[i]).collect();
+    }
+    let usual = set.layouts.len();
+    set.layouts.push(FileLayout {
+        compression: set.format.compression.clone(),
+        schema: table.schema.clone(),
+        columns: kept.iter().copied().map(Some).collect(),
+    });
+    set.files.iter_mut().for_each(|file| _ = file.layout.get_or_insert(usual));
+    set.file_columns = kept.len();
+    table.schema = Arc::new(Schema::new(kept.iter().map(|&i| fields[i].clone()).collect::<Vec<_>>()));
 }
 
 /// Appends the column `_file`.

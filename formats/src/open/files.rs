@@ -14,6 +14,7 @@ use super::{OpenOptions, assemble, hive, sniff};
 use crate::compress::compression;
 use crate::error::{Error, Result};
 use crate::format::{Format, format};
+use crate::input::Input;
 use crate::rows::quotes::Marks;
 
 /// Records that are looked at of every file but the first.
@@ -52,7 +53,7 @@ pub fn open(
     let mut rows = Some(0u64);
     for ((file, detected), seen) in files.iter().zip(&detected).zip(seen) {
         let mut entry = FileEntry::new(&file.path, file.bytes, file.modified_ns);
-        entry.rows = if is_empty(file) { Some(0) } else { seen.rows };
+        entry.rows = if is_empty(file)? { Some(0) } else { seen.rows };
         rows = rows.zip(entry.rows).and_then(|(sum, n)| sum.checked_add(n));
         entry.layout = layout(&mut set, &schema, detected, seen.schema.as_deref());
         set.files.push(entry);
@@ -65,8 +66,9 @@ pub fn open(
     Ok(table)
 }
 
-fn is_empty(file: &Found) -> bool {
-    file.regular && file.bytes == 0
+/// Whether there are no bytes. A pipe is read as far as its first one.
+fn is_empty(file: &Found) -> Result<bool> {
+    if file.regular { Ok(file.bytes == 0) } else { Input::open(&file.path)?.is_empty() }
 }
 
 /// The first file that holds anything; a compressed file of some bytes may hold nothing.
@@ -74,8 +76,8 @@ fn first_with_data(files: &[Found], detected: &[Detected]) -> Result<Option<usiz
     for (i, (file, detected)) in files.iter().zip(detected).enumerate() {
         let plain = file.regular && detected.compression == "none";
         let empty = match plain {
-            true => is_empty(file),
-            false => is_empty(file) || detect::head(&file.path, detected.compression, 1)?.is_empty(),
+            true => is_empty(file)?,
+            false => is_empty(file)? || detect::head(&file.path, detected.compression, 1)?.is_empty(),
         };
         if !empty {
             return Ok(Some(i));
@@ -89,7 +91,8 @@ fn detect_all(location: &str, files: &[Found], options: &OpenOptions) -> Result<
     let mut looked = false;
     let detected = files.iter().map(|file| {
         let detected = detect_one(file, &mut looked, options)?;
-        let empty = detected.as_ref().filter(|_| is_empty(file));
+        let empty = is_empty(file)?;
+        let empty = detected.as_ref().filter(|_| empty);
         let Some(Detected { encoding, compression, .. }) = empty else { return Ok(detected) };
         if *compression != "none" || format(encoding)?.compresses_inside() {
             let kind = if *compression != "none" { compression } else { encoding };
@@ -129,7 +132,7 @@ fn detect_one(file: &Found, looked: &mut bool, options: &OpenOptions) -> Result<
         Some(name) => Some(format(name)?.name()),
         None => named.encoding,
     };
-    if !is_empty(file) && (encoding.is_none() || !*looked) {
+    if !is_empty(file)? && (encoding.is_none() || !*looked) {
         *looked = true;
         let (encoding, compression) = (options.encoding.as_deref(), options.compression.as_deref());
         return Ok(Some(detect::by_content(&file.path, encoding, compression)?));
@@ -253,7 +256,7 @@ impl Opening<'_> {
             if file == first {
                 return Ok(Seen { schema: None, rows: self.rows(file)? });
             }
-            if is_empty(&self.files[file]) {
+            if is_empty(&self.files[file])? {
                 return Ok(Seen::default());
             }
             let schema = self.infer_one(file, rows)?;
@@ -281,7 +284,7 @@ impl Opening<'_> {
     fn check_headers(&self, schema: &Schema) -> Result<()> {
         parallel::each(self.files.len(), |file| {
             let path = &self.files[file].path;
-            if Some(file) == self.first || is_empty(&self.files[file]) {
+            if Some(file) == self.first || is_empty(&self.files[file])? {
                 return Ok(());
             }
             let head = detect::head(path, self.detected[file].compression, SNIFF_BYTES)?;

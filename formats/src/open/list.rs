@@ -42,7 +42,8 @@ pub enum Listing {
 /// Lists what `location` names: `-`, a file, a directory, a dataset or a glob.
 ///
 /// A path that exists is taken as it is, so that a file called `a[1].csv` can be read; only then `*`, `?` and `[…]`
-/// are looked at. In directories, and for wildcards, names that begin with `.` or `_` are left out.
+/// are looked at. In directories, and for wildcards, names that begin with `.` or `_` are left out, and so is what is
+/// no file: to read a pipe, name it.
 pub fn list(location: &str) -> Result<Listing> {
     let path = Path::new(location);
     if location == STDIN {
@@ -126,7 +127,7 @@ fn collect(dir: &Path, above: &mut Vec<(u64, u64)>, files: &mut Vec<Found>) -> R
         };
         if meta.is_dir() {
             collect(&path, above, files)?;
-        } else {
+        } else if meta.is_file() {
             files.push(found(path, &meta));
         }
     }
@@ -258,13 +259,12 @@ fn walk(dir: &Path, steps: &[Step], files: &mut Vec<Found>) -> Result<()> {
 /// A path that the glob's steps so far name.
 fn reached(path: PathBuf, meta: &Metadata, rest: &[Step], files: &mut Vec<Found>) -> Result<()> {
     if meta.is_dir() {
-        walk(&path, rest, files)
-    } else {
-        if rest.is_empty() {
-            files.push(found(path, meta));
-        }
-        Ok(())
+        return walk(&path, rest, files);
     }
+    if rest.is_empty() && meta.is_file() {
+        files.push(found(path, meta));
+    }
+    Ok(())
 }
 
 #[cfg(test)]

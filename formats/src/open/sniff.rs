@@ -16,14 +16,26 @@ pub fn text_kind(head: &[u8]) -> Option<(&'static str, Option<u8>)> {
     if !super::detect::is_text(head) {
         return None;
     }
-    let first = head.iter().find(|b| !b.is_ascii_whitespace());
-    if first == Some(&b'{') {
-        return Some(("jsonl", None));
+    let mut bytes = head.iter().filter(|b| !b.is_ascii_whitespace());
+    match (bytes.next(), bytes.next()) {
+        (Some(b'{'), _) | (Some(b'['), Some(b'{')) => return Some(("jsonl", None)),
+        _ => {}
     }
     Some(match consistent(head, b'"') {
         Some(delimiter) => ("csv", Some(delimiter)),
+        None if is_column(head) => ("csv", Some(b',')),
         None => ("text", None),
     })
+}
+
+/// Whether a text is a csv file of one column: a name, and below it nothing but values.
+fn is_column(head: &[u8]) -> bool {
+    let records = records(head, b',', b'"');
+    let Some(([name], rest)) = records.split_first().map(|(first, rest)| (first.as_slice(), rest)) else {
+        return false;
+    };
+    let is_value = |record: &Vec<String>| matches!(&record[..], [field] if is_value(field.trim()));
+    !is_value(&vec![name.clone()]) && is_like_name(name) && !rest.is_empty() && rest.iter().all(is_value)
 }
 
 /// The delimiter of a csv text: the first candidate that cuts all records into the same number of fields, a comma if
@@ -100,7 +112,8 @@ pub fn has_lone_returns(head: &[u8], marks: Marks) -> bool {
 ///
 /// Against a schema that is given it does if its fields are the schema's names, without regard to case; the error
 /// tells that they are, but in another order. Without one it does if none of its fields is a value (a number, a date,
-/// a boolean, nothing), no two are the same, and either some column below holds values or all fields look like names.
+/// a boolean), and some column with a name holds values below; or if all fields look like names and no two are the
+/// same.
 pub fn header(records: &[Vec<String>], schema: Option<&Schema>) -> Result<bool, &'static str> {
     let Some((first, rest)) = records.split_first() else { return Ok(false) };
     let trimmed: Vec<&str> = first.iter().map(|f| f.trim()).collect();
@@ -121,20 +134,21 @@ pub fn header(records: &[Vec<String>], schema: Option<&Schema>) -> Result<bool, 
             Ok(false)
         };
     }
-    // The column of row numbers that pandas writes has no name.
-    let is_name = |(i, field): (usize, &&str)| {
-        if field.is_empty() { i == 0 && trimmed.len() > 1 } else { !is_value(field) }
-    };
-    let distinct = trimmed.iter().enumerate().all(|(i, field)| !trimmed[..i].contains(field));
-    if !trimmed.iter().enumerate().all(is_name) || !distinct {
+    if trimmed.iter().any(|field| is_value(field)) {
         return Ok(false);
     }
-    let holds_values = |column: usize| {
+    let names_values = |column: usize| {
         let mut fields =
             rest.iter().filter_map(|r| r.get(column)).map(|f| f.trim()).filter(|f| !f.is_empty()).peekable();
-        fields.peek().is_some() && fields.all(is_value)
+        !trimmed[column].is_empty() && fields.peek().is_some() && fields.all(is_value)
     };
-    Ok((0..trimmed.len()).any(holds_values) || trimmed.iter().all(|field| is_like_name(field)))
+    let distinct = trimmed.iter().enumerate().all(|(i, field)| !trimmed[..i].contains(field));
+    // The column of row numbers that pandas writes has no name.
+    let named = |(i, field): (usize, &&str)| match field.is_empty() {
+        true => i == 0 && trimmed.len() > 1,
+        false => is_like_name(field),
+    };
+    Ok((0..trimmed.len()).any(names_values) || (distinct && trimmed.iter().enumerate().all(named)))
 }
 
 /// A number, a boolean, or a date or time.
@@ -181,6 +195,11 @@ mod tests {
         assert_eq!(text_kind(b" {\"a\": 1}\n{}\n"), Some(("jsonl", None)));
         assert_eq!(text_kind(b"Jan 1, boot\nJan 2 up, running, well\n"), Some(("text", None)));
         assert_eq!(text_kind(b"1\n2\n3\n"), Some(("text", None)));
+        assert_eq!(text_kind(b"range\n0\n1\n"), Some(("csv", Some(b','))));
+        assert_eq!(text_kind(b"name\nada\n"), Some(("text", None)), "a list of words");
+        assert_eq!(text_kind(b"two words. And more.\n1\n"), Some(("text", None)));
+        assert_eq!(text_kind(b"[\n {\"a\": 1}]\n"), Some(("jsonl", None)));
+        assert_eq!(text_kind(b"[info] up, {running}, well\n[warn] x\n"), Some(("text", None)));
         assert_eq!(text_kind(b"\x00\x01"), None);
         assert_eq!(text_kind("größ".as_bytes().split_last().unwrap().1), Some(("text", None)));
     }
@@ -214,8 +233,11 @@ mod tests {
         assert!(is_header("a very long sentence; of many words,n\nx,1\n"));
         assert!(!is_header("abc,1\nx,2\n"));
         assert!(!is_header("http://a.b/c,x y\nhttp://d,z\n"));
-        assert!(!is_header("a,a\n1,2\n"));
-        assert!(!is_header("a,\n1,2\n"));
+        assert!(is_header("a,a\n1,2\n"), "names may be doubled above values");
+        assert!(is_header("a,a,\n1,2,3\n"));
+        assert!(is_header("a,\n1,2\n"));
+        assert!(!is_header("a,a\nx,y\n"));
+        assert!(!is_header(",\n1,2\n"));
         assert!(!is_header("2026-01-31,x\n"));
         assert!(!is_header("true,x\n"));
         assert!(!is_header(""));

@@ -46,6 +46,8 @@ impl<'a> Unified<'a> {
                 differences.push(format!("column '{name}' is twice here"));
             }
         }
+        // Types that no other type holds both of.
+        let mut apart = false;
         if self.matching == Match::Place && !self.by_name {
             self.compare_names(schema, &mut differences);
         }
@@ -57,12 +59,15 @@ impl<'a> Unified<'a> {
                     let nullable = known.is_nullable() || field.is_nullable();
                     match combined(known.data_type(), field.data_type(), guessed, guessed || self.by_name) {
                         Some(data_type) => *known = Field::new(known.name(), data_type, nullable),
-                        None => differences.push(format!(
-                            "column '{}' is {} here and {} there",
-                            field.name(),
-                            name(field.data_type()),
-                            name(known.data_type())
-                        )),
+                        None => {
+                            apart |= wider(known.data_type(), field.data_type()).is_none();
+                            differences.push(format!(
+                                "column '{}' is {} here and {} there",
+                                field.name(),
+                                name(field.data_type()),
+                                name(known.data_type())
+                            ));
+                        }
                     }
                 }
                 None if !self.by_name => {
@@ -98,7 +103,7 @@ impl<'a> Unified<'a> {
                 Match::Place => {}
             }
         }
-        if differences.is_empty() { Ok(()) } else { Err(self.differs(file, differences)) }
+        if differences.is_empty() { Ok(()) } else { Err(self.differs(file, differences, apart)) }
     }
 
     /// The names of a csv file against those of the first, by place.
@@ -128,7 +133,7 @@ impl<'a> Unified<'a> {
         }
     }
 
-    fn differs(&self, file: &Path, mut differences: Vec<String>) -> Error {
+    fn differs(&self, file: &Path, mut differences: Vec<String>, apart: bool) -> Error {
         let more = differences.len().saturating_sub(5);
         differences.truncate(5);
         if more > 0 {
@@ -137,7 +142,7 @@ impl<'a> Unified<'a> {
         let message =
             format!("its columns differ from those of {}: {}", self.first.display(), differences.join("; "));
         let types = "give the types with --schema NAME=FILE (palais schema prints such a file)";
-        let help = match self.by_name {
+        let help = match self.by_name || apart {
             true => types.to_string(),
             false => format!(
                 "--union-by-name reads the files as one table, with NULL where a file lacks a column; or {types}"

@@ -13,7 +13,7 @@ use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
 use parquet::basic::Type as PhysicalType;
 use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
 
-use super::bad;
+use super::{bad, interval};
 use crate::columns::guard::guarded;
 use crate::columns::tail::{Tail, cut_short};
 use crate::columns::types::{read_schema, read_type};
@@ -28,6 +28,8 @@ const TRAILER: u64 = 8;
 pub struct Footer {
     metadata: ArrowReaderMetadata,
     schema: SchemaRef,
+    /// The columns that are decoded as bytes and are INTERVAL.
+    intervals: Vec<usize>,
     /// The length of the file in bytes.
     pub len: u64,
 }
@@ -73,7 +75,8 @@ impl Footer {
                 }
             }
         }
-        let metadata = Arc::new(metadata);
+        let intervals = interval::columns(&metadata);
+        let metadata = Arc::new(interval::as_bytes(metadata, &intervals)?);
         // An Arrow schema that lies in the file and can't be read must not stand in the way of the data.
         let own = ArrowReaderMetadata::try_new(metadata.clone(), ArrowReaderOptions::new())
             .or_else(|_| {
@@ -82,15 +85,20 @@ impl Footer {
             })
             .map_err(bad)?;
         let hinted = Arc::new(hints(&own));
-        let schema = Arc::new(read_schema(&hinted));
+        let schema = Arc::new(with_intervals(read_schema(&hinted), &intervals));
         let metadata = ArrowReaderMetadata::try_new(metadata, ArrowReaderOptions::new().with_schema(hinted))
             .map_err(bad)?;
-        Ok(Footer { metadata, schema, len })
+        Ok(Footer { metadata, schema, intervals, len })
     }
 
     /// The schema in which the file is read.
     pub fn schema(&self) -> &SchemaRef {
         &self.schema
+    }
+
+    /// The columns (positions in [`Footer::schema`]) that the crate decodes as bytes, and that are INTERVAL.
+    pub fn intervals(&self) -> &[usize] {
+        &self.intervals
     }
 
     /// What the crate's decoder needs.
@@ -137,6 +145,14 @@ impl Footer {
         }
         (0..descriptor.num_columns()).find(|&leaf| descriptor.get_column_root_idx(leaf) == column)
     }
+}
+
+fn with_intervals(schema: Schema, columns: &[usize]) -> Schema {
+    let fields = schema.fields().iter().enumerate().map(|(i, field)| match columns.contains(&i) {
+        true => Arc::new(field.as_ref().clone().with_data_type(interval::TYPE)),
+        false => field.clone(),
+    });
+    Schema::new(fields.collect::<Vec<_>>())
 }
 
 /// The schema that the crate is asked to decode into: views for text and bytes, so that nothing is copied.

@@ -1,6 +1,7 @@
 //! Apache Parquet, by the `parquet` crate.
 //!
 //! - [`footer`]: the footer, parsed once a file, and the types in which its columns are read.
+//! - [`interval`]: INTERVAL, which the crate does not read whole.
 //! - [`prune`]: row groups that a scan can't want, by their statistics.
 //! - `pages`: what page headers claim, checked before the crate believes it.
 //! - [`read`]: the reader of a run of row groups, around the crate's push decoder.
@@ -8,6 +9,7 @@
 //! - [`write`]: row groups encoded in parallel and appended in order.
 
 pub mod footer;
+pub mod interval;
 mod pages;
 pub mod prune;
 pub mod read;

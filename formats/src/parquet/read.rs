@@ -12,7 +12,7 @@ use parquet::arrow::push_decoder::{ParquetPushDecoder, ParquetPushDecoderBuilder
 use parquet::basic::Compression;
 
 use super::footer::Footer;
-use super::{bad, pages, select};
+use super::{bad, interval, pages, select};
 use crate::columns::adapt::Adapter;
 use crate::columns::guard::guarded;
 use crate::columns::tail::cut_short;
@@ -26,6 +26,8 @@ pub struct Reader {
     adapter: Adapter,
     /// Where the column chunks lie, and their compressions.
     chunks: Vec<(Range<u64>, Compression)>,
+    /// The places among the columns read of those that are INTERVAL.
+    intervals: Vec<usize>,
 }
 
 impl Reader {
@@ -47,16 +49,24 @@ impl Reader {
         if let Some(filter) = filter {
             decoder = decoder.with_row_filter(filter);
         }
-        Ok(Reader { decoder: decoder.build().map_err(bad)?, adapter, chunks })
+        let places = adapter.read().iter().enumerate();
+        let intervals = places.filter(|(_, c)| footer.intervals().contains(c)).map(|(i, _)| i).collect();
+        Ok(Reader { decoder: decoder.build().map_err(bad)?, adapter, chunks, intervals })
     }
 }
 
 impl FileReader for Reader {
     fn next(&mut self) -> Result<Next> {
-        let Reader { decoder, adapter, .. } = self;
+        let Reader { decoder, adapter, intervals, .. } = self;
         guarded(|| match decoder.try_decode().map_err(bad)? {
             DecodeResult::NeedsData(ranges) => Ok(Next::Need(ranges)),
-            DecodeResult::Data(batch) => Ok(Next::Batch(adapter.adapt(batch.columns(), batch.num_rows())?)),
+            DecodeResult::Data(batch) => {
+                let mut columns = batch.columns().to_vec();
+                for &place in intervals.iter() {
+                    columns[place] = interval::of_bytes(&columns[place])?;
+                }
+                Ok(Next::Batch(adapter.adapt(&columns, batch.num_rows())?))
+            }
             DecodeResult::Finished => Ok(Next::Done),
         })
     }

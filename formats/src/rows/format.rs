@@ -23,6 +23,8 @@ pub struct RowFormat {
     pub extensions: &'static [&'static str],
     /// How the first record of a morsel is found.
     pub border: Border,
+    /// Whether records of this file, which is not compressed, can be told apart from any place in it.
+    pub splits: fn(&Path) -> Result<bool>,
     /// Makes its decoder.
     pub decoder: MakeDecoder,
     /// Infers the columns of a file from so many of its first records.
@@ -58,7 +60,9 @@ impl Format for RowFormat {
 
     fn split(&self, file: &Arc<FileEntry>, scan: &ScanOptions, target_bytes: u64) -> Result<Vec<Morsel>> {
         Ok(match scan.format.compression.as_str() {
-            "none" => split::split(file, self.border, target_bytes),
+            "none" if file.bytes <= target_bytes || (self.splits)(&file.path)? => {
+                split::split(file, self.border, target_bytes)
+            }
             _ => split::whole(file),
         })
     }

@@ -100,8 +100,10 @@ fn types_come_from_the_first_file_that_has_values() {
 #[test]
 fn twice_the_same_name() {
     let dir = texts(&[("a.csv", "id,id\n1,2\n")]);
-    let forced = OpenOptions { header: Some(true), ..OpenOptions::default() };
-    assert!(message(&dir, "a.csv", &forced).contains("two columns are called 'id'"));
+    let names = [("id", DataType::Int64), ("id_1", DataType::Int64)];
+    assert_eq!(columns(&table(&dir, "a.csv")), names);
+    let twice = given(&[("id", DataType::Int64), ("id", DataType::Int64)]);
+    assert!(message(&dir, "a.csv", &twice).contains("two columns are called 'id'"));
 }
 
 #[test]

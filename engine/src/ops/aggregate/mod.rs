@@ -270,6 +270,10 @@ impl Operator for Aggregate {
         self.emit()
     }
 
+    fn kept(&self) -> usize {
+        self.table.bytes() + self.partitions.as_ref().map_or(0, Partitions::bytes)
+    }
+
     fn pull(&mut self) -> Result<Pull> {
         while self.ready.is_empty() && self.merge_next()? {}
         Ok(self.ready.pull())

@@ -77,6 +77,16 @@ impl Partitions {
         }
     }
 
+    /// The bytes put aside, about. Slices of a chunk count as the chunk's part that they are.
+    pub fn bytes(&self) -> usize {
+        let of = |batches: &[RecordBatch]| batches.iter().map(batch_bytes).sum::<usize>();
+        let parts: usize = self.parts.iter().map(|part| of(&part.whole)).sum();
+        let loose: usize = self.parts.iter().map(|part| part.loose).sum();
+        let whole: usize = self.parts.iter().map(|part| part.rows).sum();
+        // What is loose is told from the rows, because a slice's memory is that of its whole chunk.
+        parts + of(&self.chunk) + (parts / whole.max(1)).max(16) * loose
+    }
+
     /// Puts a batch aside.
     pub fn add(&mut self, batch: &RecordBatch) -> Result<()> {
         self.rows += batch.num_rows();

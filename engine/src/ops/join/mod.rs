@@ -350,6 +350,10 @@ impl Operator for Join {
         Ok(())
     }
 
+    fn kept(&self) -> usize {
+        self.bytes
+    }
+
     fn pull(&mut self) -> Result<Pull> {
         self.opened();
         while self.ready.is_empty() {

@@ -1,0 +1,30 @@
+//! Flags that a statement has no use for are refused: a user who gave one would wait for its effect.
+
+use queries::Statement;
+
+use crate::Usage;
+use crate::args;
+
+/// Checks the flags of a run against the statement.
+pub fn check(run: &args::Run, statement: &Statement) -> Result<(), Usage> {
+    let (name, executes) = match statement {
+        Statement::Query(_) => return Ok(()),
+        Statement::Copy { .. } => ("COPY", true),
+        Statement::Summarize(_) => ("SUMMARIZE", true),
+        Statement::Explain { analyze: true, .. } => ("EXPLAIN ANALYZE", true),
+        Statement::Explain { .. } => ("EXPLAIN", false),
+        Statement::Describe(_) => ("DESCRIBE", false),
+        Statement::ShowTables => ("SHOW TABLES", false),
+    };
+    let copies = matches!(statement, Statement::Copy { .. });
+    let useless = [
+        (run.repeat.is_some(), "--repeat", "it runs queries"),
+        (run.stats.is_some() && !executes, "--stats", "no rows are read"),
+        (run.output.is_some() && copies, "--output", "the statement names the file"),
+        (run.format.is_some() && copies, "--format", "the statement has FORMAT"),
+    ];
+    match useless.iter().find(|(given, ..)| *given) {
+        Some((_, flag, why)) => Err(Usage(format!("{flag} has no use for {name}: {why}"))),
+        None => Ok(()),
+    }
+}
