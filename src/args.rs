@@ -1,5 +1,6 @@
 //! The command line as it is written; `settings` resolves it.
 
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::{Args as Flags, Parser, Subcommand, ValueEnum};
@@ -193,8 +194,8 @@ pub struct Input {
     #[arg(long, value_name = "CHAR")]
     pub quote: Option<String>,
     /// How many records are looked at to infer a schema.
-    #[arg(long, value_name = "N", default_value_t = 10_000)]
-    pub infer_rows: usize,
+    #[arg(long, value_name = "N", default_value = "10000")]
+    pub infer_rows: NonZeroUsize,
     /// Files of one table may have different columns: they are matched by name, and a missing one is NULL.
     #[arg(long)]
     pub union_by_name: bool,

@@ -43,7 +43,7 @@ impl Tables {
                 Header::No => Some(false),
                 Header::Auto => None,
             },
-            infer_rows: input.infer_rows,
+            infer_rows: input.infer_rows.get(),
             union_by_name: input.union_by_name,
             on_error: match input.on_error {
                 OnErrorFlag::Fail => OnError::Fail,

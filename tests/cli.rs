@@ -88,8 +88,12 @@ fn a_deep_expression_does_not_overflow_the_stack() {
 
 #[test]
 fn wrong_usage_is_exit_code_2() {
-    for arguments in [&["query", "--frobnicate"][..], &["query", "SELECT 1", "--table", "x"], &["bdb", "9z"]]
-    {
+    for arguments in [
+        &["query", "--frobnicate"][..],
+        &["query", "SELECT 1", "--table", "x"],
+        &["query", "SELECT 1", "--infer-rows", "0"],
+        &["bdb", "9z"],
+    ] {
         let done = palais(arguments);
         assert_eq!(done.code(), Some(2), "{arguments:?}: {}", done.stderr);
     }

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use arrow_schema::{DataType, Schema};
+use arrow_schema::Schema;
 use datafusion_common::tree_node::{Transformed, TreeNode};
-use datafusion_common::{DFSchema, Result as DfResult, ScalarValue, plan_err};
+use datafusion_common::{DFSchema, Result as DfResult, ScalarValue};
 use datafusion_expr::execution_props::ExecutionProps;
 use datafusion_expr::physical_planning_context::PhysicalPlanningContext;
 use datafusion_expr::{Expr as LogicalExpr, Operator};
@@ -13,6 +13,7 @@ use datafusion_physical_expr::expressions::{BinaryExpr, Literal, NegativeExpr};
 
 use crate::error::Result;
 use crate::plan::Expr;
+use crate::{guards, range, shift};
 
 /// What compiling expressions depends on.
 pub struct Compiler {
@@ -25,6 +26,15 @@ pub struct Compiler {
 impl Compiler {
     /// Compiles an expression over the columns of `schema`.
     pub fn compile(&self, e: &LogicalExpr, schema: &DFSchema) -> Result<Expr> {
+        self.arranged(&guards::arrange(e.clone(), schema, false)?, schema)
+    }
+
+    /// Compiles a condition: NULL counts as false.
+    pub fn compile_filter(&self, e: &LogicalExpr, schema: &DFSchema) -> Result<Expr> {
+        self.arranged(&guards::arrange(e.clone(), schema, true)?, schema)
+    }
+
+    fn arranged(&self, e: &LogicalExpr, schema: &DFSchema) -> Result<Expr> {
         Ok(checked(create_physical_expr(e, schema, &self.props, &self.context)?, schema.as_arrow())?)
     }
 
@@ -49,28 +59,17 @@ pub fn checked(expr: Expr, schema: &Schema) -> DfResult<Expr> {
             }
         }
         let Some(binary) = e.downcast_ref::<BinaryExpr>() else { return Ok(Transformed::no(e)) };
-        if !matches!(binary.op(), Operator::Plus | Operator::Minus | Operator::Multiply) {
-            return Ok(Transformed::no(e));
+        if let Some(shifted) = shift::dates(binary, schema)? {
+            return Ok(Transformed::yes(shifted));
         }
-        refuse_hours(binary, schema)?;
-        Ok(Transformed::yes(overflowing(binary.left(), *binary.op(), binary.right())))
+        let sum = matches!(binary.op(), Operator::Plus | Operator::Minus | Operator::Multiply);
+        if range::leaves(binary, schema)? {
+            return Ok(Transformed::yes(range::checked(binary.clone().with_fail_on_overflow(sum))));
+        }
+        match sum {
+            true => Ok(Transformed::yes(overflowing(binary.left(), *binary.op(), binary.right()))),
+            false => Ok(Transformed::no(e)),
+        }
     })?;
     Ok(transformed.data)
-}
-
-/// A date has no hours: the kernels would drop what an interval has beside months and days.
-fn refuse_hours(sum: &BinaryExpr, schema: &Schema) -> DfResult<()> {
-    let hours = |e: &Expr| match e.downcast_ref::<Literal>().map(Literal::value) {
-        Some(ScalarValue::IntervalMonthDayNano(Some(v))) => v.nanoseconds != 0,
-        Some(ScalarValue::IntervalDayTime(Some(v))) => v.milliseconds != 0,
-        _ => false,
-    };
-    for (date, interval) in [(sum.left(), sum.right()), (sum.right(), sum.left())] {
-        if hours(interval) && date.data_type(schema)? == DataType::Date32 {
-            return plan_err!(
-                "a DATE has no hours to add to; cast it first: CAST(… AS TIMESTAMP) + INTERVAL …"
-            );
-        }
-    }
-    Ok(())
 }

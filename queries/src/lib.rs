@@ -6,8 +6,11 @@
 //! - [`rewrite`]: repairs of the syntax tree, where the planner would read it wrongly or refuse it.
 //! - [`refused`]: clauses that would be ignored.
 //! - [`bind`]: statement to logical plan, over a catalog.
+//! - [`subqueries`]: IN and EXISTS, where the optimiser would answer them wrongly.
+//! - [`guards`]: what can fail on a row is evaluated only where what stands beside it lets the row through.
 //! - [`optimise`]: DataFusion's analyzer and optimiser, configured to be deterministic.
 //! - [`lower`]: logical plan to physical [`plan`]; every decision is taken here.
+//! - [`expr`]: compiled expressions; [`shift`]: dates plus intervals; [`range`]: results that leave their type.
 //! - [`plan`]: the physical plan, what `engine` renders.
 //! - [`summarize`]: SUMMARIZE as a query.
 //! - [`explain`]: the plan as text, and its fingerprint.
@@ -19,13 +22,17 @@ pub mod error;
 pub mod explain;
 pub mod expr;
 pub mod functions;
+pub mod guards;
 pub mod lower;
 pub mod names;
 pub mod optimise;
 pub mod parse;
 pub mod plan;
+pub mod range;
 pub mod refused;
 pub mod rewrite;
+pub mod shift;
+pub mod subqueries;
 pub mod summarize;
 
 use std::sync::Arc;

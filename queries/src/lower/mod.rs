@@ -26,6 +26,7 @@ use datafusion_expr::{Expr as LogicalExpr, FetchType, LogicalPlan, SkipType, Sor
 use crate::Settings;
 use crate::error::{Error, Result};
 use crate::expr::Compiler;
+use crate::guards;
 use crate::optimise;
 use crate::plan::{Exchange, Node, Op, Plan, SortKey, Subquery};
 
@@ -151,8 +152,8 @@ impl Lowering<'_> {
             }
             LogicalPlan::Filter(f) => {
                 let input = self.lower(&f.input)?;
-                let predicate = self.compiler.compile(&f.predicate, f.input.schema())?;
-                let rows = input.rows * estimate::kept(&f.predicate, &f.input);
+                let predicate = self.compiler.compile_filter(&f.predicate, f.input.schema())?;
+                let rows = input.rows * estimate::kept(&guards::unmarked(f.predicate.clone())?, &f.input);
                 Ok(self.node(Op::Filter { predicate }, schema, vec![input], rows))
             }
             LogicalPlan::Aggregate(a) => aggregate::lower(self, a),
