@@ -44,7 +44,8 @@ pub struct Query {
     /// Read the statement from a file.
     #[arg(short = 'f', long = "file", value_name = "FILE", conflicts_with = "sql")]
     pub file: Option<PathBuf>,
-    /// Print the fingerprint of the plan instead of running it.
+    /// Print the fingerprint of the plan instead of running it; a line for each statement where lines of a single
+    /// semicolon separate several.
     #[arg(long)]
     pub plan_fingerprint: bool,
     /// Tables and how to read them.

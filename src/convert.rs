@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use engine::QueryState;
+use engine::aside::Overwrite;
 use engine::dataset::{Destination, WriteOptions, Written};
 use formats::compress::compression;
 use formats::format::format;
@@ -31,7 +32,7 @@ pub fn run(c: &args::Convert) -> anyhow::Result<()> {
         _ => 0,
     };
     let options = write_options(format, &c.write);
-    let state = Arc::new(QueryState::new(0));
+    let state = Arc::new(QueryState::default());
     signals::cancel_on_interrupt(&state);
     let progress = Progress::of_bytes(total, &state, c.write.no_progress);
     let written = engine::convert::convert(&table, &destination, &options, &state)?;
@@ -43,7 +44,8 @@ pub fn run(c: &args::Convert) -> anyhow::Result<()> {
 
 /// How to write, from flags.
 pub fn write_options(format: FormatOptions, write: &args::Write) -> WriteOptions {
-    WriteOptions { format, workers: settings::workers(write.workers), overwrite: write.overwrite }
+    let overwrite = Overwrite::flag(write.overwrite);
+    WriteOptions { format, workers: settings::workers(write.workers), overwrite, part_bytes: None }
 }
 
 /// Says what was written.

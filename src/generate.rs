@@ -44,7 +44,7 @@ pub fn run(g: &args::Generate) -> anyhow::Result<()> {
         let start = Instant::now();
         let total = spec.units().saturating_mul(spec.unit_bytes());
         let parts = g.parts.map_or((total / PART_BYTES).clamp(1, 100_000) as usize, |parts| parts as usize);
-        let state = Arc::new(QueryState::new(0));
+        let state = Arc::new(QueryState::default());
         signals::cancel_on_interrupt(&state);
         let progress = Progress::of_bytes(total, &state, g.write.no_progress);
         let directory = g.directory.join(table.name());

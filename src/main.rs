@@ -7,6 +7,7 @@
 
 mod args;
 mod convert;
+mod copy;
 mod generate;
 mod print;
 mod progress;
@@ -42,6 +43,7 @@ impl std::error::Error for Usage {}
 
 fn main() -> ExitCode {
     signals::install_panic_hook();
+    signals::end_on_too_large_requests();
     signals::take_interrupts();
     let args = match Args::try_parse() {
         Ok(args) => args,
@@ -103,5 +105,18 @@ fn describe(e: &anyhow::Error) -> (String, u8) {
         // The reader of the output has enough.
         return (String::new(), 0);
     }
-    (format!("error: {e:#}"), 1)
+    (format!("error: {}", causes(e)), 1)
+}
+
+/// An error with its causes; most of ours tell the cause themselves, and it is not told twice.
+fn causes(e: &anyhow::Error) -> String {
+    let mut text = String::new();
+    for cause in e.chain().map(ToString::to_string) {
+        if text.is_empty() {
+            text = cause;
+        } else if !text.contains(&cause) {
+            text = format!("{text}: {cause}");
+        }
+    }
+    text
 }

@@ -19,7 +19,9 @@ use std::time::Duration;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
+use engine::aside::Overwrite;
 
+pub use encoded::{file_format, shape};
 pub use output::{FileOutput, Output, StandardOutput};
 pub use table::TableOptions;
 use table::{grouped, plural};
@@ -130,7 +132,7 @@ pub enum Target {
         /// Its name.
         path: PathBuf,
         /// Whether a file of this name may be replaced.
-        overwrite: bool,
+        overwrite: Overwrite,
         /// The compression; `None` is what the suffix says, or none.
         compression: Option<String>,
     },

@@ -21,14 +21,30 @@ pub struct Progress {
     thread: Option<JoinHandle<()>>,
 }
 
+/// What there is to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Total {
+    /// Bytes of files, or of text that is made.
+    Bytes(u64),
+    /// Rows that are made.
+    Rows(u64),
+}
+
 impl Progress {
-    /// Shows the bytes read of those that a plan reads, if standard error is a terminal.
+    /// Shows the bytes read of those that a plan reads, or the rows made where it reads no files, if standard error is
+    /// a terminal.
     pub fn start(plan: &Plan, state: &Arc<QueryState>, never: bool) -> Progress {
-        Progress::of_bytes(bytes(&plan.root), state, never)
+        let (bytes, rows) = work(&plan.root);
+        let total = if bytes > 0 { Total::Bytes(bytes) } else { Total::Rows(rows) };
+        Progress::of(total, state, never)
     }
 
     /// Shows the bytes read of `total`, if standard error is a terminal.
     pub fn of_bytes(total: u64, state: &Arc<QueryState>, never: bool) -> Progress {
+        Progress::of(Total::Bytes(total), state, never)
+    }
+
+    fn of(total: Total, state: &Arc<QueryState>, never: bool) -> Progress {
         let stop = Arc::new(AtomicBool::new(false));
         if never || !std::io::stderr().is_terminal() {
             return Progress { stop, thread: None };
@@ -39,12 +55,22 @@ impl Progress {
             if stopped.load(Ordering::Relaxed) {
                 return;
             }
-            let template = "{bar:30} {bytes}/{total_bytes} {msg} {bytes_per_sec} {eta} left";
+            let (length, template) = match total {
+                Total::Bytes(bytes) => {
+                    (bytes, "{bar:30} {bytes}/{total_bytes} {msg} {bytes_per_sec} {eta} left")
+                }
+                Total::Rows(rows) => (rows, "{bar:30} {human_pos}/{human_len} rows {eta} left"),
+            };
             let style = ProgressStyle::with_template(template).expect("the template is well-formed");
-            let bar = ProgressBar::new(total).with_style(style);
+            let bar = ProgressBar::new(length).with_style(style);
             while !stopped.load(Ordering::Relaxed) {
-                bar.set_position(state.bytes_read.load(Ordering::Relaxed).min(total));
-                bar.set_message(format!("{} rows", state.rows_read.load(Ordering::Relaxed)));
+                let rows = state.rows_read.load(Ordering::Relaxed);
+                let done = match total {
+                    Total::Bytes(_) => state.bytes_read.load(Ordering::Relaxed),
+                    Total::Rows(_) => rows,
+                };
+                bar.set_position(done.min(length));
+                bar.set_message(format!("{rows} rows"));
                 std::thread::park_timeout(Duration::from_millis(100));
             }
             bar.finish_and_clear();
@@ -53,16 +79,18 @@ impl Progress {
     }
 
     /// Takes the bar away where rows are about to be shown on the same terminal.
-    pub fn hide_before_output(&self) {
+    pub fn hide_before_output(&mut self) {
         if std::io::stdout().is_terminal() {
             self.end();
         }
     }
 
-    fn end(&self) {
+    fn end(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
-        if let Some(thread) = &self.thread {
+        if let Some(thread) = self.thread.take() {
             thread.thread().unpark();
+            // Its panic was reported by the hook.
+            let _ = thread.join();
         }
     }
 }
@@ -70,21 +98,18 @@ impl Progress {
 impl Drop for Progress {
     fn drop(&mut self) {
         self.end();
-        if let Some(thread) = self.thread.take() {
-            // Its panic was reported by the hook.
-            let _ = thread.join();
-        }
     }
 }
 
-/// The bytes of the files below a node.
-fn bytes(node: &Node) -> u64 {
+/// The bytes of the files below a node, and the rows of its other tables, as far as they are known.
+fn work(node: &Node) -> (u64, u64) {
     let own = match &node.op {
         Op::Scan(scan) => match &scan.table.source {
-            Source::Files(set) => set.bytes(),
-            _ => 0,
+            Source::Files(set) => (set.bytes(), 0),
+            Source::Range { .. } => (0, scan.table.rows.unwrap_or(0)),
+            Source::Generated(spec) => (0, spec.rows().or(scan.table.rows).unwrap_or(0)),
         },
-        _ => 0,
+        _ => (0, 0),
     };
-    own + node.inputs.iter().map(bytes).sum::<u64>()
+    node.inputs.iter().map(work).fold(own, |a, b| (a.0 + b.0, a.1.saturating_add(b.1)))
 }

@@ -1,7 +1,6 @@
 //! `palais query` and `palais bdb`: a statement to rows on the screen, in a file or in memory.
 
 use std::io::{IsTerminal, Read};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -9,10 +8,12 @@ use anyhow::Context;
 use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, StringArray};
 use arrow_cast::display::{ArrayFormatter, FormatOptions};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use engine::Results;
 use queries::{Plan, Statement, parse, summarize};
 
 use crate::Usage;
 use crate::args;
+use crate::copy::To;
 use crate::print::{self, Format, ResultWriter, Target};
 use crate::progress::Progress;
 use crate::settings::Settings;
@@ -32,12 +33,17 @@ pub fn run(q: &args::Query) -> anyhow::Result<()> {
             std::io::stdin()
                 .read_to_string(&mut sql)
                 .context("cannot read the statement from standard input")?;
+            if sql.trim().is_empty() {
+                let help = "give it in quotes, with --file FILE, or on standard input";
+                return Err(Usage(format!("there is no statement\n  help: {help}")).into());
+            }
             sql
         }
     };
     let session = Session::new(&q.input, &q.run)?;
     if q.plan_fingerprint {
-        return session.fingerprint(&sql);
+        let mut statements = sql.split("\n;\n").filter(|s| !s.trim().is_empty());
+        return statements.try_for_each(|s| session.fingerprint(s));
     }
     session.statement(&sql)
 }
@@ -83,9 +89,9 @@ impl<'a> Session<'a> {
         Ok(Session { run, settings, tables: Tables::resolve(input)?, start })
     }
 
-    fn plan(&self, query: &parse::Query) -> anyhow::Result<Arc<Plan>> {
+    fn plan(&self, query: &parse::Query, planning: &queries::Settings) -> anyhow::Result<Arc<Plan>> {
         let catalog = self.tables.catalog(&parse::tables(query)?)?;
-        Ok(queries::plan(query, &catalog, &self.settings.planning)?)
+        Ok(queries::plan(query, &catalog, planning)?)
     }
 
     fn fingerprint(&self, sql: &str) -> anyhow::Result<()> {
@@ -94,8 +100,7 @@ impl<'a> Session<'a> {
         };
         // The query's time is given, not read, where plans are compared.
         let planning = queries::Settings { now_ns: 0, ..self.settings.planning.clone() };
-        let catalog = self.tables.catalog(&parse::tables(&query)?)?;
-        println!("{:016x}", queries::explain::fingerprint(&*queries::plan(&query, &catalog, &planning)?));
+        println!("{:016x}", queries::explain::fingerprint(&*self.plan(&query, &planning)?));
         Ok(())
     }
 
@@ -109,69 +114,90 @@ impl<'a> Session<'a> {
                 self.show(&[("table_name", names)])
             }
             Statement::Summarize(query) => self.summarize(&query),
-            Statement::Copy { query, target, options } => self.copy(&query, &target, &options),
+            Statement::Copy { query, target, options } => {
+                self.write(&query, &To::of_copy(&target, &options, self.run.overwrite)?)
+            }
         }
     }
 
     fn query(&self, query: &parse::Query) -> anyhow::Result<()> {
-        let plan = self.plan(query)?;
+        if let (Some(path), None) = (&self.run.output, self.run.repeat) {
+            return self.write(query, &To::of_flags(path, self.run)?);
+        }
+        let plan = self.plan(query, &self.settings.planning)?;
         let mut stats = Stats::new(self.start.elapsed(), self.settings.workers);
         match self.run.repeat {
             None => {
                 let mut writer = self.writer()?;
-                let rows = self.execute(&plan, &mut stats, writer.as_mut())?;
+                let rows = self.show_rows(&plan, &mut stats, writer.as_mut())?;
                 self.summary(rows);
             }
             Some(times) => {
                 for _ in 0..times {
-                    self.execute(&plan, &mut stats, &mut Memory::default())?;
+                    self.show_rows(&plan, &mut stats, &mut Memory::default())?;
                 }
             }
         }
         self.run.stats.as_ref().map_or(Ok(()), |path| stats.write(path))
     }
 
-    /// Runs a plan once and hands its rows to the writer.
+    /// Runs a plan once; `take` takes its rows and tells how many there were.
     fn execute(
+        &self,
+        plan: &Arc<Plan>,
+        stats: &mut Stats,
+        take: impl FnOnce(&mut Results, &mut Progress) -> anyhow::Result<u64>,
+    ) -> anyhow::Result<u64> {
+        let start = Instant::now();
+        let mut results = engine::run(plan, &engine::Settings { workers: self.settings.workers })?;
+        signals::cancel_on_interrupt(results.state());
+        let mut progress = Progress::start(plan, results.state(), self.run.no_progress);
+        let rows = take(&mut results, &mut progress)?;
+        stats.execution_seconds.push(start.elapsed().as_secs_f64());
+        stats.take(plan, results.state(), rows);
+        drop(progress);
+        warn_skipped(results.state());
+        Ok(rows)
+    }
+
+    /// Runs a plan once and hands its rows to the writer.
+    fn show_rows(
         &self,
         plan: &Arc<Plan>,
         stats: &mut Stats,
         writer: &mut dyn ResultWriter,
     ) -> anyhow::Result<u64> {
-        let start = Instant::now();
-        let mut results = engine::run(plan, &engine::Settings { workers: self.settings.workers })?;
-        signals::cancel_on_interrupt(results.state());
-        let progress = Progress::start(plan, results.state(), self.run.no_progress);
-        // Nothing is written before there is something to write: an error comes without half a result before it.
-        let schema = results.schema().clone();
-        let (mut rows, mut begun) = (0, false);
-        for batch in results.by_ref() {
-            let batch = batch?;
+        self.execute(plan, stats, |results, progress| {
+            // Nothing is written before there is something to write: an error comes without half a result before it.
+            let schema = results.schema().clone();
+            let (mut rows, mut begun) = (0, false);
+            for batch in results.by_ref() {
+                let batch = batch?;
+                if !begun {
+                    writer.begin(&schema)?;
+                    begun = true;
+                }
+                rows += batch.num_rows() as u64;
+                progress.hide_before_output();
+                writer.batch(&batch)?;
+                // Some writers keep what they are given.
+                engine::memory::check(0, || "the result".into())?;
+            }
+            progress.hide_before_output();
             if !begun {
                 writer.begin(&schema)?;
-                begun = true;
             }
-            rows += batch.num_rows() as u64;
-            progress.hide_before_output();
-            writer.batch(&batch)?;
-        }
-        stats.execution_seconds.push(start.elapsed().as_secs_f64());
-        stats.take(plan, results.state(), rows);
-        drop(progress);
-        if !begun {
-            writer.begin(&schema)?;
-        }
-        writer.end()?;
-        warn_skipped(results.state());
-        Ok(rows)
+            writer.end()?;
+            Ok(rows)
+        })
     }
 
     fn explain(&self, query: &parse::Query, analyze: bool) -> anyhow::Result<()> {
-        let plan = self.plan(query)?;
+        let plan = self.plan(query, &self.settings.planning)?;
         let mut lines: Vec<String> = queries::explain::explain(&plan).into_iter().map(|l| l.text).collect();
         if analyze {
             let mut stats = Stats::new(self.start.elapsed(), self.settings.workers);
-            self.execute(&plan, &mut stats, &mut Memory::default())?;
+            self.show_rows(&plan, &mut stats, &mut Memory::default())?;
             lines = stats.analyzed(&plan);
         }
         self.show(&[("plan", Arc::new(StringArray::from(lines)))])
@@ -192,10 +218,10 @@ impl<'a> Session<'a> {
     }
 
     fn summarize(&self, query: &parse::Query) -> anyhow::Result<()> {
-        let columns = self.plan(query)?.schema.clone();
-        let plan = self.plan(&*summarize::query(query, &columns)?)?;
+        let columns = self.plan(query, &self.settings.planning)?.schema.clone();
+        let plan = self.plan(&*summarize::query(query, &columns)?, &self.settings.planning)?;
         let mut row = Memory::default();
-        self.execute(&plan, &mut Stats::new(self.start.elapsed(), self.settings.workers), &mut row)?;
+        self.show_rows(&plan, &mut Stats::new(self.start.elapsed(), self.settings.workers), &mut row)?;
         let batch = row.batches.first().context("an aggregation without GROUP BY gives a row")?;
         let options = FormatOptions::default();
         let value = |i: usize| -> anyhow::Result<Option<String>> {
@@ -220,50 +246,47 @@ impl<'a> Session<'a> {
         self.show(&shown)
     }
 
-    fn copy(&self, query: &parse::Query, target: &str, options: &queries::CopyOptions) -> anyhow::Result<()> {
-        for name in options.keys() {
-            if !["format", "compression", "overwrite"].contains(&name.as_str()) {
-                let all = "FORMAT, COMPRESSION and OVERWRITE";
-                return Err(Usage(format!("COPY has no option {}; it has {all}", name.to_uppercase())).into());
-            }
-        }
-        let path = PathBuf::from(target);
-        let format = match options.get("format") {
-            Some(name) => form(name)?,
-            None => Format::by_name(&path).ok_or_else(|| {
-                Usage(format!("the name {target} does not tell a format; add (FORMAT csv) or another"))
-            })?,
-        };
-        let overwrite =
-            self.run.overwrite || options.get("overwrite").is_some_and(|v| v.eq_ignore_ascii_case("true"));
-        let compression = options.get("compression").map(|c| c.to_lowercase());
-        let plan = self.plan(query)?;
-        let target = Target::File { path, overwrite, compression };
-        let mut writer = print::writer(format, &target, self.table_options())?;
+    /// Writes the rows of a query.
+    fn write(&self, query: &parse::Query, to: &To) -> anyhow::Result<()> {
+        let planning = queries::Settings { spread_result: to.dataset, ..self.settings.planning.clone() };
+        let plan = self.plan(query, &planning)?;
         let mut stats = Stats::new(self.start.elapsed(), self.settings.workers);
-        let rows = self.execute(&plan, &mut stats, writer.as_mut())?;
+        // The target is opened first: one that can't be written is known before the query runs.
+        let rows = match to.format() {
+            Some(format) => {
+                let (columns, shape) = print::shape(to.form, &plan.schema);
+                let output = to.open(format, columns, &plan, self.settings.workers)?;
+                self.execute(&plan, &mut stats, |results, _| {
+                    Ok(engine::copy::copy(results, output, shape)?.rows)
+                })?
+            }
+            None => {
+                let target = Target::File {
+                    path: to.path.clone(),
+                    overwrite: to.overwrite,
+                    compression: Some(to.compression()),
+                };
+                let mut writer = print::writer(to.form, &target, terminal::table_options(false))?;
+                self.show_rows(&plan, &mut stats, writer.as_mut())?
+            }
+        };
         self.summary(rows);
         self.run.stats.as_ref().map_or(Ok(()), |path| stats.write(path))
     }
 
-    /// The writer that the flags ask for.
+    /// The writer that the flags ask for, of a result that is small.
     fn writer(&self) -> anyhow::Result<Box<dyn ResultWriter>> {
-        let target = match &self.run.output {
-            Some(path) => {
-                Target::File { path: path.clone(), overwrite: self.run.overwrite, compression: None }
-            }
-            None => Target::Standard,
+        let Some(path) = &self.run.output else {
+            let usual = if std::io::stdout().is_terminal() { Format::Table } else { Format::Csv };
+            let form = self.run.format.unwrap_or(usual);
+            return Ok(print::writer(form, &Target::Standard, terminal::table_options(true))?);
         };
-        let by_target = || match &self.run.output {
-            Some(path) => Format::by_name(path).unwrap_or(Format::Csv),
-            None if std::io::stdout().is_terminal() => Format::Table,
-            None => Format::Csv,
-        };
-        Ok(print::writer(self.run.format.unwrap_or_else(by_target), &target, self.table_options())?)
-    }
-
-    fn table_options(&self) -> print::TableOptions {
-        terminal::table_options(self.run.output.is_none())
+        let to = To::of_flags(path, self.run)?;
+        if to.dataset {
+            return Err(Usage("this result goes into one file, not into a directory".into()).into());
+        }
+        let target = Target::File { path: to.path, overwrite: to.overwrite, compression: None };
+        Ok(print::writer(to.form, &target, terminal::table_options(false))?)
     }
 
     /// The line below a result, for people.
@@ -284,11 +307,6 @@ impl<'a> Session<'a> {
         writer.batch(&batch)?;
         Ok(writer.end()?)
     }
-}
-
-fn form(name: &str) -> anyhow::Result<Format> {
-    <Format as clap::ValueEnum>::from_str(name, true)
-        .map_err(|_| Usage(format!("there is no format {name}")).into())
 }
 
 /// A type as SQL names it, or as Arrow does where SQL has no name for it.

@@ -25,6 +25,7 @@ impl Settings {
             workers,
             allow_scripts: run.allow_scripts,
             broadcast_bytes: run.broadcast_limit.unwrap_or(usual.broadcast_bytes),
+            ..usual
         };
         Settings { workers, memory_limit, planning }
     }

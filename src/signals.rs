@@ -2,11 +2,19 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, Weak};
+use std::time::Duration;
 
 use engine::QueryState;
 
 static RUNNING: Mutex<Weak<QueryState>> = Mutex::new(Weak::new());
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+/// How long a cancelled query may take to stop. A thread that waits for the system (for a pipe into which nobody writes,
+/// for a disk) doesn't see that it was cancelled.
+const GRACE: Duration = Duration::from_millis(700);
+
+/// The exit code after an interrupt, 128 + SIGINT.
+const INTERRUPT: i32 = 130;
 
 /// The exit code of an internal error, EX_SOFTWARE of sysexits(3).
 const INTERNAL: i32 = 70;
@@ -28,15 +36,33 @@ pub fn install_panic_hook() {
         eprintln!(
             "internal error: {text}{place}\n  help: this is a bug in palais; please report it with the query"
         );
-        engine::children::kill_all();
+        leave();
         std::process::exit(INTERNAL);
     }));
+}
+
+/// A request for more memory at once than `--memory-limit` allows ends the process: an allocator can give no error.
+pub fn end_on_too_large_requests() {
+    engine::memory::on_too_large(|bytes| {
+        let help = if formats::columns::guard::is_guarded() {
+            "a file that is read claims more than it can hold and is damaged, or --memory-limit is too low"
+        } else {
+            "raise --memory-limit"
+        };
+        let (bytes, limit) = (engine::memory::human(bytes), engine::memory::human(engine::memory::limit()));
+        eprintln!(
+            "error: out of memory: {bytes} were asked for at once, of --memory-limit {limit}\n  help: {help}"
+        );
+        leave();
+        std::process::exit(1);
+    });
 }
 
 /// Takes interrupts (Ctrl-C) and requests to end in a thread of its own. Call it before any other thread is started:
 /// threads inherit that these signals are blocked, so that only this one takes them.
 ///
-/// The first signal cancels the query that runs; a second one, or one while none runs, ends the process.
+/// The first signal cancels the query that runs; a second one, or one while none runs, ends the process, as does a
+/// query that has not stopped after [`GRACE`].
 pub fn take_interrupts() {
     let set = signal_set();
     // SAFETY: the set is initialised; the call changes the mask of this thread alone.
@@ -48,10 +74,13 @@ pub fn take_interrupts() {
             unsafe { libc::sigwait(&raw const set, &raw mut signal) };
             let running = RUNNING.lock().unwrap_or_else(std::sync::PoisonError::into_inner).upgrade();
             match running {
-                Some(state) if !INTERRUPTED.swap(true, Ordering::SeqCst) => state.cancel(),
+                Some(state) if !INTERRUPTED.swap(true, Ordering::SeqCst) => {
+                    state.cancel();
+                    end_soon();
+                }
                 _ => {
-                    engine::children::kill_all();
-                    std::process::exit(130);
+                    leave();
+                    std::process::exit(INTERRUPT);
                 }
             }
         }
@@ -66,6 +95,24 @@ pub fn take_interrupts() {
 /// An interrupt cancels this query from now on.
 pub fn cancel_on_interrupt(state: &Arc<QueryState>) {
     *RUNNING.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Arc::downgrade(state);
+}
+
+/// Ends the process after [`GRACE`], if it has not ended by itself.
+fn end_soon() {
+    let end = || {
+        std::thread::sleep(GRACE);
+        leave();
+        eprintln!("interrupted");
+        std::process::exit(INTERRUPT);
+    };
+    // Without the thread a second signal is needed.
+    let _ = std::thread::Builder::new().name("palais-end".into()).spawn(end);
+}
+
+/// What a process that ends without unwinding still has to do.
+fn leave() {
+    engine::children::kill_all();
+    engine::aside::remove_all();
 }
 
 fn signal_set() -> libc::sigset_t {

@@ -30,21 +30,70 @@ pub struct Stats {
     pub operators: Vec<Operator>,
 }
 
-/// One operator's figures, over all workers, in the last execution.
+/// One operator's figures in the last execution.
 #[derive(Debug, Serialize)]
 pub struct Operator {
     /// Its number in the plan.
     pub node: usize,
     /// What it does.
     pub operator: String,
+    /// Over all workers.
+    #[serde(flatten)]
+    pub all: Figures,
+    /// On each worker.
+    pub workers: Vec<Figures>,
+}
+
+/// What an operator has done.
+#[derive(Debug, Clone, Copy, Default, Serialize)]
+pub struct Figures {
     /// Rows given.
     pub rows: u64,
     /// Batches given.
     pub batches: u64,
     /// Bytes of the rows given.
     pub bytes: u64,
-    /// Seconds of work, summed over the workers.
+    /// Seconds of work.
     pub busy_seconds: f64,
+}
+
+impl Figures {
+    fn of(figures: &engine::state::Figures) -> Figures {
+        Figures {
+            rows: figures.rows.load(Ordering::Relaxed),
+            batches: figures.batches.load(Ordering::Relaxed),
+            bytes: figures.bytes.load(Ordering::Relaxed),
+            busy_seconds: figures.busy_ns.load(Ordering::Relaxed) as f64 / 1e9,
+        }
+    }
+
+    fn add(self, other: Figures) -> Figures {
+        Figures {
+            rows: self.rows + other.rows,
+            batches: self.batches + other.batches,
+            bytes: self.bytes + other.bytes,
+            busy_seconds: self.busy_seconds + other.busy_seconds,
+        }
+    }
+}
+
+impl Operator {
+    /// The figures in a line, with the least and the most that a worker has where there are several.
+    fn line(&self) -> String {
+        let Figures { rows, batches, bytes, busy_seconds } = self.all;
+        let bytes = engine::memory::human(bytes);
+        if self.workers.len() < 2 {
+            return format!("{rows} rows, {batches} batches, {bytes}, {busy_seconds:.3} s busy");
+        }
+        let rows_of = || self.workers.iter().map(|w| w.rows);
+        let (fewest, most) = (rows_of().min().unwrap_or(0), rows_of().max().unwrap_or(0));
+        let busy = || self.workers.iter().map(|w| w.busy_seconds);
+        let (least, longest) = (busy().fold(f64::INFINITY, f64::min), busy().fold(0.0, f64::max));
+        format!(
+            "{rows} rows ({fewest} to {most} a worker), {batches} batches, {bytes}, \
+             {busy_seconds:.3} s busy ({least:.3} to {longest:.3} a worker)"
+        )
+    }
 }
 
 impl Stats {
@@ -70,14 +119,7 @@ impl Stats {
             let Some(o) = self.operators.iter().find(|o| Some(o.node) == line.node && line.main) else {
                 return line.text;
             };
-            format!(
-                "{}: {} rows, {} batches, {}, {:.3} s busy",
-                line.text,
-                o.rows,
-                o.batches,
-                engine::memory::human(o.bytes),
-                o.busy_seconds
-            )
+            format!("{}: {}", line.text, o.line())
         };
         let mut lines: Vec<String> = queries::explain::explain(plan).into_iter().map(figures).collect();
         lines.push(format!(
@@ -101,14 +143,12 @@ impl Stats {
 }
 
 fn walk(node: &queries::plan::Node, state: &QueryState, all: &mut Vec<Operator>) {
-    let figures = &state.figures[node.id];
+    let workers: Vec<Figures> = state.figures.iter().map(|worker| Figures::of(&worker[node.id])).collect();
     all.push(Operator {
         node: node.id,
         operator: queries::explain::operator(node),
-        rows: figures.rows.load(Ordering::Relaxed),
-        batches: figures.batches.load(Ordering::Relaxed),
-        bytes: figures.bytes.load(Ordering::Relaxed),
-        busy_seconds: figures.busy_ns.load(Ordering::Relaxed) as f64 / 1e9,
+        all: workers.iter().copied().fold(Figures::default(), Figures::add),
+        workers,
     });
     node.inputs.iter().for_each(|n| walk(n, state, all));
 }

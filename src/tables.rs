@@ -83,6 +83,17 @@ impl Tables {
 
     /// Opens these tables. A name that no flag gives is a path.
     pub fn catalog(&self, names: &[String]) -> anyhow::Result<Catalog> {
+        let is_read = |schema: &str| names.iter().any(|name| name.to_lowercase() == schema);
+        if let Some(name) = self.schemas.keys().find(|name| !self.named.contains_key(*name) && !is_read(name))
+        {
+            let read: Vec<_> = names.iter().map(|name| format!("'{name}'")).collect();
+            return Err(Usage(format!(
+                "--schema {name}=…: there is no table '{name}'; the query reads {}\n  \
+                 help: give the table this name with --table {name}=PATH",
+                if read.is_empty() { "none".to_string() } else { read.join(", ") }
+            ))
+            .into());
+        }
         let mut catalog = Catalog::default();
         for name in names {
             let lower = name.to_lowercase();
@@ -99,7 +110,8 @@ impl Tables {
                 }
                 .into());
             }
-            let location = known.map_or(name.as_str(), |(_, location)| location);
+            // A name that a flag gives is one table however the query spells it.
+            let (name, location) = known.map_or((name, name), |(name, location)| (name, location));
             let schema = self.schemas.get(&lower).cloned();
             let mut table = open(location, name, &OpenOptions { schema, ..self.options.clone() })?;
             table.name.clone_from(name);

@@ -4,7 +4,13 @@ use std::io::IsTerminal;
 
 use crate::print::TableOptions;
 
-/// How a table is shown: fitted to the terminal, or whole where it goes elsewhere.
+/// The rows of a table that goes to a terminal: the first and the last half of so many.
+const SHOWN_ROWS: usize = 40;
+
+/// The rows of one that goes elsewhere. A table is held whole until its widths are known, so that there must be an end.
+const WRITTEN_ROWS: usize = 10_000;
+
+/// How a table is shown: fitted to the terminal, or in its full width where it goes elsewhere.
 pub fn table_options(to_stdout: bool) -> TableOptions {
     let terminal = to_stdout && std::io::stdout().is_terminal();
     let set = |name: &str| std::env::var_os(name).is_some_and(|v| !v.is_empty());
@@ -13,7 +19,7 @@ pub fn table_options(to_stdout: bool) -> TableOptions {
     let utf8 = locale.is_some_and(|l| l.to_ascii_lowercase().replace('-', "").contains("utf8"));
     TableOptions {
         width: terminal.then(width),
-        max_rows: if terminal { 40 } else { usize::MAX },
+        max_rows: if terminal { SHOWN_ROWS } else { WRITTEN_ROWS },
         color: terminal && !set("NO_COLOR"),
         unicode: utf8,
     }

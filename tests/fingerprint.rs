@@ -1,6 +1,7 @@
 //! Planning is deterministic: every statement of `tests/slt`, planned in fresh processes, has one fingerprint.
 
 use std::collections::BTreeSet;
+use std::fs;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -14,34 +15,42 @@ mod process;
 #[path = "support/statements.rs"]
 mod statements;
 
-/// In how many processes each statement is planned.
+/// In how many processes all statements are planned.
 const PROCESSES: usize = 50;
 
 #[test]
 fn one_fingerprint_a_statement() {
     let statements: Vec<Statement> =
         statements().into_iter().filter(|s| matches!(s.expected, QueryExpect::Results { .. })).collect();
+    let texts: Vec<&str> = statements.iter().map(|s| s.sql.as_str()).collect();
+    let all = texts.join("\n;\n");
+    let file = tempfile::NamedTempFile::new().expect("a temporary file can be made");
+    fs::write(&file, &all).expect("a temporary file can be written");
+    let file = file.path().to_string_lossy().into_owned();
     let next = AtomicUsize::new(0);
-    let failures = Mutex::new(Vec::new());
-    let fingerprints = Mutex::new(BTreeSet::new());
+    let runs: Mutex<Vec<Vec<String>>> = Mutex::default();
     thread::scope(|scope| {
         for _ in 0..thread::available_parallelism().map_or(2, |n| n.get()) {
             scope.spawn(|| {
-                while let Some(statement) = statements.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    match fingerprint(statement) {
-                        Ok(hex) => drop(fingerprints.lock().expect("no test thread panics").insert(hex)),
-                        Err(what) => failures
-                            .lock()
-                            .expect("no test thread panics")
-                            .push(format!("{}: {what}\n    {}", statement.place, statement.sql)),
-                    }
+                while next.fetch_add(1, Ordering::Relaxed) < PROCESSES {
+                    let run = fingerprints(&file, &all);
+                    runs.lock().expect("no test thread panics").push(run);
                 }
             });
         }
     });
-    let failures = failures.into_inner().expect("no test thread panics");
-    assert!(failures.is_empty(), "{} statements:\n{}", failures.len(), failures.join("\n"));
-    let different = fingerprints.into_inner().expect("no test thread panics").len();
+    let runs = runs.into_inner().expect("no test thread panics");
+    for run in &runs {
+        assert_eq!(run.len(), statements.len(), "a fingerprint for each statement");
+        for ((statement, hex), first) in statements.iter().zip(run).zip(&runs[0]) {
+            assert_eq!(
+                hex, first,
+                "{}: two processes plan differently\n    {}",
+                statement.place, statement.sql
+            );
+        }
+    }
+    let different = runs[0].iter().collect::<BTreeSet<_>>().len();
     assert!(
         different * 4 > statements.len() * 3,
         "different plans share fingerprints: {different} of {}",
@@ -49,27 +58,16 @@ fn one_fingerprint_a_statement() {
     );
 }
 
-/// The fingerprint of a statement, the same in all processes.
-fn fingerprint(statement: &Statement) -> Result<String, String> {
-    let mut arguments = vec!["query", "--plan-fingerprint", &statement.sql];
-    let tables = table_arguments(&statement.sql);
+/// The fingerprints of the statements in a file, from a fresh process.
+fn fingerprints(file: &str, statements: &str) -> Vec<String> {
+    let mut arguments = vec!["query", "--plan-fingerprint", "--file", file];
+    let tables = table_arguments(statements);
     arguments.extend(tables.iter().map(String::as_str));
-    let mut first: Option<String> = None;
-    for process in 0..PROCESSES {
-        let done = palais(&arguments);
-        let hex = done.stdout.trim().to_owned();
-        if done.code() != Some(0) {
-            return Err(format!("palais {}: {}", done.ending(), done.stderr.trim()));
-        }
-        if hex.len() < 16 || !hex.bytes().all(|b| b.is_ascii_hexdigit()) {
-            return Err(format!("not a fingerprint: {hex:?}"));
-        }
-        match &first {
-            Some(first) if *first != hex => {
-                return Err(format!("process {process} has {hex}, the first {first}"));
-            }
-            _ => first = Some(hex),
-        }
+    let done = palais(&arguments);
+    assert_eq!(done.code(), Some(0), "palais {}: {}", done.ending(), done.stderr.trim());
+    let lines: Vec<String> = done.stdout.lines().map(str::to_owned).collect();
+    for hex in &lines {
+        assert!(hex.len() == 16 && hex.bytes().all(|b| b.is_ascii_hexdigit()), "not a fingerprint: {hex:?}");
     }
-    first.ok_or_else(|| "no process ran".into())
+    lines
 }

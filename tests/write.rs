@@ -42,7 +42,8 @@ fn generate_for_hours(out: &Path) -> Child {
 fn generate(out: &Path) {
     let done =
         palais(["generate", out.to_str().expect("text"), "--rankings", "1000", "--uservisits", "5000"]);
-    assert_eq!(done.code(), Some(0), "{}", done.stderr);
+    let given = (done.code(), done.stdout.as_str());
+    assert_eq!(given, (Some(0), ""), "{} {}", done.ending(), done.stderr);
 }
 
 #[test]

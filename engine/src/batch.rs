@@ -32,6 +32,8 @@ pub struct Parcel {
     pub credit: Option<Arc<Credit>>,
     /// The worker that sent it, where that matters (merging sorted runs).
     pub source: u32,
+    /// Whether it is the sender's last one; such a parcel of an exchange that merges has no rows.
+    pub last: bool,
 }
 
 impl From<RecordBatch> for Parcel {
@@ -42,7 +44,8 @@ impl From<RecordBatch> for Parcel {
 
 impl Accountable for Parcel {
     fn record_count(&self) -> i64 {
-        self.batch.as_ref().map_or(0, |b| b.num_rows() as i64)
+        // timely drops containers that count nothing.
+        self.batch.as_ref().map_or(0, |b| b.num_rows() as i64) + i64::from(self.last)
     }
 }
 
@@ -50,7 +53,7 @@ impl Parcel {
     fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
         out.extend_from_slice(&self.source.to_le_bytes());
-        out.extend_from_slice(&[0; 4]);
+        out.extend_from_slice(&u32::from(self.last).to_le_bytes());
         if let Some(batch) = &self.batch {
             let written = StreamWriter::try_new(&mut out, &batch.schema())
                 .and_then(|mut w| w.write(batch).and_then(|()| w.finish()));
@@ -68,7 +71,7 @@ impl ContainerBytes for Parcel {
             StreamReader::try_new(std::io::Cursor::new(&bytes[8..]), None).ok().and_then(|mut r| r.next());
         // The peer is a process of this query that has shown its token and its version; what it sent is its own batch.
         let batch = batch.map(|b| b.expect("a peer's batch decodes"));
-        Parcel { target: 0, batch, credit: None, source }
+        Parcel { target: 0, batch, credit: None, source, last: bytes[4] != 0 }
     }
 
     fn length_in_bytes(&self) -> usize {

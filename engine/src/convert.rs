@@ -13,7 +13,7 @@ use formats::reader::{FileReader, Next};
 use queries::plan::Scan;
 use schema::{FileEntry, Source, Table};
 
-use crate::dataset::{self, Destination, Rows, WriteOptions, Written};
+use crate::dataset::{Destination, Output, Rows, WriteOptions, Written};
 use crate::error::Result;
 use crate::memory;
 use crate::ops::scan::work::{Piece, Work};
@@ -64,8 +64,6 @@ pub fn convert(
     let work = Work::new(&scan, table.schema.clone())?;
     let mut file = 0;
     let rows = Rows {
-        table: table_name(&table.name),
-        schema: table.schema.clone(),
         files: files.len().max(1),
         deal: Box::new(|| {
             Ok(work.take()?.map(|piece| match piece {
@@ -84,14 +82,10 @@ pub fn convert(
             if let Step::Item(batch) = &step {
                 state.rows_read.fetch_add(batch.num_rows() as u64, Ordering::Relaxed);
             }
-            Ok(match step {
-                Step::Item(batch) => Step::Item((lane.file, batch)),
-                Step::Wait => Step::Wait,
-                Step::Done => Step::Done,
-            })
+            Ok(step.map(|batch| (lane.file, batch)))
         }),
     };
-    dataset::write(rows, destination, options, state)
+    Output::open(table_name(&table.name), table.schema.clone(), destination, options)?.write(rows, state)
 }
 
 /// The name of the table for the manifest; a path is none.
@@ -141,16 +135,17 @@ fn next(from: &mut From, work: &Work, state: &QueryState) -> Result<Step<RecordB
 
 /// An error if a file of the table is the destination or lies in it: replaced, it would be lost should anything fail.
 fn refuse_own_files(files: &[FileEntry], destination: &Destination) -> Result<()> {
-    let path = match destination {
-        Destination::File(path) | Destination::Dataset(path) => path,
-    };
+    let path = destination.path();
     // What does not exist is nobody's source.
     let Ok(target) = fs::canonicalize(path) else { return Ok(()) };
     let lies_there = |file: &Path| fs::canonicalize(file).is_ok_and(|file| file.starts_with(&target));
     match files.iter().find(|file| lies_there(&file.path)) {
         None => Ok(()),
         Some(file) => {
-            let message = format!("{} is read and would be replaced", file.path.display());
+            let message = match file.path == path {
+                true => "it is read and would be replaced".to_string(),
+                false => format!("{} is read and would be replaced", file.path.display()),
+            };
             let help = Some("write to another place, and rename it afterwards".to_string());
             Err(formats::Error::location(path.display(), message, help).into())
         }

@@ -58,12 +58,8 @@ pub enum Error {
 impl From<ArrowError> for Error {
     fn from(e: ArrowError) -> Self {
         let text = e.to_string();
-        let text =
-            text.strip_prefix("Compute error: ").or(text.strip_prefix("Cast error: ")).unwrap_or(&text);
-        let text = text.strip_prefix("Arithmetic overflow: ").map_or(text.to_string(), |t| {
-            format!("integer overflow: {t}\n  help: cast to a wider type, such as DECIMAL(38, 0) or DOUBLE")
-        });
-        Error::Compute(text.replace("Divide by zero error", "division by zero"))
+        let text = queries::error::plain(text.strip_prefix("Compute error: ").unwrap_or(&text));
+        Error::Compute(queries::error::arithmetic(&text))
     }
 }
 

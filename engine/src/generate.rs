@@ -9,7 +9,7 @@ use schema::bdb::Spec;
 use schema::bdb::parts::Deal;
 
 use crate::batch::BATCH_ROWS;
-use crate::dataset::{self, Destination, Rows, WriteOptions, Written};
+use crate::dataset::{Destination, Output, Rows, WriteOptions, Written};
 use crate::error::Result;
 use crate::ordered::Step;
 use crate::state::QueryState;
@@ -49,8 +49,6 @@ pub fn generate(
     let columns: Vec<usize> = (0..schema.fields().len()).collect();
     let (mut part, mut at) = (0, 0);
     let rows = Rows {
-        table: Some(spec.table.name().to_string()),
-        schema,
         files: deal.parts() as usize,
         deal: Box::new(move || {
             while part < deal.parts() && at >= deal.part_units(part) {
@@ -77,5 +75,6 @@ pub fn generate(
             Ok(Step::Item((lane.part, made)))
         }),
     };
-    dataset::write(rows, &Destination::Dataset(directory.to_path_buf()), options, state)
+    let destination = Destination::Dataset(directory.to_path_buf());
+    Output::open(Some(spec.table.name().to_string()), schema, &destination, options)?.write(rows, state)
 }

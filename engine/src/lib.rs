@@ -12,7 +12,8 @@
 //! - [`state`]: what the workers of a query share: the first error, cancel, enough, figures.
 //! - [`children`]: the processes that a query has started.
 //! - [`memory`]: the counting allocator and the limit.
-//! - [`generate`], [`convert`]: the benchmark's tables to files, and files to files of another format.
+//! - [`generate`], [`convert`], [`copy`]: the benchmark's tables to files, files to files of another format, and the
+//!   rows of a query to files.
 //! - [`dataset`]: rows to the files of a dataset, or to one file.
 //! - [`ordered`]: the ordered, parallel pipeline by which they are encoded.
 //! - [`aside`]: files and directories that appear whole or not at all.
@@ -22,6 +23,7 @@ pub mod aside;
 pub mod batch;
 pub mod children;
 pub mod convert;
+pub mod copy;
 pub mod credit;
 pub mod dataset;
 pub mod error;

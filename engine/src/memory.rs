@@ -6,6 +6,7 @@
 
 use std::alloc::{GlobalAlloc, Layout};
 use std::cell::Cell;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use crate::error::{Error, Result};
@@ -13,8 +14,11 @@ use crate::error::{Error, Result};
 static USED: AtomicI64 = AtomicI64::new(0);
 static PEAK: AtomicI64 = AtomicI64::new(0);
 static LIMIT: AtomicU64 = AtomicU64::new(u64::MAX);
+static TOO_LARGE: OnceLock<fn(u64) -> !> = OnceLock::new();
 
 const SETTLE: i64 = 256 << 10;
+/// Requests below this are not compared with the limit one by one.
+const LARGE: i64 = 16 << 20;
 
 thread_local! {
     static BALANCE: Cell<i64> = const { Cell::new(0) };
@@ -23,7 +27,26 @@ thread_local! {
 /// Counts what the allocator `A` hands out.
 pub struct Counting<A>(pub A);
 
+/// Sets what ends the process when one request alone is larger than the limit. A decoder of another crate that believes
+/// a forged length asks for it; the allocator has no way to give an error back, and the process would be aborted.
+pub fn on_too_large(end: fn(bytes: u64) -> !) {
+    // Set once, before the limit is; who sets it again wants the same.
+    let _ = TOO_LARGE.set(end);
+}
+
+#[cold]
+fn check_large(bytes: i64) {
+    if bytes as u64 > limit()
+        && let Some(end) = TOO_LARGE.get()
+    {
+        end(bytes as u64);
+    }
+}
+
 fn count(bytes: i64) {
+    if bytes > LARGE {
+        check_large(bytes);
+    }
     // A thread that is being torn down has no balance any more; its last allocations are counted at once.
     let settled = BALANCE.try_with(|b| {
         let balance = b.get() + bytes;
@@ -45,7 +68,7 @@ fn count(bytes: i64) {
 }
 
 // SAFETY: every call is handed to the inner allocator unchanged; counting allocates nothing (the thread-local is
-// const-initialised and has no destructor).
+// const-initialised and has no destructor) and does not unwind: what is too large ends the process.
 unsafe impl<A: GlobalAlloc> GlobalAlloc for Counting<A> {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(layout.size() as i64);

@@ -11,13 +11,17 @@
 //!
 //! The glue bounds what lies between two operators of a worker: a producer is not pulled while its consumer has
 //! [`Gate::LIMIT`] batches waiting. Together with the credit of exchanges this bounds the memory of a query's channels.
+//!
+//! - [`gate`]: what operators of one worker wait for.
+//! - [`runner`]: drives one operator.
+
+mod gate;
+mod runner;
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
 
 use queries::plan::NodeId;
 use timely::container::NoopBuilder;
@@ -30,10 +34,11 @@ use timely::progress::frontier::MutableAntichain;
 use timely::scheduling::{Activator, SyncActivator};
 use timely::worker::Worker;
 
-use crate::batch::{Parcel, ToTarget, batch_bytes};
+use crate::batch::{Parcel, ToTarget};
 use crate::error::Result;
-use crate::memory;
 use crate::state::QueryState;
+pub use gate::{Gate, Latch};
+use runner::Runner;
 
 /// The timestamps of a batch query: there is one.
 pub type Time = u64;
@@ -82,58 +87,6 @@ impl Wake {
     /// A handle that other threads can use.
     pub fn sync(&self) -> SyncActivator {
         self.worker.sync_activator_for(self.path.clone())
-    }
-}
-
-/// Counts the batches that wait before an operator, and wakes its producer when there is room.
-#[derive(Default)]
-pub struct Gate {
-    waiting: Cell<usize>,
-    producer: RefCell<Option<Rc<Activator>>>,
-}
-
-impl Gate {
-    /// The most batches that wait.
-    pub const LIMIT: usize = 4;
-
-    fn has_room(&self, producer: &Rc<Activator>) -> bool {
-        if self.waiting.get() < Gate::LIMIT {
-            return true;
-        }
-        *self.producer.borrow_mut() = Some(producer.clone());
-        false
-    }
-
-    fn release(&self, batches: usize) {
-        self.waiting.set(self.waiting.get() - batches);
-        if self.waiting.get() < Gate::LIMIT
-            && let Some(producer) = self.producer.borrow_mut().take()
-        {
-            producer.activate();
-        }
-    }
-}
-
-/// An event that operators of one worker wait for (a build side is complete).
-#[derive(Default)]
-pub struct Latch {
-    open: Cell<bool>,
-    waiting: RefCell<Vec<Rc<Activator>>>,
-}
-
-impl Latch {
-    /// Whether it is open; if not, `waiter` is activated once it is.
-    pub fn wait(&self, waiter: &Rc<Activator>) -> bool {
-        if !self.open.get() {
-            self.waiting.borrow_mut().push(waiter.clone());
-        }
-        self.open.get()
-    }
-
-    /// Opens it.
-    pub fn open(&self) {
-        self.open.set(true);
-        self.waiting.borrow_mut().drain(..).for_each(|w| w.activate());
     }
 }
 
@@ -282,120 +235,4 @@ fn take<P: timely::communication::Pull<timely::dataflow::channels::Message<Time,
     queue: &mut VecDeque<Parcel>,
 ) {
     input.for_each(|_, parcel| queue.push_back(std::mem::take(parcel)));
-}
-
-/// The most time that an operator takes before others of its worker get their turn.
-const TURN: Duration = Duration::from_millis(5);
-
-struct Runner {
-    operator: Option<Box<dyn Operator>>,
-    queues: Vec<VecDeque<Parcel>>,
-    ended: Vec<bool>,
-    gates: Vec<Option<Rc<Gate>>>,
-    gate_out: Option<Rc<Gate>>,
-    activator: Rc<Activator>,
-    local: Rc<Local>,
-    node: NodeId,
-    name: String,
-    counts: bool,
-    next_port: usize,
-}
-
-impl Runner {
-    /// Drops what waits.
-    fn discard(&mut self) {
-        for (queue, gate) in self.queues.iter_mut().zip(&self.gates) {
-            let batches = queue.len();
-            queue.clear();
-            if let Some(gate) = gate
-                && batches > 0
-            {
-                gate.release(batches);
-            }
-        }
-    }
-
-    /// Works for a turn. True once the operator is done.
-    fn run(&mut self, frontiers: &[MutableAntichain<Time>], give: &mut dyn FnMut(Parcel)) -> bool {
-        let start = Instant::now();
-        let done = match self.turn(frontiers, give, start) {
-            Ok(done) => done,
-            Err(e) => {
-                self.local.state.fail(e);
-                true
-            }
-        };
-        if done {
-            self.operator = None;
-            self.discard();
-        }
-        let figures = &self.local.state.figures[self.node];
-        figures.busy_ns.fetch_add(start.elapsed().as_nanos() as u64, Ordering::Relaxed);
-        done
-    }
-
-    fn turn(
-        &mut self,
-        frontiers: &[MutableAntichain<Time>],
-        give: &mut dyn FnMut(Parcel),
-        start: Instant,
-    ) -> Result<bool> {
-        let Some(operator) = &mut self.operator else { return Ok(true) };
-        loop {
-            if self.local.state.stopped() || self.local.enough(self.node) {
-                return Ok(true);
-            }
-            if self.gate_out.as_ref().is_some_and(|g| !g.has_room(&self.activator)) {
-                return Ok(false);
-            }
-            if start.elapsed() > TURN {
-                self.activator.activate();
-                return Ok(false);
-            }
-            match operator.pull()? {
-                Pull::Batch(parcel) => {
-                    let Some(batch) = &parcel.batch else { continue };
-                    if batch.num_rows() == 0 {
-                        continue;
-                    }
-                    if self.counts {
-                        let figures = &self.local.state.figures[self.node];
-                        figures.rows.fetch_add(batch.num_rows() as u64, Ordering::Relaxed);
-                        figures.batches.fetch_add(1, Ordering::Relaxed);
-                        figures.bytes.fetch_add(batch_bytes(batch) as u64, Ordering::Relaxed);
-                    }
-                    if let Some(gate) = &self.gate_out {
-                        gate.waiting.set(gate.waiting.get() + 1);
-                    }
-                    give(parcel);
-                    continue;
-                }
-                Pull::Blocked => return Ok(false),
-                Pull::Empty => {}
-            }
-            let ports = self.queues.len();
-            let ready = (0..ports)
-                .map(|i| (self.next_port + i) % ports)
-                .find(|p| !self.queues[*p].is_empty() && operator.wants(*p));
-            if let Some(port) = ready {
-                self.next_port = port + 1;
-                let parcel = self.queues[port].pop_front().expect("the queue was looked at");
-                if let Some(gate) = &self.gates[port] {
-                    gate.release(1);
-                }
-                operator.push(port, parcel)?;
-                memory::check(0, || self.name.clone())?;
-                continue;
-            }
-            let over = (0..ports)
-                .find(|p| !self.ended[*p] && self.queues[*p].is_empty() && frontiers[*p].is_empty());
-            match over {
-                Some(port) => {
-                    self.ended[port] = true;
-                    operator.end(port)?;
-                }
-                None => return Ok(self.ended.iter().all(|e| *e)),
-            }
-        }
-    }
 }

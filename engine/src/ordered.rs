@@ -16,81 +16,18 @@
 //!   older lane before a younger one, and no limit holds back the oldest lane once the stages behind it are empty.
 //! - The first error stops everything, as does [`QueryState::stopped`]; nothing is put after an error.
 
+mod stages;
+
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
 use crate::error::{Error, Result};
 use crate::state::QueryState;
+pub use stages::{Cutter, Dealer, Limits, Piece, Reader, Sink, Stages, Step, Worker};
 
 /// How often a thread without work looks at the flags and at lanes that wait.
 const PARK: Duration = Duration::from_millis(10);
-
-/// What a lane says when it is asked for more.
-pub enum Step<I> {
-    /// An item.
-    Item(I),
-    /// An older lane has to get further first.
-    Wait,
-    /// There is no more.
-    Done,
-}
-
-/// What `cut` is given, in order.
-pub enum Piece<I> {
-    /// The next item.
-    Item(I),
-    /// All items were given.
-    End,
-}
-
-/// See [`Stages::deal`].
-pub type Dealer<'a, L> = Box<dyn FnMut() -> Result<Option<L>> + Send + 'a>;
-/// See [`Stages::read`].
-pub type Reader<'a, L, I> = Box<dyn Fn(&mut L) -> Result<Step<I>> + Sync + 'a>;
-/// See [`Stages::cut`].
-pub type Cutter<'a, I, W> = Box<dyn FnMut(Piece<I>, &mut Vec<W>) -> Result<()> + Send + 'a>;
-/// See [`Stages::work`].
-pub type Worker<'a, W, O> = Box<dyn Fn(W) -> Result<O> + Sync + 'a>;
-/// See [`Stages::put`].
-pub type Sink<'a, O> = Box<dyn FnMut(O) -> Result<()> + Send + 'a>;
-
-/// The stages. `L` is a lane, `I` an item, `W` a piece of work and `O` its result.
-pub struct Stages<'a, L, I, W, O> {
-    /// The next lane; opening what it reads is better left to `read`, which is not one at a time.
-    pub deal: Dealer<'a, L>,
-    /// The next item of a lane.
-    pub read: Reader<'a, L, I>,
-    /// How much memory an item takes, for [`Limits::lane_weight`].
-    pub weight: fn(&I) -> usize,
-    /// Appends the pieces of work that an item completes.
-    pub cut: Cutter<'a, I, W>,
-    /// Does one piece of work.
-    pub work: Worker<'a, W, O>,
-    /// Takes the results.
-    pub put: Sink<'a, O>,
-}
-
-/// How much is under way at once.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
-    /// Threads, at least one.
-    pub threads: usize,
-    /// Open lanes, at least one.
-    pub lanes: usize,
-    /// A lane that holds items of this weight is not read further.
-    pub lane_weight: usize,
-    /// Pieces of work, at least one.
-    pub works: usize,
-}
-
-impl Limits {
-    /// Enough for every thread to be busy, and little more.
-    pub fn new(threads: usize) -> Limits {
-        let threads = threads.max(1);
-        Limits { threads, lanes: threads + 1, lane_weight: 16 << 20, works: threads + 2 }
-    }
-}
 
 /// Calls its function when it is dropped by a panic.
 struct Alarm<F: Fn()>(F);

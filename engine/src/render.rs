@@ -17,12 +17,14 @@ use crate::ops::filter::Filter;
 use crate::ops::join::shared::Builds;
 use crate::ops::join::{self, Join};
 use crate::ops::limit::Limit;
+use crate::ops::merge::Merge;
+use crate::ops::order::Order;
 use crate::ops::output::{Output, Queue};
 use crate::ops::project::Project;
+use crate::ops::repeat::Repeat;
 use crate::ops::scan::Scan;
 use crate::ops::scan::work::Work;
 use crate::ops::sort::Sort;
-use crate::ops::top::Top;
 use crate::ops::transform::Transform;
 use crate::ops::union::Union;
 use crate::ops::values::Values;
@@ -51,6 +53,8 @@ impl Shared {
     fn add(&mut self, node: &Node) -> Result<()> {
         match &node.op {
             Op::Scan(scan) => self.work[node.id] = Some(Arc::new(Work::new(scan, node.schema.clone())?)),
+            // The senders of a merge have credit of their own.
+            Op::Exchange(Exchange::Merge { .. }) => {}
             Op::Exchange(_) => self.pools[node.id] = Some(Pool::new(EXCHANGE_BYTES)),
             Op::Join(join) if join.shared => self.builds[node.id] = Some(Builds::new(self.workers)),
             _ => {}
@@ -193,24 +197,25 @@ impl<'scope> Renderer<'_, 'scope> {
                     Box::new(Join::new(plan, schemas.0, schemas.1, node.schema.clone(), at))
                 })
             }
-            Op::Sort { keys, fetch: Some(fetch) } => {
-                let edge = input(0);
-                match Top::new(keys.clone(), *fetch, node.schema.clone()) {
-                    Ok(op) => self.stage(node, "top", true).add(Inputs::Local(vec![edge]), |_| Box::new(op)),
-                    Err(e) => self.fail(e, edge),
-                }
-            }
             Op::Sort { keys, fetch } => {
                 let edge = input(0);
-                self.stage(node, "sort", true).add(Inputs::Local(vec![edge]), |_| {
-                    Box::new(Sort::new(keys.clone(), *fetch, node.schema.clone()))
-                })
+                match Order::new(keys.clone(), &node.schema) {
+                    Ok(order) => self.stage(node, "sort", true).add(Inputs::Local(vec![edge]), |_| {
+                        Box::new(Sort::new(order, *fetch, node.schema.clone()))
+                    }),
+                    Err(e) => self.fail(e, edge),
+                }
             }
             Op::Limit { skip, fetch } => {
                 let edge = input(0);
                 self.stage(node, "limit", true).add(Inputs::Local(vec![edge]), |_| {
                     Box::new(Limit::new(*skip, *fetch, node.inputs[0].clone(), self.local.clone()))
                 })
+            }
+            Op::Repeat => {
+                let edge = input(0);
+                self.stage(node, "repeat", true)
+                    .add(Inputs::Local(vec![edge]), |_| Box::new(Repeat::new(node.schema.clone())))
             }
             Op::Union => {
                 let edges = (0..node.inputs.len()).map(input).collect();
@@ -227,18 +232,24 @@ impl<'scope> Renderer<'_, 'scope> {
     fn exchange(&self, node: &Node, exchange: &Exchange, edge: Edge<'scope>) -> Edge<'scope> {
         let sender = Stage { gated: false, ..self.stage(node, "send", false) };
         let sent = sender.add(Inputs::Local(vec![edge]), |wake| {
-            let pool = self.shared.pool(node.id);
+            let pool = match exchange {
+                Exchange::Merge { .. } => Pool::new(EXCHANGE_BYTES / self.local.peers),
+                _ => self.shared.pool(node.id),
+            };
             Box::new(Send::new(exchange, &node.schema, self.local.peers, self.local.index, pool, wake))
         });
+        // What the node gives is what its last operator gives.
+        let merges = matches!(exchange, Exchange::Merge { .. });
         let received = self
-            .stage(node, "receive", true)
+            .stage(node, "receive", !merges)
             .add(Inputs::Exchange(sent.stream), |_| Box::new(Receive::default()));
         match exchange {
-            Exchange::Merge { keys, fetch } => {
-                self.stage(node, "merge", false).add(Inputs::Local(vec![received]), |_| {
-                    Box::new(Sort::new(keys.clone(), *fetch, node.schema.clone()))
-                })
-            }
+            Exchange::Merge { keys, fetch } => match Order::new(keys.clone(), &node.schema) {
+                Ok(order) => self.stage(node, "merge", true).add(Inputs::Local(vec![received]), |_| {
+                    Box::new(Merge::new(order, node.schema.clone(), self.local.peers, *fetch))
+                }),
+                Err(e) => self.fail(e, received),
+            },
             _ => received,
         }
     }

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
@@ -29,12 +29,16 @@ pub struct Settings {
 /// The most time that a parked worker sleeps before it looks at the flags.
 const PARK: Duration = Duration::from_millis(20);
 
+/// How long a stopped query is waited for. A worker that waits for the system (for a pipe into which nobody writes)
+/// doesn't see that it is stopped.
+const GRACE: Duration = Duration::from_millis(700);
+
 /// Runs a plan. Its scalar subqueries are run at once, one after another; the rows of the plan itself are then taken
 /// from [`Results`].
 pub fn run(plan: &Arc<Plan>, settings: &Settings) -> Result<Results> {
     plan.subquery_results.clear();
     for subquery in &plan.subqueries {
-        let state = Arc::new(QueryState::new(subquery.nodes));
+        let state = Arc::new(QueryState::new(subquery.nodes, settings.workers));
         let mut results =
             start(Tree { plan: plan.clone(), subquery: Some(subquery.index) }, state, settings)?;
         let batches: Vec<RecordBatch> = results.by_ref().collect::<Result<_>>()?;
@@ -48,7 +52,7 @@ pub fn run(plan: &Arc<Plan>, settings: &Settings) -> Result<Results> {
         };
         plan.subquery_results.set(SubqueryIndex::new(subquery.index), value)?;
     }
-    let state = Arc::new(QueryState::new(plan.nodes));
+    let state = Arc::new(QueryState::new(plan.nodes, settings.workers));
     start(Tree { plan: plan.clone(), subquery: None }, state, settings)
 }
 
@@ -74,17 +78,22 @@ impl Tree {
 
 fn start(tree: Tree, state: Arc<QueryState>, settings: &Settings) -> Result<Results> {
     let shared = Arc::new(Shared::new(tree.root(), tree.nodes(), settings.workers)?);
-    let queue = Arc::new(Queue::default());
+    // Rows that lie on worker 0 come through one queue, others through one a worker.
+    let queues = if tree.root().single { 1 } else { settings.workers };
+    let queues: Vec<Arc<Queue>> = (0..queues).map(|_| Arc::default()).collect();
     let schema = match tree.subquery {
         None => tree.plan.schema.clone(),
         Some(_) => tree.root().schema.clone(),
     };
     let config = timely::Config::process(settings.workers);
-    let (worker_state, worker_queue) = (state.clone(), queue.clone());
-    let work = move |worker: &mut Worker| run_worker(worker, &tree, &worker_state, &shared, &worker_queue);
+    let (worker_state, worker_queues) = (state.clone(), queues.clone());
+    let work = move |worker: &mut Worker| {
+        let queue = &worker_queues[worker.index() % worker_queues.len()];
+        run_worker(worker, &tree, &worker_state, &shared, queue);
+    };
     let guards = timely::execute(config, work).map_err(Error::Start)?;
     // Joining takes a thread of its own: the caller's thread takes the rows.
-    let (waiting, ended) = (state.clone(), queue.clone());
+    let (waiting, ended) = (state.clone(), queues.clone());
     let thread = std::thread::Builder::new()
         .name("palais-join".into())
         .spawn(move || {
@@ -93,10 +102,10 @@ fn start(tree: Tree, state: Arc<QueryState>, settings: &Settings) -> Result<Resu
                     waiting.fail(Error::Start(e));
                 }
             }
-            ended.end();
+            ended.iter().for_each(|queue| queue.end());
         })
         .map_err(|e| Error::Start(e.to_string()))?;
-    Ok(Results { schema, queue, state, thread: Mutex::new(Some(thread)), done: false })
+    Ok(Results { schema, queues, state, thread: Mutex::new(Some(thread)), done: false })
 }
 
 fn run_worker(
@@ -126,9 +135,12 @@ fn run_worker(
 }
 
 /// The rows of a running query. Dropping it cancels the query.
+///
+/// Of a plan whose rows lie on all workers, only [`crate::copy`] can take them: one after another, the queues of the
+/// workers that nobody empties would hold back the others.
 pub struct Results {
     schema: SchemaRef,
-    queue: Arc<Queue>,
+    queues: Vec<Arc<Queue>>,
     state: Arc<QueryState>,
     thread: Mutex<Option<JoinHandle<()>>>,
     done: bool,
@@ -145,12 +157,47 @@ impl Results {
         &self.state
     }
 
+    /// The queues of the result, for whoever empties all of them at once.
+    pub(crate) fn queues(&self) -> &[Arc<Queue>] {
+        &self.queues
+    }
+
+    /// A batch of a queue with the columns of the result.
+    pub(crate) fn named(&self, batch: &RecordBatch) -> Result<RecordBatch> {
+        batch_of(&self.schema, batch.columns().to_vec(), batch.num_rows())
+    }
+
+    /// Stops the query and waits until it has ended. The reason is the query's own error, or `error` if it had none.
+    pub(crate) fn stop(&mut self, error: Error) -> Error {
+        self.state.cancel();
+        self.join();
+        self.done = true;
+        match (error, self.state.take_error()) {
+            // Whoever takes the rows was stopped with the query.
+            (Error::Cancelled, Some(why)) => why,
+            (error, _) => error,
+        }
+    }
+
+    /// Waits until the query has ended, when all its rows were taken.
+    pub(crate) fn finish(&mut self) {
+        self.join();
+        self.done = true;
+    }
+
+    /// Waits until the workers have ended; once the query is stopped, not longer than [`GRACE`].
     fn join(&self) {
         let thread = self.thread.lock().expect("nothing panics with this lock").take();
-        if let Some(thread) = thread {
-            // The thread's own panic was reported by the hook.
-            let _ = thread.join();
+        let Some(thread) = thread else { return };
+        let start = Instant::now();
+        // The queues end when the last worker has.
+        while self.state.stopped() && !matches!(self.queues[0].take(PARK), Taken::End) {
+            if start.elapsed() > GRACE {
+                return;
+            }
         }
+        // The thread's own panic was reported by the hook.
+        let _ = thread.join();
     }
 }
 
@@ -159,22 +206,16 @@ impl Iterator for Results {
 
     fn next(&mut self) -> Option<Self::Item> {
         while !self.done {
-            // An error is told at once; the workers stop meanwhile.
-            if self.state.stopped() {
-                self.join();
-            }
-            match self.queue.take(PARK) {
+            debug_assert!(self.queues.len() == 1, "the plan gathers its rows");
+            match self.queues[0].take(PARK) {
+                // An error is told before the rows that came ahead of it.
+                _ if self.state.stopped() => {}
                 Taken::Late => continue,
-                Taken::Batch(batch) if !self.state.stopped() => {
-                    return Some(batch_of(&self.schema, batch.columns().to_vec(), batch.num_rows()));
-                }
-                Taken::Batch(_) => continue,
-                Taken::End => {
-                    self.done = true;
-                    self.join();
-                    return self.state.take_error().map(Err);
-                }
+                Taken::Batch(batch) => return Some(self.named(&batch)),
+                Taken::End => {}
             }
+            self.finish();
+            return self.state.take_error().map(Err);
         }
         None
     }

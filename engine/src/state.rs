@@ -18,8 +18,8 @@ pub struct QueryState {
     epoch: AtomicU64,
     threads: Mutex<Vec<Thread>>,
     enough: Vec<AtomicBool>,
-    /// A node's figures, by [`NodeId`].
-    pub figures: Vec<Figures>,
+    /// What each worker has done in each node, by [`NodeId`].
+    pub figures: Vec<Vec<Figures>>,
     /// Bytes of files read so far.
     pub bytes_read: AtomicU64,
     /// Rows that scans gave so far.
@@ -27,7 +27,7 @@ pub struct QueryState {
     skipped: Mutex<Skipped>,
 }
 
-/// What an operator has done, over all workers.
+/// What an operator has done on one worker.
 #[derive(Debug, Default)]
 pub struct Figures {
     /// Rows given.
@@ -41,11 +41,12 @@ pub struct Figures {
 }
 
 impl QueryState {
-    /// The state of a plan of so many nodes.
-    pub fn new(nodes: usize) -> QueryState {
+    /// The state of a plan of so many nodes on so many workers; the default is that of work without a plan.
+    pub fn new(nodes: usize, workers: usize) -> QueryState {
+        let of_worker = || (0..nodes).map(|_| Figures::default()).collect();
         QueryState {
             enough: (0..nodes).map(|_| AtomicBool::new(false)).collect(),
-            figures: (0..nodes).map(|_| Figures::default()).collect(),
+            figures: (0..workers).map(|_| of_worker()).collect(),
             ..QueryState::default()
         }
     }

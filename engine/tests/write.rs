@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Schema};
+use engine::aside::Overwrite;
 use engine::convert::convert;
 use engine::dataset::{Destination, WriteOptions, Written};
 use engine::generate::generate;
@@ -23,11 +24,11 @@ fn options(encoding: &str, compression: &str, workers: usize) -> WriteOptions {
         compression: compression.into(),
         ..FormatOptions::default()
     };
-    WriteOptions { format, workers, overwrite: false }
+    WriteOptions { format, workers, overwrite: Overwrite::flag(false), part_bytes: None }
 }
 
 fn make(table: Kind, parts: usize, directory: &Path, options: &WriteOptions) -> Written {
-    generate(&SIZES.table(table, 1), parts, directory, options, &QueryState::new(0)).unwrap()
+    generate(&SIZES.table(table, 1), parts, directory, options, &QueryState::default()).unwrap()
 }
 
 fn table(path: &Path, options: &OpenOptions) -> Arc<Table> {
@@ -35,7 +36,7 @@ fn table(path: &Path, options: &OpenOptions) -> Arc<Table> {
 }
 
 fn turn(from: &Path, to: &Destination, options: &WriteOptions) -> engine::Result<Written> {
-    convert(&table(from, &OpenOptions::default()), to, options, &QueryState::new(0))
+    convert(&table(from, &OpenOptions::default()), to, options, &QueryState::default())
 }
 
 /// How csv files of these columns are opened.
@@ -117,7 +118,7 @@ fn the_number_of_parts_moves_rows_and_changes_none() {
     // More parts than rows leave empty files.
     let spec = Sizes { rankings: 5, ..SIZES }.table(Kind::Rankings, 1);
     let directory = home.path().join("many");
-    generate(&spec, 9, &directory, &options("csv", "none", 2), &QueryState::new(0)).unwrap();
+    generate(&spec, 9, &directory, &options("csv", "none", 2), &QueryState::default()).unwrap();
     assert_eq!((files(&directory).len(), lines(&directory).len()), (10, 5));
 }
 
@@ -177,7 +178,7 @@ fn columns_of_directories_and_empty_files_are_kept() {
     let read = columns(&[("a", DataType::Int64)], true);
     let (logs, out) = (table(&home.path().join("logs"), &read), home.path().join("out"));
     let write = options("csv", "none", 2);
-    convert(&logs, &Destination::Dataset(out.clone()), &write, &QueryState::new(0)).unwrap();
+    convert(&logs, &Destination::Dataset(out.clone()), &write, &QueryState::default()).unwrap();
     let parts: Vec<_> = files(&out).into_values().map(|bytes| String::from_utf8(bytes).unwrap()).collect();
     assert_eq!(parts[1..], ["1,2025\n2,2025\n", "", "3,2027\n"]);
 }
@@ -213,14 +214,14 @@ fn a_bad_value_leaves_nothing_and_is_named() {
 #[test]
 fn a_cancelled_run_leaves_nothing() {
     let home = tempfile::tempdir().unwrap();
-    let state = QueryState::new(0);
+    let state = QueryState::default();
     state.cancel();
     let out = home.path().join("out");
     let spec = Sizes { rankings: 1_000_000_000_000, ..SIZES }.table(Kind::Rankings, 1);
     let error = generate(&spec, 2, &out, &options("csv", "none", 2), &state).unwrap_err();
     assert!(matches!(error, Error::Cancelled));
     // While it runs.
-    let state = QueryState::new(0);
+    let state = QueryState::default();
     std::thread::scope(|scope| {
         scope.spawn(|| {
             while state.rows_read.load(std::sync::atomic::Ordering::Relaxed) < 100_000 {
@@ -245,7 +246,7 @@ fn what_is_there_is_kept_unless_it_may_be_replaced() {
     let error = turn(&csv, &to, &options("csv", "none", 2)).unwrap_err().to_string();
     assert!(error.contains("--overwrite"), "{error}");
     assert_eq!(files(&out), before);
-    let replace = WriteOptions { overwrite: true, ..options("csv", "none", 2) };
+    let replace = WriteOptions { overwrite: Overwrite::Yes, ..options("csv", "none", 2) };
     turn(&csv, &to, &replace).unwrap();
     assert_eq!(lines(&out), lines(&csv));
     // A table does not replace what it is read from, as a whole or in part.
@@ -255,7 +256,7 @@ fn what_is_there_is_kept_unless_it_may_be_replaced() {
     let one =
         OpenOptions { schema: Some(SchemaChoice::Given(Kind::Rankings.schema())), ..OpenOptions::default() };
     let own = Destination::File(part.clone());
-    let error = convert(&table(&part, &one), &own, &replace, &QueryState::new(0)).unwrap_err().to_string();
+    let error = convert(&table(&part, &one), &own, &replace, &QueryState::default()).unwrap_err().to_string();
     assert!(error.contains("is read and would be replaced"), "{error}");
     assert_eq!(files(home.path()).into_keys().collect::<Vec<_>>(), ["csv", "out"]);
 }
@@ -265,7 +266,7 @@ fn what_cannot_be_written_is_refused_before_anything_is_read() {
     let home = tempfile::tempdir().unwrap();
     let spec = SIZES.table(Kind::Rankings, 1);
     let refused = |options: &WriteOptions, spec| {
-        generate(spec, 1, &home.path().join("x"), options, &QueryState::new(0)).unwrap_err().to_string()
+        generate(spec, 1, &home.path().join("x"), options, &QueryState::default()).unwrap_err().to_string()
     };
     assert!(refused(&options("xml", "none", 1), &spec).contains("no encoding 'xml'"));
     assert!(refused(&options("csv", "rar", 1), &spec).contains("rar"));

@@ -79,6 +79,14 @@ pub trait Format: Send + Sync {
     /// Cuts a file into morsels of about `target_bytes`; every record belongs to exactly one of them.
     fn split(&self, file: &Arc<FileEntry>, scan: &ScanOptions, target_bytes: u64) -> Result<Vec<Morsel>>;
 
+    /// The bytes of the file that reading a morsel takes, as far as they are known before it is read: for reading ahead.
+    fn ranges(&self, morsel: &Morsel, _scan: &ScanOptions) -> Vec<Range<u64>> {
+        match &morsel.part {
+            Part::Bytes(range) => vec![range.clone()],
+            Part::Whole | Part::Groups(_) => vec![],
+        }
+    }
+
     /// The reader of one morsel. Batches have the columns of `scan.projection`, strings as `Utf8View`.
     fn reader(&self, morsel: &Morsel, scan: &ScanOptions) -> Result<Box<dyn FileReader>>;
 

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::ops::Range;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -76,6 +76,18 @@ impl Input {
         }
     }
 
+    /// Asks the system to read these bytes of a file soon, and does not wait for it.
+    pub fn read_ahead(&self, range: &Range<u64>) {
+        let Source::File(file, len) = &self.source else { return };
+        let (start, end) = (range.start, range.end.min(*len));
+        let (Ok(start), Ok(length)) = (start.try_into(), end.saturating_sub(start).try_into()) else {
+            return;
+        };
+        // SAFETY: the descriptor is open as long as `file` lives; the call touches no memory of this process. It is
+        // advice: that it fails changes nothing but the time.
+        unsafe { libc::posix_fadvise(file.as_raw_fd(), start, length, libc::POSIX_FADV_WILLNEED) };
+    }
+
     /// The number of bytes. A pipe is read to its end for it.
     pub fn len(&self) -> Result<u64> {
         match &self.source {
@@ -98,11 +110,6 @@ impl Input {
         matches!(self.source, Source::Pipe(_))
     }
 
-    /// The bytes from `offset` on, in order.
-    pub fn reader(&self, offset: u64) -> InputReader {
-        InputReader { input: self.clone(), offset, bytes: Bytes::new() }
-    }
-
     fn error(&self, e: std::io::Error) -> Error {
         match e.kind() {
             std::io::ErrorKind::StorageFull => {
@@ -113,42 +120,31 @@ impl Input {
     }
 }
 
-/// Reads an [`Input`] in order.
-#[derive(Debug)]
-pub struct InputReader {
-    input: Input,
-    offset: u64,
-    bytes: Bytes,
-}
-
-impl Read for InputReader {
-    fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
-        if self.bytes.is_empty() {
-            let range = self.offset..self.offset + CHUNK as u64;
-            self.bytes = self.input.read_range(&range).map_err(std::io::Error::other)?;
-            self.offset += self.bytes.len() as u64;
-        }
-        let n = self.bytes.len().min(out.len());
-        out[..n].copy_from_slice(&self.bytes.split_to(n));
-        Ok(n)
-    }
-}
-
 fn source(path: &Path) -> std::io::Result<Source> {
+    // Only pipes are shared. To open a named pipe waits for its writer, and files must not wait with it.
+    if path != Path::new(STDIN) && std::fs::metadata(path)?.is_file() {
+        let file = File::open(path)?;
+        let meta = file.metadata()?;
+        if meta.is_file() {
+            return Ok(Source::File(Arc::new(file), meta.len()));
+        }
+    }
     let mut pipes = PIPES.lock().expect("a panic with this lock ends the process");
     if let Some(pipe) = pipes.get(path) {
         return Ok(Source::Pipe(pipe.clone()));
     }
-    let stdin = path == Path::new(STDIN);
-    let mut from = match stdin {
-        true => File::from(std::io::stdin().as_fd().try_clone_to_owned()?),
+    let from = match path == Path::new(STDIN) {
+        true => {
+            let mut stdin = File::from(std::io::stdin().as_fd().try_clone_to_owned()?);
+            // A file as standard input is read like a file, unless somebody has read the beginning of it.
+            let meta = stdin.metadata()?;
+            if meta.is_file() && stdin.stream_position()? == 0 {
+                return Ok(Source::File(Arc::new(stdin), meta.len()));
+            }
+            stdin
+        }
         false => File::open(path)?,
     };
-    // A file as standard input is read like a file, unless somebody has read the beginning of it.
-    let meta = from.metadata()?;
-    if meta.is_file() && (!stdin || from.stream_position()? == 0) {
-        return Ok(Source::File(Arc::new(from), meta.len()));
-    }
     let pipe = Pipe { from, memory: Vec::new(), disk: None, read: 0, ended: false };
     let pipe = Arc::new(Mutex::new(pipe));
     pipes.insert(path.to_path_buf(), pipe.clone());
@@ -230,9 +226,7 @@ mod tests {
         assert!(!input.is_pipe() && !input.is_empty().unwrap());
         assert_eq!(input.len().unwrap(), 10);
         assert_eq!(&input.read_range(&(7..20)).unwrap()[..], b"789");
-        let mut text = String::new();
-        input.reader(4).read_to_string(&mut text).unwrap();
-        assert_eq!(text, "456789");
+        assert_eq!(&input.read_range(&(4..7)).unwrap()[..], b"456");
         assert!(Input::open(&dir.path().join("y")).unwrap_err().to_string().contains("cannot open"));
     }
 
@@ -247,9 +241,7 @@ mod tests {
         let again = Input::open(&path).unwrap();
         assert_eq!(again.len().unwrap(), bytes.len() as u64);
         writer.join().unwrap();
-        let mut all = Vec::new();
-        input.reader(0).read_to_end(&mut all).unwrap();
-        assert!(all == bytes);
+        assert!(input.read_range(&(0..u64::MAX)).unwrap() == bytes);
         assert_eq!(
             &again.read_range(&(bytes.len() as u64 - 2..u64::MAX)).unwrap()[..],
             &bytes[bytes.len() - 2..]

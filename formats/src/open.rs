@@ -189,7 +189,8 @@ pub fn open_data_dir(dir: &Path) -> Result<Vec<(String, String)>> {
             false => {}
         }
     }
-    tables.sort();
+    // Names that differ only in case stand side by side.
+    tables.sort_by_cached_key(|(name, path)| (name.to_ascii_lowercase(), path.clone()));
     if tables.is_empty() {
         return Err(suggest::no_data(dir));
     }
@@ -201,5 +202,6 @@ pub fn open_data_dir(dir: &Path) -> Result<Vec<(String, String)>> {
             Some("name one of them with --table NAME=PATH".into()),
         ));
     }
+    tables.sort();
     Ok(tables)
 }

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::ops::Range;
-use std::os::unix::fs::FileExt;
+use std::os::fd::AsRawFd;
 
 use arrow_array::RecordBatch;
 use bytes::Bytes;
@@ -51,17 +51,26 @@ pub trait FileReader: Send {
 
 /// Reads the bytes of one range, fewer only at the end of the file.
 pub fn read_range(file: &File, range: &Range<u64>) -> std::io::Result<Bytes> {
-    let mut buffer = vec![0; (range.end - range.start) as usize];
-    let mut filled = 0;
-    while filled < buffer.len() {
-        match file.read_at(&mut buffer[filled..], range.start + filled as u64) {
+    let most = usize::try_from(range.end.saturating_sub(range.start)).unwrap_or(usize::MAX);
+    let mut buffer: Vec<u8> = Vec::new();
+    buffer.try_reserve_exact(most)?;
+    while buffer.len() < most {
+        let at = libc::off_t::try_from(range.start + buffer.len() as u64).map_err(std::io::Error::other)?;
+        let left = most - buffer.len();
+        let room = &mut buffer.spare_capacity_mut()[..left];
+        // Zeros that are overwritten at once would cost as much as a copy of the file.
+        // SAFETY: `room` is memory of this buffer, of which the call writes at most `room.len()` bytes.
+        let read = unsafe { libc::pread(file.as_raw_fd(), room.as_mut_ptr().cast(), room.len(), at) };
+        match usize::try_from(read) {
             Ok(0) => break,
-            Ok(n) => filled += n,
-            Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
-            Err(e) => return Err(e),
+            // SAFETY: `read` bytes behind the length are now written, and there is room for them.
+            Ok(read) => unsafe { buffer.set_len(buffer.len() + read) },
+            Err(_) => match std::io::Error::last_os_error() {
+                e if e.kind() == std::io::ErrorKind::Interrupted => {}
+                e => return Err(e),
+            },
         }
     }
-    buffer.truncate(filled);
     Ok(Bytes::from(buffer))
 }
 

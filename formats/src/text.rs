@@ -5,26 +5,25 @@
 
 use std::sync::Arc;
 
-use arrow_array::{Array, RecordBatch};
+use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 
 use crate::error::{DataError, Error, Result};
 use crate::format::ScanOptions;
-use crate::reader::Skipped;
 use crate::rows::batch::{Batch, Records};
 use crate::rows::column::{Syntax, Token};
 use crate::rows::encoder::RowWriter;
 use crate::rows::format::RowFormat;
-use crate::rows::print::{Printer, check_printable};
+use crate::rows::print::{Printed, check_printable};
 use crate::rows::split::Border;
-use crate::rows::{Decoder, Input};
+use crate::rows::{BatchDecoder, Input, RecordParser};
 
 /// Lines of text.
 pub static TEXT: RowFormat = RowFormat {
     name: "text",
     extensions: &["txt", "text", "log"],
     border: Border::Newline,
-    decoder: |scan, _| Ok(Box::new(TextDecoder::new(scan)?)),
+    decoder: |scan, _| Ok(Box::new(BatchDecoder::new(TextParser::new(scan)?, scan)?)),
     infer: |_, _, _| Ok(Arc::new(Schema::new(vec![Field::new("line", DataType::Utf8View, true)]))),
     writer: |schema, _| Ok(Box::new(TextWriter::new(schema)?)),
 };
@@ -48,35 +47,30 @@ impl Syntax for Line {
     }
 }
 
-struct TextDecoder {
-    batch: Batch,
+struct TextParser {
     max_record: usize,
     lines: Vec<(usize, usize)>,
 }
 
-impl TextDecoder {
-    fn new(scan: &ScanOptions) -> Result<TextDecoder> {
+impl TextParser {
+    fn new(scan: &ScanOptions) -> Result<TextParser> {
         if scan.schema.fields().len() != 1 {
             return Err(Error::Unsupported("text has one column; its schema must have one too".into()));
         }
-        Ok(TextDecoder { batch: Batch::new(scan)?, max_record: scan.format.max_record, lines: Vec::new() })
+        Ok(TextParser { max_record: scan.format.max_record, lines: Vec::new() })
     }
 }
 
-impl Decoder for TextDecoder {
-    fn decode(&mut self, input: Input) -> Result<usize> {
+impl RecordParser for TextParser {
+    fn parse(&mut self, input: Input, batch: &mut Batch) -> Result<usize> {
         let bytes = input.block.as_slice();
         let mut at = input.at;
         let limit = input.limit.min(bytes.len());
-        while at < limit && self.batch.room() > 0 {
+        while at < limit && batch.room() > 0 {
             let (start, mut too_long) = (at, None);
             self.lines.clear();
-            while at < limit && at - start < WINDOW_BYTES && self.lines.len() < self.batch.room() {
-                let (end, next) = match memchr::memchr(b'\n', &bytes[at..]) {
-                    Some(newline) => (at + newline, at + newline + 1),
-                    None if input.last => (bytes.len(), bytes.len()),
-                    None => break,
-                };
+            while at < limit && at - start < WINDOW_BYTES && self.lines.len() < batch.room() {
+                let Some((end, next)) = input.line(at) else { break };
                 if next - at > self.max_record {
                     too_long = Some(next);
                     break;
@@ -85,39 +79,18 @@ impl Decoder for TextDecoder {
                 self.lines.push((at, end));
                 at = next;
             }
-            let (block, offset, count) = (input.block, input.offset, self.lines.len());
-            let lines = &self.lines;
-            let records = Records { block, offset, start, end: at, count, lines: count as u64 };
-            self.batch.append(records, Line, |_| lines.iter().copied())?;
+            let count = self.lines.len();
+            let records = Records::of(&input, start..at, count, count as u64);
+            batch.append(records, Line, |_| self.lines.iter().copied())?;
             if let Some(end) = too_long {
-                let record = Records { block, offset, start: at, end, count: 1, lines: 1 };
-                self.batch.malformed(
-                    record,
-                    format!("the line is longer than {} bytes", self.max_record),
-                    1,
-                )?;
+                let message = format!("the line is longer than {} bytes", self.max_record);
+                batch.malformed(Records::of(&input, at..end, 1, 1), message, 1)?;
                 at = end;
             } else if count == 0 {
                 break;
             }
         }
         Ok(at - input.at)
-    }
-
-    fn is_full(&self) -> bool {
-        self.batch.room() == 0
-    }
-
-    fn flush(&mut self) -> Result<Option<RecordBatch>> {
-        self.batch.flush()
-    }
-
-    fn position(&self) -> (u64, u64) {
-        (self.batch.records(), self.batch.lines())
-    }
-
-    fn skipped(&self) -> Skipped {
-        self.batch.skipped()
     }
 }
 
@@ -142,15 +115,14 @@ impl RowWriter for TextWriter {
     }
 
     fn write(&self, batch: &RecordBatch, out: &mut Vec<u8>) -> Result<()> {
-        let column = batch.column(0);
-        let nulls = column.logical_nulls();
-        let printer = Printer::new(column)?;
+        let columns = Printed::columns(batch)?;
+        let Some(column) = columns.first() else { return Ok(()) };
         for row in 0..batch.num_rows() {
-            if nulls.as_ref().is_some_and(|nulls| nulls.is_null(row)) {
+            if column.is_null(row) {
                 return Err(unwritable("NULL", "COALESCE gives another value for it"));
             }
             let start = out.len();
-            printer.print(row, out);
+            column.printer.print(row, out);
             if memchr::memchr(b'\n', &out[start..]).is_some() || out[start..].ends_with(b"\r") {
                 return Err(unwritable("a value with a line break", "REPLACE takes it out"));
             }

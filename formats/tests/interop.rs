@@ -1,6 +1,6 @@
-//! Column formats between palais and other tools: what pyarrow and DuckDB write is read, and the other way round.
+//! Files between palais and other tools: what pyarrow and DuckDB write is read, and the other way round.
 //!
-//! `tests/interop/columns.py` makes the same table by the same rules.
+//! `tests/interop/columns.py` and `rows.py` make the same table by the same rules.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -9,8 +9,9 @@ use std::sync::Arc;
 
 use arrow_array::types::*;
 use arrow_array::*;
-use arrow_schema::{Field, Schema};
+use arrow_schema::{Field, Schema, SchemaRef};
 use formats::format::{ScanOptions, format};
+use formats::open::by_name;
 use formats::reader::BlockingReader;
 use schema::{FileEntry, FormatOptions};
 
@@ -111,12 +112,12 @@ fn bits(array: &ArrayRef) -> ArrayRef {
     }
 }
 
-fn python(mode: &str, directory: &Path) {
+fn python(script: &str, mode: &str, directory: &Path) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let python = std::env::var("PALAIS_PYTHON")
         .map_or_else(|_| root.join(".venv/bin/python"), |python| root.join(python));
-    let script = root.join("tests/interop/columns.py");
-    let output = Command::new(&python).arg(script).arg(mode).arg(directory).output();
+    let script = root.join("tests/interop").join(script);
+    let output = Command::new(&python).arg("-B").arg(script).arg(mode).arg(directory).output();
     let output = output.unwrap_or_else(|e| {
         let python = python.display();
         panic!("no {python} ({e}): `make venv` makes it, or PALAIS_PYTHON names another Python")
@@ -130,12 +131,12 @@ fn python(mode: &str, directory: &Path) {
     assert!(output.status.success(), "{mode}:\n{error}");
 }
 
+/// Reads the columns of the table that the file has.
 fn read(path: &Path) -> RecordBatch {
     let encoding = if path.extension().is_some_and(|e| e == "parquet") { "parquet" } else { "arrow" };
-    let format = format(encoding).unwrap();
     let options = FormatOptions { encoding: encoding.into(), ..FormatOptions::default() };
     let table = table();
-    let present = format.infer(path, &options, 0).unwrap();
+    let present = format(encoding).unwrap().infer(path, &options, 0).unwrap();
     for name in ["text", "bytes", "word"] {
         let (found, expected) = (present.field_with_name(name).unwrap(), table.schema());
         assert_eq!(
@@ -148,9 +149,13 @@ fn read(path: &Path) -> RecordBatch {
     let kept: Vec<usize> = (0..table.num_columns())
         .filter(|&c| present.column_with_name(table.schema().field(c).name()).is_some())
         .collect();
-    let schema = Arc::new(table.schema().project(&kept).unwrap());
+    read_as(path, Arc::new(table.schema().project(&kept).unwrap()), options)
+}
+
+fn read_as(path: &Path, schema: SchemaRef, options: FormatOptions) -> RecordBatch {
+    let format = format(&options.encoding).unwrap();
     let scan = ScanOptions {
-        projection: (0..kept.len()).collect(),
+        projection: (0..schema.fields().len()).collect(),
         schema: schema.clone(),
         bounds: vec![],
         batch_rows: 1024,
@@ -161,15 +166,38 @@ fn read(path: &Path) -> RecordBatch {
     let mut batches = Vec::new();
     for morsel in format.split(&entry, &scan, 1 << 16).unwrap() {
         let reader = format.reader(&morsel, &scan).unwrap();
-        batches.extend(BlockingReader::open(morsel, reader).unwrap().map(Result::unwrap));
+        let read = BlockingReader::open(morsel, reader).unwrap();
+        batches.extend(read.map(|b| b.unwrap_or_else(|e| panic!("{e}"))));
     }
     arrow_select::concat::concat_batches(&schema, &batches).unwrap()
+}
+
+fn assert_same(found: &RecordBatch, path: &Path) {
+    let table = table();
+    for (field, column) in found.schema().fields().iter().zip(found.columns()) {
+        let expected = table.column_by_name(field.name()).unwrap();
+        assert_eq!(&bits(expected), &bits(column), "{} of {}", field.name(), path.display());
+    }
+}
+
+/// Writes the table as a file of two blocks, however many rows a block would hold.
+fn write(path: &Path, options: &FormatOptions) {
+    let table = table();
+    let encoder = format(&options.encoding).unwrap().encoder(&table.schema(), options).unwrap();
+    let mut assembler = encoder.assembler().unwrap();
+    let mut out = File::create(path).unwrap();
+    assembler.begin(&mut out).unwrap();
+    for (from, rows) in [(0, 2000), (2000, 1000)] {
+        let block = encoder.encode(&[table.slice(from, rows)]).unwrap();
+        assembler.append(block, &mut out).unwrap();
+    }
+    assembler.finish(&mut out).unwrap();
 }
 
 #[test]
 fn what_other_tools_write_is_read() {
     let dir = tempfile::tempdir().unwrap();
-    python("write", dir.path());
+    python("columns.py", "write", dir.path());
     let table = table();
     let paths: Vec<PathBuf> = std::fs::read_dir(dir.path()).unwrap().map(|e| e.unwrap().path()).collect();
     assert_eq!(paths.len(), 10 + 18 + 6);
@@ -179,32 +207,59 @@ fn what_other_tools_write_is_read() {
         let name = path.file_name().unwrap().to_string_lossy();
         let missing = if name.contains("int96") { 1 } else { 2 * usize::from(name.contains("V2")) };
         assert_eq!(found.num_columns() + missing, table.num_columns(), "{}", path.display());
-        for (field, column) in found.schema().fields().iter().zip(found.columns()) {
-            let expected = table.column_by_name(field.name()).unwrap();
-            assert_eq!(&bits(expected), &bits(column), "{} of {}", field.name(), path.display());
-        }
+        assert_same(&found, &path);
+    }
+}
+
+#[test]
+fn rows_that_other_tools_write_are_read() {
+    let dir = tempfile::tempdir().unwrap();
+    python("rows.py", "write", dir.path());
+    let paths: Vec<PathBuf> = std::fs::read_dir(dir.path()).unwrap().map(|e| e.unwrap().path()).collect();
+    assert_eq!(paths.len(), 2 * 3 + 1);
+    for path in paths {
+        let named = by_name(&path);
+        let options = FormatOptions {
+            encoding: named.encoding.unwrap().into(),
+            compression: named.compression.unwrap_or("none").into(),
+            header: true,
+            ..FormatOptions::default()
+        };
+        let found = read_as(&path, table().schema(), options);
+        assert_eq!(found.num_rows(), ROWS);
+        assert_same(&found, &path);
     }
 }
 
 #[test]
 fn what_palais_writes_is_read_by_other_tools() {
     let dir = tempfile::tempdir().unwrap();
-    let table = table();
     for encoding in ["parquet", "arrow"] {
-        let format = format(encoding).unwrap();
-        for compression in format.compressions() {
-            let options = FormatOptions { compression: compression.to_string(), ..FormatOptions::default() };
-            let encoder = format.encoder(&table.schema(), &options).unwrap();
-            let mut assembler = encoder.assembler().unwrap();
-            let mut out = File::create(dir.path().join(format!("{compression}.{encoding}"))).unwrap();
-            assembler.begin(&mut out).unwrap();
-            // Two blocks, however many rows a block would hold.
-            for (from, rows) in [(0, 2000), (2000, 1000)] {
-                let block = encoder.encode(&[table.slice(from, rows)]).unwrap();
-                assembler.append(block, &mut out).unwrap();
-            }
-            assembler.finish(&mut out).unwrap();
+        for compression in format(encoding).unwrap().compressions() {
+            let options = FormatOptions {
+                encoding: encoding.into(),
+                compression: compression.to_string(),
+                ..FormatOptions::default()
+            };
+            write(&dir.path().join(format!("{compression}.{encoding}")), &options);
         }
     }
-    python("check", dir.path());
+    python("columns.py", "check", dir.path());
+}
+
+#[test]
+fn rows_that_palais_writes_are_read_by_other_tools() {
+    let dir = tempfile::tempdir().unwrap();
+    for encoding in ["csv", "jsonl"] {
+        for (compression, suffix) in [("none", ""), ("gzip", ".gz"), ("zstd", ".zst"), ("lz4", ".lz4")] {
+            let options = FormatOptions {
+                encoding: encoding.into(),
+                compression: compression.into(),
+                header: true,
+                ..FormatOptions::default()
+            };
+            write(&dir.path().join(format!("palais.{encoding}{suffix}")), &options);
+        }
+    }
+    python("rows.py", "check", dir.path());
 }

@@ -26,6 +26,8 @@ use crate::functions::Functions;
 use crate::names::Names;
 use crate::optimise;
 use crate::parse::Query;
+use crate::rewrite::{casts, dates, in_subquery, multiset};
+use crate::subqueries;
 
 /// A table as the logical plan carries it.
 #[derive(Debug, Clone)]
@@ -73,7 +75,8 @@ pub fn bind(query: &Query, names: &Names, catalog: &Catalog, settings: &Settings
     let statement = DfStatement::Statement(Box::new(ast::Statement::Query(Box::new(query.clone()))));
     let plan = planner.statement_to_plan(statement)?;
     refuse(&plan)?;
-    order_added_columns(plan)
+    let plan = multiset::apply(casts::hide(order_added_columns(plan)?)?)?;
+    dates::rewrite(in_subquery::rewrite(subqueries::rewrite(plan)?)?)
 }
 
 /// The columns that ORDER BY needs beyond those selected are added to the projection in the order of a hash set, which
@@ -239,7 +242,7 @@ fn constant(e: &Expr) -> Option<ScalarValue> {
         Expr::Literal(v, _) => Some(v.clone()),
         Expr::Negative(inner) => constant(inner)?.arithmetic_negate().ok(),
         Expr::Cast(cast) => constant(&cast.expr)?.cast_to(cast.field.data_type()).ok(),
-        _ => None,
+        other => constant(casts::shown(other)?),
     }
 }
 

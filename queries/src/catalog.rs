@@ -7,7 +7,7 @@ use schema::Table;
 
 use crate::error::{Error, Result, distance};
 
-/// Tables by name; names match without regard to case.
+/// Tables by name; names match without regard to case, but for two that differ by case alone (paths of files).
 #[derive(Debug, Clone, Default)]
 pub struct Catalog {
     tables: BTreeMap<String, Arc<Table>>,
@@ -16,14 +16,18 @@ pub struct Catalog {
 impl Catalog {
     /// Adds a table under its name.
     pub fn add(&mut self, table: Table) {
-        self.tables.insert(table.name.to_lowercase(), Arc::new(table));
+        self.tables.insert(table.name.clone(), Arc::new(table));
     }
 
     /// The table of this name.
     pub fn table(&self, name: &str) -> Result<&Arc<Table>> {
-        self.tables.get(&name.to_lowercase()).ok_or_else(|| {
-            let lower = name.to_lowercase();
-            let mut near: Vec<_> = self.tables.keys().map(|k| (distance(k, &lower), k.as_str())).collect();
+        let lower = name.to_lowercase();
+        let found = self.tables.get(name).or_else(|| {
+            self.tables.iter().find(|(known, _)| known.to_lowercase() == lower).map(|(_, table)| table)
+        });
+        found.ok_or_else(|| {
+            let mut near: Vec<_> =
+                self.tables.keys().map(|k| (distance(&k.to_lowercase(), &lower), k.as_str())).collect();
             near.sort_unstable();
             let help = match near.first() {
                 Some((d, n)) if *d <= 2.max(n.len() / 3) => Some(format!("did you mean '{n}'?")),

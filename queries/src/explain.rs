@@ -39,21 +39,24 @@ pub fn fingerprint(plan: &Plan) -> u64 {
         text.push_str(&line.text);
         text.push('\n');
     }
-    let mut tables = Vec::new();
+    let mut sources = Vec::new();
     let roots = plan.subqueries.iter().map(|s| &s.root).chain([&plan.root]);
-    roots.for_each(|root| collect(root, &mut tables));
-    for table in tables {
-        let _ = writeln!(text, "{table}");
+    roots.for_each(|root| collect(root, &mut sources));
+    for source in sources {
+        let _ = writeln!(text, "{source}");
     }
     let _ = writeln!(text, "{:?}", plan.schema);
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3))
 }
 
-fn collect(node: &Node, tables: &mut Vec<String>) {
-    if let Op::Scan(scan) = &node.op {
-        tables.push(format!("{:?} {:?}", scan.table, scan.bounds));
+/// What a plan reads, which its text does not have.
+fn collect(node: &Node, sources: &mut Vec<String>) {
+    match &node.op {
+        Op::Scan(scan) => sources.push(format!("{:?} {:?} {:?}", scan.table, scan.bounds, scan.transform)),
+        Op::Values(batches) => sources.push(format!("{batches:?}")),
+        _ => {}
     }
-    node.inputs.iter().for_each(|n| collect(n, tables));
+    node.inputs.iter().for_each(|n| collect(n, sources));
 }
 
 fn node(n: &Node, depth: usize, main: bool, lines: &mut Vec<Line>) {
@@ -121,6 +124,7 @@ pub fn operator(n: &Node) -> String {
             Some(n) => format!("limit {n} offset {skip}"),
             None => format!("offset {skip}"),
         },
+        Op::Repeat => "repeat each row".into(),
         Op::Union => "union all".into(),
         Op::Exchange(e) => match e {
             Exchange::Hash(keys) => format!("exchange by hash of [{}]", list(keys)),

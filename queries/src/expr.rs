@@ -2,18 +2,19 @@
 
 use std::sync::Arc;
 
-use arrow_schema::Schema;
+use arrow_schema::{DataType, IntervalUnit, Schema};
 use datafusion_common::tree_node::{Transformed, TreeNode};
 use datafusion_common::{DFSchema, Result as DfResult, ScalarValue};
 use datafusion_expr::execution_props::ExecutionProps;
 use datafusion_expr::physical_planning_context::PhysicalPlanningContext;
 use datafusion_expr::{Expr as LogicalExpr, Operator};
 use datafusion_physical_expr::create_physical_expr;
-use datafusion_physical_expr::expressions::{BinaryExpr, Literal, NegativeExpr};
+use datafusion_physical_expr::expressions::{BinaryExpr, CastExpr, Literal, NegativeExpr};
 
+use crate::checks::{Normal, Precise, Shift};
 use crate::error::Result;
 use crate::plan::Expr;
-use crate::{guards, range, shift};
+use crate::{guards, shift};
 
 /// What compiling expressions depends on.
 pub struct Compiler {
@@ -44,7 +45,8 @@ impl Compiler {
     }
 }
 
-/// Makes integer overflow in `+`, `-` and `*` an error, where DataFusion's default wraps in silence.
+/// Makes overflow in the arithmetic of integers and decimals an error, where DataFusion's default wraps in silence.
+/// What has been checked already stays as it is.
 pub fn checked(expr: Expr, schema: &Schema) -> DfResult<Expr> {
     let overflowing = |left: &Expr, op: Operator, right: &Expr| -> Expr {
         Arc::new(BinaryExpr::new(left.clone(), op, right.clone()).with_fail_on_overflow(true))
@@ -58,18 +60,45 @@ pub fn checked(expr: Expr, schema: &Schema) -> DfResult<Expr> {
                 return Ok(Transformed::yes(overflowing(&zero, Operator::Minus, value)));
             }
         }
+        if let Some(text) = e.downcast_ref::<CastExpr>()
+            && matches!(text.target_field().data_type(), DataType::Utf8 | DataType::Utf8View)
+            && matches!(text.expr().data_type(schema)?, DataType::Duration(_))
+        {
+            // The difference of two timestamps is an interval, and printed like one.
+            let interval = DataType::Interval(IntervalUnit::MonthDayNano);
+            let interval: Expr = Arc::new(CastExpr::new(text.expr().clone(), interval, None));
+            let target = text.target_field().data_type().clone();
+            return Ok(Transformed::yes(Arc::new(CastExpr::new(interval, target, None))));
+        }
         let Some(binary) = e.downcast_ref::<BinaryExpr>() else { return Ok(Transformed::no(e)) };
-        if let Some(shifted) = shift::dates(binary, schema)? {
-            return Ok(Transformed::yes(shifted));
-        }
-        let sum = matches!(binary.op(), Operator::Plus | Operator::Minus | Operator::Multiply);
-        if range::leaves(binary, schema)? {
-            return Ok(Transformed::yes(range::checked(binary.clone().with_fail_on_overflow(sum))));
-        }
-        match sum {
-            true => Ok(Transformed::yes(overflowing(binary.left(), *binary.op(), binary.right()))),
-            false => Ok(Transformed::no(e)),
-        }
+        let (left, right) = (binary.left(), binary.right());
+        let computed = match binary.op() {
+            Operator::Plus | Operator::Minus | Operator::Multiply => {
+                if let Some(shifted) = shift::dates(binary, schema)? {
+                    return Ok(Transformed::yes(shifted));
+                }
+                overflowing(left, *binary.op(), right)
+            }
+            Operator::Divide | Operator::Modulo => e,
+            op @ (Operator::BitwiseShiftLeft | Operator::BitwiseShiftRight) => {
+                let to_left = *op == Operator::BitwiseShiftLeft;
+                return Ok(Transformed::yes(Arc::new(Shift::new(left.clone(), right.clone(), to_left))));
+            }
+            op if op.supports_propagation() && is_interval(&left.data_type(schema)?) => {
+                let normal = |e: &Expr| -> Expr { Arc::new(Normal::new(e.clone())) };
+                return Ok(Transformed::yes(Arc::new(BinaryExpr::new(normal(left), *op, normal(right)))));
+            }
+            _ => return Ok(Transformed::no(e)),
+        };
+        Ok(Transformed::yes(match computed.data_type(schema)? {
+            DataType::Decimal128(..) => Arc::new(Precise::new(computed)),
+            _ => computed,
+        }))
     })?;
     Ok(transformed.data)
+}
+
+/// Whether values of a type are intervals of months, days and nanoseconds.
+pub fn is_interval(t: &DataType) -> bool {
+    matches!(t, DataType::Interval(IntervalUnit::MonthDayNano))
 }

@@ -12,6 +12,8 @@ use datafusion_expr::planner::ExprPlanner;
 use datafusion_expr::registry::FunctionRegistry;
 use datafusion_expr::{AggregateUDF, HigherOrderUDF, ScalarUDF, WindowUDF};
 
+use crate::rewrite::casts;
+
 /// All functions by name and alias.
 pub struct Functions {
     scalar: BTreeMap<String, Arc<ScalarUDF>>,
@@ -33,12 +35,22 @@ impl Functions {
         for name in substr.aliases().iter().map(String::as_str).chain([substr.name()]) {
             scalar.insert(name.to_string(), substr.clone());
         }
+        scalar.insert(casts::NAME.to_string(), casts::function());
         let mut aggregate = BTreeMap::new();
         for f in datafusion_functions_aggregate::all_default_aggregate_functions() {
             for name in f.aliases() {
                 aggregate.insert(name.clone(), f.clone());
             }
             aggregate.insert(f.name().to_string(), f);
+        }
+        // Names that other systems have for the same.
+        for (name, is) in [("sign", "signum"), ("strftime", "to_char")] {
+            if let Some(f) = scalar.get(is).cloned() {
+                scalar.insert(name.to_string(), f);
+            }
+        }
+        if let Some(f) = aggregate.get("var_samp").cloned() {
+            aggregate.insert("variance".to_string(), f);
         }
         let planners: Vec<Arc<dyn ExprPlanner>> = vec![
             Arc::new(prefix::Planner(substr)),

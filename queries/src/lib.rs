@@ -9,8 +9,8 @@
 //! - [`subqueries`]: IN and EXISTS, where the optimiser would answer them wrongly.
 //! - [`guards`]: what can fail on a row is evaluated only where what stands beside it lets the row through.
 //! - [`optimise`]: DataFusion's analyzer and optimiser, configured to be deterministic.
+//! - [`expr`]: logical expressions to compiled ones, with the [`checks`] that the kernels lack, and the [`shift`] of dates by intervals.
 //! - [`lower`]: logical plan to physical [`plan`]; every decision is taken here.
-//! - [`expr`]: compiled expressions; [`shift`]: dates plus intervals; [`range`]: results that leave their type.
 //! - [`plan`]: the physical plan, what `engine` renders.
 //! - [`summarize`]: SUMMARIZE as a query.
 //! - [`explain`]: the plan as text, and its fingerprint.
@@ -18,6 +18,7 @@
 pub mod bdb;
 pub mod bind;
 pub mod catalog;
+pub mod checks;
 pub mod error;
 pub mod explain;
 pub mod expr;
@@ -28,7 +29,6 @@ pub mod names;
 pub mod optimise;
 pub mod parse;
 pub mod plan;
-pub mod range;
 pub mod refused;
 pub mod rewrite;
 pub mod shift;
@@ -53,11 +53,20 @@ pub struct Settings {
     pub broadcast_bytes: u64,
     /// Whether `transform()` may start the user's command.
     pub allow_scripts: bool,
+    /// Whether the rows of the result may stay on the workers where they are: they are brought to worker 0 only if they
+    /// have an order.
+    pub spread_result: bool,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Settings { now_ns: 0, workers: 1, broadcast_bytes: 16 << 20, allow_scripts: false }
+        Settings {
+            now_ns: 0,
+            workers: 1,
+            broadcast_bytes: 16 << 20,
+            allow_scripts: false,
+            spread_result: false,
+        }
     }
 }
 
@@ -65,7 +74,7 @@ impl Default for Settings {
 pub fn plan(query: &parse::Query, catalog: &Catalog, settings: &Settings) -> Result<Arc<Plan>> {
     let (mut query, names) = names::resolve(query, catalog)?;
     let output = names.output(&query);
-    rewrite::rewrite(&mut query)?;
+    rewrite::rewrite(&mut query, &names)?;
     let bound = bind::bind(&query, &names, catalog, settings)?;
     let optimised = optimise::optimise(bound, settings)?;
     let plan = lower::lower(&optimised, output, settings)?;

@@ -11,13 +11,14 @@ use std::ops::ControlFlow;
 
 use arrow_schema::{Field, Schema, SchemaRef};
 use datafusion_sql::sqlparser::ast::{
-    Expr, Ident, JoinConstraint, JoinOperator, ObjectName, ObjectNamePart, Query, Select, SelectItem,
+    Expr, Ident, Join, JoinConstraint, ObjectName, ObjectNamePart, Query, Select, SelectItem,
     SelectItemQualifiedWildcardKind, SetExpr, TableAlias, TableFactor, VisitMut, VisitorMut,
 };
 
 use crate::catalog::Catalog;
 use crate::error::{Error, Result};
 use crate::parse;
+use crate::rewrite::using::constraint;
 
 /// The spellings that a query uses.
 #[derive(Debug, Clone, Default)]
@@ -25,13 +26,23 @@ pub struct Names {
     canonical: BTreeMap<String, String>,
     /// Lower-case names that one table has in several spellings.
     ambiguous: BTreeMap<String, BTreeSet<String>>,
+    /// The columns of each table in their canonical spellings, by the table's name.
+    tables: BTreeMap<String, Vec<String>>,
+    /// Tables whose names differ from another one's by case alone: files of such paths.
+    exact: BTreeSet<String>,
+    /// Lower-case names of CTEs, which may hide tables.
+    ctes: BTreeSet<String>,
 }
 
 /// Replaces each identifier of `query` by its canonical spelling.
 pub fn resolve(query: &Query, catalog: &Catalog) -> Result<(Query, Names)> {
     let mut names = Names::default();
-    for table in parse::tables(query)? {
-        let table = catalog.table(&table)?;
+    let mut tables = BTreeMap::new();
+    for name in parse::tables(query)? {
+        let table = catalog.table(&name)?;
+        tables.insert(table.name.as_str(), table);
+    }
+    for table in tables.values() {
         let mut of_table: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         for field in table.schema.fields() {
             of_table.entry(field.name().to_lowercase()).or_default().insert(field.name().clone());
@@ -42,6 +53,18 @@ pub fn resolve(query: &Query, catalog: &Catalog) -> Result<(Query, Names)> {
     }
     for name in parse::function_columns(query) {
         names.define(&name);
+    }
+    for table in tables.values() {
+        let columns = names.schema(&table.schema).fields().iter().map(|f| f.name().clone()).collect();
+        let lower = table.name.to_lowercase();
+        let name = match tables.keys().filter(|name| name.to_lowercase() == lower).count() {
+            1 => names.spelling(&table.name).to_string(),
+            _ => {
+                names.exact.insert(table.name.clone());
+                table.name.clone()
+            }
+        };
+        names.tables.insert(name, columns);
     }
     let mut query = query.clone();
     let _ = query.visit(&mut Definitions { names: &mut names });
@@ -58,6 +81,9 @@ impl Names {
     }
 
     fn apply(&self, ident: &mut Ident) -> ControlFlow<Error> {
+        if self.exact.contains(&ident.value) {
+            return ControlFlow::Continue(());
+        }
         let lower = ident.value.to_lowercase();
         if let Some(spellings) = self.ambiguous.get(&lower) {
             if ident.quote_style.is_some() && spellings.contains(&ident.value) {
@@ -73,6 +99,19 @@ impl Names {
             ident.value.clone_from(canonical);
         }
         ControlFlow::Continue(())
+    }
+
+    /// The canonical spelling of a name.
+    fn spelling<'a>(&'a self, name: &'a str) -> &'a str {
+        self.canonical.get(&name.to_lowercase()).map_or(name, String::as_str)
+    }
+
+    /// The columns of a table of the catalog.
+    pub fn columns(&self, table: &str) -> Option<Vec<String>> {
+        match self.ctes.contains(&table.to_lowercase()) {
+            true => None,
+            false => self.tables.get(table).cloned(),
+        }
     }
 
     /// A table's schema in the spellings of the query.
@@ -134,17 +173,47 @@ impl Definitions<'_> {
     }
 }
 
+/// Names the columns of a subquery that have no alias by their text, as the query around it may do.
+fn name_columns(body: &mut SetExpr) {
+    match body {
+        SetExpr::Select(select) => name_items(select),
+        SetExpr::Query(query) => name_columns(&mut query.body),
+        SetExpr::SetOperation { left, .. } => name_columns(left),
+        _ => {}
+    }
+}
+
+fn name_items(select: &mut Select) {
+    for item in &mut select.projection {
+        if let SelectItem::UnnamedExpr(expr) = item
+            && !matches!(expr, Expr::Identifier(_) | Expr::CompoundIdentifier(_))
+        {
+            let alias = Ident::with_quote('"', expr.to_string());
+            let expr = std::mem::replace(expr, Expr::Identifier(Ident::new("")));
+            *item = SelectItem::ExprWithAlias { expr, alias };
+        }
+    }
+}
+
 impl VisitorMut for Definitions<'_> {
     type Break = ();
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
-        for cte in query.with.iter().flat_map(|w| &w.cte_tables) {
+        for cte in query.with.iter_mut().flat_map(|w| &mut w.cte_tables) {
             self.alias(&cte.alias);
+            self.names.ctes.insert(cte.alias.name.value.to_lowercase());
+            name_columns(&mut cte.query.body);
         }
         ControlFlow::Continue(())
     }
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
+        // The planner's own names would show beside those of `*`.
+        let wildcard =
+            |i: &SelectItem| matches!(i, SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..));
+        if select.projection.iter().any(wildcard) {
+            name_items(select);
+        }
         for item in &select.projection {
             if let SelectItem::ExprWithAlias { alias, .. } = item {
                 self.names.define(&alias.value);
@@ -157,6 +226,9 @@ impl VisitorMut for Definitions<'_> {
         if let Some(alias) = alias_of(factor) {
             let alias = alias.clone();
             self.alias(&alias);
+        }
+        if let TableFactor::Derived { subquery, .. } = factor {
+            name_columns(&mut subquery.body);
         }
         ControlFlow::Continue(())
     }
@@ -186,6 +258,13 @@ impl Rewrite<'_> {
             }
         }
         ControlFlow::Continue(())
+    }
+
+    fn using(&self, join: &mut Join) -> ControlFlow<Error> {
+        match constraint(&mut join.join_operator) {
+            Some(JoinConstraint::Using(columns)) => columns.iter_mut().try_for_each(|c| self.object(c)),
+            _ => ControlFlow::Continue(()),
+        }
     }
 
     fn alias(&self, alias: &mut TableAlias) -> ControlFlow<Error> {
@@ -218,19 +297,7 @@ impl VisitorMut for Rewrite<'_> {
             }
         }
         for join in select.from.iter_mut().flat_map(|t| &mut t.joins) {
-            if let JoinOperator::Join(c)
-            | JoinOperator::Inner(c)
-            | JoinOperator::Left(c)
-            | JoinOperator::LeftOuter(c)
-            | JoinOperator::Right(c)
-            | JoinOperator::RightOuter(c)
-            | JoinOperator::FullOuter(c) = &mut join.join_operator
-                && let JoinConstraint::Using(columns) = c
-            {
-                for column in columns {
-                    self.object(column)?;
-                }
-            }
+            self.using(join)?;
         }
         ControlFlow::Continue(())
     }
@@ -238,6 +305,9 @@ impl VisitorMut for Rewrite<'_> {
     fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Error> {
         if let Some(alias) = alias_of(factor) {
             self.alias(alias)?;
+        }
+        if let TableFactor::NestedJoin { table_with_joins, .. } = factor {
+            table_with_joins.joins.iter_mut().try_for_each(|join| self.using(join))?;
         }
         if let TableFactor::Table { name, args: None, .. } = factor {
             let mut ident = Ident::with_quote('"', parse::table_name(name));

@@ -1,12 +1,13 @@
 //! Text to statement, and the tables that it names.
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 
 use datafusion_sql::parser::Statement as ResolvableStatement;
 use datafusion_sql::resolve::resolve_table_references;
 use datafusion_sql::sqlparser::ast::{
-    self, Expr, FunctionArg, FunctionArgExpr, ObjectName, TableFactor, TableFunctionArgs, Value, Visit,
-    Visitor,
+    self, Expr, FunctionArg, FunctionArgExpr, Ident, ObjectName, TableFactor, TableFunctionArgs, Value,
+    Visit, VisitMut, Visitor, VisitorMut, visit_relations_mut,
 };
 use datafusion_sql::sqlparser::dialect::GenericDialect;
 use datafusion_sql::sqlparser::keywords::Keyword;
@@ -196,22 +197,43 @@ pub fn table_name(name: &ObjectName) -> String {
 /// The tables that a query reads, without its CTEs and table functions, each once, in the order of their names.
 /// Those that `transform()` reads are among them.
 pub fn tables(query: &Query) -> Result<Vec<String>> {
-    let statement = ResolvableStatement::Statement(Box::new(ast::Statement::Query(Box::new(query.clone()))));
-    let (tables, ctes) = resolve_table_references(&statement, false)?;
     // The names of CTEs match without regard to case, as all names do.
-    let ctes: Vec<String> = ctes.iter().map(|c| c.to_string().to_lowercase()).collect();
+    let mut query = query.clone();
+    let mut spelled = CteNames::default();
+    let _ = VisitMut::visit(&mut query, &mut spelled);
+    let _ = visit_relations_mut(&mut query, |name| {
+        if let Some(cte) = spelled.0.get(&table_name(name).to_lowercase()) {
+            *name = ObjectName::from(vec![cte.clone()]);
+        }
+        ControlFlow::<()>::Continue(())
+    });
+    let statement = ResolvableStatement::Statement(Box::new(ast::Statement::Query(Box::new(query.clone()))));
+    let (tables, _) = resolve_table_references(&statement, false)?;
     let mut functions = FunctionCalls::default();
     let _ = query.visit(&mut functions);
-    let mut names: Vec<String> = tables
-        .iter()
-        .map(ToString::to_string)
-        .filter(|t| !functions.names.contains(t))
-        .filter(|t| !ctes.contains(&t.to_lowercase()))
-        .collect();
+    let mut names: Vec<String> =
+        tables.iter().map(ToString::to_string).filter(|t| !functions.names.contains(t)).collect();
     names.extend(functions.transformed);
     names.sort();
     names.dedup();
     Ok(names)
+}
+
+/// The names that a query gives to its CTEs, by their lower-case forms. Of several spellings one is kept, and all CTEs
+/// are given it.
+#[derive(Default)]
+struct CteNames(BTreeMap<String, Ident>);
+
+impl VisitorMut for CteNames {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
+        for cte in query.with.iter_mut().flat_map(|w| &mut w.cte_tables) {
+            let name = &mut cte.alias.name;
+            *name = self.0.entry(name.value.to_lowercase()).or_insert_with(|| name.clone()).clone();
+        }
+        ControlFlow::Continue(())
+    }
 }
 
 /// The names of the columns that the query's table functions give.
@@ -249,7 +271,7 @@ fn text_argument(args: &TableFunctionArgs, i: usize) -> Option<&String> {
 impl Visitor for FunctionCalls {
     type Break = ();
 
-    fn pre_visit_table_factor(&mut self, factor: &TableFactor) -> std::ops::ControlFlow<()> {
+    fn pre_visit_table_factor(&mut self, factor: &TableFactor) -> ControlFlow<()> {
         if let TableFactor::Table { name, args: Some(args), .. } = factor {
             self.names.push(table_name(name));
             if table_name(name).eq_ignore_ascii_case("transform") {
@@ -258,6 +280,6 @@ impl Visitor for FunctionCalls {
                 self.columns.extend(columns.filter_map(|c| c.split_whitespace().next()).map(str::to_string));
             }
         }
-        std::ops::ControlFlow::Continue(())
+        ControlFlow::Continue(())
     }
 }

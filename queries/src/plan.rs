@@ -27,7 +27,7 @@ pub struct Plan {
     pub subqueries: Vec<Subquery>,
     /// Where the subqueries' values are put; the expressions that use them read from here.
     pub subquery_results: ScalarSubqueryResults,
-    /// The operator that gives the result, on worker 0.
+    /// The operator that gives the result; on worker 0, unless [`crate::Settings::spread_result`] lets it stay spread.
     pub root: Node,
     /// The result's columns, named as the query names them.
     pub schema: SchemaRef,
@@ -103,6 +103,8 @@ pub enum Op {
         /// The rows wanted behind them.
         fetch: Option<usize>,
     },
+    /// Gives each row as often as its last column says (`INTERSECT ALL`), without that column.
+    Repeat,
     /// All rows of all inputs.
     Union,
     /// Moves rows between workers.

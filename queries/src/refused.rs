@@ -3,7 +3,8 @@
 use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
-    Expr, GroupByExpr, Query, Select, SelectItem, TableFactor, WildcardAdditionalOptions,
+    BinaryOperator, Expr, GroupByExpr, JoinOperator, LimitClause, Query, Select, SelectItem, TableFactor,
+    WildcardAdditionalOptions, visit_expressions,
 };
 
 use crate::error::Error;
@@ -27,7 +28,40 @@ pub fn query(q: &Query) -> Flow {
         q.for_clause.is_some(),
         "FOR XML and FOR JSON; the flag --format says how a result is printed",
     )?;
-    refuse_if(!q.pipe_operators.is_empty(), "pipe operators (|>)")
+    refuse_if(!q.pipe_operators.is_empty(), "pipe operators (|>)")?;
+    match &q.limit_clause {
+        Some(LimitClause::LimitOffset { limit, offset, limit_by }) => {
+            refuse_if(!limit_by.is_empty(), "LIMIT … BY")?;
+            limit.iter().try_for_each(constant_limit)?;
+            offset.iter().try_for_each(|o| constant_limit(&o.value))
+        }
+        Some(LimitClause::OffsetCommaLimit { .. }) => {
+            refuse_if(true, "LIMIT offset, count; write LIMIT count OFFSET offset")
+        }
+        None => ControlFlow::Continue(()),
+    }
+}
+
+/// A LIMIT says how many rows are wanted, and depends on none of them.
+fn constant_limit(e: &Expr) -> Flow {
+    let column = visit_expressions(e, |e| match e {
+        Expr::Identifier(_) | Expr::CompoundIdentifier(_) | Expr::Subquery(_) => ControlFlow::Break(()),
+        _ => ControlFlow::Continue(()),
+    });
+    refuse_if(column.is_break(), "a LIMIT or OFFSET that is not constant")
+}
+
+/// Joins.
+pub fn join(operator: &JoinOperator) -> Flow {
+    match operator {
+        JoinOperator::AsOf { .. } => refuse_if(true, "ASOF JOIN"),
+        JoinOperator::CrossApply | JoinOperator::OuterApply => refuse_if(true, "APPLY"),
+        JoinOperator::StraightJoin(_) => refuse_if(true, "STRAIGHT_JOIN; write JOIN"),
+        JoinOperator::ArrayJoin | JoinOperator::LeftArrayJoin | JoinOperator::InnerArrayJoin => {
+            refuse_if(true, "ARRAY JOIN")
+        }
+        _ => ControlFlow::Continue(()),
+    }
 }
 
 /// Clauses of a SELECT.
@@ -88,6 +122,14 @@ pub fn expr(e: &Expr) -> Flow {
     match e {
         Expr::Function(f) if f.over.is_some() => refuse_if(true, "window functions (OVER)"),
         Expr::Array(_) => refuse_if(true, "array literals"),
+        Expr::Map(_) => refuse_if(true, "MAP"),
+        Expr::CompoundFieldAccess { .. } => refuse_if(true, "subscripts ([…])"),
+        Expr::InSubquery { expr, .. } if matches!(**expr, Expr::Tuple(_)) => {
+            refuse_if(true, "(a, b) IN (SELECT …); use a join, or EXISTS")
+        }
+        Expr::BinaryOp { op: op @ (BinaryOperator::Arrow | BinaryOperator::LongArrow), .. } => {
+            refuse_if(true, &format!("the operator {op}"))
+        }
         Expr::Collate { .. } => refuse_if(true, "COLLATE"),
         Expr::Convert { .. } => refuse_if(true, "CONVERT; write CAST"),
         Expr::SimilarTo { .. } => refuse_if(true, "SIMILAR TO; use regexp_like() with ^ and $, or LIKE"),

@@ -26,7 +26,7 @@ use datafusion_expr::{Expr, ExprSchemable, FetchType, Filter, LogicalPlan, SkipT
 
 use crate::error::{Error, Result};
 
-/// Rewrites the IN and EXISTS of a plan whose types are settled.
+/// Rewrites the IN and EXISTS of the conditions of a plan.
 pub fn rewrite(plan: LogicalPlan) -> Result<LogicalPlan> {
     let mut rewrite = Rewrite { aliases: 0, refused: None };
     let plan = plan.transform_up_with_subqueries(|node| {

@@ -205,12 +205,7 @@ impl Manifest {
             let path = path.clone();
             move |source| ManifestError::Io { path, action, source }
         };
-        if let Some(message) = self.contradiction() {
-            return Err(ManifestError::Invalid { path, message });
-        }
-        let mut text =
-            serde_json::to_vec(self).map_err(|source| ManifestError::Json { path: path.clone(), source })?;
-        text.push(b'\n');
+        let text = self.print(&path)?;
         let aside = directory.join(format!(".{FILE_NAME}.partial-{}", std::process::id()));
         let written = File::create(&aside).map_err(io("create")).and_then(|mut file| {
             file.write_all(&text).map_err(io("write"))?;

@@ -37,7 +37,35 @@ pub fn encoding(format: Format) -> Option<Encoding> {
     })
 }
 
-/// Encodes a result block by block.
+/// How files of this form are written by `formats`; `None` of forms that are written otherwise.
+pub fn file_format(format: Format, compression: &str) -> Option<FormatOptions> {
+    encoding(format).filter(|encoding| !encoding.array).map(|encoding| encoding.options(compression))
+}
+
+/// The columns that a file of this form has, and how a result gets them: nested columns become text in text.
+pub fn shape(
+    format: Format,
+    schema: &SchemaRef,
+) -> (SchemaRef, impl Fn(RecordBatch) -> formats::Result<RecordBatch> + Sync + use<>) {
+    let text = encoding(format).is_some_and(|e| e.text);
+    let shaped = if text { flat_schema(schema) } else { schema.clone() };
+    let to = shaped.clone();
+    (shaped, move |batch| if text { flat(&batch, &to) } else { Ok(batch) })
+}
+
+impl Encoding {
+    fn options(&self, compression: &str) -> FormatOptions {
+        FormatOptions {
+            encoding: self.name.into(),
+            compression: compression.into(),
+            delimiter: self.delimiter,
+            header: true,
+            ..FormatOptions::default()
+        }
+    }
+}
+
+/// Encodes a result block by block, on one thread.
 pub struct EncodedWriter {
     out: Box<dyn Output>,
     encoding: Encoding,
@@ -140,13 +168,7 @@ impl ResultWriter for EncodedWriter {
                 "one JSON array is not written compressed\n  help: --format jsonl can be".into(),
             ));
         }
-        let options = FormatOptions {
-            encoding: self.encoding.name.into(),
-            compression: self.compression.clone(),
-            delimiter: self.encoding.delimiter,
-            header: true,
-            ..FormatOptions::default()
-        };
+        let options = self.encoding.options(&self.compression);
         let schema = if self.encoding.text { flat_schema(schema) } else { schema.clone() };
         let encoder = formats::format::format(self.encoding.name)?.encoder(&schema, &options)?;
         let mut assembler = encoder.assembler()?;
@@ -180,8 +202,8 @@ fn flat_schema(schema: &SchemaRef) -> SchemaRef {
 }
 
 /// A batch with this schema.
-fn flat(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {
-    let column = |array: &ArrayRef| -> Result<ArrayRef> {
+fn flat(batch: &RecordBatch, schema: &SchemaRef) -> formats::Result<RecordBatch> {
+    let column = |array: &ArrayRef| -> formats::Result<ArrayRef> {
         if !array.data_type().is_nested() {
             return Ok(array.clone());
         }
@@ -195,10 +217,10 @@ fn flat(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {
         }
         Ok(Arc::new(texts.finish()))
     };
-    let columns = batch.columns().iter().map(column).collect::<Result<Vec<_>>>()?;
+    let columns = batch.columns().iter().map(column).collect::<formats::Result<Vec<_>>>()?;
     let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
     RecordBatch::try_new_with_options(schema.clone(), columns, &options)
-        .map_err(|e| Error::Format(formats::Error::Unsupported(e.to_string())))
+        .map_err(|e| formats::Error::Unsupported(e.to_string()))
 }
 
 #[cfg(test)]

@@ -1,11 +1,10 @@
 //! Where printed bytes go.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{BufWriter, ErrorKind, Write};
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use tempfile::NamedTempFile;
+use engine::aside::{Aside, Overwrite};
 
 use super::{Error, Result};
 
@@ -79,70 +78,17 @@ impl Output for StandardOutput {
 /// nothing. What is there and is not a regular file (`/dev/null`, a pipe) is written as it is.
 pub struct FileOutput {
     path: PathBuf,
-    overwrite: bool,
-    out: Option<BufWriter<Target>>,
-}
-
-enum Target {
-    Aside(NamedTempFile),
-    AsItIs(File),
-}
-
-impl Write for Target {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        match self {
-            Target::Aside(file) => file.write(bytes),
-            Target::AsItIs(file) => file.write(bytes),
-        }
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
+    aside: Option<Aside>,
+    out: Option<BufWriter<File>>,
 }
 
 impl FileOutput {
     /// Begins a file. That it exists is an error unless it may be overwritten.
-    pub fn create(path: &Path, overwrite: bool) -> Result<FileOutput> {
-        let target = match std::fs::metadata(path) {
-            Ok(meta) if meta.is_dir() => {
-                return Err(Error::Refused(format!(
-                    "{}: this is a directory; name a file in it",
-                    path.display()
-                )));
-            }
-            Ok(meta) if !meta.is_file() => {
-                let file = OpenOptions::new().write(true).open(path);
-                Target::AsItIs(file.map_err(|e| failed(path, "open", e))?)
-            }
-            Ok(_) if !overwrite => return Err(exists(path)),
-            _ => {
-                let name = path.file_name().unwrap_or_default().to_string_lossy();
-                let aside = tempfile::Builder::new()
-                    .prefix(&format!(".{name}."))
-                    .suffix(".partial")
-                    .permissions(std::fs::Permissions::from_mode(0o666))
-                    .tempfile_in(directory(path));
-                Target::Aside(aside.map_err(|e| failed(path, "create", e))?)
-            }
-        };
-        Ok(FileOutput {
-            path: path.to_path_buf(),
-            overwrite,
-            out: Some(BufWriter::with_capacity(BUFFER, target)),
-        })
+    pub fn create(path: &Path, overwrite: Overwrite) -> Result<FileOutput> {
+        let (aside, file) = Aside::file(path, overwrite)?;
+        let out = Some(BufWriter::with_capacity(BUFFER, file));
+        Ok(FileOutput { path: path.to_path_buf(), aside: Some(aside), out })
     }
-}
-
-fn directory(path: &Path) -> &Path {
-    match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    }
-}
-
-fn exists(path: &Path) -> Error {
-    Error::Refused(format!("{}: the file exists\n  help: --overwrite replaces it", path.display()))
 }
 
 impl Write for FileOutput {
@@ -168,20 +114,9 @@ impl Output for FileOutput {
     }
 
     fn finish(&mut self) -> Result<()> {
-        let Some(out) = self.out.take() else { return Ok(()) };
-        let path = self.path.as_path();
-        let target = out.into_inner().map_err(|e| failed(path, "write", e.into_error()))?;
-        let Target::Aside(file) = target else { return Ok(()) };
-        file.as_file().sync_all().map_err(|e| failed(path, "sync", e))?;
-        match self.overwrite {
-            true => file.persist(path).map(drop).map_err(|e| failed(path, "rename", e.error))?,
-            false => file.persist_noclobber(path).map(drop).map_err(|e| match e.error.kind() {
-                ErrorKind::AlreadyExists => exists(path),
-                _ => failed(path, "rename", e.error),
-            })?,
-        }
-        let directory = File::open(directory(path)).and_then(|d| d.sync_all());
-        directory.map_err(|e| failed(path, "sync the directory of", e))
+        let (Some(out), Some(aside)) = (self.out.take(), self.aside.take()) else { return Ok(()) };
+        out.into_inner().map_err(|e| failed(&self.path, "write", e.into_error()))?;
+        Ok(aside.commit()?)
     }
 
     fn path(&self) -> &Path {
@@ -247,39 +182,31 @@ pub mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("out.csv");
         let names = || std::fs::read_dir(dir.path()).unwrap().count();
-        let mut out = FileOutput::create(&path, false).unwrap();
+        let mut out = FileOutput::create(&path, Overwrite::flag(false)).unwrap();
         out.put(b"half").unwrap();
         assert!(!path.exists());
         drop(out);
         assert_eq!(names(), 0);
-        let mut out = FileOutput::create(&path, false).unwrap();
+        let mut out = FileOutput::create(&path, Overwrite::flag(false)).unwrap();
         out.put(b"whole").unwrap();
         out.finish().unwrap();
         assert_eq!((std::fs::read(&path).unwrap(), names()), (b"whole".to_vec(), 1));
     }
 
     #[test]
-    fn a_file_that_exists_is_replaced_only_when_told() {
+    fn a_file_that_comes_while_the_query_runs_is_not_replaced() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("out.csv");
-        let mut late = FileOutput::create(&path, false).unwrap();
+        let mut late = FileOutput::create(&path, Overwrite::flag(false)).unwrap();
         std::fs::write(&path, "old").unwrap();
-        assert!(FileOutput::create(&path, false).err().unwrap().to_string().contains("--overwrite"));
-        assert!(late.finish().unwrap_err().to_string().contains("exists"), "it came while the query ran");
-        let mut out = FileOutput::create(&path, true).unwrap();
-        out.put(b"new").unwrap();
-        out.finish().unwrap();
-        assert_eq!(std::fs::read(&path).unwrap(), b"new");
+        assert!(late.finish().unwrap_err().to_string().contains("exists"));
+        assert_eq!(std::fs::read(&path).unwrap(), b"old");
     }
 
     #[test]
     fn what_is_no_file_is_written_as_it_is() {
-        let mut out = FileOutput::create(Path::new("/dev/null"), false).unwrap();
+        let mut out = FileOutput::create(Path::new("/dev/null"), Overwrite::flag(false)).unwrap();
         out.put(b"x").unwrap();
         out.finish().unwrap();
-        let dir = tempfile::tempdir().unwrap();
-        assert!(FileOutput::create(dir.path(), true).err().unwrap().to_string().contains("directory"));
-        let missing = dir.path().join("no/such/file");
-        assert!(FileOutput::create(&missing, true).err().unwrap().to_string().contains("cannot create"));
     }
 }

@@ -1,5 +1,4 @@
-//! Runs the binary in a fresh process and does not wait for ever. Each test uses a part of this.
-#![allow(dead_code)]
+//! Runs the binary in a fresh process and does not wait for ever.
 
 use std::fs::File;
 use std::io::{Read, Seek};

@@ -27,9 +27,16 @@ pub struct Send {
 }
 
 enum Route {
-    Hash { keys: Vec<Expr>, gathered: Vec<BatchCoalescer>, hashes: Vec<u64> },
+    Hash {
+        keys: Vec<Expr>,
+        gathered: Vec<BatchCoalescer>,
+        hashes: Vec<u64>,
+    },
     Broadcast,
-    ToFirst,
+    /// To worker 0; where that merges it has to know when a run has ended.
+    ToFirst {
+        merges: Option<SchemaRef>,
+    },
 }
 
 impl Send {
@@ -49,14 +56,16 @@ impl Send {
                 hashes: Vec::new(),
             },
             Exchange::Broadcast => Route::Broadcast,
-            Exchange::Gather | Exchange::Merge { .. } => Route::ToFirst,
+            Exchange::Gather => Route::ToFirst { merges: None },
+            Exchange::Merge { .. } => Route::ToFirst { merges: Some(schema.clone()) },
         };
         Send { route, peers, index, pool, wake, outgoing: VecDeque::new() }
     }
 
     fn queue(&mut self, target: usize, batch: RecordBatch) {
         let source = self.index as u32;
-        self.outgoing.push_back(Parcel { target: target as u32, batch: Some(batch), credit: None, source });
+        let (target, batch) = (target as u32, Some(batch));
+        self.outgoing.push_back(Parcel { target, batch, credit: None, source, last: false });
     }
 }
 
@@ -74,7 +83,7 @@ impl Operator for Send {
         let batch = rows_of(&parcel).clone();
         let peers = self.peers;
         match &mut self.route {
-            Route::ToFirst => self.queue(0, batch),
+            Route::ToFirst { .. } => self.queue(0, batch),
             Route::Broadcast => (0..peers).for_each(|target| self.queue(target, batch.clone())),
             Route::Hash { .. } if peers == 1 => self.queue(0, batch),
             Route::Hash { keys, gathered, hashes } => {
@@ -97,13 +106,20 @@ impl Operator for Send {
 
     fn end(&mut self, _port: usize) -> Result<()> {
         let mut last = Vec::new();
-        if let Route::Hash { gathered, .. } = &mut self.route {
-            for (target, rows) in gathered.iter_mut().enumerate() {
-                rows.finish_buffered_batch()?;
-                while let Some(batch) = rows.next_completed_batch() {
-                    last.push((target, batch));
+        match &mut self.route {
+            Route::Hash { gathered, .. } => {
+                for (target, rows) in gathered.iter_mut().enumerate() {
+                    rows.finish_buffered_batch()?;
+                    while let Some(batch) = rows.next_completed_batch() {
+                        last.push((target, batch));
+                    }
                 }
             }
+            Route::ToFirst { merges: Some(schema) } => {
+                let (source, batch) = (self.index as u32, Some(RecordBatch::new_empty(schema.clone())));
+                self.outgoing.push_back(Parcel { target: 0, batch, credit: None, source, last: true });
+            }
+            Route::ToFirst { merges: None } | Route::Broadcast => {}
         }
         last.into_iter().for_each(|(target, batch)| self.queue(target, batch));
         Ok(())

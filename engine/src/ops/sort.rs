@@ -1,101 +1,154 @@
 //! Sorts, or keeps the first rows of an order.
 
-use arrow_array::{ArrayRef, RecordBatch};
-use arrow_ord::sort::{SortColumn, lexsort_to_indices};
-use arrow_row::{RowConverter, SortField};
-use arrow_schema::SchemaRef;
-use arrow_select::concat::concat_batches;
-use arrow_select::take::take_record_batch;
-use queries::plan::SortKey;
+use std::collections::VecDeque;
+use std::rc::Rc;
 
-use super::{Ready, evaluate, rows_of, slices};
+use arrow_array::{BooleanArray, RecordBatch};
+use arrow_schema::SchemaRef;
+use arrow_select::filter::filter_record_batch;
+
+use super::merge::{Merger, Step};
+use super::order::{Keys, Order, Part, Sorter, gather};
+use super::rows_of;
 use crate::batch::{BATCH_ROWS, Parcel, batch_bytes, compact};
 use crate::error::Result;
-use crate::memory;
 use crate::operator::{Operator, Pull};
 
-/// Sorts all rows; with `fetch` it keeps only so many of the first ones (top-k).
+/// Rows that are sorted at once: so many, or so many bytes. Such a run is sorted well within 50 ms and mostly within
+/// the processor's cache; at the end the runs are merged.
+const RUN_ROWS: usize = 8 * BATCH_ROWS;
+const RUN_BYTES: usize = 32 << 20;
+
+/// A top-k keeps at most so many rows; where more are wanted all are sorted.
+const TOP_ROWS: usize = RUN_ROWS / 4;
+
+/// A sorted run lies in batches of so many rows, each with its own strings, which are dropped one by one as the runs
+/// are merged. The merge holds the keys of one batch a run.
+const PIECE_ROWS: usize = BATCH_ROWS / 2;
+
+/// Sorts all rows; with `fetch` it gives only so many of the first ones.
 pub struct Sort {
-    keys: Vec<SortKey>,
+    order: Rc<Order>,
     fetch: Option<usize>,
     schema: SchemaRef,
-    kept: Vec<RecordBatch>,
+    /// Rows that are in no run yet.
+    pending: Vec<(RecordBatch, Keys)>,
     rows: usize,
     bytes: usize,
-    ready: Ready,
+    /// Of a top-k, the prefix of the last row that may be among the first ones.
+    worst: Option<u128>,
+    /// Of a top-k, the bytes that those rows took when they were last sorted.
+    top_bytes: usize,
+    sorter: Sorter,
+    runs: Vec<VecDeque<RecordBatch>>,
+    merger: Option<Merger>,
 }
 
 impl Sort {
     /// Sorts batches of `schema`.
-    pub fn new(keys: Vec<SortKey>, fetch: Option<usize>, schema: SchemaRef) -> Sort {
-        Sort { keys, fetch, schema, kept: Vec::new(), rows: 0, bytes: 0, ready: Ready::default() }
-    }
-
-    /// All rows kept, in order, cut to `fetch`.
-    fn sorted(&mut self) -> Result<RecordBatch> {
-        // Concatenating takes the rows once more, and sorting an index beside them.
-        memory::check(self.bytes + self.rows * 8, || "sort".into())?;
-        let all = concat_batches(&self.schema, &self.kept)?;
-        self.kept.clear();
-        if all.num_rows() == 0 || self.fetch == Some(0) {
-            return Ok(all.slice(0, 0));
+    pub fn new(order: Order, fetch: Option<usize>, schema: SchemaRef) -> Sort {
+        Sort {
+            order: Rc::new(order),
+            fetch,
+            schema,
+            pending: Vec::new(),
+            rows: 0,
+            bytes: 0,
+            worst: None,
+            top_bytes: 0,
+            sorter: Sorter::default(),
+            runs: Vec::new(),
+            merger: None,
         }
-        let columns: Vec<ArrayRef> =
-            self.keys.iter().map(|k| evaluate(&k.expr, &all)).collect::<Result<_>>()?;
-        Ok(take_record_batch(&all, &sorted_indices(&self.keys, columns, self.fetch)?)?)
     }
-}
 
-/// The order of the rows of key columns, the first `fetch` of them.
-fn sorted_indices(
-    keys: &[SortKey],
-    columns: Vec<ArrayRef>,
-    fetch: Option<usize>,
-) -> Result<arrow_array::UInt32Array> {
-    if columns.len() == 1 {
-        let columns = [SortColumn { values: columns[0].clone(), options: Some(keys[0].options) }];
-        return Ok(lexsort_to_indices(&columns, fetch)?);
+    /// The rows wanted, if they are few enough for a top-k.
+    fn top(&self) -> Option<usize> {
+        self.fetch.filter(|n| *n <= TOP_ROWS)
     }
-    // Several keys: rows of bytes that compare like the values.
-    let fields = keys.iter().zip(&columns);
-    let fields = fields.map(|(k, c)| SortField::new_with_options(c.data_type().clone(), k.options)).collect();
-    let rows = RowConverter::new(fields)?.convert_columns(&columns)?;
-    let mut order: Vec<u32> = (0..rows.num_rows() as u32).collect();
-    let compare = |a: &u32, b: &u32| rows.row(*a as usize).cmp(&rows.row(*b as usize));
-    if let Some(n) = fetch
-        && n < order.len()
-    {
-        order.select_nth_unstable_by(n, compare);
-        order.truncate(n);
+
+    fn keep(&mut self, batch: RecordBatch) -> Result<()> {
+        let keys = self.order.keys(&batch)?;
+        self.rows += batch.num_rows();
+        self.bytes += batch_bytes(&batch);
+        self.pending.push((batch, keys));
+        Ok(())
     }
-    order.sort_unstable_by(compare);
-    Ok(order.into())
+
+    /// The pending rows in their order, the first `fetch` of them.
+    fn sort_pending(&mut self) -> Result<VecDeque<RecordBatch>> {
+        let parts = self.pending.iter().map(|(_, keys)| Part { keys, rows: 0..keys.count() });
+        self.sorter.sort(&parts.collect::<Vec<_>>(), self.fetch);
+        let sorted = self.sorter.sorted();
+        if let (Some(n), Some((last, row))) = (self.top(), sorted.last())
+            && sorted.len() == n
+        {
+            self.worst = Some(self.pending[*last].1.prefix(*row));
+        }
+        let pieces: Vec<&RecordBatch> = self.pending.iter().map(|(batch, _)| batch).collect();
+        let run = sorted
+            .chunks(PIECE_ROWS)
+            .map(|rows| Ok(compact(&gather(&self.schema, &pieces, rows)?)))
+            .collect::<Result<_>>()?;
+        self.pending.clear();
+        (self.rows, self.bytes) = (0, 0);
+        Ok(run)
+    }
 }
 
 impl Operator for Sort {
     fn push(&mut self, _port: usize, parcel: Parcel) -> Result<()> {
-        let batch = compact(rows_of(&parcel));
-        self.rows += batch.num_rows();
-        self.bytes += batch_bytes(&batch);
-        self.kept.push(batch);
-        // A top-k is cut back whenever it has several times the rows that it needs.
-        if let Some(n) = self.fetch
-            && self.rows >= n.saturating_mul(4).max(16 * BATCH_ROWS)
-        {
-            let first = compact(&self.sorted()?);
-            (self.rows, self.bytes) = (first.num_rows(), batch_bytes(&first));
-            self.kept.push(first);
+        let batch = rows_of(&parcel);
+        let Some(n) = self.top() else {
+            // A run is compacted when it is sorted, so that strings are copied once.
+            self.keep(batch.clone())?;
+            if self.rows >= RUN_ROWS || self.bytes >= RUN_BYTES {
+                let run = self.sort_pending()?;
+                self.runs.push(run);
+            }
+            return Ok(());
+        };
+        if n == 0 {
+            return Ok(());
+        }
+        match self.worst {
+            None => self.keep(compact(batch))?,
+            Some(worst) => {
+                let keys = self.order.keys(batch)?;
+                let mask: BooleanArray = keys.prefixes().iter().map(|p| Some(*p <= worst)).collect();
+                if mask.true_count() > 0 {
+                    self.keep(compact(&filter_record_batch(batch, &mask)?))?;
+                }
+            }
+        }
+        if self.rows >= (4 * n).max(2 * BATCH_ROWS) || self.bytes >= RUN_BYTES.max(4 * self.top_bytes) {
+            self.sort_pending()?.into_iter().try_for_each(|batch| self.keep(batch))?;
+            self.top_bytes = self.bytes;
         }
         Ok(())
     }
 
     fn end(&mut self, _port: usize) -> Result<()> {
-        let sorted = self.sorted()?;
-        slices(sorted, BATCH_ROWS).for_each(|b| self.ready.add(b));
+        if self.rows > 0 {
+            let run = self.sort_pending()?;
+            self.runs.push(run);
+        }
+        let merger = Merger::new(self.order.clone(), self.schema.clone(), self.runs.len(), self.fetch);
+        self.merger = Some(merger);
         Ok(())
     }
 
     fn pull(&mut self) -> Result<Pull> {
-        Ok(self.ready.pull())
+        let Some(merger) = &mut self.merger else { return Ok(Pull::Empty) };
+        loop {
+            match merger.step()? {
+                Step::Batch(batch) => return Ok(Pull::Batch(Parcel::from(batch))),
+                Step::Done => return Ok(Pull::Empty),
+                Step::Wants(run) => match self.runs[run].pop_front() {
+                    Some(batch) => merger.give(run, batch)?,
+                    None => merger.end(run),
+                },
+            }
+        }
     }
 }

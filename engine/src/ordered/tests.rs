@@ -103,7 +103,7 @@ fn all_limits() -> impl Iterator<Item = Limits> {
 #[test]
 fn results_are_in_order_and_windows_hold() {
     for limits in all_limits() {
-        let (state, seen) = (QueryState::new(0), Seen::default());
+        let (state, seen) = (QueryState::default(), Seen::default());
         sums(60, limits, &state, &seen, &|_, _| Ok(())).unwrap();
         let put = seen.put.into_inner().unwrap();
         let count: u64 = (0..60).map(|i| i * 13 % 30).sum();
@@ -118,7 +118,7 @@ fn results_are_in_order_and_windows_hold() {
 
 #[test]
 fn no_lanes_still_reach_the_end() {
-    let (state, seen) = (QueryState::new(0), Seen::default());
+    let (state, seen) = (QueryState::default(), Seen::default());
     sums(0, Limits::new(3), &state, &seen, &|_, _| Ok(())).unwrap();
     assert_eq!(seen.put.into_inner().unwrap(), [Vec::<u64>::new()]);
 }
@@ -127,7 +127,7 @@ fn no_lanes_still_reach_the_end() {
 fn an_error_in_any_stage_stops_everything_and_nothing_is_put_after_it() {
     for limits in all_limits() {
         for stage in ["deal", "read", "cut", "work", "put"] {
-            let (state, seen) = (QueryState::new(0), Seen::default());
+            let (state, seen) = (QueryState::default(), Seen::default());
             let calls = AtomicUsize::new(0);
             let error = sums(1_000_000, limits, &state, &seen, &|at, _| {
                 if at == stage && calls.fetch_add(1, Ordering::SeqCst) >= 9 {
@@ -146,7 +146,7 @@ fn an_error_in_any_stage_stops_everything_and_nothing_is_put_after_it() {
 #[test]
 fn a_cancelled_pipeline_ends() {
     for limits in all_limits() {
-        let (state, seen) = (QueryState::new(0), Seen::default());
+        let (state, seen) = (QueryState::default(), Seen::default());
         let error = sums(u64::MAX, limits, &state, &seen, &|at, number| {
             if at == "work" && number > 700 {
                 state.cancel();
@@ -162,7 +162,7 @@ fn a_cancelled_pipeline_ends() {
 fn a_panic_in_a_stage_is_passed_on() {
     for stage in ["deal", "read", "cut", "work", "put"] {
         let outcome = std::panic::catch_unwind(|| {
-            let (state, seen) = (QueryState::new(0), Seen::default());
+            let (state, seen) = (QueryState::default(), Seen::default());
             sums(u64::MAX, Limits::new(3), &state, &seen, &|at, _| {
                 assert!(at != stage, "on purpose");
                 Ok(())
@@ -175,7 +175,7 @@ fn a_panic_in_a_stage_is_passed_on() {
 #[test]
 fn a_younger_lane_may_wait_for_an_older_one() {
     for limits in all_limits() {
-        let state = QueryState::new(0);
+        let state = QueryState::default();
         let reached = AtomicUsize::new(0);
         let put = Mutex::new(Vec::new());
         let mut dealt = 0;

@@ -77,9 +77,24 @@ impl Codec {
         Ok((stored.len() * 20 <= raw.len() * 19).then_some(stored))
     }
 
+    /// The most bytes that one stored byte can stand for, with room to spare: a footer that claims more asks for memory
+    /// that no file needs. In 4 bytes Zstandard repeats a byte 2^17 times.
+    fn most_times(self) -> usize {
+        match self {
+            Codec::None => 1,
+            Codec::Snappy => 64,
+            Codec::Lz4 => 256,
+            Codec::Gzip | Codec::Zlib => 1040,
+            Codec::Zstd => 1 << 15,
+        }
+    }
+
     /// The `raw` bytes that were compressed, neither more nor fewer.
     pub fn decompress(self, stored: &[u8], raw: usize) -> Result<Vec<u8>> {
         let wrong = |e: &dyn std::fmt::Display| Error::corrupt(format!("damaged {} data: {e}", self.name()));
+        if raw > stored.len().saturating_mul(self.most_times()) {
+            return Err(wrong(&format_args!("{} bytes can't hold {raw}", stored.len())));
+        }
         let mut out = Vec::new();
         match self {
             Codec::None => out.extend_from_slice(stored),
@@ -127,6 +142,16 @@ mod tests {
             assert!(codec.decompress(&stored[..stored.len() / 2], raw.len()).is_err(), "{codec:?}");
             assert!(codec.decompress(&[], 5).is_err(), "{codec:?}");
             assert_eq!(Codec::from_name(codec.name()).unwrap(), *codec);
+        }
+    }
+
+    #[test]
+    fn what_compresses_best_is_below_the_bound() {
+        for raw in [vec![0; 1 << 24], vec![7; 1 << 17], b"ab".repeat(1 << 20), vec![1; 300]] {
+            for codec in &ALL[1..] {
+                let stored = codec.compress(&raw).unwrap().expect("this shrinks");
+                assert!(codec.decompress(&stored, raw.len()).unwrap() == raw, "{codec:?}");
+            }
         }
     }
 

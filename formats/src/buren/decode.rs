@@ -5,7 +5,10 @@
 
 use std::sync::Arc;
 
-use arrow_array::{Array, ArrayRef, BinaryViewArray, StringViewArray, make_array, new_null_array};
+use arrow_array::cast::AsArray;
+use arrow_array::{
+    Array, ArrayRef, BinaryViewArray, FixedSizeBinaryArray, StringViewArray, make_array, new_null_array,
+};
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, ScalarBuffer};
 use arrow_data::ArrayData;
 use arrow_schema::DataType;
@@ -22,6 +25,8 @@ use crate::error::{Error, Result};
 pub struct Column {
     rows: Rows,
     row: usize,
+    /// The bytes of a value where all have as many.
+    size: Option<i32>,
 }
 
 enum Rows {
@@ -93,11 +98,23 @@ impl Column {
                 Rows::Dictionary { bytes, index, indices, views }
             }
         };
-        Ok(Column { rows, row: 0 })
+        let size = if let DataType::FixedSizeBinary(size) = data_type { Some(*size) } else { None };
+        Ok(Column { rows, row: 0, size })
     }
 
     /// The next rows; there must be so many.
     pub fn next(&mut self, rows: usize) -> Result<ArrayRef> {
+        let array = self.values(rows)?;
+        match (self.size, array.as_binary_view_opt()) {
+            (Some(size), Some(values)) => {
+                let values = FixedSizeBinaryArray::try_from_sparse_iter_with_size(values.iter(), size);
+                Ok(Arc::new(values.map_err(|_| damaged("the length of a value"))?))
+            }
+            _ => Ok(array),
+        }
+    }
+
+    fn values(&mut self, rows: usize) -> Result<ArrayRef> {
         let (from, to) = (self.row, self.row + rows);
         self.row = to;
         match &mut self.rows {

@@ -4,7 +4,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::*;
 use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, BinaryViewArray};
 use arrow_buffer::{BooleanBuffer, ToByteSlice};
-use arrow_schema::{DataType, TimeUnit};
+use arrow_schema::{DataType, IntervalUnit, TimeUnit};
 
 use super::ALIGNMENT;
 use super::bytes::pad;
@@ -68,6 +68,23 @@ pub fn encode(array: &ArrayRef) -> Result<Encoded> {
         DataType::Timestamp(TimeUnit::Nanosecond, _) => fixed::<TimestampNanosecondType>(array, &mut out),
         DataType::Utf8View => bytes(&array.as_string_view().clone().to_binary_view(), &mut out)?,
         DataType::BinaryView => bytes(array.as_binary_view(), &mut out)?,
+        DataType::FixedSizeBinary(_) => {
+            bytes(&array.as_fixed_size_binary().iter().collect::<BinaryViewArray>(), &mut out)?;
+        }
+        DataType::Decimal256(..) => fixed::<Decimal256Type>(array, &mut out),
+        DataType::Float16 => fixed::<Float16Type>(array, &mut out),
+        DataType::Date64 => fixed::<Date64Type>(array, &mut out),
+        DataType::Time32(TimeUnit::Second) => fixed::<Time32SecondType>(array, &mut out),
+        DataType::Time32(_) => fixed::<Time32MillisecondType>(array, &mut out),
+        DataType::Time64(TimeUnit::Nanosecond) => fixed::<Time64NanosecondType>(array, &mut out),
+        DataType::Time64(_) => fixed::<Time64MicrosecondType>(array, &mut out),
+        DataType::Duration(TimeUnit::Second) => fixed::<DurationSecondType>(array, &mut out),
+        DataType::Duration(TimeUnit::Millisecond) => fixed::<DurationMillisecondType>(array, &mut out),
+        DataType::Duration(TimeUnit::Microsecond) => fixed::<DurationMicrosecondType>(array, &mut out),
+        DataType::Duration(TimeUnit::Nanosecond) => fixed::<DurationNanosecondType>(array, &mut out),
+        DataType::Interval(IntervalUnit::YearMonth) => fixed::<IntervalYearMonthType>(array, &mut out),
+        DataType::Interval(IntervalUnit::DayTime) => fixed::<IntervalDayTimeType>(array, &mut out),
+        DataType::Interval(IntervalUnit::MonthDayNano) => fixed::<IntervalMonthDayNanoType>(array, &mut out),
         other => return Err(Error::Unsupported(format!("buren version 0 can't hold {other}"))),
     }
     Ok(out)

@@ -153,7 +153,11 @@ impl Chunk {
         let encoding = match tag {
             0 => Encoding::Nothing,
             1 if lengths.contains(&length) => Encoding::Plain { length },
-            2 if is_bytes(data_type) && lengths.contains(&length) && [1, 2].contains(&index) => {
+            2 if is_bytes(data_type)
+                && lengths.contains(&length)
+                && [1, 2].contains(&index)
+                && entries <= 1 << (8 * index) =>
+            {
                 Encoding::Dictionary { length, index, entries }
             }
             _ => return Err(Error::corrupt("damaged buren footer: there is no such encoding")),
@@ -178,7 +182,7 @@ impl Chunk {
 
 /// Whether a type is text or bytes.
 pub fn is_bytes(data_type: &DataType) -> bool {
-    matches!(data_type, DataType::Utf8View | DataType::BinaryView)
+    matches!(data_type, DataType::Utf8View | DataType::BinaryView | DataType::FixedSizeBinary(_))
 }
 
 /// The bytes of a value in a zone map as an array of one row; `None` if they are no such value.
@@ -186,7 +190,7 @@ pub fn zone_array(data_type: &DataType, bytes: &[u8]) -> Option<ArrayRef> {
     Some(match data_type {
         DataType::Boolean => Arc::new(BooleanArray::from(vec![*bytes.first()? != 0])),
         DataType::Utf8View => Arc::new(StringViewArray::from(vec![std::str::from_utf8(bytes).ok()?])),
-        DataType::BinaryView => Arc::new(BinaryViewArray::from(vec![bytes])),
+        DataType::BinaryView | DataType::FixedSizeBinary(_) => Arc::new(BinaryViewArray::from(vec![bytes])),
         fixed => {
             let data = ArrayData::builder(fixed.clone()).len(1).add_buffer(Buffer::from_slice_ref(bytes));
             make_array(data.build().ok()?)

@@ -47,6 +47,7 @@ pub mod types;
 pub mod views;
 pub mod write;
 
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -127,6 +128,17 @@ impl Format for Buren {
         let groups = footer.groups.iter().enumerate();
         let kept = groups.filter(|(_, group)| !excluded(group)).map(|(at, group)| (at, bytes(group)));
         Ok(groups::morsels(file, kept, target_bytes, footer.clone()))
+    }
+
+    fn ranges(&self, morsel: &Morsel, scan: &ScanOptions) -> Vec<Range<u64>> {
+        let (Part::Groups(groups), Ok(footer)) = (&morsel.part, morsel.shared.clone().downcast::<Footer>())
+        else {
+            return vec![];
+        };
+        let Ok(adapter) = Adapter::new(&footer.schema, scan) else { return vec![] };
+        let chunks = footer.groups[groups.clone()].iter();
+        let chunks = chunks.flat_map(|group| adapter.read().iter().map(|&column| &group.chunks[column]));
+        chunks.map(|chunk| chunk.offset..chunk.offset + u64::from(chunk.stored)).collect()
     }
 
     fn reader(&self, morsel: &Morsel, scan: &ScanOptions) -> Result<Box<dyn FileReader>> {

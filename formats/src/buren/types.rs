@@ -2,14 +2,17 @@
 //!
 //! ```text
 //! type = tag: u8, then
-//!        decimal    precision: u8  scale: i8
+//!        decimal    precision: u8  scale: i8           of 128 and of 256 bits
 //!        timestamp  unit: u8 (seconds, milli-, micro-, nanoseconds)  zoned: u8 (0 or 1)  zone: text, if zoned
+//!        bytes of one size  size: u32
 //! text = length: u16  bytes
 //! ```
 
 use std::sync::Arc;
 
-use arrow_schema::{DECIMAL128_MAX_PRECISION, DataType, Field, TimeUnit};
+use arrow_schema::{
+    DECIMAL128_MAX_PRECISION, DECIMAL256_MAX_PRECISION, DataType, Field, IntervalUnit, TimeUnit,
+};
 
 use super::bytes::{Input, put_text};
 use crate::error::{Error, Result};
@@ -33,6 +36,25 @@ const SIMPLE: [DataType; 14] = [
 ];
 const DECIMAL: u8 = 14;
 const TIMESTAMP: u8 = 15;
+const DECIMAL256: u8 = 16;
+const FIXED_BINARY: u8 = 17;
+/// Rare types of one tag and nothing else, by tag less [`RARE_FROM`].
+const RARE: [DataType; 13] = [
+    DataType::Float16,
+    DataType::Date64,
+    DataType::Time32(TimeUnit::Second),
+    DataType::Time32(TimeUnit::Millisecond),
+    DataType::Time64(TimeUnit::Microsecond),
+    DataType::Time64(TimeUnit::Nanosecond),
+    DataType::Duration(TimeUnit::Second),
+    DataType::Duration(TimeUnit::Millisecond),
+    DataType::Duration(TimeUnit::Microsecond),
+    DataType::Duration(TimeUnit::Nanosecond),
+    DataType::Interval(IntervalUnit::YearMonth),
+    DataType::Interval(IntervalUnit::DayTime),
+    DataType::Interval(IntervalUnit::MonthDayNano),
+];
+const RARE_FROM: u8 = 18;
 const UNITS: [TimeUnit; 4] =
     [TimeUnit::Second, TimeUnit::Millisecond, TimeUnit::Microsecond, TimeUnit::Nanosecond];
 
@@ -42,6 +64,11 @@ pub fn put_field(out: &mut Vec<u8>, field: &Field) -> Result<()> {
     out.push(field.is_nullable().into());
     match field.data_type() {
         DataType::Decimal128(precision, scale) => out.extend([DECIMAL, *precision, *scale as u8]),
+        DataType::Decimal256(precision, scale) => out.extend([DECIMAL256, *precision, *scale as u8]),
+        DataType::FixedSizeBinary(size) => {
+            out.push(FIXED_BINARY);
+            out.extend(size.to_le_bytes());
+        }
         DataType::Timestamp(unit, zone) => {
             let unit = UNITS.iter().position(|u| u == unit).expect("all units are listed");
             out.extend([TIMESTAMP, unit as u8, zone.is_some().into()]);
@@ -49,16 +76,18 @@ pub fn put_field(out: &mut Vec<u8>, field: &Field) -> Result<()> {
                 put_text(out, zone)?;
             }
         }
-        other => match SIMPLE.iter().position(|t| t == other) {
-            Some(tag) => out.push(tag as u8),
-            None => {
-                return Err(Error::Unsupported(format!(
-                    "column '{}' is {other}, which buren version 0 can't hold; it holds booleans, integers, floats, \
-                     Decimal128, Date32, timestamps, text and bytes: cast the column or write parquet or arrow",
+        other => {
+            let simple = SIMPLE.iter().position(|t| t == other).map(|tag| tag as u8);
+            let rare = || RARE.iter().position(|t| t == other).map(|place| RARE_FROM + place as u8);
+            let tag = simple.or_else(rare).ok_or_else(|| {
+                Error::Unsupported(format!(
+                    "column '{}' is {other}, which buren version 0 can't hold, as it has no nested types: cast the \
+                     column or write parquet or arrow",
                     field.name()
-                )));
-            }
-        },
+                ))
+            })?;
+            out.push(tag);
+        }
     }
     Ok(())
 }
@@ -68,19 +97,25 @@ pub fn get_field(input: &mut Input) -> Result<Field> {
     let name = input.text()?;
     let nullable = flag(input)?;
     let data_type = match input.u8()? {
-        DECIMAL => {
+        tag @ (DECIMAL | DECIMAL256) => {
             let (precision, scale) = (input.u8()?, input.u8()? as i8);
-            if !(1..=DECIMAL128_MAX_PRECISION).contains(&precision) || scale.unsigned_abs() > precision {
+            let wide = tag == DECIMAL256;
+            let most = if wide { DECIMAL256_MAX_PRECISION } else { DECIMAL128_MAX_PRECISION };
+            if !(1..=most).contains(&precision) || scale.unsigned_abs() > precision {
                 return Err(damaged(name));
             }
-            DataType::Decimal128(precision, scale)
+            if wide { DataType::Decimal256(precision, scale) } else { DataType::Decimal128(precision, scale) }
         }
+        FIXED_BINARY => DataType::FixedSizeBinary(i32::try_from(input.u32()?).map_err(|_| damaged(name))?),
         TIMESTAMP => {
             let unit = UNITS.get(usize::from(input.u8()?)).ok_or_else(|| damaged(name))?;
             let zone = if flag(input)? { Some(Arc::from(input.text()?)) } else { None };
             DataType::Timestamp(*unit, zone)
         }
-        tag => SIMPLE.get(usize::from(tag)).ok_or_else(|| damaged(name))?.clone(),
+        tag => {
+            let rare = || RARE.get(usize::from(tag.checked_sub(RARE_FROM)?));
+            SIMPLE.get(usize::from(tag)).or_else(rare).ok_or_else(|| damaged(name))?.clone()
+        }
     };
     Ok(Field::new(name, data_type, nullable))
 }
@@ -97,7 +132,7 @@ fn damaged(column: &str) -> Error {
     Error::corrupt(format!("damaged buren footer: column '{column}' has a type that does not exist"))
 }
 
-/// The bytes of a value of a fixed-width type; `None` for booleans (one bit), text and bytes.
+/// The bytes of a value of a fixed-width type; `None` for booleans (one bit), text and bytes, those of one size too.
 pub fn width(data_type: &DataType) -> Option<usize> {
     data_type.primitive_width()
 }
@@ -109,7 +144,12 @@ mod tests {
     #[test]
     fn every_type_comes_back_and_nested_types_are_refused() {
         let mut types = SIMPLE.to_vec();
-        types.push(DataType::Decimal128(38, -3));
+        types.extend(RARE);
+        types.extend([
+            DataType::Decimal128(38, -3),
+            DataType::Decimal256(76, 76),
+            DataType::FixedSizeBinary(0),
+        ]);
         types.extend(UNITS.map(|unit| DataType::Timestamp(unit, None)));
         types.push(DataType::Timestamp(TimeUnit::Nanosecond, Some("Europe/Zürich".into())));
         for data_type in types {

@@ -1,16 +1,16 @@
 //! Decodes csv (RFC 4180): windows of regular records column by column, others one by one.
 
-use arrow_array::RecordBatch;
+use std::ops::Range;
+
 use schema::OnError;
 
 use super::index::Index;
 use crate::error::{Error, Result};
 use crate::format::ScanOptions;
-use crate::reader::Skipped;
 use crate::rows::batch::{Batch, Records};
 use crate::rows::column::{Syntax, Token};
 use crate::rows::quotes::{Marks, State};
-use crate::rows::{Decoder, Input};
+use crate::rows::{Input, RecordParser};
 
 /// What is indexed at once: small enough for the text and its index to stay in a core's cache.
 const WINDOW_BYTES: usize = 32 << 10;
@@ -103,9 +103,8 @@ pub fn single_record(
     Some((fields, end))
 }
 
-/// The decoder of csv.
-pub struct CsvDecoder {
-    batch: Batch,
+/// The parser of csv.
+pub struct CsvParser {
     /// Positions in the record of the columns wanted.
     wanted: Vec<usize>,
     /// The fields of a record.
@@ -118,17 +117,16 @@ pub struct CsvDecoder {
     header: bool,
 }
 
-impl CsvDecoder {
-    /// A decoder of records with the columns of the scan's schema, in that order. `first` says that the data begins
+impl CsvParser {
+    /// A parser of records with the columns of the scan's schema, in that order. `first` says that the data begins
     /// at the file's beginning, where the header stands if there is one.
-    pub fn new(scan: &ScanOptions, first: bool) -> Result<CsvDecoder> {
+    pub fn new(scan: &ScanOptions, first: bool) -> Result<CsvParser> {
         let format = &scan.format;
         let marks = super::marks(format)?;
         if scan.schema.fields().is_empty() {
             return Err(Error::Unsupported("a csv file without columns cannot be read".into()));
         }
-        Ok(CsvDecoder {
-            batch: Batch::new(scan)?,
+        Ok(CsvParser {
             wanted: scan.projection.clone(),
             columns: scan.schema.fields().len(),
             marks,
@@ -140,17 +138,17 @@ impl CsvDecoder {
     }
 
     /// Decodes records from `at` on; gives the bytes consumed, 0 if no record is whole.
-    fn window(&mut self, input: &Input, at: usize) -> Result<usize> {
+    fn window(&mut self, input: &Input, at: usize, batch: &mut Batch) -> Result<usize> {
         let len = input.block.len();
         let mut size = WINDOW_BYTES;
         loop {
             let to = len.min(at + size);
             self.index.scan(input.block, at, to, self.columns, input.last && to == len, self.marks);
             if self.index.records > 0 {
-                return self.regular(input, at);
+                return self.regular(input, at, batch);
             }
             if self.index.irregular {
-                return self.single(input, at);
+                return self.single(input, at, batch);
             }
             if to == len {
                 return Ok(0);
@@ -160,34 +158,34 @@ impl CsvDecoder {
     }
 
     /// Decodes the records that are indexed.
-    fn regular(&mut self, input: &Input, at: usize) -> Result<usize> {
-        let mut count = self.index.records.min(self.batch.room());
+    fn regular(&mut self, input: &Input, at: usize, batch: &mut Batch) -> Result<usize> {
+        let mut count = self.index.records.min(batch.room());
         while count > 1 && self.index.end(count - 2) >= input.limit {
             count -= 1;
         }
-        let end = self.index.end(count - 1).min(input.block.len());
-        if end - at > self.max_record {
+        // The last record of the data may lack its newline, and ends as if it had one.
+        let end_of = |record| self.index.end(record).min(input.block.len());
+        if end_of(count - 1) - at > self.max_record {
             let mut start = at;
             for record in 0..count {
-                let end = self.index.end(record).min(input.block.len());
+                let end = end_of(record);
                 if end - start > self.max_record {
                     if record > 0 {
                         count = record;
                         break;
                     }
-                    return self.too_long(input, start, end);
+                    return self.too_long(input, start..end, batch);
                 }
                 start = end;
             }
         }
-        let end = self.index.end(count - 1).min(input.block.len());
+        let end = end_of(count - 1);
         let lines =
             if self.index.quoted { memchr::memchr_iter(b'\n', &input.block[at..end]).count() } else { count };
-        let records =
-            Records { block: input.block, offset: input.offset, start: at, end, count, lines: lines as u64 };
+        let records = Records::of(input, at..end, count, lines as u64);
         let (index, columns, wanted) = (&self.index, self.columns, &self.wanted);
         let bytes = input.block.as_slice();
-        self.batch.append(records, self.syntax, |i| {
+        batch.append(records, self.syntax, |i| {
             let last = wanted[i] == columns - 1;
             index.fields(wanted[i], columns, count).map(move |(start, end)| {
                 // The carriage return of a CRLF is no part of the last field.
@@ -198,79 +196,62 @@ impl CsvDecoder {
         Ok(end - at)
     }
 
-    fn too_long(&mut self, input: &Input, start: usize, end: usize) -> Result<usize> {
-        let lines = memchr::memchr_iter(b'\n', &input.block[start..end]).count() as u64;
-        let records = Records { block: input.block, offset: input.offset, start, end, count: 1, lines };
+    fn too_long(&self, input: &Input, record: Range<usize>, batch: &mut Batch) -> Result<usize> {
+        let lines = memchr::memchr_iter(b'\n', &input.block[record.clone()]).count() as u64;
         let message = format!("the record is longer than {} bytes", self.max_record);
-        self.batch.malformed(records, message, self.wanted.len() as u64)?;
-        Ok(end - start)
+        batch.malformed(Records::of(input, record.clone(), 1, lines), message, self.wanted.len() as u64)?;
+        Ok(record.len())
     }
 
     /// Takes one record byte by byte: the header, a blank line, or one that is not as it should be.
-    fn single(&mut self, input: &Input, at: usize) -> Result<usize> {
+    fn single(&mut self, input: &Input, at: usize, batch: &mut Batch) -> Result<usize> {
         let bytes = input.block.as_slice();
         let Some((mut fields, end)) = single_record(bytes, at, input.last, self.marks) else {
             if !input.last {
                 return Ok(0);
             }
-            let end = bytes.len();
-            let records =
-                Records { block: input.block, offset: input.offset, start: at, end, count: 1, lines: 0 };
-            return Err(self.batch.bad_record(&records, "a quote in this record is never closed".into()));
+            let records = Records::of(input, at..bytes.len(), 1, 0);
+            return Err(batch.bad_record(&records, "a quote in this record is never closed".into()));
         };
         let lines = memchr::memchr_iter(b'\n', &bytes[at..end]).count() as u64;
-        let records = Records { block: input.block, offset: input.offset, start: at, end, count: 1, lines };
-        if std::mem::take(&mut self.header) || (self.columns > 1 && matches!(fields[..], [(s, e)] if s == e))
-        {
-            self.batch.pass_lines(lines);
-        } else if fields.len() == self.columns && end - at <= self.max_record {
-            self.one(records, &fields)?;
+        let records = Records::of(input, at..end, 1, lines);
+        let blank = matches!(fields[..], [(start, end)] if start == end);
+        if self.header || (blank && self.columns > 1) {
+            // Blank lines may stand before the header.
+            self.header &= blank;
+            batch.pass_lines(lines);
         } else if end - at > self.max_record {
-            return self.too_long(input, at, end);
-        } else if self.batch.on_error() == OnError::Null {
-            self.batch.count_values(self.columns.abs_diff(fields.len()) as u64);
+            return self.too_long(input, at..end, batch);
+        } else if fields.len() == self.columns {
+            self.one(records, &fields, batch)?;
+        } else if batch.on_error() == OnError::Null {
+            batch.count_values(self.columns.abs_diff(fields.len()) as u64);
             fields.resize(self.columns, (end, end));
-            self.one(records, &fields)?;
+            self.one(records, &fields, batch)?;
         } else {
             let message = format!("expected {} fields, this record has {}", self.columns, fields.len());
-            self.batch.malformed(records, message, 0)?;
+            batch.malformed(records, message, 0)?;
         }
         Ok(end - at)
     }
 
-    fn one(&mut self, records: Records, fields: &[(usize, usize)]) -> Result<()> {
-        let wanted = &self.wanted;
-        self.batch.append(records, self.syntax, |i| std::iter::once(fields[wanted[i]]))
+    fn one(&self, records: Records, fields: &[(usize, usize)], batch: &mut Batch) -> Result<()> {
+        batch.append(records, self.syntax, |i| std::iter::once(fields[self.wanted[i]]))
     }
 }
 
-impl Decoder for CsvDecoder {
-    fn decode(&mut self, input: Input) -> Result<usize> {
+impl RecordParser for CsvParser {
+    fn parse(&mut self, input: Input, batch: &mut Batch) -> Result<usize> {
         let mut at = input.at;
         let end = input.limit.min(input.block.len());
-        while at < end && self.batch.room() > 0 {
-            let consumed = if self.header { self.single(&input, at)? } else { self.window(&input, at)? };
+        while at < end && batch.room() > 0 {
+            let consumed =
+                if self.header { self.single(&input, at, batch)? } else { self.window(&input, at, batch)? };
             if consumed == 0 {
                 break;
             }
             at += consumed;
         }
         Ok(at - input.at)
-    }
-
-    fn is_full(&self) -> bool {
-        self.batch.room() == 0
-    }
-
-    fn flush(&mut self) -> Result<Option<RecordBatch>> {
-        self.batch.flush()
-    }
-
-    fn position(&self) -> (u64, u64) {
-        (self.batch.records(), self.batch.lines())
-    }
-
-    fn skipped(&self) -> Skipped {
-        self.batch.skipped()
     }
 }

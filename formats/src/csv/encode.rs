@@ -1,12 +1,12 @@
 //! Encodes rows as csv (RFC 4180), with quotes only where they are needed.
 
-use arrow_array::{Array, RecordBatch};
+use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use schema::FormatOptions;
 
 use crate::error::Result;
 use crate::rows::encoder::RowWriter;
-use crate::rows::print::{Printer, check_printable};
+use crate::rows::print::{Printed, Printer, check_printable};
 use crate::rows::quotes::Marks;
 
 /// From this length on, a vectorised search beats a table.
@@ -86,28 +86,24 @@ impl RowWriter for CsvWriter {
     }
 
     fn write(&self, batch: &RecordBatch, out: &mut Vec<u8>) -> Result<()> {
-        let columns = batch
-            .columns()
-            .iter()
-            .map(|column| Ok((Printer::new(column)?, column.logical_nulls())))
-            .collect::<Result<Vec<_>>>()?;
+        let columns = Printed::columns(batch)?;
         let mut word = Vec::new();
         for row in 0..batch.num_rows() {
-            for (i, (printer, nulls)) in columns.iter().enumerate() {
+            for (i, column) in columns.iter().enumerate() {
                 if i > 0 {
                     out.push(self.marks.delimiter);
                 }
-                if nulls.as_ref().is_some_and(|nulls| nulls.is_null(row)) {
+                if column.is_null(row) {
                     continue;
                 }
-                match printer {
+                match &column.printer {
                     Printer::Text(texts) => self.text(texts.value(row).as_bytes(), out),
-                    _ if self.check_words => {
+                    printer if self.check_words => {
                         word.clear();
                         printer.print(row, &mut word);
                         self.text(&word, out);
                     }
-                    _ => printer.print(row, out),
+                    printer => printer.print(row, out),
                 }
             }
             out.push(b'\n');

@@ -7,14 +7,14 @@ use arrow_array::cast::AsArray;
 use arrow_schema::{DataType, Field, Schema};
 use schema::{FormatOptions, OnError};
 
-use super::decode::{CsvDecoder, CsvSyntax, single_record};
+use super::decode::{CsvParser, CsvSyntax, single_record};
 use crate::error::Result;
 use crate::format::ScanOptions;
 use crate::reader::Skipped;
 use crate::rows::column::{Syntax, Token};
 use crate::rows::infer::{Kinds, Seen};
 use crate::rows::quotes::Marks;
-use crate::rows::{Decoder, Input};
+use crate::rows::{BatchDecoder, Decoder, Input};
 
 /// A decoder that looks at the values of the first records. Records with another number of fields than the first
 /// are passed over.
@@ -23,7 +23,7 @@ pub struct CsvGuesser {
     marks: Marks,
     seen: Seen,
     /// Reads all columns as text, once it is known how many they are.
-    inner: Option<CsvDecoder>,
+    inner: Option<BatchDecoder<CsvParser>>,
     left: usize,
 }
 
@@ -60,7 +60,7 @@ impl CsvGuesser {
             batch_rows: self.left.max(1),
             format: FormatOptions { on_error: OnError::Skip, ..self.format.clone() },
         };
-        self.inner = Some(CsvDecoder::new(&scan, false)?);
+        self.inner = Some(BatchDecoder::new(CsvParser::new(&scan, false)?, &scan)?);
         let mut seen = self.seen.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         *seen = names.into_iter().map(|name| (name, Kinds::default())).collect();
         Ok(Some(if self.format.header { end } else { at } - input.at))

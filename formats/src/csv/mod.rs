@@ -13,6 +13,7 @@ mod infer;
 use schema::FormatOptions;
 
 use crate::error::{Error, Result};
+use crate::rows::BatchDecoder;
 use crate::rows::format::RowFormat;
 use crate::rows::infer::infer;
 use crate::rows::quotes::Marks;
@@ -23,7 +24,7 @@ pub static CSV: RowFormat = RowFormat {
     name: "csv",
     extensions: &["csv"],
     border: Border::Quotes,
-    decoder: |scan, first| Ok(Box::new(decode::CsvDecoder::new(scan, first)?)),
+    decoder: |scan, first| Ok(Box::new(BatchDecoder::new(decode::CsvParser::new(scan, first)?, scan)?)),
     infer: |path, options, rows| {
         infer(path, options, |seen| Ok(Box::new(infer::CsvGuesser::new(options, rows, seen)?)))
     },

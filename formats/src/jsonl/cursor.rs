@@ -1,4 +1,5 @@
 //! Walks over one JSON text without making anything of it: checks its grammar (RFC 8259) and tells where values lie.
+//! Beyond the grammar `NaN`, `Infinity` and `-Infinity` are values, since DuckDB and Python write them so.
 
 /// Values nested deeper than this are refused.
 const MAX_DEPTH: usize = 128;
@@ -94,6 +95,8 @@ impl<'a> Cursor<'a> {
             Some(b't') => self.literal(b"true"),
             Some(b'f') => self.literal(b"false"),
             Some(b'n') => self.literal(b"null"),
+            Some(b'N') => self.literal(b"NaN"),
+            Some(b'I') => self.literal(b"Infinity"),
             Some(b'{' | b'[') if depth >= MAX_DEPTH => Err("values are nested deeper than 128 levels"),
             Some(b'{') => {
                 self.at += 1;
@@ -155,7 +158,9 @@ impl<'a> Cursor<'a> {
     }
 
     fn number(&mut self) -> Walk<()> {
-        self.take(b'-');
+        if self.take(b'-') && self.peek() == Some(b'I') {
+            return self.literal(b"Infinity");
+        }
         if !self.take(b'0') {
             self.digits()?;
         }
@@ -239,6 +244,8 @@ mod tests {
         let fields = [("a", "1"), ("b", r#""x\"y""#), ("c", r#"[1, {"d": null}, []]"#), ("", "-0.5e+3")];
         assert_eq!(walk(text).unwrap(), fields);
         assert_eq!(walk("{}").unwrap(), []);
+        let text = r#"{"a":NaN,"b":[Infinity,-Infinity],"c":-Infinity}"#;
+        assert_eq!(walk(text).unwrap(), [("a", "NaN"), ("b", "[Infinity,-Infinity]"), ("c", "-Infinity")]);
     }
 
     #[test]
@@ -256,7 +263,9 @@ mod tests {
             r#"{"a":01}"#,
             r#"{"a":1.}"#,
             r#"{"a":tru}"#,
-            r#"{"a":NaN}"#,
+            r#"{"a":nan}"#,
+            r#"{"a":-NaN}"#,
+            r#"{"a":Inf}"#,
             r#"{"a":"x}"#,
             r#"{"a":"x\"}"#,
             r#"{"a":[1 2]}"#,

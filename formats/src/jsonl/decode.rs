@@ -2,15 +2,12 @@
 
 use std::collections::HashMap;
 
-use arrow_array::RecordBatch;
-
 use super::cursor::{Cursor, Span, unescape};
 use crate::error::Result;
 use crate::format::ScanOptions;
-use crate::reader::Skipped;
 use crate::rows::batch::{Batch, Records};
 use crate::rows::column::{Syntax, Token};
-use crate::rows::{Decoder, Input};
+use crate::rows::{Input, RecordParser};
 
 /// The bytes of lines that are walked before columns are filled.
 const WINDOW_BYTES: usize = 64 << 10;
@@ -44,9 +41,8 @@ impl Syntax for JsonSyntax {
     }
 }
 
-/// The decoder of JSON lines.
-pub struct JsonDecoder {
-    batch: Batch,
+/// The parser of JSON lines.
+pub struct JsonParser {
     keys: Keys,
     /// For each column of the batch the slot that its values are found in.
     slots: Vec<usize>,
@@ -86,9 +82,9 @@ impl Keys {
     }
 }
 
-impl JsonDecoder {
-    /// A decoder that finds the columns by their names.
-    pub fn new(scan: &ScanOptions) -> Result<JsonDecoder> {
+impl JsonParser {
+    /// A parser that finds the columns by their names.
+    pub fn new(scan: &ScanOptions) -> JsonParser {
         let mut by_name = HashMap::new();
         let slots = scan
             .projection
@@ -98,13 +94,12 @@ impl JsonDecoder {
                 *by_name.entry(scan.schema.field(i).name().clone().into_bytes()).or_insert(next)
             })
             .collect();
-        Ok(JsonDecoder {
-            batch: Batch::new(scan)?,
+        JsonParser {
             keys: Keys { slots: by_name.len(), by_name, order: Vec::new() },
             slots,
             found: Vec::new(),
             max_record: scan.format.max_record,
-        })
+        }
     }
 
     /// Walks over the record `start..end`, and notes where its wanted fields lie.
@@ -128,21 +123,17 @@ impl JsonDecoder {
     }
 }
 
-impl Decoder for JsonDecoder {
-    fn decode(&mut self, input: Input) -> Result<usize> {
+impl RecordParser for JsonParser {
+    fn parse(&mut self, input: Input, batch: &mut Batch) -> Result<usize> {
         let bytes = input.block.as_slice();
         let limit = input.limit.min(bytes.len());
         let mut at = input.at;
-        while at < limit && self.batch.room() > 0 {
-            let (start, room) = (at, self.batch.room());
+        while at < limit && batch.room() > 0 {
+            let (start, room) = (at, batch.room());
             let (mut count, mut lines, mut wrong) = (0, 0, None);
             self.found.clear();
             while at < limit && at - start < WINDOW_BYTES && count < room {
-                let (end, next) = match memchr::memchr(b'\n', &bytes[at..]) {
-                    Some(newline) => (at + newline, at + newline + 1),
-                    None if input.last => (bytes.len(), bytes.len()),
-                    None => break,
-                };
+                let Some((end, next)) = input.line(at) else { break };
                 if !bytes[at..end].trim_ascii().is_empty() {
                     if let Err(message) = self.walk(bytes, at, end) {
                         wrong = Some((next, message));
@@ -153,35 +144,16 @@ impl Decoder for JsonDecoder {
                 lines += 1;
                 at = next;
             }
-            let (block, offset) = (input.block, input.offset);
-            let records = Records { block, offset, start, end: at, count, lines };
             let (found, slots, each) = (&self.found, &self.slots, self.keys.slots);
             let fields = |column: usize| found.iter().copied().skip(slots[column]).step_by(each);
-            self.batch.append(records, JsonSyntax, fields)?;
+            batch.append(Records::of(&input, start..at, count, lines), JsonSyntax, fields)?;
             if let Some((end, message)) = wrong {
-                let record = Records { block, offset, start: at, end, count: 1, lines: 1 };
-                self.batch.malformed(record, message, self.batch.width() as u64)?;
+                batch.malformed(Records::of(&input, at..end, 1, 1), message, batch.width() as u64)?;
                 at = end;
             } else if lines == 0 {
                 break;
             }
         }
         Ok(at - input.at)
-    }
-
-    fn is_full(&self) -> bool {
-        self.batch.room() == 0
-    }
-
-    fn flush(&mut self) -> Result<Option<RecordBatch>> {
-        self.batch.flush()
-    }
-
-    fn position(&self) -> (u64, u64) {
-        (self.batch.records(), self.batch.lines())
-    }
-
-    fn skipped(&self) -> Skipped {
-        self.batch.skipped()
     }
 }

@@ -1,11 +1,11 @@
 //! Encodes rows as JSON lines: an object a row, all columns in every object, NULL as `null`.
 
-use arrow_array::{Array, RecordBatch};
+use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
 use crate::error::Result;
 use crate::rows::encoder::RowWriter;
-use crate::rows::print::{Kind, Printer, check_printable};
+use crate::rows::print::{Kind, Printed, Printer, check_printable};
 
 /// Writes batches as JSON lines.
 pub struct JsonWriter {
@@ -58,23 +58,21 @@ impl RowWriter for JsonWriter {
     }
 
     fn write(&self, batch: &RecordBatch, out: &mut Vec<u8>) -> Result<()> {
-        let columns = batch
-            .columns()
-            .iter()
-            .map(|column| Ok((Printer::new(column)?, column.logical_nulls())))
-            .collect::<Result<Vec<_>>>()?;
+        let columns = Printed::columns(batch)?;
         let mut word = Vec::new();
         for row in 0..batch.num_rows() {
-            for ((printer, nulls), key) in columns.iter().zip(&self.keys) {
+            for (column, key) in columns.iter().zip(&self.keys) {
                 out.extend_from_slice(key);
-                if nulls.as_ref().is_some_and(|nulls| nulls.is_null(row)) {
+                if column.is_null(row) {
                     out.extend_from_slice(b"null");
                     continue;
                 }
-                match (printer, printer.kind(row)) {
-                    (Printer::Text(texts), _) => string(texts.value(row).as_bytes(), out),
-                    (_, Kind::Number | Kind::Bool) => printer.print(row, out),
-                    _ => {
+                match &column.printer {
+                    Printer::Text(texts) => string(texts.value(row).as_bytes(), out),
+                    printer if matches!(printer.kind(row), Kind::Number | Kind::Bool) => {
+                        printer.print(row, out)
+                    }
+                    printer => {
                         word.clear();
                         printer.print(row, &mut word);
                         string(&word, out);

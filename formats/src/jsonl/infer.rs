@@ -78,6 +78,7 @@ fn kinds(value: &[u8]) -> Kinds {
             }
         }
         [b'{' | b'[', ..] => Kinds::TEXT,
+        b"NaN" | b"Infinity" | b"-Infinity" => Kinds::of_string(value),
         number => Kinds::of_number(number),
     }
 }
@@ -87,11 +88,7 @@ impl Decoder for JsonGuesser {
         let bytes = input.block.as_slice();
         let mut at = input.at;
         while at < bytes.len() && self.left > 0 {
-            let (end, next) = match memchr::memchr(b'\n', &bytes[at..]) {
-                Some(newline) => (at + newline, at + newline + 1),
-                None if input.last => (bytes.len(), bytes.len()),
-                None => break,
-            };
+            let Some((end, next)) = input.line(at) else { break };
             if !bytes[at..end].trim_ascii().is_empty() {
                 self.look(&bytes[at..end], input.offset + at as u64)?;
                 self.records += 1;

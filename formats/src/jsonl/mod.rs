@@ -10,6 +10,7 @@ mod decode;
 mod encode;
 mod infer;
 
+use crate::rows::BatchDecoder;
 use crate::rows::format::RowFormat;
 use crate::rows::infer::infer;
 use crate::rows::split::Border;
@@ -19,7 +20,7 @@ pub static JSONL: RowFormat = RowFormat {
     name: "jsonl",
     extensions: &["jsonl", "ndjson", "json"],
     border: Border::Newline,
-    decoder: |scan, _| Ok(Box::new(decode::JsonDecoder::new(scan)?)),
+    decoder: |scan, _| Ok(Box::new(BatchDecoder::new(decode::JsonParser::new(scan), scan)?)),
     infer: |path, options, rows| {
         infer(path, options, |seen| Ok(Box::new(infer::JsonGuesser::new(options, rows, seen))))
     },

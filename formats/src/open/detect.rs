@@ -94,9 +94,16 @@ pub fn by_content(path: &Path, encoding: Option<&str>, given_compression: Option
     };
     let delimiter = named.delimiter;
     if let Some(name) = encoding {
-        return checked(path, Detected { encoding: format(name)?.name(), compression, delimiter });
+        let detected = Detected { encoding: format(name)?.name(), compression, delimiter };
+        let detected = checked(path, detected)?;
+        // What can be no text of ours is said here, since the decoder would speak of its first bytes only.
+        if !format(name)?.compresses_inside() {
+            refuse_utf16(path, &head(path, compression, 2)?)?;
+        }
+        return Ok(detected);
     }
     let head = head(path, compression, HEAD)?;
+    refuse_utf16(path, &head)?;
     let magic = ENCODINGS.iter().find(|(magic, _)| head.starts_with(magic)).map(|(_, name)| *name);
     // A csv file may begin with the letters PAR1; a Parquet file ends with them as well.
     let magic = match magic {
@@ -118,6 +125,15 @@ pub fn by_content(path: &Path, encoding: Option<&str>, given_compression: Option
         },
     };
     checked(path, Detected { encoding, compression, delimiter })
+}
+
+/// Refuses text that begins with a byte order mark of UTF-16, which no format of bytes begins with.
+fn refuse_utf16(path: &Path, head: &[u8]) -> Result<()> {
+    if !head.starts_with(b"\xff\xfe") && !head.starts_with(b"\xfe\xff") {
+        return Ok(());
+    }
+    let help = "make it UTF-8: iconv -f UTF-16 -t UTF-8 FILE".to_string();
+    Err(Error::location(path.display(), "the text is UTF-16, and only UTF-8 is read", Some(help)))
 }
 
 /// Refuses a compression around an encoding that compresses inside.

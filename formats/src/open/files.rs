@@ -14,6 +14,7 @@ use super::{OpenOptions, assemble, hive, sniff};
 use crate::compress::compression;
 use crate::error::{Error, Result};
 use crate::format::{Format, format};
+use crate::rows::quotes::Marks;
 
 /// Records that are looked at of every file but the first.
 const CHECK_ROWS: usize = 10;
@@ -166,17 +167,25 @@ fn base_options(
     };
     let delimiter = options.delimiter.or(detected.delimiter);
     format.delimiter = delimiter.unwrap_or_else(|| sniff::delimiter(&head, options.quote));
+    if sniff::has_lone_returns(&head, Marks { delimiter: format.delimiter, quote: format.quote }) {
+        let message = "its lines end in carriage returns alone, and only newlines end a line";
+        let help = "make newlines of them: tr '\\r' '\\n' < FILE".to_string();
+        return Err(Error::location(path.display(), message, Some(help)));
+    }
     format.header = match options.header {
         Some(header) => header,
-        None => {
-            let records = sniff::records(&head, format.delimiter, format.quote);
-            sniff::header(&records, given).map_err(|message| {
-                let help = "leave --schema out, or give its columns in the file's order";
-                Error::location(path.display(), message, Some(help.into()))
-            })?
-        }
+        None => has_header(path, &head, &format, given)?,
     };
     Ok(format)
+}
+
+/// Whether a csv file that begins with `head` has a header.
+fn has_header(path: &Path, head: &[u8], format: &FormatOptions, given: Option<&Schema>) -> Result<bool> {
+    let records = sniff::records(head, format.delimiter, format.quote);
+    sniff::header(&records, given).map_err(|message| {
+        let help = "leave --schema out, or give its columns in the file's order";
+        Error::location(path.display(), message, Some(help.into()))
+    })
 }
 
 /// What was seen of a file.
@@ -268,6 +277,28 @@ impl Opening<'_> {
         Ok((schema, seen.into_iter().map(own).collect()))
     }
 
+    /// Checks that all files of csv have a header or none has: the first record of those without one would be lost.
+    fn check_headers(&self, schema: &Schema) -> Result<()> {
+        parallel::each(self.files.len(), |file| {
+            let path = &self.files[file].path;
+            if Some(file) == self.first || is_empty(&self.files[file]) {
+                return Ok(());
+            }
+            let head = detect::head(path, self.detected[file].compression, SNIFF_BYTES)?;
+            let has = has_header(path, &head, self.base, Some(schema))?;
+            if head.is_empty() || has == self.base.header {
+                return Ok(());
+            }
+            let first = self.files[self.first.unwrap_or(0)].path.display();
+            let (here, there) = if has { ("holds", "does not") } else { ("does not hold", "does") };
+            let message =
+                format!("its first record {here} the names of the columns, that of {first} {there}");
+            let help = "say --header yes or --header no, or read the files apart".to_string();
+            Err(Error::location(path.display(), message, Some(help)))
+        })?;
+        Ok(())
+    }
+
     /// Takes a schema that is given. Of encodings that state their columns, it must name columns that are there.
     fn with_schema(&self, schema: SchemaRef) -> Result<(SchemaRef, Vec<Seen>)> {
         let first = self.first.unwrap_or(0);
@@ -290,6 +321,9 @@ impl Opening<'_> {
                 let near = if near.is_empty() { names.join(", ") } else { near.join(", ") };
                 return Err(Error::location(path.display(), message, Some(format!("it has {near}"))));
             }
+        }
+        if self.matching() == Match::Place && self.options.header.is_none() {
+            self.check_headers(&schema)?;
         }
         let seen = match self.matching() {
             Match::Name => {

@@ -3,6 +3,8 @@
 
 use arrow_schema::Schema;
 
+use crate::rows::quotes::{Marks, State};
+
 /// Delimiters that are looked for, the likeliest first.
 const DELIMITERS: &[u8] = b",\t;|";
 
@@ -79,6 +81,19 @@ pub fn records(head: &[u8], delimiter: u8, quote: u8) -> Vec<Vec<String>> {
         records.push(record);
     }
     records
+}
+
+/// Whether lines end in carriage returns alone, as those of old Macintosh files do: there is no newline, and a
+/// carriage return outside of quotes with something behind it.
+pub fn has_lone_returns(head: &[u8], marks: Marks) -> bool {
+    if memchr::memchr(b'\n', head).is_some() {
+        return false;
+    }
+    let mut state = State::RecordStart;
+    head.iter().zip(1..).any(|(&byte, behind)| {
+        state = state.step(byte, marks);
+        byte == b'\r' && state != State::Quoted && behind < head.len()
+    })
 }
 
 /// Whether the first record of a csv text holds names.
@@ -176,6 +191,18 @@ mod tests {
         assert_eq!(delimiter(b"a,b;c\n1,2\n", b'"'), b',');
         assert_eq!(delimiter(b"a\n1\n", b'"'), b',');
         assert_eq!(delimiter(b"\"a,b\"|c\n1|2\n", b'"'), b'|');
+    }
+
+    #[test]
+    fn lone_carriage_returns() {
+        let marks = Marks { delimiter: b',', quote: b'"' };
+        let lone = |text: &str| has_lone_returns(text.as_bytes(), marks);
+        assert!(lone("a,b\r1,2\r"));
+        assert!(lone("\"a\",b\r1"));
+        assert!(!lone("a,b\r\n1,2"));
+        assert!(!lone("a,\"b\rc\""));
+        assert!(!lone("a,b\r"));
+        assert!(!lone(""));
     }
 
     #[test]

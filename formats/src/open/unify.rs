@@ -40,6 +40,12 @@ impl<'a> Unified<'a> {
     /// Takes in the schema of another file, or says how it differs.
     pub fn add(&mut self, file: &Path, schema: &Schema) -> Result<()> {
         let mut differences = Vec::new();
+        let names = schema.fields().iter().map(|f| f.name());
+        for (place, name) in names.clone().enumerate() {
+            if names.clone().take(place).any(|before| before == name) {
+                differences.push(format!("column '{name}' is twice here"));
+            }
+        }
         if self.matching == Match::Place && !self.by_name {
             self.compare_names(schema, &mut differences);
         }
@@ -335,6 +341,16 @@ mod tests {
             error.contains("column 'b' is INT here and VARCHAR there") && !error.contains("--union-by-name"),
             "{error}"
         );
+    }
+
+    #[test]
+    fn a_name_that_is_twice_in_a_file_is_no_column() {
+        let first: &[_] = &[("a", T::Int64), ("b", T::Int64)];
+        for (matching, by_name) in [(Match::Place, true), (Match::Name, true), (Match::Name, false)] {
+            let error =
+                unite(matching, by_name, &[first, &[("a", T::Int64), ("b", T::Int64), ("a", T::Int64)]]);
+            assert!(error.unwrap_err().to_string().contains("column 'a' is twice here"));
+        }
     }
 
     #[test]

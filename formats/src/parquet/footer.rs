@@ -4,6 +4,7 @@
 //! "PAR1" | column chunks of row group 0 | … | FileMetaData (Thrift) | its length: u32 | "PAR1"
 //! ```
 
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -109,17 +110,23 @@ impl Footer {
 
     /// The number of rows in all row groups.
     pub fn rows(&self) -> u64 {
-        self.parquet().row_groups().iter().map(|g| g.num_rows() as u64).sum()
+        // A forged count may be any number.
+        self.parquet().row_groups().iter().fold(0, |rows, group| rows.saturating_add(group.num_rows() as u64))
     }
 
     /// The bytes that these columns (positions in [`Footer::schema`], ascending) take in a row group.
     pub fn bytes(&self, group: usize, columns: &[usize]) -> u64 {
+        self.ranges(group, columns).map(|range| range.end - range.start).sum()
+    }
+
+    /// Where the chunks of these columns (positions in [`Footer::schema`], ascending) lie in a row group.
+    pub fn ranges(&self, group: usize, columns: &[usize]) -> impl Iterator<Item = Range<u64>> {
         let descriptor = self.metadata.parquet_schema();
         let chunks = self.parquet().row_group(group).columns().iter().enumerate();
         chunks
             .filter(|(leaf, _)| columns.binary_search(&descriptor.get_column_root_idx(*leaf)).is_ok())
-            .map(|(_, chunk)| chunk.byte_range().1)
-            .sum()
+            .map(|(_, chunk)| chunk.byte_range())
+            .map(|(start, length)| start..start + length)
     }
 
     /// The only leaf of a top-level column; `None` for nested columns.

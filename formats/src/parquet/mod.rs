@@ -2,16 +2,19 @@
 //!
 //! - [`footer`]: the footer, parsed once a file, and the types in which its columns are read.
 //! - [`prune`]: row groups that a scan can't want, by their statistics.
+//! - `pages`: what page headers claim, checked before the crate believes it.
 //! - [`read`]: the reader of a run of row groups, around the crate's push decoder.
 //! - [`select`]: rows chosen before the other columns are decoded.
 //! - [`write`]: row groups encoded in parallel and appended in order.
 
 pub mod footer;
+mod pages;
 pub mod prune;
 pub mod read;
 pub mod select;
 pub mod write;
 
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -75,6 +78,15 @@ impl Format for Parquet {
             .filter(|&group| !prune::excluded(&footer, group, scan, &wanted))
             .map(|group| (group, footer.bytes(group, adapter.read())));
         Ok(groups::morsels(file, kept, target_bytes, footer.clone()))
+    }
+
+    fn ranges(&self, morsel: &Morsel, scan: &ScanOptions) -> Vec<Range<u64>> {
+        let (Part::Groups(groups), Ok(footer)) = (&morsel.part, morsel.shared.clone().downcast::<Footer>())
+        else {
+            return vec![];
+        };
+        let Ok(adapter) = Adapter::new(footer.schema(), scan) else { return vec![] };
+        groups.clone().flat_map(|group| footer.ranges(group, adapter.read())).collect()
     }
 
     fn reader(&self, morsel: &Morsel, scan: &ScanOptions) -> Result<Box<dyn FileReader>> {

@@ -9,10 +9,10 @@ use bytes::Bytes;
 use parquet::DecodeResult;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::push_decoder::{ParquetPushDecoder, ParquetPushDecoderBuilder};
+use parquet::basic::Compression;
 
-use super::bad;
 use super::footer::Footer;
-use super::select;
+use super::{bad, pages, select};
 use crate::columns::adapt::Adapter;
 use crate::columns::guard::guarded;
 use crate::columns::tail::cut_short;
@@ -24,6 +24,8 @@ use crate::reader::{FileReader, Next};
 pub struct Reader {
     decoder: ParquetPushDecoder,
     adapter: Adapter,
+    /// Where the column chunks lie, and their compressions.
+    chunks: Vec<(Range<u64>, Compression)>,
 }
 
 impl Reader {
@@ -31,6 +33,12 @@ impl Reader {
     pub fn new(footer: &Footer, groups: Range<usize>, scan: &ScanOptions) -> Result<Reader> {
         let adapter = Adapter::new(footer.schema(), scan)?;
         let mask = ProjectionMask::roots(footer.arrow().parquet_schema(), adapter.read().iter().copied());
+        let chunks = footer.parquet().row_groups().get(groups.clone()).unwrap_or_default().iter();
+        let chunks = chunks.flat_map(|group| group.columns()).map(|chunk| {
+            let (start, length) = chunk.byte_range();
+            (start..start + length, chunk.compression())
+        });
+        let chunks = chunks.collect();
         let filter = select::filter(footer, &groups, scan);
         let mut decoder = ParquetPushDecoderBuilder::new_with_metadata(footer.arrow().clone())
             .with_batch_size(scan.batch_rows)
@@ -39,13 +47,13 @@ impl Reader {
         if let Some(filter) = filter {
             decoder = decoder.with_row_filter(filter);
         }
-        Ok(Reader { decoder: decoder.build().map_err(bad)?, adapter })
+        Ok(Reader { decoder: decoder.build().map_err(bad)?, adapter, chunks })
     }
 }
 
 impl FileReader for Reader {
     fn next(&mut self) -> Result<Next> {
-        let Reader { decoder, adapter } = self;
+        let Reader { decoder, adapter, .. } = self;
         guarded(|| match decoder.try_decode().map_err(bad)? {
             DecodeResult::NeedsData(ranges) => Ok(Next::Need(ranges)),
             DecodeResult::Data(batch) => Ok(Next::Batch(adapter.adapt(batch.columns(), batch.num_rows())?)),
@@ -57,6 +65,11 @@ impl FileReader for Reader {
         let end = range.start + bytes.len() as u64;
         if end != range.end {
             return Err(cut_short(end));
+        }
+        // A part of a chunk, told by a page index, is a run of whole pages as well.
+        let holds = |chunk: &Range<u64>| chunk.start <= range.start && range.end <= chunk.end;
+        if let Some((_, compression)) = self.chunks.iter().find(|(chunk, _)| holds(chunk)) {
+            pages::check(*compression, &bytes)?;
         }
         guarded(|| self.decoder.push_range(range, bytes).map_err(bad))
     }

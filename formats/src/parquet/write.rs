@@ -114,15 +114,20 @@ impl FileEncoder for Encoder {
     }
 }
 
-/// The schema that is written: Parquet has no timestamps in seconds, and other tools would read plain integers.
+/// The schema that is written: Parquet has no seconds and no dates in milliseconds, and other tools would read plain
+/// integers.
 fn written_schema(schema: &Schema) -> Schema {
     let schema = read_schema(schema);
-    let fields = schema.fields().iter().map(|field| match field.data_type() {
-        DataType::Timestamp(TimeUnit::Second, zone) => {
-            let milliseconds = DataType::Timestamp(TimeUnit::Millisecond, zone.clone());
-            Arc::new(field.as_ref().clone().with_data_type(milliseconds))
-        }
-        _ => field.clone(),
+    let fields = schema.fields().iter().map(|field| {
+        let written = match field.data_type() {
+            DataType::Timestamp(TimeUnit::Second, zone) => {
+                DataType::Timestamp(TimeUnit::Millisecond, zone.clone())
+            }
+            DataType::Date64 => DataType::Timestamp(TimeUnit::Millisecond, None),
+            DataType::Time32(TimeUnit::Second) => DataType::Time32(TimeUnit::Millisecond),
+            other => other.clone(),
+        };
+        Arc::new(field.as_ref().clone().with_data_type(written))
     });
     Schema::new(fields.collect::<Vec<_>>())
 }

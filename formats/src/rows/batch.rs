@@ -1,12 +1,14 @@
 //! The batch that a decoder is filling: its columns, its records, and what was wrong with them.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::{BooleanArray, RecordBatch, RecordBatchOptions};
 use arrow_buffer::{BooleanBufferBuilder, Buffer};
-use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use schema::OnError;
 
+use super::Input;
 use super::column::{Bad, Column, Found, Stretch, Syntax, view_type};
 use crate::error::{DataError, Error, Result};
 use crate::format::ScanOptions;
@@ -37,6 +39,13 @@ pub struct Records<'a> {
     pub count: usize,
     /// The newlines in them.
     pub lines: u64,
+}
+
+impl<'a> Records<'a> {
+    /// The `count` records that lie at `range` of the input's block.
+    pub fn of(input: &Input<'a>, range: Range<usize>, count: usize, lines: u64) -> Records<'a> {
+        Records { block: input.block, offset: input.offset, start: range.start, end: range.end, count, lines }
+    }
 }
 
 /// The batch that a decoder is filling.
@@ -281,8 +290,8 @@ fn expected(data_type: &DataType) -> String {
             let bits = data_type.primitive_width().unwrap_or(8) * 8;
             format!("a whole number of {bits} bits that is not negative")
         }
-        DataType::Float32 | DataType::Float64 => "a number".into(),
-        DataType::Decimal128(precision, scale) => {
+        DataType::Float16 | DataType::Float32 | DataType::Float64 => "a number".into(),
+        DataType::Decimal128(precision, scale) | DataType::Decimal256(precision, scale) => {
             format!("a decimal of at most {precision} digits, {scale} of them behind the point")
         }
         DataType::Date32 => "a date YYYY-MM-DD".into(),
@@ -290,6 +299,12 @@ fn expected(data_type: &DataType) -> String {
             let digits = super::parse::per_second(*unit).ilog10();
             format!("a timestamp YYYY-MM-DDTHH:MM:SS with at most {digits} digits behind the second")
         }
+        DataType::Date64 => expected(&DataType::Timestamp(TimeUnit::Millisecond, None)),
+        DataType::Time32(unit) | DataType::Time64(unit) => {
+            let digits = super::parse::per_second(*unit).ilog10();
+            format!("a time of day HH:MM:SS with at most {digits} digits behind the second")
+        }
+        DataType::FixedSizeBinary(size) => format!(r"{size} bytes, as \x and {} digits", 2 * size),
         _ => "text with whole quotes and escapes".into(),
     }
 }

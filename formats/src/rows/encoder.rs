@@ -3,7 +3,8 @@
 use arrow_array::RecordBatch;
 use std::io::Write;
 
-use crate::compress::{self, Compression, Container, Piece};
+use super::reader::BYTE_ORDER_MARK;
+use crate::compress::{self, About, Compression, Container, Piece};
 use crate::error::{Error, Result};
 use crate::writer::{Block, FileAssembler, FileEncoder};
 
@@ -43,19 +44,32 @@ impl FileEncoder for RowEncoder {
             self.writer.write(batch, &mut raw)?;
         }
         let rows = batches.iter().map(|b| b.num_rows() as u64).sum();
+        let marked = raw.starts_with(BYTE_ORDER_MARK);
         let piece = self.compression.compress(raw)?;
-        Ok(Block { rows, bytes: piece.bytes, meta: Box::new(piece.about) })
+        Ok(Block { rows, bytes: piece.bytes, meta: Box::new(Meta { about: piece.about, marked }) })
     }
 
     fn assembler(&self) -> Result<Box<dyn FileAssembler>> {
+        let piece = |bytes: &[u8]| self.compression.compress(bytes.to_vec());
         let head = self.writer.head();
-        let head = if head.is_empty() { None } else { Some(self.compression.compress(head.to_vec())?) };
-        Ok(Box::new(RowAssembler { head, container: self.compression.container() }))
+        let head = if head.is_empty() { None } else { Some(piece(head)?) };
+        let mark = if head.is_none() { Some(piece(BYTE_ORDER_MARK)?) } else { None };
+        Ok(Box::new(RowAssembler { head, mark, container: self.compression.container() }))
     }
+}
+
+/// What the assembler must know of a block.
+struct Meta {
+    about: About,
+    /// Whether the text begins like a byte order mark.
+    marked: bool,
 }
 
 struct RowAssembler {
     head: Option<Piece>,
+    /// A byte order mark, for a file whose first row would else be taken to begin with one; `None` behind the first
+    /// bytes.
+    mark: Option<Piece>,
     container: Box<dyn Container>,
 }
 
@@ -73,10 +87,13 @@ impl FileAssembler for RowAssembler {
     }
 
     fn append(&mut self, block: Block, out: &mut dyn Write) -> Result<()> {
-        let about = block.meta.downcast().map_err(|_| {
+        let meta = block.meta.downcast::<Meta>().map_err(|_| {
             Error::Unsupported("a block of one format was given to the assembler of another".into())
         })?;
-        written(self.container.append(&block.bytes, &about, out))
+        if let Some(mark) = self.mark.take_if(|_| block.rows > 0).filter(|_| meta.marked) {
+            written(self.container.append(&mark.bytes, &mark.about, out))?;
+        }
+        written(self.container.append(&block.bytes, &meta.about, out))
     }
 
     fn finish(&mut self, out: &mut dyn Write) -> Result<()> {

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::common::*;
-use arrow_array::{Array, ArrayRef, Float64Array, Int32Array, Int64Array, RecordBatch, StringViewArray};
+use arrow_array::*;
 use arrow_schema::{DataType, Field, Schema};
 use formats::buren::footer::{Footer, TRAILER};
 use formats::buren::inspect::inspect;
@@ -25,6 +25,26 @@ fn round_trips_in_every_compression() {
         assert_eq!(buren().rows(&path, &options("buren", "none")).unwrap(), Some(5000));
         let schema = buren().infer(&path, &options("buren", "none"), 0).unwrap();
         assert_eq!(schema, batch.schema());
+    }
+}
+
+#[test]
+fn types_that_other_formats_lack_or_rename() {
+    let dir = tempfile::tempdir().unwrap();
+    let day = |days: i32| arrow_buffer::IntervalMonthDayNano::new(days, -days, i64::from(days));
+    let batch = RecordBatch::try_from_iter([
+        ("date", Arc::new(Date64Array::from(vec![Some(i64::MIN), None, Some(86_400_000)])) as ArrayRef),
+        ("time", Arc::new(Time32SecondArray::from(vec![Some(0), None, Some(86_399)]))),
+        ("seconds", Arc::new(DurationSecondArray::from(vec![Some(i64::MIN), None, Some(1)]))),
+        (
+            "interval",
+            Arc::new(IntervalMonthDayNanoArray::from(vec![Some(day(-7)), None, Some(day(i32::MAX))])),
+        ),
+    ])
+    .unwrap();
+    for compression in ["none", "zstd"] {
+        let found = read_all(buren(), &write(dir.path(), buren(), &batch, compression)).unwrap();
+        assert_same(&batch, &found);
     }
 }
 

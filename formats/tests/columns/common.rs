@@ -7,9 +7,11 @@ use std::sync::Arc;
 
 use arrow_array::types::*;
 use arrow_array::*;
+use arrow_buffer::i256;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use formats::format::{Format, ScanOptions};
 use formats::reader::BlockingReader;
+use formats::rows::parse::Half;
 use schema::{ColumnBound, FileEntry, FormatOptions};
 
 /// Keeps panics that become errors from being printed, with a backtrace each, while damaged files are tried.
@@ -41,7 +43,7 @@ fn primitive<T: ArrowPrimitiveType>(rows: usize, value: impl Fn(usize) -> Option
     Arc::new((0..rows).map(value).collect::<PrimitiveArray<T>>())
 }
 
-/// A table of every flat type; every column but the last four has NULLs in every seventh row.
+/// A table of every flat type; nullable columns have NULLs in every seventh row.
 pub fn all_types(rows: usize, seed: u64) -> RecordBatch {
     let mut numbers = Numbers(seed);
     let raw: Vec<u64> = (0..rows).map(|_| numbers.next()).collect();
@@ -64,6 +66,33 @@ pub fn all_types(rows: usize, seed: u64) -> RecordBatch {
     };
     let zone: Option<Arc<str>> = Some("+02:00".into());
     let stamp = |i: usize| int(i).map(|v| v as i64 >> 4);
+    let fixed = (0..rows).map(|i| int(i).map(u64::to_le_bytes));
+    let fixed = FixedSizeBinaryArray::try_from_sparse_iter_with_size(fixed, 8).unwrap();
+    let wide = (0..rows).map(|i| int(i).map(|v| i256::from_i128(i128::from(v as i64) << 64)));
+    let wide = wide.collect::<Decimal256Array>().with_precision_and_scale(76, 40).unwrap();
+    let half = |i: usize| (!null(i)).then(|| Half::from_f64(float(i)));
+    let rare: Vec<(&str, ArrayRef, bool)> = vec![
+        ("fixed", Arc::new(fixed), true),
+        ("wide", Arc::new(wide), true),
+        ("half", primitive::<Float16Type>(rows, half), true),
+        (
+            "time3",
+            primitive::<Time32MillisecondType>(rows, |i| int(i).map(|v| (v % 86_400_000) as i32)),
+            true,
+        ),
+        (
+            "time6",
+            primitive::<Time64MicrosecondType>(rows, |i| int(i).map(|v| (v % 86_400_000_000) as i64)),
+            true,
+        ),
+        (
+            "time9",
+            primitive::<Time64NanosecondType>(rows, |i| int(i).map(|v| (v % 86_400_000_000_000) as i64)),
+            true,
+        ),
+        ("length", primitive::<DurationMicrosecondType>(rows, |i| int(i).map(|v| v as i64)), true),
+        ("months", primitive::<IntervalYearMonthType>(rows, |i| int(i).map(|v| v as i32)), true),
+    ];
     let columns: Vec<(&str, ArrayRef, bool)> = vec![
         ("bool", Arc::new((0..rows).map(|i| int(i).map(|v| v & 1 == 1)).collect::<BooleanArray>()), true),
         ("i8", primitive::<Int8Type>(rows, |i| int(i).map(|v| v as i8)), true),
@@ -126,9 +155,10 @@ pub fn all_types(rows: usize, seed: u64) -> RecordBatch {
     ];
     let fields: Vec<_> = columns
         .iter()
+        .chain(&rare)
         .map(|(name, a, nullable)| Field::new(*name, a.data_type().clone(), *nullable))
         .collect();
-    let arrays = columns.into_iter().map(|(_, a, _)| a).collect();
+    let arrays = columns.into_iter().chain(rare).map(|(_, a, _)| a).collect();
     RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays).unwrap()
 }
 

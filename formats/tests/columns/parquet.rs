@@ -3,10 +3,7 @@
 use std::sync::Arc;
 
 use crate::common::*;
-use arrow_array::{
-    Array, ArrayRef, Int64Array, RecordBatch, StringViewArray, TimestampMillisecondArray,
-    TimestampSecondArray,
-};
+use arrow_array::*;
 use arrow_schema::{DataType, Field, Schema};
 use formats::format::{Format, format};
 use schema::ColumnBound;
@@ -62,6 +59,21 @@ fn seconds_become_milliseconds() {
 }
 
 #[test]
+fn dates_and_times_that_others_would_read_as_numbers_are_written_as_what_they_are() {
+    let dir = tempfile::tempdir().unwrap();
+    let batch = RecordBatch::try_from_iter([
+        ("date", Arc::new(Date64Array::from(vec![Some(-86_400_000), None])) as ArrayRef),
+        ("time", Arc::new(Time32SecondArray::from(vec![Some(86_399), None]))),
+    ])
+    .unwrap();
+    let found = read_all(parquet(), &write(dir.path(), parquet(), &batch, "none")).unwrap();
+    let date = TimestampMillisecondArray::from(vec![Some(-86_400_000), None]);
+    assert_eq!(found.column(0).as_ref(), &date as &dyn Array);
+    let time = Time32MillisecondArray::from(vec![Some(86_399_000), None]);
+    assert_eq!(found.column(1).as_ref(), &time as &dyn Array);
+}
+
+#[test]
 fn bytes_do_not_depend_on_how_rows_are_fed() {
     let batch = all_types(50_000, 3);
     let once = encode(parquet(), &batch, "lz4", 50_000);
@@ -100,14 +112,31 @@ fn bounds_prune_row_groups() {
     let int = |v: i64| Some(Arc::new(Int64Array::from(vec![v])) as ArrayRef);
     assert_eq!(rows(vec![]), 600_000);
     assert_eq!(rows(bound(0, int(600_000), None)), 0);
-    assert_eq!(rows(bound(0, int(599_999), None)), 600_000 - 4 * 131_072);
-    assert_eq!(rows(bound(0, int(131_072), int(131_072))), 131_072);
+    assert_eq!(rows(bound(0, int(590_000), None)), 600_000 - 4 * 131_072);
+    assert_eq!(rows(bound(0, int(131_072), int(262_143))), 131_072);
     assert_eq!(rows(bound(0, None, int(-1))), 0);
     let text = |v: &str| Some(Arc::new(StringViewArray::from(vec![v])) as ArrayRef);
     assert_eq!(rows(bound(1, text("zzz"), None)), 0);
     assert_eq!(rows(bound(1, None, text(""))), 600_000);
     let share = Some(Arc::new(arrow_array::Float32Array::from(vec![2.0])) as ArrayRef);
     assert_eq!(rows(bound(2, share, None)), 600_000, "a NaN could be in there");
+}
+
+#[test]
+fn few_rows_are_chosen_before_other_columns_are_decoded() {
+    let dir = tempfile::tempdir().unwrap();
+    let batch = all_types(300_000, 7).project(&[21, 22, 3]).unwrap();
+    let path = write(dir.path(), parquet(), &batch, "snappy");
+    let int = |v: i64| Some(Arc::new(Int64Array::from(vec![v])) as ArrayRef);
+    for (from, to) in [(131_060, 131_080), (299_990, 400_000), (-5, 0)] {
+        let mut bounds = bound(0, int(from), None);
+        bounds.extend(bound(0, None, int(to)));
+        let found = read(parquet(), &path, &scan(&batch.schema(), vec![2, 1, 0], bounds)).unwrap();
+        let found = arrow_select::concat::concat_batches(&found[0].schema(), &found).unwrap();
+        let (first, last) = (from.max(0) as usize, to.min(299_999) as usize);
+        let expected = batch.slice(first, last - first + 1).project(&[2, 1, 0]).unwrap();
+        assert_same(&expected, &found);
+    }
 }
 
 #[test]

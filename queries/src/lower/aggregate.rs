@@ -8,9 +8,9 @@ use datafusion_expr::logical_plan::Aggregate as LogicalAggregate;
 use datafusion_expr::utils::AggregateOrderSensitivity;
 use datafusion_expr::{Expr as LogicalExpr, GroupingSet, LogicalPlan};
 use datafusion_physical_expr::aggregate::{AggregateFunctionExpr, LoweredAggregateBuilder};
-use datafusion_physical_expr::expressions::{CastExpr, Column, Literal};
+use datafusion_physical_expr::expressions::{CastExpr, Literal};
 
-use super::{Lowering, batch_schema, estimate, nullable};
+use super::{Lowering, batch_schema, columns, estimate, nullable};
 use crate::error::{Error, Result};
 use crate::expr::checked;
 use crate::guards;
@@ -83,11 +83,6 @@ pub(super) fn lower(lowering: &mut Lowering, a: &LogicalAggregate) -> Result<Nod
 
 fn same(a: &[SortKey], b: &[SortKey]) -> bool {
     a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.options == b.options && a.expr.eq(&b.expr))
-}
-
-/// The columns `from..to` of a schema as expressions.
-fn columns(schema: &Schema, from: usize, to: usize) -> Vec<Expr> {
-    (from..to).map(|i| Arc::new(Column::new(schema.field(i).name(), i)) as Expr).collect()
 }
 
 /// One aggregate: palais' own accumulator where it has one.

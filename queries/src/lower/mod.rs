@@ -22,13 +22,15 @@ use datafusion_expr::physical_planning_context::{
     PhysicalPlanningContext, ScalarSubqueryResults, SubqueryIndex,
 };
 use datafusion_expr::{Expr as LogicalExpr, FetchType, LogicalPlan, SkipType, SortExpr};
+use datafusion_physical_expr::expressions::Column;
 
 use crate::Settings;
 use crate::error::{Error, Result};
 use crate::expr::Compiler;
 use crate::guards;
 use crate::optimise;
-use crate::plan::{Exchange, Node, Op, Plan, SortKey, Subquery};
+use crate::plan::{Exchange, Expr, Node, Op, Plan, SortKey, Subquery};
+use crate::rewrite::multiset::Repeat;
 
 /// Lowers an optimised plan; `names` are the result's columns as the query has them.
 pub fn lower(logical: &LogicalPlan, names: Option<Vec<String>>, settings: &Settings) -> Result<Plan> {
@@ -47,7 +49,7 @@ pub fn lower(logical: &LogicalPlan, names: Option<Vec<String>>, settings: &Setti
         subqueries.push(Subquery { index, root, nodes: lowering.next_id });
     }
     let mut lowering = Lowering { compiler: &compiler, settings, next_id: 0 };
-    let root = lowering.root(logical)?;
+    let root = if settings.spread_result { lowering.lower(logical)? } else { lowering.root(logical)? };
     let schema = output_schema(&root.schema, names);
     Ok(Plan { subqueries, subquery_results: results, root, schema, nodes: lowering.next_id })
 }
@@ -165,7 +167,7 @@ impl Lowering<'_> {
             LogicalPlan::Sort(s) => {
                 let input = self.lower(&s.input)?;
                 let keys = self.sort_keys(&s.expr, s.input.schema())?;
-                Ok(self.sort(input, keys, s.fetch))
+                self.sort(input, keys, s.fetch)
             }
             LogicalPlan::Limit(l) => {
                 let input = self.lower(&l.input)?;
@@ -187,6 +189,12 @@ impl Lowering<'_> {
                 let inputs = u.inputs.iter().map(|i| self.lower(i)).collect::<Result<Vec<_>>>()?;
                 let rows = inputs.iter().map(|n| n.rows).sum();
                 Ok(self.node(Op::Union, schema, inputs, rows))
+            }
+            LogicalPlan::Extension(e) if e.node.as_any().is::<Repeat>() => {
+                let inputs =
+                    e.node.inputs().into_iter().map(|i| self.lower(i)).collect::<Result<Vec<_>>>()?;
+                let rows = inputs.iter().map(|n| n.rows).sum();
+                Ok(self.node(Op::Repeat, schema, inputs, rows))
             }
             LogicalPlan::Values(v) => {
                 let empty = DFSchema::empty();
@@ -245,12 +253,34 @@ impl Lowering<'_> {
             .collect()
     }
 
-    /// Sorts on each worker, then merges the runs on worker 0.
-    pub fn sort(&mut self, input: Node, keys: Vec<SortKey>, fetch: Option<usize>) -> Node {
-        let rows = fetch.map_or(input.rows, |n| input.rows.min(n as f64));
+    /// Sorts on each worker, then merges the runs on worker 0. A key that has to be computed is made a column first,
+    /// so that it is computed once (and a random one keeps its value), and dropped at the end.
+    pub fn sort(&mut self, mut input: Node, mut keys: Vec<SortKey>, fetch: Option<usize>) -> Result<Node> {
+        let (given, total) = (input.schema.clone(), input.rows);
+        let width = given.fields().len();
+        let mut exprs = columns(&given, 0, width);
+        let mut fields: Vec<Field> = given.fields().iter().map(|f| f.as_ref().clone()).collect();
+        for key in keys.iter_mut().filter(|k| !k.expr.is::<Column>()) {
+            let name = format!("key {}", exprs.len() - width);
+            fields.push(Field::new(&name, key.expr.data_type(&given)?, true));
+            let column = Arc::new(Column::new(&name, exprs.len()));
+            exprs.push(std::mem::replace(&mut key.expr, column));
+        }
+        let computed = exprs.len() > width;
+        if computed {
+            input = self.node(Op::Project { exprs }, Arc::new(Schema::new(fields)), vec![input], total);
+        }
+        let rows = fetch.map_or(total, |n| total.min(n as f64));
         let (schema, single) = (input.schema.clone(), input.single);
-        let local = self.node(Op::Sort { keys: keys.clone(), fetch }, schema, vec![input], rows);
-        if single { local } else { self.exchange(Exchange::Merge { keys, fetch }, local) }
+        let mut sorted = self.node(Op::Sort { keys: keys.clone(), fetch }, schema, vec![input], rows);
+        if !single {
+            sorted = self.exchange(Exchange::Merge { keys, fetch }, sorted);
+        }
+        if computed {
+            let exprs = columns(&given, 0, width);
+            sorted = self.node(Op::Project { exprs }, given, vec![sorted], rows);
+        }
+        Ok(sorted)
     }
 
     fn limit(&mut self, input: Node, skip: usize, fetch: Option<usize>) -> Node {
@@ -268,6 +298,11 @@ impl Lowering<'_> {
         let rows = fetch.map_or(input.rows, |n| input.rows.min(n as f64));
         self.node(Op::Limit { skip, fetch }, schema, vec![input], rows)
     }
+}
+
+/// The columns `from..to` of a schema as expressions.
+pub(crate) fn columns(schema: &Schema, from: usize, to: usize) -> Vec<Expr> {
+    (from..to).map(|i| Arc::new(Column::new(schema.field(i).name(), i)) as Expr).collect()
 }
 
 pub(crate) fn invalid(e: arrow_schema::ArrowError) -> Error {

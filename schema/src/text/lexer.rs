@@ -23,7 +23,7 @@ impl Place {
 pub enum Token {
     /// A bare word.
     Word(String),
-    /// A name in double quotes, backquotes or brackets, without them.
+    /// A name in double quotes or backquotes, without them.
     Quoted(String),
     /// A string in single quotes, without them.
     Text(String),

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 use arrow_array::{ArrayRef, Int64Array, RecordBatch};
 use arrow_schema::{Schema, SchemaRef};
 use formats::format::{Format, Morsel, ScanOptions};
+use formats::input::Input;
 use formats::reader::BlockingReader;
 use queries::plan::Scan as Plan;
 use schema::bdb::Generator;
@@ -20,6 +21,8 @@ use crate::state::QueryState;
 
 /// Morsels of about this many bytes are dealt.
 const MORSEL_BYTES: u64 = 8 << 20;
+/// So many of the next morsels are read ahead while those before them are computed with.
+const AHEAD: usize = 4;
 /// About the bytes of a batch whose units have an unknown number of rows.
 const BATCH_BYTES: u64 = 1 << 20;
 /// Rows of a made table that are dealt at once.
@@ -65,7 +68,10 @@ enum Column {
 #[derive(Default)]
 struct Taken {
     file: usize,
+    /// The next morsels in order.
     morsels: VecDeque<Morsel>,
+    /// The first so many of them have been read ahead.
+    ahead: usize,
     row: u64,
 }
 
@@ -94,7 +100,15 @@ impl Work {
     pub fn take(&self) -> Result<Option<Piece>> {
         let mut taken = self.taken.lock().expect("a panic with this lock ends the process");
         let rows = match &self.from {
-            From::Files(files) => return Ok(files.take(&mut taken)?.map(Piece::File)),
+            From::Files(files) => {
+                let morsel = files.take(&mut taken)?;
+                let (ahead, next) = (taken.ahead, taken.morsels.len().min(AHEAD));
+                let soon: Vec<Morsel> = taken.morsels.range(ahead..next).cloned().collect();
+                taken.ahead = next;
+                drop(taken);
+                soon.iter().for_each(|morsel| files.read_ahead(morsel));
+                return Ok(morsel.map(Piece::File));
+            }
             From::Range { rows, .. } => *rows,
             From::Generator(_, units) => *units,
         };
@@ -228,14 +242,28 @@ impl Files {
     }
 
     fn take(&self, taken: &mut Taken) -> Result<Option<Morsel>> {
-        loop {
-            if let Some(morsel) = taken.morsels.pop_front() {
-                return Ok(Some(morsel));
-            }
-            let Some(file) = self.set.files.get(taken.file) else { return Ok(None) };
-            taken.file += 1;
+        while taken.morsels.len() <= AHEAD
+            && let Some(file) = self.set.files.get(taken.file)
+        {
             let options = &self.reading(file).options;
-            taken.morsels = self.format.split(&Arc::new(file.clone()), options, MORSEL_BYTES)?.into();
+            let morsels = self.format.split(&Arc::new(file.clone()), options, MORSEL_BYTES);
+            match morsels {
+                Ok(morsels) => taken.morsels.extend(morsels),
+                // What lies before a file that can't be read is given first.
+                Err(_) if !taken.morsels.is_empty() => break,
+                Err(e) => return Err(e.into()),
+            }
+            taken.file += 1;
+        }
+        taken.ahead = taken.ahead.saturating_sub(1);
+        Ok(taken.morsels.pop_front())
+    }
+
+    /// Has the system read a morsel's bytes. An error shows when they are read.
+    fn read_ahead(&self, morsel: &Morsel) {
+        let options = &self.reading(&morsel.file).options;
+        if let Ok(file) = Input::open(&morsel.file.path) {
+            self.format.ranges(morsel, options).iter().for_each(|range| file.read_ahead(range));
         }
     }
 }

@@ -1,0 +1,101 @@
+use super::*;
+
+const YES: Overwrite = Overwrite::Yes;
+const NO: Overwrite = Overwrite::Unless("give --overwrite");
+
+fn names(dir: &Path) -> Vec<String> {
+    let mut names: Vec<_> =
+        fs::read_dir(dir).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_file_appears_when_it_is_committed_and_not_before() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("x.csv");
+    let (aside, mut file) = Aside::file(&path, NO).unwrap();
+    io::Write::write_all(&mut file, b"rows").unwrap();
+    assert!(!path.exists() && aside.path().exists());
+    aside.commit().unwrap();
+    assert_eq!(fs::read(&path).unwrap(), b"rows");
+    assert_eq!(names(dir.path()), ["x.csv"]);
+    let deep = dir.path().join("new/er/x");
+    Aside::file(&deep, NO).unwrap().0.commit().unwrap();
+    assert!(deep.exists());
+    fs::remove_dir_all(dir.path().join("new")).unwrap();
+    let error = Aside::file(&path, NO).unwrap_err().to_string();
+    assert!(error.contains("the file exists") && error.contains("--overwrite"), "{error}");
+    let (aside, _) = Aside::file(&path, YES).unwrap();
+    drop(aside);
+    assert_eq!((fs::read(&path).unwrap(), names(dir.path())), (b"rows".to_vec(), vec!["x.csv".into()]));
+    Aside::file(&path, YES).unwrap().0.commit().unwrap();
+    assert_eq!(fs::read(&path).unwrap(), b"");
+}
+
+/// Writes a dataset of one file.
+fn dataset(path: &Path, overwrite: Overwrite, file: &str) -> Result<()> {
+    let aside = Aside::directory(path, overwrite)?;
+    fs::write(aside.path().join(file), file).unwrap();
+    fs::write(aside.path().join(manifest::FILE_NAME), "{}").unwrap();
+    aside.commit()
+}
+
+#[test]
+fn a_dataset_is_replaced_only_when_asked_and_only_if_it_is_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("d");
+    fs::create_dir(&path).unwrap();
+    dataset(&path, NO, "a").unwrap();
+    assert!(dataset(&path, NO, "b").unwrap_err().to_string().contains("not empty"));
+    assert_eq!(names(&path), [manifest::FILE_NAME, "a"]);
+    dataset(&path, YES, "b").unwrap();
+    assert_eq!(names(&path), [manifest::FILE_NAME, "b"]);
+    fs::remove_file(path.join(manifest::FILE_NAME)).unwrap();
+    assert!(dataset(&path, YES, "c").unwrap_err().to_string().contains("no dataset"));
+    assert!(Aside::file(&path, YES).unwrap_err().to_string().contains("is a directory"));
+    fs::write(dir.path().join("f"), "").unwrap();
+    assert!(dataset(&dir.path().join("f"), YES, "c").unwrap_err().to_string().contains("is a file"));
+    assert_eq!(names(dir.path()), ["d", "f"]);
+}
+
+#[test]
+fn the_slow_way_to_exchange_leaves_the_same() {
+    let dir = tempfile::tempdir().unwrap();
+    let (a, b) = (dir.path().join("a"), dir.path().join("b"));
+    fs::create_dir(&a).unwrap();
+    fs::create_dir(&b).unwrap();
+    fs::write(a.join("new"), "").unwrap();
+    exchange_in_steps(&a, &b).unwrap();
+    assert_eq!((names(&a), names(&b), names(dir.path()).len()), (vec![], vec!["new".to_string()], 2));
+}
+
+#[test]
+fn remains_are_removed_and_work_in_progress_is_not() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("d");
+    let working = Aside::directory(&path, NO).unwrap();
+    let busy = working.path().with_file_name(".d.partial-1");
+    fs::rename(working.path(), &busy).unwrap();
+    let remains = dir.path().join(".d.partial-2");
+    fs::create_dir(&remains).unwrap();
+    fs::write(remains.join("part"), "half").unwrap();
+    fs::write(dir.path().join(".d.partial-3x"), "somebody's own").unwrap();
+    let next = Aside::directory(&path, NO).unwrap();
+    assert!(busy.exists() && !remains.exists() && next.path().exists());
+    drop(next);
+    drop(working);
+    assert_eq!(names(dir.path()), [".d.partial-1", ".d.partial-3x"]);
+}
+
+#[test]
+fn a_link_stays_and_what_it_points_to_is_replaced() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::create_dir(dir.path().join("real")).unwrap();
+    let link = dir.path().join("link");
+    std::os::unix::fs::symlink("real/x", &link).unwrap();
+    fs::write(dir.path().join("real/x"), "old").unwrap();
+    Aside::file(&link, YES).unwrap().0.commit().unwrap();
+    assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+    assert_eq!(names(&dir.path().join("real")), ["x"]);
+}

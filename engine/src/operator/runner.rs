@@ -1,0 +1,132 @@
+//! Drives one operator: hands it what has come, and what it gives to its consumer, within the bounds and the flags.
+
+use std::collections::VecDeque;
+use std::rc::Rc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use queries::plan::NodeId;
+use timely::progress::frontier::MutableAntichain;
+use timely::scheduling::Activator;
+
+use super::{Gate, Local, Operator, Pull, Time};
+use crate::batch::{Parcel, batch_bytes};
+use crate::error::Result;
+use crate::memory;
+
+/// The most time that an operator takes before others of its worker get their turn.
+const TURN: Duration = Duration::from_millis(5);
+
+/// An operator and what waits around it.
+pub(super) struct Runner {
+    pub operator: Option<Box<dyn Operator>>,
+    pub queues: Vec<VecDeque<Parcel>>,
+    pub ended: Vec<bool>,
+    pub gates: Vec<Option<Rc<Gate>>>,
+    pub gate_out: Option<Rc<Gate>>,
+    pub activator: Rc<Activator>,
+    pub local: Rc<Local>,
+    pub node: NodeId,
+    pub name: String,
+    pub counts: bool,
+    pub next_port: usize,
+}
+
+impl Runner {
+    /// Drops what waits.
+    pub fn discard(&mut self) {
+        for (queue, gate) in self.queues.iter_mut().zip(&self.gates) {
+            let batches = queue.len();
+            queue.clear();
+            if let Some(gate) = gate
+                && batches > 0
+            {
+                gate.release(batches);
+            }
+        }
+    }
+
+    /// Works for a turn. True once the operator is done.
+    pub fn run(&mut self, frontiers: &[MutableAntichain<Time>], give: &mut dyn FnMut(Parcel)) -> bool {
+        let start = Instant::now();
+        let done = match self.turn(frontiers, give, start) {
+            Ok(done) => done,
+            Err(e) => {
+                self.local.state.fail(e);
+                true
+            }
+        };
+        if done {
+            self.operator = None;
+            self.discard();
+        }
+        let figures = &self.local.state.figures[self.local.index][self.node];
+        figures.busy_ns.fetch_add(start.elapsed().as_nanos() as u64, Ordering::Relaxed);
+        done
+    }
+
+    fn turn(
+        &mut self,
+        frontiers: &[MutableAntichain<Time>],
+        give: &mut dyn FnMut(Parcel),
+        start: Instant,
+    ) -> Result<bool> {
+        let Some(operator) = &mut self.operator else { return Ok(true) };
+        loop {
+            if self.local.state.stopped() || self.local.enough(self.node) {
+                return Ok(true);
+            }
+            if self.gate_out.as_ref().is_some_and(|g| !g.has_room(&self.activator)) {
+                return Ok(false);
+            }
+            if start.elapsed() > TURN {
+                self.activator.activate();
+                return Ok(false);
+            }
+            match operator.pull()? {
+                Pull::Batch(parcel) => {
+                    let Some(batch) = &parcel.batch else { continue };
+                    if batch.num_rows() == 0 && !parcel.last {
+                        continue;
+                    }
+                    if self.counts && batch.num_rows() > 0 {
+                        let figures = &self.local.state.figures[self.local.index][self.node];
+                        figures.rows.fetch_add(batch.num_rows() as u64, Ordering::Relaxed);
+                        figures.batches.fetch_add(1, Ordering::Relaxed);
+                        figures.bytes.fetch_add(batch_bytes(batch) as u64, Ordering::Relaxed);
+                    }
+                    if let Some(gate) = &self.gate_out {
+                        gate.waiting.set(gate.waiting.get() + 1);
+                    }
+                    give(parcel);
+                    continue;
+                }
+                Pull::Blocked => return Ok(false),
+                Pull::Empty => {}
+            }
+            let ports = self.queues.len();
+            let ready = (0..ports)
+                .map(|i| (self.next_port + i) % ports)
+                .find(|p| !self.queues[*p].is_empty() && operator.wants(*p));
+            if let Some(port) = ready {
+                self.next_port = port + 1;
+                let parcel = self.queues[port].pop_front().expect("the queue was looked at");
+                if let Some(gate) = &self.gates[port] {
+                    gate.release(1);
+                }
+                operator.push(port, parcel)?;
+                memory::check(0, || self.name.clone())?;
+                continue;
+            }
+            let over = (0..ports)
+                .find(|p| !self.ended[*p] && self.queues[*p].is_empty() && frontiers[*p].is_empty());
+            match over {
+                Some(port) => {
+                    self.ended[port] = true;
+                    operator.end(port)?;
+                }
+                None => return Ok(self.ended.iter().all(|e| *e)),
+            }
+        }
+    }
+}

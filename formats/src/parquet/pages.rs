@@ -1,0 +1,229 @@
+//! What page headers claim, checked before the crate believes it.
+//!
+//! The crate makes room for as many dictionary entries and as many decompressed bytes as a page's header says. A bit
+//! that is flipped there asks for more memory than there is, which ends the process. So the headers of a column chunk
+//! are walked first: no page may claim more bytes than its compression can hold, nor a dictionary more entries than it
+//! has bytes.
+//!
+//! ```text
+//! column chunk = page*      page = PageHeader (Thrift, compact protocol)  its compressed bytes
+//! ```
+
+use parquet::basic::Compression;
+
+use crate::error::{Error, Result};
+
+/// Kinds of pages.
+const DICTIONARY: i64 = 2;
+
+/// Structures nested deeper than this are no page header.
+const MAX_DEPTH: usize = 16;
+
+/// Checks the pages of a column chunk. What can't be parsed is left to the crate, which says what is wrong.
+pub fn check(compression: Compression, chunk: &[u8]) -> Result<()> {
+    let mut rest = chunk;
+    while !rest.is_empty() {
+        let Some(page) = Header::read(&mut rest) else { return Ok(()) };
+        let Some(behind) = usize::try_from(page.compressed).ok().and_then(|n| rest.get(n..)) else {
+            return Ok(());
+        };
+        rest = behind;
+        let most = page.compressed.saturating_mul(most_times(compression));
+        if compression != Compression::UNCOMPRESSED && page.uncompressed > most {
+            let Header { compressed, uncompressed, .. } = page;
+            return Err(Error::corrupt(format!(
+                "damaged Parquet: a page of {compressed} bytes claims to hold {uncompressed}"
+            )));
+        }
+        // An entry has at least a byte, but for the one entry of no bytes that can be.
+        let bytes =
+            if compression == Compression::UNCOMPRESSED { page.compressed } else { page.uncompressed };
+        if page.kind == DICTIONARY && page.entries > bytes.saturating_add(1) {
+            let entries = page.entries;
+            return Err(Error::corrupt(format!(
+                "damaged Parquet: a dictionary of {bytes} bytes claims to have {entries} entries"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// The most bytes that a compressed byte can stand for, with room to spare. Brotli has no bound worth the name.
+fn most_times(compression: Compression) -> i64 {
+    match compression {
+        Compression::SNAPPY => 64,
+        Compression::LZ4 | Compression::LZ4_RAW => 256,
+        Compression::GZIP(_) => 1040,
+        Compression::ZSTD(_) => 1 << 15,
+        _ => i64::MAX,
+    }
+}
+
+/// What is wanted of a page's header; 0 where it says nothing.
+#[derive(Debug, Default, PartialEq)]
+struct Header {
+    kind: i64,
+    uncompressed: i64,
+    compressed: i64,
+    /// The entries of a dictionary.
+    entries: i64,
+}
+
+impl Header {
+    fn read(bytes: &mut &[u8]) -> Option<Header> {
+        let mut header = Header::default();
+        fields(bytes, 0, &mut |id, kind, bytes, depth| match (id, kind) {
+            (1, I32) => zigzag(bytes).map(|number| header.kind = number),
+            (2, I32) => zigzag(bytes).map(|number| header.uncompressed = number),
+            (3, I32) => zigzag(bytes).map(|number| header.compressed = number),
+            (7, STRUCT) => fields(bytes, depth + 1, &mut |id, kind, bytes, depth| match (id, kind) {
+                (1, I32) => zigzag(bytes).map(|number| header.entries = number),
+                _ => skip(kind, bytes, depth),
+            }),
+            _ => skip(kind, bytes, depth),
+        })?;
+        Some(header)
+    }
+}
+
+const I32: u8 = 5;
+const STRUCT: u8 = 12;
+
+/// Given the number and type of a field, its value and what follows, and the depth.
+type OnField<'a> = dyn FnMut(i64, u8, &mut &[u8], usize) -> Option<()> + 'a;
+
+/// Reads the fields of a structure; `field` is given the number and type of each and must pass its value.
+fn fields(bytes: &mut &[u8], depth: usize, field: &mut OnField) -> Option<()> {
+    let mut id = 0i64;
+    loop {
+        let head = byte(bytes)?;
+        if head == 0 {
+            return Some(());
+        }
+        id = match head >> 4 {
+            0 => zigzag(bytes)?,
+            step => id.checked_add(step.into())?,
+        };
+        field(id, head & 15, bytes, depth)?;
+    }
+}
+
+/// Passes a value.
+fn skip(kind: u8, bytes: &mut &[u8], depth: usize) -> Option<()> {
+    if depth > MAX_DEPTH {
+        return None;
+    }
+    match kind {
+        // Booleans lie in the field's head.
+        1 | 2 => Some(()),
+        3 => byte(bytes).map(drop),
+        4..=6 => varint(bytes).map(drop),
+        7 => take(bytes, 8),
+        8 => {
+            let length = varint(bytes)?;
+            take(bytes, length)
+        }
+        // Lists and sets.
+        9 | 10 => {
+            let head = byte(bytes)?;
+            let count = if head >> 4 == 15 { varint(bytes)? } else { u64::from(head >> 4) };
+            (0..count).try_for_each(|_| match head & 15 {
+                1 | 2 => take(bytes, 1),
+                kind => skip(kind, bytes, depth + 1),
+            })
+        }
+        STRUCT => fields(bytes, depth + 1, &mut |_, kind, bytes, depth| skip(kind, bytes, depth)),
+        // There are no maps in a page header.
+        _ => None,
+    }
+}
+
+fn byte(bytes: &mut &[u8]) -> Option<u8> {
+    let (&first, rest) = bytes.split_first()?;
+    *bytes = rest;
+    Some(first)
+}
+
+fn take(bytes: &mut &[u8], n: u64) -> Option<()> {
+    *bytes = bytes.get(usize::try_from(n).ok()?..)?;
+    Some(())
+}
+
+fn varint(bytes: &mut &[u8]) -> Option<u64> {
+    let mut value = 0;
+    for shift in (0..64).step_by(7) {
+        let next = byte(bytes)?;
+        value |= u64::from(next & 0x7f) << shift;
+        if next < 0x80 {
+            return Some(value);
+        }
+    }
+    None
+}
+
+fn zigzag(bytes: &mut &[u8]) -> Option<i64> {
+    let value = varint(bytes)?;
+    Some((value >> 1) as i64 ^ -((value & 1) as i64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A dictionary page with a list and a structure among its fields.
+    fn page(uncompressed: u8, entries: u8, body: &[u8]) -> Vec<u8> {
+        let mut page = vec![0x15, 4, 0x15, uncompressed * 2, 0x15, body.len() as u8 * 2];
+        // Field 7, a structure: 1 entries, 2 encoding, 3 sorted, 4 a list of bytes, 5 a structure with a text.
+        page.extend([
+            0x4c,
+            0x15,
+            entries * 2,
+            0x15,
+            0,
+            0x11,
+            0x19,
+            0x23,
+            9,
+            9,
+            0x1c,
+            0x18,
+            2,
+            b'a',
+            b'b',
+            0,
+            0,
+            0,
+        ]);
+        page.extend(body);
+        page
+    }
+
+    #[test]
+    fn headers_are_read() {
+        let bytes = page(5, 3, b"xyz");
+        let mut rest = &bytes[..];
+        let header = Header { kind: 2, uncompressed: 5, compressed: 3, entries: 3 };
+        assert_eq!(Header::read(&mut rest), Some(header));
+        assert_eq!(rest, b"xyz");
+        for end in 0..bytes.len() {
+            // Whatever is cut off: no panic, and nothing that is not there is read.
+            let _ = check(Compression::SNAPPY, &bytes[..end]);
+        }
+    }
+
+    #[test]
+    fn claims_beyond_reason_are_errors() {
+        let both = |uncompressed, entries| [page(3, 1, b"abc"), page(uncompressed, entries, b"x")].concat();
+        assert!(check(Compression::SNAPPY, &both(63, 63)).is_ok());
+        let error = check(Compression::LZ4_RAW, &both(20, 22)).unwrap_err().to_string();
+        assert!(error.contains("a dictionary of 20 bytes claims to have 22 entries"), "{error}");
+        assert!(check(Compression::UNCOMPRESSED, &both(60, 2)).is_ok());
+        assert!(check(Compression::UNCOMPRESSED, &both(60, 3)).is_err());
+        // 65 is two bytes as a zigzag number.
+        let mut large = both(1, 1);
+        let at = large.len() - page(1, 1, b"x").len() + 3;
+        large.splice(at..=at, [0x82, 1]);
+        assert!(check(Compression::SNAPPY, &large).unwrap_err().to_string().contains("claims to hold 65"));
+        assert!(check(Compression::GZIP(Default::default()), &large).is_ok());
+    }
+}

@@ -1,0 +1,242 @@
+//! The decompressed bytes of a file, block by block, from which records are decoded.
+//!
+//! Blocks are decoded where they lie. A record that begins in one block and ends in the next is decoded from a copy
+//! of its two ends (the *joint*); then decoding goes on in the next block in place.
+
+use std::ops::Range;
+
+use arrow_buffer::Buffer;
+use bytes::Bytes;
+
+use super::Input;
+use super::source::{BLOCK_BYTES, Source};
+use crate::compress::Decompressor;
+use crate::error::{Error, Result};
+
+/// How much of the next block is joined to an unfinished record at first; doubled until the record is whole.
+const JOINT_BYTES: usize = 4 << 10;
+
+/// The block at hand, and where the next ones come from.
+pub struct Blocks {
+    /// What was asked for and given of the file.
+    pub source: Source,
+    unpacker: Option<Unpacker>,
+    block: Buffer,
+    /// The offset of the block's first byte in the decompressed file.
+    offset: u64,
+    /// Where the next record begins in the block.
+    at: usize,
+    joint: Option<Joint>,
+    /// The block ends the data.
+    last: bool,
+    max_record: usize,
+}
+
+/// A block made of the end of one piece and the beginning of the next.
+struct Joint {
+    /// How many of its bytes are of the first piece.
+    tail: usize,
+    /// The next piece, and its offset.
+    piece: Bytes,
+    offset: u64,
+}
+
+/// Compressed bytes on their way.
+struct Unpacker {
+    decompressor: Box<dyn Decompressor>,
+    packed: Bytes,
+    /// The last output was filled, so there may be more without input.
+    filled: bool,
+    /// The compressed bytes consumed.
+    consumed: u64,
+}
+
+impl Unpacker {
+    /// An error that also tells the place in the compressed file.
+    fn at_place(&self, mut error: Error) -> Error {
+        if let Error::Data(e) = &mut error {
+            e.message.push_str(&format!(" (at byte {} of the file as it is)", self.consumed));
+        }
+        error
+    }
+}
+
+/// What more bytes there are.
+pub enum Refill {
+    /// There are more in the block.
+    Ready,
+    /// These bytes of the file are needed.
+    Need(Range<u64>),
+    /// None.
+    Ended,
+    /// A record goes on beyond what a record may have.
+    TooLong,
+}
+
+impl Blocks {
+    /// No bytes yet of the file from offset `start` on. A record of more than `max_record` bytes is an error.
+    pub fn new(
+        source: Source,
+        start: u64,
+        decompressor: Option<Box<dyn Decompressor>>,
+        max_record: usize,
+    ) -> Blocks {
+        let unpacker = decompressor.map(|decompressor| Unpacker {
+            decompressor,
+            packed: Bytes::new(),
+            filled: false,
+            consumed: 0,
+        });
+        Blocks {
+            source,
+            unpacker,
+            block: Buffer::default(),
+            offset: start,
+            at: 0,
+            joint: None,
+            last: false,
+            max_record,
+        }
+    }
+
+    /// The bytes that are not decoded yet, of which records that begin at `limit` of the file or later don't count;
+    /// `None` if there are none before it.
+    pub fn input(&self, limit: u64) -> Option<Input<'_>> {
+        let limit = self.until(limit);
+        (self.at < self.block.len() && self.at < limit).then_some(Input {
+            block: &self.block,
+            at: self.at,
+            limit,
+            last: self.last,
+            offset: self.offset,
+        })
+    }
+
+    /// Passes bytes of the block that are decoded.
+    pub fn pass(&mut self, bytes: usize) {
+        self.at += bytes;
+    }
+
+    /// Whether the next record begins before the offset `limit` of the file.
+    pub fn is_before(&self, limit: u64) -> bool {
+        self.at < self.until(limit)
+    }
+
+    /// An offset of the file as a place in the block.
+    fn until(&self, limit: u64) -> usize {
+        usize::try_from(limit.saturating_sub(self.offset)).unwrap_or(usize::MAX)
+    }
+
+    /// The offset in the decompressed file at which the next record begins.
+    pub fn place(&self) -> u64 {
+        self.offset + self.at as u64
+    }
+
+    /// The bytes that are not decoded yet, and whether they are the last ones.
+    pub fn rest(&self) -> (&[u8], bool) {
+        (&self.block[self.at..], self.last)
+    }
+
+    /// Begins with a piece whose first byte has this offset, and in which the first record begins at `at`.
+    pub fn begin(&mut self, offset: u64, piece: Bytes, at: usize) {
+        (self.offset, self.at) = (offset, at);
+        self.block = Buffer::from(piece);
+    }
+
+    /// Puts more bytes behind those of the block that are not decoded yet.
+    pub fn refill(&mut self) -> Result<Refill> {
+        let tail = self.block.len() - self.at;
+        if self.last {
+            return match tail {
+                0 => Ok(Refill::Ended),
+                _ => Err(Error::data(self.place(), "the record that begins here is not whole")),
+            };
+        }
+        if tail > self.max_record {
+            return Ok(Refill::TooLong);
+        }
+        if self.unpacker.is_some() {
+            return self.unpack();
+        }
+        if let Some(joint) = self.joint.take() {
+            if self.at >= joint.tail {
+                self.begin(joint.offset, joint.piece, self.at - joint.tail);
+                return Ok(Refill::Ready);
+            }
+            let joined = self.block.len() - joint.tail;
+            if joined < joint.piece.len() {
+                let more = (joined * 2).min(joint.piece.len());
+                self.join(joint.tail - self.at, joint.offset, joint.piece, more);
+                return Ok(Refill::Ready);
+            }
+        }
+        match self.source.pop() {
+            Some((offset, piece)) if tail == 0 => {
+                self.begin(offset, piece, 0);
+                Ok(Refill::Ready)
+            }
+            Some((offset, piece)) => {
+                let some = JOINT_BYTES.max(tail).min(piece.len());
+                self.join(tail, offset, piece, some);
+                Ok(Refill::Ready)
+            }
+            None => match self.source.need() {
+                Some(range) => Ok(Refill::Need(range)),
+                None => Ok(self.end(tail)),
+            },
+        }
+    }
+
+    fn end(&mut self, tail: usize) -> Refill {
+        self.last = true;
+        if tail == 0 { Refill::Ended } else { Refill::Ready }
+    }
+
+    /// Makes a block of the `tail` bytes at `at` that are not of `piece`, and of the first bytes of `piece`.
+    fn join(&mut self, tail: usize, offset: u64, piece: Bytes, some: usize) {
+        let mut joined = Vec::with_capacity(tail + some);
+        joined.extend_from_slice(&self.block[self.at..self.at + tail]);
+        joined.extend_from_slice(&piece[..some]);
+        self.offset += self.at as u64;
+        self.at = 0;
+        self.block = Buffer::from_vec(joined);
+        self.joint = Some(Joint { tail, piece, offset });
+    }
+
+    /// Decompresses about a block behind the bytes that are not decoded yet.
+    fn unpack(&mut self) -> Result<Refill> {
+        let tail = self.block.len() - self.at;
+        let Some(unpacker) = &mut self.unpacker else { return Ok(Refill::Ended) };
+        let mut text = Vec::new();
+        // Twice the tail, so that a long record is not copied once a block.
+        let most = tail + tail.max(BLOCK_BYTES as usize);
+        while text.len() < most {
+            if unpacker.packed.is_empty() && !unpacker.filled {
+                match self.source.pop() {
+                    Some((_, piece)) => unpacker.packed = piece,
+                    None if text.len() > tail => break,
+                    None => match self.source.need() {
+                        Some(range) => return Ok(Refill::Need(range)),
+                        None => {
+                            unpacker.decompressor.finish().map_err(|e| unpacker.at_place(e))?;
+                            return Ok(self.end(tail));
+                        }
+                    },
+                }
+            }
+            if text.capacity() == 0 {
+                text.reserve_exact(most);
+                text.extend_from_slice(&self.block[self.at..]);
+            }
+            let pushed = unpacker.decompressor.push(&unpacker.packed, &mut text, most);
+            let consumed = pushed.map_err(|e| unpacker.at_place(e))?;
+            unpacker.packed = unpacker.packed.slice(consumed..);
+            unpacker.consumed += consumed as u64;
+            unpacker.filled = text.len() >= most;
+        }
+        self.offset += self.at as u64;
+        self.at = 0;
+        self.block = Buffer::from_vec(text);
+        Ok(Refill::Ready)
+    }
+}

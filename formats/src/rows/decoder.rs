@@ -1,0 +1,97 @@
+//! What turns the bytes of a row encoding into batches: bytes are pushed in, batches come out.
+
+use arrow_array::RecordBatch;
+use arrow_buffer::Buffer;
+
+use super::batch::Batch;
+use crate::error::Result;
+use crate::format::ScanOptions;
+use crate::reader::Skipped;
+
+/// Decompressed bytes in which a record begins.
+#[derive(Clone, Copy)]
+pub struct Input<'a> {
+    /// The bytes; columns may keep views into them.
+    pub block: &'a Buffer,
+    /// Where the first record that was not decoded yet begins.
+    pub at: usize,
+    /// Records that begin here or later are not to be decoded; may lie beyond the block.
+    pub limit: usize,
+    /// Whether the data ends with the block.
+    pub last: bool,
+    /// The offset of the block's first byte in the decompressed file.
+    pub offset: u64,
+}
+
+impl Input<'_> {
+    /// Where the line that begins at `at` ends, without and with its newline; `None` if it goes on beyond the block.
+    #[inline(always)]
+    pub fn line(&self, at: usize) -> Option<(usize, usize)> {
+        let bytes = self.block.as_slice();
+        match memchr::memchr(b'\n', &bytes[at..]) {
+            Some(newline) => Some((at + newline, at + newline + 1)),
+            None if self.last => Some((bytes.len(), bytes.len())),
+            None => None,
+        }
+    }
+}
+
+/// Turns the bytes of a row encoding into rows.
+pub trait Decoder: Send {
+    /// Decodes the whole records of the input until the batch is full, and gives the number of bytes consumed. It
+    /// stops before a record that goes on beyond the block, except that with [`Input::last`] there is none.
+    fn decode(&mut self, input: Input) -> Result<usize>;
+
+    /// Whether the batch is full: flush before going on.
+    fn is_full(&self) -> bool;
+
+    /// The rows so far.
+    fn flush(&mut self) -> Result<Option<RecordBatch>>;
+
+    /// The records and the lines consumed so far, with those that were skipped.
+    fn position(&self) -> (u64, u64);
+
+    /// What was passed over so far.
+    fn skipped(&self) -> Skipped;
+}
+
+/// What an encoding has to say of its own: how records are found in bytes and appended to a batch.
+pub trait RecordParser: Send {
+    /// As [`Decoder::decode`], into this batch.
+    fn parse(&mut self, input: Input, batch: &mut Batch) -> Result<usize>;
+}
+
+/// The decoder of an encoding: its parser and the batch that it fills.
+pub struct BatchDecoder<P> {
+    parser: P,
+    batch: Batch,
+}
+
+impl<P: RecordParser> BatchDecoder<P> {
+    /// A decoder of the columns that the scan wants.
+    pub fn new(parser: P, scan: &ScanOptions) -> Result<BatchDecoder<P>> {
+        Ok(BatchDecoder { parser, batch: Batch::new(scan)? })
+    }
+}
+
+impl<P: RecordParser> Decoder for BatchDecoder<P> {
+    fn decode(&mut self, input: Input) -> Result<usize> {
+        self.parser.parse(input, &mut self.batch)
+    }
+
+    fn is_full(&self) -> bool {
+        self.batch.room() == 0
+    }
+
+    fn flush(&mut self) -> Result<Option<RecordBatch>> {
+        self.batch.flush()
+    }
+
+    fn position(&self) -> (u64, u64) {
+        (self.batch.records(), self.batch.lines())
+    }
+
+    fn skipped(&self) -> Skipped {
+        self.batch.skipped()
+    }
+}

@@ -1,0 +1,342 @@
+//! Booleans, integers, floats and decimals.
+
+use arrow_array::types::Float16Type;
+use arrow_array::{ArrowNativeTypeOp, ArrowPrimitiveType};
+
+/// Integers that text is read into.
+pub trait Integer: Sized {
+    /// The value from a sign and a magnitude; `None` out of range.
+    fn from_parts(negative: bool, magnitude: u64) -> Option<Self>;
+}
+
+macro_rules! signed {
+    ($($t:ty),*) => {$(
+        impl Integer for $t {
+            #[inline]
+            fn from_parts(negative: bool, magnitude: u64) -> Option<$t> {
+                if negative {
+                    if magnitude <= 1 << 63 { <$t>::try_from((magnitude as i64).wrapping_neg()).ok() } else { None }
+                } else {
+                    <$t>::try_from(magnitude).ok()
+                }
+            }
+        }
+    )*};
+}
+
+macro_rules! unsigned {
+    ($($t:ty),*) => {$(
+        impl Integer for $t {
+            #[inline]
+            fn from_parts(negative: bool, magnitude: u64) -> Option<$t> {
+                if negative && magnitude != 0 { None } else { <$t>::try_from(magnitude).ok() }
+            }
+        }
+    )*};
+}
+
+signed!(i8, i16, i32, i64);
+unsigned!(u8, u16, u32, u64);
+
+/// The digits of `text` as a number; `None` if it is empty, holds anything else or exceeds 64 bits.
+#[inline]
+pub fn magnitude(text: &[u8]) -> Option<u64> {
+    if text.is_empty() {
+        return None;
+    }
+    let mut value: u64 = 0;
+    if text.len() <= 19 {
+        // 19 digits are below 2^64, so nothing here can overflow.
+        for &byte in text {
+            let digit = byte.wrapping_sub(b'0');
+            if digit > 9 {
+                return None;
+            }
+            value = value * 10 + u64::from(digit);
+        }
+    } else {
+        for &byte in text {
+            let digit = byte.wrapping_sub(b'0');
+            if digit > 9 {
+                return None;
+            }
+            value = value.checked_mul(10)?.checked_add(u64::from(digit))?;
+        }
+    }
+    Some(value)
+}
+
+/// Splits a leading sign off: whether it was a minus, and the rest.
+#[inline]
+pub fn sign(text: &[u8]) -> (bool, &[u8]) {
+    match text.first() {
+        Some(b'-') => (true, &text[1..]),
+        Some(b'+') => (false, &text[1..]),
+        _ => (false, text),
+    }
+}
+
+/// An integer in decimal digits with an optional sign.
+#[inline]
+pub fn integer<T: Integer>(text: &[u8]) -> Option<T> {
+    let (negative, digits) = sign(text);
+    T::from_parts(negative, magnitude(digits)?)
+}
+
+/// Floats that text is read into.
+pub trait Float: fast_float2::FastFloat {
+    /// `mantissa` / 10^`places`, correctly rounded, if that is easy to tell.
+    fn easy(mantissa: u64, places: usize) -> Option<Self>;
+
+    /// The value with the other sign.
+    fn negated(self) -> Self;
+}
+
+/// The powers of ten that are exact in 64 bits.
+const POWERS: [f64; 23] = [
+    1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18,
+    1e19, 1e20, 1e21, 1e22,
+];
+
+impl Float for f64 {
+    #[inline(always)]
+    fn easy(mantissa: u64, places: usize) -> Option<f64> {
+        // One rounding of two exact numbers (W. Clinger, "How to read floating point numbers accurately", 1990).
+        let power = POWERS.get(places)?;
+        if mantissa <= 1 << 53 { Some(mantissa as f64 / power) } else { None }
+    }
+
+    #[inline(always)]
+    fn negated(self) -> f64 {
+        -self
+    }
+}
+
+impl Float for f32 {
+    #[inline(always)]
+    fn easy(mantissa: u64, places: usize) -> Option<f32> {
+        let wide = f64::easy(mantissa, places)?;
+        // Rounding twice errs only if the first result lies half-way between two values of 32 bits.
+        if wide.to_bits() << 35 == 1 << 63 { None } else { Some(wide as f32) }
+    }
+
+    #[inline(always)]
+    fn negated(self) -> f32 {
+        -self
+    }
+}
+
+/// A float: digits with fraction and exponent, `NaN`, `inf`, `Infinity` in any case, correctly rounded.
+#[inline]
+pub fn float<T: Float>(text: &[u8]) -> Option<T> {
+    let (negative, digits) = sign(text);
+    let (mut mantissa, mut point) = (0u64, None);
+    // 19 digits are below 2^64; with the point that is 20 bytes.
+    if digits.len() <= 20 {
+        for (i, &byte) in digits.iter().enumerate() {
+            let digit = byte.wrapping_sub(b'0');
+            if digit <= 9 {
+                mantissa = mantissa.wrapping_mul(10).wrapping_add(u64::from(digit));
+            } else if byte == b'.' && point.is_none() {
+                point = Some(i);
+            } else {
+                return fast_float2::parse(text).ok();
+            }
+        }
+        let places = point.map_or(0, |point| digits.len() - point - 1);
+        let count = digits.len() - usize::from(point.is_some());
+        if (1..=19).contains(&count)
+            && let Some(value) = T::easy(mantissa, places)
+        {
+            return Some(if negative { value.negated() } else { value });
+        }
+    }
+    fast_float2::parse(text).ok()
+}
+
+/// Floats of 16 bits.
+pub type Half = <Float16Type as ArrowPrimitiveType>::Native;
+
+/// A float of 16 bits, as [`float`].
+pub fn half(text: &[u8]) -> Option<Half> {
+    float::<f64>(text).map(Half::from_f64)
+}
+
+/// `true`, `t`, `yes`, `y`, `1` and their opposites, in any case.
+pub fn boolean(text: &[u8]) -> Option<bool> {
+    let is = |words: [&str; 5]| words.iter().any(|w| text.eq_ignore_ascii_case(w.as_bytes()));
+    if is(["true", "t", "yes", "y", "1"]) {
+        Some(true)
+    } else if is(["false", "f", "no", "n", "0"]) {
+        Some(false)
+    } else {
+        None
+    }
+}
+
+/// The greatest exponent that is considered in a decimal; beyond it only zero fits anyway.
+const MAX_EXPONENT: i64 = 1000;
+
+/// A decimal of at most `precision` digits, `scale` of them behind the point: the value times 10^`scale`.
+///
+/// Digits that the scale has no room for must be zeros: data is not rounded in silence.
+pub fn decimal<T: ArrowNativeTypeOp>(text: &[u8], precision: u8, scale: i8) -> Option<T> {
+    let (negative, text) = sign(text);
+    let (digits, exponent) = match text.iter().position(|b| matches!(b, b'e' | b'E')) {
+        Some(at) => {
+            let exponent = integer::<i64>(&text[at + 1..])?;
+            (&text[..at], exponent.clamp(-MAX_EXPONENT, MAX_EXPONENT))
+        }
+        None => (text, 0),
+    };
+    let ten = T::usize_as(10);
+    let power = |exponent: u32| ten.pow_checked(exponent).ok();
+    let mut value = T::ZERO;
+    let mut seen = 0usize;
+    // How many digits behind the point `value` has.
+    let mut fraction: i64 = 0;
+    let mut point = false;
+    // Zeros are held back until a digit follows, so that trailing ones never overflow.
+    let mut zeros: u32 = 0;
+    for &byte in digits {
+        match byte {
+            b'0' => {
+                seen += 1;
+                zeros += 1;
+                fraction += i64::from(point);
+            }
+            b'1'..=b'9' => {
+                seen += 1;
+                fraction += i64::from(point);
+                if !value.is_zero() && zeros > 0 {
+                    value = value.mul_checked(power(zeros)?).ok()?;
+                }
+                zeros = 0;
+                value =
+                    value.mul_checked(ten).ok()?.add_checked(T::usize_as(usize::from(byte - b'0'))).ok()?;
+            }
+            b'.' if !point => point = true,
+            _ => return None,
+        }
+    }
+    if seen == 0 {
+        return None;
+    }
+    if value.is_zero() {
+        return Some(value);
+    }
+    // The value is `value * 10^zeros * 10^(exponent - fraction)`, and `10^scale` of it is wanted.
+    let shift = i64::from(zeros) + exponent - fraction + i64::from(scale);
+    let value = if shift >= 0 {
+        value.mul_checked(power(u32::try_from(shift).ok()?)?).ok()?
+    } else {
+        let divisor = power(u32::try_from(-shift).ok()?)?;
+        if !value.mod_wrapping(divisor).is_zero() {
+            return None;
+        }
+        value.div_wrapping(divisor)
+    };
+    let fits = value.is_lt(power(u32::from(precision))?);
+    fits.then(|| if negative { value.neg_wrapping() } else { value })
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_buffer::i256;
+
+    use super::*;
+
+    #[test]
+    fn integers_at_their_limits() {
+        assert_eq!(integer::<i8>(b"-128"), Some(-128));
+        assert_eq!(integer::<i8>(b"128"), None);
+        assert_eq!(integer::<i64>(b"-9223372036854775808"), Some(i64::MIN));
+        assert_eq!(integer::<i64>(b"-9223372036854775809"), None);
+        assert_eq!(integer::<u64>(b"18446744073709551615"), Some(u64::MAX));
+        assert_eq!(integer::<u64>(b"18446744073709551616"), None);
+        assert_eq!(integer::<u64>(b"-0"), Some(0));
+        assert_eq!(integer::<u8>(b"-1"), None);
+        assert_eq!(integer::<i32>(b"+0000000000000000000000007"), Some(7));
+        for bad in ["", "-", "+", "1 ", "1.0", "0x1", "--1", "١"] {
+            assert_eq!(integer::<i64>(bad.as_bytes()), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn floats_are_rounded_as_the_standard_library_does() {
+        let mut seed = 3u64;
+        let mut next = || {
+            seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            seed >> 20
+        };
+        let mut texts: Vec<String> =
+            ["0", "-0", "0.", ".5", "1e400", "-1e-400", "16777217", "16777217.0000000001"]
+                .map(str::to_string)
+                .into();
+        for _ in 0..20_000 {
+            let (whole, part) =
+                (next() % 10u64.pow((next() % 9) as u32), next() % 10u64.pow((next() % 12) as u32));
+            let zeros = "0".repeat((next() % 4) as usize);
+            texts.push(format!("{whole}.{zeros}{part}"));
+            texts.push(format!("-{}", f32::from_bits(next() as u32 & 0x7f7f_ffff)));
+            // Half-way between two values of 32 bits, and near it.
+            let half = f64::from(f32::from_bits(0x3f80_0000 + (next() as u32 & 0xffff))) + 2f64.powi(-24);
+            texts.push(format!("{half}"));
+            texts.push(format!("{}", f64::from_bits(half.to_bits() + next() % 3 - 1)));
+        }
+        for text in texts {
+            assert_eq!(
+                float::<f32>(text.as_bytes()).map(f32::to_bits),
+                Some(text.parse::<f32>().unwrap().to_bits())
+            );
+            assert_eq!(
+                float::<f64>(text.as_bytes()).map(f64::to_bits),
+                Some(text.parse::<f64>().unwrap().to_bits())
+            );
+        }
+        for bad in ["", ".", "-", "+", "1.2.3", "1e", "0x1", "1 ", "--1", "e5"] {
+            assert_eq!(float::<f64>(bad.as_bytes()), None, "{bad}");
+        }
+        assert!(float::<f64>(b"nAn").unwrap().is_nan());
+        assert_eq!(float::<f32>(b"-Infinity"), Some(f32::NEG_INFINITY));
+    }
+
+    #[test]
+    fn decimals_of_256_bits() {
+        let nines = "9".repeat(76);
+        let most: Option<i256> = decimal(nines.as_bytes(), 76, 0);
+        assert_eq!(most.map(|v| v.to_string()), Some(nines.clone()));
+        assert_eq!(decimal::<i256>(format!("-{nines}").as_bytes(), 76, 0), most.map(|v| -v));
+        assert_eq!(decimal::<i256>(format!("{nines}9").as_bytes(), 76, 0), None);
+        let half = decimal::<i256>(b"0.5", 76, 75).map(|v| v.to_string());
+        assert_eq!(half, Some(format!("5{}", "0".repeat(74))));
+    }
+
+    #[test]
+    fn decimals_keep_every_digit_or_fail() {
+        fn decimal(text: &[u8], precision: u8, scale: i8) -> Option<i128> {
+            let wide: Option<i256> = super::decimal(text, precision, scale);
+            let narrow = super::decimal(text, precision, scale);
+            assert_eq!(wide, narrow.map(i256::from_i128));
+            narrow
+        }
+        assert_eq!(decimal(b"12.5", 10, 2), Some(1250));
+        assert_eq!(decimal(b"-0.01", 10, 2), Some(-1));
+        assert_eq!(decimal(b"12.500", 10, 2), Some(1250));
+        assert_eq!(decimal(b"12.505", 10, 2), None);
+        assert_eq!(decimal(b"99999999.99", 10, 2), Some(9_999_999_999));
+        assert_eq!(decimal(b"100000000", 10, 2), None);
+        assert_eq!(decimal(b"1.5e3", 10, 2), Some(150_000));
+        assert_eq!(decimal(b"15E-1", 10, 2), Some(150));
+        assert_eq!(decimal(b"0e999999999999", 10, 2), Some(0));
+        assert_eq!(decimal(b"1200", 4, -2), Some(12));
+        assert_eq!(decimal(b".5", 4, 1), Some(5));
+        assert_eq!(decimal(b"5.", 4, 1), Some(50));
+        let nines = "9".repeat(38);
+        assert_eq!(decimal(nines.as_bytes(), 38, 0), Some(10i128.pow(38) - 1));
+        assert_eq!(decimal(format!("{nines}9").as_bytes(), 38, 0), None);
+        for bad in ["", ".", "-", "1.2.3", "1e", "e5", "NaN"] {
+            assert_eq!(decimal(bad.as_bytes(), 10, 2), None, "{bad}");
+        }
+    }
+}

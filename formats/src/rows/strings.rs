@@ -1,0 +1,195 @@
+//! Columns of strings or bytes under construction.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, BinaryViewArray, FixedSizeBinaryArray, StringViewArray};
+
+use super::column::{Bad, Found, Stretch, Syntax, Token};
+use super::fixed::null_buffer;
+use super::parse;
+use super::views::Views;
+
+/// A column of strings or bytes.
+#[derive(Default)]
+pub struct Strings {
+    views: Views,
+    nulls: Vec<u32>,
+    /// What a value is rewritten in.
+    scratch: Vec<u8>,
+}
+
+/// Where the bytes of a value lie.
+#[derive(Clone, Copy)]
+enum Value<'a> {
+    /// In the block.
+    Block(usize, usize),
+    /// Elsewhere: escapes were rewritten.
+    Scratch(&'a [u8]),
+}
+
+impl<'a> Value<'a> {
+    fn bytes(self, stretch: &Stretch<'a>) -> &'a [u8] {
+        match self {
+            Value::Block(from, to) => &stretch.block[from..to],
+            Value::Scratch(bytes) => bytes,
+        }
+    }
+
+    fn push(self, views: &mut Views, stretch: &Stretch) {
+        match self {
+            Value::Block(from, to) => views.push(stretch.block, from, to),
+            Value::Scratch(bytes) => views.push_copy(bytes),
+        }
+    }
+}
+
+impl Strings {
+    /// Values from here on lie in another block.
+    pub fn next_block(&mut self) {
+        self.views.next_block();
+    }
+
+    /// Appends a row without a value.
+    pub fn push_null(&mut self) {
+        self.nulls.push(self.views.views.len() as u32);
+        self.views.push_empty();
+    }
+
+    /// Appends one string for each field of a stretch, with U+FFFD for what is not UTF-8.
+    #[inline(always)]
+    pub fn extend_text<S: Syntax>(
+        &mut self,
+        syntax: S,
+        stretch: &Stretch,
+        fields: impl Iterator<Item = (usize, usize)>,
+        nullable: bool,
+        found: &mut Found,
+    ) {
+        self.extend(syntax, stretch, fields, nullable, found, |views, value, replaced| {
+            match value {
+                Value::Block(from, to) if stretch.utf8 => views.push(stretch.block, from, to),
+                other => *replaced += push_checked(views, other.bytes(stretch)),
+            }
+            true
+        });
+    }
+
+    /// Appends the bytes of each field of a stretch: those that `\x…` stands for, or the text as it is. With `size`,
+    /// values of any other length are bad.
+    pub fn extend_binary<S: Syntax>(
+        &mut self,
+        syntax: S,
+        stretch: &Stretch,
+        fields: impl Iterator<Item = (usize, usize)>,
+        nullable: bool,
+        found: &mut Found,
+        size: Option<usize>,
+    ) {
+        let mut decoded = Vec::new();
+        self.extend(syntax, stretch, fields, nullable, found, |views, value, _| {
+            let text = value.bytes(stretch);
+            decoded.clear();
+            let hex = parse::hex(text, &mut decoded).is_some();
+            let length = if hex { decoded.len() } else { text.len() };
+            if size.is_some_and(|size| size != length) {
+                return false;
+            }
+            if hex {
+                views.push_copy(&decoded)
+            } else {
+                value.push(views, stretch)
+            }
+            true
+        });
+    }
+
+    /// Appends each field by `push`, which counts what it replaces, and appends nothing if the value is bad.
+    #[inline(always)]
+    fn extend<'a, S: Syntax>(
+        &mut self,
+        syntax: S,
+        stretch: &Stretch<'a>,
+        fields: impl Iterator<Item = (usize, usize)>,
+        nullable: bool,
+        found: &mut Found,
+        mut push: impl FnMut(&mut Views, Value, &mut u64) -> bool,
+    ) {
+        let bytes = stretch.block.as_slice();
+        for (record, (start, end)) in fields.enumerate() {
+            let good = match syntax.token(bytes, start, end) {
+                Token::Plain(from, to) => push(&mut self.views, Value::Block(from, to), &mut found.replaced),
+                Token::Null if nullable => {
+                    self.push_null();
+                    true
+                }
+                Token::Null | Token::Broken => false,
+                Token::Empty => push(&mut self.views, Value::Block(start, start), &mut found.replaced),
+                Token::Escaped(from, to) => {
+                    self.scratch.clear();
+                    match syntax.unescape(&bytes[from..to], &mut self.scratch) {
+                        Some(replaced) => {
+                            found.replaced += replaced;
+                            push(&mut self.views, Value::Scratch(&self.scratch), &mut found.replaced)
+                        }
+                        None => false,
+                    }
+                }
+            };
+            if !good {
+                found.bad.push(Bad { record, start, end });
+                if stretch.fail_fast {
+                    return;
+                }
+                self.push_null();
+            }
+        }
+    }
+
+    /// The array of all strings so far; the column is empty again.
+    pub fn text(&mut self) -> ArrayRef {
+        let nulls = null_buffer(self.views.views.len(), &mut self.nulls);
+        let (views, buffers) = self.views.take();
+        // SAFETY: `Views` makes views whose length, prefix, buffer and offset agree with buffers that it holds itself.
+        // `extend_text` pushes only values that are UTF-8: parts of a stretch that is UTF-8 and is cut at ASCII bytes,
+        // or values that `push_checked` checked or rewrote one by one.
+        Arc::new(unsafe { StringViewArray::new_unchecked(views.into(), buffers, nulls) })
+    }
+
+    /// The array of all bytes so far; the column is empty again.
+    pub fn binary(&mut self) -> ArrayRef {
+        Arc::new(self.views())
+    }
+
+    /// The array of all values so far, which have `size` bytes each; the column is empty again.
+    pub fn fixed_size(&mut self, size: i32) -> ArrayRef {
+        let array = self.views();
+        let values = FixedSizeBinaryArray::try_from_sparse_iter_with_size(array.iter(), size);
+        Arc::new(values.expect("a value of another length is bad and was left out"))
+    }
+
+    fn views(&mut self) -> BinaryViewArray {
+        let nulls = null_buffer(self.views.views.len(), &mut self.nulls);
+        let (views, buffers) = self.views.take();
+        // SAFETY: as in `text`; bytes need not be UTF-8.
+        unsafe { BinaryViewArray::new_unchecked(views.into(), buffers, nulls) }
+    }
+}
+
+/// Appends bytes as text, with U+FFFD for what is not UTF-8, and gives the number of those.
+fn push_checked(views: &mut Views, bytes: &[u8]) -> u64 {
+    if simdutf8::basic::from_utf8(bytes).is_ok() {
+        views.push_copy(bytes);
+        return 0;
+    }
+    let mut replaced = 0;
+    let mut text = String::with_capacity(bytes.len() + 8);
+    for chunk in bytes.utf8_chunks() {
+        text.push_str(chunk.valid());
+        if !chunk.invalid().is_empty() {
+            text.push(char::REPLACEMENT_CHARACTER);
+            replaced += 1;
+        }
+    }
+    views.push_copy(text.as_bytes());
+    replaced
+}

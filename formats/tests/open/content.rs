@@ -1,0 +1,124 @@
+//! What the content of files tells: encodings, compressions, files of nothing.
+
+use arrow_schema::DataType;
+use formats::open::OpenOptions;
+
+use crate::common::*;
+
+#[test]
+fn rotated_logs_may_be_compressed_each_in_its_own_way() {
+    let zipped = gzip("3,c\n");
+    let dir = tree(&[("x.csv", b"1,a\n"), ("x.csv.1", b"2,b\n"), ("x.csv.2.gz", &zipped)]);
+    let options = given(&[("n", DataType::Int64), ("text", DataType::Utf8)]);
+    let table = at(&dir, "x.csv*", &options).unwrap();
+    assert_eq!(rows(&table), [["1", "\"a\""], ["2", "\"b\""], ["3", "\"c\""]]);
+    assert_eq!(set(&table).files.iter().map(|f| f.layout).collect::<Vec<_>>(), [None, None, Some(0)]);
+    assert_eq!(set(&table).layouts[0].compression, "gzip");
+}
+
+#[test]
+fn a_suffix_that_lies_is_not_believed() {
+    let dir = tree(&[("a.csv", &gzip("1,x\n")), ("b.csv.gz", b"1,x\n")]);
+    let options = given(&[("n", DataType::Int64), ("text", DataType::Utf8)]);
+    for name in ["a.csv", "b.csv.gz"] {
+        assert_eq!(rows(&at(&dir, name, &options).unwrap()), [["1", "\"x\""]], "{name}");
+    }
+    let dir = tree(&[("a.parquet.gz", &gzip("PAR1")), ("b", b"\x00\x01\x02")]);
+    assert!(message(&dir, "a.parquet.gz", &OpenOptions::default()).contains("parquet file inside of gzip"));
+    assert!(message(&dir, "b", &OpenOptions::default()).contains("neither its name nor its content"));
+}
+
+#[test]
+fn empty_files() {
+    let options = given(&[("n", DataType::Int64), ("text", DataType::Utf8)]);
+    let dir = texts(&[
+        ("a.csv", ""),
+        ("b.csv", "1,x\n"),
+        ("e/c.csv", ""),
+        ("e/d", ""),
+        ("z.csv.gz", ""),
+        ("p.parquet", ""),
+    ]);
+    let empty = at(&dir, "a.csv", &options).unwrap();
+    assert_eq!((empty.rows, rows(&empty).len()), (Some(0), 0));
+    assert_eq!(rows(&at(&dir, "[ab].csv", &options).unwrap()), [["1", "\"x\""]]);
+    assert_eq!(at(&dir, "e", &options).unwrap().rows, Some(0));
+    let none = OpenOptions::default();
+    let said = message(&dir, "a.csv", &none);
+    assert!(
+        said.starts_with("a.csv: the file is empty, so that no schema") && said.contains("--schema"),
+        "{said}"
+    );
+    assert!(message(&dir, "e", &none).contains("all 2 files from this on are empty"));
+    assert!(message(&dir, "e/d", &none).contains("its name does not tell its encoding"));
+    assert!(message(&dir, "z.csv.gz", &options).contains("a gzip file never is"));
+    assert!(message(&dir, "p.parquet", &none).contains("a parquet file never is"));
+}
+
+#[test]
+fn compressed_files_of_nothing() {
+    let (nothing, rows_) = (gzip(""), gzip("id,x\n1,y\n"));
+    let dir = tree(&[("a.csv.gz", &nothing), ("b.csv.gz", &rows_), ("c/a.csv.gz", &nothing)]);
+    assert_eq!(rows(&table(&dir, "*.csv.gz")), [["1", "\"y\""]]);
+    assert!(message(&dir, "c", &OpenOptions::default()).contains("the file is empty"));
+}
+
+#[test]
+fn encodings_must_not_mix() {
+    let dir = tree(&[("t/a.csv", b"1,2\n"), ("t/b.parquet", &encoded("parquet", &numbers("n", 0, 1)))]);
+    let said = message(&dir, "t", &OpenOptions::default());
+    assert!(said.starts_with("t: the files are in different encodings"), "{said}");
+    assert!(
+        said.contains("t/a.csv is csv, ")
+            && said.contains("t/b.parquet is parquet")
+            && said.contains("'*.csv'"),
+        "{said}"
+    );
+}
+
+#[test]
+fn other_encodings_of_text() {
+    let dir = texts(&[
+        ("a.jsonl", "{\"n\": 1, \"s\": \"x\"}\n{\"n\": 2.5}\n"),
+        ("b", "{\"n\": 1}\n"),
+        ("c.log", "a line, and\nanother\n"),
+        ("d", "1\n2\n"),
+        ("access.log.1", "x,y\n"),
+    ]);
+    let a = table(&dir, "a.jsonl");
+    assert_eq!(columns(&a), [("n", DataType::Float64), ("s", DataType::Utf8View)]);
+    assert_eq!(rows(&a)[1], ["2.5", "NULL"]);
+    assert_eq!(rows(&table(&dir, "b")), [["1"]]);
+    for (name, first) in [("c.log", "\"a line, and\""), ("d", "\"1\""), ("access.log.1", "\"x,y\"")] {
+        let table = table(&dir, name);
+        assert_eq!(columns(&table), [("line", DataType::Utf8View)]);
+        assert_eq!(rows(&table)[0], [first]);
+    }
+}
+
+#[test]
+fn json_keys_may_be_missing_but_not_new() {
+    let dir = texts(&[
+        ("a.jsonl", "{\"n\": 1, \"s\": \"x\"}\n"),
+        ("b.jsonl", "{\"n\": 2}\n"),
+        ("c.jsonl", "{\"m\": 3}\n"),
+    ]);
+    assert_eq!(rows(&table(&dir, "[ab].jsonl")), [["1", "\"x\""], ["2", "NULL"]]);
+    let said = message(&dir, "*.jsonl", &OpenOptions::default());
+    assert!(said.starts_with("c.jsonl: ") && said.contains("column 'm' (BIGINT) is only here"), "{said}");
+    let united = at(&dir, "*.jsonl", &OpenOptions { union_by_name: true, ..OpenOptions::default() }).unwrap();
+    assert_eq!(rows(&united)[2], ["NULL", "NULL", "3"]);
+}
+
+#[test]
+fn utf16_is_named() {
+    let little: Vec<u8> = "\u{feff}a,b\n1,2\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let big: Vec<u8> = "\u{feff}a,b\n1,2\n".encode_utf16().flat_map(u16::to_be_bytes).collect();
+    let dir = tree(&[("a.csv", &little), ("b.log", &big), ("c", &little)]);
+    for name in ["a.csv", "b.log", "c"] {
+        let said = message(&dir, name, &OpenOptions::default());
+        assert!(said.contains("the text is UTF-16") && said.contains("iconv"), "{said}");
+    }
+    let text = OpenOptions { encoding: Some("text".into()), ..OpenOptions::default() };
+    assert!(message(&dir, "c", &text).contains("the text is UTF-16"));
+}

@@ -1,0 +1,7 @@
+//! From locations to tables, with real files.
+
+mod common;
+mod content;
+mod csv;
+mod locations;
+mod schemas;

@@ -1,0 +1,9 @@
+//! The row encodings and the compressions around them: what is written comes back, and what does not fit is an error.
+
+mod common;
+mod compress;
+mod csv;
+mod csv_errors;
+mod infer;
+mod lines;
+mod roundtrip;

@@ -1,0 +1,89 @@
+//! Casts that show in names.
+//!
+//! The planner names an expression without its casts, so that `sum(x)` and `sum(CAST(x AS DOUBLE))` are one name, which
+//! it refuses, or confuses. Here each cast in the syntax tree is put into a call of a function that gives its first
+//! argument; the second one is the text of the type. Once names are bound the calls are taken out again.
+
+use std::sync::Arc;
+
+use arrow_schema::DataType;
+use datafusion_common::Result as DfResult;
+use datafusion_common::tree_node::{Transformed, TreeNode};
+use datafusion_expr::expr::ScalarFunction;
+use datafusion_expr::expr_rewriter::NamePreserver;
+use datafusion_expr::{
+    ColumnarValue, Expr as LogicalExpr, LogicalPlan, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
+    Volatility,
+};
+use datafusion_sql::sqlparser::ast::{Expr, Value};
+
+use super::call;
+use crate::error::Result;
+
+/// The function's name. A user's call of it does no harm.
+pub const NAME: &str = "cast as";
+
+/// Puts a cast into a call.
+pub fn show(expr: &mut Expr) {
+    let Expr::Cast { kind, data_type, .. } = &*expr else { return };
+    let text = Value::SingleQuotedString(format!("{kind:?} {data_type}"));
+    let cast = std::mem::replace(expr, Expr::Value(Value::Null.into()));
+    *expr = call(NAME, vec![cast, Expr::Value(text.into())]);
+}
+
+/// The function.
+pub fn function() -> Arc<ScalarUDF> {
+    Arc::new(ScalarUDF::new_from_impl(First { signature: Signature::any(2, Volatility::Immutable) }))
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct First {
+    signature: Signature,
+}
+
+impl ScalarUDFImpl for First {
+    fn name(&self) -> &str {
+        NAME
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, arguments: &[DataType]) -> DfResult<DataType> {
+        Ok(arguments[0].clone())
+    }
+
+    fn invoke_with_args(&self, mut arguments: ScalarFunctionArgs) -> DfResult<ColumnarValue> {
+        Ok(arguments.args.swap_remove(0))
+    }
+}
+
+/// The cast of a call.
+pub fn shown(expr: &LogicalExpr) -> Option<&LogicalExpr> {
+    match expr {
+        LogicalExpr::ScalarFunction(ScalarFunction { func, args }) if func.name() == NAME => args.first(),
+        _ => None,
+    }
+}
+
+/// Takes the calls out; names stay as they are. Grouping sets keep theirs: their names can't be kept otherwise.
+pub fn hide(plan: LogicalPlan) -> Result<LogicalPlan> {
+    let hidden = plan.transform_up_with_subqueries(|node| {
+        let names = NamePreserver::new(&node);
+        node.map_expressions(|e| {
+            if matches!(e, LogicalExpr::GroupingSet(_)) {
+                return Ok(Transformed::no(e));
+            }
+            let name = names.save(&e);
+            let e = e.transform_up(|e| {
+                Ok(match shown(&e) {
+                    Some(cast) => Transformed::yes(cast.clone()),
+                    None => Transformed::no(e),
+                })
+            })?;
+            Ok(Transformed::new_transformed(name.restore(e.data), e.transformed))
+        })
+    })?;
+    Ok(hidden.data)
+}

@@ -1,0 +1,244 @@
+//! Repairs of the syntax tree, where the planner would read it wrongly or refuse it.
+//!
+//! - [`using`]: joins by the names of columns.
+//! - [`multiset`]: `INTERSECT ALL` and `EXCEPT ALL`.
+//! - [`literals`]: numbers that a 64-bit integer or float can't hold in all their digits.
+//! - [`casts`]: casts that show in names.
+//!
+//! and of the bound plan:
+//! - [`in_subquery`]: `IN (SELECT …)` and `EXISTS` for which the optimiser has no join.
+//! - [`dates`]: dates plus a number of days.
+
+pub mod casts;
+pub mod dates;
+pub mod in_subquery;
+pub mod literals;
+pub mod multiset;
+pub mod using;
+
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+
+use datafusion_sql::sqlparser::ast::{
+    BinaryOperator, DataType, Distinct, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
+    FunctionArguments, Ident, JoinOperator, ObjectName, OrderByExpr, OrderByKind, Query, Select,
+    SelectFlavor, SelectItem, SetExpr, TableFactor, TableWithJoins, Value, VisitMut, VisitorMut,
+    WildcardAdditionalOptions, visit_expressions,
+};
+
+use crate::error::{Error, Result};
+use crate::names::Names;
+use crate::refused;
+
+/// Rewrites a query whose names are resolved.
+pub fn rewrite(query: &mut Query, names: &Names) -> Result<()> {
+    match query.visit(&mut Rewrite { names }) {
+        ControlFlow::Break(e) => Err(e),
+        ControlFlow::Continue(()) => Ok(()),
+    }
+}
+
+struct Rewrite<'a> {
+    names: &'a Names,
+}
+
+impl VisitorMut for Rewrite<'_> {
+    type Break = Error;
+
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
+        refused::query(query)?;
+        multiset::mark(&mut query.body)?;
+        order_by_columns(query)?;
+        match query.body.as_mut() {
+            SetExpr::Select(select) => using::rewrite(select, query.order_by.as_mut(), self.names),
+            other => joins_of_set_operation(other, self.names),
+        }
+    }
+
+    fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Error> {
+        refused::table_factor(factor)
+    }
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
+        refused::expr(expr)?;
+        literals::exact(expr)
+    }
+
+    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Error> {
+        refused::select(select)?;
+        select.from.iter_mut().try_for_each(joins)?;
+        if select.flavor == SelectFlavor::FromFirstNoSelect {
+            select.projection = vec![SelectItem::Wildcard(WildcardAdditionalOptions::default())];
+        }
+        distinct_names(&mut select.projection);
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
+        rotate_distinct(expr);
+        blob(expr);
+        casts::show(expr);
+        ControlFlow::Continue(())
+    }
+}
+
+/// Makes what ORDER BY says of the whole result, or repeats of a selected expression where DISTINCT needs it to be
+/// selected, a place of the result.
+fn order_by_columns(query: &mut Query) -> ControlFlow<Error> {
+    let (SetExpr::Select(select), Some(order_by)) = (query.body.as_ref(), &mut query.order_by) else {
+        return ControlFlow::Continue(());
+    };
+    let OrderByKind::Expressions(keys) = &mut order_by.kind else { return ControlFlow::Continue(()) };
+    let place = |i: usize| Expr::Value(Value::Number((i + 1).to_string(), false).into());
+    if let [key] = keys.as_slice()
+        && matches!(&key.expr, Expr::Identifier(i) if i.quote_style.is_none() && i.value.eq_ignore_ascii_case("all"))
+    {
+        if select.projection.iter().any(is_wildcard) {
+            return ControlFlow::Break(Error::Unsupported("ORDER BY ALL with *".into()));
+        }
+        let key = key.clone();
+        *keys = (0..select.projection.len()).map(|i| OrderByExpr { expr: place(i), ..key.clone() }).collect();
+        return ControlFlow::Continue(());
+    }
+    if !matches!(select.distinct, Some(Distinct::Distinct)) || select.projection.iter().any(is_wildcard) {
+        return ControlFlow::Continue(());
+    }
+    for key in keys.iter_mut().filter(|k| !matches!(k.expr, Expr::Identifier(_) | Expr::Value(_))) {
+        let selected = select.projection.iter().position(|item| match item {
+            SelectItem::UnnamedExpr(e) | SelectItem::ExprWithAlias { expr: e, .. } => *e == key.expr,
+            _ => false,
+        });
+        if let Some(i) = selected {
+            key.expr = place(i);
+        }
+    }
+    ControlFlow::Continue(())
+}
+
+fn has_subquery(e: &Expr) -> bool {
+    let is_subquery = |e: &Expr| match e {
+        Expr::Subquery(_) | Expr::Exists { .. } | Expr::InSubquery { .. } => ControlFlow::Break(()),
+        _ => ControlFlow::Continue(()),
+    };
+    visit_expressions(e, is_subquery).is_break()
+}
+
+fn is_wildcard(item: &SelectItem) -> bool {
+    matches!(item, SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..))
+}
+
+/// `BLOB` is `BYTEA` to the planner.
+fn blob(expr: &mut Expr) {
+    if let Expr::Cast { data_type: data_type @ DataType::Blob(_), .. } = expr {
+        *data_type = DataType::Bytea;
+    }
+}
+
+/// The SELECTs between which a set operation stands have no ORDER BY of their own.
+fn joins_of_set_operation(body: &mut SetExpr, names: &Names) -> ControlFlow<Error> {
+    match body {
+        SetExpr::Select(select) => using::rewrite(select, None, names),
+        SetExpr::SetOperation { left, right, .. } => {
+            joins_of_set_operation(left, names)?;
+            joins_of_set_operation(right, names)
+        }
+        _ => ControlFlow::Continue(()),
+    }
+}
+
+/// `SEMI JOIN` and `ANTI JOIN` keep rows of the left side.
+fn joins(item: &mut TableWithJoins) -> ControlFlow<Error> {
+    for join in &mut item.joins {
+        refused::join(&join.join_operator)?;
+        join.join_operator = match std::mem::replace(&mut join.join_operator, JoinOperator::CrossApply) {
+            JoinOperator::Semi(on) => JoinOperator::LeftSemi(on),
+            JoinOperator::Anti(on) => JoinOperator::LeftAnti(on),
+            other => other,
+        };
+        if let TableFactor::NestedJoin { table_with_joins, .. } = &mut join.relation {
+            joins(table_with_joins)?;
+        }
+    }
+    match &mut item.relation {
+        TableFactor::NestedJoin { table_with_joins, .. } => joins(table_with_joins),
+        _ => ControlFlow::Continue(()),
+    }
+}
+
+/// A call of a function.
+fn call(name: &str, arguments: Vec<Expr>) -> Expr {
+    let args = arguments.into_iter().map(|e| FunctionArg::Unnamed(FunctionArgExpr::Expr(e))).collect();
+    Expr::Function(Function {
+        name: ObjectName::from(vec![Ident::with_quote('"', name)]),
+        uses_odbc_syntax: false,
+        parameters: FunctionArguments::None,
+        args: FunctionArguments::List(FunctionArgumentList {
+            duplicate_treatment: None,
+            args,
+            clauses: vec![],
+        }),
+        filter: None,
+        null_treatment: None,
+        over: None,
+        within_group: vec![],
+    })
+}
+
+/// `a IS DISTINCT FROM b AND c` is parsed as `a IS DISTINCT FROM (b AND c)`; AND and OR bind less than IS.
+fn rotate_distinct(expr: &mut Expr) {
+    let (Expr::IsDistinctFrom(_, right) | Expr::IsNotDistinctFrom(_, right)) = &*expr else { return };
+    if !matches!(right.as_ref(), Expr::BinaryOp { op: BinaryOperator::And | BinaryOperator::Or, .. }) {
+        return;
+    }
+    let nothing = || Expr::Identifier(Ident::new(""));
+    let (negated, a, rest) = match std::mem::replace(expr, nothing()) {
+        Expr::IsDistinctFrom(a, rest) => (false, a, rest),
+        Expr::IsNotDistinctFrom(a, rest) => (true, a, rest),
+        _ => unreachable!("it was looked at"),
+    };
+    let Expr::BinaryOp { left, op, right } = *rest else { unreachable!("it was looked at") };
+    // The left operand may hold further AND and OR: the comparison goes to its leftmost leaf.
+    let mut compared = left;
+    {
+        let mut leaf = compared.as_mut();
+        while let Expr::BinaryOp { left, op: BinaryOperator::And | BinaryOperator::Or, .. } = leaf {
+            leaf = left.as_mut();
+        }
+        let b = Box::new(std::mem::replace(leaf, nothing()));
+        *leaf = if negated { Expr::IsNotDistinctFrom(a, b) } else { Expr::IsDistinctFrom(a, b) };
+    }
+    *expr = Expr::BinaryOp { left: compared, op, right };
+}
+
+/// Gives a second select item of the same name a name of its own (`name:1`), for the planner refuses two of one name.
+/// Parentheses do not count: the planner's names have none.
+fn distinct_names(items: &mut [SelectItem]) {
+    let wildcard = items.iter().any(is_wildcard);
+    let mut seen = BTreeSet::new();
+    for item in items {
+        let name = match &*item {
+            SelectItem::UnnamedExpr(e) => e.to_string(),
+            SelectItem::ExprWithAlias { alias, .. } => alias.value.clone(),
+            _ => continue,
+        };
+        let key: String =
+            name.chars().filter(|c| !matches!(c, '(' | ')' | ' ')).collect::<String>().to_lowercase();
+        let column =
+            matches!(&*item, SelectItem::UnnamedExpr(Expr::Identifier(_) | Expr::CompoundIdentifier(_)));
+        let first = seen.insert(key);
+        let alias = match &*item {
+            // To the planner all subqueries have one name.
+            SelectItem::UnnamedExpr(e) if first && has_subquery(e) => Some(name),
+            _ if first && !(wildcard && column) => continue,
+            _ => (1..).map(|n| format!("{name}:{n}")).find(|n| seen.insert(n.to_lowercase())),
+        };
+        let alias = Ident::with_quote('"', alias.unwrap_or_default());
+        let nothing = SelectItem::UnnamedExpr(Expr::Identifier(Ident::new("")));
+        *item = match std::mem::replace(item, nothing) {
+            SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => {
+                SelectItem::ExprWithAlias { expr, alias }
+            }
+            other => other,
+        };
+    }
+}

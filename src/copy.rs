@@ -1,0 +1,230 @@
+//! `COPY … TO` and `--output`: where the rows of a query are written, and how.
+
+use std::path::{Path, PathBuf};
+
+use clap::ValueEnum;
+use engine::aside::Overwrite;
+use engine::dataset::{Destination, Output, WriteOptions};
+use queries::{CopyOptions, Plan};
+
+use crate::Usage;
+use crate::args;
+use crate::print::{self, Format};
+use crate::settings;
+
+/// A part of a dataset whose rows have an order has about this many bytes where nobody says how many.
+const PART_BYTES: u64 = 256_000_000;
+
+/// The options of COPY, for messages.
+const OPTIONS: &str =
+    "FORMAT, COMPRESSION, OVERWRITE, PER_THREAD_OUTPUT, FILE_SIZE_BYTES, HEADER and DELIMITER";
+
+/// Where rows are written, and how.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct To {
+    /// The file or directory.
+    pub path: PathBuf,
+    /// Whether it is a directory with part files.
+    pub dataset: bool,
+    /// The form of the files.
+    pub form: Format,
+    /// Whether what is there may be replaced.
+    pub overwrite: Overwrite,
+    compression: Option<String>,
+    part_bytes: Option<u64>,
+    header: Option<bool>,
+    delimiter: Option<u8>,
+}
+
+impl To {
+    /// As `--output` and the flags beside it say.
+    pub fn of_flags(path: &Path, run: &args::Run) -> anyhow::Result<To> {
+        let (path, dataset) = directory(path.to_path_buf());
+        let form = match (run.format, Format::by_name(&path)) {
+            (Some(form), _) => form,
+            (None, Some(form)) if !dataset => form,
+            (None, _) => Format::Csv,
+        };
+        let overwrite = Overwrite::flag(run.overwrite);
+        To {
+            path,
+            dataset,
+            form,
+            overwrite,
+            compression: None,
+            part_bytes: None,
+            header: None,
+            delimiter: None,
+        }
+        .checked()
+    }
+
+    /// As a COPY statement says; `overwrite` is the flag.
+    pub fn of_copy(target: &str, options: &CopyOptions, overwrite: bool) -> anyhow::Result<To> {
+        let (path, mut dataset) = directory(PathBuf::from(target));
+        let mut to = To {
+            path,
+            dataset: false,
+            form: Format::Csv,
+            overwrite: Overwrite::Unless("add the option (OVERWRITE)"),
+            compression: None,
+            part_bytes: None,
+            header: None,
+            delimiter: None,
+        };
+        if overwrite {
+            to.overwrite = Overwrite::Yes;
+        }
+        let mut form = None;
+        for (name, value) in options {
+            match name.as_str() {
+                "format" => form = Some(form_of(value)?),
+                "compression" => to.compression = Some(value.to_lowercase()),
+                "overwrite" if switch(name, value)? => to.overwrite = Overwrite::Yes,
+                "overwrite" => {}
+                "per_thread_output" => dataset |= switch(name, value)?,
+                "file_size_bytes" => {
+                    to.part_bytes = Some(settings::size(value).map_err(Usage)?.max(1));
+                    dataset = true;
+                }
+                "header" => to.header = Some(switch(name, value)?),
+                "delimiter" | "delim" | "sep" => match value.as_bytes() {
+                    [byte] => to.delimiter = Some(*byte),
+                    _ => return Err(Usage(format!("the DELIMITER '{value}' is not one byte")).into()),
+                },
+                _ => {
+                    let name = name.to_uppercase();
+                    return Err(Usage(format!("COPY has no option {name}; it has {OPTIONS}")).into());
+                }
+            }
+        }
+        to.dataset = dataset;
+        to.form = match (form, Format::by_name(&to.path)) {
+            (Some(form), _) | (None, Some(form)) => form,
+            (None, None) => {
+                return Err(Usage(format!(
+                    "the name {target} tells no format; add (FORMAT parquet) or another"
+                ))
+                .into());
+            }
+        };
+        to.checked()
+    }
+
+    /// Refuses what does not go together.
+    fn checked(self) -> anyhow::Result<To> {
+        let usage = |text: &str| Err(Usage(text.into()).into());
+        if self.dataset && self.format().is_none() {
+            return usage("a directory is written as csv, tsv, jsonl, parquet, arrow or buren");
+        }
+        let is_csv = matches!(self.form, Format::Csv | Format::Tsv);
+        if !is_csv && (self.header.is_some() || self.delimiter.is_some()) {
+            return usage("HEADER and DELIMITER go with FORMAT csv");
+        }
+        Ok(self)
+    }
+
+    /// How files of this form are encoded in parallel; `None` of forms that are written by one thread.
+    pub fn format(&self) -> Option<schema::FormatOptions> {
+        let mut format = print::file_format(self.form, &self.compression())?;
+        format.header = self.header.unwrap_or(format.header);
+        format.delimiter = self.delimiter.unwrap_or(format.delimiter);
+        Some(format)
+    }
+
+    /// The compression that was asked for, or that the name says.
+    pub fn compression(&self) -> String {
+        let by_name = || formats::open::by_name(&self.path).compression.unwrap_or("none").to_string();
+        self.compression.clone().unwrap_or_else(by_name)
+    }
+
+    /// Opens it for the rows of a plan.
+    pub fn open(
+        &self,
+        format: schema::FormatOptions,
+        columns: arrow_schema::SchemaRef,
+        plan: &Plan,
+        workers: usize,
+    ) -> engine::Result<Output> {
+        if !self.dataset && self.path.is_dir() {
+            let help = "name a file in it, or end the name with / to write a dataset".to_string();
+            let message = "a file is to be written, and this is a directory";
+            return Err(formats::Error::location(self.path.display(), message, Some(help)).into());
+        }
+        let destination = match self.dataset {
+            true => Destination::Dataset(self.path.clone()),
+            false => Destination::File(self.path.clone()),
+        };
+        // Rows that lie on all workers make a part a worker anyhow.
+        let part_bytes = self.part_bytes.or(plan.root.single.then_some(PART_BYTES));
+        let options = WriteOptions { format, workers, overwrite: self.overwrite, part_bytes };
+        Output::open(None, columns, &destination, &options)
+    }
+}
+
+/// A path without the slash at its end, and whether it had one.
+fn directory(path: PathBuf) -> (PathBuf, bool) {
+    let text = path.as_os_str().to_string_lossy();
+    let bare = text.trim_end_matches('/');
+    match bare.len() == text.len() || bare.is_empty() {
+        true => (path.clone(), false),
+        // Components leave the slash away, whatever bytes the rest of the path has.
+        false => (path.components().collect(), true),
+    }
+}
+
+fn form_of(name: &str) -> anyhow::Result<Format> {
+    Format::from_str(name, true).map_err(|_| {
+        let names: Vec<_> =
+            Format::value_variants().iter().filter_map(ValueEnum::to_possible_value).collect();
+        let names: Vec<_> = names.iter().map(|n| n.get_name()).collect();
+        Usage(format!("there is no format {name}; there are {}", names.join(", "))).into()
+    })
+}
+
+fn switch(name: &str, value: &str) -> anyhow::Result<bool> {
+    match value.to_lowercase().as_str() {
+        "true" | "on" | "1" => Ok(true),
+        "false" | "off" | "0" => Ok(false),
+        _ => Err(Usage(format!("the option {} is true or false, not {value}", name.to_uppercase())).into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn copy(target: &str, options: &[(&str, &str)]) -> Result<To, String> {
+        let options = options.iter().map(|(n, v)| (n.to_string(), v.to_string())).collect();
+        To::of_copy(target, &options, false).map_err(|e| e.to_string())
+    }
+
+    #[test]
+    fn names_and_options_tell_what_is_written() {
+        let to = copy("x.csv.gz", &[("header", "false"), ("delimiter", "|")]).unwrap();
+        let format = to.format().unwrap();
+        assert_eq!((to.dataset, to.form, format.compression.as_str()), (false, Format::Csv, "gzip"));
+        assert_eq!((format.header, format.delimiter), (false, b'|'));
+        let to = copy("out/", &[("format", "parquet"), ("overwrite", "true")]).unwrap();
+        assert_eq!((to.dataset, to.path.as_path()), (true, Path::new("out")));
+        assert_eq!((to.overwrite, to.part_bytes), (Overwrite::Yes, None));
+        let to = copy("x.parquet", &[("per_thread_output", "true")]).unwrap();
+        assert!(to.dataset && to.overwrite != Overwrite::Yes);
+        let to = copy("x.parquet", &[("file_size_bytes", "100MB")]).unwrap();
+        assert_eq!((to.dataset, to.part_bytes), (true, Some(100_000_000)));
+        assert_eq!(copy("x.json", &[]).unwrap().format(), None);
+    }
+
+    #[test]
+    fn what_does_not_go_together_is_refused() {
+        let wrong = |target, options: &[(&str, &str)]| copy(target, options).unwrap_err();
+        assert!(wrong("out/", &[]).contains("FORMAT parquet"));
+        assert!(wrong("x", &[]).contains("FORMAT parquet"));
+        assert!(wrong("x.csv", &[("partition_by", "a")]).contains("PARTITION_BY; it has FORMAT,"));
+        assert!(wrong("x", &[("format", "xls")]).contains("no format xls; there are table, csv"));
+        assert!(wrong("out/", &[("format", "json")]).contains("jsonl"));
+        assert!(wrong("x.parquet", &[("header", "true")]).contains("FORMAT csv"));
+        assert!(wrong("x.csv", &[("delimiter", "::")]).contains("one byte"));
+        assert!(wrong("x.csv", &[("overwrite", "maybe")]).contains("OVERWRITE is true or false"));
+    }
+}

@@ -1,0 +1,174 @@
+//! `COPY … TO` and `--output`: all rows, in their order, whoever encodes them, in files that DuckDB reads.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use process::{palais, run};
+
+#[path = "support/process.rs"]
+mod process;
+
+const ROWS: &str = "SELECT range AS a, md5(CAST(range AS VARCHAR)) AS b FROM range(400000)";
+
+/// Runs a statement that must succeed and print nothing to standard error; gives what it prints.
+fn query(sql: &str, workers: &str) -> String {
+    let done = palais(["query", sql, "--workers", workers, "--format", "csv"]);
+    assert_eq!((done.code(), done.stderr.as_str()), (Some(0), ""), "{sql}: {}", done.ending());
+    done.stdout
+}
+
+/// The files of a directory.
+fn files(directory: &Path) -> BTreeMap<String, Vec<u8>> {
+    let entries = fs::read_dir(directory).expect("the directory is there");
+    let file = |entry: fs::DirEntry| {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        (name, fs::read(entry.path()).expect("a file can be read"))
+    };
+    entries.map(|entry| file(entry.expect("it can be listed"))).collect()
+}
+
+/// What DuckDB finds in files: rows, distinct rows, wrong rows.
+fn duckdb(glob: &str, encoding: &str) -> String {
+    let python = Path::new(".venv/bin/python");
+    let python = if python.exists() { python } else { Path::new("python3") };
+    let done = run(Command::new(python).args(["tests/oracle/copied.py", glob, encoding]));
+    assert_eq!(done.code(), Some(0), "{}: {}", done.ending(), done.stderr);
+    done.stdout
+}
+
+#[test]
+fn workers_write_parts_of_their_own() {
+    let home = tempfile::tempdir().expect("a temporary directory can be made");
+    for encoding in ["parquet", "csv", "jsonl"] {
+        for (workers, parts) in [("1", 1..=1), ("3", 1..=3)] {
+            let target = home.path().join(format!("{encoding}-{workers}")).display().to_string();
+            assert_eq!(query(&format!("COPY ({ROWS}) TO '{target}/' (FORMAT {encoding})"), workers), "");
+            let written = files(Path::new(&target));
+            assert!(parts.contains(&(written.len() - 1)), "{:?}", written.keys());
+            assert!(written.contains_key("_manifest.json"));
+            assert_eq!(duckdb(&format!("{target}/part-*"), encoding), "400000 400000 0\n");
+            let back = query(&format!("SELECT count(*) AS n, sum(a) AS s FROM '{target}'"), "2");
+            assert_eq!(back, "n,s\n400000,79999800000\n");
+        }
+    }
+}
+
+#[test]
+fn an_order_is_kept_and_gives_the_same_bytes_with_any_number_of_workers() {
+    let home = tempfile::tempdir().expect("a temporary directory can be made");
+    let path = |name: &str| home.path().join(name).display().to_string();
+    for (encoding, options) in [
+        ("parquet", "COMPRESSION zstd, FILE_SIZE_BYTES 1000000"),
+        ("csv", "COMPRESSION gzip, FILE_SIZE_BYTES '2MB'"),
+        ("buren", "FILE_SIZE_BYTES 1"),
+    ] {
+        let mut first = None;
+        for workers in ["1", "2", "5"] {
+            let target = path(&format!("{encoding}-{workers}"));
+            query(&format!("COPY ({ROWS} ORDER BY b) TO '{target}' (FORMAT {encoding}, {options})"), workers);
+            let written = files(Path::new(&target));
+            assert!(written.len() > 3, "{:?}", written.keys());
+            // One worker reads the parts in their order.
+            let back = query(&format!("SELECT b FROM '{target}'"), "1");
+            assert!(back.lines().skip(1).is_sorted(), "{encoding} by {workers} workers");
+            assert_eq!(back.lines().count(), 400_001);
+            let first = first.get_or_insert_with(|| written.clone());
+            assert!(written == *first, "{encoding} by {workers} workers");
+        }
+    }
+    let single = |workers: &str| {
+        let target = path(&format!("o-{workers}.parquet"));
+        let sql = format!("{ROWS} ORDER BY b DESC");
+        let done = palais(["query", &sql, "--workers", workers, "--output", &target]);
+        assert_eq!(done.code(), Some(0), "{}", done.stderr);
+        fs::read(target).expect("it was written")
+    };
+    assert!(single("1") == single("4"));
+}
+
+#[test]
+fn every_form_of_file_has_all_rows() {
+    let home = tempfile::tempdir().expect("a temporary directory can be made");
+    let names = ["x.csv", "x.tsv", "x.csv.zst", "x.jsonl", "x.json.gz", "x.parquet", "x.arrow", "x.buren"];
+    for name in names {
+        let target = home.path().join(name).display().to_string();
+        // What is called json is an array, which is not compressed.
+        let format = if name == "x.json.gz" { "(FORMAT jsonl)" } else { "" };
+        query(&format!("COPY ({ROWS}) TO '{target}' {format}"), "3");
+        let back = query(&format!("SELECT count(*) AS n, sum(a) AS s FROM '{target}'"), "2");
+        assert_eq!(back, "n,s\n400000,79999800000\n", "{name}");
+    }
+}
+
+#[test]
+fn options_are_taken_and_refused() {
+    let home = tempfile::tempdir().expect("a temporary directory can be made");
+    let path = |name: &str| home.path().join(name).display().to_string();
+    let csv = path("x.csv");
+    let rows = "SELECT * FROM (VALUES (1, 'a'), (2, NULL)) t(n, s) ORDER BY n";
+    query(&format!("COPY ({rows}) TO '{csv}' (HEADER false, DELIMITER '|')"), "2");
+    assert_eq!(fs::read_to_string(&csv).expect("it was written"), "1|a\n2|\n");
+    let again = palais(["query", &format!("COPY ({rows}) TO '{csv}'")]);
+    assert!(again.code() == Some(1) && again.stderr.contains("(OVERWRITE)"), "{}", again.stderr);
+    assert!(!again.stderr.contains("--overwrite"), "COPY has an option for it: {}", again.stderr);
+    query(&format!("COPY ({rows}) TO '{csv}' (OVERWRITE)"), "2");
+    assert_eq!(fs::read_to_string(&csv).expect("it was written"), "n,s\n1,a\n2,\n");
+
+    let dataset = path("d");
+    let copy = |options: &str| palais(["query", &format!("COPY ({rows}) TO '{dataset}/' ({options})")]);
+    assert_eq!(copy("FORMAT parquet").code(), Some(0));
+    let refused = copy("FORMAT csv");
+    assert!(refused.code() == Some(1) && refused.stderr.contains("(OVERWRITE)"), "{}", refused.stderr);
+    assert_eq!(copy("FORMAT csv, OVERWRITE").code(), Some(0));
+    assert_eq!(
+        files(Path::new(&dataset)).into_keys().collect::<Vec<_>>(),
+        ["_manifest.json", "part-00000.csv"]
+    );
+    let unknown = copy("FORMAT csv, PARTITION_BY n");
+    assert!(unknown.code() == Some(2) && unknown.stderr.contains("PARTITION_BY"), "{}", unknown.stderr);
+}
+
+#[test]
+fn nothing_is_a_whole_result_too() {
+    let home = tempfile::tempdir().expect("a temporary directory can be made");
+    for workers in ["1", "3"] {
+        for order in ["", "ORDER BY a"] {
+            let target = home.path().join("d").display().to_string();
+            let sql =
+                format!("COPY ({ROWS} WHERE range < 0 {order}) TO '{target}/' (FORMAT parquet, OVERWRITE)");
+            query(&sql, workers);
+            let names: Vec<_> = files(Path::new(&target)).into_keys().collect();
+            assert_eq!(names, ["_manifest.json", "part-00000.parquet"]);
+            assert_eq!(query(&format!("SELECT * FROM '{target}'"), "1"), "a,b\n");
+        }
+    }
+}
+
+#[test]
+fn figures_are_those_of_each_worker() {
+    let home = tempfile::tempdir().expect("a temporary directory can be made");
+    let stats = home.path().join("stats.json");
+    let sql = "SELECT range % 7 AS k, count(*) AS n FROM range(1000000) GROUP BY 1 ORDER BY k LIMIT 3";
+    let arguments = ["query", sql, "--workers", "2", "--stats", stats.to_str().expect("text")];
+    assert_eq!(palais(arguments).code(), Some(0));
+    let text = fs::read_to_string(&stats).expect("it was written");
+    let stats: serde_json::Value = serde_json::from_str(&text).expect("it is JSON");
+    let operators = stats["operators"].as_array().expect("there are operators");
+    for operator in operators {
+        let workers = operator["workers"].as_array().expect("there are workers");
+        assert_eq!(workers.len(), 2);
+        for figure in ["rows", "batches", "bytes"] {
+            let sum: u64 = workers.iter().filter_map(|w| w[figure].as_u64()).sum();
+            assert_eq!(operator[figure].as_u64(), Some(sum), "{operator}");
+        }
+    }
+    let rows = |name: &str| {
+        let named = operators.iter().find(|o| o["operator"].as_str().is_some_and(|n| n.starts_with(name)));
+        named.and_then(|o| o["rows"].as_u64())
+    };
+    assert_eq!((rows("scan"), rows("final"), rows("merge")), (Some(1_000_000), Some(7), Some(3)));
+    let shown = query(&format!("EXPLAIN ANALYZE {sql}"), "2");
+    assert!(shown.contains("7 rows (") && shown.contains(" a worker), "), "{shown}");
+}
