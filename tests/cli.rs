@@ -148,6 +148,7 @@ fn wrong_usage_is_exit_code_2() {
     for arguments in [
         &["query", "--frobnicate"][..],
         &["query", "SELECT 1", "--table", "x"],
+        &["query", "SELECT 1", "--infer-rows", "0"],
         &["query", "SELECT 1", "--schema", "nowhere=bdb"],
         &["query"],
         &["bdb", "9z"],

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, IntervalUnit, Schema};
 use datafusion_common::tree_node::{Transformed, TreeNode};
-use datafusion_common::{DFSchema, Result as DfResult, ScalarValue, plan_err};
+use datafusion_common::{DFSchema, Result as DfResult, ScalarValue};
 use datafusion_expr::execution_props::ExecutionProps;
 use datafusion_expr::physical_planning_context::PhysicalPlanningContext;
 use datafusion_expr::{Expr as LogicalExpr, Operator};
@@ -14,6 +14,7 @@ use datafusion_physical_expr::expressions::{BinaryExpr, CastExpr, Literal, Negat
 use crate::checks::{Normal, Precise, Shift};
 use crate::error::Result;
 use crate::plan::Expr;
+use crate::{guards, shift};
 
 /// What compiling expressions depends on.
 pub struct Compiler {
@@ -26,6 +27,15 @@ pub struct Compiler {
 impl Compiler {
     /// Compiles an expression over the columns of `schema`.
     pub fn compile(&self, e: &LogicalExpr, schema: &DFSchema) -> Result<Expr> {
+        self.arranged(&guards::arrange(e.clone(), schema, false)?, schema)
+    }
+
+    /// Compiles a condition: NULL counts as false.
+    pub fn compile_filter(&self, e: &LogicalExpr, schema: &DFSchema) -> Result<Expr> {
+        self.arranged(&guards::arrange(e.clone(), schema, true)?, schema)
+    }
+
+    fn arranged(&self, e: &LogicalExpr, schema: &DFSchema) -> Result<Expr> {
         Ok(checked(create_physical_expr(e, schema, &self.props, &self.context)?, schema.as_arrow())?)
     }
 
@@ -64,7 +74,9 @@ pub fn checked(expr: Expr, schema: &Schema) -> DfResult<Expr> {
         let (left, right) = (binary.left(), binary.right());
         let computed = match binary.op() {
             Operator::Plus | Operator::Minus | Operator::Multiply => {
-                refuse_hours(binary, schema)?;
+                if let Some(shifted) = shift::dates(binary, schema)? {
+                    return Ok(Transformed::yes(shifted));
+                }
                 overflowing(left, *binary.op(), right)
             }
             Operator::Divide | Operator::Modulo => e,
@@ -89,21 +101,4 @@ pub fn checked(expr: Expr, schema: &Schema) -> DfResult<Expr> {
 /// Whether values of a type are intervals of months, days and nanoseconds.
 pub fn is_interval(t: &DataType) -> bool {
     matches!(t, DataType::Interval(IntervalUnit::MonthDayNano))
-}
-
-/// A date has no hours: the kernels would drop what an interval has beside months and days.
-fn refuse_hours(sum: &BinaryExpr, schema: &Schema) -> DfResult<()> {
-    let hours = |e: &Expr| match e.downcast_ref::<Literal>().map(Literal::value) {
-        Some(ScalarValue::IntervalMonthDayNano(Some(v))) => v.nanoseconds != 0,
-        Some(ScalarValue::IntervalDayTime(Some(v))) => v.milliseconds != 0,
-        _ => false,
-    };
-    for (date, interval) in [(sum.left(), sum.right()), (sum.right(), sum.left())] {
-        if hours(interval) && date.data_type(schema)? == DataType::Date32 {
-            return plan_err!(
-                "a DATE has no hours to add to; cast it first: CAST(… AS TIMESTAMP) + INTERVAL …"
-            );
-        }
-    }
-    Ok(())
 }

@@ -6,8 +6,10 @@
 //! - [`rewrite`]: repairs of the syntax tree, where the planner would read it wrongly or refuse it.
 //! - [`refused`]: clauses that would be ignored.
 //! - [`bind`]: statement to logical plan, over a catalog.
+//! - [`subqueries`]: IN and EXISTS, where the optimiser would answer them wrongly.
+//! - [`guards`]: what can fail on a row is evaluated only where what stands beside it lets the row through.
 //! - [`optimise`]: DataFusion's analyzer and optimiser, configured to be deterministic.
-//! - [`expr`]: logical expressions to compiled ones, with the [`checks`] that the kernels lack.
+//! - [`expr`]: logical expressions to compiled ones, with the [`checks`] that the kernels lack, and the [`shift`] of dates by intervals.
 //! - [`lower`]: logical plan to physical [`plan`]; every decision is taken here.
 //! - [`plan`]: the physical plan, what `engine` renders.
 //! - [`summarize`]: SUMMARIZE as a query.
@@ -21,6 +23,7 @@ pub mod error;
 pub mod explain;
 pub mod expr;
 pub mod functions;
+pub mod guards;
 pub mod lower;
 pub mod names;
 pub mod optimise;
@@ -28,6 +31,8 @@ pub mod parse;
 pub mod plan;
 pub mod refused;
 pub mod rewrite;
+pub mod shift;
+pub mod subqueries;
 pub mod summarize;
 
 use std::sync::Arc;

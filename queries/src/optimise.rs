@@ -20,6 +20,7 @@ use crate::Settings;
 use crate::error::Result;
 use crate::expr::{checked, is_interval};
 use crate::functions::Functions;
+use crate::guards;
 
 /// The planner's options, the same in every process.
 pub fn config() -> ConfigOptions {
@@ -40,6 +41,7 @@ pub fn optimise(plan: LogicalPlan, settings: &Settings) -> Result<LogicalPlan> {
     let config = Arc::new(config());
     let plan = Analyzer::new().execute_and_check(plan, &config, |_, _| {})?;
     let plan = fold_arithmetic(plan, settings)?;
+    let plan = guards::mark(plan)?;
     let context = OptimizerContext::new_with_config_options(config)
         .with_query_execution_start_time(now(settings))
         .with_max_passes(8);

@@ -13,6 +13,7 @@ use datafusion_physical_expr::expressions::{CastExpr, Literal};
 use super::{Lowering, batch_schema, columns, estimate, nullable};
 use crate::error::{Error, Result};
 use crate::expr::checked;
+use crate::guards;
 use crate::plan::{
     Aggregate, AggregateCall, AggregateFunction, Exchange, Expr, KeyLayout, Node, Op, Phase, SortKey,
 };
@@ -36,8 +37,9 @@ pub(super) fn lower(lowering: &mut Lowering, a: &LogicalAggregate) -> Result<Nod
     let mut calls = Vec::new();
     let mut orderings: Vec<Vec<SortKey>> = Vec::new();
     for e in &a.aggr_expr {
+        let e = guards::arrange_aggregate(e, schema)?;
         let lowered = LoweredAggregateBuilder::new(
-            e,
+            &e,
             schema,
             schema.as_arrow(),
             &lowering.compiler.props,

@@ -22,7 +22,7 @@ pub(super) fn lower(lowering: &mut Lowering, j: &LogicalJoin) -> Result<Node> {
         ));
     }
     let both = Arc::new(j.left.schema().join(j.right.schema())?);
-    let filter = j.filter.as_ref().map(|f| lowering.compiler.compile(f, &both)).transpose()?;
+    let filter = j.filter.as_ref().map(|f| lowering.compiler.compile_filter(f, &both)).transpose()?;
     let (filter, filter_columns, filter_schema) = narrow(filter, &left, &right)?;
 
     let build = build_side(j, &left, &right);

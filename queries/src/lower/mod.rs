@@ -27,6 +27,7 @@ use datafusion_physical_expr::expressions::Column;
 use crate::Settings;
 use crate::error::{Error, Result};
 use crate::expr::Compiler;
+use crate::guards;
 use crate::optimise;
 use crate::plan::{Exchange, Expr, Node, Op, Plan, SortKey, Subquery};
 use crate::rewrite::multiset::Repeat;
@@ -153,8 +154,8 @@ impl Lowering<'_> {
             }
             LogicalPlan::Filter(f) => {
                 let input = self.lower(&f.input)?;
-                let predicate = self.compiler.compile(&f.predicate, f.input.schema())?;
-                let rows = input.rows * estimate::kept(&f.predicate, &f.input);
+                let predicate = self.compiler.compile_filter(&f.predicate, f.input.schema())?;
+                let rows = input.rows * estimate::kept(&guards::unmarked(f.predicate.clone())?, &f.input);
                 Ok(self.node(Op::Filter { predicate }, schema, vec![input], rows))
             }
             LogicalPlan::Aggregate(a) => aggregate::lower(self, a),

@@ -9,6 +9,7 @@ use schema::ColumnBound;
 use super::{Lowering, batch_schema, estimate};
 use crate::bind::{PlanTable, plan_table};
 use crate::error::Result;
+use crate::guards;
 use crate::plan::{Node, Op, Scan};
 
 pub(super) fn lower(lowering: &mut Lowering, scan: &TableScan) -> Result<Node> {
@@ -19,7 +20,7 @@ pub(super) fn lower(lowering: &mut Lowering, scan: &TableScan) -> Result<Node> {
         table: source.table.clone(),
         projection,
         bounds: bounds(&scan.filters, source),
-        filters: scan.filters.iter().map(ToString::to_string).collect(),
+        filters: scan.filters.iter().map(shown).collect::<Result<_>>()?,
         fetch: scan.fetch,
         transform: source.transform.clone(),
     });
@@ -27,6 +28,11 @@ pub(super) fn lower(lowering: &mut Lowering, scan: &TableScan) -> Result<Node> {
     let mut node = lowering.node(op, schema, vec![], rows);
     node.single = false;
     Ok(node)
+}
+
+/// A predicate as EXPLAIN shows it.
+fn shown(filter: &Expr) -> Result<String> {
+    Ok(guards::unmarked(filter.clone())?.to_string())
 }
 
 /// The bounds that follow from a conjunction of comparisons of a column with a constant of its type.

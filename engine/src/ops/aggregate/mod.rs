@@ -13,7 +13,8 @@ use arrow_array::cast::AsArray;
 use arrow_array::{ArrayRef, BooleanArray, RecordBatch};
 use arrow_schema::SchemaRef;
 use datafusion_expr::{EmitTo, GroupsAccumulator};
-use queries::plan::{Aggregate as Plan, AggregateCall, Expr, Phase};
+use datafusion_physical_expr::aggregate::AggregateFunctionExpr;
+use queries::plan::{Aggregate as Plan, AggregateCall, AggregateFunction, Expr, Phase};
 
 use super::{Ready, batch_of, evaluate, evaluate_all, rows_of, slices};
 use crate::batch::{BATCH_ROWS, Parcel, compact};
@@ -61,6 +62,11 @@ pub struct Place {
     pub peers: usize,
     /// Whether groups are spread over the workers by the hash of their keys; else they are all on worker 0.
     pub spread: bool,
+}
+
+/// Whether an accumulator of DataFusion's asks which values are distinct; it compares the bits of floats.
+fn tells_apart(f: &AggregateFunctionExpr) -> bool {
+    f.is_distinct() || f.fun().name() == "approx_distinct"
 }
 
 struct Table {
@@ -111,7 +117,11 @@ impl Aggregate {
     /// The arguments and the filter of a call.
     fn arguments(call: &AggregateCall, batch: &RecordBatch) -> Result<(Vec<ArrayRef>, Option<BooleanArray>)> {
         let filter = call.filter.as_ref().map(|f| evaluate(f, batch)).transpose()?;
-        Ok((evaluate_all(&call.args, batch)?, filter.map(|f| f.as_boolean().clone())))
+        let mut args = evaluate_all(&call.args, batch)?;
+        if matches!(&call.function, AggregateFunction::General(f) if tells_apart(f)) {
+            args = args.into_iter().map(normalise).collect();
+        }
+        Ok((args, filter.map(|f| f.as_boolean().clone())))
     }
 
     fn absorb(&mut self, batch: &RecordBatch) -> Result<()> {

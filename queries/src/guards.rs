@@ -1,0 +1,393 @@
+//! Guards: what can fail on a row is evaluated only where what stands beside it lets the row through.
+//!
+//! `WHERE i <> 0 AND 100 / i > 5` must not divide by zero. The optimiser takes AND and OR for sets: it pushes, merges
+//! and reorders their operands, and turns a boolean CASE into AND and OR. So before it runs, [`mark`] wraps each
+//! operand that can fail in a call that the optimiser can't look into, with its place in the order of evaluation: a
+//! filter of a derived table before the one outside, the left operand before the right one. [`arrange`] takes the
+//! marks away when an expression is lowered: operands that can't fail come first, then the marked ones in their
+//! order, each evaluated on those rows only that the ones before it leave open. That is written as a CASE, of which
+//! only the branch that is taken is evaluated.
+//!
+//! The same mark hides from the optimiser that the column of a scalar subquery is never NULL: of no row the value is.
+
+use std::sync::Arc;
+
+use arrow_schema::{DataType, Field, FieldRef};
+use datafusion_common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion_common::{DFSchema, Result as DfResult, ScalarValue, internal_err};
+use datafusion_expr::expr::ScalarFunction;
+use datafusion_expr::expr_rewriter::NamePreserver;
+use datafusion_expr::simplify::{ExprSimplifyResult, SimplifyContext};
+use datafusion_expr::utils::merge_schema;
+use datafusion_expr::{
+    BinaryExpr, Case, ColumnarValue, Expr, ExprSchemable, LogicalPlan, Operator, ReturnFieldArgs,
+    ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility, lit,
+};
+
+use crate::error::Result;
+
+/// The mark: its first argument as it is. The second one is its place in the order of evaluation.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct InOrder {
+    signature: Signature,
+}
+
+const NAME: &str = "in_order";
+
+impl ScalarUDFImpl for InOrder {
+    fn name(&self) -> &str {
+        NAME
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, types: &[DataType]) -> DfResult<DataType> {
+        types.first().cloned().map_or_else(|| internal_err!("a mark has an argument"), Ok)
+    }
+
+    fn return_field_from_args(&self, args: ReturnFieldArgs) -> DfResult<FieldRef> {
+        let data_type = args.arg_fields[0].data_type().clone();
+        Ok(Arc::new(Field::new(NAME, data_type, true)))
+    }
+
+    fn invoke_with_args(&self, mut args: ScalarFunctionArgs) -> DfResult<ColumnarValue> {
+        Ok(args.args.swap_remove(0))
+    }
+
+    fn simplify(&self, args: Vec<Expr>, _: &SimplifyContext) -> DfResult<ExprSimplifyResult> {
+        Ok(match args.first() {
+            Some(value @ Expr::Literal(..)) => ExprSimplifyResult::Simplified(value.clone()),
+            _ => ExprSimplifyResult::Original(args),
+        })
+    }
+
+    /// Nothing in a mark is computed ahead of its place.
+    fn short_circuits(&self) -> bool {
+        true
+    }
+}
+
+fn marked(e: Expr, place: u64) -> Expr {
+    let signature = Signature::any(2, Volatility::Immutable);
+    let udf = Arc::new(ScalarUDF::new_from_impl(InOrder { signature }));
+    Expr::ScalarFunction(ScalarFunction::new_udf(udf, vec![e, lit(place)]))
+}
+
+/// The inside of a mark, and its place.
+fn mark_of(e: &Expr) -> Option<(&Expr, u64)> {
+    match e {
+        Expr::ScalarFunction(f) if f.func.name() == NAME => match f.args.as_slice() {
+            [inner, Expr::Literal(ScalarValue::UInt64(Some(place)), _)] => Some((inner, *place)),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// The expression without marks.
+pub fn unmarked(e: Expr) -> DfResult<Expr> {
+    let plain = e.transform_up(|e| {
+        let inner = mark_of(&e).map(|(inner, _)| inner.clone());
+        Ok(inner.map_or_else(|| Transformed::no(e), Transformed::yes))
+    })?;
+    Ok(plain.data)
+}
+
+/// Marks the operands that can fail, and scalar subqueries, in a plan whose types are settled.
+pub fn mark(plan: LogicalPlan) -> Result<LogicalPlan> {
+    let mut place = 0;
+    let plan = plan.transform_up_with_subqueries(|node| {
+        let schema = merge_schema(&node.inputs());
+        let names = NamePreserver::new(&node);
+        let filter = matches!(node, LogicalPlan::Filter(_) | LogicalPlan::Join(_));
+        node.map_expressions(|e| {
+            let mut one = |e: Expr| {
+                let name = names.save(&e);
+                let before = place;
+                let subqueries = e.transform_up(|e| {
+                    let is = matches!(e, Expr::ScalarSubquery(_));
+                    Ok(if is { Transformed::yes(marked(e, 0)) } else { Transformed::no(e) })
+                })?;
+                let changed = subqueries.transformed;
+                let e = operands(subqueries.data, filter, &schema, &mut place)?;
+                Ok(Transformed::new_transformed(name.restore(e), changed || place > before))
+            };
+            if matches!(e, Expr::GroupingSet(_)) { e.map_children(&mut one) } else { one(e) }
+        })
+    })?;
+    Ok(plan.data)
+}
+
+/// Marks what can fail among the operands of AND and OR and in the branches of a CASE; `operand`: whether the
+/// expression itself is one.
+fn operands(e: Expr, operand: bool, schema: &DFSchema, place: &mut u64) -> DfResult<Expr> {
+    let e = match e {
+        Expr::BinaryExpr(BinaryExpr { left, op: op @ (Operator::And | Operator::Or), right }) => {
+            let left = Box::new(operands(*left, true, schema, place)?);
+            let right = Box::new(operands(*right, true, schema, place)?);
+            return Ok(Expr::BinaryExpr(BinaryExpr { left, op, right }));
+        }
+        Expr::Case(Case { expr, when_then_expr, else_expr }) => {
+            let condition = expr.is_none();
+            let mut branches = Vec::with_capacity(when_then_expr.len());
+            for (when, then) in when_then_expr {
+                let when = operands(*when, condition, schema, place)?;
+                let result = is_boolean(&then, schema);
+                branches.push((Box::new(when), Box::new(operands(*then, result, schema, place)?)));
+            }
+            let else_expr = match else_expr {
+                Some(e) => {
+                    let result = is_boolean(&e, schema);
+                    Some(Box::new(operands(*e, result, schema, place)?))
+                }
+                None => None,
+            };
+            Expr::Case(Case { expr, when_then_expr: branches, else_expr })
+        }
+        e => e.map_children(|e| operands(e, false, schema, place).map(Transformed::yes))?.data,
+    };
+    let marks =
+        operand && is_boolean(&e, schema) && fails(&e, schema) && !is_join_key(&e) && !has_subquery(&e);
+    if !marks {
+        return Ok(e);
+    }
+    *place += 1;
+    Ok(marked(e, *place))
+}
+
+fn is_boolean(e: &Expr, schema: &DFSchema) -> bool {
+    e.get_type(schema).is_ok_and(|t| t == DataType::Boolean)
+}
+
+/// Whether it is an equality of two tables, which the optimiser shall find and make a join's key of.
+fn is_join_key(e: &Expr) -> bool {
+    let Expr::BinaryExpr(BinaryExpr { left, op: Operator::Eq, right }) = e else { return false };
+    let tables = |e: &Expr| e.column_refs().into_iter().map(|c| c.relation.clone()).next();
+    e.contains_outer() || matches!((tables(left), tables(right)), (Some(left), Some(right)) if left != right)
+}
+
+fn has_subquery(e: &Expr) -> bool {
+    let mut found = false;
+    // Looking fails never: the closure does not.
+    let _ = e.apply(|e| {
+        found |= matches!(e, Expr::Exists(_) | Expr::InSubquery(_) | Expr::SetComparison(_))
+            || matches!(e, Expr::ScalarSubquery(s) if !s.outer_ref_columns.is_empty());
+        Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+    });
+    found || e.contains_outer()
+}
+
+/// Functions that give a value for any arguments, if those after the first are constants.
+const TOTAL: [&str; 26] = [
+    "btrim",
+    "character_length",
+    "coalesce",
+    "concat",
+    "contains",
+    "date_part",
+    "date_trunc",
+    "ends_with",
+    "greatest",
+    "isnan",
+    "iszero",
+    "least",
+    "lower",
+    "ltrim",
+    "now",
+    "nullif",
+    "nvl",
+    "nvl2",
+    "octet_length",
+    "regexp_like",
+    "reverse",
+    "rtrim",
+    "starts_with",
+    "strpos",
+    "substr",
+    "upper",
+];
+
+/// Whether evaluating an expression can fail on some row: overflow, division by zero, a value that can't be cast.
+fn fails(e: &Expr, schema: &DFSchema) -> bool {
+    let mut found = false;
+    // As in `has_subquery`.
+    let _ = e.apply(|e| {
+        found |= fails_itself(e, schema);
+        Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+    });
+    found
+}
+
+fn fails_itself(e: &Expr, schema: &DFSchema) -> bool {
+    let type_of = |e: &Expr| e.get_type(schema).ok();
+    let float = |e: &Expr| type_of(e).is_some_and(|t| t.is_floating());
+    let constant = |e: &Expr| matches!(e, Expr::Literal(v, _) if !v.is_null());
+    match e {
+        Expr::BinaryExpr(b) => match b.op {
+            Operator::Plus | Operator::Minus | Operator::Multiply => !float(e),
+            Operator::Divide | Operator::Modulo => {
+                let one = |v: &ScalarValue| v.cast_to(&DataType::Int64).ok();
+                let safe = |v: ScalarValue| matches!(v, ScalarValue::Int64(Some(n)) if n != 0 && n != -1);
+                let by = match b.right.as_ref() {
+                    Expr::Literal(v, _) => one(v).is_some_and(safe),
+                    _ => false,
+                };
+                !(float(e) || by && type_of(e).is_some_and(|t| t.is_integer()))
+            }
+            Operator::BitwiseShiftLeft | Operator::BitwiseShiftRight => true,
+            Operator::RegexMatch
+            | Operator::RegexIMatch
+            | Operator::RegexNotMatch
+            | Operator::RegexNotIMatch => !constant(&b.right),
+            _ => false,
+        },
+        Expr::Negative(inner) => !float(inner),
+        Expr::Cast(c) => match type_of(&c.expr) {
+            Some(from) => !cast_is_total(&from, c.field.data_type()),
+            None => true,
+        },
+        Expr::ScalarFunction(f) if f.func.name() == NAME => false,
+        Expr::ScalarFunction(f) => {
+            let name = f.func.name();
+            let all =
+                matches!(name, "coalesce" | "concat" | "greatest" | "least" | "nullif" | "nvl" | "nvl2");
+            let constants = match name {
+                "date_part" | "date_trunc" => f.args.first().is_none_or(constant),
+                _ => f.args.iter().skip(1).all(constant),
+            };
+            !(TOTAL.contains(&name) && (all || constants))
+        }
+        _ => false,
+    }
+}
+
+/// Whether every value of one type has one of the other.
+fn cast_is_total(from: &DataType, to: &DataType) -> bool {
+    use DataType::{Binary, BinaryView, Boolean, Date32, Float64, Null, Timestamp, Utf8, Utf8View};
+    let width = |t: &DataType| t.primitive_width().unwrap_or(0);
+    let text = |t: &DataType| matches!(t, Utf8 | Utf8View | DataType::LargeUtf8);
+    from == to
+        || matches!(from, Null)
+        || text(to) && !matches!(from, Binary | BinaryView | DataType::LargeBinary)
+        || to.is_floating()
+            && (from.is_integer() || from.is_floating() || matches!(from, DataType::Decimal128(..)))
+        || matches!((from, to), (Timestamp(..), Date32) | (Float64, Boolean))
+        || from.is_integer() && to == &Boolean
+        || from == &Boolean && to.is_integer()
+        || from.is_integer()
+            && to.is_integer()
+            && width(from) < width(to)
+            && (from.is_unsigned_integer() || to.is_signed_integer())
+        || from.is_integer()
+            && width(from) == width(to)
+            && from.is_unsigned_integer() == to.is_unsigned_integer()
+}
+
+/// The expression as it is evaluated, without marks. `filter`: whether NULL counts as false, as in WHERE.
+pub fn arrange(e: Expr, schema: &DFSchema, filter: bool) -> DfResult<Expr> {
+    match e {
+        Expr::BinaryExpr(BinaryExpr { op: op @ (Operator::And | Operator::Or), .. }) => {
+            let mut terms = Vec::new();
+            flatten(&e, op, &mut terms);
+            let mut keyed = Vec::with_capacity(terms.len());
+            for term in terms {
+                let place = place_of(&term, schema);
+                keyed.push((place, arrange(term, schema, filter)?));
+            }
+            if keyed.iter().all(|(place, _)| *place == 0) {
+                let join = |a, b| Expr::BinaryExpr(BinaryExpr::new(Box::new(a), op, Box::new(b)));
+                return Ok(keyed.into_iter().map(|(_, e)| e).reduce(join).unwrap_or_else(|| lit(true)));
+            }
+            keyed.sort_by_key(|(place, _)| *place);
+            Ok(in_order(keyed, op, filter))
+        }
+        Expr::Case(Case { expr, when_then_expr, else_expr }) => {
+            let condition = expr.is_none();
+            let boxed = |e: Expr, filter| arrange(e, schema, filter).map(Box::new);
+            let expr = expr.map(|e| boxed(*e, false)).transpose()?;
+            let when_then_expr = when_then_expr
+                .into_iter()
+                .map(|(when, then)| Ok((boxed(*when, condition)?, boxed(*then, false)?)))
+                .collect::<DfResult<_>>()?;
+            let else_expr = else_expr.map(|e| boxed(*e, false)).transpose()?;
+            Ok(Expr::Case(Case { expr, when_then_expr, else_expr }))
+        }
+        e => match mark_of(&e) {
+            Some((inner, _)) => arrange(inner.clone(), schema, filter),
+            None => Ok(e.map_children(|e| arrange(e, schema, false).map(Transformed::yes))?.data),
+        },
+    }
+}
+
+/// An aggregate as it is evaluated: arguments that can fail only on the rows that its FILTER lets through.
+pub fn arrange_aggregate(e: &Expr, schema: &DFSchema) -> DfResult<Expr> {
+    let arranged = e.clone().transform_down(|e| {
+        let Expr::AggregateFunction(mut call) = e else { return Ok(Transformed::no(e)) };
+        let Some(filter) = call.params.filter.take() else {
+            return Ok(Transformed::new(Expr::AggregateFunction(call), false, TreeNodeRecursion::Jump));
+        };
+        let filter = arrange(*filter, schema, true)?;
+        for arg in &mut call.params.args {
+            if fails(arg, schema) {
+                let then = (Box::new(filter.clone()), Box::new(arg.clone()));
+                *arg = Expr::Case(Case { expr: None, when_then_expr: vec![then], else_expr: None });
+            }
+        }
+        call.params.filter = Some(Box::new(filter));
+        Ok(Transformed::new(Expr::AggregateFunction(call), true, TreeNodeRecursion::Jump))
+    })?;
+    arrange(arranged.data, schema, false)
+}
+
+fn flatten(e: &Expr, op: Operator, terms: &mut Vec<Expr>) {
+    match e {
+        Expr::BinaryExpr(b) if b.op == op => {
+            flatten(&b.left, op, terms);
+            flatten(&b.right, op, terms);
+        }
+        e => terms.push(e.clone()),
+    }
+}
+
+/// When an operand is evaluated: 0 for one that can't fail, the last place for one that got no mark.
+fn place_of(e: &Expr, schema: &DFSchema) -> u64 {
+    let mut last = None;
+    // As in `has_subquery`.
+    let _ = e.apply(|e| {
+        last = last.max(mark_of(e).map(|(_, place)| place));
+        Ok(TreeNodeRecursion::Continue)
+    });
+    match last {
+        Some(place) if place > 0 => place,
+        _ if fails(e, schema) => u64::MAX,
+        _ => 0,
+    }
+}
+
+/// `a AND b AND c`, or the same with OR, each but those at place 0 on the rows that are still open.
+fn in_order(mut terms: Vec<(u64, Expr)>, op: Operator, filter: bool) -> Expr {
+    let both = |a: Expr, b: Expr| Expr::BinaryExpr(BinaryExpr::new(Box::new(a), op, Box::new(b)));
+    let total = terms.partition_point(|(place, _)| *place == 0);
+    let failing = terms.split_off(total);
+    let first = terms.into_iter().map(|(_, e)| e).reduce(both);
+    let mut all: Vec<Expr> = first.into_iter().chain(failing.into_iter().map(|(_, e)| e)).collect();
+    let mut rest = all.pop().unwrap_or_else(|| lit(true));
+    while let Some(guard) = all.pop() {
+        let and = op == Operator::And;
+        // Outside a filter an unknown guard leaves the row open: NULL AND false is false.
+        let open = match (and, filter) {
+            (true, true) => guard.clone(),
+            (true, false) => guard.clone().is_not_false(),
+            (false, _) => guard.clone().is_not_true(),
+        };
+        let result = if filter { rest } else { both(guard, rest) };
+        rest = Expr::Case(Case {
+            expr: None,
+            when_then_expr: vec![(Box::new(open), Box::new(result))],
+            else_expr: Some(Box::new(lit(!and))),
+        });
+    }
+    rest
+}
