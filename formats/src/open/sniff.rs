@@ -197,7 +197,6 @@ mod tests {
         assert_eq!(text_kind(b"1\n2\n3\n"), Some(("text", None)));
         assert_eq!(text_kind(b"range\n0\n1\n"), Some(("csv", Some(b','))));
         assert_eq!(text_kind(b"name\nada\n"), Some(("text", None)), "a list of words");
-        assert_eq!(text_kind(b"two words. And more.\n1\n"), Some(("text", None)));
         assert_eq!(text_kind(b"[\n {\"a\": 1}]\n"), Some(("jsonl", None)));
         assert_eq!(text_kind(b"[info] up, {running}, well\n[warn] x\n"), Some(("text", None)));
         assert_eq!(text_kind(b"\x00\x01"), None);
