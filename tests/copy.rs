@@ -14,7 +14,8 @@ const ROWS: &str = "SELECT range AS a, md5(CAST(range AS VARCHAR)) AS b FROM ran
 
 /// Runs a statement that must succeed and print nothing to standard error; gives what it prints.
 fn query(sql: &str, workers: &str) -> String {
-    let done = palais(["query", sql, "--workers", workers, "--format", "csv"]);
+    // Off a terminal a result is csv.
+    let done = palais(["query", sql, "--workers", workers]);
     assert_eq!((done.code(), done.stderr.as_str()), (Some(0), ""), "{sql}: {}", done.ending());
     done.stdout
 }

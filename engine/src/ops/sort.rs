@@ -41,6 +41,8 @@ pub struct Sort {
     top_bytes: usize,
     sorter: Sorter,
     runs: Vec<VecDeque<RecordBatch>>,
+    /// The bytes of the runs before they are merged.
+    run_bytes: usize,
     merger: Option<Merger>,
 }
 
@@ -58,6 +60,7 @@ impl Sort {
             top_bytes: 0,
             sorter: Sorter::default(),
             runs: Vec::new(),
+            run_bytes: 0,
             merger: None,
         }
     }
@@ -94,6 +97,13 @@ impl Sort {
         (self.rows, self.bytes) = (0, 0);
         Ok(run)
     }
+
+    fn add_run(&mut self) -> Result<()> {
+        let run = self.sort_pending()?;
+        self.run_bytes += run.iter().map(batch_bytes).sum::<usize>();
+        self.runs.push(run);
+        Ok(())
+    }
 }
 
 impl Operator for Sort {
@@ -103,8 +113,7 @@ impl Operator for Sort {
             // A run is compacted when it is sorted, so that strings are copied once.
             self.keep(batch.clone())?;
             if self.rows >= RUN_ROWS || self.bytes >= RUN_BYTES {
-                let run = self.sort_pending()?;
-                self.runs.push(run);
+                self.add_run()?;
             }
             return Ok(());
         };
@@ -130,8 +139,7 @@ impl Operator for Sort {
 
     fn end(&mut self, _port: usize) -> Result<()> {
         if self.rows > 0 {
-            let run = self.sort_pending()?;
-            self.runs.push(run);
+            self.add_run()?;
         }
         let merger = Merger::new(self.order.clone(), self.schema.clone(), self.runs.len(), self.fetch);
         self.merger = Some(merger);
@@ -139,7 +147,7 @@ impl Operator for Sort {
     }
 
     fn kept(&self) -> usize {
-        self.bytes
+        self.bytes + self.run_bytes
     }
 
     fn pull(&mut self) -> Result<Pull> {

@@ -39,7 +39,9 @@ const HEAD_BYTES: u64 = 4 << 10;
 
 /// Whether a file that is not compressed holds one array.
 fn is_array(path: &Path) -> Result<bool> {
-    let head = Input::open(path)?.read_range(&(0..HEAD_BYTES))?;
+    // That a file can't be opened is told when it is read.
+    let Ok(input) = Input::open(path) else { return Ok(false) };
+    let head = input.read_range(&(0..HEAD_BYTES))?;
     let text = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&head);
     Ok(text.trim_ascii_start().first() == Some(&b'['))
 }

@@ -137,7 +137,8 @@ fn a_data_directory_is_a_list_of_tables() {
         [("rankings".to_string(), path("d/rankings")), ("visits".to_string(), path("d/visits.csv.gz"))]
     );
     let both = open_data_dir(&dir.path().join("e")).unwrap();
-    assert_eq!(both, [("A".to_string(), path("e/A.parquet")), ("a".to_string(), path("e/a.csv"))]);
+    let table = |name: &str, file: &str| (name.to_string(), path(file));
+    assert_eq!(both, [table("A", "e/A.parquet"), table("B", "e/B.csv"), table("a", "e/a.csv")]);
     assert!(open_data_dir(Path::new("/nowhere/d")).unwrap_err().to_string().contains("there is no"));
     assert!(open_data_dir(&dir.path().join("e/a.csv")).unwrap_err().to_string().contains("not a directory"));
     let dir = dataset();
