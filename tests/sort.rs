@@ -42,7 +42,7 @@ fn ties_are_broken_by_the_next_key() {
 
 #[test]
 fn texts_that_begin_alike_and_nulls_are_in_order() {
-    let sql = "SELECT CASE WHEN range % 10 <> 0 THEN 'a common beginning ' || range % 5003 END AS t \
+    let sql = "SELECT CASE WHEN range % 10 <> 0 THEN 'a common beginning ' || (range % 5003) END AS t \
                FROM range(200000) ORDER BY t NULLS FIRST";
     let text = |i: u64| {
         if i.is_multiple_of(10) { String::new() } else { format!("a common beginning {}", i % 5003) }

@@ -117,7 +117,7 @@ pub fn peak() -> u64 {
 
 /// Whether so much is in use that what the operators keep is worth noting.
 pub fn is_scarce() -> bool {
-    used() > limit() / 2
+    used() > limit() / 4
 }
 
 /// Sets the limit of the process.
@@ -170,7 +170,7 @@ fn keeps_most(used: u64) -> Option<(String, &'static str)> {
         }
     }
     let (bytes, most) = sums.into_iter().max_by_key(|(bytes, _)| *bytes)?;
-    (bytes as u64 >= used / 4).then(|| (most.label.clone(), most.help))
+    (bytes as u64 >= used / 8).then(|| (most.label.clone(), most.help))
 }
 
 /// Fails if `more` bytes on top of those in use would pass the limit, or if the limit was passed since it was set: a

@@ -147,7 +147,8 @@ impl Join {
 
     fn build(&mut self) -> Result<()> {
         let rows: usize = self.collected.iter().map(RecordBatch::num_rows).sum();
-        memory::check(self.bytes + rows * 24, || "join (build side)".into())?;
+        // The rows once more, and for each its key, its hash, its place in a chain and up to four heads of chains.
+        memory::check(self.bytes + rows * 48, || "join (build side)".into())?;
         let rows = concat_batches(&self.build_schema, &self.collected)?;
         self.collected.clear();
         let columns: Vec<ArrayRef> =
