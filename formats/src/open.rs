@@ -24,7 +24,7 @@ mod hive;
 mod list;
 mod parallel;
 mod sniff;
-pub(crate) mod spans;
+mod spans;
 mod suggest;
 mod unify;
 

@@ -26,7 +26,7 @@ use crate::functions::Functions;
 use crate::names::Names;
 use crate::optimise;
 use crate::parse::Query;
-use crate::rewrite::{casts, dates, in_subquery, multiset};
+use crate::rewrite::{casts, dates, multiset};
 use crate::subqueries;
 
 /// A table as the logical plan carries it.
@@ -76,7 +76,7 @@ pub fn bind(query: &Query, names: &Names, catalog: &Catalog, settings: &Settings
     let plan = planner.statement_to_plan(statement)?;
     refuse(&plan)?;
     let plan = multiset::apply(casts::hide(order_added_columns(plan)?)?)?;
-    dates::rewrite(in_subquery::rewrite(subqueries::rewrite(plan)?)?)
+    dates::rewrite(subqueries::rewrite(plan)?)
 }
 
 /// The columns that ORDER BY needs beyond those selected are added to the projection in the order of a hash set, which

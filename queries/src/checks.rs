@@ -148,19 +148,19 @@ impl PhysicalExpr for Normal {
 /// `left << right` or `left >> right` of integers of one type. The kernels take the right side modulo the number of
 /// bits.
 #[derive(Debug, Eq)]
-pub struct Shift {
+pub struct BitShift {
     left: Expr,
     right: Expr,
     to_left: bool,
 }
 
-impl PartialEq for Shift {
+impl PartialEq for BitShift {
     fn eq(&self, other: &Self) -> bool {
         self.left.eq(&other.left) && self.right.eq(&other.right) && self.to_left == other.to_left
     }
 }
 
-impl Hash for Shift {
+impl Hash for BitShift {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.left.hash(state);
         self.right.hash(state);
@@ -168,21 +168,21 @@ impl Hash for Shift {
     }
 }
 
-impl Shift {
+impl BitShift {
     /// Shifts `left` by `right` bits. To the left a result that does not fit the type is an error, and so is a negative
     /// operand; to the right what leaves the type at either end is 0.
-    pub fn new(left: Expr, right: Expr, to_left: bool) -> Shift {
-        Shift { left, right, to_left }
+    pub fn new(left: Expr, right: Expr, to_left: bool) -> BitShift {
+        BitShift { left, right, to_left }
     }
 }
 
-impl fmt::Display for Shift {
+impl fmt::Display for BitShift {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {} {}", self.left, if self.to_left { "<<" } else { ">>" }, self.right)
     }
 }
 
-impl PhysicalExpr for Shift {
+impl PhysicalExpr for BitShift {
     fn evaluate(&self, batch: &RecordBatch) -> Result<ColumnarValue> {
         let left = self.left.evaluate(batch)?.into_array(batch.num_rows())?;
         let right = self.right.evaluate(batch)?.into_array(batch.num_rows())?;
@@ -214,7 +214,7 @@ impl PhysicalExpr for Shift {
 
     fn with_new_children(self: Arc<Self>, mut children: Vec<Expr>) -> Result<Expr> {
         let right = children.swap_remove(1);
-        Ok(Arc::new(Shift { left: children.swap_remove(0), right, to_left: self.to_left }))
+        Ok(Arc::new(BitShift { left: children.swap_remove(0), right, to_left: self.to_left }))
     }
 
     fn fmt_sql(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

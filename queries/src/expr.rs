@@ -11,10 +11,10 @@ use datafusion_expr::{Expr as LogicalExpr, Operator};
 use datafusion_physical_expr::create_physical_expr;
 use datafusion_physical_expr::expressions::{BinaryExpr, CastExpr, Literal, NegativeExpr};
 
-use crate::checks::{Normal, Precise, Shift};
+use crate::checks::{BitShift, Normal, Precise};
 use crate::error::Result;
 use crate::plan::Expr;
-use crate::{guards, shift};
+use crate::{date_shift, guards};
 
 /// What compiling expressions depends on.
 pub struct Compiler {
@@ -74,7 +74,7 @@ pub fn checked(expr: Expr, schema: &Schema) -> DfResult<Expr> {
         let (left, right) = (binary.left(), binary.right());
         let computed = match binary.op() {
             Operator::Plus | Operator::Minus | Operator::Multiply => {
-                if let Some(shifted) = shift::dates(binary, schema)? {
+                if let Some(shifted) = date_shift::dates(binary, schema)? {
                     return Ok(Transformed::yes(shifted));
                 }
                 overflowing(left, *binary.op(), right)
@@ -82,7 +82,7 @@ pub fn checked(expr: Expr, schema: &Schema) -> DfResult<Expr> {
             Operator::Divide | Operator::Modulo => e,
             op @ (Operator::BitwiseShiftLeft | Operator::BitwiseShiftRight) => {
                 let to_left = *op == Operator::BitwiseShiftLeft;
-                return Ok(Transformed::yes(Arc::new(Shift::new(left.clone(), right.clone(), to_left))));
+                return Ok(Transformed::yes(Arc::new(BitShift::new(left.clone(), right.clone(), to_left))));
             }
             op if op.supports_propagation() && is_interval(&left.data_type(schema)?) => {
                 let normal = |e: &Expr| -> Expr { Arc::new(Normal::new(e.clone())) };

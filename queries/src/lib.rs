@@ -9,7 +9,7 @@
 //! - [`subqueries`]: IN and EXISTS, where the optimiser would answer them wrongly.
 //! - [`guards`]: what can fail on a row is evaluated only where what stands beside it lets the row through.
 //! - [`optimise`]: DataFusion's analyzer and optimiser, configured to be deterministic.
-//! - [`expr`]: logical expressions to compiled ones, with the [`checks`] that the kernels lack, and the [`shift`] of dates by intervals.
+//! - [`expr`]: logical expressions to compiled ones, with the [`checks`] that the kernels lack, and the [`date_shift`] by intervals.
 //! - [`lower`]: logical plan to physical [`plan`]; every decision is taken here.
 //! - [`plan`]: the physical plan, what `engine` renders.
 //! - [`summarize`]: SUMMARIZE as a query.
@@ -19,6 +19,7 @@ pub mod bdb;
 pub mod bind;
 pub mod catalog;
 pub mod checks;
+pub mod date_shift;
 pub mod error;
 pub mod explain;
 pub mod expr;
@@ -31,7 +32,6 @@ pub mod parse;
 pub mod plan;
 pub mod refused;
 pub mod rewrite;
-pub mod shift;
 pub mod subqueries;
 pub mod summarize;
 

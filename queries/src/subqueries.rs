@@ -1,4 +1,5 @@
-//! IN and EXISTS, where the optimiser would answer them wrongly.
+//! IN and EXISTS, where the optimiser would answer them wrongly: here those of conditions, in [`selected`] those of the
+//! select list.
 //!
 //! The optimiser turns both into semi, anti and mark joins, of two values: a row has a match or has none. `EXISTS` is
 //! that; `x IN (SELECT y …)` is not: it is unknown if there is no match, but a row whose `y` is NULL, or any row for an
@@ -15,10 +16,12 @@
 //! join it has none there. So IN of it is a comparison with a scalar subquery, for which the optimiser sees to that,
 //! and EXISTS of it is true, or its HAVING as a scalar subquery.
 
+pub mod selected;
+
 use std::sync::Arc;
 
 use datafusion_common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
-use datafusion_common::{Column, Result as DfResult, ScalarValue, Spans, TableReference};
+use datafusion_common::{Column, DFSchema, Result as DfResult, ScalarValue, Spans, TableReference};
 use datafusion_expr::expr::{Exists, InSubquery};
 use datafusion_expr::logical_plan::{Distinct, Projection, SubqueryAlias};
 use datafusion_expr::utils::{conjunction, split_conjunction_owned};
@@ -26,7 +29,7 @@ use datafusion_expr::{Expr, ExprSchemable, FetchType, Filter, LogicalPlan, SkipT
 
 use crate::error::{Error, Result};
 
-/// Rewrites the IN and EXISTS of the conditions of a plan.
+/// Rewrites the IN and EXISTS of a plan that is not analysed yet.
 pub fn rewrite(plan: LogicalPlan) -> Result<LogicalPlan> {
     let mut rewrite = Rewrite { aliases: 0, refused: None };
     let plan = plan.transform_up_with_subqueries(|node| {
@@ -41,7 +44,10 @@ pub fn rewrite(plan: LogicalPlan) -> Result<LogicalPlan> {
         let predicate = conjunction(terms).unwrap_or_else(|| lit(true));
         Ok(Transformed::yes(LogicalPlan::Filter(Filter::try_new(predicate, filter.input)?)))
     })?;
-    rewrite.refused.map_or(Ok(plan.data), |what| Err(Error::Unsupported(what.into())))
+    match rewrite.refused {
+        Some(what) => Err(Error::Unsupported(what.into())),
+        None => selected::rewrite(plan.data),
+    }
 }
 
 struct Rewrite {
@@ -156,22 +162,18 @@ impl Rewrite {
     }
 
     /// Takes an IN apart.
-    fn parts(&mut self, q: &InSubquery, outer: &LogicalPlan) -> DfResult<Option<Parts>> {
+    fn parts(&mut self, q: &InSubquery, of: &LogicalPlan) -> DfResult<Option<Parts>> {
         let (x, plan) = (q.expr.as_ref(), q.subquery.subquery.as_ref());
-        let schema = outer.schema();
+        let schema = of.schema();
         let x_null = x.nullable(schema)?;
         let y_null = plan.schema().field(0).is_nullable();
-        // `x` as the subquery sees it.
+        let inner_x = outer(x.clone(), schema)?;
         let mut outer_columns = q.subquery.outer_ref_columns.clone();
-        let inner_x = x.clone().transform_up(|e| {
-            let Expr::Column(column) = &e else { return Ok(Transformed::no(e)) };
-            let (_, field) =
-                schema.qualified_field_from_column(column).map(|(q, f)| (q.cloned(), f.clone()))?;
-            let reference = Expr::OuterReferenceColumn(field, column.clone());
-            if !outer_columns.contains(&reference) {
-                outer_columns.push(reference.clone());
+        inner_x.apply(|e| {
+            if matches!(e, Expr::OuterReferenceColumn(..)) && !outer_columns.contains(e) {
+                outer_columns.push(e.clone());
             }
-            Ok(Transformed::yes(reference))
+            Ok(TreeNodeRecursion::Continue)
         })?;
         let (rows, y) = if q.subquery.outer_ref_columns.is_empty() {
             self.aliases += 1;
@@ -211,7 +213,7 @@ impl Rewrite {
             let subquery = Subquery { subquery: Arc::new(plan), outer_ref_columns, spans: Spans::new() };
             Ok(Expr::Exists(Exists { subquery, negated: false }))
         };
-        let equal = exists(Some(y.clone().eq(inner_x.data)))?;
+        let equal = exists(Some(y.clone().eq(inner_x)))?;
         let null_y = y_null.then(|| exists(Some(y.is_null()))).transpose()?;
         let null_x = x_null
             .then(|| Ok::<_, datafusion_common::DataFusionError>(x.clone().is_null().and(exists(None)?)));
@@ -291,4 +293,14 @@ impl Shape {
 /// Whether a node or one below it names an outer column.
 fn correlated(plan: &LogicalPlan) -> bool {
     plan.exists(|node| Ok(node.contains_outer_reference())).unwrap_or(true)
+}
+
+/// An expression over `schema` as a subquery sees it.
+fn outer(e: Expr, schema: &DFSchema) -> DfResult<Expr> {
+    let seen = e.transform_up(|e| {
+        let Expr::Column(column) = e else { return Ok(Transformed::no(e)) };
+        let field = schema.qualified_field_from_column(&column)?.1.clone();
+        Ok(Transformed::yes(Expr::OuterReferenceColumn(field, column)))
+    })?;
+    Ok(seen.data)
 }

@@ -55,11 +55,10 @@ use arrow_schema::SchemaRef;
 use schema::{FileEntry, FormatOptions};
 
 use crate::columns::adapt::{Adapter, find};
-use crate::columns::bounds::{Wanted, Zone};
+use crate::columns::bounds::{Wanted, Zone, united};
 use crate::columns::groups;
 use crate::error::{Error, Result};
 use crate::format::{Format, Morsel, Part, ScanOptions};
-use crate::open::spans::united;
 use crate::reader::FileReader;
 use crate::writer::FileEncoder;
 

@@ -127,6 +127,19 @@ impl Wanted {
     }
 }
 
+/// One zone of the zones of all row groups. A side that one of them leaves open is open.
+pub fn united(zones: impl IntoIterator<Item = Zone>) -> Zone {
+    let keep = |a: Option<Value>, b: Option<Value>, wanted| {
+        let (a, b) = (a?, b?);
+        Some(if b.compare(&a)? == wanted { b } else { a })
+    };
+    let both = |a: Zone, b: Zone| Zone {
+        min: keep(a.min, b.min, Ordering::Less),
+        max: keep(a.max, b.max, Ordering::Greater),
+    };
+    zones.into_iter().reduce(both).unwrap_or_default()
+}
+
 /// About which part of the values of a zone the bounds on a column want, if values lie evenly between the least and the
 /// greatest; `None` for values without distances, and where a side is not known.
 pub fn share(wanted: &[Wanted], column: usize, zone: &Zone) -> Option<f64> {

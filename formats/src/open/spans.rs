@@ -39,16 +39,3 @@ fn ends(zone: &Zone) -> Option<(f64, f64)> {
     };
     Some((number(&zone.min)?, number(&zone.max)?))
 }
-
-/// One zone of the zones of all row groups. A side that one of them leaves open is open.
-pub fn united(zones: impl IntoIterator<Item = Zone>) -> Zone {
-    let keep = |a: Option<Value>, b: Option<Value>, wanted| {
-        let (a, b) = (a?, b?);
-        Some(if b.compare(&a)? == wanted { b } else { a })
-    };
-    let both = |a: Zone, b: Zone| Zone {
-        min: keep(a.min, b.min, std::cmp::Ordering::Less),
-        max: keep(a.max, b.max, std::cmp::Ordering::Greater),
-    };
-    zones.into_iter().reduce(both).unwrap_or_default()
-}

@@ -6,12 +6,10 @@
 //! - [`casts`]: casts that show in names.
 //!
 //! and of the bound plan:
-//! - [`in_subquery`]: `IN (SELECT …)` and `EXISTS` for which the optimiser has no join.
 //! - [`dates`]: dates plus a number of days.
 
 pub mod casts;
 pub mod dates;
-pub mod in_subquery;
 pub mod literals;
 pub mod multiset;
 pub mod using;

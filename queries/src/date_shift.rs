@@ -29,20 +29,20 @@ const EPOCH: i32 = 719_163;
 
 /// A date moved by months and days.
 #[derive(Debug, Eq)]
-pub struct Shift {
+pub struct DateShift {
     date: Expr,
     /// An interval of months, days and nanoseconds, or a duration in seconds.
     by: Expr,
     back: bool,
 }
 
-impl PartialEq for Shift {
+impl PartialEq for DateShift {
     fn eq(&self, other: &Self) -> bool {
         self.date.eq(&other.date) && self.by.eq(&other.by) && self.back == other.back
     }
 }
 
-impl Hash for Shift {
+impl Hash for DateShift {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.date.hash(state);
         self.by.hash(state);
@@ -50,7 +50,7 @@ impl Hash for Shift {
     }
 }
 
-/// The sum as a [`Shift`], if it is one of a date and an interval.
+/// The sum as a [`DateShift`], if it is one of a date and an interval.
 pub fn dates(sum: &BinaryExpr, schema: &Schema) -> DfResult<Option<Expr>> {
     let shift = |date: &Expr, by: &Expr, back| -> DfResult<Option<Expr>> {
         if date.data_type(schema)? != DataType::Date32 {
@@ -65,7 +65,7 @@ pub fn dates(sum: &BinaryExpr, schema: &Schema) -> DfResult<Option<Expr>> {
         }
         Ok(match by.data_type(schema)? {
             DataType::Interval(IntervalUnit::MonthDayNano) | DataType::Duration(TimeUnit::Second) => {
-                Some(Arc::new(Shift { date: date.clone(), by: by.clone(), back }))
+                Some(Arc::new(DateShift { date: date.clone(), by: by.clone(), back }))
             }
             _ => None,
         })
@@ -92,7 +92,7 @@ fn moved(date: i32, months: i32, days: i64) -> Option<i32> {
     i32::try_from(i64::from(date).checked_add(days)?).ok()
 }
 
-impl Shift {
+impl DateShift {
     fn one(&self, date: i32, months: i32, days: i64, rest: i64) -> DfResult<i32> {
         if rest != 0 {
             return exec_err!(
@@ -107,7 +107,7 @@ impl Shift {
     }
 }
 
-impl PhysicalExpr for Shift {
+impl PhysicalExpr for DateShift {
     fn data_type(&self, _: &Schema) -> DfResult<DataType> {
         Ok(DataType::Date32)
     }
@@ -149,7 +149,7 @@ impl PhysicalExpr for Shift {
     }
 
     fn with_new_children(self: Arc<Self>, children: Vec<Expr>) -> DfResult<Expr> {
-        Ok(Arc::new(Shift { date: children[0].clone(), by: children[1].clone(), back: self.back }))
+        Ok(Arc::new(DateShift { date: children[0].clone(), by: children[1].clone(), back: self.back }))
     }
 
     fn fmt_sql(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -157,7 +157,7 @@ impl PhysicalExpr for Shift {
     }
 }
 
-impl fmt::Display for Shift {
+impl fmt::Display for DateShift {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {} {}", self.date, if self.back { '-' } else { '+' }, self.by)
     }
