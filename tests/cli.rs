@@ -60,12 +60,14 @@ fn an_unknown_column_names_the_nearest() {
 #[test]
 fn a_syntax_error_has_its_place() {
     fails(&palais(["query", "SELECT 1\nFRM t"]), ["SQL syntax", "line 2"]);
+    let done = palais(["query", "SELECT 'é',\n  a FROM \n"]);
+    fails(&done, ["SQL syntax", "found: the end of the statement", "(line 2, column 9)"]);
 }
 
 #[test]
 fn a_call_that_fits_no_function_names_those_that_there_are() {
     let done = palais(["query", "SELECT sum(name) FROM (VALUES ('a')) t(name)"]);
-    fails(&done, ["sum(Utf8", "help:", "sum(Float64)"]);
+    fails(&done, ["sum(VARCHAR)", "help:", "sum(DOUBLE)"]);
     assert!(!done.stderr.contains("issue tracker"), "{}", done.stderr);
 }
 
@@ -78,6 +80,11 @@ fn frequent_mistakes_are_told_in_plain_words() {
         (format!("SELECT * FROM {table} WHERE n = 'x'"), ["cannot cast 'x' to BIGINT", "TRY_CAST"]),
         (format!("SELECT summ(n) FROM {table}"), ["there is no function 'summ'", "sum"]),
         (format!("SELECT * FROM {table} WHERE n"), ["true or false", "BOOLEAN"]),
+        (format!("SELECT s * n FROM {table}"), ["no operation VARCHAR * BIGINT", "CAST"]),
+        (format!("SELECT coalesce(n, DATE '2024-01-01') FROM {table}"), ["coalesce(BIGINT, DATE)", "CAST"]),
+        (format!("SELECT CAST(DATE '2024-01-01' AS DOUBLE) FROM {table}"), ["CAST from DATE", "DOUBLE"]),
+        (format!("SELECT n // 2 FROM {table}"), ["the operator //", "floor()"]),
+        (format!("SELECT _file FROM {table}"), ["no column '_file'", "--file-column"]),
     ] {
         fails(&palais(["query", &sql]), parts);
     }

@@ -46,35 +46,49 @@ impl Overwrite {
     }
 }
 
+/// Something half written.
+#[derive(Debug, Clone)]
+struct Partial {
+    path: PathBuf,
+    kind: Kind,
+    /// The directories that were made for it, the innermost first.
+    parents: Vec<PathBuf>,
+}
+
+impl Partial {
+    /// Removes it and the directories that were made for it, unless something else has come into them. What can't be
+    /// removed is removed by the next writer.
+    fn remove(&self) {
+        let _ = match self.kind {
+            Kind::File => fs::remove_file(&self.path),
+            Kind::Directory => fs::remove_dir_all(&self.path),
+            Kind::Device => Ok(()),
+        };
+        for parent in &self.parents {
+            let _ = fs::remove_dir(parent);
+        }
+    }
+}
+
 /// What this process is writing.
-static PARTIALS: Mutex<Vec<(PathBuf, Kind)>> = Mutex::new(Vec::new());
+static PARTIALS: Mutex<Vec<Partial>> = Mutex::new(Vec::new());
 
 /// Removes what this process is writing, before it ends without unwinding.
 pub fn remove_all() {
     // The thread that ends the process may hold the lock: then the next writer cleans up.
     if let Ok(partials) = PARTIALS.try_lock() {
-        partials.iter().for_each(|(path, kind)| remove(path, *kind));
+        partials.iter().for_each(Partial::remove);
     }
-}
-
-/// What can't be removed is removed by the next writer.
-fn remove(path: &Path, kind: Kind) {
-    let _ = match kind {
-        Kind::File => fs::remove_file(path),
-        Kind::Directory => fs::remove_dir_all(path),
-        Kind::Device => Ok(()),
-    };
 }
 
 /// A file or directory that is being written beside its destination. Dropping it removes what was written.
 #[derive(Debug)]
 pub struct Aside {
-    kind: Kind,
+    partial: Partial,
     /// The destination as the user wrote it, for messages.
     written: PathBuf,
     /// The destination, links followed.
     destination: PathBuf,
-    partial: PathBuf,
     overwrite: Overwrite,
     committed: bool,
     /// Holds the lock.
@@ -88,7 +102,7 @@ impl Aside {
             return Aside::device(destination);
         }
         let aside = Aside::begin(destination, overwrite, Kind::File)?;
-        let file = File::options().write(true).open(&aside.partial);
+        let file = File::options().write(true).open(aside.path());
         let file = file.map_err(|e| Error::io(destination, "create", e))?;
         Ok((aside, file))
     }
@@ -105,10 +119,9 @@ impl Aside {
         };
         let (file, kept) = open().map_err(|e| Error::io(destination, "open", e))?;
         let aside = Aside {
-            kind: Kind::Device,
+            partial: Partial { path: destination.to_path_buf(), kind: Kind::Device, parents: Vec::new() },
             written: destination.to_path_buf(),
             destination: destination.to_path_buf(),
-            partial: destination.to_path_buf(),
             overwrite: Overwrite::Yes,
             committed: true,
             _locked: kept,
@@ -118,12 +131,12 @@ impl Aside {
 
     /// Whether a directory is being written.
     pub fn is_directory(&self) -> bool {
-        self.kind == Kind::Directory
+        self.partial.kind == Kind::Directory
     }
 
     /// Where it lies until it is committed.
     pub fn path(&self) -> &Path {
-        &self.partial
+        &self.partial.path
     }
 
     /// Where it will lie.
@@ -133,30 +146,31 @@ impl Aside {
 
     /// Makes it appear. Files in a directory must have been synced; a file is synced here.
     pub fn commit(mut self) -> Result<()> {
-        if self.kind == Kind::Device {
+        let Partial { path: partial, kind, .. } = &self.partial;
+        if *kind == Kind::Device {
             return Ok(());
         }
-        let there = check(&self.destination, &self.written, self.overwrite, self.kind)?;
+        let there = check(&self.destination, &self.written, self.overwrite, *kind)?;
         let io = |action| {
             let path = self.written.clone();
             move |e| Error::io(path, action, e)
         };
-        File::open(&self.partial).and_then(|f| f.sync_all()).map_err(io("sync"))?;
-        match (there, self.kind) {
+        File::open(partial).and_then(|f| f.sync_all()).map_err(io("sync"))?;
+        match (there, *kind) {
             // An exchange leaves no moment without either of the two.
-            (true, Kind::Directory) => exchange(&self.partial, &self.destination).map_err(io("replace"))?,
+            (true, Kind::Directory) => exchange(partial, &self.destination).map_err(io("replace"))?,
             // It may have come since it was looked for.
-            (false, Kind::File) => match rename_new(&self.partial, &self.destination) {
+            (false, Kind::File) => match rename_new(partial, &self.destination) {
                 Err(e) if e.kind() == ErrorKind::AlreadyExists => {
-                    check(&self.destination, &self.written, self.overwrite, self.kind)?;
-                    fs::rename(&self.partial, &self.destination).map_err(io("rename"))?;
+                    check(&self.destination, &self.written, self.overwrite, *kind)?;
+                    fs::rename(partial, &self.destination).map_err(io("rename"))?;
                 }
                 renamed => renamed.map_err(io("rename"))?,
             },
-            _ => fs::rename(&self.partial, &self.destination).map_err(io("rename"))?,
+            _ => fs::rename(partial, &self.destination).map_err(io("rename"))?,
         }
         // What was replaced lies in its place now, and goes with `self`.
-        self.committed = !(there && self.kind == Kind::Directory);
+        self.committed = !(there && *kind == Kind::Directory);
         File::open(parent(&self.destination)).and_then(|f| f.sync_all()).map_err(io("sync the directory of"))
     }
 
@@ -174,29 +188,31 @@ impl Aside {
             return Err(Error::location(written.display(), "this can't be written to", help));
         };
         let parent = parent(&destination).to_path_buf();
+        let parents: Vec<PathBuf> =
+            parent.ancestors().take_while(|path| !path.exists()).map(Path::to_path_buf).collect();
         fs::create_dir_all(&parent).map_err(|e| Error::io(&parent, "create the directory", e))?;
         let prefix = partial_prefix(name);
         remove_remains(&parent, &prefix);
         let mut name = prefix;
         name.push(std::process::id().to_string());
-        let partial = parent.join(name);
-        let locked = lock_new(&partial, kind).map_err(|e| Error::io(written, "create", e))?;
-        partials().push((partial.clone(), kind));
+        let partial = Partial { path: parent.join(name), kind, parents };
+        let locked = lock_new(&partial.path, kind).map_err(|e| Error::io(written, "create", e))?;
+        partials().push(partial.clone());
         let written = written.to_path_buf();
-        Ok(Aside { kind, written, destination, partial, overwrite, committed: false, _locked: locked })
+        Ok(Aside { partial, written, destination, overwrite, committed: false, _locked: locked })
     }
 }
 
 impl Drop for Aside {
     fn drop(&mut self) {
         if !self.committed {
-            remove(&self.partial, self.kind);
+            self.partial.remove();
         }
-        partials().retain(|(path, _)| *path != self.partial);
+        partials().retain(|partial| partial.path != self.partial.path);
     }
 }
 
-fn partials() -> std::sync::MutexGuard<'static, Vec<(PathBuf, Kind)>> {
+fn partials() -> std::sync::MutexGuard<'static, Vec<Partial>> {
     PARTIALS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -58,8 +58,8 @@ pub enum Error {
 impl From<ArrowError> for Error {
     fn from(e: ArrowError) -> Self {
         let text = e.to_string();
-        let text = queries::error::plain(text.strip_prefix("Compute error: ").unwrap_or(&text));
-        Error::Compute(queries::error::arithmetic(&text))
+        let text = queries::words::plain(text.strip_prefix("Compute error: ").unwrap_or(&text));
+        Error::Compute(queries::words::arithmetic(&text))
     }
 }
 

@@ -1,7 +1,8 @@
 //! What can be wrong with a statement.
 
-use arrow_schema::DataType;
 use datafusion_common::{DataFusionError, SchemaError};
+
+use crate::words::{no_match, plain, strip};
 
 /// The result of this package's functions.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -47,71 +48,16 @@ impl From<DataFusionError> for Error {
     fn from(e: DataFusionError) -> Self {
         match e {
             DataFusionError::Context(_, inner) | DataFusionError::Diagnostic(_, inner) => Error::from(*inner),
-            DataFusionError::Shared(inner) => Error::Invalid(strip(&inner.to_string())),
+            DataFusionError::Shared(inner) => Error::Invalid(plain(&strip(&inner.to_string()))),
             DataFusionError::Collection(mut all) if !all.is_empty() => Error::from(all.swap_remove(0)),
             DataFusionError::SchemaError(inner, _) => schema_error(*inner),
             DataFusionError::SQL(inner, _) => syntax(&inner.to_string()),
-            DataFusionError::NotImplemented(what) => Error::Unsupported(what),
+            DataFusionError::NotImplemented(what) => Error::Unsupported(plain(&what)),
             DataFusionError::Plan(what) => Error::Invalid(plain(&no_match(&what))),
             DataFusionError::ArrowError(inner, _) => Error::Invalid(plain(&strip(&inner.to_string()))),
             other => Error::Invalid(plain(&no_match(&strip(&other.to_string())))),
         }
     }
-}
-
-/// Of the planner's many lines about a call that fits no function, those that a user can use.
-fn no_match(text: &str) -> String {
-    if let Some(rest) = text.strip_prefix("Invalid function '") {
-        let (name, near) = rest.split_once("'.").unwrap_or((rest, ""));
-        let near = near.trim().trim_start_matches("Did you mean ").trim_end_matches('?');
-        return format!("there is no function '{name}'\n  help: the nearest name is {near}");
-    }
-    let text = text.strip_prefix("[return_type] ").unwrap_or(text);
-    let Some((_, call)) = text.split_once("No function matches the given name and argument types '") else {
-        return text.to_string();
-    };
-    let Some((call, candidates)) = call.split_once('\'') else { return text.to_string() };
-    let candidates: Vec<&str> = candidates.lines().skip(2).map(str::trim).filter(|l| !l.is_empty()).collect();
-    format!("there is no function {call}\n  help: there are {}; a CAST may help", candidates.join(", "))
-}
-
-/// The sentences of the planner and of Arrow that a user meets most, in plain words and with what would help.
-pub fn plain(text: &str) -> String {
-    let quoted = |text: &str, before: &str, after: &str| {
-        let (_, rest) = text.split_once(before)?;
-        Some(rest.split_once(after)?.0.to_string())
-    };
-    let text = text.trim_start_matches("Cast error: ");
-    if text.starts_with("Cannot cast string '")
-        && let Some((value, kind)) = text["Cannot cast string '".len()..].rsplit_once("' to value of ")
-    {
-        let kind = kind.trim_end_matches(" type");
-        let name = kind.parse().ok().and_then(|kind: DataType| schema::text::types::sql_name(&kind));
-        let name = name.as_deref().unwrap_or(kind);
-        return format!("cannot cast '{value}' to {name}\n  help: TRY_CAST gives NULL instead");
-    }
-    if text.starts_with("Column in SELECT must be in GROUP BY")
-        && let Some(column) = quoted(text, "column \"", "\" must appear")
-    {
-        return format!(
-            "column '{column}' is neither in GROUP BY nor in an aggregate\n  \
-             help: add it to GROUP BY, or take one of its values with any_value()"
-        );
-    }
-    if let Some(name) = quoted(text, "Invalid function '", "'") {
-        let near =
-            quoted(text, "Did you mean '", "'").filter(|near| distance(&name, near) <= 1.max(name.len() / 3));
-        let help = near.map(|near| format!("\n  help: did you mean {near}?")).unwrap_or_default();
-        return format!("there is no function '{name}'{help}");
-    }
-    if let Some(predicate) = quoted(text, "Cannot create filter with non-boolean predicate '", "' returning")
-    {
-        return format!(
-            "a condition must be true or false, and {predicate} is no BOOLEAN\n  \
-             help: compare it with something"
-        );
-    }
-    text.to_string()
 }
 
 fn schema_error(e: SchemaError) -> Error {
@@ -128,7 +74,9 @@ fn schema_error(e: SchemaError) -> Error {
             let list = |names: &[&(usize, String)]| {
                 names.iter().map(|(_, n)| n.as_str()).collect::<Vec<_>>().join(", ")
             };
-            let help = if !near.is_empty() {
+            let help = if wanted.eq_ignore_ascii_case("_file") {
+                Some("--file-column adds the column _file, the path of each row's file".into())
+            } else if !near.is_empty() {
                 Some(format!("the nearest names are: {}", list(&near)))
             } else if !names.is_empty() {
                 Some(format!("there are: {}", list(&names.iter().take(20).collect::<Vec<_>>())))
@@ -162,26 +110,6 @@ pub(crate) fn syntax(text: &str) -> Error {
     Error::Syntax { message: text.to_string(), line: 0, column: 0 }
 }
 
-/// Takes the prefixes off that name the planner's own stages.
-fn strip(text: &str) -> String {
-    let mut text = text;
-    for prefix in
-        ["Error during planning: ", "Execution error: ", "Arrow error: ", "type_coercion\ncaused by\n"]
-    {
-        text = text.strip_prefix(prefix).unwrap_or(text);
-    }
-    arithmetic(text)
-}
-
-/// The kernels' messages on arithmetic, in words for users.
-pub fn arithmetic(text: &str) -> String {
-    let Some(overflow) = text.strip_prefix("Arithmetic overflow: ") else {
-        return text.replace("Divide by zero error", "division by zero");
-    };
-    let what = overflow.trim_start_matches("Overflow happened on: ");
-    format!("overflow: {what}\n  help: cast to a wider type, such as DECIMAL(38, 0) or DOUBLE")
-}
-
 /// The Levenshtein distance of two names.
 pub fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
@@ -196,28 +124,4 @@ pub fn distance(a: &str, b: &str) -> usize {
         }
     }
     row[b.len()]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sentences_of_others_become_plain() {
-        assert_eq!(
-            plain("Cast error: Cannot cast string 'it's' to value of Int64 type"),
-            "cannot cast 'it's' to BIGINT\n  help: TRY_CAST gives NULL instead"
-        );
-        let grouped = plain(
-            "Column in SELECT must be in GROUP BY or an aggregate function: While expanding wildcard, column \
-             \"t.name\" must appear in the GROUP BY clause",
-        );
-        assert!(grouped.starts_with("column 't.name' is neither in GROUP BY"), "{grouped}");
-        assert_eq!(
-            plain("Invalid function 'summ'.\nDid you mean 'sum'?"),
-            "there is no function 'summ'\n  help: did you mean sum?"
-        );
-        assert_eq!(plain("Invalid function 'foobar'.\nDid you mean 'cos'?"), "there is no function 'foobar'");
-        assert_eq!(plain("anything else"), "anything else");
-    }
 }

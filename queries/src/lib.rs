@@ -34,6 +34,7 @@ pub mod refused;
 pub mod rewrite;
 pub mod subqueries;
 pub mod summarize;
+pub mod words;
 
 use std::sync::Arc;
 

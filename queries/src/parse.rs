@@ -53,6 +53,25 @@ pub type CopyOptions = BTreeMap<String, String>;
 
 /// Parses one statement; a semicolon may end it.
 pub fn parse(sql: &str) -> Result<Statement> {
+    parse_statement(sql).map_err(|e| at_end(e, sql))
+}
+
+/// The parser knows no place for what is missing at the end of the text.
+fn at_end(e: Error, sql: &str) -> Error {
+    match e {
+        Error::Syntax { message, line: 0, .. } if message.ends_with("found: EOF") => {
+            let text = sql.trim_end();
+            Error::Syntax {
+                message: message.replace("found: EOF", "found: the end of the statement"),
+                line: text.lines().count().max(1) as u64,
+                column: text.lines().last().map_or(0, |line| line.chars().count()) as u64 + 1,
+            }
+        }
+        other => other,
+    }
+}
+
+fn parse_statement(sql: &str) -> Result<Statement> {
     let mut parser = Parser::new(&GenericDialect {})
         .with_recursion_limit(128)
         .try_with_sql(sql)

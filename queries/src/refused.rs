@@ -130,6 +130,9 @@ pub fn expr(e: &Expr) -> Flow {
         Expr::BinaryOp { op: op @ (BinaryOperator::Arrow | BinaryOperator::LongArrow), .. } => {
             refuse_if(true, &format!("the operator {op}"))
         }
+        Expr::BinaryOp { op: BinaryOperator::DuckIntegerDivide, .. } => {
+            refuse_if(true, "the operator //; / of integers gives an integer, and floor() cuts a float")
+        }
         Expr::Collate { .. } => refuse_if(true, "COLLATE"),
         Expr::Convert { .. } => refuse_if(true, "CONVERT; write CAST"),
         Expr::SimilarTo { .. } => refuse_if(true, "SIMILAR TO; use regexp_like() with ^ and $, or LIKE"),

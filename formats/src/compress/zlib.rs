@@ -14,7 +14,7 @@ use std::io::Write;
 
 use flate2::{Decompress, FlushCompress, FlushDecompress, Status};
 
-use super::gzip::deflate;
+use super::gzip::{NO_DEFLATE, deflate};
 use super::{About, Compression, Container, Decompressor, Piece, corrupt, cut_short, refused};
 use crate::error::Result;
 
@@ -133,12 +133,9 @@ impl Decompressor for Inflate {
             self.state = State::Stream;
             out.reserve(most.saturating_sub(out.len()));
             let before = self.inflate.total_in();
-            let status = self.inflate.decompress_vec(rest, out, FlushDecompress::None).map_err(|e| {
-                if self.streams > 0 {
-                    corrupt("zlib", format!("{e}, behind the first of several streams"))
-                } else {
-                    corrupt("zlib", e)
-                }
+            let status = self.inflate.decompress_vec(rest, out, FlushDecompress::None).map_err(|_| {
+                let behind = if self.streams > 0 { ", behind the first of several streams" } else { "" };
+                corrupt("zlib", format!("{NO_DEFLATE}{behind}"))
             })?;
             rest = &rest[(self.inflate.total_in() - before) as usize..];
             if status == Status::StreamEnd {

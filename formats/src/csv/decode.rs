@@ -211,7 +211,7 @@ impl CsvParser {
                 return Ok(0);
             }
             let records = Records::of(input, at..bytes.len(), 1, 0);
-            return Err(batch.bad_record(&records, "a quote in this record is never closed".into()));
+            return Err(batch.unclosed_quote(&records));
         };
         let lines = memchr::memchr_iter(b'\n', &bytes[at..end]).count() as u64;
         let records = Records::of(input, at..end, 1, lines);

@@ -220,6 +220,17 @@ impl Batch {
 
     /// The error of a record that is not built as it should be.
     pub fn bad_record(&self, records: &Records, message: String) -> Error {
+        self.broken(records, message, "--on-error skip passes over such records and counts them")
+    }
+
+    /// The error of a quoted field that the input ends in. It can't be passed over: where the next record begins is not
+    /// known.
+    pub fn unclosed_quote(&self, records: &Records) -> Error {
+        let help = "close it or double it; --quote CHAR names another character that stands around fields";
+        self.broken(records, "a quote in this record is never closed".into(), help)
+    }
+
+    fn broken(&self, records: &Records, message: String, help: &str) -> Error {
         let text = records.block[records.start..records.end].trim_ascii_end();
         Error::Data(Box::new(DataError {
             row: Some(self.records + 1),
@@ -227,7 +238,7 @@ impl Batch {
             offset: Some(records.offset + records.start as u64),
             value: Some(shown(text)),
             message,
-            help: Some("--on-error skip passes over such records and counts them".into()),
+            help: Some(help.into()),
             ..DataError::default()
         }))
     }

@@ -52,10 +52,15 @@ struct Unpacker {
 }
 
 impl Unpacker {
-    /// An error that also tells the place in the compressed file.
+    /// An error that also tells the place in the compressed file: a decompressor does not say where in its input it
+    /// stopped.
     fn at_place(&self, mut error: Error) -> Error {
         if let Error::Data(e) = &mut error {
-            e.message.push_str(&format!(" (at byte {} of the file as it is)", self.consumed));
+            let place = match self.packed.len() as u64 {
+                0 => format!("at byte {}", self.consumed),
+                more => format!("between bytes {} and {}", self.consumed, self.consumed + more),
+            };
+            e.message.push_str(&format!(" ({place} of the compressed file)"));
         }
         error
     }

@@ -33,7 +33,8 @@ pub fn exact(expr: &mut Expr) -> ControlFlow<Error> {
     ControlFlow::Continue(())
 }
 
-fn number(value: &Value) -> Option<&str> {
+/// The text of a number without an exponent.
+pub fn number(value: &Value) -> Option<&str> {
     match value {
         Value::Number(text, _) if text.bytes().all(|b| b.is_ascii_digit() || b == b'.') => Some(text),
         _ => None,

@@ -19,14 +19,15 @@ use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
     BinaryOperator, DataType, Distinct, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
-    FunctionArguments, Ident, JoinOperator, ObjectName, OrderByExpr, OrderByKind, Query, Select,
+    FunctionArguments, GroupByExpr, Ident, JoinOperator, ObjectName, OrderByExpr, OrderByKind, Query, Select,
     SelectFlavor, SelectItem, SetExpr, TableFactor, TableWithJoins, Value, VisitMut, VisitorMut,
-    WildcardAdditionalOptions, visit_expressions,
+    WildcardAdditionalOptions, visit_expressions, visit_expressions_mut,
 };
 
 use crate::error::{Error, Result};
 use crate::names::Names;
 use crate::refused;
+use crate::rewrite::literals::number;
 
 /// Rewrites a query whose names are resolved.
 pub fn rewrite(query: &mut Query, names: &Names) -> Result<()> {
@@ -68,6 +69,7 @@ impl VisitorMut for Rewrite<'_> {
         if select.flavor == SelectFlavor::FromFirstNoSelect {
             select.projection = vec![SelectItem::Wildcard(WildcardAdditionalOptions::default())];
         }
+        places_in_grouping_sets(&mut select.group_by, &select.projection);
         distinct_names(&mut select.projection);
         ControlFlow::Continue(())
     }
@@ -123,6 +125,26 @@ fn has_subquery(e: &Expr) -> bool {
 
 fn is_wildcard(item: &SelectItem) -> bool {
     matches!(item, SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..))
+}
+
+/// In `ROLLUP (1, 2)`, `CUBE` and `GROUPING SETS` a number is the place of a selected expression, as it is in
+/// `GROUP BY 1, 2`, which the planner knows.
+fn places_in_grouping_sets(group_by: &mut GroupByExpr, selected: &[SelectItem]) {
+    let GroupByExpr::Expressions(keys, _) = group_by else { return };
+    for key in keys {
+        let (Expr::Rollup(sets) | Expr::Cube(sets) | Expr::GroupingSets(sets)) = key else { continue };
+        for expr in sets.iter_mut().flatten() {
+            let place = match &*expr {
+                Expr::Value(v) => number(&v.value).and_then(|text| text.parse::<usize>().ok()),
+                _ => None,
+            };
+            if let Some(SelectItem::UnnamedExpr(e) | SelectItem::ExprWithAlias { expr: e, .. }) =
+                place.and_then(|place| selected.get(place.checked_sub(1)?))
+            {
+                *expr = e.clone();
+            }
+        }
+    }
 }
 
 /// `BLOB` is `BYTEA` to the planner.
@@ -208,6 +230,22 @@ fn rotate_distinct(expr: &mut Expr) {
     *expr = Expr::BinaryOp { left: compared, op, right };
 }
 
+/// An expression's text, with one text for all spellings of a float: the planner names it by its value.
+fn name_of(e: &Expr) -> String {
+    let mut e = e.clone();
+    let _ = visit_expressions_mut(&mut e, |e| {
+        if let Expr::Value(v) = e
+            && let Value::Number(text, _) = &mut v.value
+            && text.parse::<i128>().is_err()
+            && let Ok(float) = text.parse::<f64>()
+        {
+            *text = format!("{float:e}");
+        }
+        ControlFlow::<()>::Continue(())
+    });
+    e.to_string()
+}
+
 /// Gives a second select item of the same name a name of its own (`name:1`), for the planner refuses two of one name.
 /// Parentheses do not count: the planner's names have none.
 fn distinct_names(items: &mut [SelectItem]) {
@@ -215,7 +253,7 @@ fn distinct_names(items: &mut [SelectItem]) {
     let mut seen = BTreeSet::new();
     for item in items {
         let name = match &*item {
-            SelectItem::UnnamedExpr(e) => e.to_string(),
+            SelectItem::UnnamedExpr(e) => name_of(e),
             SelectItem::ExprWithAlias { alias, .. } => alias.value.clone(),
             _ => continue,
         };

@@ -1,0 +1,197 @@
+//! The sentences of the planner and of Arrow's kernels, in users' words.
+
+use arrow_schema::DataType;
+use schema::text::types::sql_name;
+
+use crate::error::distance;
+
+/// Of the planner's many lines about a call that fits no function, those that a user can use.
+pub(crate) fn no_match(text: &str) -> String {
+    if let Some(rest) = text.strip_prefix("Invalid function '") {
+        let (name, near) = rest.split_once("'.").unwrap_or((rest, ""));
+        let near = near.trim().trim_start_matches("Did you mean ").trim_end_matches('?');
+        return format!("there is no function '{name}'\n  help: the nearest name is {near}");
+    }
+    let text = text.strip_prefix("[return_type] ").unwrap_or(text);
+    let Some((_, call)) = text.split_once("No function matches the given name and argument types '") else {
+        return text.to_string();
+    };
+    let Some((call, candidates)) = call.split_once('\'') else { return text.to_string() };
+    // A function that checks its arguments itself tells the planner nothing of them.
+    let tells = |candidate: &&str| !candidate.is_empty() && !candidate.contains("(UserDefined)");
+    let candidates: Vec<&str> = candidates.lines().skip(2).map(str::trim).filter(tells).collect();
+    let there_are = match candidates[..] {
+        [] => String::new(),
+        _ => format!("there are {}; ", candidates.join(", ")),
+    };
+    format!("there is no function {call}\n  help: {there_are}a CAST may help")
+}
+
+/// The sentences of the planner and of Arrow that a user meets most, in plain words and with what would help.
+pub fn plain(text: &str) -> String {
+    let quoted = |text: &str, before: &str, after: &str| {
+        let (_, rest) = text.split_once(before)?;
+        Some(rest.split_once(after)?.0.to_string())
+    };
+    let text = text.trim_start_matches("Cast error: ");
+    if text.starts_with("Cannot cast string '")
+        && let Some((value, kind)) = text["Cannot cast string '".len()..].rsplit_once("' to value of ")
+    {
+        let kind = kind.trim_end_matches(" type");
+        return format!("cannot cast '{value}' to {}\n  help: TRY_CAST gives NULL instead", sql_types(kind));
+    }
+    if text.starts_with("Column in SELECT must be in GROUP BY")
+        && let Some(column) = quoted(text, "column \"", "\" must appear")
+    {
+        return format!(
+            "column '{column}' is neither in GROUP BY nor in an aggregate\n  \
+             help: add it to GROUP BY, or take one of its values with any_value()"
+        );
+    }
+    if let Some(name) = quoted(text, "Invalid function '", "'") {
+        let near =
+            quoted(text, "Did you mean '", "'").filter(|near| distance(&name, near) <= 1.max(name.len() / 3));
+        let help = near.map(|near| format!("\n  help: did you mean {near}?")).unwrap_or_default();
+        return format!("there is no function '{name}'{help}");
+    }
+    if let Some(predicate) = quoted(text, "Cannot create filter with non-boolean predicate '", "' returning")
+    {
+        return format!(
+            "a condition must be true or false, and {predicate} is no BOOLEAN\n  \
+             help: compare it with something"
+        );
+    }
+    let text = sql_types(text);
+    for (before, after) in [
+        ("Cannot coerce arithmetic expression ", " to valid types"),
+        ("Cannot infer common string type for string concat operation ", ""),
+        ("Cannot infer common argument type for comparison operation ", ""),
+        ("Cannot infer common argument type for logical boolean operation ", ""),
+    ] {
+        if let Some(operation) = text.strip_prefix(before).and_then(|rest| rest.strip_suffix(after)) {
+            return format!("there is no operation {operation}\n  help: a CAST of one side may help");
+        }
+    }
+    text
+}
+
+/// Arrow's names of types as those of SQL, and literals without their types (`Int64(5)`). What stands in single quotes
+/// is the user's and stays.
+fn sql_types(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let taken = match first {
+            '\'' => rest[1..].find('\'').map_or(rest.len(), |end| end + 2),
+            c if c.is_alphanumeric() || c == '_' => {
+                let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
+                let (word, behind) = rest.split_at(end);
+                let arguments = parenthesised(behind);
+                if let Some(name) = type_name(&rest[..end + arguments]) {
+                    out.push_str(&name);
+                    rest = &behind[arguments..];
+                    continue;
+                }
+                if let Some(name) = type_name(word) {
+                    match arguments {
+                        0 => out.push_str(&name),
+                        _ => out.push_str(&behind[1..arguments - 1]),
+                    }
+                    rest = &behind[arguments..];
+                    continue;
+                }
+                end
+            }
+            c => c.len_utf8(),
+        };
+        out.push_str(&rest[..taken]);
+        rest = &rest[taken..];
+    }
+    out
+}
+
+/// The bytes of the parentheses that a text begins with, or 0.
+fn parenthesised(text: &str) -> usize {
+    if !text.starts_with('(') {
+        return 0;
+    }
+    let mut depth = 0usize;
+    for (i, byte) in text.bytes().enumerate() {
+        match byte {
+            b'(' => depth += 1,
+            b')' => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            return i + 1;
+        }
+    }
+    0
+}
+
+fn type_name(text: &str) -> Option<String> {
+    // Words of users and of sentences are no types: only the spellings of Arrow begin so and have no space.
+    match text {
+        "String" => Some("VARCHAR".into()),
+        "Decimal" | "Duration" | "Interval" | "Timestamp" => Some(text.to_uppercase()),
+        _ if text.starts_with(|c: char| c.is_ascii_uppercase()) => sql_name(&text.parse::<DataType>().ok()?),
+        _ => None,
+    }
+}
+
+/// Takes the prefixes off that name the planner's own stages.
+pub(crate) fn strip(text: &str) -> String {
+    let mut text = text;
+    for prefix in
+        ["Error during planning: ", "Execution error: ", "Arrow error: ", "type_coercion\ncaused by\n"]
+    {
+        text = text.strip_prefix(prefix).unwrap_or(text);
+    }
+    arithmetic(text)
+}
+
+/// The kernels' messages on arithmetic, in words for users.
+pub fn arithmetic(text: &str) -> String {
+    let Some(overflow) = text.strip_prefix("Arithmetic overflow: ") else {
+        return text.replace("Divide by zero error", "division by zero");
+    };
+    let what = overflow.trim_start_matches("Overflow happened on: ");
+    format!("overflow: {what}\n  help: cast to a wider type, such as DECIMAL(38, 0) or DOUBLE")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sentences_of_others_become_plain() {
+        assert_eq!(
+            plain("Cast error: Cannot cast string 'it's' to value of Int64 type"),
+            "cannot cast 'it's' to BIGINT\n  help: TRY_CAST gives NULL instead"
+        );
+        let grouped = plain(
+            "Column in SELECT must be in GROUP BY or an aggregate function: While expanding wildcard, column \
+             \"t.name\" must appear in the GROUP BY clause",
+        );
+        assert!(grouped.starts_with("column 't.name' is neither in GROUP BY"), "{grouped}");
+        assert_eq!(
+            plain("Invalid function 'summ'.\nDid you mean 'sum'?"),
+            "there is no function 'summ'\n  help: did you mean sum?"
+        );
+        assert_eq!(plain("Invalid function 'foobar'.\nDid you mean 'cos'?"), "there is no function 'foobar'");
+        assert_eq!(plain("anything else"), "anything else");
+    }
+
+    #[test]
+    fn types_have_their_names_in_sql() {
+        assert_eq!(
+            plain("Cannot coerce arithmetic expression Utf8View + Decimal128(10, 2) to valid types"),
+            "there is no operation VARCHAR + DECIMAL(10, 2)\n  help: a CAST of one side may help"
+        );
+        assert_eq!(sql_types("sum(Utf8View), 'Int64' é Int64(5) Date32 List(Int64)"), {
+            "sum(VARCHAR), 'Int64' é 5 DATE BIGINT[]"
+        });
+        assert_eq!(sql_types("Timestamp(Nanosecond, None) (open"), "TIMESTAMP(9) (open");
+        assert_eq!(sql_types("it's Int64"), "it's Int64");
+    }
+}
