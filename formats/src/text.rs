@@ -11,11 +11,12 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use crate::error::{DataError, Error, Result};
 use crate::format::ScanOptions;
 use crate::rows::batch::{Batch, Records};
-use crate::rows::column::{Syntax, Token};
+use crate::rows::cells::Written;
 use crate::rows::encoder::RowWriter;
 use crate::rows::format::RowFormat;
-use crate::rows::print::{Printed, check_printable};
+use crate::rows::print::check_printable;
 use crate::rows::split::Border;
+use crate::rows::syntax::{Syntax, Token};
 use crate::rows::{BatchDecoder, Input, RecordParser};
 
 /// Lines of text.
@@ -116,14 +117,14 @@ impl RowWriter for TextWriter {
     }
 
     fn write(&self, batch: &RecordBatch, out: &mut Vec<u8>) -> Result<()> {
-        let columns = Printed::columns(batch)?;
+        let columns = Written::columns(batch)?;
         let Some(column) = columns.first() else { return Ok(()) };
         for row in 0..batch.num_rows() {
             if column.is_null(row) {
                 return Err(unwritable("NULL", "COALESCE gives another value for it"));
             }
             let start = out.len();
-            column.printer.print(row, out);
+            column.cells.print(row, out);
             if memchr::memchr(b'\n', &out[start..]).is_some() || out[start..].ends_with(b"\r") {
                 return Err(unwritable("a value with a line break", "REPLACE takes it out"));
             }

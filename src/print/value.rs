@@ -9,7 +9,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef};
 use arrow_buffer::NullBuffer;
 use arrow_schema::DataType;
-use formats::rows::print::Printer;
+use formats::rows::cells::Cells;
 
 /// A column of a batch, ready to be read as text.
 pub struct Column {
@@ -20,8 +20,8 @@ pub struct Column {
 enum Values {
     /// All NULL.
     Null,
-    Text(Printer),
-    Flat(Printer),
+    Text(Cells),
+    Flat(Cells),
     /// The elements, and for each row the first of its own and the number of them.
     List(Box<Column>, Vec<(usize, usize)>),
     Struct(Vec<(String, Column)>),
@@ -34,7 +34,7 @@ impl Column {
         let nulls = array.logical_nulls();
         let values = match array.data_type() {
             DataType::Null => Values::Null,
-            DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => Values::Text(Printer::new(array)?),
+            DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => Values::Text(Cells::new(array)?),
             DataType::List(_) => {
                 let list = array.as_list::<i32>();
                 let ranges = list.value_offsets().windows(2).map(|o| (o[0] as usize, (o[1] - o[0]) as usize));
@@ -66,7 +66,7 @@ impl Column {
             }
             DataType::Dictionary(_, values) => return Column::new(&cast(array, values)?),
             DataType::RunEndEncoded(_, values) => return Column::new(&cast(array, values.data_type())?),
-            _ => Values::Flat(Printer::new(array)?),
+            _ => Values::Flat(Cells::new(array)?),
         };
         Ok(Column { nulls, values })
     }
@@ -80,8 +80,8 @@ impl Column {
     /// for something else (see [`quote`]).
     pub fn cell(&self, row: usize, out: &mut String) {
         match &self.values {
-            Values::Text(printer) if !self.is_null(row) => {
-                let text = printed(printer, row);
+            Values::Text(cells) if !self.is_null(row) => {
+                let text = printed(cells, row);
                 match quote(&text) {
                     Some(quoted) => out.push_str(&quoted),
                     None => out.push_str(&text),
@@ -105,8 +105,8 @@ impl Column {
         };
         match &self.values {
             Values::Null => {}
-            Values::Text(printer) => out.push_str(&quoted(&printed(printer, row))),
-            Values::Flat(printer) => out.push_str(&printed(printer, row)),
+            Values::Text(cells) => out.push_str(&quoted(&printed(cells, row))),
+            Values::Flat(cells) => out.push_str(&printed(cells, row)),
             Values::List(column, ranges) => {
                 out.push('[');
                 elements(column, ranges[row], out);
@@ -141,9 +141,9 @@ fn cast(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, formats::Error> {
     arrow_cast::cast(array, to).map_err(|e| formats::Error::Unsupported(e.to_string()))
 }
 
-fn printed(printer: &Printer, row: usize) -> String {
+fn printed(cells: &Cells, row: usize) -> String {
     let mut bytes = Vec::new();
-    printer.print(row, &mut bytes);
+    cells.print(row, &mut bytes);
     String::from_utf8_lossy(&bytes).into_owned()
 }
 

@@ -8,8 +8,8 @@ use super::index::Index;
 use crate::error::{Error, Result};
 use crate::format::ScanOptions;
 use crate::rows::batch::{Batch, Records};
-use crate::rows::column::{Syntax, Token};
 use crate::rows::quotes::{Marks, State};
+use crate::rows::syntax::{Syntax, Token};
 use crate::rows::{Input, RecordParser};
 
 /// What is indexed at once: small enough for the text and its index to stay in a core's cache.

@@ -5,8 +5,9 @@ use arrow_schema::SchemaRef;
 use schema::FormatOptions;
 
 use crate::error::Result;
+use crate::rows::cells::{Cells, Written};
 use crate::rows::encoder::RowWriter;
-use crate::rows::print::{Printed, Printer, check_printable};
+use crate::rows::print::check_printable;
 use crate::rows::quotes::Marks;
 
 /// From this length on, a vectorised search beats a table.
@@ -86,7 +87,7 @@ impl RowWriter for CsvWriter {
     }
 
     fn write(&self, batch: &RecordBatch, out: &mut Vec<u8>) -> Result<()> {
-        let columns = Printed::columns(batch)?;
+        let columns = Written::columns(batch)?;
         let mut word = Vec::new();
         for row in 0..batch.num_rows() {
             for (i, column) in columns.iter().enumerate() {
@@ -96,14 +97,14 @@ impl RowWriter for CsvWriter {
                 if column.is_null(row) {
                     continue;
                 }
-                match &column.printer {
-                    Printer::Text(texts) => self.text(texts.value(row).as_bytes(), out),
-                    printer if self.check_words => {
+                match &column.cells {
+                    Cells::Text(texts) => self.text(texts.value(row).as_bytes(), out),
+                    cells if self.check_words => {
                         word.clear();
-                        printer.print(row, &mut word);
+                        cells.print(row, &mut word);
                         self.text(&word, out);
                     }
-                    printer => printer.print(row, out),
+                    cells => cells.print(row, out),
                 }
             }
             out.push(b'\n');

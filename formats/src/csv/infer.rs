@@ -11,9 +11,9 @@ use super::decode::{CsvParser, CsvSyntax, single_record};
 use crate::error::Result;
 use crate::format::ScanOptions;
 use crate::reader::Skipped;
-use crate::rows::column::{Syntax, Token};
 use crate::rows::infer::{Kinds, Seen};
 use crate::rows::quotes::Marks;
+use crate::rows::syntax::{Syntax, Token};
 use crate::rows::{BatchDecoder, Decoder, Input};
 
 /// A decoder that looks at the values of the first records. Records with another number of fields than the first

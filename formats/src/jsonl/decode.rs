@@ -7,7 +7,7 @@ use super::frame::{Frames, Wrong};
 use crate::error::{DataError, Error, Result};
 use crate::format::ScanOptions;
 use crate::rows::batch::{Batch, Records};
-use crate::rows::column::{Syntax, Token};
+use crate::rows::syntax::{Syntax, Token};
 use crate::rows::{Input, RecordParser};
 
 /// The bytes of lines that are walked before columns are filled.

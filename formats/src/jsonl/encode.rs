@@ -4,8 +4,9 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
 use crate::error::Result;
+use crate::rows::cells::{Cells, Written};
 use crate::rows::encoder::RowWriter;
-use crate::rows::print::{Kind, Printed, Printer, check_printable};
+use crate::rows::print::{Kind, check_printable};
 
 /// Writes batches as JSON lines.
 pub struct JsonWriter {
@@ -58,7 +59,7 @@ impl RowWriter for JsonWriter {
     }
 
     fn write(&self, batch: &RecordBatch, out: &mut Vec<u8>) -> Result<()> {
-        let columns = Printed::columns(batch)?;
+        let columns = Written::columns(batch)?;
         let mut word = Vec::new();
         for row in 0..batch.num_rows() {
             for (column, key) in columns.iter().zip(&self.keys) {
@@ -67,14 +68,12 @@ impl RowWriter for JsonWriter {
                     out.extend_from_slice(b"null");
                     continue;
                 }
-                match &column.printer {
-                    Printer::Text(texts) => string(texts.value(row).as_bytes(), out),
-                    printer if matches!(printer.kind(row), Kind::Number | Kind::Bool) => {
-                        printer.print(row, out)
-                    }
-                    printer => {
+                match &column.cells {
+                    Cells::Text(texts) => string(texts.value(row).as_bytes(), out),
+                    cells if matches!(cells.kind(row), Kind::Number | Kind::Bool) => cells.print(row, out),
+                    cells => {
                         word.clear();
-                        printer.print(row, &mut word);
+                        cells.print(row, &mut word);
                         string(&word, out);
                     }
                 }

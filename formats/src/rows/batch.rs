@@ -9,7 +9,8 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use schema::OnError;
 
 use super::Input;
-use super::column::{Bad, Column, Found, Stretch, Syntax, view_type};
+use super::column::{Bad, Column, Found, Stretch, view_type};
+use super::syntax::Syntax;
 use crate::error::{DataError, Error, Result};
 use crate::format::ScanOptions;
 use crate::reader::Skipped;
@@ -146,8 +147,9 @@ impl Batch {
             self.block = address;
             self.columns.iter_mut().for_each(Column::next_block);
         }
-        let utf8 =
-            self.text && simdutf8::basic::from_utf8(&records.block[records.start..records.end]).is_ok();
+        let utf8 = S::TEXT
+            && self.text
+            && simdutf8::basic::from_utf8(&records.block[records.start..records.end]).is_ok();
         let stretch = Stretch { block: records.block, utf8, fail_fast: self.on_error == OnError::Fail };
         let mut found = Found::default();
         let mut worst: Option<(Bad, usize)> = None;

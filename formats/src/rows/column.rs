@@ -1,4 +1,4 @@
-//! Columns under construction, by type: text goes in, Arrow arrays come out.
+//! Columns under construction, by type: fields of records go in, Arrow arrays come out.
 
 use arrow_array::types::*;
 use arrow_array::{ArrayRef, ArrowPrimitiveType};
@@ -8,34 +8,9 @@ use arrow_schema::{DataType, Field};
 use schema::text::types::sql_name;
 
 use super::fixed::Fixed;
-use super::parse;
 use super::strings::Strings;
+use super::syntax::Syntax;
 use crate::error::{Error, Result};
-
-/// What lies between the borders of a field.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Token {
-    /// No value.
-    Null,
-    /// The value is these bytes as they stand.
-    Plain(usize, usize),
-    /// The value is these bytes after [`Syntax::unescape`].
-    Escaped(usize, usize),
-    /// An empty string, which is no value for types other than strings.
-    Empty,
-    /// The quoting is broken.
-    Broken,
-}
-
-/// How an encoding writes values into fields.
-pub trait Syntax: Copy {
-    /// What the field `start..end` holds; both are within `bytes`.
-    fn token(&self, bytes: &[u8], start: usize, end: usize) -> Token;
-
-    /// Rewrites the bytes of a [`Token::Escaped`]. Gives the number of sequences replaced by U+FFFD, or `None` if an
-    /// escape is broken.
-    fn unescape(&self, raw: &[u8], out: &mut Vec<u8>) -> Option<u64>;
-}
 
 /// A value that is not one of its column's type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,10 +43,10 @@ pub struct Found {
     pub replaced: u64,
 }
 
-/// Makes `Store` of the types of one width: for each a name, Arrow's type, which data types are meant, and how text is
-/// parsed into a value.
+/// Makes `Store` of the types of one width: for each a name, Arrow's type, which data types are meant, and which
+/// function of the syntax makes a value of bytes.
 macro_rules! stores {
-    ($($name:ident: $arrow:ty, $data_type:pat => $parse:expr;)*) => {
+    ($($name:ident: $arrow:ty, $data_type:pat => |$syntax:ident, $value:ident| $parse:expr;)*) => {
         /// A column by its type.
         enum Store {
             Bool(Fixed<bool>),
@@ -107,7 +82,7 @@ macro_rules! stores {
                 found: &mut Found,
             ) {
                 match self {
-                    Store::Bool(c) => c.extend(syntax, stretch, fields, nullable, found, parse::boolean),
+                    Store::Bool(c) => c.extend(syntax, stretch, fields, nullable, found, |syntax: S, value| syntax.boolean(value)),
                     Store::Text(c) => c.extend_text(syntax, stretch, fields, nullable, found),
                     Store::Binary(c) => c.extend_binary(syntax, stretch, fields, nullable, found, None),
                     Store::FixedBinary(c, size) => {
@@ -116,7 +91,7 @@ macro_rules! stores {
                     }
                     $(Store::$name(c) => {
                         if let $data_type = data_type {
-                            c.extend(syntax, stretch, fields, nullable, found, $parse);
+                            c.extend(syntax, stretch, fields, nullable, found, |$syntax: S, $value: &[u8]| $parse);
                         }
                     })*
                 }
@@ -144,37 +119,37 @@ macro_rules! stores {
 }
 
 stores! {
-    Int8: Int8Type, DataType::Int8 => parse::integer;
-    Int16: Int16Type, DataType::Int16 => parse::integer;
-    Int32: Int32Type, DataType::Int32 => parse::integer;
-    Int64: Int64Type, DataType::Int64 => parse::integer;
-    UInt8: UInt8Type, DataType::UInt8 => parse::integer;
-    UInt16: UInt16Type, DataType::UInt16 => parse::integer;
-    UInt32: UInt32Type, DataType::UInt32 => parse::integer;
-    UInt64: UInt64Type, DataType::UInt64 => parse::integer;
-    Float16: Float16Type, DataType::Float16 => parse::half;
-    Float32: Float32Type, DataType::Float32 => parse::float;
-    Float64: Float64Type, DataType::Float64 => parse::float;
-    Decimal128: Decimal128Type, DataType::Decimal128(p, s) => |text: &[u8]| parse::decimal(text, *p, *s);
-    Decimal256: Decimal256Type, DataType::Decimal256(p, s) => |text: &[u8]| parse::decimal(text, *p, *s);
-    Date32: Date32Type, DataType::Date32 => parse::date;
-    Date64: Date64Type, DataType::Date64 => |text: &[u8]| parse::timestamp(text, Millisecond);
+    Int8: Int8Type, DataType::Int8 => |syntax, value| syntax.integer(value);
+    Int16: Int16Type, DataType::Int16 => |syntax, value| syntax.integer(value);
+    Int32: Int32Type, DataType::Int32 => |syntax, value| syntax.integer(value);
+    Int64: Int64Type, DataType::Int64 => |syntax, value| syntax.integer(value);
+    UInt8: UInt8Type, DataType::UInt8 => |syntax, value| syntax.integer(value);
+    UInt16: UInt16Type, DataType::UInt16 => |syntax, value| syntax.integer(value);
+    UInt32: UInt32Type, DataType::UInt32 => |syntax, value| syntax.integer(value);
+    UInt64: UInt64Type, DataType::UInt64 => |syntax, value| syntax.integer(value);
+    Float16: Float16Type, DataType::Float16 => |syntax, value| syntax.half(value);
+    Float32: Float32Type, DataType::Float32 => |syntax, value| syntax.float(value);
+    Float64: Float64Type, DataType::Float64 => |syntax, value| syntax.float(value);
+    Decimal128: Decimal128Type, DataType::Decimal128(p, s) => |syntax, value| syntax.decimal(value, *p, *s);
+    Decimal256: Decimal256Type, DataType::Decimal256(p, s) => |syntax, value| syntax.decimal(value, *p, *s);
+    Date32: Date32Type, DataType::Date32 => |syntax, value| syntax.date(value);
+    Date64: Date64Type, DataType::Date64 => |syntax, value| syntax.timestamp(value, Millisecond);
     Seconds: TimestampSecondType, DataType::Timestamp(Second, _) =>
-        |text: &[u8]| parse::timestamp(text, Second);
+        |syntax, value| syntax.timestamp(value, Second);
     Millis: TimestampMillisecondType, DataType::Timestamp(Millisecond, _) =>
-        |text: &[u8]| parse::timestamp(text, Millisecond);
+        |syntax, value| syntax.timestamp(value, Millisecond);
     Micros: TimestampMicrosecondType, DataType::Timestamp(Microsecond, _) =>
-        |text: &[u8]| parse::timestamp(text, Microsecond);
+        |syntax, value| syntax.timestamp(value, Microsecond);
     Nanos: TimestampNanosecondType, DataType::Timestamp(Nanosecond, _) =>
-        |text: &[u8]| parse::timestamp(text, Nanosecond);
+        |syntax, value| syntax.timestamp(value, Nanosecond);
     TimeSeconds: Time32SecondType, DataType::Time32(Second) =>
-        |text: &[u8]| parse::time_of_day(text, Second).map(|time| time as i32);
+        |syntax, value| syntax.time_of_day(value, Second).map(|time| time as i32);
     TimeMillis: Time32MillisecondType, DataType::Time32(Millisecond) =>
-        |text: &[u8]| parse::time_of_day(text, Millisecond).map(|time| time as i32);
+        |syntax, value| syntax.time_of_day(value, Millisecond).map(|time| time as i32);
     TimeMicros: Time64MicrosecondType, DataType::Time64(Microsecond) =>
-        |text: &[u8]| parse::time_of_day(text, Microsecond);
+        |syntax, value| syntax.time_of_day(value, Microsecond);
     TimeNanos: Time64NanosecondType, DataType::Time64(Nanosecond) =>
-        |text: &[u8]| parse::time_of_day(text, Nanosecond);
+        |syntax, value| syntax.time_of_day(value, Nanosecond);
 }
 
 /// A column under construction.

@@ -6,7 +6,8 @@ use arrow_array::{ArrayRef, ArrowPrimitiveType, BooleanArray, PrimitiveArray};
 use arrow_buffer::{ArrowNativeType, BooleanBuffer, BooleanBufferBuilder, NullBuffer, ScalarBuffer};
 use arrow_schema::DataType;
 
-use super::column::{Bad, Found, Stretch, Syntax, Token};
+use super::column::{Bad, Found, Stretch};
+use super::syntax::{Syntax, Token};
 
 /// A column of values of one width.
 #[derive(Default)]
@@ -27,13 +28,17 @@ impl<T: Copy + Default> Fixed<T> {
         fields: impl Iterator<Item = (usize, usize)>,
         nullable: bool,
         found: &mut Found,
-        parse: impl Fn(&[u8]) -> Option<T>,
+        parse: impl Fn(S, &[u8]) -> Option<T>,
     ) {
         let bytes = stretch.block.as_slice();
         for (record, (start, end)) in fields.enumerate() {
             let value = match syntax.token(bytes, start, end) {
                 Token::Plain(from, to) => {
-                    parse(&bytes[from..to]).or_else(|| parse(bytes[from..to].trim_ascii()))
+                    let value = &bytes[from..to];
+                    parse(syntax, value).or_else(|| {
+                        let value = if S::TEXT { value.trim_ascii() } else { return None };
+                        parse(syntax, value)
+                    })
                 }
                 Token::Null | Token::Empty if nullable => {
                     self.push_null();
@@ -42,7 +47,10 @@ impl<T: Copy + Default> Fixed<T> {
                 Token::Escaped(from, to) => {
                     self.scratch.clear();
                     let replaced = syntax.unescape(&bytes[from..to], &mut self.scratch);
-                    replaced.and_then(|_| parse(self.scratch.trim_ascii()))
+                    replaced.and_then(|_| {
+                        let value = self.scratch.as_slice();
+                        parse(syntax, if S::TEXT { value.trim_ascii() } else { value })
+                    })
                 }
                 Token::Null | Token::Empty | Token::Broken => None,
             };

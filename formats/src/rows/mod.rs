@@ -9,7 +9,9 @@
 //! - `decoder`: what an encoding implements.
 //! - [`batch`]: the batch being filled, and what is done with what does not fit.
 //! - [`column`], `fixed`, `strings`, [`views`]: columns under construction.
-//! - [`parse`], [`print`](mod@print): text to values and back.
+//! - [`syntax`]: how an encoding writes values.
+//! - [`parse`]: text to values.
+//! - [`cells`], [`print`](mod@print): columns to values, values to text.
 //! - [`bits`]: where bytes occur, 64 at a time.
 //! - [`encoder`]: blocks of rows to bytes.
 //! - [`infer`](mod@infer): types from examples.
@@ -18,6 +20,7 @@
 pub mod batch;
 pub mod bits;
 mod blocks;
+pub mod cells;
 pub mod column;
 mod decoder;
 pub mod encoder;
@@ -31,6 +34,7 @@ pub mod reader;
 mod source;
 pub mod split;
 mod strings;
+pub mod syntax;
 pub mod views;
 
 pub use decoder::{BatchDecoder, Decoder, Input, RecordParser};

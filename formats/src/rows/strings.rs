@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, BinaryViewArray, FixedSizeBinaryArray, StringViewArray};
 
-use super::column::{Bad, Found, Stretch, Syntax, Token};
+use super::column::{Bad, Found, Stretch};
 use super::fixed::null_buffer;
-use super::parse;
+use super::syntax::{Syntax, Token};
 use super::views::Views;
 
 /// A column of strings or bytes.
@@ -68,7 +68,7 @@ impl Strings {
         self.extend(syntax, stretch, fields, nullable, found, |views, value, replaced| {
             match value {
                 Value::Block(from, to) if stretch.utf8 => views.push(stretch.block, from, to),
-                other => *replaced += push_checked(views, other.bytes(stretch)),
+                other => *replaced += push_checked(views, other, stretch),
             }
             true
         });
@@ -89,7 +89,7 @@ impl Strings {
         self.extend(syntax, stretch, fields, nullable, found, |views, value, _| {
             let text = value.bytes(stretch);
             decoded.clear();
-            let hex = parse::hex(text, &mut decoded).is_some();
+            let hex = syntax.bytes(text, &mut decoded).is_some();
             let length = if hex { decoded.len() } else { text.len() };
             if size.is_some_and(|size| size != length) {
                 return false;
@@ -117,7 +117,10 @@ impl Strings {
         let bytes = stretch.block.as_slice();
         for (record, (start, end)) in fields.enumerate() {
             let good = match syntax.token(bytes, start, end) {
-                Token::Plain(from, to) => push(&mut self.views, Value::Block(from, to), &mut found.replaced),
+                Token::Plain(from, to) => match syntax.string(bytes, from, to) {
+                    Some((from, to)) => push(&mut self.views, Value::Block(from, to), &mut found.replaced),
+                    None => false,
+                },
                 Token::Null if nullable => {
                     self.push_null();
                     true
@@ -175,10 +178,11 @@ impl Strings {
     }
 }
 
-/// Appends bytes as text, with U+FFFD for what is not UTF-8, and gives the number of those.
-fn push_checked(views: &mut Views, bytes: &[u8]) -> u64 {
+/// Appends a value as text, with U+FFFD for what is not UTF-8, and gives the number of those.
+fn push_checked(views: &mut Views, value: Value, stretch: &Stretch) -> u64 {
+    let bytes = value.bytes(stretch);
     if simdutf8::basic::from_utf8(bytes).is_ok() {
-        views.push_copy(bytes);
+        value.push(views, stretch);
         return 0;
     }
     let mut replaced = 0;

@@ -1,0 +1,93 @@
+//! How an encoding writes values: what a field holds, and which value its bytes are.
+
+use arrow_array::ArrowNativeTypeOp;
+use arrow_schema::TimeUnit;
+
+use super::parse::{self, Float, Half, Integer};
+
+/// What lies between the borders of a field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Token {
+    /// No value.
+    Null,
+    /// The value is these bytes as they stand.
+    Plain(usize, usize),
+    /// The value is these bytes after [`Syntax::unescape`].
+    Escaped(usize, usize),
+    /// An empty string, which is no value for types other than strings.
+    Empty,
+    /// The quoting is broken.
+    Broken,
+}
+
+/// How an encoding writes values into fields. Unless it says otherwise, values are text.
+///
+/// The functions on values take the bytes of a [`Token::Plain`], or rewritten ones, and give `None` if they are no
+/// value of the type.
+pub trait Syntax: Copy {
+    /// Whether records are text: then spaces around values other than strings do not count.
+    const TEXT: bool = true;
+
+    /// What the field `start..end` holds; both are within `bytes`.
+    fn token(&self, bytes: &[u8], start: usize, end: usize) -> Token;
+
+    /// Rewrites the bytes of a [`Token::Escaped`]. Gives the number of sequences replaced by U+FFFD, or `None` if an
+    /// escape is broken.
+    fn unescape(&self, raw: &[u8], out: &mut Vec<u8>) -> Option<u64>;
+
+    /// Where the bytes of a string lie within those of a value; `None` if it is no string. Text is a string as it
+    /// stands.
+    fn string(&self, bytes: &[u8], start: usize, end: usize) -> Option<(usize, usize)> {
+        let _ = bytes;
+        Some((start, end))
+    }
+
+    /// Appends the bytes that a string stands for, where they are others than its own.
+    fn bytes(&self, value: &[u8], out: &mut Vec<u8>) -> Option<()> {
+        parse::hex(value, out)
+    }
+
+    /// A boolean.
+    fn boolean(&self, value: &[u8]) -> Option<bool> {
+        parse::boolean(value)
+    }
+
+    /// A whole number.
+    #[inline(always)]
+    fn integer<T: Integer>(&self, value: &[u8]) -> Option<T> {
+        parse::integer(value)
+    }
+
+    /// A float of 16 bits.
+    fn half(&self, value: &[u8]) -> Option<Half> {
+        parse::half(value)
+    }
+
+    /// A float of 32 or 64 bits.
+    #[inline(always)]
+    fn float<T: Float>(&self, value: &[u8]) -> Option<T> {
+        parse::float(value)
+    }
+
+    /// A decimal, as the value times 10^`scale`.
+    fn decimal<T: ArrowNativeTypeOp>(&self, value: &[u8], precision: u8, scale: i8) -> Option<T> {
+        parse::decimal(value, precision, scale)
+    }
+
+    /// Days since 1970-01-01.
+    #[inline(always)]
+    fn date(&self, value: &[u8]) -> Option<i32> {
+        parse::date(value)
+    }
+
+    /// Units since 1970-01-01T00:00:00.
+    #[inline(always)]
+    fn timestamp(&self, value: &[u8], unit: TimeUnit) -> Option<i64> {
+        parse::timestamp(value, unit)
+    }
+
+    /// Units since midnight.
+    fn time_of_day(&self, value: &[u8], unit: TimeUnit) -> Option<i64> {
+        parse::time_of_day(value, unit)
+    }
+}
