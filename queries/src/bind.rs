@@ -26,7 +26,7 @@ use crate::functions::Functions;
 use crate::names::Names;
 use crate::optimise;
 use crate::parse::Query;
-use crate::rewrite::{casts, dates, multiset};
+use crate::rewrite::{casts, dates, doubles, multiset};
 use crate::subqueries;
 
 /// A table as the logical plan carries it.
@@ -75,8 +75,10 @@ pub fn bind(query: &Query, names: &Names, catalog: &Catalog, settings: &Settings
     let statement = DfStatement::Statement(Box::new(ast::Statement::Query(Box::new(query.clone()))));
     let plan = planner.statement_to_plan(statement)?;
     refuse(&plan)?;
-    let plan = multiset::apply(casts::hide(order_added_columns(plan)?)?)?;
-    dates::rewrite(subqueries::rewrite(plan)?)
+    let plan = doubles::of_values(order_added_columns(plan)?)?;
+    let plan = multiset::apply(casts::hide(plan)?)?;
+    let plan = subqueries::rewrite(dates::rewrite(doubles::rewrite(plan)?)?)?;
+    Ok(plan)
 }
 
 /// The columns that ORDER BY needs beyond those selected are added to the projection in the order of a hash set, which

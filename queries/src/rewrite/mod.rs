@@ -7,9 +7,11 @@
 //!
 //! and of the bound plan:
 //! - [`dates`]: dates plus a number of days.
+//! - [`doubles`]: decimals beside floats.
 
 pub mod casts;
 pub mod dates;
+pub mod doubles;
 pub mod literals;
 pub mod multiset;
 pub mod using;
