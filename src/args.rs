@@ -1,6 +1,7 @@
 //! The command line as it is written; `settings` resolves it.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::builder::PossibleValuesParser;
 use clap::{Args as Flags, Parser, Subcommand, ValueEnum};
@@ -163,8 +164,11 @@ pub struct Watch {
     /// The query: filters, computed columns, and GROUP BY with COUNT, SUM and AVG, over one table.
     pub sql: String,
     /// End once no file was added for so many seconds.
-    #[arg(long, value_name = "SECONDS", num_args = 0..=1, require_equals = true, default_missing_value = "1")]
-    pub until_idle: Option<f64>,
+    #[arg(
+        long, value_name = "SECONDS", num_args = 0..=1, require_equals = true, default_missing_value = "1",
+        value_parser = crate::settings::seconds
+    )]
+    pub until_idle: Option<Duration>,
     /// Tables and how to read them.
     #[command(flatten)]
     pub input: Input,
@@ -208,7 +212,7 @@ pub struct Input {
     #[arg(long, value_enum, default_value = "fail")]
     pub on_error: OnErrorFlag,
     /// The longest record that is read.
-    #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = crate::settings::size)]
+    #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = crate::settings::record)]
     pub max_record: u64,
     /// Add a column _file with the path that each row comes from.
     #[arg(long)]

@@ -9,6 +9,7 @@ use engine::aside::Overwrite;
 use engine::dataset::{Destination, WriteOptions, Written};
 use formats::compress::compression;
 use formats::format::format;
+use formats::input::STDIN;
 use formats::open::by_name;
 use indicatif::{DecimalBytes, HumanCount};
 use schema::{FormatOptions, Source};
@@ -61,8 +62,14 @@ pub fn report(what: &str, written: &Written, start: Instant) {
 fn target(path: &Path, write: &args::Write, header: bool) -> anyhow::Result<(Destination, FormatOptions)> {
     let shown = path.display();
     let usage = |text: String| anyhow::Error::from(Usage(text));
+    if path == Path::new(STDIN) {
+        let text = "convert writes files; palais query \"SELECT * FROM '…'\" --format FORMAT writes to standard output";
+        return Err(usage(text.into()));
+    }
     let named = by_name(path);
-    let is_file = named.encoding.is_some() || named.compression.is_some();
+    // What is there and is no directory, such as a named pipe, is a file whatever its name says.
+    let there = std::fs::metadata(path).is_ok_and(|there| !there.is_dir() && !there.is_file());
+    let is_file = there || named.encoding.is_some() || named.compression.is_some();
     let encoding = match (&write.to, named.encoding) {
         (Some(to), Some(named)) if to != named => {
             return Err(usage(format!("the name {shown} says {named}, and --to says {to}")));
@@ -79,7 +86,7 @@ fn target(path: &Path, write: &args::Write, header: bool) -> anyhow::Result<(Des
         (Some(asked), Some(named)) if asked != named => {
             return Err(usage(format!("the name {shown} says {named}, and --compression says {asked}")));
         }
-        (Some(asked), None) if is_file && !inside && asked != "none" => {
+        (Some(asked), None) if is_file && !there && !inside && asked != "none" => {
             let suffix = compression(asked)?.extensions().first().copied().unwrap_or_default();
             return Err(usage(format!("a file compressed with {asked} is to be called {shown}.{suffix}")));
         }

@@ -43,6 +43,13 @@ impl To {
         let form = match (run.format, Format::by_name(&path)) {
             (Some(form), _) => form,
             (None, Some(form)) if !dataset => form,
+            (None, None) if !dataset && path.extension().is_some() => {
+                return Err(Usage(format!(
+                    "the name {} tells no format that is written; add --format csv or another",
+                    path.display()
+                ))
+                .into());
+            }
             (None, _) => Format::Csv,
         };
         let overwrite = Overwrite::flag(run.overwrite);
@@ -116,6 +123,16 @@ impl To {
         let usage = |text: &str| Err(Usage(text.into()).into());
         if self.dataset && self.format().is_none() {
             return usage("a directory is written as csv, tsv, jsonl, parquet, arrow or buren");
+        }
+        let named = formats::open::by_name(&self.path).compression;
+        let inside = matches!(self.form, Format::Parquet | Format::Arrow | Format::Buren);
+        if let Some(named) = named.filter(|_| inside && !self.dataset) {
+            let (form, bare) = (format!("{:?}", self.form).to_lowercase(), self.path.with_extension(""));
+            return Err(Usage(format!(
+                "{form} is compressed inside, and no {named} goes around it; name it {}",
+                bare.display()
+            ))
+            .into());
         }
         let is_csv = matches!(self.form, Format::Csv | Format::Tsv);
         if !is_csv && (self.header.is_some() || self.delimiter.is_some()) {

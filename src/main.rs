@@ -86,8 +86,9 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Watch(w) => watch::run(&w),
         Command::Completions { shell } => {
             let mut command = <Args as clap::CommandFactory>::command();
-            clap_complete::generate(shell, &mut command, "palais", &mut std::io::stdout());
-            Ok(())
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut command, "palais", &mut script);
+            Ok(print::text(&String::from_utf8_lossy(&script))?)
         }
     }
 }

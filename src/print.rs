@@ -178,6 +178,13 @@ pub fn writer(format: Format, target: &Target, table: TableOptions) -> Result<Bo
     })
 }
 
+/// Prints a text on standard output.
+pub fn text(text: &str) -> Result<()> {
+    let mut out = StandardOutput::new();
+    out.put(text.as_bytes())?;
+    out.finish()
+}
+
 /// The line below a result: `(3 rows, 0.12 s)`.
 pub fn summary(rows: u64, time: Duration) -> String {
     let seconds = time.as_secs_f64();

@@ -6,9 +6,9 @@ use std::time::Instant;
 
 use anyhow::Context;
 use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, StringArray};
-use arrow_cast::display::{ArrayFormatter, FormatOptions};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use engine::Results;
+use formats::rows::cells::Cells;
 use queries::{Plan, Statement, parse, summarize};
 
 use crate::Usage;
@@ -108,8 +108,8 @@ impl<'a> Session<'a> {
         };
         // The query's time is given, not read, where plans are compared.
         let planning = queries::Settings { now_ns: 0, ..self.settings.planning.clone() };
-        println!("{:016x}", queries::explain::fingerprint(&*self.plan(&query, &planning)?));
-        Ok(())
+        let fingerprint = queries::explain::fingerprint(&*self.plan(&query, &planning)?);
+        Ok(print::text(&format!("{fingerprint:016x}\n"))?)
     }
 
     fn statement(&self, sql: &str) -> anyhow::Result<()> {
@@ -236,11 +236,14 @@ impl<'a> Session<'a> {
         self.show_rows(&plan, &mut stats, &mut row)?;
         self.run.stats.as_ref().map_or(Ok(()), |path| stats.write(path))?;
         let batch = row.batches.first().context("an aggregation without GROUP BY gives a row")?;
-        let options = FormatOptions::default();
         let value = |i: usize| -> anyhow::Result<Option<String>> {
             let column = batch.column(i);
-            let text = ArrayFormatter::try_new(column, &options)?.value(0).to_string();
-            Ok((!column.is_null(0) && column.data_type() != &DataType::Null).then_some(text))
+            if column.logical_nulls().is_some_and(|nulls| nulls.is_null(0)) {
+                return Ok(None);
+            }
+            let mut text = Vec::new();
+            Cells::new(column)?.print(0, &mut text);
+            Ok(Some(String::from_utf8(text)?))
         };
         let fields = columns.fields();
         let mut shown: Vec<(&str, ArrayRef)> = vec![

@@ -6,6 +6,7 @@ use arrow_schema::Schema;
 use schema::Table;
 
 use crate::args;
+use crate::print;
 use crate::tables::Tables;
 
 /// The form of the text.
@@ -20,8 +21,7 @@ pub enum Form {
 /// `palais schema`.
 pub fn run(s: &args::Schema) -> anyhow::Result<()> {
     let table = Tables::resolve(&s.input)?.open(&s.path)?;
-    print!("{}", text(&table, s.form)?);
-    Ok(())
+    Ok(print::text(&text(&table, s.form)?)?)
 }
 
 /// The schema of a table's files, columns of directories left out: they don't lie in the files.

@@ -1,5 +1,7 @@
 //! Raw flags to resolved settings.
 
+use std::time::Duration;
+
 use crate::args;
 
 /// What running a query needs, with every default filled in.
@@ -46,6 +48,21 @@ pub fn memory(text: &str) -> Result<u64, String> {
         return Err(format!("at least {} are needed", engine::memory::human(LEAST_MEMORY)));
     }
     Ok(bytes)
+}
+
+/// The most bytes of a record.
+pub fn record(text: &str) -> Result<u64, String> {
+    let most = formats::rows::reader::MAX_RECORD as u64;
+    match size(text)? {
+        bytes if bytes > most => Err(format!("{} are the most", engine::memory::human(most))),
+        bytes => Ok(bytes),
+    }
+}
+
+/// A number of seconds, with or without a fraction.
+pub fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds: f64 = text.parse().map_err(|_| format!("'{text}' is not a number of seconds"))?;
+    Duration::try_from_secs_f64(seconds).map_err(|_| "a number of seconds from 0 on is needed".into())
 }
 
 /// A size such as `512MiB`, `4G` or `1000000`: units of 1024 (K, M, G, T, with or without `iB`), `kB`, `MB` and `GB`

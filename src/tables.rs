@@ -110,7 +110,7 @@ impl Tables {
             if known.is_none() && !is_location(name) {
                 let near = formats::open::nearest(name, self.names());
                 let help = match near.as_slice() {
-                    [] => "put a path in quotes, or name it with --table NAME=PATH or --data DIR".to_string(),
+                    [] => "there is no file or directory of this name either; --table NAME=PATH and --data DIR name tables".to_string(),
                     near => format!("did you mean {}?", near.join(" or ")),
                 };
                 return Err(queries::Error::Name {

@@ -43,7 +43,7 @@ pub fn run(w: &args::Watch) -> anyhow::Result<()> {
     let mut watch = Watch::start(&plan, settings.workers)?;
     print_changes(&watch.round(&added(&first, &mut seen)?.unwrap_or_else(|| without_files(&first)))?)?;
 
-    let idle = w.until_idle.map(Duration::from_secs_f64);
+    let idle = w.until_idle;
     let mut last = Instant::now();
     while idle.is_none_or(|idle| last.elapsed() < idle) {
         if closed_within(POLL) {

@@ -31,14 +31,6 @@ fn fails<const N: usize>(done: &Finished, parts: [&str; N]) {
 }
 
 #[test]
-fn a_missing_file_names_the_nearest() {
-    let dir = scratch();
-    let path = write(dir.path(), "visits.csv", "a\n1\n");
-    let wrong = path.replace("visits", "visit");
-    fails(&palais(["query", &format!("SELECT * FROM '{wrong}'")]), ["visit.csv", "visits.csv"]);
-}
-
-#[test]
 fn a_directory_without_data_is_an_error() {
     let dir = scratch();
     fails(
@@ -58,76 +50,11 @@ fn an_unknown_column_names_the_nearest() {
 }
 
 #[test]
-fn a_syntax_error_has_its_place() {
-    fails(&palais(["query", "SELECT 1\nFRM t"]), ["SQL syntax", "line 2"]);
-    let done = palais(["query", "SELECT 'é',\n  a FROM \n"]);
-    fails(&done, ["SQL syntax", "found: the end of the statement", "(line 2, column 9)"]);
-}
-
-#[test]
-fn a_call_that_fits_no_function_names_those_that_there_are() {
-    let done = palais(["query", "SELECT sum(name) FROM (VALUES ('a')) t(name)"]);
-    fails(&done, ["sum(VARCHAR)", "help:", "sum(DOUBLE)"]);
-    assert!(!done.stderr.contains("issue tracker"), "{}", done.stderr);
-}
-
-#[test]
-fn frequent_mistakes_are_told_in_plain_words() {
-    let table = "(VALUES (1, 'a')) t(n, s)";
-    for (sql, parts) in [
-        (format!("SELECT s, sum(n) FROM {table}"), ["neither in GROUP BY", "any_value()"]),
-        (format!("SELECT CAST(s AS INT) FROM {table}"), ["cannot cast 'a' to INT", "TRY_CAST"]),
-        (format!("SELECT * FROM {table} WHERE n = 'x'"), ["cannot cast 'x' to BIGINT", "TRY_CAST"]),
-        (format!("SELECT summ(n) FROM {table}"), ["there is no function 'summ'", "sum"]),
-        (format!("SELECT * FROM {table} WHERE n"), ["true or false", "BOOLEAN"]),
-        (format!("SELECT s * n FROM {table}"), ["no operation VARCHAR * BIGINT", "CAST"]),
-        (format!("SELECT coalesce(n, DATE '2024-01-01') FROM {table}"), ["coalesce(BIGINT, DATE)", "CAST"]),
-        (format!("SELECT CAST(DATE '2024-01-01' AS DOUBLE) FROM {table}"), ["CAST from DATE", "DOUBLE"]),
-        (format!("SELECT n // 2 FROM {table}"), ["the operator //", "floor()"]),
-        (format!("SELECT _file FROM {table}"), ["no column '_file'", "--file-column"]),
-    ] {
-        fails(&palais(["query", &sql]), parts);
-    }
-}
-
-#[test]
 fn a_long_table_off_a_terminal_says_what_it_leaves_out() {
     let done = palais(["query", "SELECT range AS n FROM range(12000)", "--format", "table"]);
     assert_eq!((done.code(), done.stdout.lines().count()), (Some(0), 10_006));
     assert!(done.stdout.contains("2,000 more rows") && done.stdout.contains(" 11999 "), "{}", done.stderr);
     assert!(done.stderr.contains("10,000 of 12,000 rows"), "{}", done.stderr);
-}
-
-#[test]
-fn hours_are_not_dropped_from_a_date_in_silence() {
-    for sql in [
-        "SELECT DATE '2024-01-01' + INTERVAL '1 hour'",
-        "SELECT d - INTERVAL '90 minutes' FROM (VALUES (DATE '2024-01-01')) t(d)",
-    ] {
-        fails(&palais(["query", sql]), ["DATE has no hours", "TIMESTAMP"]);
-    }
-}
-
-#[test]
-fn a_refusal_names_the_construct() {
-    let from = "(SELECT 1 AS x) a";
-    for (sql, what) in [
-        (format!("SELECT * FROM {from} ASOF JOIN {from} MATCH_CONDITION (a.x > a.x) ON true"), "ASOF JOIN"),
-        (format!("SELECT x FROM {from} CROSS APPLY (SELECT 1) b"), "APPLY"),
-        (format!("SELECT x FROM {from} LIMIT x"), "a LIMIT or OFFSET that is not constant"),
-        ("SELECT MAP {'a': 1}".into(), "MAP"),
-        (format!("SELECT x -> 'a' FROM {from}"), "the operator ->"),
-        (format!("SELECT x[1] FROM {from}"), "subscripts"),
-        (format!("SELECT x FROM {from} WHERE (x, x) IN (SELECT 1, 2)"), "(a, b) IN (SELECT …)"),
-        (format!("SELECT nosuch(x) FROM {from}"), "there is no function 'nosuch'"),
-        ("SELECT 1234567890123456789012345678901234567890".into(), "has 40 digits"),
-    ] {
-        let done = palais(["query", &sql]);
-        fails(&done, [what]);
-        for tree in ["Expr", "Ident", "{ "] {
-            assert!(!done.stderr.contains(tree), "{sql}: {}", done.stderr);
-        }
-    }
 }
 
 #[test]

@@ -15,21 +15,24 @@ pub fn query(source: &Query, columns: &SchemaRef) -> Result<Box<Query>> {
         let c = format!("\"{}\"", field.name().replace('"', "\"\""));
         let number = field.data_type().is_numeric();
         let orders = !field.data_type().is_nested() && !matches!(field.data_type(), DataType::Null);
-        let text =
-            |e: String, if_so: bool| if if_so { format!("CAST({e} AS VARCHAR)") } else { "NULL".into() };
+        let figure = |e: String, if_so: bool| if if_so { e } else { "NULL".into() };
         let figures = [
-            text(format!("count({c})"), true),
-            text(format!("count(*) - count({c})"), true),
-            text(
+            figure(format!("count({c})"), true),
+            figure(format!("count(*) - count({c})"), true),
+            figure(
                 format!("approx_distinct({c})"),
                 orders
                     && !field.data_type().is_floating()
-                    && !matches!(field.data_type(), DataType::Boolean | DataType::Decimal128(..)),
+                    && !matches!(
+                        field.data_type(),
+                        DataType::Boolean | DataType::Decimal128(..) | DataType::FixedSizeBinary(_)
+                    ),
             ),
-            text(format!("min({c})"), orders),
-            text(format!("max({c})"), orders),
-            text(format!("avg({c})"), number),
-            text(format!("stddev({c})"), number),
+            figure(format!("min({c})"), orders),
+            figure(format!("max({c})"), orders),
+            // The mean of decimals of many digits has no room for more.
+            figure(format!("avg(CAST({c} AS DOUBLE))"), number),
+            figure(format!("stddev({c})"), number),
         ];
         items.extend(figures.iter().enumerate().map(|(f, e)| format!("{e} AS \"{i} {}\"", FIGURES[f])));
     }

@@ -61,7 +61,8 @@ pub fn plain(text: &str) -> String {
              help: compare it with something"
         );
     }
-    let text = sql_types(text);
+    let text = text.strip_prefix("Internal error: ").unwrap_or(text);
+    let text = sql_types(text.split("\nThis issue was likely caused by a bug").next().unwrap_or(text));
     for (before, after) in [
         ("Cannot coerce arithmetic expression ", " to valid types"),
         ("Cannot infer common string type for string concat operation ", ""),

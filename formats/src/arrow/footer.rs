@@ -13,7 +13,7 @@ use arrow_schema::SchemaRef;
 use super::{MAGIC, bad, message};
 use crate::columns::guard::guarded;
 use crate::columns::tail::{Tail, cut_short};
-use crate::columns::types::read_schema;
+use crate::columns::types::{check_readable, read_schema};
 use crate::error::{Error, Result};
 
 /// The length of the footer, and the magic.
@@ -64,6 +64,7 @@ impl Footer {
             blocks.unwrap_or_default().iter().map(|block| place(block, tail.len)).collect()
         };
         let schema = Arc::new(fb_to_schema(schema));
+        check_readable(&schema)?;
         let (batches, metadata) =
             blocks(footer.recordBatches().map(|b| b.iter().copied().collect()))?.into_iter().unzip();
         Ok(Footer {

@@ -15,7 +15,7 @@ use super::message::{self, CONTINUATION};
 use super::{Slices, bad};
 use crate::columns::adapt::Adapter;
 use crate::columns::guard::guarded;
-use crate::columns::types::read_schema;
+use crate::columns::types::{check_readable, read_schema};
 use crate::error::{Error, Result};
 use crate::format::ScanOptions;
 use crate::input::Input;
@@ -53,7 +53,9 @@ fn schema(metadata: &[u8]) -> Result<SchemaRef> {
     if !schema.endianness().equals_to_target_endianness() {
         return Err(Error::Unsupported("big endian Arrow can't be read".into()));
     }
-    Ok(Arc::new(fb_to_schema(schema)))
+    let schema = fb_to_schema(schema);
+    check_readable(&schema)?;
+    Ok(Arc::new(schema))
 }
 
 fn no_schema(at: u64) -> Error {

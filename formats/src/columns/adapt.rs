@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
 use arrow_cast::{CastOptions, can_cast_types, cast_with_options};
-use arrow_schema::{Schema, SchemaRef};
+use arrow_schema::{ArrowError, Schema, SchemaRef};
+use arrow_select::take::take;
 
 use crate::error::{DataError, Error, Result};
 use crate::format::ScanOptions;
@@ -84,7 +86,8 @@ impl Adapter {
                 Source::Column { position, cast: false } => Ok(columns[*position].clone()),
                 Source::Column { position, cast: true } => {
                     let strict = CastOptions { safe: false, ..CastOptions::default() };
-                    cast_with_options(&columns[*position], field.data_type(), &strict)
+                    unpacked(&columns[*position])
+                        .and_then(|column| cast_with_options(&column, field.data_type(), &strict))
                         .map_err(|e| column_error(field.name(), e.to_string()))
                 }
             })
@@ -92,6 +95,14 @@ impl Adapter {
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         RecordBatch::try_new_with_options(self.output.clone(), columns, &options)
             .map_err(|e| Error::corrupt(e.to_string()))
+    }
+}
+
+/// A column whose dictionary has a NULL among its values, as those values: the cast to views would make it empty.
+fn unpacked(column: &ArrayRef) -> std::result::Result<ArrayRef, ArrowError> {
+    match column.as_any_dictionary_opt() {
+        Some(d) if d.values().logical_null_count() > 0 => take(d.values(), d.keys(), None),
+        _ => Ok(column.clone()),
     }
 }
 

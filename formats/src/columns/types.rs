@@ -1,8 +1,11 @@
 //! The types in which columns are read: one for text and one for bytes, whatever the file calls them.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Schema};
+
+use crate::error::{Error, Result};
 
 /// The type in which a column of a file's type is read: text as `Utf8View`, bytes as `BinaryView`, dictionary and
 /// run-end encoded columns as their values, narrow decimals as `Decimal128`. Nested types stay as they are.
@@ -16,6 +19,21 @@ pub fn read_type(file: &DataType) -> DataType {
             DataType::Decimal128(*precision, *scale)
         }
         other => other.clone(),
+    }
+}
+
+/// Refuses columns of a type that no operator knows.
+pub fn check_readable(file: &Schema) -> Result<()> {
+    let union = file.flattened_fields().into_iter().find(|f| matches!(f.data_type(), DataType::Union(..)));
+    match union {
+        None => Ok(()),
+        Some(field) => Err(Error::Schema {
+            path: PathBuf::new(),
+            message: format!(
+                "column '{}' is a union of types, which is not read; write the file without it",
+                field.name()
+            ),
+        }),
     }
 }
 

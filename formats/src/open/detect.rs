@@ -86,7 +86,7 @@ pub fn by_content(path: &Path, encoding: Option<&str>, given_compression: Option
             match (sniff_compression(&start), named.compression) {
                 (Some(found), _) => found.name(),
                 // Unpacked under its old name.
-                (None, Some(_)) if is_text(&start) => "none",
+                (None, Some(_)) if is_text(&start) || magic(&start).is_some() => "none",
                 (None, Some(named)) => named,
                 (None, None) => "none",
             }
@@ -104,9 +104,8 @@ pub fn by_content(path: &Path, encoding: Option<&str>, given_compression: Option
     }
     let head = head(path, compression, HEAD)?;
     refuse_utf16(path, &head)?;
-    let magic = ENCODINGS.iter().find(|(magic, _)| head.starts_with(magic)).map(|(_, name)| *name);
     // A csv file may begin with the letters PAR1; a Parquet file ends with them as well.
-    let magic = match magic {
+    let magic = match magic(&head) {
         Some("parquet") if compression == "none" && !ends_with(&input, b"PAR1")? && is_text(&head) => None,
         magic => magic,
     };
@@ -125,6 +124,11 @@ pub fn by_content(path: &Path, encoding: Option<&str>, given_compression: Option
         },
     };
     checked(path, Detected { encoding, compression, delimiter })
+}
+
+/// The encoding whose files begin like this.
+fn magic(head: &[u8]) -> Option<&'static str> {
+    ENCODINGS.iter().find(|(magic, _)| head.starts_with(magic)).map(|(_, name)| *name)
 }
 
 /// Refuses text that begins with a byte order mark of UTF-16, which no format of bytes begins with.

@@ -25,6 +25,10 @@ const SHOWN_BYTES: usize = 80;
 const HELP: &str =
     "--on-error null or --on-error skip passes over it and counts it, --schema gives other types";
 
+/// What helps where NULL is not allowed.
+const NOT_NULL_HELP: &str =
+    "--on-error skip passes over its row and counts it, --schema without NOT NULL lets it be NULL";
+
 /// Records at hand: where they lie and how many there are.
 #[derive(Clone, Copy)]
 pub struct Records<'a> {
@@ -215,7 +219,7 @@ impl Batch {
             column: Some(column.0.clone()),
             value: Some(shown(text)),
             message: format!("expected {}{nulls}", expected(column.1.data_type())),
-            help: Some(HELP.into()),
+            help: Some(if self.on_error == OnError::Null { NOT_NULL_HELP } else { HELP }.into()),
             ..DataError::default()
         }))
     }

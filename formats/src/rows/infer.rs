@@ -97,6 +97,10 @@ impl Kinds {
     /// The kind of a field in which everything is text.
     pub fn of_field(text: &[u8]) -> Kinds {
         let text = text.trim_ascii();
+        let unsigned = text.strip_prefix(b"-").or(text.strip_prefix(b"+")).unwrap_or(text);
+        if [&b"nan"[..], b"inf", b"infinity"].iter().any(|word| unsigned.eq_ignore_ascii_case(word)) {
+            return Kinds::NOT_FINITE;
+        }
         if text.eq_ignore_ascii_case(b"true") || text.eq_ignore_ascii_case(b"false") {
             return Kinds::BOOL;
         }

@@ -20,7 +20,7 @@ use crate::format::{Morsel, Part, ScanOptions};
 use crate::reader::{FileReader, Next, Skipped};
 
 /// No record is longer than this, whatever the options say, because positions in a block are 32 bits wide.
-const MAX_RECORD: usize = 1 << 30;
+pub const MAX_RECORD: usize = 1 << 30;
 
 /// UTF-8's byte order mark, which some programs put in front of text.
 pub const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";

@@ -8,11 +8,11 @@ use crate::common::*;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int8Type;
 use arrow_array::{
-    Array, ArrayRef, BinaryArray, DictionaryArray, Int32Array, LargeStringArray, RecordBatch, StringArray,
-    StringViewArray,
+    Array, ArrayRef, BinaryArray, DictionaryArray, Int8Array, Int32Array, LargeStringArray, RecordBatch,
+    StringArray, StringViewArray,
 };
 use arrow_ipc::writer::{FileWriter, StreamWriter};
-use arrow_schema::DataType;
+use arrow_schema::{DataType, Field, Schema, UnionFields, UnionMode};
 use formats::format::{Format, format};
 
 fn arrow() -> &'static dyn Format {
@@ -115,6 +115,43 @@ fn files_of_other_writers() {
     batches.iter().for_each(|b| writer.write(b).unwrap());
     writer.finish().unwrap();
     check_foreign(&path);
+}
+
+/// pyarrow's `dictionary_encode(null_encoding="encode")` writes such.
+#[test]
+fn a_null_among_the_values_of_a_dictionary_is_null() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("null.arrow");
+    let values = Arc::new(StringArray::from(vec![Some("a"), None, Some("")]));
+    let keys = Int8Array::from(vec![Some(0), Some(1), None, Some(2)]);
+    let column = DictionaryArray::<Int8Type>::new(keys, values);
+    let batch =
+        RecordBatch::try_from_iter_with_nullable([("d", Arc::new(column) as ArrayRef, true)]).unwrap();
+    let mut writer = FileWriter::try_new(File::create(&path).unwrap(), &batch.schema()).unwrap();
+    writer.write(&batch).unwrap();
+    writer.finish().unwrap();
+    let found = read_all(arrow(), &path).unwrap();
+    let expected: StringViewArray = [Some("a"), None, None, Some("")].into_iter().collect();
+    assert_eq!(found.column(0).as_ref(), &expected as &dyn Array);
+}
+
+#[test]
+fn a_union_of_types_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("union.arrow");
+    let field = Arc::new(Field::new("i", DataType::Int64, true));
+    let fields = UnionFields::try_new([0], [field]).unwrap();
+    let union = Field::new("u", DataType::Union(fields, UnionMode::Dense), false);
+    let schema = Schema::new(vec![Field::new("a", DataType::Int64, true), union]);
+    for stream in [false, true] {
+        let file = File::create(&path).unwrap();
+        match stream {
+            true => StreamWriter::try_new(file, &schema).unwrap().finish().unwrap(),
+            false => FileWriter::try_new(file, &schema).unwrap().finish().unwrap(),
+        }
+        let error = read_all(arrow(), &path).unwrap_err().to_string();
+        assert!(error.contains("'u' is a union of types"), "{error}");
+    }
 }
 
 #[test]

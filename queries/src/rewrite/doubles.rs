@@ -27,6 +27,8 @@ pub fn rewrite(plan: LogicalPlan) -> Result<LogicalPlan> {
                     found = true;
                     LogicalPlan::Union(union)
                 }
+                // The schema may be that of inputs that were changed; it is not recomputed.
+                None if found => LogicalPlan::Union(Union::try_new_with_loose_types(union.inputs)?),
                 None => LogicalPlan::Union(union),
             },
             LogicalPlan::Join(mut join) => {
