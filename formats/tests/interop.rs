@@ -153,6 +153,10 @@ fn read(path: &Path) -> RecordBatch {
 }
 
 fn read_as(path: &Path, schema: SchemaRef, options: FormatOptions) -> RecordBatch {
+    try_read(path, schema, options).unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn try_read(path: &Path, schema: SchemaRef, options: FormatOptions) -> Result<RecordBatch, formats::Error> {
     let format = format(&options.encoding).unwrap();
     let scan = ScanOptions {
         projection: (0..schema.fields().len()).collect(),
@@ -164,12 +168,13 @@ fn read_as(path: &Path, schema: SchemaRef, options: FormatOptions) -> RecordBatc
     let bytes = std::fs::metadata(path).unwrap().len();
     let entry = Arc::new(FileEntry::new(path, bytes, 0));
     let mut batches = Vec::new();
-    for morsel in format.split(&entry, &scan, 1 << 16).unwrap() {
-        let reader = format.reader(&morsel, &scan).unwrap();
-        let read = BlockingReader::open(morsel, reader).unwrap();
-        batches.extend(read.map(|b| b.unwrap_or_else(|e| panic!("{e}"))));
+    for morsel in format.split(&entry, &scan, 1 << 16)? {
+        let reader = format.reader(&morsel, &scan)?;
+        for batch in BlockingReader::open(morsel, reader)? {
+            batches.push(batch?);
+        }
     }
-    arrow_select::concat::concat_batches(&schema, &batches).unwrap()
+    Ok(arrow_select::concat::concat_batches(&schema, &batches).unwrap())
 }
 
 fn assert_same(found: &RecordBatch, path: &Path) {
@@ -200,7 +205,7 @@ fn what_other_tools_write_is_read() {
     python("columns.py", "write", dir.path());
     let table = table();
     let paths: Vec<PathBuf> = std::fs::read_dir(dir.path()).unwrap().map(|e| e.unwrap().path()).collect();
-    assert_eq!(paths.len(), 10 + 18 + 6);
+    assert_eq!(paths.len(), 11 + 18 + 6);
     for path in paths {
         let found = read(&path);
         // What the other tool can't write.
@@ -209,6 +214,26 @@ fn what_other_tools_write_is_read() {
         assert_eq!(found.num_columns() + missing, table.num_columns(), "{}", path.display());
         assert_same(&found, &path);
     }
+}
+
+#[test]
+fn a_page_that_does_not_match_its_checksum_is_an_error() {
+    let dir = tempfile::tempdir().unwrap();
+    python("columns.py", "write", dir.path());
+    let path = dir.path().join("pyarrow-checksums.parquet");
+    let options = FormatOptions { encoding: "parquet".into(), ..FormatOptions::default() };
+    let schema = format("parquet").unwrap().infer(&path, &options, 0).unwrap();
+    let whole = std::fs::read(&path).unwrap();
+    let mut found = 0;
+    for place in 1..40 {
+        let mut bytes = whole.clone();
+        // Pages fill the first three quarters of the file, and more.
+        bytes[whole.len() * 3 / 4 * place / 40] ^= 1 << (place % 8);
+        std::fs::write(&path, bytes).unwrap();
+        let error = try_read(&path, schema.clone(), options.clone()).unwrap_err().to_string();
+        found += usize::from(error.contains("checksum"));
+    }
+    assert!(found > 30, "{found} of 39");
 }
 
 #[test]

@@ -106,6 +106,7 @@ def write(directory):
                 },
             },
         ),
+        "checksums": (whole, {"write_page_checksum": True}),
     }
     for name, (rows, options) in ways.items():
         pq.write_table(rows, directory / f"pyarrow-{name}.parquet", **options)

@@ -106,5 +106,10 @@ impl Format for Parquet {
 
 /// What the parquet crate says of bytes that it can't read.
 fn bad(error: impl std::fmt::Display) -> Error {
-    Error::corrupt(format!("not valid Parquet: {error}"))
+    let text = error.to_string();
+    // Each layer of the crates puts its name before.
+    let text = ["Arrow: ", "Parquet argument error: ", "Parquet error: "]
+        .iter()
+        .fold(text.as_str(), |text, layer| text.strip_prefix(layer).unwrap_or(text));
+    Error::corrupt(format!("not valid Parquet: {text}"))
 }
