@@ -101,8 +101,11 @@ fn hash_column(column: &ArrayRef, first: bool, hashes: &mut [u64]) -> Result<()>
             // Any other type by its comparable row encoding.
             let converter = RowConverter::new(vec![SortField::new(column.data_type().clone())])?;
             let rows = converter.convert_columns(std::slice::from_ref(column))?;
+            // Nulls as the values define them: a column of type NULL has no validity bitmap.
+            let nulls = column.logical_nulls();
             for (i, hash) in hashes.iter_mut().enumerate() {
-                let value = if column.is_null(i) { NULL } else { hash_bytes(rows.row(i).as_ref()) };
+                let null = nulls.as_ref().is_some_and(|n| n.is_null(i));
+                let value = if null { NULL } else { hash_bytes(rows.row(i).as_ref()) };
                 *hash = mix(*hash, value, first);
             }
         }
