@@ -194,8 +194,8 @@ pub struct Aggregate {
     pub groups: f64,
     /// Whether a group for no rows is given (no GROUP BY).
     pub global: bool,
-    /// The key of the empty grouping set, whose group is given for no rows too.
-    pub total: Option<Vec<ScalarValue>>,
+    /// The keys of the empty grouping sets, whose groups are given for no rows too.
+    pub totals: Vec<Vec<ScalarValue>>,
 }
 
 /// One aggregate of a group.

@@ -25,8 +25,8 @@ pub(super) fn distinct(lowering: &mut Lowering, input: &LogicalPlan) -> Result<N
     let output = node.schema.clone();
     let groups = estimate::groups(node.rows, keys.len());
     let layout = layout(&keys, &node.schema);
-    let (global, total, aggregates) = (false, None, vec![]);
-    let plan = Aggregate { phase: Phase::Single, keys, layout, aggregates, groups, global, total };
+    let (global, totals, aggregates) = (false, vec![], vec![]);
+    let plan = Aggregate { phase: Phase::Single, keys, layout, aggregates, groups, global, totals };
     phases(lowering, node, plan, output)
 }
 
@@ -63,18 +63,18 @@ pub(super) fn lower(lowering: &mut Lowering, a: &LogicalAggregate) -> Result<Nod
         return Err(Error::Unsupported("aggregates with different ORDER BY in one query".into()));
     }
 
-    let mut total = None;
+    let mut totals = vec![];
     let (keys, global) = match a.group_expr.as_slice() {
         [LogicalExpr::GroupingSet(sets)] => {
             let width = input.schema.fields().len();
-            (input, total) = expand(lowering, input, a, sets)?;
+            (input, totals) = expand(lowering, input, a, sets)?;
             (columns(&input.schema, width, input.schema.fields().len()), false)
         }
         keys => (lowering.compiler.compile_all(keys, schema)?, keys.is_empty()),
     };
     let groups = estimate::groups(input.rows, keys.len());
     let layout = layout(&keys, &input.schema);
-    let plan = Aggregate { phase: Phase::Single, keys, layout, aggregates: calls, groups, global, total };
+    let plan = Aggregate { phase: Phase::Single, keys, layout, aggregates: calls, groups, global, totals };
     match orderings.pop() {
         Some(order) => Ok(ordered(lowering, input, plan, order, output)),
         None => phases(lowering, input, plan, output),
@@ -218,13 +218,13 @@ fn ordered(
 /// then the identifier that `GROUPING()` reads: a bit for each key, the first key's the most significant, 1 where it
 /// is left out; above them the number of earlier sets with the same bits.
 ///
-/// Beside the node: the key of the empty set, if it is among the sets.
+/// Beside the node: the keys of the empty sets.
 fn expand(
     lowering: &mut Lowering,
     input: Node,
     a: &LogicalAggregate,
     sets: &GroupingSet,
-) -> Result<(Node, Option<Vec<ScalarValue>>)> {
+) -> Result<(Node, Vec<Vec<ScalarValue>>)> {
     let schema = a.input.schema();
     let all = sets.distinct_expr();
     let lists: Vec<Vec<&LogicalExpr>> = match sets {
@@ -238,7 +238,7 @@ fn expand(
     let id_type = a.schema.field(all.len()).data_type().clone();
     let through = columns(&input.schema, 0, input.schema.fields().len());
     let mut seen: Vec<u64> = Vec::new();
-    let mut total = None;
+    let mut totals = Vec::new();
     let mut out = Vec::new();
     for list in &lists {
         let mut exprs = through.clone();
@@ -256,9 +256,9 @@ fn expand(
         let ordinal = seen.iter().filter(|b| **b == bits).count() as u64;
         seen.push(bits);
         let id = ScalarValue::UInt64(Some(ordinal << all.len() | bits)).cast_to(&id_type)?;
-        if list.is_empty() && total.is_none() {
+        if list.is_empty() {
             let nulls = compiled.iter().map(|c| ScalarValue::try_from(&c.data_type(&input.schema)?));
-            total = Some(nulls.chain([Ok(id.clone())]).collect::<datafusion_common::Result<Vec<_>>>()?);
+            totals.push(nulls.chain([Ok(id.clone())]).collect::<datafusion_common::Result<_>>()?);
         }
         exprs.push(Arc::new(Literal::new(id)));
         out.push(exprs);
@@ -266,5 +266,5 @@ fn expand(
     let keys = a.schema.as_arrow().fields()[..=all.len()].iter().map(|f| f.as_ref().clone());
     let fields: Vec<Field> = input.schema.fields().iter().map(|f| f.as_ref().clone()).chain(keys).collect();
     let rows = input.rows * out.len() as f64;
-    Ok((lowering.node(Op::Expand { sets: out }, nullable(&Schema::new(fields)), vec![input], rows), total))
+    Ok((lowering.node(Op::Expand { sets: out }, nullable(&Schema::new(fields)), vec![input], rows), totals))
 }
