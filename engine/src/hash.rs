@@ -11,11 +11,15 @@ use arrow_array::types::{
     Date32Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type,
     UInt32Type, UInt64Type,
 };
-use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, PrimitiveArray};
+use arrow_array::{
+    Array, ArrayRef, ArrowPrimitiveType, GenericListArray, OffsetSizeTrait, PrimitiveArray, StructArray,
+};
+use arrow_buffer::OffsetBuffer;
 use arrow_row::{RowConverter, SortField};
-use arrow_schema::DataType;
+use arrow_schema::{DataType, FieldRef};
 use foldhash::fast::FixedState;
 
+use crate::batch::list_values;
 use crate::error::Result;
 
 const SEED: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -141,7 +145,7 @@ pub fn normal32(v: f32) -> f32 {
     if v.is_nan() { f32::NAN } else { v + 0.0 }
 }
 
-/// A key column in the form in which equal values are equal bits.
+/// A column in the form in which equal floats are equal bits, within lists and structs too. Its type stays.
 pub fn normalise(column: ArrayRef) -> ArrayRef {
     match column.data_type() {
         DataType::Float64 => {
@@ -150,6 +154,19 @@ pub fn normalise(column: ArrayRef) -> ArrayRef {
         DataType::Float32 => {
             Arc::new(column.as_primitive::<Float32Type>().unary(normal32) as PrimitiveArray<Float32Type>)
         }
+        DataType::List(field) => normalise_list::<i32>(&column, field),
+        DataType::LargeList(field) => normalise_list::<i64>(&column, field),
+        DataType::Struct(fields) if !fields.is_empty() => {
+            let columns = column.as_struct().columns().iter().cloned().map(normalise).collect();
+            Arc::new(StructArray::new(fields.clone(), columns, column.nulls().cloned()))
+        }
         _ => column,
     }
+}
+
+fn normalise_list<O: OffsetSizeTrait>(column: &ArrayRef, field: &FieldRef) -> ArrayRef {
+    let list = column.as_list::<O>();
+    let values = normalise(list_values(list));
+    let offsets = OffsetBuffer::<O>::from_lengths(list.offsets().lengths());
+    Arc::new(GenericListArray::new(field.clone(), offsets, values, list.nulls().cloned()))
 }
