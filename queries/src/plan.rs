@@ -232,7 +232,7 @@ pub enum AggregateFunction {
     },
     /// `AVG` of 64-bit floats.
     AvgFloat,
-    /// `MIN` or `MAX` of numbers and dates; NaN is greater than any other number.
+    /// `MIN` or `MAX` of numbers, dates and intervals; NaN is greater than any other number.
     Extreme {
         /// Whether it is the greatest.
         max: bool,

@@ -12,7 +12,7 @@ use datafusion_physical_expr::expressions::{CastExpr, Literal};
 
 use super::{Lowering, batch_schema, columns, estimate, nullable};
 use crate::error::{Error, Result};
-use crate::expr::checked;
+use crate::expr::{checked, is_interval};
 use crate::guards;
 use crate::plan::{
     Aggregate, AggregateCall, AggregateFunction, Exchange, Expr, KeyLayout, Node, Op, Phase, SortKey,
@@ -127,7 +127,7 @@ fn call(f: Arc<AggregateFunctionExpr>, filter: Option<Expr>, input: &Schema) -> 
 
 /// Whether palais computes MIN and MAX of this type itself.
 fn is_extreme(t: &DataType) -> bool {
-    t.is_integer() || matches!(t, DataType::Float32 | DataType::Float64 | DataType::Date32)
+    t.is_integer() || is_interval(t) || matches!(t, DataType::Float32 | DataType::Float64 | DataType::Date32)
 }
 
 /// Makes sure that an argument has the accumulator's type; the analyzer has usually cast it already.
