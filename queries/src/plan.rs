@@ -230,12 +230,21 @@ pub enum AggregateFunction {
         /// Digits behind the point.
         scale: i8,
     },
+    /// `SUM` of intervals, by their months, days and nanoseconds.
+    SumInterval,
     /// `AVG` of 64-bit floats.
     AvgFloat,
     /// `MIN` or `MAX` of numbers, dates and intervals; NaN is greater than any other number.
     Extreme {
         /// Whether it is the greatest.
         max: bool,
+        /// The type of the values.
+        data_type: DataType,
+    },
+    /// Of the values that differ within a group, by another accumulator.
+    Distinct {
+        /// The accumulator that is given each of them once.
+        of: Box<AggregateFunction>,
         /// The type of the values.
         data_type: DataType,
     },

@@ -7,7 +7,9 @@ use datafusion_common::ScalarValue;
 use datafusion_expr::logical_plan::Aggregate as LogicalAggregate;
 use datafusion_expr::utils::AggregateOrderSensitivity;
 use datafusion_expr::{Expr as LogicalExpr, GroupingSet, LogicalPlan};
-use datafusion_physical_expr::aggregate::{AggregateFunctionExpr, LoweredAggregateBuilder};
+use datafusion_physical_expr::aggregate::{
+    AggregateExprBuilder, AggregateFunctionExpr, LoweredAggregateBuilder,
+};
 use datafusion_physical_expr::expressions::{CastExpr, Literal};
 
 use super::{Lowering, batch_schema, columns, estimate, nullable};
@@ -90,6 +92,22 @@ fn call(f: Arc<AggregateFunctionExpr>, filter: Option<Expr>, input: &Schema) -> 
     let args: Vec<Expr> = f.expressions().into_iter().map(|e| checked(e, input)).collect::<Result<_, _>>()?;
     let plain = !f.is_distinct() && f.order_bys().is_empty();
     let (function, args, state_columns) = match (f.fun().name(), f.field().data_type()) {
+        _ if f.is_distinct()
+            && args.len() == 1
+            && f.order_bys().is_empty()
+            && counts_apart(&f, &args[0], input)? =>
+        {
+            // The call without DISTINCT, whose accumulator is given each value once.
+            let all = AggregateExprBuilder::new(Arc::new(f.fun().clone()), args.clone())
+                .schema(Arc::new(input.clone()))
+                .alias(f.name())
+                .build()?;
+            let call = call(Arc::new(all), None, input)?;
+            // A count of constants has no arguments.
+            let args = if call.args.is_empty() { args } else { call.args };
+            let data_type = args[0].data_type(input)?;
+            (AggregateFunction::Distinct { of: Box::new(call.function), data_type }, args, 1)
+        }
         ("count", _) if plain && args.len() == 1 => {
             let constant = args[0].downcast_ref::<Literal>().is_some_and(|l| !l.value().is_null());
             (AggregateFunction::Count, if constant { vec![] } else { args }, 1)
@@ -107,6 +125,10 @@ fn call(f: Arc<AggregateFunctionExpr>, filter: Option<Expr>, input: &Schema) -> 
             let (precision, scale) = (*precision, *scale);
             (AggregateFunction::SumDecimal { precision, scale }, args, 1)
         }
+        ("sum", DataType::Duration(_)) if plain => {
+            (AggregateFunction::SumInt { unsigned: false }, vec![cast(&args[0], DataType::Int64)], 1)
+        }
+        ("sum", t) if plain && is_interval(t) => (AggregateFunction::SumInterval, args, 3),
         ("avg", DataType::Float64) if plain => {
             (AggregateFunction::AvgFloat, vec![cast(&args[0], DataType::Float64)], 2)
         }
@@ -123,6 +145,17 @@ fn call(f: Arc<AggregateFunctionExpr>, filter: Option<Expr>, input: &Schema) -> 
         }
     };
     Ok(AggregateCall { function, args, filter, state_columns })
+}
+
+/// Whether palais itself keeps the values of a DISTINCT aggregate apart: where DataFusion's sum of them would wrap, or
+/// its count takes intervals of equal length for different ones.
+fn counts_apart(f: &AggregateFunctionExpr, arg: &Expr, input: &Schema) -> Result<bool> {
+    let t = arg.data_type(input)?;
+    Ok(match f.fun().name() {
+        "sum" | "avg" => !t.is_floating(),
+        "count" => is_interval(&t),
+        _ => false,
+    })
 }
 
 /// Whether palais computes MIN and MAX of this type itself.
@@ -149,6 +182,12 @@ fn states(calls: &[AggregateCall]) -> Result<Vec<Field>> {
                 fields.push(field(DataType::Decimal128(38, *scale)))
             }
             AggregateFunction::Extreme { data_type, .. } => fields.push(field(data_type.clone())),
+            AggregateFunction::SumInterval => {
+                fields.extend([0; 3].map(|_| field(DataType::Decimal128(38, 0))))
+            }
+            AggregateFunction::Distinct { data_type, .. } => {
+                fields.push(field(DataType::new_list(data_type.clone(), true)))
+            }
             AggregateFunction::AvgFloat => fields.extend([field(DataType::Float64), field(DataType::Int64)]),
             AggregateFunction::General(f) => {
                 fields.extend(f.state_fields()?.iter().map(|f| f.as_ref().clone()))

@@ -2,10 +2,13 @@
 //!
 //! - [`keys`]: group keys to group numbers.
 //! - [`partitions`]: many groups, one part at a time.
-//! - [`accumulators`], [`extreme`]: palais' own count, sum, avg, min and max, and the way to DataFusion's.
+//! - [`accumulators`], [`integers`], [`extreme`]: palais' own count, sum, avg, min and max, and the way to DataFusion's.
+//! - [`distinct`]: of values that differ.
 
 pub mod accumulators;
+pub mod distinct;
 pub mod extreme;
+pub mod integers;
 pub mod keys;
 pub mod partitions;
 
@@ -81,7 +84,7 @@ impl Table {
         let types =
             plan.keys.iter().map(|k| k.data_type(input)).collect::<std::result::Result<Vec<_>, _>>()?;
         let empty = plan.global || !plan.totals.is_empty();
-        let accumulators = plan.aggregates.iter().map(|c| accumulators::accumulator(c, empty));
+        let accumulators = plan.aggregates.iter().map(|c| accumulators::accumulator(&c.function, empty));
         let accumulators = accumulators.collect::<Result<Vec<_>>>()?;
         Ok(Table { keys: keys::group_keys(plan.layout, &types)?, accumulators, groups: Vec::new() })
     }
