@@ -17,8 +17,9 @@ use datafusion_optimizer::{Analyzer, Optimizer, OptimizerConfig, OptimizerContex
 use datafusion_physical_expr::create_physical_expr;
 
 use crate::Settings;
+use crate::compare::is_ambiguous;
 use crate::error::Result;
-use crate::expr::{checked, is_interval};
+use crate::expr::checked;
 use crate::functions::Functions;
 use crate::guards;
 
@@ -88,32 +89,36 @@ fn fold_arithmetic(plan: LogicalPlan, settings: &Settings) -> Result<LogicalPlan
 }
 
 fn fold(e: Expr, props: &ExecutionProps) -> DfResult<Transformed<Expr>> {
-    let checked = match &e {
-        Expr::BinaryExpr(b) => {
-            b.op.supports_propagation()
-                || matches!(
-                    b.op,
-                    Operator::Plus
-                        | Operator::Minus
-                        | Operator::Multiply
-                        | Operator::Divide
-                        | Operator::BitwiseShiftLeft
-                        | Operator::BitwiseShiftRight
-                )
-        }
+    let arithmetic = match &e {
+        Expr::BinaryExpr(b) => matches!(
+            b.op,
+            Operator::Plus
+                | Operator::Minus
+                | Operator::Multiply
+                | Operator::Divide
+                | Operator::BitwiseShiftLeft
+                | Operator::BitwiseShiftRight
+        ),
         Expr::Negative(_) => true,
         _ => false,
     };
-    if !checked || !is_constant(&e)? {
+    let compared = match &e {
+        Expr::BinaryExpr(b) if b.op.supports_propagation() => Some(b.left.as_ref()),
+        Expr::InList(list) => Some(list.expr.as_ref()),
+        Expr::Case(case) => case.expr.as_deref(),
+        Expr::ScalarFunction(f) if matches!(f.func.name(), "nullif" | "greatest" | "least") => f.args.first(),
+        _ => None,
+    };
+    if !arithmetic && compared.is_none() || !is_constant(&e)? {
         return Ok(Transformed::no(e));
     }
     let empty = DFSchema::empty();
     let exact = |t: &DataType| t.is_integer() || matches!(t, DataType::Decimal128(..) | DataType::Date32);
-    let intervals = match &e {
-        Expr::BinaryExpr(b) => b.op.supports_propagation() && is_interval(&b.left.get_type(&empty)?),
-        _ => false,
+    let own = match compared {
+        Some(value) => is_ambiguous(&value.get_type(&empty)?),
+        None => exact(&e.get_type(&empty)?),
     };
-    if !intervals && !exact(&e.get_type(&empty)?) {
+    if !own {
         return Ok(Transformed::no(e));
     }
     match evaluate(&e, props) {
@@ -121,6 +126,8 @@ fn fold(e: Expr, props: &ExecutionProps) -> DfResult<Transformed<Expr>> {
         Err(DataFusionError::ArrowError(inner, _)) if matches!(*inner, ArrowError::DivideByZero) => {
             Ok(Transformed::no(e))
         }
+        // So may what fails within a comparison.
+        Err(_) if compared.is_some() => Ok(Transformed::no(e)),
         value => Ok(Transformed::yes(Expr::Literal(value?, None))),
     }
 }
@@ -132,6 +139,8 @@ fn is_constant(e: &Expr) -> DfResult<bool> {
             Expr::Literal(..)
             | Expr::Alias(_)
             | Expr::BinaryExpr(_)
+            | Expr::InList(_)
+            | Expr::Case(_)
             | Expr::Negative(_)
             | Expr::Cast(_)
             | Expr::TryCast(_) => false,
