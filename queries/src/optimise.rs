@@ -1,4 +1,8 @@
 //! DataFusion's analyzer and logical optimiser.
+//!
+//! - [`casts`]: which casts in comparisons it may take off.
+
+pub mod casts;
 
 use std::sync::Arc;
 
@@ -13,7 +17,7 @@ use datafusion_expr::expr_rewriter::NamePreserver;
 use datafusion_expr::physical_planning_context::PhysicalPlanningContext;
 use datafusion_expr::registry::FunctionRegistry;
 use datafusion_expr::{Expr, ExprSchemable, LogicalPlan, Operator, Volatility};
-use datafusion_optimizer::{Analyzer, Optimizer, OptimizerConfig, OptimizerContext};
+use datafusion_optimizer::{Analyzer, Optimizer, OptimizerConfig, OptimizerContext, OptimizerRule};
 use datafusion_physical_expr::create_physical_expr;
 
 use crate::Settings;
@@ -47,7 +51,17 @@ pub fn optimise(plan: LogicalPlan, settings: &Settings) -> Result<LogicalPlan> {
         .with_query_execution_start_time(now(settings))
         .with_max_passes(8);
     let context = Context { context, functions: Functions::new() };
-    Ok(Optimizer::new().optimize(plan, &context, |_, _| {})?)
+    Ok(optimizer().optimize(plan, &context, |_, _| {})?)
+}
+
+/// The optimiser's rules, with palais' own simplification.
+fn optimizer() -> Optimizer {
+    let simplify: Arc<dyn OptimizerRule + Send + Sync> = Arc::new(casts::Simplify::default());
+    let rules = Optimizer::new().rules.into_iter();
+    let own = |rule: Arc<dyn OptimizerRule + Send + Sync>| {
+        if rule.name() == simplify.name() { simplify.clone() } else { rule }
+    };
+    Optimizer::with_rules(rules.map(own).collect())
 }
 
 /// The optimiser's context, with the functions that it may put in.
