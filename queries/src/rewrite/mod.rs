@@ -81,7 +81,7 @@ impl VisitorMut for Rewrite<'_> {
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
         distinct::rotate(expr);
         blob(expr);
-        casts::show(expr);
+        casts::wrap(expr);
         ControlFlow::Continue(())
     }
 }
