@@ -52,6 +52,9 @@ pub fn checked(expr: Expr, schema: &Schema) -> DfResult<Expr> {
         Arc::new(BinaryExpr::new(left.clone(), op, right.clone()).with_fail_on_overflow(true))
     };
     let transformed = expr.transform_up(|e| {
+        if let Some(ordered) = guards::short_circuit::compiled(&e) {
+            return Ok(Transformed::yes(ordered));
+        }
         if let Some(negation) = e.downcast_ref::<NegativeExpr>() {
             let value = negation.arg();
             let data_type = value.data_type(schema)?;
