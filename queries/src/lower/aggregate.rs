@@ -13,8 +13,9 @@ use datafusion_physical_expr::aggregate::{
 use datafusion_physical_expr::expressions::{CastExpr, Literal};
 
 use super::{Lowering, batch_schema, columns, estimate, nullable};
+use crate::compare::is_interval;
 use crate::error::{Error, Result};
-use crate::expr::{checked, is_interval};
+use crate::expr::checked;
 use crate::guards;
 use crate::plan::{
     Aggregate, AggregateCall, AggregateFunction, Exchange, Expr, KeyLayout, Node, Op, Phase, SortKey,
