@@ -32,6 +32,9 @@ pub enum Command {
     Generate(Generate),
     /// Print the schema of files, as text that --schema reads.
     Schema(Schema),
+    /// Print what lies in a buren file: its row groups, and of each column the encoding, the bytes, the least and the
+    /// greatest value.
+    Inspect(Inspect),
     /// Keep the result of a query up to date as files are added; prints changes as JSON lines with __diff.
     Watch(Watch),
     /// Print a completion script for a shell.
@@ -156,6 +159,16 @@ pub struct Schema {
     /// How to read the files.
     #[command(flatten)]
     pub input: Input,
+}
+
+/// `palais inspect`.
+#[derive(Debug, Flags)]
+pub struct Inspect {
+    /// A buren file.
+    pub file: PathBuf,
+    /// Compare every checksum with the bytes.
+    #[arg(long)]
+    pub check: bool,
 }
 
 /// `palais watch`.

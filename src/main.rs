@@ -10,6 +10,7 @@ mod convert;
 mod copy;
 mod flags;
 mod generate;
+mod inspect;
 mod print;
 mod progress;
 mod query;
@@ -83,6 +84,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Convert(c) => convert::run(&c),
         Command::Generate(g) => generate::run(&g),
         Command::Schema(s) => schema::run(&s),
+        Command::Inspect(i) => inspect::run(&i),
         Command::Watch(w) => watch::run(&w),
         Command::Completions { shell } => {
             let mut command = <Args as clap::CommandFactory>::command();

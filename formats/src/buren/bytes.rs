@@ -5,20 +5,25 @@ use crate::error::{Error, Result};
 /// Reads numbers and runs of bytes one after the other.
 pub struct Input<'a> {
     bytes: &'a [u8],
+    /// What is read, for messages: `buren footer`.
+    what: &'static str,
 }
 
 impl<'a> Input<'a> {
-    /// Reads from the first byte on.
-    pub fn new(bytes: &'a [u8]) -> Input<'a> {
-        Input { bytes }
+    /// Reads from the first byte on; `what` names the bytes in messages.
+    pub fn new(bytes: &'a [u8], what: &'static str) -> Input<'a> {
+        Input { bytes, what }
+    }
+
+    /// The error of bytes that can't be what they should be.
+    pub fn damaged(&self, why: impl std::fmt::Display) -> Error {
+        Error::corrupt(format!("damaged {}: {why}", self.what))
     }
 
     /// The next `n` bytes.
     pub fn take(&mut self, n: usize) -> Result<&'a [u8]> {
-        let (head, rest) = self
-            .bytes
-            .split_at_checked(n)
-            .ok_or_else(|| Error::corrupt("damaged buren footer: it ends inside an entry"))?;
+        let (head, rest) =
+            self.bytes.split_at_checked(n).ok_or_else(|| self.damaged("it ends inside an entry"))?;
         self.bytes = rest;
         Ok(head)
     }
@@ -32,6 +37,11 @@ impl<'a> Input<'a> {
     /// One byte.
     pub fn u8(&mut self) -> Result<u8> {
         Ok(u8::from_le_bytes(self.array()?))
+    }
+
+    /// The next byte, which is not read yet.
+    pub fn peek(&self) -> Option<u8> {
+        self.bytes.first().copied()
     }
 
     /// Two bytes.
@@ -53,14 +63,14 @@ impl<'a> Input<'a> {
     pub fn text(&mut self) -> Result<&'a str> {
         let length = self.u16()?;
         let bytes = self.take(length.into())?;
-        std::str::from_utf8(bytes).map_err(|_| Error::corrupt("damaged buren footer: a name is not UTF-8"))
+        std::str::from_utf8(bytes).map_err(|_| self.damaged("a name is not UTF-8"))
     }
 
     /// A count of entries that take at least `least` bytes each, so that no count asks for more than there is.
     pub fn count(&mut self, least: usize) -> Result<usize> {
         let count = self.u32()? as usize;
         if count > self.bytes.len() / least {
-            return Err(Error::corrupt(format!("damaged buren footer: it has no room for {count} entries")));
+            return Err(self.damaged(format_args!("it has no room for {count} entries")));
         }
         Ok(count)
     }

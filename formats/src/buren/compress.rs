@@ -1,10 +1,12 @@
-//! The compressions of a chunk. A chunk is one piece: raw snappy, an LZ4 block, a gzip member, a zlib stream or a Zstandard
-//! frame, whose decompressed length the footer tells.
+//! The compressions of a buffer. A buffer is one piece: raw snappy, an LZ4 block, a gzip member, a zlib stream or a Zstandard
+//! frame, whose decompressed length the chunk's description tells.
 
+use std::cell::RefCell;
 use std::io::{Read, Write};
 
 use flate2::read::{GzDecoder, ZlibDecoder};
 use flate2::write::{GzEncoder, ZlibEncoder};
+use zstd::bulk::{Compressor, Decompressor};
 
 use crate::error::{Error, Result};
 
@@ -14,7 +16,13 @@ pub const NAMES: &[&str] = &["none", "snappy", "lz4", "gzip", "zlib", "zstd"];
 const ZSTD_LEVEL: i32 = 3;
 const DEFLATE_LEVEL: u32 = 6;
 
-/// How a chunk is compressed.
+thread_local! {
+    // Making a context of Zstandard takes longer than compressing a small buffer.
+    static COMPRESSOR: RefCell<Option<Compressor<'static>>> = const { RefCell::new(None) };
+    static DECOMPRESSOR: RefCell<Option<Decompressor<'static>>> = const { RefCell::new(None) };
+}
+
+/// How a buffer is compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Codec {
@@ -72,7 +80,13 @@ impl Codec {
                 let mut encoder = ZlibEncoder::new(Vec::new(), level);
                 encoder.write_all(raw).and_then(|()| encoder.finish()).map_err(|e| refused(&e))?
             }
-            Codec::Zstd => zstd::bulk::compress(raw, ZSTD_LEVEL).map_err(|e| refused(&e))?,
+            Codec::Zstd => {
+                let compressed = COMPRESSOR.with_borrow_mut(|compressor| match compressor {
+                    Some(compressor) => compressor.compress(raw),
+                    none => none.insert(Compressor::new(ZSTD_LEVEL)?).compress(raw),
+                });
+                compressed.map_err(|e| refused(&e))?
+            }
         };
         Ok((stored.len() * 20 <= raw.len() * 19).then_some(stored))
     }
@@ -112,7 +126,13 @@ impl Codec {
             }
             Codec::Gzip => read_up_to(GzDecoder::new(stored), raw, &mut out).map_err(|e| wrong(&e))?,
             Codec::Zlib => read_up_to(ZlibDecoder::new(stored), raw, &mut out).map_err(|e| wrong(&e))?,
-            Codec::Zstd => out = zstd::bulk::decompress(stored, raw).map_err(|e| wrong(&e))?,
+            Codec::Zstd => {
+                let decompressed = DECOMPRESSOR.with_borrow_mut(|decompressor| match decompressor {
+                    Some(decompressor) => decompressor.decompress(stored, raw),
+                    none => none.insert(Decompressor::new()?).decompress(stored, raw),
+                });
+                out = decompressed.map_err(|e| wrong(&e))?;
+            }
         }
         if out.len() != raw {
             return Err(wrong(&format_args!("expected {raw} bytes when decompressed")));

@@ -1,208 +1,279 @@
-//! The bytes of a chunk to columns, a few rows at a time.
+//! The bytes of a chunk to columns, any range of its rows or chosen ones.
 //!
-//! Values of fixed width stay where they are and are sliced. Text is decoded as it is asked for, so that lengths,
-//! bytes and views of a batch are in the cache together.
+//! Plain values of fixed width stay where they are and are sliced. Everything else is decoded as it is asked for, so that
+//! what a batch needs is in the cache together.
 
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::{
-    Array, ArrayRef, BinaryViewArray, FixedSizeBinaryArray, StringViewArray, make_array, new_null_array,
+    Array, ArrayRef, BooleanArray, FixedSizeBinaryArray, UInt32Array, make_array, new_null_array,
 };
-use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, ScalarBuffer};
+use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer};
 use arrow_data::ArrayData;
 use arrow_schema::DataType;
+use arrow_select::take::take;
 use bytes::Bytes;
 
-use super::ALIGNMENT;
-use super::compress::Codec;
-use super::footer::{Chunk, Encoding};
+use super::chunk::Source;
+use super::encode::{CONSTANT, NARROW, PLAIN, validity};
+use super::floats::{Float, Floats};
+use super::footer::Chunk;
+use super::integers::decode::Integers;
+use super::nested;
+use super::text::decode::Texts;
+use super::text::views::Out;
 use super::types::width;
-use super::views;
 use crate::error::{Error, Result};
 
-/// The rows of a chunk that are not read yet.
+/// A column of a row group.
 pub struct Column {
-    rows: Rows,
-    row: usize,
-    /// The bytes of a value where all have as many.
-    size: Option<i32>,
-}
-
-enum Rows {
-    /// All rows.
-    Array(ArrayRef),
-    /// Text or bytes one after the other; `at` is where the next value begins.
-    Plain { bytes: Values, length: u8, lengths: Buffer, at: usize },
-    /// Indices into a list of views.
-    Dictionary { bytes: Values, index: u8, indices: Buffer, views: Vec<u128> },
-}
-
-/// The bytes of text or binary values, and which rows have none.
-struct Values {
-    text: bool,
-    /// Whether some value is too long to lie in its view.
-    referenced: bool,
-    data: Buffer,
+    data_type: DataType,
+    rows: usize,
     nulls: Option<NullBuffer>,
+    values: Values,
+}
+
+/// The values of a column.
+pub(super) enum Values {
+    /// There are none: every row is NULL.
+    None,
+    /// Booleans.
+    Bits(BooleanBuffer),
+    /// The same boolean in every row.
+    Boolean(bool),
+    /// Integers and what is laid out as they are, by the bytes of a value.
+    One(Integers<u8>),
+    /// Two bytes.
+    Two(Integers<u16>),
+    /// Four bytes.
+    Four(Integers<u32>),
+    /// Eight bytes.
+    Eight(Integers<u64>),
+    /// 32-bit floats.
+    Single(Floats<u32>),
+    /// 64-bit floats.
+    Double(Floats<u64>),
+    /// Wider values, one after the other.
+    Wide(Buffer),
+    /// The same wider value in every row.
+    Same(Vec<u8>),
+    /// Wider values that are 64-bit integers.
+    Narrow(Integers<u64>),
+    /// Text and bytes.
+    Texts(Texts),
+    /// Lists and structs, with those that are NULL.
+    Nested(ArrayRef),
 }
 
 impl Column {
-    /// Checks and decompresses a chunk.
+    /// Checks a chunk and reads how it is encoded.
     pub fn open(chunk: &Chunk, data_type: &DataType, rows: usize, stored: Bytes) -> Result<Column> {
         if crc32fast::hash(&stored) != chunk.checksum {
             return Err(Error::corrupt("the checksum of a column chunk does not agree: the file is damaged"));
         }
-        let raw = match chunk.codec {
-            Codec::None => Buffer::from(stored),
-            codec => Buffer::from_vec(codec.decompress(&stored, chunk.raw as usize)?),
+        let bytes = Buffer::from(stored);
+        let mut source = Source::new(&bytes)?;
+        let column = Column::within(&mut source, data_type, rows)?;
+        source.finish()?;
+        let found = match (&column.values, &column.nulls) {
+            (Values::None, _) => rows,
+            (Values::Nested(array), _) => array.null_count(),
+            (_, nulls) => nulls.as_ref().map_or(0, NullBuffer::null_count),
         };
-        if raw.len() != chunk.raw as usize || chunk.nulls as usize > rows {
-            return Err(damaged("its length"));
+        if found != chunk.nulls as usize {
+            return Err(source.damaged("its count of NULLs is not that of the footer"));
         }
-        let (nulls, values) = if chunk.encoding == Encoding::Nothing || chunk.nulls == 0 {
-            (None, raw)
-        } else {
-            let end = rows.div_ceil(8).next_multiple_of(ALIGNMENT);
-            let (validity, values) = split(&raw, end, "its validity")?;
-            let found = NullBuffer::new(BooleanBuffer::new(validity, 0, rows));
-            if found.null_count() != chunk.nulls as usize {
-                return Err(damaged("its count of NULLs"));
-            }
-            (Some(found), values)
-        };
-        let text = data_type == &DataType::Utf8View;
-        let rows = match chunk.encoding {
-            Encoding::Nothing if values.is_empty() && chunk.nulls as usize == rows => {
-                Rows::Array(new_null_array(data_type, rows))
-            }
-            Encoding::Nothing => return Err(damaged("its length")),
-            Encoding::Plain { length: 0 } => Rows::Array(fixed(data_type, rows, nulls, values)?),
-            Encoding::Plain { length } => {
-                let (lengths, data) = split(&values, rows * usize::from(length), "its lengths")?;
-                let bytes = Values { text, referenced: false, data, nulls }.of(&lengths, length)?;
-                Rows::Plain { bytes, length, lengths, at: 0 }
-            }
-            Encoding::Dictionary { length, index, entries } => {
-                let (indices, values) = split(&values, rows * usize::from(index), "its indices")?;
-                let (lengths, data) = split(&values, entries as usize * usize::from(length), "its lengths")?;
-                let bytes = Values { text, referenced: false, data, nulls }.of(&lengths, length)?;
-                if text && !views::is_utf8(&bytes.data, views::starts(&lengths, length)) {
-                    return Err(not_utf8());
-                }
-                // Indices have the form of lengths.
-                if rows > 0 && views::longest(&indices, index) >= entries as usize {
-                    return Err(damaged("an index"));
-                }
-                let views = views::build(&lengths, length, &bytes.data, 0);
-                Rows::Dictionary { bytes, index, indices, views }
-            }
-        };
-        let size = if let DataType::FixedSizeBinary(size) = data_type { Some(*size) } else { None };
-        Ok(Column { rows, row: 0, size })
+        Ok(column)
     }
 
-    /// The next rows; there must be so many.
-    pub fn next(&mut self, rows: usize) -> Result<ArrayRef> {
-        let array = self.values(rows)?;
-        match (self.size, array.as_binary_view_opt()) {
-            (Some(size), Some(values)) => {
-                let values = FixedSizeBinaryArray::try_from_sparse_iter_with_size(values.iter(), size);
-                Ok(Arc::new(values.map_err(|_| damaged("the length of a value"))?))
+    /// Reads the description of a column, or of what lies in one.
+    pub(super) fn within(source: &mut Source, data_type: &DataType, rows: usize) -> Result<Column> {
+        let tag = source.tag()?;
+        let mut nulls = nulls(source, tag, rows)?;
+        let values = match (tag, data_type) {
+            (validity::NONE, _) => Values::None,
+            (_, DataType::List(item)) => Values::Nested(nested::lists(source, item, rows, nulls.take())?),
+            (_, DataType::Struct(fields)) => {
+                Values::Nested(nested::structs(source, fields, rows, nulls.take())?)
             }
-            _ => Ok(array),
-        }
+            _ => Values::open(source, data_type, rows)?,
+        };
+        Ok(Column { data_type: data_type.clone(), rows, nulls, values })
     }
 
-    fn values(&mut self, rows: usize) -> Result<ArrayRef> {
-        let (from, to) = (self.row, self.row + rows);
-        self.row = to;
-        match &mut self.rows {
-            Rows::Array(array) => Ok(array.slice(from, rows)),
-            Rows::Plain { bytes, length, lengths, at } => {
-                let width = usize::from(*length);
-                let lengths = &lengths.as_slice()[from * width..to * width];
-                let start = *at;
-                *at += views::total(lengths, *length) as usize;
-                let run = &bytes.data.as_slice()[start..*at];
-                if bytes.text && !views::is_utf8(run, views::starts(lengths, *length)) {
-                    return Err(not_utf8());
+    /// The values.
+    pub(super) fn values(&self) -> &Values {
+        &self.values
+    }
+
+    /// Which rows have a value; all of them, if there is none.
+    pub(super) fn nulls(&self) -> Option<&NullBuffer> {
+        self.nulls.as_ref()
+    }
+
+    /// The rows from `from` on, or those of them that are chosen, ascending and counted from `from`.
+    pub fn read(&self, from: usize, rows: usize, chosen: Option<&[u32]>) -> Result<ArrayRef> {
+        debug_assert!(from + rows <= self.rows);
+        let count = chosen.map_or(rows, <[u32]>::len);
+        let nulls = self.nulls.as_ref().map(|nulls| match chosen {
+            None => nulls.slice(from, rows),
+            Some(chosen) => chosen.iter().map(|&row| nulls.is_valid(from + row as usize)).collect(),
+        });
+        let nulls = nulls.filter(|nulls| nulls.null_count() > 0);
+        match &self.values {
+            Values::None => Ok(new_null_array(&self.data_type, count)),
+            Values::Nested(array) => match chosen {
+                None => Ok(array.slice(from, rows)),
+                Some(chosen) => {
+                    let places: UInt32Array = chosen.iter().map(|row| from as u32 + row).collect();
+                    take(array, &places, None).map_err(|e| damaged(&e.to_string()))
                 }
-                Ok(bytes.array(views::build(lengths, *length, &bytes.data, start), from))
+            },
+            Values::Boolean(value) => {
+                let bits =
+                    if *value { BooleanBuffer::new_set(count) } else { BooleanBuffer::new_unset(count) };
+                Ok(Arc::new(BooleanArray::new(bits, nulls)))
             }
-            Rows::Dictionary { bytes, index, indices, views } => {
-                let width = usize::from(*index);
-                let indices = &indices.as_slice()[from * width..to * width];
-                let view = |index: usize| views.get(index).copied().unwrap_or_default();
-                let gathered = match index {
-                    1 => indices.iter().map(|&i| view(i.into())).collect(),
-                    _ => indices
-                        .chunks_exact(2)
-                        .map(|i| view(usize::from(i[0]) | usize::from(i[1]) << 8))
-                        .collect(),
+            Values::Bits(bits) => {
+                let bits = match chosen {
+                    None => bits.slice(from, rows),
+                    Some(chosen) => chosen.iter().map(|&row| bits.value(from + row as usize)).collect(),
                 };
-                Ok(bytes.array(gathered, from))
+                Ok(Arc::new(BooleanArray::new(bits, nulls)))
+            }
+            Values::Texts(texts) => {
+                let mut out = Out::new(self.data_type == DataType::Utf8View);
+                texts.read(from, rows, chosen, &mut out)?;
+                self.sized(out.finish(nulls))
+            }
+            Values::One(values) => self.fixed(integers(values, from, rows, chosen)?, count, nulls),
+            Values::Two(values) => self.fixed(integers(values, from, rows, chosen)?, count, nulls),
+            Values::Four(values) => self.fixed(integers(values, from, rows, chosen)?, count, nulls),
+            Values::Eight(values) => self.fixed(integers(values, from, rows, chosen)?, count, nulls),
+            Values::Single(values) => self.fixed(floats(values, from, rows, chosen)?, count, nulls),
+            Values::Double(values) => self.fixed(floats(values, from, rows, chosen)?, count, nulls),
+            Values::Same(value) => self.fixed(Buffer::from_vec(value.repeat(count)), count, nulls),
+            Values::Narrow(values) => {
+                let width = width(&self.data_type).unwrap_or(16);
+                let mut wide = Vec::with_capacity(count * width);
+                for value in integers(values, from, rows, chosen)?.chunks_exact(8) {
+                    wide.extend_from_slice(value);
+                    let sign = if value[7] >> 7 == 1 { u8::MAX } else { 0 };
+                    wide.extend(std::iter::repeat_n(sign, width - 8));
+                }
+                self.fixed(Buffer::from_vec(wide), count, nulls)
+            }
+            Values::Wide(values) => {
+                let width = width(&self.data_type).unwrap_or(16);
+                let some = values.slice_with_length(from * width, rows * width);
+                match chosen {
+                    None => self.fixed(some, count, nulls),
+                    Some(chosen) => {
+                        let all = self.fixed(some, rows, None)?;
+                        let picked = take(&all, &UInt32Array::from(chosen.to_vec()), None);
+                        let picked = picked.map_err(|e| damaged(&e.to_string()))?;
+                        self.fixed(picked.to_data().buffers()[0].clone(), count, nulls)
+                    }
+                }
             }
         }
+    }
+
+    /// A column of fixed width. Values are copied only if they are not aligned.
+    fn fixed(&self, values: Buffer, rows: usize, nulls: Option<NullBuffer>) -> Result<ArrayRef> {
+        let data = ArrayData::builder(self.data_type.clone())
+            .len(rows)
+            .nulls(nulls)
+            .add_buffer(values)
+            .align_buffers(true)
+            .build()
+            .map_err(|e| damaged(&e.to_string()))?;
+        Ok(make_array(data))
+    }
+
+    /// Bytes of one size, if they have to be.
+    fn sized(&self, array: ArrayRef) -> Result<ArrayRef> {
+        let DataType::FixedSizeBinary(size) = &self.data_type else { return Ok(array) };
+        let values = array.as_binary_view();
+        let values = FixedSizeBinaryArray::try_from_sparse_iter_with_size(values.iter(), *size);
+        Ok(Arc::new(values.map_err(|_| damaged("the length of a value"))?))
     }
 }
 
 impl Values {
-    /// Checks lengths, which have `width` bytes each, against the data.
-    fn of(mut self, lengths: &[u8], width: u8) -> Result<Values> {
-        if views::total(lengths, width) != self.data.len() as u64 {
-            return Err(damaged("the sum of its lengths"));
+    fn open(source: &mut Source, data_type: &DataType, rows: usize) -> Result<Values> {
+        match (data_type, width(data_type)) {
+            (DataType::Boolean, _) => match source.tag()? {
+                CONSTANT => Ok(Values::Boolean(source.input().u8()? != 0)),
+                PLAIN => Ok(Values::Bits(BooleanBuffer::new(source.exactly(rows.div_ceil(8))?, 0, rows))),
+                other => Err(source.damaged(format_args!("there is no encoding {other} of booleans"))),
+            },
+            (DataType::Float32, _) => Floats::open(source, rows).map(Values::Single),
+            (DataType::Float64, _) => Floats::open(source, rows).map(Values::Double),
+            (_, None) => Texts::open(source, rows, data_type == &DataType::Utf8View).map(Values::Texts),
+            (_, Some(1)) => Integers::open(source, rows).map(Values::One),
+            (_, Some(2)) => Integers::open(source, rows).map(Values::Two),
+            (_, Some(4)) => Integers::open(source, rows).map(Values::Four),
+            (_, Some(8)) => Integers::open(source, rows).map(Values::Eight),
+            (_, Some(width)) => match source.tag()? {
+                CONSTANT => Ok(Values::Same(source.input().take(width)?.to_vec())),
+                PLAIN => source.exactly(rows * width).map(Values::Wide),
+                NARROW => Integers::open(source, rows).map(Values::Narrow),
+                other => Err(source.damaged(format_args!("there is no encoding {other} of wide values"))),
+            },
         }
-        self.referenced = views::longest(lengths, width) > views::INLINE;
-        Ok(self)
     }
+}
 
-    /// The array of these views, which are those of the rows from `row` on.
-    fn array(&self, views: Vec<u128>, row: usize) -> ArrayRef {
-        let nulls = self.nulls.as_ref().map(|n| n.slice(row, views.len())).filter(|n| n.null_count() > 0);
-        let buffers = if self.referenced { vec![self.data.clone()] } else { Vec::new() };
-        let views = ScalarBuffer::from(views);
-        // The checked constructors look up every value again, which makes reading `sourceIP` five times as slow
-        // (20 against 110 million rows a second, `examples/decode_speed.rs`).
-        // SAFETY: `views::build` makes views that lie in `data` or in themselves, since the lengths are checked to add
-        // up to the data; text is checked to be UTF-8, value by value, before its views are made.
-        unsafe {
-            match self.text {
-                true => Arc::new(StringViewArray::new_unchecked(views, buffers, nulls)),
-                false => Arc::new(BinaryViewArray::new_unchecked(views, buffers, nulls)),
+/// Which rows have a value; `None` if all have, and where the tag says that none has.
+fn nulls(source: &mut Source, tag: u8, rows: usize) -> Result<Option<NullBuffer>> {
+    match tag {
+        validity::ALL | validity::NONE => Ok(None),
+        validity::BITS => {
+            let bits = source.exactly(rows.div_ceil(8))?;
+            Ok(Some(NullBuffer::new(BooleanBuffer::new(bits, 0, rows))))
+        }
+        validity::PLACES => {
+            let count = source.count(rows)?;
+            let places: Vec<u32> = Integers::open(source, count)?.all(count)?;
+            let mut bits = vec![u8::MAX; rows.div_ceil(8)];
+            for place in places {
+                match bits.get_mut(place as usize / 8) {
+                    Some(byte) if (place as usize) < rows => *byte &= !(1 << (place % 8)),
+                    _ => return Err(source.damaged("a NULL behind the last row")),
+                }
             }
+            Ok(Some(NullBuffer::new(BooleanBuffer::new(Buffer::from_vec(bits), 0, rows))))
         }
+        other => Err(source.damaged(format_args!("there is no validity {other}"))),
     }
 }
 
-/// A column of fixed width, or of booleans. Values are copied only if they are not aligned.
-fn fixed(data_type: &DataType, rows: usize, nulls: Option<NullBuffer>, values: Buffer) -> Result<ArrayRef> {
-    let length = width(data_type).map_or(rows.div_ceil(8), |width| rows * width);
-    if values.len() != length {
-        return Err(damaged("its length"));
+fn integers<W: super::word::Word>(
+    values: &Integers<W>,
+    from: usize,
+    rows: usize,
+    chosen: Option<&[u32]>,
+) -> Result<Buffer> {
+    match chosen {
+        None => values.bytes(from, rows),
+        Some(chosen) => Ok(Buffer::from_vec(values.pick(from, chosen)?)),
     }
-    let data = ArrayData::builder(data_type.clone())
-        .len(rows)
-        .nulls(nulls)
-        .add_buffer(values)
-        .align_buffers(true)
-        .build()
-        .map_err(|e| damaged(&e.to_string()))?;
-    Ok(make_array(data))
 }
 
-/// The first `at` bytes and the rest.
-fn split(bytes: &Buffer, at: usize, what: &str) -> Result<(Buffer, Buffer)> {
-    if at > bytes.len() {
-        return Err(damaged(what));
+fn floats<F: Float>(values: &Floats<F>, from: usize, rows: usize, chosen: Option<&[u32]>) -> Result<Buffer> {
+    if let Floats::Bits(bits) = values {
+        return integers(bits, from, rows, chosen);
     }
-    Ok((bytes.slice_with_length(0, at), bytes.slice(at)))
+    let mut all = vec![F::narrow(0); rows];
+    values.read(from, &mut all)?;
+    Ok(Buffer::from_vec(match chosen {
+        None => all,
+        Some(chosen) => chosen.iter().map(|&row| all[row as usize]).collect(),
+    }))
 }
 
 fn damaged(what: &str) -> Error {
-    Error::corrupt(format!("a damaged column chunk: {what} does not agree with the footer"))
-}
-
-fn not_utf8() -> Error {
-    Error::corrupt("a damaged column chunk: text that is not UTF-8")
+    Error::corrupt(format!("damaged column chunk: {what}"))
 }

@@ -1,244 +1,230 @@
 //! A column of a row group to bytes.
+//!
+//! ```text
+//! column(n) = validity  values(n)                     no values after validity 3
+//! validity  = 0 all rows have a value
+//!           | 1 bits       buffer                     one bit a row, low bits first, 1 for a value
+//!           | 2 places     count: u32  integers of 32 bits(count)       the rows that are NULL, ascending
+//!           | 3 all rows are NULL
+//! values(n) = booleans: 0 constant: u8 | 1 bits: buffer, one bit a row, low bits first
+//!           | numbers of 8 to 64 bits: integers(n), 32-bit and 64-bit floats: floats(n)
+//!           | values of 128 and 256 bits: 0 constant: value | 1 plain: buffer | 2 narrow: integers of 64 bits(n), signed
+//!           | text and bytes: texts(n)
+//!           | lists and structs: see `nested`
+//! ```
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::*;
-use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, BinaryViewArray};
-use arrow_buffer::{BooleanBuffer, ToByteSlice};
-use arrow_schema::{DataType, IntervalUnit, TimeUnit};
+use arrow_array::{Array, ArrayRef, BinaryViewArray};
+use arrow_buffer::{BooleanBuffer, ScalarBuffer};
+use arrow_schema::DataType;
 
-use super::ALIGNMENT;
-use super::bytes::pad;
-use super::dictionary;
-use super::footer::{Encoding, MAX_RAW, ZONE_BYTES};
-use crate::error::{Error, Result};
+use super::chunk::Sink;
+use super::compress::Codec;
+use super::floats;
+use super::integers::encode::put as put_integers;
+use super::nested;
+use super::sketch::Sketch;
+use super::text::{addresses, encode as texts};
+use super::types::width;
+use super::word::{Word, words};
+use super::zone::{Limits, limits, limits_of_bytes};
+use crate::error::Result;
 
-/// A column of a row group as bytes, before compression.
-#[derive(Debug)]
+/// Tags of validity.
+pub(super) mod validity {
+    pub const ALL: u8 = 0;
+    pub const BITS: u8 = 1;
+    pub const PLACES: u8 = 2;
+    pub const NONE: u8 = 3;
+}
+/// Tags of booleans and of wide values.
+pub(super) const CONSTANT: u8 = 0;
+pub(super) const PLAIN: u8 = 1;
+pub(super) const NARROW: u8 = 2;
+
+/// A column of a row group as bytes, and what is known of it.
 pub struct Encoded {
-    /// The bytes.
-    pub raw: Vec<u8>,
-    /// How the values lie in them.
-    pub encoding: Encoding,
+    /// The bytes of the chunk.
+    pub bytes: Vec<u8>,
+    /// The bytes of the values: their width times the rows that have one; of text and bytes their lengths.
+    pub raw: u64,
     /// The number of NULL rows.
     pub nulls: u32,
-    /// The least value, as bytes.
-    pub min: Option<Vec<u8>>,
-    /// The greatest value, as bytes.
-    pub max: Option<Vec<u8>>,
-    /// Whether there is a NaN.
-    pub nan: bool,
+    /// The least and the greatest value.
+    pub limits: Limits,
+    /// The distinct values.
+    pub sketch: Sketch,
 }
 
 /// Encodes a column of one of the types of [`super::types`].
-pub fn encode(array: &ArrayRef) -> Result<Encoded> {
+pub fn encode(array: &ArrayRef, codec: Codec) -> Result<Encoded> {
     let nulls = array.null_count();
+    let mut sink = Sink::new(codec);
     let mut out = Encoded {
-        raw: Vec::new(),
-        encoding: Encoding::Nothing,
+        bytes: Vec::new(),
+        raw: 0,
         nulls: nulls as u32,
-        min: None,
-        max: None,
-        nan: false,
+        limits: Limits::default(),
+        sketch: Sketch::default(),
     };
-    if nulls == array.len() {
-        return Ok(out);
-    }
-    if nulls > 0 {
-        bits(&mut out.raw, array.len(), |row| array.is_valid(row));
-        pad(&mut out.raw, ALIGNMENT);
-    }
-    out.encoding = Encoding::Plain { length: 0 };
-    match array.data_type() {
-        DataType::Boolean => booleans(array, &mut out),
-        DataType::Int8 => fixed::<Int8Type>(array, &mut out),
-        DataType::Int16 => fixed::<Int16Type>(array, &mut out),
-        DataType::Int32 => fixed::<Int32Type>(array, &mut out),
-        DataType::Int64 => fixed::<Int64Type>(array, &mut out),
-        DataType::UInt8 => fixed::<UInt8Type>(array, &mut out),
-        DataType::UInt16 => fixed::<UInt16Type>(array, &mut out),
-        DataType::UInt32 => fixed::<UInt32Type>(array, &mut out),
-        DataType::UInt64 => fixed::<UInt64Type>(array, &mut out),
-        DataType::Float32 => fixed::<Float32Type>(array, &mut out),
-        DataType::Float64 => fixed::<Float64Type>(array, &mut out),
-        DataType::Date32 => fixed::<Date32Type>(array, &mut out),
-        DataType::Decimal128(..) => fixed::<Decimal128Type>(array, &mut out),
-        DataType::Timestamp(TimeUnit::Second, _) => fixed::<TimestampSecondType>(array, &mut out),
-        DataType::Timestamp(TimeUnit::Millisecond, _) => fixed::<TimestampMillisecondType>(array, &mut out),
-        DataType::Timestamp(TimeUnit::Microsecond, _) => fixed::<TimestampMicrosecondType>(array, &mut out),
-        DataType::Timestamp(TimeUnit::Nanosecond, _) => fixed::<TimestampNanosecondType>(array, &mut out),
-        DataType::Utf8View => bytes(&array.as_string_view().clone().to_binary_view(), &mut out)?,
-        DataType::BinaryView => bytes(array.as_binary_view(), &mut out)?,
-        DataType::FixedSizeBinary(_) => {
-            bytes(&array.as_fixed_size_binary().iter().collect::<BinaryViewArray>(), &mut out)?;
-        }
-        DataType::Decimal256(..) => fixed::<Decimal256Type>(array, &mut out),
-        DataType::Float16 => fixed::<Float16Type>(array, &mut out),
-        DataType::Date64 => fixed::<Date64Type>(array, &mut out),
-        DataType::Time32(TimeUnit::Second) => fixed::<Time32SecondType>(array, &mut out),
-        DataType::Time32(_) => fixed::<Time32MillisecondType>(array, &mut out),
-        DataType::Time64(TimeUnit::Nanosecond) => fixed::<Time64NanosecondType>(array, &mut out),
-        DataType::Time64(_) => fixed::<Time64MicrosecondType>(array, &mut out),
-        DataType::Duration(TimeUnit::Second) => fixed::<DurationSecondType>(array, &mut out),
-        DataType::Duration(TimeUnit::Millisecond) => fixed::<DurationMillisecondType>(array, &mut out),
-        DataType::Duration(TimeUnit::Microsecond) => fixed::<DurationMicrosecondType>(array, &mut out),
-        DataType::Duration(TimeUnit::Nanosecond) => fixed::<DurationNanosecondType>(array, &mut out),
-        DataType::Interval(IntervalUnit::YearMonth) => fixed::<IntervalYearMonthType>(array, &mut out),
-        DataType::Interval(IntervalUnit::DayTime) => fixed::<IntervalDayTimeType>(array, &mut out),
-        DataType::Interval(IntervalUnit::MonthDayNano) => fixed::<IntervalMonthDayNanoType>(array, &mut out),
-        other => return Err(Error::Unsupported(format!("buren version 0 can't hold {other}"))),
+    out.limits = if nulls < array.len() { limits(array) } else { Limits::default() };
+    put_column(array, &mut sink, &mut out)?;
+    out.bytes = sink.finish();
+    if array.data_type().is_nested() {
+        // Sketch and limits are those of columns, not of what lies in them.
+        (out.sketch, out.limits) = (Sketch::default(), Limits::default());
     }
     Ok(out)
 }
 
+/// Writes validity and values of a column, or of what lies in one.
+pub(super) fn put_column(array: &ArrayRef, sink: &mut Sink, out: &mut Encoded) -> Result<()> {
+    put_validity(array, sink)?;
+    if array.null_count() < array.len() || array.is_empty() { put_values(array, sink, out) } else { Ok(()) }
+}
+
+fn put_validity(array: &ArrayRef, sink: &mut Sink) -> Result<()> {
+    let (nulls, rows) = (array.null_count(), array.len());
+    match array.nulls().filter(|_| nulls > 0) {
+        None => sink.put(&[validity::ALL]),
+        Some(_) if nulls == rows => sink.put(&[validity::NONE]),
+        Some(valid) if nulls * 16 <= rows => {
+            let places: Vec<u32> = (!valid.inner()).set_indices().map(|row| row as u32).collect();
+            sink.put(&[validity::PLACES]);
+            sink.count(places.len())?;
+            put_integers(&places, sink)?;
+        }
+        Some(valid) => {
+            sink.put(&[validity::BITS]);
+            sink.buffer(&bits(rows, |row| valid.is_valid(row)))?;
+        }
+    }
+    Ok(())
+}
+
 /// One bit a row, low bits first.
-fn bits(raw: &mut Vec<u8>, rows: usize, bit: impl FnMut(usize) -> bool) {
+fn bits(rows: usize, bit: impl FnMut(usize) -> bool) -> Vec<u8> {
     let bits = BooleanBuffer::collect_bool(rows, bit);
-    raw.extend_from_slice(&bits.inner().as_slice()[..rows.div_ceil(8)]);
+    bits.inner().as_slice()[..rows.div_ceil(8)].to_vec()
 }
 
-fn booleans(array: &ArrayRef, out: &mut Encoded) {
-    let array = array.as_boolean();
-    bits(&mut out.raw, array.len(), |row| array.is_valid(row) && array.value(row));
-    let mut seen = [false; 2];
-    array.iter().flatten().for_each(|v| seen[usize::from(v)] = true);
-    out.min = Some(vec![u8::from(!seen[0])]);
-    out.max = Some(vec![u8::from(seen[1])]);
+fn put_values(array: &ArrayRef, sink: &mut Sink, out: &mut Encoded) -> Result<()> {
+    if let Some(done) = nested::put(array, sink, out) {
+        return done;
+    }
+    let valid = array.len() - array.null_count();
+    out.raw += (valid * width(array.data_type()).unwrap_or(0)) as u64;
+    match (array.data_type(), width(array.data_type())) {
+        (DataType::Boolean, _) => {
+            out.raw += valid.div_ceil(8) as u64;
+            booleans(array, sink, out)
+        }
+        (DataType::Utf8View, _) => bytes(&array.as_string_view().clone().to_binary_view(), sink, out),
+        (DataType::BinaryView, _) => bytes(array.as_binary_view(), sink, out),
+        (DataType::FixedSizeBinary(_), _) => {
+            bytes(&array.as_fixed_size_binary().iter().collect::<BinaryViewArray>(), sink, out)
+        }
+        (DataType::Float32, _) => floats::put(&fixed::<u32>(array, out), sink),
+        (DataType::Float64, _) => floats::put(&fixed::<u64>(array, out), sink),
+        (_, Some(1)) => put_integers(&fixed::<u8>(array, out), sink),
+        (_, Some(2)) => put_integers(&fixed::<u16>(array, out), sink),
+        (_, Some(4)) => put_integers(&fixed::<u32>(array, out), sink),
+        (_, Some(8)) => put_integers(&fixed::<u64>(array, out), sink),
+        (_, width) => wide(array, width.unwrap_or(16), sink, out),
+    }
 }
 
-fn fixed<T: ArrowPrimitiveType>(array: &ArrayRef, out: &mut Encoded)
-where
-    T::Native: ToByteSlice,
-{
-    let array = array.as_primitive::<T>();
-    let mut zone: Option<(T::Native, T::Native)> = None;
-    let mut see = |v: T::Native| match &mut zone {
-        // Only a NaN is not equal to itself.
-        _ if v.partial_cmp(&v).is_none() => out.nan = true,
-        None => zone = Some((v, v)),
-        Some((min, _)) if v < *min => *min = v,
-        Some((_, max)) if v > *max => *max = v,
-        Some(_) => {}
-    };
+fn booleans(array: &ArrayRef, sink: &mut Sink, out: &mut Encoded) -> Result<()> {
+    let values = array.as_boolean();
+    let [no, yes] = [false, true].map(|value| values.iter().any(|v| v == Some(value)));
+    [(no, 0), (yes, 1)].into_iter().filter(|(is, _)| *is).for_each(|(_, value)| out.sketch.word(value));
+    if no != yes {
+        sink.put(&[CONSTANT, yes.into()]);
+        return Ok(());
+    }
+    sink.put(&[PLAIN]);
+    sink.buffer(&bits(values.len(), |row| values.is_valid(row) && values.value(row)))
+}
+
+/// The values of a column of fixed width. Under NULL lies the value before it, which costs the least.
+fn fixed<W: Word>(array: &ArrayRef, out: &mut Encoded) -> ScalarBuffer<W> {
+    let data = array.to_data();
+    let bytes = data.buffers()[0].slice_with_length(data.offset() * W::BYTES, data.len() * W::BYTES);
+    let mut values = words::<W>(&bytes);
+    if let Some(valid) = array.nulls() {
+        let mut last = valid.valid_indices().next().map_or(W::narrow(0), |row| values[row]);
+        let filled = values.iter().zip(valid.iter()).map(|(value, valid)| {
+            last = if valid { *value } else { last };
+            last
+        });
+        values = filled.collect::<Vec<W>>().into();
+    }
+    values.chunk_by(|a, b| a == b).for_each(|run| out.sketch.word(run[0].wide()));
+    values
+}
+
+fn wide(array: &ArrayRef, width: usize, sink: &mut Sink, out: &mut Encoded) -> Result<()> {
+    let data = array.to_data();
+    let bytes = data.buffers()[0].slice_with_length(data.offset() * width, data.len() * width);
+    let mut bytes = bytes.to_vec();
+    let first = (0..array.len()).find(|row| array.is_valid(*row)).unwrap_or(0);
+    let mut last = first * width;
+    for row in 0..array.len() {
+        if array.is_null(row) {
+            bytes.copy_within(last..last + width, row * width);
+        }
+        last = row * width;
+    }
+    let values = bytes.chunks_exact(width);
+    values.clone().for_each(|value| out.sketch.bytes(value));
+    let narrow: Option<Vec<u64>> = values
+        .clone()
+        .map(|value| {
+            let (low, high) = value.split_first_chunk::<8>()?;
+            let low = u64::from_le_bytes(*low);
+            let sign = if low >> 63 == 1 { u8::MAX } else { 0 };
+            high.iter().all(|byte| *byte == sign).then_some(low)
+        })
+        .collect();
+    let mut values = values;
+    match (values.next(), narrow) {
+        (Some(one), _) if values.all(|value| value == one) => {
+            sink.put(&[CONSTANT]);
+            sink.put(one);
+            Ok(())
+        }
+        (_, Some(narrow)) => {
+            sink.put(&[NARROW]);
+            put_integers(&narrow, sink)
+        }
+        _ => {
+            sink.put(&[PLAIN]);
+            sink.buffer(&bytes)
+        }
+    }
+}
+
+/// Text and bytes. Under NULL lies nothing, or an address among addresses.
+fn bytes(array: &BinaryViewArray, sink: &mut Sink, out: &mut Encoded) -> Result<()> {
+    let some = array.iter().flatten().take(16);
+    let mut fill: &[u8] = b"";
+    if array.null_count() > 0 && some.clone().all(|value| addresses::parse(value).is_some()) {
+        fill = some.clone().next().unwrap_or_default();
+    }
     if array.null_count() == 0 {
-        array.values().iter().copied().for_each(see);
-        out.raw.extend_from_slice(array.values().as_ref().to_byte_slice());
-    } else {
-        array.iter().flatten().for_each(&mut see);
-        // What lies under NULL must not reach the file.
-        let values: Vec<T::Native> = array.iter().map(Option::unwrap_or_default).collect();
-        out.raw.extend_from_slice(values.to_byte_slice());
+        let values: Vec<&[u8]> = (0..array.len()).map(|row| array.value(row)).collect();
+        out.raw += values.iter().map(|value| value.len() as u64).sum::<u64>();
+        return texts::put(&values, sink, &mut |all| note(all, out));
     }
-    if let Some((min, max)) = zone {
-        out.min = Some(min.to_byte_slice().to_vec());
-        out.max = Some(max.to_byte_slice().to_vec());
-    }
+    let valid: Vec<&[u8]> = array.iter().flatten().collect();
+    out.raw += valid.iter().map(|value| value.len() as u64).sum::<u64>();
+    note(&valid, out);
+    let values: Vec<&[u8]> = array.iter().map(|value| value.unwrap_or(fill)).collect();
+    texts::put(&values, sink, &mut |_| ())
 }
 
-fn bytes(array: &BinaryViewArray, out: &mut Encoded) -> Result<()> {
-    let dictionary = dictionary::build(array);
-    let zone = match &dictionary {
-        Some(dictionary) => extremes(dictionary.entries.iter().copied()),
-        None => extremes(array.iter().flatten()),
-    };
-    if let Some((min, max)) = zone {
-        let short = |v: &[u8]| (v.len() <= ZONE_BYTES).then(|| v.to_vec());
-        (out.min, out.max) = (short(min), short(max));
-    }
-    let lengths = array.iter().map(|v| v.map_or(0, <[u8]>::len));
-    let length = length_width(lengths.clone().max().unwrap_or(0));
-    let plain = lengths.map(|l| l as u64).sum::<u64>() + array.len() as u64 * u64::from(length);
-    if let Some(dictionary) = dictionary {
-        let entries = dictionary.entries;
-        let index = if entries.len() <= 1 << 8 { 1 } else { 2 };
-        let data: u64 = entries.iter().map(|v| v.len() as u64 + u64::from(length)).sum();
-        let whole = data + array.len() as u64 * u64::from(index);
-        // A dictionary must save a quarter: gathering from it costs more than reading in order.
-        if whole * 4 <= plain * 3 {
-            reserve(&mut out.raw, whole)?;
-            put_numbers(&mut out.raw, index, dictionary.indices.iter().map(|&i| i.into()));
-            put_values(&mut out.raw, length, entries.iter().copied());
-            out.encoding = Encoding::Dictionary { length, index, entries: entries.len() as u32 };
-            return Ok(());
-        }
-    }
-    reserve(&mut out.raw, plain)?;
-    put_values(&mut out.raw, length, array.iter().map(Option::unwrap_or_default));
-    out.encoding = Encoding::Plain { length };
-    Ok(())
-}
-
-/// The least and the greatest value.
-fn extremes<'a>(values: impl Iterator<Item = &'a [u8]>) -> Option<(&'a [u8], &'a [u8])> {
-    /// The first bytes as a number, which decides nearly every comparison.
-    fn head(value: &[u8]) -> u64 {
-        value.first_chunk::<8>().map_or_else(
-            || value.iter().zip((0..8).rev()).map(|(&byte, place)| u64::from(byte) << (8 * place)).sum(),
-            |bytes| u64::from_be_bytes(*bytes),
-        )
-    }
-    let mut zone: Option<[(u64, &[u8]); 2]> = None;
-    for value in values {
-        let value = (head(value), value);
-        match &mut zone {
-            None => zone = Some([value, value]),
-            Some([min, _]) if value < *min => *min = value,
-            Some([_, max]) if value > *max => *max = value,
-            Some(_) => {}
-        }
-    }
-    zone.map(|[min, max]| (min.1, max.1))
-}
-
-/// Makes room for so many bytes, if a chunk may grow by them.
-fn reserve(raw: &mut Vec<u8>, bytes: u64) -> Result<()> {
-    let whole = raw.len() as u64 + bytes;
-    if whole > MAX_RAW.into() {
-        return Err(Error::Unsupported(format!(
-            "a row group of a buren file holds at most 2 GiB of a column, and here are {whole} bytes: write parquet"
-        )));
-    }
-    raw.reserve_exact(bytes as usize);
-    Ok(())
-}
-
-/// The lengths of all values, and then their bytes.
-fn put_values<'a>(raw: &mut Vec<u8>, length: u8, values: impl Iterator<Item = &'a [u8]> + Clone) {
-    put_numbers(raw, length, values.clone().map(|v| v.len() as u32));
-    values.for_each(|value| raw.extend_from_slice(value));
-}
-
-/// Numbers of `width` bytes each.
-fn put_numbers(raw: &mut Vec<u8>, width: u8, numbers: impl Iterator<Item = u32>) {
-    match width {
-        1 => raw.extend(numbers.map(|n| n as u8)),
-        2 => numbers.for_each(|n| raw.extend_from_slice(&(n as u16).to_le_bytes())),
-        _ => numbers.for_each(|n| raw.extend_from_slice(&n.to_le_bytes())),
-    }
-}
-
-/// The bytes that a length takes.
-fn length_width(longest: usize) -> u8 {
-    match longest {
-        0..0x100 => 1,
-        0x100..0x1_0000 => 2,
-        _ => 4,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn extremes_are_those_of_bytes() {
-        let values: Vec<&[u8]> =
-            vec![b"b", b"abcdefghz", b"", b"\0", b"abcdefgh", b"b\0", b"bbbbbbbbb", b"\xFF", b"\xFE\xFF"];
-        for from in 0..values.len() {
-            for to in from..=values.len() {
-                let some = || values[from..to].iter().copied();
-                let expected = some().min().zip(some().max());
-                assert_eq!(extremes(some()), expected);
-            }
-        }
-    }
+/// Takes note of values among which are all distinct ones of a column.
+fn note(values: &[&[u8]], out: &mut Encoded) {
+    values.iter().for_each(|value| out.sketch.bytes(value));
+    out.limits = limits_of_bytes(values.iter().copied());
 }

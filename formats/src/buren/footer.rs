@@ -1,31 +1,29 @@
 //! The footer: the schema, and where the chunks lie and what is in them.
 //!
 //! ```text
-//! footer   = columns: u32  column*  groups: u32  group*
+//! footer   = columns: u32  column*  groups: u32  group*  sketch*      a sketch for each column, of all groups together
 //! column   = name: text  nullable: u8  type              see `types`
-//! group    = rows: u32  chunk*                           one for each column
-//! chunk    = offset: u64  stored: u32  raw: u32          place and lengths in bytes, as stored and decompressed
-//!            checksum: u32  nulls: u32  compression: u8
-//!            encoding: u8 (0 nothing, 1 plain, 2 dictionary)
-//!            bytes of a length: u8  bytes of an index: u8  entries: u32      0 where there are none
+//! group    = rows: u32  entry*                           one for each column
+//! entry    = offset: u64  stored: u32  raw: u64          place and length in the file, and the bytes of the values
+//!            checksum: u32  nulls: u32  distinct: u32    of the stored bytes; NULL rows; about the distinct values
 //!            zone: u8 (1 min, 2 max, 4 there is NaN)  min?  max?
 //! min, max = fixed width: the value; booleans: u8; text and bytes: length: u8  bytes
+//! sketch   = register: u8, 256 times                     see `sketch`
 //! ```
 //!
 //! Zones are exact. Floats: NaN is left out of min and max, and a zone with NaN proves nothing. Text and bytes longer
 //! than 128 bytes are left out.
 
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, BinaryViewArray, BooleanArray, StringViewArray, make_array};
-use arrow_buffer::Buffer;
-use arrow_data::ArrayData;
 use arrow_schema::{DataType, Schema, SchemaRef};
 
 use super::bytes::{Input, pad};
-use super::compress::Codec;
+use super::sketch::{REGISTERS, Sketch};
 use super::types::{get_field, put_field, width};
+use super::zone::{Limits, zone_array};
 use super::{ALIGNMENT, MAGIC, VERSION};
 use crate::columns::bounds::{Value, Zone};
 use crate::columns::tail::{Tail, cut_short};
@@ -33,14 +31,14 @@ use crate::error::{Error, Result};
 
 /// The bytes of the trailer.
 pub const TRAILER: usize = 16;
-/// The longest text in a zone map.
-pub const ZONE_BYTES: usize = 128;
-/// The longest chunk when decompressed: views hold 31-bit offsets.
+/// The longest chunk, and the most bytes of its buffers when decompressed: views hold 31-bit offsets.
 pub const MAX_RAW: u32 = i32::MAX as u32;
-/// The most rows of a row group that is read, so that a forged count does not ask for memory without end.
-pub const MAX_ROWS: u32 = 1 << 24;
+/// The most rows of a row group, so that a forged count does not ask for memory without end.
+pub const MAX_ROWS: u32 = 1 << 20;
 /// The bytes of a chunk of no zone, and so of the shortest.
 const LEAST_CHUNK: usize = 33;
+/// What a footer is called in messages.
+const WHAT: &str = "buren footer";
 
 const HAS_MIN: u8 = 1;
 const HAS_MAX: u8 = 2;
@@ -53,6 +51,8 @@ pub struct Footer {
     pub schema: SchemaRef,
     /// The row groups in order.
     pub groups: Vec<Group>,
+    /// For each column what is kept of its distinct values.
+    pub sketches: Vec<Sketch>,
 }
 
 /// A row group.
@@ -64,27 +64,6 @@ pub struct Group {
     pub chunks: Vec<Chunk>,
 }
 
-/// How the values of a chunk lie in its raw bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Encoding {
-    /// Every row is NULL; there are no bytes.
-    Nothing,
-    /// Value after value; text and bytes behind their lengths, of `length` bytes each.
-    Plain {
-        /// The bytes of a length: 1, 2 or 4; 0 for fixed-width types and booleans.
-        length: u8,
-    },
-    /// Indices of rows into a list of distinct values.
-    Dictionary {
-        /// The bytes of a length: 1, 2 or 4.
-        length: u8,
-        /// The bytes of an index: 1 or 2.
-        index: u8,
-        /// The number of distinct values.
-        entries: u32,
-    },
-}
-
 /// A column of a row group.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Chunk {
@@ -92,51 +71,46 @@ pub struct Chunk {
     pub offset: u64,
     /// The bytes in the file.
     pub stored: u32,
-    /// The bytes when decompressed.
-    pub raw: u32,
+    /// The bytes of the values: their width times the rows that have one; of text and bytes their lengths.
+    pub raw: u64,
     /// CRC-32 of the stored bytes.
     pub checksum: u32,
     /// The number of NULL rows.
     pub nulls: u32,
-    /// The compression.
-    pub codec: Codec,
-    /// The encoding.
-    pub encoding: Encoding,
-    /// The least value, as bytes, if it is known.
-    pub min: Option<Vec<u8>>,
-    /// The greatest value, as bytes, if it is known.
-    pub max: Option<Vec<u8>>,
-    /// Whether there is a NaN.
-    pub nan: bool,
+    /// About the number of distinct values.
+    pub distinct: u32,
+    /// The least and the greatest value.
+    pub limits: Limits,
 }
 
 impl Chunk {
     /// What the zone map proves of the values.
     pub fn zone(&self, data_type: &DataType) -> Zone {
-        if self.nan {
+        if self.limits.nan {
             return Zone::default();
         }
         let value = |bytes: &Option<Vec<u8>>| -> Option<Value> {
             Value::of(&zone_array(data_type, bytes.as_ref()?)?, 0)
         };
-        Zone { min: value(&self.min), max: value(&self.max) }
+        Zone { min: value(&self.limits.min), max: value(&self.limits.max) }
+    }
+
+    /// The bytes of the file in which it lies.
+    pub fn range(&self) -> Range<u64> {
+        self.offset..self.offset + u64::from(self.stored)
     }
 
     fn put(&self, out: &mut Vec<u8>, data_type: &DataType) {
         out.extend(self.offset.to_le_bytes());
-        for number in [self.stored, self.raw, self.checksum, self.nulls] {
+        out.extend(self.stored.to_le_bytes());
+        out.extend(self.raw.to_le_bytes());
+        for number in [self.checksum, self.nulls, self.distinct] {
             out.extend(number.to_le_bytes());
         }
-        let (tag, length, index, entries) = match self.encoding {
-            Encoding::Nothing => (0, 0, 0, 0),
-            Encoding::Plain { length } => (1, length, 0, 0),
-            Encoding::Dictionary { length, index, entries } => (2, length, index, entries),
-        };
-        out.extend([self.codec as u8, tag, length, index]);
-        out.extend(entries.to_le_bytes());
-        let flags = [(self.min.is_some(), HAS_MIN), (self.max.is_some(), HAS_MAX), (self.nan, HAS_NAN)];
+        let Limits { min, max, nan } = &self.limits;
+        let flags = [(min.is_some(), HAS_MIN), (max.is_some(), HAS_MAX), (*nan, HAS_NAN)];
         out.push(flags.iter().filter(|(is, _)| *is).map(|(_, bit)| bit).sum());
-        for value in [&self.min, &self.max].into_iter().flatten() {
+        for value in [min, max].into_iter().flatten() {
             if width(data_type).is_none() && data_type != &DataType::Boolean {
                 out.push(u8::try_from(value.len()).expect("texts in zones have at most 128 bytes"));
             }
@@ -145,23 +119,8 @@ impl Chunk {
     }
 
     fn get(input: &mut Input, data_type: &DataType) -> Result<Chunk> {
-        let offset = input.u64()?;
-        let [stored, raw, checksum, nulls] = [input.u32()?, input.u32()?, input.u32()?, input.u32()?];
-        let codec = Codec::from_tag(input.u8()?)?;
-        let (tag, length, index, entries) = (input.u8()?, input.u8()?, input.u8()?, input.u32()?);
-        let lengths: &[u8] = if is_bytes(data_type) { &[1, 2, 4] } else { &[0] };
-        let encoding = match tag {
-            0 => Encoding::Nothing,
-            1 if lengths.contains(&length) => Encoding::Plain { length },
-            2 if is_bytes(data_type)
-                && lengths.contains(&length)
-                && [1, 2].contains(&index)
-                && entries <= 1 << (8 * index) =>
-            {
-                Encoding::Dictionary { length, index, entries }
-            }
-            _ => return Err(Error::corrupt("damaged buren footer: there is no such encoding")),
-        };
+        let (offset, stored, raw) = (input.u64()?, input.u32()?, input.u64()?);
+        let [checksum, nulls, distinct] = [input.u32()?, input.u32()?, input.u32()?];
         let flags = input.u8()?;
         let mut zone = |flag| -> Result<Option<Vec<u8>>> {
             if flags & flag == 0 {
@@ -175,27 +134,9 @@ impl Chunk {
             Ok(Some(input.take(length)?.to_vec()))
         };
         let (min, max) = (zone(HAS_MIN)?, zone(HAS_MAX)?);
-        let nan = flags & HAS_NAN != 0;
-        Ok(Chunk { offset, stored, raw, checksum, nulls, codec, encoding, min, max, nan })
+        let limits = Limits { min, max, nan: flags & HAS_NAN != 0 };
+        Ok(Chunk { offset, stored, raw, checksum, nulls, distinct, limits })
     }
-}
-
-/// Whether a type is text or bytes.
-pub fn is_bytes(data_type: &DataType) -> bool {
-    matches!(data_type, DataType::Utf8View | DataType::BinaryView | DataType::FixedSizeBinary(_))
-}
-
-/// The bytes of a value in a zone map as an array of one row; `None` if they are no such value.
-pub fn zone_array(data_type: &DataType, bytes: &[u8]) -> Option<ArrayRef> {
-    Some(match data_type {
-        DataType::Boolean => Arc::new(BooleanArray::from(vec![*bytes.first()? != 0])),
-        DataType::Utf8View => Arc::new(StringViewArray::from(vec![std::str::from_utf8(bytes).ok()?])),
-        DataType::BinaryView | DataType::FixedSizeBinary(_) => Arc::new(BinaryViewArray::from(vec![bytes])),
-        fixed => {
-            let data = ArrayData::builder(fixed.clone()).len(1).add_buffer(Buffer::from_slice_ref(bytes));
-            make_array(data.build().ok()?)
-        }
-    })
 }
 
 impl Footer {
@@ -208,7 +149,7 @@ impl Footer {
     fn read(tail: &Tail, path: &Path) -> Result<Footer> {
         let end = tail.len.saturating_sub(TRAILER as u64);
         let trailer = tail.bytes(path, end..tail.len)?;
-        let mut input = Input::new(&trailer);
+        let mut input = Input::new(&trailer, WHAT);
         let numbers = (|| Ok((input.u32()?, input.u32()?, input.take(MAGIC.len())?, input.u16()?)))();
         let (checksum, length, version) = match numbers {
             Ok((checksum, length, magic, version)) if magic == MAGIC => (checksum, length, version),
@@ -220,10 +161,11 @@ impl Footer {
             Err(e) => return Err(e),
         };
         if version != VERSION {
-            return Err(Error::Unsupported(format!(
-                "{}: buren version {version}, and this palais reads version {VERSION}: write the file again",
-                path.display()
-            )));
+            let why = match version {
+                0 => "which promised nothing and is no longer read: convert the file again from its source",
+                _ => "of which this palais knows nothing: read it with the one that wrote it",
+            };
+            return Err(Error::Unsupported(format!("{}: buren version {version}, {why}", path.display())));
         }
         let start = end.checked_sub(length.into()).ok_or_else(|| cut_short(tail.len))?;
         let bytes = tail.bytes(path, start..end)?;
@@ -235,7 +177,7 @@ impl Footer {
 
     /// Parses a footer that begins at `start` of its file.
     pub fn parse(bytes: &[u8], start: u64) -> Result<Footer> {
-        let mut input = Input::new(bytes);
+        let mut input = Input::new(bytes, WHAT);
         let columns = input.count(4)?;
         let fields = (0..columns).map(|_| get_field(&mut input)).collect::<Result<Vec<_>>>()?;
         let groups = input.count(4 + columns * LEAST_CHUNK)?;
@@ -249,16 +191,22 @@ impl Footer {
                 Ok(Group { rows, chunks: chunks.collect::<Result<_>>()? })
             })
             .collect::<Result<Vec<_>>>()?;
+        let sketches = fields.iter().map(|_| {
+            let mut sketch = Sketch::default();
+            sketch.registers.copy_from_slice(input.take(REGISTERS)?);
+            Ok(sketch)
+        });
+        let sketches = sketches.collect::<Result<Vec<_>>>()?;
         if !input.is_empty() {
             return Err(Error::corrupt("damaged buren footer: there is something behind its end"));
         }
         for chunk in groups.iter().flat_map(|g| &g.chunks) {
             let inside = chunk.offset.checked_add(chunk.stored.into()).is_some_and(|end| end <= start);
-            if !inside || chunk.raw > MAX_RAW {
+            if !inside || chunk.stored > MAX_RAW {
                 return Err(Error::corrupt("damaged buren footer: a chunk does not lie in the file"));
             }
         }
-        Ok(Footer { schema: Arc::new(Schema::new(fields)), groups })
+        Ok(Footer { schema: Arc::new(Schema::new(fields)), groups, sketches })
     }
 
     /// The footer and the trailer as bytes.
@@ -275,6 +223,7 @@ impl Footer {
                 chunk.put(&mut out, field.data_type());
             }
         }
+        self.sketches.iter().for_each(|sketch| out.extend(sketch.registers));
         let length = u32::try_from(out.len()).map_err(|_| {
             Error::Unsupported("too many row groups for one buren file: write more parts".into())
         })?;

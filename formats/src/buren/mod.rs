@@ -1,51 +1,56 @@
-//! buren, the column format of palais, in version 0, which promises nothing: version 1 will refuse its files.
+//! buren, the column format of palais, version 1. docs/buren-format.md specifies it.
 //!
 //! ```text
 //! file    = head  chunk*  footer  trailer          every number is little endian
-//! head    = "BUREN\0"  version: u16                version is 0
-//! chunk   = zeros up to a multiple of 64, then the stored bytes of one column of one row group
-//! footer  = see `footer`: the schema, and where the chunks lie and what is in them
+//! head    = "BUREN\0"  version: u16                zeros up to a multiple of 64
+//! chunk   = the bytes of one column of one row group, see `chunk`; zeros up to a multiple of 64
+//! footer  = the schema, and where the chunks lie and what is in them, see `footer`
 //! trailer = checksum of the footer: u32  length of the footer: u32  "BUREN\0"  version: u16
 //! ```
 //!
-//! The rows of a file are cut into groups of 2^17. A stored chunk is its raw bytes, or those compressed, if that saves
-//! at least 5 %. Before compression it is:
+//! The rows of a file are cut into groups of 2^17. A chunk is a tree of light encodings, chosen on a sample: each says what
+//! its parts are, down to buffers of bytes. These are compressed one by one, in the way that the file asks for, where
+//! that saves at least 5 %: packed bits stay as they are, and only what a compression finds something in is ever
+//! decompressed. Checksums are CRC-32 (IEEE) over stored bytes.
 //!
-//! ```text
-//! chunk      = validity?  values                   nothing at all if every row is NULL
-//! validity   = one bit a row, low bits first, 1 for a value; zeros up to a multiple of 64 bytes;
-//!              absent if no row is NULL
-//! values     = one of:
-//!   plain      fixed width: the values; booleans: one bit a row, low bits first. NULL rows hold 0
-//!   plain      text and bytes: lengths: rows × 1, 2 or 4 bytes  bytes
-//!   dictionary text and bytes: indices: rows × 1 or 2 bytes  lengths: entries × 1, 2 or 4 bytes  bytes
-//! ```
-//!
-//! Checksums are CRC-32 (IEEE) over stored bytes. Fixed-width values are read in place: nothing is copied between the
-//! read buffer and Arrow, which is why this code asks for a little endian machine.
+//! Reading is bounded by instructions a value rather than by memory: so values are packed in the layout of FastLanes,
+//! which unpacks by SIMD, any 1024 rows of a chunk can be read without those before them, and only what a batch of rows
+//! needs is made, while it is in the cache.
 //!
 //! - [`bytes`]: reading and writing numbers, with every access checked.
 //! - [`types`]: column types as bytes.
+//! - [`zone`]: the least and the greatest value of a column of a row group.
+//! - [`sketch`]: about how many distinct values a column has.
 //! - [`footer`]: the footer.
-//! - [`compress`]: the compressions of a chunk.
-//! - [`encode`]: a column of a row group to bytes; [`dictionary`] decides whether a dictionary pays.
+//! - [`compress`]: the compressions of a buffer.
+//! - [`chunk`]: the description of a chunk, and its buffers.
+//! - [`word`]: unsigned integers, as which all values of fixed width are encoded.
+//! - [`integers`], [`floats`], [`text`], [`nested`]: their encodings.
+//! - [`encode`]: a column of a row group to bytes; [`decode`]: and back.
 //! - [`write`]: row groups encoded in parallel and appended in order.
-//! - [`views`]: lengths and bytes to Arrow's string views.
-//! - [`decode`]: the bytes of a chunk to columns.
+//! - [`select`]: rows chosen by the bounds of a scan, on encoded values.
 //! - [`read`]: the reader of a run of row groups.
-//! - [`inspect`]: what lies in a file, for people.
+//! - [`describe`], [`inspect`]: what lies in a file, for people.
 
 pub mod bytes;
+pub mod chunk;
 pub mod compress;
 pub mod decode;
-pub mod dictionary;
+pub mod describe;
 pub mod encode;
+pub mod floats;
 pub mod footer;
 pub mod inspect;
+pub mod integers;
+pub mod nested;
 pub mod read;
+pub mod select;
+pub mod sketch;
+pub mod text;
 pub mod types;
-pub mod views;
+pub mod word;
 pub mod write;
+pub mod zone;
 
 use std::ops::Range;
 use std::path::Path;
@@ -68,7 +73,7 @@ use footer::Footer;
 compile_error!("buren is read in place, which needs a little endian machine");
 
 /// The version that is written, and the only one that is read.
-pub const VERSION: u16 = 0;
+pub const VERSION: u16 = 1;
 /// The first six bytes of a file, and six of its last eight.
 pub const MAGIC: &[u8; 6] = b"BUREN\0";
 /// Chunks begin at multiples of this.
@@ -137,7 +142,7 @@ impl Format for Buren {
         let Ok(adapter) = Adapter::new(&footer.schema, scan) else { return vec![] };
         let chunks = footer.groups[groups.clone()].iter();
         let chunks = chunks.flat_map(|group| adapter.read().iter().map(|&column| &group.chunks[column]));
-        chunks.map(|chunk| chunk.offset..chunk.offset + u64::from(chunk.stored)).collect()
+        chunks.map(footer::Chunk::range).collect()
     }
 
     fn reader(&self, morsel: &Morsel, scan: &ScanOptions) -> Result<Box<dyn FileReader>> {

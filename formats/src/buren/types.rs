@@ -5,6 +5,8 @@
 //!        decimal    precision: u8  scale: i8           of 128 and of 256 bits
 //!        timestamp  unit: u8 (seconds, milli-, micro-, nanoseconds)  zoned: u8 (0 or 1)  zone: text, if zoned
 //!        bytes of one size  size: u32
+//!        list       the column of its items
+//!        struct     fields: u32  a column for each
 //! text = length: u16  bytes
 //! ```
 
@@ -55,11 +57,25 @@ const RARE: [DataType; 13] = [
     DataType::Interval(IntervalUnit::MonthDayNano),
 ];
 const RARE_FROM: u8 = 18;
+const LIST: u8 = 31;
+const STRUCT: u8 = 32;
+/// The most types within one another.
+const DEEPEST: usize = 8;
 const UNITS: [TimeUnit; 4] =
     [TimeUnit::Second, TimeUnit::Millisecond, TimeUnit::Microsecond, TimeUnit::Nanosecond];
 
-/// Writes name, nullability and type of a column; an error if version 0 has no such type.
+/// Writes name, nullability and type of a column; an error if there is no such type in buren.
 pub fn put_field(out: &mut Vec<u8>, field: &Field) -> Result<()> {
+    put_field_at(out, field, 0)
+}
+
+fn put_field_at(out: &mut Vec<u8>, field: &Field, depth: usize) -> Result<()> {
+    if depth > DEEPEST {
+        return Err(Error::Unsupported(format!(
+            "column '{}' has more than {DEEPEST} types within one another, which buren can't hold: write parquet",
+            field.name()
+        )));
+    }
     put_text(out, field.name())?;
     out.push(field.is_nullable().into());
     match field.data_type() {
@@ -76,13 +92,21 @@ pub fn put_field(out: &mut Vec<u8>, field: &Field) -> Result<()> {
                 put_text(out, zone)?;
             }
         }
+        DataType::List(item) => {
+            out.push(LIST);
+            put_field_at(out, item, depth + 1)?;
+        }
+        DataType::Struct(fields) => {
+            out.push(STRUCT);
+            out.extend((fields.len() as u32).to_le_bytes());
+            fields.iter().try_for_each(|field| put_field_at(out, field, depth + 1))?;
+        }
         other => {
             let simple = SIMPLE.iter().position(|t| t == other).map(|tag| tag as u8);
             let rare = || RARE.iter().position(|t| t == other).map(|place| RARE_FROM + place as u8);
             let tag = simple.or_else(rare).ok_or_else(|| {
                 Error::Unsupported(format!(
-                    "column '{}' is {other}, which buren version 0 can't hold, as it has no nested types: cast the \
-                     column or write parquet or arrow",
+                    "column '{}' is {other}, which buren can't hold: cast the column or write parquet or arrow",
                     field.name()
                 ))
             })?;
@@ -94,6 +118,10 @@ pub fn put_field(out: &mut Vec<u8>, field: &Field) -> Result<()> {
 
 /// Reads what [`put_field`] wrote.
 pub fn get_field(input: &mut Input) -> Result<Field> {
+    get_field_at(input, 0)
+}
+
+fn get_field_at(input: &mut Input, depth: usize) -> Result<Field> {
     let name = input.text()?;
     let nullable = flag(input)?;
     let data_type = match input.u8()? {
@@ -107,6 +135,13 @@ pub fn get_field(input: &mut Input) -> Result<Field> {
             if wide { DataType::Decimal256(precision, scale) } else { DataType::Decimal128(precision, scale) }
         }
         FIXED_BINARY => DataType::FixedSizeBinary(i32::try_from(input.u32()?).map_err(|_| damaged(name))?),
+        LIST | STRUCT if depth == DEEPEST => return Err(damaged(name)),
+        LIST => DataType::List(Arc::new(get_field_at(input, depth + 1)?)),
+        STRUCT => {
+            let count = input.count(4)?;
+            let fields = (0..count).map(|_| get_field_at(input, depth + 1));
+            DataType::Struct(fields.collect::<Result<Vec<_>>>()?.into())
+        }
         TIMESTAMP => {
             let unit = UNITS.get(usize::from(input.u8()?)).ok_or_else(|| damaged(name))?;
             let zone = if flag(input)? { Some(Arc::from(input.text()?)) } else { None };
@@ -142,7 +177,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_type_comes_back_and_nested_types_are_refused() {
+    fn every_type_comes_back_and_others_are_refused() {
         let mut types = SIMPLE.to_vec();
         types.extend(RARE);
         types.extend([
@@ -152,18 +187,23 @@ mod tests {
         ]);
         types.extend(UNITS.map(|unit| DataType::Timestamp(unit, None)));
         types.push(DataType::Timestamp(TimeUnit::Nanosecond, Some("Europe/Zürich".into())));
+        let item = |t: DataType| Arc::new(Field::new("item", t, true));
+        types.push(DataType::List(item(DataType::List(item(DataType::Utf8View)))));
+        types.push(DataType::Struct(
+            vec![item(DataType::Int8), item(DataType::Struct(arrow_schema::Fields::empty()))].into(),
+        ));
         for data_type in types {
             for nullable in [false, true] {
                 let field = Field::new("größe", data_type.clone(), nullable);
                 let mut bytes = Vec::new();
                 put_field(&mut bytes, &field).unwrap();
-                let mut input = Input::new(&bytes);
+                let mut input = Input::new(&bytes, "buren footer");
                 assert_eq!(get_field(&mut input).unwrap(), field);
                 assert!(input.is_empty());
             }
         }
-        let list = DataType::List(Arc::new(Field::new("item", DataType::Int8, true)));
-        let error = put_field(&mut Vec::new(), &Field::new("l", list, true)).unwrap_err().to_string();
-        assert!(error.contains("column 'l'") && error.contains("parquet"), "{error}");
+        let map = DataType::Map(Arc::new(Field::new("entries", DataType::Int8, true)), false);
+        let error = put_field(&mut Vec::new(), &Field::new("m", map, true)).unwrap_err().to_string();
+        assert!(error.contains("column 'm'") && error.contains("parquet"), "{error}");
     }
 }

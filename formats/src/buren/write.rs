@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow_array::{Array, RecordBatch};
 use arrow_cast::cast;
-use arrow_schema::SchemaRef;
+use arrow_schema::{Field, Schema, SchemaRef};
 use arrow_select::concat::concat;
 use schema::FormatOptions;
 
@@ -14,9 +14,10 @@ use super::bytes::pad;
 use super::compress::Codec;
 use super::encode::encode;
 use super::footer::{Chunk, Footer, Group, head};
+use super::nested::written_type;
+use super::sketch::Sketch;
 use super::types::put_field;
 use crate::columns::adapt::column_error;
-use crate::columns::types::read_schema;
 use crate::error::{Error, Result};
 use crate::writer::{Block, FileAssembler, FileEncoder};
 
@@ -33,12 +34,16 @@ pub struct Encoder {
 impl Encoder {
     /// Prepares writing files of this schema.
     pub fn new(schema: &SchemaRef, options: &FormatOptions) -> Result<Encoder> {
-        let schema = Arc::new(read_schema(schema));
+        let fields = schema
+            .fields()
+            .iter()
+            .map(|f| Arc::new(Field::new(f.name(), written_type(f.data_type()), f.is_nullable())));
+        let schema: SchemaRef = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
         schema.fields().iter().try_for_each(|field| put_field(&mut Vec::new(), field))?;
         Ok(Encoder { schema, codec: Codec::from_name(&options.compression)? })
     }
 
-    fn column(&self, batches: &[RecordBatch], column: usize, bytes: &mut Vec<u8>) -> Result<Chunk> {
+    fn column(&self, batches: &[RecordBatch], column: usize, bytes: &mut Vec<u8>) -> Result<(Chunk, Sketch)> {
         let field = self.schema.field(column);
         let wrong = |message| column_error(field.name(), message);
         let pieces: Vec<&dyn Array> = batches.iter().map(|b| b.column(column).as_ref()).collect();
@@ -49,26 +54,27 @@ impl Encoder {
         if !field.is_nullable() && array.null_count() > 0 {
             return Err(wrong("NULL in a column that the schema declares NOT NULL".into()));
         }
-        let encoded = encode(&array)?;
-        let compressed = self.codec.compress(&encoded.raw)?;
-        let codec = if compressed.is_some() { self.codec } else { Codec::None };
-        let stored = compressed.as_ref().unwrap_or(&encoded.raw);
+        let encoded = encode(&array, self.codec)?;
         pad(bytes, ALIGNMENT);
         let offset = bytes.len() as u64;
-        bytes.extend_from_slice(stored);
-        Ok(Chunk {
+        bytes.extend_from_slice(&encoded.bytes);
+        let chunk = Chunk {
             offset,
-            stored: stored.len() as u32,
-            raw: encoded.raw.len() as u32,
-            checksum: crc32fast::hash(stored),
+            stored: encoded.bytes.len() as u32,
+            raw: encoded.raw,
+            checksum: crc32fast::hash(&encoded.bytes),
             nulls: encoded.nulls,
-            codec,
-            encoding: encoded.encoding,
-            min: encoded.min,
-            max: encoded.max,
-            nan: encoded.nan,
-        })
+            distinct: u32::try_from(encoded.sketch.estimate()).unwrap_or(u32::MAX),
+            limits: encoded.limits,
+        };
+        Ok((chunk, encoded.sketch))
     }
+}
+
+/// A row group before it has its place in a file.
+struct Encoded {
+    group: Group,
+    sketches: Vec<Sketch>,
 }
 
 impl FileEncoder for Encoder {
@@ -81,17 +87,24 @@ impl FileEncoder for Encoder {
         let rows: usize = batches.iter().map(RecordBatch::num_rows).sum();
         let mut bytes = Vec::new();
         let columns = if rows == 0 { 0 } else { self.schema.fields().len() };
-        let chunks = (0..columns)
-            .map(|column| self.column(batches, column, &mut bytes))
-            .collect::<Result<Vec<_>>>()?;
+        let columns = (0..columns).map(|column| self.column(batches, column, &mut bytes));
+        let (chunks, sketches) = columns.collect::<Result<Vec<_>>>()?.into_iter().unzip();
         pad(&mut bytes, ALIGNMENT);
         let rows = u32::try_from(rows).expect("a block has at most GROUP_ROWS rows");
-        Ok(Block { rows: rows.into(), bytes, meta: Box::new(Group { rows, chunks }) })
+        Ok(Block {
+            rows: rows.into(),
+            bytes,
+            meta: Box::new(Encoded { group: Group { rows, chunks }, sketches }),
+        })
     }
 
     fn assembler(&self) -> Result<Box<dyn FileAssembler>> {
         Ok(Box::new(Assembler {
-            footer: Footer { schema: self.schema.clone(), groups: Vec::new() },
+            footer: Footer {
+                schema: self.schema.clone(),
+                groups: Vec::new(),
+                sketches: vec![Sketch::default(); self.schema.fields().len()],
+            },
             written: 0,
         }))
     }
@@ -117,13 +130,15 @@ impl FileAssembler for Assembler {
     }
 
     fn append(&mut self, block: Block, out: &mut dyn Write) -> Result<()> {
-        let mut group = block
+        let encoded = block
             .meta
-            .downcast::<Group>()
+            .downcast::<Encoded>()
             .map_err(|_| Error::Unsupported("a buren file was given a block of another format".into()))?;
+        let Encoded { mut group, sketches } = *encoded;
         if group.rows > 0 {
             group.chunks.iter_mut().for_each(|chunk| chunk.offset += self.written);
-            self.footer.groups.push(*group);
+            self.footer.groups.push(group);
+            self.footer.sketches.iter_mut().zip(&sketches).for_each(|(all, some)| all.merge(some));
         }
         self.write(&block.bytes, out)
     }

@@ -91,8 +91,10 @@ pub struct Wanted {
     pub column: usize,
     /// The type of the bound; a zone of a column that is read as another type proves nothing.
     pub data_type: DataType,
-    min: Option<Value>,
-    max: Option<Value>,
+    /// The least value wanted.
+    pub min: Option<Value>,
+    /// The greatest value wanted.
+    pub max: Option<Value>,
 }
 
 impl Wanted {

@@ -4,10 +4,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::common::*;
+use arrow_array::cast::AsArray;
 use arrow_array::*;
 use arrow_schema::{DataType, Field, Schema};
 use formats::buren::footer::{Footer, TRAILER};
-use formats::buren::inspect::inspect;
+use formats::buren::inspect::{check, inspect};
 use formats::format::{Format, format};
 use schema::ColumnBound;
 
@@ -118,21 +119,119 @@ fn zone_maps_prune_row_groups() {
     ])
     .unwrap();
     let path = write(dir.path(), buren(), &batch, "none");
+    // The row groups that are read, and the rows that come of them.
     let count = |column, min: Option<ArrayRef>, max: Option<ArrayRef>| {
-        let scan = scan(&batch.schema(), vec![0], vec![ColumnBound { column, min, max }]);
-        read(buren(), &path, &scan).unwrap().iter().map(RecordBatch::num_rows).sum::<usize>()
+        let scan = scan(&batch.schema(), (0..4).collect(), vec![ColumnBound { column, min, max }]);
+        let morsels = buren().split(&entry(&path), &scan, 1).unwrap();
+        (morsels.len(), read(buren(), &path, &scan).unwrap().iter().map(RecordBatch::num_rows).sum::<usize>())
     };
     let int = |v: i64| Some(Arc::new(Int64Array::from(vec![v])) as ArrayRef);
-    assert_eq!(count(0, None, None), rows);
-    assert_eq!(count(0, int(131_071), int(131_071)), 131_072);
-    assert_eq!(count(0, int(262_144), None), 10);
-    assert_eq!(count(0, int(rows as i64), None), 0);
+    assert_eq!(count(0, None, None), (3, rows));
+    assert_eq!(count(0, int(131_071), int(131_071)), (1, 1));
+    assert_eq!(count(0, int(262_144), None), (1, 10));
+    assert_eq!(count(0, int(rows as i64), None), (0, 0));
     let float = |v: f64| Some(Arc::new(Float64Array::from(vec![v])) as ArrayRef);
-    assert_eq!(count(1, float(5.0), None), 10, "NaN is greater than 5");
-    assert_eq!(count(1, None, float(-0.0)), 131_072 + 10);
+    assert_eq!(count(1, float(5.0), None), (1, 1), "NaN is greater than 5");
+    assert_eq!(count(1, None, float(-0.0)), (2, 131_072 + 1));
     let text = |v: &str| Some(Arc::new(StringViewArray::from(vec![v])) as ArrayRef);
-    assert_eq!(count(2, text("0131072"), text("0131073")), 131_072);
-    assert_eq!(count(3, text("a"), text("b")), rows, "the zone map leaves long text out");
+    assert_eq!(count(2, text("0131072"), text("0131073")), (1, 2));
+    assert_eq!(count(3, text("a"), text("b")), (3, 0), "the zone map leaves long text out");
+    assert_eq!(count(3, text("zz"), None), (3, rows));
+}
+
+/// Bounds on every column of every encoding: the rows that come are those wanted and perhaps others, in order.
+#[test]
+fn bounds_choose_rows_of_every_encoding() {
+    let dir = tempfile::tempdir().unwrap();
+    let rows = 20_000;
+    let mut numbers = Numbers(3);
+    let mut noise: Vec<u64> = (0..rows).map(|_| numbers.next()).collect();
+    noise[7] = 0;
+    let texts = |value: &dyn Fn(usize) -> Option<String>| {
+        Arc::new((0..rows).map(value).collect::<StringViewArray>()) as ArrayRef
+    };
+    let word = |n: u64| (0..n % 30).map(|i| char::from(b'a' + (n >> i) as u8 % 26)).collect::<String>();
+    let batch = RecordBatch::try_from_iter_with_nullable([
+        ("row", Arc::new(Int64Array::from_iter_values(0..rows as i64)) as ArrayRef, false),
+        (
+            "few",
+            Arc::new(
+                (0..rows).map(|i| (i % 9 != 2).then_some((noise[i] % 50) as i32)).collect::<Int32Array>(),
+            ),
+            true,
+        ),
+        ("runs", Arc::new(Int16Array::from_iter_values((0..rows).map(|i| noise[i / 40] as i16))), false),
+        (
+            "price",
+            Arc::new(Float64Array::from_iter_values((0..rows).map(|i| (noise[i] % 5000) as f64 / 100.0))),
+            false,
+        ),
+        (
+            "address",
+            texts(&|i| (i % 11 != 3).then(|| std::net::Ipv4Addr::from(noise[i] as u32).to_string())),
+            true,
+        ),
+        ("word", texts(&|i| (i % 5 != 3).then(|| word(noise[i]))), true),
+        ("visit", texts(&|i| Some(word(noise[i / 9] | 31))), false),
+        ("language", texts(&|i| Some(format!("language {}", noise[i] % 60))), false),
+        (
+            "agent",
+            texts(&|i| Some(if i % 3 == 0 { word(noise[i]) } else { format!("{}", noise[i] % 70) })),
+            false,
+        ),
+        (
+            "page",
+            texts(&|i| Some(format!("https://www.example.org/{}/Ünter-{}", noise[i] % 700, noise[i] % 7))),
+            false,
+        ),
+        ("dull", texts(&|_| Some("always the same".into())), false),
+        (
+            "noisy",
+            Arc::new(BinaryViewArray::from_iter_values((0..rows).map(|i| noise[i].to_le_bytes()))),
+            false,
+        ),
+    ])
+    .unwrap();
+    let path = write(dir.path(), buren(), &batch, "none");
+    for column in 1..batch.num_columns() {
+        let values = batch.column(column);
+        for (a, b) in [(7, 7), (100, 100), (10, 500), (7, 3000), (15_000, 9)] {
+            let (low, high) = (values.slice(a, 1), values.slice(b, 1));
+            if low.is_null(0) || high.is_null(0) {
+                continue;
+            }
+            let bounds = vec![ColumnBound { column, min: Some(low.clone()), max: Some(high.clone()) }];
+            let scan = scan(&batch.schema(), (0..batch.num_columns()).collect(), bounds);
+            let found = read(buren(), &path, &scan).unwrap();
+            let mut chosen = Vec::new();
+            for found in &found {
+                let rows = found.column(0).as_primitive::<types::Int64Type>();
+                let indices = Int64Array::from_iter_values(rows.values().iter().copied());
+                for (expected, found) in batch.columns().iter().zip(found.columns()) {
+                    let expected = arrow_select::take::take(expected, &indices, None).unwrap();
+                    assert_eq!(expected.as_ref(), found.as_ref());
+                }
+                chosen.extend(rows.values().iter().map(|row| *row as usize));
+            }
+            assert!(chosen.is_sorted_by(|a, b| a < b));
+            use arrow_ord::cmp::{gt_eq, lt_eq};
+            let (least, most) = (Scalar::new(low), Scalar::new(high));
+            let wanted = arrow_select::filter::filter(
+                batch.column(0),
+                &both(&gt_eq(values, &least).unwrap(), &lt_eq(values, &most).unwrap()),
+            );
+            let wanted = wanted.unwrap();
+            let wanted = wanted.as_primitive::<types::Int64Type>();
+            assert!(wanted.values().iter().all(|row| chosen.binary_search(&(*row as usize)).is_ok()));
+            if wanted.len() * 50 < rows {
+                assert_eq!(chosen.len(), wanted.len(), "column {column}, {a} to {b}");
+            }
+        }
+    }
+}
+
+fn both(a: &BooleanArray, b: &BooleanArray) -> BooleanArray {
+    a.iter().zip(b).map(|(a, b)| Some(a == Some(true) && b == Some(true))).collect()
 }
 
 #[test]
@@ -143,25 +242,32 @@ fn what_lies_in_a_file() {
     let found = inspect(&path).unwrap();
     assert_eq!((found.rows, found.groups.len()), (10_000, 1));
     let chunk = |name: &str| found.groups[0].chunks.iter().find(|c| c.column == name).unwrap();
-    assert_eq!(chunk("nothing").encoding, "nothing");
-    assert_eq!(chunk("nothing").stored_bytes, 0);
-    assert_eq!(chunk("word").encoding, "dictionary of 20");
-    assert_eq!(chunk("bytes").encoding, "plain");
-    assert_eq!(chunk("word").compression, "zstd");
-    assert_eq!(chunk("share").compression, "zstd");
+    let encoding = |name: &str| chunk(name).description.encoding.clone();
+    assert_eq!(encoding("nothing"), "nothing");
+    assert!(encoding("word").starts_with("dictionary of 21(packed, "), "{}", encoding("word"));
+    assert_eq!(encoding("number"), "packed");
+    assert_eq!(encoding("share"), "binary 24(packed)");
+    assert_eq!(chunk("bytes").description.compression, "zstd");
     assert_eq!(chunk("i64").nulls, 10_000 / 7 + 1);
     assert_eq!((chunk("number").min.as_deref(), chunk("number").max.as_deref()), (Some("0"), Some("9999")));
     assert_eq!((chunk("flag").min.as_deref(), chunk("flag").max.as_deref()), (Some("false"), Some("true")));
     assert_eq!(chunk("number").raw_bytes, 80_000);
-    assert!(chunk("number").stored_bytes < 40_000);
+    assert!(chunk("number").stored_bytes < 1000);
+    let near = |found: u64, expected: u64| found.abs_diff(expected) * 10 < expected;
+    assert!(
+        near(found.distinct[22], 10_000) && near(chunk("number").distinct, 10_000),
+        "{:?}",
+        found.distinct
+    );
+    assert_eq!(check(&path).unwrap(), 1 + found.groups[0].chunks.len() as u64);
 }
 
 #[test]
 fn types_that_do_not_fit_are_refused_and_others_are_cast() {
-    let list = DataType::List(Arc::new(Field::new("item", DataType::Int8, true)));
-    let schema = Arc::new(Schema::new(vec![Field::new("many", list, true)]));
+    let map = DataType::Map(Arc::new(Field::new("entries", DataType::Int8, true)), false);
+    let schema = Arc::new(Schema::new(vec![Field::new("many", map, true)]));
     let error = buren().encoder(&schema, &options("buren", "none")).err().unwrap().to_string();
-    assert!(error.contains("column 'many'") && error.contains("List"), "{error}");
+    assert!(error.contains("column 'many'") && error.contains("Map"), "{error}");
     let error = buren().encoder(&schema, &options("buren", "brotli")).err().unwrap().to_string();
     assert!(error.contains("many") || error.contains("brotli"), "{error}");
 
@@ -273,9 +379,11 @@ fn other_versions_and_other_files_are_named() {
     let path = dir.path().join("x.buren");
     let mut bytes = small("none");
     let at = bytes.len() - 2;
-    bytes[at] = 1;
-    let error = read_bytes(&path, &bytes).unwrap_err().to_string();
-    assert!(error.contains("version 1"), "{error}");
+    for (version, advice) in [(0, "convert the file again from its source"), (2, "version 2")] {
+        bytes[at] = version;
+        let error = read_bytes(&path, &bytes).unwrap_err().to_string();
+        assert!(error.contains(advice), "{error}");
+    }
     let error = read_bytes(&path, b"a,b\n1,2\n").unwrap_err().to_string();
     assert!(error.contains("not a buren file"), "{error}");
 }

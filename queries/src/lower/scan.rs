@@ -73,6 +73,51 @@ fn collect(e: &Expr, source: &PlanTable, bounds: &mut Vec<ColumnBound>) {
             add(&b.expr, Operator::GtEq, &b.low);
             add(&b.expr, Operator::LtEq, &b.high);
         }
+        Expr::Like(like) if !like.negated && !like.case_insensitive => {
+            if let (Expr::Literal(pattern, _), None) = (like.pattern.as_ref(), like.escape_char)
+                && let Some(prefix) = pattern.try_as_str().flatten().and_then(prefix)
+            {
+                let text = |text: String| ScalarValue::Utf8View(Some(text));
+                let after = following(prefix).map(text);
+                add(&like.expr, Operator::GtEq, &Expr::Literal(text(prefix.to_string()), None));
+                if let Some(after) = after {
+                    add(&like.expr, Operator::LtEq, &Expr::Literal(after, None));
+                }
+            }
+        }
         _ => {}
+    }
+}
+
+/// What every text that is like a pattern begins with; `None` if that is nothing.
+fn prefix(pattern: &str) -> Option<&str> {
+    let end = pattern.find(['%', '_', '\\']).unwrap_or(pattern.len());
+    Some(&pattern[..end]).filter(|prefix| !prefix.is_empty())
+}
+
+/// A text that is greater than every text with this beginning, by bytes.
+fn following(prefix: &str) -> Option<String> {
+    let last = prefix.chars().next_back()?;
+    // The characters between are not characters: `char::MAX` has none behind it.
+    let next = char::from_u32(u32::from(last) + 1).or((last == '\u{D7FF}').then_some('\u{E000}'))?;
+    Some(format!("{}{next}", &prefix[..prefix.len() - last.len_utf8()]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_pattern_begins_with_has_bounds() {
+        assert_eq!(prefix("http://a%b_"), Some("http://a"));
+        assert_eq!(prefix("a_b"), Some("a"));
+        assert_eq!(prefix("10\\%"), Some("10"));
+        assert_eq!(prefix("%a"), None);
+        assert_eq!(following("ab").as_deref(), Some("ac"));
+        assert_eq!(following("a\u{D7FF}").as_deref(), Some("a\u{E000}"));
+        assert_eq!(following("a\u{10FFFF}"), None);
+        for text in ["ab", "ab\u{10FFFF}z", "abzzz"] {
+            assert!(text < "ac" && text >= "ab");
+        }
     }
 }
