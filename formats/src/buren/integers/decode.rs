@@ -207,7 +207,7 @@ mod tests {
     fn signs_and_ascending_values_take_few_bits() {
         let signed: Vec<u64> = (0..4096).map(|i| (noise(i) % 16) as i64 - 8).map(|v| v as u64).collect();
         assert!(check(&signed, Some(tag::PACKED)) < 4096 / 2 + 200);
-        let ascending: Vec<u64> = (0..4096).map(|i| 1 << 60 | i * 1000 + noise(i as usize) % 4).collect();
+        let ascending: Vec<u64> = (0..4096).map(|i| (1 << 60) + i * 1000 + noise(i as usize) % 4).collect();
         assert!(check(&ascending, Some(tag::PACKED)) < 4096 / 2 + 300);
         let falling: Vec<u32> = (0..4096).map(|i| 0u32.wrapping_sub(i * 17)).collect();
         assert!(check(&falling, Some(tag::PACKED)) < 200);

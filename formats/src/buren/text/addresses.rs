@@ -27,13 +27,13 @@ pub fn parse(text: &[u8]) -> Option<u32> {
     (dots == 3 && digits > 0 && part <= 255).then_some(number << 8 | part)
 }
 
-/// The text of a part of an address, a dot behind it, in the low 32 bits, and above them the bits of both.
-const PARTS: [u64; 256] = parts(true);
+/// The text of a part of an address, a dot behind it, and the bits of both.
+const PARTS: ([u32; 256], [u8; 256]) = parts(true);
 /// The same without a dot.
-const LAST: [u64; 256] = parts(false);
+const LAST: ([u32; 256], [u8; 256]) = parts(false);
 
-const fn parts(dot: bool) -> [u64; 256] {
-    let mut parts = [0; 256];
+const fn parts(dot: bool) -> ([u32; 256], [u8; 256]) {
+    let mut parts = ([0; 256], [0; 256]);
     let mut number = 0;
     while number < 256 {
         let digits = [number / 100, number / 10 % 10, number % 10];
@@ -46,34 +46,19 @@ const fn parts(dot: bool) -> [u64; 256] {
         };
         let (mut text, mut bits) = (0, 0);
         while at < 3 {
-            text |= (b'0' as u64 + digits[at] as u64) << bits;
+            text |= (b'0' as u32 + digits[at] as u32) << bits;
             bits += 8;
             at += 1;
         }
         if dot {
-            text |= (b'.' as u64) << bits;
+            text |= (b'.' as u32) << bits;
             bits += 8;
         }
-        parts[number] = text | bits << 32;
+        parts.0[number] = text;
+        parts.1[number] = bits;
         number += 1;
     }
     parts
-}
-
-/// The text of an address: its first four bytes, its next eight and its last ones, zeros behind it; and its length.
-#[inline(always)]
-fn text(address: u32) -> ([u64; 3], usize) {
-    const LOW: u64 = u32::MAX as u64;
-    let [a, b, c, d] = address.to_be_bytes();
-    let (a, b) = (PARTS[usize::from(a)], PARTS[usize::from(b)]);
-    let (c, d) = (PARTS[usize::from(c)], LAST[usize::from(d)]);
-    let first = (a & LOW) | (b & LOW) << (a >> 32);
-    let second = (c & LOW) | (d & LOW) << (c >> 32);
-    // The first half has 4 to 8 bytes, so that up to all of the second lies behind its first 8.
-    let half = (a >> 32) + (b >> 32);
-    let next = first >> 32 | second << (half - 32);
-    let rest = second >> 1 >> (95 - half);
-    ([first & LOW, next, rest], ((half + (c >> 32) + (d >> 32)) / 8) as usize)
 }
 
 /// Adds addresses as text.
@@ -81,14 +66,22 @@ pub fn append(addresses: &[u32], out: &mut Out) {
     // Long ones lie at every 16th byte. Each is written, and overwritten by the next if it fits into its view.
     let mut long = vec![[0u64; 2]; addresses.len() + 1];
     let mut at = 0;
-    let each = |i: usize, buffer| {
-        let ([start, next, rest], length) = text(addresses[i]);
+    out.extend(addresses, |address, buffer| {
+        let [a, b, c, d] = address.to_be_bytes().map(usize::from);
+        let bits = |place: usize| u32::from(PARTS.1[place]);
+        let first = u64::from(PARTS.0[a]) | u64::from(PARTS.0[b]) << bits(a);
+        let second = u64::from(PARTS.0[c]) | u64::from(LAST.0[d]) << bits(c);
+        // The first half has 4 to 8 bytes, so that up to all of the second lies behind its first 8.
+        let half = bits(a) + bits(b);
+        let next = first >> 32 | second << (half - 32);
+        let rest = second >> 1 >> (95 - half);
+        let length = (half + bits(c) + u32::from(LAST.1[d])) / 8;
+        let start = u64::from(first as u32);
         long[at] = [start | next << 32, next >> 32 | rest << 32];
-        let view = of_halves(start << 32, next, 16 * at, length, buffer);
-        at += usize::from(length > INLINE);
+        let view = of_halves(start << 32, next, 16 * at, length as usize, buffer);
+        at += usize::from(length as usize > INLINE);
         view
-    };
-    out.extend(addresses.len(), each);
+    });
     long.truncate(at);
     out.add_buffer(long.into_iter().flatten().collect());
 }

@@ -196,7 +196,10 @@ impl Texts {
                 };
                 check(&places, entries.len())?;
                 let views = entries.views();
-                out.put_back(places.iter().map(|place| shift.of(views[usize::from(*place)])));
+                match shift.is_none() {
+                    true => out.put_back(places.iter().map(|place| views[usize::from(*place)])),
+                    false => out.put_back(places.iter().map(|place| shift.of(views[usize::from(*place)]))),
+                }
                 Ok(())
             }
             Texts::Runs(ends, values) => runs(ends, values, from, rows, chosen, out),
@@ -253,6 +256,7 @@ fn runs(
     let Some(chosen) = chosen else {
         values.read(first, count, None, out)?;
         let views = out.split_off(begin);
+        out.reserve(rows);
         let mut row = from;
         for (view, &end) in views.into_iter().zip(&ends[first..]) {
             let end = (end as usize).min(from + rows);
@@ -332,19 +336,26 @@ impl Frequent {
         match chosen {
             None => {
                 self.rest.read(before, self.others(&places), None, out)?;
-                // Which of both a row has can't be predicted, so both are looked up. Behind the last is one more of each.
-                let mut rest = out.split_off(begin);
-                rest.push(0);
-                let none = [0];
-                let views = if views.is_empty() { &none } else { views };
+                let rest = out.split_off(begin);
                 let mut at = 0;
-                out.put_back(places.iter().map(|&place| {
-                    let taken = u128::from(place == other).wrapping_neg();
-                    let entry = shift.of(views[usize::from(place).min(views.len() - 1)]);
-                    let view = rest[at] & taken | entry & !taken;
-                    at += usize::from(place == other);
+                // Which of both a row has can't be predicted: the place is chosen without a branch, and looked up once.
+                let view = |place: u16| {
+                    let is_other = place == other;
+                    let from = if is_other { rest.as_slice() } else { views };
+                    let view = from[if is_other { at } else { usize::from(place) }];
+                    at += usize::from(is_other);
                     view
-                }));
+                };
+                match shift.is_none() {
+                    true => out.put_back(places.iter().copied().map(view)),
+                    false => {
+                        let mut view = view;
+                        out.put_back(places.iter().map(|&place| match place == other {
+                            true => view(place),
+                            false => shift.of(view(place)),
+                        }));
+                    }
+                }
             }
             Some(chosen) => {
                 let (mut row, mut seen) = (0, 0u32);

@@ -16,14 +16,16 @@ use super::super::word::bits;
 /// The most symbols: the table of their pairs has 18 KiB.
 pub const MOST_SYMBOLS: usize = 96;
 
+const MOST_PAIRS: usize = MOST_SYMBOLS * MOST_SYMBOLS;
+
 /// The most letters of a sequence. Equal ones take hardly any bytes, and a forged count must not ask for more memory.
 pub const MOST_LETTERS: usize = 1 << 26;
 
 /// The symbols of an alphabet.
 pub struct Alphabet {
     symbols: Vec<u8>,
-    /// Every two symbols, by their number.
-    pairs: Vec<u16>,
+    /// Every two symbols, by their number; zeros behind the last.
+    pairs: Box<[u16; MOST_PAIRS]>,
     /// 2^45 / symbols², rounded up: the quotient of a number below 2^28 is its product with this without 45 bits.
     reciprocal: u64,
 }
@@ -55,10 +57,13 @@ impl Alphabet {
         if !(1..=MOST_SYMBOLS).contains(&count) || !symbols.is_sorted_by(|a, b| a < b) {
             return None;
         }
-        let pair = |n: usize| u16::from(symbols[n / count]) | u16::from(symbols[n % count]) << 8;
+        let mut pairs = Box::new([0; MOST_PAIRS]);
+        for (n, pair) in pairs[..count * count].iter_mut().enumerate() {
+            *pair = u16::from(symbols[n / count]) | u16::from(symbols[n % count]) << 8;
+        }
         Some(Alphabet {
             symbols: symbols.to_vec(),
-            pairs: (0..count * count).map(pair).collect(),
+            pairs,
             reciprocal: (1u64 << 45) / (count * count) as u64 + 1,
         })
     }
@@ -93,12 +98,13 @@ impl Alphabet {
     /// The letters of fours.
     pub fn letters(&self, mut fours: Vec<u32>) -> Buffer {
         let count = self.symbols.len() as u32;
-        let (square, last) = (count * count, self.pairs.len() - 1);
+        let square = count * count;
+        let pairs = self.pairs.as_ref();
         for four in &mut fours {
             let first = ((u64::from(*four) * self.reciprocal) >> 45) as u32;
             let second = four.wrapping_sub(first.wrapping_mul(square));
-            // Forged numbers give letters too, just none that anybody wrote.
-            let pair = |n: u32| u32::from(self.pairs[(n as usize).min(last)]);
+            // Forged numbers give something too, just nothing that anybody wrote.
+            let pair = |n: u32| u32::from(pairs[(n as usize).min(MOST_PAIRS - 1)]);
             *four = u32::to_le(pair(first) | pair(second) << 16);
         }
         Buffer::from_vec(fours)

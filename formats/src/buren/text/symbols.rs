@@ -52,7 +52,7 @@ pub fn encode(compressor: &Compressor, values: &[&[u8]]) -> Encoded {
 /// The symbols of a chunk.
 pub struct Table {
     /// The bytes of each code's symbol and their number; 0 for codes without one.
-    symbols: [(u64, u64); 256],
+    symbols: Box<[(u64, u64); 256]>,
 }
 
 impl Table {
@@ -60,7 +60,7 @@ impl Table {
     pub fn open(source: &mut Source) -> Result<Table> {
         let count = usize::from(source.input().u8()?);
         let listed = source.input().take(count)?;
-        let mut table = Table { symbols: [(0, 0); 256] };
+        let mut table = Table { symbols: Box::new([(0, 0); 256]) };
         for (symbol, &length) in table.symbols.iter_mut().zip(listed) {
             if !(1..=8).contains(&length) {
                 return Err(source.damaged(format_args!("a symbol of {length} bytes")));

@@ -43,6 +43,16 @@ impl Out {
         Out { text, views: Vec::new(), buffers: Vec::new() }
     }
 
+    /// Makes room for so many more values.
+    pub fn reserve(&mut self, values: usize) {
+        self.views.reserve(values);
+    }
+
+    /// Whether there are no values.
+    pub fn is_empty(&self) -> bool {
+        self.views.is_empty()
+    }
+
     /// The number of values.
     pub fn len(&self) -> usize {
         self.views.len()
@@ -74,10 +84,11 @@ impl Out {
         Ok(())
     }
 
-    /// Adds a view for each number below `count`, made from the number and that of the next buffer, which is then added by [`Out::add_buffer`]. The values must be ASCII.
-    pub(super) fn extend(&mut self, count: usize, mut view: impl FnMut(usize, u64) -> u128) {
+    /// Adds a view for each of some numbers, made from it and the number of the next buffer, which is then added by
+    /// [`Out::add_buffer`]. The values must be ASCII.
+    pub(super) fn extend(&mut self, numbers: &[u32], mut view: impl FnMut(u32, u64) -> u128) {
         let buffer = self.buffers.len() as u64;
-        self.views.extend((0..count).map(|i| view(i, buffer)));
+        self.views.extend(numbers.iter().map(|number| view(*number, buffer)));
     }
 
     /// Adds the buffer in which the values of [`Out::extend`] lie.
@@ -140,6 +151,11 @@ impl Out {
 pub struct Shift(u128);
 
 impl Shift {
+    /// Whether views stay as they are.
+    pub fn is_none(self) -> bool {
+        self.0 == 0
+    }
+
     /// The view in its new place.
     #[inline(always)]
     pub fn of(self, view: u128) -> u128 {
