@@ -1,16 +1,25 @@
-//! How fast a column format is written and read: `decode_speed FORMAT COMPRESSION [ROWS]`.
+//! How fast a column format is written and read: `decode_speed FORMAT COMPRESSION [ROWS | FILE.parquet]`.
 //!
-//! Writes a table like the benchmark's `uservisits` to a temporary file, then reads `sourceIP` and `adRevenue`, and
-//! all columns, on one thread from the page cache, three times each. Rates are by the thread's time on a core, system
-//! calls included, so that other work on the machine does not show.
+//! Writes a table like the benchmark's `uservisits`, or what lies in a Parquet file, to a temporary file, then reads
+//! its first and fourth column (`sourceIP` and `adRevenue`) and all columns, on one thread from the page cache, five times
+//! each. A given file is read and written by the `parquet` crate as well, as that does it by default. Rates are by the
+//! thread's time on a core, system calls included, so that other work on the machine shows little.
 
+use std::error::Error;
 use std::fs::File;
 use std::io::{BufWriter, Write};
+use std::path::Path;
 use std::sync::Arc;
 
 use arrow_array::{Date32Array, Float32Array, Int32Array, RecordBatch, StringViewArray};
-use formats::format::{ScanOptions, format};
+use arrow_schema::SchemaRef;
+use formats::columns::types::read_schema;
+use formats::format::{Format, ScanOptions, format};
 use formats::reader::BlockingReader;
+use parquet::arrow::ArrowWriter;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::file::properties::WriterProperties;
 use schema::{FileEntry, FormatOptions};
 
 struct Numbers(u64);
@@ -71,46 +80,106 @@ fn visits(numbers: &mut Numbers, agents: &[String], words: &[String], rows: usiz
 }
 
 /// The seconds that this thread has been on a core.
-fn cpu_seconds() -> Result<f64, Box<dyn std::error::Error>> {
+fn cpu_seconds() -> Result<f64, Box<dyn Error>> {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat")?;
     let nanoseconds: u64 = text.split(' ').next().unwrap_or_default().parse()?;
     Ok(nanoseconds as f64 / 1e9)
 }
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let arguments: Vec<String> = std::env::args().collect();
-    let (name, compression) = (arguments[1].as_str(), arguments[2].as_str());
-    let rows: usize = arguments.get(3).map_or(Ok(2_000_000), |n| n.parse())?;
-    let format = format(name)?;
-    let options = FormatOptions { compression: compression.into(), ..FormatOptions::default() };
-    let path = std::env::temp_dir().join(format!("decode-speed-{}.{name}", std::process::id()));
-
+/// A made table, in batches of as many rows as a row group has.
+fn made(rows: usize, group: usize) -> Vec<RecordBatch> {
     let mut numbers = Numbers(88_172_645_463_325_252);
     let agents: Vec<String> = (0..2000).map(|_| numbers.letters(10, 60)).collect();
     let words: Vec<String> = (0..1000).map(|_| numbers.letters(4, 12)).collect();
-    let schema = visits(&mut numbers, &agents, &words, 1).schema();
-    let encoder = format.encoder(&schema, &options)?;
+    let starts = (0..rows).step_by(group);
+    starts.map(|start| visits(&mut numbers, &agents, &words, group.min(rows - start))).collect()
+}
+
+/// The rows of a Parquet file, and how fast the `parquet` crate reads and writes them.
+fn given(path: &str) -> Result<Vec<RecordBatch>, Box<dyn Error>> {
+    let mut batches = Vec::new();
+    for _ in 0..5 {
+        let start = cpu_seconds()?;
+        let reader =
+            ParquetRecordBatchReaderBuilder::try_new(File::open(path)?)?.with_batch_size(8192).build()?;
+        batches = reader.collect::<Result<Vec<RecordBatch>, _>>()?;
+        let rows: usize = batches.iter().map(RecordBatch::num_rows).sum();
+        println!("arrow-rs reads {path}: {:.1} M rows/s", rows as f64 / (cpu_seconds()? - start) / 1e6);
+    }
+    let start = cpu_seconds()?;
+    let zstd = Compression::ZSTD(ZstdLevel::default());
+    let properties = WriterProperties::builder().set_compression(zstd).build();
+    let mut writer = ArrowWriter::try_new(Vec::new(), batches[0].schema(), Some(properties))?;
+    batches.iter().try_for_each(|batch| writer.write(batch))?;
+    let bytes = writer.into_inner()?.len();
+    let rows: usize = batches.iter().map(RecordBatch::num_rows).sum();
+    let rate = rows as f64 / (cpu_seconds()? - start) / 1e6;
+    println!("arrow-rs writes Parquet with zstd: {bytes} bytes, {rate:.2} M rows/s");
+    Ok(batches)
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<String> = std::env::args().collect();
+    let (name, compression) = (arguments[1].as_str(), arguments[2].as_str());
+    let format = format(name)?;
+    let options = FormatOptions { compression: compression.into(), ..FormatOptions::default() };
+    let path = std::env::temp_dir().join(format!("decode-speed-{}.{name}", std::process::id()));
+    let source = arguments.get(3).map_or("2000000", String::as_str);
+    let group = format.encoder(&made(1, 1)[0].schema(), &options)?.block_rows();
+    let batches = if let Ok(rows) = source.parse() { made(rows, group) } else { given(source)? };
+    let whole = arrow_select::concat::concat_batches(&batches[0].schema(), &batches)?;
+    drop(batches);
+    let schema = Arc::new(read_schema(&whole.schema()));
+    write(format, &options, &schema, &whole, &path)?;
+    let read = read(format, &options, &schema, whole.num_rows(), &path);
+    std::fs::remove_file(&path)?;
+    read
+}
+
+fn write(
+    format: &dyn Format,
+    options: &FormatOptions,
+    schema: &SchemaRef,
+    table: &RecordBatch,
+    path: &Path,
+) -> Result<(), Box<dyn Error>> {
+    let encoder = format.encoder(schema, options)?;
     let mut assembler = encoder.assembler()?;
-    let mut out = BufWriter::new(File::create(&path)?);
+    let mut out = BufWriter::new(File::create(path)?);
     assembler.begin(&mut out)?;
     let (mut written, mut seconds) = (0, 0.0);
-    while written < rows {
-        let n = encoder.block_rows().min(rows - written);
-        let batch = visits(&mut numbers, &agents, &words, n);
+    while written < table.num_rows() {
+        let rows = encoder.block_rows().min(table.num_rows() - written);
+        // As they come from a reader.
+        let batches: Vec<RecordBatch> =
+            (0..rows).step_by(8192).map(|at| table.slice(written + at, 8192.min(rows - at))).collect();
         let start = cpu_seconds()?;
-        let block = encoder.encode(&[batch])?;
+        let block = encoder.encode(&batches)?;
         seconds += cpu_seconds()? - start;
         assembler.append(block, &mut out)?;
-        written += n;
+        written += rows;
     }
     assembler.finish(&mut out)?;
     out.flush()?;
-    let bytes = std::fs::metadata(&path)?.len();
-    let rate = |seconds: f64| rows as f64 / seconds / 1e6;
-    println!("{name} {compression}: {rows} rows, {bytes} bytes, encoded at {:.2} M rows/s", rate(seconds));
+    let bytes = std::fs::metadata(path)?.len();
+    let (name, compression) = (format.name(), &options.compression);
+    let rate = written as f64 / seconds / 1e6;
+    println!("{name} {compression}: {written} rows, {bytes} bytes, encoded at {rate:.2} M rows/s");
+    Ok(())
+}
 
-    let entry = Arc::new(FileEntry::new(path.clone(), bytes, 0));
-    for (what, projection) in [("sourceIP, adRevenue", vec![0, 3]), ("all columns", (0..9).collect())] {
+fn read(
+    format: &dyn Format,
+    options: &FormatOptions,
+    schema: &SchemaRef,
+    rows: usize,
+    path: &Path,
+) -> Result<(), Box<dyn Error>> {
+    let entry = Arc::new(FileEntry::new(path, std::fs::metadata(path)?.len(), 0));
+    let all = schema.fields().len();
+    for (what, projection) in
+        [("the first and the fourth column", vec![0, 3.min(all - 1)]), ("all columns", (0..all).collect())]
+    {
         let scan = ScanOptions {
             schema: schema.clone(),
             projection,
@@ -118,7 +187,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             batch_rows: 8192,
             format: options.clone(),
         };
-        for _ in 0..3 {
+        for _ in 0..5 {
             let start = cpu_seconds()?;
             let mut read = 0;
             for morsel in format.split(&entry, &scan, 8 << 20)? {
@@ -128,9 +197,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 }
             }
             assert_eq!(read, rows, "every row is read once");
-            println!("  {what}: {:.1} M rows/s", rate(cpu_seconds()? - start));
+            println!("  {what}: {:.1} M rows/s", rows as f64 / (cpu_seconds()? - start) / 1e6);
         }
     }
-    std::fs::remove_file(&path)?;
     Ok(())
 }
