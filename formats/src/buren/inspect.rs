@@ -64,7 +64,7 @@ pub fn inspect(path: &Path) -> Result<Inspection> {
     let footer = Footer::open(path)?;
     let input = Input::open(path)?;
     let rows = footer.rows();
-    let distinct = footer.sketches.iter().map(|sketch| sketch.estimate()).collect();
+    let distinct = footer.sketches.iter().map(|sketch| sketch.estimate().min(rows)).collect();
     let mut groups = Vec::with_capacity(footer.groups.len());
     for group in &footer.groups {
         let chunks = group.chunks.iter().zip(footer.schema.fields()).map(|(chunk, field)| {

@@ -64,7 +64,7 @@ impl Encoder {
             raw: encoded.raw,
             checksum: crc32fast::hash(&encoded.bytes),
             nulls: encoded.nulls,
-            distinct: u32::try_from(encoded.sketch.estimate()).unwrap_or(u32::MAX),
+            distinct: encoded.sketch.estimate().min((array.len() - array.null_count()) as u64) as u32,
             limits: encoded.limits,
         };
         Ok((chunk, encoded.sketch))

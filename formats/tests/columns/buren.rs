@@ -259,6 +259,7 @@ fn what_lies_in_a_file() {
         "{:?}",
         found.distinct
     );
+    assert!(chunk("i64").distinct <= 10_000 - chunk("i64").nulls);
     assert_eq!(check(&path).unwrap(), 1 + found.groups[0].chunks.len() as u64);
 }
 
