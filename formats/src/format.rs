@@ -100,6 +100,8 @@ pub fn formats() -> &'static [&'static dyn Format] {
         &crate::text::TEXT,
         &crate::csv::CSV,
         &crate::jsonl::JSONL,
+        &crate::bincode::BINCODE,
+        &crate::msgpack::MSGPACK,
         &crate::parquet::Parquet,
         &crate::arrow::Arrow,
         &crate::buren::Buren,

@@ -13,7 +13,7 @@ use formats::rows::parse::Half;
 use crate::common::*;
 
 /// The encodings that hold any flat table.
-const ENCODINGS: &[&str] = &["csv", "jsonl"];
+const ENCODINGS: &[&str] = &["csv", "jsonl", "bincode", "msgpack"];
 
 const TEXTS: [&str; 12] = [
     "",

@@ -11,5 +11,5 @@ mod number;
 mod time;
 
 pub use bytes::hex;
-pub use number::{Float, Half, Integer, boolean, decimal, float, half, integer};
+pub use number::{Decimal, Float, Half, Integer, boolean, decimal, float, half, integer};
 pub use time::{Instant, date, instant, per_second, time_of_day, timestamp};

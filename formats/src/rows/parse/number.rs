@@ -2,11 +2,15 @@
 
 use arrow_array::types::Float16Type;
 use arrow_array::{ArrowNativeTypeOp, ArrowPrimitiveType};
+use arrow_buffer::i256;
 
-/// Integers that text is read into.
+/// Integers that are read.
 pub trait Integer: Sized {
     /// The value from a sign and a magnitude; `None` out of range.
     fn from_parts(negative: bool, magnitude: u64) -> Option<Self>;
+
+    /// The value whose bytes these are, little endian; `None` if they are more or fewer than it has.
+    fn read_le(bytes: &[u8]) -> Option<Self>;
 }
 
 macro_rules! signed {
@@ -20,6 +24,11 @@ macro_rules! signed {
                     <$t>::try_from(magnitude).ok()
                 }
             }
+
+            #[inline]
+            fn read_le(bytes: &[u8]) -> Option<$t> {
+                Some(<$t>::from_le_bytes(bytes.try_into().ok()?))
+            }
         }
     )*};
 }
@@ -30,6 +39,11 @@ macro_rules! unsigned {
             #[inline]
             fn from_parts(negative: bool, magnitude: u64) -> Option<$t> {
                 if negative && magnitude != 0 { None } else { <$t>::try_from(magnitude).ok() }
+            }
+
+            #[inline]
+            fn read_le(bytes: &[u8]) -> Option<$t> {
+                Some(<$t>::from_le_bytes(bytes.try_into().ok()?))
             }
         }
     )*};
@@ -83,8 +97,14 @@ pub fn integer<T: Integer>(text: &[u8]) -> Option<T> {
     T::from_parts(negative, magnitude(digits)?)
 }
 
-/// Floats that text is read into.
+/// Floats that are read.
 pub trait Float: fast_float2::FastFloat {
+    /// The value whose bytes these are, little endian; `None` if they are more or fewer than it has.
+    fn read_le(bytes: &[u8]) -> Option<Self>;
+
+    /// The nearest value to this one.
+    fn from_f64(value: f64) -> Self;
+
     /// `mantissa` / 10^`places`, correctly rounded, if that is easy to tell.
     fn easy(mantissa: u64, places: usize) -> Option<Self>;
 
@@ -100,6 +120,16 @@ const POWERS: [f64; 23] = [
 
 impl Float for f64 {
     #[inline(always)]
+    fn read_le(bytes: &[u8]) -> Option<f64> {
+        Some(f64::from_le_bytes(bytes.try_into().ok()?))
+    }
+
+    #[inline(always)]
+    fn from_f64(value: f64) -> f64 {
+        value
+    }
+
+    #[inline(always)]
     fn easy(mantissa: u64, places: usize) -> Option<f64> {
         // One rounding of two exact numbers (W. Clinger, "How to read floating point numbers accurately", 1990).
         let power = POWERS.get(places)?;
@@ -113,6 +143,16 @@ impl Float for f64 {
 }
 
 impl Float for f32 {
+    #[inline(always)]
+    fn read_le(bytes: &[u8]) -> Option<f32> {
+        Some(f32::from_le_bytes(bytes.try_into().ok()?))
+    }
+
+    #[inline(always)]
+    fn from_f64(value: f64) -> f32 {
+        value as f32
+    }
+
     #[inline(always)]
     fn easy(mantissa: u64, places: usize) -> Option<f32> {
         let wide = f64::easy(mantissa, places)?;
@@ -171,6 +211,24 @@ pub fn boolean(text: &[u8]) -> Option<bool> {
         Some(false)
     } else {
         None
+    }
+}
+
+/// Decimals that are read: whole numbers, the value times a power of ten.
+pub trait Decimal: ArrowNativeTypeOp {
+    /// The number whose bytes these are, little endian; `None` if they are more or fewer than it has.
+    fn read_le(bytes: &[u8]) -> Option<Self>;
+}
+
+impl Decimal for i128 {
+    fn read_le(bytes: &[u8]) -> Option<i128> {
+        Some(i128::from_le_bytes(bytes.try_into().ok()?))
+    }
+}
+
+impl Decimal for i256 {
+    fn read_le(bytes: &[u8]) -> Option<i256> {
+        Some(i256::from_le_bytes(bytes.try_into().ok()?))
     }
 }
 
