@@ -358,6 +358,10 @@ fn memory_is_told_by_the_operator_that_keeps_it() {
         says(&dir.fails(2, &["query", "SELECT 1", "--memory-limit", limit]), &["--memory-limit", "16.0 MiB"]);
     }
     assert_eq!(dir.rows("SELECT 1 AS a", &["--memory-limit", "16MiB"]), "a\n1\n");
+    // Lists count once, in however many batches of a join's build side they lie.
+    let lists = "SELECT count(q.l) AS n FROM range(1000) r JOIN (SELECT range % 500000 AS k, array_agg(range) AS l FROM \
+                 range(1000000) GROUP BY 1) q ON r.range = q.k";
+    assert_eq!(dir.rows(lists, &["--memory-limit", "400MiB", "--workers", "1"]), "n\n1000\n");
 }
 
 #[test]

@@ -89,6 +89,21 @@ fn wide_rows_pass_the_exchange_in_order() {
 }
 
 #[test]
+fn the_rows_of_one_worker_are_in_order() {
+    // One worker reads the file alone, and has more bytes than it may send before the others have said that they have
+    // none.
+    let file = tempfile::NamedTempFile::with_suffix(".csv").expect("a temporary file can be made");
+    let mut keys: Vec<u64> = (0..100_000).map(|i| (i * 7919) % 100_003).collect();
+    let lines: String = keys.iter().map(|k| format!("{k}\n")).collect();
+    std::fs::write(file.path(), format!("k\n{lines}")).expect("a temporary file can be written");
+    keys.sort_unstable();
+    let wide = "x".repeat(500);
+    let sql = format!("SELECT k, repeat('x', 500) AS wide FROM '{}' ORDER BY k, wide", file.path().display());
+    let expected: Vec<String> = keys.iter().map(|k| format!("{k},{wide}")).collect();
+    ["2", "3", "5"].iter().for_each(|workers| same(&rows(&sql, workers), &expected, workers));
+}
+
+#[test]
 fn a_random_order_is_one_order_for_each_row() {
     let sql = "SELECT range FROM range(100000) ORDER BY random()";
     for workers in WORKERS {

@@ -5,10 +5,15 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::ByteViewType;
-use arrow_array::{Array, ArrayRef, GenericByteViewArray, RecordBatch};
+use arrow_array::{
+    Array, ArrayRef, GenericByteViewArray, GenericListArray, OffsetSizeTrait, RecordBatch, StructArray,
+    make_array,
+};
+use arrow_buffer::OffsetBuffer;
+use arrow_data::transform::MutableArrayData;
 use arrow_ipc::reader::StreamReader;
 use arrow_ipc::writer::StreamWriter;
-use arrow_schema::DataType;
+use arrow_schema::{DataType, FieldRef};
 use timely::Accountable;
 use timely::bytes::arc::Bytes;
 use timely::communication::Push;
@@ -111,6 +116,9 @@ fn array_bytes(array: &dyn Array) -> usize {
         DataType::Utf8View => view_bytes(array.as_string_view()),
         DataType::BinaryView => view_bytes(array.as_binary_view()),
         DataType::Boolean => array.len() / 8 + 1,
+        DataType::List(_) => list_bytes(array.as_list::<i32>()),
+        DataType::LargeList(_) => list_bytes(array.as_list::<i64>()),
+        DataType::Struct(_) => array.as_struct().columns().iter().map(|c| array_bytes(c.as_ref())).sum(),
         t => match t.primitive_width() {
             Some(width) => width * array.len(),
             None => array.get_array_memory_size(),
@@ -123,22 +131,101 @@ fn view_bytes<T: ByteViewType>(array: &GenericByteViewArray<T>) -> usize {
     outside + 16 * array.len()
 }
 
+fn list_bytes<O: OffsetSizeTrait>(list: &GenericListArray<O>) -> usize {
+    array_bytes(list_values(list).as_ref()) + size_of::<O>() * list.len()
+}
+
+/// The values of a list column's rows. A slice of a column has those of the whole column in its buffer.
+pub fn list_values<O: OffsetSizeTrait>(list: &GenericListArray<O>) -> ArrayRef {
+    let offsets = list.offsets();
+    let (first, last) = (offsets[0].as_usize(), offsets[list.len()].as_usize());
+    list.values().slice(first, last - first)
+}
+
+fn compact_list<O: OffsetSizeTrait>(list: &GenericListArray<O>, field: &FieldRef) -> ArrayRef {
+    let mut values = list_values(list);
+    if values.len() < list.values().len() {
+        let data = values.to_data();
+        let mut copy = MutableArrayData::new(vec![&data], false, data.len());
+        copy.try_extend(0, 0, data.len()).expect("a part of an array fits one");
+        values = make_array(copy.freeze());
+    }
+    let offsets = OffsetBuffer::<O>::from_lengths(list.offsets().lengths());
+    let nulls = list.nulls().cloned();
+    Arc::new(GenericListArray::new(field.clone(), offsets, compact_column(&values), nulls))
+}
+
 fn compact_views<T: ByteViewType>(column: &ArrayRef, array: &GenericByteViewArray<T>) -> ArrayRef {
     if array.data_buffers().is_empty() { column.clone() } else { Arc::new(array.gc()) }
 }
 
-/// Copies the strings that a batch uses out of buffers that it shares, so that keeping it pins nothing else.
+/// Copies the strings and the values of lists that a batch uses out of buffers that it shares, so that keeping it pins
+/// no others.
 pub fn compact(batch: &RecordBatch) -> RecordBatch {
-    let columns = batch
-        .columns()
-        .iter()
-        .map(|c| match c.data_type() {
-            DataType::Utf8View => compact_views(c, c.as_string_view()),
-            DataType::BinaryView => compact_views(c, c.as_binary_view()),
-            _ => c.clone(),
-        })
-        .collect();
+    let columns = batch.columns().iter().map(compact_column).collect();
     let options = arrow_array::RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
     RecordBatch::try_new_with_options(batch.schema(), columns, &options)
         .expect("the columns are the batch's own")
+}
+
+fn compact_column(column: &ArrayRef) -> ArrayRef {
+    match column.data_type() {
+        DataType::Utf8View => compact_views(column, column.as_string_view()),
+        DataType::BinaryView => compact_views(column, column.as_binary_view()),
+        DataType::List(field) => compact_list(column.as_list::<i32>(), field),
+        DataType::LargeList(field) => compact_list(column.as_list::<i64>(), field),
+        DataType::Struct(fields) if !fields.is_empty() => {
+            let columns = column.as_struct().columns().iter().map(compact_column).collect();
+            Arc::new(StructArray::new(fields.clone(), columns, column.nulls().cloned()))
+        }
+        _ => column.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::types::Int64Type;
+    use arrow_array::{ListArray, StringViewArray};
+
+    use super::*;
+
+    /// A batch of one column.
+    fn batch(column: ArrayRef) -> RecordBatch {
+        RecordBatch::try_from_iter([("c", column)]).expect("one column is a batch")
+    }
+
+    #[test]
+    fn a_slice_of_lists_counts_and_keeps_its_own_values_only() {
+        let lists = (0..8192_i64).map(|i| (i % 5 > 0).then(|| vec![Some(i), None, Some(-i)]));
+        let all = batch(Arc::new(ListArray::from_iter_primitive::<Int64Type, _, _>(lists)));
+        let whole = batch_bytes(&all);
+        assert!((150_000..200_000).contains(&whole), "{whole}");
+        let slices: Vec<RecordBatch> = (0..64).map(|i| all.slice(i * 128, 128)).collect();
+        let counted: usize = slices.iter().map(batch_bytes).sum();
+        assert!(counted < whole + 64 * 80, "{counted} of {whole}");
+        for slice in &slices {
+            let kept = compact(slice);
+            assert_eq!(&kept, slice);
+            let buffers = kept.column(0).get_buffer_memory_size();
+            assert!(buffers < whole / 16, "{buffers} of {whole}");
+        }
+    }
+
+    #[test]
+    fn strings_in_lists_are_compacted() {
+        let text = |i: usize| format!("a string that is longer than twelve bytes {i}");
+        let strings: ArrayRef = Arc::new(StringViewArray::from_iter_values((0..1000).map(text)));
+        let field = Arc::new(arrow_schema::Field::new_list_field(DataType::Utf8View, true));
+        let offsets = OffsetBuffer::from_lengths([10; 100]);
+        let all = batch(Arc::new(ListArray::new(field, offsets, strings, None)));
+        let slice = all.slice(50, 2);
+        let kept = compact(&slice);
+        assert_eq!(kept, slice);
+        assert!(batch_bytes(&slice) < 2000, "{}", batch_bytes(&slice));
+        assert!(
+            kept.column(0).get_buffer_memory_size() < 5000,
+            "{}",
+            kept.column(0).get_buffer_memory_size()
+        );
+    }
 }

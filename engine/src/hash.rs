@@ -8,14 +8,18 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
-    Date32Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type,
-    UInt32Type, UInt64Type,
+    Date32Type, Decimal128Type, DecimalType, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
+    Int64Type, IntervalMonthDayNano, IntervalMonthDayNanoType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
-use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, PrimitiveArray};
+use arrow_array::{
+    Array, ArrayRef, ArrowPrimitiveType, GenericListArray, OffsetSizeTrait, PrimitiveArray, StructArray,
+};
+use arrow_buffer::OffsetBuffer;
 use arrow_row::{RowConverter, SortField};
-use arrow_schema::DataType;
+use arrow_schema::{DataType, FieldRef, IntervalUnit};
 use foldhash::fast::FixedState;
 
+use crate::batch::list_values;
 use crate::error::Result;
 
 const SEED: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -101,8 +105,11 @@ fn hash_column(column: &ArrayRef, first: bool, hashes: &mut [u64]) -> Result<()>
             // Any other type by its comparable row encoding.
             let converter = RowConverter::new(vec![SortField::new(column.data_type().clone())])?;
             let rows = converter.convert_columns(std::slice::from_ref(column))?;
+            // Nulls as the values define them: a column of type NULL has no validity bitmap.
+            let nulls = column.logical_nulls();
             for (i, hash) in hashes.iter_mut().enumerate() {
-                let value = if column.is_null(i) { NULL } else { hash_bytes(rows.row(i).as_ref()) };
+                let null = nulls.as_ref().is_some_and(|n| n.is_null(i));
+                let value = if null { NULL } else { hash_bytes(rows.row(i).as_ref()) };
                 *hash = mix(*hash, value, first);
             }
         }
@@ -138,7 +145,7 @@ pub fn normal32(v: f32) -> f32 {
     if v.is_nan() { f32::NAN } else { v + 0.0 }
 }
 
-/// A key column in the form in which equal values are equal bits.
+/// A column in the form in which equal floats are equal bits, within lists and structs too. Its type stays.
 pub fn normalise(column: ArrayRef) -> ArrayRef {
     match column.data_type() {
         DataType::Float64 => {
@@ -147,6 +154,43 @@ pub fn normalise(column: ArrayRef) -> ArrayRef {
         DataType::Float32 => {
             Arc::new(column.as_primitive::<Float32Type>().unary(normal32) as PrimitiveArray<Float32Type>)
         }
+        DataType::List(field) => normalise_list::<i32>(&column, field),
+        DataType::LargeList(field) => normalise_list::<i64>(&column, field),
+        DataType::Struct(fields) if !fields.is_empty() => {
+            let columns = column.as_struct().columns().iter().cloned().map(normalise).collect();
+            Arc::new(StructArray::new(fields.clone(), columns, column.nulls().cloned()))
+        }
         _ => column,
     }
+}
+
+fn normalise_list<O: OffsetSizeTrait>(column: &ArrayRef, field: &FieldRef) -> ArrayRef {
+    let list = column.as_list::<O>();
+    let values = normalise(list_values(list));
+    let offsets = OffsetBuffer::<O>::from_lengths(list.offsets().lengths());
+    Arc::new(GenericListArray::new(field.clone(), offsets, values, list.nulls().cloned()))
+}
+
+/// A key column in the form in which values that are equal are equal bytes, and other ones are ordered like their
+/// bytes: [`normalise`]d, and an interval as its length.
+pub fn comparable(column: ArrayRef) -> ArrayRef {
+    match column.as_primitive_opt::<IntervalMonthDayNanoType>() {
+        Some(intervals) => Arc::new(intervals.unary(interval_length) as PrimitiveArray<Decimal128Type>),
+        None => normalise(column),
+    }
+}
+
+/// The type of a [`comparable`] column.
+pub fn comparable_type(t: &DataType) -> DataType {
+    match t {
+        DataType::Interval(IntervalUnit::MonthDayNano) => Decimal128Type::DEFAULT_TYPE,
+        other => other.clone(),
+    }
+}
+
+/// The nanoseconds of an interval, with 30 days a month and 24 hours a day. Compared by their fields in turn, 36 hours
+/// would be less than a day.
+pub fn interval_length(v: IntervalMonthDayNano) -> i128 {
+    const DAY: i128 = 86_400_000_000_000;
+    (i128::from(v.months) * 30 + i128::from(v.days)) * DAY + i128::from(v.nanoseconds)
 }

@@ -12,6 +12,9 @@
 //! The glue bounds what lies between two operators of a worker: a producer is not pulled while its consumer has
 //! [`Gate::LIMIT`] batches waiting. Together with the credit of exchanges this bounds the memory of a query's channels.
 //!
+//! A port that is fed by an operator of the same worker ends when that operator does; one that is fed by an exchange ends
+//! with timely's frontier, once the senders of all workers are done.
+//!
 //! - [`gate`]: what operators of one worker wait for.
 //! - [`runner`]: drives one operator.
 
@@ -170,7 +173,7 @@ impl<'scope> Stage<'_, 'scope> {
     pub fn add(self, inputs: Inputs<'scope>, make: impl FnOnce(Wake) -> Box<dyn Operator>) -> Edge<'scope> {
         let mut builder = OperatorBuilder::new(self.name.clone(), self.scope);
         let gate_out = Rc::new(Gate::default());
-        let (mut gates, mut pipelines, mut exchanged) = (Vec::new(), Vec::new(), None);
+        let (mut gates, mut pipelines, mut exchanged) = (Vec::<Option<Rc<Gate>>>::new(), Vec::new(), None);
         match inputs {
             Inputs::Local(edges) => {
                 for edge in edges {
@@ -190,6 +193,7 @@ impl<'scope> Stage<'_, 'scope> {
         let activator = Rc::new(self.local.worker.activator_for(builder.operator_info().address));
         self.local.wakes.borrow_mut().push(activator.clone());
         let wake = Wake { local: activator.clone(), path, worker: self.local.worker.clone() };
+        gates.iter().flatten().for_each(|gate| gate.tell(activator.clone()));
         let ports = gates.len();
         // For the tests of what a panic does: the operator of this name panics when it is first scheduled.
         let panics = std::env::var_os("PALAIS_TEST_PANIC").is_some_and(|name| name == self.name.as_str());

@@ -76,7 +76,7 @@ pub fn bind(query: &Query, names: &Names, catalog: &Catalog, settings: &Settings
     let plan = planner.statement_to_plan(statement)?;
     refuse(&plan)?;
     let plan = doubles::of_values(order_added_columns(plan)?)?;
-    let plan = multiset::apply(casts::hide(plan)?)?;
+    let plan = multiset::apply(casts::unwrap(plan)?)?;
     let plan = subqueries::rewrite(dates::rewrite(doubles::rewrite(plan)?)?)?;
     Ok(plan)
 }
@@ -244,7 +244,7 @@ fn constant(e: &Expr) -> Option<ScalarValue> {
         Expr::Literal(v, _) => Some(v.clone()),
         Expr::Negative(inner) => constant(inner)?.arithmetic_negate().ok(),
         Expr::Cast(cast) => constant(&cast.expr)?.cast_to(cast.field.data_type()).ok(),
-        other => constant(casts::shown(other)?),
+        other => constant(casts::wrapped(other)?),
     }
 }
 

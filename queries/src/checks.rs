@@ -6,8 +6,7 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
-    Decimal128Type, Int8Type, Int16Type, Int32Type, Int64Type, IntervalMonthDayNano,
-    IntervalMonthDayNanoType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+    Decimal128Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, PrimitiveArray, RecordBatch};
 use arrow_schema::{ArrowError, DataType, FieldRef, Schema};
@@ -73,71 +72,6 @@ impl PhysicalExpr for Precise {
 
     fn with_new_children(self: Arc<Self>, mut children: Vec<Expr>) -> Result<Expr> {
         Ok(Arc::new(Precise { value: children.swap_remove(0) }))
-    }
-
-    fn fmt_sql(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.value.fmt_sql(f)
-    }
-}
-
-/// An interval with 30 days a month and 24 hours a day, in as many months and then days as there are, none of them
-/// below 0 but the months. The kernels compare months, days and nanoseconds in turn: 36 hours would be less than a day.
-#[derive(Debug, Eq)]
-pub struct Normal {
-    value: Expr,
-}
-
-impl Normal {
-    /// Normalises `value`.
-    pub fn new(value: Expr) -> Normal {
-        Normal { value }
-    }
-}
-
-impl PartialEq for Normal {
-    fn eq(&self, other: &Self) -> bool {
-        self.value.eq(&other.value)
-    }
-}
-
-impl Hash for Normal {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.value.hash(state);
-    }
-}
-
-impl fmt::Display for Normal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.value.fmt(f)
-    }
-}
-
-impl PhysicalExpr for Normal {
-    fn evaluate(&self, batch: &RecordBatch) -> Result<ColumnarValue> {
-        const DAY: i128 = 86_400_000_000_000;
-        let value = self.value.evaluate(batch)?.into_array(batch.num_rows())?;
-        let Some(intervals) = value.as_primitive_opt::<IntervalMonthDayNanoType>() else {
-            return Ok(ColumnarValue::Array(value));
-        };
-        let normal: PrimitiveArray<IntervalMonthDayNanoType> = intervals.unary(|v| {
-            let days = i128::from(v.months) * 30 + i128::from(v.days);
-            let total = days * DAY + i128::from(v.nanoseconds);
-            let (months, rest) = (total.div_euclid(30 * DAY), total.rem_euclid(30 * DAY));
-            IntervalMonthDayNano::new(months as i32, (rest / DAY) as i32, (rest % DAY) as i64)
-        });
-        Ok(ColumnarValue::Array(Arc::new(normal)))
-    }
-
-    fn return_field(&self, schema: &Schema) -> Result<FieldRef> {
-        self.value.return_field(schema)
-    }
-
-    fn children(&self) -> Vec<&Expr> {
-        vec![&self.value]
-    }
-
-    fn with_new_children(self: Arc<Self>, mut children: Vec<Expr>) -> Result<Expr> {
-        Ok(Arc::new(Normal { value: children.swap_remove(0) }))
     }
 
     fn fmt_sql(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

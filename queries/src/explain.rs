@@ -153,18 +153,28 @@ fn source(source: &Source) -> String {
 }
 
 fn call(c: &AggregateCall) -> String {
-    let name = match &c.function {
+    let filter = c.filter.as_ref().map(|f| format!(" where {f}")).unwrap_or_default();
+    match &c.function {
+        AggregateFunction::Distinct { of, .. } => {
+            format!("{}(distinct {}){filter}", function(of), list(&c.args))
+        }
+        f => format!("{}({}){filter}", function(f), list(&c.args)),
+    }
+}
+
+fn function(f: &AggregateFunction) -> &str {
+    match f {
         AggregateFunction::Count => "count",
         AggregateFunction::SumFloat
         | AggregateFunction::SumInt { .. }
+        | AggregateFunction::SumInterval
         | AggregateFunction::SumDecimal { .. } => "sum",
         AggregateFunction::AvgFloat => "avg",
         AggregateFunction::Extreme { max: true, .. } => "max",
         AggregateFunction::Extreme { max: false, .. } => "min",
+        AggregateFunction::Distinct { of, .. } => function(of),
         AggregateFunction::General(f) => f.name(),
-    };
-    let filter = c.filter.as_ref().map(|f| format!(" where {f}")).unwrap_or_default();
-    format!("{name}({}){filter}", list(&c.args))
+    }
 }
 
 fn list(exprs: &[Expr]) -> String {

@@ -11,10 +11,10 @@ use datafusion_expr::{Expr as LogicalExpr, Operator};
 use datafusion_physical_expr::create_physical_expr;
 use datafusion_physical_expr::expressions::{BinaryExpr, CastExpr, Literal, NegativeExpr};
 
-use crate::checks::{BitShift, Normal, Precise};
+use crate::checks::{BitShift, Precise};
 use crate::error::Result;
 use crate::plan::Expr;
-use crate::{date_shift, guards};
+use crate::{compare, date_shift, guards};
 
 /// What compiling expressions depends on.
 pub struct Compiler {
@@ -45,13 +45,16 @@ impl Compiler {
     }
 }
 
-/// Makes overflow in the arithmetic of integers and decimals an error, where DataFusion's default wraps in silence.
-/// What has been checked already stays as it is.
+/// Makes overflow in the arithmetic of integers and decimals an error, where DataFusion's default wraps in silence, and
+/// compares floats and intervals by their values. What has been checked already stays as it is.
 pub fn checked(expr: Expr, schema: &Schema) -> DfResult<Expr> {
     let overflowing = |left: &Expr, op: Operator, right: &Expr| -> Expr {
         Arc::new(BinaryExpr::new(left.clone(), op, right.clone()).with_fail_on_overflow(true))
     };
     let transformed = expr.transform_up(|e| {
+        if let Some(ordered) = guards::short_circuit::compiled(&e) {
+            return Ok(Transformed::yes(ordered));
+        }
         if let Some(negation) = e.downcast_ref::<NegativeExpr>() {
             let value = negation.arg();
             let data_type = value.data_type(schema)?;
@@ -70,6 +73,9 @@ pub fn checked(expr: Expr, schema: &Schema) -> DfResult<Expr> {
             let target = text.target_field().data_type().clone();
             return Ok(Transformed::yes(Arc::new(CastExpr::new(interval, target, None))));
         }
+        if let Some(comparison) = compare::replaced(&e, schema)? {
+            return Ok(Transformed::yes(comparison));
+        }
         let Some(binary) = e.downcast_ref::<BinaryExpr>() else { return Ok(Transformed::no(e)) };
         let (left, right) = (binary.left(), binary.right());
         let computed = match binary.op() {
@@ -84,10 +90,6 @@ pub fn checked(expr: Expr, schema: &Schema) -> DfResult<Expr> {
                 let to_left = *op == Operator::BitwiseShiftLeft;
                 return Ok(Transformed::yes(Arc::new(BitShift::new(left.clone(), right.clone(), to_left))));
             }
-            op if op.supports_propagation() && is_interval(&left.data_type(schema)?) => {
-                let normal = |e: &Expr| -> Expr { Arc::new(Normal::new(e.clone())) };
-                return Ok(Transformed::yes(Arc::new(BinaryExpr::new(normal(left), *op, normal(right)))));
-            }
             _ => return Ok(Transformed::no(e)),
         };
         Ok(Transformed::yes(match computed.data_type(schema)? {
@@ -96,9 +98,4 @@ pub fn checked(expr: Expr, schema: &Schema) -> DfResult<Expr> {
         }))
     })?;
     Ok(transformed.data)
-}
-
-/// Whether values of a type are intervals of months, days and nanoseconds.
-pub fn is_interval(t: &DataType) -> bool {
-    matches!(t, DataType::Interval(IntervalUnit::MonthDayNano))
 }

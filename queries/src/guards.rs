@@ -5,17 +5,22 @@
 //! operand that can fail in a call that the optimiser can't look into, with its place in the order of evaluation: a
 //! filter of a derived table before the one outside, the left operand before the right one. [`arrange`] takes the
 //! marks away when an expression is lowered: operands that can't fail come first, then the marked ones in their
-//! order, each evaluated on those rows only that the ones before it leave open. That is written as a CASE, of which
-//! only the branch that is taken is evaluated.
+//! order, each evaluated on those rows only that the ones before it leave open ([`short_circuit`]).
 //!
 //! The same mark hides from the optimiser that the column of a scalar subquery is never NULL: of no row the value is.
+//!
+//! - [`failing`]: what can fail.
+//! - [`short_circuit`]: AND and OR in order, as an expression.
+
+pub mod failing;
+pub mod short_circuit;
 
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, FieldRef};
 use datafusion_common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
-use datafusion_common::{DFSchema, Result as DfResult, ScalarValue, internal_err};
-use datafusion_expr::expr::ScalarFunction;
+use datafusion_common::{DFSchema, DataFusionError, Result as DfResult, ScalarValue, internal_err};
+use datafusion_expr::expr::{AggregateFunction, ScalarFunction};
 use datafusion_expr::expr_rewriter::NamePreserver;
 use datafusion_expr::simplify::{ExprSimplifyResult, SimplifyContext};
 use datafusion_expr::utils::merge_schema;
@@ -25,6 +30,7 @@ use datafusion_expr::{
 };
 
 use crate::error::Result;
+use crate::guards::failing::fails;
 
 /// The mark: its first argument as it is. The second one is its place in the order of evaluation.
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -69,8 +75,8 @@ impl ScalarUDFImpl for InOrder {
     }
 }
 
-fn marked(e: Expr, place: u64) -> Expr {
-    let signature = Signature::any(2, Volatility::Immutable);
+fn marked(e: Expr, place: u64, volatility: Volatility) -> Expr {
+    let signature = Signature::any(2, volatility);
     let udf = Arc::new(ScalarUDF::new_from_impl(InOrder { signature }));
     Expr::ScalarFunction(ScalarFunction::new_udf(udf, vec![e, lit(place)]))
 }
@@ -108,7 +114,11 @@ pub fn mark(plan: LogicalPlan) -> Result<LogicalPlan> {
                 let before = place;
                 let subqueries = e.transform_up(|e| {
                     let is = matches!(e, Expr::ScalarSubquery(_));
-                    Ok(if is { Transformed::yes(marked(e, 0)) } else { Transformed::no(e) })
+                    Ok(if is {
+                        Transformed::yes(marked(e, 0, Volatility::Immutable))
+                    } else {
+                        Transformed::no(e)
+                    })
                 })?;
                 let changed = subqueries.transformed;
                 let e = operands(subqueries.data, filter, &schema, &mut place)?;
@@ -146,6 +156,9 @@ fn operands(e: Expr, operand: bool, schema: &DFSchema, place: &mut u64) -> DfRes
             };
             Expr::Case(Case { expr, when_then_expr: branches, else_expr })
         }
+        Expr::AggregateFunction(call) if call.params.filter.is_some() => {
+            return aggregate(call, schema, place);
+        }
         e => e.map_children(|e| operands(e, false, schema, place).map(Transformed::yes))?.data,
     };
     let marks =
@@ -154,7 +167,28 @@ fn operands(e: Expr, operand: bool, schema: &DFSchema, place: &mut u64) -> DfRes
         return Ok(e);
     }
     *place += 1;
-    Ok(marked(e, *place))
+    Ok(marked(e, *place, Volatility::Immutable))
+}
+
+/// Marks what can fail among the arguments of an aggregate with a FILTER, and in its ORDER BY. What two such aggregates
+/// have in common would be computed once for both, and so on all rows: what is volatile is not.
+fn aggregate(mut call: AggregateFunction, schema: &DFSchema, place: &mut u64) -> DfResult<Expr> {
+    let mut argument = |e: Expr| {
+        let e = operands(e, false, schema, place)?;
+        if !fails(&e, schema) {
+            return Ok::<_, DataFusionError>(e);
+        }
+        *place += 1;
+        Ok(marked(e, *place, Volatility::Volatile))
+    };
+    call.params.args = call.params.args.into_iter().map(&mut argument).collect::<DfResult<_>>()?;
+    for key in &mut call.params.order_by {
+        key.expr = argument(std::mem::take(&mut key.expr))?;
+    }
+    if let Some(filter) = call.params.filter.take() {
+        call.params.filter = Some(Box::new(operands(*filter, true, schema, place)?));
+    }
+    Ok(Expr::AggregateFunction(call))
 }
 
 fn is_boolean(e: &Expr, schema: &DFSchema) -> bool {
@@ -177,112 +211,6 @@ fn has_subquery(e: &Expr) -> bool {
         Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
     });
     found || e.contains_outer()
-}
-
-/// Functions that give a value for any arguments, if those after the first are constants.
-const TOTAL: [&str; 26] = [
-    "btrim",
-    "character_length",
-    "coalesce",
-    "concat",
-    "contains",
-    "date_part",
-    "date_trunc",
-    "ends_with",
-    "greatest",
-    "isnan",
-    "iszero",
-    "least",
-    "lower",
-    "ltrim",
-    "now",
-    "nullif",
-    "nvl",
-    "nvl2",
-    "octet_length",
-    "regexp_like",
-    "reverse",
-    "rtrim",
-    "starts_with",
-    "strpos",
-    "substr",
-    "upper",
-];
-
-/// Whether evaluating an expression can fail on some row: overflow, division by zero, a value that can't be cast.
-fn fails(e: &Expr, schema: &DFSchema) -> bool {
-    let mut found = false;
-    // As in `has_subquery`.
-    let _ = e.apply(|e| {
-        found |= fails_itself(e, schema);
-        Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
-    });
-    found
-}
-
-fn fails_itself(e: &Expr, schema: &DFSchema) -> bool {
-    let type_of = |e: &Expr| e.get_type(schema).ok();
-    let float = |e: &Expr| type_of(e).is_some_and(|t| t.is_floating());
-    let constant = |e: &Expr| matches!(e, Expr::Literal(v, _) if !v.is_null());
-    match e {
-        Expr::BinaryExpr(b) => match b.op {
-            Operator::Plus | Operator::Minus | Operator::Multiply => !float(e),
-            Operator::Divide | Operator::Modulo => {
-                let one = |v: &ScalarValue| v.cast_to(&DataType::Int64).ok();
-                let safe = |v: ScalarValue| matches!(v, ScalarValue::Int64(Some(n)) if n != 0 && n != -1);
-                let by = match b.right.as_ref() {
-                    Expr::Literal(v, _) => one(v).is_some_and(safe),
-                    _ => false,
-                };
-                !(float(e) || by && type_of(e).is_some_and(|t| t.is_integer()))
-            }
-            Operator::BitwiseShiftLeft | Operator::BitwiseShiftRight => true,
-            Operator::RegexMatch
-            | Operator::RegexIMatch
-            | Operator::RegexNotMatch
-            | Operator::RegexNotIMatch => !constant(&b.right),
-            _ => false,
-        },
-        Expr::Negative(inner) => !float(inner),
-        Expr::Cast(c) => match type_of(&c.expr) {
-            Some(from) => !cast_is_total(&from, c.field.data_type()),
-            None => true,
-        },
-        Expr::ScalarFunction(f) if f.func.name() == NAME => false,
-        Expr::ScalarFunction(f) => {
-            let name = f.func.name();
-            let all =
-                matches!(name, "coalesce" | "concat" | "greatest" | "least" | "nullif" | "nvl" | "nvl2");
-            let constants = match name {
-                "date_part" | "date_trunc" => f.args.first().is_none_or(constant),
-                _ => f.args.iter().skip(1).all(constant),
-            };
-            !(TOTAL.contains(&name) && (all || constants))
-        }
-        _ => false,
-    }
-}
-
-/// Whether every value of one type has one of the other.
-fn cast_is_total(from: &DataType, to: &DataType) -> bool {
-    use DataType::{Binary, BinaryView, Boolean, Date32, Float64, Null, Timestamp, Utf8, Utf8View};
-    let width = |t: &DataType| t.primitive_width().unwrap_or(0);
-    let text = |t: &DataType| matches!(t, Utf8 | Utf8View | DataType::LargeUtf8);
-    from == to
-        || matches!(from, Null)
-        || text(to) && !matches!(from, Binary | BinaryView | DataType::LargeBinary)
-        || to.is_floating()
-            && (from.is_integer() || from.is_floating() || matches!(from, DataType::Decimal128(..)))
-        || matches!((from, to), (Timestamp(..), Date32) | (Float64, Boolean))
-        || from.is_integer() && to == &Boolean
-        || from == &Boolean && to.is_integer()
-        || from.is_integer()
-            && to.is_integer()
-            && width(from) < width(to)
-            && (from.is_unsigned_integer() || to.is_signed_integer())
-        || from.is_integer()
-            && width(from) == width(to)
-            && from.is_unsigned_integer() == to.is_unsigned_integer()
 }
 
 /// The expression as it is evaluated, without marks. `filter`: whether NULL counts as false, as in WHERE.
@@ -321,7 +249,8 @@ pub fn arrange(e: Expr, schema: &DFSchema, filter: bool) -> DfResult<Expr> {
     }
 }
 
-/// An aggregate as it is evaluated: arguments that can fail only on the rows that its FILTER lets through.
+/// An aggregate as it is evaluated: arguments and keys of its order that can fail only on the rows that its FILTER lets
+/// through.
 pub fn arrange_aggregate(e: &Expr, schema: &DFSchema) -> DfResult<Expr> {
     let arranged = e.clone().transform_down(|e| {
         let Expr::AggregateFunction(mut call) = e else { return Ok(Transformed::no(e)) };
@@ -329,7 +258,8 @@ pub fn arrange_aggregate(e: &Expr, schema: &DFSchema) -> DfResult<Expr> {
             return Ok(Transformed::new(Expr::AggregateFunction(call), false, TreeNodeRecursion::Jump));
         };
         let filter = arrange(*filter, schema, true)?;
-        for arg in &mut call.params.args {
+        let keys = call.params.order_by.iter_mut().map(|key| &mut key.expr);
+        for arg in call.params.args.iter_mut().chain(keys) {
             if fails(arg, schema) {
                 let then = (Box::new(filter.clone()), Box::new(arg.clone()));
                 *arg = Expr::Case(Case { expr: None, when_then_expr: vec![then], else_expr: None });
@@ -351,19 +281,19 @@ fn flatten(e: &Expr, op: Operator, terms: &mut Vec<Expr>) {
     }
 }
 
-/// When an operand is evaluated: 0 for one that can't fail, the last place for one that got no mark.
+/// When an operand is evaluated: 0 for one that can't fail (by now, if it was marked: the text of a date is one), the
+/// last place for one that got no mark.
 fn place_of(e: &Expr, schema: &DFSchema) -> u64 {
+    if !fails(e, schema) {
+        return 0;
+    }
     let mut last = None;
     // As in `has_subquery`.
     let _ = e.apply(|e| {
         last = last.max(mark_of(e).map(|(_, place)| place));
         Ok(TreeNodeRecursion::Continue)
     });
-    match last {
-        Some(place) if place > 0 => place,
-        _ if fails(e, schema) => u64::MAX,
-        _ => 0,
-    }
+    last.filter(|place| *place > 0).unwrap_or(u64::MAX)
 }
 
 /// `a AND b AND c`, or the same with OR, each but those at place 0 on the rows that are still open.
@@ -372,22 +302,6 @@ fn in_order(mut terms: Vec<(u64, Expr)>, op: Operator, filter: bool) -> Expr {
     let total = terms.partition_point(|(place, _)| *place == 0);
     let failing = terms.split_off(total);
     let first = terms.into_iter().map(|(_, e)| e).reduce(both);
-    let mut all: Vec<Expr> = first.into_iter().chain(failing.into_iter().map(|(_, e)| e)).collect();
-    let mut rest = all.pop().unwrap_or_else(|| lit(true));
-    while let Some(guard) = all.pop() {
-        let and = op == Operator::And;
-        // Outside a filter an unknown guard leaves the row open: NULL AND false is false.
-        let open = match (and, filter) {
-            (true, true) => guard.clone(),
-            (true, false) => guard.clone().is_not_false(),
-            (false, _) => guard.clone().is_not_true(),
-        };
-        let result = if filter { rest } else { both(guard, rest) };
-        rest = Expr::Case(Case {
-            expr: None,
-            when_then_expr: vec![(Box::new(open), Box::new(result))],
-            else_expr: Some(Box::new(lit(!and))),
-        });
-    }
-    rest
+    let all = first.into_iter().chain(failing.into_iter().map(|(_, e)| e)).collect();
+    short_circuit::call(short_circuit::Kind { and: op == Operator::And, filter }, all)
 }

@@ -9,7 +9,8 @@
 //! - [`subqueries`]: IN and EXISTS, where the optimiser would answer them wrongly.
 //! - [`guards`]: what can fail on a row is evaluated only where what stands beside it lets the row through.
 //! - [`optimise`]: DataFusion's analyzer and optimiser, configured to be deterministic.
-//! - [`expr`]: logical expressions to compiled ones, with the [`checks`] that the kernels lack, and the [`date_shift`] by intervals.
+//! - [`expr`]: logical expressions to compiled ones, with the [`checks`] that the kernels lack, how floats and intervals
+//!   [`compare`], and the [`date_shift`] by intervals.
 //! - [`lower`]: logical plan to physical [`plan`]; every decision is taken here.
 //! - [`plan`]: the physical plan, what `engine` renders.
 //! - [`summarize`]: SUMMARIZE as a query.
@@ -19,6 +20,7 @@ pub mod bdb;
 pub mod bind;
 pub mod catalog;
 pub mod checks;
+pub mod compare;
 pub mod date_shift;
 pub mod error;
 pub mod explain;

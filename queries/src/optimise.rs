@@ -1,4 +1,8 @@
 //! DataFusion's analyzer and logical optimiser.
+//!
+//! - [`casts`]: which casts in comparisons it may take off.
+
+pub mod casts;
 
 use std::sync::Arc;
 
@@ -13,12 +17,13 @@ use datafusion_expr::expr_rewriter::NamePreserver;
 use datafusion_expr::physical_planning_context::PhysicalPlanningContext;
 use datafusion_expr::registry::FunctionRegistry;
 use datafusion_expr::{Expr, ExprSchemable, LogicalPlan, Operator, Volatility};
-use datafusion_optimizer::{Analyzer, Optimizer, OptimizerConfig, OptimizerContext};
+use datafusion_optimizer::{Analyzer, Optimizer, OptimizerConfig, OptimizerContext, OptimizerRule};
 use datafusion_physical_expr::create_physical_expr;
 
 use crate::Settings;
+use crate::compare::is_ambiguous;
 use crate::error::Result;
-use crate::expr::{checked, is_interval};
+use crate::expr::checked;
 use crate::functions::Functions;
 use crate::guards;
 
@@ -46,7 +51,17 @@ pub fn optimise(plan: LogicalPlan, settings: &Settings) -> Result<LogicalPlan> {
         .with_query_execution_start_time(now(settings))
         .with_max_passes(8);
     let context = Context { context, functions: Functions::new() };
-    Ok(Optimizer::new().optimize(plan, &context, |_, _| {})?)
+    Ok(optimizer().optimize(plan, &context, |_, _| {})?)
+}
+
+/// The optimiser's rules, with palais' own simplification.
+fn optimizer() -> Optimizer {
+    let simplify: Arc<dyn OptimizerRule + Send + Sync> = Arc::new(casts::Simplify::default());
+    let rules = Optimizer::new().rules.into_iter();
+    let own = |rule: Arc<dyn OptimizerRule + Send + Sync>| {
+        if rule.name() == simplify.name() { simplify.clone() } else { rule }
+    };
+    Optimizer::with_rules(rules.map(own).collect())
 }
 
 /// The optimiser's context, with the functions that it may put in.
@@ -88,32 +103,36 @@ fn fold_arithmetic(plan: LogicalPlan, settings: &Settings) -> Result<LogicalPlan
 }
 
 fn fold(e: Expr, props: &ExecutionProps) -> DfResult<Transformed<Expr>> {
-    let checked = match &e {
-        Expr::BinaryExpr(b) => {
-            b.op.supports_propagation()
-                || matches!(
-                    b.op,
-                    Operator::Plus
-                        | Operator::Minus
-                        | Operator::Multiply
-                        | Operator::Divide
-                        | Operator::BitwiseShiftLeft
-                        | Operator::BitwiseShiftRight
-                )
-        }
+    let arithmetic = match &e {
+        Expr::BinaryExpr(b) => matches!(
+            b.op,
+            Operator::Plus
+                | Operator::Minus
+                | Operator::Multiply
+                | Operator::Divide
+                | Operator::BitwiseShiftLeft
+                | Operator::BitwiseShiftRight
+        ),
         Expr::Negative(_) => true,
         _ => false,
     };
-    if !checked || !is_constant(&e)? {
+    let compared = match &e {
+        Expr::BinaryExpr(b) if b.op.supports_propagation() => Some(b.left.as_ref()),
+        Expr::InList(list) => Some(list.expr.as_ref()),
+        Expr::Case(case) => case.expr.as_deref(),
+        Expr::ScalarFunction(f) if matches!(f.func.name(), "nullif" | "greatest" | "least") => f.args.first(),
+        _ => None,
+    };
+    if !arithmetic && compared.is_none() || !is_constant(&e)? {
         return Ok(Transformed::no(e));
     }
     let empty = DFSchema::empty();
     let exact = |t: &DataType| t.is_integer() || matches!(t, DataType::Decimal128(..) | DataType::Date32);
-    let intervals = match &e {
-        Expr::BinaryExpr(b) => b.op.supports_propagation() && is_interval(&b.left.get_type(&empty)?),
-        _ => false,
+    let own = match compared {
+        Some(value) => is_ambiguous(&value.get_type(&empty)?),
+        None => exact(&e.get_type(&empty)?),
     };
-    if !intervals && !exact(&e.get_type(&empty)?) {
+    if !own {
         return Ok(Transformed::no(e));
     }
     match evaluate(&e, props) {
@@ -121,6 +140,8 @@ fn fold(e: Expr, props: &ExecutionProps) -> DfResult<Transformed<Expr>> {
         Err(DataFusionError::ArrowError(inner, _)) if matches!(*inner, ArrowError::DivideByZero) => {
             Ok(Transformed::no(e))
         }
+        // So may what fails within a comparison.
+        Err(_) if compared.is_some() => Ok(Transformed::no(e)),
         value => Ok(Transformed::yes(Expr::Literal(value?, None))),
     }
 }
@@ -132,6 +153,8 @@ fn is_constant(e: &Expr) -> DfResult<bool> {
             Expr::Literal(..)
             | Expr::Alias(_)
             | Expr::BinaryExpr(_)
+            | Expr::InList(_)
+            | Expr::Case(_)
             | Expr::Negative(_)
             | Expr::Cast(_)
             | Expr::TryCast(_) => false,

@@ -194,8 +194,8 @@ pub struct Aggregate {
     pub groups: f64,
     /// Whether a group for no rows is given (no GROUP BY).
     pub global: bool,
-    /// The key of the empty grouping set, whose group is given for no rows too.
-    pub total: Option<Vec<ScalarValue>>,
+    /// The keys of the empty grouping sets, whose groups are given for no rows too.
+    pub totals: Vec<Vec<ScalarValue>>,
 }
 
 /// One aggregate of a group.
@@ -230,12 +230,21 @@ pub enum AggregateFunction {
         /// Digits behind the point.
         scale: i8,
     },
+    /// `SUM` of intervals, by their months, days and nanoseconds.
+    SumInterval,
     /// `AVG` of 64-bit floats.
     AvgFloat,
-    /// `MIN` or `MAX` of numbers and dates; NaN is greater than any other number.
+    /// `MIN` or `MAX` of numbers, dates and intervals; NaN is greater than any other number.
     Extreme {
         /// Whether it is the greatest.
         max: bool,
+        /// The type of the values.
+        data_type: DataType,
+    },
+    /// Of the values that differ within a group, by another accumulator.
+    Distinct {
+        /// The accumulator that is given each of them once.
+        of: Box<AggregateFunction>,
         /// The type of the values.
         data_type: DataType,
     },

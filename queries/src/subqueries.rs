@@ -44,9 +44,10 @@ pub fn rewrite(plan: LogicalPlan) -> Result<LogicalPlan> {
         let predicate = conjunction(terms).unwrap_or_else(|| lit(true));
         Ok(Transformed::yes(LogicalPlan::Filter(Filter::try_new(predicate, filter.input)?)))
     })?;
+    let plan = selected::rewrite(plan.data, &mut rewrite)?;
     match rewrite.refused {
         Some(what) => Err(Error::Unsupported(what.into())),
-        None => selected::rewrite(plan.data),
+        None => Ok(plan),
     }
 }
 

@@ -58,8 +58,10 @@ impl Shape {
                         matches!(
                             c.function,
                             AggregateFunction::General(_)
+                                | AggregateFunction::Distinct { .. }
                                 | AggregateFunction::Extreme { .. }
                                 | AggregateFunction::SumDecimal { .. }
+                                | AggregateFunction::SumInterval
                         )
                     }) {
                         return Err(refuse("an aggregate other than COUNT, SUM and AVG"));

@@ -1,15 +1,21 @@
-//! What operators of one worker wait for: room before a consumer, and events.
+//! What operators of one worker wait for: room before a consumer, the end of a producer, and events.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use timely::scheduling::Activator;
 
-/// Counts the batches that wait before an operator, and wakes its producer when there is room.
+/// Stands between two operators of a worker. It counts the batches that wait before the consumer, wakes the producer
+/// when there is room, and says when the producer has given its last batch.
+///
+/// timely would say that too, by a frontier, but a frontier moves once the producers of *all* workers are done: a worker
+/// without rows could then not tell the others so while they wait for just that.
 #[derive(Default)]
 pub struct Gate {
     pub(super) waiting: Cell<usize>,
+    ended: Cell<bool>,
     producer: RefCell<Option<Rc<Activator>>>,
+    consumer: RefCell<Option<Rc<Activator>>>,
 }
 
 impl Gate {
@@ -23,6 +29,24 @@ impl Gate {
         }
         *self.producer.borrow_mut() = Some(producer.clone());
         false
+    }
+
+    /// `consumer` is activated when the producer has ended.
+    pub(super) fn tell(&self, consumer: Rc<Activator>) {
+        *self.consumer.borrow_mut() = Some(consumer);
+    }
+
+    /// The producer gives nothing more.
+    pub(super) fn end(&self) {
+        self.ended.set(true);
+        if let Some(consumer) = self.consumer.borrow().as_ref() {
+            consumer.activate();
+        }
+    }
+
+    /// Whether the consumer has had the last batch.
+    pub(super) fn is_over(&self) -> bool {
+        self.ended.get() && self.waiting.get() == 0
     }
 
     /// Batches were taken.

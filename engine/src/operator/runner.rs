@@ -59,6 +59,9 @@ impl Runner {
         if done {
             self.operator = None;
             self.discard();
+            if let Some(gate) = &self.gate_out {
+                gate.end();
+            }
         }
         let figures = &self.local.state.figures[self.local.index][self.node];
         figures.busy_ns.fetch_add(start.elapsed().as_nanos() as u64, Ordering::Relaxed);
@@ -118,8 +121,11 @@ impl Runner {
                 memory::check(0, || self.name.clone())?;
                 continue;
             }
-            let over = (0..ports)
-                .find(|p| !self.ended[*p] && self.queues[*p].is_empty() && frontiers[*p].is_empty());
+            let is_over = |port: usize| match &self.gates[port] {
+                Some(gate) => gate.is_over(),
+                None => self.queues[port].is_empty() && frontiers[port].is_empty(),
+            };
+            let over = (0..ports).find(|p| !self.ended[*p] && is_over(*p));
             match over {
                 Some(port) => {
                     self.ended[port] = true;

@@ -13,7 +13,7 @@ use super::{evaluate_all, rows_of};
 use crate::batch::{BATCH_ROWS, Parcel, batch_bytes};
 use crate::credit::Pool;
 use crate::error::Result;
-use crate::hash::{hash_columns, normalise, worker_of};
+use crate::hash::{comparable, hash_columns, worker_of};
 use crate::operator::{Operator, Pull, Wake};
 
 /// Sends each row to the worker that it belongs to.
@@ -87,7 +87,7 @@ impl Operator for Send {
             Route::Broadcast => (0..peers).for_each(|target| self.queue(target, batch.clone())),
             Route::Hash { .. } if peers == 1 => self.queue(0, batch),
             Route::Hash { keys, gathered, hashes } => {
-                let columns: Vec<_> = evaluate_all(keys, &batch)?.into_iter().map(normalise).collect();
+                let columns: Vec<_> = evaluate_all(keys, &batch)?.into_iter().map(comparable).collect();
                 hash_columns(&columns, batch.num_rows(), hashes)?;
                 let mut full = Vec::new();
                 for (target, rows) in partition(&batch, hashes, peers)?.into_iter().enumerate() {

@@ -17,6 +17,7 @@ use queries::plan::SortKey;
 
 use super::{batch_of, evaluate_all};
 use crate::error::{Error, Result};
+use crate::hash::{comparable, comparable_type};
 
 /// An order of rows.
 pub struct Order {
@@ -41,8 +42,11 @@ impl Order {
     /// The order by `keys` of rows of `schema`.
     pub fn new(keys: Vec<SortKey>, schema: &Schema) -> Result<Order> {
         let types = keys.iter().map(|k| Ok(k.expr.data_type(schema)?)).collect::<Result<Vec<_>>>()?;
-        let fields: Vec<SortField> =
-            types.iter().zip(&keys).map(|(t, k)| SortField::new_with_options(t.clone(), k.options)).collect();
+        let fields: Vec<SortField> = types
+            .iter()
+            .zip(&keys)
+            .map(|(t, k)| SortField::new_with_options(comparable_type(t), k.options))
+            .collect();
         if !RowConverter::supports_fields(&fields) {
             let names: Vec<String> = types.iter().map(ToString::to_string).collect();
             return Err(Error::Unsupported(format!("ORDER BY a value of type {}", names.join(", "))));
@@ -65,7 +69,7 @@ impl Order {
         {
             return Ok(Keys { prefixes, rows: None });
         }
-        let columns: Vec<ArrayRef> = columns.into_iter().map(one_nan).collect();
+        let columns: Vec<ArrayRef> = columns.into_iter().map(ordered).collect();
         let rows = self.converter.convert_columns(&columns)?;
         let prefixes = rows.iter().map(|row| prefix(row.data())).collect();
         Ok(Keys { prefixes, rows: (!self.exact).then_some(rows) })
@@ -110,8 +114,9 @@ fn words(column: &ArrayRef, options: SortOptions) -> Option<Vec<u128>> {
     }
 }
 
-/// NaN is one value, greater than all others; with its sign bit set it would be the least.
-fn one_nan(column: ArrayRef) -> ArrayRef {
+/// A column whose values are ordered like their bytes. NaN is one value, greater than all others; with its sign bit set
+/// it would be the least.
+fn ordered(column: ArrayRef) -> ArrayRef {
     match column.data_type() {
         DataType::Float64 => {
             let one = |v: f64| if v.is_nan() { f64::NAN } else { v };
@@ -121,6 +126,7 @@ fn one_nan(column: ArrayRef) -> ArrayRef {
             let one = |v: f32| if v.is_nan() { f32::NAN } else { v };
             Arc::new(column.as_primitive::<Float32Type>().unary(one) as PrimitiveArray<Float32Type>)
         }
+        DataType::Interval(_) => comparable(column),
         _ => column,
     }
 }

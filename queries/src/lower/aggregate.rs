@@ -7,10 +7,13 @@ use datafusion_common::ScalarValue;
 use datafusion_expr::logical_plan::Aggregate as LogicalAggregate;
 use datafusion_expr::utils::AggregateOrderSensitivity;
 use datafusion_expr::{Expr as LogicalExpr, GroupingSet, LogicalPlan};
-use datafusion_physical_expr::aggregate::{AggregateFunctionExpr, LoweredAggregateBuilder};
+use datafusion_physical_expr::aggregate::{
+    AggregateExprBuilder, AggregateFunctionExpr, LoweredAggregateBuilder,
+};
 use datafusion_physical_expr::expressions::{CastExpr, Literal};
 
 use super::{Lowering, batch_schema, columns, estimate, nullable};
+use crate::compare::is_interval;
 use crate::error::{Error, Result};
 use crate::expr::checked;
 use crate::guards;
@@ -25,8 +28,8 @@ pub(super) fn distinct(lowering: &mut Lowering, input: &LogicalPlan) -> Result<N
     let output = node.schema.clone();
     let groups = estimate::groups(node.rows, keys.len());
     let layout = layout(&keys, &node.schema);
-    let (global, total, aggregates) = (false, None, vec![]);
-    let plan = Aggregate { phase: Phase::Single, keys, layout, aggregates, groups, global, total };
+    let (global, totals, aggregates) = (false, vec![], vec![]);
+    let plan = Aggregate { phase: Phase::Single, keys, layout, aggregates, groups, global, totals };
     phases(lowering, node, plan, output)
 }
 
@@ -63,18 +66,18 @@ pub(super) fn lower(lowering: &mut Lowering, a: &LogicalAggregate) -> Result<Nod
         return Err(Error::Unsupported("aggregates with different ORDER BY in one query".into()));
     }
 
-    let mut total = None;
+    let mut totals = vec![];
     let (keys, global) = match a.group_expr.as_slice() {
         [LogicalExpr::GroupingSet(sets)] => {
             let width = input.schema.fields().len();
-            (input, total) = expand(lowering, input, a, sets)?;
+            (input, totals) = expand(lowering, input, a, sets)?;
             (columns(&input.schema, width, input.schema.fields().len()), false)
         }
         keys => (lowering.compiler.compile_all(keys, schema)?, keys.is_empty()),
     };
     let groups = estimate::groups(input.rows, keys.len());
     let layout = layout(&keys, &input.schema);
-    let plan = Aggregate { phase: Phase::Single, keys, layout, aggregates: calls, groups, global, total };
+    let plan = Aggregate { phase: Phase::Single, keys, layout, aggregates: calls, groups, global, totals };
     match orderings.pop() {
         Some(order) => Ok(ordered(lowering, input, plan, order, output)),
         None => phases(lowering, input, plan, output),
@@ -90,6 +93,22 @@ fn call(f: Arc<AggregateFunctionExpr>, filter: Option<Expr>, input: &Schema) -> 
     let args: Vec<Expr> = f.expressions().into_iter().map(|e| checked(e, input)).collect::<Result<_, _>>()?;
     let plain = !f.is_distinct() && f.order_bys().is_empty();
     let (function, args, state_columns) = match (f.fun().name(), f.field().data_type()) {
+        _ if f.is_distinct()
+            && args.len() == 1
+            && f.order_bys().is_empty()
+            && counts_apart(&f, &args[0], input)? =>
+        {
+            // The call without DISTINCT, whose accumulator is given each value once.
+            let all = AggregateExprBuilder::new(Arc::new(f.fun().clone()), args.clone())
+                .schema(Arc::new(input.clone()))
+                .alias(f.name())
+                .build()?;
+            let call = call(Arc::new(all), None, input)?;
+            // A count of constants has no arguments.
+            let args = if call.args.is_empty() { args } else { call.args };
+            let data_type = args[0].data_type(input)?;
+            (AggregateFunction::Distinct { of: Box::new(call.function), data_type }, args, 1)
+        }
         ("count", _) if plain && args.len() == 1 => {
             let constant = args[0].downcast_ref::<Literal>().is_some_and(|l| !l.value().is_null());
             (AggregateFunction::Count, if constant { vec![] } else { args }, 1)
@@ -107,6 +126,10 @@ fn call(f: Arc<AggregateFunctionExpr>, filter: Option<Expr>, input: &Schema) -> 
             let (precision, scale) = (*precision, *scale);
             (AggregateFunction::SumDecimal { precision, scale }, args, 1)
         }
+        ("sum", DataType::Duration(_)) if plain => {
+            (AggregateFunction::SumInt { unsigned: false }, vec![cast(&args[0], DataType::Int64)], 1)
+        }
+        ("sum", t) if plain && is_interval(t) => (AggregateFunction::SumInterval, args, 3),
         ("avg", DataType::Float64) if plain => {
             (AggregateFunction::AvgFloat, vec![cast(&args[0], DataType::Float64)], 2)
         }
@@ -125,9 +148,20 @@ fn call(f: Arc<AggregateFunctionExpr>, filter: Option<Expr>, input: &Schema) -> 
     Ok(AggregateCall { function, args, filter, state_columns })
 }
 
+/// Whether palais itself keeps the values of a DISTINCT aggregate apart: where DataFusion's sum of them would wrap, or
+/// its count takes intervals of equal length for different ones.
+fn counts_apart(f: &AggregateFunctionExpr, arg: &Expr, input: &Schema) -> Result<bool> {
+    let t = arg.data_type(input)?;
+    Ok(match f.fun().name() {
+        "sum" | "avg" => !t.is_floating(),
+        "count" => is_interval(&t),
+        _ => false,
+    })
+}
+
 /// Whether palais computes MIN and MAX of this type itself.
 fn is_extreme(t: &DataType) -> bool {
-    t.is_integer() || matches!(t, DataType::Float32 | DataType::Float64 | DataType::Date32)
+    t.is_integer() || is_interval(t) || matches!(t, DataType::Float32 | DataType::Float64 | DataType::Date32)
 }
 
 /// Makes sure that an argument has the accumulator's type; the analyzer has usually cast it already.
@@ -149,6 +183,12 @@ fn states(calls: &[AggregateCall]) -> Result<Vec<Field>> {
                 fields.push(field(DataType::Decimal128(38, *scale)))
             }
             AggregateFunction::Extreme { data_type, .. } => fields.push(field(data_type.clone())),
+            AggregateFunction::SumInterval => {
+                fields.extend([0; 3].map(|_| field(DataType::Decimal128(38, 0))))
+            }
+            AggregateFunction::Distinct { data_type, .. } => {
+                fields.push(field(DataType::new_list(data_type.clone(), true)))
+            }
             AggregateFunction::AvgFloat => fields.extend([field(DataType::Float64), field(DataType::Int64)]),
             AggregateFunction::General(f) => {
                 fields.extend(f.state_fields()?.iter().map(|f| f.as_ref().clone()))
@@ -218,13 +258,13 @@ fn ordered(
 /// then the identifier that `GROUPING()` reads: a bit for each key, the first key's the most significant, 1 where it
 /// is left out; above them the number of earlier sets with the same bits.
 ///
-/// Beside the node: the key of the empty set, if it is among the sets.
+/// Beside the node: the keys of the empty sets.
 fn expand(
     lowering: &mut Lowering,
     input: Node,
     a: &LogicalAggregate,
     sets: &GroupingSet,
-) -> Result<(Node, Option<Vec<ScalarValue>>)> {
+) -> Result<(Node, Vec<Vec<ScalarValue>>)> {
     let schema = a.input.schema();
     let all = sets.distinct_expr();
     let lists: Vec<Vec<&LogicalExpr>> = match sets {
@@ -238,7 +278,7 @@ fn expand(
     let id_type = a.schema.field(all.len()).data_type().clone();
     let through = columns(&input.schema, 0, input.schema.fields().len());
     let mut seen: Vec<u64> = Vec::new();
-    let mut total = None;
+    let mut totals = Vec::new();
     let mut out = Vec::new();
     for list in &lists {
         let mut exprs = through.clone();
@@ -256,9 +296,9 @@ fn expand(
         let ordinal = seen.iter().filter(|b| **b == bits).count() as u64;
         seen.push(bits);
         let id = ScalarValue::UInt64(Some(ordinal << all.len() | bits)).cast_to(&id_type)?;
-        if list.is_empty() && total.is_none() {
+        if list.is_empty() {
             let nulls = compiled.iter().map(|c| ScalarValue::try_from(&c.data_type(&input.schema)?));
-            total = Some(nulls.chain([Ok(id.clone())]).collect::<datafusion_common::Result<Vec<_>>>()?);
+            totals.push(nulls.chain([Ok(id.clone())]).collect::<datafusion_common::Result<_>>()?);
         }
         exprs.push(Arc::new(Literal::new(id)));
         out.push(exprs);
@@ -266,5 +306,5 @@ fn expand(
     let keys = a.schema.as_arrow().fields()[..=all.len()].iter().map(|f| f.as_ref().clone());
     let fields: Vec<Field> = input.schema.fields().iter().map(|f| f.as_ref().clone()).chain(keys).collect();
     let rows = input.rows * out.len() as f64;
-    Ok((lowering.node(Op::Expand { sets: out }, nullable(&Schema::new(fields)), vec![input], rows), total))
+    Ok((lowering.node(Op::Expand { sets: out }, nullable(&Schema::new(fields)), vec![input], rows), totals))
 }

@@ -24,7 +24,7 @@ use crate::error::Result;
 pub const NAME: &str = "cast as";
 
 /// Puts a cast into a call.
-pub fn show(expr: &mut Expr) {
+pub fn wrap(expr: &mut Expr) {
     let Expr::Cast { kind, data_type, .. } = &*expr else { return };
     let text = Value::SingleQuotedString(format!("{kind:?} {data_type}"));
     let cast = std::mem::replace(expr, Expr::Value(Value::Null.into()));
@@ -59,8 +59,8 @@ impl ScalarUDFImpl for First {
     }
 }
 
-/// The cast of a call.
-pub fn shown(expr: &LogicalExpr) -> Option<&LogicalExpr> {
+/// The cast in a call.
+pub fn wrapped(expr: &LogicalExpr) -> Option<&LogicalExpr> {
     match expr {
         LogicalExpr::ScalarFunction(ScalarFunction { func, args }) if func.name() == NAME => args.first(),
         _ => None,
@@ -68,8 +68,8 @@ pub fn shown(expr: &LogicalExpr) -> Option<&LogicalExpr> {
 }
 
 /// Takes the calls out; names stay as they are. Grouping sets keep theirs: their names can't be kept otherwise.
-pub fn hide(plan: LogicalPlan) -> Result<LogicalPlan> {
-    let hidden = plan.transform_up_with_subqueries(|node| {
+pub fn unwrap(plan: LogicalPlan) -> Result<LogicalPlan> {
+    let unwrapped = plan.transform_up_with_subqueries(|node| {
         let names = NamePreserver::new(&node);
         node.map_expressions(|e| {
             if matches!(e, LogicalExpr::GroupingSet(_)) {
@@ -77,7 +77,7 @@ pub fn hide(plan: LogicalPlan) -> Result<LogicalPlan> {
             }
             let name = names.save(&e);
             let e = e.transform_up(|e| {
-                Ok(match shown(&e) {
+                Ok(match wrapped(&e) {
                     Some(cast) => Transformed::yes(cast.clone()),
                     None => Transformed::no(e),
                 })
@@ -85,5 +85,5 @@ pub fn hide(plan: LogicalPlan) -> Result<LogicalPlan> {
             Ok(Transformed::new_transformed(name.restore(e.data), e.transformed))
         })
     })?;
-    Ok(hidden.data)
+    Ok(unwrapped.data)
 }

@@ -4,6 +4,7 @@
 //! - [`multiset`]: `INTERSECT ALL` and `EXCEPT ALL`.
 //! - [`literals`]: numbers that a 64-bit integer or float can't hold in all their digits.
 //! - [`casts`]: casts that show in names.
+//! - [`distinct`]: how far the right side of IS DISTINCT FROM reaches.
 //!
 //! and of the bound plan:
 //! - [`dates`]: dates plus a number of days.
@@ -11,6 +12,7 @@
 
 pub mod casts;
 pub mod dates;
+pub mod distinct;
 pub mod doubles;
 pub mod literals;
 pub mod multiset;
@@ -20,7 +22,7 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
-    BinaryOperator, DataType, Distinct, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
+    DataType, Distinct, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
     FunctionArguments, GroupByExpr, Ident, JoinOperator, ObjectName, OrderByExpr, OrderByKind, Query, Select,
     SelectFlavor, SelectItem, SetExpr, TableFactor, TableWithJoins, Value, VisitMut, VisitorMut,
     WildcardAdditionalOptions, visit_expressions, visit_expressions_mut,
@@ -77,9 +79,9 @@ impl VisitorMut for Rewrite<'_> {
     }
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
-        rotate_distinct(expr);
+        distinct::rotate(expr);
         blob(expr);
-        casts::show(expr);
+        casts::wrap(expr);
         ControlFlow::Continue(())
     }
 }
@@ -204,32 +206,6 @@ fn call(name: &str, arguments: Vec<Expr>) -> Expr {
         over: None,
         within_group: vec![],
     })
-}
-
-/// `a IS DISTINCT FROM b AND c` is parsed as `a IS DISTINCT FROM (b AND c)`; AND and OR bind less than IS.
-fn rotate_distinct(expr: &mut Expr) {
-    let (Expr::IsDistinctFrom(_, right) | Expr::IsNotDistinctFrom(_, right)) = &*expr else { return };
-    if !matches!(right.as_ref(), Expr::BinaryOp { op: BinaryOperator::And | BinaryOperator::Or, .. }) {
-        return;
-    }
-    let nothing = || Expr::Identifier(Ident::new(""));
-    let (negated, a, rest) = match std::mem::replace(expr, nothing()) {
-        Expr::IsDistinctFrom(a, rest) => (false, a, rest),
-        Expr::IsNotDistinctFrom(a, rest) => (true, a, rest),
-        _ => unreachable!("it was looked at"),
-    };
-    let Expr::BinaryOp { left, op, right } = *rest else { unreachable!("it was looked at") };
-    // The left operand may hold further AND and OR: the comparison goes to its leftmost leaf.
-    let mut compared = left;
-    {
-        let mut leaf = compared.as_mut();
-        while let Expr::BinaryOp { left, op: BinaryOperator::And | BinaryOperator::Or, .. } = leaf {
-            leaf = left.as_mut();
-        }
-        let b = Box::new(std::mem::replace(leaf, nothing()));
-        *leaf = if negated { Expr::IsNotDistinctFrom(a, b) } else { Expr::IsDistinctFrom(a, b) };
-    }
-    *expr = Expr::BinaryOp { left: compared, op, right };
 }
 
 /// An expression's text, with one text for all spellings of a float: the planner names it by its value.

@@ -12,18 +12,18 @@ use datafusion_expr::logical_plan::Subquery;
 use datafusion_expr::{Expr, LogicalPlan, LogicalPlanBuilder, lit, not, when};
 use datafusion_functions_aggregate::count::count_all;
 
-use super::outer;
+use super::{Rewrite, outer};
 use crate::error::Result;
 
 /// Rewrites the subqueries of a plan that is not analysed yet.
-pub fn rewrite(plan: LogicalPlan) -> Result<LogicalPlan> {
+pub(super) fn rewrite(plan: LogicalPlan, rewrite: &mut Rewrite) -> Result<LogicalPlan> {
     let rewritten = plan.transform_up_with_subqueries(|node| match node {
         LogicalPlan::Projection(ref projection) => {
             let schema = projection.input.schema().clone();
             let names = NamePreserver::new(&node);
             node.map_expressions(|e| {
                 let name = names.save(&e);
-                let counted = e.transform_up(|e| value(e, &schema))?;
+                let counted = e.transform_up(|e| value(e, &schema, rewrite))?;
                 Ok(Transformed::new_transformed(name.restore(counted.data), counted.transformed))
             })
         }
@@ -33,33 +33,45 @@ pub fn rewrite(plan: LogicalPlan) -> Result<LogicalPlan> {
 }
 
 /// A value with three outcomes.
-fn value(e: Expr, schema: &DFSchema) -> DfResult<Transformed<Expr>> {
+fn value(e: Expr, schema: &DFSchema, rewrite: &mut Rewrite) -> DfResult<Transformed<Expr>> {
     match e {
-        Expr::InSubquery(InSubquery { expr, subquery, negated }) => {
-            let column = Expr::Column(subquery.subquery.schema().columns().swap_remove(0));
-            let equal = outer(expr.as_ref().clone(), schema)?.eq(column.clone());
-            let unknown =
-                some(&subquery, Some(column.is_null()))?.or(expr.is_null().and(some(&subquery, None)?));
-            let found = when(some(&subquery, Some(equal))?, lit(true))
+        Expr::InSubquery(q) => {
+            if let Some(equal) = rewrite.scalar(&q) {
+                return Ok(Transformed::yes(equal));
+            }
+            let InSubquery { expr, subquery, negated } = q;
+            let names = &mut rewrite.aliases;
+            let x = outer(expr.as_ref().clone(), schema)?;
+            let null = some(&subquery, Some(&|y| y.is_null()), names)?;
+            let unknown = null.or(expr.is_null().and(some(&subquery, None, names)?));
+            let found = when(some(&subquery, Some(&|y| x.clone().eq(y)), names)?, lit(true))
                 .when(unknown, lit(ScalarValue::Boolean(None)))
                 .otherwise(lit(false))?;
             Ok(Transformed::yes(if negated { not(found) } else { found }))
         }
         Expr::Exists(Exists { subquery, negated }) => {
-            let found = some(&subquery, None)?;
+            let found = some(&subquery, None, &mut rewrite.aliases)?;
             Ok(Transformed::yes(if negated { not(found) } else { found }))
         }
         other => Ok(Transformed::no(other)),
     }
 }
 
-/// Whether a subquery has a row for which `condition` is true.
-fn some(of: &Subquery, condition: Option<Expr>) -> DfResult<Expr> {
+/// Whether a subquery has a row for whose column `condition` is true. The count has a name of its own, and so has the
+/// subquery, but for a correlated one, of which the optimiser needs to see more columns: their names may be those of the
+/// other, or of the outer query. `names`: how many are given.
+fn some(of: &Subquery, condition: Option<&dyn Fn(Expr) -> Expr>, names: &mut usize) -> DfResult<Expr> {
+    *names += 1;
     let mut plan = LogicalPlanBuilder::new_from_arc(of.subquery.clone());
     if let Some(condition) = condition {
-        plan = plan.filter(condition)?;
+        if of.outer_ref_columns.is_empty() {
+            plan = plan.alias(format!("__selected_{names}"))?;
+        }
+        let column = plan.schema().columns().swap_remove(0);
+        plan = plan.filter(condition(Expr::Column(column)))?;
     }
-    let plan = plan.aggregate(Vec::<Expr>::new(), [count_all()])?.build()?;
+    let count = count_all().alias(format!("__count_{names}"));
+    let plan = plan.aggregate(Vec::<Expr>::new(), [count])?.build()?;
     Ok(Expr::ScalarSubquery(subquery(plan)).gt(lit(0_i64)))
 }
 

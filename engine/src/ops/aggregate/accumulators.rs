@@ -1,23 +1,24 @@
-//! palais' own count, sum and avg, and the way to DataFusion's accumulators for anything else.
+//! palais' own count, and sum and avg of floats, and the way to the other accumulators.
 
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{ArrowPrimitiveType, Decimal128Type, Float64Type, Int64Type, UInt64Type};
-use arrow_array::{Array, ArrayRef, BooleanArray, Decimal128Array, Float64Array, Int64Array, PrimitiveArray};
-use arrow_buffer::NullBuffer;
-use datafusion_common::{DataFusionError, Result as DfResult};
+use arrow_array::types::{ArrowPrimitiveType, Float64Type, Int64Type};
+use arrow_array::{Array, ArrayRef, BooleanArray, Float64Array, Int64Array};
+use datafusion_common::Result as DfResult;
 use datafusion_expr::{EmitTo, GroupsAccumulator};
 use datafusion_physical_expr::GroupsAccumulatorAdapter;
 use queries::plan::{AggregateCall, AggregateFunction};
 
+use super::distinct::Distinct;
 use super::extreme;
+use super::integers::{Integers, SumInt, SumInterval};
 use crate::error::Result;
 
-/// The accumulator of a call. With `empty` it may be asked for the result of a group without rows, which DataFusion's
+/// The accumulator of a function. With `empty` it may be asked for the result of a group without rows, which DataFusion's
 /// accumulators of many groups do not give right; then each group has one of its own.
-pub fn accumulator(call: &AggregateCall, empty: bool) -> Result<Box<dyn GroupsAccumulator>> {
-    Ok(match &call.function {
+pub fn accumulator(function: &AggregateFunction, empty: bool) -> Result<Box<dyn GroupsAccumulator>> {
+    Ok(match function {
         AggregateFunction::Count => Box::new(Count::default()),
         AggregateFunction::SumFloat => Box::new(SumFloat::default()),
         AggregateFunction::SumInt { unsigned } => {
@@ -26,8 +27,12 @@ pub fn accumulator(call: &AggregateCall, empty: bool) -> Result<Box<dyn GroupsAc
         AggregateFunction::SumDecimal { precision, scale } => {
             Box::new(SumInt::new(Integers::Decimal { precision: *precision, scale: *scale }))
         }
+        AggregateFunction::SumInterval => Box::new(SumInterval::default()),
         AggregateFunction::AvgFloat => Box::new(AvgFloat::default()),
         AggregateFunction::Extreme { max, data_type } => extreme::extreme(*max, data_type)?,
+        AggregateFunction::Distinct { of, data_type } => {
+            Box::new(Distinct::new(of.as_ref().clone(), data_type, empty)?)
+        }
         AggregateFunction::General(f) if !empty && f.groups_accumulator_supported() => {
             f.create_groups_accumulator()?
         }
@@ -58,7 +63,7 @@ pub fn states_of(
     accumulator.convert_to_state(args, filter)
 }
 
-fn passes(filter: Option<&BooleanArray>, row: usize) -> bool {
+pub(super) fn passes(filter: Option<&BooleanArray>, row: usize) -> bool {
     filter.is_none_or(|f| f.is_valid(row) && f.value(row))
 }
 
@@ -202,139 +207,6 @@ pub(super) fn filtered(array: &ArrayRef, filter: Option<&BooleanArray>) -> DfRes
     let Some(filter) = filter else { return Ok(array.clone()) };
     let out: BooleanArray = (0..filter.len()).map(|i| Some(!passes(Some(filter), i))).collect();
     Ok(arrow_select::nullif::nullif(array, &out)?)
-}
-
-/// What is summed exactly.
-#[derive(Debug, Clone, Copy)]
-enum Integers {
-    Signed,
-    Unsigned,
-    Decimal { precision: u8, scale: i8 },
-}
-
-/// `SUM` of integers and decimals, exact within 128 bits.
-struct SumInt {
-    of: Integers,
-    sums: Vec<i128>,
-    seen: Vec<bool>,
-}
-
-impl SumInt {
-    fn new(of: Integers) -> SumInt {
-        SumInt { of, sums: Vec::new(), seen: Vec::new() }
-    }
-
-    fn scale(&self) -> i8 {
-        if let Integers::Decimal { scale, .. } = self.of { scale } else { 0 }
-    }
-
-    fn states(&self, sums: Vec<i128>, nulls: Option<NullBuffer>) -> DfResult<ArrayRef> {
-        Ok(Arc::new(Decimal128Array::new(sums.into(), nulls).with_precision_and_scale(38, self.scale())?))
-    }
-
-    fn overflow() -> DataFusionError {
-        DataFusionError::Execution(
-            "overflow: SUM does not fit its type\n  help: SUM(CAST(… AS DECIMAL(38, 0))) or SUM(CAST(… AS DOUBLE))"
-                .into(),
-        )
-    }
-
-    fn add<T: ArrowPrimitiveType>(
-        &mut self,
-        array: &ArrayRef,
-        groups: &[usize],
-        filter: Option<&BooleanArray>,
-        total: usize,
-    ) -> DfResult<()>
-    where
-        i128: From<T::Native>,
-    {
-        self.sums.resize(total, 0);
-        self.seen.resize(total, false);
-        let mut overflow = false;
-        values::<T>(array, groups, filter, |g, v| {
-            let (sum, over) = self.sums[g].overflowing_add(i128::from(v));
-            self.sums[g] = sum;
-            overflow |= over;
-            self.seen[g] = true;
-        });
-        if overflow { Err(Self::overflow()) } else { Ok(()) }
-    }
-
-    fn narrow<T: ArrowPrimitiveType>(&mut self, to: EmitTo) -> DfResult<ArrayRef>
-    where
-        T::Native: TryFrom<i128> + Default,
-    {
-        let sums = emit(&mut self.sums, to);
-        let seen = emit(&mut self.seen, to);
-        let sums = sums
-            .into_iter()
-            .map(|s| T::Native::try_from(s).map_err(|_| Self::overflow()))
-            .collect::<DfResult<Vec<_>>>()?;
-        Ok(Arc::new(PrimitiveArray::<T>::new(sums.into(), Some(seen.into()))))
-    }
-}
-
-impl GroupsAccumulator for SumInt {
-    fn update_batch(
-        &mut self,
-        args: &[ArrayRef],
-        groups: &[usize],
-        filter: Option<&BooleanArray>,
-        total: usize,
-    ) -> DfResult<()> {
-        match self.of {
-            Integers::Unsigned => self.add::<UInt64Type>(&args[0], groups, filter, total),
-            Integers::Signed => self.add::<Int64Type>(&args[0], groups, filter, total),
-            Integers::Decimal { .. } => self.add::<Decimal128Type>(&args[0], groups, filter, total),
-        }
-    }
-
-    fn evaluate(&mut self, to: EmitTo) -> DfResult<ArrayRef> {
-        match self.of {
-            Integers::Unsigned => self.narrow::<UInt64Type>(to),
-            Integers::Signed => self.narrow::<Int64Type>(to),
-            Integers::Decimal { precision, scale } => {
-                let sums = emit(&mut self.sums, to);
-                let seen = emit(&mut self.seen, to);
-                let limit = 10_i128.checked_pow(u32::from(precision)).unwrap_or(i128::MAX);
-                if sums.iter().any(|s| s.unsigned_abs() >= limit.unsigned_abs()) {
-                    return Err(Self::overflow());
-                }
-                let array = Decimal128Array::new(sums.into(), Some(seen.into()));
-                Ok(Arc::new(array.with_precision_and_scale(precision, scale)?))
-            }
-        }
-    }
-
-    fn state(&mut self, to: EmitTo) -> DfResult<Vec<ArrayRef>> {
-        let sums = emit(&mut self.sums, to);
-        let seen = emit(&mut self.seen, to);
-        Ok(vec![self.states(sums, Some(seen.into()))?])
-    }
-
-    fn merge_batch(&mut self, states: &[ArrayRef], groups: &[usize], total: usize) -> DfResult<()> {
-        self.add::<Decimal128Type>(&states[0], groups, None, total)
-    }
-
-    fn convert_to_state(&self, args: &[ArrayRef], filter: Option<&BooleanArray>) -> DfResult<Vec<ArrayRef>> {
-        let array = filtered(&args[0], filter)?;
-        let nulls = array.nulls().cloned();
-        let sums: Vec<i128> = match self.of {
-            Integers::Unsigned => {
-                array.as_primitive::<UInt64Type>().values().iter().map(|v| i128::from(*v)).collect()
-            }
-            Integers::Signed => {
-                array.as_primitive::<Int64Type>().values().iter().map(|v| i128::from(*v)).collect()
-            }
-            Integers::Decimal { .. } => array.as_primitive::<Decimal128Type>().values().to_vec(),
-        };
-        Ok(vec![self.states(sums, nulls)?])
-    }
-
-    fn size(&self) -> usize {
-        self.sums.capacity() * 16 + self.seen.capacity()
-    }
 }
 
 /// `AVG` of 64-bit floats; NULL for a group without values.

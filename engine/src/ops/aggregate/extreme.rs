@@ -1,16 +1,16 @@
-//! `MIN` and `MAX` of numbers and dates.
+//! `MIN` and `MAX` of numbers, dates and intervals.
 
 use std::sync::Arc;
 
 use arrow_array::types::*;
 use arrow_array::{ArrayRef, BooleanArray, PrimitiveArray};
-use arrow_schema::DataType;
+use arrow_schema::{DataType, IntervalUnit};
 use datafusion_common::Result as DfResult;
 use datafusion_expr::{EmitTo, GroupsAccumulator};
 
 use super::accumulators::{emit, filtered, values};
 use crate::error::{Error, Result};
-use crate::hash::{normal32, normal64};
+use crate::hash::{interval_length, normal32, normal64};
 
 /// The accumulator for a type.
 pub fn extreme(max: bool, data_type: &DataType) -> Result<Box<dyn GroupsAccumulator>> {
@@ -18,6 +18,9 @@ pub fn extreme(max: bool, data_type: &DataType) -> Result<Box<dyn GroupsAccumula
         ($($variant:ident => $t:ty),*) => {
             match data_type {
                 $(DataType::$variant => Box::new(Extreme::<$t>::new(max)),)*
+                DataType::Interval(IntervalUnit::MonthDayNano) => {
+                    Box::new(Extreme::<IntervalMonthDayNanoType>::new(max))
+                }
                 other => return Err(Error::Compute(format!("MIN and MAX of {other}"))),
             }
         };
@@ -55,6 +58,12 @@ impl Order for f32 {
 impl Order for f64 {
     fn before(self, other: Self) -> bool {
         normal64(self).total_cmp(&normal64(other)).is_lt()
+    }
+}
+
+impl Order for IntervalMonthDayNano {
+    fn before(self, other: Self) -> bool {
+        interval_length(self) < interval_length(other)
     }
 }
 

@@ -15,10 +15,10 @@ use hashbrown::HashTable;
 use queries::plan::KeyLayout;
 
 use crate::error::Result;
-use crate::hash::{hash_bytes, hash_view, hash_word};
+use crate::hash::{comparable, comparable_type, hash_bytes, hash_view, hash_word};
 
 /// Gives equal keys the same number, new keys the next one.
-pub trait GroupKeys {
+pub trait GroupKeys: Send {
     /// Writes the number of each of the `rows` rows to `groups`.
     fn intern(&mut self, columns: &[ArrayRef], rows: usize, groups: &mut Vec<usize>) -> Result<()>;
 
@@ -290,14 +290,23 @@ impl GroupKeys for Views {
 struct Rows {
     converter: RowConverter,
     rows: ArrowRows,
+    /// The rows in the form in which equal keys are equal bytes, where that is another one: a group of intervals is
+    /// given as the first of them, and not as months and days that another calendar would count.
+    compared: Option<(RowConverter, ArrowRows)>,
     table: HashTable<(u64, u32)>,
 }
 
 impl Rows {
     fn new(types: &[DataType]) -> Result<Rows> {
-        let converter = RowConverter::new(types.iter().map(|t| SortField::new(t.clone())).collect())?;
-        let rows = converter.empty_rows(0, 0);
-        Ok(Rows { converter, rows, table: HashTable::new() })
+        let empty = |types: &[DataType]| -> Result<(RowConverter, ArrowRows)> {
+            let converter = RowConverter::new(types.iter().map(|t| SortField::new(t.clone())).collect())?;
+            let rows = converter.empty_rows(0, 0);
+            Ok((converter, rows))
+        };
+        let (converter, rows) = empty(types)?;
+        let comparable: Vec<DataType> = types.iter().map(comparable_type).collect();
+        let compared = if comparable == types { None } else { Some(empty(&comparable)?) };
+        Ok(Rows { converter, rows, compared, table: HashTable::new() })
     }
 }
 
@@ -305,16 +314,26 @@ impl GroupKeys for Rows {
     fn intern(&mut self, columns: &[ArrayRef], rows: usize, groups: &mut Vec<usize>) -> Result<()> {
         groups.clear();
         let new = self.converter.convert_columns(columns)?;
+        let new_compared = match &self.compared {
+            Some((converter, _)) => {
+                let columns: Vec<ArrayRef> = columns.iter().cloned().map(comparable).collect();
+                Some(converter.convert_columns(&columns)?)
+            }
+            None => None,
+        };
         for i in 0..rows {
-            let row = new.row(i);
+            let row = new_compared.as_ref().unwrap_or(&new).row(i);
             let hash = hash_bytes(row.as_ref());
-            let known = &mut self.rows;
+            let known = self.compared.as_ref().map_or(&self.rows, |(_, rows)| rows);
             let found = self.table.find(hash, |(h, g)| *h == hash && known.row(*g as usize) == row);
             let group = match found {
                 Some((_, group)) => *group,
                 None => {
                     let group = known.num_rows() as u32;
-                    known.push(row);
+                    self.rows.push(new.row(i));
+                    if let Some((_, compared)) = &mut self.compared {
+                        compared.push(row);
+                    }
                     self.table.insert_unique(hash, (hash, group), |(h, _)| *h);
                     group
                 }
@@ -330,12 +349,16 @@ impl GroupKeys for Rows {
 
     fn take(&mut self) -> Result<Vec<ArrayRef>> {
         let rows = std::mem::replace(&mut self.rows, self.converter.empty_rows(0, 0));
+        if let Some((converter, compared)) = &mut self.compared {
+            *compared = converter.empty_rows(0, 0);
+        }
         self.table = HashTable::new();
         Ok(self.converter.convert_rows(&rows)?)
     }
 
     fn bytes(&self) -> usize {
-        self.rows.size() + self.table.capacity() * 17
+        let compared = self.compared.as_ref().map_or(0, |(_, rows)| rows.size());
+        self.rows.size() + compared + self.table.capacity() * 17
     }
 }
 

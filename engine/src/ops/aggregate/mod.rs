@@ -2,16 +2,20 @@
 //!
 //! - [`keys`]: group keys to group numbers.
 //! - [`partitions`]: many groups, one part at a time.
-//! - [`accumulators`], [`extreme`]: palais' own count, sum, avg, min and max, and the way to DataFusion's.
+//! - [`accumulators`], [`integers`], [`extreme`]: palais' own count, sum, avg, min and max, and the way to DataFusion's.
+//! - [`distinct`]: of values that differ.
 
 pub mod accumulators;
+pub mod distinct;
 pub mod extreme;
+pub mod integers;
 pub mod keys;
 pub mod partitions;
 
 use arrow_array::cast::AsArray;
 use arrow_array::{ArrayRef, BooleanArray, RecordBatch};
 use arrow_schema::SchemaRef;
+use datafusion_common::ScalarValue;
 use datafusion_expr::{EmitTo, GroupsAccumulator};
 use datafusion_physical_expr::aggregate::AggregateFunctionExpr;
 use queries::plan::{Aggregate as Plan, AggregateCall, AggregateFunction, Expr, Phase};
@@ -79,8 +83,8 @@ impl Table {
     fn new(plan: &Plan, input: &SchemaRef) -> Result<Table> {
         let types =
             plan.keys.iter().map(|k| k.data_type(input)).collect::<std::result::Result<Vec<_>, _>>()?;
-        let accumulators =
-            plan.aggregates.iter().map(|c| accumulators::accumulator(c, plan.global || plan.total.is_some()));
+        let empty = plan.global || !plan.totals.is_empty();
+        let accumulators = plan.aggregates.iter().map(|c| accumulators::accumulator(&c.function, empty));
         let accumulators = accumulators.collect::<Result<Vec<_>>>()?;
         Ok(Table { keys: keys::group_keys(plan.layout, &types)?, accumulators, groups: Vec::new() })
     }
@@ -164,12 +168,9 @@ impl Aggregate {
         Ok(())
     }
 
-    /// The group of the empty grouping set is there for no rows too: on the worker that has it.
-    fn add_total(&mut self) -> Result<()> {
-        let Some(total) = self.plan.total.as_ref().filter(|_| self.phase != Phase::Partial) else {
-            return Ok(());
-        };
-        let key = total.iter().map(|v| v.to_array_of_size(1)).collect::<std::result::Result<Vec<_>, _>>()?;
+    /// The group of an empty grouping set is there for no rows too: on the worker that has it.
+    fn add_total(&mut self, key: &[ScalarValue]) -> Result<()> {
+        let key = key.iter().map(|v| v.to_array_of_size(1)).collect::<std::result::Result<Vec<_>, _>>()?;
         let mut hashes = Vec::new();
         hash_columns(&key, 1, &mut hashes)?;
         let owner = if self.spread { worker_of(hashes[0], self.peers) } else { 0 };
@@ -252,7 +253,7 @@ impl Operator for Aggregate {
             return self.combine();
         }
         self.absorb(batch)?;
-        if self.phase == Phase::Final && self.table.keys.len() > FINAL_GROUPS && self.plan.total.is_none() {
+        if self.phase == Phase::Final && self.table.keys.len() > FINAL_GROUPS && self.plan.totals.is_empty() {
             return self.partition();
         }
         if self.phase == Phase::Partial && self.table.keys.len() >= PARTIAL_GROUPS {
@@ -276,7 +277,9 @@ impl Operator for Aggregate {
             }
             self.absorb(&RecordBatch::new_empty(self.input.clone()))?;
         }
-        self.add_total()?;
+        if self.phase != Phase::Partial {
+            self.plan.totals.clone().iter().try_for_each(|key| self.add_total(key))?;
+        }
         self.emit()
     }
 

@@ -13,7 +13,7 @@ use queries::plan::Expr;
 use super::super::evaluate_all;
 use crate::batch::{batch_bytes, compact};
 use crate::error::Result;
-use crate::hash::{hash_columns, normalise};
+use crate::hash::{comparable, hash_columns};
 use crate::memory;
 
 /// The number of partitions.
@@ -103,7 +103,7 @@ impl Partitions {
         let all = concat_batches(&self.schema, &self.chunk)?;
         self.chunk.clear();
         self.rows = 0;
-        let columns: Vec<ArrayRef> = evaluate_all(&self.keys, &all)?.into_iter().map(normalise).collect();
+        let columns: Vec<ArrayRef> = evaluate_all(&self.keys, &all)?.into_iter().map(comparable).collect();
         let mut hashes = Vec::new();
         hash_columns(&columns, all.num_rows(), &mut hashes)?;
         // A counting sort of the rows by partition.

@@ -20,7 +20,7 @@ use queries::plan::{Expr, Join as Plan, JoinType, Side};
 use super::{Ready, batch_of, evaluate, evaluate_all, rows_of};
 use crate::batch::{BATCH_ROWS, Parcel, batch_bytes, compact};
 use crate::error::Result;
-use crate::hash::normalise;
+use crate::hash::comparable;
 use crate::memory;
 use crate::operator::{Latch, Operator, Pull, Wake};
 use shared::{Builds, Built, Picked, part_of};
@@ -152,7 +152,7 @@ impl Join {
         let rows = concat_batches(&self.build_schema, &self.collected)?;
         self.collected.clear();
         let columns: Vec<ArrayRef> =
-            evaluate_all(&self.build_keys, &rows)?.into_iter().map(normalise).collect();
+            evaluate_all(&self.build_keys, &rows)?.into_iter().map(comparable).collect();
         let has_null = columns.iter().any(|c| c.logical_null_count() > 0);
         let equal_nulls = self.plan.null_equality == NullEquality::NullEqualsNull;
         let table = Table::new(columns, rows.num_rows(), equal_nulls)?;
@@ -178,7 +178,7 @@ impl Join {
     fn probe(&mut self, batch: RecordBatch) -> Result<()> {
         let builds = self.builds.get().expect("the probe port is not wanted before");
         let columns: Vec<ArrayRef> =
-            evaluate_all(&self.probe_keys, &batch)?.into_iter().map(normalise).collect();
+            evaluate_all(&self.probe_keys, &batch)?.into_iter().map(comparable).collect();
         let null_keys = self.plan.null_aware.then(|| {
             (0..batch.num_rows())
                 .map(|i| columns.iter().any(|c| c.logical_nulls().is_some_and(|n| n.is_null(i))))

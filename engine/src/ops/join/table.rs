@@ -48,7 +48,9 @@ impl Table {
         table.mask = size as u64 - 1;
         table.heads = vec![END; size];
         table.next = vec![END; rows];
-        let null = |row: usize| !equal_nulls && columns.iter().any(|c| c.is_null(row));
+        // Nulls as the values define them: a column of type NULL has no validity bitmap.
+        let nulls: Vec<_> = columns.iter().filter_map(|c| c.logical_nulls()).collect();
+        let null = |row: usize| !equal_nulls && nulls.iter().any(|n| n.is_null(row));
         // From the last to the first row, so that a chain gives its rows in their order.
         for row in (0..rows).rev().filter(|r| !null(*r)) {
             let slot = (hashes[row] & table.mask) as usize;

@@ -1,0 +1,286 @@
+//! Casts in comparisons.
+//!
+//! The optimiser takes the cast off a column that is compared with a literal, and casts the literal instead:
+//! `CAST(dec AS INT) = 1` becomes `dec = 1.00`. That is right only of a cast under which different values stay
+//! different, in their order, and which never fails. Other casts are put into a call that it can't look into while it
+//! simplifies, and taken out again behind it.
+
+use std::sync::Arc;
+
+use arrow_schema::{DataType, Field, FieldRef, TimeUnit};
+use datafusion_common::tree_node::{Transformed, TreeNode};
+use datafusion_common::{DFSchema, Result, ScalarValue, internal_err};
+use datafusion_expr::expr::ScalarFunction;
+use datafusion_expr::simplify::{ExprSimplifyResult, SimplifyContext};
+use datafusion_expr::utils::merge_schema;
+use datafusion_expr::{
+    BinaryExpr, Cast, ColumnarValue, Expr, ExprSchemable, LogicalPlan, ReturnFieldArgs, ScalarFunctionArgs,
+    ScalarUDF, ScalarUDFImpl, Signature, TryCast, Volatility,
+};
+use datafusion_optimizer::optimizer::ApplyOrder;
+use datafusion_optimizer::simplify_expressions::SimplifyExpressions;
+use datafusion_optimizer::{OptimizerConfig, OptimizerRule};
+
+/// The optimiser's simplification, which leaves casts alone that change what is compared.
+#[derive(Debug, Default)]
+pub struct Simplify(SimplifyExpressions);
+
+impl OptimizerRule for Simplify {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn apply_order(&self) -> Option<ApplyOrder> {
+        self.0.apply_order()
+    }
+
+    fn rewrite(&self, plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
+        let schema = match &plan {
+            LogicalPlan::TableScan(scan) => {
+                DFSchema::try_from_qualified_schema(scan.table_name.clone(), &scan.source.schema())?
+            }
+            other => merge_schema(&other.inputs()),
+        };
+        let kept = plan.map_expressions(|e| e.transform_up(|e| keep(e, &schema)))?;
+        let mut simplified = self.0.rewrite(kept.data, config)?;
+        if kept.transformed {
+            // Below the node too: an aggregate may have become a projection of one.
+            let released =
+                simplified.data.transform_down(|node| node.map_expressions(|e| e.transform_up(release)))?;
+            simplified.data = released.data;
+        }
+        Ok(simplified)
+    }
+}
+
+/// Puts the operands of a comparison that may not lose their cast into a call.
+fn keep(e: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    let kept = |e: &Expr, others: &[&Expr]| kept(e, others, schema);
+    Ok(match &e {
+        Expr::BinaryExpr(b) if b.op.supports_propagation() => {
+            let (left, right) = (kept(&b.left, &[&b.right]), kept(&b.right, &[&b.left]));
+            if left.is_none() && right.is_none() {
+                return Ok(Transformed::no(e));
+            }
+            let side = |kept: Option<Expr>, old: &Expr| Box::new(kept.unwrap_or_else(|| old.clone()));
+            let (left, right) = (side(left, &b.left), side(right, &b.right));
+            Transformed::yes(Expr::BinaryExpr(BinaryExpr::new(left, b.op, right)))
+        }
+        Expr::Between(b) => {
+            // The bounds are compared with the value each, and the value with both.
+            let compared =
+                [kept(&b.expr, &[&b.low, &b.high]), kept(&b.low, &[&b.expr]), kept(&b.high, &[&b.expr])];
+            let changed = compared.iter().any(Option::is_some);
+            let mut between = b.clone();
+            let old = [&mut between.expr, &mut between.low, &mut between.high];
+            for (old, new) in old.into_iter().zip(compared) {
+                if let Some(new) = new {
+                    **old = new;
+                }
+            }
+            Transformed::new_transformed(Expr::Between(between), changed)
+        }
+        Expr::InList(l) => {
+            let value = kept(&l.expr, &l.list.iter().collect::<Vec<_>>());
+            let items: Vec<Option<Expr>> = l.list.iter().map(|item| kept(item, &[&l.expr])).collect();
+            if value.is_none() && items.iter().all(Option::is_none) {
+                return Ok(Transformed::no(e));
+            }
+            let mut list = l.clone();
+            if let Some(value) = value {
+                *list.expr = value;
+            }
+            for (old, new) in list.list.iter_mut().zip(items) {
+                if let Some(new) = new {
+                    *old = new;
+                }
+            }
+            Transformed::yes(Expr::InList(list))
+        }
+        _ => Transformed::no(e),
+    })
+}
+
+/// An operand compared with `others`, where it is a cast that may not be taken off, or one around such a cast.
+fn kept(e: &Expr, others: &[&Expr], schema: &DFSchema) -> Option<Expr> {
+    let (Expr::Cast(Cast { expr, .. }) | Expr::TryCast(TryCast { expr, .. })) = e else { return None };
+    if !is_removable(e, others, schema) {
+        return Some(call(e.clone()));
+    }
+    let inner = Box::new(kept(expr, others, schema)?);
+    Some(match e {
+        Expr::Cast(cast) => Expr::Cast(Cast { expr: inner, ..cast.clone() }),
+        Expr::TryCast(cast) => Expr::TryCast(TryCast { expr: inner, ..cast.clone() }),
+        other => other.clone(),
+    })
+}
+
+/// Takes a cast out of its call.
+fn release(e: Expr) -> Result<Transformed<Expr>> {
+    Ok(match e {
+        Expr::ScalarFunction(mut f) if f.func.name() == NAME => Transformed::yes(f.args.swap_remove(0)),
+        other => Transformed::no(other),
+    })
+}
+
+/// Whether a cast can be taken off and the literals that it is compared with be cast instead.
+fn is_removable(cast: &Expr, others: &[&Expr], schema: &DFSchema) -> bool {
+    let (Expr::Cast(Cast { expr, field }) | Expr::TryCast(TryCast { expr, field })) = cast else {
+        return false;
+    };
+    match (expr.get_type(schema), field.data_type()) {
+        (Ok(DataType::Timestamp(from, zone)), DataType::Timestamp(to, to_zone)) => {
+            // The optimiser truncates the literal.
+            zone == *to_zone && decimals(from) <= decimals(*to) && others.iter().all(|e| is_exact(e, from))
+        }
+        (Ok(from), to) => is_injection(&from, to),
+        (Err(_), _) => false,
+    }
+}
+
+/// Whether a timestamp is a literal that the unit `coarse` can hold.
+fn is_exact(e: &Expr, coarse: TimeUnit) -> bool {
+    let (value, digits) = match e {
+        Expr::Literal(ScalarValue::TimestampSecond(Some(v), _), _) => (v, 0),
+        Expr::Literal(ScalarValue::TimestampMillisecond(Some(v), _), _) => (v, 3),
+        Expr::Literal(ScalarValue::TimestampMicrosecond(Some(v), _), _) => (v, 6),
+        Expr::Literal(ScalarValue::TimestampNanosecond(Some(v), _), _) => (v, 9),
+        _ => return false,
+    };
+    let more = digits - decimals(coarse);
+    u32::try_from(more).map_or(true, |more| value % 10_i64.pow(more) == 0)
+}
+
+fn decimals(unit: TimeUnit) -> i32 {
+    match unit {
+        TimeUnit::Second => 0,
+        TimeUnit::Millisecond => 3,
+        TimeUnit::Microsecond => 6,
+        TimeUnit::Nanosecond => 9,
+    }
+}
+
+/// Whether every value of one type has one of its own in the other, in the same order. The optimiser asks itself
+/// whether a literal of the other type is one of these.
+fn is_injection(from: &DataType, to: &DataType) -> bool {
+    let text = |t: &DataType| matches!(t, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View);
+    // The digits of an integer type before the point, and those behind the point.
+    let digits = |t: &DataType| match *t {
+        DataType::Int8 | DataType::UInt8 => Some((3, 0)),
+        DataType::Int16 | DataType::UInt16 => Some((5, 0)),
+        DataType::Int32 | DataType::UInt32 => Some((10, 0)),
+        DataType::Int64 => Some((19, 0)),
+        DataType::UInt64 => Some((20, 0)),
+        DataType::Decimal128(precision, scale) => {
+            Some((i16::from(precision) - i16::from(scale), i16::from(scale)))
+        }
+        _ => None,
+    };
+    let width = |t: &DataType| t.primitive_width().unwrap_or(0);
+    if from == to || text(from) && text(to) {
+        return true;
+    }
+    if from.is_integer() && to.is_integer() {
+        return width(from) < width(to) && (from.is_unsigned_integer() || to.is_signed_integer());
+    }
+    if from.is_integer() && text(to) {
+        // Only = and <> are asked of a text, and the text of an integer is one.
+        return true;
+    }
+    match (digits(from), digits(to)) {
+        (Some((whole, scale)), Some((to_whole, to_scale))) if matches!(to, DataType::Decimal128(..)) => {
+            whole <= to_whole && scale <= to_scale
+        }
+        _ => false,
+    }
+}
+
+fn call(e: Expr) -> Expr {
+    let signature = Signature::any(1, Volatility::Immutable);
+    let udf = Arc::new(ScalarUDF::new_from_impl(Kept { signature }));
+    Expr::ScalarFunction(ScalarFunction::new_udf(udf, vec![e]))
+}
+
+/// The call: its argument as it is, and by its name.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Kept {
+    signature: Signature,
+}
+
+const NAME: &str = "kept_cast";
+
+impl ScalarUDFImpl for Kept {
+    fn name(&self) -> &str {
+        NAME
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn schema_name(&self, args: &[Expr]) -> Result<String> {
+        Ok(args[0].schema_name().to_string())
+    }
+
+    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        internal_err!("the type of a kept cast is that of its field")
+    }
+
+    fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef> {
+        let field: &Field = &args.arg_fields[0];
+        Ok(Arc::new(field.clone()))
+    }
+
+    fn simplify(&self, mut args: Vec<Expr>, _: &SimplifyContext) -> Result<ExprSimplifyResult> {
+        Ok(match args[0] {
+            Expr::Literal(..) => ExprSimplifyResult::Simplified(args.swap_remove(0)),
+            _ => ExprSimplifyResult::Original(args),
+        })
+    }
+
+    fn invoke_with_args(&self, mut args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        Ok(args.args.swap_remove(0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_schema::DataType::{Date32, Decimal128, Int8, Int32, Int64, UInt32, UInt64, Utf8View};
+
+    use super::*;
+
+    #[test]
+    fn only_a_cast_that_keeps_values_apart_is_taken_off() {
+        for (from, to) in [
+            (Int32, Int64),
+            (UInt32, Int64),
+            (Int32, Utf8View),
+            (Int64, Decimal128(20, 0)),
+            (Int32, Decimal128(12, 2)),
+            (Decimal128(5, 2), Decimal128(6, 3)),
+        ] {
+            assert!(is_injection(&from, &to), "{from} to {to}");
+        }
+        for (from, to) in [
+            (Int64, Int8),
+            (UInt64, Int64),
+            (Int32, UInt32),
+            (Date32, Int32),
+            (Decimal128(5, 2), Int64),
+            (Decimal128(5, 2), Decimal128(5, 1)),
+            (Decimal128(5, 2), Decimal128(5, 3)),
+            (Int64, Decimal128(20, 2)),
+            (Utf8View, Int64),
+        ] {
+            assert!(!is_injection(&from, &to), "{from} to {to}");
+        }
+    }
+
+    #[test]
+    fn a_timestamp_is_exact_if_nothing_is_behind_its_last_digit() {
+        let literal = |v| Expr::Literal(ScalarValue::TimestampNanosecond(Some(v), None), None);
+        assert!(is_exact(&literal(5_000_000), TimeUnit::Millisecond));
+        assert!(!is_exact(&literal(5_000_001), TimeUnit::Millisecond));
+        assert!(is_exact(&literal(5_000_001), TimeUnit::Nanosecond));
+    }
+}
