@@ -102,6 +102,7 @@ pub fn formats() -> &'static [&'static dyn Format] {
         &crate::jsonl::JSONL,
         &crate::bincode::BINCODE,
         &crate::msgpack::MSGPACK,
+        &crate::cbor::CBOR,
         &crate::parquet::Parquet,
         &crate::arrow::Arrow,
         &crate::buren::Buren,

@@ -2,21 +2,15 @@
 //! names to values are read as well.
 //!
 //! - `value`: the bytes of values.
-//! - `decode`: bytes to rows.
 //! - `encode`: rows to bytes.
-//! - `infer`: the columns of a file from its first rows.
 
-mod decode;
 mod encode;
-mod infer;
 mod value;
 
-use crate::rows::BatchDecoder;
 use crate::rows::format::RowFormat;
-use crate::rows::keys::Slots;
 use crate::rows::split::Border;
-use crate::rows::tagged::TaggedSyntax;
-use crate::rows::walk::WalkParser;
+use crate::rows::tagged;
+use value::Msgpack;
 
 /// MessagePack.
 pub static MSGPACK: RowFormat = RowFormat {
@@ -24,12 +18,7 @@ pub static MSGPACK: RowFormat = RowFormat {
     extensions: &["msgpack", "mpk"],
     border: Border::Unmarked,
     splits: |_| Ok(false),
-    decoder: |scan, _| {
-        let slots = Slots::new(scan);
-        let walker = decode::MsgpackWalker::new(scan, &slots);
-        let parser = WalkParser::new(walker, TaggedSyntax(value::Msgpack), slots, scan)?;
-        Ok(Box::new(BatchDecoder::new(parser, scan)?))
-    },
-    infer: infer::infer,
+    decoder: |scan, _| tagged::walk::decoder(Msgpack, scan),
+    infer: |path, options, rows| tagged::infer::infer(Msgpack, path, options, rows),
     writer: |schema, _| Ok(Box::new(encode::MsgpackWriter::new(schema)?)),
 };

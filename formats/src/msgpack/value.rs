@@ -1,6 +1,6 @@
 //! The bytes of MessagePack values (https://github.com/msgpack/msgpack/blob/master/spec.md).
 
-use crate::rows::tagged::{Scalar, Tagged};
+use crate::rows::tagged::{Container, End, Scalar, Tagged};
 
 /// What a value begins with.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -98,20 +98,16 @@ fn signed(value: i64) -> Scalar {
     if value < 0 { Scalar::Negative(!value as u64) } else { Scalar::Unsigned(value as u64) }
 }
 
-/// What came of looking for a value's end.
-pub enum End {
-    /// It ends here.
-    At(usize),
-    /// It goes on behind the bytes at hand.
-    Beyond,
-    /// No value begins here.
-    NoValue,
-}
+/// The values of MessagePack.
+#[derive(Debug, Clone, Copy)]
+pub struct Msgpack;
 
-/// The end of the value that begins at `at`, whatever is nested in it. Values are counted, not recursed into, so that
-/// depth costs nothing.
-#[inline]
-pub fn end(bytes: &[u8], at: usize) -> End {
+impl Tagged for Msgpack {
+    const NAME: &'static str = "MessagePack";
+
+    #[inline]
+    fn end(self, bytes: &[u8], at: usize) -> End {
+        // Values are counted, not recursed into, so that depth costs nothing.
     let (mut at, mut pending) = (at, 1u64);
     while pending > 0 {
         let Some(value) = value(&bytes[at..]) else {
@@ -131,11 +127,21 @@ pub fn end(bytes: &[u8], at: usize) -> End {
     End::At(at)
 }
 
-/// The values of MessagePack.
-#[derive(Debug, Clone, Copy)]
-pub struct Msgpack;
+    fn container(self, bytes: &[u8]) -> Option<Container> {
+        let value = value(bytes)?;
+        let (map, count) = match value.head {
+            Head::Array(count) => (false, count),
+            Head::Map(count) => (true, count),
+            _ => return None,
+        };
+        Some(Container { map, count: Some(count), from: value.from })
+    }
 
-impl Tagged for Msgpack {
+    #[inline(always)]
+    fn is_null(self, value: &[u8]) -> bool {
+        value == [0xc0]
+    }
+
     #[inline(always)]
     fn scalar(self, bytes: &[u8]) -> Scalar {
         let Some(value) = value(bytes) else { return Scalar::Other };

@@ -2,14 +2,20 @@
 //!
 //! A value is of a column's type if nothing of it is lost: an integer is a float or a decimal, a whole float an
 //! integer, and a text whatever it spells.
+//!
+//! - [`walk`]: rows, which are arrays or maps of values.
+//! - [`infer`]: the columns of a file from its first rows.
+
+pub mod infer;
+pub mod walk;
 
 use arrow_schema::TimeUnit;
 
 use super::binary::{self, within_precision};
-use super::infer::Kinds;
 use super::parse::{self, Decimal, Float, Half, Integer, per_second};
 use super::syntax::{Syntax, Token};
 use super::walk::MISSING;
+use crate::rows::infer::Kinds;
 
 /// A value by its kind. Places count from its first byte.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -38,10 +44,49 @@ pub enum Scalar {
     Other,
 }
 
+/// What came of looking for a value's end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// It ends here.
+    At(usize),
+    /// It goes on behind the bytes at hand.
+    Beyond,
+    /// No value begins so.
+    NoValue,
+}
+
+/// What a value begins with that holds others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Container {
+    /// Whether it holds keys with their values, else values.
+    pub map: bool,
+    /// How many; if that is not told, a break ends them.
+    pub count: Option<u64>,
+    /// Where the first of them begins, from its own first byte.
+    pub from: usize,
+}
+
 /// An encoding whose values carry their kind.
-pub trait Tagged: Copy + Send {
+pub trait Tagged: Copy + Send + Sync {
+    /// The encoding's name, for messages.
+    const NAME: &'static str;
+
     /// The value that these bytes are.
     fn scalar(self, value: &[u8]) -> Scalar;
+
+    /// Where the value that begins at `at` ends, whatever is nested in it.
+    fn end(self, bytes: &[u8], at: usize) -> End;
+
+    /// What these bytes begin with, if that is an array or a map.
+    fn container(self, bytes: &[u8]) -> Option<Container>;
+
+    /// Whether a value is none.
+    fn is_null(self, value: &[u8]) -> bool;
+
+    /// The bytes behind the last value of a container whose count is not told, if these begin with them.
+    fn after_break(self, _bytes: &[u8]) -> Option<usize> {
+        None
+    }
 
     /// A whole number of more than 64 bits, as its sign and its bytes, big endian; `None` if it is none.
     fn huge(self, _value: &[u8]) -> Option<(bool, Vec<u8>)> {

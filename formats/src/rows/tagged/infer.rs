@@ -1,4 +1,5 @@
-//! The columns of a MessagePack file from its first rows: those of maps by their keys, those of arrays by their places.
+//! The columns of a file of tagged values from its first rows: those of maps by their keys, those of arrays by their
+//! places.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -8,73 +9,64 @@ use arrow_array::RecordBatch;
 use arrow_schema::{Schema, SchemaRef};
 use schema::FormatOptions;
 
-use super::decode::next;
-use super::value::{Head, Msgpack, value};
+use super::walk::{Item, Values, end_of, name};
+use super::{Tagged, kinds};
 use crate::error::{DataError, Error, Result};
 use crate::reader::Skipped;
 use crate::rows::infer::{self, Kinds, Seen};
-use crate::rows::tagged::kinds;
 use crate::rows::walk::Wrong;
 use crate::rows::{Decoder, Input};
 
 /// The columns of a file from so many of its first rows.
-pub fn infer(path: &Path, options: &FormatOptions, rows: usize) -> Result<SchemaRef> {
+pub fn infer<T: Tagged + 'static>(
+    tagged: T,
+    path: &Path,
+    options: &FormatOptions,
+    rows: usize,
+) -> Result<SchemaRef> {
     infer::infer(path, options, false, |seen| {
-        Ok(Box::new(Guesser { seen, by_name: HashMap::new(), left: rows, rows: 0 }))
+        Ok(Box::new(Guesser { tagged, seen, by_name: HashMap::new(), left: rows, rows: 0 }))
     })
 }
 
 /// A decoder that looks at the values of the first rows.
-struct Guesser {
+struct Guesser<T> {
+    tagged: T,
     seen: Seen,
     by_name: HashMap<Vec<u8>, usize>,
     left: usize,
     rows: u64,
 }
 
-impl Guesser {
+impl<T: Tagged> Guesser<T> {
     /// Looks at the row that begins at `at`, and gives its end; `None` if it goes on behind the bytes at hand.
     fn look(&mut self, bytes: &[u8], at: usize) -> Result<Option<usize>, Wrong> {
-        let Some(end) = next(bytes, at)? else { return Ok(None) };
+        let Some(end) = end_of(self.tagged, bytes, at)? else { return Ok(None) };
+        let Some(mut values) = Values::of(self.tagged, bytes, at) else { return Ok(Some(end)) };
         let mut seen = self.seen.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        let Some(row) = value(&bytes[at..]) else { return Ok(Some(end)) };
-        let mut at = at + row.from;
-        let (count, named) = match row.head {
-            Head::Array(count) => (count, false),
-            Head::Map(count) => (count, true),
-            _ => return Ok(Some(end)),
-        };
-        for place in 0..count {
-            let name = if named {
-                let key = at;
-                let Some(end) = next(bytes, key)? else { return Ok(None) };
-                at = end;
-                match value(&bytes[key..end]) {
-                    Some(value) if matches!(value.head, Head::Text | Head::Bytes) => {
-                        Some(bytes[key + value.from..end].to_vec())
-                    }
-                    _ => None,
-                }
-            } else {
-                Some(format!("column{}", place + 1).into_bytes())
+        loop {
+            let place = values.passed + 1;
+            let (key, value) = match values.next(bytes)? {
+                Item::Value(key, value) => (key, &bytes[value.0..value.1]),
+                Item::End(_) | Item::Short => return Ok(Some(end)),
             };
-            let Some(end) = next(bytes, at)? else { return Ok(None) };
-            if let Some(name) = name {
-                let column = *self.by_name.entry(name).or_insert_with_key(|name| {
-                    seen.push((String::from_utf8_lossy(name).into_owned(), Kinds::default()));
-                    seen.len() - 1
-                });
-                if bytes[at] != 0xc0 {
-                    seen[column].1.add(kinds(Msgpack, &bytes[at..end]));
-                }
+            let name = match key {
+                None => Some(format!("column{place}").into_bytes()),
+                Some((from, to)) => name(self.tagged, &bytes[from..to]).map(<[u8]>::to_vec),
+            };
+            let Some(name) = name else { continue };
+            let column = *self.by_name.entry(name).or_insert_with_key(|name| {
+                seen.push((String::from_utf8_lossy(name).into_owned(), Kinds::default()));
+                seen.len() - 1
+            });
+            if !self.tagged.is_null(value) {
+                seen[column].1.add(kinds(self.tagged, value));
             }
-            at = end;
         }
-        Ok(Some(end))
     }
 }
 
-impl Decoder for Guesser {
+impl<T: Tagged> Decoder for Guesser<T> {
     fn decode(&mut self, input: Input) -> Result<usize> {
         let bytes = input.block.as_slice();
         let mut at = input.at;
