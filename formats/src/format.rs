@@ -103,6 +103,7 @@ pub fn formats() -> &'static [&'static dyn Format] {
         &crate::bincode::BINCODE,
         &crate::msgpack::MSGPACK,
         &crate::cbor::CBOR,
+        &crate::protobuf::PROTOBUF,
         &crate::parquet::Parquet,
         &crate::arrow::Arrow,
         &crate::buren::Buren,

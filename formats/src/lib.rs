@@ -11,7 +11,7 @@
 //! - [`reader`]: the file reader, a state machine that does no I/O, and a driver for it.
 //! - [`writer`]: blocks of rows to bytes, in parallel, and their assembly in order.
 //! - [`columns`]: what the column formats have in common.
-//! - [`bincode`], [`msgpack`], [`cbor`]: records of bytes.
+//! - [`bincode`], [`msgpack`], [`cbor`], [`protobuf`]: records of bytes.
 //! - [`parquet`]: Apache Parquet.
 //! - [`arrow`]: Arrow IPC files and streams.
 //! - [`buren`]: the column format of palais.
@@ -30,6 +30,7 @@ pub mod jsonl;
 pub mod msgpack;
 pub mod open;
 pub mod parquet;
+pub mod protobuf;
 pub mod reader;
 pub mod rows;
 pub mod text;

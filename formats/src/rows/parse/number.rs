@@ -11,6 +11,9 @@ pub trait Integer: Sized {
 
     /// The value whose bytes these are, little endian; `None` if they are more or fewer than it has.
     fn read_le(bytes: &[u8]) -> Option<Self>;
+
+    /// The value of 64 bits, in two's complement if it has a sign; `None` out of range.
+    fn from_bits(bits: u64) -> Option<Self>;
 }
 
 macro_rules! signed {
@@ -29,6 +32,11 @@ macro_rules! signed {
             fn read_le(bytes: &[u8]) -> Option<$t> {
                 Some(<$t>::from_le_bytes(bytes.try_into().ok()?))
             }
+
+            #[inline]
+            fn from_bits(bits: u64) -> Option<$t> {
+                <$t>::try_from(bits as i64).ok()
+            }
         }
     )*};
 }
@@ -44,6 +52,11 @@ macro_rules! unsigned {
             #[inline]
             fn read_le(bytes: &[u8]) -> Option<$t> {
                 Some(<$t>::from_le_bytes(bytes.try_into().ok()?))
+            }
+
+            #[inline]
+            fn from_bits(bits: u64) -> Option<$t> {
+                <$t>::try_from(bits).ok()
             }
         }
     )*};
