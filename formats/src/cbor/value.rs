@@ -249,9 +249,7 @@ fn tagged(tag: u64, from: usize, bytes: &[u8]) -> Option<Scalar> {
         (tag::DECIMAL, _) => decimal(from, bytes),
         (tag::DAYS, Scalar::Unsigned(days)) => Some(Scalar::Day(i64::try_from(days).ok()?)),
         (tag::DAYS, Scalar::Negative(below)) => Some(Scalar::Day(-1 - i64::try_from(below).ok()?)),
-        (tag::DATE, Scalar::Text(a, b)) => {
-            Some(Scalar::Day(i64::from(parse::date(inner.get(a..b)?)?)))
-        }
+        (tag::DATE, Scalar::Text(a, b)) => Some(Scalar::Day(i64::from(parse::date(inner.get(a..b)?)?))),
         // What a tag means that is not known does not change what its value is.
         (tag::HUGE | tag::NEGATIVE_HUGE | tag::EPOCH | tag::DAYS | tag::DATE | tag::DATE_TIME, _) => None,
         (_, Scalar::Text(a, b)) => Some(Scalar::Text(from + a, from + b)),

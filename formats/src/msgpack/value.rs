@@ -108,24 +108,24 @@ impl Tagged for Msgpack {
     #[inline]
     fn end(self, bytes: &[u8], at: usize) -> End {
         // Values are counted, not recursed into, so that depth costs nothing.
-    let (mut at, mut pending) = (at, 1u64);
-    while pending > 0 {
-        let Some(value) = value(&bytes[at..]) else {
-            return if bytes.get(at) == Some(&NEVER_USED) { End::NoValue } else { End::Beyond };
-        };
-        pending -= 1;
-        pending = match value.head {
-            Head::Array(count) => pending.saturating_add(count),
-            Head::Map(count) => pending.saturating_add(count.saturating_mul(2)),
-            _ => pending,
-        };
-        at = match at.checked_add(value.from).and_then(|at| at.checked_add(value.len)) {
-            Some(end) if end <= bytes.len() => end,
-            _ => return End::Beyond,
-        };
+        let (mut at, mut pending) = (at, 1u64);
+        while pending > 0 {
+            let Some(value) = value(&bytes[at..]) else {
+                return if bytes.get(at) == Some(&NEVER_USED) { End::NoValue } else { End::Beyond };
+            };
+            pending -= 1;
+            pending = match value.head {
+                Head::Array(count) => pending.saturating_add(count),
+                Head::Map(count) => pending.saturating_add(count.saturating_mul(2)),
+                _ => pending,
+            };
+            at = match at.checked_add(value.from).and_then(|at| at.checked_add(value.len)) {
+                Some(end) if end <= bytes.len() => end,
+                _ => return End::Beyond,
+            };
+        }
+        End::At(at)
     }
-    End::At(at)
-}
 
     fn container(self, bytes: &[u8]) -> Option<Container> {
         let value = value(bytes)?;

@@ -257,7 +257,10 @@ fn types_that_are_only_written_are_refused_by_name_when_they_are_read() {
             let schema = fields(&[("fine", DataType::Int32), ("odd", data_type.clone())]);
             let error = message(read_whole(b"1,1\n", &scan(&schema, &options(encoding))));
             assert!(error.contains("column 'odd'") && error.contains(name), "{encoding}: {error}");
-            assert!(error.contains("VARCHAR") || ["bincode", "protobuf"].contains(encoding), "{encoding}: {error}");
+            assert!(
+                error.contains("VARCHAR") || ["bincode", "protobuf"].contains(encoding),
+                "{encoding}: {error}"
+            );
         }
     }
 }
@@ -276,5 +279,28 @@ fn values_of_rare_types_that_do_not_fit_are_bad() {
         let schema = fields(&[("a", data_type.clone()), ("b", DataType::Int32)]);
         let error = message(read_whole(format!("{text},1\n").as_bytes(), &scan(&schema, &options("csv"))));
         assert!(error.contains("row 1") && error.contains(expected), "{data_type}: {error}");
+    }
+}
+
+/// The bytes that `docs/row-encodings.md` shows.
+#[test]
+fn a_row_lies_as_the_documentation_has_it() {
+    let columns: Vec<(&str, ArrayRef, bool)> = vec![
+        ("i", Arc::new(Int32Array::from(vec![5])), false),
+        ("s", Arc::new(StringViewArray::from(vec![Some("ab")])), true),
+        ("d", Arc::new(Date32Array::from(vec![None])), true),
+    ];
+    let batch = RecordBatch::try_from_iter_with_nullable(columns).unwrap();
+    for (encoding, expected) in [
+        ("bincode", &b"\x05\0\0\0\x01\x02\0\0\0\0\0\0\0ab\0"[..]),
+        ("msgpack", b"\x93\x05\xa2ab\xc0"),
+        ("cbor", b"\x83\x05\x62ab\xf6"),
+        ("protobuf", b"\x06\x08\x05\x12\x02ab"),
+    ] {
+        let bytes = write(&batch.schema(), std::slice::from_ref(&batch), &options(encoding)).unwrap();
+        assert_eq!(bytes, expected, "{encoding}");
+        let (found, _) = read_whole(&bytes, &scan(&batch.schema(), &options(encoding))).unwrap();
+        assert_eq!(found.len(), 1, "{encoding}");
+        assert_eq!(found[0], batch, "{encoding}");
     }
 }
