@@ -3,7 +3,7 @@
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
-use super::{Wire, wire};
+use super::wire;
 use crate::error::Result;
 use crate::rows::binary::check_flat;
 use crate::rows::cells::{Cells, Written};
