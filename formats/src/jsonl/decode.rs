@@ -1,6 +1,6 @@
 //! Decodes JSON: each record is walked once to find the wanted fields, then columns are filled one by one.
 
-use super::cursor::{Cursor, Span, unescape};
+use super::cursor::{Cursor, Fields, Span, unescape};
 use super::frame::{Frames, Wrong};
 use crate::error::{DataError, Error, Result};
 use crate::format::ScanOptions;
@@ -69,19 +69,42 @@ impl JsonParser {
         if end - start > self.max_record {
             return Err(format!("the record is longer than {} bytes", self.max_record));
         }
-        let (first, mut place) = (self.found.len(), 0);
+        let first = self.found.len();
         self.found.resize(first + self.slots.count, MISSING);
-        let (keys, found) = (&mut self.keys, &mut self.found[first..]);
-        let walked = Cursor::new(&bytes[..end], start).record(|key, value| {
-            if let Some(slot) = keys.slot(place, &bytes[key.0..key.1], name) {
-                found[slot] = value;
-            }
-            place += 1;
-        });
+        let mut finder = Finder { bytes, keys: &mut self.keys, found: &mut self.found[first..], place: 0 };
+        let walked = Cursor::new(&bytes[..end], start).record(&mut finder);
         walked.map_err(|wrong| {
             self.found.truncate(first);
             format!("the record is not JSON: {wrong}")
         })
+    }
+}
+
+/// Notes where the wanted fields of a record lie.
+struct Finder<'a> {
+    bytes: &'a [u8],
+    keys: &'a mut Keys,
+    found: &'a mut [Span],
+    /// The keys passed.
+    place: usize,
+}
+
+impl Fields for Finder<'_> {
+    #[inline(always)]
+    fn expected(&self) -> Option<&[u8]> {
+        self.keys.expected(self.place)
+    }
+
+    #[inline(always)]
+    fn field(&mut self, known: bool, key: Span, value: Span) {
+        let slot = match known {
+            true => self.keys.expected_slot(self.place),
+            false => self.keys.slot(self.place, &self.bytes[key.0..key.1], name),
+        };
+        if let Some(slot) = slot {
+            self.found[slot] = value;
+        }
+        self.place += 1;
     }
 }
 

@@ -60,6 +60,18 @@ impl Keys {
         }
     }
 
+    /// The key that the record before had at this place, as it stood.
+    #[inline]
+    pub fn expected(&self, place: usize) -> Option<&[u8]> {
+        self.order.get(place).map(|(key, _)| key.as_slice())
+    }
+
+    /// The slot of that key.
+    #[inline]
+    pub fn expected_slot(&self, place: usize) -> Option<usize> {
+        self.order.get(place).and_then(|(_, slot)| *slot)
+    }
+
     #[cold]
     fn look_up(&mut self, place: usize, raw: &[u8], name: Option<Vec<u8>>) -> Option<usize> {
         let slot = name.and_then(|name| self.by_name.get(&name).copied());
