@@ -260,6 +260,9 @@ fn decimal_digits(bytes: &[u8]) -> Option<String> {
     Some(if digits.is_empty() { "0".into() } else { String::from_utf8_lossy(&digits).into_owned() })
 }
 
+/// A number of so many bytes has at most 37 digits.
+const WIDE_BYTES: usize = 15;
+
 /// The kinds of a value, for inferring a column's type.
 pub fn kinds<T: Tagged>(tagged: T, value: &[u8]) -> Kinds {
     match tagged.scalar(value) {
@@ -267,7 +270,7 @@ pub fn kinds<T: Tagged>(tagged: T, value: &[u8]) -> Kinds {
         Scalar::Unsigned(value) if i64::try_from(value).is_ok() => Kinds::INT,
         Scalar::Unsigned(_) => Kinds::UINT,
         Scalar::Negative(below) if i64::try_from(below).is_ok() => Kinds::INT.and(Kinds::NEGATIVE),
-        Scalar::Negative(_) => Kinds::HUGE.and(Kinds::NEGATIVE),
+        Scalar::Negative(_) => Kinds::WIDE.and(Kinds::NEGATIVE),
         Scalar::Float(_) => Kinds::FLOAT,
         Scalar::Text(from, to) => Kinds::of_string(value.get(from..to).unwrap_or_default()),
         Scalar::Day(_) => Kinds::DATE,
@@ -275,6 +278,10 @@ pub fn kinds<T: Tagged>(tagged: T, value: &[u8]) -> Kinds {
         Scalar::Moment(..) => Kinds::ZONED,
         Scalar::Bytes(..) => Kinds::BYTES,
         Scalar::Decimal(..) => Kinds::FLOAT,
-        Scalar::Pieces | Scalar::Other => Kinds::TEXT,
+        Scalar::Pieces => Kinds::TEXT,
+        Scalar::Other => match tagged.huge(value) {
+            Some((_, bytes)) if bytes.len() <= WIDE_BYTES => Kinds::WIDE,
+            _ => Kinds::TEXT,
+        },
     }
 }
