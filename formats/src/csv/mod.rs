@@ -27,7 +27,7 @@ pub static CSV: RowFormat = RowFormat {
     splits: |_| Ok(true),
     decoder: |scan, first| Ok(Box::new(BatchDecoder::new(decode::CsvParser::new(scan, first)?, scan)?)),
     infer: |path, options, rows| {
-        infer(path, options, |seen| Ok(Box::new(infer::CsvGuesser::new(options, rows, seen)?)))
+        infer(path, options, true, |seen| Ok(Box::new(infer::CsvGuesser::new(options, rows, seen)?)))
     },
     writer: |schema, options| Ok(Box::new(encode::CsvWriter::new(schema, options)?)),
 };

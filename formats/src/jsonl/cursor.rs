@@ -16,6 +16,60 @@ type Walk<T> = Result<T, &'static str>;
 /// Where something lies, from its first byte to one behind its last.
 pub type Span = (usize, usize);
 
+/// Who is told the fields of an object.
+pub trait Fields {
+    /// The key that is likely to come next, without its quotes and as it stands. It is no more than a guess.
+    fn expected(&self) -> Option<&[u8]> {
+        None
+    }
+
+    /// The span of a key without its quotes, and that of its value; `known` says whether the key is the one that was
+    /// expected.
+    fn field(&mut self, known: bool, key: Span, value: Span);
+}
+
+/// Nobody is told.
+struct Nobody;
+
+impl Fields for Nobody {
+    fn field(&mut self, _: bool, _: Span, _: Span) {}
+}
+
+impl<F: FnMut(Span, Span)> Fields for F {
+    fn field(&mut self, _: bool, key: Span, value: Span) {
+        self(key, value);
+    }
+}
+
+#[inline(always)]
+fn is_special(byte: u8) -> bool {
+    byte < 0x20 || byte == b'"' || byte == b'\\'
+}
+
+/// A bit for each of 16 bytes that is a quote, a backslash or a control character.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn specials(chunk: &[u8; 16]) -> u32 {
+    use std::arch::x86_64::{
+        _mm_cmpeq_epi8, _mm_loadu_si128, _mm_min_epu8, _mm_movemask_epi8, _mm_or_si128, _mm_set1_epi8,
+    };
+
+    // SAFETY: SSE2 is part of every x86-64, and the load, which may be unaligned, reads the 16 bytes of `chunk`.
+    unsafe {
+        let bytes = _mm_loadu_si128(chunk.as_ptr().cast());
+        let is = |byte: u8| _mm_cmpeq_epi8(bytes, _mm_set1_epi8(byte as i8));
+        let control = _mm_cmpeq_epi8(_mm_min_epu8(bytes, _mm_set1_epi8(0x1f)), bytes);
+        _mm_movemask_epi8(_mm_or_si128(_mm_or_si128(is(b'"'), is(b'\\')), control)) as u32
+    }
+}
+
+/// A bit for each of 16 bytes that is a quote, a backslash or a control character.
+#[cfg(not(target_arch = "x86_64"))]
+#[inline(always)]
+fn specials(chunk: &[u8; 16]) -> u32 {
+    chunk.iter().enumerate().fold(0, |mask, (i, byte)| mask | u32::from(is_special(*byte)) << i)
+}
+
 impl<'a> Cursor<'a> {
     /// A cursor at byte `at` of a text that ends with `bytes`.
     pub fn new(bytes: &'a [u8], at: usize) -> Cursor<'a> {
@@ -40,20 +94,20 @@ impl<'a> Cursor<'a> {
         found
     }
 
-    /// Walks over an object that is the whole text; `field` is told the span of each key without its quotes, and that
-    /// of its value.
-    pub fn record(&mut self, mut field: impl FnMut(Span, Span)) -> Walk<()> {
+    /// Walks over an object that is the whole text, and tells its fields.
+    pub fn record(&mut self, fields: &mut impl Fields) -> Walk<()> {
         self.space();
         if !self.take(b'{') {
             return Err("an object { … } was expected");
         }
-        self.fields(1, &mut field)?;
+        self.fields(1, fields)?;
         self.space();
         if self.at < self.bytes.len() { Err("something follows the object") } else { Ok(()) }
     }
 
     /// Walks over the fields of an object, behind its opening brace.
-    fn fields(&mut self, depth: usize, field: &mut impl FnMut(Span, Span)) -> Walk<()> {
+    #[inline]
+    fn fields(&mut self, depth: usize, fields: &mut impl Fields) -> Walk<()> {
         self.space();
         if self.take(b'}') {
             return Ok(());
@@ -64,8 +118,12 @@ impl<'a> Cursor<'a> {
             if !self.take(b'"') {
                 return Err("a key in quotes was expected");
             }
-            self.string()?;
-            let key = (key, self.at - 1);
+            let expected = fields.expected().filter(|expected| self.is_key(expected));
+            match expected {
+                Some(expected) => self.at += expected.len() + 1,
+                None => self.string()?,
+            }
+            let (known, key) = (expected.is_some(), (key, self.at - 1));
             self.space();
             if !self.take(b':') {
                 return Err("a colon was expected behind a key");
@@ -73,7 +131,7 @@ impl<'a> Cursor<'a> {
             self.space();
             let start = self.at;
             self.value(depth)?;
-            field(key, (start, self.at));
+            fields.field(known, key, (start, self.at));
             self.space();
             if self.take(b'}') {
                 return Ok(());
@@ -100,7 +158,7 @@ impl<'a> Cursor<'a> {
             Some(b'{' | b'[') if depth >= MAX_DEPTH => Err("values are nested deeper than 128 levels"),
             Some(b'{') => {
                 self.at += 1;
-                self.fields(depth + 1, &mut |_, _| {})
+                self.fields(depth + 1, &mut Nobody)
             }
             Some(b'[') => {
                 self.at += 1;
@@ -125,20 +183,60 @@ impl<'a> Cursor<'a> {
         }
     }
 
+    /// Whether these bytes and a closing quote come next.
+    #[inline(always)]
+    fn is_key(&self, expected: &[u8]) -> bool {
+        let rest = &self.bytes[self.at..];
+        rest.get(expected.len()) == Some(&b'"') && rest.starts_with(expected)
+    }
+
     /// Walks to behind the closing quote of a string.
     #[inline]
     fn string(&mut self) -> Walk<()> {
         loop {
-            match memchr::memchr2(b'"', b'\\', &self.bytes[self.at..]) {
-                Some(found) if self.bytes[self.at + found] == b'"' => {
-                    self.at += found + 1;
+            let Some(byte) = self.special() else { return Err("a string is not closed") };
+            match byte {
+                b'"' => {
+                    self.at += 1;
                     return Ok(());
                 }
-                // The escaped byte is passed with its backslash.
-                Some(found) if self.at + found + 2 <= self.bytes.len() => self.at += found + 2,
-                _ => return Err("a string is not closed"),
+                b'\\' => self.escape()?,
+                _ => return Err("a control character stands in a string; it is to be escaped"),
             }
         }
+    }
+
+    /// Goes to the next quote, backslash or control character, and gives it.
+    #[inline(always)]
+    fn special(&mut self) -> Option<u8> {
+        while let Some(chunk) = self.bytes.get(self.at..).and_then(<[u8]>::first_chunk) {
+            let found = specials(chunk);
+            if found != 0 {
+                self.at += found.trailing_zeros() as usize;
+                return self.peek();
+            }
+            self.at += chunk.len();
+        }
+        while let Some(byte) = self.peek() {
+            if is_special(byte) {
+                return Some(byte);
+            }
+            self.at += 1;
+        }
+        None
+    }
+
+    /// Passes a backslash and what it stands before.
+    #[cold]
+    fn escape(&mut self) -> Walk<()> {
+        let len = match self.bytes.get(self.at + 1) {
+            Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => 2,
+            Some(b'u') if self.bytes.get(self.at + 2..).and_then(hex4).is_some() => 6,
+            Some(_) => return Err("an escape in a string is none"),
+            None => return Err("a string is not closed"),
+        };
+        self.at += len;
+        Ok(())
     }
 
     fn literal(&mut self, word: &[u8]) -> Walk<()> {
@@ -232,7 +330,7 @@ mod tests {
 
     fn walk(text: &str) -> Walk<Vec<(&str, &str)>> {
         let mut fields = Vec::new();
-        Cursor::new(text.as_bytes(), 0).record(|key, value| {
+        Cursor::new(text.as_bytes(), 0).record(&mut |key: Span, value: Span| {
             fields.push((&text[key.0..key.1], &text[value.0..value.1]));
         })?;
         Ok(fields)
@@ -246,6 +344,49 @@ mod tests {
         assert_eq!(walk("{}").unwrap(), []);
         let text = r#"{"a":NaN,"b":[Infinity,-Infinity],"c":-Infinity}"#;
         assert_eq!(walk(text).unwrap(), [("a", "NaN"), ("b", "[Infinity,-Infinity]"), ("c", "-Infinity")]);
+    }
+
+    #[test]
+    fn special_bytes_are_found_at_every_place() {
+        for byte in 0..=255 {
+            for place in 0..16 {
+                let mut chunk = [b'a'; 16];
+                chunk[place] = byte;
+                assert_eq!(specials(&chunk), u32::from(is_special(byte)) << place, "{byte} at {place}");
+            }
+        }
+    }
+
+    /// Who expects the same keys again.
+    struct Again<'a>(Vec<&'a str>, usize, Vec<(bool, Span)>);
+
+    impl Fields for Again<'_> {
+        fn expected(&self) -> Option<&[u8]> {
+            self.0.get(self.1).map(|key| key.as_bytes())
+        }
+
+        fn field(&mut self, known: bool, _: Span, value: Span) {
+            self.1 += 1;
+            self.2.push((known, value));
+        }
+    }
+
+    #[test]
+    fn keys_that_are_expected_change_nothing() {
+        for text in [r#"{"a":1,"bb":{"a":2},"":3}"#, r#"{"a\"b":1}"#, r#"{"ab":1,"b":2}"#, r#"{"a":1"#] {
+            for keys in [vec!["a", "bb", ""], vec!["a"], vec![r#"a\"b"#], vec!["", "b"], vec!["b", "a"]] {
+                let mut again = Again(keys.clone(), 0, Vec::new());
+                let walked = Cursor::new(text.as_bytes(), 0).record(&mut again);
+                let expected = walk(text);
+                assert_eq!(walked.err(), expected.as_ref().err().copied(), "{text} {keys:?}");
+                let Ok(expected) = expected else { continue };
+                assert_eq!(again.2.len(), expected.len());
+                for (i, ((known, value), (key, text_of))) in again.2.iter().zip(&expected).enumerate() {
+                    assert_eq!(&&text[value.0..value.1], text_of);
+                    assert_eq!(*known, keys.get(i) == Some(key), "{text} {keys:?} {key}");
+                }
+            }
+        }
     }
 
     #[test]
@@ -273,6 +414,11 @@ mod tests {
             r#"{"a":+1}"#,
             r#"{"a":1e}"#,
             r#"{"a":"\"#,
+            "{\"a\":\"x\ty\"}",
+            "{\"a\":[\"sixteen bytes are\u{1f}here\"]}",
+            r#"{"a":["\x"]}"#,
+            r#"{"a":["\u12g4"]}"#,
+            r#"{"a\":1}"#,
         ] {
             assert!(walk(text).is_err(), "{text}");
         }

@@ -43,7 +43,7 @@ impl JsonGuesser {
 
     fn look(&mut self, record: &[u8], offset: u64, line: u64) -> Result<()> {
         let mut fields: Vec<(Span, Span)> = Vec::new();
-        match Cursor::new(record, 0).record(|key, value| fields.push((key, value))) {
+        match Cursor::new(record, 0).record(&mut |key, value| fields.push((key, value))) {
             Ok(()) => {}
             Err(_) if self.on_error != OnError::Fail => return Ok(()),
             Err(wrong) => {

@@ -29,7 +29,7 @@ pub static JSONL: RowFormat = RowFormat {
     splits: |path| Ok(!is_array(path)?),
     decoder: |scan, first| Ok(Box::new(BatchDecoder::new(decode::JsonParser::new(scan, first), scan)?)),
     infer: |path, options, rows| {
-        infer(path, options, |seen| Ok(Box::new(infer::JsonGuesser::new(options, rows, seen))))
+        infer(path, options, true, |seen| Ok(Box::new(infer::JsonGuesser::new(options, rows, seen))))
     },
     writer: |schema, _| Ok(Box::new(encode::JsonWriter::new(schema)?)),
 };

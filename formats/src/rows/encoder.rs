@@ -13,6 +13,11 @@ const BLOCK_ROWS: usize = 8192;
 
 /// Writes rows in one encoding.
 pub trait RowWriter: Send + Sync {
+    /// Whether it writes text, which could begin like a byte order mark.
+    fn is_text(&self) -> bool {
+        true
+    }
+
     /// What comes before the first row.
     fn head(&self) -> &[u8];
 
@@ -44,7 +49,7 @@ impl FileEncoder for RowEncoder {
             self.writer.write(batch, &mut raw)?;
         }
         let rows = batches.iter().map(|b| b.num_rows() as u64).sum();
-        let marked = raw.starts_with(BYTE_ORDER_MARK);
+        let marked = self.writer.is_text() && raw.starts_with(BYTE_ORDER_MARK);
         let piece = self.compression.compress(raw)?;
         Ok(Block { rows, bytes: piece.bytes, meta: Box::new(Meta { about: piece.about, marked }) })
     }

@@ -41,6 +41,15 @@ impl Kinds {
     pub const FINE: Kinds = Kinds(1024);
     /// Anything else.
     pub const TEXT: Kinds = Kinds(2048);
+    /// Bytes that are not said to be text.
+    pub const BYTES: Kinds = Kinds(4096);
+    /// A whole number of more than 64 bits and at most 38 digits, where numbers are no text.
+    pub const WIDE: Kinds = Kinds(8192);
+
+    /// Both kinds at once.
+    pub const fn and(self, other: Kinds) -> Kinds {
+        Kinds(self.0 | other.0)
+    }
 
     /// Both sets together.
     pub fn add(&mut self, other: Kinds) {
@@ -112,10 +121,13 @@ impl Kinds {
 
     /// The type that holds all that was seen; `Null` if nothing was.
     pub fn data_type(self) -> DataType {
-        let numbers =
-            Kinds(Kinds::INT.0 | Kinds::UINT.0 | Kinds::HUGE.0 | Kinds::FLOAT.0 | Kinds::NOT_FINITE.0);
+        let whole = Kinds::INT.0 | Kinds::UINT.0 | Kinds::WIDE.0 | Kinds::HUGE.0;
+        let numbers = Kinds(whole | Kinds::FLOAT.0 | Kinds::NOT_FINITE.0);
         let times = Kinds(Kinds::DATE.0 | Kinds::LOCAL.0 | Kinds::ZONED.0);
         let groups = [Kinds::BOOL, numbers, times, Kinds::TEXT].map(|group| self.has(group));
+        if self.has(Kinds::BYTES) {
+            return DataType::BinaryView;
+        }
         match groups {
             [false, false, false, false] => DataType::Null,
             [true, false, false, false] => DataType::Boolean,
@@ -126,11 +138,13 @@ impl Kinds {
     }
 
     fn number_type(self) -> DataType {
-        let finite = self.has(Kinds(Kinds::INT.0 | Kinds::UINT.0 | Kinds::FLOAT.0));
+        let finite = self.has(Kinds(Kinds::INT.0 | Kinds::UINT.0 | Kinds::WIDE.0 | Kinds::FLOAT.0));
         if self.has(Kinds::FLOAT) || (self.has(Kinds::NOT_FINITE) && finite) {
             DataType::Float64
         } else if self.has(Kinds::HUGE) || !finite {
             DataType::Utf8View
+        } else if self.has(Kinds::WIDE) {
+            DataType::Decimal128(38, 0)
         } else if !self.has(Kinds::UINT) {
             DataType::Int64
         } else if self.has(Kinds::NEGATIVE) {
@@ -160,11 +174,12 @@ pub type Seen = Arc<Mutex<Vec<(String, Kinds)>>>;
 pub fn infer(
     path: &Path,
     options: &FormatOptions,
+    text: bool,
     decoder: impl FnOnce(Seen) -> Result<Box<dyn Decoder>>,
 ) -> Result<SchemaRef> {
     let seen = Seen::default();
     let input = Input::open(path)?;
-    let mut reader = RowReader::whole(decoder(seen.clone())?, options)?;
+    let mut reader = RowReader::whole(decoder(seen.clone())?, options, text)?;
     while let Next::Need(ranges) = reader.next().map_err(|e| e.at(path))? {
         for range in ranges {
             let bytes = input.read_range(&range)?;

@@ -8,8 +8,12 @@
 //! - `blocks`: which bytes are needed, decompression, records that cross blocks.
 //! - `decoder`: what an encoding implements.
 //! - [`batch`]: the batch being filled, and what is done with what does not fit.
+//! - [`binary`]: what encodings that are no text share.
+//! - [`walk`]: records that nothing but their values delimits.
 //! - [`column`], `fixed`, `strings`, [`views`]: columns under construction.
 //! - [`syntax`]: how an encoding writes values.
+//! - [`tagged`]: values that carry their own kind.
+//! - [`keys`]: which column a key names.
 //! - [`parse`]: text to values.
 //! - [`cells`], [`print`](mod@print): columns to values, values to text.
 //! - [`bits`]: where bytes occur, 64 at a time.
@@ -18,6 +22,7 @@
 //! - [`format`](mod@format): what makes an encoding one of the table of formats.
 
 pub mod batch;
+pub mod binary;
 pub mod bits;
 mod blocks;
 pub mod cells;
@@ -27,6 +32,7 @@ pub mod encoder;
 mod fixed;
 pub mod format;
 pub mod infer;
+pub mod keys;
 pub mod parse;
 pub mod print;
 pub mod quotes;
@@ -35,6 +41,8 @@ mod source;
 pub mod split;
 mod strings;
 pub mod syntax;
+pub mod tagged;
 pub mod views;
+pub mod walk;
 
 pub use decoder::{BatchDecoder, Decoder, Input, RecordParser};

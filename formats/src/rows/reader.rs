@@ -65,7 +65,7 @@ impl RowReader {
     pub fn new(make: MakeDecoder, border: Border, morsel: &Morsel, scan: &ScanOptions) -> Result<RowReader> {
         let size = (morsel.file.bytes > 0).then_some(morsel.file.bytes);
         let marks = match border {
-            Border::Newline => Marks { delimiter: b'\n', quote: b'\n' },
+            Border::Newline | Border::Unmarked => Marks { delimiter: b'\n', quote: b'\n' },
             Border::Quotes => Marks { delimiter: scan.format.delimiter, quote: scan.format.quote },
         };
         let range = match &morsel.part {
@@ -77,6 +77,10 @@ impl RowReader {
         };
         let decoder = make(scan, range.start == 0)?;
         let mut reader = RowReader::over(decoder, &scan.format, range.clone(), size, marks)?;
+        if border == Border::Unmarked {
+            // What is not text has no byte order mark.
+            reader.phase = Phase::Read;
+        }
         reader.again = Some((make, scan.clone()));
         match morsel.shared.clone().downcast::<SharedBorders>() {
             Ok(shared) if border == Border::Quotes && morsel.part != Part::Whole => {
@@ -93,9 +97,15 @@ impl RowReader {
         Ok(reader)
     }
 
-    /// A reader of a whole file of unknown size with a decoder of one's own.
-    pub fn whole(decoder: Box<dyn Decoder>, format: &FormatOptions) -> Result<RowReader> {
-        RowReader::over(decoder, format, 0..u64::MAX, None, Marks { delimiter: b'\n', quote: b'\n' })
+    /// A reader of a whole file of unknown size with a decoder of one's own; `text` says whether a byte order mark is
+    /// none of its records.
+    pub fn whole(decoder: Box<dyn Decoder>, format: &FormatOptions, text: bool) -> Result<RowReader> {
+        let marks = Marks { delimiter: b'\n', quote: b'\n' };
+        let mut reader = RowReader::over(decoder, format, 0..u64::MAX, None, marks)?;
+        if !text {
+            reader.phase = Phase::Read;
+        }
+        Ok(reader)
     }
 
     fn over(

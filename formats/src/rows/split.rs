@@ -19,6 +19,8 @@ pub enum Border {
     Newline,
     /// Newlines outside quotes end records.
     Quotes,
+    /// Nothing but the records before tells where one begins.
+    Unmarked,
 }
 
 /// Morsels are not longer than this where a reader needs all of its bytes before it can begin.
@@ -76,7 +78,7 @@ pub fn whole(file: &Arc<FileEntry>) -> Vec<Morsel> {
 /// range, is one morsel.
 pub fn split(file: &Arc<FileEntry>, border: Border, target_bytes: u64) -> Vec<Morsel> {
     let target = match border {
-        Border::Newline => target_bytes.max(1),
+        Border::Newline | Border::Unmarked => target_bytes.max(1),
         Border::Quotes => target_bytes.clamp(1, QUOTED_MORSEL_BYTES),
     };
     if file.bytes <= target.max(FIRST_BYTES) {
@@ -96,7 +98,7 @@ pub fn cut(file: &Arc<FileEntry>, border: Border, begins: Vec<u64>) -> Vec<Morse
     let ends = begins[1..].iter().copied().chain([file.bytes]);
     let ranges: Vec<_> = begins.iter().copied().zip(ends).map(|(begin, end)| begin..end).collect();
     let shared: Arc<dyn std::any::Any + Send + Sync> = match border {
-        Border::Newline => Arc::new(()),
+        Border::Newline | Border::Unmarked => Arc::new(()),
         Border::Quotes => Arc::new(SharedBorders { quotes: SharedQuotes::new(begins.len()), begins }),
     };
     ranges

@@ -4,49 +4,15 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-use arrow_array::cast::AsArray;
-use arrow_array::types::{Float32Type, Float64Type, IntervalMonthDayNano, IntervalMonthDayNanoType};
-use arrow_array::{ArrayRef, PrimitiveArray, RecordBatch};
-use arrow_schema::{DataType, FieldRef, IntervalUnit, Schema};
+use arrow_array::RecordBatch;
+use arrow_schema::{FieldRef, Schema};
 use datafusion_common::{Result, ScalarValue};
 use datafusion_expr::ColumnarValue;
 use datafusion_physical_expr::PhysicalExpr;
 use datafusion_physical_expr::expressions::Literal;
+pub use kernels::normal::{interval_length, normal32, normal64, normalised};
 
 use crate::plan::Expr;
-
-/// The values in their one representation: of floats the one NaN that is above infinity, and 0.0 for -0.0. An interval
-/// has 30 days a month and 24 hours a day, in as many months and then days as there are, none of them below 0 but the
-/// months.
-pub fn normalised(values: &ArrayRef) -> ArrayRef {
-    const DAY: i128 = 86_400_000_000_000;
-    match values.data_type() {
-        DataType::Float64 => {
-            let floats = values.as_primitive::<Float64Type>();
-            // -0.0 + 0.0 is 0.0.
-            let normal: PrimitiveArray<Float64Type> =
-                floats.unary(|v| if v.is_nan() { f64::NAN.abs() } else { v + 0.0 });
-            Arc::new(normal)
-        }
-        DataType::Float32 => {
-            let floats = values.as_primitive::<Float32Type>();
-            let normal: PrimitiveArray<Float32Type> =
-                floats.unary(|v| if v.is_nan() { f32::NAN.abs() } else { v + 0.0 });
-            Arc::new(normal)
-        }
-        DataType::Interval(IntervalUnit::MonthDayNano) => {
-            let intervals = values.as_primitive::<IntervalMonthDayNanoType>();
-            let normal: PrimitiveArray<IntervalMonthDayNanoType> = intervals.unary(|v| {
-                let days = i128::from(v.months) * 30 + i128::from(v.days);
-                let total = days * DAY + i128::from(v.nanoseconds);
-                let (months, rest) = (total.div_euclid(30 * DAY), total.rem_euclid(30 * DAY));
-                IntervalMonthDayNano::new(months as i32, (rest / DAY) as i32, (rest % DAY) as i64)
-            });
-            Arc::new(normal)
-        }
-        _ => values.clone(),
-    }
-}
 
 /// The expression whose values are normalised. A literal stays one: what is known of constants is computed once.
 pub fn normal(e: &Expr) -> Result<Expr> {

@@ -1,10 +1,10 @@
 //! `substr` of string views from their first character on. Grouping by a prefix is common enough to have a kernel of
-//! its own: a prefix of at most 12 bytes is made from the view, or from the bytes it points to, as one word.
+//! its own.
 
 use std::sync::Arc;
 
+use arrow_array::ArrayRef;
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, StringViewArray};
 use arrow_schema::{DataType, FieldRef};
 use datafusion_common::{Result, ScalarValue};
 use datafusion_expr::planner::{ExprPlanner, PlannerResult};
@@ -12,11 +12,7 @@ use datafusion_expr::{
     ColumnarValue, Documentation, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl,
     Signature,
 };
-
-/// The most bytes that lie inside a view.
-const INLINE: usize = 12;
-/// The highest bit of each of 12 bytes: set in none of them, they are ASCII.
-const HIGH_BITS: u128 = 0x8080_8080_8080_8080_8080_8080;
+use kernels::prefix::prefixes;
 
 /// `substr`, with a kernel for prefixes; anything else is DataFusion's.
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -77,105 +73,5 @@ pub struct Planner(pub Arc<ScalarUDF>);
 impl ExprPlanner for Planner {
     fn plan_substring(&self, args: Vec<Expr>) -> Result<PlannerResult<Vec<Expr>>> {
         Ok(PlannerResult::Planned(self.0.call(args)))
-    }
-}
-
-/// The first `chars` characters of each string, all of a shorter one. Long prefixes share the buffers of `strings`.
-fn prefixes(strings: &StringViewArray, chars: usize) -> StringViewArray {
-    let buffers = strings.data_buffers();
-    let mask = if chars >= INLINE { (1_u128 << 96) - 1 } else { (1_u128 << (8 * chars)) - 1 };
-    let mut views = Vec::with_capacity(strings.len());
-    let mut shares = false;
-    for view in strings.views() {
-        let length = *view as u32 as usize;
-        if length <= chars {
-            shares |= length > INLINE;
-            views.push(*view);
-            continue;
-        }
-        let inline = view.to_le_bytes();
-        let bytes = if length <= INLINE {
-            &inline[4..4 + length]
-        } else {
-            let (buffer, offset) = ((view >> 64) as u32 as usize, (view >> 96) as u32 as usize);
-            &buffers[buffer][offset..offset + length]
-        };
-        if chars <= INLINE {
-            let word = first_word(bytes) & mask;
-            if word & HIGH_BITS == 0 {
-                views.push(chars as u128 | word << 32);
-                continue;
-            }
-        }
-        let end = end_of(bytes, chars);
-        if end <= INLINE {
-            let mut word = [0; 16];
-            word[..end].copy_from_slice(&bytes[..end]);
-            views.push(end as u128 | u128::from_le_bytes(word) << 32);
-        } else {
-            shares = true;
-            views.push(view & !u128::from(u32::MAX) | end as u128);
-        }
-    }
-    let buffers = if shares { buffers.to_vec() } else { vec![] };
-    // SAFETY: a view is one of `strings`, or one of its bytes cut at the end of a character: inline with zeros behind
-    // it when it has at most 12 bytes, else with the old buffer, offset and first four bytes and a smaller length.
-    // Buffers are left out only when no view points to them.
-    unsafe { StringViewArray::new_unchecked(views.into(), buffers, strings.nulls().cloned()) }
-}
-
-/// The first 16 bytes as a word, zeros where there are fewer.
-fn first_word(bytes: &[u8]) -> u128 {
-    match bytes.first_chunk::<16>() {
-        Some(word) => u128::from_le_bytes(*word),
-        None => {
-            let mut word = [0; 16];
-            word[..bytes.len()].copy_from_slice(bytes);
-            u128::from_le_bytes(word)
-        }
-    }
-}
-
-/// Where character number `chars` begins in UTF-8: the bytes that are no continuation are counted.
-fn end_of(bytes: &[u8], chars: usize) -> usize {
-    let starts = bytes.iter().enumerate().filter(|(_, byte)| **byte & 0xc0 != 0x80);
-    starts.map(|(at, _)| at).nth(chars).unwrap_or(bytes.len())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn prefixes_are_those_of_characters() {
-        let strings = [
-            Some(""),
-            Some("a"),
-            None,
-            Some("äöü"),
-            Some("twelve bytes"),
-            Some("thirteen byte"),
-            Some("ein längerer Satz über zwölf Zeichen"),
-            Some("日本語の文字列です、とても長い"),
-            Some("a\u{0}b\u{0}cdefghijklmnop"),
-            Some("0123456789äbcdefg"),
-        ];
-        let array = StringViewArray::from(strings.to_vec());
-        for chars in [0, 1, 2, 3, 4, 5, 10, 11, 12, 13, 14, 16, 20, 36, 100, usize::MAX] {
-            let found = prefixes(&array, chars);
-            let data = found.to_data();
-            data.validate_full().expect("views are valid");
-            let expected = strings.map(|s| s.map(|s| s.chars().take(chars).collect::<String>())).to_vec();
-            assert_eq!(found, StringViewArray::from(expected), "{chars} characters");
-        }
-    }
-
-    #[test]
-    fn short_prefixes_pin_nothing() {
-        let array = StringViewArray::from(vec!["a string of more than twelve bytes"; 3]);
-        assert!(prefixes(&array, 12).data_buffers().is_empty());
-        assert_eq!(prefixes(&array, 13).data_buffers().len(), array.data_buffers().len());
-        let sliced = prefixes(&array.slice(1, 2), 5);
-        assert_eq!(sliced, StringViewArray::from(vec!["a str"; 2]));
     }
 }

@@ -14,8 +14,9 @@ use arrow_schema::DataType;
 use hashbrown::HashTable;
 use queries::plan::KeyLayout;
 
+use super::slots::Slots;
 use crate::error::Result;
-use crate::hash::{comparable, comparable_type, hash_bytes, hash_view, hash_word};
+use crate::hash::{comparable, comparable_type, hash_bytes, hash_word};
 
 /// Gives equal keys the same number, new keys the next one.
 pub trait GroupKeys: Send {
@@ -179,7 +180,7 @@ impl GroupKeys for Words {
 /// One string column. A string of at most 12 bytes is its inlined view; of longer ones the bytes are kept.
 #[derive(Default)]
 struct Views {
-    short: HashTable<(u128, u32)>,
+    short: Slots,
     /// Half of the hash and the number of each longer string.
     long: HashTable<(u32, u32)>,
     /// A view a group, as it is in the column that is given.
@@ -233,8 +234,14 @@ impl Views {
 impl GroupKeys for Views {
     fn intern(&mut self, columns: &[ArrayRef], rows: usize, groups: &mut Vec<usize>) -> Result<()> {
         groups.clear();
+        groups.reserve(rows);
         let column = columns[0].as_string_view();
-        for (row, view) in column.views().iter().enumerate().take(rows) {
+        let views = &column.views()[..rows];
+        if column.null_count() == 0 && views.iter().all(|view| *view as u32 <= INLINE) {
+            groups.extend(views.iter().map(|view| self.short.intern(*view, &mut self.views) as usize));
+            return Ok(());
+        }
+        for (row, view) in views.iter().enumerate() {
             let next = self.views.len() as u32;
             let group = if column.is_null(row) {
                 *self.null.get_or_insert_with(|| {
@@ -242,14 +249,7 @@ impl GroupKeys for Views {
                     next
                 })
             } else if *view as u32 <= INLINE {
-                let entry = self
-                    .short
-                    .entry(hash_view(*view), |e| e.0 == *view, |e| hash_view(e.0))
-                    .or_insert_with(|| {
-                        self.views.push(*view);
-                        (*view, next)
-                    });
-                entry.get().1
+                self.short.intern(*view, &mut self.views)
             } else {
                 self.intern_long(*view, column.value(row).as_bytes())
             };
@@ -279,7 +279,7 @@ impl GroupKeys for Views {
     }
 
     fn bytes(&self) -> usize {
-        self.short.capacity() * 33
+        self.short.bytes()
             + self.long.capacity() * 9
             + self.views.capacity() * 16
             + self.blocks.iter().map(Vec::capacity).sum::<usize>()

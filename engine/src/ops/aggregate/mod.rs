@@ -1,6 +1,6 @@
 //! Groups and aggregates.
 //!
-//! - [`keys`]: group keys to group numbers.
+//! - [`keys`]: group keys to group numbers; `slots`: the table of short strings.
 //! - [`partitions`]: many groups, one part at a time.
 //! - [`accumulators`], [`integers`], [`extreme`]: palais' own count, sum, avg, min and max, and the way to DataFusion's.
 //! - [`distinct`]: of values that differ.
@@ -11,6 +11,7 @@ pub mod extreme;
 pub mod integers;
 pub mod keys;
 pub mod partitions;
+mod slots;
 
 use arrow_array::cast::AsArray;
 use arrow_array::{ArrayRef, BooleanArray, RecordBatch};

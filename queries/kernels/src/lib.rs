@@ -1,0 +1,10 @@
+//! Loops over the values of columns, for expressions of [`queries`](../queries/index.html). They are a package of their
+//! own because planning is compiled for a quick build, and these are compiled for a quick run.
+//!
+//! - [`floats`]: comparisons of floats.
+//! - [`normal`]: one representation for equal values.
+//! - [`prefix`]: prefixes of strings.
+
+pub mod floats;
+pub mod normal;
+pub mod prefix;
