@@ -227,13 +227,13 @@ fn capnp_reads_what_copy_writes_and_writes_what_a_query_reads() {
 
         let columns = path("t.sql");
         fs::write(&columns, palais(["schema", &directory]).stdout).expect("the schema can be written");
-        for table in [&directory, &encoded] {
-            let sql = format!("SELECT day, word FROM '{table}' ORDER BY id");
-            let schema = format!("{}={columns}", if table == &directory { "unused" } else { "encoded" });
-            let form = ["--format", "csv", "--schema", &schema];
-            let done =
-                palais([&["query", &sql][..], if table == &directory { &form[..2] } else { &form }].concat());
-            assert_eq!(done.stdout, "day,word\n1970-01-03,one\n,\n1969-12-31,\"\"\n", "{}", done.stderr);
+        let written = query(&format!("SELECT day, word FROM '{directory}' ORDER BY id"), "2");
+        let (table, schema) = (format!("t={encoded}"), format!("t={columns}"));
+        let sql = "SELECT day, word FROM t ORDER BY id";
+        let done = palais(["query", sql, "--table", &table, "--schema", &schema]);
+        assert_eq!(done.code(), Some(0), "{}", done.stderr);
+        for found in [written, done.stdout] {
+            assert_eq!(found, "day,word\n1970-01-03,one\n,\n1969-12-31,\"\"\n");
         }
     }
 }
