@@ -5,6 +5,7 @@
 # make formats every encoding with every compression on 20 million rows: bytes, seconds, answers against DuckDB's
 # make deny    licences, advisories and sources of all crates; needs cargo-deny and the network
 # make venv    the Python packages of the oracle and the benchmark, in .venv
+# make others  the tools of other formats that the tests compare with: capnp, protoc
 # make oracle  puts DuckDB's answers into the SQL tests
 
 PYTHON ?= python3
@@ -12,7 +13,7 @@ VENV := .venv
 PALAIS := target/release/palais
 DEMO := target/demo
 
-.PHONY: build demo test bench answers formats deny tools venv oracle
+.PHONY: build demo test bench answers formats deny tools venv others oracle
 
 build:
 	cargo build --release
@@ -31,7 +32,7 @@ demo: build
 	  head -n 4 $$rows | sed 's/^/   /'; \
 	done
 
-test: tools venv
+test: tools venv others
 	@echo "== 1 of 4: format"
 	cargo fmt --all --check
 	@echo "== 2 of 4: clippy"
@@ -64,6 +65,9 @@ oracle: venv
 tools:
 	@cargo fmt --version >/dev/null 2>&1 && cargo clippy --version >/dev/null 2>&1 || \
 	  rustup component add rustfmt clippy
+
+others:
+	tests/interop/tools.sh
 
 venv: $(VENV)/.ready
 

@@ -108,6 +108,10 @@ pub enum Format {
     Cbor,
     /// Protocol Buffers.
     Protobuf,
+    /// Cap'n Proto.
+    Capnproto,
+    /// Cap'n Proto, packed.
+    CapnprotoPacked,
 }
 
 impl Format {
@@ -131,6 +135,8 @@ impl Format {
             ("msgpack", _) => Some(Format::Msgpack),
             ("cbor", _) => Some(Format::Cbor),
             ("protobuf", _) => Some(Format::Protobuf),
+            ("capnproto", _) => Some(Format::Capnproto),
+            ("capnproto-packed", _) => Some(Format::CapnprotoPacked),
             _ => None,
         }
     }
@@ -157,8 +163,9 @@ pub fn writer(format: Format, target: &Target, table: TableOptions) -> Result<Bo
     let encoding = encoded::encoding(format);
     let (out, compression): (Box<dyn Output>, String) = match target {
         Target::Standard => {
-            if encoding.is_some_and(|e| !e.text) && std::io::stdout().is_terminal() {
-                let name = format!("{format:?}").to_lowercase();
+            if let Some(name) = encoding.filter(|e| !e.text).map(|e| e.name)
+                && std::io::stdout().is_terminal()
+            {
                 return Err(Error::Refused(format!(
                     "{name} is not text that a terminal could show\n  help: name a file with --output, or redirect"
                 )));
@@ -218,6 +225,7 @@ mod tests {
         assert_eq!(of("a.jsonl.zst"), Some(Format::Jsonl));
         assert_eq!(of("A.MD"), Some(Format::Markdown));
         assert_eq!(of("a.parquet"), Some(Format::Parquet));
+        assert_eq!(of("a.capnproto-packed.zst"), Some(Format::CapnprotoPacked));
         assert_eq!(of("a.xlsx"), None);
     }
 

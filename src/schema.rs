@@ -18,6 +18,8 @@ pub enum Form {
     Json,
     /// Protocol Buffers' language, for tools that read and write the encoding protobuf.
     Proto,
+    /// Cap'n Proto's language, for tools that read and write the encodings capnproto and capnproto-packed.
+    Capnp,
 }
 
 /// `palais schema`.
@@ -41,6 +43,7 @@ fn text(table: &Table, form: Form) -> anyhow::Result<String> {
         Form::Ddl => schema::text::ddl::print(&table.name, &fields)?,
         Form::Json => schema::text::json::print(&fields)?,
         Form::Proto => schema::text::proto::print(&table.name, &fields)?,
+        Form::Capnp => schema::text::capnp::print(&table.name, &fields)?,
     })
 }
 

@@ -194,3 +194,46 @@ fn figures_are_those_of_each_worker() {
     let shown = query(&format!("EXPLAIN ANALYZE {sql}"), "2");
     assert!(shown.contains("7 rows (") && shown.contains(" a worker), "), "{shown}");
 }
+
+/// Cap'n Proto's tool reads what a query writes, by the schema that palais prints, and the other way round.
+#[test]
+fn capnp_reads_what_copy_writes_and_writes_what_a_query_reads() {
+    let home = tempfile::tempdir().expect("a temporary directory can be made");
+    let path = |name: &str| home.path().join(name).display().to_string();
+    let rows = "SELECT * FROM (VALUES (1, 'one', DATE '1970-01-03'), (2, NULL, NULL), (3, '', DATE '1969-12-31')) \
+                t(id, word, day)";
+    let capnp = |arguments: &[&str], given: &str, out: &str| {
+        let given = fs::File::open(given).expect("it is there");
+        let out = fs::File::create(out).expect("a file can be made");
+        let status = Command::new("capnp").args(arguments).stdin(given).stdout(out).status();
+        assert!(status.expect("`make others` installs capnp").success(), "{arguments:?}");
+    };
+    for (encoding, packed) in [("capnproto", &[][..]), ("capnproto-packed", &["--packed"])] {
+        let directory = path(encoding);
+        query(&format!("COPY ({rows}) TO '{directory}/' (FORMAT '{encoding}')"), "1");
+        let done = palais(["schema", &directory, "--as", "capnp"]);
+        assert_eq!(done.code(), Some(0), "{}", done.stderr);
+        let schema = path("t.capnp");
+        fs::write(&schema, &done.stdout).expect("the schema can be written");
+        let name = done.stdout.split_whitespace().nth(2).expect("@id; struct Name");
+
+        let part = format!("{directory}/part-00000.{encoding}");
+        let (text, encoded) = (path("decoded"), path(&format!("encoded.{encoding}")));
+        capnp(&[&["decode", "--short"], packed, &[&schema, name]].concat(), &part, &text);
+        let decoded = "(id = (value = 1), word = \"one\", day = (value = 2))\n(id = (value = 2), day = (null = void))\n\
+                       (id = (value = 3), word = \"\", day = (value = -1))\n";
+        assert_eq!(fs::read_to_string(&text).expect("text"), decoded);
+        capnp(&[&["encode"], packed, &[&schema, name]].concat(), &text, &encoded);
+
+        let columns = path("t.sql");
+        fs::write(&columns, palais(["schema", &directory]).stdout).expect("the schema can be written");
+        let written = query(&format!("SELECT day, word FROM '{directory}' ORDER BY id"), "2");
+        let (table, schema) = (format!("t={encoded}"), format!("t={columns}"));
+        let sql = "SELECT day, word FROM t ORDER BY id";
+        let done = palais(["query", sql, "--table", &table, "--schema", &schema]);
+        assert_eq!(done.code(), Some(0), "{}", done.stderr);
+        for found in [written, done.stdout] {
+            assert_eq!(found, "day,word\n1970-01-03,one\n,\n1969-12-31,\"\"\n");
+        }
+    }
+}

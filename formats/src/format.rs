@@ -104,6 +104,8 @@ pub fn formats() -> &'static [&'static dyn Format] {
         &crate::msgpack::MSGPACK,
         &crate::cbor::CBOR,
         &crate::protobuf::PROTOBUF,
+        &crate::capnproto::CAPNPROTO,
+        &crate::capnproto::PACKED,
         &crate::parquet::Parquet,
         &crate::arrow::Arrow,
         &crate::buren::Buren,

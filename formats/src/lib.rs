@@ -11,7 +11,7 @@
 //! - [`reader`]: the file reader, a state machine that does no I/O, and a driver for it.
 //! - [`writer`]: blocks of rows to bytes, in parallel, and their assembly in order.
 //! - [`columns`]: what the column formats have in common.
-//! - [`bincode`], [`msgpack`], [`cbor`], [`protobuf`]: records of bytes.
+//! - [`bincode`], [`msgpack`], [`cbor`], [`protobuf`], [`capnproto`]: records of bytes.
 //! - [`parquet`]: Apache Parquet.
 //! - [`arrow`]: Arrow IPC files and streams.
 //! - [`buren`]: the column format of palais.
@@ -19,6 +19,7 @@
 pub mod arrow;
 pub mod bincode;
 pub mod buren;
+pub mod capnproto;
 pub mod cbor;
 pub mod columns;
 pub mod compress;

@@ -5,10 +5,12 @@
 //!   version of a library.
 //! - [`ddl`]: `CREATE TABLE name (column TYPE [NOT NULL], …)`.
 //! - [`proto`]: a `.proto` file, with which others read and write the encoding `protobuf`.
+//! - [`capnp`]: a `.capnp` file, with which others read and write the encoding `capnproto`.
 //! - [`types`]: the names of types in SQL.
 //!
 //! A file may hold either; its first character tells which.
 
+pub mod capnp;
 pub mod ddl;
 pub mod json;
 mod lexer;

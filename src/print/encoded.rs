@@ -14,7 +14,8 @@ use super::{Error, Format, Output, Result, ResultWriter};
 /// How a form of results is encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Encoding {
-    name: &'static str,
+    /// Its name among the formats.
+    pub name: &'static str,
     delimiter: u8,
     /// Whether it is text, that a terminal can show and that goes on as the rows come.
     pub text: bool,
@@ -39,6 +40,8 @@ pub fn encoding(format: Format) -> Option<Encoding> {
         Format::Msgpack => Encoding { name: "msgpack", ..binary },
         Format::Cbor => Encoding { name: "cbor", ..binary },
         Format::Protobuf => Encoding { name: "protobuf", ..binary },
+        Format::Capnproto => Encoding { name: "capnproto", ..binary },
+        Format::CapnprotoPacked => Encoding { name: "capnproto-packed", ..binary },
     })
 }
 

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use schema::OnError;
 
+use super::count::count;
 use super::index::Index;
 use crate::error::{Error, Result};
 use crate::format::ScanOptions;
@@ -14,6 +15,9 @@ use crate::rows::{Input, RecordParser};
 
 /// What is indexed at once: small enough for the text and its index to stay in a core's cache.
 const WINDOW_BYTES: usize = 32 << 10;
+
+/// What is counted at once, where no column is wanted.
+const COUNTED_BYTES: usize = 256 << 10;
 
 /// Fields of csv: a bare empty field is NULL, `""` is the empty string, two quotes inside quotes are one.
 #[derive(Debug, Clone, Copy)]
@@ -137,8 +141,34 @@ impl CsvParser {
         })
     }
 
+    /// Counts regular records from `at` on where no column is wanted; gives the bytes consumed. What it leaves is
+    /// decoded.
+    fn count(&self, input: &Input, at: usize, batch: &mut Batch) -> Result<usize> {
+        if !self.wanted.is_empty() {
+            return Ok(0);
+        }
+        // No record of the window is longer than the window.
+        let to = input.block.len().min(input.limit).min(at + COUNTED_BYTES.min(self.max_record));
+        let window = &input.block[at..to];
+        let counted = count(window, self.columns, batch.room(), self.marks);
+        if counted.records == 0 {
+            return Ok(0);
+        }
+        let lines = match counted.quoted {
+            true => memchr::memchr_iter(b'\n', &window[..counted.end]).count(),
+            false => counted.records,
+        };
+        let records = Records::of(input, at..at + counted.end, counted.records, lines as u64);
+        batch.append(records, self.syntax, |_| std::iter::empty())?;
+        Ok(counted.end)
+    }
+
     /// Decodes records from `at` on; gives the bytes consumed, 0 if no record is whole.
     fn window(&mut self, input: &Input, at: usize, batch: &mut Batch) -> Result<usize> {
+        let counted = self.count(input, at, batch)?;
+        if counted > 0 {
+            return Ok(counted);
+        }
         let len = input.block.len();
         let mut size = WINDOW_BYTES;
         loop {

@@ -1,10 +1,11 @@
 //! csv as RFC 4180 has it: fields between delimiters, records between newlines, quotes around fields that hold either.
 //!
-//! - `index`: where fields and records end.
+//! - `index`: where fields and records end; `count`: how many records there are.
 //! - `decode`: bytes to rows.
 //! - `encode`: rows to bytes.
 //! - `infer`: the columns of a file from its first records.
 
+mod count;
 mod decode;
 mod encode;
 mod index;

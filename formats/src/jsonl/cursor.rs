@@ -1,17 +1,19 @@
 //! Walks over one JSON text without making anything of it: checks its grammar (RFC 8259) and tells where values lie.
 //! Beyond the grammar `NaN`, `Infinity` and `-Infinity` are values, since DuckDB and Python write them so.
 
+use super::escapes::hex4;
+
 /// Values nested deeper than this are refused.
 const MAX_DEPTH: usize = 128;
 
-/// A place in a JSON text.
+/// A JSON text, and what was found wrong with it.
+///
+/// Places in it are passed from function to function, and not kept here, so that they stay in registers.
 pub struct Cursor<'a> {
     bytes: &'a [u8],
-    at: usize,
+    start: usize,
+    wrong: &'static str,
 }
-
-/// What is wrong with a text, as words that follow "the record is not JSON:".
-type Walk<T> = Result<T, &'static str>;
 
 /// Where something lies, from its first byte to one behind its last.
 pub type Span = (usize, usize);
@@ -71,264 +73,232 @@ fn specials(chunk: &[u8; 16]) -> u32 {
 }
 
 impl<'a> Cursor<'a> {
-    /// A cursor at byte `at` of a text that ends with `bytes`.
-    pub fn new(bytes: &'a [u8], at: usize) -> Cursor<'a> {
-        Cursor { bytes, at }
+    /// A cursor at byte `start` of a text that ends with `bytes`.
+    pub fn new(bytes: &'a [u8], start: usize) -> Cursor<'a> {
+        Cursor { bytes, start, wrong: "" }
     }
 
-    fn peek(&self) -> Option<u8> {
-        self.bytes.get(self.at).copied()
+    #[inline(always)]
+    fn peek(&self, at: usize) -> Option<u8> {
+        self.bytes.get(at).copied()
     }
 
-    #[inline]
-    fn space(&mut self) {
-        while let Some(b' ' | b'\t' | b'\r' | b'\n') = self.peek() {
-            self.at += 1;
+    /// Where the space from `at` on ends.
+    #[inline(always)]
+    fn space(&self, at: usize) -> usize {
+        match self.peek(at) {
+            Some(b'\0'..=b' ') => self.more_space(at),
+            _ => at,
         }
     }
 
-    #[inline]
-    fn take(&mut self, byte: u8) -> bool {
-        let found = self.peek() == Some(byte);
-        self.at += usize::from(found);
-        found
-    }
-
-    /// Walks over an object that is the whole text, and tells its fields.
-    pub fn record(&mut self, fields: &mut impl Fields) -> Walk<()> {
-        self.space();
-        if !self.take(b'{') {
-            return Err("an object { … } was expected");
+    #[inline(never)]
+    fn more_space(&self, mut at: usize) -> usize {
+        while let Some(b' ' | b'\t' | b'\r' | b'\n') = self.peek(at) {
+            at += 1;
         }
-        self.fields(1, fields)?;
-        self.space();
-        if self.at < self.bytes.len() { Err("something follows the object") } else { Ok(()) }
+        at
     }
 
-    /// Walks over the fields of an object, behind its opening brace.
+    /// Notes what is wrong; there is nothing then.
+    #[cold]
+    fn fail(&mut self, wrong: &'static str) -> Option<usize> {
+        self.wrong = wrong;
+        None
+    }
+
+    /// Walks over an object that is the whole text, and tells its fields. An error is words that follow "the record is
+    /// not JSON:".
+    pub fn record(&mut self, fields: &mut impl Fields) -> Result<(), &'static str> {
+        let at = self.space(self.start);
+        let end = match self.peek(at) {
+            Some(b'{') => self.fields(at + 1, 1, fields),
+            _ => self.fail("an object { … } was expected"),
+        };
+        match end.map(|end| self.space(end)) {
+            None => Err(self.wrong),
+            Some(end) if end < self.bytes.len() => Err("something follows the object"),
+            Some(_) => Ok(()),
+        }
+    }
+
+    /// Walks over the fields of an object, behind its opening brace, and gives the place behind the closing one.
     #[inline]
-    fn fields(&mut self, depth: usize, fields: &mut impl Fields) -> Walk<()> {
-        self.space();
-        if self.take(b'}') {
-            return Ok(());
+    fn fields(&mut self, at: usize, depth: usize, fields: &mut impl Fields) -> Option<usize> {
+        let mut at = self.space(at);
+        if self.peek(at) == Some(b'}') {
+            return Some(at + 1);
         }
         loop {
-            self.space();
-            let key = self.at + 1;
-            if !self.take(b'"') {
-                return Err("a key in quotes was expected");
+            at = self.space(at);
+            if self.peek(at) != Some(b'"') {
+                return self.fail("a key in quotes was expected");
             }
-            let expected = fields.expected().filter(|expected| self.is_key(expected));
-            match expected {
-                Some(expected) => self.at += expected.len() + 1,
-                None => self.string()?,
+            let key = at + 1;
+            let expected = fields.expected().filter(|expected| self.is_key(key, expected));
+            let known = expected.is_some();
+            at = match expected {
+                Some(expected) => key + expected.len() + 1,
+                None => self.string(key)?,
+            };
+            let key = (key, at - 1);
+            at = self.space(at);
+            if self.peek(at) != Some(b':') {
+                return self.fail("a colon was expected behind a key");
             }
-            let (known, key) = (expected.is_some(), (key, self.at - 1));
-            self.space();
-            if !self.take(b':') {
-                return Err("a colon was expected behind a key");
-            }
-            self.space();
-            let start = self.at;
-            self.value(depth)?;
-            fields.field(known, key, (start, self.at));
-            self.space();
-            if self.take(b'}') {
-                return Ok(());
-            }
-            if !self.take(b',') {
-                return Err("a comma or a closing brace was expected behind a value");
+            let start = self.space(at + 1);
+            at = match self.peek(start) {
+                Some(b'"') => self.string(start + 1)?,
+                _ => self.value(start, depth)?,
+            };
+            fields.field(known, key, (start, at));
+            at = self.space(at);
+            match self.peek(at) {
+                Some(b',') => at += 1,
+                Some(b'}') => return Some(at + 1),
+                _ => return self.fail("a comma or a closing brace was expected behind a value"),
             }
         }
     }
 
-    /// Walks over a value.
-    fn value(&mut self, depth: usize) -> Walk<()> {
-        match self.peek() {
-            Some(b'"') => {
-                self.at += 1;
-                self.string()
+    /// Walks over a value, and gives the place behind it.
+    fn value(&mut self, at: usize, depth: usize) -> Option<usize> {
+        match self.peek(at) {
+            Some(b'"') => self.string(at + 1),
+            Some(b'-' | b'0'..=b'9') => self.number(at),
+            Some(b't') => self.literal(at, b"true"),
+            Some(b'f') => self.literal(at, b"false"),
+            Some(b'n') => self.literal(at, b"null"),
+            Some(b'N') => self.literal(at, b"NaN"),
+            Some(b'I') => self.literal(at, b"Infinity"),
+            Some(b'{' | b'[') if depth >= MAX_DEPTH => self.fail("values are nested deeper than 128 levels"),
+            Some(b'{') => self.fields(at + 1, depth + 1, &mut Nobody),
+            Some(b'[') => self.elements(at + 1, depth + 1),
+            Some(_) => self.fail("a value was expected"),
+            None => self.fail("it ends where a value was expected"),
+        }
+    }
+
+    /// Walks over the elements of an array, behind its opening bracket.
+    fn elements(&mut self, at: usize, depth: usize) -> Option<usize> {
+        let mut at = self.space(at);
+        if self.peek(at) == Some(b']') {
+            return Some(at + 1);
+        }
+        loop {
+            at = self.value(self.space(at), depth)?;
+            at = self.space(at);
+            match self.peek(at) {
+                Some(b',') => at += 1,
+                Some(b']') => return Some(at + 1),
+                _ => return self.fail("a comma or a closing bracket was expected behind a value"),
             }
-            Some(b'-' | b'0'..=b'9') => self.number(),
-            Some(b't') => self.literal(b"true"),
-            Some(b'f') => self.literal(b"false"),
-            Some(b'n') => self.literal(b"null"),
-            Some(b'N') => self.literal(b"NaN"),
-            Some(b'I') => self.literal(b"Infinity"),
-            Some(b'{' | b'[') if depth >= MAX_DEPTH => Err("values are nested deeper than 128 levels"),
-            Some(b'{') => {
-                self.at += 1;
-                self.fields(depth + 1, &mut Nobody)
-            }
-            Some(b'[') => {
-                self.at += 1;
-                self.space();
-                if self.take(b']') {
-                    return Ok(());
-                }
-                loop {
-                    self.space();
-                    self.value(depth + 1)?;
-                    self.space();
-                    if self.take(b']') {
-                        return Ok(());
-                    }
-                    if !self.take(b',') {
-                        return Err("a comma or a closing bracket was expected behind a value");
-                    }
-                }
-            }
-            Some(_) => Err("a value was expected"),
-            None => Err("it ends where a value was expected"),
         }
     }
 
     /// Whether these bytes and a closing quote come next.
     #[inline(always)]
-    fn is_key(&self, expected: &[u8]) -> bool {
-        let rest = &self.bytes[self.at..];
-        rest.get(expected.len()) == Some(&b'"') && rest.starts_with(expected)
+    fn is_key(&self, at: usize, expected: &[u8]) -> bool {
+        match self.bytes.get(at..at + expected.len() + 1) {
+            Some(key) => key[expected.len()] == b'"' && key[..expected.len()] == *expected,
+            None => false,
+        }
     }
 
     /// Walks to behind the closing quote of a string.
-    #[inline]
-    fn string(&mut self) -> Walk<()> {
-        loop {
-            let Some(byte) = self.special() else { return Err("a string is not closed") };
-            match byte {
-                b'"' => {
-                    self.at += 1;
-                    return Ok(());
-                }
-                b'\\' => self.escape()?,
-                _ => return Err("a control character stands in a string; it is to be escaped"),
-            }
+    #[inline(always)]
+    fn string(&mut self, at: usize) -> Option<usize> {
+        let at = self.special(at);
+        match self.peek(at) {
+            Some(b'"') => Some(at + 1),
+            _ => self.rest_of_string(at),
         }
     }
 
-    /// Goes to the next quote, backslash or control character, and gives it.
+    /// The same, for one that has more than plain characters.
+    #[cold]
+    fn rest_of_string(&mut self, mut at: usize) -> Option<usize> {
+        loop {
+            match self.peek(at) {
+                Some(b'"') => return Some(at + 1),
+                Some(b'\\') => at = self.escape(at)?,
+                Some(_) => return self.fail("a control character stands in a string; it is to be escaped"),
+                None => return self.fail("a string is not closed"),
+            }
+            at = self.special(at);
+        }
+    }
+
+    /// The place of the next quote, backslash or control character, or the end of the text.
     #[inline(always)]
-    fn special(&mut self) -> Option<u8> {
-        while let Some(chunk) = self.bytes.get(self.at..).and_then(<[u8]>::first_chunk) {
+    fn special(&self, mut at: usize) -> usize {
+        while let Some(chunk) = self.bytes.get(at..).and_then(<[u8]>::first_chunk) {
             let found = specials(chunk);
             if found != 0 {
-                self.at += found.trailing_zeros() as usize;
-                return self.peek();
+                return at + found.trailing_zeros() as usize;
             }
-            self.at += chunk.len();
+            at += chunk.len();
         }
-        while let Some(byte) = self.peek() {
-            if is_special(byte) {
-                return Some(byte);
-            }
-            self.at += 1;
+        while self.peek(at).is_some_and(|byte| !is_special(byte)) {
+            at += 1;
         }
-        None
+        at
     }
 
     /// Passes a backslash and what it stands before.
-    #[cold]
-    fn escape(&mut self) -> Walk<()> {
-        let len = match self.bytes.get(self.at + 1) {
-            Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => 2,
-            Some(b'u') if self.bytes.get(self.at + 2..).and_then(hex4).is_some() => 6,
-            Some(_) => return Err("an escape in a string is none"),
-            None => return Err("a string is not closed"),
-        };
-        self.at += len;
-        Ok(())
+    fn escape(&mut self, at: usize) -> Option<usize> {
+        match self.peek(at + 1) {
+            Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => Some(at + 2),
+            Some(b'u') if self.bytes.get(at + 2..).and_then(hex4).is_some() => Some(at + 6),
+            Some(_) => self.fail("an escape in a string is none"),
+            None => self.fail("a string is not closed"),
+        }
     }
 
-    fn literal(&mut self, word: &[u8]) -> Walk<()> {
-        if !self.bytes[self.at..].starts_with(word) {
-            return Err("a value was expected");
+    fn literal(&mut self, at: usize, word: &[u8]) -> Option<usize> {
+        if !self.bytes[at..].starts_with(word) {
+            return self.fail("a value was expected");
         }
-        self.at += word.len();
-        Ok(())
+        Some(at + word.len())
     }
 
-    fn digits(&mut self) -> Walk<()> {
-        let start = self.at;
-        while let Some(b'0'..=b'9') = self.peek() {
-            self.at += 1;
+    #[inline(always)]
+    fn digits(&mut self, start: usize) -> Option<usize> {
+        let mut at = start;
+        while let Some(b'0'..=b'9') = self.peek(at) {
+            at += 1;
         }
-        if self.at == start { Err("a number lacks a digit") } else { Ok(()) }
+        if at == start { self.fail("a number lacks a digit") } else { Some(at) }
     }
 
-    fn number(&mut self) -> Walk<()> {
-        if self.take(b'-') && self.peek() == Some(b'I') {
-            return self.literal(b"Infinity");
-        }
-        if !self.take(b'0') {
-            self.digits()?;
-        }
-        if self.take(b'.') {
-            self.digits()?;
-        }
-        if let Some(b'e' | b'E') = self.peek() {
-            self.at += 1;
-            if !self.take(b'+') {
-                self.take(b'-');
+    fn number(&mut self, start: usize) -> Option<usize> {
+        let mut at = start;
+        if self.peek(at) == Some(b'-') {
+            at += 1;
+            if self.peek(at) == Some(b'I') {
+                return self.literal(at, b"Infinity");
             }
-            self.digits()?;
         }
-        Ok(())
-    }
-}
-
-/// Appends the text of a string whose escapes are `raw`; gives the number of halves of surrogate pairs that stood
-/// alone and became U+FFFD, or `None` if an escape does not exist.
-pub fn unescape(raw: &[u8], out: &mut Vec<u8>) -> Option<u64> {
-    let mut rest = raw;
-    let mut replaced = 0;
-    while let Some(at) = memchr::memchr(b'\\', rest) {
-        out.extend_from_slice(&rest[..at]);
-        let escape = *rest.get(at + 1)?;
-        rest = &rest[at + 2..];
-        let byte = match escape {
-            b'"' | b'\\' | b'/' => escape,
-            b'b' => 8,
-            b'f' => 12,
-            b'n' => b'\n',
-            b'r' => b'\r',
-            b't' => b'\t',
-            b'u' => {
-                let first = hex4(rest)?;
-                rest = &rest[4..];
-                let low =
-                    rest.strip_prefix(b"\\u").and_then(hex4).filter(|low| (0xdc00..0xe000).contains(low));
-                let code = match low {
-                    Some(low) if (0xd800..0xdc00).contains(&first) => {
-                        rest = &rest[6..];
-                        0x10000 + ((first - 0xd800) << 10) + (low - 0xdc00)
-                    }
-                    _ => first,
-                };
-                let c = char::from_u32(code).unwrap_or_else(|| {
-                    replaced += 1;
-                    char::REPLACEMENT_CHARACTER
-                });
-                out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
-                continue;
+        at = if self.peek(at) == Some(b'0') { at + 1 } else { self.digits(at)? };
+        if self.peek(at) == Some(b'.') {
+            at = self.digits(at + 1)?;
+        }
+        if let Some(b'e' | b'E') = self.peek(at) {
+            at += 1;
+            if let Some(b'+' | b'-') = self.peek(at) {
+                at += 1;
             }
-            _ => return None,
-        };
-        out.push(byte);
+            at = self.digits(at)?;
+        }
+        Some(at)
     }
-    out.extend_from_slice(rest);
-    Some(replaced)
-}
-
-fn hex4(text: &[u8]) -> Option<u32> {
-    let digits = text.get(..4)?;
-    digits.iter().try_fold(0, |value, &b| Some(value << 4 | char::from(b).to_digit(16)?))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn walk(text: &str) -> Walk<Vec<(&str, &str)>> {
+    fn walk(text: &str) -> Result<Vec<(&str, &str)>, &'static str> {
         let mut fields = Vec::new();
         Cursor::new(text.as_bytes(), 0).record(&mut |key: Span, value: Span| {
             fields.push((&text[key.0..key.1], &text[value.0..value.1]));
@@ -426,19 +396,5 @@ mod tests {
         assert!(walk(&deep(127)).is_ok());
         assert_eq!(walk(&deep(128)), Err("values are nested deeper than 128 levels"));
         assert!(walk(&deep(1_000_000)).is_err());
-    }
-
-    #[test]
-    fn escapes() {
-        let text = |raw: &str| {
-            let mut out = Vec::new();
-            unescape(raw.as_bytes(), &mut out).map(|n| (String::from_utf8(out).unwrap(), n))
-        };
-        assert_eq!(text(r#"\"\\\/\b\f\n\r\t"#).unwrap(), ("\"\\/\u{8}\u{c}\n\r\t".into(), 0));
-        assert_eq!(text(r"\u00e9\uD83E\uDD80x").unwrap(), ("é🦀x".into(), 0));
-        assert_eq!(text(r"\ud83ex\udd80\ud83e\u0041").unwrap(), ("\u{fffd}x\u{fffd}\u{fffd}A".into(), 3));
-        for bad in [r"\x", r"\u12", r"\u12g4", "\\"] {
-            assert_eq!(text(bad), None, "{bad}");
-        }
     }
 }

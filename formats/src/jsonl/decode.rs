@@ -1,6 +1,7 @@
 //! Decodes JSON: each record is walked once to find the wanted fields, then columns are filled one by one.
 
-use super::cursor::{Cursor, Fields, Span, unescape};
+use super::cursor::{Cursor, Fields, Span};
+use super::escapes::unescape;
 use super::frame::{Frames, Wrong};
 use crate::error::{DataError, Error, Result};
 use crate::format::ScanOptions;

@@ -7,8 +7,9 @@ use arrow_array::RecordBatch;
 use arrow_schema::Schema;
 use schema::{FormatOptions, OnError};
 
-use super::cursor::{Cursor, Span, unescape};
+use super::cursor::{Cursor, Span};
 use super::decode::broken;
+use super::escapes::unescape;
 use super::frame::{Frames, Wrong};
 use crate::error::{DataError, Error, Result};
 use crate::reader::Skipped;

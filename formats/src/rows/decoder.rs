@@ -4,6 +4,7 @@ use arrow_array::RecordBatch;
 use arrow_buffer::Buffer;
 
 use super::batch::Batch;
+use crate::compress::Decompressor;
 use crate::error::Result;
 use crate::format::ScanOptions;
 use crate::reader::Skipped;
@@ -53,6 +54,11 @@ pub trait Decoder: Send {
 
     /// What was passed over so far.
     fn skipped(&self) -> Skipped;
+
+    /// What makes records of the bytes, once they are decompressed; `None` if the bytes are the records.
+    fn unpacker(&self) -> Option<Box<dyn Decompressor>> {
+        None
+    }
 }
 
 /// What an encoding has to say of its own: how records are found in bytes and appended to a batch.
@@ -65,12 +71,21 @@ pub trait RecordParser: Send {
 pub struct BatchDecoder<P> {
     parser: P,
     batch: Batch,
+    unpacker: Option<MakeUnpacker>,
 }
+
+/// Makes what undoes the packing of an encoding.
+pub type MakeUnpacker = fn() -> Box<dyn Decompressor>;
 
 impl<P: RecordParser> BatchDecoder<P> {
     /// A decoder of the columns that the scan wants.
     pub fn new(parser: P, scan: &ScanOptions) -> Result<BatchDecoder<P>> {
-        Ok(BatchDecoder { parser, batch: Batch::new(scan)? })
+        Ok(BatchDecoder { parser, batch: Batch::new(scan)?, unpacker: None })
+    }
+
+    /// The same decoder for bytes from which this makes records.
+    pub fn unpacked(self, unpacker: MakeUnpacker) -> BatchDecoder<P> {
+        BatchDecoder { unpacker: Some(unpacker), ..self }
     }
 }
 
@@ -93,5 +108,9 @@ impl<P: RecordParser> Decoder for BatchDecoder<P> {
 
     fn skipped(&self) -> Skipped {
         self.batch.skipped()
+    }
+
+    fn unpacker(&self) -> Option<Box<dyn Decompressor>> {
+        self.unpacker.map(|make| make())
     }
 }

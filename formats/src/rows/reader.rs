@@ -116,6 +116,7 @@ impl RowReader {
         marks: Marks,
     ) -> Result<RowReader> {
         let decompressor = compress::compression(&format.compression)?.decompressor()?;
+        let decompressor = compress::chain(decompressor, decoder.unpacker());
         let source = Source::new(range.start, range.end, size);
         let max_record = format.max_record.min(MAX_RECORD);
         Ok(RowReader {

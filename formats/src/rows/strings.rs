@@ -35,9 +35,11 @@ impl<'a> Value<'a> {
         }
     }
 
+    /// Appends the value of a record of bytes.
+    #[inline(always)]
     fn push(self, views: &mut Views, stretch: &Stretch) {
         match self {
-            Value::Block(from, to) => views.push(stretch.block, from, to),
+            Value::Block(from, to) => views.push_near(stretch.block, from, to),
             Value::Scratch(bytes) => views.push_copy(bytes),
         }
     }
@@ -183,12 +185,34 @@ impl Strings {
 }
 
 /// Appends a value as text, with U+FFFD for what is not UTF-8, and gives the number of those.
+#[inline(always)]
 fn push_checked(views: &mut Views, value: Value, stretch: &Stretch) -> u64 {
     let bytes = value.bytes(stretch);
-    if simdutf8::basic::from_utf8(bytes).is_ok() {
+    if is_ascii(bytes) || simdutf8::basic::from_utf8(bytes).is_ok() {
         value.push(views, stretch);
         return 0;
     }
+    push_replaced(views, bytes)
+}
+
+/// Whether no byte has its topmost bit set: a quick look at short values, of which most are so.
+#[inline(always)]
+fn is_ascii(bytes: &[u8]) -> bool {
+    const TOP: u64 = 0x8080_8080_8080_8080;
+    if bytes.len() > 64 {
+        return false;
+    }
+    let (words, rest) = bytes.as_chunks::<8>();
+    let words = words.iter().fold(0, |all, word| all | u64::from_le_bytes(*word));
+    let rest = match bytes.last_chunk::<8>() {
+        Some(last) => u64::from_le_bytes(*last),
+        None => rest.iter().fold(0, |all, byte| all | u64::from(*byte)),
+    };
+    (words | rest) & TOP == 0
+}
+
+#[cold]
+fn push_replaced(views: &mut Views, bytes: &[u8]) -> u64 {
     let mut replaced = 0;
     let mut text = String::with_capacity(bytes.len() + 8);
     for chunk in bytes.utf8_chunks() {

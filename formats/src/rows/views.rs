@@ -1,13 +1,16 @@
 //! Columns of strings or bytes that are views into the blocks they were read from.
 //!
 //! A view is 16 bytes, little endian: the length, then either up to 12 bytes of the value itself, or its first four
-//! bytes, the number of a buffer and the offset in it. Values longer than that are not copied: their buffer is the
+//! bytes, the number of a buffer and the offset in it. Values longer than that need not be copied: their buffer is the
 //! block of input. Values that had to be rewritten (escapes, bad UTF-8) lie in buffers of the column's own.
 
 use arrow_buffer::Buffer;
 
 /// A buffer of rewritten values is closed at this size, so that offsets stay below 2^32.
 const OWN_BYTES: usize = 1 << 30;
+
+/// Values of at most this many bytes are copied by [`Views::push_near`].
+const NEAR_BYTES: usize = 32;
 
 /// A column of views under construction.
 #[derive(Default)]
@@ -20,6 +23,8 @@ pub struct Views {
     own: Vec<u8>,
     /// The number of the place that is kept for `own`.
     own_at: Option<u32>,
+    /// How many bytes the buffer before `own` had, as a guess of how many it will have.
+    own_before: usize,
 }
 
 #[inline(always)]
@@ -78,6 +83,27 @@ impl Views {
         number
     }
 
+    /// As [`Views::push`], but short values are copied: side by side they stay in the cache until they are used, and the
+    /// block need not be kept for them.
+    #[inline(always)]
+    pub fn push_near(&mut self, block: &Buffer, start: usize, end: usize) {
+        let len = end - start;
+        if len <= 12 || len > NEAR_BYTES {
+            return self.push(block, start, end);
+        }
+        match block.get(start..start + NEAR_BYTES) {
+            // Of one length, so that the copy is a few instructions and no call.
+            Some(bytes) if self.own_at.is_some() && self.own.len() + NEAR_BYTES <= OWN_BYTES => {
+                let (number, offset) = (self.own_at.unwrap_or_default(), self.own.len());
+                let prefix = [bytes[0], bytes[1], bytes[2], bytes[3]];
+                self.views.push(long(len, prefix, number, offset));
+                self.own.extend_from_slice(bytes);
+                self.own.truncate(offset + len);
+            }
+            _ => self.push_copy(&block[start..end]),
+        }
+    }
+
     /// Appends a copy of these bytes.
     pub fn push_copy(&mut self, bytes: &[u8]) {
         let len = bytes.len();
@@ -96,6 +122,7 @@ impl Views {
                 let number = self.buffers.len() as u32;
                 self.buffers.push(Buffer::default());
                 self.own_at = Some(number);
+                self.own.reserve(self.own_before);
                 number
             }
         };
@@ -112,6 +139,7 @@ impl Views {
 
     fn close_own(&mut self) {
         if let Some(number) = self.own_at.take() {
+            self.own_before = self.own.len();
             self.buffers[number as usize] = Buffer::from_vec(std::mem::take(&mut self.own));
         }
     }

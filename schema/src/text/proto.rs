@@ -33,7 +33,7 @@ pub fn print(table: &str, schema: &Schema) -> Result<String, TextError> {
 }
 
 /// The name of a message: the words of a table's name, each with a capital.
-fn message(table: &str) -> String {
+pub(super) fn message(table: &str) -> String {
     let words = table.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
     let name: String = words.map(|word| word[..1].to_ascii_uppercase() + &word[1..]).collect();
     match name.starts_with(|c: char| c.is_ascii_alphabetic()) {
@@ -78,7 +78,8 @@ fn kind(data_type: &DataType) -> Option<(&'static str, String)> {
     })
 }
 
-fn units(unit: TimeUnit) -> &'static str {
+/// The units of a time.
+pub(super) fn units(unit: TimeUnit) -> &'static str {
     match unit {
         TimeUnit::Second => "seconds",
         TimeUnit::Millisecond => "milliseconds",

@@ -1,6 +1,9 @@
 //! Files between palais and other tools: what pyarrow and DuckDB write is read, and the other way round.
 //!
-//! `tests/interop/columns.py`, `rows.py` and `binary.py` make the same table by the same rules.
+//! `tests/interop/columns.py`, `rows.py`, `binary.py` and `messages.py` make the same table by the same rules.
+
+mod bincode;
+mod messages;
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -187,7 +190,10 @@ fn assert_same(found: &RecordBatch, path: &Path) {
 
 /// Writes the table as a file of two blocks, however many rows a block would hold.
 fn write(path: &Path, options: &FormatOptions) {
-    let table = table();
+    written(path, &table(), options);
+}
+
+fn written(path: &Path, table: &RecordBatch, options: &FormatOptions) {
     let encoder = format(&options.encoding).unwrap().encoder(&table.schema(), options).unwrap();
     let mut assembler = encoder.assembler().unwrap();
     let mut out = File::create(path).unwrap();

@@ -1,0 +1,158 @@
+//! Where columns lie in a struct: what the Cap'n Proto compiler computes for the schema that `palais schema` prints.
+//!
+//! The compiler goes over the fields by their numbers. A pointer takes the next place of the pointer section. A value
+//! of 2^n bits takes the smallest hole of the data section that holds it and is cut out of its beginning, or the
+//! beginning of a new word; what is left of either becomes holes, at most one of each size. The discriminant of a union
+//! takes its 16 bits just before the union's second member. (`StructLayout` in the compiler's `node-translator.c++`.)
+
+use arrow_schema::Schema;
+use schema::text::capnp::Kind;
+
+use crate::error::{Error, Result};
+use crate::rows::binary::check_flat;
+
+/// Where a column lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// The value lies in the data section.
+    Data {
+        /// Its bits: 1, 8, 16, 32 or 64.
+        bits: u32,
+        /// Where they begin, as a multiple of their number.
+        offset: u32,
+        /// Where the discriminant of a column that may be NULL begins, as a multiple of 16 bits.
+        tag: Option<u32>,
+    },
+    /// The value is what a pointer of this number points to.
+    Pointer {
+        /// The pointer's number.
+        number: u32,
+        /// Whether it is text, which a NUL ends.
+        text: bool,
+    },
+}
+
+/// A struct.
+#[derive(Debug)]
+pub struct Layout {
+    /// The columns, in their order.
+    pub places: Vec<Place>,
+    /// The words of the data section.
+    pub data_words: u16,
+    /// The pointers.
+    pub pointers: u16,
+}
+
+/// The data section as far as it is given away.
+#[derive(Default)]
+struct Section {
+    words: u32,
+    /// The hole of 2^n bits, as a multiple of its size. The first word begins with no hole, so 0 means that there is
+    /// none.
+    holes: [u32; 6],
+}
+
+impl Section {
+    /// Gives 2^`size` bits away.
+    fn allocate(&mut self, size: usize) -> u32 {
+        if let Some(offset) = self.fill_hole(size) {
+            return offset;
+        }
+        let offset = self.words << (6 - size);
+        self.words += 1;
+        let mut rest = offset + 1;
+        for hole in &mut self.holes[size..] {
+            *hole = rest;
+            rest = rest.div_ceil(2);
+        }
+        offset
+    }
+
+    fn fill_hole(&mut self, size: usize) -> Option<u32> {
+        let hole = *self.holes.get(size)?;
+        if hole != 0 {
+            self.holes[size] = 0;
+            return Some(hole);
+        }
+        let offset = self.fill_hole(size + 1)? * 2;
+        self.holes[size] = offset + 1;
+        Some(offset)
+    }
+}
+
+/// The struct of a table.
+pub fn layout(schema: &Schema) -> Result<Layout> {
+    check_flat(schema)?;
+    let (mut section, mut pointers, mut numbers) = (Section::default(), 0, 0);
+    let mut places = Vec::with_capacity(schema.fields().len());
+    for field in schema.fields() {
+        let kind = Kind::of(field.data_type()).unwrap_or(Kind::Data);
+        places.push(match kind.bits() {
+            None => {
+                pointers += 1;
+                numbers += 1;
+                Place::Pointer { number: pointers - 1, text: kind == Kind::Text }
+            }
+            Some(bits) => {
+                let tag = field.is_nullable().then(|| section.allocate(4));
+                numbers += 1 + u32::from(tag.is_some());
+                Place::Data { bits, offset: section.allocate(bits.ilog2() as usize), tag }
+            }
+        });
+    }
+    // Below this the sections fit their counts of 16 bits too.
+    if numbers > u32::from(u16::MAX) {
+        return Err(Error::Unsupported(format!(
+            "a Cap'n Proto struct has at most 65535 fields, and the columns need {numbers}; leave some out"
+        )));
+    }
+    Ok(Layout { places, data_words: section.words as u16, pointers: pointers as u16 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use arrow_schema::{DataType, Field};
+
+    #[test]
+    fn holes_are_filled_in_the_order_of_the_fields() {
+        let types = [
+            (DataType::Int8, false),
+            (DataType::Int64, false),
+            (DataType::Boolean, false),
+            (DataType::Int32, false),
+            (DataType::Utf8View, true),
+            (DataType::Boolean, true),
+            (DataType::Float64, true),
+            (DataType::BinaryView, false),
+        ];
+        let fields = types.map(|(data_type, nullable)| Field::new("c", data_type, nullable));
+        let found = layout(&Schema::new(fields.to_vec())).unwrap();
+        let data = |bits, offset, tag| Place::Data { bits, offset, tag };
+        assert_eq!(
+            found.places,
+            [
+                data(8, 0, None),
+                data(64, 1, None),
+                data(1, 8, None),
+                data(32, 1, None),
+                Place::Pointer { number: 0, text: true },
+                // The 16 bits behind the two bytes, and the bit behind the first one.
+                data(1, 9, Some(1)),
+                data(64, 3, Some(8)),
+                Place::Pointer { number: 1, text: false },
+            ]
+        );
+        assert_eq!((found.data_words, found.pointers), (4, 2));
+    }
+
+    #[test]
+    fn structs_have_an_end() {
+        let of = |columns: usize| {
+            layout(&Schema::new(vec![Field::new("c", DataType::Float64, true); columns]))
+                .map(|l| l.data_words)
+        };
+        assert_eq!(of(32_767).unwrap(), 40_959);
+        assert!(of(32_768).unwrap_err().to_string().contains("65536"));
+    }
+}

@@ -1,0 +1,82 @@
+//! Cap'n Proto: a message a row, in stream framing, plain or packed. A message is a struct with a field for each column
+//! in their order; [`schema::text::capnp`] prints it.
+//!
+//! ```text
+//! message    segments - 1 (4 bytes), words of each segment (4 bytes), zeros up to 8 bytes, the segments
+//! segment    words of 8 bytes; the first word of the first segment is a pointer to the struct
+//! struct     a data section of words, a pointer section
+//! ```
+//!
+//! All numbers are little endian. Where a column lies is the business of [`layout`].
+//!
+//! | column | field | bits |
+//! |---|---|---|
+//! | BOOLEAN | Bool | 1 |
+//! | TINYINT, SMALLINT, INT, BIGINT; the same unsigned | Int8 … Int64; UInt8 … UInt64 | 8, 16, 32, 64 |
+//! | FLOAT; DOUBLE | Float32; Float64 | 32; 64 |
+//! | DATE | Int32: days since 1970-01-01 | 32 |
+//! | TIMESTAMP | Int64: units since 1970-01-01T00:00:00 | 64 |
+//! | TIME | Int32 for seconds and milliseconds, else Int64: units since midnight | 32, 64 |
+//! | DECIMAL, VARCHAR | Text: bytes and a NUL | a pointer |
+//! | BLOB | Data: bytes | a pointer |
+//!
+//! A column that may be NULL is a union of `null` and `value`, of which `null` is the default, or a pointer that may be
+//! null. In a struct that is shorter than the schema's, as an older program writes it, what is missing is NULL, or 0 and
+//! empty in columns without NULLs.
+//!
+//! Modules: [`layout`] where columns lie, `decode` and `segments` messages to values, `packed` the packing undone,
+//! `encode` values to messages.
+
+mod decode;
+mod encode;
+pub mod layout;
+mod packed;
+mod segments;
+
+use std::path::Path;
+
+use crate::error::{Error, Result};
+use crate::format::ScanOptions;
+use crate::rows::BatchDecoder;
+use crate::rows::format::RowFormat;
+use crate::rows::keys::Slots;
+use crate::rows::split::Border;
+use crate::rows::walk::WalkParser;
+
+type Messages = BatchDecoder<WalkParser<decode::MessageWalker, decode::Values>>;
+
+fn decoder(scan: &ScanOptions) -> Result<Messages> {
+    let slots = Slots::new(scan);
+    let walker = decode::MessageWalker::new(scan, &slots)?;
+    BatchDecoder::new(WalkParser::new(walker, decode::Values, slots, scan)?, scan)
+}
+
+fn no_columns(path: &Path, name: &str) -> Error {
+    Error::location(
+        path.display(),
+        format!("a {name} file does not tell its columns"),
+        Some("give them with --schema NAME=FILE, in the order of the fields' numbers".into()),
+    )
+}
+
+/// Cap'n Proto.
+pub static CAPNPROTO: RowFormat = RowFormat {
+    name: "capnproto",
+    extensions: &["capnproto", "capnpbin"],
+    border: Border::Unmarked,
+    splits: |_| Ok(false),
+    decoder: |scan, _| Ok(Box::new(decoder(scan)?)),
+    infer: |path, _, _| Err(no_columns(path, "capnproto")),
+    writer: |schema, _| Ok(Box::new(encode::MessageWriter::new(schema, false)?)),
+};
+
+/// Cap'n Proto, packed.
+pub static PACKED: RowFormat = RowFormat {
+    name: "capnproto-packed",
+    extensions: &["capnproto-packed", "capnppacked"],
+    border: Border::Unmarked,
+    splits: |_| Ok(false),
+    decoder: |scan, _| Ok(Box::new(decoder(scan)?.unpacked(packed::unpacker))),
+    infer: |path, _, _| Err(no_columns(path, "capnproto-packed")),
+    writer: |schema, _| Ok(Box::new(encode::MessageWriter::new(schema, true)?)),
+};

@@ -1,0 +1,214 @@
+//! The segments of a message where they lie, and the pointers in them.
+//!
+//! A pointer is a word. Its two lowest bits tell its kind:
+//!
+//! ```text
+//! 0 struct   offset (30 bits, signed), words of the data section (16), pointers (16)
+//! 1 list     offset (30 bits, signed), size of an element (3), elements (29)
+//! 2 far      two words (1 bit), offset in the segment (29), segment (32)
+//! ```
+//!
+//! Offsets are words, those of structs and lists from the word behind the pointer. A far pointer leads to a landing pad
+//! in another segment: to the pointer itself, or (two words) to a far pointer to the object and a pointer that tells its
+//! kind, with the offset 0.
+
+use std::ops::Range;
+
+use crate::rows::walk::Wrong;
+
+/// More segments than this no message has that the Cap'n Proto libraries read.
+const MOST_SEGMENTS: usize = 512;
+
+/// The kind of a pointer to a list.
+const LIST: u64 = 1;
+
+/// The size of the elements of a list of bytes, as a pointer tells it.
+const BYTES: u64 = 2;
+
+/// What a message is split in.
+pub enum Framed {
+    /// It has one segment, which lies here.
+    One(Range<usize>),
+    /// It has several.
+    Many(Vec<Range<usize>>),
+    /// It goes on behind the bytes at hand.
+    Short,
+}
+
+/// The word at a place.
+#[inline(always)]
+pub fn word(bytes: &[u8], at: usize) -> Option<u64> {
+    let word = bytes.get(at..at + 8)?;
+    Some(u64::from_le_bytes(word.try_into().ok()?))
+}
+
+/// Reads the segment table of the message at `at`, which has at most `most` bytes.
+#[inline(always)]
+pub fn frame(bytes: &[u8], at: usize, most: usize) -> Result<Framed, Wrong> {
+    let Some(head) = word(bytes, at) else { return Ok(Framed::Short) };
+    if head as u32 != 0 {
+        return table(bytes, at, most);
+    }
+    let size = (head >> 32) as usize * 8;
+    if size > most {
+        return Err(too_long(size, most));
+    }
+    let end = at + 8 + size;
+    Ok(if end <= bytes.len() { Framed::One(at + 8..end) } else { Framed::Short })
+}
+
+#[cold]
+fn table(bytes: &[u8], at: usize, most: usize) -> Result<Framed, Wrong> {
+    let count = |at: usize| Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?) as usize);
+    let Some(before_last) = count(at) else { return Ok(Framed::Short) };
+    if before_last >= MOST_SEGMENTS {
+        return Err(Wrong::fatal(format!(
+            "the message is said to have {} segments, of which {MOST_SEGMENTS} are read; this is no Cap'n Proto \
+             stream, or it is packed",
+            before_last as u64 + 1
+        )));
+    }
+    // Four bytes, and four for each segment, up to a word.
+    let mut end = at + (before_last.div_ceil(2) + 1) * 8;
+    let mut segments = Vec::with_capacity(before_last + 1);
+    for number in 0..=before_last {
+        let Some(words) = count(at + 4 + 4 * number) else { return Ok(Framed::Short) };
+        segments.push(end..end + words * 8);
+        end += words * 8;
+        if end - at > most {
+            return Err(too_long(end - at, most));
+        }
+    }
+    Ok(if end <= bytes.len() { Framed::Many(segments) } else { Framed::Short })
+}
+
+fn too_long(bytes: usize, most: usize) -> Wrong {
+    Wrong::fatal(format!(
+        "the message is said to have {bytes} bytes or more, of which a record may have {most}; either this is no \
+         Cap'n Proto stream (or it is packed), or --max-record is too low"
+    ))
+}
+
+/// The segments of one message.
+#[derive(Clone, Copy)]
+pub struct Segments<'a> {
+    /// The bytes that the places are of.
+    pub bytes: &'a [u8],
+    /// Where each segment lies.
+    pub places: &'a [Range<usize>],
+}
+
+/// What a pointer points to.
+struct Object {
+    /// The pointer that tells its kind.
+    pointer: u64,
+    /// Where it begins; may lie outside of the segment.
+    start: i64,
+    segment: usize,
+}
+
+/// A struct, whose sections lie in their segment.
+#[derive(Clone, Copy)]
+pub struct Struct {
+    /// Where the data section begins.
+    pub data: usize,
+    /// Where it ends and the pointers begin.
+    pub pointers: usize,
+    /// Where these end.
+    pub end: usize,
+    segment: usize,
+}
+
+impl Segments<'_> {
+    /// The object that a pointer which is not null points to.
+    fn follow(&self, pointer: u64, at: usize, segment: usize) -> Result<Object, String> {
+        if pointer & 3 == 2 {
+            return self.follow_far(pointer);
+        }
+        Ok(Object { pointer, start: start(pointer, at), segment })
+    }
+
+    fn follow_far(&self, far: u64) -> Result<Object, String> {
+        let (pad, segment) = self.landing(far, if far & 4 == 0 { 8 } else { 16 })?;
+        let first = word(self.bytes, pad).unwrap_or(0);
+        if far & 4 == 0 {
+            return match first & 3 {
+                2 => Err("a far pointer leads to another far pointer".into()),
+                _ => Ok(Object { pointer: first, start: start(first, pad), segment }),
+            };
+        }
+        if first & 7 != 2 {
+            return Err("a far pointer does not lead to a landing pad".into());
+        }
+        let (object, segment) = self.landing(first, 0)?;
+        let pointer = word(self.bytes, pad + 8).unwrap_or(0);
+        Ok(Object { pointer, start: object as i64, segment })
+    }
+
+    /// Where a far pointer leads, at `size` bytes of a segment.
+    fn landing(&self, far: u64, size: usize) -> Result<(usize, usize), String> {
+        let segment = (far >> 32) as usize;
+        let Some(place) = self.places.get(segment) else {
+            return Err(format!("a pointer names segment {segment} of {}", self.places.len()));
+        };
+        let at = place.start + (far as u32 >> 3) as usize * 8;
+        match at + size <= place.end {
+            true => Ok((at, segment)),
+            false => Err(beyond()),
+        }
+    }
+
+    /// The struct that the first word of the first segment points to.
+    pub fn root(&self) -> Result<Struct, String> {
+        let first = match self.places.first() {
+            Some(first) if first.len() >= 8 => first,
+            _ => return Err("the message is empty: its first segment has no pointer to a struct".into()),
+        };
+        let pointer = word(self.bytes, first.start).unwrap_or(0);
+        let object = self.follow(pointer, first.start, 0)?;
+        if object.pointer & 3 != 0 {
+            return Err("the message does not begin with a pointer to a struct".into());
+        }
+        let data = (object.pointer >> 32 & 0xffff) as usize * 8;
+        let pointers = (object.pointer >> 48) as usize * 8;
+        let at = self.within(&object, data + pointers)?;
+        Ok(Struct { data: at, pointers: at + data, end: at + data + pointers, segment: object.segment })
+    }
+
+    /// Where the bytes of a list lie, to which this pointer of a struct points; `None` if it is null.
+    pub fn list(&self, of: &Struct, number: usize) -> Result<Option<(usize, usize)>, String> {
+        let at = of.pointers + number * 8;
+        if at >= of.end {
+            return Ok(None);
+        }
+        let pointer = word(self.bytes, at).unwrap_or(0);
+        if pointer == 0 {
+            return Ok(None);
+        }
+        let object = self.follow(pointer, at, of.segment)?;
+        if object.pointer & 3 != LIST || object.pointer >> 32 & 7 != BYTES {
+            return Err("a pointer leads to something that is neither text nor data".into());
+        }
+        let size = (object.pointer >> 35) as usize;
+        let at = self.within(&object, size)?;
+        Ok(Some((at, at + size)))
+    }
+
+    /// Where an object of so many bytes begins.
+    fn within(&self, object: &Object, size: usize) -> Result<usize, String> {
+        let segment = &self.places[object.segment];
+        match usize::try_from(object.start) {
+            Ok(at) if at >= segment.start && at + size <= segment.end => Ok(at),
+            _ => Err(beyond()),
+        }
+    }
+}
+
+/// Where the object begins to which a pointer at this place points.
+fn start(pointer: u64, at: usize) -> i64 {
+    at as i64 + 8 + i64::from(pointer as i32 >> 2) * 8
+}
+
+fn beyond() -> String {
+    "a pointer leads out of its segment".into()
+}
