@@ -34,11 +34,60 @@ pub trait Compression: Send + Sync {
     /// A decompressor for one file; `None` if the bytes are as they are.
     fn decompressor(&self) -> Result<Option<Box<dyn Decompressor>>>;
 
+    /// A decompressor for the rest of a file, from where a unit or a block of a manifest begins.
+    fn resume(&self) -> Result<Option<Box<dyn Decompressor>>> {
+        self.decompressor()
+    }
+
+    /// The unit that begins here, as far as headers tell of it. Nothing is decompressed.
+    fn unit(&self, _bytes: &[u8]) -> Unit {
+        Unit::Unknown
+    }
+
+    /// Appends what a run of whole units, or of a manifest's blocks, holds: `raw` bytes, or it is an error. `first`
+    /// says that the run begins where the file does. `raw` is what the caller is ready to keep in memory.
+    fn expand(&self, packed: &[u8], raw: usize, first: bool, out: &mut Vec<u8>) -> Result<()> {
+        let Some(mut decompressor) = (if first { self.decompressor() } else { self.resume() })? else {
+            out.extend_from_slice(packed);
+            return Ok(());
+        };
+        let whole = out.len() + raw;
+        let mut rest = packed;
+        while !rest.is_empty() && out.len() <= whole {
+            let len = out.len();
+            let used = decompressor.push(rest, out, whole.max(len))?;
+            rest = &rest[used..];
+            if used == 0 && out.len() == len {
+                break;
+            }
+        }
+        decompressor.finish()?;
+        sized(self.name(), rest.is_empty() && out.len() == whole)
+    }
+
     /// Compresses a block so that it can be decompressed on its own.
     fn compress(&self, raw: Vec<u8>) -> Result<Piece>;
 
     /// What goes around the pieces of a file.
     fn container(&self) -> Box<dyn Container>;
+}
+
+/// A part of a file that can be decompressed without what lies before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// It is whole.
+    Whole {
+        /// Its size in the file.
+        packed: usize,
+        /// The size of what it holds.
+        raw: usize,
+        /// Whether it is known to begin with a record, because palais wrote it.
+        aligned: bool,
+    },
+    /// It goes on behind the bytes at hand, or ends too early.
+    Short,
+    /// None begins here, or nothing tells where it ends.
+    Unknown,
 }
 
 /// Decompresses a stream; memory is bounded whatever the input holds.
@@ -112,6 +161,17 @@ pub fn sniff(head: &[u8]) -> Option<&'static dyn Compression> {
 fn corrupt(compression: &str, message: impl std::fmt::Display) -> Error {
     let message = format!("the {compression} data is damaged: {message}");
     Error::Data(Box::new(DataError { message, ..DataError::default() }))
+}
+
+/// An error unless what was decompressed has the size that was said of it.
+fn sized(compression: &str, right: bool) -> Result<()> {
+    if right { Ok(()) } else { Err(corrupt(compression, "a block does not hold as many bytes as it should")) }
+}
+
+/// Four bytes, little endian; `None` beyond the end.
+fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+    let word = bytes.get(at..at.checked_add(4)?)?;
+    Some(u32::from_le_bytes(word.try_into().ok()?))
 }
 
 /// Compressed bytes that end too early.

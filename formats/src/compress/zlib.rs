@@ -14,7 +14,7 @@ use std::io::Write;
 
 use flate2::{Decompress, FlushCompress, FlushDecompress, Status};
 
-use super::gzip::{NO_DEFLATE, deflate};
+use super::gzip::{NO_DEFLATE, deflate, inflate_whole};
 use super::{About, Compression, Container, Decompressor, Piece, corrupt, cut_short, refused};
 use crate::error::Result;
 
@@ -51,6 +51,12 @@ impl Compression for Zlib {
 
     fn decompressor(&self) -> Result<Option<Box<dyn Decompressor>>> {
         Ok(Some(Box::new(Inflate { inflate: Decompress::new(true), state: State::Fresh, streams: 0 })))
+    }
+
+    /// A block refers to nothing before it, so it is whole once a last block stands behind it.
+    fn expand(&self, packed: &[u8], raw: usize, first: bool, out: &mut Vec<u8>) -> Result<()> {
+        let blocks = packed.get(if first { HEADER.len() } else { 0 }..).unwrap_or_default();
+        inflate_whole(&[blocks, &LAST_BLOCK].concat(), raw, out).ok_or_else(|| corrupt("zlib", NO_DEFLATE))
     }
 
     fn compress(&self, raw: Vec<u8>) -> Result<Piece> {

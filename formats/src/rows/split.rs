@@ -5,7 +5,7 @@
 //! quotes before it: each reader computes what its own bytes do to every state that the bytes before might have left,
 //! and publishes that; the state at a border is the composition over all earlier morsels.
 
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex};
 
 use schema::FileEntry;
 
@@ -28,34 +28,42 @@ const QUOTED_MORSEL_BYTES: u64 = 8 << 20;
 const FIRST_BYTES: u64 = 4;
 
 /// What the readers of one file's morsels know of the quotes in them.
-pub struct SharedQuotes {
-    transitions: Vec<OnceLock<Transition>>,
+#[derive(Default)]
+pub struct SharedQuotes(Mutex<Known>);
+
+struct Known {
+    transitions: Vec<Option<Transition>>,
     /// The states at the beginnings of the first morsels, as far as they are known.
-    starts: Mutex<Vec<State>>,
+    starts: Vec<State>,
+}
+
+impl Default for Known {
+    /// Nothing is known but that the file begins with a record.
+    fn default() -> Known {
+        Known { transitions: Vec::new(), starts: vec![State::RecordStart] }
+    }
 }
 
 impl SharedQuotes {
-    /// Nothing is known but that the file begins with a record.
-    fn new(morsels: usize) -> SharedQuotes {
-        let transitions = (0..morsels).map(|_| OnceLock::new()).collect();
-        SharedQuotes { transitions, starts: Mutex::new(vec![State::RecordStart]) }
-    }
-
     /// What the bytes of a morsel do to each state.
     pub fn publish(&self, morsel: usize, transition: Transition) {
-        // A second reader of the same bytes has nothing to add.
-        let _ = self.transitions[morsel].set(transition);
+        let mut known = self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        if known.transitions.len() <= morsel {
+            known.transitions.resize(morsel + 1, None);
+        }
+        known.transitions[morsel] = Some(transition);
     }
 
     /// The state in which a morsel begins, once all morsels before it are published.
     pub fn start(&self, morsel: usize) -> Option<State> {
-        let mut starts = self.starts.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        while starts.len() <= morsel {
-            let transition = self.transitions[starts.len() - 1].get()?;
-            let next = transition.apply(starts[starts.len() - 1]);
-            starts.push(next);
+        let mut known = self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        while known.starts.len() <= morsel {
+            let before = known.starts.len() - 1;
+            let transition = (*known.transitions.get(before)?)?;
+            let next = transition.apply(known.starts[before]);
+            known.starts.push(next);
         }
-        Some(starts[morsel])
+        Some(known.starts[morsel])
     }
 }
 
@@ -97,7 +105,7 @@ pub fn cut(file: &Arc<FileEntry>, border: Border, begins: Vec<u64>) -> Vec<Morse
     let ranges: Vec<_> = begins.iter().copied().zip(ends).map(|(begin, end)| begin..end).collect();
     let shared: Arc<dyn std::any::Any + Send + Sync> = match border {
         Border::Newline => Arc::new(()),
-        Border::Quotes => Arc::new(SharedBorders { quotes: SharedQuotes::new(begins.len()), begins }),
+        Border::Quotes => Arc::new(SharedBorders { quotes: SharedQuotes::default(), begins }),
     };
     ranges
         .into_iter()
