@@ -122,7 +122,9 @@ impl To {
     fn checked(self) -> anyhow::Result<To> {
         let usage = |text: &str| Err(Usage(text.into()).into());
         if self.dataset && self.format().is_none() {
-            return usage("a directory is written as csv, tsv, jsonl, parquet, arrow or buren");
+            return usage(
+                "a directory is not written as json, markdown or table; jsonl has an object a line",
+            );
         }
         let named = formats::open::by_name(&self.path).compression;
         let inside = matches!(self.form, Format::Parquet | Format::Arrow | Format::Buren);

@@ -100,6 +100,14 @@ pub enum Format {
     Arrow,
     /// buren, the column format of palais.
     Buren,
+    /// bincode, version 1.
+    Bincode,
+    /// MessagePack.
+    Msgpack,
+    /// CBOR.
+    Cbor,
+    /// Protocol Buffers.
+    Protobuf,
 }
 
 impl Format {
@@ -119,6 +127,10 @@ impl Format {
             ("parquet", _) => Some(Format::Parquet),
             ("arrow", _) => Some(Format::Arrow),
             ("buren", _) => Some(Format::Buren),
+            ("bincode", _) => Some(Format::Bincode),
+            ("msgpack", _) => Some(Format::Msgpack),
+            ("cbor", _) => Some(Format::Cbor),
+            ("protobuf", _) => Some(Format::Protobuf),
             _ => None,
         }
     }

@@ -1,4 +1,4 @@
-//! `palais schema`: the schema of a table, as text that `--schema NAME=FILE` reads.
+//! `palais schema`: the schema of a table, as text that `--schema NAME=FILE` reads, or for other tools.
 
 use std::path::Path;
 
@@ -16,6 +16,8 @@ pub enum Form {
     Ddl,
     /// The JSON form of Arrow's specification.
     Json,
+    /// Protocol Buffers' language, for tools that read and write the encoding protobuf.
+    Proto,
 }
 
 /// `palais schema`.
@@ -38,6 +40,7 @@ fn text(table: &Table, form: Form) -> anyhow::Result<String> {
     Ok(match form {
         Form::Ddl => schema::text::ddl::print(&table.name, &fields)?,
         Form::Json => schema::text::json::print(&fields)?,
+        Form::Proto => schema::text::proto::print(&table.name, &fields)?,
     })
 }
 

@@ -177,11 +177,31 @@ fn a_summary_takes_columns_of_every_type() {
 }
 
 #[test]
-fn names_above_values_are_a_header_whatever_a_schema_calls_them() {
+fn a_file_is_what_it_begins_with_whatever_its_name() {
     let dir = tempfile::tempdir().expect("a directory can be made");
-    let path = write(dir.path(), "p.csv", "name,age\nada,36\nbob,41\n");
-    let ddl = write(dir.path(), "p.sql", "CREATE TABLE p (n1 VARCHAR, n2 BIGINT)");
-    let sql = "SELECT n1, n2 FROM p ORDER BY n2";
-    let done = palais(["query", sql, "--table", &format!("p={path}"), "--schema", &format!("p={ddl}")]);
-    assert_eq!((done.code(), done.stdout.as_str()), (Some(0), "n1,n2\nada,36\nbob,41\n"), "{}", done.stderr);
+    for (written, name) in [("m.parquet", "m.csv.gz"), ("m.buren", "m.jsonl.zst"), ("m.arrow", "m.csv")] {
+        let (written, named) = (dir.path().join(written), dir.path().join(name));
+        let output = written.to_str().expect("a path of UTF-8");
+        let done = palais(["query", "SELECT 1 AS one", "--output", output]);
+        assert_eq!(done.code(), Some(0), "{}", done.stderr);
+        std::fs::rename(&written, &named).expect("a file can be renamed");
+        let done = palais(["query", &format!("SELECT one FROM '{}'", named.display())]);
+        assert_eq!((done.code(), done.stdout.as_str()), (Some(0), "one\n1\n"), "{name}: {}", done.stderr);
+    }
+}
+
+#[test]
+fn a_first_row_is_not_lost_to_a_schema_of_other_names() {
+    let dir = tempfile::tempdir().expect("a directory can be made");
+    let path = write(dir.path(), "p.csv", "A12,x\n13,y\n14,z\n");
+    let ddl = write(dir.path(), "p.sql", "CREATE TABLE p (code VARCHAR, name VARCHAR)");
+    let (table, schema) = (format!("p={path}"), format!("p={ddl}"));
+    let count = |more: &[&str]| {
+        let flags = ["query", "SELECT count(*) AS n FROM p", "--table", &table, "--schema", &schema];
+        let done = palais(flags.iter().chain(more));
+        assert_eq!(done.code(), Some(0), "{}", done.stderr);
+        done.stdout
+    };
+    assert_eq!(count(&[]), "n\n3\n");
+    assert_eq!(count(&["--header", "yes"]), "n\n2\n");
 }

@@ -64,6 +64,10 @@ impl Partial {
             Kind::Directory => fs::remove_dir_all(&self.path),
             Kind::Device => Ok(()),
         };
+        self.remove_parents();
+    }
+
+    fn remove_parents(&self) {
         for parent in &self.parents {
             let _ = fs::remove_dir(parent);
         }
@@ -196,7 +200,10 @@ impl Aside {
         let mut name = prefix;
         name.push(std::process::id().to_string());
         let partial = Partial { path: parent.join(name), kind, parents };
-        let locked = lock_new(&partial.path, kind).map_err(|e| Error::io(written, "create", e))?;
+        let locked = lock_new(&partial.path, kind).map_err(|e| {
+            partial.remove_parents();
+            Error::io(written, "create", e)
+        })?;
         partials().push(partial.clone());
         let written = written.to_path_buf();
         Ok(Aside { partial, written, destination, overwrite, committed: false, _locked: locked })

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
     Date32Type, Decimal128Type, DecimalType, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
-    Int64Type, IntervalMonthDayNano, IntervalMonthDayNanoType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+    Int64Type, IntervalMonthDayNanoType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow_array::{
     Array, ArrayRef, ArrowPrimitiveType, GenericListArray, OffsetSizeTrait, PrimitiveArray, StructArray,
@@ -18,6 +18,7 @@ use arrow_buffer::OffsetBuffer;
 use arrow_row::{RowConverter, SortField};
 use arrow_schema::{DataType, FieldRef, IntervalUnit};
 use foldhash::fast::FixedState;
+use queries::compare::normal::{interval_length, normal32, normal64};
 
 use crate::batch::list_values;
 use crate::error::Result;
@@ -135,16 +136,6 @@ fn words<T: ArrowPrimitiveType>(
     }
 }
 
-/// One bit pattern for each value that is equal: -0.0 is 0.0, and every NaN is the same.
-pub fn normal64(v: f64) -> f64 {
-    if v.is_nan() { f64::NAN } else { v + 0.0 }
-}
-
-/// As [`normal64`].
-pub fn normal32(v: f32) -> f32 {
-    if v.is_nan() { f32::NAN } else { v + 0.0 }
-}
-
 /// A column in the form in which equal floats are equal bits, within lists and structs too. Its type stays.
 pub fn normalise(column: ArrayRef) -> ArrayRef {
     match column.data_type() {
@@ -186,11 +177,4 @@ pub fn comparable_type(t: &DataType) -> DataType {
         DataType::Interval(IntervalUnit::MonthDayNano) => Decimal128Type::DEFAULT_TYPE,
         other => other.clone(),
     }
-}
-
-/// The nanoseconds of an interval, with 30 days a month and 24 hours a day. Compared by their fields in turn, 36 hours
-/// would be less than a day.
-pub fn interval_length(v: IntervalMonthDayNano) -> i128 {
-    const DAY: i128 = 86_400_000_000_000;
-    (i128::from(v.months) * 30 + i128::from(v.days)) * DAY + i128::from(v.nanoseconds)
 }

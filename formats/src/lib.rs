@@ -11,12 +11,15 @@
 //! - [`reader`]: the file reader, a state machine that does no I/O, and a driver for it.
 //! - [`writer`]: blocks of rows to bytes, in parallel, and their assembly in order.
 //! - [`columns`]: what the column formats have in common.
+//! - [`bincode`], [`msgpack`], [`cbor`], [`protobuf`]: records of bytes.
 //! - [`parquet`]: Apache Parquet.
 //! - [`arrow`]: Arrow IPC files and streams.
 //! - [`buren`]: the column format of palais.
 
 pub mod arrow;
+pub mod bincode;
 pub mod buren;
+pub mod cbor;
 pub mod columns;
 pub mod compress;
 pub mod csv;
@@ -24,8 +27,10 @@ pub mod error;
 pub mod format;
 pub mod input;
 pub mod jsonl;
+pub mod msgpack;
 pub mod open;
 pub mod parquet;
+pub mod protobuf;
 pub mod reader;
 pub mod rows;
 pub mod text;

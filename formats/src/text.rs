@@ -24,7 +24,7 @@ pub static TEXT: RowFormat = RowFormat {
     name: "text",
     extensions: &["txt", "text", "log"],
     border: Border::Newline,
-    splits: |_| Ok(true),
+    splits: |_| true,
     decoder: |scan, _| Ok(Box::new(BatchDecoder::new(TextParser::new(scan)?, scan)?)),
     infer: |_, _, _| Ok(Arc::new(Schema::new(vec![Field::new("line", DataType::Utf8View, true)]))),
     writer: |schema, _| Ok(Box::new(TextWriter::new(schema)?)),

@@ -1,6 +1,6 @@
 //! Files between palais and other tools: what pyarrow and DuckDB write is read, and the other way round.
 //!
-//! `tests/interop/columns.py` and `rows.py` make the same table by the same rules.
+//! `tests/interop/columns.py`, `rows.py` and `binary.py` make the same table by the same rules.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -287,4 +287,34 @@ fn rows_that_palais_writes_are_read_by_other_tools() {
         }
     }
     python("rows.py", "check", dir.path());
+}
+
+#[test]
+fn values_that_carry_their_kind_are_read_as_others_write_them() {
+    let dir = tempfile::tempdir().unwrap();
+    python("binary.py", "write", dir.path());
+    let paths: Vec<PathBuf> = std::fs::read_dir(dir.path()).unwrap().map(|e| e.unwrap().path()).collect();
+    assert_eq!(paths.len(), 2 * 2);
+    for path in paths {
+        let encoding = by_name(&path).encoding.unwrap();
+        let options = FormatOptions { encoding: encoding.into(), ..FormatOptions::default() };
+        // Columns of numbers and of text are told from their values, and named where the rows are maps.
+        let inferred = format(encoding).unwrap().infer(&path, &options, 1000).unwrap();
+        let names: Vec<&String> = inferred.fields().iter().map(|f| f.name()).collect();
+        assert_eq!(names.len(), table().num_columns());
+        assert_eq!(names[4] == "i64", path.ends_with(format!("maps.{encoding}")), "{names:?}");
+        let found = read_as(&path, table().schema(), options);
+        assert_eq!(found.num_rows(), ROWS);
+        assert_same(&found, &path);
+    }
+}
+
+#[test]
+fn values_that_carry_their_kind_are_written_as_others_read_them() {
+    let dir = tempfile::tempdir().unwrap();
+    for encoding in ["msgpack", "cbor"] {
+        let options = FormatOptions { encoding: encoding.into(), ..FormatOptions::default() };
+        write(&dir.path().join(format!("palais.{encoding}")), &options);
+    }
+    python("binary.py", "check", dir.path());
 }

@@ -133,7 +133,16 @@ pub struct Listed {
 impl FileEntry {
     /// A file that holds the table's columns and no constants.
     pub fn new(path: impl Into<PathBuf>, bytes: u64, modified_ns: i64) -> FileEntry {
-        FileEntry { path: path.into(), bytes, modified_ns, rows: None, constants: Vec::new(), layout: None, cut: Cut::default(), listed: None }
+        FileEntry {
+            path: path.into(),
+            bytes,
+            modified_ns,
+            rows: None,
+            constants: Vec::new(),
+            layout: None,
+            cut: Cut::default(),
+            listed: None,
+        }
     }
 }
 

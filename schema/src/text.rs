@@ -1,8 +1,10 @@
-//! Schemas as text: Arrow's JSON form and SQL's `CREATE TABLE`. Both are printed and read.
+//! Schemas as text: Arrow's JSON form and SQL's `CREATE TABLE`, both printed and read, and forms for other tools, which
+//! are printed only.
 //!
 //! - [`json`]: the form that Arrow's specification uses in its integration tests, so that it does not change with a
 //!   version of a library.
 //! - [`ddl`]: `CREATE TABLE name (column TYPE [NOT NULL], …)`.
+//! - [`proto`]: a `.proto` file, with which others read and write the encoding `protobuf`.
 //! - [`types`]: the names of types in SQL.
 //!
 //! A file may hold either; its first character tells which.
@@ -10,6 +12,7 @@
 pub mod ddl;
 pub mod json;
 mod lexer;
+pub mod proto;
 pub mod types;
 
 use arrow_schema::Schema;

@@ -35,6 +35,10 @@ pub fn encoding(format: Format) -> Option<Encoding> {
         Format::Parquet => Encoding { name: "parquet", ..binary },
         Format::Arrow => Encoding { name: "arrow", ..binary },
         Format::Buren => Encoding { name: "buren", ..binary },
+        Format::Bincode => Encoding { name: "bincode", ..binary },
+        Format::Msgpack => Encoding { name: "msgpack", ..binary },
+        Format::Cbor => Encoding { name: "cbor", ..binary },
+        Format::Protobuf => Encoding { name: "protobuf", ..binary },
     })
 }
 

@@ -2,14 +2,13 @@
 
 use std::cmp::Ordering;
 use std::ops::Range;
-use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
     Date32Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type,
     UInt32Type, UInt64Type,
 };
-use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, PrimitiveArray, RecordBatch};
+use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, RecordBatch};
 use arrow_row::{RowConverter, Rows, SortField};
 use arrow_schema::{DataType, Schema, SchemaRef, SortOptions};
 use arrow_select::interleave::interleave;
@@ -69,7 +68,7 @@ impl Order {
         {
             return Ok(Keys { prefixes, rows: None });
         }
-        let columns: Vec<ArrayRef> = columns.into_iter().map(ordered).collect();
+        let columns: Vec<ArrayRef> = columns.into_iter().map(comparable).collect();
         let rows = self.converter.convert_columns(&columns)?;
         let prefixes = rows.iter().map(|row| prefix(row.data())).collect();
         Ok(Keys { prefixes, rows: (!self.exact).then_some(rows) })
@@ -111,23 +110,6 @@ fn words(column: &ArrayRef, options: SortOptions) -> Option<Vec<u128>> {
         DataType::Float32 => each::<Float32Type>(column, options, |v| float(v.into())),
         DataType::Float64 => each::<Float64Type>(column, options, float),
         _ => None,
-    }
-}
-
-/// A column whose values are ordered like their bytes. NaN is one value, greater than all others; with its sign bit set
-/// it would be the least.
-fn ordered(column: ArrayRef) -> ArrayRef {
-    match column.data_type() {
-        DataType::Float64 => {
-            let one = |v: f64| if v.is_nan() { f64::NAN } else { v };
-            Arc::new(column.as_primitive::<Float64Type>().unary(one) as PrimitiveArray<Float64Type>)
-        }
-        DataType::Float32 => {
-            let one = |v: f32| if v.is_nan() { f32::NAN } else { v };
-            Arc::new(column.as_primitive::<Float32Type>().unary(one) as PrimitiveArray<Float32Type>)
-        }
-        DataType::Interval(_) => comparable(column),
-        _ => column,
     }
 }
 

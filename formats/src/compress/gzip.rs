@@ -11,7 +11,9 @@
 use flate2::{Compress, Compression as Level, Decompress, FlushCompress, FlushDecompress, Status};
 
 use super::container::Concatenated;
-use super::{About, Compression, Container, Decompressor, Piece, Unit, corrupt, cut_short, refused, sized, u32_at};
+use super::{
+    About, Compression, Container, Decompressor, Piece, Unit, corrupt, cut_short, refused, sized, u32_at,
+};
 use crate::error::Result;
 
 /// The level of `gzip` itself.
@@ -48,13 +50,11 @@ impl Compression for Gzip {
     }
 
     fn decompressor(&self) -> Result<Option<Box<dyn Decompressor>>> {
-        Ok(Some(Box::new(Gunzip {
-            state: State::Header(Vec::new()),
-            inflate: Decompress::new(false),
-            crc: crc32fast::Hasher::new(),
-            size: 0,
-            members: 0,
-        })))
+        Ok(Some(Box::new(Gunzip::new(0))))
+    }
+
+    fn resume(&self) -> Result<Option<Box<dyn Decompressor>>> {
+        Ok(Some(Box::new(Gunzip::new(1))))
     }
 
     fn unit(&self, bytes: &[u8]) -> Unit {
@@ -81,12 +81,16 @@ impl Compression for Gzip {
         let mut rest = packed;
         while !rest.is_empty() {
             let Unit::Whole { packed, raw, .. } = self.unit(rest) else {
-                return Err(corrupt("gzip", "a member does not begin as its manifest or the one before it says"));
+                return Err(corrupt(
+                    "gzip",
+                    "a member does not begin as its manifest or the one before it says",
+                ));
             };
             let (member, behind) = rest.split_at(packed);
             // Both kinds of members have no name and no comment, so that the header ends with the extra field.
             let body = 12 + usize::from(member[10]);
-            let (Some(deflated), Some(crc)) = (member.get(body..packed - 8), u32_at(member, packed - 8)) else {
+            let (Some(deflated), Some(crc)) = (member.get(body..packed - 8), u32_at(member, packed - 8))
+            else {
                 return Err(corrupt("gzip", "a member is shorter than its header"));
             };
             sized("gzip", raw <= whole.saturating_sub(out.len()))?;
@@ -161,6 +165,19 @@ struct Gunzip {
     crc: crc32fast::Hasher,
     size: u32,
     members: u64,
+}
+
+impl Gunzip {
+    /// At the beginning of a member before which there were so many.
+    fn new(members: u64) -> Gunzip {
+        Gunzip {
+            state: State::Header(Vec::new()),
+            inflate: Decompress::new(false),
+            crc: crc32fast::Hasher::new(),
+            size: 0,
+            members,
+        }
+    }
 }
 
 impl Decompressor for Gunzip {

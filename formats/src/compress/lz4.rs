@@ -47,6 +47,10 @@ impl Compression for Lz4 {
         Ok(Some(Box::new(Unlz4 { part: Vec::new(), state: State::Between, frames: 0 })))
     }
 
+    fn resume(&self) -> Result<Option<Box<dyn Decompressor>>> {
+        Ok(Some(Box::new(Unlz4 { part: Vec::new(), state: State::Between, frames: 1 })))
+    }
+
     fn unit(&self, bytes: &[u8]) -> Unit {
         unit(bytes).unwrap_or(Unit::Short)
     }

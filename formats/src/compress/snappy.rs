@@ -148,7 +148,10 @@ impl Decompressor for Unsnap {
                 break;
             }
             let Some(header) = take(&mut self.part, HEADER, &mut rest, false) else { break };
-            let (kind, len) = (header[0], usize::from(header[1]) | usize::from(header[2]) << 8 | usize::from(header[3]) << 16);
+            let (kind, len) = (
+                header[0],
+                usize::from(header[1]) | usize::from(header[2]) << 8 | usize::from(header[3]) << 16,
+            );
             if !self.begun && kind != IDENTIFIER[0] {
                 let message = "it does not begin with a stream identifier (raw snappy has no frames)";
                 return Err(corrupt("snappy", message));

@@ -36,8 +36,11 @@ impl Compression for Zstd {
     }
 
     fn decompressor(&self) -> Result<Option<Box<dyn Decompressor>>> {
-        let inner = Decoder::new().map_err(|e| Error::Unsupported(format!("zstd cannot start: {e}")))?;
-        Ok(Some(Box::new(Unzstd { inner, state: State::Fresh, frames: 0 })))
+        Ok(Some(Box::new(Unzstd::new(0)?)))
+    }
+
+    fn resume(&self) -> Result<Option<Box<dyn Decompressor>>> {
+        Ok(Some(Box::new(Unzstd::new(1)?)))
     }
 
     fn unit(&self, bytes: &[u8]) -> Unit {
@@ -81,7 +84,8 @@ fn unit(bytes: &[u8]) -> Option<Unit> {
         2 => (4, 0),
         _ => (8, 0),
     };
-    let size = bytes.get(size_at..size_at + size_bytes)?.iter().rev().fold(0u64, |n, b| n << 8 | u64::from(*b));
+    let size =
+        bytes.get(size_at..size_at + size_bytes)?.iter().rev().fold(0u64, |n, b| n << 8 | u64::from(*b));
     let Ok(raw) = usize::try_from(size.saturating_add(least)) else { return Some(Unit::Unknown) };
     let mut at = size_at + size_bytes;
     loop {
@@ -144,6 +148,14 @@ struct Unzstd {
     inner: Decoder<'static>,
     state: State,
     frames: u64,
+}
+
+impl Unzstd {
+    /// At the beginning of a frame before which there were so many.
+    fn new(frames: u64) -> Result<Unzstd> {
+        let inner = Decoder::new().map_err(|e| Error::Unsupported(format!("zstd cannot start: {e}")))?;
+        Ok(Unzstd { inner, state: State::Fresh, frames })
+    }
 }
 
 impl Decompressor for Unzstd {

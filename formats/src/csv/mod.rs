@@ -24,10 +24,10 @@ pub static CSV: RowFormat = RowFormat {
     name: "csv",
     extensions: &["csv"],
     border: Border::Quotes,
-    splits: |_| Ok(true),
+    splits: |_| true,
     decoder: |scan, first| Ok(Box::new(BatchDecoder::new(decode::CsvParser::new(scan, first)?, scan)?)),
     infer: |path, options, rows| {
-        infer(path, options, |seen| Ok(Box::new(infer::CsvGuesser::new(options, rows, seen)?)))
+        infer(path, options, true, |seen| Ok(Box::new(infer::CsvGuesser::new(options, rows, seen)?)))
     },
     writer: |schema, options| Ok(Box::new(encode::CsvWriter::new(schema, options)?)),
 };

@@ -1,12 +1,11 @@
 //! Decodes JSON: each record is walked once to find the wanted fields, then columns are filled one by one.
 
-use std::collections::HashMap;
-
 use super::cursor::{Cursor, Span, unescape};
 use super::frame::{Frames, Wrong};
 use crate::error::{DataError, Error, Result};
 use crate::format::ScanOptions;
 use crate::rows::batch::{Batch, Records};
+use crate::rows::keys::{Keys, Slots};
 use crate::rows::syntax::{Syntax, Token};
 use crate::rows::{Input, RecordParser};
 
@@ -46,59 +45,19 @@ impl Syntax for JsonSyntax {
 pub struct JsonParser {
     frames: Frames,
     keys: Keys,
-    /// For each column of the batch the slot that its values are found in.
-    slots: Vec<usize>,
-    /// The fields found, `keys.slots` for each record.
+    slots: Slots,
+    /// The fields found, `slots.count` for each record.
     found: Vec<Span>,
     max_record: usize,
-}
-
-/// Finds the slot of a key.
-struct Keys {
-    by_name: HashMap<Vec<u8>, usize>,
-    slots: usize,
-    /// The keys of the record before, in order, with their slots: most records have the same.
-    order: Vec<(Vec<u8>, Option<usize>)>,
-}
-
-impl Keys {
-    /// The slot of the key that is number `place` in its record.
-    #[inline]
-    fn slot(&mut self, place: usize, raw: &[u8]) -> Option<usize> {
-        match self.order.get(place) {
-            Some((key, slot)) if key == raw => *slot,
-            _ => self.look_up(place, raw),
-        }
-    }
-
-    #[cold]
-    fn look_up(&mut self, place: usize, raw: &[u8]) -> Option<usize> {
-        let mut name = Vec::new();
-        let name = unescape(raw, &mut name).map(|_| name);
-        let slot = name.and_then(|name| self.by_name.get(&name).copied());
-        self.order.truncate(place);
-        if self.order.len() == place {
-            self.order.push((raw.to_vec(), slot));
-        }
-        slot
-    }
 }
 
 impl JsonParser {
     /// A parser that finds the columns by their names; `first` says whether the data begins at the file's first byte.
     pub fn new(scan: &ScanOptions, first: bool) -> JsonParser {
-        let mut by_name = HashMap::new();
-        let slots = scan
-            .projection
-            .iter()
-            .map(|&i| {
-                let next = by_name.len();
-                *by_name.entry(scan.schema.field(i).name().clone().into_bytes()).or_insert(next)
-            })
-            .collect();
+        let slots = Slots::new(scan);
         JsonParser {
             frames: Frames::new(first),
-            keys: Keys { slots: by_name.len(), by_name, order: Vec::new() },
+            keys: Keys::new(scan, &slots),
             slots,
             found: Vec::new(),
             max_record: scan.format.max_record,
@@ -111,10 +70,10 @@ impl JsonParser {
             return Err(format!("the record is longer than {} bytes", self.max_record));
         }
         let (first, mut place) = (self.found.len(), 0);
-        self.found.resize(first + self.keys.slots, MISSING);
+        self.found.resize(first + self.slots.count, MISSING);
         let (keys, found) = (&mut self.keys, &mut self.found[first..]);
         let walked = Cursor::new(&bytes[..end], start).record(|key, value| {
-            if let Some(slot) = keys.slot(place, &bytes[key.0..key.1]) {
+            if let Some(slot) = keys.slot(place, &bytes[key.0..key.1], name) {
                 found[slot] = value;
             }
             place += 1;
@@ -124,6 +83,12 @@ impl JsonParser {
             format!("the record is not JSON: {wrong}")
         })
     }
+}
+
+/// The name that a key spells.
+fn name(raw: &[u8]) -> Option<Vec<u8>> {
+    let mut name = Vec::new();
+    unescape(raw, &mut name).map(|_| name)
 }
 
 /// The error of an array that ends, or goes on, where it should not. What follows can't be told apart, so that no
@@ -168,7 +133,7 @@ impl RecordParser for JsonParser {
                 lines += frame.lines;
                 at = frame.next;
             }
-            let (found, slots, each) = (&self.found, &self.slots, self.keys.slots);
+            let (found, slots, each) = (&self.found, &self.slots.of_batch, self.slots.count);
             let fields = |column: usize| found.iter().copied().skip(slots[column]).step_by(each);
             batch.append(Records::of(&input, start..at, count, lines), JsonSyntax, fields)?;
             if let Some((begin, frame, message)) = wrong {

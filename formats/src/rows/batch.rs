@@ -236,6 +236,17 @@ impl Batch {
         self.broken(records, "a quote in this record is never closed".into(), help)
     }
 
+    /// The error of a record behind which the next one can't be found, which begins at this byte of the file.
+    pub fn lost(&self, offset: u64, message: String) -> Error {
+        Error::Data(Box::new(DataError {
+            row: Some(self.records + 1),
+            offset: Some(offset),
+            message,
+            help: Some("no option passes over it: where the next record begins is not known".into()),
+            ..DataError::default()
+        }))
+    }
+
     fn broken(&self, records: &Records, message: String, help: &str) -> Error {
         let text = records.block[records.start..records.end].trim_ascii_end();
         Error::Data(Box::new(DataError {

@@ -45,8 +45,6 @@ pub enum Unpacking {
     Plain,
     /// In the order of the file.
     Stream(Box<dyn Decompressor>),
-    /// As a stream whose beginning was decompressed already: it may also have ended there.
-    Beyond(Box<dyn Decompressor>),
     /// Block by block, as a manifest lists them.
     Listed(&'static dyn Compression),
 }
@@ -66,12 +64,8 @@ struct Unpacker {
     packed: Bytes,
     /// The last output was filled, so there may be more without input.
     filled: bool,
-    /// The compressed bytes consumed.
-    consumed: u64,
-    /// The offset in the file at which it began.
-    start: u64,
-    /// There may be nothing to decompress.
-    beyond: bool,
+    /// The offset in the file of the next byte to consume.
+    at: u64,
 }
 
 impl Unpacker {
@@ -79,7 +73,7 @@ impl Unpacker {
     /// stopped.
     fn at_place(&self, mut error: Error) -> Error {
         if let Error::Data(e) = &mut error {
-            let at = self.start + self.consumed;
+            let at = self.at;
             let place = match self.packed.len() as u64 {
                 0 => format!("at byte {at}"),
                 more => format!("between bytes {at} and {}", at + more),
@@ -106,18 +100,12 @@ impl Blocks {
     /// No bytes yet; the first one has the offset `start` in the decompressed file. A record of more than `max_record`
     /// bytes is an error.
     pub fn new(source: Source, start: u64, unpacking: Unpacking, max_record: usize) -> Blocks {
-        let stream = |decompressor, beyond| Unpacker {
-            decompressor,
-            packed: Bytes::new(),
-            filled: false,
-            consumed: 0,
-            start: source.place(),
-            beyond,
-        };
         let (unpacker, listed) = match unpacking {
             Unpacking::Plain => (None, None),
-            Unpacking::Stream(decompressor) => (Some(stream(decompressor, false)), None),
-            Unpacking::Beyond(decompressor) => (Some(stream(decompressor, true)), None),
+            Unpacking::Stream(decompressor) => {
+                let (packed, at) = (Bytes::new(), source.place());
+                (Some(Unpacker { decompressor, packed, filled: false, at }), None)
+            }
             Unpacking::Listed(compression) => (None, Some(compression)),
         };
         Blocks {
@@ -189,8 +177,12 @@ impl Blocks {
 
     /// Begins with a piece whose first byte has this offset, and in which the first record begins at `at`.
     pub fn begin(&mut self, offset: u64, piece: Bytes, at: usize) {
-        (self.offset, self.at) = (offset, at);
-        self.block = Buffer::from(piece);
+        self.place_at(offset, Buffer::from(piece), at);
+    }
+
+    /// Begins with a block whose first byte has this offset, and in which the first record begins at `at`.
+    pub fn place_at(&mut self, offset: u64, block: Buffer, at: usize) {
+        (self.offset, self.block, self.at) = (offset, block, at);
     }
 
     /// Puts more bytes behind those of the block that are not decoded yet.
@@ -290,9 +282,7 @@ impl Blocks {
                     None => match self.source.need() {
                         Some(range) => return Ok(Refill::Need(range)),
                         None => {
-                            if !unpacker.beyond || unpacker.consumed > 0 {
-                                unpacker.decompressor.finish().map_err(|e| unpacker.at_place(e))?;
-                            }
+                            unpacker.decompressor.finish().map_err(|e| unpacker.at_place(e))?;
                             return Ok(self.end(tail));
                         }
                     },
@@ -305,7 +295,7 @@ impl Blocks {
             let pushed = unpacker.decompressor.push(&unpacker.packed, &mut text, most);
             let consumed = pushed.map_err(|e| unpacker.at_place(e))?;
             unpacker.packed = unpacker.packed.slice(consumed..);
-            unpacker.consumed += consumed as u64;
+            unpacker.at += consumed as u64;
             unpacker.filled = text.len() >= most;
         }
         self.offset += self.at as u64;

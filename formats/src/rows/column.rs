@@ -166,7 +166,7 @@ impl Column {
         let store = Store::new(&data_type).ok_or_else(|| {
             let name = sql_name(&data_type).unwrap_or_else(|| data_type.to_string());
             Error::Unsupported(format!(
-                "column '{}' is {name}, which is not read from text; give it the type VARCHAR and cast it in the query",
+                "column '{}' is {name}, which is not read from records; give it the type VARCHAR and cast it in the query",
                 field.name()
             ))
         })?;

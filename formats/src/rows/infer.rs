@@ -41,6 +41,13 @@ impl Kinds {
     pub const FINE: Kinds = Kinds(1024);
     /// Anything else.
     pub const TEXT: Kinds = Kinds(2048);
+    /// Bytes that are not said to be text.
+    pub const BYTES: Kinds = Kinds(4096);
+
+    /// Both kinds at once.
+    pub const fn and(self, other: Kinds) -> Kinds {
+        Kinds(self.0 | other.0)
+    }
 
     /// Both sets together.
     pub fn add(&mut self, other: Kinds) {
@@ -116,6 +123,9 @@ impl Kinds {
             Kinds(Kinds::INT.0 | Kinds::UINT.0 | Kinds::HUGE.0 | Kinds::FLOAT.0 | Kinds::NOT_FINITE.0);
         let times = Kinds(Kinds::DATE.0 | Kinds::LOCAL.0 | Kinds::ZONED.0);
         let groups = [Kinds::BOOL, numbers, times, Kinds::TEXT].map(|group| self.has(group));
+        if self.has(Kinds::BYTES) {
+            return DataType::BinaryView;
+        }
         match groups {
             [false, false, false, false] => DataType::Null,
             [true, false, false, false] => DataType::Boolean,
@@ -160,11 +170,12 @@ pub type Seen = Arc<Mutex<Vec<(String, Kinds)>>>;
 pub fn infer(
     path: &Path,
     options: &FormatOptions,
+    text: bool,
     decoder: impl FnOnce(Seen) -> Result<Box<dyn Decoder>>,
 ) -> Result<SchemaRef> {
     let seen = Seen::default();
     let input = Input::open(path)?;
-    let mut reader = RowReader::whole(decoder(seen.clone())?, options)?;
+    let mut reader = RowReader::whole(decoder(seen.clone())?, options, text)?;
     while let Next::Need(ranges) = reader.next().map_err(|e| e.at(path))? {
         for range in ranges {
             let bytes = input.read_range(&range)?;

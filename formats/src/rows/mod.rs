@@ -5,11 +5,16 @@
 //! - [`split`]: cutting a file into morsels, and where the first record of a morsel begins.
 //! - [`quotes`]: the automaton of quotes, for borders and for records that are not regular.
 //! - [`reader`]: the adapter: which morsel is read, and where its first record begins.
+//! - [`turns`]: files whose pieces are found as they are read.
 //! - `blocks`: which bytes are needed, decompression, records that cross blocks.
 //! - `decoder`: what an encoding implements.
 //! - [`batch`]: the batch being filled, and what is done with what does not fit.
+//! - [`binary`]: what encodings that are no text share.
+//! - [`walk`]: records that nothing but their values delimits.
 //! - [`column`], `fixed`, `strings`, [`views`]: columns under construction.
 //! - [`syntax`]: how an encoding writes values.
+//! - [`tagged`]: values that carry their own kind.
+//! - [`keys`]: which column a key names.
 //! - [`parse`]: text to values.
 //! - [`cells`], [`print`](mod@print): columns to values, values to text.
 //! - [`bits`]: where bytes occur, 64 at a time.
@@ -18,6 +23,7 @@
 //! - [`format`](mod@format): what makes an encoding one of the table of formats.
 
 pub mod batch;
+pub mod binary;
 pub mod bits;
 mod blocks;
 pub mod cells;
@@ -27,6 +33,7 @@ pub mod encoder;
 mod fixed;
 pub mod format;
 pub mod infer;
+pub mod keys;
 pub mod parse;
 pub mod print;
 pub mod quotes;
@@ -35,6 +42,9 @@ mod source;
 pub mod split;
 mod strings;
 pub mod syntax;
+pub mod tagged;
+pub mod turns;
 pub mod views;
+pub mod walk;
 
 pub use decoder::{BatchDecoder, Decoder, Input, RecordParser};

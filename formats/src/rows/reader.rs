@@ -10,10 +10,10 @@ use bytes::Bytes;
 use schema::{FormatOptions, OnError};
 
 use super::Decoder;
-use super::blocks::{Blocks, Refill};
+use super::blocks::{Blocks, Refill, Unpacking};
 use super::quotes::{Marks, State, Transition, first_record};
-use super::source::Source;
-use super::split::{Border, SharedBorders};
+use super::source::{Popped, Source};
+use super::split::{self, Border, SharedBorders};
 use crate::compress;
 use crate::error::{Error, Result};
 use crate::format::{Morsel, Part, ScanOptions};
@@ -28,10 +28,22 @@ pub const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 /// Makes the decoder of an encoding; the flag says whether the data begins at the file's first byte.
 pub type MakeDecoder = fn(&ScanOptions, bool) -> Result<Box<dyn Decoder>>;
 
+/// A piece of a decompressed file.
+pub struct Found {
+    /// Its bytes and those behind it; the first record begins where they do.
+    pub blocks: Blocks,
+    /// The offset of the first record in the decompressed file.
+    pub start: u64,
+    /// Records that begin here or later are of other pieces.
+    pub limit: u64,
+    /// The size of the file as it lies there.
+    pub size: Option<u64>,
+}
+
 /// Reads one morsel of a file of records.
 pub struct RowReader {
     /// How another reader of the file is made, for counting.
-    again: Option<(MakeDecoder, ScanOptions)>,
+    again: Option<(MakeDecoder, ScanOptions, Border)>,
     decoder: Box<dyn Decoder>,
     phase: Phase,
     blocks: Blocks,
@@ -50,6 +62,8 @@ enum Phase {
     Await { shared: Arc<SharedBorders>, morsel: usize },
     /// The first record is looked for.
     Seek(State),
+    /// The first record is looked for in decompressed bytes.
+    SeekText(State),
     /// The first bytes of the file are looked at for a byte order mark.
     Mark,
     /// Records are decoded.
@@ -63,39 +77,75 @@ enum Phase {
 impl RowReader {
     /// The reader of a morsel that [`split`](super::split::split) made with the same border.
     pub fn new(make: MakeDecoder, border: Border, morsel: &Morsel, scan: &ScanOptions) -> Result<RowReader> {
-        let size = (morsel.file.bytes > 0).then_some(morsel.file.bytes);
-        let marks = match border {
-            Border::Newline => Marks { delimiter: b'\n', quote: b'\n' },
-            Border::Quotes => Marks { delimiter: scan.format.delimiter, quote: scan.format.quote },
-        };
+        let file = &morsel.file;
+        let size = (file.bytes > 0).then_some(file.bytes);
+        let marks = border.marks(&scan.format);
         let range = match &morsel.part {
             Part::Whole => 0..u64::MAX,
             Part::Bytes(range) => range.clone(),
-            Part::Groups(_) => {
-                return Err(Error::Unsupported("records are split by bytes, not by row groups".into()));
+            Part::Blocks(_) => split::raw_before(file, &morsel.part)..u64::MAX,
+            Part::Turn(_) | Part::Groups(_) => {
+                return Err(Error::Unsupported("records are not split by row groups".into()));
             }
         };
         let decoder = make(scan, range.start == 0)?;
         let mut reader = RowReader::over(decoder, &scan.format, range.clone(), size, marks)?;
-        reader.again = Some((make, scan.clone()));
-        match morsel.shared.clone().downcast::<SharedBorders>() {
-            Ok(shared) if border == Border::Quotes && morsel.part != Part::Whole => {
+        if border == Border::Unmarked {
+            // What is not text has no byte order mark.
+            reader.phase = Phase::Read;
+        }
+        reader.again = Some((make, scan.clone(), border));
+        match (&morsel.part, morsel.shared.clone().downcast::<SharedBorders>()) {
+            (Part::Bytes(_), Ok(shared)) if border == Border::Quotes => {
                 let morsel = shared.begins.partition_point(|&begin| begin < range.start);
                 reader.phase = Phase::Gather { shared, morsel, asked: false };
             }
-            _ if range.start > 0 => {
+            (Part::Bytes(_), _) if range.start > 0 => {
                 // A record begins behind a newline, which may be the last byte of the morsel before.
                 reader.phase = Phase::Seek(State::Unquoted);
                 reader.blocks.source = Source::new(range.start - 1, range.end, size);
+            }
+            (Part::Blocks(_), _) => {
+                let compression = compress::compression(&scan.format.compression)?;
+                let unpacking = match compression.decompressor()? {
+                    None => Unpacking::Plain,
+                    Some(_) => Unpacking::Listed(compression),
+                };
+                let source = Source::listed(split::blocks_of(file, &morsel.part));
+                reader.blocks = Blocks::new(source, range.start, unpacking, reader.max_record);
+            }
+            (Part::Whole, _) => {
+                if let (Some(listed), Some(_)) = (&file.listed, size) {
+                    reader.blocks.source.check(listed.crc32);
+                }
             }
             _ => {}
         }
         Ok(reader)
     }
 
-    /// A reader of a whole file of unknown size with a decoder of one's own.
-    pub fn whole(decoder: Box<dyn Decoder>, format: &FormatOptions) -> Result<RowReader> {
-        RowReader::over(decoder, format, 0..u64::MAX, None, Marks { delimiter: b'\n', quote: b'\n' })
+    /// A reader of a piece of a file that was decompressed already: the records that begin in it.
+    pub fn piece(make: MakeDecoder, border: Border, piece: Found, scan: &ScanOptions) -> Result<RowReader> {
+        let Found { blocks, start, limit, size } = piece;
+        let marks = border.marks(&scan.format);
+        let mut reader = RowReader::over(make(scan, start == 0)?, &scan.format, start..limit, size, marks)?;
+        reader.blocks = blocks;
+        reader.again = Some((make, scan.clone(), border));
+        if border == Border::Unmarked {
+            reader.phase = Phase::Read;
+        }
+        Ok(reader)
+    }
+
+    /// A reader of a whole file of unknown size with a decoder of one's own; `text` says whether a byte order mark is
+    /// none of its records.
+    pub fn whole(decoder: Box<dyn Decoder>, format: &FormatOptions, text: bool) -> Result<RowReader> {
+        let marks = Marks { delimiter: b'\n', quote: b'\n' };
+        let mut reader = RowReader::over(decoder, format, 0..u64::MAX, None, marks)?;
+        if !text {
+            reader.phase = Phase::Read;
+        }
+        Ok(reader)
     }
 
     fn over(
@@ -106,13 +156,14 @@ impl RowReader {
         marks: Marks,
     ) -> Result<RowReader> {
         let decompressor = compress::compression(&format.compression)?.decompressor()?;
+        let unpacking = decompressor.map_or(Unpacking::Plain, Unpacking::Stream);
         let source = Source::new(range.start, range.end, size);
         let max_record = format.max_record.min(MAX_RECORD);
         Ok(RowReader {
             again: None,
             decoder,
             phase: if range.start == 0 { Phase::Mark } else { Phase::Read },
-            blocks: Blocks::new(source, range.start, decompressor, max_record),
+            blocks: Blocks::new(source, range.start, unpacking, max_record),
             size,
             start: range.start,
             limit: range.end,
@@ -147,13 +198,13 @@ impl RowReader {
     }
 
     /// Drops what belongs to a record that began earlier.
-    fn seek(&mut self, state: State) -> Option<Next> {
-        let Some((offset, piece)) = self.blocks.source.pop() else {
+    fn seek(&mut self, state: State) -> Result<Option<Next>> {
+        let Some(Popped { offset, bytes: piece, .. }) = self.blocks.source.pop()? else {
             match self.blocks.source.need() {
-                Some(range) if range.start < self.limit => return Some(Next::Need(vec![range])),
+                Some(range) if range.start < self.limit => return Ok(Some(Next::Need(vec![range]))),
                 _ => self.phase = Phase::Done,
             }
-            return None;
+            return Ok(None);
         };
         match first_record(state, &piece, self.marks) {
             Ok(at) => {
@@ -162,7 +213,35 @@ impl RowReader {
             }
             Err(state) => self.phase = Phase::Seek(state),
         }
-        None
+        Ok(None)
+    }
+
+    /// Has the reader begin behind the record in which its bytes begin, if they don't begin with one.
+    pub fn pass_to_record(&mut self, state: State) {
+        if state != State::RecordStart {
+            self.phase = Phase::SeekText(state);
+        }
+    }
+
+    /// As [`RowReader::seek`], of bytes that are decompressed on the way.
+    fn seek_text(&mut self, state: State) -> Result<Option<Next>> {
+        let (rest, _) = self.blocks.rest();
+        let len = rest.len();
+        match first_record(state, rest, self.marks) {
+            Ok(at) => {
+                self.blocks.pass(at);
+                self.phase = Phase::Read;
+                return Ok(None);
+            }
+            Err(state) => self.phase = Phase::SeekText(state),
+        }
+        self.blocks.pass(len);
+        match self.blocks.refill()? {
+            Refill::Need(range) => return Ok(Some(Next::Need(vec![range]))),
+            Refill::Ready => {}
+            Refill::TooLong | Refill::Ended => self.phase = Phase::Done,
+        }
+        Ok(None)
     }
 
     /// Passes a byte order mark at the beginning of the data.
@@ -231,7 +310,7 @@ impl RowReader {
     /// Turns to counting the records before the morsel, for an error that names a row of it.
     fn locate(&mut self, error: Error) -> Result<()> {
         let located = matches!(&error, Error::Data(e) if e.row.is_some()) && self.start > 0;
-        let Some((make, scan)) = self.again.as_ref().filter(|_| located) else {
+        let Some((make, scan, border)) = self.again.as_ref().filter(|_| located) else {
             self.phase = Phase::Done;
             return Err(error);
         };
@@ -239,7 +318,10 @@ impl RowReader {
         scan.projection.clear();
         scan.format.on_error = OnError::Skip;
         let decoder = make(&scan, true)?;
-        let counter = RowReader::over(decoder, &scan.format, 0..self.start, self.size, self.marks)?;
+        let mut counter = RowReader::over(decoder, &scan.format, 0..self.start, self.size, self.marks)?;
+        if *border == Border::Unmarked {
+            counter.phase = Phase::Read;
+        }
         self.phase = Phase::Locate { error: Some(error), counter: Box::new(counter) };
         Ok(())
     }
@@ -273,7 +355,8 @@ impl FileReader for RowReader {
             let next = match &self.phase {
                 Phase::Gather { .. } => self.gather(),
                 Phase::Await { .. } => self.wait(),
-                Phase::Seek(state) => self.seek(*state),
+                Phase::Seek(state) => self.seek(*state)?,
+                Phase::SeekText(state) => self.seek_text(*state)?,
                 Phase::Mark => self.mark()?,
                 Phase::Read => match self.read() {
                     Ok(next) => Some(next),

@@ -7,9 +7,12 @@
 
 use std::sync::{Arc, Mutex};
 
-use schema::FileEntry;
+use schema::manifest::BlockStart;
+use schema::{FileEntry, FormatOptions, Listed};
 
-use super::quotes::{State, Transition};
+use super::quotes::{Marks, State, Transition};
+use super::source::ListedBlock;
+use super::turns::Turns;
 use crate::format::{Morsel, Part};
 
 /// How the first record of a morsel is found.
@@ -19,6 +22,18 @@ pub enum Border {
     Newline,
     /// Newlines outside quotes end records.
     Quotes,
+    /// Nothing but the records before tells where one begins.
+    Unmarked,
+}
+
+impl Border {
+    /// The bytes that mark records and quotes; where nothing is quoted, newlines alone.
+    pub fn marks(self, format: &FormatOptions) -> Marks {
+        match self {
+            Border::Newline | Border::Unmarked => Marks { delimiter: b'\n', quote: b'\n' },
+            Border::Quotes => Marks { delimiter: format.delimiter, quote: format.quote },
+        }
+    }
 }
 
 /// Morsels are not longer than this where a reader needs all of its bytes before it can begin.
@@ -80,11 +95,74 @@ pub fn whole(file: &Arc<FileEntry>) -> Vec<Morsel> {
     vec![Morsel { file: file.clone(), part: Part::Whole, bytes: file.bytes, shared: Arc::new(()) }]
 }
 
+/// A block of a manifest that is larger, before or after compression, is not read in one piece.
+const MAX_LISTED: u64 = 32 << 20;
+
+/// Whether a file can be read block by block as its manifest lists them.
+pub fn is_listed(listed: &Listed, bytes: u64) -> bool {
+    let ends = listed.blocks.iter().skip(1).map(|block| block.offset).chain([bytes]);
+    !listed.blocks.is_empty()
+        && listed.blocks.iter().zip(ends).all(|(block, end)| {
+            block.content.is_some_and(|content| content.raw <= MAX_LISTED) && end - block.offset <= MAX_LISTED
+        })
+}
+
+/// Cuts a file where its manifest says that blocks begin, into morsels that hold about `target_bytes`.
+pub fn by_blocks(file: &Arc<FileEntry>, listed: &Listed, target_bytes: u64) -> Vec<Morsel> {
+    let mut morsels = Vec::new();
+    let mut first = 0;
+    let mut raw = 0;
+    for (number, block) in listed.blocks.iter().enumerate() {
+        raw += raw_bytes(block);
+        if raw >= target_bytes || number + 1 == listed.blocks.len() {
+            let part = Part::Blocks(first..number + 1);
+            let blocks = blocks_of(file, &part);
+            let bytes = blocks.iter().map(|block| block.range.end - block.range.start).sum();
+            morsels.push(Morsel { file: file.clone(), part, bytes, shared: Arc::new(()) });
+            (first, raw) = (number + 1, 0);
+        }
+    }
+    morsels
+}
+
+fn raw_bytes(block: &BlockStart) -> u64 {
+    block.content.map_or(0, |content| content.raw)
+}
+
+/// The listed blocks of a morsel: the first one of a file begins with it, the last one ends with it.
+pub fn blocks_of(file: &FileEntry, part: &Part) -> Vec<ListedBlock> {
+    let (Part::Blocks(range), Some(listed)) = (part, &file.listed) else { return Vec::new() };
+    let start = |number: usize| match number {
+        0 => 0,
+        number => listed.blocks.get(number).map_or(file.bytes, |block| block.offset),
+    };
+    let known = range.clone().filter_map(|number| Some((number, listed.blocks.get(number)?.content?)));
+    known
+        .map(|(number, content)| ListedBlock {
+            range: start(number)..start(number + 1),
+            raw: content.raw as usize,
+            crc32: content.crc32,
+        })
+        .collect()
+}
+
+/// The bytes of the decompressed file before a morsel of listed blocks.
+pub fn raw_before(file: &FileEntry, part: &Part) -> u64 {
+    let (Part::Blocks(range), Some(listed)) = (part, &file.listed) else { return 0 };
+    listed.blocks.iter().take(range.start).map(raw_bytes).sum()
+}
+
+/// A file whose pieces are found as it is read: the first morsel, behind which come as many as there turn out to be.
+pub fn by_turns(file: &Arc<FileEntry>) -> Vec<Morsel> {
+    let shared = Arc::new(Turns::new(file.cut));
+    vec![Morsel { file: file.clone(), part: Part::Turn(0), bytes: file.bytes, shared }]
+}
+
 /// Cuts an uncompressed file into ranges of about `target_bytes`. A file whose size is not known, or that fits one
 /// range, is one morsel.
 pub fn split(file: &Arc<FileEntry>, border: Border, target_bytes: u64) -> Vec<Morsel> {
     let target = match border {
-        Border::Newline => target_bytes.max(1),
+        Border::Newline | Border::Unmarked => target_bytes.max(1),
         Border::Quotes => target_bytes.clamp(1, QUOTED_MORSEL_BYTES),
     };
     if file.bytes <= target.max(FIRST_BYTES) {
@@ -104,7 +182,7 @@ pub fn cut(file: &Arc<FileEntry>, border: Border, begins: Vec<u64>) -> Vec<Morse
     let ends = begins[1..].iter().copied().chain([file.bytes]);
     let ranges: Vec<_> = begins.iter().copied().zip(ends).map(|(begin, end)| begin..end).collect();
     let shared: Arc<dyn std::any::Any + Send + Sync> = match border {
-        Border::Newline => Arc::new(()),
+        Border::Newline | Border::Unmarked => Arc::new(()),
         Border::Quotes => Arc::new(SharedBorders { quotes: SharedQuotes::default(), begins }),
     };
     ranges

@@ -132,7 +132,11 @@ impl Strings {
                     match syntax.unescape(&bytes[from..to], &mut self.scratch) {
                         Some(replaced) => {
                             found.replaced += replaced;
-                            push(&mut self.views, Value::Scratch(&self.scratch), &mut found.replaced)
+                            let string = syntax.string(&self.scratch, 0, self.scratch.len());
+                            string.is_some_and(|(from, to)| {
+                                let value = Value::Scratch(&self.scratch[from..to]);
+                                push(&mut self.views, value, &mut found.replaced)
+                            })
                         }
                         None => false,
                     }

@@ -1,9 +1,8 @@
 //! How an encoding writes values: what a field holds, and which value its bytes are.
 
-use arrow_array::ArrowNativeTypeOp;
 use arrow_schema::TimeUnit;
 
-use super::parse::{self, Float, Half, Integer};
+use super::parse::{self, Decimal, Float, Half, Integer};
 
 /// What lies between the borders of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,7 +69,7 @@ pub trait Syntax: Copy {
     }
 
     /// A decimal, as the value times 10^`scale`.
-    fn decimal<T: ArrowNativeTypeOp>(&self, value: &[u8], precision: u8, scale: i8) -> Option<T> {
+    fn decimal<T: Decimal>(&self, value: &[u8], precision: u8, scale: i8) -> Option<T> {
         parse::decimal(value, precision, scale)
     }
 

@@ -7,10 +7,10 @@ use arrow_array::{ArrayRef, BooleanArray, PrimitiveArray};
 use arrow_schema::{DataType, IntervalUnit};
 use datafusion_common::Result as DfResult;
 use datafusion_expr::{EmitTo, GroupsAccumulator};
+use queries::compare::normal::{interval_length, normal32, normal64};
 
 use super::accumulators::{emit, filtered, values};
 use crate::error::{Error, Result};
-use crate::hash::{interval_length, normal32, normal64};
 
 /// The accumulator for a type.
 pub fn extreme(max: bool, data_type: &DataType) -> Result<Box<dyn GroupsAccumulator>> {

@@ -242,21 +242,30 @@ impl Files {
     }
 
     fn take(&self, taken: &mut Taken) -> Result<Option<Morsel>> {
-        while taken.morsels.len() <= AHEAD
-            && let Some(file) = self.set.files.get(taken.file)
-        {
-            let options = &self.reading(file).options;
-            let morsels = self.format.split(&Arc::new(file.clone()), options, MORSEL_BYTES);
-            match morsels {
-                Ok(morsels) => taken.morsels.extend(morsels),
-                // What lies before a file that can't be read is given first.
-                Err(_) if !taken.morsels.is_empty() => break,
-                Err(e) => return Err(e.into()),
+        loop {
+            while taken.morsels.len() <= AHEAD
+                && let Some(file) = self.set.files.get(taken.file)
+            {
+                let options = &self.reading(file).options;
+                let morsels = self.format.split(&Arc::new(file.clone()), options, MORSEL_BYTES);
+                match morsels {
+                    Ok(morsels) => taken.morsels.extend(morsels),
+                    // What lies before a file that can't be read is given first.
+                    Err(_) if !taken.morsels.is_empty() => break,
+                    Err(e) => return Err(e.into()),
+                }
+                taken.file += 1;
             }
-            taken.file += 1;
+            let morsel = taken.morsels.pop_front();
+            match morsel.as_ref().and_then(Morsel::next) {
+                // It stands where this one stood.
+                Some(next) => taken.morsels.push_front(next),
+                None => taken.ahead = taken.ahead.saturating_sub(1),
+            }
+            if !morsel.as_ref().is_some_and(Morsel::is_over) {
+                return Ok(morsel);
+            }
         }
-        taken.ahead = taken.ahead.saturating_sub(1);
-        Ok(taken.morsels.pop_front())
     }
 
     /// Has the system read a morsel's bytes. An error shows when they are read.

@@ -1,12 +1,18 @@
-//! Booleans, integers, floats and decimals.
+//! Booleans, integers and floats.
 
+use arrow_array::ArrowPrimitiveType;
 use arrow_array::types::Float16Type;
-use arrow_array::{ArrowNativeTypeOp, ArrowPrimitiveType};
 
-/// Integers that text is read into.
+/// Integers that are read.
 pub trait Integer: Sized {
     /// The value from a sign and a magnitude; `None` out of range.
     fn from_parts(negative: bool, magnitude: u64) -> Option<Self>;
+
+    /// The value whose bytes these are, little endian; `None` if they are more or fewer than it has.
+    fn read_le(bytes: &[u8]) -> Option<Self>;
+
+    /// The value of 64 bits, in two's complement if it has a sign; `None` out of range.
+    fn from_bits(bits: u64) -> Option<Self>;
 }
 
 macro_rules! signed {
@@ -20,6 +26,16 @@ macro_rules! signed {
                     <$t>::try_from(magnitude).ok()
                 }
             }
+
+            #[inline]
+            fn read_le(bytes: &[u8]) -> Option<$t> {
+                Some(<$t>::from_le_bytes(bytes.try_into().ok()?))
+            }
+
+            #[inline]
+            fn from_bits(bits: u64) -> Option<$t> {
+                <$t>::try_from(bits as i64).ok()
+            }
         }
     )*};
 }
@@ -30,6 +46,16 @@ macro_rules! unsigned {
             #[inline]
             fn from_parts(negative: bool, magnitude: u64) -> Option<$t> {
                 if negative && magnitude != 0 { None } else { <$t>::try_from(magnitude).ok() }
+            }
+
+            #[inline]
+            fn read_le(bytes: &[u8]) -> Option<$t> {
+                Some(<$t>::from_le_bytes(bytes.try_into().ok()?))
+            }
+
+            #[inline]
+            fn from_bits(bits: u64) -> Option<$t> {
+                <$t>::try_from(bits).ok()
             }
         }
     )*};
@@ -83,8 +109,14 @@ pub fn integer<T: Integer>(text: &[u8]) -> Option<T> {
     T::from_parts(negative, magnitude(digits)?)
 }
 
-/// Floats that text is read into.
+/// Floats that are read.
 pub trait Float: fast_float2::FastFloat {
+    /// The value whose bytes these are, little endian; `None` if they are more or fewer than it has.
+    fn read_le(bytes: &[u8]) -> Option<Self>;
+
+    /// The nearest value to this one.
+    fn from_f64(value: f64) -> Self;
+
     /// `mantissa` / 10^`places`, correctly rounded, if that is easy to tell.
     fn easy(mantissa: u64, places: usize) -> Option<Self>;
 
@@ -100,6 +132,16 @@ const POWERS: [f64; 23] = [
 
 impl Float for f64 {
     #[inline(always)]
+    fn read_le(bytes: &[u8]) -> Option<f64> {
+        Some(f64::from_le_bytes(bytes.try_into().ok()?))
+    }
+
+    #[inline(always)]
+    fn from_f64(value: f64) -> f64 {
+        value
+    }
+
+    #[inline(always)]
     fn easy(mantissa: u64, places: usize) -> Option<f64> {
         // One rounding of two exact numbers (W. Clinger, "How to read floating point numbers accurately", 1990).
         let power = POWERS.get(places)?;
@@ -113,6 +155,16 @@ impl Float for f64 {
 }
 
 impl Float for f32 {
+    #[inline(always)]
+    fn read_le(bytes: &[u8]) -> Option<f32> {
+        Some(f32::from_le_bytes(bytes.try_into().ok()?))
+    }
+
+    #[inline(always)]
+    fn from_f64(value: f64) -> f32 {
+        value as f32
+    }
+
     #[inline(always)]
     fn easy(mantissa: u64, places: usize) -> Option<f32> {
         let wide = f64::easy(mantissa, places)?;
@@ -174,76 +226,8 @@ pub fn boolean(text: &[u8]) -> Option<bool> {
     }
 }
 
-/// The greatest exponent that is considered in a decimal; beyond it only zero fits anyway.
-const MAX_EXPONENT: i64 = 1000;
-
-/// A decimal of at most `precision` digits, `scale` of them behind the point: the value times 10^`scale`.
-///
-/// Digits that the scale has no room for must be zeros: data is not rounded in silence.
-pub fn decimal<T: ArrowNativeTypeOp>(text: &[u8], precision: u8, scale: i8) -> Option<T> {
-    let (negative, text) = sign(text);
-    let (digits, exponent) = match text.iter().position(|b| matches!(b, b'e' | b'E')) {
-        Some(at) => {
-            let exponent = integer::<i64>(&text[at + 1..])?;
-            (&text[..at], exponent.clamp(-MAX_EXPONENT, MAX_EXPONENT))
-        }
-        None => (text, 0),
-    };
-    let ten = T::usize_as(10);
-    let power = |exponent: u32| ten.pow_checked(exponent).ok();
-    let mut value = T::ZERO;
-    let mut seen = 0usize;
-    // How many digits behind the point `value` has.
-    let mut fraction: i64 = 0;
-    let mut point = false;
-    // Zeros are held back until a digit follows, so that trailing ones never overflow.
-    let mut zeros: u32 = 0;
-    for &byte in digits {
-        match byte {
-            b'0' => {
-                seen += 1;
-                zeros += 1;
-                fraction += i64::from(point);
-            }
-            b'1'..=b'9' => {
-                seen += 1;
-                fraction += i64::from(point);
-                if !value.is_zero() && zeros > 0 {
-                    value = value.mul_checked(power(zeros)?).ok()?;
-                }
-                zeros = 0;
-                value =
-                    value.mul_checked(ten).ok()?.add_checked(T::usize_as(usize::from(byte - b'0'))).ok()?;
-            }
-            b'.' if !point => point = true,
-            _ => return None,
-        }
-    }
-    if seen == 0 {
-        return None;
-    }
-    if value.is_zero() {
-        return Some(value);
-    }
-    // The value is `value * 10^zeros * 10^(exponent - fraction)`, and `10^scale` of it is wanted.
-    let shift = i64::from(zeros) + exponent - fraction + i64::from(scale);
-    let value = if shift >= 0 {
-        value.mul_checked(power(u32::try_from(shift).ok()?)?).ok()?
-    } else {
-        let divisor = power(u32::try_from(-shift).ok()?)?;
-        if !value.mod_wrapping(divisor).is_zero() {
-            return None;
-        }
-        value.div_wrapping(divisor)
-    };
-    let fits = value.is_lt(power(u32::from(precision))?);
-    fits.then(|| if negative { value.neg_wrapping() } else { value })
-}
-
 #[cfg(test)]
 mod tests {
-    use arrow_buffer::i256;
-
     use super::*;
 
     #[test]
@@ -299,44 +283,5 @@ mod tests {
         }
         assert!(float::<f64>(b"nAn").unwrap().is_nan());
         assert_eq!(float::<f32>(b"-Infinity"), Some(f32::NEG_INFINITY));
-    }
-
-    #[test]
-    fn decimals_of_256_bits() {
-        let nines = "9".repeat(76);
-        let most: Option<i256> = decimal(nines.as_bytes(), 76, 0);
-        assert_eq!(most.map(|v| v.to_string()), Some(nines.clone()));
-        assert_eq!(decimal::<i256>(format!("-{nines}").as_bytes(), 76, 0), most.map(|v| -v));
-        assert_eq!(decimal::<i256>(format!("{nines}9").as_bytes(), 76, 0), None);
-        let half = decimal::<i256>(b"0.5", 76, 75).map(|v| v.to_string());
-        assert_eq!(half, Some(format!("5{}", "0".repeat(74))));
-    }
-
-    #[test]
-    fn decimals_keep_every_digit_or_fail() {
-        fn decimal(text: &[u8], precision: u8, scale: i8) -> Option<i128> {
-            let wide: Option<i256> = super::decimal(text, precision, scale);
-            let narrow = super::decimal(text, precision, scale);
-            assert_eq!(wide, narrow.map(i256::from_i128));
-            narrow
-        }
-        assert_eq!(decimal(b"12.5", 10, 2), Some(1250));
-        assert_eq!(decimal(b"-0.01", 10, 2), Some(-1));
-        assert_eq!(decimal(b"12.500", 10, 2), Some(1250));
-        assert_eq!(decimal(b"12.505", 10, 2), None);
-        assert_eq!(decimal(b"99999999.99", 10, 2), Some(9_999_999_999));
-        assert_eq!(decimal(b"100000000", 10, 2), None);
-        assert_eq!(decimal(b"1.5e3", 10, 2), Some(150_000));
-        assert_eq!(decimal(b"15E-1", 10, 2), Some(150));
-        assert_eq!(decimal(b"0e999999999999", 10, 2), Some(0));
-        assert_eq!(decimal(b"1200", 4, -2), Some(12));
-        assert_eq!(decimal(b".5", 4, 1), Some(5));
-        assert_eq!(decimal(b"5.", 4, 1), Some(50));
-        let nines = "9".repeat(38);
-        assert_eq!(decimal(nines.as_bytes(), 38, 0), Some(10i128.pow(38) - 1));
-        assert_eq!(decimal(format!("{nines}9").as_bytes(), 38, 0), None);
-        for bad in ["", ".", "-", "1.2.3", "1e", "e5", "NaN"] {
-            assert_eq!(decimal(bad.as_bytes(), 10, 2), None, "{bad}");
-        }
     }
 }

@@ -1,0 +1,24 @@
+//! CBOR (RFC 8949): a sequence (RFC 8742) of rows, each an array of its values in the order of the columns. Rows that
+//! are maps from names to values are read as well.
+//!
+//! - `value`: the bytes of values.
+//! - `encode`: rows to bytes.
+
+mod encode;
+mod value;
+
+use crate::rows::format::RowFormat;
+use crate::rows::split::Border;
+use crate::rows::tagged;
+use value::Cbor;
+
+/// CBOR.
+pub static CBOR: RowFormat = RowFormat {
+    name: "cbor",
+    extensions: &["cbor"],
+    border: Border::Unmarked,
+    splits: |_| true,
+    decoder: |scan, _| tagged::walk::decoder(Cbor, scan),
+    infer: |path, options, rows| tagged::infer::infer(Cbor, path, options, rows),
+    writer: |schema, _| Ok(Box::new(encode::CborWriter::new(schema)?)),
+};

@@ -1,0 +1,295 @@
+//! The bytes of CBOR values (RFC 8949, section 3).
+
+use crate::rows::parse::{self, Half};
+use crate::rows::tagged::{Container, End, Scalar, Tagged};
+
+/// The major types, the upper three bits of a value's first byte.
+pub mod major {
+    /// A whole number from 0 on.
+    pub const UNSIGNED: u8 = 0;
+    /// -1 less a whole number.
+    pub const NEGATIVE: u8 = 1;
+    /// Bytes.
+    pub const BYTES: u8 = 2;
+    /// UTF-8.
+    pub const TEXT: u8 = 3;
+    /// Values.
+    pub const ARRAY: u8 = 4;
+    /// Keys and values.
+    pub const MAP: u8 = 5;
+    /// What the value behind it means.
+    pub const TAG: u8 = 6;
+    /// Simple values, floats and the break.
+    pub const OTHER: u8 = 7;
+}
+
+/// Tags.
+pub mod tag {
+    /// A date and time as text (RFC 3339).
+    pub const DATE_TIME: u64 = 0;
+    /// Seconds since 1970.
+    pub const EPOCH: u64 = 1;
+    /// A whole number of any size.
+    pub const HUGE: u64 = 2;
+    /// -1 less a whole number of any size.
+    pub const NEGATIVE_HUGE: u64 = 3;
+    /// An array of an exponent of ten and a mantissa.
+    pub const DECIMAL: u64 = 4;
+    /// Days since 1970-01-01 (RFC 8943).
+    pub const DAYS: u64 = 100;
+    /// A date as text (RFC 8943).
+    pub const DATE: u64 = 1004;
+}
+
+/// The end of a container or text whose length is not told.
+pub const BREAK: u8 = 0xff;
+
+/// A value's first byte and the number behind it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Head {
+    major: u8,
+    /// The lower five bits of the first byte.
+    info: u8,
+    /// The number; `None` where a break ends the value.
+    number: Option<u64>,
+    /// The bytes of the head.
+    len: usize,
+}
+
+/// The head that bytes begin with: `Ok(None)` if it is not all there, an error if it is none.
+#[inline(always)]
+fn head(bytes: &[u8]) -> Result<Option<Head>, ()> {
+    let Some(&first) = bytes.first() else { return Ok(None) };
+    let (major, info) = (first >> 5, first & 31);
+    let width = match info {
+        0..24 => return Ok(Some(Head { major, info, number: Some(u64::from(info)), len: 1 })),
+        24..28 => 1 << (info - 24),
+        31 if matches!(major, major::BYTES..=major::MAP | major::OTHER) => {
+            return Ok(Some(Head { major, info, number: None, len: 1 }));
+        }
+        _ => return Err(()),
+    };
+    let Some(bytes) = bytes.get(1..1 + width) else { return Ok(None) };
+    let number = bytes.iter().fold(0, |number, &byte| number << 8 | u64::from(byte));
+    Ok(Some(Head { major, info, number: Some(number), len: 1 + width }))
+}
+
+fn whole_head(bytes: &[u8]) -> Option<Head> {
+    head(bytes).ok().flatten()
+}
+
+/// The values of CBOR.
+#[derive(Debug, Clone, Copy)]
+pub struct Cbor;
+
+/// How deep containers without a count may be nested; each takes a place on a list of what is open.
+const MAX_OPEN: usize = 1024;
+
+impl Tagged for Cbor {
+    const NAME: &'static str = "CBOR";
+
+    #[inline]
+    fn end(self, bytes: &[u8], at: usize) -> End {
+        // How many values are still to come, innermost last; `None` until a break.
+        let mut open: Vec<Option<u64>> = Vec::new();
+        let (mut at, mut pending) = (at, Some(1u64));
+        loop {
+            while pending == Some(0) {
+                match open.pop() {
+                    None => return End::At(at),
+                    Some(outer) => pending = outer,
+                }
+            }
+            let head = match head(&bytes[at.min(bytes.len())..]) {
+                Ok(Some(head)) => head,
+                Ok(None) => return End::Beyond,
+                Err(()) => return End::NoValue,
+            };
+            if head.major == major::OTHER && head.number.is_none() {
+                if pending.is_some() {
+                    return End::NoValue;
+                }
+                (at, pending) = (at + 1, Some(0));
+                continue;
+            }
+            pending = pending.map(|pending| pending - 1);
+            let inside = match (head.major, head.number) {
+                (major::BYTES | major::TEXT, Some(len)) => {
+                    let end = usize::try_from(len).ok().and_then(|len| (at + head.len).checked_add(len));
+                    at = match end {
+                        Some(end) if end <= bytes.len() => end,
+                        _ => return End::Beyond,
+                    };
+                    continue;
+                }
+                (major::ARRAY, Some(count)) => Some(count),
+                (major::MAP, Some(count)) => Some(count.saturating_mul(2)),
+                (major::TAG, _) => Some(1),
+                (major::BYTES..=major::MAP, None) => None,
+                _ => {
+                    at += head.len;
+                    continue;
+                }
+            };
+            at += head.len;
+            // A value that has one value in it, or that ends one, needs no place on the list.
+            match (pending, inside) {
+                (Some(pending_now), Some(inside)) => pending = Some(pending_now.saturating_add(inside)),
+                (Some(0), inside) => pending = inside,
+                (outer, inside) => {
+                    if open.len() == MAX_OPEN {
+                        return End::NoValue;
+                    }
+                    open.push(outer);
+                    pending = inside;
+                }
+            }
+        }
+    }
+
+    fn container(self, bytes: &[u8]) -> Option<Container> {
+        let head = whole_head(bytes)?;
+        let map = match head.major {
+            major::ARRAY => false,
+            major::MAP => true,
+            _ => return None,
+        };
+        Some(Container { map, count: head.number, from: head.len })
+    }
+
+    #[inline(always)]
+    fn is_null(self, value: &[u8]) -> bool {
+        // `null` and `undefined`.
+        matches!(value, [0xf6 | 0xf7])
+    }
+
+    fn after_break(self, bytes: &[u8]) -> Option<usize> {
+        (bytes.first() == Some(&BREAK)).then_some(1)
+    }
+
+    #[inline(always)]
+    fn scalar(self, bytes: &[u8]) -> Scalar {
+        let Some(head) = whole_head(bytes) else { return Scalar::Other };
+        match (head.major, head.number) {
+            (major::UNSIGNED, Some(value)) => Scalar::Unsigned(value),
+            (major::NEGATIVE, Some(below)) => Scalar::Negative(below),
+            (major::BYTES, Some(_)) => Scalar::Bytes(head.len, bytes.len()),
+            (major::TEXT, Some(_)) => Scalar::Text(head.len, bytes.len()),
+            (major::BYTES | major::TEXT, None) => Scalar::Pieces,
+            (major::TAG, Some(tag)) => tagged(tag, head.len, bytes).unwrap_or(Scalar::Other),
+            (major::OTHER, Some(bits)) => match head.info {
+                20 => Scalar::Bool(false),
+                21 => Scalar::Bool(true),
+                25 => Scalar::Float(Half::from_bits(bits as u16).to_f64()),
+                26 => Scalar::Float(f64::from(f32::from_bits(bits as u32))),
+                27 => Scalar::Float(f64::from_bits(bits)),
+                _ => Scalar::Other,
+            },
+            _ => Scalar::Other,
+        }
+    }
+
+    fn huge(self, value: &[u8]) -> Option<(bool, Vec<u8>)> {
+        let outer = whole_head(value)?;
+        let negative = match (outer.major, outer.number?) {
+            (major::TAG, tag::HUGE) => false,
+            (major::TAG, tag::NEGATIVE_HUGE) => true,
+            _ => return None,
+        };
+        let payload = value.get(outer.len..)?;
+        let inner = whole_head(payload).filter(|head| head.major == major::BYTES && head.number.is_some())?;
+        let mut bytes = payload.get(inner.len..)?.to_vec();
+        if negative {
+            // -1 less n has the magnitude n + 1.
+            bytes.insert(0, 0);
+            for byte in bytes.iter_mut().rev() {
+                *byte = byte.wrapping_add(1);
+                if *byte != 0 {
+                    break;
+                }
+            }
+        }
+        Some((negative, bytes))
+    }
+
+    fn join(self, value: &[u8], out: &mut Vec<u8>) -> Option<()> {
+        let kind = whole_head(value)?.major;
+        let mut text = Vec::new();
+        let mut at = 1;
+        while *value.get(at)? != BREAK {
+            let piece = whole_head(&value[at..]).filter(|piece| piece.major == kind)?;
+            let from = at + piece.len;
+            at = from.checked_add(usize::try_from(piece.number?).ok()?)?;
+            text.extend_from_slice(value.get(from..at)?);
+        }
+        put_head(kind, text.len() as u64, out);
+        out.extend_from_slice(&text);
+        Some(())
+    }
+}
+
+/// What a tag makes of the value behind it.
+fn tagged(tag: u64, from: usize, bytes: &[u8]) -> Option<Scalar> {
+    let inner = bytes.get(from..)?;
+    match (tag, Cbor.scalar(inner)) {
+        (tag::DATE_TIME, Scalar::Text(a, b)) => {
+            let at = parse::instant(inner.get(a..b)?).filter(|at| at.zoned)?;
+            let seconds = at.days.checked_mul(86_400)?.checked_add(at.seconds)?;
+            Some(Scalar::Moment(seconds, u32::try_from(at.nanos).ok()?))
+        }
+        (tag::EPOCH, Scalar::Unsigned(seconds)) => Some(Scalar::Moment(i64::try_from(seconds).ok()?, 0)),
+        (tag::EPOCH, Scalar::Negative(below)) => Some(Scalar::Moment(-1 - i64::try_from(below).ok()?, 0)),
+        (tag::EPOCH, Scalar::Float(seconds)) => {
+            let whole = seconds.floor();
+            // A float of today's seconds has microseconds.
+            let micros = ((seconds - whole) * 1e6).round() as i64;
+            let moment = whole as i64 + micros / 1_000_000;
+            (whole.abs() < 9e15).then_some(Scalar::Moment(moment, (micros % 1_000_000) as u32 * 1000))
+        }
+        (tag::DECIMAL, _) => decimal(from, bytes),
+        (tag::DAYS, Scalar::Unsigned(days)) => Some(Scalar::Day(i64::try_from(days).ok()?)),
+        (tag::DAYS, Scalar::Negative(below)) => Some(Scalar::Day(-1 - i64::try_from(below).ok()?)),
+        (tag::DATE, Scalar::Text(a, b)) => Some(Scalar::Day(i64::from(parse::date(inner.get(a..b)?)?))),
+        // What a tag means that is not known does not change what its value is.
+        (tag::HUGE | tag::NEGATIVE_HUGE | tag::EPOCH | tag::DAYS | tag::DATE | tag::DATE_TIME, _) => None,
+        (_, Scalar::Text(a, b)) => Some(Scalar::Text(from + a, from + b)),
+        (_, Scalar::Bytes(a, b)) => Some(Scalar::Bytes(from + a, from + b)),
+        (_, Scalar::Decimal(a, b, behind)) => Some(Scalar::Decimal(from + a, from + b, behind)),
+        (_, other) => Some(other),
+    }
+}
+
+/// `[exponent, mantissa]` behind its tag.
+fn decimal(from: usize, bytes: &[u8]) -> Option<Scalar> {
+    let pair = bytes.get(from..)?;
+    let container = Cbor.container(pair).filter(|pair| !pair.map && pair.count == Some(2))?;
+    let End::At(mantissa) = Cbor.end(pair, container.from) else { return None };
+    let End::At(end) = Cbor.end(pair, mantissa) else { return None };
+    let behind = match Cbor.scalar(&pair[container.from..mantissa]) {
+        Scalar::Unsigned(exponent) => i64::try_from(exponent).ok()?.checked_neg()?,
+        Scalar::Negative(below) => i64::try_from(below).ok()?.checked_add(1)?,
+        _ => return None,
+    };
+    Some(Scalar::Decimal(from + mantissa, from + end, behind))
+}
+
+/// Appends a head with the number in the fewest bytes.
+pub fn put_head(major: u8, number: u64, out: &mut Vec<u8>) {
+    let major = major << 5;
+    match number {
+        0..24 => out.push(major | number as u8),
+        24..0x100 => out.extend_from_slice(&[major | 24, number as u8]),
+        0x100..0x1_0000 => {
+            out.push(major | 25);
+            out.extend_from_slice(&(number as u16).to_be_bytes());
+        }
+        0x1_0000..0x1_0000_0000 => {
+            out.push(major | 26);
+            out.extend_from_slice(&(number as u32).to_be_bytes());
+        }
+        _ => {
+            out.push(major | 27);
+            out.extend_from_slice(&number.to_be_bytes());
+        }
+    }
+}

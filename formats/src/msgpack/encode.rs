@@ -1,0 +1,183 @@
+//! Writes rows as MessagePack, each value in the fewest bytes.
+
+use arrow_array::RecordBatch;
+use arrow_schema::{SchemaRef, TimeUnit};
+
+use super::value::TIMESTAMP;
+use crate::error::Result;
+use crate::rows::binary::check_flat;
+use crate::rows::cells::{Cells, Written};
+use crate::rows::encoder::RowWriter;
+use crate::rows::parse::per_second;
+
+/// Writes batches as MessagePack.
+pub struct MsgpackWriter {
+    /// What a row begins with: the head of its array.
+    row: Vec<u8>,
+}
+
+impl MsgpackWriter {
+    /// A writer for this schema.
+    pub fn new(schema: &SchemaRef) -> Result<MsgpackWriter> {
+        check_flat(schema)?;
+        let mut row = Vec::new();
+        match schema.fields().len() {
+            count @ 0..16 => row.push(0x90 | count as u8),
+            count => sized(count, [None, Some(0xdc), Some(0xdd)], &mut row),
+        }
+        Ok(MsgpackWriter { row })
+    }
+}
+
+impl RowWriter for MsgpackWriter {
+    fn is_text(&self) -> bool {
+        false
+    }
+
+    fn head(&self) -> &[u8] {
+        b""
+    }
+
+    fn write(&self, batch: &RecordBatch, out: &mut Vec<u8>) -> Result<()> {
+        let columns = Written::columns(batch)?;
+        let mut word = Vec::new();
+        for row in 0..batch.num_rows() {
+            out.extend_from_slice(&self.row);
+            for column in &columns {
+                match column.is_null(row) {
+                    true => out.push(0xc0),
+                    false => put(&column.cells, row, &mut word, out),
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Appends a head and a length in the first of 1, 2 and 4 bytes that has a head and holds it.
+fn sized(length: usize, heads: [Option<u8>; 3], out: &mut Vec<u8>) {
+    let length = length as u32;
+    match heads {
+        [Some(head), ..] if length <= u32::from(u8::MAX) => out.extend_from_slice(&[head, length as u8]),
+        [_, Some(head), _] if length <= u32::from(u16::MAX) => {
+            out.push(head);
+            out.extend_from_slice(&(length as u16).to_be_bytes());
+        }
+        [.., head] => {
+            out.extend(head);
+            out.extend_from_slice(&length.to_be_bytes());
+        }
+    }
+}
+
+fn text(bytes: &[u8], out: &mut Vec<u8>) {
+    match bytes.len() {
+        length @ 0..32 => out.push(0xa0 | length as u8),
+        length => sized(length, [Some(0xd9), Some(0xda), Some(0xdb)], out),
+    }
+    out.extend_from_slice(bytes);
+}
+
+fn unsigned(value: u64, out: &mut Vec<u8>) {
+    match value {
+        0..=0x7f => out.push(value as u8),
+        0x80..=0xff => out.extend_from_slice(&[0xcc, value as u8]),
+        0x100..=0xffff => {
+            out.push(0xcd);
+            out.extend_from_slice(&(value as u16).to_be_bytes());
+        }
+        0x1_0000..=0xffff_ffff => {
+            out.push(0xce);
+            out.extend_from_slice(&(value as u32).to_be_bytes());
+        }
+        _ => {
+            out.push(0xcf);
+            out.extend_from_slice(&value.to_be_bytes());
+        }
+    }
+}
+
+fn signed(value: i64, out: &mut Vec<u8>) {
+    if let Ok(value) = u64::try_from(value) {
+        return unsigned(value, out);
+    }
+    if value >= -32 {
+        out.push(value as u8);
+    } else if let Ok(value) = i8::try_from(value) {
+        out.extend_from_slice(&[0xd0, value as u8]);
+    } else if let Ok(value) = i16::try_from(value) {
+        out.push(0xd1);
+        out.extend_from_slice(&value.to_be_bytes());
+    } else if let Ok(value) = i32::try_from(value) {
+        out.push(0xd2);
+        out.extend_from_slice(&value.to_be_bytes());
+    } else {
+        out.push(0xd3);
+        out.extend_from_slice(&value.to_be_bytes());
+    }
+}
+
+fn float32(value: f32, out: &mut Vec<u8>) {
+    out.push(0xca);
+    out.extend_from_slice(&value.to_be_bytes());
+}
+
+/// A moment in UTC, in the shortest of three forms (see `value`).
+fn moment(value: i64, unit: TimeUnit, out: &mut Vec<u8>) {
+    let per_second = per_second(unit);
+    let seconds = value.div_euclid(per_second);
+    let nanos = value.rem_euclid(per_second) as u64 * (1_000_000_000 / per_second as u64);
+    let kind = TIMESTAMP as u8;
+    match u64::try_from(seconds) {
+        Ok(seconds) if nanos == 0 && seconds <= u64::from(u32::MAX) => {
+            out.extend_from_slice(&[0xd6, kind]);
+            out.extend_from_slice(&(seconds as u32).to_be_bytes());
+        }
+        Ok(seconds) if seconds < 1 << 34 => {
+            out.extend_from_slice(&[0xd7, kind]);
+            out.extend_from_slice(&(nanos << 34 | seconds).to_be_bytes());
+        }
+        _ => {
+            out.extend_from_slice(&[0xc7, 12, kind]);
+            out.extend_from_slice(&(nanos as u32).to_be_bytes());
+            out.extend_from_slice(&seconds.to_be_bytes());
+        }
+    }
+}
+
+fn put(cells: &Cells, row: usize, word: &mut Vec<u8>, out: &mut Vec<u8>) {
+    match cells {
+        Cells::Bool(v) => out.push(0xc2 + u8::from(v.value(row))),
+        Cells::Int8(v) => signed(v[row].into(), out),
+        Cells::Int16(v) => signed(v[row].into(), out),
+        Cells::Int32(v) => signed(v[row].into(), out),
+        Cells::Int64(v) => signed(v[row], out),
+        Cells::UInt8(v) => unsigned(v[row].into(), out),
+        Cells::UInt16(v) => unsigned(v[row].into(), out),
+        Cells::UInt32(v) => unsigned(v[row].into(), out),
+        Cells::UInt64(v) => unsigned(v[row], out),
+        Cells::Float16(v) => float32(v[row].to_f32(), out),
+        Cells::Float32(v) => float32(v[row], out),
+        Cells::Float64(v) => {
+            out.push(0xcb);
+            out.extend_from_slice(&v[row].to_be_bytes());
+        }
+        Cells::Timestamp(v, unit, true) => moment(v[row], *unit, out),
+        Cells::Text(v) => text(v.value(row).as_bytes(), out),
+        Cells::Binary(v) => {
+            let bytes = v.value(row);
+            sized(bytes.len(), [Some(0xc4), Some(0xc5), Some(0xc6)], out);
+            out.extend_from_slice(bytes);
+        }
+        // MessagePack has no such values: they are the text that csv and JSON have.
+        Cells::Decimal(..)
+        | Cells::Decimal256(..)
+        | Cells::Date(_)
+        | Cells::Timestamp(..)
+        | Cells::Time(..) => {
+            word.clear();
+            cells.print(row, word);
+            text(word, out);
+        }
+    }
+}

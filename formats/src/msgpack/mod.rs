@@ -1,0 +1,24 @@
+//! MessagePack: a sequence of rows, each an array of its values in the order of the columns. Rows that are maps from
+//! names to values are read as well.
+//!
+//! - `value`: the bytes of values.
+//! - `encode`: rows to bytes.
+
+mod encode;
+mod value;
+
+use crate::rows::format::RowFormat;
+use crate::rows::split::Border;
+use crate::rows::tagged;
+use value::Msgpack;
+
+/// MessagePack.
+pub static MSGPACK: RowFormat = RowFormat {
+    name: "msgpack",
+    extensions: &["msgpack", "mpk"],
+    border: Border::Unmarked,
+    splits: |_| true,
+    decoder: |scan, _| tagged::walk::decoder(Msgpack, scan),
+    infer: |path, options, rows| tagged::infer::infer(Msgpack, path, options, rows),
+    writer: |schema, _| Ok(Box::new(encode::MsgpackWriter::new(schema)?)),
+};

@@ -1,0 +1,209 @@
+//! Reads messages: each is walked from field to field to find those that are wanted.
+
+use arrow_schema::TimeUnit;
+
+use super::{Wire, wire};
+use crate::error::Result;
+use crate::format::ScanOptions;
+use crate::rows::binary::{check_flat, within_day, within_precision};
+use crate::rows::keys::Slots;
+use crate::rows::parse::{self, Decimal, Float, Half, Integer};
+use crate::rows::syntax::{Syntax, Token};
+use crate::rows::walk::{MISSING, Span, Walked, Walker, Wrong};
+
+/// What came of reading a varint.
+enum Varint {
+    /// Its value, and how many bytes it has.
+    Whole(u64, usize),
+    Short,
+    /// It has more than the ten bytes of 64 bits.
+    TooLong,
+}
+
+#[inline(always)]
+fn varint(bytes: &[u8]) -> Varint {
+    let mut value = 0u64;
+    for (i, &byte) in bytes.iter().enumerate() {
+        if i == 10 {
+            return Varint::TooLong;
+        }
+        value |= u64::from(byte & 0x7f) << (7 * i);
+        if byte < 0x80 {
+            return Varint::Whole(value, i + 1);
+        }
+    }
+    if bytes.len() >= 10 { Varint::TooLong } else { Varint::Short }
+}
+
+/// The value of a field that is a varint; that of one that is not there is 0.
+#[inline(always)]
+fn number(value: &[u8]) -> Option<u64> {
+    match varint(value) {
+        Varint::Whole(number, len) if len == value.len() => Some(number),
+        _ if value.is_empty() => Some(0),
+        _ => None,
+    }
+}
+
+/// Values as fields hold them.
+#[derive(Clone, Copy)]
+pub struct Protobuf;
+
+impl Syntax for Protobuf {
+    const TEXT: bool = false;
+
+    #[inline(always)]
+    fn token(&self, _: &[u8], start: usize, end: usize) -> Token {
+        if (start, end) == MISSING { Token::Null } else { Token::Plain(start, end) }
+    }
+
+    fn unescape(&self, _: &[u8], _: &mut Vec<u8>) -> Option<u64> {
+        None
+    }
+
+    fn bytes(&self, _: &[u8], _: &mut Vec<u8>) -> Option<()> {
+        None
+    }
+
+    fn boolean(&self, value: &[u8]) -> Option<bool> {
+        number(value).map(|number| number != 0)
+    }
+
+    #[inline(always)]
+    fn integer<T: Integer>(&self, value: &[u8]) -> Option<T> {
+        T::from_bits(number(value)?)
+    }
+
+    fn half(&self, value: &[u8]) -> Option<Half> {
+        self.float::<f32>(value).map(Half::from_f32)
+    }
+
+    #[inline(always)]
+    fn float<T: Float>(&self, value: &[u8]) -> Option<T> {
+        if value.is_empty() { Some(T::from_f64(0.0)) } else { T::read_le(value) }
+    }
+
+    fn decimal<T: Decimal>(&self, value: &[u8], precision: u8, scale: i8) -> Option<T> {
+        let text = if value.is_empty() { b"0" } else { value };
+        within_precision(parse::decimal(text, precision, scale)?, precision)
+    }
+
+    #[inline(always)]
+    fn date(&self, value: &[u8]) -> Option<i32> {
+        self.integer(value)
+    }
+
+    #[inline(always)]
+    fn timestamp(&self, value: &[u8], _: TimeUnit) -> Option<i64> {
+        self.integer(value)
+    }
+
+    fn time_of_day(&self, value: &[u8], unit: TimeUnit) -> Option<i64> {
+        within_day(self.integer(value)?, unit)
+    }
+}
+
+/// A column as a field.
+struct Field {
+    name: String,
+    wire: Wire,
+    nullable: bool,
+    slot: Option<usize>,
+}
+
+/// Walks over messages.
+pub struct MessageWalker {
+    fields: Vec<Field>,
+}
+
+impl MessageWalker {
+    /// A walker over the columns of the scan's schema.
+    pub fn new(scan: &ScanOptions, slots: &Slots) -> Result<MessageWalker> {
+        check_flat(&scan.schema)?;
+        let fields = scan.schema.fields().iter().zip(&slots.of_schema).map(|(field, &slot)| Field {
+            name: field.name().clone(),
+            wire: wire(field.data_type()),
+            nullable: field.is_nullable(),
+            slot,
+        });
+        Ok(MessageWalker { fields: fields.collect() })
+    }
+
+    /// Notes the fields of the message `at..end`.
+    fn fields(&self, bytes: &[u8], at: usize, end: usize, found: &mut [Span]) -> Result<(), String> {
+        let beyond = || "a field goes on behind the end of its message".to_string();
+        for field in self.fields.iter().filter(|field| !field.nullable) {
+            if let Some(slot) = field.slot {
+                // What is not there is 0 or empty.
+                found[slot] = (at, at);
+            }
+        }
+        let mut at = at;
+        while at < end {
+            let (tag, len) = whole(&bytes[at..end])?;
+            at += len;
+            let number = tag >> 3;
+            let field = usize::try_from(number).ok().and_then(|n| self.fields.get(n.checked_sub(1)?));
+            let (from, to, found_wire) = match tag & 7 {
+                0 => {
+                    let (_, len) = whole(&bytes[at..end])?;
+                    (at, at + len, Wire::Varint)
+                }
+                1 => (at, at + 8, Wire::Eight),
+                2 => {
+                    let (size, len) = whole(&bytes[at..end])?;
+                    let from = at + len;
+                    let to = usize::try_from(size).ok().and_then(|size| from.checked_add(size));
+                    (from, to.ok_or_else(beyond)?, Wire::Counted)
+                }
+                5 => (at, at + 4, Wire::Four),
+                other => return Err(format!("field {number} has wire type {other}, which is not read")),
+            };
+            if to > end {
+                return Err(beyond());
+            }
+            at = to;
+            let Some(field) = field else { continue };
+            if field.wire != found_wire {
+                return Err(format!(
+                    "field {number} is no {}; the columns are others than those of the schema",
+                    field.name
+                ));
+            }
+            if let Some(slot) = field.slot {
+                // Of a field that is there twice the last one counts.
+                found[slot] = (from, to);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn whole(bytes: &[u8]) -> Result<(u64, usize), String> {
+    match varint(bytes) {
+        Varint::Whole(value, len) => Ok((value, len)),
+        Varint::Short => Err("a field goes on behind the end of its message".into()),
+        Varint::TooLong => Err("a number has more than ten bytes".into()),
+    }
+}
+
+impl Walker for MessageWalker {
+    fn walk(&mut self, bytes: &[u8], at: usize, found: &mut [Span]) -> Result<Walked, Wrong> {
+        let (size, len) = match varint(&bytes[at..]) {
+            Varint::Whole(size, len) => (size, len),
+            Varint::Short => return Ok(Walked::Short),
+            Varint::TooLong => {
+                return Err(Wrong::fatal("the length of this message has more than ten bytes"));
+            }
+        };
+        let start = at + len;
+        let end = match usize::try_from(size).ok().and_then(|size| start.checked_add(size)) {
+            Some(end) if end <= bytes.len() => end,
+            _ => return Ok(Walked::Short),
+        };
+        match self.fields(bytes, start, end, found) {
+            Ok(()) => Ok(Walked::Whole(end)),
+            Err(message) => Err(Wrong { message, next: Some(end) }),
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! Protocol Buffers: a message a row, each behind its length as a varint (as `writeDelimitedTo` has it). A column is the
+//! field whose number is its place, counted from 1.
+//!
+//! | column | field | wire |
+//! |---|---|---|
+//! | BOOLEAN | bool | varint |
+//! | TINYINT, SMALLINT, INT; the same unsigned | int32; uint32 | varint |
+//! | BIGINT; unsigned | int64; uint64 | varint |
+//! | FLOAT; DOUBLE | float; double | 4; 8 bytes, little endian |
+//! | DATE | int32: days since 1970-01-01 | varint |
+//! | TIMESTAMP | int64: units since 1970-01-01T00:00:00 | varint |
+//! | TIME | int32 for seconds and milliseconds, else int64: units since midnight | varint |
+//! | DECIMAL, VARCHAR | string | length and bytes |
+//! | BLOB | bytes | length and bytes |
+//!
+//! A column that may be NULL is an `optional` field, and NULL a field that is not there. Of other columns such a field
+//! is 0, false or empty, as proto3 has it.
+
+mod decode;
+mod encode;
+
+use crate::error::Error;
+use crate::rows::BatchDecoder;
+use crate::rows::format::RowFormat;
+use crate::rows::keys::Slots;
+use crate::rows::split::Border;
+use crate::rows::walk::WalkParser;
+
+/// How a field lies in a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+enum Wire {
+    Varint = 0,
+    Eight = 1,
+    Counted = 2,
+    Four = 5,
+}
+
+/// How a column's values lie in a message.
+fn wire(data_type: &arrow_schema::DataType) -> Wire {
+    use arrow_schema::DataType as T;
+    match data_type {
+        T::Float16 | T::Float32 => Wire::Four,
+        T::Float64 => Wire::Eight,
+        T::Boolean | T::Date32 | T::Date64 | T::Timestamp(..) | T::Time32(_) | T::Time64(_) => Wire::Varint,
+        other if other.is_integer() => Wire::Varint,
+        _ => Wire::Counted,
+    }
+}
+
+/// Protocol Buffers.
+pub static PROTOBUF: RowFormat = RowFormat {
+    name: "protobuf",
+    extensions: &["pb", "protobuf", "binpb"],
+    border: Border::Unmarked,
+    splits: |_| true,
+    decoder: |scan, _| {
+        let slots = Slots::new(scan);
+        let walker = decode::MessageWalker::new(scan, &slots)?;
+        Ok(Box::new(BatchDecoder::new(WalkParser::new(walker, decode::Protobuf, slots, scan)?, scan)?))
+    },
+    infer: |path, _, _| {
+        Err(Error::location(
+            path.display(),
+            "a protobuf file does not tell its columns",
+            Some("give them with --schema NAME=FILE, in the order of the fields' numbers".into()),
+        ))
+    },
+    writer: |schema, _| Ok(Box::new(encode::MessageWriter::new(schema)?)),
+};

@@ -1,0 +1,72 @@
+//! Where the values of wanted columns are noted, and which column the key of a field names.
+
+use std::collections::HashMap;
+
+use crate::format::ScanOptions;
+
+/// Where the values of wanted columns are noted. A column that is wanted twice has one slot.
+pub struct Slots {
+    /// For each column of the schema its slot, if it is wanted.
+    pub of_schema: Vec<Option<usize>>,
+    /// For each column of the batch its slot.
+    pub of_batch: Vec<usize>,
+    /// How many there are.
+    pub count: usize,
+}
+
+impl Slots {
+    /// The slots of the columns that a scan wants.
+    pub fn new(scan: &ScanOptions) -> Slots {
+        let mut slots =
+            Slots { of_schema: vec![None; scan.schema.fields().len()], of_batch: Vec::new(), count: 0 };
+        for &column in &scan.projection {
+            let slot = *slots.of_schema[column].get_or_insert_with(|| {
+                slots.count += 1;
+                slots.count - 1
+            });
+            slots.of_batch.push(slot);
+        }
+        slots
+    }
+}
+
+/// Finds the slot of a key: the place where the values of its column are noted.
+pub struct Keys {
+    by_name: HashMap<Vec<u8>, usize>,
+    /// The keys of the record before, in order, with their slots: most records have the same.
+    order: Vec<(Vec<u8>, Option<usize>)>,
+}
+
+impl Keys {
+    /// Finds the columns that a scan wants by their names.
+    pub fn new(scan: &ScanOptions, slots: &Slots) -> Keys {
+        let named = scan.schema.fields().iter().zip(&slots.of_schema);
+        let by_name = named.filter_map(|(field, slot)| Some((field.name().clone().into_bytes(), (*slot)?)));
+        Keys { by_name: by_name.collect(), order: Vec::new() }
+    }
+
+    /// The slot of the key that is number `place` in its record, from its bytes as they stand; `decode` makes a name
+    /// of them.
+    #[inline]
+    pub fn slot(
+        &mut self,
+        place: usize,
+        raw: &[u8],
+        decode: impl FnOnce(&[u8]) -> Option<Vec<u8>>,
+    ) -> Option<usize> {
+        match self.order.get(place) {
+            Some((key, slot)) if key == raw => *slot,
+            _ => self.look_up(place, raw, decode(raw)),
+        }
+    }
+
+    #[cold]
+    fn look_up(&mut self, place: usize, raw: &[u8], name: Option<Vec<u8>>) -> Option<usize> {
+        let slot = name.and_then(|name| self.by_name.get(&name).copied());
+        self.order.truncate(place);
+        if self.order.len() == place {
+            self.order.push((raw.to_vec(), slot));
+        }
+        slot
+    }
+}

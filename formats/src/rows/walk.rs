@@ -1,0 +1,116 @@
+//! Records that end where their last value ends. No byte marks a border, so each record is walked from its first byte;
+//! then columns are filled one by one.
+
+use super::batch::{Batch, Records};
+use super::keys::Slots;
+use super::syntax::Syntax;
+use super::{Input, RecordParser};
+use crate::error::{Error, Result};
+use crate::format::ScanOptions;
+
+/// The bytes of records that are walked before columns are filled.
+const WINDOW_BYTES: usize = 64 << 10;
+
+/// Where a value lies: its first byte and the one behind its last.
+pub type Span = (usize, usize);
+
+/// The place of a value that a record does not have. No other lies there: a value that is empty has its length before
+/// it.
+pub const MISSING: Span = (0, 0);
+
+/// What came of walking over a record.
+pub enum Walked {
+    /// It ends here.
+    Whole(usize),
+    /// It goes on behind the bytes at hand.
+    Short,
+}
+
+/// A record that is not built as it should be.
+pub struct Wrong {
+    /// What is wrong with it.
+    pub message: String,
+    /// Where the next record begins, if that is known all the same.
+    pub next: Option<usize>,
+}
+
+impl Wrong {
+    /// A record behind which nothing can be read.
+    pub fn fatal(message: impl Into<String>) -> Wrong {
+        Wrong { message: message.into(), next: None }
+    }
+}
+
+/// Finds values in records.
+pub trait Walker: Send {
+    /// Walks over the record that begins at `at`, and notes where the values of wanted columns lie: `found` has a
+    /// place for each slot of [`Slots`], and [`MISSING`] in all of them.
+    fn walk(&mut self, bytes: &[u8], at: usize, found: &mut [Span]) -> Result<Walked, Wrong>;
+}
+
+/// A parser of records that a walker finds and whose values this syntax reads.
+pub struct WalkParser<W, S> {
+    walker: W,
+    syntax: S,
+    slots: Slots,
+    /// The values found, `slots.count` for each record.
+    found: Vec<Span>,
+    max_record: usize,
+}
+
+impl<W: Walker, S: Syntax> WalkParser<W, S> {
+    /// A parser of the columns that the scan wants.
+    pub fn new(walker: W, syntax: S, slots: Slots, scan: &ScanOptions) -> Result<WalkParser<W, S>> {
+        if scan.schema.fields().is_empty() {
+            return Err(Error::Unsupported("a record without columns has no bytes; give a --schema".into()));
+        }
+        Ok(WalkParser { walker, syntax, slots, found: Vec::new(), max_record: scan.format.max_record })
+    }
+}
+
+impl<W: Walker, S: Syntax + Send> RecordParser for WalkParser<W, S> {
+    fn parse(&mut self, input: Input, batch: &mut Batch) -> Result<usize> {
+        let bytes = input.block.as_slice();
+        let limit = input.limit.min(bytes.len());
+        let each = self.slots.count;
+        let mut at = input.at;
+        while at < limit && batch.room() > 0 {
+            let (start, room) = (at, batch.room());
+            let (mut count, mut wrong) = (0, None);
+            self.found.clear();
+            while at < limit && at - start < WINDOW_BYTES && count < room {
+                let first = self.found.len();
+                self.found.resize(first + each, MISSING);
+                match self.walker.walk(bytes, at, &mut self.found[first..]) {
+                    Ok(Walked::Whole(end)) if end - at > self.max_record => {
+                        let message = format!("the record is longer than {} bytes", self.max_record);
+                        wrong = Some(Wrong { message, next: Some(end) });
+                    }
+                    Ok(Walked::Whole(end)) => {
+                        (at, count) = (end, count + 1);
+                        continue;
+                    }
+                    Ok(Walked::Short) => {}
+                    Err(error) => wrong = Some(error),
+                }
+                self.found.truncate(first);
+                break;
+            }
+            let (found, slots) = (&self.found, &self.slots.of_batch);
+            let fields = |column: usize| found.iter().copied().skip(slots[column]).step_by(each);
+            batch.append(Records::of(&input, start..at, count, 0), self.syntax, fields)?;
+            match wrong {
+                Some(Wrong { message, next: Some(next) }) => {
+                    batch.malformed(Records::of(&input, at..next, 1, 0), message, batch.width() as u64)?;
+                    at = next;
+                }
+                Some(Wrong { message, next: None }) => {
+                    return Err(batch.lost(input.offset + at as u64, message));
+                }
+                None if at == start => break,
+                None => {}
+            }
+        }
+        Ok(at - input.at)
+    }
+}
