@@ -4,8 +4,9 @@
 //! a bounded amount of memory whatever the input says, and makes an end that comes too early an error. On the way out
 //! each block is compressed on its own, so that any thread can do it; a [`Container`] puts the pieces in order.
 //! - [`container`]: what goes around the pieces.
-//! - [`gzip`], [`zlib`], [`snappy`], [`lz4`], [`zstd`]: one file each.
+//! - [`gzip`], [`zlib`], [`snappy`], [`lz4`], [`zstd`], [`mod@bzip2`]: one file each.
 
+mod bzip2;
 mod container;
 mod framed;
 mod gzip;
@@ -93,7 +94,7 @@ pub enum Unit {
 /// Decompresses a stream; memory is bounded whatever the input holds.
 pub trait Decompressor: Send {
     /// Appends decompressed bytes until the input is consumed or `out` holds at least `most` bytes, and gives the
-    /// number of bytes consumed. If `out` was filled, output may be left for which the next call needs no input.
+    /// number of bytes consumed. It may hold more, by a block of the format: 64 KiB of snappy, 4 MiB of lz4. If `out` was filled, output may be left for which the next call needs no input.
     fn push(&mut self, input: &[u8], out: &mut Vec<u8>, most: usize) -> Result<usize>;
 
     /// The input has ended: an error if it ended too early.
@@ -129,12 +130,12 @@ impl Compression for Plain {
     }
 }
 
-/// The names of all compressions.
+/// The names of the compressions that are written.
 pub const NAMES: &[&str] = &["none", "gzip", "zlib", "snappy", "lz4", "zstd"];
 
-/// All compressions, in the order of [`NAMES`].
+/// All compressions: those of [`NAMES`] in their order, and behind them those that are only read.
 pub fn compressions() -> &'static [&'static dyn Compression] {
-    &[&Plain, &gzip::Gzip, &zlib::Zlib, &snappy::Snappy, &lz4::Lz4, &zstd::Zstd]
+    &[&Plain, &gzip::Gzip, &zlib::Zlib, &snappy::Snappy, &lz4::Lz4, &zstd::Zstd, &bzip2::Bzip2]
 }
 
 /// The compression of this name.

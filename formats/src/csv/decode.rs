@@ -115,6 +115,8 @@ pub struct CsvParser {
     max_record: usize,
     /// The header is still to come.
     header: bool,
+    /// Files have a header.
+    headers: bool,
 }
 
 impl CsvParser {
@@ -134,6 +136,7 @@ impl CsvParser {
             index: Index::default(),
             max_record: format.max_record,
             header: first && format.header,
+            headers: format.header,
         })
     }
 
@@ -241,6 +244,10 @@ impl CsvParser {
 }
 
 impl RecordParser for CsvParser {
+    fn restart(&mut self) {
+        self.header = self.headers;
+    }
+
     fn parse(&mut self, input: Input, batch: &mut Batch) -> Result<usize> {
         let mut at = input.at;
         let end = input.limit.min(input.block.len());

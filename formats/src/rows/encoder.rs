@@ -48,7 +48,12 @@ impl RowEncoder {
     pub fn new(writer: Box<dyn RowWriter>, schema: &Schema, compression: &str) -> Result<RowEncoder> {
         let short = schema.fields().iter().all(|field| field.data_type().primitive_width().is_some());
         let rows = if short && schema.fields().len() <= 16 { SHORT_ROWS } else { ROWS };
-        Ok(RowEncoder { writer, compression: compress::compression(compression)?, rows })
+        let compression = compress::compression(compression)?;
+        if !compress::NAMES.contains(&compression.name()) {
+            let (name, names) = (compression.name(), compress::NAMES.join(", "));
+            return Err(Error::Unsupported(format!("{name} is read and not written; there are {names}")));
+        }
+        Ok(RowEncoder { writer, compression, rows })
     }
 
     fn block(&self, raw: Vec<u8>, rows: usize) -> Result<Block> {

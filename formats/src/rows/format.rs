@@ -104,7 +104,7 @@ impl Format for RowFormat {
         Ok(match (file.cut, &file.listed) {
             _ if target_bytes == u64::MAX => split::whole(file),
             (Cut::Blocks, Some(listed)) => split::by_blocks(file, listed, target_bytes),
-            (Cut::Units | Cut::Turns, _) => split::by_turns(file),
+            (Cut::Units | Cut::Turns, _) => split::by_turns(file, target_bytes),
             _ if plain && self.border != Border::Unmarked && self.is_cut(file, target_bytes)? => {
                 split::split(file, self.border, target_bytes)
             }

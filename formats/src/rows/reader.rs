@@ -7,12 +7,12 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use schema::{FormatOptions, OnError};
+use schema::{FileEntry, FormatOptions, OnError};
 
 use super::Decoder;
 use super::blocks::{Blocks, Refill, Unpacking};
-use super::quotes::{Marks, State, Transition, first_record};
-use super::source::{Popped, Source};
+use super::quotes::{Marks, State};
+use super::source::Source;
 use super::split::{self, Border, SharedBorders};
 use crate::compress;
 use crate::error::{Error, Result};
@@ -45,17 +45,22 @@ pub struct RowReader {
     /// How another reader of the file is made, for counting.
     again: Option<(MakeDecoder, ScanOptions, Border)>,
     decoder: Box<dyn Decoder>,
-    phase: Phase,
-    blocks: Blocks,
+    pub(super) phase: Phase,
+    pub(super) blocks: Blocks,
     size: Option<u64>,
-    start: u64,
+    pub(super) start: u64,
     /// Records that begin here or later belong to other morsels.
-    limit: u64,
-    marks: Marks,
+    pub(super) limit: u64,
+    pub(super) marks: Marks,
     max_record: usize,
+    /// It reads a whole file, and others may follow.
+    whole: bool,
+    /// The file that follows, and how many have followed.
+    next: Option<(Source, Option<u64>)>,
+    followed: u64,
 }
 
-enum Phase {
+pub(super) enum Phase {
     /// All bytes of the morsel are asked for, to find what its quotes do.
     Gather { shared: Arc<SharedBorders>, morsel: usize, asked: bool },
     /// The morsels before have to be looked at first.
@@ -115,9 +120,8 @@ impl RowReader {
                 reader.blocks = Blocks::new(source, range.start, unpacking, reader.max_record);
             }
             (Part::Whole, _) => {
-                if let (Some(listed), Some(_)) = (&file.listed, size) {
-                    reader.blocks.source.check(listed.crc32);
-                }
+                reader.whole = true;
+                reader.blocks.source = whole_file(file);
             }
             _ => {}
         }
@@ -169,79 +173,10 @@ impl RowReader {
             limit: range.end,
             marks,
             max_record,
+            whole: false,
+            next: None,
+            followed: 0,
         })
-    }
-
-    /// Looks at the quotes of the whole morsel, for the morsels behind it.
-    fn gather(&mut self) -> Option<Next> {
-        let Phase::Gather { shared, morsel, asked } = &mut self.phase else { return None };
-        if !std::mem::replace(asked, true) {
-            return Some(Next::Need(self.blocks.source.need_all()));
-        }
-        let mut transition = Transition::identity();
-        for (offset, piece) in self.blocks.source.pieces() {
-            let skip =
-                if *offset == 0 && piece.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
-            transition.extend(&piece[skip..], self.marks);
-        }
-        shared.quotes.publish(*morsel, transition);
-        self.phase = Phase::Await { shared: shared.clone(), morsel: *morsel };
-        None
-    }
-
-    /// Waits for the state in which the morsel begins.
-    fn wait(&mut self) -> Option<Next> {
-        let Phase::Await { shared, morsel } = &self.phase else { return None };
-        let Some(state) = shared.quotes.start(*morsel) else { return Some(Next::Wait) };
-        self.phase = if self.start == 0 { Phase::Mark } else { Phase::Seek(state) };
-        None
-    }
-
-    /// Drops what belongs to a record that began earlier.
-    fn seek(&mut self, state: State) -> Result<Option<Next>> {
-        let Some(Popped { offset, bytes: piece, .. }) = self.blocks.source.pop()? else {
-            match self.blocks.source.need() {
-                Some(range) if range.start < self.limit => return Ok(Some(Next::Need(vec![range]))),
-                _ => self.phase = Phase::Done,
-            }
-            return Ok(None);
-        };
-        match first_record(state, &piece, self.marks) {
-            Ok(at) => {
-                self.phase = if offset + at as u64 >= self.limit { Phase::Done } else { Phase::Read };
-                self.blocks.begin(offset, piece, at);
-            }
-            Err(state) => self.phase = Phase::Seek(state),
-        }
-        Ok(None)
-    }
-
-    /// Has the reader begin behind the record in which its bytes begin, if they don't begin with one.
-    pub fn pass_to_record(&mut self, state: State) {
-        if state != State::RecordStart {
-            self.phase = Phase::SeekText(state);
-        }
-    }
-
-    /// As [`RowReader::seek`], of bytes that are decompressed on the way.
-    fn seek_text(&mut self, state: State) -> Result<Option<Next>> {
-        let (rest, _) = self.blocks.rest();
-        let len = rest.len();
-        match first_record(state, rest, self.marks) {
-            Ok(at) => {
-                self.blocks.pass(at);
-                self.phase = Phase::Read;
-                return Ok(None);
-            }
-            Err(state) => self.phase = Phase::SeekText(state),
-        }
-        self.blocks.pass(len);
-        match self.blocks.refill()? {
-            Refill::Need(range) => return Ok(Some(Next::Need(vec![range]))),
-            Refill::Ready => {}
-            Refill::TooLong | Refill::Ended => self.phase = Phase::Done,
-        }
-        Ok(None)
     }
 
     /// Passes a byte order mark at the beginning of the data.
@@ -259,14 +194,29 @@ impl RowReader {
             Refill::Ready => Ok(None),
             Refill::TooLong => Err(self.too_long()),
             Refill::Ended => {
-                self.phase = Phase::Done;
+                // Rows of files before this one may have to be flushed.
+                self.phase = Phase::Read;
                 Ok(None)
             }
         }
     }
 
-    /// Decodes until there is a batch.
-    fn read(&mut self) -> Result<Next> {
+    /// Begins with the file that follows; false if there is none.
+    fn begin_next(&mut self) -> Result<bool> {
+        let Some((source, size)) = self.next.take() else { return Ok(false) };
+        let Some((_, scan, border)) = &self.again else { return Ok(false) };
+        let decompressor = compress::compression(&scan.format.compression)?.decompressor()?;
+        let unpacking = decompressor.map_or(Unpacking::Plain, Unpacking::Stream);
+        self.phase = if *border == Border::Unmarked { Phase::Read } else { Phase::Mark };
+        self.blocks = Blocks::new(source, 0, unpacking, self.max_record);
+        self.size = size;
+        self.followed += 1;
+        self.decoder.restart();
+        Ok(true)
+    }
+
+    /// Decodes until there is a batch, or another phase.
+    fn read(&mut self) -> Result<Option<Next>> {
         loop {
             if !self.decoder.is_full() {
                 if let Some(input) = self.blocks.input(self.limit) {
@@ -276,18 +226,21 @@ impl RowReader {
                 if self.blocks.is_before(self.limit) && !self.decoder.is_full() {
                     match self.blocks.refill()? {
                         Refill::Ready => continue,
-                        Refill::Need(range) => return Ok(Next::Need(vec![range])),
+                        Refill::Need(range) => return Ok(Some(Next::Need(vec![range]))),
                         Refill::TooLong => return Err(self.too_long()),
                         Refill::Ended => {}
                     }
                 }
             }
             let ended = !self.decoder.is_full();
+            if ended && self.begin_next()? {
+                return Ok(None);
+            }
             match self.decoder.flush()? {
-                Some(batch) => return Ok(Next::Batch(batch)),
+                Some(batch) => return Ok(Some(Next::Batch(batch))),
                 None if ended => {
                     self.phase = Phase::Done;
-                    return Ok(Next::Done);
+                    return Ok(None);
                 }
                 None => {}
             }
@@ -359,7 +312,7 @@ impl FileReader for RowReader {
                 Phase::SeekText(state) => self.seek_text(*state)?,
                 Phase::Mark => self.mark()?,
                 Phase::Read => match self.read() {
-                    Ok(next) => Some(next),
+                    Ok(next) => next,
                     Err(error) => {
                         self.locate(error)?;
                         None
@@ -381,7 +334,30 @@ impl FileReader for RowReader {
         }
     }
 
+    fn follow(&mut self, next: &Morsel) -> bool {
+        if !self.whole || self.next.is_some() || next.part != Part::Whole {
+            return false;
+        }
+        let size = (next.file.bytes > 0).then_some(next.file.bytes);
+        self.next = Some((whole_file(&next.file), size));
+        true
+    }
+
+    fn followed(&self) -> u64 {
+        self.followed
+    }
+
     fn skipped(&self) -> Skipped {
         self.decoder.skipped()
     }
+}
+
+/// All bytes of a file, compared with the checksum that its manifest has.
+fn whole_file(file: &FileEntry) -> Source {
+    let size = (file.bytes > 0).then_some(file.bytes);
+    let mut source = Source::new(0, u64::MAX, size);
+    if let (Some(listed), Some(_)) = (&file.listed, size) {
+        source.check(listed.crc32);
+    }
+    source
 }

@@ -153,8 +153,8 @@ pub fn raw_before(file: &FileEntry, part: &Part) -> u64 {
 }
 
 /// A file whose pieces are found as it is read: the first morsel, behind which come as many as there turn out to be.
-pub fn by_turns(file: &Arc<FileEntry>) -> Vec<Morsel> {
-    let shared = Arc::new(Turns::new(file.cut));
+pub fn by_turns(file: &Arc<FileEntry>, target_bytes: u64) -> Vec<Morsel> {
+    let shared = Arc::new(Turns::new(file.cut, target_bytes));
     vec![Morsel { file: file.clone(), part: Part::Turn(0), bytes: file.bytes, shared }]
 }
 

@@ -11,31 +11,27 @@
 //! What can't go on like that (a record that is too long, bytes that are no unit, damage) is read to the file's end by
 //! the worker that found it, in the order of the file, so that it has the outcome of a file that is not cut.
 
-use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
 use arrow_buffer::Buffer;
 use bytes::Bytes;
-use schema::{Cut, FormatOptions, OnError};
+use schema::Cut;
 
-use super::Decoder;
-use super::blocks::{self, Blocks, Refill, Unpacking};
-use super::quotes::{Transition, first_record, last_record};
+use super::blocks::{self, Blocks, Unpacking};
+use super::quotes::{Transition, first_record};
 use super::reader::{BYTE_ORDER_MARK, Found, MAX_RECORD, MakeDecoder, RowReader};
 use super::source::Source;
 use super::split::{Border, SharedQuotes};
+use super::stream::{Find, Stream, walker};
 use crate::compress::{self, Compression, Unit};
 use crate::error::Result;
 use crate::format::{Morsel, ScanOptions};
 use crate::reader::{FileReader, Next, Skipped};
 
-/// A piece has about so many bytes before compression.
-const PIECE_BYTES: usize = 1 << 20;
-
-/// A piece of units has about so many bytes before compression: it also costs a look at what lies behind it.
-const UNITS_BYTES: usize = 2 << 20;
+/// A piece has about so many bytes before compression, if not fewer are asked for.
+const PIECE_BYTES: usize = 2 << 20;
 
 /// So many bytes of the file are looked at for units at first.
 const WINDOW_BYTES: u64 = 512 << 10;
@@ -54,6 +50,8 @@ pub struct Turns {
     state: Mutex<State>,
     changed: Condvar,
     quotes: SharedQuotes,
+    /// About how many bytes before compression a piece has.
+    piece_bytes: usize,
 }
 
 struct State {
@@ -75,11 +73,12 @@ enum Cursor {
 }
 
 impl Turns {
-    /// The turns of a file that is cut so.
-    pub fn new(cut: Cut) -> Turns {
+    /// The turns of a file that is cut so, into pieces of at most about so many bytes before compression.
+    pub fn new(cut: Cut, most: u64) -> Turns {
         let cursor = Some(if cut == Cut::Units { Cursor::Units(0, 0) } else { Cursor::Fresh });
         let state = Mutex::new(State { turn: 0, cursor, ended: false });
-        Turns { state, changed: Condvar::new(), quotes: SharedQuotes::default() }
+        let piece_bytes = usize::try_from(most).unwrap_or(PIECE_BYTES).clamp(1, PIECE_BYTES);
+        Turns { state, changed: Condvar::new(), quotes: SharedQuotes::default(), piece_bytes }
     }
 
     /// Whether all pieces before this one were found and there are no more.
@@ -219,7 +218,7 @@ impl TurnReader {
         };
         let ends = Some(at + bytes.len() as u64) == self.size;
         let (mut packed, mut found, mut stuck) = (0, 0, false);
-        while found < UNITS_BYTES && packed < bytes.len() {
+        while found < self.turns.piece_bytes && packed < bytes.len() {
             match self.compression.unit(&bytes[packed..]) {
                 Unit::Whole { packed: more, raw, aligned }
                     if raw <= MAX_UNIT && (aligned || self.border != Border::Unmarked) =>
@@ -312,7 +311,7 @@ impl TurnReader {
     /// Decompresses, until there is a piece of whole records.
     fn find_records(&mut self) -> Result<Option<Next>> {
         let Phase::Stream(stream) = &mut self.phase else { return Ok(None) };
-        let piece = stream.next(self.border, &self.scan.format)?;
+        let piece = stream.next(self.border, &self.scan.format, self.turns.piece_bytes)?;
         let Phase::Stream(stream) = std::mem::replace(&mut self.phase, Phase::Done) else { return Ok(None) };
         match piece {
             Find::Need(range) => {
@@ -326,8 +325,8 @@ impl TurnReader {
             }
             Find::Rest => {
                 self.turns.hand_on(None);
-                let start = stream.blocks.place();
-                self.read(stream.blocks, start, u64::MAX)
+                let start = stream.place();
+                self.read(stream.into_blocks(), start, u64::MAX)
             }
         }
     }
@@ -359,7 +358,7 @@ impl FileReader for TurnReader {
                 *given = Some(bytes);
                 Ok(())
             }
-            Phase::Stream(stream) => stream.blocks.source.give(range, bytes),
+            Phase::Stream(stream) => stream.give(range, bytes),
             Phase::Read(reader) => reader.give(range, bytes),
             _ => Ok(()),
         }
@@ -373,103 +372,11 @@ impl FileReader for TurnReader {
     }
 }
 
-/// A decoder that finds where records end and decodes no column.
-fn walker(make: MakeDecoder, scan: &ScanOptions) -> Result<Box<dyn Decoder>> {
-    let format = FormatOptions { on_error: OnError::Skip, ..scan.format.clone() };
-    make(&ScanOptions { projection: Vec::new(), format, ..scan.clone() }, true)
-}
-
-/// A file in the order of its bytes, of which pieces are cut.
-struct Stream {
-    blocks: Blocks,
-    /// Finds the ends of records that nothing marks.
-    walker: Option<Box<dyn Decoder>>,
-    /// What is cut and not handed out yet.
-    pieces: VecDeque<blocks::Piece>,
-    bytes: usize,
-}
-
-/// What is found in a stream.
-enum Find {
-    Need(Range<u64>),
-    /// Pieces of whole records, and whether they are the last ones.
-    Records(VecDeque<blocks::Piece>, bool),
-    /// The rest is for one reader.
-    Rest,
-}
-
-impl Stream {
-    fn new(blocks: Blocks, walker: Option<Box<dyn Decoder>>) -> Stream {
-        Stream { blocks, walker, pieces: VecDeque::new(), bytes: 0 }
-    }
-
-    /// The next pieces, together of about [`PIECE_BYTES`].
-    fn next(&mut self, border: Border, format: &FormatOptions) -> Result<Find> {
-        loop {
-            let (rest, last) = self.blocks.rest();
-            if last {
-                let len = rest.len();
-                self.pieces.push_back(self.blocks.cut(len));
-                return Ok(self.records(true));
-            }
-            let end = match (&mut self.walker, border) {
-                (Some(walker), _) => match walk(walker.as_mut(), &self.blocks) {
-                    Ok(end) => end,
-                    Err(()) => return Ok(self.rest()),
-                },
-                (None, Border::Quotes) => {
-                    let marked = self.blocks.place() == 0 && rest.starts_with(BYTE_ORDER_MARK);
-                    let skip = if marked { BYTE_ORDER_MARK.len() } else { 0 };
-                    last_record(&rest[skip..], border.marks(format)).map(|end| end + skip)
-                }
-                (None, _) => memchr::memrchr(b'\n', rest).map(|newline| newline + 1),
-            };
-            if let Some(end) = end {
-                self.pieces.push_back(self.blocks.cut(end));
-                self.bytes += end;
-                if self.bytes >= PIECE_BYTES / 2 {
-                    return Ok(self.records(false));
-                }
-            }
-            match self.blocks.refill()? {
-                Refill::Ready | Refill::Ended => {}
-                Refill::Need(range) => return Ok(Find::Need(range)),
-                Refill::TooLong => return Ok(self.rest()),
-            }
-        }
-    }
-
-    fn records(&mut self, last: bool) -> Find {
-        self.bytes = 0;
-        Find::Records(std::mem::take(&mut self.pieces), last)
-    }
-
-    /// What is cut comes first.
-    fn rest(&mut self) -> Find {
-        if self.pieces.is_empty() { Find::Rest } else { self.records(false) }
-    }
-}
-
 impl Drop for TurnReader {
     /// A reader that fails or is given up in its turn leaves nothing for others to wait for.
     fn drop(&mut self) {
         if matches!(self.phase, Phase::Window { .. } | Phase::Stream(_)) {
             self.turns.hand_on(None);
-        }
-    }
-}
-
-/// Where the last whole record of a block ends; `Err` if no record can be found any more.
-fn walk(walker: &mut dyn Decoder, blocks: &Blocks) -> Result<Option<usize>, ()> {
-    let Some(mut input) = blocks.input(u64::MAX) else { return Ok(None) };
-    let start = input.at;
-    loop {
-        let passed = walker.decode(input).map_err(drop)?;
-        input.at += passed;
-        let full = walker.is_full();
-        walker.flush().map_err(drop)?;
-        if !full || input.at >= input.block.len() {
-            return Ok((input.at > start).then_some(input.at - start));
         }
     }
 }

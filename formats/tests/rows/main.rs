@@ -7,3 +7,4 @@ mod csv_errors;
 mod infer;
 mod lines;
 mod roundtrip;
+mod turns;
