@@ -2,6 +2,7 @@
 # make test    everything that a change must pass: format, clippy, tests, the oracle
 # make bench   palais against DuckDB, Polars and DataFusion on 20 million rows
 # make answers the ten queries on 20 million rows, over csv, Parquet and buren with 1, 2 and 5 workers, against DuckDB
+# make formats every encoding with every compression on 20 million rows: bytes, seconds, answers against DuckDB's
 # make deny    licences, advisories and sources of all crates; needs cargo-deny and the network
 # make venv    the Python packages of the oracle and the benchmark, in .venv
 # make oracle  puts DuckDB's answers into the SQL tests
@@ -11,7 +12,7 @@ VENV := .venv
 PALAIS := target/release/palais
 DEMO := target/demo
 
-.PHONY: build demo test bench answers deny tools venv oracle
+.PHONY: build demo test bench answers formats deny tools venv oracle
 
 build:
 	cargo build --release
@@ -46,6 +47,9 @@ bench: build venv
 
 answers: build venv
 	$(VENV)/bin/python bench/answers.py $(ANSWERS)
+
+formats: build venv
+	$(VENV)/bin/python bench/formats.py $(FORMATS)
 
 deny:
 	@cargo deny --version >/dev/null 2>&1 || { \

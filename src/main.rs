@@ -6,6 +6,7 @@
 //! Exit codes: 0 done; 1 the query or the data failed; 2 wrong usage; 70 an internal error; 130 interrupted.
 
 mod args;
+mod bench;
 mod convert;
 mod copy;
 mod flags;
@@ -84,6 +85,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Generate(g) => generate::run(&g),
         Command::Schema(s) => schema::run(&s),
         Command::Watch(w) => watch::run(&w),
+        Command::Bench(b) => bench::run(&b),
         Command::Completions { shell } => {
             let mut command = <Args as clap::CommandFactory>::command();
             let mut script = Vec::new();

@@ -12,7 +12,7 @@ mod encoded;
 mod fit;
 mod markdown;
 mod output;
-mod table;
+pub mod table;
 mod value;
 
 use std::io::IsTerminal;

@@ -17,6 +17,7 @@
 //! - [`dataset`]: rows to the files of a dataset, or to one file.
 //! - [`ordered`]: the ordered, parallel pipeline by which they are encoded.
 //! - [`aside`]: files and directories that appear whole or not at all.
+//! - [`measure`]: what `palais bench` measures and compares.
 //! - [`error`]: what can go wrong.
 
 pub mod aside;
@@ -30,6 +31,7 @@ pub mod error;
 pub mod generate;
 pub mod hash;
 pub mod live;
+pub mod measure;
 pub mod memory;
 pub mod operator;
 pub mod ops;

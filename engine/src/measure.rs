@@ -1,0 +1,7 @@
+//! What `palais bench` measures and compares.
+//!
+//! - [`bounds`]: how long reading, decompressing and decoding take by themselves.
+//! - [`answer`]: whether two results have the same rows.
+
+pub mod answer;
+pub mod bounds;
