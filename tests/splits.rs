@@ -77,7 +77,7 @@ fn files_of_other_tools_are_read_by_all_workers() {
     for (suffix, command, how) in [
         ("gz", format!("gzip -c '{shown}'"), "in turns"),
         ("bz2", format!("bzip2 -c '{shown}'"), "in turns"),
-        ("zst", format!("zstd -q -c '{shown}'"), "in turns"),
+        ("zst", format!("zstd -q -c '{shown}'"), "in blocks by their headers"),
         (
             "1.zst",
             format!("head -c {half} '{shown}' | zstd -q -c; tail -c +{} '{shown}' | zstd -q -c", half + 1),
@@ -109,6 +109,22 @@ fn files_of_other_tools_are_read_by_all_workers() {
         assert!(explained(&packed).contains(how), "{}", explained(&packed));
         for workers in [1, 2, 3] {
             assert_eq!(answer(&packed, workers), expected, "{} with {workers} workers", packed.display());
+        }
+    }
+}
+
+/// Workers that have enough leave their turns to the others.
+#[test]
+fn limits_end_early_and_never_hang() {
+    let home = tempfile::tempdir().unwrap();
+    let (path, _) = plain(home.path());
+    let packed = home.path().join("t.csv.gz");
+    tool(&format!("gzip -c '{}'", path.display()), &packed);
+    for workers in ["1", "2", "3", "5"] {
+        for limit in [1, 10, 9000, 50_000] {
+            let sql = format!("SELECT column1 FROM '{}' LIMIT {limit}", packed.display());
+            let done = palais(["query", "--workers", workers, "--header", "no", &sql]);
+            assert_eq!((done.code(), done.stdout.lines().count()), (Some(0), limit + 1), "{}", done.stderr);
         }
     }
 }

@@ -177,7 +177,10 @@ impl Frame {
         if word & !STORED_MASK != 0 {
             out.extend_from_slice(packed);
         } else {
-            out.resize(from + self.max_block, 0);
+            // No more room than is needed, where that is known: to grow `out` would copy it.
+            let left = self.expected.map_or(u64::MAX, |size| size.saturating_sub(self.seen));
+            let room = usize::try_from(left).unwrap_or(usize::MAX).min(self.max_block);
+            out.resize(from + room, 0);
             let unpacked = match self.window.is_empty() {
                 true => decompress_into(packed, &mut out[from..]),
                 false => decompress_into_with_dict(packed, &mut out[from..], &self.window),

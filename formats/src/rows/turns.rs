@@ -11,6 +11,7 @@
 //! What can't go on like that (a record that is too long, bytes that are no unit, damage) is read to the file's end by
 //! the worker that found it, in the order of the file, so that it has the outcome of a file that is not cut.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Duration;
@@ -59,7 +60,18 @@ struct State {
     turn: usize,
     /// From where; taken by the worker whose turn it is.
     cursor: Option<Cursor>,
+    /// Later turns that nobody will take.
+    skipped: BTreeSet<usize>,
     ended: bool,
+}
+
+impl State {
+    fn next_turn(&mut self) {
+        self.turn += 1;
+        while self.skipped.remove(&self.turn) {
+            self.turn += 1;
+        }
+    }
 }
 
 /// Where the next piece begins.
@@ -76,7 +88,7 @@ impl Turns {
     /// The turns of a file that is cut so, into pieces of at most about so many bytes before compression.
     pub fn new(cut: Cut, most: u64) -> Turns {
         let cursor = Some(if cut == Cut::Units { Cursor::Units(0, 0) } else { Cursor::Fresh });
-        let state = Mutex::new(State { turn: 0, cursor, ended: false });
+        let state = Mutex::new(State { turn: 0, cursor, skipped: BTreeSet::new(), ended: false });
         let piece_bytes = usize::try_from(most).unwrap_or(PIECE_BYTES).clamp(1, PIECE_BYTES);
         Turns { state, changed: Condvar::new(), quotes: SharedQuotes::default(), piece_bytes }
     }
@@ -110,7 +122,18 @@ impl Turns {
         let mut state = self.lock();
         state.ended = cursor.is_none();
         state.cursor = cursor;
-        state.turn += 1;
+        state.next_turn();
+        self.changed.notify_all();
+    }
+
+    /// Leaves a turn to the ones behind it.
+    fn skip(&self, number: usize) {
+        self.quotes.publish(number, Transition::identity());
+        let mut state = self.lock();
+        match state.turn == number {
+            true => state.next_turn(),
+            false => _ = state.skipped.insert(number),
+        }
         self.changed.notify_all();
     }
 }
@@ -373,10 +396,13 @@ impl FileReader for TurnReader {
 }
 
 impl Drop for TurnReader {
-    /// A reader that fails or is given up in its turn leaves nothing for others to wait for.
+    /// A reader that is given up before its turn (its worker needs no more rows) or fails in it leaves nothing for
+    /// others to wait for.
     fn drop(&mut self) {
-        if matches!(self.phase, Phase::Window { .. } | Phase::Stream(_)) {
-            self.turns.hand_on(None);
+        match self.phase {
+            Phase::Wait => self.turns.skip(self.number),
+            Phase::Window { .. } | Phase::Stream(_) => self.turns.hand_on(None),
+            Phase::Await { .. } | Phase::AwaitRest { .. } | Phase::Read(_) | Phase::Done => {}
         }
     }
 }

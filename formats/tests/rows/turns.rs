@@ -183,6 +183,39 @@ fn turns_may_end_anywhere() {
 }
 
 #[test]
+fn a_reader_that_is_given_up_holds_nobody_back() {
+    let text = csv(120);
+    let schema = schema();
+    let expected = concat(&schema, &read_whole(text.as_bytes(), &scan(&schema, &options("csv"))).unwrap().0);
+    let scan = scan(&schema, &with("csv", "gzip"));
+    let pieces: Vec<&[u8]> = text.as_bytes().chunks(300).collect();
+    let file = units("gzip", &pieces);
+    for cut in [Cut::Units, Cut::Turns] {
+        let format = format("csv").unwrap();
+        let first = format.split(&cut_entry(&file, cut), &scan, 300).unwrap().remove(0);
+        let mut next = Some(first);
+        let mut batches = Vec::new();
+        let mut number = 0;
+        while let Some(morsel) = next {
+            let mut reader = format.reader(&morsel, &scan).unwrap();
+            // Every third one is dropped unread, and the rest still have all rows.
+            while number % 3 > 0 {
+                match reader.next().unwrap() {
+                    Next::Batch(batch) => batches.push(batch),
+                    Next::Need(ranges) => give(reader.as_mut(), &file, ranges).unwrap(),
+                    Next::Wait => panic!("those before are read or given up"),
+                    Next::Done => break,
+                }
+            }
+            number += 1;
+            drop(reader);
+            next = morsel.next();
+        }
+        assert_eq!(concat(&schema, &batches), expected, "{cut:?}");
+    }
+}
+
+#[test]
 fn lines_are_cut_too() {
     let text: String =
         (0..300).map(|i| format!("{{\"a\":{i},\"b\":\"{}\"}}\n", "\\n".repeat(i % 9))).collect();
