@@ -54,7 +54,7 @@ impl Compression for Snappy {
         let Some(word) = u32_at(bytes, 0) else { return Unit::Short };
         let (kind, len) = (word as u8, (word >> 8) as usize);
         let raw = match kind {
-            COMPRESSED | STORED if len > MAX_CHUNK || len < 4 => return Unit::Unknown,
+            COMPRESSED | STORED if !(4..=MAX_CHUNK).contains(&len) => return Unit::Unknown,
             _ if bytes.len() < HEADER + len => return Unit::Short,
             COMPRESSED => match snap::raw::decompress_len(&bytes[HEADER + 4..HEADER + len]) {
                 Ok(raw) if raw <= CHUNK_BYTES => raw,

@@ -237,7 +237,8 @@ impl TurnReader {
         let (at, raw) = (*at, *raw);
         let Some(bytes) = given else {
             let end = self.size.map_or(at + *len, |size| size.min(at + *len));
-            return Ok(Some(Next::Need(vec![at..end])));
+            let window = at..end;
+            return Ok(Some(Next::Need(vec![window])));
         };
         let ends = Some(at + bytes.len() as u64) == self.size;
         let (mut packed, mut found, mut stuck) = (0, 0, false);
