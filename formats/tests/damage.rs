@@ -184,7 +184,7 @@ fn read(path: &Path, on_error: OnError) -> formats::Result<usize> {
         Ok(rows)
     };
     // A sample: to read each file in three ways takes three times as long.
-    if !encoding.compresses_inside() && crc32fast::hash(&bytes) % 8 == 0 {
+    if !encoding.compresses_inside() && crc32fast::hash(&bytes).is_multiple_of(8) {
         // How a file is cut is not damaged with it, but these may meet any bytes too.
         for other in [Cut::Turns, Cut::Units] {
             if set.format.compression != "none" || other == Cut::Turns {
