@@ -101,7 +101,7 @@ fn next(from: &mut From, work: &Work, state: &QueryState) -> Result<Step<RecordB
         let (Some(format), Some(options)) = (format, options) else {
             unreachable!("morsels are dealt of files")
         };
-        let input = Input::open(&morsel.file.path)?;
+        let input = Input::of(&morsel.file)?;
         let reader = format.reader(morsel, options).map_err(|e| e.at(&morsel.file.path))?;
         *from = From::File { file: morsel.file.clone(), input, reader };
     }

@@ -219,7 +219,7 @@ impl Output {
             }),
             work: Box::new(|work| match work {
                 Work::Block(batches) => {
-                    Ok(Encoded::Block(encoder.encode(&batches).map_err(|e| e.at(&self.path))?))
+                    Ok(Encoded::Blocks(encoder.encode_all(&batches).map_err(|e| e.at(&self.path))?))
                 }
                 Work::EndOfFile => Ok(Encoded::EndOfFile),
             }),

@@ -5,11 +5,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
-use schema::{ColumnBound, FileEntry, FormatOptions};
+use schema::{ColumnBound, Cut, FileEntry, FormatOptions};
 
 use crate::columns::bounds::Zone;
 use crate::error::{Error, Result};
 use crate::reader::FileReader;
+use crate::rows::split::blocks_of;
+use crate::rows::turns::Turns;
 use crate::writer::FileEncoder;
 
 /// What a scan wants of a file.
@@ -47,8 +49,28 @@ pub enum Part {
     Whole,
     /// The records that begin in this range of bytes.
     Bytes(Range<u64>),
+    /// The blocks of this range of those that the file's manifest lists.
+    Blocks(Range<usize>),
+    /// The piece with this number, of as many as turn out to be there: see [`Morsel::next`].
+    Turn(usize),
     /// Row groups or record batches of this range.
     Groups(Range<usize>),
+}
+
+impl Morsel {
+    /// The morsel behind this one, where their number is not known before the file is read.
+    pub fn next(&self) -> Option<Morsel> {
+        let Part::Turn(number) = self.part else { return None };
+        Some(Morsel { part: Part::Turn(number + 1), ..self.clone() }).filter(|next| !next.is_over())
+    }
+
+    /// Whether the file turned out to have no such morsel.
+    pub fn is_over(&self) -> bool {
+        match (&self.part, self.shared.downcast_ref::<Turns>()) {
+            (Part::Turn(number), Some(turns)) => turns.is_over(*number),
+            _ => false,
+        }
+    }
 }
 
 /// An encoding: how tables lie in bytes.
@@ -76,6 +98,16 @@ pub trait Format: Send + Sync {
         Ok(Vec::new())
     }
 
+    /// Whether a reader can begin where a manifest says that a block of a file begins.
+    fn reads_blocks(&self) -> bool {
+        true
+    }
+
+    /// How a file that no manifest lists is best cut for several workers.
+    fn cut(&self, _file: &FileEntry, _options: &FormatOptions) -> Result<Cut> {
+        Ok(Cut::Anywhere)
+    }
+
     /// Cuts a file into morsels of about `target_bytes`; every record belongs to exactly one of them.
     fn split(&self, file: &Arc<FileEntry>, scan: &ScanOptions, target_bytes: u64) -> Result<Vec<Morsel>>;
 
@@ -83,7 +115,12 @@ pub trait Format: Send + Sync {
     fn ranges(&self, morsel: &Morsel, _scan: &ScanOptions) -> Vec<Range<u64>> {
         match &morsel.part {
             Part::Bytes(range) => vec![range.clone()],
-            Part::Whole | Part::Groups(_) => vec![],
+            Part::Blocks(_) => {
+                let blocks = blocks_of(&morsel.file, &morsel.part);
+                let ends = blocks.first().zip(blocks.last());
+                ends.map(|(first, last)| first.range.start..last.range.end).into_iter().collect()
+            }
+            Part::Whole | Part::Turn(_) | Part::Groups(_) => vec![],
         }
     }
 

@@ -9,11 +9,12 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
+use schema::FileEntry;
 
 use crate::error::{Error, Result};
 use crate::reader::read_range;
@@ -58,6 +59,18 @@ impl Input {
     pub fn open(path: &Path) -> Result<Input> {
         let source = source(path).map_err(|e| Error::io(path, "open", e))?;
         Ok(Input { path: path.to_path_buf(), source })
+    }
+
+    /// Opens the file of a morsel. What a listing found to be a regular file is not looked at again.
+    pub fn of(file: &FileEntry) -> Result<Input> {
+        let path = file.path.as_path();
+        if file.bytes == 0 || path == Path::new(STDIN) {
+            return Input::open(path);
+        }
+        // Should it be a pipe by now, this does not wait for a writer, and reading it at a place is an error.
+        let opened = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path);
+        let opened = opened.map_err(|e| Error::io(path, "open", e))?;
+        Ok(Input { path: path.to_path_buf(), source: Source::File(Arc::new(opened), file.bytes) })
     }
 
     /// Reads a range of bytes, fewer only at the end; that of a file is where it was when it was opened. Of a pipe it

@@ -36,6 +36,7 @@ use ::schema::{OnError, Table, bdb};
 use arrow_schema::SchemaRef;
 
 pub use assemble::FILE_COLUMN;
+pub(crate) use detect::head;
 pub use detect::{Named, by_name};
 pub use suggest::nearest;
 pub use unify::wider;

@@ -43,6 +43,18 @@ pub trait FileReader: Send {
     /// The bytes of one range that [`Next::Need`] named, fewer only at the end of the file.
     fn give(&mut self, range: Range<u64>, bytes: Bytes) -> Result<()>;
 
+    /// Has the reader go on with another whole file of the same columns when this one ends, so that the rows of many
+    /// small files fill batches together. False if it can't. Only the bytes of one file are asked for at a time, see
+    /// [`FileReader::followed`].
+    fn follow(&mut self, _next: &Morsel) -> bool {
+        false
+    }
+
+    /// How many files that followed were begun: of the last one of them bytes are asked for and errors told.
+    fn followed(&self) -> u64 {
+        0
+    }
+
     /// What was passed over so far.
     fn skipped(&self) -> Skipped {
         Skipped::default()
@@ -84,7 +96,7 @@ pub struct BlockingReader {
 impl BlockingReader {
     /// Opens the morsel's file.
     pub fn open(morsel: Morsel, reader: Box<dyn FileReader>) -> Result<BlockingReader> {
-        Ok(BlockingReader { input: Input::open(&morsel.file.path)?, morsel, reader })
+        Ok(BlockingReader { input: Input::of(&morsel.file)?, morsel, reader })
     }
 
     /// What was passed over so far.

@@ -20,11 +20,17 @@ pub struct Block {
 
 /// Encodes blocks of one schema; shared by all threads.
 pub trait FileEncoder: Send + Sync {
-    /// The rows of a block. Every block of a file but the last has exactly this many.
+    /// The rows that are encoded together. Every run of them in a file but the last has exactly this many.
     fn block_rows(&self) -> usize;
 
     /// Encodes one block, given as batches that together have its rows.
     fn encode(&self, batches: &[RecordBatch]) -> Result<Block>;
+
+    /// Encodes one block as [`FileEncoder::encode`] does, or as several that follow one another, where blocks can be of
+    /// any number of rows and one would be large.
+    fn encode_all(&self, batches: &[RecordBatch]) -> Result<Vec<Block>> {
+        Ok(vec![self.encode(batches)?])
+    }
 
     /// Begins a file.
     fn assembler(&self) -> Result<Box<dyn FileAssembler>>;
@@ -37,6 +43,11 @@ pub trait FileAssembler: Send {
 
     /// The next block.
     fn append(&mut self, block: Block, out: &mut dyn Write) -> Result<()>;
+
+    /// The bytes of records so far, before compression; 0 for column formats.
+    fn raw(&self) -> u64 {
+        0
+    }
 
     /// What comes after the last block (footer, index).
     fn finish(&mut self, out: &mut dyn Write) -> Result<()>;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use schema::Source;
+use schema::{Cut, Source};
 
 use crate::plan::{AggregateCall, AggregateFunction, Exchange, Expr, Node, Op, Plan, Side, SortKey};
 
@@ -145,7 +145,21 @@ fn source(source: &Source) -> String {
                 "none" => String::new(),
                 c => format!(" {c}"),
             };
-            format!("{} {}{compression} file(s), {} bytes", set.files.len(), set.format.encoding, set.bytes())
+            let cuts = [
+                (Cut::Blocks, "in blocks by the manifest"),
+                (Cut::Units, "in blocks by their headers"),
+                (Cut::Turns, "in turns"),
+            ];
+            let files = set.files.len();
+            let cut = cuts.iter().filter_map(|(cut, how)| {
+                match set.files.iter().filter(|f| f.cut == *cut).count() {
+                    0 => None,
+                    all if all == files => Some(format!(", {how}")),
+                    some => Some(format!(", {some} of them {how}")),
+                }
+            });
+            let cut: String = cut.collect();
+            format!("{files} {}{compression} file(s), {} bytes{cut}", set.format.encoding, set.bytes())
         }
         Source::Generated(spec) => format!("generated {spec:?}"),
         Source::Range { start, end, step } => format!("{start} to {end} by {step}"),

@@ -14,4 +14,6 @@ pub mod table;
 pub mod text;
 
 pub use manifest::{Manifest, ManifestError};
-pub use table::{ColumnBound, FileEntry, FileLayout, FileSet, FormatOptions, OnError, Source, Table};
+pub use table::{
+    ColumnBound, Cut, FileEntry, FileLayout, FileSet, FormatOptions, Listed, OnError, Source, Table,
+};

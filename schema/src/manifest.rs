@@ -10,9 +10,13 @@
 //! | `format` | [`FormatOptions`] |
 //! | `files` | a list in the order of rows: `name`, `rows`, `bytes`, `crc32` of all bytes, and `blocks` |
 //!
-//! `blocks` is a list of pairs `[offset, rows]`: at this byte of the file begins a block of so many rows, which can be
-//! read without what lies before it. It may be empty. The manifest is written after all files, so that a directory
-//! which has one is whole.
+//! `blocks` is a list of `[offset, rows, raw, crc32]`: at this byte of the file begins a block of so many rows, which
+//! can be read without what lies before it. What the block holds has `raw` bytes before compression. Its checksum is
+//! that of the file's bytes from here to the next block or, for the last one, to the end; that of the first one begins
+//! with the file, and so does its raw size, where something (a csv header) lies before it. So the blocks cover the file.
+//! The list may be empty. Pairs `[offset, rows]`, which were written before, tell how many rows there are and no more.
+//!
+//! The manifest is written after all files, so that a directory which has one is whole.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -111,25 +115,52 @@ pub struct PartFile {
     pub blocks: Vec<BlockStart>,
 }
 
-/// Where a block begins: a pair in JSON.
+/// Where a block begins: a list of four numbers in JSON, or of the first two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "(u64, u64)", into = "(u64, u64)")]
+#[serde(from = "Listed", into = "Listed")]
 pub struct BlockStart {
     /// The offset in the file, compressed as it is.
     pub offset: u64,
     /// The rows of the block.
     pub rows: u64,
+    /// What else is known of it.
+    pub content: Option<BlockContent>,
 }
 
-impl From<(u64, u64)> for BlockStart {
-    fn from((offset, rows): (u64, u64)) -> Self {
-        BlockStart { offset, rows }
+/// What a block holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BlockContent {
+    /// The bytes before compression; those before the first block count to it.
+    pub raw: u64,
+    /// The CRC-32 (IEEE) of the file's bytes up to the next block or the end; the first block's from byte 0 on.
+    pub crc32: u32,
+}
+
+/// A block as it stands in JSON.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum Listed {
+    Known(u64, u64, u64, u32),
+    Start(u64, u64),
+}
+
+impl From<Listed> for BlockStart {
+    fn from(listed: Listed) -> Self {
+        match listed {
+            Listed::Known(offset, rows, raw, crc32) => {
+                BlockStart { offset, rows, content: Some(BlockContent { raw, crc32 }) }
+            }
+            Listed::Start(offset, rows) => BlockStart { offset, rows, content: None },
+        }
     }
 }
 
-impl From<BlockStart> for (u64, u64) {
+impl From<BlockStart> for Listed {
     fn from(block: BlockStart) -> Self {
-        (block.offset, block.rows)
+        match block.content {
+            Some(BlockContent { raw, crc32 }) => Listed::Known(block.offset, block.rows, raw, crc32),
+            None => Listed::Start(block.offset, block.rows),
+        }
     }
 }
 
@@ -299,7 +330,14 @@ mod tests {
             rows,
             bytes: 1_000,
             crc32: u32::MAX,
-            blocks: blocks.iter().map(|&block| block.into()).collect(),
+            blocks: blocks
+                .iter()
+                .map(|&(offset, rows)| BlockStart {
+                    offset,
+                    rows,
+                    content: (offset > 0).then_some(BlockContent { raw: 4_000, crc32: 7 }),
+                })
+                .collect(),
         };
         let files =
             vec![file("part-00000.csv.gz", 30, &[(0, 20), (500, 10)]), file("part-00001.csv.gz", 0, &[])];

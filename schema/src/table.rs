@@ -7,6 +7,7 @@ use arrow_schema::SchemaRef;
 use serde::{Deserialize, Serialize};
 
 use crate::bdb;
+use crate::manifest::BlockStart;
 
 /// A table of the catalog. The catalog of a query is a list of these, resolved once, before planning.
 #[derive(Debug, Clone)]
@@ -97,12 +98,51 @@ pub struct FileEntry {
     /// The position in [`FileSet::layouts`] where the file differs from the table.
     #[serde(default)]
     pub layout: Option<usize>,
+    /// How it is cut into parts that several workers read.
+    #[serde(default)]
+    pub cut: Cut,
+    /// What a manifest says of its bytes.
+    #[serde(default)]
+    pub listed: Option<Listed>,
+}
+
+/// How a file is cut into parts that several workers read.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Cut {
+    /// Anywhere, or by the row groups of its format. A compressed file of records is not cut: one worker reads it.
+    #[default]
+    Anywhere,
+    /// Where the manifest says that blocks begin.
+    Blocks,
+    /// Where the headers of its compression say that units begin.
+    Units,
+    /// One worker at a time decompresses, or finds where records end, and parses what it has while the next one does.
+    Turns,
+}
+
+/// What a manifest says of the bytes of a file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Listed {
+    /// The CRC-32 (IEEE) of all bytes.
+    pub crc32: u32,
+    /// Its blocks.
+    pub blocks: Vec<BlockStart>,
 }
 
 impl FileEntry {
     /// A file that holds the table's columns and no constants.
     pub fn new(path: impl Into<PathBuf>, bytes: u64, modified_ns: i64) -> FileEntry {
-        FileEntry { path: path.into(), bytes, modified_ns, rows: None, constants: Vec::new(), layout: None }
+        FileEntry {
+            path: path.into(),
+            bytes,
+            modified_ns,
+            rows: None,
+            constants: Vec::new(),
+            layout: None,
+            cut: Cut::default(),
+            listed: None,
+        }
     }
 }
 

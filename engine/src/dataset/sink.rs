@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 
 use formats::writer::{Block, FileAssembler, FileEncoder};
-use schema::manifest::{BlockStart, PartFile};
+use schema::manifest::{BlockContent, BlockStart, PartFile};
 
 /// What the sinks of one dataset share.
 pub struct Place {
@@ -28,8 +28,8 @@ pub struct Place {
 
 /// An encoded piece of work.
 pub enum Encoded {
-    /// Goes into the file that is open.
-    Block(Block),
+    /// Go into the file that is open.
+    Blocks(Vec<Block>),
     /// The file has no more blocks.
     EndOfFile,
 }
@@ -55,7 +55,33 @@ struct Open {
     assembler: Box<dyn FileAssembler>,
     out: Counted,
     rows: u64,
+    /// The bytes before compression of the blocks that have ended.
+    raw: u64,
     blocks: Vec<BlockStart>,
+}
+
+impl Open {
+    /// Writes a block, and notes where it begins if `listed`.
+    fn append(&mut self, block: Block, listed: bool) -> formats::Result<()> {
+        let rows = block.rows;
+        if listed {
+            if !self.blocks.is_empty() {
+                self.end_block();
+            }
+            self.blocks.push(BlockStart { offset: self.out.bytes, rows, content: None });
+        }
+        self.rows += rows;
+        self.assembler.append(block, &mut self.out)
+    }
+
+    /// Notes what the last block holds.
+    fn end_block(&mut self) {
+        let crc = self.out.end_run();
+        let raw = self.assembler.raw() - std::mem::replace(&mut self.raw, self.assembler.raw());
+        if let Some(block) = self.blocks.last_mut() {
+            block.content = Some(BlockContent { raw, crc32: crc });
+        }
+    }
 }
 
 impl<'a> Sink<'a> {
@@ -66,18 +92,15 @@ impl<'a> Sink<'a> {
 
     /// Takes the next piece.
     pub fn put(&mut self, encoded: Encoded) -> formats::Result<()> {
-        let block = match encoded {
-            Encoded::Block(block) => block,
+        let blocks = match encoded {
+            Encoded::Blocks(blocks) => blocks,
             Encoded::EndOfFile if self.open.is_none() && self.skip_empty => return Ok(()),
             Encoded::EndOfFile => return self.end(),
         };
         let mut open = self.opened()?;
-        let rows = block.rows;
-        if self.place.offsets {
-            open.blocks.push(BlockStart { offset: open.out.bytes, rows });
+        for block in blocks {
+            open.append(block, self.place.offsets)?;
         }
-        open.rows += rows;
-        open.assembler.append(block, &mut open.out)?;
         let full = open.out.bytes >= self.place.part_bytes;
         self.open = Some(open);
         if full {
@@ -106,15 +129,17 @@ impl<'a> Sink<'a> {
             Some(file) => file,
             None => create(&self.place.directory, &name)?,
         };
-        let mut out = Counted { file: BufWriter::new(file), bytes: 0, crc: crc32fast::Hasher::new() };
+        let crc = crc32fast::Hasher::new();
+        let mut out = Counted { file: BufWriter::new(file), bytes: 0, before: crc.clone(), crc };
         let mut assembler = self.place.encoder.assembler()?;
         assembler.begin(&mut out)?;
-        Ok(Open { number, name, assembler, out, rows: 0, blocks: Vec::new() })
+        Ok(Open { number, name, assembler, out, rows: 0, raw: 0, blocks: Vec::new() })
     }
 
     fn end(&mut self) -> formats::Result<()> {
         let mut open = self.opened()?;
         open.assembler.finish(&mut open.out)?;
+        open.end_block();
         let file = open.out.file.into_inner().map_err(|e| io("write", e.into_error()))?;
         self.wait_for_sync()?;
         let spawned = std::thread::Builder::new().name("palais-sync".into()).spawn(move || sync(&file));
@@ -123,7 +148,7 @@ impl<'a> Sink<'a> {
             name: open.name,
             rows: open.rows,
             bytes: open.out.bytes,
-            crc32: open.out.crc.finalize(),
+            crc32: open.out.before.finalize(),
             blocks: open.blocks,
         };
         self.written.push((open.number, part));
@@ -159,7 +184,18 @@ fn sync(file: &File) -> io::Result<()> {
 struct Counted {
     file: BufWriter<File>,
     bytes: u64,
+    /// The checksum of the runs of bytes that have ended, and that of the one that has not.
+    before: crc32fast::Hasher,
     crc: crc32fast::Hasher,
+}
+
+impl Counted {
+    /// Ends a run of bytes; gives its checksum.
+    fn end_run(&mut self) -> u32 {
+        let run = std::mem::take(&mut self.crc);
+        self.before.combine(&run);
+        run.finalize()
+    }
 }
 
 impl Write for Counted {

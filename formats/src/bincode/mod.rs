@@ -29,7 +29,8 @@ pub static BINCODE: RowFormat = RowFormat {
     name: "bincode",
     extensions: &["bincode"],
     border: Border::Unmarked,
-    splits: |_| Ok(false),
+    splits: |_| true,
+    whole: false,
     decoder: |scan, _| {
         let slots = Slots::new(scan);
         let walker = decode::BincodeWalker::new(scan, &slots)?;

@@ -1,39 +1,25 @@
-//! Streams of frames whose headers tell how long each part is: the parts are collected here, whole, before a crate's
-//! pull decoder sees them. So bytes can be pushed, and it is known at every byte whether the stream may end there.
+//! Streams of frames whose headers tell how long each part is. Bytes are pushed in pieces of any size, and a part is
+//! decoded once it is whole: in place where it lies in one piece, else from a copy.
 
-use std::io::Read;
-
-/// Whole parts on their way to a pull decoder.
-#[derive(Default)]
-pub struct Parts {
-    bytes: Vec<u8>,
-    at: usize,
-}
-
-impl Parts {
-    /// The part that the decoder is to read next; the one before has been read.
-    pub fn set(&mut self, part: &[u8]) {
-        self.bytes.drain(..self.at);
-        self.at = 0;
-        self.bytes.extend_from_slice(part);
+/// The first `len` bytes of what was kept in `part` and the input together, or `None` if there are fewer: then the
+/// input is moved to `part`. They are consumed if `consume` says so, and stay where they are otherwise; whoever
+/// consumes them clears `part` when they are decoded.
+pub fn take<'part, 'input: 'part>(
+    part: &'part mut Vec<u8>,
+    len: usize,
+    input: &mut &'input [u8],
+    consume: bool,
+) -> Option<&'part [u8]> {
+    if part.is_empty() && input.len() >= len {
+        let (head, tail) = input.split_at(len);
+        if consume {
+            *input = tail;
+        }
+        return Some(head);
     }
-}
-
-impl Read for Parts {
-    fn read(&mut self, buf: &mut [u8]) -> std::io::Result<usize> {
-        let rest = &self.bytes[self.at..];
-        let len = rest.len().min(buf.len());
-        buf[..len].copy_from_slice(&rest[..len]);
-        self.at += len;
-        Ok(len)
-    }
-}
-
-/// Moves bytes from the input until `part` has `len` of them; whether it has.
-pub fn collect(part: &mut Vec<u8>, len: usize, input: &mut &[u8]) -> bool {
     let some = len.saturating_sub(part.len()).min(input.len());
     let (head, tail) = input.split_at(some);
     part.extend_from_slice(head);
     *input = tail;
-    part.len() >= len
+    part.get(..len)
 }

@@ -5,8 +5,9 @@
 //! each block is compressed on its own, so that any thread can do it; a [`Container`] puts the pieces in order.
 //! - [`chain`](mod@chain): one decompressor behind another.
 //! - [`container`]: what goes around the pieces.
-//! - [`gzip`], [`zlib`], [`snappy`], [`lz4`], [`zstd`]: one file each.
+//! - [`gzip`], [`zlib`], [`snappy`], [`lz4`], [`zstd`], [`mod@bzip2`]: one file each.
 
+mod bzip2;
 mod chain;
 mod container;
 mod framed;
@@ -37,6 +38,37 @@ pub trait Compression: Send + Sync {
     /// A decompressor for one file; `None` if the bytes are as they are.
     fn decompressor(&self) -> Result<Option<Box<dyn Decompressor>>>;
 
+    /// A decompressor for the rest of a file, from where a unit or a block of a manifest begins.
+    fn resume(&self) -> Result<Option<Box<dyn Decompressor>>> {
+        self.decompressor()
+    }
+
+    /// The unit that begins here, as far as headers tell of it. Nothing is decompressed.
+    fn unit(&self, _bytes: &[u8]) -> Unit {
+        Unit::Unknown
+    }
+
+    /// Appends what a run of whole units, or of a manifest's blocks, holds: `raw` bytes, or it is an error. `first`
+    /// says that the run begins where the file does. `raw` is what the caller is ready to keep in memory.
+    fn expand(&self, packed: &[u8], raw: usize, first: bool, out: &mut Vec<u8>) -> Result<()> {
+        let Some(mut decompressor) = (if first { self.decompressor() } else { self.resume() })? else {
+            out.extend_from_slice(packed);
+            return Ok(());
+        };
+        let whole = out.len() + raw;
+        let mut rest = packed;
+        while !rest.is_empty() && out.len() <= whole {
+            let len = out.len();
+            let used = decompressor.push(rest, out, whole.max(len))?;
+            rest = &rest[used..];
+            if used == 0 && out.len() == len {
+                break;
+            }
+        }
+        decompressor.finish()?;
+        sized(self.name(), rest.is_empty() && out.len() == whole)
+    }
+
     /// Compresses a block so that it can be decompressed on its own.
     fn compress(&self, raw: Vec<u8>) -> Result<Piece>;
 
@@ -44,10 +76,28 @@ pub trait Compression: Send + Sync {
     fn container(&self) -> Box<dyn Container>;
 }
 
+/// A part of a file that can be decompressed without what lies before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// It is whole.
+    Whole {
+        /// Its size in the file.
+        packed: usize,
+        /// The size of what it holds.
+        raw: usize,
+        /// Whether it is known to begin with a record, because palais wrote it.
+        aligned: bool,
+    },
+    /// It goes on behind the bytes at hand, or ends too early.
+    Short,
+    /// None begins here, or nothing tells where it ends.
+    Unknown,
+}
+
 /// Decompresses a stream; memory is bounded whatever the input holds.
 pub trait Decompressor: Send {
     /// Appends decompressed bytes until the input is consumed or `out` holds at least `most` bytes, and gives the
-    /// number of bytes consumed. If `out` was filled, output may be left for which the next call needs no input.
+    /// number of bytes consumed. It may hold more, by a block of the format: 64 KiB of snappy, 4 MiB of lz4. If `out` was filled, output may be left for which the next call needs no input.
     fn push(&mut self, input: &[u8], out: &mut Vec<u8>, most: usize) -> Result<usize>;
 
     /// The input has ended: an error if it ended too early.
@@ -83,12 +133,12 @@ impl Compression for Plain {
     }
 }
 
-/// The names of all compressions.
+/// The names of the compressions that are written.
 pub const NAMES: &[&str] = &["none", "gzip", "zlib", "snappy", "lz4", "zstd"];
 
-/// All compressions, in the order of [`NAMES`].
+/// All compressions: those of [`NAMES`] in their order, and behind them those that are only read.
 pub fn compressions() -> &'static [&'static dyn Compression] {
-    &[&Plain, &gzip::Gzip, &zlib::Zlib, &snappy::Snappy, &lz4::Lz4, &zstd::Zstd]
+    &[&Plain, &gzip::Gzip, &zlib::Zlib, &snappy::Snappy, &lz4::Lz4, &zstd::Zstd, &bzip2::Bzip2]
 }
 
 /// The compression of this name.
@@ -115,6 +165,17 @@ pub fn sniff(head: &[u8]) -> Option<&'static dyn Compression> {
 fn corrupt(compression: &str, message: impl std::fmt::Display) -> Error {
     let message = format!("the {compression} data is damaged: {message}");
     Error::Data(Box::new(DataError { message, ..DataError::default() }))
+}
+
+/// An error unless what was decompressed has the size that was said of it.
+fn sized(compression: &str, right: bool) -> Result<()> {
+    if right { Ok(()) } else { Err(corrupt(compression, "a block does not hold as many bytes as it should")) }
+}
+
+/// Four bytes, little endian; `None` beyond the end.
+fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+    let word = bytes.get(at..at.checked_add(4)?)?;
+    Some(u32::from_le_bytes(word.try_into().ok()?))
 }
 
 /// Compressed bytes that end too early.

@@ -8,18 +8,23 @@
 //! 78 9c  block…  block…  03 00  adler32:u32, big endian
 //! ```
 //!
-//! Files of several streams one behind the other are read to their end.
+//! Files of several streams one behind the other are read to their end. A file of raw deflate (RFC 1951), as some tools
+//! write it under the same suffix, is read as well: it has no header and no checksum.
 
 use std::io::Write;
 
 use flate2::{Decompress, FlushCompress, FlushDecompress, Status};
 
-use super::gzip::{NO_DEFLATE, deflate};
+use super::gzip::{NO_DEFLATE, deflate, inflate_whole};
 use super::{About, Compression, Container, Decompressor, Piece, corrupt, cut_short, refused};
 use crate::error::Result;
 
 /// Deflate with a window of 32 KiB, at the usual level.
 const HEADER: [u8; 2] = [0x78, 0x9c];
+
+/// The lower half of a stream's first byte. Of raw deflate these bits would be a block that is stored, with padding
+/// that is not zero: nobody writes that.
+const METHOD: u8 = 8;
 
 /// A last block, with nothing in it.
 const LAST_BLOCK: [u8; 2] = [0x03, 0x00];
@@ -50,7 +55,18 @@ impl Compression for Zlib {
     }
 
     fn decompressor(&self) -> Result<Option<Box<dyn Decompressor>>> {
-        Ok(Some(Box::new(Inflate { inflate: Decompress::new(true), state: State::Fresh, streams: 0 })))
+        Ok(Some(Box::new(Inflate {
+            inflate: Decompress::new(true),
+            state: State::Fresh,
+            streams: 0,
+            raw: false,
+        })))
+    }
+
+    /// A block refers to nothing before it, so it is whole once a last block stands behind it.
+    fn expand(&self, packed: &[u8], raw: usize, first: bool, out: &mut Vec<u8>) -> Result<()> {
+        let blocks = packed.get(if first { HEADER.len() } else { 0 }..).unwrap_or_default();
+        inflate_whole(&[blocks, &LAST_BLOCK].concat(), raw, out).ok_or_else(|| corrupt("zlib", NO_DEFLATE))
     }
 
     fn compress(&self, raw: Vec<u8>) -> Result<Piece> {
@@ -124,12 +140,23 @@ struct Inflate {
     inflate: Decompress,
     state: State,
     streams: u64,
+    /// It is raw deflate.
+    raw: bool,
 }
 
 impl Decompressor for Inflate {
     fn push(&mut self, input: &[u8], out: &mut Vec<u8>, most: usize) -> Result<usize> {
         let mut rest = input;
         while self.state == State::Stream || !rest.is_empty() {
+            if self.state == State::Fresh {
+                if self.raw {
+                    return Err(corrupt("deflate", "something follows the end of the stream"));
+                }
+                if self.streams == 0 && rest.first().is_some_and(|byte| byte & 15 != METHOD) {
+                    self.raw = true;
+                    self.inflate.reset(false);
+                }
+            }
             self.state = State::Stream;
             out.reserve(most.saturating_sub(out.len()));
             let before = self.inflate.total_in();

@@ -9,12 +9,13 @@ use std::io::Write;
 
 use zstd::stream::raw::{CParameter, Decoder, InBuffer, Operation, OutBuffer};
 
-use super::{About, Compression, Container, Decompressor, Piece, corrupt, cut_short, refused};
+use super::{About, Compression, Container, Decompressor, Piece, Unit, corrupt, cut_short, refused, u32_at};
 use crate::error::{Error, Result};
 
 /// The level of `zstd` itself.
 const LEVEL: i32 = 3;
 
+const MAGIC: u32 = 0xfd2f_b528;
 const SKIPPABLE_MAGIC: u32 = 0x184d_2a5e;
 const SEEKABLE_MAGIC: u32 = 0x8f92_eab1;
 
@@ -35,8 +36,15 @@ impl Compression for Zstd {
     }
 
     fn decompressor(&self) -> Result<Option<Box<dyn Decompressor>>> {
-        let inner = Decoder::new().map_err(|e| Error::Unsupported(format!("zstd cannot start: {e}")))?;
-        Ok(Some(Box::new(Unzstd { inner, state: State::Fresh, frames: 0 })))
+        Ok(Some(Box::new(Unzstd::new(0)?)))
+    }
+
+    fn resume(&self) -> Result<Option<Box<dyn Decompressor>>> {
+        Ok(Some(Box::new(Unzstd::new(1)?)))
+    }
+
+    fn unit(&self, bytes: &[u8]) -> Unit {
+        unit(bytes).unwrap_or(Unit::Short)
     }
 
     fn compress(&self, raw: Vec<u8>) -> Result<Piece> {
@@ -52,6 +60,46 @@ impl Compression for Zstd {
     fn container(&self) -> Box<dyn Container> {
         Box::new(Seekable { table: Vec::new() })
     }
+}
+
+/// The frame that begins here, by its header and those of its blocks; `None` if it goes on behind the bytes. One that
+/// does not tell the size of its content is no unit.
+fn unit(bytes: &[u8]) -> Option<Unit> {
+    let magic = u32_at(bytes, 0)?;
+    if magic & !15 == SKIPPABLE_MAGIC & !15 {
+        let packed = 8 + u32_at(bytes, 4)? as usize;
+        return (packed <= bytes.len()).then_some(Unit::Whole { packed, raw: 0, aligned: false });
+    }
+    if magic != MAGIC {
+        return Some(Unit::Unknown);
+    }
+    let flags = *bytes.get(4)?;
+    let single = flags & 0x20 != 0;
+    let dictionary = [0, 1, 2, 4][usize::from(flags & 3)];
+    let size_at = 5 + usize::from(!single) + dictionary;
+    let (size_bytes, least) = match flags >> 6 {
+        0 if single => (1, 0),
+        0 => return Some(Unit::Unknown),
+        1 => (2, 256),
+        2 => (4, 0),
+        _ => (8, 0),
+    };
+    let size =
+        bytes.get(size_at..size_at + size_bytes)?.iter().rev().fold(0u64, |n, b| n << 8 | u64::from(*b));
+    let Ok(raw) = usize::try_from(size.saturating_add(least)) else { return Some(Unit::Unknown) };
+    let mut at = size_at + size_bytes;
+    loop {
+        let header = bytes.get(at..at + 3)?;
+        let header = u32::from_le_bytes([header[0], header[1], header[2], 0]);
+        // A block of one byte repeated has that byte alone.
+        let len = if header >> 1 & 3 == 1 { 1 } else { (header >> 3) as usize };
+        at += 3 + len;
+        if header & 1 != 0 {
+            break;
+        }
+    }
+    let packed = at + if flags & 4 != 0 { 4 } else { 0 };
+    (packed <= bytes.len()).then_some(Unit::Whole { packed, raw, aligned: false })
 }
 
 /// Frames and a table of their sizes.
@@ -100,6 +148,14 @@ struct Unzstd {
     inner: Decoder<'static>,
     state: State,
     frames: u64,
+}
+
+impl Unzstd {
+    /// At the beginning of a frame before which there were so many.
+    fn new(frames: u64) -> Result<Unzstd> {
+        let inner = Decoder::new().map_err(|e| Error::Unsupported(format!("zstd cannot start: {e}")))?;
+        Ok(Unzstd { inner, state: State::Fresh, frames })
+    }
 }
 
 impl Decompressor for Unzstd {

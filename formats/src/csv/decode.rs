@@ -119,6 +119,8 @@ pub struct CsvParser {
     max_record: usize,
     /// The header is still to come.
     header: bool,
+    /// Files have a header.
+    headers: bool,
 }
 
 impl CsvParser {
@@ -138,6 +140,7 @@ impl CsvParser {
             index: Index::default(),
             max_record: format.max_record,
             header: first && format.header,
+            headers: format.header,
         })
     }
 
@@ -271,6 +274,10 @@ impl CsvParser {
 }
 
 impl RecordParser for CsvParser {
+    fn restart(&mut self) {
+        self.header = self.headers;
+    }
+
     fn parse(&mut self, input: Input, batch: &mut Batch) -> Result<usize> {
         let mut at = input.at;
         let end = input.limit.min(input.block.len());

@@ -25,7 +25,8 @@ pub static CSV: RowFormat = RowFormat {
     name: "csv",
     extensions: &["csv"],
     border: Border::Quotes,
-    splits: |_| Ok(true),
+    splits: |_| true,
+    whole: false,
     decoder: |scan, first| Ok(Box::new(BatchDecoder::new(decode::CsvParser::new(scan, first)?, scan)?)),
     infer: |path, options, rows| {
         infer(path, options, true, |seen| Ok(Box::new(infer::CsvGuesser::new(options, rows, seen)?)))

@@ -127,6 +127,10 @@ pub fn broken(offset: u64, records: u64, message: &str) -> Error {
 }
 
 impl RecordParser for JsonParser {
+    fn restart(&mut self) {
+        self.frames = Frames::new(true);
+    }
+
     fn parse(&mut self, input: Input, batch: &mut Batch) -> Result<usize> {
         let bytes = input.block.as_slice();
         let limit = input.limit.min(bytes.len());

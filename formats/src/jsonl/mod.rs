@@ -13,10 +13,6 @@ mod escapes;
 mod frame;
 mod infer;
 
-use std::path::Path;
-
-use crate::error::Result;
-use crate::input::Input;
 use crate::rows::BatchDecoder;
 use crate::rows::format::RowFormat;
 use crate::rows::infer::infer;
@@ -27,7 +23,8 @@ pub static JSONL: RowFormat = RowFormat {
     name: "jsonl",
     extensions: &["jsonl", "ndjson", "json"],
     border: Border::Newline,
-    splits: |path| Ok(!is_array(path)?),
+    splits: |head| !is_array(head),
+    whole: false,
     decoder: |scan, first| Ok(Box::new(BatchDecoder::new(decode::JsonParser::new(scan, first), scan)?)),
     infer: |path, options, rows| {
         infer(path, options, true, |seen| Ok(Box::new(infer::JsonGuesser::new(options, rows, seen))))
@@ -35,14 +32,8 @@ pub static JSONL: RowFormat = RowFormat {
     writer: |schema, _| Ok(Box::new(encode::JsonWriter::new(schema)?)),
 };
 
-/// The bytes of a file in which its first character is looked for.
-const HEAD_BYTES: u64 = 4 << 10;
-
-/// Whether a file that is not compressed holds one array.
-fn is_array(path: &Path) -> Result<bool> {
-    // That a file can't be opened is told when it is read.
-    let Ok(input) = Input::open(path) else { return Ok(false) };
-    let head = input.read_range(&(0..HEAD_BYTES))?;
-    let text = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&head);
-    Ok(text.trim_ascii_start().first() == Some(&b'['))
+/// Whether a file that begins like this holds one array.
+fn is_array(head: &[u8]) -> bool {
+    let text = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
+    text.trim_ascii_start().first() == Some(&b'[')
 }

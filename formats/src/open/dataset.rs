@@ -5,11 +5,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use schema::manifest::{FILE_NAME, Manifest};
-use schema::{FileEntry, FileSet, FormatOptions, Source, Table};
+use schema::{Cut, FileEntry, FileSet, FormatOptions, Listed, Source, Table};
 
 use super::{OpenOptions, assemble, list};
 use crate::columns::types::read_schema;
 use crate::error::{Error, Result};
+use crate::format::format;
+use crate::rows::split::is_listed;
 
 /// Opens a dataset. The directory must hold the files of the manifest, each of the size that the manifest says, and
 /// no other: rows that were added or lost beside the manifest are an error and not a guess. The manifest states how
@@ -54,6 +56,7 @@ fn files(dir: &Path, manifest: &Manifest) -> Result<Vec<FileEntry>> {
         let help = format!("make the dataset again, or remove {FILE_NAME} to read the files that are there");
         Error::location(what.display(), message, Some(help))
     };
+    let encoding = format(&manifest.format.encoding)?;
     let there = list::below(dir)?;
     let listed: HashSet<PathBuf> = manifest.files.iter().map(|f| dir.join(&f.name)).collect();
     if let Some(other) = there.iter().find(|f| !listed.contains(&f.path)) {
@@ -70,7 +73,14 @@ fn files(dir: &Path, manifest: &Manifest) -> Result<Vec<FileEntry>> {
                 format!("the file has {} bytes, the dataset's manifest says {}", found.bytes, part.bytes);
             return Err(refuse(&path, message));
         }
-        Ok(FileEntry { rows: Some(part.rows), ..FileEntry::new(path, part.bytes, found.modified_ns) })
+        let mut entry = FileEntry::new(path, part.bytes, found.modified_ns);
+        let listed = Listed { crc32: part.crc32, blocks: part.blocks.clone() };
+        entry.cut = match encoding.reads_blocks() && is_listed(&listed, part.bytes) {
+            true => Cut::Blocks,
+            false => encoding.cut(&entry, &manifest.format)?,
+        };
+        (entry.rows, entry.listed) = (Some(part.rows), Some(listed));
+        Ok(entry)
     };
     manifest.files.iter().map(entry).collect()
 }

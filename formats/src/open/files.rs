@@ -56,6 +56,11 @@ pub fn open(
         entry.rows = if is_empty(file)? { Some(0) } else { seen.rows };
         rows = rows.zip(entry.rows).and_then(|(sum, n)| sum.checked_add(n));
         entry.layout = layout(&mut set, &schema, detected, seen.schema.as_deref());
+        let compression = detected.compression.to_string();
+        entry.cut = match file.regular {
+            true => encoding.cut(&entry, &FormatOptions { compression, ..base.clone() })?,
+            false => entry.cut,
+        };
         set.files.push(entry);
     }
     let mut table = Table { name: name.to_string(), schema, source: Source::Files(set), rows, spans: vec![] };

@@ -8,7 +8,7 @@ use std::path::{Component, Path, PathBuf};
 
 use glob::{MatchOptions, Pattern};
 
-use super::suggest;
+use super::{parallel, suggest};
 use crate::error::{Error, Result};
 use crate::input::{Input, STDIN};
 
@@ -110,6 +110,7 @@ fn collect(dir: &Path, above: &mut Vec<(u64, u64)>, files: &mut Vec<Found>) -> R
         ));
     }
     above.push(identity);
+    let mut plain = Vec::new();
     for entry in fs::read_dir(dir).map_err(|e| Error::io(dir, "list", e))? {
         let entry = entry.map_err(|e| Error::io(dir, "list", e))?;
         if is_hidden(&entry.file_name()) {
@@ -123,7 +124,8 @@ fn collect(dir: &Path, above: &mut Vec<(u64, u64)>, files: &mut Vec<Found>) -> R
             collect(&path, above, files)?;
             continue;
         } else {
-            entry.metadata().map_err(|e| Error::io(&path, "list", e))?
+            plain.push(path);
+            continue;
         };
         if meta.is_dir() {
             collect(&path, above, files)?;
@@ -131,6 +133,11 @@ fn collect(dir: &Path, above: &mut Vec<(u64, u64)>, files: &mut Vec<Found>) -> R
             files.push(found(path, &meta));
         }
     }
+    let metas = parallel::each(plain.len(), |i| {
+        fs::symlink_metadata(&plain[i]).map_err(|e| Error::io(&plain[i], "list", e))
+    })?;
+    let listed = plain.into_iter().zip(metas).filter(|(_, meta)| meta.is_file());
+    files.extend(listed.map(|(path, meta)| found(path, &meta)));
     above.pop();
     Ok(())
 }

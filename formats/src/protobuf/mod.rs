@@ -53,7 +53,8 @@ pub static PROTOBUF: RowFormat = RowFormat {
     name: "protobuf",
     extensions: &["pb", "protobuf", "binpb"],
     border: Border::Unmarked,
-    splits: |_| Ok(false),
+    splits: |_| true,
+    whole: false,
     decoder: |scan, _| {
         let slots = Slots::new(scan);
         let walker = decode::MessageWalker::new(scan, &slots)?;

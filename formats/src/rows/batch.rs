@@ -104,6 +104,11 @@ impl Batch {
         if self.bytes >= BATCH_BYTES { 0 } else { self.most_rows - self.rows }
     }
 
+    /// Records are counted anew, of another file.
+    pub fn restart(&mut self) {
+        (self.block, self.records, self.lines) = (0, 0, 0);
+    }
+
     /// The columns wanted.
     pub fn width(&self) -> usize {
         self.columns.len()

@@ -3,14 +3,15 @@
 //! Blocks are decoded where they lie. A record that begins in one block and ends in the next is decoded from a copy
 //! of its two ends (the *joint*); then decoding goes on in the next block in place.
 
+use std::collections::VecDeque;
 use std::ops::Range;
 
 use arrow_buffer::Buffer;
 use bytes::Bytes;
 
 use super::Input;
-use super::source::{BLOCK_BYTES, Source};
-use crate::compress::Decompressor;
+use super::source::{BLOCK_BYTES, Popped, Source};
+use crate::compress::{Compression, Decompressor};
 use crate::error::{Error, Result};
 
 /// How much of the next block is joined to an unfinished record at first; doubled until the record is whole.
@@ -21,15 +22,31 @@ pub struct Blocks {
     /// What was asked for and given of the file.
     pub source: Source,
     unpacker: Option<Unpacker>,
+    listed: Option<&'static dyn Compression>,
     block: Buffer,
     /// The offset of the block's first byte in the decompressed file.
     offset: u64,
     /// Where the next record begins in the block.
     at: usize,
     joint: Option<Joint>,
-    /// The block ends the data.
+    /// The block ends the data, or the next one begins with a record.
     last: bool,
+    /// Blocks that follow, each of whole records; nothing is asked for behind them.
+    pieces: VecDeque<Piece>,
     max_record: usize,
+}
+
+/// Decompressed bytes, and the offset of the first one in the decompressed file.
+pub type Piece = (u64, Buffer);
+
+/// How compressed bytes are decompressed.
+pub enum Unpacking {
+    /// They are not compressed.
+    Plain,
+    /// In the order of the file.
+    Stream(Box<dyn Decompressor>),
+    /// Block by block, as a manifest lists them.
+    Listed(&'static dyn Compression),
 }
 
 /// A block made of the end of one piece and the beginning of the next.
@@ -47,8 +64,8 @@ struct Unpacker {
     packed: Bytes,
     /// The last output was filled, so there may be more without input.
     filled: bool,
-    /// The compressed bytes consumed.
-    consumed: u64,
+    /// The offset in the file of the next byte to consume.
+    at: u64,
 }
 
 impl Unpacker {
@@ -56,9 +73,10 @@ impl Unpacker {
     /// stopped.
     fn at_place(&self, mut error: Error) -> Error {
         if let Error::Data(e) = &mut error {
+            let at = self.at;
             let place = match self.packed.len() as u64 {
-                0 => format!("at byte {}", self.consumed),
-                more => format!("between bytes {} and {}", self.consumed, self.consumed + more),
+                0 => format!("at byte {at}"),
+                more => format!("between bytes {at} and {}", at + more),
             };
             e.message.push_str(&format!(" ({place} of the compressed file)"));
         }
@@ -79,29 +97,44 @@ pub enum Refill {
 }
 
 impl Blocks {
-    /// No bytes yet of the file from offset `start` on. A record of more than `max_record` bytes is an error.
-    pub fn new(
-        source: Source,
-        start: u64,
-        decompressor: Option<Box<dyn Decompressor>>,
-        max_record: usize,
-    ) -> Blocks {
-        let unpacker = decompressor.map(|decompressor| Unpacker {
-            decompressor,
-            packed: Bytes::new(),
-            filled: false,
-            consumed: 0,
-        });
+    /// No bytes yet; the first one has the offset `start` in the decompressed file. A record of more than `max_record`
+    /// bytes is an error.
+    pub fn new(source: Source, start: u64, unpacking: Unpacking, max_record: usize) -> Blocks {
+        let (unpacker, listed) = match unpacking {
+            Unpacking::Plain => (None, None),
+            Unpacking::Stream(decompressor) => {
+                let (packed, at) = (Bytes::new(), source.place());
+                (Some(Unpacker { decompressor, packed, filled: false, at }), None)
+            }
+            Unpacking::Listed(compression) => (None, Some(compression)),
+        };
         Blocks {
             source,
             unpacker,
+            listed,
             block: Buffer::default(),
             offset: start,
             at: 0,
             joint: None,
             last: false,
+            pieces: VecDeque::new(),
             max_record,
         }
+    }
+
+    /// These pieces, each of whole records, and nothing behind them.
+    pub fn of(mut pieces: VecDeque<Piece>, max_record: usize) -> Blocks {
+        let (offset, block) = pieces.pop_front().unwrap_or_default();
+        let mut blocks = Blocks::new(Source::new(0, 0, Some(0)), offset, Unpacking::Plain, max_record);
+        (blocks.block, blocks.pieces, blocks.last) = (block, pieces, true);
+        blocks
+    }
+
+    /// Takes so many of the bytes that are not decoded yet.
+    pub fn cut(&mut self, bytes: usize) -> Piece {
+        let piece = (self.place(), self.block.slice_with_length(self.at, bytes));
+        self.pass(bytes);
+        piece
     }
 
     /// The bytes that are not decoded yet, of which records that begin at `limit` of the file or later don't count;
@@ -144,8 +177,12 @@ impl Blocks {
 
     /// Begins with a piece whose first byte has this offset, and in which the first record begins at `at`.
     pub fn begin(&mut self, offset: u64, piece: Bytes, at: usize) {
-        (self.offset, self.at) = (offset, at);
-        self.block = Buffer::from(piece);
+        self.place_at(offset, Buffer::from(piece), at);
+    }
+
+    /// Begins with a block whose first byte has this offset, and in which the first record begins at `at`.
+    pub fn place_at(&mut self, offset: u64, block: Buffer, at: usize) {
+        (self.offset, self.block, self.at) = (offset, block, at);
     }
 
     /// Puts more bytes behind those of the block that are not decoded yet.
@@ -153,7 +190,13 @@ impl Blocks {
         let tail = self.block.len() - self.at;
         if self.last {
             return match tail {
-                0 => Ok(Refill::Ended),
+                0 => match self.pieces.pop_front() {
+                    None => Ok(Refill::Ended),
+                    Some((offset, block)) => {
+                        (self.offset, self.block, self.at) = (offset, block, 0);
+                        Ok(Refill::Ready)
+                    }
+                },
                 _ => Err(Error::data(self.place(), "the record that begins here is not whole")),
             };
         }
@@ -175,12 +218,16 @@ impl Blocks {
                 return Ok(Refill::Ready);
             }
         }
-        match self.source.pop() {
-            Some((offset, piece)) if tail == 0 => {
+        match self.source.pop()? {
+            Some(Popped { bytes, raw: Some(raw), offset }) if self.listed.is_some() => {
+                self.expand(offset, &bytes, raw)?;
+                Ok(Refill::Ready)
+            }
+            Some(Popped { offset, bytes: piece, .. }) if tail == 0 => {
                 self.begin(offset, piece, 0);
                 Ok(Refill::Ready)
             }
-            Some((offset, piece)) => {
+            Some(Popped { offset, bytes: piece, .. }) => {
                 let some = JOINT_BYTES.max(tail).min(piece.len());
                 self.join(tail, offset, piece, some);
                 Ok(Refill::Ready)
@@ -208,6 +255,18 @@ impl Blocks {
         self.joint = Some(Joint { tail, piece, offset });
     }
 
+    /// Decompresses a listed block behind the bytes that are not decoded yet.
+    fn expand(&mut self, offset: u64, packed: &[u8], raw: usize) -> Result<()> {
+        let Some(compression) = self.listed else { return Ok(()) };
+        let mut text = Vec::with_capacity(self.block.len() - self.at + raw);
+        text.extend_from_slice(&self.block[self.at..]);
+        expand(compression, offset, packed, raw, &mut text)?;
+        self.offset += self.at as u64;
+        self.at = 0;
+        self.block = Buffer::from_vec(text);
+        Ok(())
+    }
+
     /// Decompresses about a block behind the bytes that are not decoded yet.
     fn unpack(&mut self) -> Result<Refill> {
         let tail = self.block.len() - self.at;
@@ -217,8 +276,8 @@ impl Blocks {
         let most = tail + tail.max(BLOCK_BYTES as usize);
         while text.len() < most {
             if unpacker.packed.is_empty() && !unpacker.filled {
-                match self.source.pop() {
-                    Some((_, piece)) => unpacker.packed = piece,
+                match self.source.pop()? {
+                    Some(popped) => unpacker.packed = popped.bytes,
                     None if text.len() > tail => break,
                     None => match self.source.need() {
                         Some(range) => return Ok(Refill::Need(range)),
@@ -236,7 +295,7 @@ impl Blocks {
             let pushed = unpacker.decompressor.push(&unpacker.packed, &mut text, most);
             let consumed = pushed.map_err(|e| unpacker.at_place(e))?;
             unpacker.packed = unpacker.packed.slice(consumed..);
-            unpacker.consumed += consumed as u64;
+            unpacker.at += consumed as u64;
             unpacker.filled = text.len() >= most;
         }
         self.offset += self.at as u64;
@@ -244,4 +303,21 @@ impl Blocks {
         self.block = Buffer::from_vec(text);
         Ok(Refill::Ready)
     }
+}
+
+/// Appends what whole blocks hold that lie at `offset` of the file; an error tells that place.
+pub fn expand(
+    compression: &dyn Compression,
+    offset: u64,
+    packed: &[u8],
+    raw: usize,
+    out: &mut Vec<u8>,
+) -> Result<()> {
+    compression.expand(packed, raw, offset == 0, out).map_err(|mut error| {
+        if let Error::Data(e) = &mut error {
+            let end = offset + packed.len() as u64;
+            e.message.push_str(&format!(" (between bytes {offset} and {end} of the compressed file)"));
+        }
+        error
+    })
 }

@@ -49,6 +49,10 @@ pub trait Decoder: Send {
     /// The rows so far.
     fn flush(&mut self) -> Result<Option<RecordBatch>>;
 
+    /// The data of another file begins, of which the first byte comes next. Rows that were not flushed are kept, and
+    /// records are counted anew.
+    fn restart(&mut self) {}
+
     /// The records and the lines consumed so far, with those that were skipped.
     fn position(&self) -> (u64, u64);
 
@@ -65,6 +69,9 @@ pub trait Decoder: Send {
 pub trait RecordParser: Send {
     /// As [`Decoder::decode`], into this batch.
     fn parse(&mut self, input: Input, batch: &mut Batch) -> Result<usize>;
+
+    /// As [`Decoder::restart`].
+    fn restart(&mut self) {}
 }
 
 /// The decoder of an encoding: its parser and the batch that it fills.
@@ -100,6 +107,11 @@ impl<P: RecordParser> Decoder for BatchDecoder<P> {
 
     fn flush(&mut self) -> Result<Option<RecordBatch>> {
         self.batch.flush()
+    }
+
+    fn restart(&mut self) {
+        self.parser.restart();
+        self.batch.restart();
     }
 
     fn position(&self) -> (u64, u64) {

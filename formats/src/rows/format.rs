@@ -4,16 +4,29 @@ use std::path::Path;
 use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
-use schema::{FileEntry, FormatOptions};
+use schema::{Cut, FileEntry, FormatOptions};
 
 use super::encoder::{RowEncoder, RowWriter};
 use super::reader::{MakeDecoder, RowReader};
 use super::split::{self, Border};
-use crate::compress;
+use super::turns::{MAX_UNIT, MAX_WINDOW, TurnReader, Turns};
+use crate::compress::{self, Unit};
 use crate::error::Result;
-use crate::format::{Format, Morsel, ScanOptions};
+use crate::format::{Format, Morsel, Part, ScanOptions};
+use crate::input::Input;
+use crate::open::head;
 use crate::reader::FileReader;
 use crate::writer::FileEncoder;
+
+/// Files of at most so many bytes, plain and compressed, are read by one worker each.
+const SMALL: u64 = 8 << 20;
+const SMALL_PACKED: u64 = 512 << 10;
+
+/// Decompressed bytes by which a file is known to hold records one after another.
+const HEAD_BYTES: usize = 4 << 10;
+
+/// What is looked at to find the first unit of a compressed file, at first.
+const FIRST_WINDOW: u64 = 512 << 10;
 
 /// A row encoding.
 pub struct RowFormat {
@@ -23,8 +36,11 @@ pub struct RowFormat {
     pub extensions: &'static [&'static str],
     /// How the first record of a morsel is found.
     pub border: Border,
-    /// Whether records of this file, which is not compressed, can be told apart from any place in it.
-    pub splits: fn(&Path) -> Result<bool>,
+    /// Whether a file that, decompressed, begins with these bytes (4 KiB are enough) holds records one after another,
+    /// each of which can be read without those before it.
+    pub splits: fn(&[u8]) -> bool,
+    /// Whether a file is read from its beginning only, whatever a manifest says of it.
+    pub whole: bool,
     /// Makes its decoder.
     pub decoder: MakeDecoder,
     /// Infers the columns of a file from so many of its first records.
@@ -58,9 +74,47 @@ impl Format for RowFormat {
         Ok(None)
     }
 
+    fn reads_blocks(&self) -> bool {
+        !self.whole
+    }
+
+    fn cut(&self, file: &FileEntry, options: &FormatOptions) -> Result<Cut> {
+        if self.whole {
+            return Ok(Cut::Anywhere);
+        }
+        let compression = compress::compression(&options.compression)?;
+        let plain = compression.decompressor()?.is_none();
+        let marked = self.border != Border::Unmarked;
+        if file.bytes <= if plain { SMALL } else { SMALL_PACKED } || (plain && marked) {
+            return Ok(Cut::Anywhere);
+        }
+        // What is wrong with a file is told when it is read.
+        let Ok(head) = head(&file.path, compression.name(), HEAD_BYTES) else { return Ok(Cut::Anywhere) };
+        if !(self.splits)(&head) {
+            return Ok(Cut::Anywhere);
+        }
+        let input = Input::open(&file.path)?;
+        let mut window = FIRST_WINDOW;
+        while !plain && window <= MAX_WINDOW {
+            let bytes = input.read_range(&(0..window))?;
+            match compression.unit(&bytes) {
+                Unit::Whole { raw, aligned, .. } if raw <= MAX_UNIT && (marked || aligned) => {
+                    return Ok(Cut::Units);
+                }
+                Unit::Short if bytes.len() as u64 == window => window *= 4,
+                Unit::Whole { .. } | Unit::Short | Unit::Unknown => break,
+            }
+        }
+        Ok(Cut::Turns)
+    }
+
     fn split(&self, file: &Arc<FileEntry>, scan: &ScanOptions, target_bytes: u64) -> Result<Vec<Morsel>> {
-        Ok(match scan.format.compression.as_str() {
-            "none" if file.bytes <= target_bytes || (self.splits)(&file.path)? => {
+        let plain = scan.format.compression == "none";
+        Ok(match (file.cut, &file.listed) {
+            _ if target_bytes == u64::MAX => split::whole(file),
+            (Cut::Blocks, Some(listed)) => split::by_blocks(file, listed, target_bytes),
+            (Cut::Units | Cut::Turns, _) => split::by_turns(file, target_bytes),
+            _ if plain && self.border != Border::Unmarked && self.is_cut(file, target_bytes)? => {
                 split::split(file, self.border, target_bytes)
             }
             _ => split::whole(file),
@@ -68,11 +122,28 @@ impl Format for RowFormat {
     }
 
     fn reader(&self, morsel: &Morsel, scan: &ScanOptions) -> Result<Box<dyn FileReader>> {
+        if let Part::Turn(number) = morsel.part
+            && let Ok(turns) = morsel.shared.clone().downcast::<Turns>()
+        {
+            return Ok(Box::new(TurnReader::new(self.decoder, self.border, morsel, turns, number, scan)?));
+        }
         Ok(Box::new(RowReader::new(self.decoder, self.border, morsel, scan)?))
     }
 
     fn encoder(&self, schema: &SchemaRef, options: &FormatOptions) -> Result<Arc<dyn FileEncoder>> {
         let writer = (self.writer)(schema, options)?;
-        Ok(Arc::new(RowEncoder::new(writer, &options.compression)?))
+        Ok(Arc::new(RowEncoder::new(writer, schema, &options.compression)?))
+    }
+}
+
+impl RowFormat {
+    /// Whether a plain file is worth cutting and can be cut.
+    fn is_cut(&self, file: &FileEntry, target_bytes: u64) -> Result<bool> {
+        if file.bytes <= target_bytes {
+            return Ok(false);
+        }
+        // That a file can't be opened is told when it is read.
+        let Ok(input) = Input::open(&file.path) else { return Ok(true) };
+        Ok((self.splits)(&input.read_range(&(0..HEAD_BYTES as u64))?))
     }
 }

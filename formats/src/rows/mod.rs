@@ -5,6 +5,9 @@
 //! - [`split`]: cutting a file into morsels, and where the first record of a morsel begins.
 //! - [`quotes`]: the automaton of quotes, for borders and for records that are not regular.
 //! - [`reader`]: the adapter: which morsel is read, and where its first record begins.
+//! - `seek`: how it finds that record.
+//! - [`turns`]: files whose pieces are found as they are read.
+//! - `stream`: cutting pieces of whole records off a stream.
 //! - `blocks`: which bytes are needed, decompression, records that cross blocks.
 //! - `decoder`: what an encoding implements.
 //! - [`batch`]: the batch being filled, and what is done with what does not fit.
@@ -37,11 +40,14 @@ pub mod parse;
 pub mod print;
 pub mod quotes;
 pub mod reader;
+mod seek;
 mod source;
 pub mod split;
+mod stream;
 mod strings;
 pub mod syntax;
 pub mod tagged;
+pub mod turns;
 pub mod views;
 pub mod walk;
 

@@ -92,6 +92,15 @@ impl Transition {
         Transition(STATES)
     }
 
+    /// What bytes do where every newline ends a record.
+    pub fn of_lines(bytes: &[u8]) -> Transition {
+        match bytes.last() {
+            None => Transition::identity(),
+            Some(b'\n') => Transition([RecordStart; 5]),
+            Some(_) => Transition([Unquoted; 5]),
+        }
+    }
+
     /// The state behind the stretch.
     pub fn apply(&self, before: State) -> State {
         self.0[before as usize]
@@ -119,6 +128,34 @@ pub fn first_record(mut state: State, bytes: &[u8], marks: Marks) -> Result<usiz
         state = state.step(byte, marks);
     }
     Err(state)
+}
+
+/// Bytes after which [`last_record`] notes the state.
+const STRIDE: usize = 16 << 10;
+
+/// Where the last record begins, or where one would, in bytes that begin with a record: behind the last newline that
+/// ends one.
+pub fn last_record(bytes: &[u8], marks: Marks) -> Option<usize> {
+    let end = memchr::memrchr(b'\n', bytes)? + 1;
+    let mut states = vec![RecordStart];
+    for stride in bytes[..end].chunks(STRIDE) {
+        states.push(states[states.len() - 1].advance(stride, marks));
+    }
+    if states.pop() == Some(RecordStart) {
+        return Some(end);
+    }
+    // The newline is quoted: the last one that is not lies further to the front.
+    for (number, (stride, mut state)) in bytes[..end].chunks(STRIDE).zip(states).enumerate().rev() {
+        let mut last = None;
+        for (byte, behind) in stride.iter().zip(1..) {
+            state = state.step(*byte, marks);
+            last = if state == RecordStart { Some(behind) } else { last };
+        }
+        if let Some(behind) = last {
+            return Some(number * STRIDE + behind);
+        }
+    }
+    None
 }
 
 #[cfg(test)]
@@ -151,6 +188,19 @@ mod tests {
                     String::from_utf8_lossy(&text)
                 );
             }
+        }
+    }
+
+    #[test]
+    fn the_last_record_begins_behind_the_last_newline_outside_quotes() {
+        for text in texts().chain([[vec![b'"'; STRIDE * 2 + 1], b"\n".repeat(STRIDE)].concat()]) {
+            let mut state = RecordStart;
+            let mut last = None;
+            for (byte, behind) in text.iter().zip(1..) {
+                state = state.step(*byte, MARKS);
+                last = if state == RecordStart { Some(behind) } else { last };
+            }
+            assert_eq!(last_record(&text, MARKS), last, "{:?}", String::from_utf8_lossy(&text));
         }
     }
 

@@ -7,13 +7,13 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use schema::{FormatOptions, OnError};
+use schema::{FileEntry, FormatOptions, OnError};
 
 use super::Decoder;
-use super::blocks::{Blocks, Refill};
-use super::quotes::{Marks, State, Transition, first_record};
+use super::blocks::{Blocks, Refill, Unpacking};
+use super::quotes::{Marks, State};
 use super::source::Source;
-use super::split::{Border, SharedBorders};
+use super::split::{self, Border, SharedBorders};
 use crate::compress;
 use crate::error::{Error, Result};
 use crate::format::{Morsel, Part, ScanOptions};
@@ -28,28 +28,47 @@ pub const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 /// Makes the decoder of an encoding; the flag says whether the data begins at the file's first byte.
 pub type MakeDecoder = fn(&ScanOptions, bool) -> Result<Box<dyn Decoder>>;
 
+/// A piece of a decompressed file.
+pub struct Found {
+    /// Its bytes and those behind it; the first record begins where they do.
+    pub blocks: Blocks,
+    /// The offset of the first record in the decompressed file.
+    pub start: u64,
+    /// Records that begin here or later are of other pieces.
+    pub limit: u64,
+    /// The size of the file as it lies there.
+    pub size: Option<u64>,
+}
+
 /// Reads one morsel of a file of records.
 pub struct RowReader {
     /// How another reader of the file is made, for counting.
-    again: Option<(MakeDecoder, ScanOptions)>,
+    again: Option<(MakeDecoder, ScanOptions, Border)>,
     decoder: Box<dyn Decoder>,
-    phase: Phase,
-    blocks: Blocks,
+    pub(super) phase: Phase,
+    pub(super) blocks: Blocks,
     size: Option<u64>,
-    start: u64,
+    pub(super) start: u64,
     /// Records that begin here or later belong to other morsels.
-    limit: u64,
-    marks: Marks,
+    pub(super) limit: u64,
+    pub(super) marks: Marks,
     max_record: usize,
+    /// It reads a whole file, and others may follow.
+    whole: bool,
+    /// The file that follows, and how many have followed.
+    next: Option<(Source, Option<u64>)>,
+    followed: u64,
 }
 
-enum Phase {
+pub(super) enum Phase {
     /// All bytes of the morsel are asked for, to find what its quotes do.
     Gather { shared: Arc<SharedBorders>, morsel: usize, asked: bool },
     /// The morsels before have to be looked at first.
     Await { shared: Arc<SharedBorders>, morsel: usize },
     /// The first record is looked for.
     Seek(State),
+    /// The first record is looked for in decompressed bytes.
+    SeekText(State),
     /// The first bytes of the file are looked at for a byte order mark.
     Mark,
     /// Records are decoded.
@@ -63,16 +82,15 @@ enum Phase {
 impl RowReader {
     /// The reader of a morsel that [`split`](super::split::split) made with the same border.
     pub fn new(make: MakeDecoder, border: Border, morsel: &Morsel, scan: &ScanOptions) -> Result<RowReader> {
-        let size = (morsel.file.bytes > 0).then_some(morsel.file.bytes);
-        let marks = match border {
-            Border::Newline | Border::Unmarked => Marks { delimiter: b'\n', quote: b'\n' },
-            Border::Quotes => Marks { delimiter: scan.format.delimiter, quote: scan.format.quote },
-        };
+        let file = &morsel.file;
+        let size = (file.bytes > 0).then_some(file.bytes);
+        let marks = border.marks(&scan.format);
         let range = match &morsel.part {
             Part::Whole => 0..u64::MAX,
             Part::Bytes(range) => range.clone(),
-            Part::Groups(_) => {
-                return Err(Error::Unsupported("records are split by bytes, not by row groups".into()));
+            Part::Blocks(_) => split::raw_before(file, &morsel.part)..u64::MAX,
+            Part::Turn(_) | Part::Groups(_) => {
+                return Err(Error::Unsupported("records are not split by row groups".into()));
             }
         };
         let decoder = make(scan, range.start == 0)?;
@@ -81,18 +99,44 @@ impl RowReader {
             // What is not text has no byte order mark.
             reader.phase = Phase::Read;
         }
-        reader.again = Some((make, scan.clone()));
-        match morsel.shared.clone().downcast::<SharedBorders>() {
-            Ok(shared) if border == Border::Quotes && morsel.part != Part::Whole => {
+        reader.again = Some((make, scan.clone(), border));
+        match (&morsel.part, morsel.shared.clone().downcast::<SharedBorders>()) {
+            (Part::Bytes(_), Ok(shared)) if border == Border::Quotes => {
                 let morsel = shared.begins.partition_point(|&begin| begin < range.start);
                 reader.phase = Phase::Gather { shared, morsel, asked: false };
             }
-            _ if range.start > 0 => {
+            (Part::Bytes(_), _) if range.start > 0 => {
                 // A record begins behind a newline, which may be the last byte of the morsel before.
                 reader.phase = Phase::Seek(State::Unquoted);
                 reader.blocks.source = Source::new(range.start - 1, range.end, size);
             }
+            (Part::Blocks(_), _) => {
+                let compression = compress::compression(&scan.format.compression)?;
+                let unpacking = match compression.decompressor()? {
+                    None => Unpacking::Plain,
+                    Some(_) => Unpacking::Listed(compression),
+                };
+                let source = Source::listed(split::blocks_of(file, &morsel.part));
+                reader.blocks = Blocks::new(source, range.start, unpacking, reader.max_record);
+            }
+            (Part::Whole, _) => {
+                reader.whole = true;
+                reader.blocks.source = whole_file(file);
+            }
             _ => {}
+        }
+        Ok(reader)
+    }
+
+    /// A reader of a piece of a file that was decompressed already: the records that begin in it.
+    pub fn piece(make: MakeDecoder, border: Border, piece: Found, scan: &ScanOptions) -> Result<RowReader> {
+        let Found { blocks, start, limit, size } = piece;
+        let marks = border.marks(&scan.format);
+        let mut reader = RowReader::over(make(scan, start == 0)?, &scan.format, start..limit, size, marks)?;
+        reader.blocks = blocks;
+        reader.again = Some((make, scan.clone(), border));
+        if border == Border::Unmarked {
+            reader.phase = Phase::Read;
         }
         Ok(reader)
     }
@@ -117,63 +161,23 @@ impl RowReader {
     ) -> Result<RowReader> {
         let decompressor = compress::compression(&format.compression)?.decompressor()?;
         let decompressor = compress::chain(decompressor, decoder.unpacker());
+        let unpacking = decompressor.map_or(Unpacking::Plain, Unpacking::Stream);
         let source = Source::new(range.start, range.end, size);
         let max_record = format.max_record.min(MAX_RECORD);
         Ok(RowReader {
             again: None,
             decoder,
             phase: if range.start == 0 { Phase::Mark } else { Phase::Read },
-            blocks: Blocks::new(source, range.start, decompressor, max_record),
+            blocks: Blocks::new(source, range.start, unpacking, max_record),
             size,
             start: range.start,
             limit: range.end,
             marks,
             max_record,
+            whole: false,
+            next: None,
+            followed: 0,
         })
-    }
-
-    /// Looks at the quotes of the whole morsel, for the morsels behind it.
-    fn gather(&mut self) -> Option<Next> {
-        let Phase::Gather { shared, morsel, asked } = &mut self.phase else { return None };
-        if !std::mem::replace(asked, true) {
-            return Some(Next::Need(self.blocks.source.need_all()));
-        }
-        let mut transition = Transition::identity();
-        for (offset, piece) in self.blocks.source.pieces() {
-            let skip =
-                if *offset == 0 && piece.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
-            transition.extend(&piece[skip..], self.marks);
-        }
-        shared.quotes.publish(*morsel, transition);
-        self.phase = Phase::Await { shared: shared.clone(), morsel: *morsel };
-        None
-    }
-
-    /// Waits for the state in which the morsel begins.
-    fn wait(&mut self) -> Option<Next> {
-        let Phase::Await { shared, morsel } = &self.phase else { return None };
-        let Some(state) = shared.quotes.start(*morsel) else { return Some(Next::Wait) };
-        self.phase = if self.start == 0 { Phase::Mark } else { Phase::Seek(state) };
-        None
-    }
-
-    /// Drops what belongs to a record that began earlier.
-    fn seek(&mut self, state: State) -> Option<Next> {
-        let Some((offset, piece)) = self.blocks.source.pop() else {
-            match self.blocks.source.need() {
-                Some(range) if range.start < self.limit => return Some(Next::Need(vec![range])),
-                _ => self.phase = Phase::Done,
-            }
-            return None;
-        };
-        match first_record(state, &piece, self.marks) {
-            Ok(at) => {
-                self.phase = if offset + at as u64 >= self.limit { Phase::Done } else { Phase::Read };
-                self.blocks.begin(offset, piece, at);
-            }
-            Err(state) => self.phase = Phase::Seek(state),
-        }
-        None
     }
 
     /// Passes a byte order mark at the beginning of the data.
@@ -191,14 +195,30 @@ impl RowReader {
             Refill::Ready => Ok(None),
             Refill::TooLong => Err(self.too_long()),
             Refill::Ended => {
-                self.phase = Phase::Done;
+                // Rows of files before this one may have to be flushed.
+                self.phase = Phase::Read;
                 Ok(None)
             }
         }
     }
 
-    /// Decodes until there is a batch.
-    fn read(&mut self) -> Result<Next> {
+    /// Begins with the file that follows; false if there is none.
+    fn begin_next(&mut self) -> Result<bool> {
+        let Some((source, size)) = self.next.take() else { return Ok(false) };
+        let Some((_, scan, border)) = &self.again else { return Ok(false) };
+        let decompressor = compress::compression(&scan.format.compression)?.decompressor()?;
+        let decompressor = compress::chain(decompressor, self.decoder.unpacker());
+        let unpacking = decompressor.map_or(Unpacking::Plain, Unpacking::Stream);
+        self.phase = if *border == Border::Unmarked { Phase::Read } else { Phase::Mark };
+        self.blocks = Blocks::new(source, 0, unpacking, self.max_record);
+        self.size = size;
+        self.followed += 1;
+        self.decoder.restart();
+        Ok(true)
+    }
+
+    /// Decodes until there is a batch, or another phase.
+    fn read(&mut self) -> Result<Option<Next>> {
         loop {
             if !self.decoder.is_full() {
                 if let Some(input) = self.blocks.input(self.limit) {
@@ -208,18 +228,21 @@ impl RowReader {
                 if self.blocks.is_before(self.limit) && !self.decoder.is_full() {
                     match self.blocks.refill()? {
                         Refill::Ready => continue,
-                        Refill::Need(range) => return Ok(Next::Need(vec![range])),
+                        Refill::Need(range) => return Ok(Some(Next::Need(vec![range]))),
                         Refill::TooLong => return Err(self.too_long()),
                         Refill::Ended => {}
                     }
                 }
             }
             let ended = !self.decoder.is_full();
+            if ended && self.begin_next()? {
+                return Ok(None);
+            }
             match self.decoder.flush()? {
-                Some(batch) => return Ok(Next::Batch(batch)),
+                Some(batch) => return Ok(Some(Next::Batch(batch))),
                 None if ended => {
                     self.phase = Phase::Done;
-                    return Ok(Next::Done);
+                    return Ok(None);
                 }
                 None => {}
             }
@@ -242,7 +265,7 @@ impl RowReader {
     /// Turns to counting the records before the morsel, for an error that names a row of it.
     fn locate(&mut self, error: Error) -> Result<()> {
         let located = matches!(&error, Error::Data(e) if e.row.is_some()) && self.start > 0;
-        let Some((make, scan)) = self.again.as_ref().filter(|_| located) else {
+        let Some((make, scan, border)) = self.again.as_ref().filter(|_| located) else {
             self.phase = Phase::Done;
             return Err(error);
         };
@@ -250,7 +273,10 @@ impl RowReader {
         scan.projection.clear();
         scan.format.on_error = OnError::Skip;
         let decoder = make(&scan, true)?;
-        let counter = RowReader::over(decoder, &scan.format, 0..self.start, self.size, self.marks)?;
+        let mut counter = RowReader::over(decoder, &scan.format, 0..self.start, self.size, self.marks)?;
+        if *border == Border::Unmarked {
+            counter.phase = Phase::Read;
+        }
         self.phase = Phase::Locate { error: Some(error), counter: Box::new(counter) };
         Ok(())
     }
@@ -284,10 +310,11 @@ impl FileReader for RowReader {
             let next = match &self.phase {
                 Phase::Gather { .. } => self.gather(),
                 Phase::Await { .. } => self.wait(),
-                Phase::Seek(state) => self.seek(*state),
+                Phase::Seek(state) => self.seek(*state)?,
+                Phase::SeekText(state) => self.seek_text(*state)?,
                 Phase::Mark => self.mark()?,
                 Phase::Read => match self.read() {
-                    Ok(next) => Some(next),
+                    Ok(next) => next,
                     Err(error) => {
                         self.locate(error)?;
                         None
@@ -309,7 +336,30 @@ impl FileReader for RowReader {
         }
     }
 
+    fn follow(&mut self, next: &Morsel) -> bool {
+        if !self.whole || self.next.is_some() || next.part != Part::Whole {
+            return false;
+        }
+        let size = (next.file.bytes > 0).then_some(next.file.bytes);
+        self.next = Some((whole_file(&next.file), size));
+        true
+    }
+
+    fn followed(&self) -> u64 {
+        self.followed
+    }
+
     fn skipped(&self) -> Skipped {
         self.decoder.skipped()
     }
+}
+
+/// All bytes of a file, compared with the checksum that its manifest has.
+fn whole_file(file: &FileEntry) -> Source {
+    let size = (file.bytes > 0).then_some(file.bytes);
+    let mut source = Source::new(0, u64::MAX, size);
+    if let (Some(listed), Some(_)) = (&file.listed, size) {
+        source.check(listed.crc32);
+    }
+    source
 }

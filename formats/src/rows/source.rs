@@ -1,4 +1,5 @@
-//! The bytes of a file in order: what to ask for next, and what was given.
+//! The bytes of a file in order: what to ask for next, and what was given. Bytes whose checksum is known are compared
+//! with it.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -13,6 +14,17 @@ pub const BLOCK_BYTES: u64 = 1 << 20;
 /// What is asked for at first beyond the end of a morsel, to finish its last record.
 const BEYOND_BYTES: u64 = 64 << 10;
 
+/// A block that a manifest lists.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListedBlock {
+    /// Its bytes in the file.
+    pub range: Range<u64>,
+    /// How many they are before compression.
+    pub raw: usize,
+    /// The CRC-32 of the bytes in the file.
+    pub crc32: u32,
+}
+
 /// Asks for the bytes of a file from some place on, and hands them out in order.
 pub struct Source {
     /// The next byte to ask for.
@@ -24,17 +36,73 @@ pub struct Source {
     beyond: u64,
     given: VecDeque<(u64, Bytes)>,
     ended: bool,
+    /// Listed blocks that were not asked for yet, and those that were and have not been popped.
+    blocks: VecDeque<ListedBlock>,
+    under_way: VecDeque<ListedBlock>,
+    /// The checksum of the whole file, and that of what was popped.
+    whole: Option<(u32, crc32fast::Hasher)>,
+}
+
+/// Bytes of the file.
+pub struct Popped {
+    /// The offset of the first one in the file.
+    pub offset: u64,
+    /// The bytes.
+    pub bytes: Bytes,
+    /// If they are a listed block, how many they are before compression.
+    pub raw: Option<usize>,
 }
 
 impl Source {
     /// The bytes from `start` on, most of them before `end`.
     pub fn new(start: u64, end: u64, size: Option<u64>) -> Source {
-        Source { asked: start, size, end, beyond: BEYOND_BYTES, given: VecDeque::new(), ended: false }
+        Source {
+            asked: start,
+            size,
+            end,
+            beyond: BEYOND_BYTES,
+            given: VecDeque::new(),
+            ended: false,
+            blocks: VecDeque::new(),
+            under_way: VecDeque::new(),
+            whole: None,
+        }
     }
 
-    /// The next piece and the offset of its first byte.
-    pub fn pop(&mut self) -> Option<(u64, Bytes)> {
-        self.given.pop_front()
+    /// These blocks and nothing behind them.
+    pub fn listed(blocks: Vec<ListedBlock>) -> Source {
+        let start = blocks.first().map_or(0, |block| block.range.start);
+        let end = blocks.last().map_or(0, |block| block.range.end);
+        Source { blocks: blocks.into(), ..Source::new(start, end, Some(end)) }
+    }
+
+    /// Compares all bytes of the file, which is read from its beginning, with their CRC-32.
+    pub fn check(&mut self, crc32: u32) {
+        self.whole = Some((crc32, crc32fast::Hasher::new()));
+    }
+
+    /// Where the first byte lies that was not asked for yet.
+    pub fn place(&self) -> u64 {
+        self.asked
+    }
+
+    /// The next piece.
+    pub fn pop(&mut self) -> Result<Option<Popped>> {
+        let Some((offset, bytes)) = self.given.pop_front() else { return Ok(None) };
+        let end = offset + bytes.len() as u64;
+        if let Some((expected, hasher)) = &mut self.whole {
+            hasher.update(&bytes);
+            if Some(end) == self.size && hasher.clone().finalize() != *expected {
+                return Err(damaged(0..end));
+            }
+        }
+        let block = self.under_way.pop_front_if(|block| block.range.start == offset);
+        if let Some(block) = &block
+            && crc32fast::hash(&bytes) != block.crc32
+        {
+            return Err(damaged(block.range.clone()));
+        }
+        Ok(Some(Popped { offset, bytes, raw: block.map(|block| block.raw) }))
     }
 
     /// The pieces that were given and not yet popped.
@@ -47,6 +115,12 @@ impl Source {
         self.ended |= self.size.is_some_and(|size| self.asked >= size);
         if self.ended {
             return None;
+        }
+        if let Some(block) = self.blocks.pop_front() {
+            let range = block.range.clone();
+            self.asked = range.end;
+            self.under_way.push_back(block);
+            return Some(range);
         }
         let step = if self.asked < self.end {
             BLOCK_BYTES.min(self.end - self.asked)
@@ -95,4 +169,16 @@ impl Source {
         }
         Ok(())
     }
+}
+
+/// Bytes that are not those that were written.
+fn damaged(range: Range<u64>) -> Error {
+    let Range { start, end } = range;
+    let mut error = Error::corrupt(format!(
+        "bytes {start} to {end} of the file are not those that were written: their checksum in the manifest is another"
+    ));
+    if let Error::Data(e) = &mut error {
+        e.help = Some("the file is damaged or was changed; copy or make it again".into());
+    }
+    error
 }

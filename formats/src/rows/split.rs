@@ -5,11 +5,14 @@
 //! quotes before it: each reader computes what its own bytes do to every state that the bytes before might have left,
 //! and publishes that; the state at a border is the composition over all earlier morsels.
 
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex};
 
-use schema::FileEntry;
+use schema::manifest::BlockStart;
+use schema::{FileEntry, FormatOptions, Listed};
 
-use super::quotes::{State, Transition};
+use super::quotes::{Marks, State, Transition};
+use super::source::ListedBlock;
+use super::turns::Turns;
 use crate::format::{Morsel, Part};
 
 /// How the first record of a morsel is found.
@@ -23,6 +26,16 @@ pub enum Border {
     Unmarked,
 }
 
+impl Border {
+    /// The bytes that mark records and quotes; where nothing is quoted, newlines alone.
+    pub fn marks(self, format: &FormatOptions) -> Marks {
+        match self {
+            Border::Newline | Border::Unmarked => Marks { delimiter: b'\n', quote: b'\n' },
+            Border::Quotes => Marks { delimiter: format.delimiter, quote: format.quote },
+        }
+    }
+}
+
 /// Morsels are not longer than this where a reader needs all of its bytes before it can begin.
 const QUOTED_MORSEL_BYTES: u64 = 8 << 20;
 
@@ -30,34 +43,42 @@ const QUOTED_MORSEL_BYTES: u64 = 8 << 20;
 const FIRST_BYTES: u64 = 4;
 
 /// What the readers of one file's morsels know of the quotes in them.
-pub struct SharedQuotes {
-    transitions: Vec<OnceLock<Transition>>,
+#[derive(Default)]
+pub struct SharedQuotes(Mutex<Known>);
+
+struct Known {
+    transitions: Vec<Option<Transition>>,
     /// The states at the beginnings of the first morsels, as far as they are known.
-    starts: Mutex<Vec<State>>,
+    starts: Vec<State>,
+}
+
+impl Default for Known {
+    /// Nothing is known but that the file begins with a record.
+    fn default() -> Known {
+        Known { transitions: Vec::new(), starts: vec![State::RecordStart] }
+    }
 }
 
 impl SharedQuotes {
-    /// Nothing is known but that the file begins with a record.
-    fn new(morsels: usize) -> SharedQuotes {
-        let transitions = (0..morsels).map(|_| OnceLock::new()).collect();
-        SharedQuotes { transitions, starts: Mutex::new(vec![State::RecordStart]) }
-    }
-
     /// What the bytes of a morsel do to each state.
     pub fn publish(&self, morsel: usize, transition: Transition) {
-        // A second reader of the same bytes has nothing to add.
-        let _ = self.transitions[morsel].set(transition);
+        let mut known = self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        if known.transitions.len() <= morsel {
+            known.transitions.resize(morsel + 1, None);
+        }
+        known.transitions[morsel] = Some(transition);
     }
 
     /// The state in which a morsel begins, once all morsels before it are published.
     pub fn start(&self, morsel: usize) -> Option<State> {
-        let mut starts = self.starts.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        while starts.len() <= morsel {
-            let transition = self.transitions[starts.len() - 1].get()?;
-            let next = transition.apply(starts[starts.len() - 1]);
-            starts.push(next);
+        let mut known = self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        while known.starts.len() <= morsel {
+            let before = known.starts.len() - 1;
+            let transition = (*known.transitions.get(before)?)?;
+            let next = transition.apply(known.starts[before]);
+            known.starts.push(next);
         }
-        Some(starts[morsel])
+        Some(known.starts[morsel])
     }
 }
 
@@ -72,6 +93,69 @@ pub struct SharedBorders {
 /// The whole file as one morsel.
 pub fn whole(file: &Arc<FileEntry>) -> Vec<Morsel> {
     vec![Morsel { file: file.clone(), part: Part::Whole, bytes: file.bytes, shared: Arc::new(()) }]
+}
+
+/// A block of a manifest that is larger, before or after compression, is not read in one piece.
+const MAX_LISTED: u64 = 32 << 20;
+
+/// Whether a file can be read block by block as its manifest lists them.
+pub fn is_listed(listed: &Listed, bytes: u64) -> bool {
+    let ends = listed.blocks.iter().skip(1).map(|block| block.offset).chain([bytes]);
+    !listed.blocks.is_empty()
+        && listed.blocks.iter().zip(ends).all(|(block, end)| {
+            block.content.is_some_and(|content| content.raw <= MAX_LISTED) && end - block.offset <= MAX_LISTED
+        })
+}
+
+/// Cuts a file where its manifest says that blocks begin, into morsels that hold about `target_bytes`.
+pub fn by_blocks(file: &Arc<FileEntry>, listed: &Listed, target_bytes: u64) -> Vec<Morsel> {
+    let mut morsels = Vec::new();
+    let mut first = 0;
+    let mut raw = 0;
+    for (number, block) in listed.blocks.iter().enumerate() {
+        raw += raw_bytes(block);
+        if raw >= target_bytes || number + 1 == listed.blocks.len() {
+            let part = Part::Blocks(first..number + 1);
+            let blocks = blocks_of(file, &part);
+            let bytes = blocks.iter().map(|block| block.range.end - block.range.start).sum();
+            morsels.push(Morsel { file: file.clone(), part, bytes, shared: Arc::new(()) });
+            (first, raw) = (number + 1, 0);
+        }
+    }
+    morsels
+}
+
+fn raw_bytes(block: &BlockStart) -> u64 {
+    block.content.map_or(0, |content| content.raw)
+}
+
+/// The listed blocks of a morsel: the first one of a file begins with it, the last one ends with it.
+pub fn blocks_of(file: &FileEntry, part: &Part) -> Vec<ListedBlock> {
+    let (Part::Blocks(range), Some(listed)) = (part, &file.listed) else { return Vec::new() };
+    let start = |number: usize| match number {
+        0 => 0,
+        number => listed.blocks.get(number).map_or(file.bytes, |block| block.offset),
+    };
+    let known = range.clone().filter_map(|number| Some((number, listed.blocks.get(number)?.content?)));
+    known
+        .map(|(number, content)| ListedBlock {
+            range: start(number)..start(number + 1),
+            raw: content.raw as usize,
+            crc32: content.crc32,
+        })
+        .collect()
+}
+
+/// The bytes of the decompressed file before a morsel of listed blocks.
+pub fn raw_before(file: &FileEntry, part: &Part) -> u64 {
+    let (Part::Blocks(range), Some(listed)) = (part, &file.listed) else { return 0 };
+    listed.blocks.iter().take(range.start).map(raw_bytes).sum()
+}
+
+/// A file whose pieces are found as it is read: the first morsel, behind which come as many as there turn out to be.
+pub fn by_turns(file: &Arc<FileEntry>, target_bytes: u64) -> Vec<Morsel> {
+    let shared = Arc::new(Turns::new(file.cut, target_bytes));
+    vec![Morsel { file: file.clone(), part: Part::Turn(0), bytes: file.bytes, shared }]
 }
 
 /// Cuts an uncompressed file into ranges of about `target_bytes`. A file whose size is not known, or that fits one
@@ -99,7 +183,7 @@ pub fn cut(file: &Arc<FileEntry>, border: Border, begins: Vec<u64>) -> Vec<Morse
     let ranges: Vec<_> = begins.iter().copied().zip(ends).map(|(begin, end)| begin..end).collect();
     let shared: Arc<dyn std::any::Any + Send + Sync> = match border {
         Border::Newline | Border::Unmarked => Arc::new(()),
-        Border::Quotes => Arc::new(SharedBorders { quotes: SharedQuotes::new(begins.len()), begins }),
+        Border::Quotes => Arc::new(SharedBorders { quotes: SharedQuotes::default(), begins }),
     };
     ranges
         .into_iter()

@@ -125,8 +125,10 @@ pub fn gzip(text: &str) -> Vec<u8> {
 /// A dataset of two csv files.
 pub fn dataset() -> tempfile::TempDir {
     let dir = texts(&[("d/part-1.csv", "3,z\n"), ("d/part-0.csv", "1,x\n2,y\n")]);
-    let part =
-        |name: &str, rows, bytes| PartFile { name: name.into(), rows, bytes, crc32: 0, blocks: vec![] };
+    let part = |name: &str, rows, bytes| {
+        let crc32 = crc32fast::hash(&std::fs::read(dir.path().join("d").join(name)).unwrap());
+        PartFile { name: name.into(), rows, bytes, crc32, blocks: vec![] }
+    };
     let schema =
         Schema::new(vec![Field::new("n", DataType::Int64, false), Field::new("s", DataType::Utf8, true)]);
     let files = vec![part("part-1.csv", 1, 4), part("part-0.csv", 2, 8)];

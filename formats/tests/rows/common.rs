@@ -73,14 +73,7 @@ pub fn scan(schema: &SchemaRef, format: &FormatOptions) -> ScanOptions {
 }
 
 pub fn entry(bytes: &[u8]) -> Arc<FileEntry> {
-    Arc::new(FileEntry {
-        path: "memory".into(),
-        bytes: bytes.len() as u64,
-        modified_ns: 0,
-        rows: None,
-        constants: Vec::new(),
-        layout: None,
-    })
+    Arc::new(FileEntry::new("memory", bytes.len() as u64, 0))
 }
 
 /// Reads these morsels of a file in memory, one after another.

@@ -8,3 +8,4 @@ mod csv_errors;
 mod infer;
 mod lines;
 mod roundtrip;
+mod turns;

@@ -26,54 +26,98 @@ pub struct Scan {
     latches: Vec<Rc<Latch>>,
     wake: Wake,
     current: Option<Current>,
+    /// A piece that was taken too early.
+    kept: Option<Morsel>,
     left: Option<usize>,
 }
 
 enum Current {
-    File { file: Input, morsel: Morsel, reader: Box<dyn FileReader> },
+    File(Box<Reading>),
     Rows(Range<u64>),
+}
+
+/// A file that is read, and those that follow it in the same batches.
+struct Reading {
+    file: Input,
+    morsel: Morsel,
+    reader: Box<dyn FileReader>,
+    /// The file that the reader goes on with.
+    next: Option<Morsel>,
+    /// How many of those that followed are done or at hand.
+    followed: u64,
+}
+
+impl Reading {
+    /// Takes the file that follows, if one does.
+    fn follow(&mut self, work: &Work) -> Result<Option<Morsel>> {
+        let Some(next) = work.take_following(&self.morsel.file)? else { return Ok(None) };
+        match self.reader.follow(&next) {
+            true => self.next = Some(next),
+            // It is read on its own.
+            false => return Ok(Some(next)),
+        }
+        Ok(None)
+    }
+
+    /// Whether the reader has gone on with the next file, which is then the one at hand.
+    fn turned(&mut self) -> Result<bool> {
+        if self.reader.followed() == self.followed {
+            return Ok(false);
+        }
+        self.followed = self.reader.followed();
+        if let Some(next) = self.next.take() {
+            self.file = Input::of(&next.file)?;
+            self.morsel = next;
+        }
+        Ok(true)
+    }
 }
 
 impl Scan {
     /// Takes from `work` once all latches are open (the build sides of the joins that it streams past are complete).
     pub fn new(work: Arc<Work>, state: Arc<QueryState>, latches: Vec<Rc<Latch>>, wake: Wake) -> Scan {
         let left = work.plan.fetch;
-        Scan { work, state, latches, wake, current: None, left }
+        Scan { work, state, latches, wake, current: None, kept: None, left }
     }
 
-    fn open(&self, piece: Piece) -> Result<Current> {
+    fn open(&mut self, piece: Piece) -> Result<Current> {
         let morsel = match piece {
             Piece::Rows(range) => return Ok(Current::Rows(range)),
             Piece::File(morsel) => morsel,
         };
         let path = morsel.file.path.as_path();
-        let file = Input::open(path)?;
+        let file = Input::of(&morsel.file)?;
         let (format, options) = (self.work.format(), self.work.options(&morsel.file));
         let (Some(format), Some(options)) = (format, options) else {
             unreachable!("files are dealt as files")
         };
         let reader = format.reader(&morsel, options).map_err(|e| e.at(path))?;
-        Ok(Current::File { file, morsel, reader })
+        let mut reading = Reading { file, morsel, reader, next: None, followed: 0 };
+        self.kept = reading.follow(&self.work)?;
+        Ok(Current::File(Box::new(reading)))
     }
 
     /// The next batch of the current piece; `Empty` at its end.
     fn advance(&mut self) -> Result<Pull> {
-        let (file, morsel, reader) = match &mut self.current {
+        let reading = match &mut self.current {
             None => return Ok(Pull::Empty),
             Some(Current::Rows(range)) => {
                 let made = self.work.make(range)?;
                 return Ok(made.map_or(Pull::Empty, |b| Pull::Batch(Parcel::from(b))));
             }
-            Some(Current::File { file, morsel, reader }) => (file, morsel, reader),
+            Some(Current::File(reading)) => reading,
         };
-        let path = &morsel.file.path;
         loop {
-            match reader.next().map_err(|e| e.at(path))? {
+            let next = reading.reader.next();
+            if reading.turned()? {
+                self.kept = reading.follow(&self.work)?;
+            }
+            match next.map_err(|e| e.at(&reading.morsel.file.path))? {
                 Next::Batch(batch) => {
-                    return Ok(Pull::Batch(Parcel::from(self.work.lay_out(&morsel.file, &batch)?)));
+                    return Ok(Pull::Batch(Parcel::from(self.work.lay_out(&reading.morsel.file, &batch)?)));
                 }
                 Next::Done => {
-                    self.state.add_skipped(reader.skipped());
+                    self.state.add_skipped(reading.reader.skipped());
                     return Ok(Pull::Empty);
                 }
                 Next::Wait => {
@@ -82,9 +126,10 @@ impl Scan {
                 }
                 Next::Need(ranges) => {
                     for range in ranges {
-                        let bytes = file.read_range(&range)?;
+                        let bytes = reading.file.read_range(&range)?;
                         self.state.bytes_read.fetch_add(bytes.len() as u64, Ordering::Relaxed);
-                        reader.give(range, bytes).map_err(|e| e.at(path))?;
+                        let given = reading.reader.give(range, bytes);
+                        given.map_err(|e| e.at(&reading.morsel.file.path))?;
                     }
                     if self.state.stopped() {
                         return Ok(Pull::Empty);
@@ -127,7 +172,11 @@ impl Operator for Scan {
                 Pull::Blocked => return Ok(Pull::Blocked),
                 Pull::Empty => {}
             }
-            self.current = match self.work.take()? {
+            let piece = match self.kept.take() {
+                Some(morsel) => Some(Piece::File(morsel)),
+                None => self.work.take()?,
+            };
+            self.current = match piece {
                 Some(piece) => Some(self.open(piece)?),
                 None => return Ok(Pull::Empty),
             };

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch};
 use arrow_schema::{Schema, SchemaRef};
-use formats::format::{Format, Morsel, ScanOptions};
+use formats::format::{Format, Morsel, Part, ScanOptions};
 use formats::input::Input;
 use formats::reader::BlockingReader;
 use queries::plan::Scan as Plan;
@@ -21,6 +21,8 @@ use crate::state::QueryState;
 
 /// Morsels of about this many bytes are dealt.
 const MORSEL_BYTES: u64 = 8 << 20;
+/// Files of at most so many bytes share batches.
+const SMALL: u64 = 1 << 20;
 /// So many of the next morsels are read ahead while those before them are computed with.
 const AHEAD: usize = 4;
 /// About the bytes of a batch whose units have an unknown number of rows.
@@ -115,6 +117,22 @@ impl Work {
         let start = taken.row;
         taken.row = (start + MORSEL_ROWS).min(rows);
         Ok((start < taken.row).then(|| Piece::Rows(start..taken.row)))
+    }
+
+    /// The next piece, if it is a small file whose rows can stand in the same batches as those of this one.
+    pub fn take_following(&self, file: &FileEntry) -> Result<Option<Morsel>> {
+        let From::Files(files) = &self.from else { return Ok(None) };
+        if self.plan.fetch.is_some() || file.bytes > SMALL || !file.constants.is_empty() {
+            return Ok(None);
+        }
+        let mut taken = self.taken.lock().expect("a panic with this lock ends the process");
+        let follows = taken.morsels.front().is_some_and(|next| {
+            next.part == Part::Whole
+                && next.file.bytes <= SMALL
+                && next.file.layout == file.layout
+                && next.file.constants.is_empty()
+        });
+        if follows && !files.format.compresses_inside() { files.take(&mut taken) } else { Ok(None) }
     }
 
     /// The format of the table's files.
@@ -242,28 +260,41 @@ impl Files {
     }
 
     fn take(&self, taken: &mut Taken) -> Result<Option<Morsel>> {
-        while taken.morsels.len() <= AHEAD
-            && let Some(file) = self.set.files.get(taken.file)
-        {
-            let options = &self.reading(file).options;
-            let morsels = self.format.split(&Arc::new(file.clone()), options, MORSEL_BYTES);
-            match morsels {
-                Ok(morsels) => taken.morsels.extend(morsels),
-                // What lies before a file that can't be read is given first.
-                Err(_) if !taken.morsels.is_empty() => break,
-                Err(e) => return Err(e.into()),
+        loop {
+            while taken.morsels.len() <= AHEAD
+                && let Some(file) = self.set.files.get(taken.file)
+            {
+                let options = &self.reading(file).options;
+                let morsels = self.format.split(&Arc::new(file.clone()), options, MORSEL_BYTES);
+                match morsels {
+                    Ok(morsels) => taken.morsels.extend(morsels),
+                    // What lies before a file that can't be read is given first.
+                    Err(_) if !taken.morsels.is_empty() => break,
+                    Err(e) => return Err(e.into()),
+                }
+                taken.file += 1;
             }
-            taken.file += 1;
+            let morsel = taken.morsels.pop_front();
+            match morsel.as_ref().and_then(Morsel::next) {
+                // It stands where this one stood.
+                Some(next) => taken.morsels.push_front(next),
+                None => taken.ahead = taken.ahead.saturating_sub(1),
+            }
+            if !morsel.as_ref().is_some_and(Morsel::is_over) {
+                return Ok(morsel);
+            }
         }
-        taken.ahead = taken.ahead.saturating_sub(1);
-        Ok(taken.morsels.pop_front())
     }
 
     /// Has the system read a morsel's bytes. An error shows when they are read.
     fn read_ahead(&self, morsel: &Morsel) {
         let options = &self.reading(&morsel.file).options;
-        if let Ok(file) = Input::open(&morsel.file.path) {
-            self.format.ranges(morsel, options).iter().for_each(|range| file.read_ahead(range));
+        let ranges = self.format.ranges(morsel, options);
+        if ranges.is_empty() {
+            return;
+        }
+        if let Ok(file) = Input::of(&morsel.file) {
+            ranges.iter().for_each(|range| file.read_ahead(range));
         }
     }
 }
