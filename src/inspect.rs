@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use formats::buren::inspect::{ChunkInspection, Inspection, check, inspect};
+use schema::text::types::sql_name;
 use unicode_width::UnicodeWidthStr;
 
 use crate::args;
@@ -39,7 +40,7 @@ fn report(path: &Path, found: &Inspection) -> anyhow::Result<String> {
         let sum = |of: fn(&ChunkInspection) -> u64| grouped(chunks().map(of).sum());
         columns.push(vec![
             field.name().clone(),
-            field.data_type().to_string(),
+            sql_name(field.data_type()).unwrap_or_else(|| field.data_type().to_string()),
             sum(|c| c.raw_bytes),
             sum(|c| c.stored_bytes),
             sum(|c| c.nulls),

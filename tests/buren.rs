@@ -36,6 +36,7 @@ fn inspect_prints_what_lies_in_a_file() {
     };
     assert!(text.contains("5,000 rows in 1 row group, "), "{text}");
     assert!(text.contains("row group 0: 5,000 rows"), "{text}");
+    assert!(text.contains(" VARCHAR ") && !text.contains("Utf8View"), "types are those of SQL: {text}");
     let id = line(&text, "id");
     assert_eq!(
         [&id[1], &id[3], &id[5], &id[6], &id[7], &id[8]],

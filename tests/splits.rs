@@ -49,7 +49,7 @@ fn explained(path: &Path) -> String {
 
 /// Runs a command whose output goes to a file.
 fn tool(command: &str, path: &Path) {
-    let done = run(Command::new("sh").arg("-c").arg(format!("{command} > '{}'", path.display())));
+    let done = run(Command::new("sh").arg("-c").arg(format!("({command}) > '{}'", path.display())));
     assert_eq!(done.code(), Some(0), "{command}: {} (apt-get install gzip bzip2 lz4 zstd)", done.stderr);
 }
 

@@ -113,10 +113,6 @@ impl TextWriter {
 }
 
 impl RowWriter for TextWriter {
-    fn head(&self) -> &[u8] {
-        b""
-    }
-
     fn write(&self, batch: &RecordBatch, out: &mut Vec<u8>) -> Result<()> {
         let columns = Written::columns(batch)?;
         let Some(column) = columns.first() else { return Ok(()) };

@@ -7,8 +7,8 @@ use crate::format::ScanOptions;
 use crate::rows::binary::{self, within_precision};
 use crate::rows::keys::Slots;
 use crate::rows::parse::{Decimal, Float, Half, Integer};
-use crate::rows::syntax::{Syntax, Token};
-use crate::rows::walk::{MISSING, Span, Walked, Walker, Wrong};
+use crate::rows::syntax::Syntax;
+use crate::rows::walk::{Span, Walked, Walker, Wrong};
 
 /// Values as their bytes lie in memory.
 #[derive(Clone, Copy)]
@@ -16,19 +16,6 @@ pub struct Bincode;
 
 impl Syntax for Bincode {
     const TEXT: bool = false;
-
-    #[inline(always)]
-    fn token(&self, _: &[u8], start: usize, end: usize) -> Token {
-        if (start, end) == MISSING { Token::Null } else { Token::Plain(start, end) }
-    }
-
-    fn unescape(&self, _: &[u8], _: &mut Vec<u8>) -> Option<u64> {
-        None
-    }
-
-    fn bytes(&self, _: &[u8], _: &mut Vec<u8>) -> Option<()> {
-        None
-    }
 
     fn boolean(&self, value: &[u8]) -> Option<bool> {
         match value {

@@ -36,10 +36,6 @@ impl RowWriter for BincodeWriter {
         false
     }
 
-    fn head(&self) -> &[u8] {
-        b""
-    }
-
     fn write(&self, batch: &RecordBatch, out: &mut Vec<u8>) -> Result<()> {
         let written = Written::columns(batch)?;
         for row in 0..batch.num_rows() {

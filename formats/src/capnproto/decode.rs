@@ -9,7 +9,7 @@ use crate::format::ScanOptions;
 use crate::rows::binary::{within_day, within_precision};
 use crate::rows::keys::Slots;
 use crate::rows::parse::{self, Decimal, Float, Half, Integer};
-use crate::rows::syntax::{Syntax, Token};
+use crate::rows::syntax::Syntax;
 use crate::rows::walk::{MISSING, Span, Walked, Walker, Wrong};
 
 /// Values as structs hold them. One that is not there is 0 or empty. That of a bit is its byte and as many bytes before
@@ -19,19 +19,6 @@ pub struct Values;
 
 impl Syntax for Values {
     const TEXT: bool = false;
-
-    #[inline(always)]
-    fn token(&self, _: &[u8], start: usize, end: usize) -> Token {
-        if (start, end) == MISSING { Token::Null } else { Token::Plain(start, end) }
-    }
-
-    fn unescape(&self, _: &[u8], _: &mut Vec<u8>) -> Option<u64> {
-        None
-    }
-
-    fn bytes(&self, _: &[u8], _: &mut Vec<u8>) -> Option<()> {
-        None
-    }
 
     fn boolean(&self, value: &[u8]) -> Option<bool> {
         Some(value.last().is_some_and(|byte| byte >> (value.len() - 1) & 1 == 1))

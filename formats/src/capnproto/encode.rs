@@ -60,10 +60,6 @@ impl RowWriter for MessageWriter {
         false
     }
 
-    fn head(&self) -> &[u8] {
-        b""
-    }
-
     fn write(&self, batch: &RecordBatch, out: &mut Vec<u8>) -> Result<()> {
         let columns = Written::columns(batch)?;
         let mut words = 0;

@@ -54,10 +54,6 @@ fn string(text: &[u8], out: &mut Vec<u8>) {
 }
 
 impl RowWriter for JsonWriter {
-    fn head(&self) -> &[u8] {
-        b""
-    }
-
     fn write(&self, batch: &RecordBatch, out: &mut Vec<u8>) -> Result<()> {
         let columns = Written::columns(batch)?;
         let mut word = Vec::new();

@@ -34,10 +34,6 @@ impl RowWriter for MsgpackWriter {
         false
     }
 
-    fn head(&self) -> &[u8] {
-        b""
-    }
-
     fn write(&self, batch: &RecordBatch, out: &mut Vec<u8>) -> Result<()> {
         let columns = Written::columns(batch)?;
         let mut word = Vec::new();

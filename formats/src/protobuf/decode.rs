@@ -8,8 +8,8 @@ use crate::format::ScanOptions;
 use crate::rows::binary::{check_flat, within_day, within_precision};
 use crate::rows::keys::Slots;
 use crate::rows::parse::{self, Decimal, Float, Half, Integer};
-use crate::rows::syntax::{Syntax, Token};
-use crate::rows::walk::{MISSING, Span, Walked, Walker, Wrong};
+use crate::rows::syntax::Syntax;
+use crate::rows::walk::{Span, Walked, Walker, Wrong};
 
 /// What came of reading a varint.
 enum Varint {
@@ -51,19 +51,6 @@ pub struct Protobuf;
 
 impl Syntax for Protobuf {
     const TEXT: bool = false;
-
-    #[inline(always)]
-    fn token(&self, _: &[u8], start: usize, end: usize) -> Token {
-        if (start, end) == MISSING { Token::Null } else { Token::Plain(start, end) }
-    }
-
-    fn unescape(&self, _: &[u8], _: &mut Vec<u8>) -> Option<u64> {
-        None
-    }
-
-    fn bytes(&self, _: &[u8], _: &mut Vec<u8>) -> Option<()> {
-        None
-    }
 
     fn boolean(&self, value: &[u8]) -> Option<bool> {
         number(value).map(|number| number != 0)

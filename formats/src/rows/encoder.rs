@@ -30,7 +30,9 @@ pub trait RowWriter: Send + Sync {
     }
 
     /// What comes before the first row.
-    fn head(&self) -> &[u8];
+    fn head(&self) -> &[u8] {
+        b""
+    }
 
     /// Appends the rows of a batch.
     fn write(&self, batch: &RecordBatch, out: &mut Vec<u8>) -> Result<()>;
@@ -51,7 +53,7 @@ impl RowEncoder {
         let compression = compress::compression(compression)?;
         if !compress::NAMES.contains(&compression.name()) {
             let (name, names) = (compression.name(), compress::NAMES.join(", "));
-            return Err(Error::Unsupported(format!("{name} is read and not written; there are {names}")));
+            return Err(Error::Unsupported(format!("{name} is read and not written; these are: {names}")));
         }
         Ok(RowEncoder { writer, compression, rows })
     }

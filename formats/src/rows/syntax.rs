@@ -3,6 +3,7 @@
 use arrow_schema::TimeUnit;
 
 use super::parse::{self, Decimal, Float, Half, Integer};
+use super::walk::MISSING;
 
 /// What lies between the borders of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,12 +28,18 @@ pub trait Syntax: Copy {
     /// Whether records are text: then spaces around values other than strings do not count.
     const TEXT: bool = true;
 
-    /// What the field `start..end` holds; both are within `bytes`.
-    fn token(&self, bytes: &[u8], start: usize, end: usize) -> Token;
+    /// What the field `start..end` holds; both are within `bytes`. If nothing else is said, that is the value as it
+    /// stands, and no value where the field is [`MISSING`].
+    #[inline(always)]
+    fn token(&self, _: &[u8], start: usize, end: usize) -> Token {
+        if (start, end) == MISSING { Token::Null } else { Token::Plain(start, end) }
+    }
 
     /// Rewrites the bytes of a [`Token::Escaped`]. Gives the number of sequences replaced by U+FFFD, or `None` if an
-    /// escape is broken.
-    fn unescape(&self, raw: &[u8], out: &mut Vec<u8>) -> Option<u64>;
+    /// escape is broken. An encoding without escapes has none.
+    fn unescape(&self, _raw: &[u8], _out: &mut Vec<u8>) -> Option<u64> {
+        None
+    }
 
     /// Where the bytes of a string lie within those of a value; `None` if it is no string. Text is a string as it
     /// stands.
@@ -43,7 +50,7 @@ pub trait Syntax: Copy {
 
     /// Appends the bytes that a string stands for, where they are others than its own.
     fn bytes(&self, value: &[u8], out: &mut Vec<u8>) -> Option<()> {
-        parse::hex(value, out)
+        if Self::TEXT { parse::hex(value, out) } else { None }
     }
 
     /// A boolean.

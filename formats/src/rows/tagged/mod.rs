@@ -146,10 +146,6 @@ impl<T: Tagged> Syntax for TaggedSyntax<T> {
         }
     }
 
-    fn bytes(&self, _: &[u8], _: &mut Vec<u8>) -> Option<()> {
-        None
-    }
-
     fn boolean(&self, value: &[u8]) -> Option<bool> {
         match self.0.scalar(value) {
             Scalar::Bool(value) => Some(value),
