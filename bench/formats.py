@@ -26,13 +26,14 @@ def main():
     palais = [word for word in palais if word != "--"]
     data = peers.make_data(args)
     with tempfile.TemporaryDirectory(dir=data) as directory:
-        expected, figures = Path(directory) / "expected.parquet", Path(directory) / "figures"
+        scratch = Path(directory).resolve()
+        expected, figures = scratch / "expected.parquet", scratch / "figures"
         visits = f"read_parquet('{data / 'parquet' / 'uservisits'}/*.parquet')"
         query = QUERY.replace("FROM t", f"FROM {visits}")
         duckdb.sql(f"COPY ({query}) TO '{expected}' (FORMAT parquet)")
-        command = [args.binary, "bench", "formats", data / "buren" / "uservisits", "--expect", expected]
-        command += ["--scratch", directory, "--output", figures, *palais]
-        subprocess.run(command, check=True)
+        command = [args.binary.resolve(), "bench", "formats", "buren/uservisits", "--expect", expected]
+        command += ["--scratch", scratch, "--output", figures, *palais]
+        subprocess.run(command, check=True, cwd=data)
         args.results.mkdir(parents=True, exist_ok=True)
         for figure in figures.iterdir():
             shutil.copy(figure, args.results / figure.name)
