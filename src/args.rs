@@ -96,6 +96,9 @@ pub struct Convert {
     /// csv: write no names into the first row.
     #[arg(long)]
     pub no_header: bool,
+    /// Read back what was written and compare every value with the source before it appears.
+    #[arg(long)]
+    pub verify: bool,
     /// How to read.
     #[command(flatten)]
     pub input: Input,

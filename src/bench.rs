@@ -145,7 +145,7 @@ fn pairs(f: &args::BenchFormats) -> Vec<(&'static dyn Format, &'static str)> {
 fn write_source(f: &args::BenchFormats, directory: &Path, workers: usize) -> anyhow::Result<()> {
     let format = FormatOptions { encoding: "arrow".into(), ..FormatOptions::default() };
     let overwrite = Overwrite::Unless("remove it");
-    let options = WriteOptions { format, workers, overwrite, part_bytes: None };
+    let options = WriteOptions { format, workers, overwrite, part_bytes: None, verify: false };
     let state = Arc::new(QueryState::default());
     signals::cancel_on_interrupt(&state);
     match &f.table {

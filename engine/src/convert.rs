@@ -21,7 +21,7 @@ use crate::ordered::Step;
 use crate::state::QueryState;
 
 /// A part of a file, or rows of a made table.
-struct Lane {
+pub(crate) struct Lane {
     /// The number of the file.
     file: usize,
     from: From,
@@ -53,6 +53,13 @@ pub fn convert(
         _ => &[],
     };
     refuse_own_files(files, destination)?;
+    let work = all_of(table)?;
+    let rows = rows(&work, files, state);
+    Output::open(table_name(&table.name), table.schema.clone(), destination, options)?.write(rows, state)
+}
+
+/// The work of reading all columns of a table.
+pub(crate) fn all_of(table: &Arc<Table>) -> Result<Work> {
     let scan = Scan {
         table: table.clone(),
         projection: (0..table.schema.fields().len()).collect(),
@@ -61,11 +68,15 @@ pub fn convert(
         fetch: None,
         transform: None,
     };
-    let work = Work::new(&scan, table.schema.clone())?;
+    Work::new(&scan, table.schema.clone())
+}
+
+/// The rows of a table, whose files these are, as lanes in their order.
+pub(crate) fn rows<'a>(work: &'a Work, files: &'a [FileEntry], state: &'a QueryState) -> Rows<'a, Lane> {
     let mut file = 0;
-    let rows = Rows {
+    Rows {
         files: files.len().max(1),
-        deal: Box::new(|| {
+        deal: Box::new(move || {
             Ok(work.take()?.map(|piece| match piece {
                 Piece::Rows(range) => Lane { file: 0, from: From::Rows(range) },
                 Piece::File(morsel) => {
@@ -77,15 +88,14 @@ pub fn convert(
                 }
             }))
         }),
-        read: Box::new(|lane: &mut Lane| {
-            let step = next(&mut lane.from, &work, state)?;
+        read: Box::new(move |lane: &mut Lane| {
+            let step = next(&mut lane.from, work, state)?;
             if let Step::Item(batch) = &step {
                 state.rows_read.fetch_add(batch.num_rows() as u64, Ordering::Relaxed);
             }
             Ok(step.map(|batch| (lane.file, batch)))
         }),
-    };
-    Output::open(table_name(&table.name), table.schema.clone(), destination, options)?.write(rows, state)
+    }
 }
 
 /// The name of the table for the manifest; a path is none.
