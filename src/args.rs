@@ -15,6 +15,9 @@ pub struct Args {
     pub command: Command,
 }
 
+/// The usual `--read-ahead`.
+const READ_AHEAD: u16 = engine::ops::scan::ahead::PARTS as u16;
+
 fn encodings() -> PossibleValuesParser {
     PossibleValuesParser::new(formats::format::formats().iter().map(|f| f.name()))
 }
@@ -280,6 +283,9 @@ pub struct Run {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..),
         conflicts_with_all = ["format", "output"])]
     pub repeat: Option<u32>,
+    /// How many of the next files, or parts of files, the system is asked to read ahead, and 2 MiB for each; 0 for none.
+    #[arg(long, value_name = "N", default_value_t = READ_AHEAD, value_parser = clap::value_parser!(u16).range(..=256))]
+    pub read_ahead: u16,
     /// No progress bar.
     #[arg(long)]
     pub no_progress: bool,

@@ -85,6 +85,7 @@ pub fn warn_skipped(state: &engine::QueryState) {
 struct Session<'a> {
     run: &'a args::Run,
     settings: Settings,
+    engine: engine::Settings,
     tables: Tables,
     start: Instant,
 }
@@ -94,7 +95,8 @@ impl<'a> Session<'a> {
         let start = Instant::now();
         let settings = Settings::resolve(&run.execution);
         engine::memory::set_limit(settings.memory_limit);
-        Ok(Session { run, settings, tables: Tables::resolve(input)?, start })
+        let engine = engine::Settings { workers: settings.workers, read_ahead: run.read_ahead.into() };
+        Ok(Session { run, settings, engine, tables: Tables::resolve(input)?, start })
     }
 
     fn plan(&self, query: &parse::Query, planning: &queries::Settings) -> anyhow::Result<Arc<Plan>> {
@@ -159,7 +161,7 @@ impl<'a> Session<'a> {
         take: impl FnOnce(&mut Results, &mut Progress) -> anyhow::Result<u64>,
     ) -> anyhow::Result<u64> {
         let start = Instant::now();
-        let mut results = engine::run(plan, &engine::Settings { workers: self.settings.workers })?;
+        let mut results = engine::run(plan, &self.engine)?;
         signals::cancel_on_interrupt(results.state());
         let mut progress = Progress::start(plan, results.state(), self.run.no_progress);
         let rows = take(&mut results, &mut progress)?;

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use arrow_array::RecordBatch;
-use formats::format::Morsel;
 use formats::input::Input;
 use formats::reader::{FileReader, Next};
 use queries::plan::Scan;
@@ -16,6 +15,7 @@ use schema::{FileEntry, Source, Table};
 use crate::dataset::{Destination, Output, Rows, WriteOptions, Written};
 use crate::error::Result;
 use crate::memory;
+use crate::ops::scan::ahead::FilePart;
 use crate::ops::scan::work::{Piece, Work};
 use crate::ordered::Step;
 use crate::state::QueryState;
@@ -29,7 +29,7 @@ pub(crate) struct Lane {
 
 enum From {
     /// Not opened yet.
-    Closed(Morsel),
+    Closed(FilePart),
     File {
         file: Arc<FileEntry>,
         input: Input,
@@ -79,12 +79,12 @@ pub(crate) fn rows<'a>(work: &'a Work, files: &'a [FileEntry], state: &'a QueryS
         deal: Box::new(move || {
             Ok(work.take()?.map(|piece| match piece {
                 Piece::Rows(range) => Lane { file: 0, from: From::Rows(range) },
-                Piece::File(morsel) => {
+                Piece::File(part) => {
                     // Morsels come in the order of files, and a file without rows may have none.
-                    while files.get(file).is_some_and(|f| f.path != morsel.file.path) {
+                    while files.get(file).is_some_and(|f| f.path != part.morsel.file.path) {
                         file += 1;
                     }
-                    Lane { file, from: From::Closed(morsel) }
+                    Lane { file, from: From::Closed(part) }
                 }
             }))
         }),
@@ -106,12 +106,12 @@ fn table_name(name: &str) -> Option<String> {
 
 /// The next batch.
 fn next(from: &mut From, work: &Work, state: &QueryState) -> Result<Step<RecordBatch>> {
-    if let From::Closed(morsel) = from {
+    if let From::Closed(part) = from {
+        let (input, morsel) = (part.open()?, &part.morsel);
         let (format, options) = (work.format(), work.options(&morsel.file));
         let (Some(format), Some(options)) = (format, options) else {
             unreachable!("morsels are dealt of files")
         };
-        let input = Input::of(&morsel.file)?;
         let reader = format.reader(morsel, options).map_err(|e| e.at(&morsel.file.path))?;
         *from = From::File { file: morsel.file.clone(), input, reader };
     }

@@ -152,7 +152,7 @@ pub fn plan(sql: &str, table: &Table, workers: usize) -> anyhow::Result<Arc<Plan
 
 /// The answer of a plan, by running it here.
 pub fn answer(plan: &Arc<Plan>, workers: usize) -> anyhow::Result<Answer> {
-    let results = engine::run(plan, &engine::Settings { workers })?;
+    let results = engine::run(plan, &engine::Settings::new(workers))?;
     crate::signals::cancel_on_interrupt(results.state());
     Ok(Answer::collect(&plan.schema, results)?)
 }

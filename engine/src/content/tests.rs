@@ -28,7 +28,7 @@ fn cut(column: &ArrayRef, rows: usize) -> Content {
 
 fn differs(a: &ArrayRef, b: &ArrayRef) -> Option<String> {
     let schema = batch(vec![a.clone()]).schema();
-    cut(a, usize::MAX.min(a.len().max(1))).difference(&cut(b, b.len().max(1)), &schema)
+    cut(a, a.len().max(1)).difference(&cut(b, b.len().max(1)), &schema)
 }
 
 fn floats(values: &[f64]) -> ArrayRef {
