@@ -279,6 +279,9 @@ pub struct Run {
     /// Write figures of the run to a file, as JSON.
     #[arg(long, value_name = "FILE")]
     pub stats: Option<PathBuf>,
+    /// Write a flame graph of the run to a file: SVG with the functions in which processor time went.
+    #[arg(long, value_name = "FILE.svg")]
+    pub profile: Option<PathBuf>,
     /// Run the query N times in one process; the result is kept in memory and not printed.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..),
         conflicts_with_all = ["format", "output"])]

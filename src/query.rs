@@ -16,6 +16,7 @@ use crate::args;
 use crate::copy::To;
 use crate::flags;
 use crate::print::{self, Format, ResultWriter, Target};
+use crate::profile::Profile;
 use crate::progress::Progress;
 use crate::settings::Settings;
 use crate::signals;
@@ -117,6 +118,14 @@ impl<'a> Session<'a> {
     fn statement(&self, sql: &str) -> anyhow::Result<()> {
         let statement = queries::parse(sql)?;
         flags::check(self.run, &statement)?;
+        // The file is opened first: one that can't be written is known before the query runs.
+        let profile = self.run.profile.as_deref().map(|path| Profile::start(path, self.run.overwrite));
+        let profile = profile.transpose()?;
+        self.execute_statement(statement)?;
+        profile.map_or(Ok(()), |profile| profile.finish(sql))
+    }
+
+    fn execute_statement(&self, statement: Statement) -> anyhow::Result<()> {
         match statement {
             Statement::Query(query) => self.query(&query),
             Statement::Explain { analyze, query } => self.explain(&query, analyze),
