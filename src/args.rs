@@ -1,10 +1,16 @@
 //! The command line as it is written; `settings` resolves it.
+//!
+//! - [`bench`]: that of `palais bench`.
+
+mod bench;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::builder::PossibleValuesParser;
 use clap::{Args as Flags, Parser, Subcommand, ValueEnum};
+
+pub use bench::{Bench, BenchFormats, BenchPlace, BenchTable, BenchThreads};
 
 /// SQL over files on timely dataflow.
 #[derive(Debug, Parser)]
@@ -314,53 +320,4 @@ pub enum OnErrorFlag {
     Null,
     /// The row is left out.
     Skip,
-}
-
-/// `palais bench`.
-#[derive(Debug, Subcommand)]
-pub enum Bench {
-    /// What each encoding with each compression costs: bytes, time to write, time of a query, and what bounds it.
-    Formats(BenchFormats),
-}
-
-/// `palais bench formats`.
-#[derive(Debug, Flags)]
-pub struct BenchFormats {
-    /// A file, a glob, a directory or a dataset; rows of the benchmark's uservisits are made if not given.
-    pub table: Option<String>,
-    /// The rows that are made.
-    #[arg(long, value_name = "N", default_value_t = 2_000_000, conflicts_with = "table",
-        value_parser = clap::value_parser!(u64).range(1..))]
-    pub rows: u64,
-    /// The query, which calls the table t; the benchmark's query 2A if not given.
-    #[arg(long, value_name = "SQL")]
-    pub query: Option<String>,
-    /// A file with the rows that the query is to give; the rows that it gives on the table itself if not given.
-    #[arg(long, value_name = "FILE")]
-    pub expect: Option<PathBuf>,
-    /// Encodings, with commas between them; all if not given.
-    #[arg(long, value_name = "ENCODINGS", value_delimiter = ',', value_parser = encodings())]
-    pub encodings: Vec<String>,
-    /// Compressions, with commas between them; all if not given.
-    #[arg(long, value_name = "COMPRESSIONS", value_delimiter = ',',
-        value_parser = PossibleValuesParser::new(formats::compress::NAMES))]
-    pub compressions: Vec<String>,
-    /// How often the query runs on each after a first run, of which the median is taken.
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
-    pub rounds: u32,
-    /// Worker threads; the cores of the machine or its control group if not given.
-    #[arg(long, short = 'w', value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    pub workers: Option<u16>,
-    /// Where the files that are measured are put; each is removed once it is measured.
-    #[arg(long, value_name = "DIR", default_value = ".")]
-    pub scratch: PathBuf,
-    /// Write the figures into this directory: formats.csv, formats.json and formats.svg.
-    #[arg(long, short = 'o', value_name = "DIR")]
-    pub output: Option<PathBuf>,
-    /// Replace a directory of figures that is already there.
-    #[arg(long)]
-    pub overwrite: bool,
-    /// How to read the table.
-    #[command(flatten)]
-    pub input: Input,
 }

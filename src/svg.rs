@@ -32,6 +32,16 @@ impl Svg {
         );
     }
 
+    /// A line through points.
+    pub fn line(&mut self, points: &[(f64, f64)], colour: &str, width: f64) {
+        let points: Vec<String> = points.iter().map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
+        let _ = writeln!(
+            self.0,
+            r#"<polyline points="{}" fill="none" stroke="{colour}" stroke-width="{width}"/>"#,
+            points.join(" ")
+        );
+    }
+
     /// Elements as they stand.
     pub fn raw(&mut self, elements: &str) {
         self.0 += elements;
