@@ -92,13 +92,13 @@ mod wide {
     /// one lower half does not tell the delimiter from a newline, or the delimiter is no ASCII.
     #[target_feature(enable = "avx2")]
     fn separators(delimiter: u8) -> Option<__m256i> {
-        if delimiter >= 0x80 || delimiter % 16 == b'\n' % 16 {
+        if delimiter >= 0x80 || delimiter % 16 == b'\n' {
             return None;
         }
         let mut table = [0_u8; 32];
         for half in table.chunks_mut(16) {
             half[0] = 1;
-            half[usize::from(b'\n' % 16)] = b'\n';
+            half[usize::from(b'\n')] = b'\n';
             half[usize::from(delimiter % 16)] = delimiter;
         }
         // SAFETY: the load, which may be unaligned, reads the 32 bytes of the table.
