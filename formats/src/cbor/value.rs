@@ -187,7 +187,7 @@ impl Tagged for Cbor {
             (major::BYTES, Some(_)) => Scalar::Bytes(head.len, bytes.len()),
             (major::TEXT, Some(_)) => Scalar::Text(head.len, bytes.len()),
             (major::BYTES | major::TEXT, None) => Scalar::Pieces,
-            (major::TAG, Some(_)) => tagged(bytes).unwrap_or(Scalar::Other),
+            (major::TAG, Some(tag)) => tagged(tag, head.len, bytes).unwrap_or(Scalar::Other),
             (major::OTHER, Some(bits)) => match head.info {
                 20 => Scalar::Bool(false),
                 21 => Scalar::Bool(true),
@@ -247,23 +247,18 @@ fn has_meaning(tag: u64) -> bool {
 
 /// What tags make of the value behind them. Those that are not known do not change what it is, and behind one that is
 /// there can be no other such: so tags are gone over, and not into, however many there are.
-#[inline(never)]
-fn tagged(bytes: &[u8]) -> Option<Scalar> {
-    let from = Cbor.behind_tags(bytes);
-    let value = bytes.get(from..)?;
-    let head = whole_head(value)?;
-    if head.major != major::TAG {
-        return Some(moved(Cbor.scalar(value), from));
+fn tagged(tag: u64, from: usize, bytes: &[u8]) -> Option<Scalar> {
+    if !has_meaning(tag) {
+        return behind_others(bytes);
     }
-    if head.number == Some(tag::DECIMAL) {
-        return decimal(from + head.len, bytes);
+    if tag == tag::DECIMAL {
+        return decimal(from, bytes);
     }
-    let inner = value.get(head.len..)?;
-    let inner = inner.get(Cbor.behind_tags(inner)..)?;
-    if whole_head(inner)?.major == major::TAG {
-        return None;
+    let mut inner = bytes.get(from..)?;
+    if is_tag(inner) {
+        inner = inner.get(Cbor.behind_tags(inner)..).filter(|inner| !is_tag(inner))?;
     }
-    match (head.number?, Cbor.scalar(inner)) {
+    match (tag, Cbor.scalar(inner)) {
         (tag::DATE_TIME, Scalar::Text(a, b)) => {
             let at = parse::instant(inner.get(a..b)?).filter(|at| at.zoned)?;
             let seconds = at.days.checked_mul(86_400)?.checked_add(at.seconds)?;
@@ -285,13 +280,24 @@ fn tagged(bytes: &[u8]) -> Option<Scalar> {
     }
 }
 
-/// A value whose places count from so many bytes before its first.
-fn moved(scalar: Scalar, by: usize) -> Scalar {
-    match scalar {
-        Scalar::Text(a, b) => Scalar::Text(by + a, by + b),
-        Scalar::Bytes(a, b) => Scalar::Bytes(by + a, by + b),
+/// Whether a value begins with a tag.
+#[inline(always)]
+fn is_tag(value: &[u8]) -> bool {
+    value.first().is_some_and(|first| first >> 5 == major::TAG)
+}
+
+/// What lies behind tags of which the first is not known.
+#[cold]
+fn behind_others(bytes: &[u8]) -> Option<Scalar> {
+    let from = Cbor.behind_tags(bytes);
+    let value = bytes.get(from..)?;
+    // Tags that are known come last here, so that this goes in once.
+    Some(match Cbor.scalar(value) {
+        Scalar::Text(a, b) => Scalar::Text(from + a, from + b),
+        Scalar::Bytes(a, b) => Scalar::Bytes(from + a, from + b),
+        Scalar::Decimal(a, b, behind) => Scalar::Decimal(from + a, from + b, behind),
         other => other,
-    }
+    })
 }
 
 /// `[exponent, mantissa]` behind its tag.
