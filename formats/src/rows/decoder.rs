@@ -73,6 +73,9 @@ pub trait Decoder: Send {
 
 /// What an encoding has to say of its own: how records are found in bytes and appended to a batch.
 pub trait RecordParser: Send {
+    /// Whether columns may be nested.
+    const NESTED: bool = false;
+
     /// As [`Decoder::decode`], into this batch.
     fn parse(&mut self, input: Input, batch: &mut Batch) -> Result<usize>;
 
@@ -98,7 +101,7 @@ pub type MakeUnpacker = fn() -> Box<dyn Decompressor>;
 impl<P: RecordParser> BatchDecoder<P> {
     /// A decoder of the columns that the scan wants.
     pub fn new(parser: P, scan: &ScanOptions) -> Result<BatchDecoder<P>> {
-        Ok(BatchDecoder { parser, batch: Batch::new(scan)?, unpacker: None })
+        Ok(BatchDecoder { parser, batch: Batch::new(scan, P::NESTED)?, unpacker: None })
     }
 
     /// The same decoder for bytes from which this makes records.
