@@ -6,7 +6,7 @@
 //!
 //! - [`list`]: which files a location names.
 //! - [`detect`], [`sniff`]: in which encoding and compression they are.
-//! - [`files`]: their schema, inferred or given, and that they agree on it ([`unify`]).
+//! - [`files`]: their schema, inferred or given, and that they agree on it ([`unify`], [`nested`]).
 //! - [`hive`], [`assemble`]: columns that do not lie in the files.
 //! - [`dataset`]: directories with a manifest.
 //! - [`spans`]: from which value to which columns go.
@@ -22,6 +22,7 @@ mod detect;
 mod files;
 mod hive;
 mod list;
+mod nested;
 mod parallel;
 mod sniff;
 mod spans;

@@ -1,6 +1,6 @@
 //! Decodes JSON: each record is walked once to find the wanted fields, then columns are filled one by one.
 
-use super::cursor::{Cursor, Fields, Span};
+use super::cursor::{Cursor, Fields};
 use super::escapes::unescape;
 use super::frame::{Frames, Wrong};
 use crate::error::{DataError, Error, Result};
@@ -8,19 +8,19 @@ use crate::format::ScanOptions;
 use crate::rows::batch::{Batch, Records};
 use crate::rows::keys::{Keys, Slots};
 use crate::rows::syntax::{Syntax, Token};
+use crate::rows::walk::{MISSING, Span, spans};
 use crate::rows::{Input, RecordParser};
 
 /// The bytes of lines that are walked before columns are filled.
 const WINDOW_BYTES: usize = 64 << 10;
-
-/// Where a field lies that a record does not have.
-const MISSING: Span = (0, 0);
 
 /// JSON values: strings lose their quotes and escapes, other values are text as they stand.
 #[derive(Clone, Copy)]
 struct JsonSyntax;
 
 impl Syntax for JsonSyntax {
+    const NESTED: bool = true;
+
     #[inline(always)]
     fn token(&self, bytes: &[u8], start: usize, end: usize) -> Token {
         if start == end {
@@ -39,6 +39,29 @@ impl Syntax for JsonSyntax {
 
     fn unescape(&self, raw: &[u8], out: &mut Vec<u8>) -> Option<u64> {
         unescape(raw, out)
+    }
+
+    fn elements(&self, bytes: &[u8], (start, end): Span, each: &mut impl FnMut(Span)) -> Option<()> {
+        Cursor::new(&bytes[..end], start).list(each)
+    }
+
+    fn members(
+        &self,
+        bytes: &[u8],
+        (start, end): Span,
+        each: &mut impl FnMut(Option<Span>, Span),
+    ) -> Option<()> {
+        // A key is a value as others are, its quotes included.
+        let mut member = |(from, to): Span, value: Span| each(Some((from - 1, to + 1)), value);
+        Cursor::new(&bytes[..end], start).record(&mut member).ok()
+    }
+
+    fn key<'a>(&self, bytes: &'a [u8], (from, to): Span) -> Option<&'a [u8]> {
+        bytes.get(from + 1..to - 1)
+    }
+
+    fn name(&self, key: &[u8]) -> Option<Vec<u8>> {
+        name(key)
     }
 }
 
@@ -110,7 +133,7 @@ impl Fields for Finder<'_> {
 }
 
 /// The name that a key spells.
-fn name(raw: &[u8]) -> Option<Vec<u8>> {
+pub fn name(raw: &[u8]) -> Option<Vec<u8>> {
     let mut name = Vec::new();
     unescape(raw, &mut name).map(|_| name)
 }
@@ -127,6 +150,8 @@ pub fn broken(offset: u64, records: u64, message: &str) -> Error {
 }
 
 impl RecordParser for JsonParser {
+    const NESTED: bool = JsonSyntax::NESTED;
+
     fn restart(&mut self) {
         self.frames = Frames::new(true);
     }
@@ -162,7 +187,7 @@ impl RecordParser for JsonParser {
                 at = frame.next;
             }
             let (found, slots, each) = (&self.found, &self.slots.of_batch, self.slots.count);
-            let fields = |column: usize| found.iter().copied().skip(slots[column]).step_by(each);
+            let fields = |column: usize| spans(found, slots[column], each);
             batch.append(Records::of(&input, start..at, count, lines), JsonSyntax, fields)?;
             if let Some((begin, frame, message)) = wrong {
                 // What stands before an element of an array is not the record's.

@@ -7,5 +7,6 @@ mod csv;
 mod csv_errors;
 mod infer;
 mod lines;
+mod nested;
 mod roundtrip;
 mod turns;
