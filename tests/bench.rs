@@ -151,14 +151,18 @@ fn threads_are_measured_on_a_table_of_ones_own() {
     let done = run("SELECT k, sum(v) AS s FROM t GROUP BY k", "jsonl");
     assert_eq!(done.code(), Some(0), "{}", done.stderr);
     assert!(
-        done.stdout.contains("1 small files, jsonl none")
+        done.stdout.contains("1 small file, jsonl none")
             && done.stdout.contains("--workers 2 --read-ahead 4")
     );
     // A query that is wrong is told before anything is measured, and so is an encoding that can't hold the table.
     let done = run("SELECT nothing FROM t", "csv");
     assert!(done.code() == Some(1) && done.stderr.contains("nothing"), "{}", done.stderr);
     let done = run("SELECT k FROM t", "text");
-    assert!(done.code() == Some(1) && done.stderr.contains("text holds one column"), "{}", done.stderr);
+    assert!(
+        done.code() == Some(1) && done.stderr.contains("the table: text holds one column"),
+        "{}",
+        done.stderr
+    );
     assert_eq!(names(home.path()), ["t.data"]);
 }
 

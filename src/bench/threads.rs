@@ -1,7 +1,7 @@
 //! `palais bench threads`: what workers and reading ahead do to the time of a query, over many small files and over few
 //! large ones, plain and compressed, from memory and from the disk.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use engine::QueryState;
@@ -164,7 +164,11 @@ impl Bench {
         let options = WriteOptions { format, workers: 1, overwrite, part_bytes: None, verify: false };
         let state = Arc::new(QueryState::default());
         signals::cancel_on_interrupt(&state);
-        small::write(&self.table, SMALL_FILES, SMALL_BYTES, &self.directory, &options, &state)?;
+        let written = small::write(&self.table, SMALL_FILES, SMALL_BYTES, &self.directory, &options, &state);
+        written.map_err(|e| match e {
+            engine::Error::Format(e) => e.at(Path::new("the table")).into(),
+            e => e,
+        })?;
         Ok(())
     }
 

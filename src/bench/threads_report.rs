@@ -34,7 +34,8 @@ impl Set {
         let kind = if self.small { "small" } else { "large" };
         let from = if cold { "from the disk" } else { "from memory" };
         let (files, bytes) = (grouped(self.files), self.bytes as f64 / 1e6);
-        format!("{files} {kind} files, {} {}, {bytes:.1} MB, {from}", self.encoding, self.compression)
+        let plural = if self.files == 1 { "" } else { "s" };
+        format!("{files} {kind} file{plural}, {} {}, {bytes:.1} MB, {from}", self.encoding, self.compression)
     }
 
     /// Whether there are figures from memory and from the disk.
