@@ -6,9 +6,9 @@ use super::layout::{Place, layout};
 use super::segments::{Framed, Segments, Struct, frame, word};
 use crate::error::Result;
 use crate::format::ScanOptions;
-use crate::rows::binary::{within_day, within_precision};
+use crate::rows::binary::{decimal_or_zero, float_or_zero, within_day};
 use crate::rows::keys::Slots;
-use crate::rows::parse::{self, Decimal, Float, Half, Integer};
+use crate::rows::parse::{Decimal, Float, Half, Integer};
 use crate::rows::syntax::Syntax;
 use crate::rows::walk::{MISSING, Span, Walked, Walker, Wrong};
 
@@ -35,12 +35,11 @@ impl Syntax for Values {
 
     #[inline(always)]
     fn float<T: Float>(&self, value: &[u8]) -> Option<T> {
-        if value.is_empty() { Some(T::from_f64(0.0)) } else { T::read_le(value) }
+        float_or_zero(value)
     }
 
     fn decimal<T: Decimal>(&self, value: &[u8], precision: u8, scale: i8) -> Option<T> {
-        let text = if value.is_empty() { b"0" } else { value };
-        within_precision(parse::decimal(text, precision, scale)?, precision)
+        decimal_or_zero(value, precision, scale)
     }
 
     #[inline(always)]
