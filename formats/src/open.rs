@@ -149,7 +149,16 @@ impl SchemaChoice {
 
 /// Resolves a location to a table called `name`. Files are listed, and opened as far as their schema asks for it.
 pub fn open(location: &str, name: &str, options: &OpenOptions) -> Result<Table> {
-    let mut table = match list::list(location)? {
+    open_listing(list::list(location)?, location, name, options)
+}
+
+/// Opens a file, a directory or a dataset by its path, which may have any characters.
+pub fn open_path(path: &Path, name: &str, options: &OpenOptions) -> Result<Table> {
+    open_listing(list::list_path(path)?, &path.to_string_lossy(), name, options)
+}
+
+fn open_listing(listing: Listing, location: &str, name: &str, options: &OpenOptions) -> Result<Table> {
+    let mut table = match listing {
         Listing::Dataset(dir) => dataset::open(&dir, name, options)?,
         Listing::Files { root, files } => files::open(location, &root, &files, name, options)?,
     };

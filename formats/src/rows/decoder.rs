@@ -4,6 +4,7 @@ use arrow_array::RecordBatch;
 use arrow_buffer::Buffer;
 
 use super::batch::Batch;
+use super::quotes::State;
 use crate::compress::Decompressor;
 use crate::error::Result;
 use crate::format::ScanOptions;
@@ -59,6 +60,11 @@ pub trait Decoder: Send {
     /// What was passed over so far.
     fn skipped(&self) -> Skipped;
 
+    /// The state of quotes at the limit, if the last record consumed goes on behind it.
+    fn state_at_limit(&self) -> State {
+        State::RecordStart
+    }
+
     /// What makes records of the bytes, once they are decompressed; `None` if the bytes are the records.
     fn unpacker(&self) -> Option<Box<dyn Decompressor>> {
         None
@@ -75,6 +81,11 @@ pub trait RecordParser: Send {
 
     /// As [`Decoder::restart`].
     fn restart(&mut self) {}
+
+    /// As [`Decoder::state_at_limit`].
+    fn state_at_limit(&self) -> State {
+        State::RecordStart
+    }
 }
 
 /// The decoder of an encoding: its parser and the batch that it fills.
@@ -123,6 +134,10 @@ impl<P: RecordParser> Decoder for BatchDecoder<P> {
 
     fn skipped(&self) -> Skipped {
         self.batch.skipped()
+    }
+
+    fn state_at_limit(&self) -> State {
+        self.parser.state_at_limit()
     }
 
     fn unpacker(&self) -> Option<Box<dyn Decompressor>> {

@@ -5,7 +5,7 @@
 //! - [`split`]: cutting a file into morsels, and where the first record of a morsel begins.
 //! - [`quotes`]: the automaton of quotes, for borders and for records that are not regular.
 //! - [`reader`]: the adapter: which morsel is read, and where its first record begins.
-//! - `seek`: how it finds that record.
+//! - `seek`: how it finds that record; `guess`: how it counts records without looking for quotes first.
 //! - [`turns`]: files whose pieces are found as they are read.
 //! - `stream`: cutting pieces of whole records off a stream.
 //! - `blocks`: which bytes are needed, decompression, records that cross blocks.
@@ -34,6 +34,7 @@ mod decoder;
 pub mod encoder;
 mod fixed;
 pub mod format;
+mod guess;
 pub mod infer;
 pub mod keys;
 mod nested;
