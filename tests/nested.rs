@@ -88,7 +88,7 @@ fn every_compression_is_read_by_others_and_gives_the_rows_back() {
             ("zstd", ".zst"),
         ] {
             let convert = |from: &Path, to: &Path, more: &[&str]| {
-                done([&["convert", &text(from), &text(to), "--no-progress"], more].concat());
+                done([&["convert", &text(from), &text(to), "--no-progress", "--verify"], more].concat());
             };
             // With the types of a manifest, of a schema, and with those that are inferred.
             let dataset = home.path().join(format!("{encoding}-{compression}"));
