@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use arrow_schema::{DataType, Schema, TimeUnit};
 use schema::text::types::sql_name;
 
+use super::cells::instead;
 use super::parse::{self, Decimal, Float, per_second};
 use crate::error::{Error, Result};
 
@@ -15,8 +16,9 @@ pub fn check_flat(schema: &Schema) -> Result<()> {
     Err(Error::Schema {
         path: PathBuf::new(),
         message: format!(
-            "column '{}': {name} has no form in this encoding; cast it in the query, or write parquet or arrow",
-            field.name()
+            "column '{}': {name} has no form in this encoding; {}",
+            field.name(),
+            instead(field.data_type())
         ),
     })
 }
