@@ -70,7 +70,7 @@ fn run_formats(f: &args::BenchFormats) -> anyhow::Result<()> {
 
     let title = title(&f.table);
     let source = scratch.path().join("source");
-    write_source(&f.table, PARTS, &source, workers)?;
+    write_source(&f.table, &f.input, PARTS, &source, workers)?;
     let source_table = open_path(&source, TABLE, &OpenOptions::default())?;
     let rows = source_table.rows.context("the source tells its rows")?;
 
@@ -165,6 +165,7 @@ fn output(place: &args::BenchPlace) -> anyhow::Result<Option<Aside>> {
 /// many files if it is made.
 fn write_source(
     table: &args::BenchTable,
+    input: &args::Input,
     parts: usize,
     directory: &Path,
     workers: usize,
@@ -176,7 +177,7 @@ fn write_source(
     signals::cancel_on_interrupt(&state);
     match &table.path {
         Some(path) => {
-            let table = Arc::new(Tables::resolve(&table.input)?.open(path)?);
+            let table = Arc::new(Tables::resolve(input)?.open(path)?);
             let destination = Destination::Dataset(directory.to_path_buf());
             engine::convert::convert(&table, &destination, &options, &state)?;
         }

@@ -127,6 +127,42 @@ fn workers_and_reading_ahead_are_measured_over_small_and_large_files() {
 }
 
 #[test]
+fn threads_are_measured_on_a_table_of_ones_own() {
+    let home = tempfile::tempdir().expect("a directory can be made");
+    let path = |name: &str| home.path().join(name).display().to_string();
+    fs::write(path("t.data"), "k;v\na;1.5\nb;2\na;0.25\n").expect("a file can be written");
+    let run = |query: &str, encoding: &str| {
+        let (table, scratch) = (path("t.data"), path("scratch"));
+        let flags = ["bench", "threads", &table, "--query", query, "--encoding", encoding, "--from", "csv"];
+        let few = [
+            "--delimiter",
+            ";",
+            "--workers",
+            "2",
+            "--read-ahead",
+            "4",
+            "--rounds",
+            "1",
+            "--scratch",
+            &scratch,
+        ];
+        palais(flags.iter().chain(&few))
+    };
+    let done = run("SELECT k, sum(v) AS s FROM t GROUP BY k", "jsonl");
+    assert_eq!(done.code(), Some(0), "{}", done.stderr);
+    assert!(
+        done.stdout.contains("1 small files, jsonl none")
+            && done.stdout.contains("--workers 2 --read-ahead 4")
+    );
+    // A query that is wrong is told before anything is measured, and so is an encoding that can't hold the table.
+    let done = run("SELECT nothing FROM t", "csv");
+    assert!(done.code() == Some(1) && done.stderr.contains("nothing"), "{}", done.stderr);
+    let done = run("SELECT k FROM t", "text");
+    assert!(done.code() == Some(1) && done.stderr.contains("text holds one column"), "{}", done.stderr);
+    assert_eq!(names(home.path()), ["t.data"]);
+}
+
+#[test]
 fn formats_are_measured_from_the_disk() {
     let home = tempfile::tempdir().expect("a directory can be made");
     let scratch = home.path().display().to_string();

@@ -29,9 +29,6 @@ pub struct BenchTable {
     /// The query, which calls the table t; the benchmark's query 2A if not given.
     #[arg(long, value_name = "SQL")]
     pub query: Option<String>,
-    /// How to read the table.
-    #[command(flatten)]
-    pub input: Input,
 }
 
 /// Where files and figures go.
@@ -76,6 +73,9 @@ pub struct BenchFormats {
     /// Where files and figures go.
     #[command(flatten)]
     pub place: BenchPlace,
+    /// How to read the table.
+    #[command(flatten)]
+    pub input: Input,
 }
 
 /// `palais bench threads`.
@@ -108,4 +108,7 @@ pub struct BenchThreads {
     /// Where files and figures go.
     #[command(flatten)]
     pub place: BenchPlace,
+    /// How to read the table.
+    #[command(flatten)]
+    pub input: Input,
 }

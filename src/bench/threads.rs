@@ -64,7 +64,7 @@ pub fn run(t: &args::BenchThreads) -> anyhow::Result<()> {
     let scratch = Scratch::new(&t.place.scratch)?;
     let output = super::output(&t.place)?;
     let source = scratch.path().join("source");
-    super::write_source(&t.table, LARGE_FILES, &source, cores)?;
+    super::write_source(&t.table, &t.input, LARGE_FILES, &source, cores)?;
     let table = Arc::new(open_path(&source, TABLE, &OpenOptions::default())?);
     let sql = t.table.query.clone().unwrap_or_else(|| QUERY.into());
     // A query that is wrong is told before anything is measured.
