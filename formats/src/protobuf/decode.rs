@@ -165,7 +165,17 @@ impl MessageWalker {
     }
 }
 
+/// The varint that bytes begin with, and how many it has: mostly one.
+#[inline(always)]
 fn whole(bytes: &[u8]) -> Result<(u64, usize), String> {
+    match bytes.first() {
+        Some(&byte) if byte < 0x80 => Ok((byte.into(), 1)),
+        _ => longer(bytes),
+    }
+}
+
+#[inline(never)]
+fn longer(bytes: &[u8]) -> Result<(u64, usize), String> {
     match varint(bytes) {
         Varint::Whole(value, len) => Ok((value, len)),
         Varint::Short => Err("a field goes on behind the end of its message".into()),
