@@ -125,8 +125,8 @@ impl Decoder for CsvGuesser {
         Ok(self.is_full().then(|| RecordBatch::new_empty(Arc::new(Schema::empty()))))
     }
 
-    fn position(&self) -> (u64, u64) {
-        self.inner.as_ref().map_or((0, 0), |inner| inner.position())
+    fn position(&self) -> (u64, Option<u64>) {
+        self.inner.as_ref().map_or((0, Some(0)), |inner| inner.position())
     }
 
     fn skipped(&self) -> Skipped {

@@ -13,9 +13,6 @@ use crate::rows::{Input, RecordParser};
 /// The bytes of lines that are walked before columns are filled.
 const WINDOW_BYTES: usize = 64 << 10;
 
-/// Where a field lies that a record does not have.
-const MISSING: Span = (0, 0);
-
 /// JSON values: strings lose their quotes and escapes, other values are text as they stand.
 #[derive(Clone, Copy)]
 struct JsonSyntax;
@@ -67,11 +64,9 @@ impl JsonParser {
 
     /// Walks over the record `start..end`, and notes where its wanted fields lie.
     fn walk(&mut self, bytes: &[u8], start: usize, end: usize) -> Result<(), String> {
-        if end - start > self.max_record {
-            return Err(format!("the record is longer than {} bytes", self.max_record));
-        }
         let first = self.found.len();
-        self.found.resize(first + self.slots.count, MISSING);
+        // A field that the record does not have is empty, as no value is.
+        self.found.resize(first + self.slots.count, (start, start));
         let mut finder = Finder { bytes, keys: &mut self.keys, found: &mut self.found[first..], place: 0 };
         let walked = Cursor::new(&bytes[..end], start).record(&mut finder);
         walked.map_err(|wrong| {
@@ -131,24 +126,29 @@ impl RecordParser for JsonParser {
         self.frames = Frames::new(true);
     }
 
+    fn is_line(&self) -> bool {
+        self.frames.are_lines()
+    }
+
     fn parse(&mut self, input: Input, batch: &mut Batch) -> Result<usize> {
         let bytes = input.block.as_slice();
         let limit = input.limit.min(bytes.len());
         let mut at = input.at;
         while at < limit && batch.room() > 0 {
             let (start, room) = (at, batch.room());
-            let (mut count, mut lines, mut wrong) = (0, 0, None);
+            let (mut count, mut lines, mut wrong, mut lost) = (0, 0, None, None);
             self.found.clear();
             while at < limit && at - start < WINDOW_BYTES && count < room {
-                let frame = match self.frames.next(bytes, at, input.last) {
+                // Nothing is looked for further than a record may be long, however many bytes are at hand.
+                let within = bytes.len().min(at.saturating_add(self.max_record));
+                let last = input.last && within == bytes.len();
+                let frame = match self.frames.next(&bytes[..within], at, last) {
                     Ok(Some(frame)) => frame,
                     Ok(None) => break,
-                    Err(Wrong(place, message)) => {
-                        return Err(broken(
-                            input.offset + place as u64,
-                            batch.records() + count as u64,
-                            message,
-                        ));
+                    // The elements before it come first.
+                    Err(wrong) => {
+                        lost = Some(wrong);
+                        break;
                     }
                 };
                 if let Some((start, end)) = frame.record {
@@ -164,6 +164,9 @@ impl RecordParser for JsonParser {
             let (found, slots, each) = (&self.found, &self.slots.of_batch, self.slots.count);
             let fields = |column: usize| found.iter().copied().skip(slots[column]).step_by(each);
             batch.append(Records::of(&input, start..at, count, lines), JsonSyntax, fields)?;
+            if let Some(Wrong(place, message)) = lost {
+                return Err(broken(input.offset + place as u64, batch.records(), message));
+            }
             if let Some((begin, frame, message)) = wrong {
                 // What stands before an element of an array is not the record's.
                 let before = memchr::memchr_iter(b'\n', &bytes[at..begin]).count() as u64;

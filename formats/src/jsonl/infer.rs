@@ -125,8 +125,8 @@ impl Decoder for JsonGuesser {
         Ok(self.is_full().then(|| RecordBatch::new_empty(Arc::new(Schema::empty()))))
     }
 
-    fn position(&self) -> (u64, u64) {
-        (self.records, self.lines)
+    fn position(&self) -> (u64, Option<u64>) {
+        (self.records, Some(self.lines))
     }
 
     fn skipped(&self) -> Skipped {

@@ -68,6 +68,8 @@ pub struct Batch {
     block: usize,
     records: u64,
     lines: u64,
+    /// Whether records stand in lines.
+    in_lines: bool,
     skipped: Skipped,
 }
 
@@ -95,8 +97,14 @@ impl Batch {
             block: 0,
             records: 0,
             lines: 0,
+            in_lines: true,
             skipped: Skipped::default(),
         })
+    }
+
+    /// The same batch, of records that don't stand in lines.
+    pub fn without_lines(self) -> Batch {
+        Batch { in_lines: false, ..self }
     }
 
     /// The rows that still fit; 0 if the batch is to be flushed.
@@ -119,9 +127,9 @@ impl Batch {
         self.records
     }
 
-    /// The newlines passed so far.
-    pub fn lines(&self) -> u64 {
-        self.lines
+    /// The newlines passed so far, where records stand in lines.
+    pub fn lines(&self) -> Option<u64> {
+        self.in_lines.then_some(self.lines)
     }
 
     /// What was passed over so far.
@@ -213,14 +221,16 @@ impl Batch {
 
     /// The error of a value that is not one of its column's type.
     fn bad_value(&self, records: &Records, bad: Bad, column: usize) -> Error {
-        let text = &records.block[bad.start..bad.end];
-        let newlines = memchr::memchr_iter(b'\n', &records.block[records.start..bad.start]).count() as u64;
+        // One that is missing ends before it begins, at the beginning of its record.
+        let start = bad.start.min(bad.end);
+        let text = &records.block[start..bad.end];
+        let newlines = memchr::memchr_iter(b'\n', &records.block[records.start..start]).count() as u64;
         let column = (self.schema.field(column).name(), &self.columns[column]);
         let nulls = if column.1.nullable() { "" } else { " (the column has no NULLs)" };
         Error::Data(Box::new(DataError {
             row: Some(self.records + bad.record as u64 + 1),
-            line: Some(self.lines + newlines + 1),
-            offset: Some(records.offset + bad.start as u64),
+            line: self.lines().map(|lines| lines + newlines + 1),
+            offset: Some(records.offset + start as u64),
             column: Some(column.0.clone()),
             value: Some(shown(text)),
             message: format!("expected {}{nulls}", expected(column.1.data_type())),
@@ -256,7 +266,7 @@ impl Batch {
         let text = records.block[records.start..records.end].trim_ascii_end();
         Error::Data(Box::new(DataError {
             row: Some(self.records + 1),
-            line: Some(self.lines + 1),
+            line: self.lines().map(|lines| lines + 1),
             offset: Some(records.offset + records.start as u64),
             value: Some(shown(text)),
             message,

@@ -3,7 +3,7 @@
 use arrow_schema::TimeUnit;
 
 use super::parse::{self, Decimal, Float, Half, Integer};
-use super::walk::MISSING;
+use super::walk::is_missing;
 
 /// What lies between the borders of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,10 +29,10 @@ pub trait Syntax: Copy {
     const TEXT: bool = true;
 
     /// What the field `start..end` holds; both are within `bytes`. If nothing else is said, that is the value as it
-    /// stands, and no value where the field is [`MISSING`].
+    /// stands, and no value where the field is [missing](super::walk::missing).
     #[inline(always)]
     fn token(&self, _: &[u8], start: usize, end: usize) -> Token {
-        if (start, end) == MISSING { Token::Null } else { Token::Plain(start, end) }
+        if is_missing((start, end)) { Token::Null } else { Token::Plain(start, end) }
     }
 
     /// Rewrites the bytes of a [`Token::Escaped`]. Gives the number of sequences replaced by U+FFFD, or `None` if an

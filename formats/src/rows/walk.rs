@@ -14,9 +14,16 @@ const WINDOW_BYTES: usize = 64 << 10;
 /// Where a value lies: its first byte and the one behind its last.
 pub type Span = (usize, usize);
 
-/// The place of a value that a record does not have. No other lies there: a value that is empty has its length before
-/// it.
-pub const MISSING: Span = (0, 0);
+/// The place of a value that the record which begins at `at` does not have: it ends before it begins.
+pub fn missing(at: usize) -> Span {
+    (at + 1, at)
+}
+
+/// Whether this is the place of a value that a record does not have.
+#[inline(always)]
+pub fn is_missing((start, end): Span) -> bool {
+    start > end
+}
 
 /// What came of walking over a record.
 pub enum Walked {
@@ -44,7 +51,7 @@ impl Wrong {
 /// Finds values in records.
 pub trait Walker: Send {
     /// Walks over the record that begins at `at`, and notes where the values of wanted columns lie: `found` has a
-    /// place for each slot of [`Slots`], and [`MISSING`] in all of them.
+    /// place for each slot of [`Slots`], and [`missing`] in all of them.
     fn walk(&mut self, bytes: &[u8], at: usize, found: &mut [Span]) -> Result<Walked, Wrong>;
 }
 
@@ -69,6 +76,8 @@ impl<W: Walker, S: Syntax> WalkParser<W, S> {
 }
 
 impl<W: Walker, S: Syntax + Send> RecordParser for WalkParser<W, S> {
+    const IN_LINES: bool = false;
+
     fn parse(&mut self, input: Input, batch: &mut Batch) -> Result<usize> {
         let bytes = input.block.as_slice();
         let limit = input.limit.min(bytes.len());
@@ -80,12 +89,11 @@ impl<W: Walker, S: Syntax + Send> RecordParser for WalkParser<W, S> {
             self.found.clear();
             while at < limit && at - start < WINDOW_BYTES && count < room {
                 let first = self.found.len();
-                self.found.resize(first + each, MISSING);
-                match self.walker.walk(bytes, at, &mut self.found[first..]) {
-                    Ok(Walked::Whole(end)) if end - at > self.max_record => {
-                        let message = format!("the record is longer than {} bytes", self.max_record);
-                        wrong = Some(Wrong { message, next: Some(end) });
-                    }
+                self.found.resize(first + each, missing(at));
+                // No record is looked at further than it may be long, so that what is wrong with it does not depend on
+                // how many bytes are at hand.
+                let within = bytes.len().min(at.saturating_add(self.max_record));
+                match self.walker.walk(&bytes[..within], at, &mut self.found[first..]) {
                     Ok(Walked::Whole(end)) => {
                         (at, count) = (end, count + 1);
                         continue;

@@ -7,5 +7,6 @@ mod csv;
 mod csv_errors;
 mod infer;
 mod lines;
+mod properties;
 mod roundtrip;
 mod turns;
