@@ -158,29 +158,19 @@ fn a_forged_count_in_a_page_is_an_error() {
 fn a_line_of_nothing_longer_than_a_record_may_be() {
     let home = Home::new();
     let (before, behind) = (&b"\"first\"\n\"s"[..], &b"\"\n\"last\"\n"[..]);
-    for name in ["nul.log", "nul.jsonl"] {
-        home.sparse(name, 300 << 20, &[(0, before), ((300 << 20) - behind.len() as u64, behind)]);
-        let sql = format!("SELECT line FROM '{name}' WHERE length(line) < 100");
-        for workers in ["1", "3"] {
-            let options = |on_error| {
-                let mut options = vec!["--workers", workers, "--max-record", "1MiB", "--on-error", on_error];
-                if name == "nul.jsonl" {
-                    options.extend(["--from", "text"]);
-                }
-                options
-            };
-            let place = format!(
-                "error: {name}, row 2, byte 8: the record that begins here is longer than 1048576 bytes"
-            );
-            home.fails(&sql, &options("fail"), &[&place, "--max-record"]);
-            let (rows, told) = home.rows(&sql, &options("skip"));
-            assert_eq!(rows, "\"\"\"first\"\"\"\n\"\"\"last\"\"\"", "{name} {workers}");
-            assert!(told.contains("1 rows left out"), "{told}");
-            let (rows, told) =
-                home.rows(&format!("SELECT count(*), count(line) FROM '{name}'"), &options("null"));
-            assert_eq!(rows, "3,2", "{name} {workers}");
-            assert!(told.contains("1 values read as NULL"), "{told}");
-        }
+    let size = 256 << 20;
+    home.sparse("nul.log", size, &[(0, before), (size - behind.len() as u64, behind)]);
+    let sql = "SELECT line FROM 'nul.log' WHERE length(line) < 100";
+    for workers in ["1", "3"] {
+        let options = |on_error| ["--workers", workers, "--max-record", "1MiB", "--on-error", on_error];
+        let place = "error: nul.log, row 2, byte 8: the record that begins here is longer than 1048576 bytes";
+        home.fails(sql, &options("fail"), &[place, "--max-record"]);
+        let (rows, told) = home.rows(sql, &options("skip"));
+        assert_eq!(rows, "\"\"\"first\"\"\"\n\"\"\"last\"\"\"", "{workers}");
+        assert!(told.contains("1 rows left out"), "{told}");
+        let (rows, told) = home.rows("SELECT count(*), count(line) FROM 'nul.log'", &options("null"));
+        assert_eq!(rows, "3,2", "{workers}");
+        assert!(told.contains("1 values read as NULL"), "{told}");
     }
     // In JSON lines a record ends with its line too; in csv a quote may be open, and what follows is not known.
     home.sparse("x.jsonl", 100 << 20, &[(0, b"{\"a\":1}\n"), ((100 << 20) - 9, b"\n{\"a\":2}\n")]);
@@ -312,7 +302,7 @@ fn bombs() {
     let megabytes = 256 << 20;
     // One line of zeros, and many short ones.
     home.sparse("line.txt", megabytes, &[(megabytes - 6, b"\nlast\n")]);
-    home.write("lines.txt", &b"0\n".repeat(16 << 20));
+    home.write("lines.txt", &b"0\n".repeat(4 << 20));
     for compression in ["gzip", "zlib", "snappy", "lz4", "zstd"] {
         for name in ["line", "lines"] {
             let (from, to) = (format!("{name}.txt"), format!("{name}.{compression}"));
@@ -339,7 +329,7 @@ fn bombs() {
         assert_eq!(rows, "1", "{bomb}");
         assert!(told.contains("1 rows left out"), "{told}");
         let (rows, _) = home.rows(&format!("SELECT count(*) FROM 'lines.{compression}'"), &options("fail"));
-        assert_eq!(rows, (16 << 20).to_string(), "lines.{compression}");
+        assert_eq!(rows, (4 << 20).to_string(), "lines.{compression}");
         fs::remove_file(home.path(&bomb)).expect("it was made");
     }
     // 100 streams of 45 MB of zeros, as `bzip2 -9` writes them.
@@ -367,8 +357,8 @@ fn text_that_is_not_as_it_should_be() {
         ("utf.csv", &b"a,b\n1,x\xff\xfey\n2,\xc3\n"[..]),
         ("utf.jsonl", b"{\"a\":1,\"b\":\"x\xff\xfey\"}\n{\"a\":2,\"b\":\"\xc3\"}\n"),
     ] {
-        let (found, told) = rows(name, bytes, "SELECT a, b FROM @ ORDER BY a");
-        assert_eq!(found, "1,x\u{fffd}\u{fffd}y\n2,\u{fffd}", "{name}");
+        let (found, told) = rows(name, bytes, "SELECT a, b || '.' FROM @ ORDER BY a");
+        assert_eq!(found.replace('"', ""), "1,x\u{fffd}\u{fffd}y.\n2,\u{fffd}.", "{name}");
         assert!(told.contains("3 "), "{name}: {told}");
     }
     // Line ends of all kinds, a byte order mark, and a last line without an end.

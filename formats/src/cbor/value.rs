@@ -169,24 +169,7 @@ impl Tagged for Cbor {
 
     #[inline(always)]
     fn scalar(self, bytes: &[u8]) -> Scalar {
-        let Some(head) = whole_head(bytes) else { return Scalar::Other };
-        match (head.major, head.number) {
-            (major::UNSIGNED, Some(value)) => Scalar::Unsigned(value),
-            (major::NEGATIVE, Some(below)) => Scalar::Negative(below),
-            (major::BYTES, Some(_)) => Scalar::Bytes(head.len, bytes.len()),
-            (major::TEXT, Some(_)) => Scalar::Text(head.len, bytes.len()),
-            (major::BYTES | major::TEXT, None) => Scalar::Pieces,
-            (major::TAG, Some(tag)) => tagged(tag, head.len, bytes).unwrap_or(Scalar::Other),
-            (major::OTHER, Some(bits)) => match head.info {
-                20 => Scalar::Bool(false),
-                21 => Scalar::Bool(true),
-                25 => Scalar::Float(Half::from_bits(bits as u16).to_f64()),
-                26 => Scalar::Float(f64::from(f32::from_bits(bits as u32))),
-                27 => Scalar::Float(f64::from_bits(bits)),
-                _ => Scalar::Other,
-            },
-            _ => Scalar::Other,
-        }
+        scalar(bytes, 0)
     }
 
     fn huge(self, value: &[u8]) -> Option<(bool, Vec<u8>)> {
@@ -228,10 +211,39 @@ impl Tagged for Cbor {
     }
 }
 
-/// What a tag makes of the value behind it.
-fn tagged(tag: u64, from: usize, bytes: &[u8]) -> Option<Scalar> {
+/// The value that these bytes are, around which there are so many tags.
+#[inline(always)]
+fn scalar(bytes: &[u8], tags: usize) -> Scalar {
+    let Some(head) = whole_head(bytes) else { return Scalar::Other };
+    match (head.major, head.number) {
+        (major::UNSIGNED, Some(value)) => Scalar::Unsigned(value),
+        (major::NEGATIVE, Some(below)) => Scalar::Negative(below),
+        (major::BYTES, Some(_)) => Scalar::Bytes(head.len, bytes.len()),
+        (major::TEXT, Some(_)) => Scalar::Text(head.len, bytes.len()),
+        (major::BYTES | major::TEXT, None) => Scalar::Pieces,
+        (major::TAG, Some(tag)) => tagged(tag, head.len, bytes, tags).unwrap_or(Scalar::Other),
+        (major::OTHER, Some(bits)) => match head.info {
+            20 => Scalar::Bool(false),
+            21 => Scalar::Bool(true),
+            25 => Scalar::Float(Half::from_bits(bits as u16).to_f64()),
+            26 => Scalar::Float(f64::from(f32::from_bits(bits as u32))),
+            27 => Scalar::Float(f64::from_bits(bits)),
+            _ => Scalar::Other,
+        },
+        _ => Scalar::Other,
+    }
+}
+
+/// More tags around one value make it no value of a column: each is a call within a call.
+const MAX_TAGS: usize = 16;
+
+/// What a tag makes of the value behind it, with so many tags around them.
+fn tagged(tag: u64, from: usize, bytes: &[u8], tags: usize) -> Option<Scalar> {
+    if tags == MAX_TAGS {
+        return None;
+    }
     let inner = bytes.get(from..)?;
-    match (tag, Cbor.scalar(inner)) {
+    match (tag, scalar(inner, tags + 1)) {
         (tag::DATE_TIME, Scalar::Text(a, b)) => {
             let at = parse::instant(inner.get(a..b)?).filter(|at| at.zoned)?;
             let seconds = at.days.checked_mul(86_400)?.checked_add(at.seconds)?;
@@ -246,7 +258,7 @@ fn tagged(tag: u64, from: usize, bytes: &[u8]) -> Option<Scalar> {
             let moment = whole as i64 + micros / 1_000_000;
             (whole.abs() < 9e15).then_some(Scalar::Moment(moment, (micros % 1_000_000) as u32 * 1000))
         }
-        (tag::DECIMAL, _) => decimal(from, bytes),
+        (tag::DECIMAL, _) => decimal(from, bytes, tags),
         (tag::DAYS, Scalar::Unsigned(days)) => Some(Scalar::Day(i64::try_from(days).ok()?)),
         (tag::DAYS, Scalar::Negative(below)) => Some(Scalar::Day(-1 - i64::try_from(below).ok()?)),
         (tag::DATE, Scalar::Text(a, b)) => Some(Scalar::Day(i64::from(parse::date(inner.get(a..b)?)?))),
@@ -260,12 +272,12 @@ fn tagged(tag: u64, from: usize, bytes: &[u8]) -> Option<Scalar> {
 }
 
 /// `[exponent, mantissa]` behind its tag.
-fn decimal(from: usize, bytes: &[u8]) -> Option<Scalar> {
+fn decimal(from: usize, bytes: &[u8], tags: usize) -> Option<Scalar> {
     let pair = bytes.get(from..)?;
     let container = Cbor.container(pair).filter(|pair| !pair.map && pair.count == Some(2))?;
     let End::At(mantissa) = Cbor.end(pair, container.from) else { return None };
     let End::At(end) = Cbor.end(pair, mantissa) else { return None };
-    let behind = match Cbor.scalar(&pair[container.from..mantissa]) {
+    let behind = match scalar(&pair[container.from..mantissa], tags + 1) {
         Scalar::Unsigned(exponent) => i64::try_from(exponent).ok()?.checked_neg()?,
         Scalar::Negative(below) => i64::try_from(below).ok()?.checked_add(1)?,
         _ => return None,
