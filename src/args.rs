@@ -1,10 +1,16 @@
 //! The command line as it is written; `settings` resolves it.
+//!
+//! - [`bench`]: that of `palais bench`.
+
+mod bench;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::builder::PossibleValuesParser;
 use clap::{Args as Flags, Parser, Subcommand, ValueEnum};
+
+pub use bench::{Bench, BenchFormats, BenchPlace, BenchTable, BenchThreads};
 
 /// SQL over files on timely dataflow.
 #[derive(Debug, Parser)]
@@ -14,6 +20,9 @@ pub struct Args {
     #[command(subcommand)]
     pub command: Command,
 }
+
+/// The usual `--read-ahead`.
+const READ_AHEAD: u16 = engine::ops::scan::ahead::PARTS as u16;
 
 fn encodings() -> PossibleValuesParser {
     PossibleValuesParser::new(formats::format::formats().iter().map(|f| f.name()))
@@ -96,6 +105,9 @@ pub struct Convert {
     /// csv: write no names into the first row.
     #[arg(long)]
     pub no_header: bool,
+    /// Read back what was written and compare every value with the source before it appears.
+    #[arg(long)]
+    pub verify: bool,
     /// How to read.
     #[command(flatten)]
     pub input: Input,
@@ -273,10 +285,16 @@ pub struct Run {
     /// Write figures of the run to a file, as JSON.
     #[arg(long, value_name = "FILE")]
     pub stats: Option<PathBuf>,
+    /// Write a flame graph of the run to a file: SVG with the functions in which processor time went.
+    #[arg(long, value_name = "FILE.svg")]
+    pub profile: Option<PathBuf>,
     /// Run the query N times in one process; the result is kept in memory and not printed.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..),
         conflicts_with_all = ["format", "output"])]
     pub repeat: Option<u32>,
+    /// How many of the next files, or parts of files, the system is asked to read ahead, and 2 MiB for each; 0 for none.
+    #[arg(long, value_name = "N", default_value_t = READ_AHEAD, value_parser = clap::value_parser!(u16).range(..=256))]
+    pub read_ahead: u16,
     /// No progress bar.
     #[arg(long)]
     pub no_progress: bool,
@@ -302,53 +320,4 @@ pub enum OnErrorFlag {
     Null,
     /// The row is left out.
     Skip,
-}
-
-/// `palais bench`.
-#[derive(Debug, Subcommand)]
-pub enum Bench {
-    /// What each encoding with each compression costs: bytes, time to write, time of a query, and what bounds it.
-    Formats(BenchFormats),
-}
-
-/// `palais bench formats`.
-#[derive(Debug, Flags)]
-pub struct BenchFormats {
-    /// A file, a glob, a directory or a dataset; rows of the benchmark's uservisits are made if not given.
-    pub table: Option<String>,
-    /// The rows that are made.
-    #[arg(long, value_name = "N", default_value_t = 2_000_000, conflicts_with = "table",
-        value_parser = clap::value_parser!(u64).range(1..))]
-    pub rows: u64,
-    /// The query, which calls the table t; the benchmark's query 2A if not given.
-    #[arg(long, value_name = "SQL")]
-    pub query: Option<String>,
-    /// A file with the rows that the query is to give; the rows that it gives on the table itself if not given.
-    #[arg(long, value_name = "FILE")]
-    pub expect: Option<PathBuf>,
-    /// Encodings, with commas between them; all if not given.
-    #[arg(long, value_name = "ENCODINGS", value_delimiter = ',', value_parser = encodings())]
-    pub encodings: Vec<String>,
-    /// Compressions, with commas between them; all if not given.
-    #[arg(long, value_name = "COMPRESSIONS", value_delimiter = ',',
-        value_parser = PossibleValuesParser::new(formats::compress::NAMES))]
-    pub compressions: Vec<String>,
-    /// How often the query runs on each after a first run, of which the median is taken.
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
-    pub rounds: u32,
-    /// Worker threads; the cores of the machine or its control group if not given.
-    #[arg(long, short = 'w', value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    pub workers: Option<u16>,
-    /// Where the files that are measured are put; each is removed once it is measured.
-    #[arg(long, value_name = "DIR", default_value = ".")]
-    pub scratch: PathBuf,
-    /// Write the figures into this directory: formats.csv, formats.json and formats.svg.
-    #[arg(long, short = 'o', value_name = "DIR")]
-    pub output: Option<PathBuf>,
-    /// Replace a directory of figures that is already there.
-    #[arg(long)]
-    pub overwrite: bool,
-    /// How to read the table.
-    #[command(flatten)]
-    pub input: Input,
 }

@@ -1,14 +1,19 @@
-//! `palais bench`: what each choice of format costs, on one's own data.
+//! `palais bench`: what each choice costs, on one's own data.
 //!
+//! - [`command`]: the commands whose time is taken.
 //! - [`cell`]: one encoding with one compression, measured.
 //! - [`report`]: the tables for people, CSV and JSON.
 //! - [`chart`]: the chart.
 //! - [`history`]: the figures of the experiment that palais comes from.
+//! - [`threads`], [`threads_report`]: workers and reading ahead.
 
 mod cell;
 mod chart;
+mod command;
 mod history;
 mod report;
+mod threads;
+mod threads_report;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -19,9 +24,11 @@ use engine::aside::{Aside, Overwrite};
 use engine::dataset::{Destination, WriteOptions};
 use engine::measure::answer::Answer;
 use formats::format::{Format, formats};
-use formats::open::{OpenOptions, open};
-use schema::FormatOptions;
+use formats::input::Input;
+use formats::open::{OpenOptions, open_path};
 use schema::bdb::{Kind, Sizes};
+use schema::{FileSet, FormatOptions};
+use serde::Serialize;
 
 use crate::args;
 use crate::print;
@@ -30,6 +37,7 @@ use crate::settings;
 use crate::signals;
 use crate::tables::Tables;
 use cell::{Bench, Cell};
+use command::Runner;
 use report::Report;
 
 /// The name of the table in the query.
@@ -48,6 +56,7 @@ const VISITS_PER_PAGE: u64 = 9;
 pub fn run(bench: &args::Bench) -> anyhow::Result<()> {
     match bench {
         args::Bench::Formats(f) => run_formats(f),
+        args::Bench::Threads(t) => threads::run(t),
     }
 }
 
@@ -55,42 +64,38 @@ pub fn run(bench: &args::Bench) -> anyhow::Result<()> {
 fn run_formats(f: &args::BenchFormats) -> anyhow::Result<()> {
     engine::memory::set_limit(engine::memory::default_limit());
     let workers = settings::workers(f.workers);
-    let scratch = Scratch::new(&f.scratch)?;
+    let scratch = Scratch::new(&f.place.scratch)?;
     let pairs = pairs(f);
-    let output =
-        f.output.as_deref().map(|path| Aside::directory(path, Overwrite::flag(f.overwrite))).transpose()?;
+    let output = output(&f.place)?;
 
-    let title = match &f.table {
-        Some(path) => path.clone(),
-        None => format!("{} made rows of uservisits", grouped(f.rows)),
-    };
-    // All are written from the same files, in a format that is quick to read.
+    let title = title(&f.table);
     let source = scratch.path().join("source");
-    write_source(f, &source, workers)?;
-    let source_table = open(path_text(&source)?, TABLE, &OpenOptions::default())?;
+    write_source(&f.table, PARTS, &source, workers)?;
+    let source_table = open_path(&source, TABLE, &OpenOptions::default())?;
     let rows = source_table.rows.context("the source tells its rows")?;
 
-    let sql = f.query.clone().unwrap_or_else(|| QUERY.into());
+    let sql = f.table.query.clone().unwrap_or_else(|| QUERY.into());
     let plan = cell::plan(&sql, &source_table, workers)?;
     let expected = match &f.expect {
         None => cell::answer(&plan, workers)?,
         Some(path) => {
-            let given = open(path_text(path)?, "the expected answer", &OpenOptions::default())?;
+            let given = open_path(path, "the expected answer", &OpenOptions::default())?;
             Answer::read(&Arc::new(given), &plan.schema)?
         }
     };
     let bench = Bench {
-        binary: std::env::current_exe()?,
-        scratch: scratch.path().to_path_buf(),
+        runner: Runner::new(scratch.path(), &sql)?,
+        directory: scratch.path().join("cell"),
         source,
         sql,
         workers,
+        cold: f.cold,
         rounds: f.rounds,
         rows,
         schema: source_table.schema.clone(),
         expected,
     };
-    eprintln!("{title}: {} workers, median of {} runs after a first one", workers, f.rounds);
+    eprintln!("{title}: {workers} workers, {}", report::runs(f.rounds, f.cold));
     let mut cells = Vec::new();
     for (format, compression) in pairs {
         let cell = bench.cell(format, compression)?;
@@ -102,8 +107,9 @@ fn run_formats(f: &args::BenchFormats) -> anyhow::Result<()> {
         query: bench.sql.clone(),
         workers,
         rounds: f.rounds,
+        cold: f.cold,
         rows,
-        history: f.query.is_none(),
+        history: f.table.query.is_none(),
         cells,
     };
     print::text(&report.text())?;
@@ -141,29 +147,106 @@ fn pairs(f: &args::BenchFormats) -> Vec<(&'static dyn Format, &'static str)> {
         .collect()
 }
 
-/// Writes the table that is measured.
-fn write_source(f: &args::BenchFormats, directory: &Path, workers: usize) -> anyhow::Result<()> {
+/// What the table is, for people.
+fn title(table: &args::BenchTable) -> String {
+    match &table.path {
+        Some(path) => path.clone(),
+        None => format!("{} made rows of uservisits", grouped(table.rows)),
+    }
+}
+
+/// The directory of figures, if one is wanted.
+fn output(place: &args::BenchPlace) -> anyhow::Result<Option<Aside>> {
+    let begin = |path: &std::path::PathBuf| Aside::directory(path, Overwrite::flag(place.overwrite));
+    Ok(place.output.as_ref().map(begin).transpose()?)
+}
+
+/// Writes the table that is measured, from which all others are written: in a format that is quick to read, and in so
+/// many files if it is made.
+fn write_source(
+    table: &args::BenchTable,
+    parts: usize,
+    directory: &Path,
+    workers: usize,
+) -> anyhow::Result<()> {
     let format = FormatOptions { encoding: "arrow".into(), ..FormatOptions::default() };
     let overwrite = Overwrite::Unless("remove it");
-    let options = WriteOptions { format, workers, overwrite, part_bytes: None };
+    let options = WriteOptions { format, workers, overwrite, part_bytes: None, verify: false };
     let state = Arc::new(QueryState::default());
     signals::cancel_on_interrupt(&state);
-    match &f.table {
+    match &table.path {
         Some(path) => {
-            let table = Arc::new(Tables::resolve(&f.input)?.open(path)?);
+            let table = Arc::new(Tables::resolve(&table.input)?.open(path)?);
             let destination = Destination::Dataset(directory.to_path_buf());
             engine::convert::convert(&table, &destination, &options, &state)?;
         }
         None => {
-            let rankings = (f.rows / VISITS_PER_PAGE).max(1);
-            let sizes = Sizes { rankings, uservisits: f.rows, documents_bytes: 0 };
+            let rankings = (table.rows / VISITS_PER_PAGE).max(1);
+            let sizes = Sizes { rankings, uservisits: table.rows, documents_bytes: 0 };
             let spec = sizes.table(Kind::UserVisits, 0);
-            engine::generate::generate(&spec, PARTS, directory, &options, &state)?;
+            engine::generate::generate(&spec, parts, directory, &options, &state)?;
         }
     }
     Ok(())
 }
 
-fn path_text(path: &Path) -> anyhow::Result<&str> {
-    path.to_str().with_context(|| format!("{}: a path of UTF-8 is needed", path.display()))
+/// Removes what was measured.
+fn remove(directory: &Path) -> anyhow::Result<()> {
+    if directory.exists() {
+        std::fs::remove_dir_all(directory)
+            .with_context(|| format!("{}: cannot be removed", directory.display()))?;
+    }
+    Ok(())
+}
+
+/// Asks the system to forget the files of a data set, which were synced when they were written.
+fn forget(set: &FileSet) -> formats::Result<()> {
+    set.files.iter().try_for_each(|file| {
+        Input::of(file)?.forget();
+        Ok(())
+    })
+}
+
+fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let middle = sorted.len() / 2;
+    match sorted.len() {
+        0 => f64::NAN,
+        n if n % 2 == 1 => sorted[middle],
+        _ => f64::midpoint(sorted[middle - 1], sorted[middle]),
+    }
+}
+
+/// A table for people: a title, and lines of cells, of which the first stands to the left.
+fn grid(out: &mut String, title: &str, lines: &[Vec<String>]) {
+    let columns = lines.iter().map(Vec::len).max().unwrap_or(0);
+    let width = |column: usize| {
+        lines.iter().filter_map(|line| Some(line.get(column)?.chars().count())).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    *out += &format!("\n{title}\n");
+    for line in lines {
+        for (i, (text, width)) in line.iter().zip(&widths).enumerate() {
+            *out += &if i == 0 { format!("  {text:<width$}") } else { format!("  {text:>width$}") };
+        }
+        out.truncate(out.trim_end().len());
+        out.push('\n');
+    }
+}
+
+/// Writes figures as `NAME.csv`, `NAME.json` and `NAME.svg`.
+fn write_figures(
+    directory: &Path,
+    name: &str,
+    report: &impl Serialize,
+    csv: &str,
+    svg: &str,
+) -> anyhow::Result<()> {
+    let json = serde_json::to_string_pretty(report)? + "\n";
+    for (suffix, text) in [("csv", csv), ("json", &json), ("svg", svg)] {
+        let path = directory.join(format!("{name}.{suffix}"));
+        std::fs::write(&path, text).map_err(|e| formats::Error::io(&path, "write", e))?;
+    }
+    Ok(())
 }

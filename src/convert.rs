@@ -27,26 +27,32 @@ pub fn run(c: &args::Convert) -> anyhow::Result<()> {
     let start = Instant::now();
     engine::memory::set_limit(engine::memory::default_limit());
     let (destination, format) = target(&c.destination, &c.write, !c.no_header)?;
+    if c.verify && is_device(&c.destination) {
+        let shown = c.destination.display();
+        return Err(Usage(format!("{shown} is no file, and --verify could not read it back")).into());
+    }
     let table = Arc::new(Tables::resolve(&c.input)?.open(&c.source)?);
     let total = match &table.source {
         Source::Files(set) => set.bytes(),
         _ => 0,
     };
-    let options = write_options(format, &c.write);
+    let options = WriteOptions { verify: c.verify, ..write_options(format, &c.write) };
     let state = Arc::new(QueryState::default());
     signals::cancel_on_interrupt(&state);
     let progress = Progress::of_bytes(total, &state, c.write.no_progress);
     let written = engine::convert::convert(&table, &destination, &options, &state)?;
     drop(progress);
     warn_skipped(&state);
-    report(&c.destination.display().to_string(), &written, start);
+    let what = c.destination.display().to_string();
+    report(&if c.verify { format!("{what}, verified") } else { what }, &written, start);
     Ok(())
 }
 
 /// How to write, from flags.
 pub fn write_options(format: FormatOptions, write: &args::Write) -> WriteOptions {
     let overwrite = Overwrite::flag(write.overwrite);
-    WriteOptions { format, workers: settings::workers(write.workers), overwrite, part_bytes: None }
+    let workers = settings::workers(write.workers);
+    WriteOptions { format, workers, overwrite, part_bytes: None, verify: false }
 }
 
 /// Says what was written.
@@ -55,6 +61,11 @@ pub fn report(what: &str, written: &Written, start: Instant) {
     let (bytes, seconds) = (DecimalBytes(written.bytes), start.elapsed().as_secs_f64());
     let plural = if written.files == 1 { "" } else { "s" };
     eprintln!("{what}: {rows} rows, {bytes} in {files} file{plural}, {seconds:.1} s");
+}
+
+/// Whether there is something that is neither a file nor a directory, such as a named pipe.
+fn is_device(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|there| !there.is_dir() && !there.is_file())
 }
 
 /// Where and in which format is written, from the name of the destination and the flags, which must not contradict
@@ -67,8 +78,8 @@ fn target(path: &Path, write: &args::Write, header: bool) -> anyhow::Result<(Des
         return Err(usage(text.into()));
     }
     let named = by_name(path);
-    // What is there and is no directory, such as a named pipe, is a file whatever its name says.
-    let there = std::fs::metadata(path).is_ok_and(|there| !there.is_dir() && !there.is_file());
+    // A file whatever its name says.
+    let there = is_device(path);
     let is_file = there || named.encoding.is_some() || named.compression.is_some();
     let encoding = match (&write.to, named.encoding) {
         (Some(to), Some(named)) if to != named => {

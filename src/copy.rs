@@ -176,7 +176,7 @@ impl To {
         };
         // Rows that lie on all workers make a part a worker anyhow.
         let part_bytes = self.part_bytes.or(plan.root.single.then_some(PART_BYTES));
-        let options = WriteOptions { format, workers, overwrite: self.overwrite, part_bytes };
+        let options = WriteOptions { format, workers, overwrite: self.overwrite, part_bytes, verify: false };
         Output::open(None, columns, &destination, &options)
     }
 }

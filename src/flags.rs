@@ -20,6 +20,7 @@ pub fn check(run: &args::Run, statement: &Statement) -> Result<(), Usage> {
     let useless = [
         (run.repeat.is_some(), "--repeat", "it runs queries"),
         (run.stats.is_some() && !executes, "--stats", "no rows are read"),
+        (run.profile.is_some() && !executes, "--profile", "no rows are read"),
         (run.output.is_some() && copies, "--output", "the statement names the file"),
         (run.format.is_some() && copies, "--format", "the statement has FORMAT"),
     ];

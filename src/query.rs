@@ -16,6 +16,7 @@ use crate::args;
 use crate::copy::To;
 use crate::flags;
 use crate::print::{self, Format, ResultWriter, Target};
+use crate::profile::Profile;
 use crate::progress::Progress;
 use crate::settings::Settings;
 use crate::signals;
@@ -85,6 +86,7 @@ pub fn warn_skipped(state: &engine::QueryState) {
 struct Session<'a> {
     run: &'a args::Run,
     settings: Settings,
+    engine: engine::Settings,
     tables: Tables,
     start: Instant,
 }
@@ -94,7 +96,8 @@ impl<'a> Session<'a> {
         let start = Instant::now();
         let settings = Settings::resolve(&run.execution);
         engine::memory::set_limit(settings.memory_limit);
-        Ok(Session { run, settings, tables: Tables::resolve(input)?, start })
+        let engine = engine::Settings { workers: settings.workers, read_ahead: run.read_ahead.into() };
+        Ok(Session { run, settings, engine, tables: Tables::resolve(input)?, start })
     }
 
     fn plan(&self, query: &parse::Query, planning: &queries::Settings) -> anyhow::Result<Arc<Plan>> {
@@ -115,6 +118,14 @@ impl<'a> Session<'a> {
     fn statement(&self, sql: &str) -> anyhow::Result<()> {
         let statement = queries::parse(sql)?;
         flags::check(self.run, &statement)?;
+        // The file is opened first: one that can't be written is known before the query runs.
+        let profile = self.run.profile.as_deref().map(|path| Profile::start(path, self.run.overwrite));
+        let profile = profile.transpose()?;
+        self.execute_statement(statement)?;
+        profile.map_or(Ok(()), |profile| profile.finish(sql))
+    }
+
+    fn execute_statement(&self, statement: Statement) -> anyhow::Result<()> {
         match statement {
             Statement::Query(query) => self.query(&query),
             Statement::Explain { analyze, query } => self.explain(&query, analyze),
@@ -159,7 +170,7 @@ impl<'a> Session<'a> {
         take: impl FnOnce(&mut Results, &mut Progress) -> anyhow::Result<u64>,
     ) -> anyhow::Result<u64> {
         let start = Instant::now();
-        let mut results = engine::run(plan, &engine::Settings { workers: self.settings.workers })?;
+        let mut results = engine::run(plan, &self.engine)?;
         signals::cancel_on_interrupt(results.state());
         let mut progress = Progress::start(plan, results.state(), self.run.no_progress);
         let rows = take(&mut results, &mut progress)?;

@@ -80,6 +80,7 @@ pub fn take_interrupts() {
                 }
                 _ => {
                     leave();
+                    eprintln!("interrupted");
                     std::process::exit(INTERRUPT);
                 }
             }
@@ -111,7 +112,7 @@ fn end_soon() {
 
 /// What a process that ends without unwinding still has to do.
 fn leave() {
-    engine::children::kill_all();
+    engine::children::end_all();
     engine::aside::remove_all();
 }
 

@@ -5,6 +5,9 @@ mod process;
 
 use std::fs;
 use std::path::Path;
+use std::process::{Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use process::palais;
 
@@ -92,4 +95,103 @@ fn a_query_that_is_wrong_is_told_before_anything_is_measured() {
     assert_eq!(done.code(), Some(1));
     assert!(done.stderr.contains("nothing") && !done.stderr.contains("csv none"), "{}", done.stderr);
     assert_eq!(names(home.path()), [""; 0]);
+}
+
+#[test]
+fn workers_and_reading_ahead_are_measured_over_small_and_large_files() {
+    let home = tempfile::tempdir().expect("a directory can be made");
+    let path = |name: &str| home.path().join(name).display().to_string();
+    let flags = ["bench", "threads", "--rows", "60000", "--rounds", "1", "--cold", "--workers", "1,3"];
+    let scratch = ["--read-ahead", "0,16", "--scratch", &path(""), "--output", &path("figures")];
+    let done = palais(flags.iter().chain(&scratch));
+    assert_eq!(done.code(), Some(0), "it {}: {}", done.ending(), done.stderr);
+    for told in [
+        "500 small files, csv none, ",
+        "4 large files, csv zstd, ",
+        "from the disk",
+        "For all of these: --workers ",
+    ] {
+        assert!(done.stdout.contains(told), "{told}: {}", done.stdout);
+    }
+    assert_eq!(names(home.path()), ["figures"], "the data sets are removed");
+    assert_eq!(names(&home.path().join("figures")), ["threads.csv", "threads.json", "threads.svg"]);
+    let sql = format!(
+        "SELECT small, compression, count(*) AS settings, min(files) AS files, min(seconds) > 0 AS timed, \
+         count(DISTINCT bytes) AS sizes FROM '{}' GROUP BY small, compression ORDER BY small, compression",
+        path("figures/threads.csv")
+    );
+    let done = palais(["query", &sql]);
+    let expected = "small,compression,settings,files,timed,sizes\n\
+        false,none,8,4,true,1\nfalse,zstd,8,4,true,1\ntrue,none,8,500,true,1\ntrue,zstd,8,500,true,1\n";
+    assert_eq!((done.code(), done.stdout.as_str()), (Some(0), expected), "{}", done.stderr);
+}
+
+#[test]
+fn formats_are_measured_from_the_disk() {
+    let home = tempfile::tempdir().expect("a directory can be made");
+    let scratch = home.path().display().to_string();
+    let flags = ["bench", "formats", "--rows", "2000", "--rounds", "2", "--cold", "--compressions", "gzip"];
+    let done = palais(flags.iter().chain(&["--encodings", "csv,buren", "--scratch", &scratch]));
+    assert_eq!(done.code(), Some(0), "it {}: {}", done.ending(), done.stderr);
+    assert!(
+        done.stdout.contains("median of 2 runs after a first one, each from the disk"),
+        "{}",
+        done.stdout
+    );
+    assert_eq!(names(home.path()), [""; 0]);
+}
+
+/// Whether a process has this text among its arguments.
+fn runs(text: &str) -> bool {
+    let processes = fs::read_dir("/proc").expect("it can be listed").flatten();
+    let arguments = processes.map(|p| fs::read(p.path().join("cmdline")).unwrap_or_default());
+    arguments.into_iter().any(|line| String::from_utf8_lossy(&line).contains(text))
+}
+
+#[test]
+fn an_interrupt_leaves_no_data_set_and_no_process() {
+    let formats = ["formats", "--rows", "300000", "--encodings", "csv,jsonl", "--rounds", "1000"];
+    let threads = ["threads", "--rows", "300000", "--rounds", "1000"];
+    // When rows are made, when a set is written, when it is queried.
+    for (bench, signal, seen) in [
+        (&formats[..], "-INT", ".source.partial-"),
+        (&formats, "-INT", ".cell.partial-"),
+        (&formats, "-TERM", "cell"),
+        (&threads, "-INT", "set"),
+    ] {
+        let home = tempfile::tempdir().expect("a directory can be made");
+        let scratch = home.path().display().to_string();
+        let mut child = Command::new(env!("CARGO_BIN_EXE_palais"))
+            .arg("bench")
+            .args(bench)
+            .args(["--scratch", &scratch])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("palais starts");
+        let partial = home.path().join(format!(".palais-bench.partial-{}", child.id()));
+        let start = Instant::now();
+        let is_there = || {
+            let entries = fs::read_dir(&partial).into_iter().flatten().flatten();
+            let mut names = entries.map(|e| e.file_name().to_string_lossy().into_owned());
+            names.any(|name| name == seen || seen.starts_with('.') && name.starts_with(seen))
+        };
+        while !is_there() {
+            assert!(start.elapsed() < Duration::from_secs(100), "{bench:?}: there is no {seen}");
+            assert!(child.try_wait().expect("a child can be waited for").is_none(), "{bench:?} has ended");
+            sleep(Duration::from_millis(1));
+        }
+        let sent = Command::new("kill").args([signal, &child.id().to_string()]).status();
+        assert!(sent.expect("kill runs").success());
+        let done = child.wait_with_output().expect("it ends");
+        let said = String::from_utf8_lossy(&done.stderr).into_owned();
+        assert_eq!(done.status.code(), Some(130), "{bench:?} {seen}: {said}");
+        assert!(said.ends_with("interrupted\n") && !said.contains("signal"), "{bench:?} {seen}: {said}");
+        while runs(&scratch) {
+            assert!(start.elapsed() < Duration::from_secs(110), "{bench:?} {seen}: a process still runs");
+            sleep(Duration::from_millis(5));
+        }
+        assert_eq!(names(home.path()), [""; 0], "{bench:?} {seen}");
+    }
 }

@@ -94,9 +94,29 @@ fn value(path: &Path) -> Result<Value, String> {
 }
 
 fn close(found: &Value, expected: &Value) -> bool {
-    match (found.as_f64(), expected.as_f64()) {
-        (Some(a), Some(b)) => a == b || (a - b).abs() <= 1e-15 * b.abs(),
-        _ => found == expected,
+    match (found, expected) {
+        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| close(a, b)),
+        (Value::Object(a), Value::Object(b)) => {
+            a.len() == b.len() && a.iter().all(|(name, a)| b.get(name).is_some_and(|b| close(a, b)))
+        }
+        // Values of mixed kinds are their JSON text.
+        (Value::String(text), other) if !other.is_string() => {
+            serde_json::from_str::<Value>(text).is_ok_and(|found| !found.is_string() && close(&found, other))
+        }
+        _ => match (found.as_f64(), expected.as_f64()) {
+            (Some(a), Some(b)) => a == b || (a - b).abs() <= 1e-15 * b.abs(),
+            _ => found == expected,
+        },
+    }
+}
+
+/// A row of one value of a kind that no column holds: its text is not known either.
+fn refused(home: &Path, name: &str, row: &[u8], wrong: &mut Vec<String>) {
+    let path = home.join(name);
+    fs::write(&path, row).expect("a file can be written");
+    match value(&path) {
+        Err(error) if error.contains("error: ") && error.contains("row 1") => {}
+        other => wrong.push(format!("{row:02x?} is {other:?}, and no value")),
     }
 }
 
@@ -125,8 +145,18 @@ fn messagepack_values_are_those_of_the_suite() {
     for (group, cases) in suite.as_object().expect("groups") {
         for case in cases.as_array().expect("cases") {
             let expected = match group.split('.').nth(1) {
-                // Lists, maps and extensions are no value of a column.
-                Some("array" | "map" | "nested" | "ext") => continue,
+                // What applications mean by extensions of their own is not known.
+                Some("ext") => {
+                    for bytes in case["msgpack"].as_array().expect("byte strings") {
+                        let row = [&[0x91][..], &bytes_of(bytes.as_str().expect("hexadecimal"))].concat();
+                        refused(home.path(), "v.msgpack", &row, &mut wrong);
+                        seen += 1;
+                    }
+                    continue;
+                }
+                Some("array" | "map" | "nested") => {
+                    case.get("array").or(case.get("map")).expect("an array or a map").clone()
+                }
                 Some("nil") => Value::Null,
                 Some("bool") => case["bool"].clone(),
                 Some("binary") => {
@@ -155,7 +185,7 @@ fn messagepack_values_are_those_of_the_suite() {
             }
         }
     }
-    outcome(seen, 150, &wrong);
+    outcome(seen, 200, &wrong);
 }
 
 /// A moment as palais writes it, in the digits of its unit.
@@ -178,17 +208,22 @@ fn cbor_values_are_those_of_the_suite() {
     for case in suite.as_array().expect("cases") {
         let bytes = bytes_of(case["hex"].as_str().expect("hexadecimal"));
         let expected = match (case.get("decoded"), case["diagnostic"].as_str()) {
-            (Some(Value::Array(_) | Value::Object(_)), _) => continue,
             (Some(decoded), _) => decoded.clone(),
             (None, Some(special @ ("NaN" | "Infinity" | "-Infinity"))) => Value::String(special.into()),
             (None, Some(bytes)) if bytes.starts_with("h'") => {
                 Value::String(format!("\\x{}", &bytes[2..bytes.len() - 1]))
             }
-            // Tags, simple values and what is not told are looked at elsewhere.
+            (None, Some("{1: 2, 3: 4}")) => serde_json::json!({ "1": 2, "3": 4 }),
+            (None, Some(simple)) if simple.starts_with("simple") => {
+                refused(home.path(), "v.cbor", &[&[0x81], bytes.as_slice()].concat(), &mut wrong);
+                seen += 1;
+                continue;
+            }
+            // Tags and what is not told are looked at elsewhere.
             _ => continue,
         };
         seen += 1;
         check(home.path(), "v.cbor", &[&[0x81], bytes.as_slice()].concat(), &expected, &mut wrong);
     }
-    outcome(seen, 40, &wrong);
+    outcome(seen, 65, &wrong);
 }

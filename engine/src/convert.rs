@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use arrow_array::RecordBatch;
-use formats::format::Morsel;
 use formats::input::Input;
 use formats::reader::{FileReader, Next};
 use queries::plan::Scan;
@@ -16,12 +15,13 @@ use schema::{FileEntry, Source, Table};
 use crate::dataset::{Destination, Output, Rows, WriteOptions, Written};
 use crate::error::Result;
 use crate::memory;
+use crate::ops::scan::ahead::FilePart;
 use crate::ops::scan::work::{Piece, Work};
 use crate::ordered::Step;
 use crate::state::QueryState;
 
 /// A part of a file, or rows of a made table.
-struct Lane {
+pub(crate) struct Lane {
     /// The number of the file.
     file: usize,
     from: From,
@@ -29,7 +29,7 @@ struct Lane {
 
 enum From {
     /// Not opened yet.
-    Closed(Morsel),
+    Closed(FilePart),
     File {
         file: Arc<FileEntry>,
         input: Input,
@@ -53,6 +53,13 @@ pub fn convert(
         _ => &[],
     };
     refuse_own_files(files, destination)?;
+    let work = all_of(table)?;
+    let rows = rows(&work, files, state);
+    Output::open(table_name(&table.name), table.schema.clone(), destination, options)?.write(rows, state)
+}
+
+/// The work of reading all columns of a table.
+pub(crate) fn all_of(table: &Arc<Table>) -> Result<Work> {
     let scan = Scan {
         table: table.clone(),
         projection: (0..table.schema.fields().len()).collect(),
@@ -61,31 +68,34 @@ pub fn convert(
         fetch: None,
         transform: None,
     };
-    let work = Work::new(&scan, table.schema.clone())?;
+    Work::new(&scan, table.schema.clone())
+}
+
+/// The rows of a table, whose files these are, as lanes in their order.
+pub(crate) fn rows<'a>(work: &'a Work, files: &'a [FileEntry], state: &'a QueryState) -> Rows<'a, Lane> {
     let mut file = 0;
-    let rows = Rows {
+    Rows {
         files: files.len().max(1),
-        deal: Box::new(|| {
+        deal: Box::new(move || {
             Ok(work.take()?.map(|piece| match piece {
                 Piece::Rows(range) => Lane { file: 0, from: From::Rows(range) },
-                Piece::File(morsel) => {
+                Piece::File(part) => {
                     // Morsels come in the order of files, and a file without rows may have none.
-                    while files.get(file).is_some_and(|f| f.path != morsel.file.path) {
+                    while files.get(file).is_some_and(|f| f.path != part.morsel.file.path) {
                         file += 1;
                     }
-                    Lane { file, from: From::Closed(morsel) }
+                    Lane { file, from: From::Closed(part) }
                 }
             }))
         }),
-        read: Box::new(|lane: &mut Lane| {
-            let step = next(&mut lane.from, &work, state)?;
+        read: Box::new(move |lane: &mut Lane| {
+            let step = next(&mut lane.from, work, state)?;
             if let Step::Item(batch) = &step {
                 state.rows_read.fetch_add(batch.num_rows() as u64, Ordering::Relaxed);
             }
             Ok(step.map(|batch| (lane.file, batch)))
         }),
-    };
-    Output::open(table_name(&table.name), table.schema.clone(), destination, options)?.write(rows, state)
+    }
 }
 
 /// The name of the table for the manifest; a path is none.
@@ -96,12 +106,12 @@ fn table_name(name: &str) -> Option<String> {
 
 /// The next batch.
 fn next(from: &mut From, work: &Work, state: &QueryState) -> Result<Step<RecordBatch>> {
-    if let From::Closed(morsel) = from {
+    if let From::Closed(part) = from {
+        let (input, morsel) = (part.open()?, &part.morsel);
         let (format, options) = (work.format(), work.options(&morsel.file));
         let (Some(format), Some(options)) = (format, options) else {
             unreachable!("morsels are dealt of files")
         };
-        let input = Input::of(&morsel.file)?;
         let reader = format.reader(morsel, options).map_err(|e| e.at(&morsel.file.path))?;
         *from = From::File { file: morsel.file.clone(), input, reader };
     }

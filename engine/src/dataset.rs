@@ -20,9 +20,11 @@ use schema::manifest::{Manifest, PartFile};
 use schema::{FormatOptions, OnError};
 
 use crate::aside::{Aside, Overwrite};
+use crate::content::Content;
 use crate::error::{Error, Result};
 use crate::ordered::{self, Dealer, Limits, Piece, Reader, Stages};
 use crate::state::QueryState;
+use crate::verify;
 use cut::{Cutter, Work};
 use sink::{Encoded, Place, Sink};
 
@@ -56,6 +58,8 @@ pub struct WriteOptions {
     /// A file of a dataset that has reached so many bytes is ended, and the next one begun; `None` where the rows say
     /// which file they belong to.
     pub part_bytes: Option<u64>,
+    /// Whether what was written is read again and compared with its source before it appears.
+    pub verify: bool,
 }
 
 /// The rows to be written, as lanes in their order; see [`crate::ordered`].
@@ -89,6 +93,8 @@ pub struct Output {
     place: Place,
     manifest: Manifest,
     workers: usize,
+    /// What was written, where it is to be compared.
+    content: Option<Content>,
 }
 
 impl Output {
@@ -123,7 +129,9 @@ impl Output {
             part_bytes,
             next: AtomicUsize::new(0),
         };
-        Ok(Output { path: path.to_path_buf(), aside, single, place, manifest, workers: options.workers })
+        let (path, workers) = (path.to_path_buf(), options.workers);
+        let content = options.verify.then(|| Content::new(&manifest.schema)).transpose()?;
+        Ok(Output { path, aside, single, place, manifest, workers, content })
     }
 
     /// Writes all lanes in one order, encoded by all threads.
@@ -134,18 +142,18 @@ impl Output {
         let mut sink = Sink::new(&self.place, single, false);
         self.run(deal, read, files, Limits::new(self.workers), &mut sink, state)?;
         let parts = sink.finish().map_err(|e| e.at(&self.path))?;
-        self.finish(parts)
+        self.finish(parts, state)
     }
 
     /// Writes each lane into files of its own, on a thread of its own. A lane's order is kept; that of the files is not
-    /// defined.
+    /// defined, so that there is nothing to compare what was written with.
     pub fn write_apart<L: Send>(
         self,
         lanes: Vec<L>,
         read: impl Fn(&mut L) -> Result<ordered::Step<RecordBatch>> + Sync,
         state: &QueryState,
     ) -> Result<Written> {
-        debug_assert!(self.single.is_none(), "a file has one order");
+        debug_assert!(self.single.is_none() && self.content.is_none(), "a file has one order");
         let limits = Limits { threads: 1, lanes: 1, lane_weight: 1, works: 1 };
         let one = |lane: L| {
             let mut sink = Sink::new(&self.place, None, true);
@@ -191,7 +199,7 @@ impl Output {
             sink.put(Encoded::EndOfFile).map_err(|e| e.at(&self.path))?;
             parts = sink.finish().map_err(|e| e.at(&self.path))?;
         }
-        self.finish(parts)
+        self.finish(parts, state)
     }
 
     /// Drives one line of files.
@@ -218,7 +226,8 @@ impl Output {
                 Ok(())
             }),
             work: Box::new(|work| match work {
-                Work::Block(batches) => {
+                Work::Block { first, batches } => {
+                    self.content.as_ref().map_or(Ok(()), |content| content.add(first, &batches))?;
                     Ok(Encoded::Blocks(encoder.encode_all(&batches).map_err(|e| e.at(&self.path))?))
                 }
                 Work::EndOfFile => Ok(Encoded::EndOfFile),
@@ -228,12 +237,15 @@ impl Output {
         ordered::run(stages, limits, state)
     }
 
-    /// Makes it appear.
-    fn finish(mut self, mut parts: Vec<(usize, PartFile)>) -> Result<Written> {
+    /// Makes it appear, once it is found to hold what it is to hold.
+    fn finish(mut self, mut parts: Vec<(usize, PartFile)>, state: &QueryState) -> Result<Written> {
         parts.sort_by_key(|(number, _)| *number);
         self.manifest.files = parts.into_iter().map(|(_, part)| part).collect();
         if self.aside.is_directory() {
             self.manifest.write(self.aside.path()).map_err(formats::Error::from)?;
+        }
+        if let Some(content) = &self.content {
+            verify::verify(self.aside.path(), &self.path, &self.manifest, content, self.workers, state)?;
         }
         self.aside.commit()?;
         let bytes = self.manifest.files.iter().map(|file| file.bytes).sum();
@@ -262,6 +274,6 @@ fn suffix(format: &dyn Format, options: &FormatOptions) -> Result<String> {
 
 /// The memory of a batch, about. Buffers that batches of a lane share through views are left out: a lane reads a few
 /// MiB of them at a time.
-fn weight(batch: &RecordBatch) -> usize {
+pub(crate) fn weight(batch: &RecordBatch) -> usize {
     batch.columns().iter().map(|column| column.to_data().get_slice_memory_size().unwrap_or(0)).sum()
 }

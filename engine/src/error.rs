@@ -1,5 +1,7 @@
 //! What can go wrong while a query runs.
 
+use std::path::PathBuf;
+
 use arrow_schema::ArrowError;
 use datafusion_common::DataFusionError;
 
@@ -43,6 +45,17 @@ pub enum Error {
         outcome: String,
         /// The last lines of what it wrote to standard error.
         stderr: String,
+    },
+    /// What was written is not what was to be written.
+    #[error(
+        "{}: {difference}\n  help: the result was removed, and what was there before is as it was; please report this, with \
+         the columns and the format, unless the disk is failing", path.display()
+    )]
+    Verify {
+        /// The destination.
+        path: PathBuf,
+        /// How what was read back differs, as a clause that follows the path.
+        difference: String,
     },
     /// The engine does not run this.
     #[error("not supported: {0}")]

@@ -24,7 +24,8 @@ use crate::batch::list_values;
 use crate::error::Result;
 
 const SEED: u64 = 0x9e37_79b9_7f4a_7c15;
-const NULL: u64 = 0x2545_f491_4f6c_dd1d;
+/// The hash of NULL.
+pub const NULL: u64 = 0x2545_f491_4f6c_dd1d;
 
 /// Folded multiplication: the halves of the 128-bit product, xored.
 #[inline]

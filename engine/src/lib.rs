@@ -15,6 +15,7 @@
 //! - [`generate`], [`convert`], [`copy`]: the benchmark's tables to files, files to files of another format, and the
 //!   rows of a query to files.
 //! - [`dataset`]: rows to the files of a dataset, or to one file.
+//! - [`content`], [`verify`]: a hash of what rows hold, by which what was written is compared with its source.
 //! - [`ordered`]: the ordered, parallel pipeline by which they are encoded.
 //! - [`aside`]: files and directories that appear whole or not at all.
 //! - [`measure`]: what `palais bench` measures and compares.
@@ -23,6 +24,7 @@
 pub mod aside;
 pub mod batch;
 pub mod children;
+pub mod content;
 pub mod convert;
 pub mod copy;
 pub mod credit;
@@ -39,6 +41,7 @@ pub mod ordered;
 pub mod render;
 pub mod run;
 pub mod state;
+pub mod verify;
 
 pub use error::{Error, Result};
 pub use run::{Results, Settings, run};

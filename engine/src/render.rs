@@ -25,11 +25,13 @@ use crate::ops::output::{Output, Queue};
 use crate::ops::project::Project;
 use crate::ops::repeat::Repeat;
 use crate::ops::scan::Scan;
+use crate::ops::scan::ahead::Window;
 use crate::ops::scan::work::Work;
 use crate::ops::sort::Sort;
 use crate::ops::transform::Transform;
 use crate::ops::union::Union;
 use crate::ops::values::Values;
+use crate::run::Settings;
 
 /// Bytes that may be on their way in one exchange of one process.
 const EXCHANGE_BYTES: usize = 32 << 20;
@@ -50,24 +52,27 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// For the tree below `root`, which has `nodes` nodes, on so many workers.
-    pub fn new(root: &Node, nodes: usize, workers: usize) -> Result<Shared> {
+    /// For the tree below `root`, which has `nodes` nodes.
+    pub fn new(root: &Node, nodes: usize, settings: &Settings) -> Result<Shared> {
         let (work, pools, builds) = (vec![None; nodes], vec![None; nodes], vec![None; nodes]);
-        let mut shared = Shared { workers, work, pools, builds };
-        shared.add(root)?;
+        let mut shared = Shared { workers: settings.workers, work, pools, builds };
+        shared.add(root, Window::new(settings.read_ahead))?;
         Ok(shared)
     }
 
-    fn add(&mut self, node: &Node) -> Result<()> {
+    fn add(&mut self, node: &Node, window: Window) -> Result<()> {
         match &node.op {
-            Op::Scan(scan) => self.work[node.id] = Some(Arc::new(Work::new(scan, node.schema.clone())?)),
+            Op::Scan(scan) => {
+                let work = Work::new(scan, node.schema.clone())?.with_window(window);
+                self.work[node.id] = Some(Arc::new(work));
+            }
             // The senders of a merge have credit of their own.
             Op::Exchange(Exchange::Merge { .. }) => {}
             Op::Exchange(_) => self.pools[node.id] = Some(Pool::new(EXCHANGE_BYTES)),
             Op::Join(join) if join.shared => self.builds[node.id] = Some(Builds::new(self.workers)),
             _ => {}
         }
-        node.inputs.iter().try_for_each(|n| self.add(n))
+        node.inputs.iter().try_for_each(|n| self.add(n, window))
     }
 
     fn work(&self, id: NodeId) -> Arc<Work> {

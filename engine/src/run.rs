@@ -16,6 +16,7 @@ use crate::error::{Error, Result};
 use crate::operator::Local;
 use crate::ops::batch_of;
 use crate::ops::output::{Queue, Taken};
+use crate::ops::scan::ahead::PARTS;
 use crate::render::{Renderer, Shared};
 use crate::state::QueryState;
 
@@ -24,6 +25,15 @@ use crate::state::QueryState;
 pub struct Settings {
     /// Workers, each a thread.
     pub workers: usize,
+    /// Parts of files that the system is asked to read ahead; see [`crate::ops::scan::ahead`].
+    pub read_ahead: usize,
+}
+
+impl Settings {
+    /// So many workers, and the usual otherwise.
+    pub fn new(workers: usize) -> Settings {
+        Settings { workers, read_ahead: PARTS }
+    }
 }
 
 /// The most time that a parked worker sleeps before it looks at the flags.
@@ -77,7 +87,7 @@ impl Tree {
 }
 
 fn start(tree: Tree, state: Arc<QueryState>, settings: &Settings) -> Result<Results> {
-    let shared = Arc::new(Shared::new(tree.root(), tree.nodes(), settings.workers)?);
+    let shared = Arc::new(Shared::new(tree.root(), tree.nodes(), settings)?);
     // Rows that lie on worker 0 come through one queue, others through one a worker.
     let queues = if tree.root().single { 1 } else { settings.workers };
     let queues: Vec<Arc<Queue>> = (0..queues).map(|_| Arc::default()).collect();

@@ -24,7 +24,7 @@ fn options(encoding: &str, compression: &str, workers: usize) -> WriteOptions {
         compression: compression.into(),
         ..FormatOptions::default()
     };
-    WriteOptions { format, workers, overwrite: Overwrite::flag(false), part_bytes: None }
+    WriteOptions { format, workers, overwrite: Overwrite::flag(false), part_bytes: None, verify: false }
 }
 
 fn make(table: Kind, parts: usize, directory: &Path, options: &WriteOptions) -> Written {

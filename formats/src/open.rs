@@ -6,7 +6,7 @@
 //!
 //! - [`list`]: which files a location names.
 //! - [`detect`], [`sniff`]: in which encoding and compression they are.
-//! - [`files`]: their schema, inferred or given, and that they agree on it ([`unify`]).
+//! - [`files`]: their schema, inferred or given, and that they agree on it ([`unify`], [`nested`]).
 //! - [`hive`], [`assemble`]: columns that do not lie in the files.
 //! - [`dataset`]: directories with a manifest.
 //! - [`spans`]: from which value to which columns go.
@@ -22,6 +22,7 @@ mod detect;
 mod files;
 mod hive;
 mod list;
+mod nested;
 mod parallel;
 mod sniff;
 mod spans;
@@ -148,7 +149,16 @@ impl SchemaChoice {
 
 /// Resolves a location to a table called `name`. Files are listed, and opened as far as their schema asks for it.
 pub fn open(location: &str, name: &str, options: &OpenOptions) -> Result<Table> {
-    let mut table = match list::list(location)? {
+    open_listing(list::list(location)?, location, name, options)
+}
+
+/// Opens a file, a directory or a dataset by its path, which may have any characters.
+pub fn open_path(path: &Path, name: &str, options: &OpenOptions) -> Result<Table> {
+    open_listing(list::list_path(path)?, &path.to_string_lossy(), name, options)
+}
+
+fn open_listing(listing: Listing, location: &str, name: &str, options: &OpenOptions) -> Result<Table> {
+    let mut table = match listing {
         Listing::Dataset(dir) => dataset::open(&dir, name, options)?,
         Listing::Files { root, files } => files::open(location, &root, &files, name, options)?,
     };

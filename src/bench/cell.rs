@@ -1,32 +1,28 @@
-//! One encoding with one compression: written, queried and taken apart. Writing and querying are the commands that a
-//! user would give, each in a process of its own, so that memory is told apart.
+//! One encoding with one compression: written, queried and taken apart.
 
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Instant;
 
-use anyhow::Context;
 use arrow_schema::SchemaRef;
-use engine::children::Group;
 use engine::measure::answer::Answer;
 use engine::measure::bounds::{Bounds, bounds};
 use formats::format::Format;
-use formats::open::{OpenOptions, open};
+use formats::open::{OpenOptions, open_path};
 use queries::{Catalog, Plan, Statement};
-use schema::{FormatOptions, Source, Table};
-use serde::{Deserialize, Serialize};
+use schema::{FileSet, FormatOptions, Source, Table};
+use serde::Serialize;
 
-use super::{TABLE, path_text};
+use super::command::{Queried, Runner};
+use super::{TABLE, forget, median};
 use crate::Usage;
 
 /// What is measured of each pair.
 pub struct Bench {
-    /// palais.
-    pub binary: PathBuf,
-    /// Where data sets are written.
-    pub scratch: PathBuf,
+    /// Runs the query.
+    pub runner: Runner,
+    /// Where the data set that is measured lies.
+    pub directory: PathBuf,
     /// The rows that all are written from.
     pub source: PathBuf,
     /// The query.
@@ -35,6 +31,8 @@ pub struct Bench {
     pub workers: usize,
     /// How often the query runs after its first run.
     pub rounds: u32,
+    /// Whether the system is asked to forget the files before each run.
+    pub cold: bool,
     /// The rows of the table.
     pub rows: u64,
     /// Its columns.
@@ -133,13 +131,6 @@ impl Cell {
     }
 }
 
-/// What `--stats` tells of a run.
-#[derive(Deserialize)]
-struct Stats {
-    execution_seconds: Vec<f64>,
-    peak_resident_bytes: u64,
-}
-
 /// The plan of a query over a table.
 pub fn plan(sql: &str, table: &Table, workers: usize) -> anyhow::Result<Arc<Plan>> {
     let Statement::Query(query) = queries::parse(sql)? else {
@@ -152,7 +143,7 @@ pub fn plan(sql: &str, table: &Table, workers: usize) -> anyhow::Result<Arc<Plan
 
 /// The answer of a plan, by running it here.
 pub fn answer(plan: &Arc<Plan>, workers: usize) -> anyhow::Result<Answer> {
-    let results = engine::run(plan, &engine::Settings { workers })?;
+    let results = engine::run(plan, &engine::Settings::new(workers))?;
     crate::signals::cancel_on_interrupt(results.state());
     Ok(Answer::collect(&plan.schema, results)?)
 }
@@ -160,7 +151,6 @@ pub fn answer(plan: &Arc<Plan>, workers: usize) -> anyhow::Result<Answer> {
 impl Bench {
     /// Measures a pair. An error is one of the machine; what the pair can't do is an outcome.
     pub fn cell(&self, format: &'static dyn Format, compression: &'static str) -> anyhow::Result<Cell> {
-        let directory = self.scratch.join("cell");
         let options = FormatOptions {
             encoding: format.name().into(),
             compression: compression.into(),
@@ -170,32 +160,27 @@ impl Bench {
             let refused = crate::causes(&e.at(Path::new("the table")).into());
             return Ok(Cell { encoding: format.name(), compression, outcome: Outcome::Refused { refused } });
         }
-        let outcome = match self.measure(format.name(), compression, &directory) {
+        let outcome = match self.measure(format.name(), compression) {
             Ok(measured) => Outcome::Measured(measured),
             Err(e) => Outcome::Failed { error: crate::causes(&e) },
         };
-        if directory.exists() {
-            std::fs::remove_dir_all(&directory)
-                .with_context(|| format!("{}: cannot be removed", directory.display()))?;
-        }
+        super::remove(&self.directory)?;
         Ok(Cell { encoding: format.name(), compression, outcome })
     }
 
-    fn measure(&self, encoding: &str, compression: &str, directory: &Path) -> anyhow::Result<Measured> {
-        let workers = self.workers.to_string();
+    fn measure(&self, encoding: &str, compression: &str) -> anyhow::Result<Measured> {
         let start = Instant::now();
-        let written =
-            ["--to", encoding, "--compression", compression, "--workers", &workers, "--no-progress"];
-        run(Command::new(&self.binary).arg("convert").arg(&self.source).arg(directory).args(written))?;
+        self.runner.convert(&self.source, &self.directory, encoding, compression, self.workers)?;
         let write_seconds = start.elapsed().as_secs_f64();
 
-        let table = open(path_text(directory)?, TABLE, &OpenOptions::default())?;
+        let table = open_path(&self.directory, TABLE, &OpenOptions::default())?;
         let Source::Files(set) = &table.source else { anyhow::bail!("a dataset has files") };
         let bytes = set.bytes();
-        let stats = self.query(directory)?;
-        self.check(directory)?;
+        let stats = self.query(set)?;
+        self.check()?;
+        let before = || if self.cold { Ok(forget(set)?) } else { Ok(()) };
         let Bounds { read, decompress, decode } =
-            bounds(&*plan(&self.sql, &table, self.workers)?, self.workers)?;
+            bounds(&*plan(&self.sql, &table, self.workers)?, self.workers, &before)?;
 
         let first_seconds = stats.execution_seconds.first().copied().unwrap_or_default();
         let query_seconds = median(&stats.execution_seconds[1..]);
@@ -217,61 +202,32 @@ impl Bench {
         Ok(measured)
     }
 
-    /// Runs the query over a data set, once and then as often as rounds are wanted.
-    fn query(&self, directory: &Path) -> anyhow::Result<Stats> {
-        let path = self.scratch.join("stats.json");
-        let mut command = self.over(directory);
-        run(command.args(["--repeat", &(self.rounds + 1).to_string()]).arg("--stats").arg(&path))?;
-        let text =
-            std::fs::read_to_string(&path).with_context(|| format!("{}: cannot be read", path.display()))?;
-        Ok(serde_json::from_str(&text)?)
+    /// Runs the query over the data set, once and then as often as rounds are wanted.
+    fn query(&self, set: &FileSet) -> anyhow::Result<Queried> {
+        let workers = self.workers.to_string();
+        let query = |times| self.runner.query(&self.directory, &["--workers", &workers], times);
+        if !self.cold {
+            return query(self.rounds + 1);
+        }
+        forget(set)?;
+        let mut all = query(1)?;
+        for _ in 0..self.rounds {
+            forget(set)?;
+            let one = query(1)?;
+            all.execution_seconds.extend(one.execution_seconds);
+            all.peak_resident_bytes = all.peak_resident_bytes.max(one.peak_resident_bytes);
+        }
+        Ok(all)
     }
 
-    /// Compares the answer over a data set with the one that is expected.
-    fn check(&self, directory: &Path) -> anyhow::Result<()> {
-        let path = self.scratch.join("answer.arrow");
-        run(self.over(directory).arg("--overwrite").arg("--output").arg(&path))?;
-        let table = open(path_text(&path)?, "the answer", &OpenOptions::default())?;
+    /// Compares the answer over the data set with the one that is expected.
+    fn check(&self) -> anyhow::Result<()> {
+        let path = self.runner.answer(&self.directory, &["--workers", &self.workers.to_string()])?;
+        let table = open_path(&path, "the answer", &OpenOptions::default())?;
         let answer = Answer::read(&Arc::new(table), self.expected.schema())?;
         match self.expected.difference(&answer) {
             Some(difference) => anyhow::bail!("the answer is wrong: {difference}"),
             None => Ok(()),
         }
-    }
-
-    fn over(&self, directory: &Path) -> Command {
-        let mut command = Command::new(&self.binary);
-        let mut table = std::ffi::OsString::from(format!("{TABLE}="));
-        table.push(directory);
-        command.arg("query").arg(&self.sql).arg("--table").arg(table);
-        command.args(["--no-progress", "--workers", &self.workers.to_string()]);
-        command
-    }
-}
-
-/// Runs a command of ours; what it says is the error if it fails.
-fn run(command: &mut Command) -> anyhow::Result<()> {
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
-    // A group of its own is ended with this process.
-    let child = command.process_group(0).spawn().context("palais cannot be started")?;
-    let group = Group::new(child.id());
-    let done = child.wait_with_output().context("palais cannot be waited for")?;
-    drop(group);
-    if done.status.success() {
-        return Ok(());
-    }
-    let said = String::from_utf8_lossy(&done.stderr);
-    let said = said.trim().trim_start_matches("error: ");
-    anyhow::bail!("{}", if said.is_empty() { done.status.to_string() } else { said.to_string() })
-}
-
-fn median(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let middle = sorted.len() / 2;
-    match sorted.len() {
-        0 => f64::NAN,
-        n if n % 2 == 1 => sorted[middle],
-        _ => f64::midpoint(sorted[middle - 1], sorted[middle]),
     }
 }

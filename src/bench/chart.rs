@@ -1,9 +1,8 @@
 //! The chart: for each encoding a group of bars, one a compression, all on one scale.
 
-use std::fmt::Write;
-
 use super::report::Report;
 use crate::print::table::grouped;
+use crate::svg::Svg;
 
 const WIDTH: f64 = 900.0;
 /// Room for names before the bars, and for figures behind them.
@@ -27,45 +26,29 @@ const COLOURS: [(&str, &str); 6] = [
 pub fn chart(report: &Report) -> String {
     let measured = || report.cells.iter().filter_map(|cell| Some((cell, cell.measured()?)));
     let longest = measured().map(|(_, m)| m.query_seconds).fold(f64::MIN_POSITIVE, f64::max);
-    let mut body = String::new();
+    let mut encodings: Vec<_> = measured().map(|(cell, _)| cell.encoding).collect();
+    encodings.dedup();
+    let height = HEAD + BAR * measured().count() as f64 + GAP * encodings.len() as f64;
+    let mut svg = Svg::new(WIDTH, height);
+    svg.text(12.0, 26.0, 18, "start", &format!("{}: seconds of the query", report.title));
+    let about = format!("{} rows, {} workers: {}", grouped(report.rows), report.workers, report.query);
+    svg.text(12.0, 48.0, 12, "start", &about);
     let (mut y, mut encoding) = (HEAD, "");
     for (cell, m) in measured() {
         if cell.encoding != encoding {
             y += if encoding.is_empty() { 0.0 } else { GAP };
             encoding = cell.encoding;
-            text(&mut body, 12.0, y + BAR - 3.0, 14, "start", encoding);
+            svg.text(12.0, y + BAR - 3.0, 14, "start", encoding);
         }
         let width = ((WIDTH - LEFT - RIGHT) * m.query_seconds / longest).max(1.0);
         let colour = COLOURS.iter().find(|(name, _)| *name == cell.compression).map_or("#888888", |(_, c)| c);
-        text(&mut body, LEFT - 8.0, y + BAR - 3.0, 12, "end", cell.compression);
-        let _ = writeln!(
-            body,
-            r#"<rect x="{LEFT}" y="{y:.0}" width="{width:.1}" height="{}" fill="{colour}"/>"#,
-            BAR - 3.0
-        );
+        svg.text(LEFT - 8.0, y + BAR - 3.0, 12, "end", cell.compression);
+        svg.bar(LEFT, y, width, BAR - 3.0, colour);
         let figures = format!("{:.3} s, {:.1} MB", m.query_seconds, m.bytes as f64 / 1e6);
-        text(&mut body, LEFT + width + 6.0, y + BAR - 3.0, 12, "start", &figures);
+        svg.text(LEFT + width + 6.0, y + BAR - 3.0, 12, "start", &figures);
         y += BAR;
     }
-    y += GAP;
-    let mut out = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}\" height=\"{y:.0}\" \
-         viewBox=\"0 0 {WIDTH} {y:.0}\" font-family=\"sans-serif\">\n\
-         <rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n"
-    );
-    let title = format!("{}: seconds of the query", report.title);
-    text(&mut out, 12.0, 26.0, 18, "start", &title);
-    let about = format!("{} rows, {} workers: {}", grouped(report.rows), report.workers, report.query);
-    text(&mut out, 12.0, 48.0, 12, "start", &about);
-    out + &body + "</svg>\n"
-}
-
-fn text(out: &mut String, x: f64, y: f64, size: u32, anchor: &str, words: &str) {
-    let words = words.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
-    let _ = writeln!(
-        out,
-        r##"<text x="{x:.1}" y="{y:.1}" font-size="{size}" text-anchor="{anchor}" fill="#222222">{words}</text>"##
-    );
+    svg.finish()
 }
 
 #[cfg(test)]

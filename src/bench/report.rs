@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::cell::{Cell, Measured, Outcome};
-use super::{chart, history};
+use super::{chart, grid, history};
 use crate::print::table::grouped;
 
 /// What was measured.
@@ -20,6 +20,8 @@ pub struct Report {
     pub workers: usize,
     /// How often the query ran after its first run.
     pub rounds: u32,
+    /// Whether the system was asked to forget the files before each run.
+    pub cold: bool,
     /// The rows of the table.
     pub rows: u64,
     /// Whether the query is that of the experiment of 2016.
@@ -30,6 +32,12 @@ pub struct Report {
 }
 
 const MEGA: f64 = 1e6;
+
+/// What is told of the runs.
+pub fn runs(rounds: u32, cold: bool) -> String {
+    let from = if cold { "each from the disk" } else { "from memory" };
+    format!("median of {rounds} runs after a first one, {from}")
+}
 
 /// The figures of a pair in a line.
 pub fn line(cell: &Cell) -> String {
@@ -61,11 +69,11 @@ impl Report {
     /// The tables.
     pub fn text(&self) -> String {
         let mut out = format!(
-            "{}, {} rows, {} workers, median of {} runs after a first one\n{}\n",
+            "{}, {} rows, {} workers, {}\n{}\n",
             self.title,
             grouped(self.rows),
             self.workers,
-            self.rounds,
+            runs(self.rounds, self.cold),
             self.query
         );
         self.matrix(&mut out, "seconds of the query / MB of files", |_, m| {
@@ -143,18 +151,7 @@ impl Report {
                 compressions.iter().map(|compression| text(encoding, compression).unwrap_or_default());
             lines.push([encoding.to_string()].into_iter().chain(cells).collect());
         }
-        let _ = writeln!(out, "\n{title}");
-        let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0);
-        let widths: Vec<usize> = (0..=compressions.len()).map(width).collect();
-        for line in &lines {
-            let (first, rest) = (&line[0], &line[1..]);
-            let _ = write!(out, "  {first:<0$}", widths[0]);
-            for (text, width) in rest.iter().zip(&widths[1..]) {
-                let _ = write!(out, "  {text:>width$}");
-            }
-            out.truncate(out.trim_end().len());
-            out.push('\n');
-        }
+        grid(out, title, &lines);
     }
 
     /// The pairs than which none is both smaller and quicker, from the smallest on.
@@ -212,12 +209,7 @@ impl Report {
 
     /// Writes `formats.csv`, `formats.json` and `formats.svg`.
     pub fn write(&self, directory: &Path) -> anyhow::Result<()> {
-        let json = serde_json::to_string_pretty(self)? + "\n";
-        for (name, text) in [("csv", self.csv()), ("json", json), ("svg", chart::chart(self))] {
-            let path = directory.join(format!("formats.{name}"));
-            std::fs::write(&path, text).map_err(|e| formats::Error::io(&path, "write", e))?;
-        }
-        Ok(())
+        super::write_figures(directory, "formats", self, &self.csv(), &chart::chart(self))
     }
 }
 
@@ -254,6 +246,7 @@ pub mod tests {
             query: "SELECT 1 FROM t".into(),
             workers: 2,
             rounds: 3,
+            cold: false,
             rows: 2_000_000,
             history: true,
             cells: vec![

@@ -50,13 +50,13 @@ pub fn file_format(format: Format, compression: &str) -> Option<FormatOptions> {
     encoding(format).filter(|encoding| !encoding.array).map(|encoding| encoding.options(compression))
 }
 
-/// The columns that a file of this form has, and how a result gets them: nested columns become text in text, and equal
+/// The columns that a file of this form has, and how a result gets them: nested columns become text in csv, and equal
 /// names differ but in csv.
 pub fn shape(
     format: Format,
     schema: &SchemaRef,
 ) -> (SchemaRef, impl Fn(RecordBatch) -> formats::Result<RecordBatch> + Sync + use<>) {
-    let text = encoding(format).is_some_and(|e| e.text);
+    let text = encoding(format).is_some_and(|e| e.is_flat());
     let shaped = if text { flat_schema(schema) } else { schema.clone() };
     let named = (!matches!(format, Format::Csv | Format::Tsv)).then(|| distinct(&shaped)).flatten();
     let (from, to) = (shaped.clone(), named.clone());
@@ -68,6 +68,11 @@ pub fn shape(
 }
 
 impl Encoding {
+    /// Whether nested columns become text.
+    fn is_flat(&self) -> bool {
+        self.name == "csv"
+    }
+
     fn options(&self, compression: &str) -> FormatOptions {
         FormatOptions {
             encoding: self.name.into(),
@@ -151,7 +156,7 @@ impl EncodedWriter {
     fn take(&mut self, batch: &RecordBatch) -> Result<()> {
         let streams = self.streams();
         let Some(started) = &mut self.started else { return Ok(()) };
-        let batch = if self.encoding.text { flat(batch, &started.schema)? } else { batch.clone() };
+        let batch = if self.encoding.is_flat() { flat(batch, &started.schema)? } else { batch.clone() };
         started.held_rows += batch.num_rows();
         started.held.push(batch);
         let block = if streams { started.held_rows.max(1) } else { started.encoder.block_rows() };
@@ -183,7 +188,7 @@ impl ResultWriter for EncodedWriter {
             ));
         }
         let options = self.encoding.options(&self.compression);
-        let schema = if self.encoding.text { flat_schema(schema) } else { schema.clone() };
+        let schema = if self.encoding.is_flat() { flat_schema(schema) } else { schema.clone() };
         let encoder = formats::format::format(self.encoding.name)?.encoder(&schema, &options)?;
         let mut assembler = encoder.assembler()?;
         if !self.encoding.array {
@@ -206,7 +211,7 @@ impl ResultWriter for EncodedWriter {
     }
 }
 
-/// The schema of a text file: nested columns become text.
+/// The schema of a csv file: nested columns become text.
 fn flat_schema(schema: &SchemaRef) -> SchemaRef {
     let fields = schema.fields().iter().map(|field| match field.data_type().is_nested() {
         true => Arc::new(Field::new(field.name(), DataType::Utf8View, field.is_nullable())),

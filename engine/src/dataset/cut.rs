@@ -7,7 +7,12 @@ use arrow_array::RecordBatch;
 /// A piece of work.
 pub enum Work {
     /// To be encoded.
-    Block(Vec<RecordBatch>),
+    Block {
+        /// The number of its first row among all rows.
+        first: u64,
+        /// Its rows.
+        batches: Vec<RecordBatch>,
+    },
     /// The file has no more blocks.
     EndOfFile,
 }
@@ -20,12 +25,14 @@ pub struct Cutter {
     file: usize,
     held: VecDeque<RecordBatch>,
     held_rows: usize,
+    /// The rows that were cut.
+    done: u64,
 }
 
 impl Cutter {
     /// For so many files, whose blocks have so many rows.
     pub fn new(block_rows: usize, files: usize) -> Cutter {
-        Cutter { block_rows: block_rows.max(1), files, file: 0, held: VecDeque::new(), held_rows: 0 }
+        Cutter { block_rows: block_rows.max(1), files, file: 0, held: VecDeque::new(), held_rows: 0, done: 0 }
     }
 
     /// Appends the blocks that the rows of a file complete; files ascend.
@@ -70,7 +77,8 @@ impl Cutter {
         }
         self.held_rows -= rows;
         if rows > 0 {
-            works.push(Work::Block(block));
+            works.push(Work::Block { first: self.done, batches: block });
+            self.done += rows as u64;
         }
     }
 }

@@ -26,8 +26,8 @@ pub struct Bounds {
     pub decode: f64,
 }
 
-/// Measures a plan's scans.
-pub fn bounds(plan: &Plan, workers: usize) -> Result<Bounds> {
+/// Measures a plan's scans. `before` is called before each step.
+pub fn bounds(plan: &Plan, workers: usize, before: &dyn Fn() -> Result<()>) -> Result<Bounds> {
     let mut scans = Vec::new();
     collect(&plan.root, &mut scans);
     plan.subqueries.iter().for_each(|subquery| collect(&subquery.root, &mut scans));
@@ -35,13 +35,16 @@ pub fn bounds(plan: &Plan, workers: usize) -> Result<Bounds> {
     for (scan, node) in scans {
         if let Source::Files(set) = &scan.table.source {
             let compression = set.format.compression.as_str();
+            before()?;
             total.read += timed(|| each_file(&set.files, workers, &|file| read(file, None)))?;
             if compression != "none" && !formats::format::format(&set.format.encoding)?.compresses_inside() {
+                before()?;
                 let taken = timed(|| each_file(&set.files, workers, &|file| read(file, Some(compression))))?;
                 total.decompress = Some(total.decompress.unwrap_or(0.0) + taken);
             }
         }
         let work = Work::new(scan, node.schema.clone())?;
+        before()?;
         total.decode += timed(|| on_threads(workers, &|| work.read_all(&mut |_| Ok(()))))?;
     }
     Ok(total)

@@ -6,7 +6,6 @@
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, BufWriter, Read, Write};
-use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
@@ -25,7 +24,7 @@ use timely::scheduling::SyncActivator;
 use super::scan::work::Work;
 use super::{Ready, batch_of};
 use crate::batch::{BATCH_ROWS, Parcel};
-use crate::children::Group;
+use crate::children::{self, Group};
 use crate::error::{Error, Result};
 use crate::operator::{Operator, Pull, Wake};
 use crate::state::QueryState;
@@ -89,15 +88,10 @@ impl Transform {
             outcome: format!("could not be started: {e}"),
             stderr: String::new(),
         };
-        let mut child = Command::new("sh")
-            .args(["-c", &self.plan.command])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .process_group(0)
-            .spawn()
-            .map_err(failed)?;
-        let group = Some(Group::new(child.id()));
+        let mut command = Command::new("sh");
+        command.args(["-c", &self.plan.command]);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let (mut child, group) = children::spawn(&mut command).map_err(failed)?;
         let (Some(stdin), Some(stdout), Some(stderr)) =
             (child.stdin.take(), child.stdout.take(), child.stderr.take())
         else {
@@ -113,7 +107,7 @@ impl Transform {
         });
         let feeder = Some(std::thread::spawn(move || feed(rows, BufWriter::with_capacity(1 << 16, stdin))));
         let stderr = Some(std::thread::spawn(move || last_bytes(stderr)));
-        self.running = Some(Running { file, child, group, rows: receiver, feeder, stderr });
+        self.running = Some(Running { file, child, group: Some(group), rows: receiver, feeder, stderr });
         Ok(true)
     }
 

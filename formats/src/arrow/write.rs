@@ -4,7 +4,7 @@ use std::io::Write;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, make_array};
 use arrow_cast::cast;
 use arrow_ipc::convert::IpcSchemaEncoder;
 use arrow_ipc::writer::{
@@ -61,13 +61,24 @@ impl Encoder {
     fn column(&self, batches: &[RecordBatch], column: usize) -> Result<ArrayRef, ArrowError> {
         let pieces: Vec<&dyn Array> = batches.iter().map(|b| b.column(column).as_ref()).collect();
         let array = cast(&concat(&pieces)?, self.schema.field(column).data_type())?;
-        // Views keep whole buffers alive, and those would be written.
-        Ok(match array.data_type() {
-            DataType::Utf8View => Arc::new(array.as_string_view().gc()),
-            DataType::BinaryView => Arc::new(array.as_binary_view().gc()),
-            _ => array,
-        })
+        compact(array)
     }
+}
+
+/// A column whose views, also those in lists and structs, point to nothing but their own bytes: views keep whole
+/// buffers alive, and those would be written.
+fn compact(array: ArrayRef) -> Result<ArrayRef, ArrowError> {
+    Ok(match array.data_type() {
+        DataType::Utf8View => Arc::new(array.as_string_view().gc()),
+        DataType::BinaryView => Arc::new(array.as_binary_view().gc()),
+        nested if nested.is_nested() => {
+            let data = array.to_data();
+            let within = data.child_data().iter().map(|d| Ok(compact(make_array(d.clone()))?.to_data()));
+            let within = within.collect::<Result<_, ArrowError>>()?;
+            make_array(data.into_builder().child_data(within).build()?)
+        }
+        _ => array,
+    })
 }
 
 impl FileEncoder for Encoder {

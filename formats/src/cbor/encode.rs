@@ -1,4 +1,4 @@
-//! Writes rows as CBOR, each value in the fewest bytes.
+//! Writes rows as CBOR, each value in the fewest bytes. A struct is a map from the names of its fields.
 
 use arrow_array::RecordBatch;
 use arrow_buffer::i256;
@@ -6,9 +6,10 @@ use arrow_schema::SchemaRef;
 
 use super::value::{major, put_head, tag};
 use crate::error::Result;
-use crate::rows::binary::check_flat;
-use crate::rows::cells::{Cells, Written};
+use crate::rows::binary::is_flat;
+use crate::rows::cells::Cells;
 use crate::rows::encoder::RowWriter;
+use crate::rows::values::{Node, Values, check_nested};
 
 const NULL: u8 = 0xf6;
 const FALSE: u8 = 0xf4;
@@ -25,7 +26,7 @@ pub struct CborWriter {
 impl CborWriter {
     /// A writer for this schema.
     pub fn new(schema: &SchemaRef) -> Result<CborWriter> {
-        check_flat(schema)?;
+        check_nested(schema, "CBOR", is_flat)?;
         let mut row = Vec::new();
         put_head(major::ARRAY, schema.fields().len() as u64, &mut row);
         Ok(CborWriter { row })
@@ -38,18 +39,48 @@ impl RowWriter for CborWriter {
     }
 
     fn write(&self, batch: &RecordBatch, out: &mut Vec<u8>) -> Result<()> {
-        let columns = Written::columns(batch)?;
+        let columns = Values::columns(batch, |name, out| string(major::TEXT, name.as_bytes(), out))?;
         let mut word = Vec::new();
         for row in 0..batch.num_rows() {
             out.extend_from_slice(&self.row);
             for column in &columns {
-                match column.is_null(row) {
-                    true => out.push(NULL),
-                    false => put(&column.cells, row, &mut word, out),
-                }
+                put_value(column, row, &mut word, out);
             }
         }
         Ok(())
+    }
+}
+
+#[inline]
+fn put_value(values: &Values, row: usize, word: &mut Vec<u8>, out: &mut Vec<u8>) {
+    match &values.node {
+        _ if values.is_null(row) => out.push(NULL),
+        Node::Flat(cells) => put(cells, row, word, out),
+        nested => put_nested(nested, row, word, out),
+    }
+}
+
+fn put_nested(node: &Node, row: usize, word: &mut Vec<u8>, out: &mut Vec<u8>) {
+    match node {
+        Node::Flat(_) => {}
+        Node::List(items, ranges) => {
+            put_head(major::ARRAY, ranges[row].len() as u64, out);
+            ranges[row].clone().for_each(|item| put_value(items, item, word, out));
+        }
+        Node::Struct(fields) => {
+            put_head(major::MAP, fields.len() as u64, out);
+            for (name, values) in fields {
+                out.extend_from_slice(name);
+                put_value(values, row, word, out);
+            }
+        }
+        Node::Map(entries, ranges) => {
+            put_head(major::MAP, ranges[row].len() as u64, out);
+            for entry in ranges[row].clone() {
+                put_value(&entries.0, entry, word, out);
+                put_value(&entries.1, entry, word, out);
+            }
+        }
     }
 }
 

@@ -157,6 +157,17 @@ impl Tagged for Cbor {
         Some(Container { map, count: head.number, from: head.len })
     }
 
+    fn behind_tags(self, value: &[u8]) -> usize {
+        let mut at = 0;
+        while let Some(head) = value.get(at..).and_then(whole_head)
+            && head.major == major::TAG
+            && head.number.is_some_and(|tag| !has_meaning(tag))
+        {
+            at += head.len;
+        }
+        at
+    }
+
     #[inline(always)]
     fn is_null(self, value: &[u8]) -> bool {
         // `null` and `undefined`.
@@ -169,7 +180,24 @@ impl Tagged for Cbor {
 
     #[inline(always)]
     fn scalar(self, bytes: &[u8]) -> Scalar {
-        scalar(bytes, 0)
+        let Some(head) = whole_head(bytes) else { return Scalar::Other };
+        match (head.major, head.number) {
+            (major::UNSIGNED, Some(value)) => Scalar::Unsigned(value),
+            (major::NEGATIVE, Some(below)) => Scalar::Negative(below),
+            (major::BYTES, Some(_)) => Scalar::Bytes(head.len, bytes.len()),
+            (major::TEXT, Some(_)) => Scalar::Text(head.len, bytes.len()),
+            (major::BYTES | major::TEXT, None) => Scalar::Pieces,
+            (major::TAG, Some(tag)) => tagged(tag, head.len, bytes).unwrap_or(Scalar::Other),
+            (major::OTHER, Some(bits)) => match head.info {
+                20 => Scalar::Bool(false),
+                21 => Scalar::Bool(true),
+                25 => Scalar::Float(Half::from_bits(bits as u16).to_f64()),
+                26 => Scalar::Float(f64::from(f32::from_bits(bits as u32))),
+                27 => Scalar::Float(f64::from_bits(bits)),
+                _ => Scalar::Other,
+            },
+            _ => Scalar::Other,
+        }
     }
 
     fn huge(self, value: &[u8]) -> Option<(bool, Vec<u8>)> {
@@ -196,6 +224,7 @@ impl Tagged for Cbor {
     }
 
     fn join(self, value: &[u8], out: &mut Vec<u8>) -> Option<()> {
+        let value = value.get(self.behind_tags(value)..)?;
         let kind = whole_head(value)?.major;
         let mut text = Vec::new();
         let mut at = 1;
@@ -211,39 +240,25 @@ impl Tagged for Cbor {
     }
 }
 
-/// The value that these bytes are, around which there are so many tags.
-#[inline(always)]
-fn scalar(bytes: &[u8], tags: usize) -> Scalar {
-    let Some(head) = whole_head(bytes) else { return Scalar::Other };
-    match (head.major, head.number) {
-        (major::UNSIGNED, Some(value)) => Scalar::Unsigned(value),
-        (major::NEGATIVE, Some(below)) => Scalar::Negative(below),
-        (major::BYTES, Some(_)) => Scalar::Bytes(head.len, bytes.len()),
-        (major::TEXT, Some(_)) => Scalar::Text(head.len, bytes.len()),
-        (major::BYTES | major::TEXT, None) => Scalar::Pieces,
-        (major::TAG, Some(tag)) => tagged(tag, head.len, bytes, tags).unwrap_or(Scalar::Other),
-        (major::OTHER, Some(bits)) => match head.info {
-            20 => Scalar::Bool(false),
-            21 => Scalar::Bool(true),
-            25 => Scalar::Float(Half::from_bits(bits as u16).to_f64()),
-            26 => Scalar::Float(f64::from(f32::from_bits(bits as u32))),
-            27 => Scalar::Float(f64::from_bits(bits)),
-            _ => Scalar::Other,
-        },
-        _ => Scalar::Other,
-    }
+/// Whether a tag makes another value of the one behind it.
+fn has_meaning(tag: u64) -> bool {
+    matches!(tag, tag::DATE_TIME..=tag::DECIMAL | tag::DAYS | tag::DATE)
 }
 
-/// More tags around one value make it no value of a column: each is a call within a call.
-const MAX_TAGS: usize = 16;
-
-/// What a tag makes of the value behind it, with so many tags around them.
-fn tagged(tag: u64, from: usize, bytes: &[u8], tags: usize) -> Option<Scalar> {
-    if tags == MAX_TAGS {
-        return None;
+/// What tags make of the value behind them. Those that are not known do not change what it is, and behind one that is
+/// there can be no other such: so tags are gone over, and not into, however many there are.
+fn tagged(tag: u64, from: usize, bytes: &[u8]) -> Option<Scalar> {
+    if !has_meaning(tag) {
+        return behind_others(bytes);
     }
-    let inner = bytes.get(from..)?;
-    match (tag, scalar(inner, tags + 1)) {
+    if tag == tag::DECIMAL {
+        return decimal(from, bytes);
+    }
+    let mut inner = bytes.get(from..)?;
+    if is_tag(inner) {
+        inner = inner.get(Cbor.behind_tags(inner)..).filter(|inner| !is_tag(inner))?;
+    }
+    match (tag, Cbor.scalar(inner)) {
         (tag::DATE_TIME, Scalar::Text(a, b)) => {
             let at = parse::instant(inner.get(a..b)?).filter(|at| at.zoned)?;
             let seconds = at.days.checked_mul(86_400)?.checked_add(at.seconds)?;
@@ -258,28 +273,49 @@ fn tagged(tag: u64, from: usize, bytes: &[u8], tags: usize) -> Option<Scalar> {
             let moment = whole as i64 + micros / 1_000_000;
             (whole.abs() < 9e15).then_some(Scalar::Moment(moment, (micros % 1_000_000) as u32 * 1000))
         }
-        (tag::DECIMAL, _) => decimal(from, bytes, tags),
         (tag::DAYS, Scalar::Unsigned(days)) => Some(Scalar::Day(i64::try_from(days).ok()?)),
         (tag::DAYS, Scalar::Negative(below)) => Some(Scalar::Day(-1 - i64::try_from(below).ok()?)),
         (tag::DATE, Scalar::Text(a, b)) => Some(Scalar::Day(i64::from(parse::date(inner.get(a..b)?)?))),
-        // What a tag means that is not known does not change what its value is.
-        (tag::HUGE | tag::NEGATIVE_HUGE | tag::EPOCH | tag::DAYS | tag::DATE | tag::DATE_TIME, _) => None,
-        (_, Scalar::Text(a, b)) => Some(Scalar::Text(from + a, from + b)),
-        (_, Scalar::Bytes(a, b)) => Some(Scalar::Bytes(from + a, from + b)),
-        (_, Scalar::Decimal(a, b, behind)) => Some(Scalar::Decimal(from + a, from + b, behind)),
-        (_, other) => Some(other),
+        _ => None,
     }
 }
 
+/// Whether a value begins with a tag.
+#[inline(always)]
+fn is_tag(value: &[u8]) -> bool {
+    value.first().is_some_and(|first| first >> 5 == major::TAG)
+}
+
+/// What lies behind tags of which the first is not known.
+#[cold]
+fn behind_others(bytes: &[u8]) -> Option<Scalar> {
+    let from = Cbor.behind_tags(bytes);
+    let value = bytes.get(from..)?;
+    // Tags that are known come last here, so that this goes in once.
+    Some(match Cbor.scalar(value) {
+        Scalar::Text(a, b) => Scalar::Text(from + a, from + b),
+        Scalar::Bytes(a, b) => Scalar::Bytes(from + a, from + b),
+        Scalar::Decimal(a, b, behind) => Scalar::Decimal(from + a, from + b, behind),
+        other => other,
+    })
+}
+
 /// `[exponent, mantissa]` behind its tag.
-fn decimal(from: usize, bytes: &[u8], tags: usize) -> Option<Scalar> {
+fn decimal(from: usize, bytes: &[u8]) -> Option<Scalar> {
     let pair = bytes.get(from..)?;
     let container = Cbor.container(pair).filter(|pair| !pair.map && pair.count == Some(2))?;
-    let End::At(mantissa) = Cbor.end(pair, container.from) else { return None };
+    // Both are whole numbers, so that no decimal is looked for in another.
+    let exponent = whole_head(pair.get(container.from..)?)?;
+    let mantissa = container.from + exponent.len;
+    let of_digits = whole_head(pair.get(mantissa..)?)?;
+    match (of_digits.major, of_digits.number?) {
+        (major::UNSIGNED | major::NEGATIVE, _) | (major::TAG, tag::HUGE | tag::NEGATIVE_HUGE) => {}
+        _ => return None,
+    }
     let End::At(end) = Cbor.end(pair, mantissa) else { return None };
-    let behind = match scalar(&pair[container.from..mantissa], tags + 1) {
-        Scalar::Unsigned(exponent) => i64::try_from(exponent).ok()?.checked_neg()?,
-        Scalar::Negative(below) => i64::try_from(below).ok()?.checked_add(1)?,
+    let behind = match (exponent.major, exponent.number?) {
+        (major::UNSIGNED, exponent) => i64::try_from(exponent).ok()?.checked_neg()?,
+        (major::NEGATIVE, below) => i64::try_from(below).ok()?.checked_add(1)?,
         _ => return None,
     };
     Some(Scalar::Decimal(from + mantissa, from + end, behind))

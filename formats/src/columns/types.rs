@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use arrow_schema::{DataType, Field, Schema};
+use arrow_schema::{DataType, Field, FieldRef, Schema};
 
 use crate::error::{Error, Result};
 
@@ -49,16 +49,19 @@ pub fn read_schema(file: &Schema) -> Schema {
 
 /// The schema with which a file is written for other tools: views as plain text and bytes, without metadata.
 pub fn plain_schema(schema: &Schema) -> Schema {
-    let plain = |t: &DataType| match t {
+    Schema::new(schema.fields().iter().map(plain_field).collect::<Vec<_>>())
+}
+
+fn plain_field(field: &FieldRef) -> FieldRef {
+    let data_type = match field.data_type() {
         DataType::Utf8View => DataType::Utf8,
         DataType::BinaryView => DataType::Binary,
+        DataType::List(item) => DataType::List(plain_field(item)),
+        DataType::LargeList(item) => DataType::LargeList(plain_field(item)),
+        DataType::FixedSizeList(item, size) => DataType::FixedSizeList(plain_field(item), *size),
+        DataType::Struct(fields) => DataType::Struct(fields.iter().map(plain_field).collect()),
+        DataType::Map(entries, sorted) => DataType::Map(plain_field(entries), *sorted),
         other => other.clone(),
     };
-    Schema::new(
-        schema
-            .fields()
-            .iter()
-            .map(|f| Arc::new(Field::new(f.name(), plain(f.data_type()), f.is_nullable())))
-            .collect::<Vec<_>>(),
-    )
+    Arc::new(Field::new(field.name(), data_type, field.is_nullable()))
 }

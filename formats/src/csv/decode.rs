@@ -119,6 +119,8 @@ pub struct CsvParser {
     header: bool,
     /// Files have a header.
     headers: bool,
+    /// See [`RecordParser::state_at_limit`].
+    at_limit: State,
 }
 
 impl CsvParser {
@@ -139,6 +141,7 @@ impl CsvParser {
             max_record: format.max_record,
             header: first && format.header,
             headers: format.header,
+            at_limit: State::RecordStart,
         })
     }
 
@@ -271,6 +274,10 @@ impl RecordParser for CsvParser {
         self.header = self.headers;
     }
 
+    fn state_at_limit(&self) -> State {
+        self.at_limit
+    }
+
     fn parse(&mut self, input: Input, batch: &mut Batch) -> Result<usize> {
         let mut at = input.at;
         let end = input.limit.min(input.block.len());
@@ -279,6 +286,9 @@ impl RecordParser for CsvParser {
                 if self.header { self.single(&input, at, batch)? } else { self.window(&input, at, batch)? };
             if consumed == 0 {
                 break;
+            }
+            if at + consumed > input.limit {
+                self.at_limit = State::RecordStart.advance(&input.block[at..input.limit], self.marks);
             }
             at += consumed;
         }

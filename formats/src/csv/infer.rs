@@ -70,7 +70,7 @@ impl CsvGuesser {
         };
         self.inner = Some(BatchDecoder::new(CsvParser::new(&scan, false)?, &scan)?);
         let mut seen = self.seen.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        *seen = names.into_iter().map(|name| (name, Kinds::default())).collect();
+        names.into_iter().for_each(|name| seen.push(name));
         Ok(Some(if self.format.header { end } else { at } - input.at))
     }
 
@@ -93,9 +93,9 @@ impl CsvGuesser {
     fn look(&mut self, batch: &RecordBatch) {
         self.left = self.left.saturating_sub(batch.num_rows());
         let mut seen = self.seen.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        for (column, (_, kinds)) in batch.columns().iter().zip(seen.iter_mut()) {
+        for (column, shape) in batch.columns().iter().zip(seen.shapes_mut()) {
             let texts = column.as_string_view().iter().flatten().filter(|text| !text.is_empty());
-            texts.for_each(|text| kinds.add(Kinds::of_field(text.as_bytes())));
+            texts.for_each(|text| shape.add(Kinds::of_field(text.as_bytes())));
         }
     }
 }

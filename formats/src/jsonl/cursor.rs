@@ -2,6 +2,7 @@
 //! Beyond the grammar `NaN`, `Infinity` and `-Infinity` are values, since DuckDB and Python write them so.
 
 use super::escapes::hex4;
+use crate::rows::walk::Span;
 
 /// Values nested deeper than this are refused.
 const MAX_DEPTH: usize = 128;
@@ -14,9 +15,6 @@ pub struct Cursor<'a> {
     start: usize,
     wrong: &'static str,
 }
-
-/// Where something lies, from its first byte to one behind its last.
-pub type Span = (usize, usize);
 
 /// Who is told the fields of an object.
 pub trait Fields {
@@ -122,6 +120,14 @@ impl<'a> Cursor<'a> {
         }
     }
 
+    /// Walks over an array that is the whole text, and tells its elements; `None` if the text is no array.
+    pub fn list(&mut self, each: &mut impl FnMut(Span)) -> Option<()> {
+        match self.peek(self.start) {
+            Some(b'[') => self.elements(self.start + 1, 1, each).map(|_| ()),
+            _ => None,
+        }
+    }
+
     /// Walks over the fields of an object, behind its opening brace, and gives the place behind the closing one.
     #[inline]
     fn fields(&mut self, at: usize, depth: usize, fields: &mut impl Fields) -> Option<usize> {
@@ -173,20 +179,22 @@ impl<'a> Cursor<'a> {
             Some(b'I') => self.literal(at, b"Infinity"),
             Some(b'{' | b'[') if depth >= MAX_DEPTH => self.fail("values are nested deeper than 128 levels"),
             Some(b'{') => self.fields(at + 1, depth + 1, &mut Nobody),
-            Some(b'[') => self.elements(at + 1, depth + 1),
+            Some(b'[') => self.elements(at + 1, depth + 1, &mut |_| {}),
             Some(_) => self.fail("a value was expected"),
             None => self.fail("it ends where a value was expected"),
         }
     }
 
-    /// Walks over the elements of an array, behind its opening bracket.
-    fn elements(&mut self, at: usize, depth: usize) -> Option<usize> {
+    /// Walks over the elements of an array, behind its opening bracket, and tells them.
+    fn elements(&mut self, at: usize, depth: usize, each: &mut impl FnMut(Span)) -> Option<usize> {
         let mut at = self.space(at);
         if self.peek(at) == Some(b']') {
             return Some(at + 1);
         }
         loop {
-            at = self.value(self.space(at), depth)?;
+            let start = self.space(at);
+            at = self.value(start, depth)?;
+            each((start, at));
             at = self.space(at);
             match self.peek(at) {
                 Some(b',') => at += 1,

@@ -1,6 +1,6 @@
 //! Decodes JSON: each record is walked once to find the wanted fields, then columns are filled one by one.
 
-use super::cursor::{Cursor, Fields, Span};
+use super::cursor::{Cursor, Fields};
 use super::escapes::unescape;
 use super::frame::{Frames, Wrong};
 use crate::error::{DataError, Error, Result};
@@ -8,6 +8,7 @@ use crate::format::ScanOptions;
 use crate::rows::batch::{Batch, Records};
 use crate::rows::keys::{Keys, Slots};
 use crate::rows::syntax::{Syntax, Token};
+use crate::rows::walk::{Span, missing, spans};
 use crate::rows::{Input, RecordParser};
 
 /// The bytes of lines that are walked before columns are filled.
@@ -18,9 +19,11 @@ const WINDOW_BYTES: usize = 64 << 10;
 struct JsonSyntax;
 
 impl Syntax for JsonSyntax {
+    const NESTED: bool = true;
+
     #[inline(always)]
     fn token(&self, bytes: &[u8], start: usize, end: usize) -> Token {
-        if start == end {
+        if start >= end {
             return Token::Null;
         }
         match bytes[start] {
@@ -36,6 +39,29 @@ impl Syntax for JsonSyntax {
 
     fn unescape(&self, raw: &[u8], out: &mut Vec<u8>) -> Option<u64> {
         unescape(raw, out)
+    }
+
+    fn elements(&self, bytes: &[u8], (start, end): Span, each: &mut impl FnMut(Span)) -> Option<()> {
+        Cursor::new(&bytes[..end], start).list(each)
+    }
+
+    fn members(
+        &self,
+        bytes: &[u8],
+        (start, end): Span,
+        each: &mut impl FnMut(Option<Span>, Span),
+    ) -> Option<()> {
+        // A key is a value as others are, its quotes included.
+        let mut member = |(from, to): Span, value: Span| each(Some((from - 1, to + 1)), value);
+        Cursor::new(&bytes[..end], start).record(&mut member).ok()
+    }
+
+    fn key<'a>(&self, bytes: &'a [u8], (from, to): Span) -> Option<&'a [u8]> {
+        bytes.get(from + 1..to - 1)
+    }
+
+    fn name(&self, key: &[u8]) -> Option<Vec<u8>> {
+        name(key)
     }
 }
 
@@ -65,8 +91,7 @@ impl JsonParser {
     /// Walks over the record `start..end`, and notes where its wanted fields lie.
     fn walk(&mut self, bytes: &[u8], start: usize, end: usize) -> Result<(), String> {
         let first = self.found.len();
-        // A field that the record does not have is empty, as no value is.
-        self.found.resize(first + self.slots.count, (start, start));
+        self.found.resize(first + self.slots.count, missing(start));
         let mut finder = Finder { bytes, keys: &mut self.keys, found: &mut self.found[first..], place: 0 };
         let walked = Cursor::new(&bytes[..end], start).record(&mut finder);
         walked.map_err(|wrong| {
@@ -105,7 +130,7 @@ impl Fields for Finder<'_> {
 }
 
 /// The name that a key spells.
-fn name(raw: &[u8]) -> Option<Vec<u8>> {
+pub fn name(raw: &[u8]) -> Option<Vec<u8>> {
     let mut name = Vec::new();
     unescape(raw, &mut name).map(|_| name)
 }
@@ -122,6 +147,8 @@ pub fn broken(offset: u64, records: u64, message: &str) -> Error {
 }
 
 impl RecordParser for JsonParser {
+    const NESTED: bool = JsonSyntax::NESTED;
+
     fn restart(&mut self) {
         self.frames = Frames::new(true);
     }
@@ -162,7 +189,7 @@ impl RecordParser for JsonParser {
                 at = frame.next;
             }
             let (found, slots, each) = (&self.found, &self.slots.of_batch, self.slots.count);
-            let fields = |column: usize| found.iter().copied().skip(slots[column]).step_by(each);
+            let fields = |column: usize| spans(found, slots[column], each);
             batch.append(Records::of(&input, start..at, count, lines), JsonSyntax, fields)?;
             if let Some(Wrong(place, message)) = lost {
                 return Err(broken(input.offset + place as u64, batch.records(), message));

@@ -1,12 +1,15 @@
-//! Encodes rows as JSON lines: an object a row, all columns in every object, NULL as `null`.
+//! Encodes rows as JSON lines: an object a row, all columns in every object, NULL as `null`. Lists are arrays, structs
+//! and maps objects.
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
+use super::escapes::string;
 use crate::error::Result;
-use crate::rows::cells::{Cells, Written};
+use crate::rows::cells::Cells;
 use crate::rows::encoder::RowWriter;
-use crate::rows::print::{Kind, check_printable};
+use crate::rows::print::{Kind, is_printable};
+use crate::rows::values::{Node, Values, check_nested};
 
 /// Writes batches as JSON lines.
 pub struct JsonWriter {
@@ -17,62 +20,90 @@ pub struct JsonWriter {
 impl JsonWriter {
     /// A writer for this schema.
     pub fn new(schema: &SchemaRef) -> Result<JsonWriter> {
-        check_printable(schema)?;
+        check_nested(schema, "JSON", is_printable)?;
         let keys = schema.fields().iter().enumerate().map(|(i, field)| {
-            let mut key = vec![if i == 0 { b'{' } else { b',' }];
-            string(field.name().as_bytes(), &mut key);
-            key.push(b':');
-            key
+            let mut before = vec![if i == 0 { b'{' } else { b',' }];
+            key(field.name(), &mut before);
+            before
         });
         Ok(JsonWriter { keys: keys.collect() })
     }
 }
 
-/// Appends a string in quotes.
-fn string(text: &[u8], out: &mut Vec<u8>) {
-    out.push(b'"');
-    let mut from = 0;
-    for (at, &byte) in text.iter().enumerate() {
-        if byte >= b' ' && byte != b'"' && byte != b'\\' {
-            continue;
+/// Appends a key and the colon behind it.
+fn key(name: &str, out: &mut Vec<u8>) {
+    string(name.as_bytes(), out);
+    out.push(b':');
+}
+
+/// Appends the value of a row.
+fn put(values: &Values, row: usize, word: &mut Vec<u8>, out: &mut Vec<u8>) {
+    if values.is_null(row) {
+        return out.extend_from_slice(b"null");
+    }
+    match &values.node {
+        Node::Flat(Cells::Text(texts)) => string(texts.value(row).as_bytes(), out),
+        Node::Flat(cells) if matches!(cells.kind(row), Kind::Number | Kind::Bool) => cells.print(row, out),
+        Node::Flat(cells) => {
+            word.clear();
+            cells.print(row, word);
+            string(word, out);
         }
-        out.extend_from_slice(&text[from..at]);
-        from = at + 1;
-        match byte {
-            b'"' | b'\\' => out.extend_from_slice(&[b'\\', byte]),
-            b'\n' => out.extend_from_slice(br"\n"),
-            b'\r' => out.extend_from_slice(br"\r"),
-            b'\t' => out.extend_from_slice(br"\t"),
-            _ => {
-                let digit = b"0123456789abcdef"[usize::from(byte & 15)];
-                out.extend_from_slice(&[b'\\', b'u', b'0', b'0', b'0' + (byte >> 4), digit]);
+        nested => put_nested(nested, row, word, out),
+    }
+}
+
+fn put_nested(node: &Node, row: usize, word: &mut Vec<u8>, out: &mut Vec<u8>) {
+    let comma = |first: bool, out: &mut Vec<u8>| out.extend_from_slice(if first { b"" } else { b"," });
+    match node {
+        Node::Flat(_) => {}
+        Node::List(items, ranges) => {
+            let range = ranges[row].clone();
+            out.push(b'[');
+            for item in range.clone() {
+                comma(item == range.start, out);
+                put(items, item, word, out);
             }
+            out.push(b']');
+        }
+        Node::Struct(fields) => {
+            out.push(b'{');
+            for (i, (key, values)) in fields.iter().enumerate() {
+                comma(i == 0, out);
+                out.extend_from_slice(key);
+                put(values, row, word, out);
+            }
+            out.push(b'}');
+        }
+        Node::Map(entries, ranges) => {
+            let (keys, values) = &**entries;
+            let range = ranges[row].clone();
+            out.push(b'{');
+            for entry in range.clone() {
+                comma(entry == range.start, out);
+                // A key is a string, whatever its type.
+                let from = out.len();
+                put(keys, entry, word, out);
+                if out.get(from) != Some(&b'"') {
+                    let bare = out.split_off(from);
+                    string(&bare, out);
+                }
+                out.push(b':');
+                put(values, entry, word, out);
+            }
+            out.push(b'}');
         }
     }
-    out.extend_from_slice(&text[from..]);
-    out.push(b'"');
 }
 
 impl RowWriter for JsonWriter {
     fn write(&self, batch: &RecordBatch, out: &mut Vec<u8>) -> Result<()> {
-        let columns = Written::columns(batch)?;
+        let columns = Values::columns(batch, key)?;
         let mut word = Vec::new();
         for row in 0..batch.num_rows() {
             for (column, key) in columns.iter().zip(&self.keys) {
                 out.extend_from_slice(key);
-                if column.is_null(row) {
-                    out.extend_from_slice(b"null");
-                    continue;
-                }
-                match &column.cells {
-                    Cells::Text(texts) => string(texts.value(row).as_bytes(), out),
-                    cells if matches!(cells.kind(row), Kind::Number | Kind::Bool) => cells.print(row, out),
-                    cells => {
-                        word.clear();
-                        cells.print(row, &mut word);
-                        string(&word, out);
-                    }
-                }
+                put(column, row, &mut word, out);
             }
             out.extend_from_slice(if columns.is_empty() { b"{}\n" } else { b"}\n" });
         }

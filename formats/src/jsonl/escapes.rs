@@ -1,4 +1,4 @@
-//! The escapes of JSON strings (RFC 8259, section 7): what they spell.
+//! The escapes of JSON strings (RFC 8259, section 7): what they spell, and what is written with them.
 
 /// Appends the text of a string whose escapes are `raw`; gives the number of halves of surrogate pairs that stood
 /// alone and became U+FFFD, or `None` if an escape does not exist.
@@ -47,6 +47,31 @@ pub fn unescape(raw: &[u8], out: &mut Vec<u8>) -> Option<u64> {
 pub fn hex4(text: &[u8]) -> Option<u32> {
     let digits = text.get(..4)?;
     digits.iter().try_fold(0, |value, &b| Some(value << 4 | char::from(b).to_digit(16)?))
+}
+
+/// Appends a string in quotes.
+pub fn string(text: &[u8], out: &mut Vec<u8>) {
+    out.push(b'"');
+    let mut from = 0;
+    for (at, &byte) in text.iter().enumerate() {
+        if byte >= b' ' && byte != b'"' && byte != b'\\' {
+            continue;
+        }
+        out.extend_from_slice(&text[from..at]);
+        from = at + 1;
+        match byte {
+            b'"' | b'\\' => out.extend_from_slice(&[b'\\', byte]),
+            b'\n' => out.extend_from_slice(br"\n"),
+            b'\r' => out.extend_from_slice(br"\r"),
+            b'\t' => out.extend_from_slice(br"\t"),
+            _ => {
+                let digit = b"0123456789abcdef"[usize::from(byte & 15)];
+                out.extend_from_slice(&[b'\\', b'u', b'0', b'0', b'0' + (byte >> 4), digit]);
+            }
+        }
+    }
+    out.extend_from_slice(&text[from..]);
+    out.push(b'"');
 }
 
 #[cfg(test)]

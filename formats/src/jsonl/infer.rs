@@ -1,20 +1,23 @@
-//! The columns of a JSON file from its first records: every key that occurs, in the order of their first occurrence.
+//! The columns of a JSON file from its first records: every key that occurs, in the order of their first occurrence, and
+//! so in nested objects.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::Schema;
+use schema::text::types::DEEPEST;
 use schema::{FormatOptions, OnError};
 
-use super::cursor::{Cursor, Span};
-use super::decode::broken;
+use super::cursor::Cursor;
+use super::decode::{broken, name};
 use super::escapes::unescape;
 use super::frame::{Frames, Wrong};
 use crate::error::{DataError, Error, Result};
 use crate::reader::Skipped;
 use crate::rows::batch::shown;
 use crate::rows::infer::{Kinds, Seen};
+use crate::rows::shape::Shape;
+use crate::rows::walk::Span;
 use crate::rows::{Decoder, Input};
 
 /// A decoder that looks at the values of the first records.
@@ -22,7 +25,6 @@ pub struct JsonGuesser {
     on_error: OnError,
     frames: Frames,
     seen: Seen,
-    by_name: HashMap<Vec<u8>, usize>,
     left: usize,
     records: u64,
     lines: u64,
@@ -35,7 +37,6 @@ impl JsonGuesser {
             on_error: format.on_error,
             frames: Frames::new(true),
             seen,
-            by_name: HashMap::new(),
             left: rows,
             records: 0,
             lines: 0,
@@ -61,18 +62,34 @@ impl JsonGuesser {
         }
         let mut seen = self.seen.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         for (key, value) in fields {
-            let mut name = Vec::new();
-            if unescape(&record[key.0..key.1], &mut name).is_none() {
-                continue;
+            if let Some(name) = name(&record[key.0..key.1]) {
+                see(&record[value.0..value.1], DEEPEST, seen.named(&name));
             }
-            let column = *self.by_name.entry(name).or_insert_with_key(|name| {
-                seen.push((String::from_utf8_lossy(name).into_owned(), Kinds::default()));
-                seen.len() - 1
-            });
-            seen[column].1.add(kinds(&record[value.0..value.1]));
         }
         self.left -= 1;
         Ok(())
+    }
+}
+
+/// Adds a JSON value to what was seen of a column, or of the values at a place in it. Values nested deeper than `most`
+/// are text.
+fn see(value: &[u8], most: usize, shape: &mut Shape) {
+    let Some(deeper) = most.checked_sub(1) else { return shape.add(kinds(value)) };
+    // The record was walked over and is JSON throughout.
+    match value.first() {
+        Some(b'[') => {
+            let items = shape.list();
+            let _ = Cursor::new(value, 0).list(&mut |item: Span| see(&value[item.0..item.1], deeper, items));
+        }
+        Some(b'{') => {
+            shape.object();
+            let _ = Cursor::new(value, 0).record(&mut |key: Span, field: Span| {
+                if let Some(name) = name(&value[key.0..key.1]) {
+                    see(&value[field.0..field.1], deeper, shape.field(&name));
+                }
+            });
+        }
+        _ => shape.add(kinds(value)),
     }
 }
 

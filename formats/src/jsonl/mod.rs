@@ -1,7 +1,7 @@
 //! JSON lines: an object a line, fields found by name, in any order. One array of objects is read as well.
 //!
 //! - `frame`: where records lie.
-//! - `cursor`: where values lie; `escapes`: what strings spell.
+//! - `cursor`: where values lie; `escapes`: what strings spell, and how they are written.
 //! - `decode`: bytes to rows.
 //! - `encode`: rows to bytes.
 //! - `infer`: the columns of a file from its first records.
@@ -9,7 +9,7 @@
 mod cursor;
 mod decode;
 mod encode;
-mod escapes;
+pub(crate) mod escapes;
 mod frame;
 mod infer;
 

@@ -1,14 +1,15 @@
-//! Writes rows as MessagePack, each value in the fewest bytes.
+//! Writes rows as MessagePack, each value in the fewest bytes. A struct is a map from the names of its fields.
 
 use arrow_array::RecordBatch;
 use arrow_schema::{SchemaRef, TimeUnit};
 
 use super::value::TIMESTAMP;
 use crate::error::Result;
-use crate::rows::binary::check_flat;
-use crate::rows::cells::{Cells, Written};
+use crate::rows::binary::is_flat;
+use crate::rows::cells::Cells;
 use crate::rows::encoder::RowWriter;
 use crate::rows::parse::per_second;
+use crate::rows::values::{Node, Values, check_nested};
 
 /// Writes batches as MessagePack.
 pub struct MsgpackWriter {
@@ -19,12 +20,9 @@ pub struct MsgpackWriter {
 impl MsgpackWriter {
     /// A writer for this schema.
     pub fn new(schema: &SchemaRef) -> Result<MsgpackWriter> {
-        check_flat(schema)?;
+        check_nested(schema, "MessagePack", is_flat)?;
         let mut row = Vec::new();
-        match schema.fields().len() {
-            count @ 0..16 => row.push(0x90 | count as u8),
-            count => sized(count, [None, Some(0xdc), Some(0xdd)], &mut row),
-        }
+        array(schema.fields().len(), &mut row);
         Ok(MsgpackWriter { row })
     }
 }
@@ -35,18 +33,62 @@ impl RowWriter for MsgpackWriter {
     }
 
     fn write(&self, batch: &RecordBatch, out: &mut Vec<u8>) -> Result<()> {
-        let columns = Written::columns(batch)?;
+        let columns = Values::columns(batch, |name, out| text(name.as_bytes(), out))?;
         let mut word = Vec::new();
         for row in 0..batch.num_rows() {
             out.extend_from_slice(&self.row);
             for column in &columns {
-                match column.is_null(row) {
-                    true => out.push(0xc0),
-                    false => put(&column.cells, row, &mut word, out),
-                }
+                put_value(column, row, &mut word, out);
             }
         }
         Ok(())
+    }
+}
+
+#[inline]
+fn put_value(values: &Values, row: usize, word: &mut Vec<u8>, out: &mut Vec<u8>) {
+    match &values.node {
+        _ if values.is_null(row) => out.push(0xc0),
+        Node::Flat(cells) => put(cells, row, word, out),
+        nested => put_nested(nested, row, word, out),
+    }
+}
+
+fn put_nested(node: &Node, row: usize, word: &mut Vec<u8>, out: &mut Vec<u8>) {
+    match node {
+        Node::Flat(_) => {}
+        Node::List(items, ranges) => {
+            array(ranges[row].len(), out);
+            ranges[row].clone().for_each(|item| put_value(items, item, word, out));
+        }
+        Node::Struct(fields) => {
+            map(fields.len(), out);
+            for (name, values) in fields {
+                out.extend_from_slice(name);
+                put_value(values, row, word, out);
+            }
+        }
+        Node::Map(entries, ranges) => {
+            map(ranges[row].len(), out);
+            for entry in ranges[row].clone() {
+                put_value(&entries.0, entry, word, out);
+                put_value(&entries.1, entry, word, out);
+            }
+        }
+    }
+}
+
+fn array(count: usize, out: &mut Vec<u8>) {
+    match count {
+        0..16 => out.push(0x90 | count as u8),
+        _ => sized(count, [None, Some(0xdc), Some(0xdd)], out),
+    }
+}
+
+fn map(count: usize, out: &mut Vec<u8>) {
+    match count {
+        0..16 => out.push(0x80 | count as u8),
+        _ => sized(count, [None, Some(0xde), Some(0xdf)], out),
     }
 }
 

@@ -50,15 +50,24 @@ pub fn list(location: &str) -> Result<Listing> {
         return Ok(Listing::Files { root: PathBuf::new(), files: vec![stdin()?] });
     }
     match fs::metadata(path) {
-        Ok(meta) if meta.is_dir() => list_dir(path),
-        Ok(meta) => {
-            let root = path.parent().unwrap_or(Path::new("")).to_path_buf();
-            Ok(Listing::Files { root, files: vec![found(path.to_path_buf(), &meta)] })
-        }
+        Ok(meta) => list_one(path, &meta),
         Err(e) if e.kind() == std::io::ErrorKind::NotFound && is_glob(location) => list_glob(location),
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => Err(suggest::missing(path)),
         Err(e) => Err(Error::io(path, "open", e)),
     }
+}
+
+/// Lists a path in which no character is a wildcard.
+pub fn list_path(path: &Path) -> Result<Listing> {
+    list_one(path, &fs::metadata(path).map_err(|e| Error::io(path, "open", e))?)
+}
+
+fn list_one(path: &Path, meta: &Metadata) -> Result<Listing> {
+    if meta.is_dir() {
+        return list_dir(path);
+    }
+    let root = path.parent().unwrap_or(Path::new("")).to_path_buf();
+    Ok(Listing::Files { root, files: vec![found(path.to_path_buf(), meta)] })
 }
 
 /// Standard input: a file with its size if a file was put there, else a pipe.

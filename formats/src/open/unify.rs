@@ -6,6 +6,7 @@ use std::sync::Arc;
 use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use schema::text::types::sql_name;
 
+use super::nested;
 use crate::error::{Error, Result};
 
 /// How the columns of a file are found.
@@ -151,12 +152,12 @@ impl<'a> Unified<'a> {
         Error::location(file.display(), message, Some(help))
     }
 
-    /// The schema. A column without any value in the records that were looked at is text.
+    /// The schema. A column, or one in it, without any value in the records that were looked at is text.
     pub fn finish(self) -> SchemaRef {
         let guessed = self.matching != Match::Name;
-        let fields = self.fields.into_iter().map(|field| match field.data_type() {
-            DataType::Null if guessed => field.with_data_type(DataType::Utf8View),
-            _ => field,
+        let fields = self.fields.into_iter().map(|field| match guessed {
+            true => nested::settled(&field),
+            false => field,
         });
         Arc::new(Schema::new(fields.collect::<Vec<_>>()))
     }
@@ -168,11 +169,12 @@ pub fn name(data_type: &DataType) -> String {
 }
 
 /// The type of a column that has type `a` in one file and `b` in another.
-fn combined(a: &DataType, b: &DataType, guessed: bool, widens: bool) -> Option<DataType> {
+pub fn combined(a: &DataType, b: &DataType, guessed: bool, widens: bool) -> Option<DataType> {
     match (a, b) {
         (a, b) if a == b => Some(a.clone()),
         // A text column of which some records look like numbers.
         (DataType::Utf8View, _) if guessed => Some(DataType::Utf8View),
+        (a, b) if guessed && a.is_nested() && b.is_nested() => nested::combined(a, b),
         (a, b) if widens => wider(a, b),
         _ => None,
     }

@@ -9,8 +9,9 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use schema::OnError;
 
 use super::Input;
-use super::column::{Bad, Column, Found, Stretch, view_type};
+use super::column::{Bad, Column, Found, Stretch, Within, unfit, view_type};
 use super::syntax::Syntax;
+use super::walk::MISSING;
 use crate::error::{DataError, Error, Result};
 use crate::format::ScanOptions;
 use crate::reader::Skipped;
@@ -74,10 +75,10 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// An empty batch of the columns that the scan wants.
-    pub fn new(scan: &ScanOptions) -> Result<Batch> {
+    /// An empty batch of the columns that the scan wants, which may be nested or not.
+    pub fn new(scan: &ScanOptions, nested: bool) -> Result<Batch> {
         let fields: Vec<_> = scan.projection.iter().map(|&i| scan.schema.field(i)).collect();
-        let columns = fields.iter().map(|f| Column::new(f)).collect::<Result<Vec<_>>>()?;
+        let columns = fields.iter().map(|f| Column::new(f, nested)).collect::<Result<Vec<_>>>()?;
         let views: Vec<_> = fields
             .iter()
             .map(|f| {
@@ -169,13 +170,13 @@ impl Batch {
             && simdutf8::basic::from_utf8(&records.block[records.start..records.end]).is_ok();
         let stretch = Stretch { block: records.block, utf8, fail_fast: self.on_error == OnError::Fail };
         let mut found = Found::default();
-        let mut worst: Option<(Bad, usize)> = None;
+        let mut worst: Option<(Bad, usize, Option<Within>)> = None;
         for (i, column) in self.columns.iter_mut().enumerate() {
             column.extend(syntax, &stretch, fields(i), &mut found);
             let Some(&first) = found.bad.first() else { continue };
             if self.on_error == OnError::Fail || (self.on_error == OnError::Null && !column.nullable()) {
-                if worst.is_none_or(|(bad, _)| first.record < bad.record) {
-                    worst = Some((first, i));
+                if worst.as_ref().is_none_or(|(bad, ..)| first.record < bad.record) {
+                    worst = Some((first, i, found.within.take()));
                 }
             } else if self.on_error == OnError::Null {
                 self.skipped.values += found.bad.len() as u64;
@@ -183,10 +184,11 @@ impl Batch {
                 self.left_out.extend(found.bad.iter().map(|bad| (self.rows + bad.record) as u32));
             }
             found.bad.clear();
+            found.within = None;
         }
         self.skipped.replaced += found.replaced;
-        if let Some((bad, column)) = worst {
-            return Err(self.bad_value(&records, bad, column));
+        if let Some((bad, column, within)) = worst {
+            return Err(self.bad_value(&records, bad, column, within));
         }
         self.advance(&records, records.count);
         Ok(())
@@ -220,20 +222,27 @@ impl Batch {
     }
 
     /// The error of a value that is not one of its column's type.
-    fn bad_value(&self, records: &Records, bad: Bad, column: usize) -> Error {
-        // One that is missing ends before it begins, at the beginning of its record.
+    fn bad_value(&self, records: &Records, bad: Bad, column: usize, within: Option<Within>) -> Error {
+        // One that is missing ends before it begins, at the beginning of its record; of one that is missing in another
+        // value the place is not known.
         let start = bad.start.min(bad.end);
-        let text = &records.block[start..bad.end];
-        let newlines = memchr::memchr_iter(b'\n', &records.block[records.start..start]).count() as u64;
-        let column = (self.schema.field(column).name(), &self.columns[column]);
-        let nulls = if column.1.nullable() { "" } else { " (the column has no NULLs)" };
+        let text = records.block.get(start..bad.end);
+        let text = text.filter(|_| start >= records.start && (bad.start, bad.end) != MISSING);
+        let before = text.and_then(|_| records.block.get(records.start..start));
+        let newlines = before.map(|before| memchr::memchr_iter(b'\n', before).count() as u64);
+        let (name, column) = (self.schema.field(column).name(), &self.columns[column]);
+        let (path, data_type, nullable) = match &within {
+            None => ("", column.data_type(), column.nullable()),
+            Some(within) => (within.path.as_str(), &within.data_type, within.nullable),
+        };
+        let nulls = if nullable { "" } else { " (the column has no NULLs)" };
         Error::Data(Box::new(DataError {
             row: Some(self.records + bad.record as u64 + 1),
-            line: self.lines().map(|lines| lines + newlines + 1),
-            offset: Some(records.offset + start as u64),
-            column: Some(column.0.clone()),
-            value: Some(shown(text)),
-            message: format!("expected {}{nulls}", expected(column.1.data_type())),
+            line: newlines.zip(self.lines()).map(|(newlines, lines)| lines + newlines + 1),
+            offset: text.map(|_| records.offset + start as u64),
+            column: Some(format!("{name}{path}")),
+            value: text.map(shown),
+            message: format!("expected {}{nulls}", expected(data_type)),
             help: Some(if self.on_error == OnError::Null { NOT_NULL_HELP } else { HELP }.into()),
             ..DataError::default()
         }))
@@ -283,7 +292,7 @@ impl Batch {
         if rows == 0 {
             return Ok(None);
         }
-        let mut arrays: Vec<_> = self.columns.iter_mut().map(Column::take).collect();
+        let mut arrays = self.columns.iter_mut().map(Column::take).collect::<Result<Vec<_>>>()?;
         let mut kept = rows;
         if !self.left_out.is_empty() {
             let mut keep = BooleanBufferBuilder::new(rows);
@@ -302,10 +311,6 @@ impl Batch {
         let options = RecordBatchOptions::new().with_row_count(Some(kept));
         RecordBatch::try_new_with_options(self.schema.clone(), arrays, &options).map(Some).map_err(unfit)
     }
-}
-
-fn unfit(error: arrow_schema::ArrowError) -> Error {
-    Error::Unsupported(format!("a batch that was read does not fit its schema: {error}"))
 }
 
 /// A text as an error shows it: shortened, with control characters escaped.
@@ -347,6 +352,10 @@ fn expected(data_type: &DataType) -> String {
             let digits = super::parse::per_second(*unit).ilog10();
             format!("a time of day HH:MM:SS with at most {digits} digits behind the second")
         }
+        DataType::FixedSizeList(_, size) => format!("a list of {size} values"),
+        DataType::List(_) => "a list".into(),
+        DataType::Struct(_) => "a struct, as an object of its fields".into(),
+        DataType::Map(..) => "a map, as an object".into(),
         DataType::FixedSizeBinary(size) => format!(r"{size} bytes, as \x and {} digits", 2 * size),
         _ => "text with whole quotes and escapes".into(),
     }

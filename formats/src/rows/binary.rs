@@ -21,7 +21,8 @@ pub fn check_flat(schema: &Schema) -> Result<()> {
     })
 }
 
-fn is_flat(data_type: &DataType) -> bool {
+/// Whether a type is one of those.
+pub fn is_flat(data_type: &DataType) -> bool {
     use DataType as T;
     match data_type {
         T::Dictionary(_, values) => is_flat(values),

@@ -144,6 +144,7 @@ pub fn no_text(data_type: &DataType) -> String {
     format!("{name} has no form as text; cast it in the query, or write parquet or arrow")
 }
 
-fn cast(column: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
+/// A column cast to a type that has cells.
+pub fn cast(column: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
     arrow_cast::cast(column, to).map_err(|_| Error::Unsupported(no_text(column.data_type())))
 }

@@ -3,13 +3,17 @@
 use arrow_array::types::*;
 use arrow_array::{ArrayRef, ArrowPrimitiveType};
 use arrow_buffer::Buffer;
+use arrow_cast::{can_cast_types, cast};
 use arrow_schema::TimeUnit::{Microsecond, Millisecond, Nanosecond, Second};
-use arrow_schema::{DataType, Field};
-use schema::text::types::sql_name;
+use arrow_schema::{ArrowError, DataType, Field};
+use schema::text::types::{DEEPEST, sql_name};
 
 use super::fixed::Fixed;
+use super::nested::Nested;
 use super::strings::Strings;
 use super::syntax::Syntax;
+use super::walk::Spans;
+use crate::columns::types::read_type;
 use crate::error::{Error, Result};
 
 /// A value that is not one of its column's type.
@@ -39,8 +43,21 @@ pub struct Stretch<'a> {
 pub struct Found {
     /// Bad values, in order; each is NULL in the column.
     pub bad: Vec<Bad>,
+    /// Where in the first of them, a nested one, the bad value lies.
+    pub within: Option<Within>,
     /// Sequences that were not UTF-8.
     pub replaced: u64,
+}
+
+/// A value in a nested one.
+#[derive(Debug, Clone)]
+pub struct Within {
+    /// The way to it, as in `.name[]`.
+    pub path: String,
+    /// Its type.
+    pub data_type: DataType,
+    /// Whether it may be NULL.
+    pub nullable: bool,
 }
 
 /// Makes `Store` of the types of one width: for each a name, Arrow's type, which data types are meant, and which
@@ -54,6 +71,7 @@ macro_rules! stores {
             Text(Strings),
             Binary(Strings),
             FixedBinary(Strings, i32),
+            Nested(Box<Nested>),
         }
 
         impl Store {
@@ -89,6 +107,11 @@ macro_rules! stores {
                         let size = usize::try_from(*size).ok();
                         c.extend_binary(syntax, stretch, fields, nullable, found, size);
                     }
+                    Store::Nested(c) => {
+                        if S::NESTED {
+                            c.extend(syntax, stretch, fields, nullable, found);
+                        }
+                    }
                     $(Store::$name(c) => {
                         if let $data_type = data_type {
                             c.extend(syntax, stretch, fields, nullable, found, |$syntax: S, $value: &[u8]| $parse);
@@ -101,18 +124,29 @@ macro_rules! stores {
                 match self {
                     Store::Bool(c) => c.push_null(),
                     Store::Text(c) | Store::Binary(c) | Store::FixedBinary(c, _) => c.push_null(),
+                    Store::Nested(c) => c.push_null(),
                     $(Store::$name(c) => c.push_null(),)*
                 }
             }
 
-            fn take(&mut self, data_type: &DataType) -> ArrayRef {
+            fn nulls(&self) -> &[u32] {
                 match self {
+                    Store::Bool(c) => c.nulls(),
+                    Store::Text(c) | Store::Binary(c) | Store::FixedBinary(c, _) => c.nulls(),
+                    Store::Nested(c) => c.nulls(),
+                    $(Store::$name(c) => c.nulls(),)*
+                }
+            }
+
+            fn take(&mut self, data_type: &DataType) -> Result<ArrayRef> {
+                Ok(match self {
                     Store::Bool(c) => c.booleans(),
                     Store::Text(c) => c.text(),
                     Store::Binary(c) => c.binary(),
                     Store::FixedBinary(c, size) => c.fixed_size(*size),
+                    Store::Nested(c) => c.take()?,
                     $(Store::$name(c) => c.array::<$arrow>(data_type),)*
-                }
+                })
             }
         }
     };
@@ -154,23 +188,47 @@ stores! {
 
 /// A column under construction.
 pub struct Column {
+    /// The type in which it is built.
     data_type: DataType,
+    /// The type in which it is wanted, if that is another.
+    wanted: Option<DataType>,
     nullable: bool,
     store: Store,
 }
 
 impl Column {
-    /// An empty column for this field; its type is the one of [`view_type`].
-    pub fn new(field: &Field) -> Result<Column> {
-        let data_type = view_type(field.data_type());
-        let store = Store::new(&data_type).ok_or_else(|| {
-            let name = sql_name(&data_type).unwrap_or_else(|| data_type.to_string());
+    /// An empty column for this field; its type is the one of [`view_type`]. With `nested` it may be a list, struct or
+    /// map.
+    pub fn new(field: &Field, nested: bool) -> Result<Column> {
+        let most = if nested { DEEPEST } else { 0 };
+        Column::of(&view_type(field.data_type()), field.is_nullable(), most).map_err(|wrong| {
+            let name = sql_name(&wrong).unwrap_or_else(|| wrong.to_string());
+            let what = if wrong == view_type(field.data_type()) { "is" } else { "holds" };
             Error::Unsupported(format!(
-                "column '{}' is {name}, which is not read from records; give it the type VARCHAR and cast it in the query",
+                "column '{}' {what} {name}, which is not read from records; give it the type VARCHAR and cast it in the query",
                 field.name()
             ))
-        })?;
-        Ok(Column { data_type, nullable: field.is_nullable(), store })
+        })
+    }
+
+    /// A column of this type, in which at most so many types are nested; an error is a type that can't be read.
+    pub(super) fn of(wanted: &DataType, nullable: bool, most: usize) -> Result<Column, DataType> {
+        let data_type = match wanted {
+            DataType::LargeList(item) | DataType::ListView(item) | DataType::LargeListView(item) => {
+                DataType::List(item.clone())
+            }
+            other => read_type(other),
+        };
+        let store = match Store::new(&data_type) {
+            Some(store) => store,
+            None if most > 0 => Store::Nested(Box::new(Nested::new(&data_type, most - 1)?)),
+            None => return Err(wanted.clone()),
+        };
+        let wanted = Some(wanted).filter(|wanted| **wanted != data_type).cloned();
+        match wanted {
+            Some(wanted) if !can_cast_types(&data_type, &wanted) => Err(wanted),
+            wanted => Ok(Column { data_type, wanted, nullable, store }),
+        }
     }
 
     /// The type of its values.
@@ -183,15 +241,21 @@ impl Column {
         self.nullable
     }
 
-    /// Whether its values must be UTF-8.
+    /// Whether its values, or some in them, must be UTF-8.
     pub fn is_text(&self) -> bool {
-        matches!(self.store, Store::Text(_))
+        match &self.store {
+            Store::Text(_) => true,
+            Store::Nested(c) => c.columns().iter().any(Column::is_text),
+            _ => false,
+        }
     }
 
     /// Values from here on lie in another block.
     pub fn next_block(&mut self) {
-        if let Store::Text(c) | Store::Binary(c) | Store::FixedBinary(c, _) = &mut self.store {
-            c.next_block();
+        match &mut self.store {
+            Store::Text(c) | Store::Binary(c) | Store::FixedBinary(c, _) => c.next_block(),
+            Store::Nested(c) => c.columns_mut().iter_mut().for_each(Column::next_block),
+            _ => {}
         }
     }
 
@@ -206,15 +270,41 @@ impl Column {
         self.store.extend(&self.data_type, syntax, stretch, fields, self.nullable, found);
     }
 
+    /// The same, with NULL for what is no value whether the column may hold it or not: whoever holds the column looks
+    /// at [`Column::nulls`], as NULL may stand in a value that is NULL itself.
+    pub(super) fn extend_nullable<S: Syntax>(
+        &mut self,
+        syntax: S,
+        stretch: &Stretch,
+        fields: Spans,
+        found: &mut Found,
+    ) {
+        self.store.extend(&self.data_type, syntax, stretch, fields, true, found);
+    }
+
+    /// The rows that are NULL, ascending.
+    pub(super) fn nulls(&self) -> &[u32] {
+        self.store.nulls()
+    }
+
     /// Appends a row without a value.
     pub fn push_null(&mut self) {
         self.store.push_null();
     }
 
     /// The array of all values so far; the column is empty again.
-    pub fn take(&mut self) -> ArrayRef {
-        self.store.take(&self.data_type)
+    pub fn take(&mut self) -> Result<ArrayRef> {
+        let array = self.store.take(&self.data_type)?;
+        match &self.wanted {
+            None => Ok(array),
+            Some(wanted) => cast(&array, wanted).map_err(unfit),
+        }
     }
+}
+
+/// The error of arrays that do not go together.
+pub fn unfit(error: ArrowError) -> Error {
+    Error::Unsupported(format!("what was read does not fit its schema: {error}"))
 }
 
 /// The type that values of this type are read as: strings and bytes as views.

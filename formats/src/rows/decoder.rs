@@ -5,6 +5,7 @@ use arrow_buffer::Buffer;
 use schema::OnError;
 
 use super::batch::{Batch, Records};
+use super::quotes::State;
 use crate::compress::Decompressor;
 use crate::error::Result;
 use crate::format::ScanOptions;
@@ -72,6 +73,11 @@ pub trait Decoder: Send {
     /// What was passed over so far.
     fn skipped(&self) -> Skipped;
 
+    /// The state of quotes at the limit, if the last record consumed goes on behind it.
+    fn state_at_limit(&self) -> State {
+        State::RecordStart
+    }
+
     /// What makes records of the bytes, once they are decompressed; `None` if the bytes are the records.
     fn unpacker(&self) -> Option<Box<dyn Decompressor>> {
         None
@@ -82,6 +88,8 @@ pub trait Decoder: Send {
 pub trait RecordParser: Send {
     /// Whether records stand in lines, which errors then name.
     const IN_LINES: bool = true;
+    /// Whether columns may be nested.
+    const NESTED: bool = false;
 
     /// As [`Decoder::decode`], into this batch.
     fn parse(&mut self, input: Input, batch: &mut Batch) -> Result<usize>;
@@ -92,6 +100,11 @@ pub trait RecordParser: Send {
     /// As [`Decoder::is_line`].
     fn is_line(&self) -> bool {
         false
+    }
+
+    /// As [`Decoder::state_at_limit`].
+    fn state_at_limit(&self) -> State {
+        State::RecordStart
     }
 }
 
@@ -108,7 +121,7 @@ pub type MakeUnpacker = fn() -> Box<dyn Decompressor>;
 impl<P: RecordParser> BatchDecoder<P> {
     /// A decoder of the columns that the scan wants.
     pub fn new(parser: P, scan: &ScanOptions) -> Result<BatchDecoder<P>> {
-        let batch = Batch::new(scan)?;
+        let batch = Batch::new(scan, P::NESTED)?;
         let batch = if P::IN_LINES { batch } else { batch.without_lines() };
         Ok(BatchDecoder { parser, batch, unpacker: None })
     }
@@ -156,6 +169,10 @@ impl<P: RecordParser> Decoder for BatchDecoder<P> {
 
     fn skipped(&self) -> Skipped {
         self.batch.skipped()
+    }
+
+    fn state_at_limit(&self) -> State {
+        self.parser.state_at_limit()
     }
 
     fn unpacker(&self) -> Option<Box<dyn Decompressor>> {

@@ -67,6 +67,11 @@ impl<T: Copy + Default> Fixed<T> {
         }
     }
 
+    /// The rows without a value.
+    pub fn nulls(&self) -> &[u32] {
+        &self.nulls
+    }
+
     /// Appends a row without a value.
     pub fn push_null(&mut self) {
         self.nulls.push(self.values.len() as u32);

@@ -3,10 +3,11 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
+use arrow_schema::{DataType, Schema, SchemaRef, TimeUnit};
 use schema::FormatOptions;
 
 use super::reader::RowReader;
+use super::shape::Members;
 use super::{Decoder, parse};
 use crate::error::Result;
 use crate::input::Input;
@@ -45,6 +46,10 @@ impl Kinds {
     pub const BYTES: Kinds = Kinds(4096);
     /// A whole number of more than 64 bits and at most 38 digits, where numbers are no text.
     pub const WIDE: Kinds = Kinds(8192);
+    /// Values one after another.
+    pub const LIST: Kinds = Kinds(16384);
+    /// Named values.
+    pub const OBJECT: Kinds = Kinds(32768);
 
     /// Both kinds at once.
     pub const fn and(self, other: Kinds) -> Kinds {
@@ -119,7 +124,13 @@ impl Kinds {
         }
     }
 
-    /// The type that holds all that was seen; `Null` if nothing was.
+    /// The kinds that hold no others, and whether there are lists, and objects.
+    pub fn split(self) -> (Kinds, bool, bool) {
+        let nested = Kinds::LIST.0 | Kinds::OBJECT.0;
+        (Kinds(self.0 & !nested), self.has(Kinds::LIST), self.has(Kinds::OBJECT))
+    }
+
+    /// The type that holds all that was seen and holds no others; `Null` if nothing was.
     pub fn data_type(self) -> DataType {
         let whole = Kinds::INT.0 | Kinds::UINT.0 | Kinds::WIDE.0 | Kinds::HUGE.0;
         let numbers = Kinds(whole | Kinds::FLOAT.0 | Kinds::NOT_FINITE.0);
@@ -166,8 +177,8 @@ impl Kinds {
     }
 }
 
-/// The columns that were seen, in the order in which they appeared, and the kinds of their values.
-pub type Seen = Arc<Mutex<Vec<(String, Kinds)>>>;
+/// The columns that were seen, in the order in which they appeared, and what was seen of their values.
+pub type Seen = Arc<Mutex<Members>>;
 
 /// Reads a file from its beginning until the decoder, which fills in what it saw, gives a batch or the file ends.
 /// All columns may be NULL; one without values has the type `Null`.
@@ -187,8 +198,7 @@ pub fn infer(
         }
     }
     let seen = seen.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-    let fields = seen.iter().map(|(name, kinds)| Field::new(name, kinds.data_type(), true));
-    Ok(Arc::new(Schema::new(fields.collect::<Vec<_>>())))
+    Ok(Arc::new(Schema::new(seen.fields())))
 }
 
 #[cfg(test)]

@@ -41,8 +41,13 @@ impl Keys {
     /// Finds the columns that a scan wants by their names.
     pub fn new(scan: &ScanOptions, slots: &Slots) -> Keys {
         let named = scan.schema.fields().iter().zip(&slots.of_schema);
-        let by_name = named.filter_map(|(field, slot)| Some((field.name().clone().into_bytes(), (*slot)?)));
-        Keys { by_name: by_name.collect(), order: Vec::new() }
+        Keys::of(named.filter_map(|(field, slot)| Some((field.name().as_str(), (*slot)?))))
+    }
+
+    /// Finds the slots of these names.
+    pub fn of<'a>(names: impl Iterator<Item = (&'a str, usize)>) -> Keys {
+        let by_name = names.map(|(name, slot)| (name.as_bytes().to_vec(), slot)).collect();
+        Keys { by_name, order: Vec::new() }
     }
 
     /// The slot of the key that is number `place` in its record, from its bytes as they stand; `decode` makes a name

@@ -5,7 +5,7 @@
 //! - [`split`]: cutting a file into morsels, and where the first record of a morsel begins.
 //! - [`quotes`]: the automaton of quotes, for borders and for records that are not regular.
 //! - [`reader`]: the adapter: which morsel is read, and where its first record begins.
-//! - `seek`: how it finds that record.
+//! - `seek`: how it finds that record; `guess`: how it counts records without looking for quotes first.
 //! - [`turns`]: files whose pieces are found as they are read.
 //! - `stream`: cutting pieces of whole records off a stream.
 //! - `blocks`: which bytes are needed, decompression, records that cross blocks.
@@ -13,15 +13,15 @@
 //! - [`batch`]: the batch being filled, and what is done with what does not fit.
 //! - [`binary`]: what encodings that are no text share.
 //! - [`walk`]: records that nothing but their values delimits.
-//! - [`column`], `fixed`, `strings`, [`views`]: columns under construction.
+//! - [`column`], `fixed`, `strings`, `nested`, [`views`]: columns under construction.
 //! - [`syntax`]: how an encoding writes values.
 //! - [`tagged`]: values that carry their own kind.
 //! - [`keys`]: which column a key names.
 //! - [`parse`]: text to values.
-//! - [`cells`], [`print`](mod@print): columns to values, values to text.
+//! - [`cells`], [`values`], [`print`](mod@print): columns to values, values to text.
 //! - [`bits`]: where bytes occur, 64 at a time.
 //! - [`encoder`]: blocks of rows to bytes.
-//! - [`infer`](mod@infer): types from examples.
+//! - [`infer`](mod@infer), [`shape`]: types from examples.
 //! - [`format`](mod@format): what makes an encoding one of the table of formats.
 
 pub mod batch;
@@ -34,13 +34,16 @@ mod decoder;
 pub mod encoder;
 mod fixed;
 pub mod format;
+mod guess;
 pub mod infer;
 pub mod keys;
+mod nested;
 pub mod parse;
 pub mod print;
 pub mod quotes;
 pub mod reader;
 mod seek;
+pub mod shape;
 mod source;
 pub mod split;
 mod stream;
@@ -48,6 +51,7 @@ mod strings;
 pub mod syntax;
 pub mod tagged;
 pub mod turns;
+pub mod values;
 pub mod views;
 pub mod walk;
 

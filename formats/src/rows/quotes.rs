@@ -92,6 +92,11 @@ impl Transition {
         Transition(STATES)
     }
 
+    /// What bytes do that were seen to end in this state.
+    pub fn to(state: State) -> Transition {
+        Transition([state; 5])
+    }
+
     /// What bytes do where every newline ends a record.
     pub fn of_lines(bytes: &[u8]) -> Transition {
         match bytes.last() {

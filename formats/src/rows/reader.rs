@@ -11,6 +11,7 @@ use schema::{FileEntry, FormatOptions, OnError};
 
 use super::Decoder;
 use super::blocks::{Blocks, Refill, Unpacking};
+use super::guess::Guess;
 use super::quotes::{Marks, State};
 use super::source::Source;
 use super::split::{self, Border, SharedBorders, SharedWithin};
@@ -43,16 +44,18 @@ pub struct Found {
 /// Reads one morsel of a file of records.
 pub struct RowReader {
     /// How another reader of the file is made, for counting.
-    again: Option<(MakeDecoder, ScanOptions, Border)>,
-    decoder: Box<dyn Decoder>,
+    pub(super) again: Option<(MakeDecoder, ScanOptions, Border)>,
+    pub(super) decoder: Box<dyn Decoder>,
     pub(super) phase: Phase,
     pub(super) blocks: Blocks,
-    size: Option<u64>,
+    pub(super) size: Option<u64>,
     pub(super) start: u64,
     /// Records that begin here or later belong to other morsels.
     pub(super) limit: u64,
     pub(super) marks: Marks,
-    max_record: usize,
+    pub(super) max_record: usize,
+    /// What is assumed of the morsel's borders where no column is read.
+    pub(super) guess: Option<Guess>,
     /// It reads a whole file, and others may follow.
     whole: bool,
     /// What the morsels of the file know of long records.
@@ -65,6 +68,8 @@ pub struct RowReader {
 pub(super) enum Phase {
     /// All bytes of the morsel are asked for, to find what its quotes do.
     Gather { shared: Arc<SharedBorders>, morsel: usize, asked: bool },
+    /// The state at the beginning is looked up, or guessed.
+    Guess,
     /// The morsels before have to be looked at first.
     Await { shared: Arc<SharedBorders>, morsel: usize },
     /// The first record is looked for.
@@ -106,7 +111,12 @@ impl RowReader {
         match (&morsel.part, morsel.shared.clone().downcast::<SharedBorders>()) {
             (Part::Bytes(_), Ok(shared)) if border == Border::Quotes => {
                 let morsel = shared.begins.partition_point(|&begin| begin < range.start);
-                reader.phase = Phase::Gather { shared, morsel, asked: false };
+                if scan.projection.is_empty() {
+                    reader.guess = Some(Guess::new(shared, morsel));
+                    reader.phase = Phase::Guess;
+                } else {
+                    reader.phase = Phase::Gather { shared, morsel, asked: false };
+                }
             }
             (Part::Bytes(_), _) if reader.within.as_ref().is_some_and(|within| within.covers(&range)) => {
                 reader.phase = Phase::Done;
@@ -180,6 +190,7 @@ impl RowReader {
             limit: range.end,
             marks,
             max_record,
+            guess: None,
             whole: false,
             within: None,
             next: None,
@@ -297,7 +308,7 @@ impl RowReader {
     }
 
     /// Turns to counting the records before the morsel, for an error that names a row of it.
-    fn locate(&mut self, error: Error) -> Result<()> {
+    pub(super) fn locate(&mut self, error: Error) -> Result<()> {
         let located = matches!(&error, Error::Data(e) if e.row.is_some()) && self.start > 0;
         let Some((make, scan, border)) = self.again.as_ref().filter(|_| located) else {
             self.phase = Phase::Done;
@@ -343,19 +354,32 @@ impl FileReader for RowReader {
         loop {
             let next = match &self.phase {
                 Phase::Gather { .. } => self.gather(),
+                Phase::Guess => {
+                    self.begin_guess();
+                    None
+                }
                 Phase::Await { .. } => self.wait(),
                 Phase::Seek(state) => self.seek(*state)?,
                 Phase::SeekText(state) => self.seek_text(*state)?,
                 Phase::Mark => self.mark()?,
-                Phase::Read => match self.read() {
-                    Ok(next) => next,
-                    Err(error) => {
+                Phase::Read => match (self.read(), self.guess.as_mut().filter(|guess| guess.is_open())) {
+                    (Ok(Some(Next::Batch(batch))), Some(guess)) => {
+                        guess.hold(batch);
+                        None
+                    }
+                    (Ok(next), _) => next,
+                    (Err(error), Some(guess)) => {
+                        guess.fail(error);
+                        self.phase = Phase::Done;
+                        None
+                    }
+                    (Err(error), None) => {
                         self.locate(error)?;
                         None
                     }
                 },
                 Phase::Locate { .. } => Some(self.count()?),
-                Phase::Done => Some(Next::Done),
+                Phase::Done => self.settle()?,
             };
             if let Some(next) = next {
                 return Ok(next);

@@ -38,10 +38,16 @@ impl RowReader {
         let Some(Popped { offset, bytes: piece, .. }) = self.blocks.source.pop()? else {
             match self.blocks.source.need() {
                 Some(range) if range.start < self.limit => return Ok(Some(Next::Need(vec![range]))),
-                _ => self.phase = Phase::Done,
+                _ => {
+                    self.guess.iter_mut().for_each(|guess| guess.found_none(state));
+                    self.phase = Phase::Done;
+                }
             }
             return Ok(None);
         };
+        if let (Some(guess), Some(first)) = (&mut self.guess, piece.first().filter(|_| offset < self.start)) {
+            guess.see(*first, self.marks);
+        }
         match first_record(state, &piece, self.marks) {
             Ok(at) => {
                 self.phase = if offset + at as u64 >= self.limit { Phase::Done } else { Phase::Read };

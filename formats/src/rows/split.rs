@@ -51,12 +51,14 @@ struct Known {
     transitions: Vec<Option<Transition>>,
     /// The states at the beginnings of the first morsels, as far as they are known.
     starts: Vec<State>,
+    /// A morsel will not be published.
+    abandoned: bool,
 }
 
 impl Default for Known {
     /// Nothing is known but that the file begins with a record.
     fn default() -> Known {
-        Known { transitions: Vec::new(), starts: vec![State::RecordStart] }
+        Known { transitions: Vec::new(), starts: vec![State::RecordStart], abandoned: false }
     }
 }
 
@@ -68,6 +70,17 @@ impl SharedQuotes {
             known.transitions.resize(morsel + 1, None);
         }
         known.transitions[morsel] = Some(transition);
+    }
+
+    /// A reader has ended before its morsel did, because of an error or since there are rows enough: what is not known
+    /// now will not be needed.
+    pub fn abandon(&self) {
+        self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).abandoned = true;
+    }
+
+    /// Whether a reader has ended before its morsel did.
+    pub fn is_abandoned(&self) -> bool {
+        self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).abandoned
     }
 
     /// The state in which a morsel begins, once all morsels before it are published.

@@ -51,6 +51,11 @@ impl Strings {
         self.views.next_block();
     }
 
+    /// The rows without a value.
+    pub fn nulls(&self) -> &[u32] {
+        &self.nulls
+    }
+
     /// Appends a row without a value.
     pub fn push_null(&mut self) {
         self.nulls.push(self.views.views.len() as u32);
@@ -67,7 +72,7 @@ impl Strings {
         nullable: bool,
         found: &mut Found,
     ) {
-        self.extend(syntax, stretch, fields, nullable, found, |views, value, replaced| {
+        self.extend(syntax, stretch, fields, nullable, true, found, |views, value, replaced| {
             match value {
                 Value::Block(from, to) if stretch.utf8 => views.push(stretch.block, from, to),
                 other => *replaced += push_checked(views, other, stretch),
@@ -88,7 +93,7 @@ impl Strings {
         size: Option<usize>,
     ) {
         let mut decoded = Vec::new();
-        self.extend(syntax, stretch, fields, nullable, found, |views, value, _| {
+        self.extend(syntax, stretch, fields, nullable, false, found, |views, value, _| {
             let text = value.bytes(stretch);
             decoded.clear();
             let hex = syntax.bytes(text, &mut decoded).is_some();
@@ -105,14 +110,17 @@ impl Strings {
         });
     }
 
-    /// Appends each field by `push`, which counts what it replaces, and appends nothing if the value is bad.
+    /// Appends each field by `push`, which counts what it replaces, and appends nothing if the value is bad. With
+    /// `spells`, a value that is no string is the text that it spells.
     #[inline(always)]
+    #[allow(clippy::too_many_arguments, reason = "one call each for text and bytes, which differ in these")]
     fn extend<'a, S: Syntax>(
         &mut self,
         syntax: S,
         stretch: &Stretch<'a>,
         fields: impl Iterator<Item = (usize, usize)>,
         nullable: bool,
+        spells: bool,
         found: &mut Found,
         mut push: impl FnMut(&mut Views, Value, &mut u64) -> bool,
     ) {
@@ -121,6 +129,13 @@ impl Strings {
             let good = match syntax.token(bytes, start, end) {
                 Token::Plain(from, to) => match syntax.string(bytes, from, to) {
                     Some((from, to)) => push(&mut self.views, Value::Block(from, to), &mut found.replaced),
+                    None if spells => {
+                        self.scratch.clear();
+                        let spelled = syntax.spell(&bytes[from..to], &mut self.scratch);
+                        spelled.is_some_and(|()| {
+                            push(&mut self.views, Value::Scratch(&self.scratch), &mut found.replaced)
+                        })
+                    }
                     None => false,
                 },
                 Token::Null if nullable => {

@@ -3,7 +3,7 @@
 use arrow_schema::TimeUnit;
 
 use super::parse::{self, Decimal, Float, Half, Integer};
-use super::walk::is_missing;
+use super::walk::{Span, is_missing};
 
 /// What lies between the borders of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,6 +28,9 @@ pub trait Syntax: Copy {
     /// Whether records are text: then spaces around values other than strings do not count.
     const TEXT: bool = true;
 
+    /// Whether values may hold values: lists, structs and maps.
+    const NESTED: bool = false;
+
     /// What the field `start..end` holds; both are within `bytes`. If nothing else is said, that is the value as it
     /// stands, and no value where the field is [missing](super::walk::missing).
     #[inline(always)]
@@ -51,6 +54,32 @@ pub trait Syntax: Copy {
     /// Appends the bytes that a string stands for, where they are others than its own.
     fn bytes(&self, value: &[u8], out: &mut Vec<u8>) -> Option<()> {
         if Self::TEXT { parse::hex(value, out) } else { None }
+    }
+
+    /// Appends the text of a value that is no string, for columns of strings.
+    fn spell(&self, _value: &[u8], _out: &mut Vec<u8>) -> Option<()> {
+        None
+    }
+
+    /// Tells `each` where the elements of a list lie, one after the other; [`MISSING`](super::walk::MISSING) for one that is no value. `None`
+    /// if the value is no list.
+    fn elements(&self, _bytes: &[u8], _value: Span, _each: &mut impl FnMut(Span)) -> Option<()> {
+        None
+    }
+
+    /// The same of a map or struct, whose values have keys; a struct may come without them, in the order of its fields.
+    fn members(&self, _bytes: &[u8], _value: Span, _each: &mut impl FnMut(Option<Span>, Span)) -> Option<()> {
+        None
+    }
+
+    /// The bytes of a key that is a string, as they stand.
+    fn key<'a>(&self, bytes: &'a [u8], (from, to): Span) -> Option<&'a [u8]> {
+        bytes.get(from..to)
+    }
+
+    /// The name that the bytes of a key spell.
+    fn name(&self, key: &[u8]) -> Option<Vec<u8>> {
+        Some(key.to_vec())
     }
 
     /// A boolean.

@@ -1,6 +1,9 @@
 //! Records that end where their last value ends. No byte marks a border, so each record is walked from its first byte;
 //! then columns are filled one by one.
 
+use std::iter::{Copied, Skip, StepBy};
+use std::slice::Iter;
+
 use super::batch::{Batch, Records};
 use super::keys::Slots;
 use super::syntax::Syntax;
@@ -19,10 +22,23 @@ pub fn missing(at: usize) -> Span {
     (at + 1, at)
 }
 
-/// Whether this is the place of a value that a record does not have.
+/// The place of a value within another that this one does not have, and of which no record is known. No other lies
+/// there: a value that is empty has its length before it.
+pub const MISSING: Span = (0, 0);
+
+/// Whether this is the place of a value that is not there.
 #[inline(always)]
-pub fn is_missing((start, end): Span) -> bool {
-    start > end
+pub fn is_missing(place: Span) -> bool {
+    place.0 > place.1 || place == MISSING
+}
+
+/// The places of one column's values.
+pub type Spans<'a> = StepBy<Skip<Copied<Iter<'a, Span>>>>;
+
+/// The places of the values of slot `slot` of records that have `each` of them.
+#[inline(always)]
+pub fn spans(found: &[Span], slot: usize, each: usize) -> Spans<'_> {
+    found.iter().copied().skip(slot).step_by(each)
 }
 
 /// What came of walking over a record.
@@ -77,6 +93,7 @@ impl<W: Walker, S: Syntax> WalkParser<W, S> {
 
 impl<W: Walker, S: Syntax + Send> RecordParser for WalkParser<W, S> {
     const IN_LINES: bool = false;
+    const NESTED: bool = S::NESTED;
 
     fn parse(&mut self, input: Input, batch: &mut Batch) -> Result<usize> {
         let bytes = input.block.as_slice();
@@ -105,7 +122,7 @@ impl<W: Walker, S: Syntax + Send> RecordParser for WalkParser<W, S> {
                 break;
             }
             let (found, slots) = (&self.found, &self.slots.of_batch);
-            let fields = |column: usize| found.iter().copied().skip(slots[column]).step_by(each);
+            let fields = |column: usize| spans(found, slots[column], each);
             batch.append(Records::of(&input, start..at, count, 0), self.syntax, fields)?;
             match wrong {
                 Some(Wrong { message, next: Some(next) }) => {

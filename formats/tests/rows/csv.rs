@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, RecordBatch, StringViewArray};
 use arrow_schema::{DataType, SchemaRef};
-use formats::format::format;
+use formats::format::{ScanOptions, format};
 use formats::reader::Next;
 use formats::rows::split::{Border, cut};
 
@@ -190,6 +190,64 @@ fn later_morsels_wait_for_earlier_ones() {
     }
     assert!(waits > 0);
     assert_eq!(rows(&found.concat()), reference(&text, 2));
+}
+
+#[test]
+fn records_are_counted_wherever_morsels_begin() {
+    let mut random = Random(11);
+    let format = format("csv").unwrap();
+    let (mut again, mut errors) = (0, 0);
+    for round in 0..120 {
+        let columns = 1 + round % 4;
+        let text = strange(&mut random, columns, 12);
+        let all = scan(&text_columns(columns), &options("csv"));
+        let none = ScanOptions { projection: vec![], ..all.clone() };
+        let expected = reference(&text, columns).len();
+        for target in [4, 5, 7, 16, 40] {
+            let morsels = format.split(&entry(text.as_bytes()), &none, target).unwrap();
+            let mut readers: Vec<_> = morsels.iter().map(|m| format.reader(m, &none).unwrap()).collect();
+            let mut found = vec![Vec::new(); readers.len()];
+            let mut waits = 0;
+            // In turns from the last to the first and back, so that most morsels begin before those before them end.
+            let mut open: Vec<usize> = (0..readers.len()).collect();
+            while !open.is_empty() {
+                open.retain(|&i| open_step(&mut readers[i], text.as_bytes(), &mut found[i], &mut waits));
+                open.reverse();
+            }
+            let counted: usize = found.iter().flatten().map(RecordBatch::num_rows).sum();
+            assert_eq!(counted, expected, "{text:?} in pieces of {target}");
+            again += waits;
+            // In order nothing has to be guessed.
+            let (batches, _) = read_morsels(text.as_bytes(), &morsels, &none).unwrap();
+            assert_eq!(batches.iter().map(RecordBatch::num_rows).sum::<usize>(), expected);
+        }
+        // A record that is not whole is an error of its own row, whoever guesses what.
+        let broken = format!("{text}{}x\n", "x,".repeat(columns));
+        let morsels = format.split(&entry(broken.as_bytes()), &none, 7).unwrap();
+        let error = read_morsels(broken.as_bytes(), &morsels, &none).unwrap_err();
+        errors += usize::from(error.to_string().contains("this record has"));
+    }
+    assert!(again > 0, "no reader waited");
+    assert_eq!(errors, 120);
+}
+
+#[test]
+fn readers_do_not_wait_for_one_that_has_gone() {
+    let text = "a,b\n".repeat(40);
+    let all = scan(&text_columns(2), &options("csv"));
+    let none = ScanOptions { projection: vec![], ..all };
+    let format = format("csv").unwrap();
+    let morsels = format.split(&entry(text.as_bytes()), &none, 40).unwrap();
+    let mut readers: Vec<_> = morsels.iter().map(|m| format.reader(m, &none).unwrap()).collect();
+    let (mut found, mut waits) = (Vec::new(), 0);
+    let mut last = readers.pop().unwrap();
+    for _ in 0..5 {
+        assert!(open_step(&mut last, text.as_bytes(), &mut found, &mut waits));
+    }
+    assert!(waits > 0 && found.is_empty());
+    drop(readers);
+    while open_step(&mut last, text.as_bytes(), &mut found, &mut waits) {}
+    assert!(found.is_empty());
 }
 
 /// Takes one step of a reader; false at its end.

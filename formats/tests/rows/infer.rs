@@ -96,12 +96,12 @@ fn keys_of_all_records() {
         ("n", Int64),
         ("s", Utf8View),
         ("x", Null),
-        ("l", Utf8View),
+        ("l", DataType::new_list(Int64, true)),
         ("f", Float64),
         ("g", Utf8View),
         ("b", Boolean),
         ("d", Date32),
-        ("o", Utf8View),
+        ("o", Struct(vec![arrow_schema::Field::new("n", Utf8View, true)].into())),
     ];
     assert_eq!(infer(text.as_bytes(), &options("jsonl"), 10).unwrap(), named(&expected));
     let mut options = options("jsonl");

@@ -7,6 +7,7 @@ mod csv;
 mod csv_errors;
 mod infer;
 mod lines;
+mod nested;
 mod properties;
 mod roundtrip;
 mod turns;

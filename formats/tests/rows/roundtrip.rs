@@ -215,16 +215,6 @@ fn a_compressed_file_cut_short_is_an_error() {
 }
 
 #[test]
-fn types_without_a_form_are_refused_before_anything_is_written() {
-    let list = DataType::new_list(DataType::Int32, true);
-    for encoding in ENCODINGS.iter().copied() {
-        let schema = fields(&[("fine", DataType::Int32), ("list", list.clone())]);
-        let error = format(encoding).unwrap().encoder(&schema, &options(encoding)).err().expect("an error");
-        assert!(error.to_string().contains("column 'list': INT[] has no form"), "{error}");
-    }
-}
-
-#[test]
 fn other_types_of_strings_are_written_as_text() {
     let dictionary: DictionaryArray<Int32Type> = vec![Some("x"), None, Some("y, z")].into_iter().collect();
     let columns: Vec<(&str, ArrayRef)> = vec![
@@ -251,7 +241,6 @@ fn types_that_are_only_written_are_refused_by_name_when_they_are_read() {
     let types = [
         (DataType::Duration(TimeUnit::Second), "DURATION(0)"),
         (DataType::Interval(arrow_schema::IntervalUnit::MonthDayNano), "INTERVAL"),
-        (DataType::new_list(DataType::Int32, true), "INT[]"),
     ];
     for (data_type, name) in types {
         for encoding in ENCODINGS {

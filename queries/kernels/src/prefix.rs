@@ -1,6 +1,7 @@
 //! Prefixes of string views. One of at most 12 bytes is made from the view, or from the bytes it points to, as one word.
 
 use arrow_array::{Array, StringViewArray};
+use arrow_buffer::Buffer;
 
 /// The most bytes that lie inside a view.
 const INLINE: usize = 12;
@@ -11,41 +12,29 @@ const HIGH_BITS: u128 = 0x8080_8080_8080_8080_8080_8080;
 pub fn prefixes(strings: &StringViewArray, chars: usize) -> StringViewArray {
     let buffers = strings.data_buffers();
     let mask = if chars >= INLINE { (1_u128 << 96) - 1 } else { (1_u128 << (8 * chars)) - 1 };
-    let mut views = Vec::with_capacity(strings.len());
     let mut shares = false;
-    for view in strings.views() {
+    let views = strings.views().iter().map(|view| {
         let length = *view as u32 as usize;
         if length <= chars {
             shares |= length > INLINE;
-            views.push(*view);
-            continue;
+            return *view;
         }
-        let inline = view.to_le_bytes();
-        let (from, bytes) = if length <= INLINE {
-            (&inline[4..], &inline[4..4 + length])
-        } else {
-            let (buffer, offset) = ((view >> 64) as u32 as usize, (view >> 96) as u32 as usize);
-            let from = &buffers[buffer][offset..];
-            (from, &from[..length])
+        let word = match length {
+            _ if chars > INLINE => None,
+            ..=INLINE => Some(view >> 32),
+            _ => word_behind(*view, buffers),
         };
-        if chars <= INLINE {
-            // The string is longer than the prefix, so that what lies behind the string is masked out.
-            let word = first_word(from) & mask;
-            if word & HIGH_BITS == 0 {
-                views.push(chars as u128 | word << 32);
-                continue;
+        // The string is longer than the prefix, so that what lies behind the string is masked out.
+        match word.map(|word| word & mask) {
+            Some(word) if word & HIGH_BITS == 0 => chars as u128 | word << 32,
+            _ => {
+                let prefix = by_characters(*view, buffers, chars);
+                shares |= prefix as u32 as usize > INLINE;
+                prefix
             }
         }
-        let end = end_of(bytes, chars);
-        if end <= INLINE {
-            let mut word = [0; 16];
-            word[..end].copy_from_slice(&bytes[..end]);
-            views.push(end as u128 | u128::from_le_bytes(word) << 32);
-        } else {
-            shares = true;
-            views.push(view & !u128::from(u32::MAX) | end as u128);
-        }
-    }
+    });
+    let views: Vec<u128> = views.collect();
     let buffers = if shares { buffers.to_vec() } else { vec![] };
     // SAFETY: a view is one of `strings`, or one of its bytes cut at the end of a character: inline with zeros behind
     // it when it has at most 12 bytes, else with the old buffer, offset and first four bytes and a smaller length.
@@ -53,16 +42,30 @@ pub fn prefixes(strings: &StringViewArray, chars: usize) -> StringViewArray {
     unsafe { StringViewArray::new_unchecked(views.into(), buffers, strings.nulls().cloned()) }
 }
 
-/// The first 16 bytes as a word, zeros where there are fewer.
-fn first_word(bytes: &[u8]) -> u128 {
-    match bytes.first_chunk::<16>() {
-        Some(word) => u128::from_le_bytes(*word),
-        None => {
-            let mut word = [0; 16];
-            word[..bytes.len()].copy_from_slice(bytes);
-            u128::from_le_bytes(word)
-        }
+/// The first 16 of the bytes that a view points to, if its buffer has so many.
+#[inline(always)]
+fn word_behind(view: u128, buffers: &[Buffer]) -> Option<u128> {
+    let (buffer, offset) = ((view >> 64) as u32 as usize, (view >> 96) as u32 as usize);
+    Some(u128::from_le_bytes(*buffers[buffer].get(offset..)?.first_chunk::<16>()?))
+}
+
+/// The first `chars` characters of a longer string.
+fn by_characters(view: u128, buffers: &[Buffer], chars: usize) -> u128 {
+    let length = view as u32 as usize;
+    let inline = view.to_le_bytes();
+    let bytes = if length <= INLINE {
+        &inline[4..4 + length]
+    } else {
+        let (buffer, offset) = ((view >> 64) as u32 as usize, (view >> 96) as u32 as usize);
+        &buffers[buffer][offset..offset + length]
+    };
+    let end = end_of(bytes, chars);
+    if end > INLINE {
+        return view & !u128::from(u32::MAX) | end as u128;
     }
+    let mut word = [0; 16];
+    word[..end].copy_from_slice(&bytes[..end]);
+    end as u128 | u128::from_le_bytes(word) << 32
 }
 
 /// Where character number `chars` begins in UTF-8: the bytes that are no continuation are counted.

@@ -10,10 +10,7 @@ use arrow_schema::{DataType, Field, IntervalUnit, Schema, TimeUnit};
 
 use super::TextError;
 use super::lexer::{Place, Token, tokens};
-use super::types::{quoted, sql_name};
-
-/// How deep types may be nested in one another.
-const DEEPEST: usize = 32;
+use super::types::{DEEPEST, quoted, sql_name};
 
 /// Prints a schema as one `CREATE TABLE` statement.
 ///

@@ -18,6 +18,9 @@
 
 use arrow_schema::{DataType, Fields, IntervalUnit, TimeUnit};
 
+/// How deep types may be nested in one another where they come from text or from values.
+pub const DEEPEST: usize = 32;
+
 /// The name of a type in SQL, or `None` where it has none (unions). Text has one name whatever its layout, dictionary
 /// and run-end encoded columns the name of their values' type.
 pub fn sql_name(data_type: &DataType) -> Option<String> {

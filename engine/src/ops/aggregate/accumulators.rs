@@ -5,6 +5,7 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{ArrowPrimitiveType, Float64Type, Int64Type};
 use arrow_array::{Array, ArrayRef, BooleanArray, Float64Array, Int64Array};
+use arrow_buffer::NullBuffer;
 use datafusion_common::Result as DfResult;
 use datafusion_expr::{EmitTo, GroupsAccumulator};
 use datafusion_physical_expr::GroupsAccumulatorAdapter;
@@ -152,16 +153,25 @@ impl GroupsAccumulator for Count {
 #[derive(Default)]
 struct SumFloat {
     sums: Vec<f64>,
-    seen: Vec<bool>,
+    /// Whether a group has had a value; `None` while each has.
+    seen: Option<Vec<bool>>,
 }
 
 impl SumFloat {
     fn add(&mut self, array: &ArrayRef, groups: &[usize], filter: Option<&BooleanArray>, total: usize) {
+        let before = self.sums.len();
         self.sums.resize(total, 0.0);
-        self.seen.resize(total, false);
+        // Groups are new with their first row, but that of no rows at all, which comes with an empty batch.
+        let all = array.null_count() == 0 && filter.is_none() && (total == before || !groups.is_empty());
+        if all && self.seen.is_none() {
+            values::<Float64Type>(array, groups, filter, |g, v| self.sums[g] += v);
+            return;
+        }
+        let seen = self.seen.get_or_insert_with(|| vec![true; before]);
+        seen.resize(total, false);
         values::<Float64Type>(array, groups, filter, |g, v| {
             self.sums[g] += v;
-            self.seen[g] = true;
+            seen[g] = true;
         });
     }
 }
@@ -180,8 +190,8 @@ impl GroupsAccumulator for SumFloat {
 
     fn evaluate(&mut self, to: EmitTo) -> DfResult<ArrayRef> {
         let sums = emit(&mut self.sums, to);
-        let seen = emit(&mut self.seen, to);
-        Ok(Arc::new(Float64Array::new(sums.into(), Some(seen.into()))))
+        let seen = self.seen.as_mut().map(|seen| emit(seen, to));
+        Ok(Arc::new(Float64Array::new(sums.into(), seen.map(NullBuffer::from))))
     }
 
     fn state(&mut self, to: EmitTo) -> DfResult<Vec<ArrayRef>> {
@@ -198,7 +208,7 @@ impl GroupsAccumulator for SumFloat {
     }
 
     fn size(&self) -> usize {
-        self.sums.capacity() * 8 + self.seen.capacity()
+        self.sums.capacity() * 8 + self.seen.as_ref().map_or(0, Vec::capacity)
     }
 }
 

@@ -34,6 +34,9 @@ pub trait GroupKeys: Send {
     /// The keys of all groups in the order of their numbers, as columns; there are no groups afterwards.
     fn take(&mut self) -> Result<Vec<ArrayRef>>;
 
+    /// Makes room for so many groups, where that saves growing.
+    fn reserve(&mut self, _groups: usize) {}
+
     /// Bytes in use.
     fn bytes(&self) -> usize;
 
@@ -232,13 +235,19 @@ impl Views {
 }
 
 impl GroupKeys for Views {
+    fn reserve(&mut self, groups: usize) {
+        self.short.reserve(groups, &self.views);
+        self.views.reserve(groups);
+    }
+
     fn intern(&mut self, columns: &[ArrayRef], rows: usize, groups: &mut Vec<usize>) -> Result<()> {
         groups.clear();
         groups.reserve(rows);
         let column = columns[0].as_string_view();
         let views = &column.views()[..rows];
-        if column.null_count() == 0 && views.iter().all(|view| *view as u32 <= INLINE) {
-            groups.extend(views.iter().map(|view| self.short.intern(*view, &mut self.views) as usize));
+        let short = || views.iter().fold(true, |short, view| short & (*view as u32 <= INLINE));
+        if column.null_count() == 0 && (column.data_buffers().is_empty() || short()) {
+            self.short.intern_all(views, &mut self.views, groups);
             return Ok(());
         }
         for (row, view) in views.iter().enumerate() {

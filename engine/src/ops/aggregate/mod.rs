@@ -1,7 +1,7 @@
 //! Groups and aggregates.
 //!
 //! - [`keys`]: group keys to group numbers; `slots`: the table of short strings.
-//! - [`partitions`]: many groups, one part at a time.
+//! - [`partitions`]: many groups, one part at a time; `scatter`: rows of fixed width by partition.
 //! - [`accumulators`], [`integers`], [`extreme`]: palais' own count, sum, avg, min and max, and the way to DataFusion's.
 //! - [`distinct`]: of values that differ.
 
@@ -11,11 +11,14 @@ pub mod extreme;
 pub mod integers;
 pub mod keys;
 pub mod partitions;
+mod scatter;
 mod slots;
+
+use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::{ArrayRef, BooleanArray, RecordBatch};
-use arrow_schema::SchemaRef;
+use arrow_schema::{Field, Schema, SchemaRef};
 use datafusion_common::ScalarValue;
 use datafusion_expr::{EmitTo, GroupsAccumulator};
 use datafusion_physical_expr::aggregate::AggregateFunctionExpr;
@@ -32,10 +35,11 @@ use partitions::Partitions;
 
 /// A partial table that has grown to so many groups gives them away and starts anew, so that it stays in the cache.
 const PARTIAL_GROUPS: usize = 1 << 16;
-/// A final phase of more groups than this goes on in partitions.
+/// A final or single phase of more groups than this goes on in partitions.
 const FINAL_GROUPS: usize = 1 << 17;
-/// A partial phase that has more groups than this part of its rows stops combining.
-const REDUCES: f64 = 0.7;
+/// A partial phase that has more groups than this part of its rows goes on in partitions, or where memory is scarce
+/// stops combining: a state that it gives away costs several times what a row costs here.
+const REDUCES: f64 = 0.4;
 
 /// One phase of an aggregation.
 pub struct Aggregate {
@@ -54,6 +58,10 @@ pub struct Aggregate {
     groups_out: usize,
     passing: bool,
     partitions: Option<Partitions>,
+    /// The groups of the partition that was combined last.
+    groups_of_part: usize,
+    /// The keys and the states of groups: what a final phase takes and a partial one gives.
+    states: SchemaRef,
     merging: bool,
     ready: Ready,
 }
@@ -90,6 +98,23 @@ impl Table {
         Ok(Table { keys: keys::group_keys(plan.layout, &types)?, accumulators, groups: Vec::new() })
     }
 
+    /// The groups of rows with these keys, in `groups`; gives how many there are now.
+    fn intern(&mut self, keys: &[ArrayRef], rows: usize) -> Result<usize> {
+        memory::check(self.keys.growth(rows), || "aggregate".into())?;
+        self.keys.intern(keys, rows, &mut self.groups)?;
+        Ok(self.keys.len())
+    }
+
+    /// Takes the groups out: keys, then states, and how many.
+    fn take_states(&mut self) -> Result<(Vec<ArrayRef>, usize)> {
+        let rows = self.keys.len();
+        let mut columns = self.keys.take()?;
+        for accumulator in &mut self.accumulators {
+            columns.extend(accumulator.state(EmitTo::All)?);
+        }
+        Ok((columns, rows))
+    }
+
     fn bytes(&self) -> usize {
         self.keys.bytes() + self.accumulators.iter().map(|a| a.size()).sum::<usize>()
     }
@@ -98,6 +123,7 @@ impl Table {
 impl Aggregate {
     /// Aggregates batches of `input`.
     pub fn new(plan: &Plan, input: SchemaRef, schema: SchemaRef, at: Place) -> Result<Aggregate> {
+        let states = if plan.phase == Phase::Final { input.clone() } else { schema.clone() };
         Ok(Aggregate {
             phase: plan.phase,
             keys: plan.keys.clone(),
@@ -114,6 +140,8 @@ impl Aggregate {
             groups_out: 0,
             passing: false,
             partitions: None,
+            groups_of_part: 0,
+            states,
             merging: false,
             ready: Ready::default(),
         })
@@ -130,43 +158,46 @@ impl Aggregate {
     }
 
     fn absorb(&mut self, batch: &RecordBatch) -> Result<()> {
-        let columns: Vec<ArrayRef> = evaluate_all(&self.keys, batch)?.into_iter().map(normalise).collect();
-        memory::check(self.table.keys.growth(batch.num_rows()), || "aggregate".into())?;
+        if self.phase == Phase::Final {
+            return self.absorb_states(batch);
+        }
+        let columns = self.key_columns(batch)?;
+        let total = self.table.intern(&columns, batch.num_rows())?;
         let table = &mut self.table;
-        table.keys.intern(&columns, batch.num_rows(), &mut table.groups)?;
-        let total = table.keys.len();
-        let mut state = self.keys.len();
         for (call, accumulator) in self.calls.iter().zip(&mut table.accumulators) {
-            match self.phase {
-                Phase::Final => {
-                    let states = &batch.columns()[state..state + call.state_columns];
-                    accumulator.merge_batch(states, &table.groups, total)?;
-                    state += call.state_columns;
-                }
-                Phase::Partial | Phase::Single => {
-                    let (args, filter) = Self::arguments(call, batch)?;
-                    accumulator.update_batch(&args, &table.groups, filter.as_ref(), total)?;
-                }
-            }
+            let (args, filter) = Self::arguments(call, batch)?;
+            accumulator.update_batch(&args, &table.groups, filter.as_ref(), total)?;
+        }
+        Ok(())
+    }
+
+    /// The keys of rows.
+    fn key_columns(&self, batch: &RecordBatch) -> Result<Vec<ArrayRef>> {
+        Ok(evaluate_all(&self.keys, batch)?.into_iter().map(normalise).collect())
+    }
+
+    fn absorb_states(&mut self, batch: &RecordBatch) -> Result<()> {
+        let (keys, mut states) = batch.columns().split_at(self.keys.len());
+        let keys: Vec<ArrayRef> = keys.iter().cloned().map(normalise).collect();
+        let total = self.table.intern(&keys, batch.num_rows())?;
+        let table = &mut self.table;
+        for (call, accumulator) in self.calls.iter().zip(&mut table.accumulators) {
+            let (own, others) = states.split_at(call.state_columns);
+            accumulator.merge_batch(own, &table.groups, total)?;
+            states = others;
         }
         Ok(())
     }
 
     /// States of rows as they are, without looking for equal keys.
-    fn pass(&mut self, batch: &RecordBatch) -> Result<()> {
-        let mut columns: Vec<ArrayRef> =
-            evaluate_all(&self.keys, batch)?.into_iter().map(normalise).collect();
+    fn states_of(&self, batch: &RecordBatch) -> Result<RecordBatch> {
+        let rows = batch.num_rows();
+        let mut columns = self.key_columns(batch)?;
         for (call, accumulator) in self.calls.iter().zip(&self.table.accumulators) {
             let (args, filter) = Self::arguments(call, batch)?;
-            columns.extend(accumulators::states_of(
-                accumulator.as_ref(),
-                &args,
-                filter.as_ref(),
-                batch.num_rows(),
-            )?);
+            columns.extend(accumulators::states_of(accumulator.as_ref(), &args, filter.as_ref(), rows)?);
         }
-        self.ready.add(batch_of(&self.schema, columns, batch.num_rows())?);
-        Ok(())
+        batch_of(&self.states, columns, rows)
     }
 
     /// The group of an empty grouping set is there for no rows too: on the worker that has it.
@@ -182,32 +213,51 @@ impl Aggregate {
         self.absorb(&RecordBatch::new_empty(self.input.clone()))
     }
 
-    /// Goes on in partitions: the groups so far are states like those to come.
+    /// Whether rows can be put aside as states, and states are all that there is to a group.
+    fn can_partition(&self) -> bool {
+        self.plan.totals.is_empty() && (self.phase == Phase::Final || accumulators::all_convert(&self.calls))
+    }
+
+    /// Goes on in partitions, with the groups so far as the first states.
     fn partition(&mut self) -> Result<()> {
-        let mut partitions = Partitions::new(self.input.clone(), self.keys.clone());
-        partitions.add(&self.states()?)?;
+        let (columns, rows) = self.table.take_states()?;
+        if self.phase == Phase::Single {
+            let fields = columns.iter().enumerate();
+            let fields = fields.map(|(i, c)| Field::new(i.to_string(), c.data_type().clone(), true));
+            self.states = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+        }
+        let mut partitions = Partitions::new(self.states.clone(), self.keys.len());
+        for states in slices(batch_of(&self.states, columns, rows)?, BATCH_ROWS) {
+            partitions.add(&states)?;
+        }
         self.partitions = Some(partitions);
         Ok(())
     }
 
-    /// Takes the groups of a final phase out of the table, as states like those that come in.
-    fn states(&mut self) -> Result<RecordBatch> {
-        let rows = self.table.keys.len();
-        let mut columns = self.table.keys.take()?;
-        for accumulator in &mut self.table.accumulators {
-            columns.extend(accumulator.state(EmitTo::All)?);
-        }
-        batch_of(&self.input, columns, rows)
+    /// Puts the groups of a partition's states into a new table. All partitions have about as many groups.
+    fn gather(&mut self, states: &[RecordBatch]) -> Result<()> {
+        self.table = Table::new(&self.plan, &self.input)?;
+        self.table.keys.reserve(self.groups_of_part + self.groups_of_part / 8);
+        states.iter().try_for_each(|batch| self.absorb_states(batch))?;
+        self.groups_of_part = self.table.keys.len();
+        Ok(())
     }
 
-    /// Combines the states of a partition that has many.
+    /// Combines the states of a partition that has many. A partial phase that gains little from it gives all away.
     fn combine(&mut self) -> Result<()> {
         let Some((part, states)) = self.partitions.as_mut().and_then(Partitions::ripe) else { return Ok(()) };
-        self.table = Table::new(&self.plan, &self.input)?;
-        states.iter().try_for_each(|batch| self.absorb(batch))?;
-        let combined = slices(self.states()?, BATCH_ROWS).map(|b| compact(&b)).collect();
-        if let Some(partitions) = &mut self.partitions {
-            partitions.back(part, combined);
+        self.gather(&states)?;
+        let (columns, rows) = self.table.take_states()?;
+        let combined = slices(batch_of(&self.states, columns, rows)?, BATCH_ROWS).map(|b| compact(&b));
+        let Some(partitions) = &mut self.partitions else { return Ok(()) };
+        partitions.back(part, combined.collect());
+        if self.phase == Phase::Partial && (!partitions.combines() || memory::is_scarce()) {
+            partitions.end()?;
+            while let Some(states) = partitions.take()? {
+                states.into_iter().for_each(|batch| self.ready.add(batch));
+            }
+            self.partitions = None;
+            self.passing = true;
         }
         Ok(())
     }
@@ -216,8 +266,7 @@ impl Aggregate {
     fn merge_next(&mut self) -> Result<bool> {
         let Some(partitions) = self.partitions.as_mut().filter(|_| self.merging) else { return Ok(false) };
         let Some(states) = partitions.take()? else { return Ok(false) };
-        self.table = Table::new(&self.plan, &self.input)?;
-        states.iter().try_for_each(|batch| self.absorb(batch))?;
+        self.gather(&states)?;
         self.emit()?;
         Ok(true)
     }
@@ -247,23 +296,33 @@ impl Operator for Aggregate {
         let batch = rows_of(&parcel);
         self.rows_in += batch.num_rows();
         if self.passing {
-            return self.pass(batch);
+            let states = self.states_of(batch)?;
+            self.ready.add(states);
+            return Ok(());
         }
-        if let Some(partitions) = &mut self.partitions {
-            partitions.add(batch)?;
+        if self.partitions.is_some() {
+            let states = if self.phase == Phase::Final { batch.clone() } else { self.states_of(batch)? };
+            if let Some(partitions) = &mut self.partitions {
+                partitions.add(&states)?;
+            }
             return self.combine();
         }
         self.absorb(batch)?;
-        if self.phase == Phase::Final && self.table.keys.len() > FINAL_GROUPS && self.plan.totals.is_empty() {
-            return self.partition();
+        let groups = self.table.keys.len();
+        match self.phase {
+            Phase::Final | Phase::Single if groups > FINAL_GROUPS && self.can_partition() => self.partition(),
+            Phase::Partial if groups >= PARTIAL_GROUPS => {
+                let reduces = (self.groups_out + groups) as f64 <= self.rows_in as f64 * REDUCES;
+                if !reduces && !memory::is_scarce() && self.can_partition() {
+                    return self.partition();
+                }
+                self.emit()?;
+                self.table = Table::new(&self.plan, &self.input)?;
+                self.passing = !reduces && accumulators::all_convert(&self.calls);
+                Ok(())
+            }
+            _ => Ok(()),
         }
-        if self.phase == Phase::Partial && self.table.keys.len() >= PARTIAL_GROUPS {
-            self.emit()?;
-            self.table = Table::new(&self.plan, &self.input)?;
-            self.passing = self.groups_out as f64 > self.rows_in as f64 * REDUCES
-                && accumulators::all_convert(&self.calls);
-        }
-        Ok(())
     }
 
     fn end(&mut self, _port: usize) -> Result<()> {

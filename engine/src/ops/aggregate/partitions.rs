@@ -8,27 +8,32 @@ use arrow_array::{ArrayRef, RecordBatch, UInt32Array};
 use arrow_schema::SchemaRef;
 use arrow_select::concat::concat_batches;
 use arrow_select::take::take_record_batch;
-use queries::plan::Expr;
 
-use super::super::evaluate_all;
+use super::scatter::{PARTITIONS, Scatter};
 use crate::batch::{batch_bytes, compact};
 use crate::error::Result;
 use crate::hash::{comparable, hash_columns};
 use crate::memory;
 
-/// The number of partitions.
-const COUNT: usize = 256;
-/// Rows that are partitioned together: some megabytes, which stay in the cache.
+/// Rows that are partitioned together where values differ in length: some megabytes, which stay in the cache.
 const CHUNK: usize = 1 << 16;
 /// Slices of chunks that are together so long become a batch of their partition.
 const WHOLE: usize = 1 << 11;
 /// A partition with so many states is worth combining.
 const RIPE: usize = 1 << 14;
+/// The first partition is combined as soon as it has so many states, to see what combining gives.
+const TRIAL: usize = 1 << 11;
 
 /// States put aside by the hash of their key.
 pub struct Partitions {
     schema: SchemaRef,
-    keys: Vec<Expr>,
+    /// The first columns are keys, so many.
+    keys: usize,
+    /// Rows of fixed width.
+    scatter: Option<Scatter>,
+    hashes: Vec<u64>,
+    numbers: Vec<u8>,
+    /// Other rows.
     chunk: Vec<RecordBatch>,
     rows: usize,
     parts: Vec<Part>,
@@ -51,30 +56,57 @@ struct Part {
 }
 
 impl Part {
+    /// Adds a batch whose memory is its own.
+    fn add(&mut self, states: RecordBatch) {
+        self.rows += states.num_rows();
+        self.whole.push(states);
+    }
+
+    /// Whether it has become ripe since it was asked.
+    fn take_ripe(&mut self) -> bool {
+        let ripe = self.rows >= self.ripe_at;
+        if ripe {
+            self.ripe_at = usize::MAX;
+        }
+        ripe
+    }
+
     /// Makes one batch of the pieces.
     fn gather(&mut self, schema: &SchemaRef) -> Result<()> {
         if self.loose > 0 {
-            self.whole.push(compact(&concat_batches(schema, &self.pieces)?));
+            let states = compact(&concat_batches(schema, &self.pieces)?);
             self.pieces.clear();
-            self.rows += std::mem::take(&mut self.loose);
+            self.loose = 0;
+            self.add(states);
         }
         Ok(())
     }
 }
 
 impl Partitions {
-    /// For batches of `schema` with these keys.
-    pub fn new(schema: SchemaRef, keys: Vec<Expr>) -> Partitions {
-        let part = || Part { pieces: Vec::new(), loose: 0, whole: Vec::new(), rows: 0, ripe_at: RIPE };
+    /// For batches of `schema`, the first `keys` columns of which are the keys.
+    pub fn new(schema: SchemaRef, keys: usize) -> Partitions {
+        let part = |number| {
+            let ripe_at = if number == 0 { TRIAL } else { RIPE };
+            Part { pieces: Vec::new(), loose: 0, whole: Vec::new(), rows: 0, ripe_at }
+        };
         Partitions {
+            scatter: Scatter::new(&schema),
             schema,
             keys,
+            hashes: Vec::new(),
+            numbers: Vec::new(),
             chunk: Vec::new(),
             rows: 0,
-            parts: (0..COUNT).map(|_| part()).collect(),
+            parts: (0..PARTITIONS).map(part).collect(),
             combines: true,
             ripe: Vec::new(),
         }
+    }
+
+    /// Whether combining has not failed to halve the states yet.
+    pub fn combines(&self) -> bool {
+        self.combines
     }
 
     /// The bytes put aside, about. Slices of a chunk count as the chunk's part that they are.
@@ -83,15 +115,39 @@ impl Partitions {
         let parts: usize = self.parts.iter().map(|part| of(&part.whole)).sum();
         let loose: usize = self.parts.iter().map(|part| part.loose).sum();
         let whole: usize = self.parts.iter().map(|part| part.rows).sum();
+        let scattered = self.scatter.as_ref().map_or(0, Scatter::rows);
         // What is loose is told from the rows, because a slice's memory is that of its whole chunk.
-        parts + of(&self.chunk) + (parts / whole.max(1)).max(16) * loose
+        parts + of(&self.chunk) + (parts / whole.max(1)).max(16) * (loose + scattered)
     }
 
     /// Puts a batch aside.
     pub fn add(&mut self, batch: &RecordBatch) -> Result<()> {
-        self.rows += batch.num_rows();
-        self.chunk.push(batch.clone());
-        if self.rows >= CHUNK { self.split() } else { Ok(()) }
+        if self.scatter.is_none() || !Scatter::fits(batch) {
+            self.rows += batch.num_rows();
+            self.chunk.push(batch.clone());
+            return if self.rows >= CHUNK { self.split() } else { Ok(()) };
+        }
+        memory::check(batch_bytes(batch), || "aggregate".into())?;
+        self.hash(batch)?;
+        self.numbers.clear();
+        self.numbers.extend(self.hashes.iter().map(|hash| partition(*hash)));
+        let Some(scatter) = &mut self.scatter else { return Ok(()) };
+        scatter.add(batch, &self.numbers);
+        for number in scatter.full() {
+            if let Some(states) = scatter.take(number, false)? {
+                self.parts[number].add(states);
+                if self.combines && self.parts[number].take_ripe() {
+                    self.ripe.push(number);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Hashes the keys of a batch.
+    fn hash(&mut self, batch: &RecordBatch) -> Result<()> {
+        let columns: Vec<ArrayRef> = batch.columns()[..self.keys].iter().cloned().map(comparable).collect();
+        hash_columns(&columns, batch.num_rows(), &mut self.hashes)
     }
 
     /// Splits what was added since the last time.
@@ -103,19 +159,17 @@ impl Partitions {
         let all = concat_batches(&self.schema, &self.chunk)?;
         self.chunk.clear();
         self.rows = 0;
-        let columns: Vec<ArrayRef> = evaluate_all(&self.keys, &all)?.into_iter().map(comparable).collect();
-        let mut hashes = Vec::new();
-        hash_columns(&columns, all.num_rows(), &mut hashes)?;
+        self.hash(&all)?;
         // A counting sort of the rows by partition.
-        let mut starts = [0_u32; COUNT + 1];
-        hashes.iter().for_each(|h| starts[partition(*h) + 1] += 1);
-        for i in 0..COUNT {
+        let mut starts = [0_u32; PARTITIONS + 1];
+        self.hashes.iter().for_each(|h| starts[usize::from(partition(*h)) + 1] += 1);
+        for i in 0..PARTITIONS {
             starts[i + 1] += starts[i];
         }
         let mut next = starts;
-        let mut order = vec![0_u32; hashes.len()];
-        for (row, hash) in hashes.iter().enumerate() {
-            let place = &mut next[partition(*hash)];
+        let mut order = vec![0_u32; self.hashes.len()];
+        for (row, hash) in self.hashes.iter().enumerate() {
+            let place = &mut next[usize::from(partition(*hash))];
             order[*place as usize] = row as u32;
             *place += 1;
         }
@@ -129,8 +183,7 @@ impl Partitions {
             part.loose += to - from;
             if part.loose >= WHOLE {
                 part.gather(&self.schema)?;
-                if self.combines && part.rows >= part.ripe_at {
-                    part.ripe_at = usize::MAX;
+                if self.combines && part.take_ripe() {
                     self.ripe.push(number);
                 }
             }
@@ -160,6 +213,11 @@ impl Partitions {
 
     /// No more are added.
     pub fn end(&mut self) -> Result<()> {
+        if let Some(scatter) = &mut self.scatter {
+            for (number, part) in self.parts.iter_mut().enumerate() {
+                scatter.take(number, true)?.into_iter().for_each(|states| part.add(states));
+            }
+        }
         self.split()
     }
 
@@ -172,6 +230,6 @@ impl Partitions {
 }
 
 /// Bits of the hash that neither the exchange (the uppermost ones) nor a table (the lowest) tells keys apart by.
-fn partition(hash: u64) -> usize {
-    (hash >> 32) as usize % COUNT
+fn partition(hash: u64) -> u8 {
+    (hash >> 32) as u8
 }

@@ -1,7 +1,9 @@
 //! Reads a table: takes morsels from a queue that the workers of a process share, and drives their readers.
 //!
 //! - [`work`]: the queue.
+//! - [`ahead`]: what the system is asked to read ahead of it.
 
+pub mod ahead;
 pub mod work;
 
 use std::ops::Range;
@@ -17,6 +19,7 @@ use crate::batch::Parcel;
 use crate::error::Result;
 use crate::operator::{Latch, Operator, Pull, Wake};
 use crate::state::QueryState;
+use ahead::FilePart;
 use work::{Piece, Work};
 
 /// Reads morsels on one worker.
@@ -27,7 +30,7 @@ pub struct Scan {
     wake: Wake,
     current: Option<Current>,
     /// A piece that was taken too early.
-    kept: Option<Morsel>,
+    kept: Option<FilePart>,
     left: Option<usize>,
 }
 
@@ -42,16 +45,16 @@ struct Reading {
     morsel: Morsel,
     reader: Box<dyn FileReader>,
     /// The file that the reader goes on with.
-    next: Option<Morsel>,
+    next: Option<FilePart>,
     /// How many of those that followed are done or at hand.
     followed: u64,
 }
 
 impl Reading {
     /// Takes the file that follows, if one does.
-    fn follow(&mut self, work: &Work) -> Result<Option<Morsel>> {
+    fn follow(&mut self, work: &Work) -> Result<Option<FilePart>> {
         let Some(next) = work.take_following(&self.morsel.file)? else { return Ok(None) };
-        match self.reader.follow(&next) {
+        match self.reader.follow(&next.morsel) {
             true => self.next = Some(next),
             // It is read on its own.
             false => return Ok(Some(next)),
@@ -66,8 +69,8 @@ impl Reading {
         }
         self.followed = self.reader.followed();
         if let Some(next) = self.next.take() {
-            self.file = Input::of(&next.file)?;
-            self.morsel = next;
+            self.file = next.open()?;
+            self.morsel = next.morsel;
         }
         Ok(true)
     }
@@ -81,12 +84,13 @@ impl Scan {
     }
 
     fn open(&mut self, piece: Piece) -> Result<Current> {
-        let morsel = match piece {
+        let part = match piece {
             Piece::Rows(range) => return Ok(Current::Rows(range)),
-            Piece::File(morsel) => morsel,
+            Piece::File(part) => part,
         };
+        let file = part.open()?;
+        let morsel = part.morsel;
         let path = morsel.file.path.as_path();
-        let file = Input::of(&morsel.file)?;
         let (format, options) = (self.work.format(), self.work.options(&morsel.file));
         let (Some(format), Some(options)) = (format, options) else {
             unreachable!("files are dealt as files")
@@ -173,7 +177,7 @@ impl Operator for Scan {
                 Pull::Empty => {}
             }
             let piece = match self.kept.take() {
-                Some(morsel) => Some(Piece::File(morsel)),
+                Some(part) => Some(Piece::File(part)),
                 None => self.work.take()?,
             };
             self.current = match piece {

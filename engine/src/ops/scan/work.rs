@@ -1,13 +1,11 @@
 //! The work of one scan, shared by the workers of a process: morsels in the order of the table.
 
-use std::collections::VecDeque;
 use std::ops::Range;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch};
 use arrow_schema::{Schema, SchemaRef};
-use formats::format::{Format, Morsel, Part, ScanOptions};
-use formats::input::Input;
+use formats::format::{Format, Part, ScanOptions};
 use formats::reader::BlockingReader;
 use queries::plan::Scan as Plan;
 use schema::bdb::Generator;
@@ -15,6 +13,7 @@ use schema::{FileEntry, FileSet, Source};
 
 use super::super::batch_of;
 use super::super::transform::FileRows;
+use super::ahead::{self, FilePart, Queue, Window};
 use crate::batch::BATCH_ROWS;
 use crate::error::Result;
 use crate::state::QueryState;
@@ -22,9 +21,7 @@ use crate::state::QueryState;
 /// Morsels of about this many bytes are dealt.
 const MORSEL_BYTES: u64 = 8 << 20;
 /// Files of at most so many bytes share batches.
-const SMALL: u64 = 1 << 20;
-/// So many of the next morsels are read ahead while those before them are computed with.
-const AHEAD: usize = 4;
+pub const SMALL: u64 = 1 << 20;
 /// About the bytes of a batch whose units have an unknown number of rows.
 const BATCH_BYTES: u64 = 1 << 20;
 /// Rows of a made table that are dealt at once.
@@ -36,6 +33,7 @@ pub struct Work {
     schema: SchemaRef,
     from: From,
     taken: Mutex<Taken>,
+    window: Window,
 }
 
 enum From {
@@ -70,17 +68,15 @@ enum Column {
 #[derive(Default)]
 struct Taken {
     file: usize,
-    /// The next morsels in order.
-    morsels: VecDeque<Morsel>,
-    /// The first so many of them have been read ahead.
-    ahead: usize,
+    /// The next parts of files in order.
+    parts: Queue,
     row: u64,
 }
 
 /// What a worker takes.
 pub enum Piece {
     /// A part of a file.
-    File(Morsel),
+    File(FilePart),
     /// Rows of a made table.
     Rows(Range<u64>),
 }
@@ -95,22 +91,20 @@ impl Work {
             }
             Source::Generated(spec) => From::Generator(Box::new(spec.generator()), spec.units()),
         };
-        Ok(Work { plan: plan.clone(), schema, from, taken: Mutex::default() })
+        let window = Window::new(ahead::PARTS);
+        Ok(Work { plan: plan.clone(), schema, from, taken: Mutex::default(), window })
+    }
+
+    /// Reads ahead so far.
+    pub fn with_window(self, window: Window) -> Work {
+        Work { window, ..self }
     }
 
     /// The next piece, in the order of the table.
     pub fn take(&self) -> Result<Option<Piece>> {
         let mut taken = self.taken.lock().expect("a panic with this lock ends the process");
         let rows = match &self.from {
-            From::Files(files) => {
-                let morsel = files.take(&mut taken)?;
-                let (ahead, next) = (taken.ahead, taken.morsels.len().min(AHEAD));
-                let soon: Vec<Morsel> = taken.morsels.range(ahead..next).cloned().collect();
-                taken.ahead = next;
-                drop(taken);
-                soon.iter().for_each(|morsel| files.read_ahead(morsel));
-                return Ok(morsel.map(Piece::File));
-            }
+            From::Files(files) => return Ok(self.take_part(files, taken)?.map(Piece::File)),
             From::Range { rows, .. } => *rows,
             From::Generator(_, units) => *units,
         };
@@ -119,20 +113,31 @@ impl Work {
         Ok((start < taken.row).then(|| Piece::Rows(start..taken.row)))
     }
 
+    /// The next part of a file. Those that come into the window are asked for when others may take again.
+    fn take_part(&self, files: &Files, mut taken: MutexGuard<'_, Taken>) -> Result<Option<FilePart>> {
+        let part = files.take(&mut taken, self.window)?;
+        let soon = taken.parts.soon(self.window);
+        drop(taken);
+        for part in soon {
+            part.read_ahead(files.format, &files.reading(&part.morsel.file).options);
+        }
+        Ok(part)
+    }
+
     /// The next piece, if it is a small file whose rows can stand in the same batches as those of this one.
-    pub fn take_following(&self, file: &FileEntry) -> Result<Option<Morsel>> {
+    pub fn take_following(&self, file: &FileEntry) -> Result<Option<FilePart>> {
         let From::Files(files) = &self.from else { return Ok(None) };
         if self.plan.fetch.is_some() || file.bytes > SMALL || !file.constants.is_empty() {
             return Ok(None);
         }
-        let mut taken = self.taken.lock().expect("a panic with this lock ends the process");
-        let follows = taken.morsels.front().is_some_and(|next| {
+        let taken = self.taken.lock().expect("a panic with this lock ends the process");
+        let follows = taken.parts.front().is_some_and(|next| {
             next.part == Part::Whole
                 && next.file.bytes <= SMALL
                 && next.file.layout == file.layout
                 && next.file.constants.is_empty()
         });
-        if follows && !files.format.compresses_inside() { files.take(&mut taken) } else { Ok(None) }
+        if follows && !files.format.compresses_inside() { self.take_part(files, taken) } else { Ok(None) }
     }
 
     /// The format of the table's files.
@@ -160,7 +165,7 @@ impl Work {
                         each(batch)?;
                     }
                 }
-                (Piece::File(morsel), From::Files(files)) => {
+                (Piece::File(FilePart { morsel, .. }), From::Files(files)) => {
                     let file = morsel.file.clone();
                     let reader = files.format.reader(&morsel, &files.reading(&file).options)?;
                     for batch in BlockingReader::open(morsel, reader)? {
@@ -259,42 +264,25 @@ impl Files {
         file.layout.and_then(|i| self.layouts.get(i)).unwrap_or(&self.usual)
     }
 
-    fn take(&self, taken: &mut Taken) -> Result<Option<Morsel>> {
+    fn take(&self, taken: &mut Taken, window: Window) -> Result<Option<FilePart>> {
         loop {
-            while taken.morsels.len() <= AHEAD
+            while taken.parts.len() <= window.known(self.format)
                 && let Some(file) = self.set.files.get(taken.file)
             {
                 let options = &self.reading(file).options;
                 let morsels = self.format.split(&Arc::new(file.clone()), options, MORSEL_BYTES);
                 match morsels {
-                    Ok(morsels) => taken.morsels.extend(morsels),
+                    Ok(morsels) => taken.parts.extend(morsels),
                     // What lies before a file that can't be read is given first.
-                    Err(_) if !taken.morsels.is_empty() => break,
+                    Err(_) if !taken.parts.is_empty() => break,
                     Err(e) => return Err(e.into()),
                 }
                 taken.file += 1;
             }
-            let morsel = taken.morsels.pop_front();
-            match morsel.as_ref().and_then(Morsel::next) {
-                // It stands where this one stood.
-                Some(next) => taken.morsels.push_front(next),
-                None => taken.ahead = taken.ahead.saturating_sub(1),
+            let part = taken.parts.pop();
+            if !part.as_ref().is_some_and(|part| part.morsel.is_over()) {
+                return Ok(part);
             }
-            if !morsel.as_ref().is_some_and(Morsel::is_over) {
-                return Ok(morsel);
-            }
-        }
-    }
-
-    /// Has the system read a morsel's bytes. An error shows when they are read.
-    fn read_ahead(&self, morsel: &Morsel) {
-        let options = &self.reading(&morsel.file).options;
-        let ranges = self.format.ranges(morsel, options);
-        if ranges.is_empty() {
-            return;
-        }
-        if let Ok(file) = Input::of(&morsel.file) {
-            ranges.iter().for_each(|range| file.read_ahead(range));
         }
     }
 }

@@ -8,8 +8,8 @@ use arrow_schema::{DataType, SchemaRef};
 
 use super::cells::{Cells, no_text};
 use crate::error::{Error, Result};
-pub use value::{date, hex, timestamp};
-use value::{decimal, float32, not_finite, point, time};
+pub use value::{date, hex, not_finite, point, timestamp};
+use value::{decimal, float32, time};
 
 /// What kind of text a value is, which decides about quotes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,7 +87,8 @@ pub fn check_printable(schema: &SchemaRef) -> Result<()> {
     }
 }
 
-fn is_printable(data_type: &DataType) -> bool {
+/// Whether a type that holds no others has a form as text.
+pub fn is_printable(data_type: &DataType) -> bool {
     match data_type {
         DataType::Dictionary(_, values) => is_printable(values),
         DataType::FixedSizeBinary(_) => true,

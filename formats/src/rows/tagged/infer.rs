@@ -1,19 +1,20 @@
 //! The columns of a file of tagged values from its first rows: those of maps by their keys, those of arrays by their
 //! places.
 
-use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::{Schema, SchemaRef};
 use schema::FormatOptions;
+use schema::text::types::DEEPEST;
 
 use super::walk::{Item, Values, end_of, name};
 use super::{Tagged, kinds};
 use crate::error::{DataError, Error, Result};
 use crate::reader::Skipped;
 use crate::rows::infer::{self, Kinds, Seen};
+use crate::rows::shape::Shape;
 use crate::rows::walk::Wrong;
 use crate::rows::{Decoder, Input};
 
@@ -24,16 +25,13 @@ pub fn infer<T: Tagged + 'static>(
     options: &FormatOptions,
     rows: usize,
 ) -> Result<SchemaRef> {
-    infer::infer(path, options, false, |seen| {
-        Ok(Box::new(Guesser { tagged, seen, by_name: HashMap::new(), left: rows, rows: 0 }))
-    })
+    infer::infer(path, options, false, |seen| Ok(Box::new(Guesser { tagged, seen, left: rows, rows: 0 })))
 }
 
 /// A decoder that looks at the values of the first rows.
 struct Guesser<T> {
     tagged: T,
     seen: Seen,
-    by_name: HashMap<Vec<u8>, usize>,
     left: usize,
     rows: u64,
 }
@@ -54,15 +52,40 @@ impl<T: Tagged> Guesser<T> {
                 None => Some(format!("column{place}").into_bytes()),
                 Some((from, to)) => name(self.tagged, &bytes[from..to]).map(<[u8]>::to_vec),
             };
-            let Some(name) = name else { continue };
-            let column = *self.by_name.entry(name).or_insert_with_key(|name| {
-                seen.push((String::from_utf8_lossy(name).into_owned(), Kinds::default()));
-                seen.len() - 1
-            });
-            if !self.tagged.is_null(value) {
-                seen[column].1.add(kinds(self.tagged, value));
+            if let Some(name) = name {
+                see(self.tagged, value, DEEPEST, seen.named(&name));
             }
         }
+    }
+}
+
+/// Adds a value to what was seen of a column, or of the values at a place in it. Values nested deeper than `most` are
+/// text.
+fn see<T: Tagged>(tagged: T, value: &[u8], most: usize, shape: &mut Shape) {
+    let Some(value) = value.get(tagged.behind_tags(value)..) else { return };
+    if tagged.is_null(value) {
+        return;
+    }
+    let (Some(mut values), Some(deeper)) = (Values::of(tagged, value, 0), most.checked_sub(1)) else {
+        return shape.add(kinds(tagged, value));
+    };
+    let map = values.is_map();
+    if map {
+        shape.object();
+    } else {
+        shape.list();
+    }
+    while let Ok(Item::Value(key, (from, to))) = values.next(value) {
+        let inner = match key.map(|(from, to)| name(tagged, &value[from..to])) {
+            None => shape.list(),
+            Some(Some(name)) => shape.field(name),
+            // No struct has such a field, and text keeps it.
+            Some(None) => {
+                shape.add(Kinds::TEXT);
+                continue;
+            }
+        };
+        see(tagged, &value[from..to], deeper, inner);
     }
 }
 

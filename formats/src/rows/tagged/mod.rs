@@ -4,9 +4,11 @@
 //! integer, and a text whatever it spells.
 //!
 //! - [`walk`]: rows, which are arrays or maps of values.
+//! - `text`: any value as text.
 //! - [`infer`]: the columns of a file from its first rows.
 
 pub mod infer;
+mod text;
 pub mod walk;
 
 use arrow_schema::TimeUnit;
@@ -14,8 +16,9 @@ use arrow_schema::TimeUnit;
 use super::binary::{self, within_precision};
 use super::parse::{self, Decimal, Float, Half, Integer, per_second};
 use super::syntax::{Syntax, Token};
-use super::walk::is_missing;
+use super::walk::{MISSING, Span, is_missing};
 use crate::rows::infer::Kinds;
+use walk::{Item, Values};
 
 /// A value by its kind. Places count from its first byte.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -40,7 +43,7 @@ pub enum Scalar {
     Decimal(usize, usize, i64),
     /// A text in pieces.
     Pieces,
-    /// No value of a column: a list, a map, or a kind that is not known.
+    /// Another kind: a list, a map, a whole number of more than 64 bits, or one that is not known.
     Other,
 }
 
@@ -80,6 +83,11 @@ pub trait Tagged: Copy + Send + Sync {
     /// What these bytes begin with, if that is an array or a map.
     fn container(self, bytes: &[u8]) -> Option<Container>;
 
+    /// Where the value begins that stands behind tags that do not change what it is.
+    fn behind_tags(self, _value: &[u8]) -> usize {
+        0
+    }
+
     /// Whether a value is none.
     fn is_null(self, value: &[u8]) -> bool;
 
@@ -111,6 +119,30 @@ impl<T: Tagged> TaggedSyntax<T> {
             _ => None,
         }
     }
+
+    /// The values in a list or map.
+    fn container(&self, bytes: &[u8], (start, end): Span) -> Option<Values<T>> {
+        let at = start + self.0.behind_tags(bytes.get(start..end)?);
+        Values::of(self.0, &bytes[..end], at)
+    }
+
+    /// Tells the values in a container, those that are none as [`MISSING`].
+    fn members_of(
+        &self,
+        mut values: Values<T>,
+        bytes: &[u8],
+        each: &mut impl FnMut(Option<Span>, Span),
+    ) -> Option<()> {
+        loop {
+            match values.next(bytes).ok()? {
+                Item::Value(key, (from, to)) => {
+                    each(key, if self.0.is_null(&bytes[from..to]) { MISSING } else { (from, to) });
+                }
+                Item::End(_) => return Some(()),
+                Item::Short => return None,
+            }
+        }
+    }
 }
 
 /// A float as a whole number, if it is one of 64 bits.
@@ -122,6 +154,7 @@ fn whole(value: f64) -> Option<(bool, u64)> {
 
 impl<T: Tagged> Syntax for TaggedSyntax<T> {
     const TEXT: bool = false;
+    const NESTED: bool = true;
 
     #[inline(always)]
     fn token(&self, bytes: &[u8], start: usize, end: usize) -> Token {
@@ -144,6 +177,23 @@ impl<T: Tagged> Syntax for TaggedSyntax<T> {
             Scalar::Text(from, to) | Scalar::Bytes(from, to) => Some((start + from, start + to)),
             _ => None,
         }
+    }
+
+    fn spell(&self, value: &[u8], out: &mut Vec<u8>) -> Option<()> {
+        text::spell(self.0, value, out)
+    }
+
+    fn elements(&self, bytes: &[u8], value: Span, each: &mut impl FnMut(Span)) -> Option<()> {
+        let container = self.container(bytes, value).filter(|values| !values.is_map())?;
+        self.members_of(container, &bytes[..value.1], &mut |_, value| each(value))
+    }
+
+    fn members(&self, bytes: &[u8], value: Span, each: &mut impl FnMut(Option<Span>, Span)) -> Option<()> {
+        self.members_of(self.container(bytes, value)?, &bytes[..value.1], each)
+    }
+
+    fn key<'a>(&self, bytes: &'a [u8], (from, to): Span) -> Option<&'a [u8]> {
+        walk::name(self.0, bytes.get(from..to)?)
     }
 
     fn boolean(&self, value: &[u8]) -> Option<bool> {
@@ -235,7 +285,7 @@ impl<T: Tagged> Syntax for TaggedSyntax<T> {
 }
 
 /// The decimal digits of a number of big endian bytes, of which there are at most 40.
-fn decimal_digits(bytes: &[u8]) -> Option<String> {
+pub fn decimal_digits(bytes: &[u8]) -> Option<String> {
     const MOST: usize = 40;
     let bytes = &bytes[bytes.iter().position(|&b| b != 0).unwrap_or(bytes.len())..];
     if bytes.len() > MOST {

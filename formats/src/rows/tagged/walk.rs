@@ -70,6 +70,11 @@ impl<T: Tagged> Values<T> {
         Some(Values { tagged, container, at: at + container.from, passed: 0 })
     }
 
+    /// Whether they have keys.
+    pub fn is_map(&self) -> bool {
+        self.container.map
+    }
+
     /// The next value.
     #[inline]
     pub fn next(&mut self, bytes: &[u8]) -> Result<Item, Wrong> {

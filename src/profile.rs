@@ -1,0 +1,55 @@
+//! `--profile`: where the processor time of a run goes, as a flame graph. Without the flag there is no timer, and
+//! nothing is different.
+//!
+//! - [`sampler`]: the stacks of the threads, by a timer.
+//! - [`flame`]: the drawing.
+
+mod flame;
+mod sampler;
+
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
+
+use anyhow::Context;
+use engine::aside::{Aside, Overwrite};
+
+use flame::Flame;
+use sampler::{INTERVAL, Sampler};
+
+/// A profile that is being taken.
+pub struct Profile {
+    aside: Aside,
+    file: File,
+    sampler: Sampler,
+}
+
+impl Profile {
+    /// Opens the file, so that one that can't be written is known at once, and begins.
+    pub fn start(path: &Path, overwrite: bool) -> anyhow::Result<Profile> {
+        let (aside, file) = Aside::file(path, Overwrite::flag(overwrite))?;
+        let sampler = Sampler::start().context("--profile: no samples can be taken")?;
+        Ok(Profile { aside, file, sampler })
+    }
+
+    /// Ends, and writes the picture of what this was.
+    pub fn finish(self, what: &str) -> anyhow::Result<()> {
+        let Profile { aside, mut file, sampler } = self;
+        let (samples, lost) = sampler.finish().context("--profile: the timer can't be stopped")?;
+        let mut flame = Flame::default();
+        for sample in &samples {
+            flame.add(std::iter::once(&sample.thread).chain(&sample.functions));
+        }
+        let mut about = format!(
+            "{} samples, at most one each {} ms of processor time",
+            flame.samples(),
+            INTERVAL.as_millis()
+        );
+        if lost > 0 {
+            about += &format!("; there was no room for the {lost} behind them");
+        }
+        let written = file.write_all(flame.draw(what, &about).as_bytes());
+        written.map_err(|e| formats::Error::io(aside.destination(), "write", e))?;
+        Ok(aside.commit()?)
+    }
+}

@@ -1,0 +1,156 @@
+//! Lists and structs through the real binary: what pyarrow, DuckDB, msgpack and cbor2 write is read with the same types
+//! and answers, and what palais writes in every compression they read.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use process::{palais, run};
+
+#[path = "support/process.rs"]
+mod process;
+
+const ENCODINGS: [&str; 3] = ["jsonl", "msgpack", "cbor"];
+
+fn python(mode: &str, directory: &Path) {
+    let python = std::env::var("PALAIS_PYTHON").unwrap_or_else(|_| ".venv/bin/python".into());
+    let done = run(Command::new(python).args(["-B", "tests/interop/nested.py", mode]).arg(directory));
+    assert_eq!(done.code(), Some(0), "{mode} (`make venv` installs what it needs):\n{}", done.stderr);
+}
+
+fn done<S: AsRef<std::ffi::OsStr>>(arguments: impl IntoIterator<Item = S>) -> String {
+    let done = palais(arguments);
+    assert_eq!(done.code(), Some(0), "{}: {}", done.ending(), done.stderr);
+    done.stdout
+}
+
+fn query(sql: &str, path: &Path, format: &str) -> String {
+    done(["query", &sql.replace("$T", &format!("'{}'", path.display())), "--format", format])
+}
+
+fn directory(home: &Path, name: &str) -> PathBuf {
+    let path = home.join(name);
+    fs::create_dir(&path).expect("a directory can be made");
+    path
+}
+
+#[test]
+fn foreign_files_have_the_types_and_answers_of_parquet() {
+    let home = tempfile::tempdir().expect("a temporary directory can be made");
+    let files = directory(home.path(), "files");
+    python("write", &files);
+    let parquet = files.join("pyarrow.parquet");
+    // MessagePack has no dates; a text that spells one is one.
+    for name in ["duckdb.jsonl", "array.json", "python.msgpack", "python.cbor"] {
+        let file = files.join(name);
+        for sql in [
+            "DESCRIBE $T",
+            "SELECT * FROM $T ORDER BY id",
+            "SELECT id, point.x, deep.a.b FROM $T WHERE point.\"y y\" > 1000 AND visits IS NOT NULL ORDER BY id",
+            "SELECT count(*), count(tags), count(point.x), sum(point.\"y y\"), max(deep.a.b.c) FROM $T",
+            "SELECT point, tags, count(*) FROM $T GROUP BY point, tags ORDER BY ALL",
+            "SELECT count(*) FROM (SELECT DISTINCT visits, grid FROM $T)",
+            "SELECT a.id, b.point FROM $T a JOIN $T b ON a.point = b.point WHERE a.id % 50 = 7 ORDER BY ALL",
+        ] {
+            for format in ["jsonl", "table", "csv"] {
+                assert_eq!(query(sql, &file, format), query(sql, &parquet, format), "{name}: {sql}");
+            }
+        }
+    }
+    // Nested values in JSON are values of JSON.
+    let row = query("SELECT id, tags, visits FROM $T WHERE id = 2", &parquet, "jsonl");
+    let expected = concat!(
+        "{\"id\":2,\"tags\":[\"tag 0\",\"tag 1\"],\"visits\":[{\"page\":\"grüße 🦀\",\"day\":\"1990-01-27\",",
+        "\"clicks\":[2,1]},{\"page\":\"line\\nline\",\"day\":null,\"clicks\":[3,2,null]}]}\n"
+    );
+    assert_eq!(row, expected);
+    let row = query("SELECT tags, point FROM $T WHERE id = 2", &parquet, "csv");
+    assert_eq!(row.trim_end(), "tags,point\n\"['tag 0', 'tag 1']\",\"{x: -19.26, \"\"y y\"\": 15738}\"");
+}
+
+#[test]
+fn every_compression_is_read_by_others_and_gives_the_rows_back() {
+    let home = tempfile::tempdir().expect("a temporary directory can be made");
+    let (files, lone, back) =
+        (directory(home.path(), "files"), directory(home.path(), "lone"), directory(home.path(), "back"));
+    python("write", &files);
+    let parquet = files.join("pyarrow.parquet");
+    let schema = home.path().join("t.sql");
+    fs::write(&schema, done(["schema".as_ref(), parquet.as_os_str()])).expect("it can be written");
+    let text = |path: &Path| path.to_string_lossy().into_owned();
+    for encoding in ENCODINGS {
+        for (compression, suffix) in [
+            ("none", ""),
+            ("gzip", ".gz"),
+            ("zlib", ".zz"),
+            ("snappy", ".sz"),
+            ("lz4", ".lz4"),
+            ("zstd", ".zst"),
+        ] {
+            let convert = |from: &Path, to: &Path, more: &[&str]| {
+                done([&["convert", &text(from), &text(to), "--no-progress"], more].concat());
+            };
+            // With the types of a manifest, of a schema, and with those that are inferred.
+            let dataset = home.path().join(format!("{encoding}-{compression}"));
+            convert(&parquet, &dataset, &["--to", encoding, "--compression", compression]);
+            convert(&dataset, &back.join(format!("dataset-{encoding}-{compression}.parquet")), &[]);
+            let file = home.path().join(format!("t.{encoding}{suffix}"));
+            convert(&parquet, &file, &["--compression", compression]);
+            let given = format!("t={}", schema.display());
+            convert(
+                &file,
+                &back.join(format!("given-{encoding}-{compression}.parquet")),
+                &["--schema", &given],
+            );
+            if encoding == "jsonl" {
+                convert(&file, &back.join(format!("inferred-{compression}.parquet")), &[]);
+            }
+            if compression == "none" || (encoding == "jsonl" && ["gzip", "zstd"].contains(&compression)) {
+                fs::copy(&file, lone.join(format!("t.{encoding}{suffix}"))).expect("it can be copied");
+            }
+            let counted = "SELECT count(*), count(point.x), max(visits) FROM $T";
+            assert_eq!(query(counted, &dataset, "jsonl"), query(counted, &parquet, "jsonl"));
+        }
+    }
+    python("check", &lone);
+    python("check", &back);
+}
+
+#[test]
+fn encodings_without_nested_columns_name_the_column() {
+    let home = tempfile::tempdir().expect("a temporary directory can be made");
+    let lines = home.path().join("t.jsonl");
+    fs::write(&lines, "{\"n\":1,\"s\":{\"a\":[1]}}\n").expect("it can be written");
+    for suffix in ["csv", "bincode", "protobuf", "capnproto"] {
+        let to = home.path().join(format!("t.{suffix}"));
+        let done = palais(["convert".as_ref(), lines.as_os_str(), to.as_os_str()]);
+        assert_eq!(done.code(), Some(1), "{suffix}: {}", done.stderr);
+        let named = "column 's': STRUCT(a BIGINT[]) has no form";
+        assert!(done.stderr.contains(named) && done.stderr.contains("help"), "{suffix}: {}", done.stderr);
+        assert!(!to.exists(), "{suffix}");
+    }
+}
+
+#[test]
+fn a_bad_value_within_is_named_and_passed_over() {
+    let home = tempfile::tempdir().expect("a temporary directory can be made");
+    let (lines, schema) = (home.path().join("t.jsonl"), home.path().join("t.sql"));
+    fs::write(&schema, "CREATE TABLE t (n INT, s STRUCT(a INT[]))").expect("it can be written");
+    let text = "{\"n\":1,\"s\":{\"a\":[1,2]}}\n{\"n\":2,\"s\":{\"a\":[1,\"x\"]}}\n{\"n\":3}\n";
+    fs::write(&lines, text).expect("it can be written");
+    let (table, schema) = (format!("t={}", lines.display()), format!("t={}", schema.display()));
+    let flags = ["--table", &table, "--schema", &schema, "--format", "csv"];
+    let read = |on_error: &str| {
+        palais([&["query", "SELECT n, s.a FROM t"][..], &flags, &["--on-error", on_error]].concat())
+    };
+    let failed = read("fail");
+    assert_eq!(failed.code(), Some(1));
+    let place = "t.jsonl, row 2, byte 44, column s.a[]: expected a whole number of 32 bits, found '\"x\"'";
+    assert!(failed.stderr.contains(place), "{}", failed.stderr);
+    let null = read("null");
+    assert_eq!(null.stdout, "n,a\n1,\"[1, 2]\"\n2,\n3,\n");
+    assert!(null.stderr.contains("1 value"), "{}", null.stderr);
+    let skip = read("skip");
+    assert_eq!(skip.stdout, "n,a\n1,\"[1, 2]\"\n3,\n");
+    assert!(skip.stderr.contains("1 row"), "{}", skip.stderr);
+}
