@@ -10,7 +10,7 @@ use crate::rows::binary::{decimal_or_zero, float_or_zero, within_day};
 use crate::rows::keys::Slots;
 use crate::rows::parse::{Decimal, Float, Half, Integer};
 use crate::rows::syntax::Syntax;
-use crate::rows::walk::{MISSING, Span, Walked, Walker, Wrong};
+use crate::rows::walk::{Span, Walked, Walker, Wrong, missing};
 
 /// Values as structs hold them. One that is not there is 0 or empty. That of a bit is its byte and as many bytes before
 /// it as there are bits below it.
@@ -259,7 +259,7 @@ impl Walker for MessageWalker {
                 if self.plain_columns(&bytes[segment.clone()], segment.start, found) {
                     return Ok(Walked::Whole(segment.end));
                 }
-                found.fill(MISSING);
+                found.fill(missing(at));
                 (segment.end, self.columns(Segments { bytes, places: &[segment] }, found))
             }
             Framed::Many(places) => {

@@ -151,8 +151,15 @@ impl Decoder for JsonGuesser {
         Ok(self.is_full().then(|| RecordBatch::new_empty(Arc::new(Schema::empty()))))
     }
 
-    fn position(&self) -> (u64, u64) {
-        (self.records, self.lines)
+    fn pass_line(&mut self, _input: Input, _message: String) -> Result<bool> {
+        let passes = self.frames.are_lines() && self.on_error != OnError::Fail;
+        self.records += u64::from(passes);
+        self.lines += u64::from(passes);
+        Ok(passes)
+    }
+
+    fn position(&self) -> (u64, Option<u64>) {
+        (self.records, Some(self.lines))
     }
 
     fn skipped(&self) -> Skipped {

@@ -38,8 +38,19 @@ fn read(
     most: u64,
     workers: usize,
 ) -> Result<(Vec<RecordBatch>, usize)> {
+    read_file(&cut_entry(bytes, cut), bytes, scan, most, workers)
+}
+
+/// As [`read`], of a file that is cut as its entry says.
+pub fn read_file(
+    file: &Arc<FileEntry>,
+    bytes: &[u8],
+    scan: &ScanOptions,
+    most: u64,
+    workers: usize,
+) -> Result<(Vec<RecordBatch>, usize)> {
     let format = format(&scan.format.encoding)?;
-    let mut queue: VecDeque<Morsel> = format.split(&cut_entry(bytes, cut), scan, most)?.into();
+    let mut queue: VecDeque<Morsel> = format.split(file, scan, most)?.into();
     let mut readers: Vec<(usize, Box<dyn FileReader>)> = Vec::new();
     let mut batches: Vec<Vec<RecordBatch>> = Vec::new();
     let mut random = Random(most + workers as u64);
