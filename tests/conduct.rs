@@ -170,7 +170,7 @@ fn arrays_of_json_as_others_write_them() {
     ]);
     assert_eq!(
         dir.rows("SELECT a, b FROM 'pretty.json'", &[]),
-        "a,b\n1,\"[1, {\"\"c\"\": \"\"]\"\"}]\"\n,\n"
+        "a,b\n1,\"['1', '{\"\"c\"\": \"\"]\"\"}']\"\n,\n"
     );
     assert_eq!(dir.rows("SELECT a FROM 'line.json'", &[]), "a\n1\n2\nthree\n");
     assert_eq!(dir.rows("SELECT a FROM 'lines.json'", &[]), "a\n1\n2\n");

@@ -47,7 +47,7 @@ fn foreign_files_have_the_types_and_answers_of_parquet() {
             "DESCRIBE $T",
             "SELECT * FROM $T ORDER BY id",
             "SELECT id, point.x, deep.a.b FROM $T WHERE point.\"y y\" > 1000 AND visits IS NOT NULL ORDER BY id",
-            "SELECT count(*), count(tags), count(point.x), sum(point.\"y y\"), max(deep.a.b.c) FROM $T",
+            "SELECT count(*), count(tags), count(point.x), sum(point.\"y y\"), count(deep.a.b.c) FROM $T",
             "SELECT point, tags, count(*) FROM $T GROUP BY point, tags ORDER BY ALL",
             "SELECT count(*) FROM (SELECT DISTINCT visits, grid FROM $T)",
             "SELECT a.id, b.point FROM $T a JOIN $T b ON a.point = b.point WHERE a.id % 50 = 7 ORDER BY ALL",
@@ -88,7 +88,7 @@ fn every_compression_is_read_by_others_and_gives_the_rows_back() {
             ("zstd", ".zst"),
         ] {
             let convert = |from: &Path, to: &Path, more: &[&str]| {
-                done([&["convert", &text(from), &text(to), "--no-progress"], more].concat());
+                done([&["convert", &text(from), &text(to), "--no-progress", "--verify"], more].concat());
             };
             // With the types of a manifest, of a schema, and with those that are inferred.
             let dataset = home.path().join(format!("{encoding}-{compression}"));
@@ -108,7 +108,7 @@ fn every_compression_is_read_by_others_and_gives_the_rows_back() {
             if compression == "none" || (encoding == "jsonl" && ["gzip", "zstd"].contains(&compression)) {
                 fs::copy(&file, lone.join(format!("t.{encoding}{suffix}"))).expect("it can be copied");
             }
-            let counted = "SELECT count(*), count(point.x), max(visits) FROM $T";
+            let counted = "SELECT count(*), count(point.x), count(visits) FROM $T";
             assert_eq!(query(counted, &dataset, "jsonl"), query(counted, &parquet, "jsonl"));
         }
     }
@@ -126,7 +126,11 @@ fn encodings_without_nested_columns_name_the_column() {
         let done = palais(["convert".as_ref(), lines.as_os_str(), to.as_os_str()]);
         assert_eq!(done.code(), Some(1), "{suffix}: {}", done.stderr);
         let named = "column 's': STRUCT(a BIGINT[]) has no form";
-        assert!(done.stderr.contains(named) && done.stderr.contains("help"), "{suffix}: {}", done.stderr);
+        assert!(
+            done.stderr.contains(named) && done.stderr.contains("write jsonl, "),
+            "{suffix}: {}",
+            done.stderr
+        );
         assert!(!to.exists(), "{suffix}");
     }
 }
@@ -145,7 +149,7 @@ fn a_bad_value_within_is_named_and_passed_over() {
     };
     let failed = read("fail");
     assert_eq!(failed.code(), Some(1));
-    let place = "t.jsonl, row 2, byte 44, column s.a[]: expected a whole number of 32 bits, found '\"x\"'";
+    let place = "t.jsonl, row 2, byte 43, column s.a[]: expected a whole number of 32 bits, found '\"x\"'";
     assert!(failed.stderr.contains(place), "{}", failed.stderr);
     let null = read("null");
     assert_eq!(null.stdout, "n,a\n1,\"[1, 2]\"\n2,\n3,\n");

@@ -65,33 +65,32 @@ impl TextParser {
 }
 
 impl RecordParser for TextParser {
+    fn is_line(&self) -> bool {
+        true
+    }
+
     fn parse(&mut self, input: Input, batch: &mut Batch) -> Result<usize> {
         let bytes = input.block.as_slice();
         let mut at = input.at;
         let limit = input.limit.min(bytes.len());
         while at < limit && batch.room() > 0 {
-            let (start, mut too_long) = (at, None);
+            let start = at;
             self.lines.clear();
             while at < limit && at - start < WINDOW_BYTES && self.lines.len() < batch.room() {
-                let Some((end, next)) = input.line(at) else { break };
-                if next - at > self.max_record {
-                    too_long = Some(next);
+                let Some((end, next)) = input.line(at).filter(|(_, next)| next - at <= self.max_record)
+                else {
                     break;
-                }
+                };
                 let end = if bytes[at..end].last() == Some(&b'\r') { end - 1 } else { end };
                 self.lines.push((at, end));
                 at = next;
             }
             let count = self.lines.len();
-            let records = Records::of(&input, start..at, count, count as u64);
-            batch.append(records, Line, |_| self.lines.iter().copied())?;
-            if let Some(end) = too_long {
-                let message = format!("the line is longer than {} bytes", self.max_record);
-                batch.malformed(Records::of(&input, at..end, 1, 1), message, 1)?;
-                at = end;
-            } else if count == 0 {
+            if count == 0 {
                 break;
             }
+            let records = Records::of(&input, start..at, count, count as u64);
+            batch.append(records, Line, |_| self.lines.iter().copied())?;
         }
         Ok(at - input.at)
     }

@@ -289,6 +289,7 @@ mod tests {
 
     use super::super::compress::Codec;
     use super::*;
+    use crate::buren::noise;
 
     fn check<F: Float>(values: &[F], tag: Option<u8>) -> usize {
         let mut sink = Sink::new(Codec::None);
@@ -306,14 +307,6 @@ mod tests {
             assert!(out == values[from..from + rows]);
         }
         chunk.len()
-    }
-
-    /// The finaliser of SplitMix64.
-    fn noise(i: u64) -> u64 {
-        let z = (i + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        let z = (z ^ z >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let z = (z ^ z >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ z >> 31
     }
 
     #[test]

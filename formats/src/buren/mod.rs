@@ -158,3 +158,12 @@ impl Format for Buren {
         Ok(Arc::new(write::Encoder::new(schema, options)?))
     }
 }
+
+/// Numbers without a pattern, for tests: the finaliser of SplitMix64.
+#[cfg(test)]
+pub(crate) fn noise(i: u64) -> u64 {
+    let z = (i + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    let z = (z ^ z >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let z = (z ^ z >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+    z ^ z >> 31
+}

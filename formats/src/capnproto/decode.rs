@@ -6,11 +6,11 @@ use super::layout::{Place, layout};
 use super::segments::{Framed, Segments, Struct, frame, word};
 use crate::error::Result;
 use crate::format::ScanOptions;
-use crate::rows::binary::{within_day, within_precision};
+use crate::rows::binary::{decimal_or_zero, float_or_zero, within_day};
 use crate::rows::keys::Slots;
-use crate::rows::parse::{self, Decimal, Float, Half, Integer};
+use crate::rows::parse::{Decimal, Float, Half, Integer};
 use crate::rows::syntax::Syntax;
-use crate::rows::walk::{MISSING, Span, Walked, Walker, Wrong};
+use crate::rows::walk::{Span, Walked, Walker, Wrong, missing};
 
 /// Values as structs hold them. One that is not there is 0 or empty. That of a bit is its byte and as many bytes before
 /// it as there are bits below it.
@@ -35,12 +35,11 @@ impl Syntax for Values {
 
     #[inline(always)]
     fn float<T: Float>(&self, value: &[u8]) -> Option<T> {
-        if value.is_empty() { Some(T::from_f64(0.0)) } else { T::read_le(value) }
+        float_or_zero(value)
     }
 
     fn decimal<T: Decimal>(&self, value: &[u8], precision: u8, scale: i8) -> Option<T> {
-        let text = if value.is_empty() { b"0" } else { value };
-        within_precision(parse::decimal(text, precision, scale)?, precision)
+        decimal_or_zero(value, precision, scale)
     }
 
     #[inline(always)]
@@ -260,7 +259,7 @@ impl Walker for MessageWalker {
                 if self.plain_columns(&bytes[segment.clone()], segment.start, found) {
                     return Ok(Walked::Whole(segment.end));
                 }
-                found.fill(MISSING);
+                found.fill(missing(at));
                 (segment.end, self.columns(Segments { bytes, places: &[segment] }, found))
             }
             Framed::Many(places) => {

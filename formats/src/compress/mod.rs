@@ -97,7 +97,8 @@ pub enum Unit {
 /// Decompresses a stream; memory is bounded whatever the input holds.
 pub trait Decompressor: Send {
     /// Appends decompressed bytes until the input is consumed or `out` holds at least `most` bytes, and gives the
-    /// number of bytes consumed. It may hold more, by a block of the format: 64 KiB of snappy, 4 MiB of lz4. If `out` was filled, output may be left for which the next call needs no input.
+    /// number of bytes consumed. It may hold more, by a block of the format: 64 KiB of snappy, 4 MiB of lz4. If `out` was
+    /// filled, output may be left for which the next call needs no input.
     fn push(&mut self, input: &[u8], out: &mut Vec<u8>, most: usize) -> Result<usize>;
 
     /// The input has ended: an error if it ended too early.

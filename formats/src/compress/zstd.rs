@@ -9,7 +9,9 @@ use std::io::Write;
 
 use zstd::stream::raw::{CParameter, Decoder, InBuffer, Operation, OutBuffer};
 
-use super::{About, Compression, Container, Decompressor, Piece, Unit, corrupt, cut_short, refused, u32_at};
+use super::{
+    About, Compression, Container, Decompressor, Piece, Unit, corrupt, cut_short, refused, sized, u32_at,
+};
 use crate::error::{Error, Result};
 
 /// The level of `zstd` itself.
@@ -62,6 +64,35 @@ impl Compression for Zstd {
     }
 }
 
+/// The header of a frame.
+struct Header {
+    /// The bytes that it has.
+    at: usize,
+    /// The bytes of the frame's content, if it says so.
+    size: Option<u64>,
+}
+
+/// The most bytes that the header of a frame has.
+const HEADER_BYTES: usize = 18;
+
+/// The header of a frame, behind whose magic number these bytes are whole; `None` if it goes on behind them.
+fn header(bytes: &[u8]) -> Option<Header> {
+    let flags = *bytes.get(4)?;
+    let single = flags & 0x20 != 0;
+    let dictionary = [0, 1, 2, 4][usize::from(flags & 3)];
+    let size_at = 5 + usize::from(!single) + dictionary;
+    let (size_bytes, least) = match flags >> 6 {
+        0 if single => (1, 0),
+        0 => return Some(Header { at: size_at, size: None }),
+        1 => (2, 256),
+        2 => (4, 0),
+        _ => (8, 0),
+    };
+    let at = size_at + size_bytes;
+    let size = bytes.get(size_at..at)?.iter().rev().fold(0u64, |n, b| n << 8 | u64::from(*b));
+    Some(Header { at, size: Some(size.saturating_add(least)) })
+}
+
 /// The frame that begins here, by its header and those of its blocks; `None` if it goes on behind the bytes. One that
 /// does not tell the size of its content is no unit.
 fn unit(bytes: &[u8]) -> Option<Unit> {
@@ -74,20 +105,8 @@ fn unit(bytes: &[u8]) -> Option<Unit> {
         return Some(Unit::Unknown);
     }
     let flags = *bytes.get(4)?;
-    let single = flags & 0x20 != 0;
-    let dictionary = [0, 1, 2, 4][usize::from(flags & 3)];
-    let size_at = 5 + usize::from(!single) + dictionary;
-    let (size_bytes, least) = match flags >> 6 {
-        0 if single => (1, 0),
-        0 => return Some(Unit::Unknown),
-        1 => (2, 256),
-        2 => (4, 0),
-        _ => (8, 0),
-    };
-    let size =
-        bytes.get(size_at..size_at + size_bytes)?.iter().rev().fold(0u64, |n, b| n << 8 | u64::from(*b));
-    let Ok(raw) = usize::try_from(size.saturating_add(least)) else { return Some(Unit::Unknown) };
-    let mut at = size_at + size_bytes;
+    let Header { mut at, size } = header(bytes)?;
+    let Some(raw) = size.and_then(|size| usize::try_from(size).ok()) else { return Some(Unit::Unknown) };
     loop {
         let header = bytes.get(at..at + 3)?;
         let header = u32::from_le_bytes([header[0], header[1], header[2], 0]);
@@ -148,13 +167,30 @@ struct Unzstd {
     inner: Decoder<'static>,
     state: State,
     frames: u64,
+    /// The first bytes of the frame, up to [`HEADER_BYTES`].
+    head: Vec<u8>,
+    /// The bytes of the frame's content so far.
+    content: u64,
 }
 
 impl Unzstd {
     /// At the beginning of a frame before which there were so many.
     fn new(frames: u64) -> Result<Unzstd> {
         let inner = Decoder::new().map_err(|e| Error::Unsupported(format!("zstd cannot start: {e}")))?;
-        Ok(Unzstd { inner, state: State::Fresh, frames })
+        Ok(Unzstd { inner, state: State::Fresh, frames, head: Vec::new(), content: 0 })
+    }
+}
+
+impl Unzstd {
+    /// At the end of a frame: an error unless it holds as many bytes as its header says. The library looks at that too,
+    /// but not where the last block is empty.
+    fn end_frame(&mut self) -> Result<()> {
+        self.state = State::Fresh;
+        self.frames += 1;
+        let is_frame = u32_at(&self.head, 0) == Some(MAGIC);
+        let size = header(&self.head).filter(|_| is_frame).and_then(|header| header.size);
+        let (content, _) = (std::mem::take(&mut self.content), self.head.clear());
+        sized("zstd", size.is_none_or(|size| size == content))
     }
 }
 
@@ -170,10 +206,12 @@ impl Decompressor for Unzstd {
             // How many bytes are still expected of the frame; 0 at its end.
             let expected = self.inner.run(&mut from, &mut to).map_err(|e| corrupt("zstd", e))?;
             let read = from.pos();
+            let room = HEADER_BYTES - self.head.len();
+            self.head.extend_from_slice(&input[consumed..][..read.min(room)]);
+            self.content += (out.len() - before) as u64;
             consumed += read;
             if expected == 0 {
-                self.state = State::Fresh;
-                self.frames += 1;
+                self.end_frame()?;
             } else if out.len() == before && read == 0 {
                 break;
             }

@@ -1,7 +1,5 @@
 //! Decodes csv (RFC 4180): windows of regular records column by column, others one by one.
 
-use std::ops::Range;
-
 use schema::OnError;
 
 use super::count::count;
@@ -169,7 +167,7 @@ impl CsvParser {
         Ok(counted.end)
     }
 
-    /// Decodes records from `at` on; gives the bytes consumed, 0 if no record is whole.
+    /// Decodes records from `at` on; gives the bytes consumed, 0 if the next one is not whole or too long.
     fn window(&mut self, input: &Input, at: usize, batch: &mut Batch) -> Result<usize> {
         let counted = self.count(input, at, batch)?;
         if counted > 0 {
@@ -210,7 +208,7 @@ impl CsvParser {
                         count = record;
                         break;
                     }
-                    return self.too_long(input, start..end, batch);
+                    return Ok(0);
                 }
                 start = end;
             }
@@ -232,23 +230,20 @@ impl CsvParser {
         Ok(end - at)
     }
 
-    fn too_long(&self, input: &Input, record: Range<usize>, batch: &mut Batch) -> Result<usize> {
-        let lines = memchr::memchr_iter(b'\n', &input.block[record.clone()]).count() as u64;
-        let message = format!("the record is longer than {} bytes", self.max_record);
-        batch.malformed(Records::of(input, record.clone(), 1, lines), message, self.wanted.len() as u64)?;
-        Ok(record.len())
-    }
-
-    /// Takes one record byte by byte: the header, a blank line, or one that is not as it should be.
+    /// Takes one record byte by byte: the header, a blank line, or one that is not as it should be. Gives the bytes
+    /// consumed, as above.
     fn single(&mut self, input: &Input, at: usize, batch: &mut Batch) -> Result<usize> {
         let bytes = input.block.as_slice();
         let Some((mut fields, end)) = single_record(bytes, at, input.last, self.marks) else {
-            if !input.last {
+            if !input.last || bytes.len() - at > self.max_record {
                 return Ok(0);
             }
             let records = Records::of(input, at..bytes.len(), 1, 0);
             return Err(batch.unclosed_quote(&records));
         };
+        if end - at > self.max_record {
+            return Ok(0);
+        }
         let lines = memchr::memchr_iter(b'\n', &bytes[at..end]).count() as u64;
         let records = Records::of(input, at..end, 1, lines);
         let blank = matches!(fields[..], [(start, end)] if start == end);
@@ -256,8 +251,6 @@ impl CsvParser {
             // Blank lines may stand before the header.
             self.header &= blank;
             batch.pass_lines(lines);
-        } else if end - at > self.max_record {
-            return self.too_long(input, at..end, batch);
         } else if fields.len() == self.columns {
             self.one(records, &fields, batch)?;
         } else if batch.on_error() == OnError::Null {

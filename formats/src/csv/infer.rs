@@ -8,7 +8,7 @@ use arrow_schema::{DataType, Field, Schema};
 use schema::{FormatOptions, OnError};
 
 use super::decode::{CsvParser, CsvSyntax, single_record};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::format::ScanOptions;
 use crate::reader::Skipped;
 use crate::rows::infer::{Kinds, Seen};
@@ -25,13 +25,15 @@ pub struct CsvGuesser {
     /// Reads all columns as text, once it is known how many they are.
     inner: Option<BatchDecoder<CsvParser>>,
     left: usize,
+    /// The newlines up to the first record behind the header.
+    passed: u64,
 }
 
 impl CsvGuesser {
     /// A decoder that looks at `rows` records.
     pub fn new(format: &FormatOptions, rows: usize, seen: Seen) -> Result<CsvGuesser> {
         let marks = super::marks(format)?;
-        Ok(CsvGuesser { format: format.clone(), marks, seen, inner: None, left: rows })
+        Ok(CsvGuesser { format: format.clone(), marks, seen, inner: None, left: rows, passed: 0 })
     }
 
     /// Takes the columns from the first record, and gives the bytes to pass: those of blank lines and of the header.
@@ -103,14 +105,24 @@ impl Decoder for CsvGuesser {
         let mut consumed = 0;
         if self.inner.is_none() {
             match self.begin(&input)? {
-                Some(passed) => consumed = passed,
+                Some(passed) => {
+                    let header = &input.block[input.at..input.at + passed];
+                    self.passed = memchr::memchr_iter(b'\n', header).count() as u64;
+                    consumed = passed;
+                }
                 None if input.last => return Ok(input.block.len() - input.at),
                 None => return Ok(0),
             }
         }
         input.at += consumed;
         let Some(inner) = &mut self.inner else { return Ok(consumed) };
-        consumed += inner.decode(input)?;
+        let passed = self.passed;
+        consumed += inner.decode(input).map_err(|mut error| {
+            if let Error::Data(e) = &mut error {
+                e.line = e.line.map(|line| line + passed);
+            }
+            error
+        })?;
         if let Some(batch) = inner.flush()? {
             self.look(&batch);
         }
@@ -125,8 +137,9 @@ impl Decoder for CsvGuesser {
         Ok(self.is_full().then(|| RecordBatch::new_empty(Arc::new(Schema::empty()))))
     }
 
-    fn position(&self) -> (u64, u64) {
-        self.inner.as_ref().map_or((0, 0), |inner| inner.position())
+    fn position(&self) -> (u64, Option<u64>) {
+        let (records, lines) = self.inner.as_ref().map_or((0, Some(0)), |inner| inner.position());
+        (records, lines.map(|lines| self.passed + lines))
     }
 
     fn skipped(&self) -> Skipped {

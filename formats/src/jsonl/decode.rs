@@ -8,7 +8,7 @@ use crate::format::ScanOptions;
 use crate::rows::batch::{Batch, Records};
 use crate::rows::keys::{Keys, Slots};
 use crate::rows::syntax::{Syntax, Token};
-use crate::rows::walk::{MISSING, Span, spans};
+use crate::rows::walk::{Span, missing, spans};
 use crate::rows::{Input, RecordParser};
 
 /// The bytes of lines that are walked before columns are filled.
@@ -23,7 +23,7 @@ impl Syntax for JsonSyntax {
 
     #[inline(always)]
     fn token(&self, bytes: &[u8], start: usize, end: usize) -> Token {
-        if start == end {
+        if start >= end {
             return Token::Null;
         }
         match bytes[start] {
@@ -90,11 +90,8 @@ impl JsonParser {
 
     /// Walks over the record `start..end`, and notes where its wanted fields lie.
     fn walk(&mut self, bytes: &[u8], start: usize, end: usize) -> Result<(), String> {
-        if end - start > self.max_record {
-            return Err(format!("the record is longer than {} bytes", self.max_record));
-        }
         let first = self.found.len();
-        self.found.resize(first + self.slots.count, MISSING);
+        self.found.resize(first + self.slots.count, missing(start));
         let mut finder = Finder { bytes, keys: &mut self.keys, found: &mut self.found[first..], place: 0 };
         let walked = Cursor::new(&bytes[..end], start).record(&mut finder);
         walked.map_err(|wrong| {
@@ -156,24 +153,29 @@ impl RecordParser for JsonParser {
         self.frames = Frames::new(true);
     }
 
+    fn is_line(&self) -> bool {
+        self.frames.are_lines()
+    }
+
     fn parse(&mut self, input: Input, batch: &mut Batch) -> Result<usize> {
         let bytes = input.block.as_slice();
         let limit = input.limit.min(bytes.len());
         let mut at = input.at;
         while at < limit && batch.room() > 0 {
             let (start, room) = (at, batch.room());
-            let (mut count, mut lines, mut wrong) = (0, 0, None);
+            let (mut count, mut lines, mut wrong, mut lost) = (0, 0, None, None);
             self.found.clear();
             while at < limit && at - start < WINDOW_BYTES && count < room {
-                let frame = match self.frames.next(bytes, at, input.last) {
+                // Nothing is looked for further than a record may be long, however many bytes are at hand.
+                let within = bytes.len().min(at.saturating_add(self.max_record));
+                let last = input.last && within == bytes.len();
+                let frame = match self.frames.next(&bytes[..within], at, last) {
                     Ok(Some(frame)) => frame,
                     Ok(None) => break,
-                    Err(Wrong(place, message)) => {
-                        return Err(broken(
-                            input.offset + place as u64,
-                            batch.records() + count as u64,
-                            message,
-                        ));
+                    // The elements before it come first.
+                    Err(wrong) => {
+                        lost = Some(wrong);
+                        break;
                     }
                 };
                 if let Some((start, end)) = frame.record {
@@ -189,6 +191,9 @@ impl RecordParser for JsonParser {
             let (found, slots, each) = (&self.found, &self.slots.of_batch, self.slots.count);
             let fields = |column: usize| spans(found, slots[column], each);
             batch.append(Records::of(&input, start..at, count, lines), JsonSyntax, fields)?;
+            if let Some(Wrong(place, message)) = lost {
+                return Err(broken(input.offset + place as u64, batch.records(), message));
+            }
             if let Some((begin, frame, message)) = wrong {
                 // What stands before an element of an array is not the record's.
                 let before = memchr::memchr_iter(b'\n', &bytes[at..begin]).count() as u64;

@@ -42,6 +42,11 @@ impl Frames {
         Frames { state: if first { State::Start } else { State::Lines } }
     }
 
+    /// Whether the file is known to have a record a line.
+    pub fn are_lines(&self) -> bool {
+        self.state == State::Lines
+    }
+
     /// What lies at byte `at`; `None` if it goes on beyond `bytes`. With `last` the data ends with `bytes`.
     #[inline]
     pub fn next(&mut self, bytes: &[u8], at: usize, last: bool) -> Result<Option<Frame>, Wrong> {

@@ -1,6 +1,7 @@
 //! The columns of a JSON file from its first records: every key that occurs, in the order of their first occurrence, and
 //! so in nested objects.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
@@ -62,12 +63,20 @@ impl JsonGuesser {
         }
         let mut seen = self.seen.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         for (key, value) in fields {
-            if let Some(name) = name(&record[key.0..key.1]) {
+            if let Some(name) = spelled(&record[key.0..key.1]) {
                 see(&record[value.0..value.1], DEEPEST, seen.named(&name));
             }
         }
         self.left -= 1;
         Ok(())
+    }
+}
+
+/// The name that a key spells.
+fn spelled(raw: &[u8]) -> Option<Cow<'_, [u8]>> {
+    match memchr::memchr(b'\\', raw) {
+        None => Some(Cow::Borrowed(raw)),
+        Some(_) => name(raw).map(Cow::Owned),
     }
 }
 
@@ -84,7 +93,7 @@ fn see(value: &[u8], most: usize, shape: &mut Shape) {
         Some(b'{') => {
             shape.object();
             let _ = Cursor::new(value, 0).record(&mut |key: Span, field: Span| {
-                if let Some(name) = name(&value[key.0..key.1]) {
+                if let Some(name) = spelled(&value[key.0..key.1]) {
                     see(&value[field.0..field.1], deeper, shape.field(&name));
                 }
             });
@@ -142,8 +151,15 @@ impl Decoder for JsonGuesser {
         Ok(self.is_full().then(|| RecordBatch::new_empty(Arc::new(Schema::empty()))))
     }
 
-    fn position(&self) -> (u64, u64) {
-        (self.records, self.lines)
+    fn pass_line(&mut self, _input: Input, _message: String) -> Result<bool> {
+        let passes = self.frames.are_lines() && self.on_error != OnError::Fail;
+        self.records += u64::from(passes);
+        self.lines += u64::from(passes);
+        Ok(passes)
+    }
+
+    fn position(&self) -> (u64, Option<u64>) {
+        (self.records, Some(self.lines))
     }
 
     fn skipped(&self) -> Skipped {

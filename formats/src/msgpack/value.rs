@@ -98,6 +98,49 @@ fn signed(value: i64) -> Scalar {
     if value < 0 { Scalar::Negative(!value as u64) } else { Scalar::Unsigned(value as u64) }
 }
 
+/// The first byte of a text of at most 255 bytes, whose length follows.
+const SHORT_TEXT: u8 = 0xd9;
+
+/// The bytes of a value that its first byte alone tells, that byte included; 0 where it takes more.
+const LENGTHS: [u8; 256] = {
+    let mut lengths = [0; 256];
+    let mut first = 0;
+    while first < 256 {
+        lengths[first] = match first as u8 {
+            0x00..=0x7f | 0xc0 | 0xc2 | 0xc3 | 0xe0..=0xff => 1,
+            0xa0..=0xbf => 1 + (first as u8 & 31),
+            0xcc | 0xd0 => 2,
+            0xcd | 0xd1 => 3,
+            0xca | 0xce | 0xd2 => 5,
+            0xcb | 0xcf | 0xd3 => 9,
+            _ => 0,
+        };
+        first += 1;
+    }
+    lengths
+};
+
+/// Where a value ends that may hold others. They are counted, not recursed into, so that depth costs nothing.
+fn end_of_any(bytes: &[u8], at: usize) -> End {
+    let (mut at, mut pending) = (at, 1u64);
+    while pending > 0 {
+        let Some(value) = value(&bytes[at..]) else {
+            return if bytes.get(at) == Some(&NEVER_USED) { End::NoValue } else { End::Beyond };
+        };
+        pending -= 1;
+        pending = match value.head {
+            Head::Array(count) => pending.saturating_add(count),
+            Head::Map(count) => pending.saturating_add(count.saturating_mul(2)),
+            _ => pending,
+        };
+        at = match at.checked_add(value.from).and_then(|at| at.checked_add(value.len)) {
+            Some(end) if end <= bytes.len() => end,
+            _ => return End::Beyond,
+        };
+    }
+    End::At(at)
+}
+
 /// The values of MessagePack.
 #[derive(Debug, Clone, Copy)]
 pub struct Msgpack;
@@ -107,24 +150,12 @@ impl Tagged for Msgpack {
 
     #[inline]
     fn end(self, bytes: &[u8], at: usize) -> End {
-        // Values are counted, not recursed into, so that depth costs nothing.
-        let (mut at, mut pending) = (at, 1u64);
-        while pending > 0 {
-            let Some(value) = value(&bytes[at..]) else {
-                return if bytes.get(at) == Some(&NEVER_USED) { End::NoValue } else { End::Beyond };
-            };
-            pending -= 1;
-            pending = match value.head {
-                Head::Array(count) => pending.saturating_add(count),
-                Head::Map(count) => pending.saturating_add(count.saturating_mul(2)),
-                _ => pending,
-            };
-            at = match at.checked_add(value.from).and_then(|at| at.checked_add(value.len)) {
-                Some(end) if end <= bytes.len() => end,
-                _ => return End::Beyond,
-            };
-        }
-        End::At(at)
+        let length = match bytes.get(at..) {
+            Some(&[first, ..]) if LENGTHS[usize::from(first)] > 0 => LENGTHS[usize::from(first)].into(),
+            Some(&[SHORT_TEXT, length, ..]) => 2 + usize::from(length),
+            _ => return end_of_any(bytes, at),
+        };
+        if length <= bytes.len() - at { End::At(at + length) } else { End::Beyond }
     }
 
     fn container(self, bytes: &[u8]) -> Option<Container> {
@@ -168,4 +199,24 @@ fn moment(payload: &[u8]) -> Option<Scalar> {
         _ => return None,
     };
     (nanos < 1_000_000_000).then_some(Scalar::Moment(seconds, nanos as u32))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_told_by_the_first_byte_is_that_of_the_value() {
+        for first in 0..=255 {
+            for second in [0, 1, 5, 200] {
+                let mut bytes = [0; 300];
+                bytes[..2].copy_from_slice(&[first, second]);
+                for len in [1, 2, 3, 5, 8, 9, 33, 300] {
+                    let bytes = &bytes[..len];
+                    assert_eq!(Msgpack.end(bytes, 0), end_of_any(bytes, 0), "{first:#x} {second} of {len}");
+                    assert_eq!(Msgpack.end(bytes, len), End::Beyond);
+                }
+            }
+        }
+    }
 }

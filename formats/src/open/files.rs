@@ -50,17 +50,20 @@ pub fn open(
         file_columns,
         layouts: vec![],
     };
+    // A look at the beginning of each compressed file.
+    let entries = parallel::each(files.len(), |i| {
+        let mut entry = FileEntry::new(&files[i].path, files[i].bytes, files[i].modified_ns);
+        if files[i].regular {
+            let compression = detected[i].compression.to_string();
+            entry.cut = encoding.cut(&entry, &FormatOptions { compression, ..base.clone() })?;
+        }
+        Ok(entry)
+    })?;
     let mut rows = Some(0u64);
-    for ((file, detected), seen) in files.iter().zip(&detected).zip(seen) {
-        let mut entry = FileEntry::new(&file.path, file.bytes, file.modified_ns);
+    for (((file, mut entry), detected), seen) in files.iter().zip(entries).zip(&detected).zip(seen) {
         entry.rows = if is_empty(file)? { Some(0) } else { seen.rows };
         rows = rows.zip(entry.rows).and_then(|(sum, n)| sum.checked_add(n));
         entry.layout = layout(&mut set, &schema, detected, seen.schema.as_deref());
-        let compression = detected.compression.to_string();
-        entry.cut = match file.regular {
-            true => encoding.cut(&entry, &FormatOptions { compression, ..base.clone() })?,
-            false => entry.cut,
-        };
         set.files.push(entry);
     }
     let mut table = Table { name: name.to_string(), schema, source: Source::Files(set), rows, spans: vec![] };

@@ -5,9 +5,9 @@ use arrow_schema::TimeUnit;
 use super::{Wire, wire};
 use crate::error::Result;
 use crate::format::ScanOptions;
-use crate::rows::binary::{check_flat, within_day, within_precision};
+use crate::rows::binary::{check_flat, decimal_or_zero, float_or_zero, within_day};
 use crate::rows::keys::Slots;
-use crate::rows::parse::{self, Decimal, Float, Half, Integer};
+use crate::rows::parse::{Decimal, Float, Half, Integer};
 use crate::rows::syntax::Syntax;
 use crate::rows::walk::{Span, Walked, Walker, Wrong};
 
@@ -67,12 +67,11 @@ impl Syntax for Protobuf {
 
     #[inline(always)]
     fn float<T: Float>(&self, value: &[u8]) -> Option<T> {
-        if value.is_empty() { Some(T::from_f64(0.0)) } else { T::read_le(value) }
+        float_or_zero(value)
     }
 
     fn decimal<T: Decimal>(&self, value: &[u8], precision: u8, scale: i8) -> Option<T> {
-        let text = if value.is_empty() { b"0" } else { value };
-        within_precision(parse::decimal(text, precision, scale)?, precision)
+        decimal_or_zero(value, precision, scale)
     }
 
     #[inline(always)]
@@ -166,7 +165,17 @@ impl MessageWalker {
     }
 }
 
+/// The varint that bytes begin with, and how many it has: mostly one.
+#[inline(always)]
 fn whole(bytes: &[u8]) -> Result<(u64, usize), String> {
+    match bytes.first() {
+        Some(&byte) if byte < 0x80 => Ok((byte.into(), 1)),
+        _ => longer(bytes),
+    }
+}
+
+#[inline(never)]
+fn longer(bytes: &[u8]) -> Result<(u64, usize), String> {
     match varint(bytes) {
         Varint::Whole(value, len) => Ok((value, len)),
         Varint::Short => Err("a field goes on behind the end of its message".into()),

@@ -11,6 +11,7 @@ use schema::OnError;
 use super::Input;
 use super::column::{Bad, Column, Found, Stretch, Within, unfit, view_type};
 use super::syntax::Syntax;
+use super::walk::MISSING;
 use crate::error::{DataError, Error, Result};
 use crate::format::ScanOptions;
 use crate::reader::Skipped;
@@ -68,6 +69,8 @@ pub struct Batch {
     block: usize,
     records: u64,
     lines: u64,
+    /// Whether records stand in lines.
+    in_lines: bool,
     skipped: Skipped,
 }
 
@@ -95,8 +98,14 @@ impl Batch {
             block: 0,
             records: 0,
             lines: 0,
+            in_lines: true,
             skipped: Skipped::default(),
         })
+    }
+
+    /// The same batch, of records that don't stand in lines.
+    pub fn without_lines(self) -> Batch {
+        Batch { in_lines: false, ..self }
     }
 
     /// The rows that still fit; 0 if the batch is to be flushed.
@@ -119,9 +128,9 @@ impl Batch {
         self.records
     }
 
-    /// The newlines passed so far.
-    pub fn lines(&self) -> u64 {
-        self.lines
+    /// The newlines passed so far, where records stand in lines.
+    pub fn lines(&self) -> Option<u64> {
+        self.in_lines.then_some(self.lines)
     }
 
     /// What was passed over so far.
@@ -214,9 +223,12 @@ impl Batch {
 
     /// The error of a value that is not one of its column's type.
     fn bad_value(&self, records: &Records, bad: Bad, column: usize, within: Option<Within>) -> Error {
-        // A value that is missing lies nowhere.
-        let text = records.block.get(bad.start..bad.end).filter(|_| bad.start >= records.start);
-        let before = text.and_then(|_| records.block.get(records.start..bad.start));
+        // One that is missing ends before it begins, at the beginning of its record; of one that is missing in another
+        // value the place is not known.
+        let start = bad.start.min(bad.end);
+        let text = records.block.get(start..bad.end);
+        let text = text.filter(|_| start >= records.start && (bad.start, bad.end) != MISSING);
+        let before = text.and_then(|_| records.block.get(records.start..start));
         let newlines = before.map(|before| memchr::memchr_iter(b'\n', before).count() as u64);
         let (name, column) = (self.schema.field(column).name(), &self.columns[column]);
         let (path, data_type, nullable) = match &within {
@@ -226,8 +238,8 @@ impl Batch {
         let nulls = if nullable { "" } else { " (the column has no NULLs)" };
         Error::Data(Box::new(DataError {
             row: Some(self.records + bad.record as u64 + 1),
-            line: newlines.map(|newlines| self.lines + newlines + 1),
-            offset: text.map(|_| records.offset + bad.start as u64),
+            line: newlines.zip(self.lines()).map(|(newlines, lines)| lines + newlines + 1),
+            offset: text.map(|_| records.offset + start as u64),
             column: Some(format!("{name}{path}")),
             value: text.map(shown),
             message: format!("expected {}{nulls}", expected(data_type)),
@@ -263,7 +275,7 @@ impl Batch {
         let text = records.block[records.start..records.end].trim_ascii_end();
         Error::Data(Box::new(DataError {
             row: Some(self.records + 1),
-            line: Some(self.lines + 1),
+            line: self.lines().map(|lines| lines + 1),
             offset: Some(records.offset + records.start as u64),
             value: Some(shown(text)),
             message,

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use arrow_schema::{DataType, Schema, TimeUnit};
 use schema::text::types::sql_name;
 
-use super::parse::{Decimal, per_second};
+use super::cells::instead;
+use super::parse::{self, Decimal, Float, per_second};
 use crate::error::{Error, Result};
 
 /// Checks that every column has a type of which all binary encodings have a form.
@@ -15,8 +16,9 @@ pub fn check_flat(schema: &Schema) -> Result<()> {
     Err(Error::Schema {
         path: PathBuf::new(),
         message: format!(
-            "column '{}': {name} has no form in this encoding; cast it in the query, or write parquet or arrow",
-            field.name()
+            "column '{}': {name} has no form in this encoding; {}",
+            field.name(),
+            instead(field.data_type())
         ),
     })
 }
@@ -49,6 +51,18 @@ pub fn is_flat(data_type: &DataType) -> bool {
 pub fn within_precision<T: Decimal>(value: T, precision: u8) -> Option<T> {
     let bound = T::usize_as(10).pow_checked(u32::from(precision)).ok()?;
     (value.is_lt(bound) && value.is_gt(bound.neg_checked().ok()?)).then_some(value)
+}
+
+/// A float of four or eight bytes, lowest first; of none it is 0.
+#[inline(always)]
+pub fn float_or_zero<T: Float>(value: &[u8]) -> Option<T> {
+    if value.is_empty() { Some(T::from_f64(0.0)) } else { T::read_le(value) }
+}
+
+/// A decimal in digits, unless it has more than its type; of no bytes it is 0.
+pub fn decimal_or_zero<T: Decimal>(value: &[u8], precision: u8, scale: i8) -> Option<T> {
+    let text = if value.is_empty() { b"0" } else { value };
+    within_precision(parse::decimal(text, precision, scale)?, precision)
 }
 
 /// A time since midnight, unless it is later than a day is long.

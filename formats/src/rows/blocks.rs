@@ -34,6 +34,9 @@ pub struct Blocks {
     /// Blocks that follow, each of whole records; nothing is asked for behind them.
     pieces: VecDeque<Piece>,
     max_record: usize,
+    /// The next record ends with its line.
+    lines: bool,
+    waiting: bool,
 }
 
 /// Decompressed bytes, and the offset of the first one in the decompressed file.
@@ -119,6 +122,8 @@ impl Blocks {
             last: false,
             pieces: VecDeque::new(),
             max_record,
+            lines: false,
+            waiting: false,
         }
     }
 
@@ -187,7 +192,26 @@ impl Blocks {
 
     /// Puts more bytes behind those of the block that are not decoded yet.
     pub fn refill(&mut self) -> Result<Refill> {
+        let refill = self.fill()?;
+        self.waiting = matches!(refill, Refill::Need(_));
+        Ok(refill)
+    }
+
+    /// Says whether the next record ends at the next newline, whatever stands in it.
+    pub fn expect_line(&mut self, lines: bool) {
+        self.lines = lines;
+    }
+
+    /// Whether bytes were asked for since there were new ones to decode.
+    pub fn is_waiting(&self) -> bool {
+        self.waiting
+    }
+
+    fn fill(&mut self) -> Result<Refill> {
         let tail = self.block.len() - self.at;
+        if tail > self.max_record {
+            return Ok(Refill::TooLong);
+        }
         if self.last {
             return match tail {
                 0 => match self.pieces.pop_front() {
@@ -199,9 +223,6 @@ impl Blocks {
                 },
                 _ => Err(Error::data(self.place(), "the record that begins here is not whole")),
             };
-        }
-        if tail > self.max_record {
-            return Ok(Refill::TooLong);
         }
         if self.unpacker.is_some() {
             return self.unpack();
@@ -217,6 +238,9 @@ impl Blocks {
                 self.join(joint.tail - self.at, joint.offset, joint.piece, more);
                 return Ok(Refill::Ready);
             }
+        }
+        if tail > BLOCK_BYTES as usize && self.listed.is_none() {
+            return self.gather(tail);
         }
         match self.source.pop()? {
             Some(Popped { bytes, raw: Some(raw), offset }) if self.listed.is_some() => {
@@ -242,6 +266,39 @@ impl Blocks {
     fn end(&mut self, tail: usize) -> Refill {
         self.last = true;
         if tail == 0 { Refill::Ended } else { Refill::Ready }
+    }
+
+    /// Puts about as many bytes behind those of a long record as there are of it, so that it is not copied and looked
+    /// at again for each piece of the file.
+    fn gather(&mut self, tail: usize) -> Result<Refill> {
+        let (mut more, given) = (self.more(tail), self.source.given());
+        if self.lines && tail + given <= self.max_record && !self.source.has_newline() {
+            // The line can't end in what there is.
+            more = given + self.more(tail + given);
+        }
+        if given < more
+            && let Some(range) = self.source.need_more(more - given)
+        {
+            return Ok(Refill::Need(range));
+        }
+        if given == 0 {
+            return Ok(self.end(tail));
+        }
+        let mut text = Vec::with_capacity(tail + given);
+        text.extend_from_slice(&self.block[self.at..]);
+        while let Some(Popped { bytes, .. }) = self.source.pop()? {
+            text.extend_from_slice(&bytes);
+        }
+        self.offset += self.at as u64;
+        self.at = 0;
+        self.block = Buffer::from_vec(text);
+        Ok(Refill::Ready)
+    }
+
+    /// By how many bytes those of an unfinished record grow: to twice as many, but hardly beyond what a record may have.
+    fn more(&self, tail: usize) -> usize {
+        let block = BLOCK_BYTES as usize;
+        tail.min(self.max_record.saturating_sub(tail)).max(block)
     }
 
     /// Makes a block of the `tail` bytes at `at` that are not of `piece`, and of the first bytes of `piece`.
@@ -270,10 +327,9 @@ impl Blocks {
     /// Decompresses about a block behind the bytes that are not decoded yet.
     fn unpack(&mut self) -> Result<Refill> {
         let tail = self.block.len() - self.at;
+        let most = tail + self.more(tail);
         let Some(unpacker) = &mut self.unpacker else { return Ok(Refill::Ended) };
         let mut text = Vec::new();
-        // Twice the tail, so that a long record is not copied once a block.
-        let most = tail + tail.max(BLOCK_BYTES as usize);
         while text.len() < most {
             if unpacker.packed.is_empty() && !unpacker.filled {
                 match self.source.pop()? {

@@ -141,7 +141,15 @@ impl Cells {
 /// Why a type has no values here.
 pub fn no_text(data_type: &DataType) -> String {
     let name = sql_name(data_type).unwrap_or_else(|| data_type.to_string());
-    format!("{name} has no form as text; cast it in the query, or write parquet or arrow")
+    format!("{name} has no form as text; {}", instead(data_type))
+}
+
+/// What to do about a column of a type that an encoding does not hold.
+pub fn instead(data_type: &DataType) -> &'static str {
+    match data_type.is_nested() {
+        true => "write jsonl, msgpack, cbor, parquet, arrow or buren, which hold nested columns",
+        false => "cast it in the query, or write parquet or arrow",
+    }
 }
 
 /// A column cast to a type that has cells.

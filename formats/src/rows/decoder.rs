@@ -2,8 +2,9 @@
 
 use arrow_array::RecordBatch;
 use arrow_buffer::Buffer;
+use schema::OnError;
 
-use super::batch::Batch;
+use super::batch::{Batch, Records};
 use super::quotes::State;
 use crate::compress::Decompressor;
 use crate::error::Result;
@@ -41,7 +42,8 @@ impl Input<'_> {
 /// Turns the bytes of a row encoding into rows.
 pub trait Decoder: Send {
     /// Decodes the whole records of the input until the batch is full, and gives the number of bytes consumed. It
-    /// stops before a record that goes on beyond the block, except that with [`Input::last`] there is none.
+    /// stops before a record that goes on beyond the block, except that with [`Input::last`] there is none, and before
+    /// one that is longer than a record may be: what becomes of that must not depend on the size of the block.
     fn decode(&mut self, input: Input) -> Result<usize>;
 
     /// Whether the batch is full: flush before going on.
@@ -54,8 +56,19 @@ pub trait Decoder: Send {
     /// records are counted anew.
     fn restart(&mut self) {}
 
-    /// The records and the lines consumed so far, with those that were skipped.
-    fn position(&self) -> (u64, u64);
+    /// Whether the next record is known to end at the next newline, whatever stands in it.
+    fn is_line(&self) -> bool {
+        false
+    }
+
+    /// Passes the record that begins at the input and goes on beyond it, as one that is not built as it should be, if
+    /// `--on-error` says so and the next one begins behind the next newline. False if it is to be an error.
+    fn pass_line(&mut self, _input: Input, _message: String) -> Result<bool> {
+        Ok(false)
+    }
+
+    /// The records and, where they stand in lines, the lines consumed so far, with those that were skipped.
+    fn position(&self) -> (u64, Option<u64>);
 
     /// What was passed over so far.
     fn skipped(&self) -> Skipped;
@@ -73,6 +86,8 @@ pub trait Decoder: Send {
 
 /// What an encoding has to say of its own: how records are found in bytes and appended to a batch.
 pub trait RecordParser: Send {
+    /// Whether records stand in lines, which errors then name.
+    const IN_LINES: bool = true;
     /// Whether columns may be nested.
     const NESTED: bool = false;
 
@@ -81,6 +96,11 @@ pub trait RecordParser: Send {
 
     /// As [`Decoder::restart`].
     fn restart(&mut self) {}
+
+    /// As [`Decoder::is_line`].
+    fn is_line(&self) -> bool {
+        false
+    }
 
     /// As [`Decoder::state_at_limit`].
     fn state_at_limit(&self) -> State {
@@ -101,7 +121,9 @@ pub type MakeUnpacker = fn() -> Box<dyn Decompressor>;
 impl<P: RecordParser> BatchDecoder<P> {
     /// A decoder of the columns that the scan wants.
     pub fn new(parser: P, scan: &ScanOptions) -> Result<BatchDecoder<P>> {
-        Ok(BatchDecoder { parser, batch: Batch::new(scan, P::NESTED)?, unpacker: None })
+        let batch = Batch::new(scan, P::NESTED)?;
+        let batch = if P::IN_LINES { batch } else { batch.without_lines() };
+        Ok(BatchDecoder { parser, batch, unpacker: None })
     }
 
     /// The same decoder for bytes from which this makes records.
@@ -128,7 +150,20 @@ impl<P: RecordParser> Decoder for BatchDecoder<P> {
         self.batch.restart();
     }
 
-    fn position(&self) -> (u64, u64) {
+    fn is_line(&self) -> bool {
+        self.parser.is_line()
+    }
+
+    fn pass_line(&mut self, input: Input, message: String) -> Result<bool> {
+        if !self.parser.is_line() || self.batch.on_error() == OnError::Fail {
+            return Ok(false);
+        }
+        let records = Records::of(&input, input.at..input.at, 1, 1);
+        let values = self.batch.width() as u64;
+        self.batch.malformed(records, message, values).map(|()| true)
+    }
+
+    fn position(&self) -> (u64, Option<u64>) {
         (self.batch.records(), self.batch.lines())
     }
 

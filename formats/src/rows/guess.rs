@@ -4,8 +4,8 @@
 //! morsel first, see [`seek`](super::seek), which costs little beside decoding. Beside counting it costs half as much
 //! again, so that a reader of no columns begins at once: in the state that is known where all morsels before are done,
 //! else as if the morsel began outside quotes. What it finds then is held until the state is known, and dropped where
-//! the guess was wrong: the morsel is read again (speculation as in Mühlbauer, Rödiger, Seilbeck, Reiser, Kemper,
-//! Neumann: Instant loading for main memory databases, 2013, section 4.2).
+//! the guess was wrong: the morsel is read again (Ge, Li, Eilebrecht, Chandramouli, Kossmann: Speculative distributed csv
+//! data parsing for big data analytics, 2019; theirs is a better guess, and theirs are larger pieces).
 
 use std::collections::VecDeque;
 use std::sync::Arc;

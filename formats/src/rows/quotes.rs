@@ -126,6 +126,15 @@ impl Transition {
 /// Where the first record begins in bytes before which the automaton is in `state`: behind a newline that ends a
 /// record, or at once. If there is none, the state behind the bytes.
 pub fn first_record(mut state: State, bytes: &[u8], marks: Marks) -> Result<usize, State> {
+    if marks.quote == b'\n' && state != RecordStart {
+        // Nothing is quoted, so that any newline is the one.
+        return match memchr::memchr(b'\n', bytes).map(|newline| newline + 1) {
+            Some(at) if at < bytes.len() => Ok(at),
+            Some(_) => Err(RecordStart),
+            None if bytes.is_empty() => Err(state),
+            None => Err(Unquoted),
+        };
+    }
     for (i, &byte) in bytes.iter().enumerate() {
         if state == RecordStart {
             return Ok(i);

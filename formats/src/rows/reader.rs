@@ -14,7 +14,7 @@ use super::blocks::{Blocks, Refill, Unpacking};
 use super::guess::Guess;
 use super::quotes::{Marks, State};
 use super::source::Source;
-use super::split::{self, Border, SharedBorders};
+use super::split::{self, Border, SharedBorders, SharedWithin};
 use crate::compress;
 use crate::error::{Error, Result};
 use crate::format::{Morsel, Part, ScanOptions};
@@ -58,6 +58,8 @@ pub struct RowReader {
     pub(super) guess: Option<Guess>,
     /// It reads a whole file, and others may follow.
     whole: bool,
+    /// What the morsels of the file know of long records.
+    within: Option<Arc<SharedWithin>>,
     /// The file that follows, and how many have followed.
     next: Option<(Source, Option<u64>)>,
     followed: u64,
@@ -105,6 +107,7 @@ impl RowReader {
             reader.phase = Phase::Read;
         }
         reader.again = Some((make, scan.clone(), border));
+        reader.within = morsel.shared.clone().downcast::<SharedWithin>().ok();
         match (&morsel.part, morsel.shared.clone().downcast::<SharedBorders>()) {
             (Part::Bytes(_), Ok(shared)) if border == Border::Quotes => {
                 let morsel = shared.begins.partition_point(|&begin| begin < range.start);
@@ -114,6 +117,9 @@ impl RowReader {
                 } else {
                     reader.phase = Phase::Gather { shared, morsel, asked: false };
                 }
+            }
+            (Part::Bytes(_), _) if reader.within.as_ref().is_some_and(|within| within.covers(&range)) => {
+                reader.phase = Phase::Done;
             }
             (Part::Bytes(_), _) if range.start > 0 => {
                 // A record begins behind a newline, which may be the last byte of the morsel before.
@@ -186,6 +192,7 @@ impl RowReader {
             max_record,
             guess: None,
             whole: false,
+            within: None,
             next: None,
             followed: 0,
         })
@@ -232,15 +239,18 @@ impl RowReader {
     fn read(&mut self) -> Result<Option<Next>> {
         loop {
             if !self.decoder.is_full() {
-                if let Some(input) = self.blocks.input(self.limit) {
+                if let Some(input) = self.blocks.input(self.limit)
+                    && !self.blocks.is_waiting()
+                {
                     let decoded = self.decoder.decode(input)?;
                     self.blocks.pass(decoded);
                 }
                 if self.blocks.is_before(self.limit) && !self.decoder.is_full() {
-                    match self.blocks.refill()? {
+                    self.blocks.expect_line(self.decoder.is_line());
+                    match self.blocks.refill().map_err(|e| self.in_row(e))? {
                         Refill::Ready => continue,
                         Refill::Need(range) => return Ok(Some(Next::Need(vec![range]))),
-                        Refill::TooLong => return Err(self.too_long()),
+                        Refill::TooLong => return self.pass_too_long(),
                         Refill::Ended => {}
                     }
                 }
@@ -252,12 +262,36 @@ impl RowReader {
             match self.decoder.flush()? {
                 Some(batch) => return Ok(Some(Next::Batch(batch))),
                 None if ended => {
+                    if let Some(within) = &self.within {
+                        within.publish(self.limit..self.blocks.place());
+                    }
                     self.phase = Phase::Done;
                     return Ok(None);
                 }
                 None => {}
             }
         }
+    }
+
+    /// Fills in the row of an error that tells the beginning of the next record.
+    fn in_row(&self, mut error: Error) -> Error {
+        if let Error::Data(e) = &mut error
+            && e.offset == Some(self.blocks.place())
+        {
+            e.row = Some(self.decoder.position().0 + 1);
+        }
+        error
+    }
+
+    /// Passes what there is of a record that is too long and looks for the one behind it, or gives the error.
+    fn pass_too_long(&mut self) -> Result<Option<Next>> {
+        let Some(input) = self.blocks.input(self.limit) else { return Err(self.too_long()) };
+        let message = format!("the record is longer than {} bytes", self.max_record);
+        if !self.decoder.pass_line(input, message)? {
+            return Err(self.too_long());
+        }
+        self.phase = Phase::SeekText(State::Unquoted);
+        Ok(None)
     }
 
     fn too_long(&self) -> Error {
@@ -267,7 +301,7 @@ impl RowReader {
             format!("the record that begins here is longer than {} bytes", self.max_record),
         );
         if let Error::Data(e) = &mut error {
-            (e.row, e.line) = (Some(records + 1), Some(lines + 1));
+            (e.row, e.line) = (Some(records + 1), lines.map(|lines| lines + 1));
             e.help = Some("a closing quote may be missing; --max-record allows longer records".into());
         }
         error
@@ -308,7 +342,7 @@ impl RowReader {
         if let Some(Error::Data(e)) = &mut error {
             // Where the records before can't be counted, the offset alone tells the place.
             e.row = e.row.filter(|_| counted).map(|row| row + records);
-            e.line = e.line.filter(|_| counted).map(|line| line + lines);
+            e.line = e.line.filter(|_| counted).zip(lines).map(|(line, lines)| line + lines);
         }
         self.phase = Phase::Done;
         error.map_or(Ok(Next::Done), Err)

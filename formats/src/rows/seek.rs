@@ -78,10 +78,15 @@ impl RowReader {
             Err(state) => self.phase = Phase::SeekText(state),
         }
         self.blocks.pass(len);
+        if !self.blocks.is_before(self.limit) {
+            self.phase = Phase::Read;
+            return Ok(None);
+        }
         match self.blocks.refill()? {
             Refill::Need(range) => return Ok(Some(Next::Need(vec![range]))),
             Refill::Ready => {}
-            Refill::TooLong | Refill::Ended => self.phase = Phase::Done,
+            // Rows that stand before a record that was passed over may have to be flushed.
+            Refill::TooLong | Refill::Ended => self.phase = Phase::Read,
         }
         Ok(None)
     }

@@ -33,6 +33,8 @@ pub struct Shape {
 pub struct Members {
     of: Vec<(String, Shape)>,
     by_name: HashMap<Vec<u8>, usize>,
+    /// The place behind the one that was named last: names mostly come in the same order.
+    next: usize,
     /// Whether the names were too many: then there is one shape for all.
     many: bool,
 }
@@ -40,24 +42,23 @@ pub struct Members {
 impl Members {
     /// What was seen of the value with this name.
     pub fn named(&mut self, name: &[u8]) -> &mut Shape {
-        let place = match self.by_name.get(name) {
-            Some(&place) => place,
+        let expected = self.of.get(self.next).filter(|(known, _)| known.as_bytes() == name);
+        let place = match expected.map(|_| self.next).or_else(|| self.by_name.get(name).copied()) {
+            Some(place) => place,
             None => {
                 self.by_name.insert(name.to_vec(), self.of.len());
                 self.of.push((String::from_utf8_lossy(name).into_owned(), Shape::default()));
                 self.of.len() - 1
             }
         };
+        self.next = place + 1;
         &mut self.of[place].1
     }
 
     /// The same for a field of a nested object, of which there can be too many.
     fn of_object(&mut self, name: &[u8]) -> &mut Shape {
-        if !self.many {
-            self.named(name);
-            if self.of.len() > MOST_FIELDS {
-                self.join();
-            }
+        if !self.many && self.of.len() == MOST_FIELDS && !self.by_name.contains_key(name) {
+            self.join();
         }
         if self.many { &mut self.of[0].1 } else { self.named(name) }
     }

@@ -113,6 +113,16 @@ impl Source {
         Ok(Some(Popped { offset, bytes, raw: block.map(|block| block.raw) }))
     }
 
+    /// How many bytes were given and not yet popped.
+    pub fn given(&self) -> usize {
+        self.given.iter().map(|(_, bytes)| bytes.len()).sum()
+    }
+
+    /// Whether a newline is among them.
+    pub fn has_newline(&self) -> bool {
+        self.given.iter().any(|(_, bytes)| memchr::memchr(b'\n', bytes).is_some())
+    }
+
     /// The pieces that were given and not yet popped.
     pub fn pieces(&self) -> impl Iterator<Item = &(u64, Bytes)> {
         self.given.iter()
@@ -142,6 +152,18 @@ impl Source {
         let size = self.size.unwrap_or(u64::MAX);
         let range = self.asked..self.asked.saturating_add(step).min(size);
         self.asked = range.end;
+        Some(range)
+    }
+
+    /// As [`Source::need`], about so many bytes, in one piece if the file is no pipe.
+    pub fn need_more(&mut self, bytes: usize) -> Option<Range<u64>> {
+        let mut range = self.need()?;
+        if let Some(size) = self.size
+            && self.under_way.is_empty()
+        {
+            range.end = range.start.saturating_add(bytes as u64).clamp(range.end, size.max(range.end));
+            self.asked = range.end;
+        }
         Some(range)
     }
 

@@ -5,6 +5,7 @@
 //! quotes before it: each reader computes what its own bytes do to every state that the bytes before might have left,
 //! and publishes that; the state at a border is the composition over all earlier morsels.
 
+use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
 use schema::manifest::BlockStart;
@@ -103,6 +104,32 @@ pub struct SharedBorders {
     pub begins: Vec<u64>,
 }
 
+/// What the morsels of a file of lines share: the longest stretch that is known to lie within one record.
+#[derive(Default)]
+pub struct SharedWithin(Mutex<Range<u64>>);
+
+/// Stretches shorter than this are not worth being known.
+const WITHIN_BYTES: u64 = 1 << 20;
+
+impl SharedWithin {
+    /// A record that began before this stretch ends where it does.
+    pub fn publish(&self, stretch: Range<u64>) {
+        let length = |range: &Range<u64>| range.end.saturating_sub(range.start);
+        if length(&stretch) >= WITHIN_BYTES {
+            let mut known = self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+            if length(&stretch) > length(&known) {
+                *known = stretch;
+            }
+        }
+    }
+
+    /// Whether these bytes are known to lie within one record, so that none begins among them.
+    pub fn covers(&self, bytes: &Range<u64>) -> bool {
+        let known = self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        known.start <= bytes.start && bytes.end <= known.end
+    }
+}
+
 /// The whole file as one morsel.
 pub fn whole(file: &Arc<FileEntry>) -> Vec<Morsel> {
     vec![Morsel { file: file.clone(), part: Part::Whole, bytes: file.bytes, shared: Arc::new(()) }]
@@ -195,7 +222,8 @@ pub fn cut(file: &Arc<FileEntry>, border: Border, begins: Vec<u64>) -> Vec<Morse
     let ends = begins[1..].iter().copied().chain([file.bytes]);
     let ranges: Vec<_> = begins.iter().copied().zip(ends).map(|(begin, end)| begin..end).collect();
     let shared: Arc<dyn std::any::Any + Send + Sync> = match border {
-        Border::Newline | Border::Unmarked => Arc::new(()),
+        Border::Newline => Arc::new(SharedWithin::default()),
+        Border::Unmarked => Arc::new(()),
         Border::Quotes => Arc::new(SharedBorders { quotes: SharedQuotes::default(), begins }),
     };
     ranges

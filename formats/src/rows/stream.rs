@@ -57,10 +57,13 @@ impl Stream {
                 return Ok(self.records(true));
             }
             let mut within = len.min(most);
-            let mut end = self.end(border, format, within);
-            while within < len && end == Ok(None) {
-                within = len.min(within * 2);
+            let mut end = Ok(None);
+            if !self.blocks.is_waiting() {
                 end = self.end(border, format, within);
+                while within < len && end == Ok(None) {
+                    within = len.min(within * 2);
+                    end = self.end(border, format, within);
+                }
             }
             match end {
                 Err(()) => return Ok(self.rest()),

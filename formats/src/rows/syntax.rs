@@ -3,7 +3,7 @@
 use arrow_schema::TimeUnit;
 
 use super::parse::{self, Decimal, Float, Half, Integer};
-use super::walk::{MISSING, Span};
+use super::walk::{Span, is_missing};
 
 /// What lies between the borders of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,10 +32,10 @@ pub trait Syntax: Copy {
     const NESTED: bool = false;
 
     /// What the field `start..end` holds; both are within `bytes`. If nothing else is said, that is the value as it
-    /// stands, and no value where the field is [`MISSING`].
+    /// stands, and no value where the field is [missing](super::walk::missing).
     #[inline(always)]
     fn token(&self, _: &[u8], start: usize, end: usize) -> Token {
-        if (start, end) == MISSING { Token::Null } else { Token::Plain(start, end) }
+        if is_missing((start, end)) { Token::Null } else { Token::Plain(start, end) }
     }
 
     /// Rewrites the bytes of a [`Token::Escaped`]. Gives the number of sequences replaced by U+FFFD, or `None` if an
@@ -61,7 +61,7 @@ pub trait Syntax: Copy {
         None
     }
 
-    /// Tells `each` where the elements of a list lie, one after the other; [`MISSING`] for one that is no value. `None`
+    /// Tells `each` where the elements of a list lie, one after the other; [`MISSING`](super::walk::MISSING) for one that is no value. `None`
     /// if the value is no list.
     fn elements(&self, _bytes: &[u8], _value: Span, _each: &mut impl FnMut(Span)) -> Option<()> {
         None

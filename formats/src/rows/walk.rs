@@ -17,9 +17,20 @@ const WINDOW_BYTES: usize = 64 << 10;
 /// Where a value lies: its first byte and the one behind its last.
 pub type Span = (usize, usize);
 
-/// The place of a value that a record does not have. No other lies there: a value that is empty has its length before
-/// it.
+/// The place of a value that the record which begins at `at` does not have: it ends before it begins.
+pub fn missing(at: usize) -> Span {
+    (at + 1, at)
+}
+
+/// The place of a value within another that this one does not have, and of which no record is known. No other lies
+/// there: a value that is empty has its length before it.
 pub const MISSING: Span = (0, 0);
+
+/// Whether this is the place of a value that is not there.
+#[inline(always)]
+pub fn is_missing(place: Span) -> bool {
+    place.0 > place.1 || place == MISSING
+}
 
 /// The places of one column's values.
 pub type Spans<'a> = StepBy<Skip<Copied<Iter<'a, Span>>>>;
@@ -56,7 +67,7 @@ impl Wrong {
 /// Finds values in records.
 pub trait Walker: Send {
     /// Walks over the record that begins at `at`, and notes where the values of wanted columns lie: `found` has a
-    /// place for each slot of [`Slots`], and [`MISSING`] in all of them.
+    /// place for each slot of [`Slots`], and [`missing`] in all of them.
     fn walk(&mut self, bytes: &[u8], at: usize, found: &mut [Span]) -> Result<Walked, Wrong>;
 }
 
@@ -81,6 +92,7 @@ impl<W: Walker, S: Syntax> WalkParser<W, S> {
 }
 
 impl<W: Walker, S: Syntax + Send> RecordParser for WalkParser<W, S> {
+    const IN_LINES: bool = false;
     const NESTED: bool = S::NESTED;
 
     fn parse(&mut self, input: Input, batch: &mut Batch) -> Result<usize> {
@@ -94,12 +106,11 @@ impl<W: Walker, S: Syntax + Send> RecordParser for WalkParser<W, S> {
             self.found.clear();
             while at < limit && at - start < WINDOW_BYTES && count < room {
                 let first = self.found.len();
-                self.found.resize(first + each, MISSING);
-                match self.walker.walk(bytes, at, &mut self.found[first..]) {
-                    Ok(Walked::Whole(end)) if end - at > self.max_record => {
-                        let message = format!("the record is longer than {} bytes", self.max_record);
-                        wrong = Some(Wrong { message, next: Some(end) });
-                    }
+                self.found.resize(first + each, missing(at));
+                // No record is looked at further than it may be long, so that what is wrong with it does not depend on
+                // how many bytes are at hand.
+                let within = bytes.len().min(at.saturating_add(self.max_record));
+                match self.walker.walk(&bytes[..within], at, &mut self.found[first..]) {
                     Ok(Walked::Whole(end)) => {
                         (at, count) = (end, count + 1);
                         continue;

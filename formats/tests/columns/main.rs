@@ -3,4 +3,5 @@
 mod arrow;
 mod buren;
 mod common;
+mod golden;
 mod parquet;

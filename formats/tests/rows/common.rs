@@ -8,6 +8,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use arrow_select::concat::concat_batches;
 use bytes::Bytes;
+use formats::compress::compression;
 use formats::format::{Morsel, ScanOptions, format};
 use formats::reader::{Next, Skipped};
 use formats::{Error, Result};
@@ -138,4 +139,18 @@ pub fn message(result: Result<impl Sized>) -> String {
         Err(Error::Data(e)) => e.to_string(),
         Err(e) => e.to_string(),
     }
+}
+
+/// A file of these pieces, each compressed on its own.
+pub fn units(name: &str, pieces: &[&[u8]]) -> Vec<u8> {
+    let compression = compression(name).unwrap();
+    let mut container = compression.container();
+    let mut out = Vec::new();
+    container.begin(&mut out).unwrap();
+    for piece in pieces {
+        let piece = compression.compress(piece.to_vec()).unwrap();
+        container.append(&piece.bytes, &piece.about, &mut out).unwrap();
+    }
+    container.finish(&mut out).unwrap();
+    out
 }

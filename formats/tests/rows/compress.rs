@@ -7,20 +7,6 @@ use formats::compress::{NAMES, by_suffix, compression, sniff};
 
 use crate::common::*;
 
-/// Compresses pieces into one file.
-fn pack(name: &str, pieces: &[&[u8]]) -> Vec<u8> {
-    let compression = compression(name).unwrap();
-    let mut container = compression.container();
-    let mut out = Vec::new();
-    container.begin(&mut out).unwrap();
-    for piece in pieces {
-        let piece = compression.compress(piece.to_vec()).unwrap();
-        container.append(&piece.bytes, &piece.about, &mut out).unwrap();
-    }
-    container.finish(&mut out).unwrap();
-    out
-}
-
 /// Decompresses, given so many bytes at a time and taking so many at a time.
 fn unpack(name: &str, bytes: &[u8], give: usize, take: usize) -> Result<Vec<u8>> {
     let mut decompressor = compression(name)?.decompressor()?.expect("a real compression");
@@ -73,7 +59,7 @@ fn pieces_come_back_whole() {
         for pieces in
             [vec![], vec![&b""[..]], vec![b"x"], vec![&long, b"", &noise, &long[..1000]], vec![&noise]]
         {
-            let packed = pack(name, &pieces);
+            let packed = units(name, &pieces);
             let raw = pieces.concat();
             for (give, take) in [(1 << 20, 1 << 20), (1, 2000), (7, 1000), (4096, 1), (100_000, 70_000)] {
                 if take == 1 && raw.len() > 10_000 {
@@ -89,8 +75,8 @@ fn pieces_come_back_whole() {
 fn concatenated_files_are_read_to_the_end() {
     for name in real() {
         let (first, second) = (text(50_000), text(1000));
-        let mut packed = pack(name, &[&first]);
-        packed.extend(pack(name, &[&second, &first]));
+        let mut packed = units(name, &[&first]);
+        packed.extend(units(name, &[&second, &first]));
         assert_eq!(
             unpack(name, &packed, 333, 1 << 16).unwrap(),
             [first.clone(), second, first].concat(),
@@ -102,7 +88,7 @@ fn concatenated_files_are_read_to_the_end() {
 #[test]
 fn an_early_end_is_an_error_at_every_byte() {
     for name in real() {
-        let packed = pack(name, &[&text(700), &text(90)]);
+        let packed = units(name, &[&text(700), &text(90)]);
         // Cuts between two snappy chunks, which nothing shows; and cuts between two frames or members.
         let mut whole = Vec::new();
         for end in 0..packed.len() {
@@ -125,7 +111,7 @@ fn damage_never_panics_and_checksums_notice_it() {
     let mut random = Random(21);
     let raw = text(5000);
     for name in real() {
-        let packed = pack(name, &[&raw, &raw[..100]]);
+        let packed = units(name, &[&raw, &raw[..100]]);
         for _ in 0..1000 {
             let mut damaged = packed.clone();
             let at = random.below(damaged.len());
@@ -149,22 +135,22 @@ fn damage_never_panics_and_checksums_notice_it() {
 fn frames_to_be_skipped_are_skipped() {
     let skippable = [&0x184d_2a53u32.to_le_bytes()[..], &5u32.to_le_bytes(), b"hello"].concat();
     for name in ["lz4", "zstd"] {
-        let packed = [skippable.clone(), pack(name, &[b"text"]), skippable.clone()].concat();
+        let packed = [skippable.clone(), units(name, &[b"text"]), skippable.clone()].concat();
         assert_eq!(unpack(name, &packed, 3, 100).unwrap(), b"text", "{name}");
         assert!(unpack(name, &packed[..packed.len() - 1], 3, 100).is_err(), "{name}");
     }
     let padding = [&[0xfe, 3, 0, 0][..], b"\0\0\0", &[0x80, 1, 0, 0], b"x"].concat();
-    let packed = [pack("snappy", &[b"text"]), padding, pack("snappy", &[b"more"])].concat();
+    let packed = [units("snappy", &[b"text"]), padding, units("snappy", &[b"more"])].concat();
     assert_eq!(unpack("snappy", &packed, 2, 100).unwrap(), b"textmore");
-    let packed = [pack("gzip", &[b"text"]), vec![0; 512]].concat();
+    let packed = [units("gzip", &[b"text"]), vec![0; 512]].concat();
     assert_eq!(unpack("gzip", &packed, 100, 100).unwrap(), b"text");
-    let packed = [pack("gzip", &[b"text"]), b"garbage".to_vec()].concat();
+    let packed = [units("gzip", &[b"text"]), b"garbage".to_vec()].concat();
     assert!(unpack("gzip", &packed, 100, 100).is_err());
 }
 
 #[test]
 fn headers_with_names_and_comments_are_read() {
-    let plain = pack("gzip", &[b"text"]);
+    let plain = units("gzip", &[b"text"]);
     let body = &plain[20..];
     let head = [0x1f, 0x8b, 8, 0x1e, 0, 0, 0, 0, 0, 3];
     let fields = b"\x03\x00abcname.csv\0a comment\0\x12\x34";
@@ -180,7 +166,7 @@ fn names_and_first_bytes_tell_the_compression() {
     assert_eq!(name("b.csv"), None);
     assert_eq!(name("gz"), None);
     for name in real() {
-        let packed = pack(name, &[&text(1000)]);
+        let packed = units(name, &[&text(1000)]);
         assert_eq!(sniff(&packed[..64]).map(|c| c.name()), Some(name));
     }
     for plain in ["", "x", "x^2 + y^2 = z^2 is what the text says, and it is text, not a stream", "1,2,3\n"] {
@@ -202,7 +188,7 @@ fn ordinary_tools_read_what_is_written_and_write_what_is_read() {
     let raw = text(2_500_000);
     let pieces: Vec<_> = raw.chunks(1_000_000).collect();
     for (name, tool) in [("gzip", "gzip"), ("zstd", "zstd"), ("lz4", "lz4")] {
-        if let Some(read) = through(tool, &["-d", "-c"], &pack(name, &pieces)) {
+        if let Some(read) = through(tool, &["-d", "-c"], &units(name, &pieces)) {
             assert_eq!(read, raw, "{tool}");
             let written = through(tool, &["-c"], &raw).unwrap();
             assert_eq!(unpack(name, &written, 10_000, 1 << 20).unwrap(), raw, "{tool}");
@@ -216,13 +202,13 @@ fn ordinary_tools_read_what_is_written_and_write_what_is_read() {
         )
     };
     let read = "sys.stdout.buffer.write(zlib.decompress(i))";
-    if let Some(read) = python(read, &pack("zlib", &pieces)) {
+    if let Some(read) = python(read, &units("zlib", &pieces)) {
         assert_eq!(read, raw);
-        let empty = python("sys.stdout.buffer.write(zlib.decompress(i))", &pack("zlib", &[])).unwrap();
+        let empty = python("sys.stdout.buffer.write(zlib.decompress(i))", &units("zlib", &[])).unwrap();
         assert!(empty.is_empty());
         let written = python("sys.stdout.buffer.write(zlib.compress(i))", &raw).unwrap();
         assert_eq!(unpack("zlib", &written, 10_000, 1 << 20).unwrap(), raw);
-        let read = python("sys.stdout.buffer.write(gzip.decompress(i))", &pack("gzip", &pieces)).unwrap();
+        let read = python("sys.stdout.buffer.write(gzip.decompress(i))", &units("gzip", &pieces)).unwrap();
         assert_eq!(read, raw);
     }
 }

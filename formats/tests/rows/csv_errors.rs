@@ -127,13 +127,14 @@ fn records_longer_than_allowed_are_errors() {
     let mut scan = scan(&text_columns(2), &options("csv"));
     scan.format.max_record = 50;
     let text = format!("a,b\n{},b\nc,d\n", "x".repeat(60));
-    assert!(
-        message(read_whole(text.as_bytes(), &scan))
-            .contains("row 2, byte 4: the record is longer than 50 bytes")
-    );
-    scan.format.on_error = OnError::Skip;
-    let (batches, skipped) = read_whole(text.as_bytes(), &scan).unwrap();
-    assert_eq!((rows(&batches).len(), skipped.rows), (2, 1));
+    for on_error in [OnError::Fail, OnError::Null, OnError::Skip] {
+        scan.format.on_error = on_error;
+        let found = message(read_whole(text.as_bytes(), &scan));
+        assert!(
+            found.contains("row 2, byte 4: the record that begins here is longer than 50 bytes"),
+            "{found}"
+        );
+    }
     scan.format.max_record = 2 << 20;
     let text = format!("a,b\nc,\"{}\n", "x,\n".repeat(2_000_000));
     let found = message(read_whole(text.as_bytes(), &scan));

@@ -6,7 +6,10 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::*;
 use arrow_array::{Array, ArrayRef, RecordBatch, StringViewArray};
 use arrow_schema::DataType::{self, Boolean, Date32, Float64, Int64, Utf8, Utf8View};
+use arrow_schema::{Field, Schema};
+use bytes::Bytes;
 use formats::format::format;
+use formats::reader::Next;
 use formats::rows::split::{Border, cut};
 use schema::OnError;
 
@@ -206,6 +209,76 @@ fn lines_come_back_or_are_refused() {
     assert!(read_whole(b"x\n", &scan(&two, &options)).is_err());
     let mut scan = scan(&line(), &options);
     scan.format.max_record = 10;
-    let found = message(read_whole(b"short\nlonger than ten bytes\n", &scan));
-    assert!(found.starts_with(", row 2, byte 6: the line is longer than 10 bytes"), "{found}");
+    let lines = b"short\nlonger than ten bytes\nten bytes\n";
+    let found = message(read_whole(lines, &scan));
+    assert!(
+        found.starts_with(", row 2, byte 6: the record that begins here is longer than 10 bytes"),
+        "{found}"
+    );
+    scan.format.on_error = OnError::Skip;
+    let (batches, skipped) = read_whole(lines, &scan).unwrap();
+    assert_eq!((batches[0].num_rows(), batches.len(), skipped.rows), (2, 1, 1));
+}
+
+/// A line that is longer than many morsels is read once, and passed over in little memory where it is too long.
+#[test]
+fn a_line_longer_than_morsels() {
+    let long = 5 << 20;
+    let text = format!("one\ntwo{}\nthree\nfour", "\0".repeat(long));
+    let expected: Vec<usize> = text.lines().map(str::len).collect();
+    let format = format("text").unwrap();
+    let file = entry(text.as_bytes());
+    for (max_record, on_error, expected) in [
+        (64 << 20, OnError::Fail, expected.clone()),
+        (long + 4, OnError::Fail, expected),
+        (long + 3, OnError::Skip, vec![3, 5, 4]),
+        (1000, OnError::Skip, vec![3, 5, 4]),
+    ] {
+        let mut scan = scan(&line(), &options("text"));
+        (scan.format.max_record, scan.format.on_error) = (max_record, on_error);
+        for target in [1 << 20, 3 << 19, u64::MAX] {
+            let (mut lengths, mut given, mut skipped) = (Vec::new(), 0, 0);
+            for morsel in format.split(&file, &scan, target).unwrap() {
+                let mut reader = format.reader(&morsel, &scan).unwrap();
+                loop {
+                    match reader.next().unwrap() {
+                        Next::Batch(batch) => {
+                            let lines = batch.column(0).as_string_view();
+                            lengths.extend(lines.iter().map(|line| line.unwrap().len()));
+                        }
+                        Next::Done => break,
+                        Next::Wait => panic!("nothing is waited for"),
+                        Next::Need(ranges) => {
+                            for range in ranges {
+                                let bytes = &text.as_bytes()
+                                    [range.start as usize..(range.end as usize).min(text.len())];
+                                given += bytes.len();
+                                reader.give(range, Bytes::copy_from_slice(bytes)).unwrap();
+                            }
+                        }
+                    }
+                }
+                skipped += reader.skipped().rows;
+            }
+            assert_eq!(lengths, expected, "{max_record} in morsels of {target}");
+            assert_eq!(skipped, u64::from(expected.len() == 3), "{max_record} in morsels of {target}");
+            // What lies within the line is asked for once, but for the morsel in which it ends.
+            assert!(given < text.len() + (4 << 20), "{given} bytes were read in morsels of {target}");
+        }
+    }
+}
+
+/// A value that is missing is an error of its own record, wherever that lies.
+#[test]
+fn a_missing_value_names_its_record() {
+    let fields = vec![Field::new("a", Int64, false), Field::new("b", Int64, true)];
+    let schema = Arc::new(Schema::new(fields));
+    // More than is looked at together.
+    let text = format!("{}{{\"b\":2}}\n", "{\"a\":1,\"b\":2}\n".repeat(10_000));
+    let found = message(read_whole(text.as_bytes(), &scan(&schema, &options("jsonl"))));
+    assert!(found.starts_with(", row 10001, byte 140000, column a: expected a whole number"), "{found}");
+    let mut rows = b"\x82\xa1a\x0a\xa1b\x0a".repeat(20_000);
+    rows.extend_from_slice(b"\x81\xa1b\x02");
+    let found = message(read_whole(&rows, &scan(&schema, &options("msgpack"))));
+    assert!(found.starts_with(", row 20001, byte 140000, column a: expected a whole number"), "{found}");
 }

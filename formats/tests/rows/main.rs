@@ -8,5 +8,6 @@ mod csv_errors;
 mod infer;
 mod lines;
 mod nested;
+mod properties;
 mod roundtrip;
 mod turns;

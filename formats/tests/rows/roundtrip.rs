@@ -13,7 +13,7 @@ use formats::rows::parse::Half;
 use crate::common::*;
 
 /// The encodings that hold any flat table.
-const ENCODINGS: &[&str] =
+pub const ENCODINGS: &[&str] =
     &["csv", "jsonl", "bincode", "msgpack", "cbor", "protobuf", "capnproto", "capnproto-packed"];
 
 const TEXTS: [&str; 12] = [
@@ -32,7 +32,7 @@ const TEXTS: [&str; 12] = [
 ];
 
 /// A batch of all types; about every fifth value is NULL.
-fn all_types(random: &mut Random, rows: usize) -> RecordBatch {
+pub fn all_types(random: &mut Random, rows: usize) -> RecordBatch {
     fn some<T>(random: &mut Random, rows: usize, value: impl Fn(&mut Random) -> T) -> Vec<Option<T>> {
         (0..rows).map(|_| (random.below(5) > 0).then(|| value(random))).collect()
     }
@@ -121,7 +121,7 @@ fn all_types(random: &mut Random, rows: usize) -> RecordBatch {
 }
 
 /// Equal, with NaN equal to NaN and -0 different from 0.
-fn assert_same(left: &RecordBatch, right: &RecordBatch, what: &str) {
+pub fn assert_same(left: &RecordBatch, right: &RecordBatch, what: &str) {
     assert_eq!(left.schema(), right.schema(), "{what}");
     for (i, field) in left.schema().fields().iter().enumerate() {
         let (left, right) = (left.column(i), right.column(i));

@@ -14,7 +14,7 @@ use formats::reader::{FileReader, Next};
 use formats::{Error, Result};
 use schema::{Cut, FileEntry, FormatOptions};
 
-use crate::common::{Random, concat, entry, fields, message, options, read_whole, scan, write};
+use crate::common::{Random, concat, entry, fields, message, options, read_whole, scan, units, write};
 
 fn cut_entry(bytes: &[u8], cut: Cut) -> Arc<FileEntry> {
     Arc::new(FileEntry { cut, ..(*entry(bytes)).clone() })
@@ -38,8 +38,19 @@ fn read(
     most: u64,
     workers: usize,
 ) -> Result<(Vec<RecordBatch>, usize)> {
+    read_file(&cut_entry(bytes, cut), bytes, scan, most, workers)
+}
+
+/// As [`read`], of a file that is cut as its entry says.
+pub fn read_file(
+    file: &Arc<FileEntry>,
+    bytes: &[u8],
+    scan: &ScanOptions,
+    most: u64,
+    workers: usize,
+) -> Result<(Vec<RecordBatch>, usize)> {
     let format = format(&scan.format.encoding)?;
-    let mut queue: VecDeque<Morsel> = format.split(&cut_entry(bytes, cut), scan, most)?.into();
+    let mut queue: VecDeque<Morsel> = format.split(file, scan, most)?.into();
     let mut readers: Vec<(usize, Box<dyn FileReader>)> = Vec::new();
     let mut batches: Vec<Vec<RecordBatch>> = Vec::new();
     let mut random = Random(most + workers as u64);
@@ -91,20 +102,6 @@ fn schema() -> SchemaRef {
 
 fn with(encoding: &str, compression: &str) -> FormatOptions {
     FormatOptions { compression: compression.into(), ..options(encoding) }
-}
-
-/// A file of these pieces, each compressed on its own.
-fn units(name: &str, pieces: &[&[u8]]) -> Vec<u8> {
-    let compression = compression(name).unwrap();
-    let mut container = compression.container();
-    let mut out = Vec::new();
-    container.begin(&mut out).unwrap();
-    for piece in pieces {
-        let piece = compression.compress(piece.to_vec()).unwrap();
-        container.append(&piece.bytes, &piece.about, &mut out).unwrap();
-    }
-    container.finish(&mut out).unwrap();
-    out
 }
 
 /// What tools write that know of no blocks.

@@ -243,7 +243,7 @@ impl Aggregate {
         Ok(())
     }
 
-    /// Combines the states of a partition that has many. A partial phase that gains little from it gives all away.
+    /// Combines the states of a partition that has many.
     fn combine(&mut self) -> Result<()> {
         let Some((part, states)) = self.partitions.as_mut().and_then(Partitions::ripe) else { return Ok(()) };
         self.gather(&states)?;
@@ -251,14 +251,17 @@ impl Aggregate {
         let combined = slices(batch_of(&self.states, columns, rows)?, BATCH_ROWS).map(|b| compact(&b));
         let Some(partitions) = &mut self.partitions else { return Ok(()) };
         partitions.back(part, combined.collect());
-        if self.phase == Phase::Partial && (!partitions.combines() || memory::is_scarce()) {
-            partitions.end()?;
-            while let Some(states) = partitions.take()? {
-                states.into_iter().for_each(|batch| self.ready.add(batch));
-            }
-            self.partitions = None;
-            self.passing = true;
+        Ok(())
+    }
+
+    /// Gives away what a partial phase has put aside, and passes rows on from now on.
+    fn pass_on(&mut self) -> Result<()> {
+        let Some(mut partitions) = self.partitions.take() else { return Ok(()) };
+        partitions.end()?;
+        while let Some(states) = partitions.take()? {
+            states.into_iter().for_each(|batch| self.ready.add(batch));
         }
+        self.passing = true;
         Ok(())
     }
 
@@ -305,7 +308,12 @@ impl Operator for Aggregate {
             if let Some(partitions) = &mut self.partitions {
                 partitions.add(&states)?;
             }
-            return self.combine();
+            self.combine()?;
+            let combines = self.partitions.as_ref().is_some_and(Partitions::combines);
+            if self.phase == Phase::Partial && (!combines || memory::is_scarce()) {
+                self.pass_on()?;
+            }
+            return Ok(());
         }
         self.absorb(batch)?;
         let groups = self.table.keys.len();

@@ -13,11 +13,14 @@ use arrow_schema::{DataType, SchemaRef};
 
 use super::super::batch_of;
 use crate::error::Result;
+use crate::memory;
 
 /// The number of partitions: a byte tells them apart.
 pub const PARTITIONS: usize = 256;
-/// The bytes of a partition that is full.
+/// The bytes of a partition that is full, where memory allows.
 const FULL: usize = 1 << 16;
+/// Before they are full, the partitions of an operator take one in so many bytes of the memory that may be used.
+const SHARE: u64 = 64;
 /// The most bytes of a string that lies inside its view.
 const INLINE: u32 = 12;
 
@@ -93,7 +96,8 @@ impl Scatter {
         }
         let widths: Vec<usize> =
             schema.fields().iter().map(|f| width(f.data_type())).collect::<Option<_>>()?;
-        let full = (FULL / widths.iter().sum::<usize>().max(1)).max(64);
+        let bytes = (memory::limit() / SHARE / PARTITIONS as u64).min(FULL as u64) as usize;
+        let full = (bytes / widths.iter().sum::<usize>().max(1)).max(64);
         let columns = widths.into_iter().map(|width| match width {
             1 => lanes::<u8>(room(full)),
             2 => lanes::<u16>(room(full)),

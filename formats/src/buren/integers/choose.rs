@@ -1,10 +1,9 @@
 //! Which encoding fits integers best.
 
+use arrow_buffer::ToByteSlice;
 use hashbrown::HashSet;
 
 use super::super::compress::Codec;
-use arrow_buffer::ToByteSlice;
-
 use super::super::word::{BLOCK, Word, bits};
 use super::packed::{self, Plan};
 use crate::error::Result;

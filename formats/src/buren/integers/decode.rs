@@ -155,6 +155,7 @@ mod tests {
     use super::super::super::compress::Codec;
     use super::super::encode::put;
     use super::*;
+    use crate::buren::noise;
 
     fn check<W: Word>(values: &[W], expected: Option<u8>) -> usize {
         let mut sink = Sink::new(Codec::None);
@@ -181,33 +182,29 @@ mod tests {
         chunk.len()
     }
 
-    /// The finaliser of SplitMix64.
-    fn noise(i: usize) -> u64 {
-        let z = (i as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        let z = (z ^ z >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let z = (z ^ z >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ z >> 31
-    }
-
     #[test]
     fn every_encoding_comes_back_where_it_fits() {
         for n in [1, 2, 500, 1024, 1025, 5000] {
             check(&vec![7u8; n], Some(tag::CONSTANT));
-            check(&(0..n).map(|i| noise(i) as u16).collect::<Vec<_>>(), (n >= 500).then_some(tag::PLAIN));
-            check(&(0..n).map(|i| 1000 + noise(i) as u32 % 1000).collect::<Vec<_>>(), None);
+            check(
+                &(0..n).map(|i| noise(i as u64) as u16).collect::<Vec<_>>(),
+                (n >= 500).then_some(tag::PLAIN),
+            );
+            check(&(0..n).map(|i| 1000 + noise(i as u64) as u32 % 1000).collect::<Vec<_>>(), None);
         }
-        check(&(0..5000).map(|i| noise(i) % 3000).collect::<Vec<_>>(), Some(tag::PACKED));
+        check(&(0..5000).map(|i| noise(i as u64) % 3000).collect::<Vec<_>>(), Some(tag::PACKED));
         check(&(0..5000).map(|i| noise(i / 30)).collect::<Vec<_>>(), Some(tag::RUNS));
-        check(&(0..5000).map(|i| noise(noise(i) as usize % 9)).collect::<Vec<_>>(), Some(tag::DICTIONARY));
+        check(&(0..5000).map(|i| noise(noise(i) % 9)).collect::<Vec<_>>(), Some(tag::DICTIONARY));
         let extremes: Vec<u64> = (0..3000).map(|i| [u64::MAX, 0, 1 << 63][i % 3]).collect();
         check(&extremes, None);
     }
 
     #[test]
     fn signs_and_ascending_values_take_few_bits() {
-        let signed: Vec<u64> = (0..4096).map(|i| (noise(i) % 16) as i64 - 8).map(|v| v as u64).collect();
+        let signed: Vec<u64> =
+            (0..4096).map(|i| (noise(i as u64) % 16) as i64 - 8).map(|v| v as u64).collect();
         assert!(check(&signed, Some(tag::PACKED)) < 4096 / 2 + 200);
-        let ascending: Vec<u64> = (0..4096).map(|i| (1 << 60) + i * 1000 + noise(i as usize) % 4).collect();
+        let ascending: Vec<u64> = (0..4096).map(|i| (1 << 60) + i * 1000 + noise(i) % 4).collect();
         assert!(check(&ascending, Some(tag::PACKED)) < 4096 / 2 + 300);
         let falling: Vec<u32> = (0..4096).map(|i| 0u32.wrapping_sub(i * 17)).collect();
         assert!(check(&falling, Some(tag::PACKED)) < 200);

@@ -108,14 +108,7 @@ mod tests {
     use super::super::super::compress::Codec;
     use super::super::encode::put;
     use super::*;
-
-    /// The finaliser of SplitMix64.
-    fn noise(i: u64) -> u64 {
-        let z = (i + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        let z = (z ^ z >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let z = (z ^ z >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ z >> 31
-    }
+    use crate::buren::noise;
 
     #[test]
     fn marks_are_those_of_every_value() {

@@ -93,8 +93,8 @@ impl Table {
         Ok(at)
     }
 
-    /// Whether the value of codes begins with `wanted`, and what of `wanted` is left where the value ends before it;
-    /// compared symbol by symbol up to the first that differs.
+    /// How the value of these codes compares with `wanted`, symbol by symbol up to the first byte that differs: a value
+    /// that only begins with it is greater.
     pub fn compare(&self, codes: &[u8], wanted: &[u8]) -> Result<std::cmp::Ordering> {
         let mut wanted = wanted;
         let mut rest = codes.iter();

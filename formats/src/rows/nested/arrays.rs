@@ -12,11 +12,16 @@ use arrow_select::take::take;
 use super::super::column::{Column, unfit};
 use super::super::fixed::null_buffer;
 use super::{Kind, Nested};
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 impl Nested {
     /// The array of all values so far; the column is empty again.
     pub fn take(&mut self) -> Result<ArrayRef> {
+        if self.overflows {
+            return Err(Error::Unsupported(
+                "the lists of a batch hold more than 2,147,483,647 values".into(),
+            ));
+        }
         let rows = std::mem::take(&mut self.rows);
         let ends = std::mem::take(&mut self.ends);
         let mut spoiled = std::mem::take(&mut self.spoiled);

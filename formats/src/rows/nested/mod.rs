@@ -31,6 +31,8 @@ pub struct Nested {
     paths: Vec<String>,
     /// Where the items of each row end; of structs none is looked at.
     ends: Vec<i32>,
+    /// Whether there were more items than offsets of lists can count: lists of one size in lists can ask for that.
+    overflows: bool,
     rows: usize,
     /// Rows that are NULL, those that were bad among them.
     nulls: Vec<u32>,
@@ -117,6 +119,7 @@ impl Nested {
             columns,
             paths,
             ends: Vec::new(),
+            overflows: false,
             rows: 0,
             nulls: Vec::new(),
             spoiled: Vec::new(),
@@ -151,7 +154,15 @@ impl Nested {
         }
         self.nulls.push(self.rows as u32);
         self.rows += 1;
-        self.ends.push((self.items() + items) as i32);
+        self.end_row(self.items() + items);
+    }
+
+    /// Notes that a row ends behind so many items.
+    fn end_row(&mut self, items: usize) {
+        self.ends.push(i32::try_from(items).unwrap_or_else(|_| {
+            self.overflows = true;
+            i32::MAX
+        }));
     }
 
     /// How many items all rows so far have.
@@ -291,7 +302,7 @@ impl Nested {
                 stage.faults.add(Bad { record, start, end }, || None);
             }
             self.rows += 1;
-            self.ends.push((first + items) as i32);
+            self.end_row(first + items);
             if stage.stops() {
                 return;
             }
@@ -340,8 +351,9 @@ impl Nested {
             for &at in &nulls[nulls.partition_point(|&at| (at as usize) < first)..] {
                 let row = row_of(at as usize);
                 let record = row - first_row;
-                if self.nulls.binary_search(&(row as u32)).is_err() {
-                    let (start, end) = values[record];
+                if self.nulls.binary_search(&(row as u32)).is_err()
+                    && let Some(&(start, end)) = values.get(record)
+                {
                     stage.faults.add(Bad { record, start, end }, || {
                         let data_type = column.data_type().clone();
                         Some(Within { path: path.clone(), data_type, nullable: false })

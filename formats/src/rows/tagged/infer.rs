@@ -116,8 +116,8 @@ impl<T: Tagged> Decoder for Guesser<T> {
         Ok(self.is_full().then(|| RecordBatch::new_empty(Arc::new(Schema::empty()))))
     }
 
-    fn position(&self) -> (u64, u64) {
-        (self.rows, 0)
+    fn position(&self) -> (u64, Option<u64>) {
+        (self.rows, None)
     }
 
     fn skipped(&self) -> Skipped {

@@ -16,7 +16,7 @@ use arrow_schema::TimeUnit;
 use super::binary::{self, within_precision};
 use super::parse::{self, Decimal, Float, Half, Integer, per_second};
 use super::syntax::{Syntax, Token};
-use super::walk::{MISSING, Span};
+use super::walk::{MISSING, Span, is_missing};
 use crate::rows::infer::Kinds;
 use walk::{Item, Values};
 
@@ -158,7 +158,7 @@ impl<T: Tagged> Syntax for TaggedSyntax<T> {
 
     #[inline(always)]
     fn token(&self, bytes: &[u8], start: usize, end: usize) -> Token {
-        if (start, end) == MISSING {
+        if is_missing((start, end)) {
             Token::Null
         } else if self.0.scalar(&bytes[start..end]) == Scalar::Pieces {
             Token::Escaped(start, end)

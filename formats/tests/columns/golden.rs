@@ -4,10 +4,6 @@
 //! A golden file that is missing is written by `PALAIS_WRITE_GOLDEN=1 cargo test --release -p formats golden`. None is
 //! ever replaced: a later writer may choose other encodings, and what was written before must still be read.
 
-#[path = "columns/common.rs"]
-#[allow(dead_code)]
-mod common;
-
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
@@ -16,12 +12,13 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::*;
 use arrow_array::*;
 use arrow_schema::{DataType, Field, IntervalUnit};
-use common::*;
 use formats::buren::footer::{Footer, TRAILER};
 use formats::buren::inspect::inspect;
 use formats::format::{Format, format};
 use schema::ColumnBound;
 use serde_json::{Value, json};
+
+use crate::common::*;
 
 /// Two full blocks and the beginning of a third.
 const ROWS: usize = 2300;

@@ -1,0 +1,22 @@
+//! One target, the one that this program is called after.
+
+#![no_main]
+
+#[path = "../targets/mod.rs"]
+mod targets;
+
+use libfuzzer_sys::fuzz_target;
+use targets::memory::Counting;
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+fuzz_target!(init: {
+    // libFuzzer ends at any panic, those too that are caught and become errors.
+    std::panic::set_hook(Box::new(|info| {
+        if !formats::columns::guard::is_guarded() {
+            eprintln!("{info}");
+            std::process::abort();
+        }
+    }));
+}, |bytes: &[u8]| targets::run(env!("CARGO_BIN_NAME"), bytes));

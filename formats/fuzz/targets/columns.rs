@@ -1,0 +1,81 @@
+//! Column formats: whatever a file claims, each column that is read alone is that of all columns together.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use formats::format::{Format, ScanOptions, format};
+use formats::reader::BlockingReader;
+use schema::{FileEntry, FormatOptions};
+
+use super::{choice, texts};
+
+/// Rows that are read; a file can claim any number of rows of columns that take no bytes.
+const ROWS: usize = 20_000;
+
+/// Columns that are read on their own.
+const COLUMNS: usize = 4;
+
+/// Reads a file of a column format.
+pub fn check(encoding: &str, bytes: &[u8]) {
+    let encoding = format(encoding).expect("targets are named after encodings");
+    texts::with_file("f", bytes, |path| {
+        let options = FormatOptions { encoding: encoding.name().into(), ..FormatOptions::default() };
+        let Ok(schema) = encoding.infer(path, &options, 0) else { return };
+        let _ = (encoding.rows(path, &options), encoding.zones(path));
+        let scan = |projection, batch_rows| ScanOptions {
+            schema: schema.clone(),
+            projection,
+            bounds: Vec::new(),
+            batch_rows,
+            format: options.clone(),
+        };
+        let columns = schema.fields().len();
+        let Ok(all) = read(encoding, path, bytes.len(), &scan((0..columns).collect(), 1000)) else { return };
+        let first = choice(bytes, columns.max(1));
+        for column in (0..columns).cycle().skip(first).take(COLUMNS.min(columns)) {
+            let alone = read(encoding, path, bytes.len(), &scan(vec![column], 777));
+            let alone = alone.expect("a column can be read where all columns can");
+            // How rows are cut into batches may differ where only the first ones are read.
+            let most = rows(&all).min(rows(&alone));
+            let value = |batches: &[RecordBatch], column: usize| {
+                let arrays: Vec<_> = batches.iter().map(|batch| batch.column(column).as_ref()).collect();
+                let whole = (!arrays.is_empty()).then(|| arrow_select::concat::concat(&arrays));
+                whole.map(|array| array.expect("a column has one type").slice(0, most))
+            };
+            assert!(
+                value(&all, column) == value(&alone, 0),
+                "column {column} is another one when read alone"
+            );
+        }
+    });
+}
+
+fn rows(batches: &[RecordBatch]) -> usize {
+    batches.iter().map(RecordBatch::num_rows).sum()
+}
+
+fn read(
+    encoding: &dyn Format,
+    path: &Path,
+    len: usize,
+    scan: &ScanOptions,
+) -> formats::Result<Vec<RecordBatch>> {
+    let file = Arc::new(FileEntry::new(path, len as u64, 0));
+    let mut batches = Vec::new();
+    for morsel in encoding.split(&file, scan, 1 << 20)? {
+        let reader = encoding.reader(&morsel, scan)?;
+        for batch in BlockingReader::open(morsel, reader)? {
+            let batch = batch?;
+            assert!(batch.num_rows() <= scan.batch_rows, "a batch of {} rows", batch.num_rows());
+            for column in batch.columns() {
+                column.to_data().validate_full().expect("batches are valid");
+            }
+            batches.push(batch);
+            if rows(&batches) >= ROWS {
+                return Ok(batches);
+            }
+        }
+    }
+    Ok(batches)
+}

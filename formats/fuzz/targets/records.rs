@@ -1,0 +1,188 @@
+//! Row encodings: the same rows, or the same error, whether a file is read whole, as a pipe, in turns or in morsels.
+
+use std::sync::Arc;
+
+use ::schema::{Cut, FileEntry, FormatOptions, OnError};
+use arrow_array::RecordBatch;
+use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
+use arrow_select::concat::concat_batches;
+use bytes::Bytes;
+use formats::format::{Format, Morsel, ScanOptions, format};
+use formats::reader::{Next, Skipped};
+use formats::rows::split::whole;
+
+use super::choice;
+
+/// A record of more bytes is too long.
+const MAX_RECORD: usize = 4096;
+
+/// More steps than the reader of any input here needs.
+const STEPS: usize = 1 << 20;
+
+/// What reading ends in: rows and what was passed over, or the text of the error.
+type Outcome = Result<(RecordBatch, Skipped), String>;
+
+/// The columns of the files that are read: every type but those that are others under another name.
+pub fn schema(encoding: &str) -> SchemaRef {
+    let some = |name: &str, data_type| Field::new(name, data_type, true);
+    let all = |name: &str, data_type| Field::new(name, data_type, false);
+    if encoding == "text" {
+        return Arc::new(Schema::new(vec![some("line", DataType::Utf8View)]));
+    }
+    Arc::new(Schema::new(vec![
+        some("flag", DataType::Boolean),
+        some("tiny", DataType::Int8),
+        all("small", DataType::UInt16),
+        some("int", DataType::Int32),
+        all("long", DataType::Int64),
+        some("ulong", DataType::UInt64),
+        some("float", DataType::Float32),
+        all("double", DataType::Float64),
+        some("money", DataType::Decimal128(20, 2)),
+        some("wide", DataType::Decimal256(50, 4)),
+        some("date", DataType::Date32),
+        some("time", DataType::Time64(TimeUnit::Microsecond)),
+        some("moment", DataType::Timestamp(TimeUnit::Millisecond, None)),
+        all("zoned", DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()))),
+        some("text", DataType::Utf8View),
+        all("word", DataType::Utf8View),
+        some("bytes", DataType::BinaryView),
+        some("fixed", DataType::FixedSizeBinary(4)),
+    ]))
+}
+
+/// Reads bytes in every way.
+pub fn check(encoding: &str, bytes: &[u8]) {
+    let encoding = format(encoding).expect("targets are named after encodings");
+    let schema = schema(encoding.name());
+    let columns = schema.fields().len();
+    let way = choice(bytes, 24);
+    let format = FormatOptions {
+        encoding: encoding.name().into(),
+        on_error: [OnError::Fail, OnError::Null, OnError::Skip][way % 3],
+        max_record: MAX_RECORD,
+        header: way % 5 == 4,
+        ..FormatOptions::default()
+    };
+    let projection = match way / 3 % 4 {
+        0 | 1 => (0..columns).collect(),
+        2 => (0..columns).rev().step_by(3).collect(),
+        _ => Vec::new(),
+    };
+    let scan =
+        ScanOptions { schema: schema.clone(), projection, bounds: Vec::new(), batch_rows: 16 + way, format };
+
+    let file = Arc::new(FileEntry::new("f", bytes.len() as u64, 0));
+    let at_once = read(encoding, bytes, &whole(&file), &scan, usize::MAX);
+
+    // Of long inputs no pieces so small that most of the time goes into them.
+    let small = 1 + way + bytes.len() / 200;
+    let pipe = Arc::new(FileEntry::new("f", 0, 0));
+    for piece in [small, 500 + small] {
+        let piecewise = read(encoding, bytes, &whole(&pipe), &scan, piece);
+        same(&at_once, &piecewise, "read like a pipe", piece);
+    }
+    if encoding.name() == "jsonl" && is_array(bytes) {
+        return;
+    }
+    if encoding.name() == "csv" && scan.format.header && has_blank_lines(bytes) {
+        return;
+    }
+    for target in [small, 1000 + small] {
+        let morsels = encoding.split(&file, &scan, target as u64).expect("any file can be split");
+        same(&at_once, &read(encoding, bytes, &morsels, &scan, usize::MAX), "split", target);
+    }
+    if encoding.reads_blocks() {
+        let turns = Arc::new(FileEntry { cut: Cut::Turns, ..FileEntry::clone(&file) });
+        for target in [small, 1000 + small] {
+            let morsels = encoding.split(&turns, &scan, target as u64).expect("any file can be split");
+            same(&at_once, &read(encoding, bytes, &morsels, &scan, usize::MAX), "in turns", target);
+        }
+    }
+}
+
+/// A header behind blank lines is looked for in the first piece alone, which has megabytes where no test asks for less.
+fn has_blank_lines(bytes: &[u8]) -> bool {
+    matches!(bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes), [b'\n' | b'\r', ..])
+}
+
+/// A file that begins so is never split.
+fn is_array(bytes: &[u8]) -> bool {
+    let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    text.trim_ascii_start().first() == Some(&b'[')
+}
+
+fn same(expected: &Outcome, found: &Outcome, way: &str, size: usize) {
+    match (expected, found) {
+        (Ok((rows, skipped)), Ok((other_rows, other_skipped))) => {
+            assert_eq!(rows, other_rows, "{way} by {size}");
+            assert_eq!(skipped, other_skipped, "{way} by {size}");
+        }
+        (Err(error), Err(other)) => assert_eq!(error, other, "{way} by {size}"),
+        (Ok((rows, _)), Err(error)) => panic!("{} rows, but {way} by {size}: {error}", rows.num_rows()),
+        (Err(error), Ok((rows, _))) => panic!("{error}, but {way} by {size}: {} rows", rows.num_rows()),
+    }
+}
+
+/// Reads morsels one after another; a range is given at most `piece` bytes at once.
+fn read(format: &dyn Format, bytes: &[u8], morsels: &[Morsel], scan: &ScanOptions, piece: usize) -> Outcome {
+    let mut batches = Vec::new();
+    let mut skipped = Skipped::default();
+    for morsel in morsels {
+        let mut next = Some(morsel.clone()).filter(|morsel| !morsel.is_over());
+        while let Some(morsel) = next {
+            let some =
+                read_one(format, bytes, &morsel, scan, piece, &mut batches).map_err(|e| e.to_string())?;
+            skipped.rows += some.rows;
+            skipped.values += some.values;
+            skipped.replaced += some.replaced;
+            next = morsel.next();
+        }
+    }
+    let schema: SchemaRef = match batches.first() {
+        Some(batch) => batch.schema(),
+        None => Arc::new(scan.schema.project(&scan.projection).expect("columns are chosen among these")),
+    };
+    let rows = batches.iter().map(RecordBatch::num_rows).sum();
+    let whole = match scan.projection.is_empty() {
+        true => {
+            let options = arrow_array::RecordBatchOptions::new().with_row_count(Some(rows));
+            RecordBatch::try_new_with_options(schema, Vec::new(), &options)
+        }
+        false => concat_batches(&schema, &batches),
+    };
+    Ok((whole.expect("batches of a table have one schema"), skipped))
+}
+
+fn read_one(
+    format: &dyn Format,
+    bytes: &[u8],
+    morsel: &Morsel,
+    scan: &ScanOptions,
+    piece: usize,
+    batches: &mut Vec<RecordBatch>,
+) -> formats::Result<Skipped> {
+    let mut reader = format.reader(morsel, scan)?;
+    for _ in 0..STEPS {
+        match reader.next()? {
+            Next::Batch(batch) => {
+                assert!(batch.num_rows() > 0 && batch.num_rows() <= scan.batch_rows, "a batch has a size");
+                for column in batch.columns() {
+                    column.to_data().validate_full().expect("batches are valid");
+                }
+                batches.push(batch);
+            }
+            Next::Done => return Ok(reader.skipped()),
+            Next::Wait => panic!("morsels that are read in order never wait"),
+            Next::Need(ranges) => {
+                for range in ranges {
+                    let end = usize::try_from(range.end).unwrap_or(usize::MAX).min(bytes.len());
+                    let start = usize::try_from(range.start).unwrap_or(usize::MAX).min(end);
+                    let end = end.min(start.saturating_add(piece));
+                    reader.give(range, Bytes::copy_from_slice(&bytes[start..end]))?;
+                }
+            }
+        }
+    }
+    panic!("it goes on for ever");
+}

@@ -1,0 +1,105 @@
+//! Schemas, manifests, and files of which nothing is known but their bytes.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow_schema::Schema;
+use formats::format::{ScanOptions, format};
+use formats::open::{OpenOptions, open};
+use formats::reader::BlockingReader;
+use schema::manifest::{FILE_NAME, Manifest};
+use schema::text::{ddl, json};
+use schema::{OnError, Source};
+
+use super::choice;
+
+/// Rows that are read of a file whose schema was inferred.
+const ROWS: usize = 5000;
+
+thread_local! {
+    static HOME: tempfile::TempDir = tempfile::tempdir().expect("a temporary directory can be made");
+}
+
+/// Calls `run` with a file of this thread that holds the bytes.
+pub fn with_file(name: &str, bytes: &[u8], run: impl FnOnce(&Path)) {
+    HOME.with(|home| {
+        let path = home.path().join(name);
+        // Some file systems flush a file that is truncated and written again, which takes milliseconds.
+        let _ = std::fs::remove_file(&path);
+        std::fs::write(&path, bytes).expect("a temporary file can be written");
+        run(&path);
+    });
+}
+
+/// Opens a file without a telling name, as a user would, and reads it.
+pub fn inference(bytes: &[u8]) {
+    with_file("f", bytes, |path| {
+        let encodings = [None, Some("csv"), Some("jsonl"), Some("msgpack"), Some("cbor"), Some("text")];
+        let options = OpenOptions {
+            encoding: encodings[choice(bytes, encodings.len())].map(String::from),
+            on_error: OnError::Skip,
+            max_record: 4096,
+            ..OpenOptions::default()
+        };
+        // A column format has a target of its own.
+        let Some(path) = path.to_str() else { return };
+        let Ok(table) = open(path, "t", &options) else { return };
+        let Source::Files(set) = &table.source else { return };
+        let Ok(encoding) = format(&set.format.encoding) else { return };
+        if encoding.compresses_inside() {
+            return;
+        }
+        let scan = ScanOptions {
+            schema: Arc::new(Schema::new(table.schema.fields().clone())),
+            projection: (0..table.schema.fields().len()).collect(),
+            bounds: Vec::new(),
+            batch_rows: 100,
+            format: set.format.clone(),
+        };
+        let mut rows = 0;
+        for file in &set.files {
+            for morsel in encoding.split(&Arc::new(file.clone()), &scan, 1 << 20).into_iter().flatten() {
+                let reader = encoding.reader(&morsel, &scan).expect("an inferred schema can be read");
+                let Ok(batches) = BlockingReader::open(morsel, reader) else { return };
+                for batch in batches.map_while(Result::ok) {
+                    for column in batch.columns() {
+                        column.to_data().validate_full().expect("batches are valid");
+                    }
+                    rows += batch.num_rows();
+                    if rows >= ROWS {
+                        return;
+                    }
+                }
+            }
+        }
+    });
+}
+
+/// Parses a manifest, alone and as that of a directory.
+pub fn manifest(bytes: &[u8]) {
+    let Ok(manifest) = Manifest::parse(bytes, Path::new(FILE_NAME)) else { return };
+    let printed = manifest.print(Path::new(FILE_NAME)).expect("what was read can be written");
+    let again = Manifest::parse(&printed, Path::new(FILE_NAME)).expect("what was written can be read");
+    assert_eq!(manifest, again);
+    with_file(FILE_NAME, bytes, |path| {
+        let home = path.parent().and_then(Path::to_str).expect("the directory has a name");
+        let _ = open(home, "t", &OpenOptions::default());
+        let _ = std::fs::remove_file(path);
+    });
+}
+
+/// Parses a schema; what it prints is the same one.
+pub fn schema(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    let Ok(schema) = schema::text::parse(text, "t") else { return };
+    if let Ok(printed) = json::print(&schema) {
+        assert_eq!(json::parse(&printed).expect("what was printed can be read"), schema);
+    }
+    if let Ok(printed) = ddl::print("t", &schema) {
+        let mut tables = ddl::parse(&printed).expect("what was printed can be read");
+        let (_, again) = tables.pop().expect("a table was printed");
+        // SQL has no names for some types of Arrow, which it prints as the nearest one.
+        assert_eq!(ddl::print("t", &again).expect("it was printed before"), printed);
+    }
+    let _ = (schema::text::proto::print("t", &schema), schema::text::capnp::print("t", &schema));
+}

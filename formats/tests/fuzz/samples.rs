@@ -1,0 +1,177 @@
+//! Files that are read, of which others are made by changing bytes: the first ones of `seeds/`.
+
+use std::io::Write;
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Int32Array, RecordBatch, RecordBatchOptions, StringViewArray};
+use arrow_cast::{CastOptions, cast, cast_with_options};
+use arrow_ipc::writer::StreamWriter;
+use arrow_schema::{DataType, SchemaRef};
+use formats::format::format;
+use schema::FormatOptions;
+use schema::manifest::{BlockContent, BlockStart, Manifest, PartFile};
+use schema::text::{ddl, json};
+
+use crate::targets::records;
+
+/// The files of a target.
+pub fn files(target: &str) -> Vec<Vec<u8>> {
+    let uncompressed = |encoding: &str| {
+        let batch = table(&records::schema(encoding), 12);
+        vec![written(encoding, "none", &batch.slice(0, 1)), written(encoding, "none", &batch)]
+    };
+    let csv = table(&records::schema("csv"), 40).project(&[0, 4, 10, 14]).expect("there are these");
+    let inner = |encoding: &str, compressions: &[&str]| {
+        let batch = table(&records::schema("csv"), 60);
+        compressions.iter().map(|compression| written(encoding, compression, &batch)).collect()
+    };
+    match target {
+        "jsonarray" => {
+            let lines = written("jsonl", "none", &table(&records::schema("jsonl"), 5));
+            let text = String::from_utf8(lines).expect("JSON is text");
+            // The bracket that opens the array is not part of the input.
+            vec![format!("{}]\n", text.trim_end().replace('\n', ",\n")).into_bytes()]
+        }
+        "csv" => [uncompressed("csv"), vec![b"\xef\xbb\xbfa,b\r\n\"x\"\"\n\",\r\n\n1,2".to_vec()]].concat(),
+        "buren" => inner("buren", &["none", "lz4", "zstd"]),
+        "parquet" => inner("parquet", &["none", "snappy", "zstd"]),
+        "arrow" => [inner("arrow", &["none", "lz4"]), vec![stream()]].concat(),
+        "gzip" | "zlib" | "snappy" | "lz4" | "zstd" => {
+            vec![written("csv", target, &csv), written("csv", target, &csv.slice(0, 0))]
+        }
+        "deflate" => {
+            let mut encoder = flate2::write::DeflateEncoder::new(Vec::new(), flate2::Compression::default());
+            encoder.write_all(&written("csv", "none", &csv)).expect("memory can be written");
+            vec![encoder.finish().expect("memory can be written")]
+        }
+        "bzip2" => {
+            let mut encoder = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::fast());
+            encoder.write_all(&written("csv", "none", &csv)).expect("memory can be written");
+            vec![encoder.finish().expect("memory can be written")]
+        }
+        "inference" => {
+            let small =
+                table(&records::schema("csv"), 8).project(&[0, 4, 7, 10, 14, 16]).expect("there are these");
+            let plain = ["csv", "jsonl", "msgpack", "cbor"].map(|encoding| written(encoding, "none", &small));
+            let packed = ["gzip", "zstd", "zlib"].map(|compression| written("csv", compression, &small));
+            let other =
+                [&b"a;b|c\td\n1;2|3\t4\n"[..], b"[{\"a\": [1, {\"b\": null}]}, {\"c\": \"\\u00e9\"}]"];
+            [plain.to_vec(), packed.to_vec(), other.map(<[u8]>::to_vec).to_vec()].concat()
+        }
+        "manifest" => vec![manifest()],
+        "schema" => {
+            let columns = records::schema("csv");
+            let nested =
+                "CREATE TABLE t (a INT[], b STRUCT(c TEXT, d DECIMAL(5, 2)), e MAP(INT, DATE) NOT NULL)";
+            vec![
+                json::print(&columns).expect("all types have names").into_bytes(),
+                ddl::print("t", &columns).expect("all types have names").into_bytes(),
+                nested.into(),
+            ]
+        }
+        encoding => uncompressed(encoding),
+    }
+}
+
+/// Rows of these columns: every fifth value is NULL, the others are text that was read as the column's type.
+fn table(schema: &SchemaRef, rows: usize) -> RecordBatch {
+    let column = |data_type: &DataType, nullable: bool, seed: usize| -> ArrayRef {
+        let text = |row: usize| {
+            let number = (row * 7919 + seed * 104_729) % 100_003;
+            match data_type {
+                DataType::Boolean => ["true", "false"][number % 2].to_string(),
+                DataType::Int8 => (number % 100).to_string(),
+                DataType::Date32 => format!("20{:02}-0{}-1{}", number % 40, 1 + number % 9, number % 10),
+                DataType::Time64(_) => format!("1{}:0{}:59.123456", number % 10, number % 7),
+                DataType::Timestamp(_, _) => {
+                    format!("2001-0{}-03T04:05:06.7{:02}", 1 + number % 9, number % 90)
+                }
+                DataType::Utf8View => {
+                    let texts =
+                        ["", "a, \"b\"", "line\nbreak\r", "é und 日本語 in a longer text", "\\x00 \u{0}"];
+                    texts[number % texts.len()].to_string()
+                }
+                DataType::BinaryView => "bytes of some length".repeat(number % 3),
+                DataType::FixedSizeBinary(size) => "f".repeat(*size as usize),
+                _ => (number % 60_000).to_string(),
+            }
+        };
+        let values = (0..rows).map(|row| (!nullable || row % 5 != seed % 5).then(|| text(row)));
+        let values = StringViewArray::from_iter(values);
+        let options = CastOptions { safe: false, ..CastOptions::default() };
+        let bytes = |to: &DataType| cast(&cast(&values, &DataType::Binary)?, to);
+        match data_type {
+            DataType::BinaryView => cast(&values, data_type),
+            DataType::FixedSizeBinary(_) => bytes(data_type),
+            _ => cast_with_options(&values, data_type, &options),
+        }
+        .expect("the texts are values of the type")
+    };
+    let columns = schema.fields().iter().enumerate();
+    let columns = columns.map(|(seed, field)| column(field.data_type(), field.is_nullable(), seed)).collect();
+    let options = RecordBatchOptions::new().with_row_count(Some(rows));
+    RecordBatch::try_new_with_options(schema.clone(), columns, &options).expect("columns have their types")
+}
+
+/// The bytes of a file that palais writes, in two blocks.
+fn written(encoding: &str, compression: &str, batch: &RecordBatch) -> Vec<u8> {
+    let options = FormatOptions {
+        encoding: encoding.into(),
+        compression: compression.into(),
+        header: true,
+        ..FormatOptions::default()
+    };
+    let batch = match encoding {
+        "text" => RecordBatch::try_from_iter([(
+            "line",
+            Arc::new(StringViewArray::from(vec!["a line", "", "an other \u{fffd}"])) as ArrayRef,
+        )]),
+        _ => Ok(batch.clone()),
+    };
+    let batch = batch.expect("columns have one length");
+    let encoder = format(encoding).expect("it is known").encoder(&batch.schema(), &options);
+    let encoder = encoder.expect("it writes these types");
+    let mut assembler = encoder.assembler().expect("there is one");
+    let mut out = Vec::new();
+    assembler.begin(&mut out).expect("memory can be written");
+    let half = batch.num_rows() / 2;
+    for piece in [batch.slice(0, half), batch.slice(half, batch.num_rows() - half)] {
+        let block = encoder.encode(&[piece]).expect("the values can be written");
+        assembler.append(block, &mut out).expect("memory can be written");
+    }
+    assembler.finish(&mut out).expect("memory can be written");
+    out
+}
+
+/// An Arrow stream with a dictionary.
+fn stream() -> Vec<u8> {
+    let words = StringViewArray::from_iter_values((0..20).map(|row| ["one", "two", "three"][row % 3]));
+    let kind = DataType::Dictionary(Box::new(DataType::Int8), Box::new(DataType::Utf8));
+    let words = cast(&words, &kind).expect("texts can be a dictionary");
+    let numbers: ArrayRef = Arc::new(Int32Array::from_iter_values(0..20));
+    let batch = RecordBatch::try_from_iter([("word", words), ("number", numbers)]).expect("one length");
+    let mut out = Vec::new();
+    let mut writer = StreamWriter::try_new(&mut out, &batch.schema()).expect("memory can be written");
+    writer.write(&batch).and_then(|()| writer.finish()).expect("memory can be written");
+    drop(writer);
+    out
+}
+
+fn manifest() -> Vec<u8> {
+    let block = |offset, rows| BlockStart { offset, rows, content: Some(BlockContent { raw: 50, crc32: 7 }) };
+    let file = |name: &str| PartFile {
+        name: name.into(),
+        rows: 12,
+        bytes: 100,
+        crc32: 1234,
+        blocks: vec![block(0, 5), block(50, 7)],
+    };
+    let manifest = Manifest {
+        version: schema::manifest::VERSION,
+        table: Some("t".into()),
+        schema: records::schema("csv"),
+        format: FormatOptions::default(),
+        files: vec![file("a.csv"), file("b.csv")],
+    };
+    manifest.print(std::path::Path::new("m")).expect("a manifest can be printed")
+}
