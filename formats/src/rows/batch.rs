@@ -241,7 +241,7 @@ impl Batch {
             line: newlines.zip(self.lines()).map(|(newlines, lines)| lines + newlines + 1),
             offset: text.map(|_| records.offset + start as u64),
             column: Some(format!("{name}{path}")),
-            value: text.map(shown),
+            value: text.filter(|_| bad.start <= bad.end).map(shown),
             message: format!("expected {}{nulls}", expected(data_type)),
             help: Some(if self.on_error == OnError::Null { NOT_NULL_HELP } else { HELP }.into()),
             ..DataError::default()

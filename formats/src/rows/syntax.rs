@@ -61,8 +61,8 @@ pub trait Syntax: Copy {
         None
     }
 
-    /// Tells `each` where the elements of a list lie, one after the other; [`MISSING`](super::walk::MISSING) for one that is no value. `None`
-    /// if the value is no list.
+    /// Tells `each` where the elements of a list lie, one after the other; [`MISSING`](super::walk::MISSING) for one
+    /// that is no value. `None` if the value is no list.
     fn elements(&self, _bytes: &[u8], _value: Span, _each: &mut impl FnMut(Span)) -> Option<()> {
         None
     }

@@ -335,12 +335,12 @@ fn null_where_there_is_none_is_bad() {
         assert_eq!(reread(&text, columns, OnError::Null).unwrap(), expected);
         assert_eq!(reread(&text, columns, OnError::Skip).unwrap(), format!("{good}{good}1 0 0"));
     }
-    // A row far behind the first ones, whose value is nowhere.
+    // A row far behind the first ones, whose value is nowhere: the byte is that of the row.
     let flat = r#"{"fields": [{"name": "a", "nullable": false, "type": {"name": "bool"}}]}"#;
     let text = "{\"a\":true}\n".repeat(20_000) + "{}\n";
     let error = message(reread(&text, flat, OnError::Fail));
     assert!(
-        error.starts_with(", row 20001, column a: expected true or false (the column has no NULLs)"),
+        error.starts_with(", row 20001, byte 220000, column a: expected true or false (the column has no NULLs)"),
         "{error}"
     );
 }
