@@ -48,7 +48,7 @@ impl Flame {
 
     /// The drawing.
     pub fn draw(&self, what: &str, about: &str) -> String {
-        let all = Box { node: &self.root, name: "all", x: 0.0, level: 0 };
+        let all = Frame { node: &self.root, name: "all", x: 0.0, level: 0 };
         let boxes = all.with_calls(WIDTH - 2.0 * MARGIN, self.root.samples.max(1));
         let levels = boxes.iter().map(|b| b.level + 1).max().unwrap_or(0);
         let height = HEAD + f64::from(levels) * ROW + MARGIN;
@@ -77,7 +77,7 @@ impl Flame {
 }
 
 /// A function in its place.
-struct Box<'a> {
+struct Frame<'a> {
     node: &'a Node,
     name: &'a str,
     /// From the left, in samples.
@@ -85,15 +85,15 @@ struct Box<'a> {
     level: u32,
 }
 
-impl<'a> Box<'a> {
+impl<'a> Frame<'a> {
     /// This one and those above it that are wide enough; a stack may be deeper than this program's own.
-    fn with_calls(self, width: f64, all: u64) -> Vec<Box<'a>> {
+    fn with_calls(self, width: f64, all: u64) -> Vec<Frame<'a>> {
         let (mut boxes, mut next) = (vec![self], 0);
         while next < boxes.len() {
             let (mut x, level) = (boxes[next].x, boxes[next].level + 1);
             for (name, node) in &boxes[next].node.calls {
                 if node.samples as f64 / all as f64 * width >= LEAST {
-                    boxes.push(Box { node, name, x, level });
+                    boxes.push(Frame { node, name, x, level });
                 }
                 x += node.samples as f64;
             }

@@ -236,13 +236,17 @@ mod tests {
 
     const MARKS: Marks = Marks { delimiter: b',', quote: b'"' };
 
-    #[test]
-    fn counts_are_those_of_the_index() {
-        let mut seed = 11u64;
-        let mut below = move |n: u64| {
+    /// Numbers below the one that is asked for.
+    fn numbers(mut seed: u64) -> impl FnMut(u64) -> u64 {
+        move |n| {
             seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
             (seed >> 33) % n
-        };
+        }
+    }
+
+    #[test]
+    fn counts_are_those_of_the_index() {
+        let mut below = numbers(11);
         let mut regular = 0;
         for round in 0..4000 {
             let columns = 1 + below(4) as usize;
@@ -286,11 +290,7 @@ mod tests {
 
     #[test]
     fn long_records_are_counted_as_chunk_by_chunk() {
-        let mut seed = 5u64;
-        let mut below = move |n: u64| {
-            seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-            (seed >> 33) % n
-        };
+        let mut below = numbers(5);
         for round in 0..1500 {
             let columns = 2 + below(4) as usize;
             let (mut text, delimiter) = (Vec::new(), [b',', b';', b'\t', b'|', b'*', 0xa7][round % 6]);

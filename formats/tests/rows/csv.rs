@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, RecordBatch, StringViewArray};
 use arrow_schema::{DataType, SchemaRef};
-use formats::format::{ScanOptions, format};
+use formats::format::{Morsel, ScanOptions, format};
 use formats::reader::Next;
 use formats::rows::split::{Border, cut};
 
@@ -179,17 +179,24 @@ fn later_morsels_wait_for_earlier_ones() {
     let scan = scan(&text_columns(2), &options("csv"));
     let format = format("csv").unwrap();
     let morsels = format.split(&entry(text.as_bytes()), &scan, 9).unwrap();
-    let mut readers: Vec<_> = morsels.iter().map(|m| format.reader(m, &scan).unwrap()).collect();
+    let (found, waits) = read_in_turns(text.as_bytes(), &morsels, &scan);
+    assert!(waits > 0);
+    assert_eq!(rows(&found), reference(&text, 2));
+}
+
+/// Reads morsels of a file in memory in turns, from the first to the last and back, so that most begin before those
+/// before them end. Gives their batches in order, and how often one had to wait.
+fn read_in_turns(bytes: &[u8], morsels: &[Morsel], scan: &ScanOptions) -> (Vec<RecordBatch>, u32) {
+    let format = format("csv").unwrap();
+    let mut readers: Vec<_> = morsels.iter().map(|m| format.reader(m, scan).unwrap()).collect();
     let mut found = vec![Vec::new(); readers.len()];
     let mut waits = 0;
-    // The last first: all wait until the first one has looked at its bytes.
     let mut open: Vec<usize> = (0..readers.len()).collect();
     while !open.is_empty() {
-        open.retain(|&i| open_step(&mut readers[i], text.as_bytes(), &mut found[i], &mut waits));
+        open.retain(|&i| open_step(&mut readers[i], bytes, &mut found[i], &mut waits));
         open.reverse();
     }
-    assert!(waits > 0);
-    assert_eq!(rows(&found.concat()), reference(&text, 2));
+    (found.concat(), waits)
 }
 
 #[test]
@@ -205,16 +212,8 @@ fn records_are_counted_wherever_morsels_begin() {
         let expected = reference(&text, columns).len();
         for target in [4, 5, 7, 16, 40] {
             let morsels = format.split(&entry(text.as_bytes()), &none, target).unwrap();
-            let mut readers: Vec<_> = morsels.iter().map(|m| format.reader(m, &none).unwrap()).collect();
-            let mut found = vec![Vec::new(); readers.len()];
-            let mut waits = 0;
-            // In turns from the last to the first and back, so that most morsels begin before those before them end.
-            let mut open: Vec<usize> = (0..readers.len()).collect();
-            while !open.is_empty() {
-                open.retain(|&i| open_step(&mut readers[i], text.as_bytes(), &mut found[i], &mut waits));
-                open.reverse();
-            }
-            let counted: usize = found.iter().flatten().map(RecordBatch::num_rows).sum();
+            let (found, waits) = read_in_turns(text.as_bytes(), &morsels, &none);
+            let counted: usize = found.iter().map(RecordBatch::num_rows).sum();
             assert_eq!(counted, expected, "{text:?} in pieces of {target}");
             again += waits;
             // In order nothing has to be guessed.

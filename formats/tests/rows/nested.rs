@@ -340,7 +340,9 @@ fn null_where_there_is_none_is_bad() {
     let text = "{\"a\":true}\n".repeat(20_000) + "{}\n";
     let error = message(reread(&text, flat, OnError::Fail));
     assert!(
-        error.starts_with(", row 20001, byte 220000, column a: expected true or false (the column has no NULLs)"),
+        error.starts_with(
+            ", row 20001, byte 220000, column a: expected true or false (the column has no NULLs)"
+        ),
         "{error}"
     );
 }
