@@ -1,23 +1,17 @@
 //! `palais bench`: the real binary measures itself on small tables.
 
+#[path = "support/names.rs"]
+mod names;
 #[path = "support/process.rs"]
 mod process;
 
 use std::fs;
-use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use names::names;
 use process::palais;
-
-fn names(directory: &Path) -> Vec<String> {
-    let entries = fs::read_dir(directory).expect("the directory can be listed");
-    let mut names: Vec<String> =
-        entries.map(|e| e.expect("an entry").file_name().to_string_lossy().into_owned()).collect();
-    names.sort();
-    names
-}
 
 #[test]
 fn every_pair_is_measured_and_its_answer_compared() {

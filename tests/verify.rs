@@ -1,5 +1,7 @@
 //! `palais convert --verify`: what was written is read back and compared with its source.
 
+#[path = "support/names.rs"]
+mod names;
 #[path = "support/process.rs"]
 mod process;
 
@@ -10,15 +12,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use names::names;
 use process::{Finished, palais};
-
-fn names(directory: &Path) -> Vec<String> {
-    let entries = fs::read_dir(directory).expect("the directory can be listed");
-    let mut names: Vec<String> =
-        entries.map(|e| e.expect("an entry").file_name().to_string_lossy().into_owned()).collect();
-    names.sort();
-    names
-}
 
 /// Rows in which NULL stands beside the empty string, -0.0 beside 0.0, and decimals and times beside text that looks
 /// like them; Parquet keeps their types.
