@@ -5,6 +5,7 @@
 //!
 //! Exit codes: 0 done; 1 the query or the data failed; 2 wrong usage; 70 an internal error; 130 interrupted.
 
+mod allocator;
 mod args;
 mod bench;
 mod convert;
@@ -31,9 +32,6 @@ use clap::Parser;
 
 use args::{Args, Command};
 
-#[global_allocator]
-static ALLOCATOR: engine::memory::Counting<mimalloc::MiMalloc> = engine::memory::Counting(mimalloc::MiMalloc);
-
 /// Wrong usage, as opposed to a query or data that fail.
 #[derive(Debug)]
 pub struct Usage(pub String);
@@ -47,6 +45,7 @@ impl std::fmt::Display for Usage {
 impl std::error::Error for Usage {}
 
 fn main() -> ExitCode {
+    allocator::keep_freed_memory();
     signals::install_panic_hook();
     signals::end_on_too_large_requests();
     signals::take_interrupts();

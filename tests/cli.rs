@@ -50,6 +50,33 @@ fn an_unknown_column_names_the_nearest() {
 }
 
 #[test]
+fn the_beginning_of_a_text_is_all_that_is_read_where_nothing_else_is_seen() {
+    let dir = scratch();
+    let path = write(dir.path(), "t.csv", "a,b\nsome longer text,another longer text\n");
+    let scan = |select: &str| {
+        let explained = palais(["query", &format!("EXPLAIN SELECT {select}")]).stdout;
+        let scan = explained.lines().find(|line| line.contains("scan ")).unwrap_or_default().to_string();
+        assert!(scan.contains("[a"), "{explained}");
+        scan
+    };
+    let of_a = ", of a the first 5 characters";
+    assert!(scan(&format!("substr(a, 1, 5), substring(a, 1, 2) FROM '{path}'")).contains(of_a));
+    assert!(
+        scan(&format!("substr(a, 1, 5), max(substr(a, 1, 3)) FROM '{path}' x GROUP BY 1")).contains(of_a)
+    );
+    for whole in [
+        format!("substr(a, 1, 5), a FROM '{path}'"),
+        format!("substr(a, 2, 5) FROM '{path}'"),
+        format!("substr(a, 1, 5), length(a) FROM '{path}'"),
+        format!("substr(a, 1, 5) FROM '{path}' WHERE a > 'b'"),
+    ] {
+        assert!(!scan(&whole).contains("characters"), "{whole}");
+    }
+    let both = palais(["query", &format!("SELECT substr(a, 1, 5) AS a, b FROM '{path}'")]);
+    assert_eq!(both.stdout, "a,b\nsome ,another longer text\n", "{}", both.stderr);
+}
+
+#[test]
 fn a_long_table_off_a_terminal_says_what_it_leaves_out() {
     let done = palais(["query", "SELECT range AS n FROM range(12000)", "--format", "table"]);
     assert_eq!((done.code(), done.stdout.lines().count()), (Some(0), 10_006));

@@ -64,6 +64,7 @@ pub(crate) fn all_of(table: &Arc<Table>) -> Result<Work> {
         table: table.clone(),
         projection: (0..table.schema.fields().len()).collect(),
         bounds: Vec::new(),
+        prefixes: vec![],
         filters: Vec::new(),
         fetch: None,
         transform: None,

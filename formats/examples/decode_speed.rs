@@ -184,6 +184,7 @@ fn read(
             schema: schema.clone(),
             projection,
             bounds: vec![],
+            prefixes: vec![],
             batch_rows: 8192,
             format: options.clone(),
         };

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
-use schema::{ColumnBound, Cut, FileEntry, FormatOptions};
+use schema::{ColumnBound, ColumnPrefix, Cut, FileEntry, FormatOptions};
 
 use crate::columns::bounds::Zone;
 use crate::error::{Error, Result};
@@ -23,10 +23,20 @@ pub struct ScanOptions {
     pub projection: Vec<usize>,
     /// Necessary conditions on columns, for zone maps; a reader may ignore them.
     pub bounds: Vec<ColumnBound>,
+    /// Columns of text of which the beginnings are enough; a reader may ignore it.
+    pub prefixes: Vec<ColumnPrefix>,
     /// The most rows of a batch.
     pub batch_rows: usize,
     /// How the bytes are to be read.
     pub format: FormatOptions,
+}
+
+impl ScanOptions {
+    /// How many characters of each text of a column of the schema are enough.
+    pub fn chars(&self, column: usize) -> usize {
+        let prefix = self.prefixes.iter().find(|prefix| prefix.column == column);
+        prefix.map_or(usize::MAX, |prefix| prefix.chars)
+    }
 }
 
 /// A part of a file that one worker reads on its own. Borders follow from the file alone.

@@ -167,6 +167,7 @@ fn read(path: &Path, on_error: OnError) -> formats::Result<usize> {
         schema: Arc::new(Schema::new(table.schema.fields().clone())),
         projection: (0..table.schema.fields().len()).collect(),
         bounds: vec![],
+        prefixes: vec![],
         batch_rows: 64,
         format: set.format.clone(),
     };

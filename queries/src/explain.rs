@@ -52,7 +52,8 @@ pub fn fingerprint(plan: &Plan) -> u64 {
 /// What a plan reads, which its text does not have.
 fn collect(node: &Node, sources: &mut Vec<String>) {
     match &node.op {
-        Op::Scan(scan) => sources.push(format!("{:?} {:?} {:?}", scan.table, scan.bounds, scan.transform)),
+        Op::Scan(scan) => sources
+            .push(format!("{:?} {:?} {:?} {:?}", scan.table, scan.bounds, scan.prefixes, scan.transform)),
         Op::Values(batches) => sources.push(format!("{batches:?}")),
         _ => {}
     }
@@ -76,6 +77,10 @@ pub fn operator(n: &Node) -> String {
                 format!("scan {} [{}] {}", scan.table.name, columns.join(", "), source(&scan.table.source));
             if !scan.filters.is_empty() {
                 let _ = write!(text, ", zone maps: {}", scan.filters.join(" and "));
+            }
+            for prefix in &scan.prefixes {
+                let name = scan.table.schema.field(prefix.column).name();
+                let _ = write!(text, ", of {name} the first {} characters", prefix.chars);
             }
             if let Some(fetch) = scan.fetch {
                 let _ = write!(text, ", at most {fetch} rows");

@@ -8,7 +8,7 @@ use datafusion_common::{NullEquality, ScalarValue};
 use datafusion_expr::physical_planning_context::ScalarSubqueryResults;
 use datafusion_physical_expr::PhysicalExpr;
 use datafusion_physical_expr::aggregate::AggregateFunctionExpr;
-use schema::{ColumnBound, Table};
+use schema::{ColumnBound, ColumnPrefix, Table};
 
 pub use datafusion_common::JoinType;
 
@@ -120,6 +120,8 @@ pub struct Scan {
     pub projection: Vec<usize>,
     /// Necessary conditions, for zone maps.
     pub bounds: Vec<ColumnBound>,
+    /// Columns of which the beginnings of the texts are enough.
+    pub prefixes: Vec<ColumnPrefix>,
     /// The predicates that the bounds come from, for EXPLAIN.
     pub filters: Vec<String>,
     /// At most this many rows are wanted of each worker.

@@ -15,5 +15,6 @@ pub mod text;
 
 pub use manifest::{Manifest, ManifestError};
 pub use table::{
-    ColumnBound, Cut, FileEntry, FileLayout, FileSet, FormatOptions, Listed, OnError, Source, Table,
+    ColumnBound, ColumnPrefix, Cut, FileEntry, FileLayout, FileSet, FormatOptions, Listed, OnError, Source,
+    Table,
 };

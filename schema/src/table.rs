@@ -193,6 +193,18 @@ impl Default for FormatOptions {
     }
 }
 
+/// How much of a column is wanted: the first characters of each of its texts.
+///
+/// A reader may give whole texts, or cut some of them behind so many characters or later ones: the function that cuts
+/// them is evaluated above the scan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ColumnPrefix {
+    /// The column's position in the table's schema.
+    pub column: usize,
+    /// How many characters.
+    pub chars: usize,
+}
+
 /// A necessary condition on one column, for zone maps: rows outside `min..=max` are not wanted.
 ///
 /// The bounds are arrays of one row of the column's type; a missing bound is open. A reader may ignore it: the

@@ -43,6 +43,7 @@ impl Answer {
             table: table.clone(),
             projection: (0..own.fields().len()).collect(),
             bounds: Vec::new(),
+            prefixes: vec![],
             filters: Vec::new(),
             fetch: None,
             transform: None,

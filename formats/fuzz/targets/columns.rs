@@ -27,6 +27,7 @@ pub fn check(encoding: &str, bytes: &[u8]) {
             schema: schema.clone(),
             projection,
             bounds: Vec::new(),
+            prefixes: vec![],
             batch_rows,
             format: options.clone(),
         };

@@ -69,8 +69,14 @@ pub fn check(encoding: &str, bytes: &[u8]) {
         2 => (0..columns).rev().step_by(3).collect(),
         _ => Vec::new(),
     };
-    let scan =
-        ScanOptions { schema: schema.clone(), projection, bounds: Vec::new(), batch_rows: 16 + way, format };
+    let scan = ScanOptions {
+        schema: schema.clone(),
+        projection,
+        bounds: Vec::new(),
+        prefixes: Vec::new(),
+        batch_rows: 16 + way,
+        format,
+    };
 
     let file = Arc::new(FileEntry::new("f", bytes.len() as u64, 0));
     let at_once = read(encoding, bytes, &whole(&file), &scan, usize::MAX);

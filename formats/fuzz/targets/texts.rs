@@ -53,6 +53,7 @@ pub fn inference(bytes: &[u8]) {
             schema: Arc::new(Schema::new(table.schema.fields().clone())),
             projection: (0..table.schema.fields().len()).collect(),
             bounds: Vec::new(),
+            prefixes: vec![],
             batch_rows: 100,
             format: set.format.clone(),
         };

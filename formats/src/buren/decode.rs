@@ -32,6 +32,8 @@ pub struct Column {
     rows: usize,
     nulls: Option<NullBuffer>,
     values: Values,
+    /// The characters of its texts that are enough.
+    chars: usize,
 }
 
 /// The values of a column.
@@ -99,7 +101,12 @@ impl Column {
             }
             _ => Values::open(source, data_type, rows)?,
         };
-        Ok(Column { data_type: data_type.clone(), rows, nulls, values })
+        Ok(Column { data_type: data_type.clone(), rows, nulls, values, chars: usize::MAX })
+    }
+
+    /// The same column, of whose texts so many characters are enough.
+    pub fn cut(self, chars: usize) -> Column {
+        Column { chars, ..self }
     }
 
     /// The values.
@@ -143,7 +150,7 @@ impl Column {
                 Ok(Arc::new(BooleanArray::new(bits, nulls)))
             }
             Values::Texts(texts) => {
-                let mut out = Out::new(self.data_type == DataType::Utf8View);
+                let mut out = Out::new(self.data_type == DataType::Utf8View).cut(self.chars);
                 texts.read(from, rows, chosen, &mut out)?;
                 self.sized(out.finish(nulls))
             }

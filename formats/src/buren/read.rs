@@ -65,10 +65,11 @@ impl Reader {
         let group = &self.footer.groups[group];
         (self.row, self.rows) = (0, group.rows as usize);
         self.columns.clear();
-        for (&column, given) in self.adapter.read().iter().zip(&mut self.given) {
+        let read = self.adapter.read().iter().zip(self.adapter.chars());
+        for ((&column, &chars), given) in read.zip(&mut self.given) {
             let (chunk, field) = (&group.chunks[column], self.footer.schema.field(column));
             let column = Column::open(chunk, field.data_type(), self.rows, given.take().unwrap_or_default());
-            self.columns.push(column.map_err(|e| located(e, chunk, field.name()))?);
+            self.columns.push(column.map_err(|e| located(e, chunk, field.name()))?.cut(chars));
         }
         Ok(())
     }

@@ -19,6 +19,8 @@ pub struct Adapter {
     output: SchemaRef,
     read: Vec<usize>,
     sources: Vec<Source>,
+    /// For each column that is read the characters of its texts that are enough.
+    chars: Vec<usize>,
 }
 
 enum Source {
@@ -47,6 +49,14 @@ impl Adapter {
         let mut read: Vec<usize> = found.iter().copied().flatten().collect();
         read.sort_unstable();
         read.dedup();
+        let mut chars = vec![0; read.len()];
+        for (&column, found) in scan.projection.iter().zip(&found) {
+            let Some(found) = found else { continue };
+            let position =
+                read.binary_search(found).expect("every column that was found is among those read");
+            let same = file.field(*found).data_type() == scan.schema.field(column).data_type();
+            chars[position] = chars[position].max(if same { scan.chars(column) } else { usize::MAX });
+        }
         let sources = found
             .iter()
             .zip(output.fields())
@@ -67,12 +77,17 @@ impl Adapter {
                 }
             })
             .collect::<Result<_>>()?;
-        Ok(Adapter { output, read, sources })
+        Ok(Adapter { output, read, sources, chars })
     }
 
     /// The positions in the file of the columns to be read, ascending.
     pub fn read(&self) -> &[usize] {
         &self.read
+    }
+
+    /// For each of them the characters of its texts that are enough.
+    pub fn chars(&self) -> &[usize] {
+        &self.chars
     }
 
     /// The batch that the scan wants, of the columns that were read, in the order of [`Adapter::read`].

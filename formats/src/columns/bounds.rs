@@ -174,6 +174,7 @@ mod tests {
             schema: Arc::new(Schema::new(vec![Field::new("c", data_type, true)])),
             projection: vec![0],
             bounds: vec![ColumnBound { column: 0, min, max }],
+            prefixes: vec![],
             batch_rows: 8192,
             format: FormatOptions::default(),
         }

@@ -65,6 +65,7 @@ impl CsvGuesser {
             schema: Arc::new(Schema::new(text.collect::<Vec<_>>())),
             projection: (0..names.len()).collect(),
             bounds: Vec::new(),
+            prefixes: vec![],
             batch_rows: self.left.max(1),
             format: FormatOptions { on_error: OnError::Skip, ..self.format.clone() },
         };

@@ -78,7 +78,9 @@ impl Batch {
     /// An empty batch of the columns that the scan wants, which may be nested or not.
     pub fn new(scan: &ScanOptions, nested: bool) -> Result<Batch> {
         let fields: Vec<_> = scan.projection.iter().map(|&i| scan.schema.field(i)).collect();
-        let columns = fields.iter().map(|f| Column::new(f, nested)).collect::<Result<Vec<_>>>()?;
+        let columns = fields.iter().zip(&scan.projection);
+        let columns = columns.map(|(f, &column)| Ok(Column::new(f, nested)?.cut(scan.chars(column))));
+        let columns = columns.collect::<Result<Vec<_>>>()?;
         let views: Vec<_> = fields
             .iter()
             .map(|f| {

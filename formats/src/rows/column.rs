@@ -231,6 +231,14 @@ impl Column {
         }
     }
 
+    /// The same column, of whose texts so many characters are enough.
+    pub fn cut(mut self, chars: usize) -> Column {
+        if let Store::Text(strings) = &mut self.store {
+            *strings = Strings::cut(chars);
+        }
+        self
+    }
+
     /// The type of its values.
     pub fn data_type(&self) -> &DataType {
         &self.data_type

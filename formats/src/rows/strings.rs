@@ -46,6 +46,11 @@ impl<'a> Value<'a> {
 }
 
 impl Strings {
+    /// A column of texts of which so many characters are enough.
+    pub fn cut(chars: usize) -> Strings {
+        Strings { views: Views::cut(chars), ..Strings::default() }
+    }
+
     /// Values from here on lie in another block.
     pub fn next_block(&mut self) {
         self.views.next_block();

@@ -12,6 +12,12 @@ const OWN_BYTES: usize = 1 << 30;
 /// Values of at most this many bytes are copied by [`Views::push_near`].
 const NEAR_BYTES: usize = 32;
 
+/// The most bytes of a value that lies in its view.
+const INLINE: usize = 12;
+
+/// The highest bit of each byte: set in none of them, they are ASCII.
+const HIGH_BITS: u128 = u128::from_le_bytes([0x80; 16]);
+
 /// A column of views under construction.
 #[derive(Default)]
 pub struct Views {
@@ -25,6 +31,8 @@ pub struct Views {
     own_at: Option<u32>,
     /// How many bytes the buffer before `own` had, as a guess of how many it will have.
     own_before: usize,
+    /// So many first bytes of a value are enough, if they are ASCII and not none.
+    enough: usize,
 }
 
 #[inline(always)]
@@ -41,6 +49,22 @@ fn long(len: usize, prefix: [u8; 4], buffer: u32, offset: usize) -> u128 {
 }
 
 impl Views {
+    /// Views of texts of which so many characters are enough.
+    pub fn cut(chars: usize) -> Views {
+        Views { enough: if chars <= INLINE { chars } else { 0 }, ..Views::default() }
+    }
+
+    /// The view of the beginning of a longer value, if that is enough.
+    #[inline(always)]
+    fn beginning(&self, block: &[u8], start: usize) -> Option<u128> {
+        if self.enough == 0 {
+            return None;
+        }
+        let first = u128::from_le_bytes(*block.get(start..)?.first_chunk()?);
+        let view = short(self.enough, first);
+        (view & HIGH_BITS == 0).then_some(self.enough as u128 | view << 32)
+    }
+
     /// Values from here on lie in another block.
     pub fn next_block(&mut self) {
         self.block = None;
@@ -50,7 +74,7 @@ impl Views {
     #[inline(always)]
     pub fn push(&mut self, block: &Buffer, start: usize, end: usize) {
         let len = end - start;
-        let view = if len <= 12 {
+        let view = if len <= INLINE {
             let first = match block.get(start..start + 16) {
                 Some(bytes) => {
                     let mut first = [0; 16];
@@ -64,6 +88,8 @@ impl Views {
                 }
             };
             len as u128 | short(len, first) << 32
+        } else if let Some(beginning) = self.beginning(block, start) {
+            beginning
         } else {
             let number = match self.block {
                 Some(number) => number,
@@ -88,7 +114,7 @@ impl Views {
     #[inline(always)]
     pub fn push_near(&mut self, block: &Buffer, start: usize, end: usize) {
         let len = end - start;
-        if len <= 12 || len > NEAR_BYTES {
+        if len <= INLINE || len > NEAR_BYTES || self.enough > 0 {
             return self.push(block, start, end);
         }
         match block.get(start..start + NEAR_BYTES) {
@@ -107,7 +133,7 @@ impl Views {
     /// Appends a copy of these bytes.
     pub fn push_copy(&mut self, bytes: &[u8]) {
         let len = bytes.len();
-        if len <= 12 {
+        if len <= INLINE {
             let mut first = [0; 16];
             first[..len].copy_from_slice(bytes);
             self.views.push(len as u128 | u128::from_le_bytes(first) << 32);

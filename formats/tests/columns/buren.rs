@@ -9,8 +9,8 @@ use arrow_array::*;
 use arrow_schema::{DataType, Field, Schema};
 use formats::buren::footer::{Footer, TRAILER};
 use formats::buren::inspect::{check, inspect};
-use formats::format::{Format, format};
-use schema::ColumnBound;
+use formats::format::{Format, ScanOptions, format};
+use schema::{ColumnBound, ColumnPrefix};
 
 fn buren() -> &'static dyn Format {
     format("buren").unwrap()
@@ -99,6 +99,47 @@ fn projections_in_any_order_and_of_nothing() {
             let found = arrow_select::concat::concat_batches(&found[0].schema(), &found).unwrap();
             assert_same(&batch.project(&projection).unwrap(), &found);
         }
+    }
+}
+
+#[test]
+fn texts_of_which_the_beginning_is_enough() {
+    let dir = tempfile::tempdir().unwrap();
+    let rows = 5000;
+    let texts = |text: &dyn Fn(usize) -> String| -> ArrayRef {
+        Arc::new((0..rows).map(|i| (i % 7 != 3).then(|| text(i))).collect::<StringViewArray>())
+    };
+    let address = |i: usize| std::net::Ipv4Addr::from((i * i * 7919) as u32).to_string();
+    let batch = RecordBatch::try_from_iter([
+        ("address", texts(&address)),
+        ("plain", texts(&|i| format!("{}{}", i * i, "x".repeat(i % 40)))),
+        ("constant", texts(&|_| "always the same text".into())),
+        ("few", texts(&|i| ["one of three texts", "two", "drei \u{e4}\u{f6}\u{fc} und mehr"][i % 3].into())),
+        ("other", texts(&|i| format!("{}\u{e9}{}", "y".repeat(i % 11), "\u{65e5}".repeat(i % 17)))),
+        ("similar", texts(&|i| format!("https://www.example.com/{}/index.html", i / 3))),
+    ])
+    .unwrap();
+    let path = write(dir.path(), buren(), &batch, "none");
+    for chars in [1, 4, 5, 8, 11, 12, 13, 40] {
+        let prefixes = (0..6).map(|column| ColumnPrefix { column, chars }).collect();
+        let scan = ScanOptions { prefixes, ..scan(&batch.schema(), (0..6).collect(), vec![]) };
+        let found = read(buren(), &path, &scan).unwrap();
+        let found = arrow_select::concat::concat_batches(&batch.schema(), &found).unwrap();
+        for (column, whole) in found.columns().iter().zip(batch.columns()) {
+            column.to_data().validate_full().unwrap();
+            for (found, whole) in column.as_string_view().iter().zip(whole.as_string_view()) {
+                assert_eq!(found.is_some(), whole.is_some());
+                let (found, whole) = (found.unwrap_or_default(), whole.unwrap_or_default());
+                assert!(whole.starts_with(found), "{found} of {whole}");
+                assert!(found.chars().count() >= whole.chars().count().min(chars), "{found} of {whole}");
+            }
+        }
+        let longest = found.column(0).as_string_view().iter().flatten().map(str::len).max();
+        assert_eq!(
+            longest,
+            Some(if chars > 12 { 15 } else { chars }),
+            "addresses are cut where that is cheap"
+        );
     }
 }
 

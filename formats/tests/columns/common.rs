@@ -208,6 +208,7 @@ pub fn scan(schema: &SchemaRef, projection: Vec<usize>, bounds: Vec<ColumnBound>
         schema: schema.clone(),
         projection,
         bounds,
+        prefixes: vec![],
         batch_rows: 1000,
         format: FormatOptions::default(),
     }

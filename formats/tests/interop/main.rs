@@ -165,6 +165,7 @@ fn try_read(path: &Path, schema: SchemaRef, options: FormatOptions) -> Result<Re
         projection: (0..schema.fields().len()).collect(),
         schema: schema.clone(),
         bounds: vec![],
+        prefixes: vec![],
         batch_rows: 1024,
         format: options,
     };

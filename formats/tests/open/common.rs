@@ -61,7 +61,14 @@ pub fn rows(table: &Table) -> Vec<Vec<String>> {
         let mut options = set.format.clone();
         options.compression = layout.map_or(&options.compression, |l| &l.compression).clone();
         let projection = (0..schema.fields().len()).collect();
-        let scan = ScanOptions { schema, projection, bounds: vec![], batch_rows: 1000, format: options };
+        let scan = ScanOptions {
+            schema,
+            projection,
+            bounds: vec![],
+            prefixes: vec![],
+            batch_rows: 1000,
+            format: options,
+        };
         for morsel in encoding.split(&Arc::new(file.clone()), &scan, 1 << 20).unwrap() {
             let reader = encoding.reader(&morsel, &scan).unwrap();
             for batch in BlockingReader::open(morsel, reader).unwrap() {

@@ -68,6 +68,7 @@ pub fn scan(schema: &SchemaRef, format: &FormatOptions) -> ScanOptions {
         schema: schema.clone(),
         projection: (0..schema.fields().len()).collect(),
         bounds: Vec::new(),
+        prefixes: vec![],
         batch_rows: 1000,
         format: format.clone(),
     }

@@ -34,7 +34,8 @@ pub(super) fn distinct(lowering: &mut Lowering, input: &LogicalPlan) -> Result<N
 }
 
 pub(super) fn lower(lowering: &mut Lowering, a: &LogicalAggregate) -> Result<Node> {
-    let mut input = lowering.lower(&a.input)?;
+    let exprs: Vec<_> = a.group_expr.iter().chain(&a.aggr_expr).cloned().collect();
+    let mut input = lowering.lower_below(&a.input, &exprs)?;
     let schema = a.input.schema();
     let output = batch_schema(&a.schema);
     let mut calls = Vec::new();

@@ -146,7 +146,7 @@ impl Lowering<'_> {
         let schema = batch_schema(plan.schema());
         match plan {
             LogicalPlan::Projection(p) => {
-                let input = self.lower(&p.input)?;
+                let input = self.lower_below(&p.input, &p.expr)?;
                 let exprs = self.compiler.compile_all(&p.expr, p.input.schema())?;
                 let (input, exprs) = join::narrow_output(input, exprs)?;
                 let rows = input.rows;
@@ -161,7 +161,7 @@ impl Lowering<'_> {
             LogicalPlan::Aggregate(a) => aggregate::lower(self, a),
             LogicalPlan::Distinct(Distinct::All(input)) => aggregate::distinct(self, input),
             LogicalPlan::Join(j) => join::lower(self, j),
-            LogicalPlan::TableScan(scan) => scan::lower(self, scan),
+            LogicalPlan::TableScan(scan) => scan::lower(self, scan, None),
             LogicalPlan::SubqueryAlias(a) => self.lower(&a.input),
             LogicalPlan::Repartition(r) => self.lower(&r.input),
             LogicalPlan::Sort(s) => {
@@ -224,6 +224,15 @@ impl Lowering<'_> {
                 let name = text.split([':', ' ']).next().unwrap_or_default().to_string();
                 Err(Error::Unsupported(name))
             }
+        }
+    }
+
+    /// Lowers the input of expressions, of which nothing is seen but through them.
+    pub fn lower_below(&mut self, input: &LogicalPlan, exprs: &[LogicalExpr]) -> Result<Node> {
+        match input {
+            LogicalPlan::TableScan(scan) => scan::lower(self, scan, Some(exprs)),
+            LogicalPlan::SubqueryAlias(alias) => self.lower_below(&alias.input, exprs),
+            other => self.lower(other),
         }
     }
 

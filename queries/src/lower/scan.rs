@@ -2,9 +2,10 @@
 
 use arrow_array::ArrayRef;
 use datafusion_common::ScalarValue;
+use datafusion_common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion_expr::logical_plan::TableScan;
 use datafusion_expr::{Expr, Operator};
-use schema::ColumnBound;
+use schema::{ColumnBound, ColumnPrefix};
 
 use super::{Lowering, batch_schema, estimate};
 use crate::bind::{PlanTable, plan_table};
@@ -12,7 +13,8 @@ use crate::error::Result;
 use crate::guards;
 use crate::plan::{Node, Op, Scan};
 
-pub(super) fn lower(lowering: &mut Lowering, scan: &TableScan) -> Result<Node> {
+/// Lowers a scan. `above` are the only expressions that see its columns, if that is known.
+pub(super) fn lower(lowering: &mut Lowering, scan: &TableScan, above: Option<&[Expr]>) -> Result<Node> {
     let source = plan_table(&scan.source)?;
     let projection = scan.projection.clone().unwrap_or_else(|| (0..source.schema.fields().len()).collect());
     let rows = estimate::table_rows(&source.table);
@@ -20,6 +22,7 @@ pub(super) fn lower(lowering: &mut Lowering, scan: &TableScan) -> Result<Node> {
         table: source.table.clone(),
         projection,
         bounds: bounds(&scan.filters, source),
+        prefixes: above.map_or(Ok(vec![]), |above| prefixes(above, source))?,
         filters: scan.filters.iter().map(shown).collect::<Result<_>>()?,
         fetch: scan.fetch,
         transform: source.transform.clone(),
@@ -28,6 +31,38 @@ pub(super) fn lower(lowering: &mut Lowering, scan: &TableScan) -> Result<Node> {
     let mut node = lowering.node(op, schema, vec![], rows);
     node.single = false;
     Ok(node)
+}
+
+/// The columns of which expressions take nothing but the first characters, and how many at most.
+fn prefixes(exprs: &[Expr], source: &PlanTable) -> Result<Vec<ColumnPrefix>> {
+    // For each column the characters that are wanted; all of them if it stands by itself.
+    let mut wanted = vec![0; source.schema.fields().len()];
+    let mut want = |name: &str, chars: usize| {
+        if let Ok(column) = source.schema.index_of(name) {
+            wanted[column] = chars.max(wanted[column]);
+        }
+    };
+    for expr in exprs {
+        expr.apply(|e| {
+            match e {
+                Expr::ScalarFunction(call) if call.func.name() == "substr" => {
+                    if let [Expr::Column(text), Expr::Literal(ScalarValue::Int64(Some(1)), _), length] =
+                        call.args.as_slice()
+                        && let Expr::Literal(ScalarValue::Int64(Some(chars)), _) = length
+                        && let Ok(chars) = usize::try_from(*chars)
+                    {
+                        want(&text.name, chars);
+                        return Ok(TreeNodeRecursion::Jump);
+                    }
+                }
+                Expr::Column(column) => want(&column.name, usize::MAX),
+                _ => {}
+            }
+            Ok(TreeNodeRecursion::Continue)
+        })?;
+    }
+    let columns = wanted.into_iter().enumerate().filter(|(_, chars)| (1..usize::MAX).contains(chars));
+    Ok(columns.map(|(column, chars)| ColumnPrefix { column, chars }).collect())
 }
 
 /// A predicate as EXPLAIN shows it.

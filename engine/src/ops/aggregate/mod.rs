@@ -10,6 +10,7 @@ pub mod distinct;
 pub mod extreme;
 pub mod integers;
 pub mod keys;
+mod lanes;
 pub mod partitions;
 mod scatter;
 mod slots;

@@ -1,17 +1,21 @@
-//! Rows of fixed width, put aside by partition: each value is copied once, to the end of its partition's vector.
+//! Rows of fixed width, put aside by partition: each value is copied to its partition's line of the cache, each full line
+//! to the end of its partition's vector, past the cache.
 //!
-//! The vectors are as many streams of writes, whose ends stay in the cache (Balkesen, Teubner, Alonso, Özsu: Main-memory
-//! hash joins on multi-core CPUs, 2013, section 4.1). A full vector becomes an array without another copy.
+//! So as many streams of writes as there are partitions need their lines alone in the cache, and memory that is written
+//! whole is not read before (Balkesen, Teubner, Alonso, Özsu: Main-memory hash joins on multi-core CPUs, 2013, section
+//! 4.2; Wassenberg, Sanders: Engineering a multi-core radix sort, 2011). A full vector becomes an array without another
+//! copy.
 
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, BinaryViewArray, RecordBatch, StringViewArray, make_array};
-use arrow_buffer::{ArrowNativeType, Buffer};
+use arrow_buffer::Buffer;
 use arrow_data::ArrayData;
 use arrow_schema::{DataType, SchemaRef};
 
 use super::super::batch_of;
+use super::lanes::lanes;
 use crate::error::Result;
 use crate::memory;
 
@@ -35,27 +39,12 @@ pub struct Scatter {
 }
 
 /// One column of all partitions.
-trait Column: Send {
+pub trait Column: Send {
     /// Puts each value behind those of its part.
     fn push(&mut self, values: &ArrayData, parts: &[u8]);
 
     /// Takes the values of a part out; `room` is for how many values to come.
     fn take(&mut self, part: usize, room: usize) -> Buffer;
-}
-
-impl<T: ArrowNativeType> Column for Vec<Vec<T>> {
-    fn push(&mut self, values: &ArrayData, parts: &[u8]) {
-        let lanes: &mut [Vec<T>; PARTITIONS] =
-            self.as_mut_slice().try_into().expect("there is a vector for each partition");
-        let values = &values.buffers()[0].typed_data::<T>()[values.offset()..];
-        for (value, part) in values.iter().zip(parts) {
-            lanes[usize::from(*part)].push(*value);
-        }
-    }
-
-    fn take(&mut self, part: usize, room: usize) -> Buffer {
-        Buffer::from_vec(std::mem::replace(&mut self[part], Vec::with_capacity(room)))
-    }
 }
 
 /// The bytes of a value, if it lies in a vector of aligned words: numbers, dates, times, and strings as views.
@@ -91,19 +80,16 @@ fn array(data_type: &DataType, buffer: Buffer, rows: usize) -> Result<ArrayRef> 
 impl Scatter {
     /// For batches of `schema`, if its types let any of them [`Scatter::fits`].
     pub fn new(schema: &SchemaRef) -> Option<Scatter> {
-        fn lanes<T: ArrowNativeType>(rows: usize) -> Box<dyn Column> {
-            Box::new((0..PARTITIONS).map(|_| Vec::<T>::with_capacity(rows)).collect::<Vec<_>>())
-        }
         let widths: Vec<usize> =
             schema.fields().iter().map(|f| width(f.data_type())).collect::<Option<_>>()?;
         let bytes = (memory::limit() / SHARE / PARTITIONS as u64).min(FULL as u64) as usize;
         let full = (bytes / widths.iter().sum::<usize>().max(1)).max(64);
         let columns = widths.into_iter().map(|width| match width {
-            1 => lanes::<u8>(room(full)),
-            2 => lanes::<u16>(room(full)),
-            4 => lanes::<u32>(room(full)),
-            8 => lanes::<u64>(room(full)),
-            _ => lanes::<u128>(room(full)),
+            1 => lanes::<u8, 64>(room(full)),
+            2 => lanes::<u16, 32>(room(full)),
+            4 => lanes::<u32, 16>(room(full)),
+            8 => lanes::<u64, 8>(room(full)),
+            _ => lanes::<u128, 4>(room(full)),
         });
         Some(Scatter { columns: columns.collect(), schema: schema.clone(), rows: [0; PARTITIONS], full })
     }

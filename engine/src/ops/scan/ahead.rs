@@ -217,6 +217,7 @@ mod tests {
             schema: Arc::new(arrow_schema::Schema::empty()),
             projection: vec![],
             bounds: vec![],
+            prefixes: vec![],
             batch_rows: 1,
             format: schema::FormatOptions::default(),
         };

@@ -9,7 +9,7 @@ use formats::format::{Format, Part, ScanOptions};
 use formats::reader::BlockingReader;
 use queries::plan::Scan as Plan;
 use schema::bdb::Generator;
-use schema::{FileEntry, FileSet, Source};
+use schema::{ColumnPrefix, FileEntry, FileSet, Source};
 
 use super::super::batch_of;
 use super::super::transform::FileRows;
@@ -187,6 +187,7 @@ impl Work {
         let mut options = files.reading(file).options.clone();
         options.projection = (0..options.schema.fields().len()).collect();
         options.bounds.clear();
+        options.prefixes.clear();
         let morsels = files.format.split(&Arc::new(file.clone()), &options, u64::MAX)?;
         let readers = morsels.into_iter().map(|m| {
             let reader = files.format.reader(&m, &options)?;
@@ -318,10 +319,15 @@ impl Reading {
             None => plan.bounds.iter().filter(|b| b.column < set.file_columns).cloned().collect(),
             Some(_) => Vec::new(),
         };
+        let prefixes = plan.prefixes.iter().filter_map(|prefix| {
+            let column = places.map_or(Some(prefix.column), |places| *places.get(prefix.column)?)?;
+            (prefix.column < set.file_columns).then_some(ColumnPrefix { column, ..*prefix })
+        });
+        let prefixes = prefixes.collect();
         let mut format = set.format.clone();
         format.compression = compression.to_string();
         Reading {
-            options: ScanOptions { schema, projection, bounds, batch_rows: BATCH_ROWS, format },
+            options: ScanOptions { schema, projection, bounds, prefixes, batch_rows: BATCH_ROWS, format },
             columns,
         }
     }

@@ -3,7 +3,9 @@
 //! Only the usual way to write an address is one: four numbers up to 255 without leading zeros, dots between. So every
 //! number has one text, and every such text one number.
 
-use super::views::{INLINE, Out, of_halves};
+use arrow_buffer::Buffer;
+
+use super::views::{INLINE, KEEP, Out, of_halves};
 
 /// The number of an address; `None` for any other text.
 pub fn parse(text: &[u8]) -> Option<u32> {
@@ -61,29 +63,44 @@ const fn parts(dot: bool) -> ([u32; 256], [u8; 256]) {
     parts
 }
 
+/// An address as text: the first 4 bytes, the next 8, the last 3, and how many these are.
+#[inline(always)]
+fn text(address: u32) -> (u64, u64, u64, usize) {
+    let [a, b, c, d] = address.to_be_bytes().map(usize::from);
+    let bits = |place: usize| u32::from(PARTS.1[place]);
+    let first = u64::from(PARTS.0[a]) | u64::from(PARTS.0[b]) << bits(a);
+    let second = u64::from(PARTS.0[c]) | u64::from(LAST.0[d]) << bits(c);
+    // The first half has 4 to 8 bytes, so that up to all of the second lies behind its first 8.
+    let half = bits(a) + bits(b);
+    let next = first >> 32 | second << (half - 32);
+    let rest = second >> 1 >> (95 - half);
+    let bits = half + bits(c) + u32::from(LAST.1[d]);
+    (u64::from(first as u32), next, rest, bits as usize / 8)
+}
+
 /// Adds addresses as text.
 pub fn append(addresses: &[u32], out: &mut Out) {
+    if let Some(most) = out.enough() {
+        out.extend(addresses, |address, _| {
+            let (start, next, _, length) = text(address);
+            let length = most.min(length);
+            let (second, first) = KEEP[length];
+            of_halves(start << 32 & first, next & second, 0, length, 0)
+        });
+        return;
+    }
     // Long ones lie at every 16th byte. Each is written, and overwritten by the next if it fits into its view.
-    let mut long = vec![[0u64; 2]; addresses.len() + 1];
+    let mut long = vec![0_u128; addresses.len() + 1];
     let mut at = 0;
     out.extend(addresses, |address, buffer| {
-        let [a, b, c, d] = address.to_be_bytes().map(usize::from);
-        let bits = |place: usize| u32::from(PARTS.1[place]);
-        let first = u64::from(PARTS.0[a]) | u64::from(PARTS.0[b]) << bits(a);
-        let second = u64::from(PARTS.0[c]) | u64::from(LAST.0[d]) << bits(c);
-        // The first half has 4 to 8 bytes, so that up to all of the second lies behind its first 8.
-        let half = bits(a) + bits(b);
-        let next = first >> 32 | second << (half - 32);
-        let rest = second >> 1 >> (95 - half);
-        let length = (half + bits(c) + u32::from(LAST.1[d])) / 8;
-        let start = u64::from(first as u32);
-        long[at] = [start | next << 32, next >> 32 | rest << 32];
-        let view = of_halves(start << 32, next, 16 * at, length as usize, buffer);
-        at += usize::from(length as usize > INLINE);
+        let (start, next, rest, length) = text(address);
+        long[at] = u128::from(start | next << 32) | u128::from(next >> 32 | rest << 32) << 64;
+        let view = of_halves(start << 32, next, 16 * at, length, buffer);
+        at += usize::from(length > INLINE);
         view
     });
     long.truncate(at);
-    out.add_buffer(long.into_iter().flatten().collect());
+    out.add_buffer(Buffer::from_vec(long));
 }
 
 #[cfg(test)]

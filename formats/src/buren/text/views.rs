@@ -17,7 +17,7 @@ pub const INLINE: usize = 12;
 
 /// For each length up to [`INLINE`] the bits of the second half of a view that hold bytes of the value, and those of the
 /// upper half of the first.
-const KEEP: [(u64, u64); INLINE + 1] = {
+pub(super) const KEEP: [(u64, u64); INLINE + 1] = {
     let mut keep = [(u64::MAX, u64::MAX << 32); INLINE + 1];
     let mut length = 0;
     while length < INLINE {
@@ -33,6 +33,8 @@ const KEEP: [(u64, u64); INLINE + 1] = {
 /// Views of values, and the buffers in which the longer ones lie.
 pub struct Out {
     text: bool,
+    /// The characters of each value that are enough.
+    chars: usize,
     views: Vec<u128>,
     buffers: Vec<Buffer>,
 }
@@ -40,7 +42,17 @@ pub struct Out {
 impl Out {
     /// No values; text is checked to be UTF-8, other bytes are not.
     pub fn new(text: bool) -> Out {
-        Out { text, views: Vec::new(), buffers: Vec::new() }
+        Out { text, chars: usize::MAX, views: Vec::new(), buffers: Vec::new() }
+    }
+
+    /// The same, of whose values so many characters are enough.
+    pub fn cut(self, chars: usize) -> Out {
+        Out { chars, ..self }
+    }
+
+    /// The bytes of a value of ASCII that are enough, if so few fit into its view.
+    pub(super) fn enough(&self) -> Option<usize> {
+        (self.chars <= INLINE).then_some(self.chars)
     }
 
     /// Makes room for so many more values.
@@ -65,20 +77,25 @@ impl Out {
         if end > data.len() as u64 || end > MAX_RAW.into() {
             return Err(Error::corrupt("damaged column chunk: lengths that its bytes do not have"));
         }
-        if self.text && !is_utf8(&data[start..end as usize], lengths) {
+        let text = &data[start..end as usize];
+        // No value can begin within a character if there are only characters of one byte.
+        let ascii = self.text && text.is_ascii();
+        if self.text && !ascii && !is_utf8(text, lengths) {
             return Err(Error::corrupt("damaged column chunk: text that is not UTF-8"));
         }
+        let most = self.enough().filter(|_| ascii).unwrap_or(usize::MAX);
         let buffer = self.buffers.len() as u64;
         let mut at = start;
         let mut longest = 0;
         let bytes = data.as_slice();
         self.views.extend(lengths.iter().map(|&length| {
-            let view = view(bytes, at, length as usize, buffer);
+            let kept = most.min(length as usize);
+            let view = view(bytes, at, kept, buffer);
             at += length as usize;
-            longest = longest.max(length);
+            longest = longest.max(kept);
             view
         }));
-        if longest as usize > INLINE {
+        if longest > INLINE {
             self.buffers.push(data);
         }
         Ok(())
@@ -165,10 +182,6 @@ impl Shift {
 
 /// Whether every value of a run of text is UTF-8.
 fn is_utf8(text: &[u8], lengths: &[u32]) -> bool {
-    // No value can begin within a character if there are only characters of one byte.
-    if text.is_ascii() {
-        return true;
-    }
     let mut at = 0;
     simdutf8::basic::from_utf8(text).is_ok()
         && lengths.iter().all(|&length| {
