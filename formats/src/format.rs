@@ -108,11 +108,6 @@ pub trait Format: Send + Sync {
         Ok(Vec::new())
     }
 
-    /// Whether a reader can begin where a manifest says that a block of a file begins.
-    fn reads_blocks(&self) -> bool {
-        true
-    }
-
     /// How a file that no manifest lists is best cut for several workers.
     fn cut(&self, _file: &FileEntry, _options: &FormatOptions) -> Result<Cut> {
         Ok(Cut::Anywhere)

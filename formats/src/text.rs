@@ -25,7 +25,6 @@ pub static TEXT: RowFormat = RowFormat {
     extensions: &["txt", "text", "log"],
     border: Border::Newline,
     splits: |_| true,
-    whole: false,
     decoder: |scan, _| Ok(Box::new(BatchDecoder::new(TextParser::new(scan)?, scan)?)),
     infer: |_, _, _| Ok(Arc::new(Schema::new(vec![Field::new("line", DataType::Utf8View, true)]))),
     writer: |schema, _| Ok(Box::new(TextWriter::new(schema)?)),

@@ -98,12 +98,10 @@ pub fn check(encoding: &str, bytes: &[u8]) {
         let morsels = encoding.split(&file, &scan, target as u64).expect("any file can be split");
         same(&at_once, &read(encoding, bytes, &morsels, &scan, usize::MAX), "split", target);
     }
-    if encoding.reads_blocks() {
-        let turns = Arc::new(FileEntry { cut: Cut::Turns, ..FileEntry::clone(&file) });
-        for target in [small, 1000 + small] {
-            let morsels = encoding.split(&turns, &scan, target as u64).expect("any file can be split");
-            same(&at_once, &read(encoding, bytes, &morsels, &scan, usize::MAX), "in turns", target);
-        }
+    let turns = Arc::new(FileEntry { cut: Cut::Turns, ..FileEntry::clone(&file) });
+    for target in [small, 1000 + small] {
+        let morsels = encoding.split(&turns, &scan, target as u64).expect("any file can be split");
+        same(&at_once, &read(encoding, bytes, &morsels, &scan, usize::MAX), "in turns", target);
     }
 }
 

@@ -30,7 +30,6 @@ pub static BINCODE: RowFormat = RowFormat {
     extensions: &["bincode"],
     border: Border::Unmarked,
     splits: |_| true,
-    whole: false,
     decoder: |scan, _| {
         let slots = Slots::new(scan);
         let walker = decode::BincodeWalker::new(scan, &slots)?;

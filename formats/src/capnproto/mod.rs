@@ -24,14 +24,15 @@
 //! null. In a struct that is shorter than the schema's, as an older program writes it, what is missing is NULL, or 0 and
 //! empty in columns without NULLs.
 //!
-//! Modules: [`layout`] where columns lie, `decode` and `segments` messages to values, `packed` the packing undone,
-//! `encode` values to messages.
+//! Modules: [`layout`] where columns lie, `decode` and `segments` messages to values, `packed` and
+//! `unpack` the packing undone, `encode` values to messages.
 
 mod decode;
 mod encode;
 pub mod layout;
 mod packed;
 mod segments;
+mod unpack;
 
 use std::path::Path;
 
@@ -43,12 +44,12 @@ use crate::rows::keys::Slots;
 use crate::rows::split::Border;
 use crate::rows::walk::WalkParser;
 
-type Messages = BatchDecoder<WalkParser<decode::MessageWalker, decode::Values>>;
+type Messages = WalkParser<decode::MessageWalker, decode::Values>;
 
-fn decoder(scan: &ScanOptions) -> Result<Messages> {
+fn parser(scan: &ScanOptions) -> Result<Messages> {
     let slots = Slots::new(scan);
     let walker = decode::MessageWalker::new(scan, &slots)?;
-    BatchDecoder::new(WalkParser::new(walker, decode::Values, slots, scan)?, scan)
+    WalkParser::new(walker, decode::Values, slots, scan)
 }
 
 fn no_columns(path: &Path, name: &str) -> Error {
@@ -65,8 +66,7 @@ pub static CAPNPROTO: RowFormat = RowFormat {
     extensions: &["capnproto", "capnpbin"],
     border: Border::Unmarked,
     splits: |_| true,
-    whole: false,
-    decoder: |scan, _| Ok(Box::new(decoder(scan)?)),
+    decoder: |scan, _| Ok(Box::new(BatchDecoder::new(parser(scan)?, scan)?)),
     infer: |path, _, _| Err(no_columns(path, "capnproto")),
     writer: |schema, _| Ok(Box::new(encode::MessageWriter::new(schema, false)?)),
 };
@@ -76,9 +76,11 @@ pub static PACKED: RowFormat = RowFormat {
     name: "capnproto-packed",
     extensions: &["capnproto-packed", "capnppacked"],
     border: Border::Unmarked,
-    splits: |_| false,
-    whole: true,
-    decoder: |scan, _| Ok(Box::new(decoder(scan)?.unpacked(packed::unpacker))),
+    splits: |_| true,
+    decoder: |scan, _| {
+        let parser = packed::PackedParser::new(parser(scan)?, scan.format.max_record);
+        Ok(Box::new(BatchDecoder::new(parser, scan)?))
+    },
     infer: |path, _, _| Err(no_columns(path, "capnproto-packed")),
     writer: |schema, _| Ok(Box::new(encode::MessageWriter::new(schema, true)?)),
 };

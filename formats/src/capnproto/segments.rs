@@ -57,10 +57,46 @@ pub fn frame(bytes: &[u8], at: usize, most: usize) -> Result<Framed, Wrong> {
     Ok(if end <= bytes.len() { Framed::One(at + 8..end) } else { Framed::Short })
 }
 
+/// The bytes of a message, as far as its first words tell: of its first word, of the table of segments, or of all of
+/// it. It has at most `most` bytes.
+#[inline(always)]
+pub fn length(bytes: &[u8], most: usize) -> Result<usize, Wrong> {
+    match word(bytes, 0) {
+        None => Ok(8),
+        Some(head) if head as u32 != 0 => length_of_many(bytes, most),
+        Some(head) => {
+            let size = (head >> 32) as usize * 8;
+            if size > most { Err(too_long(size, most)) } else { Ok(8 + size) }
+        }
+    }
+}
+
+#[cold]
+fn length_of_many(bytes: &[u8], most: usize) -> Result<usize, Wrong> {
+    let segments = segments(bytes, 0, most)?;
+    let before_last = bytes.first_chunk().map_or(0, |count| u32::from_le_bytes(*count) as usize);
+    Ok(segments.and_then(|segments| Some(segments.last()?.end)).unwrap_or(table_bytes(before_last)))
+}
+
+/// The bytes of the table of so many segments and one: four bytes, and four for each segment, up to a word.
+fn table_bytes(before_last: usize) -> usize {
+    (before_last.div_ceil(2) + 1) * 8
+}
+
 #[cold]
 fn table(bytes: &[u8], at: usize, most: usize) -> Result<Framed, Wrong> {
+    Ok(match segments(bytes, at, most)? {
+        Some(segments) if segments.last().is_some_and(|last| last.end <= bytes.len()) => {
+            Framed::Many(segments)
+        }
+        _ => Framed::Short,
+    })
+}
+
+/// Where the segments lie, if the table of them is whole.
+fn segments(bytes: &[u8], at: usize, most: usize) -> Result<Option<Vec<Range<usize>>>, Wrong> {
     let count = |at: usize| Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?) as usize);
-    let Some(before_last) = count(at) else { return Ok(Framed::Short) };
+    let Some(before_last) = count(at) else { return Ok(None) };
     if before_last >= MOST_SEGMENTS {
         return Err(Wrong::fatal(format!(
             "the message is said to have {} segments, of which {MOST_SEGMENTS} are read; this is no Cap'n Proto \
@@ -68,18 +104,17 @@ fn table(bytes: &[u8], at: usize, most: usize) -> Result<Framed, Wrong> {
             before_last as u64 + 1
         )));
     }
-    // Four bytes, and four for each segment, up to a word.
-    let mut end = at + (before_last.div_ceil(2) + 1) * 8;
+    let mut end = at + table_bytes(before_last);
     let mut segments = Vec::with_capacity(before_last + 1);
     for number in 0..=before_last {
-        let Some(words) = count(at + 4 + 4 * number) else { return Ok(Framed::Short) };
+        let Some(words) = count(at + 4 + 4 * number) else { return Ok(None) };
         segments.push(end..end + words * 8);
         end += words * 8;
         if end - at > most {
             return Err(too_long(end - at, most));
         }
     }
-    Ok(if end <= bytes.len() { Framed::Many(segments) } else { Framed::Short })
+    Ok(Some(segments))
 }
 
 fn too_long(bytes: usize, most: usize) -> Wrong {

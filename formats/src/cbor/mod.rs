@@ -18,7 +18,6 @@ pub static CBOR: RowFormat = RowFormat {
     extensions: &["cbor"],
     border: Border::Unmarked,
     splits: |_| true,
-    whole: false,
     decoder: |scan, _| tagged::walk::decoder(Cbor, scan),
     infer: |path, options, rows| tagged::infer::infer(Cbor, path, options, rows),
     writer: |schema, _| Ok(Box::new(encode::CborWriter::new(schema)?)),

@@ -3,12 +3,10 @@
 //! Decompressors are pushed bytes and do no I/O; each reads any number of frames or members one after another, holds
 //! a bounded amount of memory whatever the input says, and makes an end that comes too early an error. On the way out
 //! each block is compressed on its own, so that any thread can do it; a [`Container`] puts the pieces in order.
-//! - [`chain`](mod@chain): one decompressor behind another.
 //! - [`container`]: what goes around the pieces.
 //! - [`gzip`], [`zlib`], [`snappy`], [`lz4`], [`zstd`], [`mod@bzip2`]: one file each.
 
 mod bzip2;
-mod chain;
 mod container;
 mod framed;
 mod gzip;
@@ -19,7 +17,6 @@ mod zstd;
 
 use std::path::Path;
 
-pub use chain::chain;
 pub use container::{About, Container, Piece};
 
 use crate::error::{DataError, Error, Result};

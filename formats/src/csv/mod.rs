@@ -26,7 +26,6 @@ pub static CSV: RowFormat = RowFormat {
     extensions: &["csv"],
     border: Border::Quotes,
     splits: |_| true,
-    whole: false,
     decoder: |scan, first| Ok(Box::new(BatchDecoder::new(decode::CsvParser::new(scan, first)?, scan)?)),
     infer: |path, options, rows| {
         infer(path, options, true, |seen| Ok(Box::new(infer::CsvGuesser::new(options, rows, seen)?)))

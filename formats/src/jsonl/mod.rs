@@ -24,7 +24,6 @@ pub static JSONL: RowFormat = RowFormat {
     extensions: &["jsonl", "ndjson", "json"],
     border: Border::Newline,
     splits: |head| !is_array(head),
-    whole: false,
     decoder: |scan, first| Ok(Box::new(BatchDecoder::new(decode::JsonParser::new(scan, first), scan)?)),
     infer: |path, options, rows| {
         infer(path, options, true, |seen| Ok(Box::new(infer::JsonGuesser::new(options, rows, seen))))

@@ -18,7 +18,6 @@ pub static MSGPACK: RowFormat = RowFormat {
     extensions: &["msgpack", "mpk"],
     border: Border::Unmarked,
     splits: |_| true,
-    whole: false,
     decoder: |scan, _| tagged::walk::decoder(Msgpack, scan),
     infer: |path, options, rows| tagged::infer::infer(Msgpack, path, options, rows),
     writer: |schema, _| Ok(Box::new(encode::MsgpackWriter::new(schema)?)),

@@ -75,7 +75,7 @@ fn files(dir: &Path, manifest: &Manifest) -> Result<Vec<FileEntry>> {
         }
         let mut entry = FileEntry::new(path, part.bytes, found.modified_ns);
         let listed = Listed { crc32: part.crc32, blocks: part.blocks.clone() };
-        entry.cut = match encoding.reads_blocks() && is_listed(&listed, part.bytes) {
+        entry.cut = match is_listed(&listed, part.bytes) {
             true => Cut::Blocks,
             false => encoding.cut(&entry, &manifest.format)?,
         };

@@ -54,7 +54,6 @@ pub static PROTOBUF: RowFormat = RowFormat {
     extensions: &["pb", "protobuf", "binpb"],
     border: Border::Unmarked,
     splits: |_| true,
-    whole: false,
     decoder: |scan, _| {
         let slots = Slots::new(scan);
         let walker = decode::MessageWalker::new(scan, &slots)?;

@@ -6,7 +6,6 @@ use schema::OnError;
 
 use super::batch::{Batch, Records};
 use super::quotes::State;
-use crate::compress::Decompressor;
 use crate::error::Result;
 use crate::format::ScanOptions;
 use crate::reader::Skipped;
@@ -77,11 +76,6 @@ pub trait Decoder: Send {
     fn state_at_limit(&self) -> State {
         State::RecordStart
     }
-
-    /// What makes records of the bytes, once they are decompressed; `None` if the bytes are the records.
-    fn unpacker(&self) -> Option<Box<dyn Decompressor>> {
-        None
-    }
 }
 
 /// What an encoding has to say of its own: how records are found in bytes and appended to a batch.
@@ -112,23 +106,14 @@ pub trait RecordParser: Send {
 pub struct BatchDecoder<P> {
     parser: P,
     batch: Batch,
-    unpacker: Option<MakeUnpacker>,
 }
-
-/// Makes what undoes the packing of an encoding.
-pub type MakeUnpacker = fn() -> Box<dyn Decompressor>;
 
 impl<P: RecordParser> BatchDecoder<P> {
     /// A decoder of the columns that the scan wants.
     pub fn new(parser: P, scan: &ScanOptions) -> Result<BatchDecoder<P>> {
         let batch = Batch::new(scan, P::NESTED)?;
         let batch = if P::IN_LINES { batch } else { batch.without_lines() };
-        Ok(BatchDecoder { parser, batch, unpacker: None })
-    }
-
-    /// The same decoder for bytes from which this makes records.
-    pub fn unpacked(self, unpacker: MakeUnpacker) -> BatchDecoder<P> {
-        BatchDecoder { unpacker: Some(unpacker), ..self }
+        Ok(BatchDecoder { parser, batch })
     }
 }
 
@@ -173,9 +158,5 @@ impl<P: RecordParser> Decoder for BatchDecoder<P> {
 
     fn state_at_limit(&self) -> State {
         self.parser.state_at_limit()
-    }
-
-    fn unpacker(&self) -> Option<Box<dyn Decompressor>> {
-        self.unpacker.map(|make| make())
     }
 }

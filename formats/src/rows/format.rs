@@ -39,8 +39,6 @@ pub struct RowFormat {
     /// Whether a file that, decompressed, begins with these bytes (4 KiB are enough) holds records one after another,
     /// each of which can be read without those before it.
     pub splits: fn(&[u8]) -> bool,
-    /// Whether a file is read from its beginning only, whatever a manifest says of it.
-    pub whole: bool,
     /// Makes its decoder.
     pub decoder: MakeDecoder,
     /// Infers the columns of a file from so many of its first records.
@@ -74,14 +72,7 @@ impl Format for RowFormat {
         Ok(None)
     }
 
-    fn reads_blocks(&self) -> bool {
-        !self.whole
-    }
-
     fn cut(&self, file: &FileEntry, options: &FormatOptions) -> Result<Cut> {
-        if self.whole {
-            return Ok(Cut::Anywhere);
-        }
         let compression = compress::compression(&options.compression)?;
         let plain = compression.decompressor()?.is_none();
         let marked = self.border != Border::Unmarked;

@@ -176,7 +176,6 @@ impl RowReader {
         marks: Marks,
     ) -> Result<RowReader> {
         let decompressor = compress::compression(&format.compression)?.decompressor()?;
-        let decompressor = compress::chain(decompressor, decoder.unpacker());
         let unpacking = decompressor.map_or(Unpacking::Plain, Unpacking::Stream);
         let source = Source::new(range.start, range.end, size);
         let max_record = format.max_record.min(MAX_RECORD);
@@ -225,7 +224,6 @@ impl RowReader {
         let Some((source, size)) = self.next.take() else { return Ok(false) };
         let Some((_, scan, border)) = &self.again else { return Ok(false) };
         let decompressor = compress::compression(&scan.format.compression)?.decompressor()?;
-        let decompressor = compress::chain(decompressor, self.decoder.unpacker());
         let unpacking = decompressor.map_or(Unpacking::Plain, Unpacking::Stream);
         self.phase = if *border == Border::Unmarked { Phase::Read } else { Phase::Mark };
         self.blocks = Blocks::new(source, 0, unpacking, self.max_record);

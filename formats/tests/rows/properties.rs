@@ -87,10 +87,6 @@ fn cuts(with: &FormatOptions, bytes: &[u8], listed: &Listed) -> Vec<(Cut, Option
     if matches!(compression.unit(bytes), Unit::Whole { aligned, .. } if aligned || marked) {
         cuts.push((Cut::Units, None));
     }
-    if with.encoding == "capnproto-packed" {
-        // It is read from its beginning only.
-        cuts.retain(|(cut, _)| *cut == Cut::Anywhere);
-    }
     cuts
 }
 
