@@ -118,10 +118,10 @@ mod wide {
         quote: __m256i,
     ) -> Option<Stretch> {
         let mut quotes = _mm256_setzero_si256();
-        let mut found = Stretch { records: 0, end: 0, delimiters: before, may_open: 0 };
-        let (mut other, mut several) = (0, 0);
+        let (mut delimiters, mut records) = (before, 0);
+        let (mut other, mut several, mut last) = (0, 0, 0);
         let mut lines = [0_u64; STRETCH / 64];
-        for (number, chunk) in text.as_chunks::<64>().0.iter().enumerate() {
+        for (chunk, line) in text.as_chunks::<64>().0.iter().zip(&mut lines) {
             let [low, high] = halves(chunk);
             quotes = _mm256_or_si256(quotes, _mm256_cmpeq_epi8(low, quote));
             quotes = _mm256_or_si256(quotes, _mm256_cmpeq_epi8(high, quote));
@@ -131,20 +131,19 @@ mod wide {
                 _mm256_cmpeq_epi8(_mm256_shuffle_epi8(separators, low), low),
                 _mm256_cmpeq_epi8(_mm256_shuffle_epi8(separators, high), high),
             );
-            let delimiters = both & !newlines;
-            // All bits where there is no newline.
-            let until = (newlines & newlines.wrapping_neg()).wrapping_sub(1);
-            let (all, first) = (delimiters.count_ones(), (delimiters & until).count_ones());
-            several |= newlines & newlines.wrapping_sub(1);
-            // Masks and no conditions, which would be mispredicted once a record.
-            let ends = u32::from(newlines != 0);
-            let if_ends = ends.wrapping_neg();
-            other |= ((found.delimiters + first) ^ wanted) & if_ends;
-            found.delimiters = (found.delimiters & !if_ends) + all - (first & if_ends);
-            found.records += ends as usize;
-            found.may_open = both >> 63;
-            lines[number] = newlines;
+            // The bits below the newline, which is the only one; all bits where there is none.
+            let until = newlines.wrapping_sub(1);
+            let (all, first) = (both.count_ones(), (both & until).count_ones());
+            several |= newlines & until;
+            // Choices and no branches, which would be mispredicted once a record.
+            let so_far = delimiters + first;
+            other |= if newlines == 0 { 0 } else { so_far ^ wanted };
+            delimiters = if newlines == 0 { so_far } else { all.wrapping_sub(first + 1) };
+            records += usize::from(newlines != 0);
+            last = both;
+            *line = newlines;
         }
+        let mut found = Stretch { records, end: 0, delimiters, may_open: last >> 63 };
         if let Some(number) = lines.iter().rposition(|newlines| *newlines != 0) {
             found.end = 64 * number + lines[number].trailing_zeros() as usize + 1;
         }

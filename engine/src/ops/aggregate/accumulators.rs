@@ -110,6 +110,7 @@ impl GroupsAccumulator for Count {
     ) -> DfResult<()> {
         self.counts.resize(total, 0);
         match args.first().filter(|a| a.logical_null_count() > 0) {
+            None if filter.is_none() && total == 1 => self.counts[0] += groups.len() as i64,
             None if filter.is_none() => groups.iter().for_each(|g| self.counts[*g] += 1),
             array => {
                 // Nulls as the values define them, not only as the validity bitmap says (a column of type NULL).
