@@ -1,6 +1,6 @@
 //! Where the memory of all threads comes from.
 
-use libmimalloc_sys::{mi_option_set_default, mi_option_t};
+use libmimalloc_sys::{mi_collect, mi_option_set_default, mi_option_t};
 
 #[global_allocator]
 static ALLOCATOR: engine::memory::Counting<mimalloc::MiMalloc> = engine::memory::Counting(mimalloc::MiMalloc);
@@ -14,11 +14,18 @@ const PURGE_DELAY: mi_option_t = 15;
 /// time: a tenth of the time of 2A on buren went into clearing such pages. MIMALLOC_PURGE_DELAY says otherwise.
 const DELAY: libc::c_long = 10_000;
 
-/// Keeps memory that was freed for a while.
+/// Keeps memory that was freed for a while, or until the machine has little left.
 pub fn keep_freed_memory() {
+    engine::memory::give_back_by(give_back);
     // SAFETY: the function takes any number and writes to the allocator's own table of options, which no other thread
     // does; those that read it at the same time see the one or the other number.
     unsafe { mi_option_set_default(PURGE_DELAY, DELAY) };
+}
+
+/// Gives memory that was freed back to the system.
+fn give_back() {
+    // SAFETY: the function may be called at any time by any thread.
+    unsafe { mi_collect(true) };
 }
 
 #[cfg(test)]

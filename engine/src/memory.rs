@@ -193,29 +193,58 @@ pub fn check(more: usize, who: impl FnOnce() -> String) -> Result<()> {
 /// How often the system is asked what the process takes, in milliseconds.
 const ASK_AGAIN: u64 = 10;
 
+/// How much of what there is the process takes, in percent, when freed memory is given back.
+const GIVE_BACK_AT: u64 = 80;
+
+/// How often that is tried, in milliseconds.
+const GIVE_BACK_AGAIN: u64 = 500;
+
+/// What gives freed memory back to the system, where the allocator keeps it.
+static GIVE_BACK: OnceLock<fn()> = OnceLock::new();
+
+/// Says how memory that was freed is given back to the system, which is done when the machine has little left.
+pub fn give_back_by(give_back: fn()) {
+    GIVE_BACK.get_or_init(|| give_back);
+}
+
 /// What the process takes of the machine, in bytes, once that is so much that the system would soon end it.
 ///
 /// The allocator keeps freed memory for a while, so that the process can take much more than is counted.
 fn resident_near_the_end() -> Option<u64> {
     static START: OnceLock<Instant> = OnceLock::new();
     static ASKED: AtomicU64 = AtomicU64::new(0);
+    static GIVEN_BACK: AtomicU64 = AtomicU64::new(0);
     let there = THERE.load(Ordering::Relaxed);
-    // It has not been seen to take twice what is counted.
-    if used() < there / 2 {
+    // It has not been seen to take three times what is counted.
+    if used() < there / 4 {
         return None;
     }
     let now = START.get_or_init(Instant::now).elapsed().as_millis() as u64;
-    let asked = ASKED.load(Ordering::Relaxed);
-    if now < asked + ASK_AGAIN
-        || ASKED.compare_exchange(asked, now, Ordering::Relaxed, Ordering::Relaxed).is_err()
-    {
+    let is_due = |last: &AtomicU64, every: u64| {
+        let before = last.load(Ordering::Relaxed);
+        now >= before + every
+            && last.compare_exchange(before, now, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+    };
+    if !is_due(&ASKED, ASK_AGAIN) {
         return None;
     }
-    // Pages of files, such as the program's own, are given back when memory runs out.
+    let mut taken = resident()?;
+    if taken > there / 100 * GIVE_BACK_AT
+        && let Some(give_back) = GIVE_BACK.get()
+        && is_due(&GIVEN_BACK, GIVE_BACK_AGAIN)
+    {
+        give_back();
+        taken = resident()?;
+    }
+    (taken > there / 100 * NEAR_THE_END).then_some(taken)
+}
+
+/// The memory that the system can't take from the process, in bytes: pages of files, such as the program's own, are
+/// given back when memory runs out.
+fn resident() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find(|line| line.starts_with("RssAnon:"))?;
-    let resident = line.split_whitespace().nth(1)?.parse::<u64>().ok()? * 1024;
-    (resident > there / 100 * NEAR_THE_END).then_some(resident)
+    Some(line.split_whitespace().nth(1)?.parse::<u64>().ok()? * 1024)
 }
 
 /// A number of bytes for people.

@@ -4,10 +4,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use formats::compress::compression;
+use formats::format::Part;
 use formats::input::Input;
+use formats::rows::split::blocks_of;
 use queries::Plan;
 use queries::plan::{Node, Op, Scan};
-use schema::{FileEntry, Source};
+use schema::{Cut, FileEntry, Source};
 
 use crate::error::Result;
 use crate::ops::scan::work::Work;
@@ -89,9 +91,20 @@ fn each_file(
     })
 }
 
-/// Reads a file block by block, and decompresses it.
+/// Reads a file block by block, and decompresses it: by the blocks that its manifest lists, if it does.
 fn read(file: &FileEntry, compressed: Option<&str>) -> Result<()> {
     let input = Input::open(&file.path)?;
+    if let (Some(name), Some(listed), Cut::Blocks) = (compressed, &file.listed, file.cut) {
+        let (compression, mut raw) = (compression(name)?, Vec::new());
+        for block in blocks_of(file, &Part::Blocks(0..listed.blocks.len())) {
+            let packed = input.read_range(&block.range)?;
+            raw.clear();
+            raw.reserve(block.raw);
+            let expanded = compression.expand(&packed, block.raw, block.range.start == 0, &mut raw);
+            expanded.map_err(|e| e.at(&file.path))?;
+        }
+        return Ok(());
+    }
     let mut decompressor = match compressed {
         Some(name) => compression(name)?.decompressor()?,
         None => None,

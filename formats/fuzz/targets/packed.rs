@@ -19,6 +19,8 @@ pub fn check(name: &str, bytes: &[u8]) {
             }
             (None, None) => {}
             (Some(_), None) => panic!("pieces of {piece} bytes are an error"),
+            // libzstd refuses an empty compressed block in a frame that it is given whole, and passes it otherwise.
+            (None, Some(_)) if name == "zstd" => {}
             (None, Some(_)) => panic!("pieces of {piece} bytes are no error"),
         }
     }
@@ -62,7 +64,7 @@ fn units(compression: &dyn Compression, bytes: &[u8], whole: Option<&[u8]>) {
     let (mut at, mut found) = (0, Vec::new());
     while let Unit::Whole { packed, raw, .. } = compression.unit(&bytes[at..]) {
         assert!(packed > 0 && packed <= bytes.len() - at, "a unit lies in the bytes");
-        if found.len() + raw > MOST {
+        if raw > MOST - found.len().min(MOST) {
             return;
         }
         if compression.expand(&bytes[at..at + packed], raw, at == 0, &mut found).is_err() {
