@@ -67,7 +67,9 @@ impl<P: RecordParser> RecordParser for PackedParser<P> {
                 }
                 error
             })?;
-            self.room = block.into_vec().unwrap_or_default();
+            // That of a long message is not kept.
+            self.room =
+                block.into_vec().ok().filter(|room| room.len() <= 2 * WINDOW_BYTES).unwrap_or_default();
             if parsed < end {
                 // The batch is full.
                 at = self.packed_end(begin, parsed);

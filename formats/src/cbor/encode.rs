@@ -1,86 +1,35 @@
 //! Writes rows as CBOR, each value in the fewest bytes. A struct is a map from the names of its fields.
 
-use arrow_array::RecordBatch;
 use arrow_buffer::i256;
-use arrow_schema::SchemaRef;
 
-use super::value::{major, put_head, tag};
-use crate::error::Result;
-use crate::rows::binary::is_flat;
+use super::value::{Cbor, major, put_head, tag};
 use crate::rows::cells::Cells;
-use crate::rows::encoder::RowWriter;
-use crate::rows::values::{Node, Values, check_nested};
+use crate::rows::tagged::write::Heads;
 
-const NULL: u8 = 0xf6;
 const FALSE: u8 = 0xf4;
 const FLOAT16: u8 = 0xf9;
 const FLOAT32: u8 = 0xfa;
 const FLOAT64: u8 = 0xfb;
 
-/// Writes batches as CBOR.
-pub struct CborWriter {
-    /// What a row begins with: the head of its array.
-    row: Vec<u8>,
-}
+impl Heads for Cbor {
+    const NAME: &'static str = "CBOR";
+    const NULL: u8 = 0xf6;
 
-impl CborWriter {
-    /// A writer for this schema.
-    pub fn new(schema: &SchemaRef) -> Result<CborWriter> {
-        check_nested(schema, "CBOR", is_flat)?;
-        let mut row = Vec::new();
-        put_head(major::ARRAY, schema.fields().len() as u64, &mut row);
-        Ok(CborWriter { row })
-    }
-}
-
-impl RowWriter for CborWriter {
-    fn is_text(&self) -> bool {
-        false
+    fn array(count: usize, out: &mut Vec<u8>) {
+        put_head(major::ARRAY, count as u64, out);
     }
 
-    fn write(&self, batch: &RecordBatch, out: &mut Vec<u8>) -> Result<()> {
-        let columns = Values::columns(batch, |name, out| string(major::TEXT, name.as_bytes(), out))?;
-        let mut word = Vec::new();
-        for row in 0..batch.num_rows() {
-            out.extend_from_slice(&self.row);
-            for column in &columns {
-                put_value(column, row, &mut word, out);
-            }
-        }
-        Ok(())
+    fn map(count: usize, out: &mut Vec<u8>) {
+        put_head(major::MAP, count as u64, out);
     }
-}
 
-#[inline]
-fn put_value(values: &Values, row: usize, word: &mut Vec<u8>, out: &mut Vec<u8>) {
-    match &values.node {
-        _ if values.is_null(row) => out.push(NULL),
-        Node::Flat(cells) => put(cells, row, word, out),
-        nested => put_nested(nested, row, word, out),
+    fn text(bytes: &[u8], out: &mut Vec<u8>) {
+        string(major::TEXT, bytes, out);
     }
-}
 
-fn put_nested(node: &Node, row: usize, word: &mut Vec<u8>, out: &mut Vec<u8>) {
-    match node {
-        Node::Flat(_) => {}
-        Node::List(items, ranges) => {
-            put_head(major::ARRAY, ranges[row].len() as u64, out);
-            ranges[row].clone().for_each(|item| put_value(items, item, word, out));
-        }
-        Node::Struct(fields) => {
-            put_head(major::MAP, fields.len() as u64, out);
-            for (name, values) in fields {
-                out.extend_from_slice(name);
-                put_value(values, row, word, out);
-            }
-        }
-        Node::Map(entries, ranges) => {
-            put_head(major::MAP, ranges[row].len() as u64, out);
-            for entry in ranges[row].clone() {
-                put_value(&entries.0, entry, word, out);
-                put_value(&entries.1, entry, word, out);
-            }
-        }
+    #[inline]
+    fn put(cells: &Cells, row: usize, word: &mut Vec<u8>, out: &mut Vec<u8>) {
+        put(cells, row, word, out);
     }
 }
 

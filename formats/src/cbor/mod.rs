@@ -10,6 +10,7 @@ mod value;
 use crate::rows::format::RowFormat;
 use crate::rows::split::Border;
 use crate::rows::tagged;
+use crate::rows::tagged::write::TaggedWriter;
 use value::Cbor;
 
 /// CBOR.
@@ -20,5 +21,5 @@ pub static CBOR: RowFormat = RowFormat {
     splits: |_| true,
     decoder: |scan, _| tagged::walk::decoder(Cbor, scan),
     infer: |path, options, rows| tagged::infer::infer(Cbor, path, options, rows),
-    writer: |schema, _| Ok(Box::new(encode::CborWriter::new(schema)?)),
+    writer: |schema, _| Ok(Box::new(TaggedWriter::<Cbor>::new(schema)?)),
 };

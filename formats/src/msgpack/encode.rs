@@ -1,80 +1,31 @@
 //! Writes rows as MessagePack, each value in the fewest bytes. A struct is a map from the names of its fields.
 
-use arrow_array::RecordBatch;
-use arrow_schema::{SchemaRef, TimeUnit};
+use arrow_schema::TimeUnit;
 
-use super::value::TIMESTAMP;
-use crate::error::Result;
-use crate::rows::binary::is_flat;
+use super::value::{Msgpack, TIMESTAMP};
 use crate::rows::cells::Cells;
-use crate::rows::encoder::RowWriter;
 use crate::rows::parse::per_second;
-use crate::rows::values::{Node, Values, check_nested};
+use crate::rows::tagged::write::Heads;
 
-/// Writes batches as MessagePack.
-pub struct MsgpackWriter {
-    /// What a row begins with: the head of its array.
-    row: Vec<u8>,
-}
+impl Heads for Msgpack {
+    const NAME: &'static str = "MessagePack";
+    const NULL: u8 = 0xc0;
 
-impl MsgpackWriter {
-    /// A writer for this schema.
-    pub fn new(schema: &SchemaRef) -> Result<MsgpackWriter> {
-        check_nested(schema, "MessagePack", is_flat)?;
-        let mut row = Vec::new();
-        array(schema.fields().len(), &mut row);
-        Ok(MsgpackWriter { row })
-    }
-}
-
-impl RowWriter for MsgpackWriter {
-    fn is_text(&self) -> bool {
-        false
+    fn array(count: usize, out: &mut Vec<u8>) {
+        array(count, out);
     }
 
-    fn write(&self, batch: &RecordBatch, out: &mut Vec<u8>) -> Result<()> {
-        let columns = Values::columns(batch, |name, out| text(name.as_bytes(), out))?;
-        let mut word = Vec::new();
-        for row in 0..batch.num_rows() {
-            out.extend_from_slice(&self.row);
-            for column in &columns {
-                put_value(column, row, &mut word, out);
-            }
-        }
-        Ok(())
+    fn map(count: usize, out: &mut Vec<u8>) {
+        map(count, out);
     }
-}
 
-#[inline]
-fn put_value(values: &Values, row: usize, word: &mut Vec<u8>, out: &mut Vec<u8>) {
-    match &values.node {
-        _ if values.is_null(row) => out.push(0xc0),
-        Node::Flat(cells) => put(cells, row, word, out),
-        nested => put_nested(nested, row, word, out),
+    fn text(bytes: &[u8], out: &mut Vec<u8>) {
+        text(bytes, out);
     }
-}
 
-fn put_nested(node: &Node, row: usize, word: &mut Vec<u8>, out: &mut Vec<u8>) {
-    match node {
-        Node::Flat(_) => {}
-        Node::List(items, ranges) => {
-            array(ranges[row].len(), out);
-            ranges[row].clone().for_each(|item| put_value(items, item, word, out));
-        }
-        Node::Struct(fields) => {
-            map(fields.len(), out);
-            for (name, values) in fields {
-                out.extend_from_slice(name);
-                put_value(values, row, word, out);
-            }
-        }
-        Node::Map(entries, ranges) => {
-            map(ranges[row].len(), out);
-            for entry in ranges[row].clone() {
-                put_value(&entries.0, entry, word, out);
-                put_value(&entries.1, entry, word, out);
-            }
-        }
+    #[inline]
+    fn put(cells: &Cells, row: usize, word: &mut Vec<u8>, out: &mut Vec<u8>) {
+        put(cells, row, word, out);
     }
 }
 

@@ -10,6 +10,7 @@ mod value;
 use crate::rows::format::RowFormat;
 use crate::rows::split::Border;
 use crate::rows::tagged;
+use crate::rows::tagged::write::TaggedWriter;
 use value::Msgpack;
 
 /// MessagePack.
@@ -20,5 +21,5 @@ pub static MSGPACK: RowFormat = RowFormat {
     splits: |_| true,
     decoder: |scan, _| tagged::walk::decoder(Msgpack, scan),
     infer: |path, options, rows| tagged::infer::infer(Msgpack, path, options, rows),
-    writer: |schema, _| Ok(Box::new(encode::MsgpackWriter::new(schema)?)),
+    writer: |schema, _| Ok(Box::new(TaggedWriter::<Msgpack>::new(schema)?)),
 };

@@ -8,6 +8,7 @@ mod csv_errors;
 mod infer;
 mod lines;
 mod nested;
+mod nested_tables;
 mod properties;
 mod roundtrip;
 mod turns;

@@ -6,10 +6,12 @@
 //! - [`walk`]: rows, which are arrays or maps of values.
 //! - `text`: any value as text.
 //! - [`infer`]: the columns of a file from its first rows.
+//! - [`write`](mod@write): columns to rows.
 
 pub mod infer;
 mod text;
 pub mod walk;
+pub mod write;
 
 use arrow_schema::TimeUnit;
 
