@@ -192,7 +192,9 @@ fn base_options(
 
 /// Whether a csv file that begins with `head` has a header.
 fn has_header(path: &Path, head: &[u8], format: &FormatOptions, given: Option<&Schema>) -> Result<bool> {
-    let records = sniff::records(head, format.delimiter, format.quote);
+    // Names are looked for in the first record; others tell whether they are names where no schema does.
+    let most = if given.is_some() { 1 } else { sniff::RECORDS };
+    let records = sniff::records(head, format.delimiter, format.quote, most);
     sniff::header(&records, given).map_err(|message| {
         let help = "leave --schema out, or give its columns in the file's order";
         Error::location(path.display(), message, Some(help.into()))

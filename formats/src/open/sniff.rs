@@ -9,7 +9,7 @@ use crate::rows::quotes::{Marks, State};
 const DELIMITERS: &[u8] = b",\t;|";
 
 /// Records that are looked at.
-const RECORDS: usize = 50;
+pub const RECORDS: usize = 50;
 
 /// The encoding of a text, and for csv its delimiter; `None` if the bytes are no text.
 pub fn text_kind(head: &[u8]) -> Option<(&'static str, Option<u8>)> {
@@ -30,7 +30,7 @@ pub fn text_kind(head: &[u8]) -> Option<(&'static str, Option<u8>)> {
 
 /// Whether a text is a csv file of one column: a name, and below it nothing but values.
 fn is_column(head: &[u8]) -> bool {
-    let records = records(head, b',', b'"');
+    let records = records(head, b',', b'"', RECORDS);
     let Some(([name], rest)) = records.split_first().map(|(first, rest)| (first.as_slice(), rest)) else {
         return false;
     };
@@ -41,7 +41,7 @@ fn is_column(head: &[u8]) -> bool {
 /// The delimiter of a csv text: the first candidate that cuts all records into the same number of fields, a comma if
 /// none does.
 pub fn delimiter(head: &[u8], quote: u8) -> u8 {
-    let comma = records(head, b',', quote);
+    let comma = records(head, b',', quote, 1);
     if comma.first().is_some_and(|record| record.len() > 1) {
         return b',';
     }
@@ -51,14 +51,15 @@ pub fn delimiter(head: &[u8], quote: u8) -> u8 {
 /// A delimiter that cuts all records into the same number of fields, at least two.
 fn consistent(head: &[u8], quote: u8) -> Option<u8> {
     DELIMITERS.iter().copied().find(|&delimiter| {
-        let records = records(head, delimiter, quote);
+        let records = records(head, delimiter, quote, RECORDS);
         let fields = records.first().map_or(0, Vec::len);
         fields > 1 && records.iter().all(|record| record.len() == fields)
     })
 }
 
-/// The first records of a csv text; one that the end of `head` may have cut is left out, unless it is the only one.
-pub fn records(head: &[u8], delimiter: u8, quote: u8) -> Vec<Vec<String>> {
+/// At most so many first records of a csv text; one that the end of `head` may have cut is left out, unless it is the
+/// only one.
+pub fn records(head: &[u8], delimiter: u8, quote: u8, most: usize) -> Vec<Vec<String>> {
     let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
     let mut records = Vec::new();
     let mut record: Vec<String> = Vec::new();
@@ -80,7 +81,7 @@ pub fn records(head: &[u8], delimiter: u8, quote: u8) -> Vec<Vec<String>> {
             b'\n' => {
                 record.push(text(&mut field));
                 records.push(std::mem::take(&mut record));
-                if records.len() == RECORDS {
+                if records.len() == most {
                     return records;
                 }
             }
@@ -176,17 +177,18 @@ mod tests {
     use arrow_schema::{DataType, Field};
 
     fn is_header(text: &str) -> bool {
-        header(&records(text.as_bytes(), b',', b'"'), None).unwrap()
+        header(&records(text.as_bytes(), b',', b'"', RECORDS), None).unwrap()
     }
 
     #[test]
     fn records_are_cut_at_quotes_and_line_ends() {
         let text = "\u{feff}a,\"b,\"\"c\"\"\nd\",e\r\n\r\n\n1,,\"\"\nlast,is,cut";
         let cut = [vec!["a", "b,\"c\"\nd", "e"], vec!["1", "", ""]];
-        assert_eq!(records(text.as_bytes(), b',', b'"'), cut);
-        assert_eq!(records(b"only;one", b';', b'"'), [["only", "one"]]);
-        assert_eq!(records(b"it's,5\" x 3\"\n", b',', b'"'), [["it's", "5\" x 3\""]]);
-        assert!(records(b"", b',', b'"').is_empty());
+        assert_eq!(records(text.as_bytes(), b',', b'"', RECORDS), cut);
+        assert_eq!(records(b"only;one", b';', b'"', RECORDS), [["only", "one"]]);
+        assert_eq!(records(b"it's,5\" x 3\"\n", b',', b'"', RECORDS), [["it's", "5\" x 3\""]]);
+        assert!(records(b"", b',', b'"', RECORDS).is_empty());
+        assert_eq!(records(text.as_bytes(), b',', b'"', 1), cut[..1]);
     }
 
     #[test]
@@ -249,7 +251,7 @@ mod tests {
             Field::new("pageURL", DataType::Utf8View, true),
             Field::new("pageRank", DataType::Int32, true),
         ]);
-        let of = |text: &str| header(&records(text.as_bytes(), b',', b'"'), Some(&schema));
+        let of = |text: &str| header(&records(text.as_bytes(), b',', b'"', RECORDS), Some(&schema));
         assert_eq!(of("PAGEURL, pagerank\nx,1\n"), Ok(true));
         assert_eq!(of("x,1\n"), Ok(false));
         assert_eq!(of("name,other\n"), Ok(false));
