@@ -4,8 +4,9 @@
 //! newline, so that one with another number of fields is found all the same.
 //!
 //! Stretches without quotes, of records that have the right number of fields and more than 64 bytes, are counted without
-//! a branch that depends on the text. Delimiters and newlines are found together by looking up the lower half of each
-//! byte (Langdale, Lemire: Parsing gigabytes of JSON per second, 2019, section 3.1.2).
+//! a branch that depends on the text. Two masks of 64 bytes are enough there, since taking a mask out of a vector is what
+//! costs most: delimiters and newlines together, and newlines and quotes together, each found by looking up the lower
+//! half of a byte (Langdale, Lemire: Parsing gigabytes of JSON per second, 2019, section 3.1.2).
 
 use crate::rows::bits::prefix_xor;
 use crate::rows::quotes::Marks;
@@ -24,25 +25,26 @@ pub struct Counted {
 /// Counts the records of `columns` fields that `window` begins with, at most `most` of them.
 pub fn count(window: &[u8], columns: usize, most: usize, marks: Marks) -> Counted {
     #[cfg(target_arch = "x86_64")]
-    if std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("popcnt") {
-        // SAFETY: the processor has both features, and the function has no other conditions.
+    if std::arch::is_x86_feature_detected!("avx2")
+        && std::arch::is_x86_feature_detected!("bmi2")
+        && std::arch::is_x86_feature_detected!("popcnt")
+    {
+        // SAFETY: the processor has these features, and the function has no other conditions.
         return unsafe { wide::count(window, columns, most, marks) };
     }
     let masks = |chunk: &_| crate::rows::bits::masks(chunk, [marks.delimiter, b'\n', marks.quote]);
     count_by(window, columns, most, masks, |_, _, _| None)
 }
 
-/// Bytes that are counted together without a look at what they hold.
-const STRETCH: usize = 1024;
+/// Bytes that are counted together without a branch on what they hold.
+const STRETCH: usize = 2048;
 /// How many stretches are not tried behind one that holds a quote or another number of fields.
-const PAUSE: usize = 15;
+const PAUSE: usize = 7;
 
 /// What was counted in a stretch.
 struct Stretch {
     records: usize,
-    /// Where the last record ends.
-    end: usize,
-    /// The delimiters behind it.
+    /// The delimiters behind the last record.
     delimiters: u32,
     /// 1 if it ends with a delimiter or a newline, so that a quote may open behind it.
     may_open: u64,
@@ -51,24 +53,26 @@ struct Stretch {
 #[cfg(target_arch = "x86_64")]
 mod wide {
     use std::arch::x86_64::{
-        __m256i, _mm256_cmpeq_epi8, _mm256_loadu_si256, _mm256_movemask_epi8, _mm256_or_si256,
-        _mm256_set1_epi8, _mm256_setzero_si256, _mm256_shuffle_epi8,
+        __m256i, _mm256_cmpeq_epi8, _mm256_loadu_si256, _mm256_movemask_epi8, _mm256_set1_epi8,
+        _mm256_shuffle_epi8, _pdep_u64,
     };
+    use std::hint::select_unpredictable;
 
     use super::{Counted, Marks, STRETCH, Stretch, count_by};
 
     /// As [`super::count`], 32 bytes at a time.
-    #[target_feature(enable = "avx2,popcnt")]
+    #[target_feature(enable = "avx2,bmi2,popcnt")]
     pub fn count(window: &[u8], columns: usize, most: usize, marks: Marks) -> Counted {
         let needles = [marks.delimiter, b'\n', marks.quote].map(|byte| _mm256_set1_epi8(byte as i8));
-        let separators = separators(marks.delimiter);
+        let separators = table([b'\n', marks.delimiter]);
+        let breaks = table([b'\n', marks.quote]);
         let masks = |chunk: &[u8; 64]| {
             let [low, high] = halves(chunk);
             let bits = |needle| mask(_mm256_cmpeq_epi8(low, needle), _mm256_cmpeq_epi8(high, needle));
             [bits(needles[0]), bits(needles[1]), bits(needles[2])]
         };
         count_by(window, columns, most, masks, |text, before, wanted| {
-            stretch(text, before, wanted, separators?, needles[1], needles[2])
+            stretch(text, before, wanted, separators?, breaks?)
         })
     }
 
@@ -88,66 +92,70 @@ mod wide {
         u64::from(_mm256_movemask_epi8(low) as u32) | u64::from(_mm256_movemask_epi8(high) as u32) << 32
     }
 
-    /// For each lower half of a byte the one separator that has it, else a byte with another lower half; `None` where
-    /// one lower half does not tell the delimiter from a newline, or the delimiter is no ASCII.
+    /// For each lower half of a byte the one of `bytes` that has it, else a byte with another lower half; `None` where
+    /// one lower half does not tell them apart, or one is no ASCII.
     #[target_feature(enable = "avx2")]
-    fn separators(delimiter: u8) -> Option<__m256i> {
-        if delimiter >= 0x80 || delimiter % 16 == b'\n' {
+    fn table(bytes: [u8; 2]) -> Option<__m256i> {
+        if bytes[0] % 16 == bytes[1] % 16 || bytes.iter().any(|byte| *byte == 0 || *byte >= 0x80) {
             return None;
         }
         let mut table = [0_u8; 32];
         for half in table.chunks_mut(16) {
             half[0] = 1;
-            half[usize::from(b'\n')] = b'\n';
-            half[usize::from(delimiter % 16)] = delimiter;
+            for byte in bytes {
+                half[usize::from(byte % 16)] = byte;
+            }
         }
         // SAFETY: the load, which may be unaligned, reads the 32 bytes of the table.
         Some(unsafe { _mm256_loadu_si256(table.as_ptr().cast::<__m256i>()) })
     }
 
+    /// A bit for each byte that is in a table. One of 0x80 and more looks nothing up and gets zero, which it is not.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn looked_up(table: __m256i, [low, high]: [__m256i; 2]) -> u64 {
+        mask(
+            _mm256_cmpeq_epi8(_mm256_shuffle_epi8(table, low), low),
+            _mm256_cmpeq_epi8(_mm256_shuffle_epi8(table, high), high),
+        )
+    }
+
     /// Counts a stretch that begins `before` delimiters behind a record's beginning; `None` if there is a quote in it,
     /// two newlines within 64 bytes, or a record of another number of delimiters than `wanted`.
+    ///
+    /// The separator with the number `wanted` from a record's beginning has to be the only newline or quote of its 64
+    /// bytes, and 64 bytes that it is not in may have none.
     #[inline]
-    #[target_feature(enable = "avx2,popcnt")]
+    #[target_feature(enable = "avx2,bmi2,popcnt")]
     fn stretch(
         text: &[u8; STRETCH],
         before: u32,
         wanted: u32,
         separators: __m256i,
-        newline: __m256i,
-        quote: __m256i,
+        breaks: __m256i,
     ) -> Option<Stretch> {
-        let mut quotes = _mm256_setzero_si256();
-        let (mut delimiters, mut records) = (before, 0);
-        let (mut other, mut several, mut last) = (0, 0, 0);
-        let mut lines = [0_u64; STRETCH / 64];
-        for (chunk, line) in text.as_chunks::<64>().0.iter().zip(&mut lines) {
-            let [low, high] = halves(chunk);
-            quotes = _mm256_or_si256(quotes, _mm256_cmpeq_epi8(low, quote));
-            quotes = _mm256_or_si256(quotes, _mm256_cmpeq_epi8(high, quote));
-            let newlines = mask(_mm256_cmpeq_epi8(low, newline), _mm256_cmpeq_epi8(high, newline));
-            // A byte of 0x80 and more looks nothing up and gets zero, which it is not.
-            let both = mask(
-                _mm256_cmpeq_epi8(_mm256_shuffle_epi8(separators, low), low),
-                _mm256_cmpeq_epi8(_mm256_shuffle_epi8(separators, high), high),
-            );
-            // The bits below the newline, which is the only one; all bits where there is none.
-            let until = newlines.wrapping_sub(1);
-            let (all, first) = (both.count_ones(), (both & until).count_ones());
-            several |= newlines & until;
-            // Choices and no branches, which would be mispredicted once a record.
-            let so_far = delimiters + first;
-            other |= if newlines == 0 { 0 } else { so_far ^ wanted };
-            delimiters = if newlines == 0 { so_far } else { all.wrapping_sub(first + 1) };
-            records += usize::from(newlines != 0);
-            last = both;
-            *line = newlines;
+        // Separators so far, and the number of the next one that has to be a newline.
+        let (mut seen, mut next) = (u64::from(before), u64::from(wanted));
+        let columns = next + 1;
+        let (mut wrong, mut last) = (u64::from(before > wanted), 0);
+        for chunk in text.as_chunks::<64>().0 {
+            let halves = halves(chunk);
+            let found = looked_up(separators, halves);
+            let ahead = next.wrapping_sub(seen);
+            // No bit where the separator is behind these 64 bytes.
+            let bit = if ahead < 64 { 1 << ahead } else { 0 };
+            wrong |= _pdep_u64(bit, found) ^ looked_up(breaks, halves);
+            seen += u64::from(found.count_ones());
+            // A choice and no branch, which would be mispredicted once a record.
+            next = select_unpredictable(seen > next, next + columns, next);
+            last = found;
         }
-        let mut found = Stretch { records, end: 0, delimiters, may_open: last >> 63 };
-        if let Some(number) = lines.iter().rposition(|newlines| *newlines != 0) {
-            found.end = 64 * number + lines[number].trailing_zeros() as usize + 1;
-        }
-        (several == 0 && other == 0 && _mm256_movemask_epi8(quotes) == 0).then_some(found)
+        let records = (next - u64::from(wanted)) / columns;
+        (wrong == 0).then_some(Stretch {
+            records: records as usize,
+            delimiters: (seen - records * columns) as u32,
+            may_open: last >> 63,
+        })
     }
 }
 
@@ -160,13 +168,30 @@ fn count_by(
     masks: impl Fn(&[u8; 64]) -> [u64; 3],
     stretch: impl Fn(&[u8; STRETCH], u32, u32) -> Option<Stretch>,
 ) -> Counted {
+    let (mut counted, stretched) = count_chunks(window, columns, most, masks, stretch);
+    if stretched > counted.end {
+        // No quotes are in a stretch, so that its last newline ends its last record.
+        counted.end = memchr::memrchr(b'\n', &window[..stretched]).map_or(0, |at| at + 1);
+    }
+    counted
+}
+
+/// As [`count_by`], and where the last stretch ends that has the end of a record, which is not in [`Counted::end`].
+#[inline(always)]
+fn count_chunks(
+    window: &[u8],
+    columns: usize,
+    most: usize,
+    masks: impl Fn(&[u8; 64]) -> [u64; 3],
+    stretch: impl Fn(&[u8; STRETCH], u32, u32) -> Option<Stretch>,
+) -> (Counted, usize) {
     let wanted = columns as u32 - 1;
     let mut counted = Counted::default();
     // The delimiters since the last newline; all ones within quotes; whether a quote may open at the next byte.
     let (mut delimiters, mut inside, mut may_open) = (0, 0u64, 1u64);
     let mut base = 0;
     // Where a stretch is tried next.
-    let mut try_at = 0;
+    let (mut try_at, mut stretched) = (0, 0);
     while base < window.len() {
         if base >= try_at
             && inside == 0
@@ -175,9 +200,9 @@ fn count_by(
         {
             if let Some(found) = stretch(text, delimiters, wanted) {
                 counted.records += found.records;
-                counted.end = if found.records > 0 { base + found.end } else { counted.end };
                 delimiters = found.delimiters;
                 base += STRETCH;
+                stretched = if found.records > 0 { base } else { stretched };
                 may_open = found.may_open;
                 continue;
             }
@@ -201,7 +226,7 @@ fn count_by(
             newlines &= !within;
             let closing = quotes & !within;
             if quotes & within & !((separators | newlines | closing) << 1 | may_open) != 0 {
-                return counted;
+                return (counted, stretched);
             }
             inside = ((within as i64) >> 63) as u64;
             may_open = (separators | newlines | closing) >> 63;
@@ -211,12 +236,12 @@ fn count_by(
         while newlines != 0 {
             let before = (newlines & newlines.wrapping_neg()) - 1;
             if delimiters + (separators & before).count_ones() != wanted {
-                return counted;
+                return (counted, stretched);
             }
             counted.records += 1;
             counted.end = base + newlines.trailing_zeros() as usize + 1;
             if counted.records == most {
-                return counted;
+                return (counted, stretched);
             }
             separators &= !before;
             delimiters = 0;
@@ -225,7 +250,7 @@ fn count_by(
         delimiters += separators.count_ones();
         base += 64;
     }
-    counted
+    (counted, stretched)
 }
 
 #[cfg(test)]
