@@ -3,7 +3,7 @@
 use arrow_schema::TimeUnit;
 
 use super::layout::{Place, layout};
-use super::segments::{Framed, Segments, Struct, frame, word};
+use super::segments::{Framed, KIND_AND_SIZE, LIST_OF_BYTES, Segments, Struct, frame, sections, word};
 use crate::error::Result;
 use crate::format::ScanOptions;
 use crate::rows::binary::{decimal_or_zero, float_or_zero, within_day};
@@ -100,15 +100,31 @@ impl At {
     }
 }
 
-/// The bits of a pointer that tell its kind, and the size of a list's elements.
-const KIND_AND_SIZE: u64 = 7 << 32 | 3;
+/// A column that is wanted and lies in the data section, see [`At::Data`].
+struct Value {
+    slot: usize,
+    from: usize,
+    to: usize,
+    tag: Option<usize>,
+}
 
-/// Those bits of a pointer to a list of bytes.
-const LIST_OF_BYTES: u64 = 2 << 32 | 1;
+/// One behind a pointer.
+struct List {
+    slot: usize,
+    number: usize,
+    /// 1 for text, which a NUL ends.
+    nul: usize,
+    nullable: bool,
+}
 
 /// Finds the columns that are wanted in messages.
 pub struct MessageWalker {
     wanted: Vec<Wanted>,
+    /// The same columns by kind.
+    values: Vec<Value>,
+    lists: Vec<List>,
+    /// The bytes of the data section that have all of their values.
+    data_bytes: usize,
     max_record: usize,
 }
 
@@ -121,59 +137,72 @@ impl MessageWalker {
             let (name, nullable) = (field.name().clone(), field.is_nullable());
             Some(Wanted { slot: slot?, name, nullable, at: At::of(place) })
         });
-        Ok(MessageWalker { wanted: wanted.collect(), max_record: scan.format.max_record })
-    }
-
-    /// Notes the columns of a message of one segment that lies at `base`, if it is built as most are: the struct behind
-    /// the pointer to it, no column of it missing, no pointer to another segment, nothing wrong. Else the answer is
-    /// `false`, and [`MessageWalker::columns`] tells.
-    #[inline(always)]
-    fn plain_columns(&self, segment: &[u8], base: usize, found: &mut [Span]) -> bool {
-        let Some(root) = word(segment, 0) else { return false };
-        if root as u32 != 0 {
-            return false;
-        }
-        let data = 8 + (root >> 32 & 0xffff) as usize * 8;
-        let end = data + (root >> 48) as usize * 8;
-        let mut listed = 0;
-        for column in &self.wanted {
-            match column.at {
+        let max_record = scan.format.max_record;
+        let (wanted, values, lists) = (wanted.collect(), Vec::new(), Vec::new());
+        let mut walker = MessageWalker { wanted, values, lists, data_bytes: 0, max_record };
+        for &Wanted { slot, nullable, ref at, .. } in &walker.wanted {
+            match *at {
                 At::Data { from, to, tag } => {
-                    if let Some(tag) = tag {
-                        match segment.get(8 + tag..10 + tag) {
-                            _ if 8 + tag >= data => return false,
-                            Some([1, 0]) => {}
-                            Some([0, 0]) => continue,
-                            _ => return false,
-                        }
-                    }
-                    if 8 + to > data {
-                        return false;
-                    }
-                    found[column.slot] = ((base + 8).wrapping_add(from), base + 8 + to);
+                    walker.data_bytes = walker.data_bytes.max(to).max(tag.map_or(0, |tag| tag + 2));
+                    walker.values.push(Value { slot, from, to, tag });
                 }
                 At::Pointer { number, text } => {
-                    let at = data + number * 8;
-                    let Some(pointer) = word(segment, at).filter(|_| at < end) else { return false };
-                    if pointer == 0 && column.nullable {
-                        continue;
-                    }
-                    if pointer & KIND_AND_SIZE != LIST_OF_BYTES {
-                        return false;
-                    }
-                    let size = (pointer >> 35) as usize;
-                    let from = (at + 8).wrapping_add_signed((pointer as i32 >> 2) as isize * 8);
-                    let to = from.wrapping_add(size);
-                    let Some(value) = segment.get(from..to) else { return false };
-                    if text && value.last() != Some(&0) {
-                        return false;
-                    }
-                    listed += size;
-                    found[column.slot] = (base + from, base + to - usize::from(text));
+                    walker.lists.push(List { slot, number, nul: usize::from(text), nullable });
                 }
             }
         }
-        end <= segment.len() && listed <= segment.len()
+        Ok(walker)
+    }
+
+    /// Notes where the columns lie of a message of one segment, which lies at `base` and has `size` bytes, if it is built
+    /// as most are: the struct behind the pointer to it, no column of it missing, no pointer to another segment, nothing
+    /// wrong. `head` is its beginning up to the end of the struct at least, which is all that is looked at. Gives where
+    /// the last list ends that is wanted, or the struct; if it is `None`, [`MessageWalker::columns`] tells.
+    #[inline(always)]
+    pub fn note(&self, head: &[u8], base: usize, size: usize, found: &mut [Span]) -> Option<usize> {
+        let root = word(head, 0)?;
+        let (data, pointers) = sections(root);
+        let lists = 8 + data + pointers;
+        if root as u32 != 0 || data < self.data_bytes || lists > size {
+            return None;
+        }
+        let (values, pointers) = head.get(8..lists)?.split_at(data);
+        for column in &self.values {
+            if let Some(tag) = column.tag {
+                match values.get(tag..tag + 2)? {
+                    [1, 0] => {}
+                    [0, 0] => continue,
+                    _ => return None,
+                }
+            }
+            found[column.slot] = ((base + 8).wrapping_add(column.from), base + 8 + column.to);
+        }
+        let (mut last, mut listed) = (lists, 0);
+        for column in &self.lists {
+            let pointer = u64::from_le_bytes(*pointers.as_chunks::<8>().0.get(column.number)?);
+            if pointer == 0 && column.nullable {
+                continue;
+            }
+            let bytes = (pointer >> 35) as usize;
+            let behind = 16 + data + column.number * 8;
+            let from = behind.wrapping_add_signed((pointer as i32 >> 2) as isize * 8);
+            let to = from.wrapping_add(bytes);
+            if pointer & KIND_AND_SIZE != LIST_OF_BYTES || from < lists || to > size || bytes < column.nul {
+                return None;
+            }
+            listed += bytes;
+            last = last.max(to);
+            found[column.slot] = (base + from, base + to - column.nul);
+        }
+        (listed <= size).then_some(base + last)
+    }
+
+    /// Whether all texts of a message that were noted end with a NUL.
+    #[inline(always)]
+    pub fn are_terminated(&self, bytes: &[u8], found: &[Span]) -> bool {
+        // The place of a text that is not there ends at the message's first byte, which is 0 too: it has one segment.
+        let ends = self.lists.iter().filter(|column| column.nul == 1).map(|column| found[column.slot].1);
+        ends.fold(0, |other, end| other | bytes.get(end).copied().unwrap_or(1)) == 0
     }
 
     /// Notes the columns of the message with these segments.
@@ -256,7 +285,8 @@ impl Walker for MessageWalker {
         let (end, noted) = match frame(bytes, at, self.max_record)? {
             Framed::Short => return Ok(Walked::Short),
             Framed::One(segment) => {
-                if self.plain_columns(&bytes[segment.clone()], segment.start, found) {
+                let noted = self.note(&bytes[segment.clone()], segment.start, segment.len(), found);
+                if noted.is_some() && self.are_terminated(bytes, found) {
                     return Ok(Walked::Whole(segment.end));
                 }
                 found.fill(missing(at));

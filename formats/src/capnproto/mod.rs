@@ -24,13 +24,14 @@
 //! null. In a struct that is shorter than the schema's, as an older program writes it, what is missing is NULL, or 0 and
 //! empty in columns without NULLs.
 //!
-//! Modules: [`layout`] where columns lie, `decode` and `segments` messages to values, `packed` and
-//! `unpack` the packing undone, `encode` values to messages.
+//! Modules: [`layout`] where columns lie, `decode` and `segments` messages to values, `packed`, `unpack` and `pieces`
+//! the packing undone, `encode` values to messages.
 
 mod decode;
 mod encode;
 pub mod layout;
 mod packed;
+mod pieces;
 mod segments;
 mod unpack;
 
@@ -42,14 +43,13 @@ use crate::rows::BatchDecoder;
 use crate::rows::format::RowFormat;
 use crate::rows::keys::Slots;
 use crate::rows::split::Border;
-use crate::rows::walk::WalkParser;
+use crate::rows::walk::{WalkParser, check_columns};
 
-type Messages = WalkParser<decode::MessageWalker, decode::Values>;
-
-fn parser(scan: &ScanOptions) -> Result<Messages> {
+/// What finds the columns of a scan in messages.
+fn walker(scan: &ScanOptions) -> Result<(decode::MessageWalker, Slots)> {
+    check_columns(scan)?;
     let slots = Slots::new(scan);
-    let walker = decode::MessageWalker::new(scan, &slots)?;
-    WalkParser::new(walker, decode::Values, slots, scan)
+    Ok((decode::MessageWalker::new(scan, &slots)?, slots))
 }
 
 fn no_columns(path: &Path, name: &str) -> Error {
@@ -66,7 +66,11 @@ pub static CAPNPROTO: RowFormat = RowFormat {
     extensions: &["capnproto", "capnpbin"],
     border: Border::Unmarked,
     splits: |_| true,
-    decoder: |scan, _| Ok(Box::new(BatchDecoder::new(parser(scan)?, scan)?)),
+    decoder: |scan, _| {
+        let (walker, slots) = walker(scan)?;
+        let parser = WalkParser::new(walker, decode::Values, slots, scan)?;
+        Ok(Box::new(BatchDecoder::new(parser, scan)?))
+    },
     infer: |path, _, _| Err(no_columns(path, "capnproto")),
     writer: |schema, _| Ok(Box::new(encode::MessageWriter::new(schema, false)?)),
 };
@@ -78,7 +82,8 @@ pub static PACKED: RowFormat = RowFormat {
     border: Border::Unmarked,
     splits: |_| true,
     decoder: |scan, _| {
-        let parser = packed::PackedParser::new(parser(scan)?, scan.format.max_record);
+        let (walker, slots) = walker(scan)?;
+        let parser = packed::PackedParser::new(walker, slots, scan.format.max_record);
         Ok(Box::new(BatchDecoder::new(parser, scan)?))
     },
     infer: |path, _, _| Err(no_columns(path, "capnproto-packed")),

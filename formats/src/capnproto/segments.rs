@@ -25,6 +25,12 @@ const LIST: u64 = 1;
 /// The size of the elements of a list of bytes, as a pointer tells it.
 const BYTES: u64 = 2;
 
+/// The bits of a pointer that tell its kind, and the size of a list's elements.
+pub const KIND_AND_SIZE: u64 = 7 << 32 | 3;
+
+/// Those bits of a pointer to a list of bytes.
+pub const LIST_OF_BYTES: u64 = 2 << 32 | 1;
+
 /// What a message is split in.
 pub enum Framed {
     /// It has one segment, which lies here.
@@ -40,6 +46,12 @@ pub enum Framed {
 pub fn word(bytes: &[u8], at: usize) -> Option<u64> {
     let word = bytes.get(at..at + 8)?;
     Some(u64::from_le_bytes(word.try_into().ok()?))
+}
+
+/// The bytes of the sections of the struct behind a pointer: of data, and of pointers.
+#[inline(always)]
+pub fn sections(pointer: u64) -> (usize, usize) {
+    ((pointer >> 32 & 0xffff) as usize * 8, (pointer >> 48) as usize * 8)
 }
 
 /// Reads the segment table of the message at `at`, which has at most `most` bytes.

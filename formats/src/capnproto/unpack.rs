@@ -1,35 +1,28 @@
-//! Undoes the packing of a message.
+//! Undoes the packing of messages, and notes where the values lie that are wanted.
 //!
-//! Each word of a message is packed into a tag, of which bit `i` tells whether byte `i` of the word is another than 0,
-//! and those bytes. Behind the tag `00` the number of further words of zeros follows in a byte, behind the tag `ff` and
-//! its word the number of words that lie there as they are. (Cap'n Proto's encoding, section Packing.) A tag and what
-//! belongs to it are called a *piece* here.
+//! A message is unpacked up to the end of the last list that is wanted; what lies behind it is passed over. That takes a
+//! message that is built and packed as most are; others are unpacked whole.
 
-use super::segments::length;
-use crate::rows::walk::Wrong;
-
-/// The most bytes that a piece is unpacked to: 256 words.
-const UNPACKED: usize = 256 * 8;
-
-/// Bytes that are copied at once, so that most runs of words that lie there as they are need no loop: the longest text
-/// of many a column fits.
-const AT_ONCE: usize = 64;
-
-/// The bytes from a tag on that are looked at together.
-const LOOK: usize = 10 + AT_ONCE;
-
-/// The room behind the last unpacked word with which the next piece is unpacked.
-pub const ROOM: usize = UNPACKED + AT_ONCE;
+use super::decode::MessageWalker;
+use super::pieces::{ROOM, passed, piece, pieces, spread};
+use super::segments::{length, sections, word};
+use crate::rows::walk::{Span, Walked, Walker, Wrong, missing};
 
 /// By how much the room for a long message grows at a time.
 const GROWTH: usize = 1 << 20;
 
 /// Where messages are unpacked to.
 pub struct Window<'a> {
-    /// Unpacked messages, one behind the other; grows if it has to.
+    /// Unpacked messages, one behind the other; grows if it has to. What nobody wants of them is any bytes.
     pub room: &'a mut Vec<u8>,
     /// Where each of them ends, unpacked in the room and packed in the input.
     pub ends: &'a mut Vec<(usize, usize)>,
+    /// Where the values that are wanted lie in the room, `each` of every message.
+    pub found: &'a mut Vec<Span>,
+    /// See `found`.
+    pub each: usize,
+    /// Finds them.
+    pub walker: &'a mut MessageWalker,
     /// So many bytes are enough.
     pub bytes: usize,
     /// No more messages than these.
@@ -40,7 +33,8 @@ pub struct Window<'a> {
 
 /// Unpacks the messages that begin from `at` of the input on, before `limit` of it, until the window is full or one
 /// goes on beyond the input. An error is a message that is too long or has too many segments, or a run of words that
-/// goes on behind it; those before it are unpacked.
+/// goes on behind it; those before it are unpacked. So is one that is not built as it should be, if it says where the
+/// next one begins; it is unpacked too, without places of values.
 pub fn unpack(input: &[u8], at: usize, limit: usize, window: Window) -> Result<(), Wrong> {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("ssse3") && std::arch::is_x86_feature_detected!("popcnt") {
@@ -59,187 +53,155 @@ fn unpack_by(
     window: Window,
     spread: impl Fn(u8, u64) -> u64,
 ) -> Result<(), Wrong> {
-    let Window { room, ends, bytes, messages, max_record } = window;
+    let Window { room, ends, found, each, walker, bytes, messages, max_record } = window;
     let mut to = 0;
+    // The bytes of a message before its lists, as of the last one.
+    let mut before_lists = 0;
     while at < limit && to < bytes && ends.len() < messages {
-        let begin = to;
         // As a walker, it looks no further than a record may be long.
         let input = &input[..input.len().min(at.saturating_add(max_record))];
-        // The first word tells the length of the table of segments, and that the length of the message.
-        let mut end = begin + 8;
-        loop {
-            while to < end {
-                if room.len() < to + ROOM {
-                    room.resize(to + ROOM + (end - to).min(GROWTH), 0);
-                }
-                let before = at;
-                pieces(input, &mut at, room, &mut to, end, &spread);
-                if at == before {
-                    let Some((read, written)) = piece(&input[at..], &mut room[to..]) else { return Ok(()) };
-                    (at, to) = (at + read, to + written);
-                }
-            }
-            let known = begin + length(&room[begin..to], max_record)?;
-            if known <= end {
-                end = known;
-                break;
-            }
-            end = known;
+        let first = found.len();
+        found.resize(first + each, missing(to));
+        let places = &mut found[first..];
+        let noted = noted(input, at, room, to, before_lists, max_record, walker, places, &spread);
+        if let Some(end) = noted {
+            (to, at) = end;
+            ends.push(end);
+            continue;
         }
-        if end < to {
-            return Err(Wrong::fatal(
-                "a run of words goes on behind the end of the message, where the next one begins; messages are to be \
-                 packed one by one",
-            ));
+        found.truncate(first);
+        let Some(end) = message(input, at, room, to, max_record, &spread)? else { return Ok(()) };
+        let begin = std::mem::replace(&mut to, end.0);
+        at = end.1;
+        ends.push(end);
+        found.resize(first + each, missing(begin));
+        match walker.walk(&room[..to], begin, &mut found[first..]) {
+            Ok(Walked::Whole(_)) => {}
+            walked => {
+                found.truncate(first);
+                let wrong = walked.err().unwrap_or(Wrong::fatal("the message is shorter than its segments"));
+                if wrong.next.is_none() {
+                    ends.pop();
+                }
+                return Err(wrong);
+            }
         }
-        ends.push((to, at));
+        before_lists = word(&room[begin..to], 8).map_or(0, |root| {
+            let (data, pointers) = sections(root);
+            16 + data + pointers
+        });
     }
     Ok(())
 }
 
-/// Unpacks the pieces from `at` of the input on to `to` of the room, up to `end` of it or a little further, as long as
-/// there are [`LOOK`] bytes and [`ROOM`].
+/// Unpacks a message of one segment that has so many bytes before its lists, as far as it is wanted, and notes its
+/// values; gives where it ends in the room and the input. `None` if it is not built and packed as most are, or too near
+/// to the end of the input or the room: what was unpacked counts for nothing.
 #[inline(always)]
-fn pieces(
+#[allow(clippy::too_many_arguments, reason = "in registers and not behind pointers")]
+fn noted(
     input: &[u8],
-    at: &mut usize,
+    at: usize,
     room: &mut [u8],
-    to: &mut usize,
-    end: usize,
+    begin: usize,
+    before_lists: usize,
+    max_record: usize,
+    walker: &MessageWalker,
+    found: &mut [Span],
     spread: &impl Fn(u8, u64) -> u64,
-) {
-    while *to < end
-        && let Some(look) = input.get(*at..).and_then(<[u8]>::first_chunk::<LOOK>)
-        && let Some(places) = room.get_mut(*to..).and_then(<[u8]>::first_chunk_mut::<ROOM>)
-    {
-        let tag = look[0];
-        match tag {
-            0 => {
-                let bytes = (usize::from(look[1]) + 1) * 8;
-                places[..AT_ONCE].fill(0);
-                if bytes > AT_ONCE {
-                    places[AT_ONCE..bytes].fill(0);
-                }
-                (*at, *to) = (*at + 2, *to + bytes);
-            }
-            0xff => {
-                let bytes = usize::from(look[9]) * 8;
-                places[..8].copy_from_slice(&look[1..9]);
-                places[8..8 + AT_ONCE].copy_from_slice(&look[10..]);
-                if bytes > AT_ONCE {
-                    let Some(rest) = input.get(*at + LOOK..*at + 10 + bytes) else { return };
-                    places[8 + AT_ONCE..8 + bytes].copy_from_slice(rest);
-                }
-                (*at, *to) = (*at + 10 + bytes, *to + 8 + bytes);
-            }
-            tag => {
-                let [_, word @ ..] = look.first_chunk::<9>().expect("a look has more");
-                places[..8].copy_from_slice(&spread(tag, u64::from_le_bytes(*word)).to_le_bytes());
-                (*at, *to) = (*at + 1 + tag.count_ones() as usize, *to + 8);
-            }
-        }
+) -> Option<(usize, usize)> {
+    let lists = begin + before_lists;
+    let (at, to) = pieces(input, at, room, begin, lists, spread);
+    if to != lists || before_lists == 0 {
+        return None;
     }
+    let head = word(room, begin)?;
+    let size = (head >> 32) as usize * 8;
+    if head as u32 != 0 || size > max_record {
+        return None;
+    }
+    let (base, end) = (begin + 8, begin + 8 + size);
+    let wanted = walker.note(&room[base..lists], base, size, found)?.next_multiple_of(8);
+    let (at, to) = if wanted > to { pieces(input, at, room, to, wanted, spread) } else { (at, to) };
+    if to < wanted || to > end || !walker.are_terminated(room, found) {
+        return None;
+    }
+    Some((end, passed(input, at, (end - to) / 8)?))
 }
 
-/// Unpacks one piece; gives how much was read and written, `None` if it goes on beyond the input.
-fn piece(input: &[u8], room: &mut [u8]) -> Option<(usize, usize)> {
-    let (&tag, rest) = input.split_first()?;
-    match tag {
-        0 => {
-            let bytes = (usize::from(*rest.first()?) + 1) * 8;
-            room[..bytes].fill(0);
-            Some((2, bytes))
+/// Unpacks a message; gives where it ends in the room and the input, `None` if it goes on beyond the input.
+#[inline(never)]
+fn message(
+    input: &[u8],
+    mut at: usize,
+    room: &mut Vec<u8>,
+    begin: usize,
+    max_record: usize,
+    spread: &impl Fn(u8, u64) -> u64,
+) -> Result<Option<(usize, usize)>, Wrong> {
+    // The first word tells the length of the table of segments, and that the length of the message.
+    let (mut to, mut end) = (begin, begin + 8);
+    loop {
+        while to < end {
+            if room.len() < to + ROOM {
+                room.resize(to + ROOM + (end - to).min(GROWTH), 0);
+            }
+            let before = at;
+            (at, to) = pieces(input, at, room, to, end, spread);
+            if at == before {
+                let Some((read, written)) = piece(&input[at..], &mut room[to..]) else { return Ok(None) };
+                (at, to) = (at + read, to + written);
+            }
         }
-        0xff => {
-            let bytes = 8 * usize::from(*rest.get(8)?);
-            room[8..8 + bytes].copy_from_slice(rest.get(9..9 + bytes)?);
-            room[..8].copy_from_slice(&rest[..8]);
-            Some((10 + bytes, 8 + bytes))
+        let known = begin + length(&room[begin..to], max_record)?;
+        if known <= end {
+            end = known;
+            break;
         }
-        tag => {
-            let mut word = [0; 8];
-            let count = tag.count_ones() as usize;
-            word[..count].copy_from_slice(rest.get(..count)?);
-            room[..8].copy_from_slice(&spread(tag, u64::from_le_bytes(word)).to_le_bytes());
-            Some((1 + count, 8))
-        }
+        end = known;
     }
-}
-
-/// Puts the first bytes of a word in the places that a tag tells; the others are 0.
-fn spread(tag: u8, word: u64) -> u64 {
-    let mut bytes = word.to_le_bytes().into_iter();
-    let places =
-        std::array::from_fn(|place| if tag >> place & 1 == 1 { bytes.next().unwrap_or(0) } else { 0 });
-    u64::from_le_bytes(places)
+    if end < to {
+        return Err(Wrong::fatal(
+            "a run of words goes on behind the end of the message, where the next one begins; messages are to be \
+             packed one by one",
+        ));
+    }
+    Ok(Some((to, at)))
 }
 
 #[cfg(target_arch = "x86_64")]
 mod wide {
-    use std::arch::x86_64::{_mm_cvtsi64_si128, _mm_cvtsi128_si64, _mm_shuffle_epi8};
-
+    use super::super::pieces::wide::spread;
     use super::{Window, Wrong};
-
-    /// For each tag and each place in a word the byte that comes there; with the uppermost bit, none.
-    static SHUFFLES: [[u8; 8]; 256] = {
-        let mut shuffles = [[0x80; 8]; 256];
-        let mut tag = 0;
-        while tag < 256 {
-            let (mut place, mut from) = (0, 0);
-            while place < 8 {
-                if tag >> place & 1 == 1 {
-                    shuffles[tag][place] = from;
-                    from += 1;
-                }
-                place += 1;
-            }
-            tag += 1;
-        }
-        shuffles
-    };
 
     /// As [`super::unpack`].
     #[target_feature(enable = "ssse3,popcnt")]
     pub fn unpack(input: &[u8], at: usize, limit: usize, window: Window) -> Result<(), Wrong> {
-        super::unpack_by(input, at, limit, window, |tag, word| {
-            let shuffle = u64::from_le_bytes(SHUFFLES[usize::from(tag)]);
-            let spread = _mm_shuffle_epi8(_mm_cvtsi64_si128(word as i64), _mm_cvtsi64_si128(shuffle as i64));
-            _mm_cvtsi128_si64(spread) as u64
-        })
+        super::unpack_by(input, at, limit, window, |tag, word| spread(tag, word))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::format::ScanOptions;
+    use crate::rows::keys::Slots;
+    use crate::rows::walk::is_missing;
 
     /// Unpacked messages, and where each of them ends, unpacked and packed.
     type Messages = (Vec<u8>, Vec<(usize, usize)>);
 
-    /// The messages at the beginning of the input.
+    /// The messages at the beginning of the input, whole.
     fn unpacked(input: &[u8], max_record: usize) -> Result<Messages, Wrong> {
-        let all = [unpack_wide, unpack_plain].map(|unpack| {
-            let (mut room, mut ends) = (Vec::new(), Vec::new());
-            let (bytes, messages) = (usize::MAX, usize::MAX);
-            let window = Window { room: &mut room, ends: &mut ends, bytes, messages, max_record };
-            unpack(input, 0, input.len(), window)?;
-            room.truncate(ends.last().map_or(0, |end| end.0));
-            Ok((room, ends))
-        });
-        let [wide, plain] = all;
-        match (&wide, &plain) {
-            (Ok(wide), Ok(plain)) => assert_eq!(wide, plain),
-            (wide, plain) => assert!(wide.is_err() && plain.is_err()),
+        let (mut room, mut ends, mut end) = (Vec::new(), Vec::new(), (0, 0));
+        while end.1 < input.len() {
+            let input = &input[..input.len().min(end.1 + max_record)];
+            let Some(next) = message(input, end.1, &mut room, end.0, max_record, &spread)? else { break };
+            ends.push(next);
+            end = next;
         }
-        wide
-    }
-
-    fn unpack_wide(input: &[u8], at: usize, limit: usize, window: Window) -> Result<(), Wrong> {
-        unpack(input, at, limit, window)
-    }
-
-    fn unpack_plain(input: &[u8], at: usize, limit: usize, window: Window) -> Result<(), Wrong> {
-        unpack_by(input, at, limit, window, spread)
+        room.truncate(end.0);
+        Ok((room, ends))
     }
 
     #[test]
@@ -261,6 +223,17 @@ mod tests {
         }
     }
 
+    /// Numbers below the one that is asked for.
+    fn random() -> impl FnMut(u64) -> u64 {
+        let mut random = 88_172_645_463_325_252_u64;
+        move |below| {
+            random ^= random << 13;
+            random ^= random >> 7;
+            random ^= random << 17;
+            random % below
+        }
+    }
+
     /// A message that holds these words, plain and packed by the library.
     fn messages(words: &[u64]) -> (Vec<u8>, Vec<u8>) {
         let mut message = capnp::message::Builder::new_default();
@@ -274,13 +247,7 @@ mod tests {
 
     #[test]
     fn messages_are_unpacked_as_the_library_packs_them() {
-        let mut random = 88_172_645_463_325_252_u64;
-        let mut next = move |below: u64| {
-            random ^= random << 13;
-            random ^= random >> 7;
-            random ^= random << 17;
-            random % below
-        };
+        let mut next = random();
         for round in 0..400 {
             let count = next(if round % 20 == 0 { 1500 } else { 40 });
             let (mut words, mut kind) = (Vec::new(), 0);
@@ -316,5 +283,123 @@ mod tests {
         assert!(message.is_err_and(|wrong| wrong.message.contains("packed one by one")));
         let message = unpacked(&[0x10, 0x02, 0x00, 0x01], 1 << 20);
         assert!(message.is_ok_and(|(_, ends)| ends == [(24, 4)]));
+    }
+
+    /// Words, packed: with runs as long as the library makes them, or each word alone.
+    fn packed(words: &[u64], runs: bool) -> Vec<u8> {
+        let zeros = |word: &u64| word.to_le_bytes().iter().filter(|byte| **byte == 0).count();
+        let (mut out, mut at) = (Vec::new(), 0);
+        while at < words.len() {
+            let bytes = words[at].to_le_bytes();
+            let tag = (0..8).fold(0, |tag, i| tag | u8::from(bytes[i] != 0) << i);
+            out.push(tag);
+            out.extend(bytes.iter().filter(|byte| **byte != 0));
+            at += 1;
+            if tag != 0 && tag != 0xff {
+                continue;
+            }
+            let more = words[at..].iter().take(if runs { 255 } else { 0 });
+            let more = more.take_while(|word| if tag == 0 { **word == 0 } else { zeros(word) < 2 }).count();
+            out.push(more as u8);
+            let run = words[at..at + more].iter().flat_map(|word| word.to_le_bytes());
+            out.extend(run.take(if tag == 0 { 0 } else { 8 * more }));
+            at += more;
+        }
+        out
+    }
+
+    /// A struct of two words of data and these texts, `None` a null pointer, in a message.
+    fn row(data: [u64; 2], texts: &[Option<Vec<u8>>]) -> Vec<u64> {
+        let mut words = vec![0, 2 << 32 | (texts.len() as u64) << 48, data[0], data[1]];
+        let first = words.len();
+        words.resize(first + texts.len(), 0);
+        for (number, text) in texts.iter().enumerate() {
+            let Some(text) = text else { continue };
+            let offset = (words.len() - first - number - 1) as u64;
+            words[first + number] = 1 | offset << 2 | 2 << 32 | (text.len() as u64 + 1) << 35;
+            let mut text = text.clone();
+            text.resize((text.len() + 1).next_multiple_of(8), 0);
+            words.extend(text.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word)));
+        }
+        words[0] = (words.len() as u64 - 1) << 32;
+        words
+    }
+
+    /// A walker for these columns of such rows, of which all but the first two may be NULL.
+    fn walker(columns: usize, projection: Vec<usize>) -> (MessageWalker, Slots) {
+        use arrow_schema::{DataType, Field, Schema};
+        let types = (0..columns).map(|i| if i < 2 { DataType::Int64 } else { DataType::Utf8View });
+        let fields: Vec<_> =
+            types.enumerate().map(|(i, data_type)| Field::new(format!("c{i}"), data_type, i > 1)).collect();
+        let scan = ScanOptions {
+            schema: Schema::new(fields).into(),
+            projection,
+            bounds: vec![],
+            prefixes: vec![],
+            batch_rows: 1,
+            format: schema::FormatOptions::default(),
+        };
+        let slots = Slots::new(&scan);
+        (MessageWalker::new(&scan, &slots).unwrap(), slots)
+    }
+
+    #[test]
+    fn wanted_values_are_those_of_whole_messages() {
+        let mut next = random();
+        for round in 0..600 {
+            let texts = next(6) as usize;
+            let (mut whole, mut input) = (Vec::new(), Vec::new());
+            for _ in 0..1 + next(20) {
+                let texts: Vec<_> = (0..texts)
+                    .map(|_| {
+                        let length = next([3, 9, 30, 900][round % 4]) as usize;
+                        // Some have a zero, and are not packed as those without.
+                        let zeros = if next(8) == 0 { 5 } else { 256 };
+                        (next(9) > 0)
+                            .then(|| (0..length).map(|_| (1 + next(zeros - 1)) as u8 % 5 * 60).collect())
+                    })
+                    .collect();
+                let mut words = row([next(3), next(u64::MAX)], &texts);
+                if next(20) == 0 {
+                    // A pointer more or less than there are texts.
+                    words[1] ^= 1 << 48;
+                }
+                whole.extend(words.iter().flat_map(|word| word.to_le_bytes()));
+                input.extend(packed(&words, next(3) > 0));
+            }
+            let projection = (0..2 + texts).filter(|_| next(3) == 0).collect();
+            let (mut walker, slots) = walker(2 + texts, projection);
+            let (mut room, mut ends, mut found) = (vec![0x55; 1 << 15], Vec::new(), Vec::new());
+            let (bytes, messages, max_record) = (usize::MAX, usize::MAX, 1 << 20);
+            let window = Window {
+                room: &mut room,
+                ends: &mut ends,
+                found: &mut found,
+                each: slots.count,
+                walker: &mut walker,
+                bytes,
+                messages,
+                max_record,
+            };
+            let wrong = unpack(&input, 0, input.len(), window).err();
+            let (mut at, mut expected) = (0, Vec::new());
+            for end in &ends {
+                expected.clear();
+                expected.resize(slots.count, missing(at));
+                let walked = walker.walk(&whole[..end.0], at, &mut expected);
+                if walked.is_err() {
+                    assert!(wrong.is_some() && end.0 == ends.last().unwrap().0);
+                    break;
+                }
+                for (slot, place) in expected.iter().enumerate() {
+                    let noted = found[slot];
+                    assert_eq!(is_missing(noted), is_missing(*place));
+                    assert!(is_missing(noted) || room[noted.0..noted.1] == whole[place.0..place.1]);
+                }
+                found.drain(..slots.count);
+                at = end.0;
+            }
+            assert!(wrong.is_some() || ends.last() == Some(&(whole.len(), input.len())));
+        }
     }
 }

@@ -71,6 +71,14 @@ pub trait Walker: Send {
     fn walk(&mut self, bytes: &[u8], at: usize, found: &mut [Span]) -> Result<Walked, Wrong>;
 }
 
+/// Whether there are columns: what has none can't be walked over.
+pub fn check_columns(scan: &ScanOptions) -> Result<()> {
+    match scan.schema.fields().is_empty() {
+        true => Err(Error::Unsupported("a record without columns has no bytes; give a --schema".into())),
+        false => Ok(()),
+    }
+}
+
 /// A parser of records that a walker finds and whose values this syntax reads.
 pub struct WalkParser<W, S> {
     walker: W,
@@ -84,9 +92,7 @@ pub struct WalkParser<W, S> {
 impl<W: Walker, S: Syntax> WalkParser<W, S> {
     /// A parser of the columns that the scan wants.
     pub fn new(walker: W, syntax: S, slots: Slots, scan: &ScanOptions) -> Result<WalkParser<W, S>> {
-        if scan.schema.fields().is_empty() {
-            return Err(Error::Unsupported("a record without columns has no bytes; give a --schema".into()));
-        }
+        check_columns(scan)?;
         Ok(WalkParser { walker, syntax, slots, found: Vec::new(), max_record: scan.format.max_record })
     }
 }
