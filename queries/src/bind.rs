@@ -28,6 +28,7 @@ use crate::optimise;
 use crate::parse::Query;
 use crate::rewrite::{casts, dates, doubles, multiset};
 use crate::subqueries;
+use crate::tree;
 
 /// A table as the logical plan carries it.
 #[derive(Debug, Clone)]
@@ -84,7 +85,7 @@ pub fn bind(query: &Query, names: &Names, catalog: &Catalog, settings: &Settings
 /// The columns that ORDER BY needs beyond those selected are added to the projection in the order of a hash set, which
 /// differs from process to process: they are put in the order of their names.
 fn order_added_columns(plan: LogicalPlan) -> Result<LogicalPlan> {
-    let ordered = plan.transform_up_with_subqueries(|node| {
+    let ordered = tree::plan_up(plan, &mut |node| {
         let LogicalPlan::Projection(outer) = &node else { return Ok(Transformed::no(node)) };
         let LogicalPlan::Sort(sort) = outer.input.as_ref() else { return Ok(Transformed::no(node)) };
         let LogicalPlan::Projection(inner) = sort.input.as_ref() else { return Ok(Transformed::no(node)) };
@@ -104,7 +105,7 @@ fn order_added_columns(plan: LogicalPlan) -> Result<LogicalPlan> {
 /// Names the first construct that palais does not run.
 fn refuse(plan: &LogicalPlan) -> Result<()> {
     let mut found = None;
-    plan.apply_with_subqueries(|node| {
+    tree::look_at_plans(plan, &mut |node| {
         let what = match node {
             LogicalPlan::Window(_) => "window functions (OVER)",
             LogicalPlan::RecursiveQuery(_) => "recursive CTEs (WITH RECURSIVE)",

@@ -18,7 +18,7 @@ pub mod short_circuit;
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, FieldRef};
-use datafusion_common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion_common::tree_node::{Transformed, TreeNodeRecursion};
 use datafusion_common::{DFSchema, DataFusionError, Result as DfResult, ScalarValue, internal_err};
 use datafusion_expr::expr::{AggregateFunction, ScalarFunction};
 use datafusion_expr::expr_rewriter::NamePreserver;
@@ -31,6 +31,7 @@ use datafusion_expr::{
 
 use crate::error::Result;
 use crate::guards::failing::fails;
+use crate::tree;
 
 /// The mark: its first argument as it is. The second one is its place in the order of evaluation.
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -94,7 +95,7 @@ fn mark_of(e: &Expr) -> Option<(&Expr, u64)> {
 
 /// The expression without marks.
 pub fn unmarked(e: Expr) -> DfResult<Expr> {
-    let plain = e.transform_up(|e| {
+    let plain = tree::expr_up(e, &mut |e| {
         let inner = mark_of(&e).map(|(inner, _)| inner.clone());
         Ok(inner.map_or_else(|| Transformed::no(e), Transformed::yes))
     })?;
@@ -104,15 +105,15 @@ pub fn unmarked(e: Expr) -> DfResult<Expr> {
 /// Marks the operands that can fail, and scalar subqueries, in a plan whose types are settled.
 pub fn mark(plan: LogicalPlan) -> Result<LogicalPlan> {
     let mut place = 0;
-    let plan = plan.transform_up_with_subqueries(|node| {
+    let plan = tree::plan_up(plan, &mut |node| {
         let schema = merge_schema(&node.inputs());
         let names = NamePreserver::new(&node);
         let filter = matches!(node, LogicalPlan::Filter(_) | LogicalPlan::Join(_));
-        node.map_expressions(|e| {
+        tree::expressions(node, &mut |e| {
             let mut one = |e: Expr| {
                 let name = names.save(&e);
                 let before = place;
-                let subqueries = e.transform_up(|e| {
+                let subqueries = tree::expr_up(e, &mut |e| {
                     let is = matches!(e, Expr::ScalarSubquery(_));
                     Ok(if is {
                         Transformed::yes(marked(e, 0, Volatility::Immutable))
@@ -124,7 +125,7 @@ pub fn mark(plan: LogicalPlan) -> Result<LogicalPlan> {
                 let e = operands(subqueries.data, filter, &schema, &mut place)?;
                 Ok(Transformed::new_transformed(name.restore(e), changed || place > before))
             };
-            if matches!(e, Expr::GroupingSet(_)) { e.map_children(&mut one) } else { one(e) }
+            if matches!(e, Expr::GroupingSet(_)) { tree::expr_children(e, &mut one) } else { one(e) }
         })
     })?;
     Ok(plan.data)
@@ -159,7 +160,7 @@ fn operands(e: Expr, operand: bool, schema: &DFSchema, place: &mut u64) -> DfRes
         Expr::AggregateFunction(call) if call.params.filter.is_some() => {
             return aggregate(call, schema, place);
         }
-        e => e.map_children(|e| operands(e, false, schema, place).map(Transformed::yes))?.data,
+        e => tree::expr_children(e, &mut |e| operands(e, false, schema, place).map(Transformed::yes))?.data,
     };
     let marks =
         operand && is_boolean(&e, schema) && fails(&e, schema) && !is_join_key(&e) && !has_subquery(&e);
@@ -203,12 +204,9 @@ fn is_join_key(e: &Expr) -> bool {
 }
 
 fn has_subquery(e: &Expr) -> bool {
-    let mut found = false;
-    // Looking fails never: the closure does not.
-    let _ = e.apply(|e| {
-        found |= matches!(e, Expr::Exists(_) | Expr::InSubquery(_) | Expr::SetComparison(_))
-            || matches!(e, Expr::ScalarSubquery(s) if !s.outer_ref_columns.is_empty());
-        Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+    let found = tree::any_expr(e, &mut |e| {
+        matches!(e, Expr::Exists(_) | Expr::InSubquery(_) | Expr::SetComparison(_))
+            || matches!(e, Expr::ScalarSubquery(s) if !s.outer_ref_columns.is_empty())
     });
     found || e.contains_outer()
 }
@@ -244,7 +242,9 @@ pub fn arrange(e: Expr, schema: &DFSchema, filter: bool) -> DfResult<Expr> {
         }
         e => match mark_of(&e) {
             Some((inner, _)) => arrange(inner.clone(), schema, filter),
-            None => Ok(e.map_children(|e| arrange(e, schema, false).map(Transformed::yes))?.data),
+            None => {
+                Ok(tree::expr_children(e, &mut |e| arrange(e, schema, false).map(Transformed::yes))?.data)
+            }
         },
     }
 }
@@ -252,7 +252,7 @@ pub fn arrange(e: Expr, schema: &DFSchema, filter: bool) -> DfResult<Expr> {
 /// An aggregate as it is evaluated: arguments and keys of its order that can fail only on the rows that its FILTER lets
 /// through.
 pub fn arrange_aggregate(e: &Expr, schema: &DFSchema) -> DfResult<Expr> {
-    let arranged = e.clone().transform_down(|e| {
+    let arranged = tree::expr_down(e.clone(), &mut |e| {
         let Expr::AggregateFunction(mut call) = e else { return Ok(Transformed::no(e)) };
         let Some(filter) = call.params.filter.take() else {
             return Ok(Transformed::new(Expr::AggregateFunction(call), false, TreeNodeRecursion::Jump));
@@ -288,8 +288,8 @@ fn place_of(e: &Expr, schema: &DFSchema) -> u64 {
         return 0;
     }
     let mut last = None;
-    // As in `has_subquery`.
-    let _ = e.apply(|e| {
+    // Looking fails never: the closure does not.
+    let _ = tree::look_at_expr(e, &mut |e| {
         last = last.max(mark_of(e).map(|(_, place)| place));
         Ok(TreeNodeRecursion::Continue)
     });

@@ -36,6 +36,8 @@ pub mod refused;
 pub mod rewrite;
 pub mod subqueries;
 pub mod summarize;
+mod tree;
+mod visits;
 pub mod words;
 
 use std::sync::Arc;

@@ -12,13 +12,14 @@ use std::ops::ControlFlow;
 use arrow_schema::{Field, Schema, SchemaRef};
 use datafusion_sql::sqlparser::ast::{
     Expr, Ident, Join, JoinConstraint, ObjectName, ObjectNamePart, Query, Select, SelectItem,
-    SelectItemQualifiedWildcardKind, SetExpr, TableAlias, TableFactor, VisitMut, VisitorMut,
+    SelectItemQualifiedWildcardKind, SetExpr, TableAlias, TableFactor, VisitorMut,
 };
 
 use crate::catalog::Catalog;
 use crate::error::{Error, Result};
 use crate::parse;
 use crate::rewrite::using::constraint;
+use crate::visits;
 
 /// The spellings that a query uses.
 #[derive(Debug, Clone, Default)]
@@ -67,9 +68,10 @@ pub fn resolve(query: &Query, catalog: &Catalog) -> Result<(Query, Names)> {
         names.tables.insert(name, columns);
     }
     let mut query = query.clone();
-    let _ = query.visit(&mut Definitions { names: &mut names });
+    // It never breaks off.
+    let _ = visits::change(&mut query, &mut Definitions { names: &mut names });
     let mut rewrite = Rewrite { names: &names };
-    if let ControlFlow::Break(e) = query.visit(&mut rewrite) {
+    if let ControlFlow::Break(e) = visits::change(&mut query, &mut rewrite) {
         return Err(e);
     }
     Ok((query, names))
@@ -196,9 +198,9 @@ fn name_items(select: &mut Select) {
 }
 
 impl VisitorMut for Definitions<'_> {
-    type Break = ();
+    type Break = Error;
 
-    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
         for cte in query.with.iter_mut().flat_map(|w| &mut w.cte_tables) {
             self.alias(&cte.alias);
             self.names.ctes.insert(cte.alias.name.value.to_lowercase());
@@ -207,7 +209,7 @@ impl VisitorMut for Definitions<'_> {
         ControlFlow::Continue(())
     }
 
-    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
+    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Error> {
         // The planner's own names would show beside those of `*`.
         let wildcard =
             |i: &SelectItem| matches!(i, SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..));
@@ -222,7 +224,7 @@ impl VisitorMut for Definitions<'_> {
         ControlFlow::Continue(())
     }
 
-    fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<()> {
+    fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Error> {
         if let Some(alias) = alias_of(factor) {
             let alias = alias.clone();
             self.alias(&alias);

@@ -10,7 +10,7 @@ use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_schema::{ArrowError, DataType, Schema};
 use datafusion_common::alias::AliasGenerator;
 use datafusion_common::config::ConfigOptions;
-use datafusion_common::tree_node::{Transformed, TreeNode};
+use datafusion_common::tree_node::Transformed;
 use datafusion_common::{DFSchema, DataFusionError, Result as DfResult, ScalarValue};
 use datafusion_expr::execution_props::ExecutionProps;
 use datafusion_expr::expr_rewriter::NamePreserver;
@@ -26,6 +26,7 @@ use crate::error::Result;
 use crate::expr::checked;
 use crate::functions::Functions;
 use crate::guards;
+use crate::tree;
 
 /// The planner's options, the same in every process.
 pub fn config() -> ConfigOptions {
@@ -91,11 +92,11 @@ impl OptimizerConfig for Context {
 /// Computes on constants what [`checked`] sets right. The optimiser would compute it as well, wrongly.
 fn fold_arithmetic(plan: LogicalPlan, settings: &Settings) -> Result<LogicalPlan> {
     let props = ExecutionProps::new().with_query_execution_start_time(now(settings));
-    let folded = plan.transform_up_with_subqueries(|node| {
+    let folded = tree::plan_up(plan, &mut |node| {
         let names = NamePreserver::new(&node);
-        node.map_expressions(|e| {
+        tree::expressions(node, &mut |e| {
             let name = names.save(&e);
-            let folded = e.transform_up(|e| fold(e, &props))?;
+            let folded = tree::expr_up(e, &mut |e| fold(e, &props))?;
             Ok(Transformed::new_transformed(name.restore(folded.data), folded.transformed))
         })
     })?;
@@ -123,7 +124,7 @@ fn fold(e: Expr, props: &ExecutionProps) -> DfResult<Transformed<Expr>> {
         Expr::ScalarFunction(f) if matches!(f.func.name(), "nullif" | "greatest" | "least") => f.args.first(),
         _ => None,
     };
-    if !arithmetic && compared.is_none() || !is_constant(&e)? {
+    if !arithmetic && compared.is_none() || !is_constant(&e) {
         return Ok(Transformed::no(e));
     }
     let empty = DFSchema::empty();
@@ -147,22 +148,20 @@ fn fold(e: Expr, props: &ExecutionProps) -> DfResult<Transformed<Expr>> {
 }
 
 /// Whether an expression has the same value for all rows, which is known before any is read.
-fn is_constant(e: &Expr) -> DfResult<bool> {
-    let varies = e.exists(|e| {
-        Ok(match e {
-            Expr::Literal(..)
-            | Expr::Alias(_)
-            | Expr::BinaryExpr(_)
-            | Expr::InList(_)
-            | Expr::Case(_)
-            | Expr::Negative(_)
-            | Expr::Cast(_)
-            | Expr::TryCast(_) => false,
-            Expr::ScalarFunction(f) => f.func.signature().volatility == Volatility::Volatile,
-            _ => true,
-        })
-    })?;
-    Ok(!varies)
+fn is_constant(e: &Expr) -> bool {
+    let varies = tree::any_expr(e, &mut |e| match e {
+        Expr::Literal(..)
+        | Expr::Alias(_)
+        | Expr::BinaryExpr(_)
+        | Expr::InList(_)
+        | Expr::Case(_)
+        | Expr::Negative(_)
+        | Expr::Cast(_)
+        | Expr::TryCast(_) => false,
+        Expr::ScalarFunction(f) => f.func.signature().volatility == Volatility::Volatile,
+        _ => true,
+    });
+    !varies
 }
 
 /// The value of an expression without columns.

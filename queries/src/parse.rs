@@ -7,7 +7,7 @@ use datafusion_sql::parser::Statement as ResolvableStatement;
 use datafusion_sql::resolve::resolve_table_references;
 use datafusion_sql::sqlparser::ast::{
     self, Expr, FunctionArg, FunctionArgExpr, Ident, ObjectName, TableFactor, TableFunctionArgs, Value,
-    Visit, VisitMut, Visitor, VisitorMut, visit_relations_mut,
+    Visitor, VisitorMut,
 };
 use datafusion_sql::sqlparser::dialect::GenericDialect;
 use datafusion_sql::sqlparser::keywords::Keyword;
@@ -15,6 +15,7 @@ use datafusion_sql::sqlparser::parser::Parser;
 use datafusion_sql::sqlparser::tokenizer::Token;
 
 use crate::error::{Error, Result, syntax};
+use crate::visits;
 
 /// A query's syntax tree.
 pub type Query = ast::Query;
@@ -219,17 +220,17 @@ pub fn tables(query: &Query) -> Result<Vec<String>> {
     // The names of CTEs match without regard to case, as all names do.
     let mut query = query.clone();
     let mut spelled = CteNames::default();
-    let _ = VisitMut::visit(&mut query, &mut spelled);
-    let _ = visit_relations_mut(&mut query, |name| {
+    // It never breaks off, as those below.
+    let _ = visits::change(&mut query, &mut spelled);
+    visits::change_relations(&mut query, &mut |name| {
         if let Some(cte) = spelled.0.get(&table_name(name).to_lowercase()) {
             *name = ObjectName::from(vec![cte.clone()]);
         }
-        ControlFlow::<()>::Continue(())
     });
     let statement = ResolvableStatement::Statement(Box::new(ast::Statement::Query(Box::new(query.clone()))));
     let (tables, _) = resolve_table_references(&statement, false)?;
     let mut functions = FunctionCalls::default();
-    let _ = query.visit(&mut functions);
+    let _ = visits::look(&query, &mut functions);
     let mut names: Vec<String> =
         tables.iter().map(ToString::to_string).filter(|t| !functions.names.contains(t)).collect();
     names.extend(functions.transformed);
@@ -244,9 +245,9 @@ pub fn tables(query: &Query) -> Result<Vec<String>> {
 struct CteNames(BTreeMap<String, Ident>);
 
 impl VisitorMut for CteNames {
-    type Break = ();
+    type Break = Error;
 
-    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
         for cte in query.with.iter_mut().flat_map(|w| &mut w.cte_tables) {
             let name = &mut cte.alias.name;
             *name = self.0.entry(name.value.to_lowercase()).or_insert_with(|| name.clone()).clone();
@@ -258,7 +259,7 @@ impl VisitorMut for CteNames {
 /// The names of the columns that the query's table functions give.
 pub fn function_columns(query: &Query) -> Vec<String> {
     let mut functions = FunctionCalls::default();
-    let _ = query.visit(&mut functions);
+    let _ = visits::look(query, &mut functions);
     let mut columns = functions.columns;
     for name in functions.names {
         match name.to_ascii_lowercase().as_str() {

@@ -4,10 +4,11 @@ use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
     BinaryOperator, Expr, GroupByExpr, JoinOperator, LimitClause, Query, Select, SelectItem, TableFactor,
-    WildcardAdditionalOptions, visit_expressions,
+    WildcardAdditionalOptions,
 };
 
 use crate::error::Error;
+use crate::visits;
 
 type Flow = ControlFlow<Error>;
 
@@ -44,11 +45,10 @@ pub fn query(q: &Query) -> Flow {
 
 /// A LIMIT says how many rows are wanted, and depends on none of them.
 fn constant_limit(e: &Expr) -> Flow {
-    let column = visit_expressions(e, |e| match e {
-        Expr::Identifier(_) | Expr::CompoundIdentifier(_) | Expr::Subquery(_) => ControlFlow::Break(()),
-        _ => ControlFlow::Continue(()),
+    let column = visits::any_expression(e, &mut |e| {
+        matches!(e, Expr::Identifier(_) | Expr::CompoundIdentifier(_) | Expr::Subquery(_))
     });
-    refuse_if(column.is_break(), "a LIMIT or OFFSET that is not constant")
+    refuse_if(column, "a LIMIT or OFFSET that is not constant")
 }
 
 /// Joins.

@@ -20,7 +20,7 @@ pub mod selected;
 
 use std::sync::Arc;
 
-use datafusion_common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion_common::tree_node::{Transformed, TreeNodeRecursion};
 use datafusion_common::{Column, DFSchema, Result as DfResult, ScalarValue, Spans, TableReference};
 use datafusion_expr::expr::{Exists, InSubquery};
 use datafusion_expr::logical_plan::{Distinct, Projection, SubqueryAlias};
@@ -28,13 +28,14 @@ use datafusion_expr::utils::{conjunction, split_conjunction_owned};
 use datafusion_expr::{Expr, ExprSchemable, FetchType, Filter, LogicalPlan, SkipType, Subquery, lit};
 
 use crate::error::{Error, Result};
+use crate::tree;
 
 /// Rewrites the IN and EXISTS of a plan that is not analysed yet.
 pub fn rewrite(plan: LogicalPlan) -> Result<LogicalPlan> {
     let mut rewrite = Rewrite { aliases: 0, refused: None };
-    let plan = plan.transform_up_with_subqueries(|node| {
+    let plan = tree::plan_up(plan, &mut |node| {
         let LogicalPlan::Filter(filter) = node else { return Ok(Transformed::no(node)) };
-        if !filter.predicate.exists(|e| Ok(matches!(e, Expr::InSubquery(_) | Expr::Exists(_))))? {
+        if !tree::any_expr(&filter.predicate, &mut |e| matches!(e, Expr::InSubquery(_) | Expr::Exists(_))) {
             return Ok(Transformed::no(LogicalPlan::Filter(filter)));
         }
         let terms = split_conjunction_owned(filter.predicate)
@@ -78,7 +79,7 @@ impl Rewrite {
 
     /// All IN and EXISTS of an expression of which false and unknown differ.
     fn within(&mut self, e: Expr, outer: &LogicalPlan) -> DfResult<Expr> {
-        let e = e.transform_up(|e| match e {
+        let e = tree::expr_up(e, &mut |e| match e {
             Expr::InSubquery(q) => Ok(Transformed::yes(self.in_value(q, outer)?)),
             Expr::Exists(q) => Ok(Transformed::yes(self.exists(q))),
             e => Ok(Transformed::no(e)),
@@ -170,7 +171,7 @@ impl Rewrite {
         let y_null = plan.schema().field(0).is_nullable();
         let inner_x = outer(x.clone(), schema)?;
         let mut outer_columns = q.subquery.outer_ref_columns.clone();
-        inner_x.apply(|e| {
+        tree::look_at_expr(&inner_x, &mut |e| {
             if matches!(e, Expr::OuterReferenceColumn(..)) && !outer_columns.contains(e) {
                 outer_columns.push(e.clone());
             }
@@ -257,7 +258,7 @@ impl Shape {
     fn of(plan: &LogicalPlan) -> Shape {
         let mut shape = Shape::default();
         // Looking does not fail.
-        let _ = plan.apply(|node| {
+        let _ = tree::look_at_plan(plan, &mut |node| {
             if let LogicalPlan::Limit(limit) = node
                 && correlated(node)
             {
@@ -293,12 +294,12 @@ impl Shape {
 
 /// Whether a node or one below it names an outer column.
 fn correlated(plan: &LogicalPlan) -> bool {
-    plan.exists(|node| Ok(node.contains_outer_reference())).unwrap_or(true)
+    tree::any_plan(plan, &mut |node| node.contains_outer_reference())
 }
 
 /// An expression over `schema` as a subquery sees it.
 fn outer(e: Expr, schema: &DFSchema) -> DfResult<Expr> {
-    let seen = e.transform_up(|e| {
+    let seen = tree::expr_up(e, &mut |e| {
         let Expr::Column(column) = e else { return Ok(Transformed::no(e)) };
         let field = schema.qualified_field_from_column(&column)?.1.clone();
         Ok(Transformed::yes(Expr::OuterReferenceColumn(field, column)))

@@ -1,7 +1,7 @@
 //! What can fail on a row.
 
+use crate::tree;
 use arrow_schema::DataType;
-use datafusion_common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion_common::{DFSchema, ScalarValue};
 use datafusion_expr::{Expr, ExprSchemable, Operator};
 
@@ -37,13 +37,7 @@ const TOTAL: [&str; 26] = [
 
 /// Whether evaluating an expression can fail on some row: overflow, division by zero, a value that can't be cast.
 pub fn fails(e: &Expr, schema: &DFSchema) -> bool {
-    let mut found = false;
-    // Looking fails never: the closure does not.
-    let _ = e.apply(|e| {
-        found |= fails_itself(e, schema);
-        Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
-    });
-    found
+    tree::any_expr(e, &mut |e| fails_itself(e, schema))
 }
 
 fn fails_itself(e: &Expr, schema: &DFSchema) -> bool {

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_schema::{Field, Schema, SchemaRef};
-use datafusion_common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion_common::tree_node::TreeNodeRecursion;
 use datafusion_common::{DFSchema, HashMap, ScalarValue};
 use datafusion_expr::execution_props::ExecutionProps;
 use datafusion_expr::logical_plan::{Distinct, Subquery as LogicalSubquery};
@@ -31,6 +31,7 @@ use crate::guards;
 use crate::optimise;
 use crate::plan::{Exchange, Expr, Node, Op, Plan, SortKey, Subquery};
 use crate::rewrite::multiset::Repeat;
+use crate::tree;
 
 /// Lowers an optimised plan; `names` are the result's columns as the query has them.
 pub fn lower(logical: &LogicalPlan, names: Option<Vec<String>>, settings: &Settings) -> Result<Plan> {
@@ -57,9 +58,9 @@ pub fn lower(logical: &LogicalPlan, names: Option<Vec<String>>, settings: &Setti
 /// The scalar subqueries of a plan, those inside others first.
 fn collect_subqueries(plan: &LogicalPlan, found: &mut Vec<LogicalSubquery>) -> Result<()> {
     let mut failed = None;
-    plan.apply(|node| {
+    tree::look_at_plan(plan, &mut |node| {
         node.apply_expressions(|expr| {
-            expr.apply(|e| {
+            tree::look_at_expr(expr, &mut |e| {
                 match e {
                     LogicalExpr::ScalarSubquery(s) if s.outer_ref_columns.is_empty() => {
                         if let Err(e) = collect_subqueries(&s.subquery, found) {

@@ -2,7 +2,7 @@
 
 use arrow_array::ArrayRef;
 use datafusion_common::ScalarValue;
-use datafusion_common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion_common::tree_node::TreeNodeRecursion;
 use datafusion_expr::logical_plan::TableScan;
 use datafusion_expr::{Expr, Operator};
 use schema::{ColumnBound, ColumnPrefix};
@@ -12,6 +12,7 @@ use crate::bind::{PlanTable, plan_table};
 use crate::error::Result;
 use crate::guards;
 use crate::plan::{Node, Op, Scan};
+use crate::tree;
 
 /// Lowers a scan. `above` are the only expressions that see its columns, if that is known.
 pub(super) fn lower(lowering: &mut Lowering, scan: &TableScan, above: Option<&[Expr]>) -> Result<Node> {
@@ -43,7 +44,7 @@ fn prefixes(exprs: &[Expr], source: &PlanTable) -> Result<Vec<ColumnPrefix>> {
         }
     };
     for expr in exprs {
-        expr.apply(|e| {
+        tree::look_at_expr(expr, &mut |e| {
             match e {
                 Expr::ScalarFunction(call) if call.func.name() == "substr" => {
                     if let [Expr::Column(text), Expr::Literal(ScalarValue::Int64(Some(1)), _), length] =

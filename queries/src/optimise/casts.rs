@@ -7,8 +7,9 @@
 
 use std::sync::Arc;
 
+use crate::tree;
 use arrow_schema::{DataType, Field, FieldRef, TimeUnit};
-use datafusion_common::tree_node::{Transformed, TreeNode};
+use datafusion_common::tree_node::Transformed;
 use datafusion_common::{DFSchema, Result, ScalarValue, internal_err};
 use datafusion_expr::expr::ScalarFunction;
 use datafusion_expr::simplify::{ExprSimplifyResult, SimplifyContext};
@@ -41,12 +42,13 @@ impl OptimizerRule for Simplify {
             }
             other => merge_schema(&other.inputs()),
         };
-        let kept = plan.map_expressions(|e| e.transform_up(|e| keep(e, &schema)))?;
+        let kept = tree::expressions(plan, &mut |e| tree::expr_up(e, &mut |e| keep(e, &schema)))?;
         let mut simplified = self.0.rewrite(kept.data, config)?;
         if kept.transformed {
             // Below the node too: an aggregate may have become a projection of one.
-            let released =
-                simplified.data.transform_down(|node| node.map_expressions(|e| e.transform_up(release)))?;
+            let released = tree::plan_down(simplified.data, &mut |node| {
+                tree::expressions(node, &mut |e| tree::expr_up(e, &mut release))
+            })?;
             simplified.data = released.data;
         }
         Ok(simplified)

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use arrow_schema::DataType;
 use datafusion_common::Result as DfResult;
-use datafusion_common::tree_node::{Transformed, TreeNode};
+use datafusion_common::tree_node::Transformed;
 use datafusion_expr::expr::ScalarFunction;
 use datafusion_expr::expr_rewriter::NamePreserver;
 use datafusion_expr::{
@@ -19,6 +19,7 @@ use datafusion_sql::sqlparser::ast::{Expr, Value};
 
 use super::call;
 use crate::error::Result;
+use crate::tree;
 
 /// The function's name. A user's call of it does no harm.
 pub const NAME: &str = "cast as";
@@ -69,14 +70,14 @@ pub fn wrapped(expr: &LogicalExpr) -> Option<&LogicalExpr> {
 
 /// Takes the calls out; names stay as they are. Grouping sets keep theirs: their names can't be kept otherwise.
 pub fn unwrap(plan: LogicalPlan) -> Result<LogicalPlan> {
-    let unwrapped = plan.transform_up_with_subqueries(|node| {
+    let unwrapped = tree::plan_up(plan, &mut |node| {
         let names = NamePreserver::new(&node);
-        node.map_expressions(|e| {
+        tree::expressions(node, &mut |e| {
             if matches!(e, LogicalExpr::GroupingSet(_)) {
                 return Ok(Transformed::no(e));
             }
             let name = names.save(&e);
-            let e = e.transform_up(|e| {
+            let e = tree::expr_up(e, &mut |e| {
                 Ok(match wrapped(&e) {
                     Some(cast) => Transformed::yes(cast.clone()),
                     None => Transformed::no(e),

@@ -2,22 +2,23 @@
 //! don't have.
 
 use arrow_schema::DataType;
-use datafusion_common::tree_node::{Transformed, TreeNode};
+use datafusion_common::tree_node::Transformed;
 use datafusion_common::{DFSchema, Result as DfResult};
 use datafusion_expr::expr_rewriter::NamePreserver;
 use datafusion_expr::utils::merge_schema;
 use datafusion_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator, cast};
 
 use crate::error::Result;
+use crate::tree;
 
 /// Rewrites the sums of a plan that is not analysed yet.
 pub fn rewrite(plan: LogicalPlan) -> Result<LogicalPlan> {
-    let rewritten = plan.transform_up_with_subqueries(|node| {
+    let rewritten = tree::plan_up(plan, &mut |node| {
         let schema = merge_schema(&node.inputs());
         let names = NamePreserver::new(&node);
-        node.map_expressions(|e| {
+        tree::expressions(node, &mut |e| {
             let name = names.save(&e);
-            let sum = e.transform_up(|e| days(e, &schema))?;
+            let sum = tree::expr_up(e, &mut |e| days(e, &schema))?;
             Ok(Transformed::new_transformed(name.restore(sum.data), sum.transformed))
         })
     })?;

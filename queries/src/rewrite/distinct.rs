@@ -90,28 +90,22 @@ fn left_operand(e: &mut Expr) -> &mut Expr {
 
 #[cfg(test)]
 mod tests {
-    use std::ops::ControlFlow;
-
-    use datafusion_sql::sqlparser::ast::visit_expressions_mut;
     use datafusion_sql::sqlparser::dialect::GenericDialect;
     use datafusion_sql::sqlparser::parser::Parser;
 
     use super::*;
+    use crate::visits;
 
     /// The expression with all its parentheses.
     fn grouped(text: &str) -> String {
         let parser = Parser::new(&GenericDialect {});
         let mut e = parser.try_with_sql(text).expect("tokens").parse_expr().expect("an expression");
-        let _ = visit_expressions_mut(&mut e, |e| {
-            rotate(e);
-            ControlFlow::<()>::Continue(())
-        });
-        let _ = visit_expressions_mut(&mut e, |e| {
+        visits::change_expressions(&mut e, &mut rotate);
+        visits::change_expressions(&mut e, &mut |e| {
             let compound = !matches!(e, Expr::Identifier(_) | Expr::Nested(_));
             if compound {
                 *e = Expr::Nested(Box::new(std::mem::replace(e, nothing())));
             }
-            ControlFlow::<()>::Continue(())
         });
         e.to_string()
     }

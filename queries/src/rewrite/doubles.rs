@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use arrow_schema::DataType;
-use datafusion_common::tree_node::{Transformed, TreeNode};
+use datafusion_common::tree_node::Transformed;
 use datafusion_common::{DFSchema, Result as DfResult};
 use datafusion_expr::expr::{InSubquery, SetComparison};
 use datafusion_expr::expr_rewriter::NamePreserver;
@@ -13,6 +13,7 @@ use datafusion_expr::utils::merge_schema;
 use datafusion_expr::{Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, cast};
 
 use crate::error::Result;
+use crate::tree;
 
 /// Functions whose arguments are brought to one type.
 const OF_ONE_TYPE: [&str; 7] = ["coalesce", "nullif", "greatest", "least", "nvl", "ifnull", "nvl2"];
@@ -20,7 +21,7 @@ const OF_ONE_TYPE: [&str; 7] = ["coalesce", "nullif", "greatest", "least", "nvl"
 /// Rewrites a plan that is not analysed yet.
 pub fn rewrite(plan: LogicalPlan) -> Result<LogicalPlan> {
     let mut found = false;
-    let rewritten = plan.clone().transform_up_with_subqueries(|node| {
+    let rewritten = tree::plan_up(plan.clone(), &mut |node| {
         let node = match node {
             LogicalPlan::Union(union) => match of_union(&union)? {
                 Some(union) => {
@@ -42,10 +43,10 @@ pub fn rewrite(plan: LogicalPlan) -> Result<LogicalPlan> {
         };
         let schema = Arc::new(merge_schema(&node.inputs()));
         let names = NamePreserver::new(&node);
-        let node = node.map_expressions(|e| {
+        let node = tree::expressions(node, &mut |e| {
             let name = names.save(&e);
             let mut inside = false;
-            let e = e.transform_up(|mut e| {
+            let e = tree::expr_up(e, &mut |mut e| {
                 inside |= in_expression(&mut e, &schema)?;
                 Ok(Transformed::yes(e))
             })?;
@@ -60,7 +61,7 @@ pub fn rewrite(plan: LogicalPlan) -> Result<LogicalPlan> {
 /// The values of `VALUES` lose the decimals that the planner has cast floats to.
 pub fn of_values(plan: LogicalPlan) -> Result<LogicalPlan> {
     let mut found = false;
-    let rewritten = plan.clone().transform_up_with_subqueries(|node| {
+    let rewritten = tree::plan_up(plan.clone(), &mut |node| {
         let LogicalPlan::Values(mut values) = node else {
             return Transformed::yes(node).map_data(LogicalPlan::recompute_schema);
         };

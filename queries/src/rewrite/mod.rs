@@ -24,18 +24,19 @@ use std::ops::ControlFlow;
 use datafusion_sql::sqlparser::ast::{
     DataType, Distinct, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
     FunctionArguments, GroupByExpr, Ident, JoinOperator, ObjectName, OrderByExpr, OrderByKind, Query, Select,
-    SelectFlavor, SelectItem, SetExpr, TableFactor, TableWithJoins, Value, VisitMut, VisitorMut,
-    WildcardAdditionalOptions, visit_expressions, visit_expressions_mut,
+    SelectFlavor, SelectItem, SetExpr, TableFactor, TableWithJoins, Value, VisitorMut,
+    WildcardAdditionalOptions,
 };
 
 use crate::error::{Error, Result};
 use crate::names::Names;
 use crate::refused;
 use crate::rewrite::literals::number;
+use crate::visits;
 
 /// Rewrites a query whose names are resolved.
 pub fn rewrite(query: &mut Query, names: &Names) -> Result<()> {
-    match query.visit(&mut Rewrite { names }) {
+    match visits::change(query, &mut Rewrite { names }) {
         ControlFlow::Break(e) => Err(e),
         ControlFlow::Continue(()) => Ok(()),
     }
@@ -120,11 +121,9 @@ fn order_by_columns(query: &mut Query) -> ControlFlow<Error> {
 }
 
 fn has_subquery(e: &Expr) -> bool {
-    let is_subquery = |e: &Expr| match e {
-        Expr::Subquery(_) | Expr::Exists { .. } | Expr::InSubquery { .. } => ControlFlow::Break(()),
-        _ => ControlFlow::Continue(()),
-    };
-    visit_expressions(e, is_subquery).is_break()
+    visits::any_expression(e, &mut |e| {
+        matches!(e, Expr::Subquery(_) | Expr::Exists { .. } | Expr::InSubquery { .. })
+    })
 }
 
 fn is_wildcard(item: &SelectItem) -> bool {
@@ -211,7 +210,7 @@ fn call(name: &str, arguments: Vec<Expr>) -> Expr {
 /// An expression's text, with one text for all spellings of a float: the planner names it by its value.
 fn name_of(e: &Expr) -> String {
     let mut e = e.clone();
-    let _ = visit_expressions_mut(&mut e, |e| {
+    visits::change_expressions(&mut e, &mut |e| {
         if let Expr::Value(v) = e
             && let Value::Number(text, _) = &mut v.value
             && text.parse::<i128>().is_err()
@@ -219,7 +218,6 @@ fn name_of(e: &Expr) -> String {
         {
             *text = format!("{float:e}");
         }
-        ControlFlow::<()>::Continue(())
     });
     e.to_string()
 }

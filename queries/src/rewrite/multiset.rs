@@ -20,6 +20,7 @@ use datafusion_sql::sqlparser::ast::{Query, SetExpr, SetOperator, SetQuantifier,
 
 use crate::error::{Error, Result};
 use crate::parse::{self, Statement};
+use crate::tree;
 
 /// The names that mark the right side of a union.
 const INTERSECT: &str = "the right side of INTERSECT ALL";
@@ -70,7 +71,7 @@ fn named(side: SetExpr, name: &str) -> ControlFlow<Error, Box<Query>> {
 
 /// Counts and repeats the rows of the unions that are marked.
 pub fn apply(plan: LogicalPlan) -> Result<LogicalPlan> {
-    let applied = plan.transform_up_with_subqueries(|node| match &node {
+    let applied = tree::plan_up(plan, &mut |node| match &node {
         LogicalPlan::Union(union) => match operation(union) {
             Some(name) => Ok(Transformed::yes(counted(union, name)?)),
             None => Ok(Transformed::no(node)),

@@ -11,13 +11,14 @@ use std::ops::ControlFlow;
 use datafusion_sql::sqlparser::ast::{
     BinaryOperator, ExcludeSelectItem, Expr, GroupByExpr, Ident, Join, JoinConstraint, JoinOperator,
     ObjectName, OrderBy, OrderByKind, Query, ReplaceSelectElement, ReplaceSelectItem, Select, SelectItem,
-    SelectItemQualifiedWildcardKind, TableAlias, TableFactor, TableWithJoins, VisitMut, VisitorMut,
+    SelectItemQualifiedWildcardKind, TableAlias, TableFactor, TableWithJoins, VisitorMut,
     WildcardAdditionalOptions,
 };
 
 use super::call;
 use crate::error::Error;
 use crate::names::Names;
+use crate::visits;
 
 type Flow<T = ()> = ControlFlow<Error, T>;
 
@@ -43,19 +44,19 @@ pub fn rewrite(select: &mut Select, order_by: Option<&mut OrderBy>, names: &Name
         {
             *item = SelectItem::ExprWithAlias { expr: column.value.clone(), alias: name.clone() };
         } else if !matches!(item, SelectItem::Wildcard(_)) {
-            item.visit(&mut merge)?;
+            visits::change(item, &mut merge)?;
         }
     }
     if let GroupByExpr::Expressions(keys, _) = &mut select.group_by {
-        keys.visit(&mut merge)?;
+        visits::change(keys, &mut merge)?;
     }
     for clause in [&mut select.selection, &mut select.having] {
-        clause.visit(&mut merge)?;
+        visits::change(clause, &mut merge)?;
     }
     for item in &mut select.from {
         for join in &mut item.joins {
             if let Some(JoinConstraint::On(condition)) = constraint(&mut join.join_operator) {
-                condition.visit(&mut merge)?;
+                visits::change(condition, &mut merge)?;
             }
         }
     }
@@ -63,7 +64,7 @@ pub fn rewrite(select: &mut Select, order_by: Option<&mut OrderBy>, names: &Name
         for key in keys {
             let named = matches!(&key.expr, Expr::Identifier(name) if in_result.contains(&name.value));
             if !named {
-                key.expr.visit(&mut merge)?;
+                visits::change(&mut key.expr, &mut merge)?;
             }
         }
     }

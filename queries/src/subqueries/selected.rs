@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use datafusion_common::tree_node::{Transformed, TreeNode};
+use datafusion_common::tree_node::Transformed;
 use datafusion_common::{DFSchema, Result as DfResult, ScalarValue, Spans};
 use datafusion_expr::expr::{Exists, InSubquery};
 use datafusion_expr::expr_rewriter::NamePreserver;
@@ -14,16 +14,17 @@ use datafusion_functions_aggregate::count::count_all;
 
 use super::{Rewrite, outer};
 use crate::error::Result;
+use crate::tree;
 
 /// Rewrites the subqueries of a plan that is not analysed yet.
 pub(super) fn rewrite(plan: LogicalPlan, rewrite: &mut Rewrite) -> Result<LogicalPlan> {
-    let rewritten = plan.transform_up_with_subqueries(|node| match node {
+    let rewritten = tree::plan_up(plan, &mut |node| match node {
         LogicalPlan::Projection(ref projection) => {
             let schema = projection.input.schema().clone();
             let names = NamePreserver::new(&node);
-            node.map_expressions(|e| {
+            tree::expressions(node, &mut |e| {
                 let name = names.save(&e);
-                let counted = e.transform_up(|e| value(e, &schema, rewrite))?;
+                let counted = tree::expr_up(e, &mut |e| value(e, &schema, rewrite))?;
                 Ok(Transformed::new_transformed(name.restore(counted.data), counted.transformed))
             })
         }

@@ -1,0 +1,126 @@
+//! The parser's visits to the nodes of a statement, compiled once for all visitors: an instance of them has code for
+//! every kind of node, and those of ten visitors took long to compile.
+
+use std::ops::ControlFlow;
+
+use datafusion_sql::sqlparser::ast::{
+    Expr, ObjectName, Query, Select, Statement, TableFactor, ValueWithSpan, Visit, VisitMut, Visitor,
+    VisitorMut,
+};
+
+use crate::error::Error;
+
+/// Any visitor that changes nodes.
+struct Changing<'a>(&'a mut dyn VisitorMut<Break = Error>);
+
+/// Any visitor that looks at nodes.
+struct Looking<'a>(&'a mut dyn Visitor<Break = ()>);
+
+macro_rules! forward {
+    ($of:ty; $($name:ident: $node:ty,)*) => {
+        $(fn $name(&mut self, node: $node) -> ControlFlow<$of> {
+            self.0.$name(node)
+        })*
+    };
+}
+
+impl VisitorMut for Changing<'_> {
+    type Break = Error;
+
+    forward! { Error;
+        pre_visit_query: &mut Query,
+        post_visit_query: &mut Query,
+        pre_visit_select: &mut Select,
+        post_visit_select: &mut Select,
+        pre_visit_relation: &mut ObjectName,
+        post_visit_relation: &mut ObjectName,
+        pre_visit_table_factor: &mut TableFactor,
+        post_visit_table_factor: &mut TableFactor,
+        pre_visit_expr: &mut Expr,
+        post_visit_expr: &mut Expr,
+        pre_visit_statement: &mut Statement,
+        post_visit_statement: &mut Statement,
+        pre_visit_value: &mut ValueWithSpan,
+        post_visit_value: &mut ValueWithSpan,
+    }
+}
+
+impl Visitor for Looking<'_> {
+    type Break = ();
+
+    forward! { ();
+        pre_visit_query: &Query,
+        post_visit_query: &Query,
+        pre_visit_select: &Select,
+        post_visit_select: &Select,
+        pre_visit_relation: &ObjectName,
+        post_visit_relation: &ObjectName,
+        pre_visit_table_factor: &TableFactor,
+        post_visit_table_factor: &TableFactor,
+        pre_visit_expr: &Expr,
+        post_visit_expr: &Expr,
+        pre_visit_statement: &Statement,
+        post_visit_statement: &Statement,
+        pre_visit_value: &ValueWithSpan,
+        post_visit_value: &ValueWithSpan,
+    }
+}
+
+/// Has a visitor change a node and those below it.
+pub fn change(node: &mut impl VisitMut, visitor: &mut dyn VisitorMut<Break = Error>) -> ControlFlow<Error> {
+    node.visit(&mut Changing(visitor))
+}
+
+/// Has a visitor look at a node and those below it.
+pub fn look(node: &impl Visit, visitor: &mut dyn Visitor<Break = ()>) -> ControlFlow<()> {
+    node.visit(&mut Looking(visitor))
+}
+
+/// Changes each expression of a node, those within others first.
+pub fn change_expressions(node: &mut impl VisitMut, change_one: &mut dyn FnMut(&mut Expr)) {
+    struct Each<'a>(&'a mut dyn FnMut(&mut Expr));
+
+    impl VisitorMut for Each<'_> {
+        type Break = Error;
+
+        fn post_visit_expr(&mut self, e: &mut Expr) -> ControlFlow<Error> {
+            (self.0)(e);
+            ControlFlow::Continue(())
+        }
+    }
+
+    // It never breaks off.
+    let _ = change(node, &mut Each(change_one));
+}
+
+/// Changes each name of a table.
+pub fn change_relations(node: &mut impl VisitMut, change_one: &mut dyn FnMut(&mut ObjectName)) {
+    struct Each<'a>(&'a mut dyn FnMut(&mut ObjectName));
+
+    impl VisitorMut for Each<'_> {
+        type Break = Error;
+
+        fn post_visit_relation(&mut self, name: &mut ObjectName) -> ControlFlow<Error> {
+            (self.0)(name);
+            ControlFlow::Continue(())
+        }
+    }
+
+    // It never breaks off.
+    let _ = change(node, &mut Each(change_one));
+}
+
+/// Whether an expression of a node is such, those around others first.
+pub fn any_expression(node: &impl Visit, is: &mut dyn FnMut(&Expr) -> bool) -> bool {
+    struct Any<'a>(&'a mut dyn FnMut(&Expr) -> bool);
+
+    impl Visitor for Any<'_> {
+        type Break = ();
+
+        fn pre_visit_expr(&mut self, e: &Expr) -> ControlFlow<()> {
+            if (self.0)(e) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        }
+    }
+
+    look(node, &mut Any(is)).is_break()
+}
