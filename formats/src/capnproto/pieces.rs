@@ -146,3 +146,21 @@ pub mod wide {
         _mm_cvtsi128_si64(spread) as u64
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #[cfg(target_arch = "x86_64")]
+    #[test]
+    fn both_ways_spread_words_alike() {
+        if !std::arch::is_x86_feature_detected!("ssse3") {
+            return;
+        }
+        for tag in 0..=255 {
+            for word in [u64::MAX, 0x0102_0304_0506_0708, 0xf1e2_d3c4_b5a6_9788] {
+                // SAFETY: the processor has the feature, and the function has no other conditions.
+                let wide = unsafe { super::wide::spread(tag, word) };
+                assert_eq!(wide, super::spread(tag, word), "tag {tag:02x} of {word:016x}");
+            }
+        }
+    }
+}
