@@ -58,59 +58,31 @@ impl Syntax for Values {
     }
 }
 
-/// A column that is wanted.
-struct Wanted {
-    slot: usize,
-    name: String,
-    nullable: bool,
-    at: At,
-}
-
-/// Where its values lie, in bytes from the beginning of a section.
-enum At {
-    /// `from` may lie before the section, and is then a negative number that was wrapped: see [`Values`].
-    Data {
-        from: usize,
-        to: usize,
-        tag: Option<usize>,
-    },
-    Pointer {
-        number: usize,
-        text: bool,
-    },
-}
-
-impl At {
-    fn of(place: Place) -> At {
-        match place {
-            Place::Pointer { number, text } => At::Pointer { number: number as usize, text },
-            Place::Data { bits: 1, offset, tag } => {
-                let (byte, bit) = (offset as usize / 8, offset as usize % 8);
-                At::Data { from: byte.wrapping_sub(bit), to: byte + 1, tag: tag.map(|tag| tag as usize * 2) }
-            }
-            Place::Data { bits, offset, tag } => {
-                let (bytes, offset) = (bits as usize / 8, offset as usize);
-                At::Data {
-                    from: offset * bytes,
-                    to: (offset + 1) * bytes,
-                    tag: tag.map(|tag| tag as usize * 2),
-                }
-            }
-        }
-    }
-}
-
-/// A column that is wanted and lies in the data section, see [`At::Data`].
+/// A column that is wanted and lies in the data section, in bytes from its beginning.
 struct Value {
     slot: usize,
+    name: String,
+    /// May lie before the section, and is then a negative number that was wrapped: see [`Values`].
     from: usize,
     to: usize,
+    /// Where the discriminant of its union lies, if it may be NULL.
     tag: Option<usize>,
 }
 
-/// One behind a pointer.
+impl Value {
+    fn new(slot: usize, name: String, bits: u32, offset: usize, tag: Option<u32>) -> Value {
+        let (from, to) = match bits as usize / 8 {
+            0 => ((offset / 8).wrapping_sub(offset % 8), offset / 8 + 1),
+            bytes => (offset * bytes, (offset + 1) * bytes),
+        };
+        Value { slot, name, from, to, tag: tag.map(|tag| tag as usize * 2) }
+    }
+}
+
+/// A column that is wanted and lies behind a pointer.
 struct List {
     slot: usize,
+    name: String,
     number: usize,
     /// 1 for text, which a NUL ends.
     nul: usize,
@@ -119,8 +91,6 @@ struct List {
 
 /// Finds the columns that are wanted in messages.
 pub struct MessageWalker {
-    wanted: Vec<Wanted>,
-    /// The same columns by kind.
     values: Vec<Value>,
     lists: Vec<List>,
     /// The bytes of the data section that have all of their values.
@@ -132,26 +102,36 @@ impl MessageWalker {
     /// A walker for the columns that the scan wants.
     pub fn new(scan: &ScanOptions, slots: &Slots) -> Result<MessageWalker> {
         let places = layout(&scan.schema)?.places;
-        let columns = scan.schema.fields().iter().zip(&slots.of_schema).zip(places);
-        let wanted = columns.filter_map(|((field, &slot), place)| {
-            let (name, nullable) = (field.name().clone(), field.is_nullable());
-            Some(Wanted { slot: slot?, name, nullable, at: At::of(place) })
-        });
-        let max_record = scan.format.max_record;
-        let (wanted, values, lists) = (wanted.collect(), Vec::new(), Vec::new());
-        let mut walker = MessageWalker { wanted, values, lists, data_bytes: 0, max_record };
-        for &Wanted { slot, nullable, ref at, .. } in &walker.wanted {
-            match *at {
-                At::Data { from, to, tag } => {
-                    walker.data_bytes = walker.data_bytes.max(to).max(tag.map_or(0, |tag| tag + 2));
-                    walker.values.push(Value { slot, from, to, tag });
+        let (mut values, mut lists) = (Vec::new(), Vec::new());
+        for ((field, &slot), place) in scan.schema.fields().iter().zip(&slots.of_schema).zip(places) {
+            let (Some(slot), name, nullable) = (slot, field.name().clone(), field.is_nullable()) else {
+                continue;
+            };
+            match place {
+                Place::Data { bits, offset, tag } => {
+                    values.push(Value::new(slot, name, bits, offset as usize, tag));
                 }
-                At::Pointer { number, text } => {
-                    walker.lists.push(List { slot, number, nul: usize::from(text), nullable });
+                Place::Pointer { number, text } => {
+                    let (number, nul) = (number as usize, usize::from(text));
+                    lists.push(List { slot, name, number, nul, nullable });
                 }
             }
         }
-        Ok(walker)
+        let ends = values.iter().map(|value| value.to.max(value.tag.map_or(0, |tag| tag + 2)));
+        let data_bytes = ends.max().unwrap_or(0);
+        Ok(MessageWalker { values, lists, data_bytes, max_record: scan.format.max_record })
+    }
+
+    /// Whether of the words of a message of one segment before its lists one is looked at by [`MessageWalker::note`];
+    /// `data_words` are those of the data section. The first two are the table of segments and the pointer to the struct.
+    pub fn wants(&self, word: usize, data_words: usize) -> bool {
+        let of_value = |value: &Value| {
+            let tag = value.tag.is_some_and(|tag| tag / 8 + 2 == word);
+            tag || (value.to - 1) / 8 + 2 == word
+        };
+        word < 2
+            || self.values.iter().any(of_value)
+            || self.lists.iter().any(|list| list.number + 2 + data_words == word)
     }
 
     /// Notes where the columns lie of a message of one segment, which lies at `base` and has `size` bytes, if it is built
@@ -168,19 +148,22 @@ impl MessageWalker {
         }
         let (values, pointers) = head.get(8..lists)?.split_at(data);
         for column in &self.values {
-            if let Some(tag) = column.tag {
-                match values.get(tag..tag + 2)? {
-                    [1, 0] => {}
-                    [0, 0] => continue,
+            let there = match column.tag {
+                Some(tag) => match values.get(tag..tag + 2)? {
+                    [1, 0] => true,
+                    [0, 0] => false,
                     _ => return None,
-                }
-            }
-            found[column.slot] = ((base + 8).wrapping_add(column.from), base + 8 + column.to);
+                },
+                None => true,
+            };
+            let place = ((base + 8).wrapping_add(column.from), base + 8 + column.to);
+            found[column.slot] = if there { place } else { missing(base - 8) };
         }
         let (mut last, mut listed) = (lists, 0);
         for column in &self.lists {
             let pointer = u64::from_le_bytes(*pointers.as_chunks::<8>().0.get(column.number)?);
             if pointer == 0 && column.nullable {
+                found[column.slot] = missing(base - 8);
                 continue;
             }
             let bytes = (pointer >> 35) as usize;
@@ -209,28 +192,24 @@ impl MessageWalker {
     #[cold]
     fn columns(&self, segments: Segments, found: &mut [Span]) -> Result<(), String> {
         let row = segments.root()?;
+        for column in &self.values {
+            let value = data(segments.bytes, &row, column).map_err(|message| of(&column.name, &message))?;
+            found[column.slot] = value.unwrap_or(found[column.slot]);
+        }
         let mut listed = 0;
-        for column in &self.wanted {
-            let value = match column.at {
-                At::Data { from, to, tag } => data(segments.bytes, &row, column, from, to, tag)?,
-                At::Pointer { number, text } => {
-                    let list = segments.list(&row, number).map_err(|message| of(column, &message))?;
-                    match list {
-                        None if column.nullable => None,
-                        None => Some((row.data, row.data)),
-                        Some((from, to)) => {
-                            listed += to - from;
-                            Some((
-                                from,
-                                if text { unterminated(segments.bytes, column, from, to)? } else { to },
-                            ))
-                        }
+        for column in &self.lists {
+            let list = segments.list(&row, column.number).map_err(|message| of(&column.name, &message))?;
+            found[column.slot] = match list {
+                None if column.nullable => continue,
+                None => (row.data, row.data),
+                Some((from, to)) => {
+                    listed += to - from;
+                    if column.nul == 1 && segments.bytes.get(from..to).and_then(<[u8]>::last) != Some(&0) {
+                        return Err(of(&column.name, "the text does not end with a NUL"));
                     }
+                    (from, to - column.nul)
                 }
             };
-            if let Some(value) = value {
-                found[column.slot] = value;
-            }
         }
         // Values that lie in each other could be more than memory holds.
         if listed > segments.places.iter().map(|place| place.len()).sum() {
@@ -241,42 +220,27 @@ impl MessageWalker {
 }
 
 /// Where a value of the data section lies; `None` if it is NULL.
-fn data(
-    bytes: &[u8],
-    row: &Struct,
-    column: &Wanted,
-    from: usize,
-    to: usize,
-    tag: Option<usize>,
-) -> Result<Option<Span>, String> {
+fn data(bytes: &[u8], row: &Struct, column: &Value) -> Result<Option<Span>, String> {
     let size = row.pointers - row.data;
-    if let Some(tag) = tag {
+    if let Some(tag) = column.tag {
         // The section ends at a word, so that a discriminant which begins in it lies in it.
         let word = if tag < size { word(bytes, row.data + tag / 8 * 8).unwrap_or(0) } else { 0 };
         match word >> (tag % 8 * 8) & 0xffff {
             0 => return Ok(None),
             1 => {}
             other => {
-                let message = format!("member {other} of the union is neither its null nor its value");
-                return Err(of(column, &message));
+                return Err(format!("member {other} of the union is neither its null nor its value"));
             }
         }
     }
     let start = row.data;
-    Ok(Some(if to <= size { (start.wrapping_add(from), start + to) } else { (start, start) }))
-}
-
-/// Where a text ends without its NUL.
-fn unterminated(bytes: &[u8], column: &Wanted, from: usize, to: usize) -> Result<usize, String> {
-    match bytes.get(from..to).and_then(|text| text.last()) {
-        Some(0) => Ok(to - 1),
-        _ => Err(of(column, "the text does not end with a NUL")),
-    }
+    let there = column.to <= size;
+    Ok(Some(if there { (start.wrapping_add(column.from), start + column.to) } else { (start, start) }))
 }
 
 #[cold]
-fn of(column: &Wanted, message: &str) -> String {
-    format!("column {}: {message}; the columns may be others than those of the schema", column.name)
+fn of(column: &str, message: &str) -> String {
+    format!("column {column}: {message}; the columns may be others than those of the schema")
 }
 
 impl Walker for MessageWalker {

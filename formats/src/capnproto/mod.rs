@@ -24,11 +24,12 @@
 //! null. In a struct that is shorter than the schema's, as an older program writes it, what is missing is NULL, or 0 and
 //! empty in columns without NULLs.
 //!
-//! Modules: [`layout`] where columns lie, `decode` and `segments` messages to values, `packed`, `unpack` and `pieces`
-//! the packing undone, `encode` values to messages.
+//! Modules: [`layout`] where columns lie, `decode` and `segments` messages to values, `packed`, `unpack`, `pieces`
+//! and `header` the packing undone, `encode` values to messages.
 
 mod decode;
 mod encode;
+mod header;
 pub mod layout;
 mod packed;
 mod pieces;

@@ -3,6 +3,7 @@
 use arrow_buffer::Buffer;
 
 use super::decode::{MessageWalker, Values};
+use super::header::Header;
 use super::pieces::ROOM;
 use super::unpack::{Window, unpack};
 use crate::error::{Error, Result};
@@ -17,20 +18,22 @@ const WINDOW_BYTES: usize = 64 << 10;
 /// A parser of packed messages.
 pub struct PackedParser {
     walker: MessageWalker,
+    header: Header,
     slots: Slots,
     max_record: usize,
     /// Memory for unpacked messages, of which no batch holds a view.
     room: Vec<u8>,
     /// Where each message ends, unpacked and packed.
     ends: Vec<(usize, usize)>,
-    /// The values found, `slots.count` for each message.
+    /// The values found, `slots.count` for each message, and more behind them.
     found: Vec<Span>,
 }
 
 impl PackedParser {
     /// A parser of messages that have at most `max_record` bytes when they are unpacked.
     pub fn new(walker: MessageWalker, slots: Slots, max_record: usize) -> PackedParser {
-        PackedParser { walker, slots, max_record, room: Vec::new(), ends: Vec::new(), found: Vec::new() }
+        let (header, room, ends, found) = (Header::default(), Vec::new(), Vec::new(), Vec::new());
+        PackedParser { walker, header, slots, max_record, room, ends, found }
     }
 
     /// Where the message that ends last at `unpacked` or before it ends as it is packed.
@@ -53,13 +56,13 @@ impl RecordParser for PackedParser {
             let mut room = std::mem::take(&mut self.room);
             room.resize(room.len().max(WINDOW_BYTES + ROOM), 0);
             self.ends.clear();
-            self.found.clear();
             let window = Window {
                 room: &mut room,
                 ends: &mut self.ends,
                 found: &mut self.found,
                 each: self.slots.count,
                 walker: &mut self.walker,
+                header: &mut self.header,
                 bytes: WINDOW_BYTES,
                 messages: batch.room(),
                 max_record: self.max_record,
@@ -81,7 +84,7 @@ impl RecordParser for PackedParser {
                 }
                 error
             };
-            let (found, slots) = (&self.found, &self.slots);
+            let (found, slots) = (&self.found[..whole * self.slots.count], &self.slots);
             let fields = |column: usize| spans(found, slots.of_batch[column], slots.count);
             batch.append(Records::of(&messages, 0..end.0, whole, 0), Values, fields).map_err(placed)?;
             at = last.1;

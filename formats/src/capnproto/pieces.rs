@@ -29,7 +29,7 @@ pub fn pieces(
     room: &mut [u8],
     mut to: usize,
     end: usize,
-    spread: &impl Fn(u8, u64) -> u64,
+    spread: impl Spread,
 ) -> (usize, usize) {
     while to < end {
         let Some(words) = room.get_mut(to..end) else { break };
@@ -38,7 +38,7 @@ pub fn pieces(
             if tag.wrapping_sub(1) >= 0xfe {
                 break;
             }
-            *place = spread(*tag, u64::from_le_bytes(*word)).to_le_bytes();
+            *place = spread.word(*tag, u64::from_le_bytes(*word)).to_le_bytes();
             at += 1 + tag.count_ones() as usize;
             to += 8;
         }
@@ -101,23 +101,56 @@ pub fn piece(input: &[u8], room: &mut [u8]) -> Option<(usize, usize)> {
             let mut word = [0; 8];
             let count = tag.count_ones() as usize;
             word[..count].copy_from_slice(rest.get(..count)?);
-            room[..8].copy_from_slice(&spread(tag, u64::from_le_bytes(word)).to_le_bytes());
+            room[..8].copy_from_slice(&Portable.word(tag, u64::from_le_bytes(word)).to_le_bytes());
             Some((1 + count, 8))
         }
     }
 }
 
-/// Puts the first bytes of a word in the places that a tag tells; the others are 0.
-pub fn spread(tag: u8, word: u64) -> u64 {
-    let mut bytes = word.to_le_bytes().into_iter();
-    let places =
-        std::array::from_fn(|place| if tag >> place & 1 == 1 { bytes.next().unwrap_or(0) } else { 0 });
-    u64::from_le_bytes(places)
+/// A way to spread bytes over a word.
+pub trait Spread: Copy {
+    /// Puts the first bytes of a word in the places that a tag tells; the others are 0.
+    fn word(self, tag: u8, bytes: u64) -> u64;
+}
+
+/// A way of every processor.
+#[derive(Clone, Copy)]
+pub struct Portable;
+
+impl Spread for Portable {
+    fn word(self, tag: u8, bytes: u64) -> u64 {
+        let mut bytes = bytes.to_le_bytes().into_iter();
+        let place = |place| if tag >> place & 1 == 1 { bytes.next().unwrap_or(0) } else { 0 };
+        u64::from_le_bytes(std::array::from_fn(place))
+    }
 }
 
 #[cfg(target_arch = "x86_64")]
 pub mod wide {
     use std::arch::x86_64::{_mm_cvtsi64_si128, _mm_cvtsi128_si64, _mm_shuffle_epi8};
+
+    use super::Spread;
+
+    /// A way of processors with SSSE3; one that has a value of this type has it.
+    #[derive(Clone, Copy)]
+    pub struct Shuffle(());
+
+    impl Shuffle {
+        /// Where the processor is known to have it.
+        #[inline]
+        #[target_feature(enable = "ssse3")]
+        pub fn here() -> Shuffle {
+            Shuffle(())
+        }
+    }
+
+    impl Spread for Shuffle {
+        #[inline(always)]
+        fn word(self, tag: u8, bytes: u64) -> u64 {
+            // SAFETY: the processor has SSSE3, or there would be no such value.
+            unsafe { spread(tag, bytes) }
+        }
+    }
 
     /// For each tag and each place in a word the byte that comes there; with the uppermost bit, none.
     static SHUFFLES: [[u8; 8]; 256] = {
@@ -137,12 +170,11 @@ pub mod wide {
         shuffles
     };
 
-    /// As [`super::spread`].
     #[inline]
     #[target_feature(enable = "ssse3")]
-    pub fn spread(tag: u8, word: u64) -> u64 {
+    fn spread(tag: u8, bytes: u64) -> u64 {
         let shuffle = u64::from_le_bytes(SHUFFLES[usize::from(tag)]);
-        let spread = _mm_shuffle_epi8(_mm_cvtsi64_si128(word as i64), _mm_cvtsi64_si128(shuffle as i64));
+        let spread = _mm_shuffle_epi8(_mm_cvtsi64_si128(bytes as i64), _mm_cvtsi64_si128(shuffle as i64));
         _mm_cvtsi128_si64(spread) as u64
     }
 }
@@ -152,14 +184,17 @@ mod tests {
     #[cfg(target_arch = "x86_64")]
     #[test]
     fn both_ways_spread_words_alike() {
+        use super::{Portable, Spread, wide::Shuffle};
+
         if !std::arch::is_x86_feature_detected!("ssse3") {
             return;
         }
+        // SAFETY: the processor has the feature, and the function has no other conditions.
+        let shuffle = unsafe { Shuffle::here() };
         for tag in 0..=255 {
             for word in [u64::MAX, 0x0102_0304_0506_0708, 0xf1e2_d3c4_b5a6_9788] {
-                // SAFETY: the processor has the feature, and the function has no other conditions.
-                let wide = unsafe { super::wide::spread(tag, word) };
-                assert_eq!(wide, super::spread(tag, word), "tag {tag:02x} of {word:016x}");
+                let (wide, portable) = (shuffle.word(tag, word), Portable.word(tag, word));
+                assert_eq!(wide, portable, "tag {tag:02x} of {word:016x}");
             }
         }
     }
