@@ -112,6 +112,9 @@ pub fn parse(text: &str) -> Result<Schema, TextError> {
         None => (&root, "fields"),
     };
     let fields = parse_fields(schema.get("fields"), path)?;
+    if fields.is_empty() {
+        return Err(wrong(path, "a table has at least one column"));
+    }
     for (i, field) in fields.iter().enumerate() {
         if fields[..i].iter().any(|f| f.name() == field.name()) {
             return Err(wrong(
@@ -326,6 +329,7 @@ mod tests {
         let error = |text: &str| parse(text).unwrap_err().to_string();
         assert!(error("{\"fields\": [}").starts_with("not JSON"));
         assert_eq!(error("{}"), "fields: expected a list of fields");
+        assert_eq!(error("{\"fields\": []}"), "fields: a table has at least one column");
         assert_eq!(
             error(r#"{"fields": [{"name": "a", "type": {"name": "int", "bitWidth": 7}}]}"#),
             "fields[0].type.bitWidth: expected a number from 8 to 64"
