@@ -98,7 +98,7 @@ pub trait Format: Send + Sync {
     fn compressions(&self) -> &'static [&'static str];
 
     /// The schema of a file: from its footer, or inferred from its first `infer_rows` records.
-    fn infer(&self, path: &Path, options: &FormatOptions, infer_rows: usize) -> Result<SchemaRef>;
+    fn infer(&self, file: &FileEntry, options: &FormatOptions, infer_rows: usize) -> Result<SchemaRef>;
 
     /// The number of rows, where it can be told without reading data.
     fn rows(&self, path: &Path, options: &FormatOptions) -> Result<Option<u64>>;

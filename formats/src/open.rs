@@ -39,6 +39,7 @@ use arrow_schema::SchemaRef;
 pub use assemble::FILE_COLUMN;
 pub(crate) use detect::head;
 pub use detect::{Named, by_name};
+pub(crate) use sniff::header;
 pub use suggest::nearest;
 pub use unify::wider;
 

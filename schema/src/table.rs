@@ -173,6 +173,8 @@ pub struct FormatOptions {
     pub quote: u8,
     /// csv: whether the first row holds the names.
     pub header: bool,
+    /// csv: whether a file for which that is not so is an error. It was not looked at when the table was opened.
+    pub check_header: bool,
     /// What is done with a bad value.
     pub on_error: OnError,
     /// The longest record in bytes that is read.
@@ -187,6 +189,7 @@ impl Default for FormatOptions {
             delimiter: b',',
             quote: b'"',
             header: false,
+            check_header: false,
             on_error: OnError::Fail,
             max_record: 64 << 20,
         }

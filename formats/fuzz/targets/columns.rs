@@ -21,7 +21,7 @@ pub fn check(encoding: &str, bytes: &[u8]) {
     let encoding = format(encoding).expect("targets are named after encodings");
     texts::with_file("f", bytes, |path| {
         let options = FormatOptions { encoding: encoding.name().into(), ..FormatOptions::default() };
-        let Ok(schema) = encoding.infer(path, &options, 0) else { return };
+        let Ok(schema) = encoding.infer(&FileEntry::new(path, 0, 0), &options, 0) else { return };
         let _ = (encoding.rows(path, &options), encoding.zones(path));
         let scan = |projection, batch_rows| ScanOptions {
             schema: schema.clone(),

@@ -59,10 +59,10 @@ impl Format for Arrow {
         write::COMPRESSIONS
     }
 
-    fn infer(&self, path: &Path, _options: &FormatOptions, _infer_rows: usize) -> Result<SchemaRef> {
-        match is_stream(path)? {
-            true => stream::infer(path),
-            false => Ok(Footer::open(path)?.read_schema),
+    fn infer(&self, file: &FileEntry, _options: &FormatOptions, _infer_rows: usize) -> Result<SchemaRef> {
+        match is_stream(&file.path)? {
+            true => stream::infer(&file.path),
+            false => Ok(Footer::open(&file.path)?.read_schema),
         }
     }
 

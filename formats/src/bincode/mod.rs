@@ -35,9 +35,9 @@ pub static BINCODE: RowFormat = RowFormat {
         let walker = decode::BincodeWalker::new(scan, &slots)?;
         Ok(Box::new(BatchDecoder::new(WalkParser::new(walker, decode::Bincode, slots, scan)?, scan)?))
     },
-    infer: |path, _, _| {
+    infer: |file, _, _| {
         Err(Error::location(
-            path.display(),
+            file.path.display(),
             "a bincode file does not tell its columns",
             Some("give them with --schema NAME=FILE, in the order in which they were written".into()),
         ))

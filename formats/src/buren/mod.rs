@@ -99,8 +99,8 @@ impl Format for Buren {
         compress::NAMES
     }
 
-    fn infer(&self, path: &Path, _options: &FormatOptions, _infer_rows: usize) -> Result<SchemaRef> {
-        Ok(Footer::open(path)?.schema)
+    fn infer(&self, file: &FileEntry, _options: &FormatOptions, _infer_rows: usize) -> Result<SchemaRef> {
+        Ok(Footer::open(&file.path)?.schema)
     }
 
     fn rows(&self, path: &Path, _options: &FormatOptions) -> Result<Option<u64>> {

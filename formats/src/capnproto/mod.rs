@@ -72,7 +72,7 @@ pub static CAPNPROTO: RowFormat = RowFormat {
         let parser = WalkParser::new(walker, decode::Values, slots, scan)?;
         Ok(Box::new(BatchDecoder::new(parser, scan)?))
     },
-    infer: |path, _, _| Err(no_columns(path, "capnproto")),
+    infer: |file, _, _| Err(no_columns(&file.path, "capnproto")),
     writer: |schema, _| Ok(Box::new(encode::MessageWriter::new(schema, false)?)),
 };
 
@@ -87,6 +87,6 @@ pub static PACKED: RowFormat = RowFormat {
         let parser = packed::PackedParser::new(walker, slots, scan.format.max_record);
         Ok(Box::new(BatchDecoder::new(parser, scan)?))
     },
-    infer: |path, _, _| Err(no_columns(path, "capnproto-packed")),
+    infer: |file, _, _| Err(no_columns(&file.path, "capnproto-packed")),
     writer: |schema, _| Ok(Box::new(encode::MessageWriter::new(schema, true)?)),
 };

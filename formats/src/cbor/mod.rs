@@ -20,6 +20,6 @@ pub static CBOR: RowFormat = RowFormat {
     border: Border::Unmarked,
     splits: |_| true,
     decoder: |scan, _| tagged::walk::decoder(Cbor, scan),
-    infer: |path, options, rows| tagged::infer::infer(Cbor, path, options, rows),
+    infer: |file, options, rows| tagged::infer::infer(Cbor, file, options, rows),
     writer: |schema, _| Ok(Box::new(TaggedWriter::<Cbor>::new(schema)?)),
 };

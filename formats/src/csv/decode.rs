@@ -3,6 +3,7 @@
 use schema::OnError;
 
 use super::count::count;
+use super::first::FirstRecord;
 use super::index::Index;
 use crate::error::{Error, Result};
 use crate::format::ScanOptions;
@@ -53,6 +54,21 @@ impl CsvSyntax {
     /// The syntax with this quote.
     pub fn new(marks: Marks) -> CsvSyntax {
         CsvSyntax { quote: marks.quote }
+    }
+
+    /// The text of a field, with U+FFFD for what is no text; empty if its quotes are not as they should be.
+    pub fn text(&self, bytes: &[u8], (start, end): (usize, usize)) -> String {
+        let mut text = Vec::new();
+        match self.token(bytes, start, end) {
+            Token::Plain(start, end) => text.extend_from_slice(&bytes[start..end]),
+            Token::Escaped(start, end) => {
+                if self.unescape(&bytes[start..end], &mut text).is_none() {
+                    text.clear();
+                }
+            }
+            _ => {}
+        }
+        String::from_utf8_lossy(&text).into_owned()
     }
 
     #[inline]
@@ -119,6 +135,7 @@ pub struct CsvParser {
     header: bool,
     /// Files have a header.
     headers: bool,
+    first: FirstRecord,
     /// See [`RecordParser::state_at_limit`].
     at_limit: State,
 }
@@ -141,6 +158,7 @@ impl CsvParser {
             max_record: format.max_record,
             header: first && format.header,
             headers: format.header,
+            first: FirstRecord::new(scan, marks, first),
             at_limit: State::RecordStart,
         })
     }
@@ -272,6 +290,7 @@ impl CsvParser {
 impl RecordParser for CsvParser {
     fn restart(&mut self) {
         self.header = self.headers;
+        self.first.restart();
     }
 
     fn state_at_limit(&self) -> State {
@@ -281,6 +300,7 @@ impl RecordParser for CsvParser {
     fn parse(&mut self, input: Input, batch: &mut Batch) -> Result<usize> {
         let mut at = input.at;
         let end = input.limit.min(input.block.len());
+        self.first.check(&input, at)?;
         while at < end && batch.room() > 0 {
             let consumed =
                 if self.header { self.single(&input, at, batch)? } else { self.window(&input, at, batch)? };

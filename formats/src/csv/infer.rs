@@ -13,7 +13,6 @@ use crate::format::ScanOptions;
 use crate::reader::Skipped;
 use crate::rows::infer::{Kinds, Seen};
 use crate::rows::quotes::Marks;
-use crate::rows::syntax::{Syntax, Token};
 use crate::rows::{BatchDecoder, Decoder, Input};
 
 /// A decoder that looks at the values of the first records. Records with another number of fields than the first
@@ -76,16 +75,8 @@ impl CsvGuesser {
     }
 
     /// The name of a column: what the header says, or its number.
-    fn name(&self, bytes: &[u8], place: usize, (start, end): (usize, usize)) -> String {
-        let syntax = CsvSyntax::new(self.marks);
-        let mut name = Vec::new();
-        match syntax.token(bytes, start, end) {
-            Token::Plain(start, end) => name.extend_from_slice(&bytes[start..end]),
-            Token::Escaped(start, end) if syntax.unescape(&bytes[start..end], &mut name).is_some() => {}
-            _ => {}
-        }
-        let name = String::from_utf8_lossy(&name);
-        match name.trim() {
+    fn name(&self, bytes: &[u8], place: usize, field: (usize, usize)) -> String {
+        match CsvSyntax::new(self.marks).text(bytes, field).trim() {
             name if self.format.header && !name.is_empty() => name.to_string(),
             _ => format!("column{}", place + 1),
         }

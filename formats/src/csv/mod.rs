@@ -3,11 +3,12 @@
 //! - `index`: where fields and records end; `count`: how many records there are.
 //! - `decode`: bytes to rows.
 //! - `encode`: rows to bytes.
-//! - `infer`: the columns of a file from its first records.
+//! - `infer`: the columns of a file from its first records; `first`: whether all files have a header or none.
 
 mod count;
 mod decode;
 mod encode;
+mod first;
 mod index;
 mod infer;
 
@@ -27,8 +28,8 @@ pub static CSV: RowFormat = RowFormat {
     border: Border::Quotes,
     splits: |_| true,
     decoder: |scan, first| Ok(Box::new(BatchDecoder::new(decode::CsvParser::new(scan, first)?, scan)?)),
-    infer: |path, options, rows| {
-        infer(path, options, true, |seen| Ok(Box::new(infer::CsvGuesser::new(options, rows, seen)?)))
+    infer: |file, options, rows| {
+        infer(file, options, true, |seen| Ok(Box::new(infer::CsvGuesser::new(options, rows, seen)?)))
     },
     writer: |schema, options| Ok(Box::new(encode::CsvWriter::new(schema, options)?)),
 };

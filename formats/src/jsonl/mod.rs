@@ -25,8 +25,8 @@ pub static JSONL: RowFormat = RowFormat {
     border: Border::Newline,
     splits: |head| !is_array(head),
     decoder: |scan, first| Ok(Box::new(BatchDecoder::new(decode::JsonParser::new(scan, first), scan)?)),
-    infer: |path, options, rows| {
-        infer(path, options, true, |seen| Ok(Box::new(infer::JsonGuesser::new(options, rows, seen))))
+    infer: |file, options, rows| {
+        infer(file, options, true, |seen| Ok(Box::new(infer::JsonGuesser::new(options, rows, seen))))
     },
     writer: |schema, _| Ok(Box::new(encode::JsonWriter::new(schema)?)),
 };

@@ -20,6 +20,6 @@ pub static MSGPACK: RowFormat = RowFormat {
     border: Border::Unmarked,
     splits: |_| true,
     decoder: |scan, _| tagged::walk::decoder(Msgpack, scan),
-    infer: |path, options, rows| tagged::infer::infer(Msgpack, path, options, rows),
+    infer: |file, options, rows| tagged::infer::infer(Msgpack, file, options, rows),
     writer: |schema, _| Ok(Box::new(TaggedWriter::<Msgpack>::new(schema)?)),
 };

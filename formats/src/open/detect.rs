@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use schema::FileEntry;
+
 use super::sniff;
 use crate::compress::{compression, compressions, sniff as sniff_compression};
 use crate::error::{Error, Result};
@@ -76,9 +78,14 @@ pub fn stem(path: &Path) -> String {
 }
 
 /// Looks into a file that is not empty. What is given (by an option) is not doubted.
-pub fn by_content(path: &Path, encoding: Option<&str>, given_compression: Option<&str>) -> Result<Detected> {
+pub fn by_content(
+    file: &FileEntry,
+    encoding: Option<&str>,
+    given_compression: Option<&str>,
+) -> Result<Detected> {
+    let path = file.path.as_path();
     let named = by_name(path);
-    let input = Input::open(path)?;
+    let input = Input::of(file)?;
     let start = input.read_range(&(0..64))?;
     let compression = match given_compression {
         Some(name) => compression(name)?.name(),
@@ -98,11 +105,11 @@ pub fn by_content(path: &Path, encoding: Option<&str>, given_compression: Option
         let detected = checked(path, detected)?;
         // What can be no text of ours is said here, since the decoder would speak of its first bytes only.
         if !format(name)?.compresses_inside() {
-            refuse_utf16(path, &head(path, compression, 2)?)?;
+            refuse_utf16(path, &head(file, compression, 2)?)?;
         }
         return Ok(detected);
     }
-    let head = head(path, compression, HEAD)?;
+    let head = head(file, compression, HEAD)?;
     refuse_utf16(path, &head)?;
     // A csv file may begin with the letters PAR1; a Parquet file ends with them as well.
     let magic = match magic(&head) {
@@ -170,8 +177,8 @@ pub fn is_text(bytes: &[u8]) -> bool {
 }
 
 /// The first bytes of a file, decompressed: `most` of them, fewer only if there are no more.
-pub fn head(path: &Path, compression_name: &str, most: usize) -> Result<Vec<u8>> {
-    let input = Input::open(path)?;
+pub fn head(file: &FileEntry, compression_name: &str, most: usize) -> Result<Vec<u8>> {
+    let input = Input::of(file)?;
     let Some(mut decompressor) = compression(compression_name)?.decompressor()? else {
         return Ok(input.read_range(&(0..most as u64))?.to_vec());
     };
@@ -180,12 +187,12 @@ pub fn head(path: &Path, compression_name: &str, most: usize) -> Result<Vec<u8>>
     while out.len() < most {
         let bytes = input.read_range(&(at..at + HEAD as u64))?;
         if bytes.is_empty() {
-            decompressor.finish().map_err(|e| e.at(path))?;
+            decompressor.finish().map_err(|e| e.at(&file.path))?;
             break;
         }
         let mut rest = &bytes[..];
         while !rest.is_empty() && out.len() < most {
-            let used = decompressor.push(rest, &mut out, most).map_err(|e| e.at(path))?;
+            let used = decompressor.push(rest, &mut out, most).map_err(|e| e.at(&file.path))?;
             rest = &rest[used..];
         }
         at += bytes.len() as u64;

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Schema, SchemaRef};
-use schema::{FileEntry, FileLayout, FileSet, FormatOptions, Source, Table};
+use schema::{FileLayout, FileSet, FormatOptions, Source, Table};
 
 use super::detect::{self, Detected};
 use super::list::Found;
@@ -52,7 +52,7 @@ pub fn open(
     };
     // A look at the beginning of each compressed file.
     let entries = parallel::each(files.len(), |i| {
-        let mut entry = FileEntry::new(&files[i].path, files[i].bytes, files[i].modified_ns);
+        let mut entry = files[i].entry();
         if files[i].regular {
             let compression = detected[i].compression.to_string();
             entry.cut = encoding.cut(&entry, &FormatOptions { compression, ..base.clone() })?;
@@ -76,7 +76,7 @@ pub fn open(
 
 /// Whether there are no bytes. A pipe is read as far as its first one.
 fn is_empty(file: &Found) -> Result<bool> {
-    if file.regular { Ok(file.bytes == 0) } else { Input::open(&file.path)?.is_empty() }
+    if file.regular { Ok(file.bytes == 0) } else { Input::of(&file.entry())?.is_empty() }
 }
 
 /// The first file that holds anything; a compressed file of some bytes may hold nothing.
@@ -85,7 +85,7 @@ fn first_with_data(files: &[Found], detected: &[Detected]) -> Result<Option<usiz
         let plain = file.regular && detected.compression == "none";
         let empty = match plain {
             true => is_empty(file)?,
-            false => is_empty(file)? || detect::head(&file.path, detected.compression, 1)?.is_empty(),
+            false => is_empty(file)? || detect::head(&file.entry(), detected.compression, 1)?.is_empty(),
         };
         if !empty {
             return Ok(Some(i));
@@ -143,7 +143,7 @@ fn detect_one(file: &Found, looked: &mut bool, options: &OpenOptions) -> Result<
     if !is_empty(file)? && (encoding.is_none() || !*looked) {
         *looked = true;
         let (encoding, compression) = (options.encoding.as_deref(), options.compression.as_deref());
-        return Ok(Some(detect::by_content(&file.path, encoding, compression)?));
+        return Ok(Some(detect::by_content(&file.entry(), encoding, compression)?));
     }
     let compression = match &options.compression {
         Some(name) => compression(name)?.name(),
@@ -160,7 +160,7 @@ fn base_options(
     given: Option<&Schema>,
     options: &OpenOptions,
 ) -> Result<FormatOptions> {
-    let (path, detected) = (&files[first.unwrap_or(0)].path, &detected[first.unwrap_or(0)]);
+    let (file, detected) = (&files[first.unwrap_or(0)], &detected[first.unwrap_or(0)]);
     let mut format = FormatOptions {
         encoding: detected.encoding.into(),
         compression: detected.compression.into(),
@@ -173,7 +173,7 @@ fn base_options(
         return Ok(format);
     }
     let head = match first {
-        Some(_) => detect::head(path, detected.compression, SNIFF_BYTES)?,
+        Some(_) => detect::head(&file.entry(), detected.compression, SNIFF_BYTES)?,
         None => Vec::new(),
     };
     let delimiter = options.delimiter.or(detected.delimiter);
@@ -181,12 +181,14 @@ fn base_options(
     if sniff::has_lone_returns(&head, Marks { delimiter: format.delimiter, quote: format.quote }) {
         let message = "its lines end in carriage returns alone, and only newlines end a line";
         let help = "make newlines of them: tr '\\r' '\\n' < FILE".to_string();
-        return Err(Error::location(path.display(), message, Some(help)));
+        return Err(Error::location(file.path.display(), message, Some(help)));
     }
     format.header = match options.header {
         Some(header) => header,
-        None => has_header(path, &head, &format, given)?,
+        None => has_header(&file.path, &head, &format, given)?,
     };
+    // Names that are inferred are compared there.
+    format.check_header = files.len() > 1 && given.is_some() && options.header.is_none();
     Ok(format)
 }
 
@@ -233,8 +235,8 @@ impl Opening<'_> {
     }
 
     fn infer_one(&self, file: usize, rows: usize) -> Result<SchemaRef> {
-        let path = &self.files[file].path;
-        self.encoding.infer(path, &self.options(file), rows).map_err(|e| e.at(path))
+        let entry = self.files[file].entry();
+        self.encoding.infer(&entry, &self.options(file), rows).map_err(|e| e.at(&entry.path))
     }
 
     /// The number of rows, of encodings that tell it at the end of the file.
@@ -290,28 +292,6 @@ impl Opening<'_> {
         Ok((schema, seen.into_iter().map(own).collect()))
     }
 
-    /// Checks that all files of csv have a header or none has: the first record of those without one would be lost.
-    fn check_headers(&self, schema: &Schema) -> Result<()> {
-        parallel::each(self.files.len(), |file| {
-            let path = &self.files[file].path;
-            if Some(file) == self.first || is_empty(&self.files[file])? {
-                return Ok(());
-            }
-            let head = detect::head(path, self.detected[file].compression, SNIFF_BYTES)?;
-            let has = has_header(path, &head, self.base, Some(schema))?;
-            if head.is_empty() || has == self.base.header {
-                return Ok(());
-            }
-            let first = self.files[self.first.unwrap_or(0)].path.display();
-            let (here, there) = if has { ("holds", "does not") } else { ("does not hold", "does") };
-            let message =
-                format!("its first record {here} the names of the columns, that of {first} {there}");
-            let help = "say --header yes or --header no, or read the files apart".to_string();
-            Err(Error::location(path.display(), message, Some(help)))
-        })?;
-        Ok(())
-    }
-
     /// Takes a schema that is given. Of encodings that state their columns, it must name columns that are there.
     fn with_schema(&self, schema: SchemaRef) -> Result<(SchemaRef, Vec<Seen>)> {
         let first = self.first.unwrap_or(0);
@@ -334,9 +314,6 @@ impl Opening<'_> {
                 let near = if near.is_empty() { names.join(", ") } else { near.join(", ") };
                 return Err(Error::location(path.display(), message, Some(format!("it has {near}"))));
             }
-        }
-        if self.matching() == Match::Place && self.options.header.is_none() {
-            self.check_headers(&schema)?;
         }
         let seen = match self.matching() {
             Match::Name => {

@@ -7,6 +7,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
 use glob::{MatchOptions, Pattern};
+use schema::FileEntry;
 
 use super::{parallel, suggest};
 use crate::error::{Error, Result};
@@ -23,6 +24,13 @@ pub struct Found {
     pub modified_ns: i64,
     /// Whether it is a regular file; pipes and devices are read like standard input.
     pub regular: bool,
+}
+
+impl Found {
+    /// The file as a table has it, of which nothing else is known.
+    pub fn entry(&self) -> FileEntry {
+        FileEntry::new(&self.path, self.bytes, self.modified_ns)
+    }
 }
 
 /// What a location turned out to be.
@@ -142,12 +150,17 @@ fn collect(dir: &Path, above: &mut Vec<(u64, u64)>, files: &mut Vec<Found>) -> R
             files.push(found(path, &meta));
         }
     }
+    above.pop();
+    look_at(plain, files)
+}
+
+/// Looks at paths that are neither links nor directories, and takes the files among them.
+fn look_at(plain: Vec<PathBuf>, files: &mut Vec<Found>) -> Result<()> {
     let metas = parallel::each(plain.len(), |i| {
         fs::symlink_metadata(&plain[i]).map_err(|e| Error::io(&plain[i], "list", e))
     })?;
     let listed = plain.into_iter().zip(metas).filter(|(_, meta)| meta.is_file());
     files.extend(listed.map(|(path, meta)| found(path, &meta)));
-    above.pop();
     Ok(())
 }
 
@@ -237,6 +250,7 @@ fn walk(dir: &Path, steps: &[Step], files: &mut Vec<Found>) -> Result<()> {
         walk(dir, rest, files)?;
     }
     let list = if dir.as_os_str().is_empty() { Path::new(".") } else { dir };
+    let mut plain = Vec::new();
     for entry in fs::read_dir(list).map_err(|e| Error::io(list, "list", e))? {
         let entry = entry.map_err(|e| Error::io(list, "list", e))?;
         let name = entry.file_name();
@@ -265,11 +279,14 @@ fn walk(dir: &Path, steps: &[Step], files: &mut Vec<Found>) -> Result<()> {
             walk(&path, rest, files)?;
             continue;
         } else {
-            entry.metadata().map_err(|e| Error::io(&path, "list", e))?
+            if rest.is_empty() {
+                plain.push(path);
+            }
+            continue;
         };
         reached(path, &meta, rest, files)?;
     }
-    Ok(())
+    look_at(plain, files)
 }
 
 /// A path that the glob's steps so far name.

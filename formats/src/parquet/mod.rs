@@ -54,8 +54,8 @@ impl Format for Parquet {
         &["none", "snappy", "gzip", "lz4", "zstd"]
     }
 
-    fn infer(&self, path: &Path, _options: &FormatOptions, _infer_rows: usize) -> Result<SchemaRef> {
-        Ok(Footer::open(path)?.schema().clone())
+    fn infer(&self, file: &FileEntry, _options: &FormatOptions, _infer_rows: usize) -> Result<SchemaRef> {
+        Ok(Footer::open(&file.path)?.schema().clone())
     }
 
     fn rows(&self, path: &Path, _options: &FormatOptions) -> Result<Option<u64>> {

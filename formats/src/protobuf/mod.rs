@@ -59,9 +59,9 @@ pub static PROTOBUF: RowFormat = RowFormat {
         let walker = decode::MessageWalker::new(scan, &slots)?;
         Ok(Box::new(BatchDecoder::new(WalkParser::new(walker, decode::Protobuf, slots, scan)?, scan)?))
     },
-    infer: |path, _, _| {
+    infer: |file, _, _| {
         Err(Error::location(
-            path.display(),
+            file.path.display(),
             "a protobuf file does not tell its columns",
             Some("give them with --schema NAME=FILE, in the order of the fields' numbers".into()),
         ))

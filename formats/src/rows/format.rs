@@ -42,7 +42,7 @@ pub struct RowFormat {
     /// Makes its decoder.
     pub decoder: MakeDecoder,
     /// Infers the columns of a file from so many of its first records.
-    pub infer: fn(&Path, &FormatOptions, usize) -> Result<SchemaRef>,
+    pub infer: fn(&FileEntry, &FormatOptions, usize) -> Result<SchemaRef>,
     /// Makes its writer.
     pub writer: fn(&SchemaRef, &FormatOptions) -> Result<Box<dyn RowWriter>>,
 }
@@ -64,8 +64,8 @@ impl Format for RowFormat {
         compress::NAMES
     }
 
-    fn infer(&self, path: &Path, options: &FormatOptions, infer_rows: usize) -> Result<SchemaRef> {
-        (self.infer)(path, options, infer_rows)
+    fn infer(&self, file: &FileEntry, options: &FormatOptions, infer_rows: usize) -> Result<SchemaRef> {
+        (self.infer)(file, options, infer_rows)
     }
 
     fn rows(&self, _path: &Path, _options: &FormatOptions) -> Result<Option<u64>> {
@@ -80,7 +80,7 @@ impl Format for RowFormat {
             return Ok(Cut::Anywhere);
         }
         // What is wrong with a file is told when it is read.
-        let Ok(head) = head(&file.path, compression.name(), HEAD_BYTES) else { return Ok(Cut::Anywhere) };
+        let Ok(head) = head(file, compression.name(), HEAD_BYTES) else { return Ok(Cut::Anywhere) };
         if !(self.splits)(&head) {
             return Ok(Cut::Anywhere);
         }

@@ -1,10 +1,9 @@
 //! Types from examples: what kinds of values a column was seen to hold, and the type that holds them all.
 
-use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use arrow_schema::{DataType, Schema, SchemaRef, TimeUnit};
-use schema::FormatOptions;
+use schema::{FileEntry, FormatOptions};
 
 use super::reader::RowReader;
 use super::shape::Members;
@@ -183,18 +182,18 @@ pub type Seen = Arc<Mutex<Members>>;
 /// Reads a file from its beginning until the decoder, which fills in what it saw, gives a batch or the file ends.
 /// All columns may be NULL; one without values has the type `Null`.
 pub fn infer(
-    path: &Path,
+    file: &FileEntry,
     options: &FormatOptions,
     text: bool,
     decoder: impl FnOnce(Seen) -> Result<Box<dyn Decoder>>,
 ) -> Result<SchemaRef> {
     let seen = Seen::default();
-    let input = Input::open(path)?;
-    let mut reader = RowReader::whole(decoder(seen.clone())?, options, text)?;
-    while let Next::Need(ranges) = reader.next().map_err(|e| e.at(path))? {
+    let input = Input::of(file)?;
+    let mut reader = RowReader::beginning(decoder(seen.clone())?, file, options, text)?;
+    while let Next::Need(ranges) = reader.next().map_err(|e| e.at(&file.path))? {
         for range in ranges {
             let bytes = input.read_range(&range)?;
-            reader.give(range, bytes).map_err(|e| e.at(path))?;
+            reader.give(range, bytes).map_err(|e| e.at(&file.path))?;
         }
     }
     let seen = seen.lock().unwrap_or_else(|poisoned| poisoned.into_inner());

@@ -23,6 +23,9 @@ use crate::reader::{FileReader, Next, Skipped};
 /// No record is longer than this, whatever the options say, because positions in a block are 32 bits wide.
 pub const MAX_RECORD: usize = 1 << 30;
 
+/// What is read of a file at first of which only the beginning is looked at, in bytes.
+const BEGINNING: u64 = 2 << 10;
+
 /// UTF-8's byte order mark, which some programs put in front of text.
 pub const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
@@ -157,11 +160,18 @@ impl RowReader {
         Ok(reader)
     }
 
-    /// A reader of a whole file of unknown size with a decoder of one's own; `text` says whether a byte order mark is
-    /// none of its records.
-    pub fn whole(decoder: Box<dyn Decoder>, format: &FormatOptions, text: bool) -> Result<RowReader> {
+    /// A reader of a file from its beginning on as far as a decoder of one's own goes, which is not far; `text` says
+    /// whether a byte order mark is none of its records.
+    pub fn beginning(
+        decoder: Box<dyn Decoder>,
+        file: &FileEntry,
+        format: &FormatOptions,
+        text: bool,
+    ) -> Result<RowReader> {
         let marks = Marks { delimiter: b'\n', quote: b'\n' };
-        let mut reader = RowReader::over(decoder, format, 0..u64::MAX, None, marks)?;
+        let size = (file.bytes > 0).then_some(file.bytes);
+        let mut reader = RowReader::over(decoder, format, 0..u64::MAX, size, marks)?;
+        reader.blocks.source = Source::growing(BEGINNING, size);
         if !text {
             reader.phase = Phase::Read;
         }

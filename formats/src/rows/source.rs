@@ -31,7 +31,7 @@ pub struct Source {
     asked: u64,
     /// The size of the file; `None` for a pipe, which ends when nothing is given.
     size: Option<u64>,
-    /// The morsel's end; beyond it less is asked for.
+    /// The morsel's end; beyond it less is asked for at first.
     end: u64,
     /// What is asked for at once before it.
     step: u64,
@@ -70,6 +70,11 @@ impl Source {
             under_way: VecDeque::new(),
             whole: None,
         }
+    }
+
+    /// All bytes, these first and then twice as many and so on.
+    pub fn growing(first: u64, size: Option<u64>) -> Source {
+        Source { beyond: first, ..Source::new(0, 0, size) }
     }
 
     /// The same bytes, so many at once.

@@ -14,6 +14,7 @@ use arrow_array::{
 use arrow_ipc::writer::{FileWriter, StreamWriter};
 use arrow_schema::{DataType, Field, Schema, UnionFields, UnionMode};
 use formats::format::{Format, format};
+use schema::FileEntry;
 
 fn arrow() -> &'static dyn Format {
     format("arrow").unwrap()
@@ -193,7 +194,9 @@ fn damaged_files_are_errors() {
         let mut bytes = whole.clone();
         bytes[at] ^= 1 << (at % 8);
         replace(&path, &bytes);
-        let Ok(schema) = arrow().infer(&path, &options("arrow", "none"), 0) else { continue };
+        let Ok(schema) = arrow().infer(&FileEntry::new(&path, 0, 0), &options("arrow", "none"), 0) else {
+            continue;
+        };
         let scan = scan(&schema, (0..schema.fields().len()).collect(), vec![]);
         let Ok(morsels) = arrow().split(&entry(&path), &scan, 1 << 20) else { continue };
         for morsel in morsels {

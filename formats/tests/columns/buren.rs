@@ -10,7 +10,7 @@ use arrow_schema::{DataType, Field, Schema};
 use formats::buren::footer::{Footer, TRAILER};
 use formats::buren::inspect::{check, inspect};
 use formats::format::{Format, ScanOptions, format};
-use schema::{ColumnBound, ColumnPrefix};
+use schema::{ColumnBound, ColumnPrefix, FileEntry};
 
 fn buren() -> &'static dyn Format {
     format("buren").unwrap()
@@ -24,7 +24,7 @@ fn round_trips_in_every_compression() {
         let path = write(dir.path(), buren(), &batch, compression);
         assert_same(&batch, &read_all(buren(), &path).unwrap());
         assert_eq!(buren().rows(&path, &options("buren", "none")).unwrap(), Some(5000));
-        let schema = buren().infer(&path, &options("buren", "none"), 0).unwrap();
+        let schema = buren().infer(&FileEntry::new(&path, 0, 0), &options("buren", "none"), 0).unwrap();
         assert_eq!(schema, batch.schema());
     }
 }
@@ -398,7 +398,9 @@ fn forged_files_do_not_panic() {
             }
             replace(&path, &bytes);
             // A forged count of rows may be huge: what is read is bounded here as a query would bound it.
-            let Ok(schema) = buren().infer(&path, &options("buren", "none"), 0) else { continue };
+            let Ok(schema) = buren().infer(&FileEntry::new(&path, 0, 0), &options("buren", "none"), 0) else {
+                continue;
+            };
             let scan = scan(&schema, (0..schema.fields().len()).collect(), vec![]);
             let Ok(morsels) = buren().split(&entry(&path), &scan, 1 << 20) else { continue };
             for morsel in morsels {

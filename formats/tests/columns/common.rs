@@ -230,7 +230,7 @@ pub fn read(format: &dyn Format, path: &Path, scan: &ScanOptions) -> formats::Re
 
 /// Reads a whole file as one batch.
 pub fn read_all(format: &dyn Format, path: &Path) -> formats::Result<RecordBatch> {
-    let schema = format.infer(path, &options(format.name(), "none"), 0)?;
+    let schema = format.infer(&FileEntry::new(path, 0, 0), &options(format.name(), "none"), 0)?;
     let batches = read(format, path, &scan(&schema, (0..schema.fields().len()).collect(), vec![]))?;
     Ok(arrow_select::concat::concat_batches(&schema, &batches).unwrap())
 }

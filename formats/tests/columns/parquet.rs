@@ -6,7 +6,7 @@ use crate::common::*;
 use arrow_array::*;
 use arrow_schema::{DataType, Field, Schema};
 use formats::format::{Format, format};
-use schema::ColumnBound;
+use schema::{ColumnBound, FileEntry};
 
 fn parquet() -> &'static dyn Format {
     format("parquet").unwrap()
@@ -180,7 +180,7 @@ fn damaged_files_are_errors() {
     assert!(noticed > whole.len() / 10, "{noticed} of {}", whole.len());
 
     fn read_some(path: &std::path::Path) -> formats::Result<Vec<RecordBatch>> {
-        let schema = parquet().infer(path, &options("parquet", "none"), 0)?;
+        let schema = parquet().infer(&FileEntry::new(path, 0, 0), &options("parquet", "none"), 0)?;
         read(parquet(), path, &scan(&schema, (0..schema.fields().len()).collect(), vec![]))
     }
 }

@@ -139,7 +139,7 @@ fn read(path: &Path) -> RecordBatch {
     let encoding = if path.extension().is_some_and(|e| e == "parquet") { "parquet" } else { "arrow" };
     let options = FormatOptions { encoding: encoding.into(), ..FormatOptions::default() };
     let table = table();
-    let present = format(encoding).unwrap().infer(path, &options, 0).unwrap();
+    let present = format(encoding).unwrap().infer(&FileEntry::new(path, 0, 0), &options, 0).unwrap();
     for name in ["text", "bytes", "word"] {
         let (found, expected) = (present.field_with_name(name).unwrap(), table.schema());
         assert_eq!(
@@ -229,7 +229,7 @@ fn a_page_that_does_not_match_its_checksum_is_an_error() {
     python("columns.py", "write", dir.path());
     let path = dir.path().join("pyarrow-checksums.parquet");
     let options = FormatOptions { encoding: "parquet".into(), ..FormatOptions::default() };
-    let schema = format("parquet").unwrap().infer(&path, &options, 0).unwrap();
+    let schema = format("parquet").unwrap().infer(&FileEntry::new(&path, 0, 0), &options, 0).unwrap();
     let whole = std::fs::read(&path).unwrap();
     let mut found = 0;
     for place in 1..40 {
@@ -306,7 +306,7 @@ fn values_that_carry_their_kind_are_read_as_others_write_them() {
         let encoding = by_name(&path).encoding.unwrap();
         let options = FormatOptions { encoding: encoding.into(), ..FormatOptions::default() };
         // Columns of numbers and of text are told from their values, and named where the rows are maps.
-        let inferred = format(encoding).unwrap().infer(&path, &options, 1000).unwrap();
+        let inferred = format(encoding).unwrap().infer(&FileEntry::new(&path, 0, 0), &options, 1000).unwrap();
         let names: Vec<&String> = inferred.fields().iter().map(|f| f.name()).collect();
         assert_eq!(names.len(), table().num_columns());
         assert_eq!(names[4] == "i64", path.ends_with(format!("maps.{encoding}")), "{names:?}");

@@ -50,6 +50,11 @@ pub fn columns(table: &Table) -> Vec<(&str, DataType)> {
 
 /// All rows as text, read as a scan reads them: file columns by the file's layout, constants behind them.
 pub fn rows(table: &Table) -> Vec<Vec<String>> {
+    try_rows(table).unwrap()
+}
+
+/// As [`rows`].
+pub fn try_rows(table: &Table) -> formats::Result<Vec<Vec<String>>> {
     let set = set(table);
     let encoding = format(&set.format.encoding).unwrap();
     let fields = table.schema.fields()[..set.file_columns].to_vec();
@@ -71,8 +76,8 @@ pub fn rows(table: &Table) -> Vec<Vec<String>> {
         };
         for morsel in encoding.split(&Arc::new(file.clone()), &scan, 1 << 20).unwrap() {
             let reader = encoding.reader(&morsel, &scan).unwrap();
-            for batch in BlockingReader::open(morsel, reader).unwrap() {
-                let batch = batch.unwrap();
+            for batch in BlockingReader::open(morsel, reader)? {
+                let batch = batch?;
                 for row in 0..batch.num_rows() {
                     let value = |column: usize| match layout.map_or(Some(column), |l| l.columns[column]) {
                         Some(place) => shown(batch.column(place), row),
@@ -84,7 +89,7 @@ pub fn rows(table: &Table) -> Vec<Vec<String>> {
             }
         }
     }
-    rows
+    Ok(rows)
 }
 
 /// One value as text; strings in quotes.

@@ -3,13 +3,13 @@
 use arrow_schema::{DataType, TimeUnit};
 use formats::compress::{NAMES, compression};
 use formats::format::format;
-use schema::{FormatOptions, OnError};
+use schema::{FileEntry, FormatOptions, OnError};
 
 use crate::common::*;
 
 fn infer(text: &[u8], options: &FormatOptions, rows: usize) -> formats::Result<Vec<(String, DataType)>> {
     let file = TempFile::new(text);
-    let schema = format(&options.encoding)?.infer(file.path(), options, rows)?;
+    let schema = format(&options.encoding)?.infer(&FileEntry::new(file.path(), 0, 0), options, rows)?;
     assert!(schema.fields().iter().all(|f| f.is_nullable()));
     Ok(schema.fields().iter().map(|f| (f.name().clone(), f.data_type().clone())).collect())
 }

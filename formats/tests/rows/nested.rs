@@ -7,8 +7,8 @@ use arrow_array::*;
 use arrow_schema::DataType;
 use formats::compress::NAMES;
 use formats::format::format;
-use schema::OnError;
 use schema::text::{ddl, json};
+use schema::{FileEntry, OnError};
 
 use crate::common::*;
 use crate::nested_tables::*;
@@ -299,7 +299,7 @@ fn depth_is_bounded() {
         // One that only tags stand before is a number.
         assert_eq!(read > 0, bytes.starts_with(b"\x81\xc6"), "{encoding}");
         let file = TempFile::new(&bytes);
-        let _ = format(encoding).unwrap().infer(file.path(), &options(encoding), 10);
+        let _ = format(encoding).unwrap().infer(&FileEntry::new(file.path(), 0, 0), &options(encoding), 10);
     }
     // Types are bounded too.
     let deep = |levels: usize| fields(&[("c", (0..levels).fold(DataType::Int32, |inner, _| list(inner)))]);
@@ -314,7 +314,8 @@ fn depth_is_bounded() {
 
 fn inferred(encoding: &str, bytes: &[u8]) -> String {
     let file = TempFile::new(bytes);
-    let schema = format(encoding).unwrap().infer(file.path(), &options(encoding), 100).unwrap();
+    let schema =
+        format(encoding).unwrap().infer(&FileEntry::new(file.path(), 0, 0), &options(encoding), 100).unwrap();
     let name = |t: &DataType| schema::text::types::sql_name(t).unwrap();
     let columns = schema.fields().iter().map(|f| format!("{} {}", f.name(), name(f.data_type())));
     columns.collect::<Vec<_>>().join(", ")

@@ -1,13 +1,12 @@
 //! The columns of a file of tagged values from its first rows: those of maps by their keys, those of arrays by their
 //! places.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::{Schema, SchemaRef};
-use schema::FormatOptions;
 use schema::text::types::DEEPEST;
+use schema::{FileEntry, FormatOptions};
 
 use super::walk::{Item, Values, end_of, name};
 use super::{Tagged, kinds};
@@ -21,11 +20,11 @@ use crate::rows::{Decoder, Input};
 /// The columns of a file from so many of its first rows.
 pub fn infer<T: Tagged + 'static>(
     tagged: T,
-    path: &Path,
+    file: &FileEntry,
     options: &FormatOptions,
     rows: usize,
 ) -> Result<SchemaRef> {
-    infer::infer(path, options, false, |seen| Ok(Box::new(Guesser { tagged, seen, left: rows, rows: 0 })))
+    infer::infer(file, options, false, |seen| Ok(Box::new(Guesser { tagged, seen, left: rows, rows: 0 })))
 }
 
 /// A decoder that looks at the values of the first rows.
