@@ -205,3 +205,16 @@ fn a_first_row_is_not_lost_to_a_schema_of_other_names() {
     assert_eq!(count(&[]), "n\n3\n");
     assert_eq!(count(&["--header", "yes"]), "n\n2\n");
 }
+
+#[test]
+fn a_file_with_another_first_row_than_the_others_is_an_error() {
+    let dir = tempfile::tempdir().expect("a directory can be made");
+    write(dir.path(), "a.csv", "id,name\n1,ada\n");
+    let second = write(dir.path(), "b.csv", "2,bob\n");
+    let schema = write(dir.path(), "s.sql", "CREATE TABLE t (id INT, name VARCHAR);");
+    let (table, schema) = (format!("t={}/*.csv", dir.path().display()), format!("t={schema}"));
+    for query in ["SELECT sum(id) FROM t", "SELECT count(*) FROM t"] {
+        let done = palais(["query", query, "--table", &table, "--schema", &schema]);
+        fails(&done, [second.as_str(), "does not hold the names", "--header"]);
+    }
+}

@@ -399,4 +399,14 @@ mod tests {
         let decimal = refused(&|json| json["schema"]["fields"][2]["type"]["precision"] = 200.into());
         assert!(decimal.contains("fields[2].type.precision"), "{decimal}");
     }
+
+    #[test]
+    fn a_manifest_of_the_first_version_is_read() {
+        let text = r#"{"version":1,"table":"t","schema":{"fields":[{"children":[],"name":"a","nullable":false,
+            "type":{"bitWidth":32,"isSigned":true,"name":"int"}}]},"format":{"encoding":"csv","compression":"none",
+            "delimiter":44,"quote":34,"header":false,"on_error":"fail","max_record":67108864},
+            "files":[{"name":"part-00000.csv","rows":2,"bytes":4,"crc32":7,"blocks":[[0,2,4,7]]}]}"#;
+        let read = Manifest::parse(text.as_bytes(), Path::new("m")).unwrap();
+        assert_eq!((read.format, read.files[0].rows), (FormatOptions::default(), 2));
+    }
 }

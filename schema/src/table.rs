@@ -174,6 +174,7 @@ pub struct FormatOptions {
     /// csv: whether the first row holds the names.
     pub header: bool,
     /// csv: whether a file for which that is not so is an error. It was not looked at when the table was opened.
+    #[serde(default)]
     pub check_header: bool,
     /// What is done with a bad value.
     pub on_error: OnError,

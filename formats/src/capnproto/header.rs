@@ -13,6 +13,9 @@ const TOGETHER: usize = 32;
 /// The most packed bytes of all words.
 const PACKED: usize = 256;
 
+/// No more words than these are learned.
+const WORDS: usize = 1 << 10;
+
 /// The bytes that are looked at: of the last word some behind it.
 const LOOK: usize = PACKED + TOGETHER + 8;
 
@@ -184,6 +187,10 @@ impl Header {
     #[inline(never)]
     fn sample(&mut self, mut packed: &[u8], walker: &MessageWalker) {
         let (mut pieces, mut words) = (Vec::new(), self.bytes / 8);
+        if words > WORDS {
+            self.left = LASTS;
+            return;
+        }
         while words > 0 {
             let piece = Piece::of(packed).filter(|piece| piece.words() <= words);
             let rest = piece.and_then(|piece| packed.get(piece.bytes()..));
