@@ -17,6 +17,9 @@ use crate::error::{Error, Result};
 /// How much of the next block is joined to an unfinished record at first; doubled until the record is whole.
 const JOINT_BYTES: usize = 4 << 10;
 
+/// The most that is asked for at once of a line whose end was not seen, so that little is read behind it.
+const LINE_STEP: usize = 32 << 20;
+
 /// The block at hand, and where the next ones come from.
 pub struct Blocks {
     /// What was asked for and given of the file.
@@ -273,8 +276,8 @@ impl Blocks {
     fn gather(&mut self, tail: usize) -> Result<Refill> {
         let (mut more, given) = (self.more(tail), self.source.given());
         if self.lines && tail + given <= self.max_record && !self.source.has_newline() {
-            // The line can't end in what there is.
-            more = given + self.more(tail + given);
+            // The line can't end in what there is. Nothing is copied before it does.
+            more = given + self.more(tail + given).min(LINE_STEP);
         }
         if given < more
             && let Some(range) = self.source.need_more(more - given)

@@ -37,6 +37,8 @@ pub struct Source {
     step: u64,
     beyond: u64,
     given: VecDeque<(u64, Bytes)>,
+    /// So many of them, from the first one on, are known to have no newline.
+    searched: usize,
     ended: bool,
     /// Listed blocks that were not asked for yet, and those that were and have not been popped.
     blocks: VecDeque<ListedBlock>,
@@ -65,6 +67,7 @@ impl Source {
             step: BLOCK_BYTES,
             beyond: BEYOND_BYTES,
             given: VecDeque::new(),
+            searched: 0,
             ended: false,
             blocks: VecDeque::new(),
             under_way: VecDeque::new(),
@@ -102,6 +105,7 @@ impl Source {
     /// The next piece.
     pub fn pop(&mut self) -> Result<Option<Popped>> {
         let Some((offset, bytes)) = self.given.pop_front() else { return Ok(None) };
+        self.searched = self.searched.saturating_sub(1);
         let end = offset + bytes.len() as u64;
         if let Some((expected, hasher)) = &mut self.whole {
             hasher.update(&bytes);
@@ -124,8 +128,13 @@ impl Source {
     }
 
     /// Whether a newline is among them.
-    pub fn has_newline(&self) -> bool {
-        self.given.iter().any(|(_, bytes)| memchr::memchr(b'\n', bytes).is_some())
+    pub fn has_newline(&mut self) -> bool {
+        let mut others = self.given.iter().skip(self.searched);
+        let found = others.any(|(_, bytes)| memchr::memchr(b'\n', bytes).is_some());
+        if !found {
+            self.searched = self.given.len();
+        }
+        found
     }
 
     /// The pieces that were given and not yet popped.
@@ -203,6 +212,7 @@ impl Source {
         if !bytes.is_empty() {
             let place = self.given.partition_point(|(offset, _)| *offset < range.start);
             self.given.insert(place, (range.start, bytes));
+            self.searched = self.searched.min(place);
         }
         Ok(())
     }
