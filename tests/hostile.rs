@@ -76,6 +76,22 @@ fn a_line_of_nothing_longer_than_a_record_may_be() {
     for on_error in ["fail", "skip", "null"] {
         home.fails("SELECT sum(a) FROM 'x.csv'", &["--max-record", "1MiB", "--on-error", on_error], &[place]);
     }
+    // A record of many windows has no index.
+    let place = "row 2, line 3, byte 8: the record that begins here is longer than 33554432 bytes";
+    home.fails("SELECT sum(a) FROM 'x.csv'", &["--max-record", "32MiB"], &[place]);
+}
+
+#[test]
+fn a_row_of_nothing_but_commas() {
+    let home = Home::new();
+    home.write("s.sql", b"CREATE TABLE t (a INT, b INT);");
+    home.write("x.csv", &[b"1,2\n", &[b','; 30 << 20][..], b"\n3,4\n"].concat());
+    let table = ["--table", "t=x.csv", "--schema", "t=s.sql"];
+    let said = "error: x.csv, row 2, byte 4: expected 2 fields, this record has 31457281, found ',,,";
+    home.fails("SELECT sum(a) FROM t", &table, &[said]);
+    let (rows, told) = home.rows("SELECT sum(a) FROM t", &[&table[..], &["--on-error", "skip"]].concat());
+    assert_eq!(rows, "4");
+    assert!(told.contains("1 rows left out"), "{told}");
 }
 
 #[test]

@@ -15,6 +15,9 @@ use crate::rows::{Input, RecordParser};
 /// What is indexed at once: small enough for the text and its index to stay in a core's cache.
 const WINDOW_BYTES: usize = 32 << 10;
 
+/// A record that is longer is taken byte by byte: an index has room for eight times its window.
+const LONGEST_INDEXED: usize = 2 << 20;
+
 /// What is counted at once, where no column is wanted.
 const COUNTED_BYTES: usize = 256 << 10;
 
@@ -61,10 +64,8 @@ impl CsvSyntax {
         let mut text = Vec::new();
         match self.token(bytes, start, end) {
             Token::Plain(start, end) => text.extend_from_slice(&bytes[start..end]),
-            Token::Escaped(start, end) => {
-                if self.unescape(&bytes[start..end], &mut text).is_none() {
-                    text.clear();
-                }
+            Token::Escaped(start, end) if self.unescape(&bytes[start..end], &mut text).is_none() => {
+                text.clear();
             }
             _ => {}
         }
@@ -85,21 +86,36 @@ impl CsvSyntax {
     }
 }
 
-/// The fields of the record that begins at `at`, found byte by byte, and where it ends, its newline included. `None`
-/// if it goes on beyond the bytes; with `last`, the data ends with them, and that happens only within quotes.
-pub fn single_record(
-    bytes: &[u8],
-    at: usize,
-    last: bool,
-    marks: Marks,
-) -> Option<(Vec<(usize, usize)>, usize)> {
-    let mut fields = Vec::new();
+/// A record that was found byte by byte.
+pub struct Single {
+    /// Its fields, as many of them as were asked for.
+    pub fields: Vec<(usize, usize)>,
+    /// How many it has.
+    pub count: usize,
+    /// Where it ends, its newline included.
+    pub end: usize,
+}
+
+impl Single {
+    /// Whether it is a blank line.
+    pub fn is_blank(&self) -> bool {
+        self.count == 1 && matches!(self.fields[..], [(start, end)] if start == end)
+    }
+}
+
+/// The record that begins at `at`, with its first `most` fields. `None` if it goes on beyond the bytes; with `last`, the
+/// data ends with them, and that happens only within quotes.
+pub fn single_record(bytes: &[u8], at: usize, last: bool, marks: Marks, most: usize) -> Option<Single> {
+    let (mut fields, mut count) = (Vec::new(), 0);
     let (mut state, mut start, mut end) = (State::RecordStart, at, at);
     while end < bytes.len() {
         state = state.step(bytes[end], marks);
         end += 1;
         if matches!(state, State::FieldStart | State::RecordStart) {
-            fields.push((start, end - 1));
+            count += 1;
+            if count <= most {
+                fields.push((start, end - 1));
+            }
             start = end;
         }
         if state == State::RecordStart {
@@ -110,15 +126,19 @@ pub fn single_record(
         if !last || state == State::Quoted {
             return None;
         }
-        fields.push((start, end));
+        count += 1;
+        if count <= most {
+            fields.push((start, end));
+        }
     }
     if let Some((start, end)) = fields.last_mut()
+        && count <= most
         && end > start
         && bytes[*end - 1] == b'\r'
     {
         *end -= 1;
     }
-    Some((fields, end))
+    Some(Single { fields, count, end })
 }
 
 /// The parser of csv.
@@ -205,6 +225,9 @@ impl CsvParser {
             if to == len {
                 return Ok(0);
             }
+            if size >= LONGEST_INDEXED {
+                return self.single(input, at, batch);
+            }
             size *= 4;
         }
     }
@@ -252,31 +275,31 @@ impl CsvParser {
     /// consumed, as above.
     fn single(&mut self, input: &Input, at: usize, batch: &mut Batch) -> Result<usize> {
         let bytes = input.block.as_slice();
-        let Some((mut fields, end)) = single_record(bytes, at, input.last, self.marks) else {
+        let Some(record) = single_record(bytes, at, input.last, self.marks, self.columns) else {
             if !input.last || bytes.len() - at > self.max_record {
                 return Ok(0);
             }
             let records = Records::of(input, at..bytes.len(), 1, 0);
             return Err(batch.unclosed_quote(&records));
         };
+        let (blank, Single { mut fields, count, end }) = (record.is_blank(), record);
         if end - at > self.max_record {
             return Ok(0);
         }
         let lines = memchr::memchr_iter(b'\n', &bytes[at..end]).count() as u64;
         let records = Records::of(input, at..end, 1, lines);
-        let blank = matches!(fields[..], [(start, end)] if start == end);
         if self.header || (blank && self.columns > 1) {
             // Blank lines may stand before the header.
             self.header &= blank;
             batch.pass_lines(lines);
-        } else if fields.len() == self.columns {
+        } else if count == self.columns {
             self.one(records, &fields, batch)?;
         } else if batch.on_error() == OnError::Null {
-            batch.count_values(self.columns.abs_diff(fields.len()) as u64);
+            batch.count_values(self.columns.abs_diff(count) as u64);
             fields.resize(self.columns, (end, end));
             self.one(records, &fields, batch)?;
         } else {
-            let message = format!("expected {} fields, this record has {}", self.columns, fields.len());
+            let message = format!("expected {} fields, this record has {count}", self.columns);
             batch.malformed(records, message, 0)?;
         }
         Ok(end - at)

@@ -46,13 +46,14 @@ impl FirstRecord {
             if at >= bytes.len() {
                 return Ok(());
             }
-            let Some((fields, end)) = single_record(bytes, at, input.last, self.marks) else { return Ok(()) };
+            let most = schema.fields().len() + 1;
+            let Some(record) = single_record(bytes, at, input.last, self.marks, most) else { return Ok(()) };
             // A blank line of one column is a row, unless it stands before the header.
             let row = schema.fields().len() == 1 && !self.header;
-            if row || !matches!(fields[..], [(start, end)] if start == end) {
-                break fields;
+            if row || !record.is_blank() {
+                break record.fields;
             }
-            at = end;
+            at = record.end;
         };
         self.passed = true;
         // Of names, the first one is a name.

@@ -40,14 +40,14 @@ impl CsvGuesser {
         let bytes = input.block.as_slice();
         let mut at = input.at;
         let (fields, end) = loop {
-            let Some((fields, end)) = single_record(bytes, at, input.last, self.marks) else {
+            let Some(record) = single_record(bytes, at, input.last, self.marks, usize::MAX) else {
                 return Ok(None);
             };
-            if at < bytes.len() && matches!(fields[..], [(start, end)] if start == end) {
-                at = end;
+            if at < bytes.len() && record.is_blank() {
+                at = record.end;
                 continue;
             }
-            break (fields, end);
+            break (record.fields, record.end);
         };
         if at == bytes.len() {
             return Ok(None);
