@@ -275,7 +275,7 @@ fn walk(dir: &Path, steps: &[Step], files: &mut Vec<Found>) -> Result<()> {
         }
         let meta = if kind.is_symlink() {
             fs::metadata(&path).map_err(|e| Error::io(&path, "follow the link", e))?
-        } else if kind.is_dir() && !rest.is_empty() {
+        } else if kind.is_dir() {
             walk(&path, rest, files)?;
             continue;
         } else {
@@ -344,6 +344,9 @@ mod tests {
         let dir =
             tree(&["t/b.csv", "t/B.csv", "t/a/x.csv", "t/a-x.csv", "t/_tmp/y.csv", "t/.h", "t/_SUCCESS"]);
         assert_eq!(names(dir.path(), "t"), ["t/B.csv", "t/a-x.csv", "t/a/x.csv", "t/b.csv"]);
+        assert_eq!(names(dir.path(), "t/*"), ["t/B.csv", "t/a-x.csv", "t/a/x.csv", "t/b.csv"]);
+        assert_eq!(names(dir.path(), "t/a*"), ["t/a-x.csv", "t/a/x.csv"], "of a directory all below it");
+        assert_eq!(names(dir.path(), "t/a*/x.csv"), ["t/a/x.csv"]);
     }
 
     #[test]
