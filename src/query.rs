@@ -1,7 +1,10 @@
 //! `palais query` and `palais bdb`: a statement to rows on the screen, in a file or in memory.
 
+mod late;
+
 use std::io::{IsTerminal, Read};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use anyhow::Context;
@@ -89,6 +92,8 @@ struct Session<'a> {
     engine: engine::Settings,
     tables: Tables,
     start: Instant,
+    /// Rows of the result were given.
+    given: AtomicBool,
 }
 
 impl<'a> Session<'a> {
@@ -97,11 +102,18 @@ impl<'a> Session<'a> {
         let settings = Settings::resolve(&run.execution);
         engine::memory::set_limit(settings.memory_limit);
         let engine = engine::Settings { workers: settings.workers, read_ahead: run.read_ahead.into() };
-        Ok(Session { run, settings, engine, tables: Tables::resolve(input)?, start })
+        Ok(Session {
+            run,
+            settings,
+            engine,
+            tables: Tables::resolve(input)?,
+            start,
+            given: AtomicBool::new(false),
+        })
     }
 
     fn plan(&self, query: &parse::Query, planning: &queries::Settings) -> anyhow::Result<Arc<Plan>> {
-        let catalog = self.tables.catalog(&parse::tables(query)?)?;
+        let catalog = self.tables.catalog(&parse::tables(query)?, false)?;
         Ok(queries::plan(query, &catalog, planning)?)
     }
 
@@ -145,20 +157,24 @@ impl<'a> Session<'a> {
         if let (Some(path), None) = (&self.run.output, self.run.repeat) {
             return self.write(query, &To::of_flags(path, self.run)?);
         }
+        let Some(times) = self.run.repeat else {
+            return self.planned(query, &self.settings.planning, |plan| {
+                let mut stats = Stats::new(self.start.elapsed(), self.settings.workers);
+                let rows = self.show_rows(plan, &mut stats, self.writer()?.as_mut())?;
+                self.finish(rows, &stats)
+            });
+        };
         let plan = self.plan(query, &self.settings.planning)?;
         let mut stats = Stats::new(self.start.elapsed(), self.settings.workers);
-        match self.run.repeat {
-            None => {
-                let mut writer = self.writer()?;
-                let rows = self.show_rows(&plan, &mut stats, writer.as_mut())?;
-                self.summary(rows);
-            }
-            Some(times) => {
-                for _ in 0..times {
-                    self.show_rows(&plan, &mut stats, &mut Memory::default())?;
-                }
-            }
+        for _ in 0..times {
+            self.show_rows(&plan, &mut stats, &mut Memory::default())?;
         }
+        self.run.stats.as_ref().map_or(Ok(()), |path| stats.write(path))
+    }
+
+    /// Says what came of a query.
+    fn finish(&self, rows: u64, stats: &Stats) -> anyhow::Result<()> {
+        self.summary(rows);
         self.run.stats.as_ref().map_or(Ok(()), |path| stats.write(path))
     }
 
@@ -195,6 +211,7 @@ impl<'a> Session<'a> {
             for batch in results.by_ref() {
                 let batch = batch?;
                 if !begun {
+                    self.given.store(true, Ordering::Relaxed);
                     writer.begin(&schema)?;
                     begun = true;
                 }
@@ -226,7 +243,7 @@ impl<'a> Session<'a> {
     }
 
     fn describe(&self, name: &str) -> anyhow::Result<()> {
-        let catalog = self.tables.catalog(&[name.to_string()])?;
+        let catalog = self.tables.catalog(&[name.to_string()], false)?;
         let schema = catalog.table(name)?.schema.clone();
         let fields = schema.fields();
         self.show(&[
@@ -276,14 +293,21 @@ impl<'a> Session<'a> {
     /// Writes the rows of a query.
     fn write(&self, query: &parse::Query, to: &To) -> anyhow::Result<()> {
         let planning = queries::Settings { spread_result: to.dataset, ..self.settings.planning.clone() };
-        let plan = self.plan(query, &planning)?;
+        self.planned(query, &planning, |plan| self.write_rows(plan, to))
+    }
+
+    fn write_rows(&self, plan: &Arc<Plan>, to: &To) -> anyhow::Result<()> {
         let mut stats = Stats::new(self.start.elapsed(), self.settings.workers);
         // The target is opened first: one that can't be written is known before the query runs.
         let rows = match to.format() {
             Some(format) => {
                 let (columns, shape) = print::shape(to.form, &plan.schema);
-                let output = to.open(format, columns, &plan, self.settings.workers)?;
-                self.execute(&plan, &mut stats, |results, _| {
+                let output = to.open(format, columns, plan, self.settings.workers)?;
+                let shape = |batch| {
+                    self.given.store(true, Ordering::Relaxed);
+                    shape(batch)
+                };
+                self.execute(plan, &mut stats, |results, _| {
                     Ok(engine::copy::copy(results, output, shape)?.rows)
                 })?
             }
@@ -294,11 +318,10 @@ impl<'a> Session<'a> {
                     compression: Some(to.compression()),
                 };
                 let mut writer = print::writer(to.form, &target, terminal::table_options(false))?;
-                self.show_rows(&plan, &mut stats, writer.as_mut())?
+                self.show_rows(plan, &mut stats, writer.as_mut())?
             }
         };
-        self.summary(rows);
-        self.run.stats.as_ref().map_or(Ok(()), |path| stats.write(path))
+        self.finish(rows, &stats)
     }
 
     /// The writer that the flags ask for, of a result that is small.

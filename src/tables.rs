@@ -90,8 +90,9 @@ impl Tables {
         Ok(open(location, &name, &OpenOptions { schema, ..self.options.clone() })?)
     }
 
-    /// Opens these tables. A name that no flag gives is a path.
-    pub fn catalog(&self, names: &[String]) -> anyhow::Result<Catalog> {
+    /// Opens these tables. A name that no flag gives is a path. With `late`, not all of many small files are looked at,
+    /// see [`OpenOptions::late`].
+    pub fn catalog(&self, names: &[String], late: bool) -> anyhow::Result<Catalog> {
         let is_read = |schema: &str| names.iter().any(|name| name.to_lowercase() == schema);
         if let Some(name) = self.schemas.keys().find(|name| !self.named.contains_key(*name) && !is_read(name))
         {
@@ -134,7 +135,8 @@ impl Tables {
                 }
             };
             let schema = self.schemas.get(&lower).cloned();
-            let mut table = open(location, name, &OpenOptions { schema, ..self.options.clone() })?;
+            let options = OpenOptions { schema, late, ..self.options.clone() };
+            let mut table = open(location, name, &options)?;
             table.name.clone_from(name);
             catalog.add(table);
         }

@@ -36,7 +36,7 @@ pub fn run(w: &args::Watch) -> anyhow::Result<()> {
             Usage(format!("watch takes a query over one table, and this one reads {}", names.len())).into()
         );
     };
-    let catalog = tables.catalog(&names)?;
+    let catalog = tables.catalog(&names, false)?;
     let plan = queries::plan(&query, &catalog, &settings.planning)?;
     let first = catalog.table(name)?.as_ref().clone();
     let mut seen = BTreeMap::new();
@@ -49,7 +49,7 @@ pub fn run(w: &args::Watch) -> anyhow::Result<()> {
         if closed_within(POLL) {
             return Err(print::Error::Closed.into());
         }
-        let catalog = tables.catalog(&names)?;
+        let catalog = tables.catalog(&names, false)?;
         let table = catalog.table(name)?.as_ref().clone();
         if table.schema != first.schema {
             anyhow::bail!(

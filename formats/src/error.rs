@@ -21,6 +21,13 @@ pub enum Error {
     /// The bytes are not what the format or the schema asks for.
     #[error("{0}")]
     Data(Box<DataError>),
+    /// The file was not looked at before it was read, and it is not certain that it has the columns of those that were.
+    /// All of them are to be looked at.
+    #[error("{}: its columns may not be those of the files before", path.display())]
+    Unlike {
+        /// The file; empty until the driver, which knows it, fills it in.
+        path: PathBuf,
+    },
     /// The schema can't be written in, or read from, the format.
     #[error("{}: {message}", path.display())]
     Schema {
@@ -124,7 +131,9 @@ impl Error {
     pub fn at(mut self, file: &Path) -> Error {
         match &mut self {
             Error::Data(e) if e.path.as_os_str().is_empty() => e.path = file.to_path_buf(),
-            Error::Schema { path, .. } | Error::Io { path, .. } if path.as_os_str().is_empty() => {
+            Error::Schema { path, .. } | Error::Io { path, .. } | Error::Unlike { path }
+                if path.as_os_str().is_empty() =>
+            {
                 *path = file.to_path_buf();
             }
             _ => {}

@@ -4,12 +4,13 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow_schema::SchemaRef;
-use schema::{ColumnBound, ColumnPrefix, Cut, FileEntry, FormatOptions};
+use arrow_schema::{Schema, SchemaRef};
+use schema::{ColumnBound, ColumnPrefix, Cut, FileEntry, FormatOptions, Unseen};
 
 use crate::columns::bounds::Zone;
 use crate::error::{Error, Result};
 use crate::reader::FileReader;
+use crate::rows::alike::Alike;
 use crate::rows::split::blocks_of;
 use crate::rows::turns::Turns;
 use crate::writer::FileEncoder;
@@ -25,6 +26,8 @@ pub struct ScanOptions {
     pub bounds: Vec<ColumnBound>,
     /// Columns of text of which the beginnings are enough; a reader may ignore it.
     pub prefixes: Vec<ColumnPrefix>,
+    /// What is compared when a file is read, since it was not when the table was opened.
+    pub unseen: Unseen,
     /// The most rows of a batch.
     pub batch_rows: usize,
     /// How the bytes are to be read.
@@ -99,6 +102,12 @@ pub trait Format: Send + Sync {
 
     /// The schema of a file: from its footer, or inferred from its first `infer_rows` records.
     fn infer(&self, file: &FileEntry, options: &FormatOptions, infer_rows: usize) -> Result<SchemaRef>;
+
+    /// What sees quickly that the first `infer_rows` records of a file would be inferred to have a schema that is known;
+    /// for encodings that have it.
+    fn alike(&self, _options: &FormatOptions, _infer_rows: usize, _known: &Schema) -> Option<Box<dyn Alike>> {
+        None
+    }
 
     /// The number of rows, where it can be told without reading data.
     fn rows(&self, path: &Path, options: &FormatOptions) -> Result<Option<u64>>;

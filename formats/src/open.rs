@@ -7,6 +7,7 @@
 //! - [`list`]: which files a location names.
 //! - [`detect`], [`sniff`]: in which encoding and compression they are.
 //! - [`files`]: their schema, inferred or given, and that they agree on it ([`unify`], [`nested`]).
+//! - [`layouts`]: where they differ from their table all the same.
 //! - [`hive`], [`assemble`]: columns that do not lie in the files.
 //! - [`dataset`]: directories with a manifest.
 //! - [`spans`]: from which value to which columns go.
@@ -21,6 +22,7 @@ mod dataset;
 mod detect;
 mod files;
 mod hive;
+mod layouts;
 mod list;
 mod nested;
 mod parallel;
@@ -39,8 +41,9 @@ use arrow_schema::SchemaRef;
 pub use assemble::FILE_COLUMN;
 pub(crate) use detect::head;
 pub use detect::{Named, by_name};
-pub(crate) use sniff::header;
+pub(crate) use sniff::{IN_ORDER, header};
 pub use suggest::nearest;
+pub(crate) use unify::combined;
 pub use unify::wider;
 
 use crate::columns::types::read_schema;
@@ -72,6 +75,9 @@ pub struct OpenOptions {
     pub max_record: usize,
     /// Whether the table has a column `_file` with the path of each row's file.
     pub file_column: bool,
+    /// Whether of many small files only some are looked at now, where that is enough to guess the columns; the others are
+    /// compared when they are read, and [`Error::Unlike`] then says that all are to be looked at.
+    pub late: bool,
 }
 
 /// Records that are looked at if nobody says how many. More make a wrong guess rarer and the start slower: these take
@@ -93,6 +99,7 @@ impl Default for OpenOptions {
             on_error: format.on_error,
             max_record: format.max_record,
             file_column: false,
+            late: false,
         }
     }
 }
@@ -161,7 +168,7 @@ pub fn open_path(path: &Path, name: &str, options: &OpenOptions) -> Result<Table
 fn open_listing(listing: Listing, location: &str, name: &str, options: &OpenOptions) -> Result<Table> {
     let mut table = match listing {
         Listing::Dataset(dir) => dataset::open(&dir, name, options)?,
-        Listing::Files { root, files } => files::open(location, &root, &files, name, options)?,
+        Listing::Files { root, files } => files::open(location, &root, files, name, options)?,
     };
     spans::add_spans(&mut table)?;
     Ok(table)

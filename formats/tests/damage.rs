@@ -168,6 +168,7 @@ fn read(path: &Path, on_error: OnError) -> formats::Result<usize> {
         projection: (0..table.schema.fields().len()).collect(),
         bounds: vec![],
         prefixes: vec![],
+        unseen: schema::Unseen::Nothing,
         batch_rows: 64,
         format: set.format.clone(),
     };

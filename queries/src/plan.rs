@@ -63,6 +63,18 @@ pub struct Node {
     pub single: bool,
 }
 
+impl Node {
+    /// Whether it gives no row before all tables below it are read, as far as they are.
+    pub fn reads_first(&self) -> bool {
+        match &self.op {
+            Op::Scan(_) => false,
+            Op::Aggregate(aggregate) if aggregate.phase != Phase::Partial => true,
+            Op::Sort { .. } => true,
+            _ => self.inputs.iter().all(Node::reads_first),
+        }
+    }
+}
+
 /// What an operator does.
 #[derive(Debug, Clone)]
 pub enum Op {

@@ -16,5 +16,5 @@ pub mod text;
 pub use manifest::{Manifest, ManifestError};
 pub use table::{
     ColumnBound, ColumnPrefix, Cut, FileEntry, FileLayout, FileSet, FormatOptions, Listed, OnError, Source,
-    Table,
+    Table, Unseen,
 };

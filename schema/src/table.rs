@@ -55,6 +55,26 @@ pub struct FileSet {
     /// The layouts of the files that differ from the table's, each once; [`FileEntry::layout`] points here.
     #[serde(default)]
     pub layouts: Vec<FileLayout>,
+    /// What is compared with the table when a file is read.
+    #[serde(skip)]
+    pub unseen: Unseen,
+}
+
+/// What of the files of a table was not looked at when it was opened.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub enum Unseen {
+    /// All that tells whether they go together.
+    #[default]
+    Nothing,
+    /// csv: whether they have a header or not, as [`FormatOptions::header`] says.
+    Header,
+    /// Their first records, so many of each, which would not change the columns inferred from another file.
+    Records {
+        /// Those columns; one without values has the type `Null`.
+        known: SchemaRef,
+        /// How many.
+        rows: usize,
+    },
 }
 
 impl FileSet {
@@ -173,9 +193,6 @@ pub struct FormatOptions {
     pub quote: u8,
     /// csv: whether the first row holds the names.
     pub header: bool,
-    /// csv: whether a file for which that is not so is an error. It was not looked at when the table was opened.
-    #[serde(default)]
-    pub check_header: bool,
     /// What is done with a bad value.
     pub on_error: OnError,
     /// The longest record in bytes that is read.
@@ -190,7 +207,6 @@ impl Default for FormatOptions {
             delimiter: b',',
             quote: b'"',
             header: false,
-            check_header: false,
             on_error: OnError::Fail,
             max_record: 64 << 20,
         }

@@ -28,6 +28,7 @@ pub fn check(encoding: &str, bytes: &[u8]) {
             projection,
             bounds: Vec::new(),
             prefixes: vec![],
+            unseen: schema::Unseen::Nothing,
             batch_rows,
             format: options.clone(),
         };

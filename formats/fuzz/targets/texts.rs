@@ -54,6 +54,7 @@ pub fn inference(bytes: &[u8]) {
             projection: (0..table.schema.fields().len()).collect(),
             bounds: Vec::new(),
             prefixes: vec![],
+            unseen: schema::Unseen::Nothing,
             batch_rows: 100,
             format: set.format.clone(),
         };

@@ -21,5 +21,6 @@ pub static CBOR: RowFormat = RowFormat {
     splits: |_| true,
     decoder: |scan, _| tagged::walk::decoder(Cbor, scan),
     infer: |file, options, rows| tagged::infer::infer(Cbor, file, options, rows),
+    alike: |_, _, _| None,
     writer: |schema, _| Ok(Box::new(TaggedWriter::<Cbor>::new(schema)?)),
 };

@@ -2,11 +2,12 @@
 //! first record of one without it would be lost.
 
 use arrow_schema::SchemaRef;
+use schema::Unseen;
 
 use super::decode::{CsvSyntax, single_record};
 use crate::error::{DataError, Error, Result};
 use crate::format::ScanOptions;
-use crate::open::header;
+use crate::open::{IN_ORDER, header};
 use crate::rows::Input;
 use crate::rows::quotes::Marks;
 
@@ -23,7 +24,7 @@ pub struct FirstRecord {
 impl FirstRecord {
     /// For the files of a scan; `first` says that the data begins at the file's beginning.
     pub fn new(scan: &ScanOptions, marks: Marks, first: bool) -> FirstRecord {
-        let schema = scan.format.check_header.then(|| scan.schema.clone());
+        let schema = (scan.unseen == Unseen::Header).then(|| scan.schema.clone());
         FirstRecord { passed: schema.is_none() || !first, schema, header: scan.format.header, marks }
     }
 
@@ -75,7 +76,7 @@ impl FirstRecord {
                 );
                 (message, "say --header yes or --header no, or read the files apart")
             }
-            Err(message) => (message.into(), "leave --schema out, or give its columns in the file's order"),
+            Err(message) => (message.into(), IN_ORDER),
         };
         Err(Error::Data(Box::new(DataError { message, help: Some(help.into()), ..DataError::default() })))
     }

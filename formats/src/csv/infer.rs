@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_schema::{DataType, Field, Schema};
-use schema::{FormatOptions, OnError};
+use schema::{FormatOptions, OnError, Unseen};
 
 use super::decode::{CsvParser, CsvSyntax, single_record};
 use crate::error::{Error, Result};
@@ -65,6 +65,7 @@ impl CsvGuesser {
             projection: (0..names.len()).collect(),
             bounds: Vec::new(),
             prefixes: vec![],
+            unseen: Unseen::Nothing,
             batch_rows: self.left.max(1),
             format: FormatOptions { on_error: OnError::Skip, ..self.format.clone() },
         };

@@ -3,8 +3,10 @@
 //! - `index`: where fields and records end; `count`: how many records there are.
 //! - `decode`: bytes to rows.
 //! - `encode`: rows to bytes.
-//! - `infer`: the columns of a file from its first records; `first`: whether all files have a header or none.
+//! - `infer`: the columns of a file from its first records; `alike`: whether another has the same; `first`: whether all
+//!   have a header or none.
 
+mod alike;
 mod count;
 mod decode;
 mod encode;
@@ -31,6 +33,7 @@ pub static CSV: RowFormat = RowFormat {
     infer: |file, options, rows| {
         infer(file, options, true, |seen| Ok(Box::new(infer::CsvGuesser::new(options, rows, seen)?)))
     },
+    alike: |options, rows, known| Some(Box::new(alike::CsvAlike::new(options, rows, known)?)),
     writer: |schema, options| Ok(Box::new(encode::CsvWriter::new(schema, options)?)),
 };
 

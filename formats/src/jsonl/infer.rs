@@ -103,10 +103,11 @@ fn see(value: &[u8], most: usize, shape: &mut Shape) {
 }
 
 /// The kinds of a JSON value.
-fn kinds(value: &[u8]) -> Kinds {
+pub fn kinds(value: &[u8]) -> Kinds {
     match value {
         b"null" => Kinds::default(),
         b"true" | b"false" => Kinds::BOOL,
+        [b'"', text @ .., b'"'] if memchr::memchr(b'\\', text).is_none() => Kinds::of_string(text),
         [b'"', text @ .., b'"'] => {
             let mut plain = Vec::new();
             match unescape(text, &mut plain) {

@@ -4,8 +4,9 @@
 //! - `cursor`: where values lie; `escapes`: what strings spell, and how they are written.
 //! - `decode`: bytes to rows.
 //! - `encode`: rows to bytes.
-//! - `infer`: the columns of a file from its first records.
+//! - `infer`: the columns of a file from its first records; `alike`: whether another has the same.
 
+mod alike;
 mod cursor;
 mod decode;
 mod encode;
@@ -28,6 +29,7 @@ pub static JSONL: RowFormat = RowFormat {
     infer: |file, options, rows| {
         infer(file, options, true, |seen| Ok(Box::new(infer::JsonGuesser::new(options, rows, seen))))
     },
+    alike: |_, rows, known| alike::alike(rows, known),
     writer: |schema, _| Ok(Box::new(encode::JsonWriter::new(schema)?)),
 };
 

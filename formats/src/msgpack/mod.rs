@@ -21,5 +21,6 @@ pub static MSGPACK: RowFormat = RowFormat {
     splits: |_| true,
     decoder: |scan, _| tagged::walk::decoder(Msgpack, scan),
     infer: |file, options, rows| tagged::infer::infer(Msgpack, file, options, rows),
+    alike: |_, _, _| None,
     writer: |schema, _| Ok(Box::new(TaggedWriter::<Msgpack>::new(schema)?)),
 };

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use schema::manifest::{FILE_NAME, Manifest};
-use schema::{Cut, FileEntry, FileSet, FormatOptions, Listed, Source, Table};
+use schema::{Cut, FileEntry, FileSet, FormatOptions, Listed, Source, Table, Unseen};
 
 use super::{OpenOptions, assemble, list};
 use crate::columns::types::read_schema;
@@ -37,7 +37,13 @@ pub fn open(dir: &Path, name: &str, options: &OpenOptions) -> Result<Table> {
         ..manifest.format.clone()
     };
     let rows = Some(manifest.rows());
-    let set = FileSet { files, format, file_columns: columns.fields().len(), layouts: Vec::new() };
+    let set = FileSet {
+        files,
+        format,
+        file_columns: columns.fields().len(),
+        layouts: vec![],
+        unseen: Unseen::Nothing,
+    };
     let mut table = Table {
         name: name.to_string(),
         schema: Arc::new(columns),

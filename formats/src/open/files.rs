@@ -1,12 +1,13 @@
 //! Files to a table: their encoding, their schema, and that they agree on both.
 
+use std::borrow::Cow;
 use std::path::Path;
-use std::sync::Arc;
 
 use arrow_schema::{DataType, Schema, SchemaRef};
-use schema::{FileLayout, FileSet, FormatOptions, Source, Table};
+use schema::{FileEntry, FileSet, FormatOptions, Source, Table, Unseen};
 
 use super::detect::{self, Detected};
+use super::layouts::Layouts;
 use super::list::Found;
 use super::parallel;
 use super::unify::{Match, Unified};
@@ -15,10 +16,22 @@ use crate::compress::compression;
 use crate::error::{Error, Result};
 use crate::format::{Format, format};
 use crate::input::Input;
+use crate::rows::alike::{Alike, Like};
 use crate::rows::quotes::Marks;
+use crate::rows::reader::BYTE_ORDER_MARK;
 
 /// Records that are looked at of every file but the first.
 const CHECK_ROWS: usize = 10;
+
+/// Bytes of a file that are looked at first to see whether it begins like another, and the most.
+const LOOK_BYTES: usize = 2 << 10;
+const MOST_LOOKED: usize = 32 << 10;
+
+/// So many files at least of at most so many bytes, as one worker reads whole, are compared when they are read. So many
+/// of them are looked at before.
+const LATE_FILES: usize = 256;
+const LATE_BYTES: u64 = 512 << 10;
+const LATE_SAMPLE: usize = 16;
 
 /// Bytes of a csv file that are looked at for its delimiter and header.
 const SNIFF_BYTES: usize = 64 << 10;
@@ -27,65 +40,56 @@ const SNIFF_BYTES: usize = 64 << 10;
 pub fn open(
     location: &str,
     root: &Path,
-    files: &[Found],
+    files: Vec<Found>,
     name: &str,
     options: &OpenOptions,
 ) -> Result<Table> {
-    let detected = detect_all(location, files, options)?;
+    let mut files: Vec<FileEntry> = files.into_iter().map(FileEntry::from).collect();
+    let detected = detect_all(location, &files, options)?;
     let given =
         options.schema.as_ref().map(|choice| choice.resolve(name, Path::new(location))).transpose()?;
-    let first = first_with_data(files, &detected)?;
-    let base = base_options(files, &detected, first, given.as_deref(), options)?;
+    let first = first_with_data(&files, &detected)?;
+    let base = base_options(&files, &detected, first, given.as_deref(), options)?;
     let encoding = format(&base.encoding)?;
-    let opening = Opening { files, detected: &detected, first, encoding, base: &base, options };
-    let (schema, seen) = match given {
+    let opening = Opening { files: &files, detected: &detected, first, encoding, base: &base, options };
+    let (schema, seen, unseen) = match given {
         Some(schema) => opening.with_schema(schema)?,
         None => opening.infer()?,
     };
     check_names(location, &schema)?;
     let file_columns = schema.fields().len();
-    let mut set = FileSet {
-        files: Vec::with_capacity(files.len()),
-        format: base.clone(),
-        file_columns,
-        layouts: vec![],
-    };
     // A look at the beginning of each compressed file.
-    let entries = parallel::each(files.len(), |i| {
-        let mut entry = files[i].entry();
-        if files[i].regular {
-            let compression = detected[i].compression.to_string();
-            entry.cut = encoding.cut(&entry, &FormatOptions { compression, ..base.clone() })?;
-        }
-        Ok(entry)
-    })?;
+    let cuts = parallel::each(files.len(), |i| encoding.cut(&files[i], &opening.options(i)))?;
     let mut rows = Some(0u64);
-    for (((file, mut entry), detected), seen) in files.iter().zip(entries).zip(&detected).zip(seen) {
-        entry.rows = if is_empty(file)? { Some(0) } else { seen.rows };
-        rows = rows.zip(entry.rows).and_then(|(sum, n)| sum.checked_add(n));
-        entry.layout = layout(&mut set, &schema, detected, seen.schema.as_deref());
-        set.files.push(entry);
+    let mut layouts = Layouts::beside(&base.compression);
+    for (i, (file, seen)) in files.iter_mut().zip(seen).enumerate() {
+        file.cut = cuts[i];
+        file.rows = if is_empty(file)? { Some(0) } else { seen.rows };
+        rows = rows.zip(file.rows).and_then(|(sum, n)| sum.checked_add(n));
+        file.layout = layouts.of(&schema, &detected[i], seen.schema.as_deref());
     }
+    let (layouts, hive) = (layouts.all(), hive::columns(root, &files)?);
+    let set = FileSet { files, format: base, file_columns, layouts, unseen };
     let mut table = Table { name: name.to_string(), schema, source: Source::Files(set), rows, spans: vec![] };
-    assemble::add_hive_columns(&mut table, hive::columns(root, files)?);
+    assemble::add_hive_columns(&mut table, hive);
     if options.file_column {
         assemble::add_file_column(&mut table)?;
     }
     Ok(table)
 }
 
-/// Whether there are no bytes. A pipe is read as far as its first one.
-fn is_empty(file: &Found) -> Result<bool> {
-    if file.regular { Ok(file.bytes == 0) } else { Input::of(&file.entry())?.is_empty() }
+/// Whether there are no bytes. A pipe, whose size is not known, is read as far as its first one.
+fn is_empty(file: &FileEntry) -> Result<bool> {
+    if file.bytes > 0 { Ok(false) } else { Input::of(file)?.is_empty() }
 }
 
 /// The first file that holds anything; a compressed file of some bytes may hold nothing.
-fn first_with_data(files: &[Found], detected: &[Detected]) -> Result<Option<usize>> {
+fn first_with_data(files: &[FileEntry], detected: &[Detected]) -> Result<Option<usize>> {
     for (i, (file, detected)) in files.iter().zip(detected).enumerate() {
-        let plain = file.regular && detected.compression == "none";
+        let plain = file.bytes > 0 && detected.compression == "none";
         let empty = match plain {
             true => is_empty(file)?,
-            false => is_empty(file)? || detect::head(&file.entry(), detected.compression, 1)?.is_empty(),
+            false => is_empty(file)? || detect::head(file, detected.compression, 1)?.is_empty(),
         };
         if !empty {
             return Ok(Some(i));
@@ -95,7 +99,7 @@ fn first_with_data(files: &[Found], detected: &[Detected]) -> Result<Option<usiz
 }
 
 /// The encoding and compression of each file; the encoding must be the same for all.
-fn detect_all(location: &str, files: &[Found], options: &OpenOptions) -> Result<Vec<Detected>> {
+fn detect_all(location: &str, files: &[FileEntry], options: &OpenOptions) -> Result<Vec<Detected>> {
     let mut looked = false;
     let detected = files.iter().map(|file| {
         let detected = detect_one(file, &mut looked, options)?;
@@ -134,7 +138,7 @@ fn detect_all(location: &str, files: &[Found], options: &OpenOptions) -> Result<
 }
 
 /// A name that tells the encoding is believed, except that of the first file with data, which is looked into.
-fn detect_one(file: &Found, looked: &mut bool, options: &OpenOptions) -> Result<Option<Detected>> {
+fn detect_one(file: &FileEntry, looked: &mut bool, options: &OpenOptions) -> Result<Option<Detected>> {
     let named = detect::by_name(&file.path);
     let encoding = match &options.encoding {
         Some(name) => Some(format(name)?.name()),
@@ -143,7 +147,7 @@ fn detect_one(file: &Found, looked: &mut bool, options: &OpenOptions) -> Result<
     if !is_empty(file)? && (encoding.is_none() || !*looked) {
         *looked = true;
         let (encoding, compression) = (options.encoding.as_deref(), options.compression.as_deref());
-        return Ok(Some(detect::by_content(&file.entry(), encoding, compression)?));
+        return Ok(Some(detect::by_content(file, encoding, compression)?));
     }
     let compression = match &options.compression {
         Some(name) => compression(name)?.name(),
@@ -154,7 +158,7 @@ fn detect_one(file: &Found, looked: &mut bool, options: &OpenOptions) -> Result<
 
 /// How every file is read, but for its compression: what the first one with data tells.
 fn base_options(
-    files: &[Found],
+    files: &[FileEntry],
     detected: &[Detected],
     first: Option<usize>,
     given: Option<&Schema>,
@@ -173,7 +177,7 @@ fn base_options(
         return Ok(format);
     }
     let head = match first {
-        Some(_) => detect::head(&file.entry(), detected.compression, SNIFF_BYTES)?,
+        Some(_) => detect::head(file, detected.compression, SNIFF_BYTES)?,
         None => Vec::new(),
     };
     let delimiter = options.delimiter.or(detected.delimiter);
@@ -187,8 +191,6 @@ fn base_options(
         Some(header) => header,
         None => has_header(&file.path, &head, &format, given)?,
     };
-    // Names that are inferred are compared there.
-    format.check_header = files.len() > 1 && given.is_some() && options.header.is_none();
     Ok(format)
 }
 
@@ -197,10 +199,8 @@ fn has_header(path: &Path, head: &[u8], format: &FormatOptions, given: Option<&S
     // Names are looked for in the first record; others tell whether they are names where no schema does.
     let most = if given.is_some() { 1 } else { sniff::RECORDS };
     let records = sniff::records(head, format.delimiter, format.quote, most);
-    sniff::header(&records, given).map_err(|message| {
-        let help = "leave --schema out, or give its columns in the file's order";
-        Error::location(path.display(), message, Some(help.into()))
-    })
+    sniff::header(&records, given)
+        .map_err(|message| Error::location(path.display(), message, Some(sniff::IN_ORDER.into())))
 }
 
 /// What was seen of a file.
@@ -212,7 +212,7 @@ struct Seen {
 }
 
 struct Opening<'a> {
-    files: &'a [Found],
+    files: &'a [FileEntry],
     detected: &'a [Detected],
     /// The first file that has data.
     first: Option<usize>,
@@ -230,13 +230,33 @@ impl Opening<'_> {
         }
     }
 
-    fn options(&self, file: usize) -> FormatOptions {
-        FormatOptions { compression: self.detected[file].compression.into(), ..self.base.clone() }
+    fn options(&self, file: usize) -> Cow<'_, FormatOptions> {
+        match self.detected[file].compression {
+            compression if compression == self.base.compression => Cow::Borrowed(self.base),
+            compression => Cow::Owned(FormatOptions { compression: compression.into(), ..self.base.clone() }),
+        }
     }
 
     fn infer_one(&self, file: usize, rows: usize) -> Result<SchemaRef> {
-        let entry = self.files[file].entry();
-        self.encoding.infer(&entry, &self.options(file), rows).map_err(|e| e.at(&entry.path))
+        let entry = &self.files[file];
+        self.encoding.infer(entry, &self.options(file), rows).map_err(|e| e.at(&entry.path))
+    }
+
+    /// Whether it is certain, and quickly seen, that a file says nothing new.
+    fn begins_alike(&self, alike: &mut dyn Alike, file: usize) -> bool {
+        let compression = self.detected[file].compression;
+        let mut most = LOOK_BYTES;
+        // A record that is too long is told of by a look in full.
+        while self.files[file].bytes > 0 && most <= MOST_LOOKED.min(self.base.max_record) {
+            let Ok(head) = detect::head(&self.files[file], compression, most) else { return false };
+            let whole = head.len() < most;
+            match alike.look(head.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&head), whole) {
+                Like::Same => return true,
+                Like::Unsure => return false,
+                Like::Short => most *= 4,
+            }
+        }
+        false
     }
 
     /// The number of rows, of encodings that tell it at the end of the file.
@@ -249,7 +269,7 @@ impl Opening<'_> {
     }
 
     /// Infers a schema from the first file that has data, and has a short look at the others.
-    fn infer(&self) -> Result<(SchemaRef, Vec<Seen>)> {
+    fn infer(&self) -> Result<(SchemaRef, Vec<Seen>, Unseen)> {
         let first = match self.first {
             Some(first) => first,
             None if self.encoding.name() == "text" => 0,
@@ -264,19 +284,30 @@ impl Opening<'_> {
         };
         let known = self.infer_one(first, self.options.infer_rows)?;
         let rows = self.options.infer_rows.min(CHECK_ROWS);
-        let seen = parallel::each(self.files.len(), |file| {
+        let mut unified =
+            Unified::new(&self.files[first].path, &known, self.matching(), self.options.union_by_name);
+        if self.may_wait(first, &known, rows) {
+            return Ok((
+                unified.finish(),
+                vec![Seen::default(); self.files.len()],
+                Unseen::Records { known, rows },
+            ));
+        }
+        let make = || self.encoding.alike(self.base, rows, &known);
+        let seen = parallel::each_with(self.files.len(), make, |alike, file| {
             if file == first {
                 return Ok(Seen { schema: None, rows: self.rows(file)? });
             }
             if is_empty(&self.files[file])? {
                 return Ok(Seen::default());
             }
+            if alike.as_mut().is_some_and(|alike| self.begins_alike(alike.as_mut(), file)) {
+                return Ok(Seen::default());
+            }
             let schema = self.infer_one(file, rows)?;
             // Of many thousand files nearly all have the same columns: only others are kept.
             Ok(Seen { schema: (schema != known).then_some(schema), rows: self.rows(file)? })
         })?;
-        let mut unified =
-            Unified::new(&self.files[first].path, &known, self.matching(), self.options.union_by_name);
         for (file, seen) in self.files.iter().zip(&seen) {
             match &seen.schema {
                 // An empty file that is compressed.
@@ -289,11 +320,26 @@ impl Opening<'_> {
         let by_place = self.matching() == Match::Place && self.options.union_by_name;
         let own =
             |seen: Seen| Seen { schema: by_place.then(|| seen.schema.unwrap_or(known.clone())), ..seen };
-        Ok((schema, seen.into_iter().map(own).collect()))
+        Ok((schema, seen.into_iter().map(own).collect(), Unseen::Nothing))
+    }
+
+    /// Whether the files are many, small and, as far as some of them tell, so like the first one with data that they can
+    /// be compared when they are read.
+    fn may_wait(&self, first: usize, known: &Schema, rows: usize) -> bool {
+        let Some(mut alike) = self.encoding.alike(self.base, rows, known) else { return false };
+        let count = self.files.len();
+        let small = |file: &FileEntry| file.bytes <= LATE_BYTES;
+        let some = (0..LATE_SAMPLE).map(|i| i * (count - 1) / (LATE_SAMPLE - 1)).chain([first]);
+        self.options.late
+            && count >= LATE_FILES
+            && self.files.iter().all(small)
+            && some
+                .filter(|&file| self.files[file].bytes > 0)
+                .all(|file| self.begins_alike(alike.as_mut(), file))
     }
 
     /// Takes a schema that is given. Of encodings that state their columns, it must name columns that are there.
-    fn with_schema(&self, schema: SchemaRef) -> Result<(SchemaRef, Vec<Seen>)> {
+    fn with_schema(&self, schema: SchemaRef) -> Result<(SchemaRef, Vec<Seen>, Unseen)> {
         let first = self.first.unwrap_or(0);
         let path = &self.files[first].path;
         let text = schema.fields().len() == 1 && *schema.field(0).data_type() == DataType::Utf8View;
@@ -321,29 +367,10 @@ impl Opening<'_> {
             }
             _ => vec![Seen::default(); self.files.len()],
         };
-        Ok((schema, seen))
+        // What is inferred has names, which are compared with those of the first file.
+        let header = self.encoding.name() == "csv" && self.files.len() > 1 && self.options.header.is_none();
+        Ok((schema, seen, if header { Unseen::Header } else { Unseen::Nothing }))
     }
-}
-
-/// Where a file differs from its table: the number of its layout, which is added if it is new.
-fn layout(set: &mut FileSet, table: &Schema, detected: &Detected, own: Option<&Schema>) -> Option<usize> {
-    let place = |schema: &Schema, name: &str| schema.fields().iter().position(|f| f.name() == name);
-    let fields = match own {
-        Some(own) => own.fields().iter().map(|f| place(table, f.name()).unwrap_or_default()).collect(),
-        None => (0..table.fields().len()).collect::<Vec<_>>(),
-    };
-    let same = fields.iter().copied().eq(0..table.fields().len());
-    if same && detected.compression == set.format.compression {
-        return None;
-    }
-    let columns = (0..table.fields().len()).map(|column| fields.iter().position(|f| *f == column)).collect();
-    let schema = Schema::new(fields.iter().map(|f| table.fields()[*f].clone()).collect::<Vec<_>>());
-    let layout = FileLayout { compression: detected.compression.into(), schema: Arc::new(schema), columns };
-    let known = set.layouts.iter().position(|l| *l == layout);
-    Some(known.unwrap_or_else(|| {
-        set.layouts.push(layout);
-        set.layouts.len() - 1
-    }))
 }
 
 /// No table without columns, and no two columns of one name.

@@ -4,11 +4,12 @@
 //! files must lie below the same keys in the same order. A value is written as Hive does it: `%2F` for a byte that
 //! can't stand in a name, `__HIVE_DEFAULT_PARTITION__` for NULL.
 
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use arrow_schema::{DataType, Field};
+use schema::FileEntry;
 
-use super::list::Found;
 use crate::error::{Error, Result};
 
 /// What stands for NULL.
@@ -24,10 +25,18 @@ pub struct Hive {
 }
 
 /// Finds the columns of these files; none if the first file lies below no directory of the form `key=value`.
-pub fn columns(root: &Path, files: &[Found]) -> Result<Hive> {
+pub fn columns(root: &Path, files: &[FileEntry]) -> Result<Hive> {
     let mut names: Vec<String> = Vec::new();
     let mut values = Vec::with_capacity(files.len());
+    let mut before: Option<&[u8]> = None;
     for (i, file) in files.iter().enumerate() {
+        let path = file.path.as_os_str().as_bytes();
+        let directory = &path[..memchr::memrchr(b'/', path).unwrap_or(0)];
+        // Files of one directory stand side by side.
+        if before.replace(directory) == Some(directory) {
+            values.extend(values.last().cloned());
+            continue;
+        }
         let pairs = pairs(root, &file.path);
         if i == 0 {
             names = pairs.iter().map(|(key, _)| key.clone()).collect();
@@ -98,8 +107,8 @@ fn decoded(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn found(paths: &[&str]) -> Vec<Found> {
-        paths.iter().map(|p| Found { path: p.into(), bytes: 1, modified_ns: 0, regular: true }).collect()
+    fn found(paths: &[&str]) -> Vec<FileEntry> {
+        paths.iter().map(|path| FileEntry::new(path, 1, 0)).collect()
     }
 
     fn of(root: &str, paths: &[&str]) -> Result<Hive> {

@@ -8,35 +8,55 @@ use crate::error::Result;
 /// The most files that are open at once.
 const AT_ONCE: usize = 8;
 
+/// The most numbers that a thread takes at once.
+const MOST_TAKEN: usize = 64;
+
 /// Does `work` for `0..count` and gives the results in order, or the error of the least number that has one. Numbers
 /// are begun in order, so that this is the same error whoever was faster.
 pub fn each<T: Send>(count: usize, work: impl Fn(usize) -> Result<T> + Sync) -> Result<Vec<T>> {
+    each_with(count, || (), |(), number| work(number))
+}
+
+/// The same with something that each thread makes for itself.
+pub fn each_with<S, T: Send>(
+    count: usize,
+    make: impl Fn() -> S + Sync,
+    work: impl Fn(&mut S, usize) -> Result<T> + Sync,
+) -> Result<Vec<T>> {
     if count <= 2 {
-        return (0..count).map(work).collect();
+        let mut own = make();
+        return (0..count).map(|number| work(&mut own, number)).collect();
     }
+    // Many numbers at a time cost less, few keep all threads busy to the end.
+    let taken = (count / (AT_ONCE * 8)).clamp(1, MOST_TAKEN);
     let next = AtomicUsize::new(0);
     let failed = AtomicBool::new(false);
-    let done: Mutex<Vec<(usize, Result<T>)>> = Mutex::new(Vec::with_capacity(count));
+    let done: Mutex<Vec<(usize, Result<Vec<T>>)>> = Mutex::new(Vec::with_capacity(count / taken + 1));
     std::thread::scope(|scope| {
         for _ in 0..AT_ONCE.min(count) {
             scope.spawn(|| {
-                let mut own = Vec::new();
+                let (mut own, mut results) = (make(), Vec::new());
                 while !failed.load(Ordering::Relaxed) {
-                    let number = next.fetch_add(1, Ordering::Relaxed);
-                    if number >= count {
+                    let first = next.fetch_add(taken, Ordering::Relaxed);
+                    if first >= count {
                         break;
                     }
-                    let result = work(number);
+                    let numbers = first..count.min(first + taken);
+                    let result: Result<Vec<T>> = numbers.map(|number| work(&mut own, number)).collect();
                     failed.fetch_or(result.is_err(), Ordering::Relaxed);
-                    own.push((number, result));
+                    results.push((first, result));
                 }
-                done.lock().expect("nothing panics while it holds this lock").extend(own);
+                done.lock().expect("nothing panics while it holds this lock").extend(results);
             });
         }
     });
     let mut done = done.into_inner().expect("nothing panics while it holds this lock");
-    done.sort_unstable_by_key(|(number, _)| *number);
-    done.into_iter().map(|(_, result)| result).collect()
+    done.sort_unstable_by_key(|(first, _)| *first);
+    let mut all = Vec::with_capacity(count);
+    for (_, results) in done {
+        all.extend(results?);
+    }
+    Ok(all)
 }
 
 #[cfg(test)]
@@ -46,7 +66,7 @@ mod tests {
 
     #[test]
     fn results_come_in_order() {
-        for count in [0, 1, 2, 3, 1000] {
+        for count in [0, 1, 2, 3, 1000, 100_001] {
             assert_eq!(each(count, Ok).unwrap(), (0..count).collect::<Vec<_>>());
         }
     }
@@ -57,6 +77,9 @@ mod tests {
             let error =
                 each(100, |i| if i % 7 == 6 { Err(Error::Unsupported(i.to_string())) } else { Ok(()) });
             assert_eq!(error.unwrap_err().to_string(), "6");
+            let error =
+                each(9999, |i| if i % 70 > 60 { Err(Error::Unsupported(i.to_string())) } else { Ok(()) });
+            assert_eq!(error.unwrap_err().to_string(), "61");
         }
     }
 }

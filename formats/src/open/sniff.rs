@@ -109,6 +109,9 @@ pub fn has_lone_returns(head: &[u8], marks: Marks) -> bool {
     })
 }
 
+/// What helps where a header and the schema that is given have the same names in another order.
+pub const IN_ORDER: &str = "leave --schema out, or give its columns in the file's order";
+
 /// Whether the first record of a csv text holds names.
 ///
 /// Against a schema that is given it does if its fields are the schema's names, without regard to case; the error

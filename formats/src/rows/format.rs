@@ -3,15 +3,16 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow_schema::SchemaRef;
-use schema::{Cut, FileEntry, FormatOptions};
+use arrow_schema::{Schema, SchemaRef};
+use schema::{Cut, FileEntry, FormatOptions, Unseen};
 
+use super::alike::{Alike, MakeAlike};
 use super::encoder::{RowEncoder, RowWriter};
 use super::reader::{MakeDecoder, RowReader};
 use super::split::{self, Border};
 use super::turns::{MAX_UNIT, MAX_WINDOW, TurnReader, Turns};
 use crate::compress::{self, Unit};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::format::{Format, Morsel, Part, ScanOptions};
 use crate::input::Input;
 use crate::open::head;
@@ -43,6 +44,8 @@ pub struct RowFormat {
     pub decoder: MakeDecoder,
     /// Infers the columns of a file from so many of its first records.
     pub infer: fn(&FileEntry, &FormatOptions, usize) -> Result<SchemaRef>,
+    /// Makes what sees quickly that a file begins like another, if the encoding has it.
+    pub alike: MakeAlike,
     /// Makes its writer.
     pub writer: fn(&SchemaRef, &FormatOptions) -> Result<Box<dyn RowWriter>>,
 }
@@ -66,6 +69,10 @@ impl Format for RowFormat {
 
     fn infer(&self, file: &FileEntry, options: &FormatOptions, infer_rows: usize) -> Result<SchemaRef> {
         (self.infer)(file, options, infer_rows)
+    }
+
+    fn alike(&self, options: &FormatOptions, infer_rows: usize, known: &Schema) -> Option<Box<dyn Alike>> {
+        (self.alike)(options, infer_rows, known)
     }
 
     fn rows(&self, _path: &Path, _options: &FormatOptions) -> Result<Option<u64>> {
@@ -118,7 +125,14 @@ impl Format for RowFormat {
         {
             return Ok(Box::new(TurnReader::new(self.decoder, self.border, morsel, turns, number, scan)?));
         }
-        Ok(Box::new(RowReader::new(self.decoder, self.border, morsel, scan)?))
+        let reader = RowReader::new(self.decoder, self.border, morsel, scan)?;
+        let alike = match (&scan.unseen, &morsel.part) {
+            (Unseen::Records { known, rows }, Part::Whole) => self.alike(&scan.format, *rows, known),
+            // What is cut is looked at before.
+            (Unseen::Records { .. }, _) => return Err(Error::Unlike { path: morsel.file.path.clone() }),
+            _ => None,
+        };
+        Ok(Box::new(reader.with(alike)))
     }
 
     fn encoder(&self, schema: &SchemaRef, options: &FormatOptions) -> Result<Arc<dyn FileEncoder>> {

@@ -5,7 +5,7 @@
 //! - [`split`]: cutting a file into morsels, and where the first record of a morsel begins.
 //! - [`quotes`]: the automaton of quotes, for borders and for records that are not regular.
 //! - [`reader`]: the adapter: which morsel is read, and where its first record begins.
-//! - `seek`: how it finds that record; `guess`: how it counts records without looking for quotes first.
+//! - `begin`: how it begins with a file; `seek`: how it finds that record; `guess`: how it counts records without looking for quotes first.
 //! - [`turns`]: files whose pieces are found as they are read.
 //! - `stream`: cutting pieces of whole records off a stream.
 //! - `blocks`: which bytes are needed, decompression, records that cross blocks.
@@ -21,10 +21,12 @@
 //! - [`cells`], [`values`], [`print`](mod@print): columns to values, values to text.
 //! - [`bits`]: where bytes occur, 64 at a time.
 //! - [`encoder`]: blocks of rows to bytes.
-//! - [`infer`](mod@infer), [`shape`]: types from examples.
+//! - [`infer`](mod@infer), [`shape`]: types from examples; [`alike`]: whether others have the same.
 //! - [`format`](mod@format): what makes an encoding one of the table of formats.
 
+pub mod alike;
 pub mod batch;
+mod begin;
 pub mod binary;
 pub mod bits;
 mod blocks;

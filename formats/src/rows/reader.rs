@@ -10,6 +10,7 @@ use bytes::Bytes;
 use schema::{FileEntry, FormatOptions, OnError};
 
 use super::Decoder;
+use super::alike::Alike;
 use super::blocks::{Blocks, Refill, Unpacking};
 use super::guess::Guess;
 use super::quotes::{Marks, State};
@@ -63,9 +64,11 @@ pub struct RowReader {
     whole: bool,
     /// What the morsels of the file know of long records.
     within: Option<Arc<SharedWithin>>,
+    /// What each file is compared by before its records are read.
+    pub(super) alike: Option<Box<dyn Alike>>,
     /// The file that follows, and how many have followed.
-    next: Option<(Source, Option<u64>)>,
-    followed: u64,
+    pub(super) next: Option<(Source, Option<u64>)>,
+    pub(super) followed: u64,
 }
 
 pub(super) enum Phase {
@@ -81,6 +84,8 @@ pub(super) enum Phase {
     SeekText(State),
     /// The first bytes of the file are looked at for a byte order mark.
     Mark,
+    /// The first records of the file are compared with those of others; `ended` says that no bytes follow.
+    Compare { ended: bool },
     /// Records are decoded.
     Read,
     /// An error was found; the records before the morsel are counted to tell its row.
@@ -202,45 +207,16 @@ impl RowReader {
             guess: None,
             whole: false,
             within: None,
+            alike: None,
             next: None,
             followed: 0,
         })
     }
 
-    /// Passes a byte order mark at the beginning of the data.
-    fn mark(&mut self) -> Result<Option<Next>> {
-        let (first, last) = self.blocks.rest();
-        if first.len() >= BYTE_ORDER_MARK.len() || last {
-            if first.starts_with(BYTE_ORDER_MARK) {
-                self.blocks.pass(BYTE_ORDER_MARK.len());
-            }
-            self.phase = Phase::Read;
-            return Ok(None);
-        }
-        match self.blocks.refill()? {
-            Refill::Need(range) => Ok(Some(Next::Need(vec![range]))),
-            Refill::Ready => Ok(None),
-            Refill::TooLong => Err(self.too_long()),
-            Refill::Ended => {
-                // Rows of files before this one may have to be flushed.
-                self.phase = Phase::Read;
-                Ok(None)
-            }
-        }
-    }
-
-    /// Begins with the file that follows; false if there is none.
-    fn begin_next(&mut self) -> Result<bool> {
-        let Some((source, size)) = self.next.take() else { return Ok(false) };
-        let Some((_, scan, border)) = &self.again else { return Ok(false) };
-        let decompressor = compress::compression(&scan.format.compression)?.decompressor()?;
-        let unpacking = decompressor.map_or(Unpacking::Plain, Unpacking::Stream);
-        self.phase = if *border == Border::Unmarked { Phase::Read } else { Phase::Mark };
-        self.blocks = Blocks::new(source, 0, unpacking, self.max_record);
-        self.size = size;
-        self.followed += 1;
-        self.decoder.restart();
-        Ok(true)
+    /// Compares the beginning of each file with others before its records are read; for whole files with text.
+    pub fn with(mut self, alike: Option<Box<dyn Alike>>) -> RowReader {
+        self.alike = alike;
+        self
     }
 
     /// Decodes until there is a batch, or another phase.
@@ -302,7 +278,7 @@ impl RowReader {
         Ok(None)
     }
 
-    fn too_long(&self) -> Error {
+    pub(super) fn too_long(&self) -> Error {
         let (records, lines) = self.decoder.position();
         let mut error = Error::data(
             self.blocks.place(),
@@ -370,6 +346,7 @@ impl FileReader for RowReader {
                 Phase::Seek(state) => self.seek(*state)?,
                 Phase::SeekText(state) => self.seek_text(*state)?,
                 Phase::Mark => self.mark()?,
+                Phase::Compare { ended } => self.compare(*ended)?,
                 Phase::Read => match (self.read(), self.guess.as_mut().filter(|guess| guess.is_open())) {
                     (Ok(Some(Next::Batch(batch))), Some(guess)) => {
                         guess.hold(batch);

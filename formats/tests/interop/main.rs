@@ -166,6 +166,7 @@ fn try_read(path: &Path, schema: SchemaRef, options: FormatOptions) -> Result<Re
         schema: schema.clone(),
         bounds: vec![],
         prefixes: vec![],
+        unseen: schema::Unseen::Nothing,
         batch_rows: 1024,
         format: options,
     };

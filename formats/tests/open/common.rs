@@ -71,6 +71,7 @@ pub fn try_rows(table: &Table) -> formats::Result<Vec<Vec<String>>> {
             projection,
             bounds: vec![],
             prefixes: vec![],
+            unseen: set.unseen.clone(),
             batch_rows: 1000,
             format: options,
         };

@@ -4,4 +4,5 @@ mod common;
 mod content;
 mod csv;
 mod locations;
+mod many;
 mod schemas;

@@ -218,6 +218,7 @@ mod tests {
             projection: vec![],
             bounds: vec![],
             prefixes: vec![],
+            unseen: schema::Unseen::Nothing,
             batch_rows: 1,
             format: schema::FormatOptions::default(),
         };

@@ -9,7 +9,7 @@ use formats::format::{Format, Part, ScanOptions};
 use formats::reader::BlockingReader;
 use queries::plan::Scan as Plan;
 use schema::bdb::Generator;
-use schema::{ColumnPrefix, FileEntry, FileSet, Source};
+use schema::{ColumnPrefix, FileEntry, FileSet, Source, Table};
 
 use super::super::batch_of;
 use super::super::transform::FileRows;
@@ -43,7 +43,7 @@ enum From {
 }
 
 struct Files {
-    set: FileSet,
+    table: Arc<Table>,
     format: &'static dyn Format,
     /// How files without a layout of their own are read.
     usual: Reading,
@@ -182,7 +182,7 @@ impl Work {
     pub fn take_file(&self, state: Arc<QueryState>) -> Result<Option<FileRows>> {
         let From::Files(files) = &self.from else { return Ok(None) };
         let mut taken = self.taken.lock().expect("a panic with this lock ends the process");
-        let Some(file) = files.set.files.get(taken.file) else { return Ok(None) };
+        let Some(file) = files.list().get(taken.file) else { return Ok(None) };
         taken.file += 1;
         let mut options = files.reading(file).options.clone();
         options.projection = (0..options.schema.fields().len()).collect();
@@ -258,7 +258,15 @@ impl Files {
             .iter()
             .map(|l| Reading::new(plan, set, l.schema.clone(), Some(&l.columns), &l.compression))
             .collect();
-        Ok(Files { set: set.clone(), format, usual, layouts })
+        Ok(Files { table: plan.table.clone(), format, usual, layouts })
+    }
+
+    /// The files in order.
+    fn list(&self) -> &[FileEntry] {
+        match &self.table.source {
+            Source::Files(set) => &set.files,
+            Source::Range { .. } | Source::Generated(_) => &[],
+        }
     }
 
     fn reading(&self, file: &FileEntry) -> &Reading {
@@ -268,7 +276,7 @@ impl Files {
     fn take(&self, taken: &mut Taken, window: Window) -> Result<Option<FilePart>> {
         loop {
             while taken.parts.len() <= window.known(self.format)
-                && let Some(file) = self.set.files.get(taken.file)
+                && let Some(file) = self.list().get(taken.file)
             {
                 let options = &self.reading(file).options;
                 let morsels = self.format.split(&Arc::new(file.clone()), options, MORSEL_BYTES);
@@ -327,7 +335,15 @@ impl Reading {
         let mut format = set.format.clone();
         format.compression = compression.to_string();
         Reading {
-            options: ScanOptions { schema, projection, bounds, prefixes, batch_rows: BATCH_ROWS, format },
+            options: ScanOptions {
+                schema,
+                projection,
+                bounds,
+                prefixes,
+                unseen: set.unseen.clone(),
+                batch_rows: BATCH_ROWS,
+                format,
+            },
             columns,
         }
     }

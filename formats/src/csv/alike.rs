@@ -1,0 +1,163 @@
+//! Whether a csv file begins like another.
+
+use arrow_schema::Schema;
+use schema::FormatOptions;
+
+use super::decode::CsvSyntax;
+use super::index::Index;
+use crate::rows::alike::{Alike, Columns, Like};
+use crate::rows::infer::Kinds;
+use crate::rows::quotes::Marks;
+use crate::rows::syntax::{Syntax, Token};
+
+/// Looks at the first records of csv files.
+pub struct CsvAlike {
+    names: Vec<String>,
+    columns: Columns,
+    header: bool,
+    marks: Marks,
+    rows: usize,
+    index: Index,
+}
+
+impl CsvAlike {
+    /// Looks at so many records behind the header, if files have one.
+    pub fn new(options: &FormatOptions, rows: usize, known: &Schema) -> Option<CsvAlike> {
+        let names: Vec<_> = known.fields().iter().map(|field| field.name().clone()).collect();
+        // A blank line, which is a record where there is one column, is no regular one elsewhere.
+        (names.len() > 1).then_some(CsvAlike {
+            names,
+            columns: Columns::new(known),
+            header: options.header,
+            marks: super::marks(options).ok()?,
+            rows,
+            index: Index::default(),
+        })
+    }
+
+    /// The text of a field; `None` if there are quotes in it that have to be taken out, or that are wrong.
+    fn plain<'a>(&self, head: &'a [u8], (start, end): (usize, usize)) -> Option<&'a [u8]> {
+        match CsvSyntax::new(self.marks).token(head, start, end) {
+            Token::Plain(start, end) => Some(&head[start..end]),
+            Token::Null | Token::Empty => Some(&[]),
+            Token::Escaped(..) | Token::Broken => None,
+        }
+    }
+
+    /// Whether the first record holds the names, if it is to.
+    fn has_names(&self, head: &[u8]) -> bool {
+        let mut names = (0..self.names.len()).map(|column| (column, self.fields(head, column, 1).next()));
+        !self.header
+            || names.all(|(column, field)| {
+                let name = field.and_then(|field| self.plain(head, field)).unwrap_or_default().trim_ascii();
+                !name.is_empty() && name == self.names[column].as_bytes()
+            })
+    }
+
+    fn fields(&self, head: &[u8], column: usize, count: usize) -> impl Iterator<Item = (usize, usize)> {
+        let last = column == self.names.len() - 1;
+        self.index.fields(column, self.names.len(), count).map(move |(start, end)| {
+            // The carriage return of a CRLF is no part of the last field.
+            (start, end - usize::from(last && end > start && head[end - 1] == b'\r'))
+        })
+    }
+}
+
+impl Alike for CsvAlike {
+    fn look(&mut self, head: &[u8], whole: bool) -> Like {
+        let (columns, headers) = (self.names.len(), usize::from(self.header));
+        self.index.scan(head, 0, head.len(), columns, whole, self.marks);
+        let count = self.index.records.min(self.rows + headers);
+        if count < self.rows + headers && (self.index.irregular || !whole) {
+            return if self.index.irregular { Like::Unsure } else { Like::Short };
+        }
+        if count < headers || !self.has_names(head) {
+            return Like::Unsure;
+        }
+        let mut clear = true;
+        for column in 0..columns {
+            if self.columns.is_text(column) {
+                continue;
+            }
+            let seen =
+                self.fields(head, column, count).skip(headers).fold(Kinds::default(), |mut seen, field| {
+                    match self.plain(head, field) {
+                        Some([]) => {}
+                        Some(text) => seen.add(Kinds::of_field(text)),
+                        None => clear = false,
+                    }
+                    seen
+                });
+            self.columns.see(column, seen);
+        }
+        if self.columns.fit() && clear { Like::Same } else { Like::Unsure }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use arrow_schema::{DataType, Field};
+
+    fn alike(header: bool) -> CsvAlike {
+        let known = Schema::new(vec![
+            Field::new("id", DataType::Int64, true),
+            Field::new("name", DataType::Utf8View, true),
+            Field::new("day", DataType::Date32, true),
+        ]);
+        CsvAlike::new(&FormatOptions { header, ..FormatOptions::default() }, 2, &known).unwrap()
+    }
+
+    #[test]
+    fn files_that_say_nothing_new() {
+        let mut alike = alike(true);
+        for text in [
+            "id,name,day\n1,x,2020-01-01\n2,y,2020-01-02\n",
+            "id,name,day\r\n1,x,2020-01-01\r\n2,y,\r\nwhat,follows\n",
+            "id ,\"name\",day\n\"1\",\"a, \"\"b\"\"\n\",2020-01-01\n,,\"\"",
+            "id,name,day\n7,7,2020-01-01",
+            "id,name,day\n",
+        ] {
+            assert_eq!(alike.look(text.as_bytes(), true), Like::Same, "{text}");
+        }
+    }
+
+    #[test]
+    fn files_that_may_say_something_new() {
+        let mut alike = alike(true);
+        for text in [
+            "",
+            "id,name\n1,x\n",
+            "id,title,day\n1,x,2020-01-01\n",
+            "name,id,day\n1,x,2020-01-01\n",
+            ",name,day\n1,x,2020-01-01\n",
+            "id,name,day\n1.5,x,2020-01-01\n",
+            "id,name,day\n007,x,2020-01-01\n",
+            "id,name,day\n1,x,2020-01-01 10:00\n",
+            "id,name,day\n1,x,\"2020-01-01\n",
+            "id,name,day\n1,x,2020-01-01\n\n2,y,2020-01-01\n",
+            "\n\nid,name,day\n1,x,2020-01-01\n",
+            "id,name,day\n1,x,2020-01-01\n2,y,z,2020-01-01\n",
+            "id,name,day\n\"1\"\"\",x,2020-01-01\n",
+        ] {
+            assert_eq!(alike.look(text.as_bytes(), true), Like::Unsure, "{text}");
+        }
+    }
+
+    #[test]
+    fn more_is_asked_for_until_the_records_are_whole() {
+        let text = b"id,name,day\n1,x,2020-01-01\n2,\"y\nz\",2020-01-02\n3";
+        for length in 0..text.len() {
+            let like = alike(true).look(&text[..length], false);
+            assert_eq!(like, if length < 46 { Like::Short } else { Like::Same }, "{length}");
+        }
+    }
+
+    #[test]
+    fn without_names() {
+        let mut alike = alike(false);
+        assert_eq!(alike.look(b"1,x,2020-01-01\n2,y,2020-01-02\n", true), Like::Same);
+        assert_eq!(alike.look(b"id,name,day\n2,y,2020-01-02\n", true), Like::Unsure);
+        assert_eq!(alike.look(b"1,x,2020-01-01,\n", true), Like::Unsure);
+    }
+}
