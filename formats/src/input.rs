@@ -68,7 +68,7 @@ impl Input {
     /// Opens the file of a morsel. What a listing found to be a regular file is not looked at again.
     pub fn of(file: &FileEntry) -> Result<Input> {
         let path = file.path.as_path();
-        if file.bytes == 0 || path == Path::new(STDIN) {
+        if file.bytes == 0 || path.as_os_str() == STDIN {
             return Input::open(path);
         }
         // Should it be a pipe by now, this does not wait for a writer, and reading it at a place is an error.

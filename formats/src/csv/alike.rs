@@ -10,6 +10,9 @@ use crate::rows::infer::Kinds;
 use crate::rows::quotes::Marks;
 use crate::rows::syntax::{Syntax, Token};
 
+/// So many bytes are indexed at first.
+const FIRST_BYTES: usize = 2 << 10;
+
 /// Looks at the first records of csv files.
 pub struct CsvAlike {
     names: Vec<String>,
@@ -18,6 +21,8 @@ pub struct CsvAlike {
     marks: Marks,
     rows: usize,
     index: Index,
+    /// The bytes that were enough for the file before.
+    enough: usize,
 }
 
 impl CsvAlike {
@@ -32,6 +37,7 @@ impl CsvAlike {
             marks: super::marks(options).ok()?,
             rows,
             index: Index::default(),
+            enough: FIRST_BYTES,
         })
     }
 
@@ -66,10 +72,22 @@ impl CsvAlike {
 impl Alike for CsvAlike {
     fn look(&mut self, head: &[u8], whole: bool) -> Like {
         let (columns, headers) = (self.names.len(), usize::from(self.header));
-        self.index.scan(head, 0, head.len(), columns, whole, self.marks);
-        let count = self.index.records.min(self.rows + headers);
-        if count < self.rows + headers && (self.index.irregular || !whole) {
-            return if self.index.irregular { Like::Unsure } else { Like::Short };
+        let wanted = self.rows + headers;
+        // Most files have records of about the same length, which need not be indexed to the end.
+        let mut end = self.enough.min(head.len());
+        let count = loop {
+            let last = whole && end == head.len();
+            self.index.scan(head, 0, end, columns, last, self.marks);
+            match self.index.records {
+                records if records >= wanted => break wanted,
+                _ if self.index.irregular => return Like::Unsure,
+                records if last => break records,
+                _ if end == head.len() => return Like::Short,
+                _ => end = head.len().min(end * 4),
+            }
+        };
+        if count == wanted {
+            self.enough = FIRST_BYTES.max(self.index.end(count - 1) * 5 / 4);
         }
         if count < headers || !self.has_names(head) {
             return Like::Unsure;
@@ -83,6 +101,7 @@ impl Alike for CsvAlike {
                 self.fields(head, column, count).skip(headers).fold(Kinds::default(), |mut seen, field| {
                     match self.plain(head, field) {
                         Some([]) => {}
+                        Some(text) if self.columns.holds(column, text) => {}
                         Some(text) => seen.add(Kinds::of_field(text)),
                         None => clear = false,
                     }

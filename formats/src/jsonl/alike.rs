@@ -62,8 +62,15 @@ impl Fields for Record<'_> {
         self.next = column + 1;
         if !self.columns.is_text(column) {
             let value = &self.bytes[start..end];
-            self.unsure |= matches!(value, [b'[' | b'{', ..]);
-            self.columns.see(column, kinds(value));
+            let is_held = match value {
+                // A text is a day, and never a number.
+                [b'"', text @ .., b'"'] => self.columns.is_day(column) && self.columns.holds(column, text),
+                _ => !self.columns.is_day(column) && self.columns.holds(column, value),
+            };
+            if !is_held {
+                self.unsure |= matches!(value, [b'[' | b'{', ..]);
+                self.columns.see(column, kinds(value));
+            }
         }
     }
 }

@@ -1,5 +1,6 @@
 //! In which encoding and compression a file is: by its name, and by its content where the name says nothing or lies.
 
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use schema::FileEntry;
@@ -45,6 +46,13 @@ pub struct Detected {
     pub compression: &'static str,
     /// csv: the byte between fields, where the name or the content tells it.
     pub delimiter: Option<u8>,
+}
+
+/// What stands behind the first point of a file's name: all that [`by_name`] looks at.
+pub fn suffixes(path: &Path) -> &[u8] {
+    let path = path.as_os_str().as_bytes();
+    let name = &path[memchr::memrchr(b'/', path).map_or(0, |slash| slash + 1)..];
+    memchr::memchr(b'.', name).map_or(&[], |point| &name[point + 1..])
 }
 
 /// Looks at the suffixes of a name, from the right: `logs.csv.gz`, `access.log.1`, `access.log-20260131.gz`.

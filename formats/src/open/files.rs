@@ -6,7 +6,7 @@ use std::path::Path;
 use arrow_schema::{DataType, Schema, SchemaRef};
 use schema::{FileEntry, FileSet, FormatOptions, Source, Table, Unseen};
 
-use super::detect::{self, Detected};
+use super::detect::{self, Detected, Named};
 use super::layouts::Layouts;
 use super::list::Found;
 use super::parallel;
@@ -101,8 +101,13 @@ fn first_with_data(files: &[FileEntry], detected: &[Detected]) -> Result<Option<
 /// The encoding and compression of each file; the encoding must be the same for all.
 fn detect_all(location: &str, files: &[FileEntry], options: &OpenOptions) -> Result<Vec<Detected>> {
     let mut looked = false;
+    let mut before: Option<(&[u8], Named)> = None;
     let detected = files.iter().map(|file| {
-        let detected = detect_one(file, &mut looked, options)?;
+        // Most files are called like the one before.
+        let suffixes = detect::suffixes(&file.path);
+        let known = before.filter(|(known, _)| *known == suffixes);
+        let (_, named) = *before.insert(known.unwrap_or_else(|| (suffixes, detect::by_name(&file.path))));
+        let detected = detect_one(file, named, &mut looked, options)?;
         let empty = is_empty(file)?;
         let empty = detected.as_ref().filter(|_| empty);
         let Some(Detected { encoding, compression, .. }) = empty else { return Ok(detected) };
@@ -138,8 +143,12 @@ fn detect_all(location: &str, files: &[FileEntry], options: &OpenOptions) -> Res
 }
 
 /// A name that tells the encoding is believed, except that of the first file with data, which is looked into.
-fn detect_one(file: &FileEntry, looked: &mut bool, options: &OpenOptions) -> Result<Option<Detected>> {
-    let named = detect::by_name(&file.path);
+fn detect_one(
+    file: &FileEntry,
+    named: Named,
+    looked: &mut bool,
+    options: &OpenOptions,
+) -> Result<Option<Detected>> {
     let encoding = match &options.encoding {
         Some(name) => Some(format(name)?.name()),
         None => named.encoding,

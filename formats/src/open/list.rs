@@ -63,6 +63,21 @@ pub fn list(location: &str) -> Result<Listing> {
     }
 }
 
+/// What stands before and behind a name's only wildcard, a `*`.
+struct Ends(String, String);
+
+impl Ends {
+    fn of(pattern: &str) -> Option<Ends> {
+        let (before, behind) = pattern.split_once('*')?;
+        (!is_glob(before) && !is_glob(behind)).then(|| Ends(before.into(), behind.into()))
+    }
+
+    fn match_name(&self, name: &OsStr) -> bool {
+        let (Ends(before, behind), name) = (self, name.as_bytes());
+        name.strip_prefix(before.as_bytes()).is_some_and(|rest| rest.ends_with(behind.as_bytes()))
+    }
+}
+
 /// Lists a path in which no character is a wildcard.
 pub fn list_path(path: &Path) -> Result<Listing> {
     list_one(path, &fs::metadata(path).map_err(|e| Error::io(path, "open", e))?)
@@ -196,7 +211,7 @@ fn sort(files: &mut Vec<Found>) {
     keyed.sort_unstable_by(|(a, x), (b, y)| a.cmp(b).then_with(|| bytes(x).cmp(bytes(y))));
     files.extend(keyed.into_iter().map(|(_, file)| file));
     // `a/**/*` names a file below `a/b` by way of the directory `b` as well.
-    files.dedup_by(|a, b| a.path == b.path);
+    files.dedup_by(|a, b| bytes(a) == bytes(b));
 }
 
 /// One component of a glob.
@@ -204,7 +219,7 @@ enum Step {
     /// A name without wildcards.
     Name(PathBuf),
     /// A name with wildcards.
-    Pattern { pattern: Pattern, hidden: bool },
+    Pattern { pattern: Pattern, hidden: bool, ends: Option<Ends> },
     /// `**`: any number of directories, none included.
     Any,
 }
@@ -224,7 +239,8 @@ fn list_glob(location: &str) -> Result<Listing> {
                     let help = "quote a bracket as [[]; ** must stand alone between slashes".to_string();
                     Error::location(location, format!("the glob can't be read: {}", e.msg), Some(help))
                 })?;
-                steps.push(Step::Pattern { pattern, hidden: text.starts_with(['.', '_']) });
+                let hidden = text.starts_with(['.', '_']);
+                steps.push(Step::Pattern { pattern, hidden, ends: Ends::of(text) });
             }
         }
     }
@@ -273,9 +289,13 @@ fn walk(dir: &Path, steps: &[Step], files: &mut Vec<Found>) -> Result<()> {
         let entry = entry.map_err(|e| Error::io(list, "list", e))?;
         let name = entry.file_name();
         let wanted = match step {
-            Step::Pattern { pattern, hidden } => {
+            Step::Pattern { pattern, hidden, ends } => {
                 let options = MatchOptions { require_literal_leading_dot: true, ..MatchOptions::new() };
-                (*hidden || !is_hidden(&name)) && pattern.matches_with(&name.to_string_lossy(), options)
+                (*hidden || !is_hidden(&name))
+                    && match ends {
+                        Some(ends) => ends.match_name(&name),
+                        None => pattern.matches_with(&name.to_string_lossy(), options),
+                    }
             }
             Step::Name(_) | Step::Any => !is_hidden(&name),
         };

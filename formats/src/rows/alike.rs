@@ -8,6 +8,7 @@ use arrow_schema::{DataType, Schema};
 use schema::FormatOptions;
 
 use super::infer::Kinds;
+use super::parse;
 use crate::open::combined;
 
 /// What the beginning of a file tells.
@@ -49,6 +50,23 @@ impl Columns {
         self.columns[column].0 == DataType::Utf8View
     }
 
+    /// Whether a column is of days.
+    #[inline]
+    pub fn is_day(&self, column: usize) -> bool {
+        self.columns[column].0 == DataType::Date32
+    }
+
+    /// Whether a column holds a number or a day that is written in the usual way, which need not be seen.
+    #[inline]
+    pub fn holds(&self, column: usize, text: &[u8]) -> bool {
+        match self.columns[column].0 {
+            DataType::Int64 => is_short_integer(text),
+            DataType::Float64 => is_short_integer(text) || is_plain_decimal(text),
+            DataType::Date32 => parse::date(text).is_some(),
+            _ => false,
+        }
+    }
+
     /// A value of these kinds was seen.
     #[inline]
     pub fn see(&mut self, column: usize, kinds: Kinds) {
@@ -65,10 +83,76 @@ impl Columns {
     }
 }
 
+/// A whole number of at most 18 digits, which are no text with a leading zero and fit into 64 bits.
+fn is_short_integer(text: &[u8]) -> bool {
+    matches!(text, [b'0'] | [b'1'..=b'9', ..]) && text.len() <= 18 && text.iter().all(u8::is_ascii_digit)
+}
+
+/// Digits, a point and digits.
+fn is_plain_decimal(text: &[u8]) -> bool {
+    let Some(point) = memchr::memchr(b'.', text) else { return false };
+    let (whole, fraction) = (&text[..point], &text[point + 1..]);
+    !whole.is_empty()
+        && !fraction.is_empty()
+        && [whole, fraction].iter().all(|part| part.iter().all(u8::is_ascii_digit))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use arrow_schema::Field;
+
+    #[test]
+    fn what_need_not_be_seen_would_fit() {
+        use DataType::{Boolean, Date32, Float64, Int64, Null, Utf8View};
+        let texts = [
+            "0",
+            "1",
+            "12",
+            "007",
+            "-1",
+            "+1",
+            " 1",
+            "123456789012345678",
+            "1234567890123456789",
+            "1.",
+            ".5",
+            "1.5",
+            "00.5",
+            "1.2.3",
+            "1e5",
+            "1.5e3",
+            "2020-01-01",
+            "2020-02-30",
+            "2020-1-1",
+            "2020-01-01 10:00",
+            "",
+            "x",
+            "NaN",
+            "true",
+            "99999999999999999999.5",
+            "1.99999999999999999999",
+        ];
+        for known in [Int64, Float64, Date32, Boolean, Null, Utf8View] {
+            let mut columns = Columns::new(&Schema::new(vec![Field::new("a", known.clone(), true)]));
+            for text in texts {
+                if columns.holds(0, text.as_bytes()) {
+                    columns.see(0, Kinds::of_field(text.as_bytes()));
+                    assert!(columns.fit(), "{known} {text}");
+                }
+            }
+            let usual = ["12", "12.5", "2020-01-01"].map(|text| columns.holds(0, text.as_bytes()));
+            assert_eq!(
+                usual,
+                match known {
+                    Int64 => [true, false, false],
+                    Float64 => [true, true, false],
+                    Date32 => [false, false, true],
+                    _ => [false; 3],
+                }
+            );
+        }
+    }
 
     #[test]
     fn what_is_wider_does_not_fit() {
