@@ -41,6 +41,7 @@ pub const TARGETS: &[Target] = &[
     ("lz4", |bytes| packed::check("lz4", bytes)),
     ("zstd", |bytes| packed::check("zstd", bytes)),
     ("inference", texts::inference),
+    ("beginnings", texts::beginnings),
     ("manifest", texts::manifest),
     ("schema", texts::schema),
 ];

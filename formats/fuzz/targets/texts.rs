@@ -3,13 +3,14 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow_schema::Schema;
+use arrow_schema::{DataType, Schema};
 use formats::format::{ScanOptions, format};
-use formats::open::{OpenOptions, open};
+use formats::open::{OpenOptions, open, wider};
 use formats::reader::BlockingReader;
+use formats::rows::alike::Like;
 use schema::manifest::{FILE_NAME, Manifest};
 use schema::text::{ddl, json};
-use schema::{OnError, Source};
+use schema::{FileEntry, FormatOptions, OnError, Source};
 
 use super::choice;
 
@@ -75,6 +76,45 @@ pub fn inference(bytes: &[u8]) {
             }
         }
     });
+}
+
+/// Looks whether the second half of a text begins like the first. If it is said to, it has no columns but those, and no
+/// types that theirs do not hold.
+pub fn beginnings(bytes: &[u8]) {
+    const ROWS: usize = 3;
+    let middle = bytes.len() / 2;
+    let Some(line) = bytes[middle..].iter().position(|&byte| byte == b'\n') else { return };
+    let (first, second) = bytes.split_at(middle + line + 1);
+    let (name, header) = [("csv", false), ("csv", true), ("jsonl", false)][choice(bytes, 3)];
+    let options = FormatOptions { encoding: name.into(), header, ..FormatOptions::default() };
+    let encoding = format(name).expect("it is there");
+    let infer = |bytes: &[u8]| {
+        let mut inferred = None;
+        with_file("b", bytes, |path| {
+            let file = FileEntry::new(path, bytes.len() as u64, 0);
+            inferred = encoding.infer(&file, &options, ROWS).ok();
+        });
+        inferred
+    };
+    let Some(known) = infer(first) else { return };
+    let Some(mut alike) = encoding.alike(&options, ROWS, &known) else { return };
+    let second = second.strip_prefix(b"\xef\xbb\xbf").unwrap_or(second);
+    // As much as may be read of it at first, and all of it.
+    let parts = [(second.len() / 3, false), (second.len() / 2, false), (second.len(), true)];
+    let is_alike = parts.map(|(length, whole)| alike.look(&second[..length], whole) == Like::Same);
+    if second.is_empty() || !is_alike.contains(&true) {
+        return;
+    }
+    let own = infer(second).expect("a file that is like another can be inferred");
+    for (i, field) in own.fields().iter().enumerate() {
+        let place = known.fields().iter().position(|known| known.name() == field.name());
+        let place = place.expect("it has no other columns");
+        assert!(name != "csv" || place == i, "the columns are in the same order");
+        let (known, own) = (known.field(place).data_type(), field.data_type());
+        let holds = *known == DataType::Utf8View || wider(known, own).as_ref() == Some(known);
+        assert!(holds, "{own} is not held by {known}");
+    }
+    assert!(name != "csv" || own.fields().is_empty() || own.fields().len() == known.fields().len());
 }
 
 /// Parses a manifest, alone and as that of a directory.
