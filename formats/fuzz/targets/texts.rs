@@ -92,11 +92,11 @@ pub fn beginnings(bytes: &[u8]) {
         let mut inferred = None;
         with_file("b", bytes, |path| {
             let file = FileEntry::new(path, bytes.len() as u64, 0);
-            inferred = encoding.infer(&file, &options, ROWS).ok();
+            inferred = Some(encoding.infer(&file, &options, ROWS));
         });
-        inferred
+        inferred.expect("it was called")
     };
-    let Some(known) = infer(first) else { return };
+    let Ok(known) = infer(first) else { return };
     let Some(mut alike) = encoding.alike(&options, ROWS, &known) else { return };
     let second = second.strip_prefix(b"\xef\xbb\xbf").unwrap_or(second);
     // As much as may be read of it at first, and all of it.
@@ -105,7 +105,8 @@ pub fn beginnings(bytes: &[u8]) {
     if second.is_empty() || !is_alike.contains(&true) {
         return;
     }
-    let own = infer(second).expect("a file that is like another can be inferred");
+    // What is wrong behind the first records is told when they are read.
+    let Ok(own) = infer(second) else { return };
     for (i, field) in own.fields().iter().enumerate() {
         let place = known.fields().iter().position(|known| known.name() == field.name());
         let place = place.expect("it has no other columns");

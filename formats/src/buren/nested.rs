@@ -11,9 +11,10 @@
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, ListArray, StructArray, UInt32Array, make_array};
+use arrow_array::{Array, ArrayRef, BooleanArray, ListArray, StructArray, UInt32Array};
 use arrow_buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{DataType, Field, FieldRef, Fields};
+use arrow_select::nullif::nullif;
 use arrow_select::take::take;
 
 use super::chunk::{Sink, Source};
@@ -64,11 +65,16 @@ pub fn put_lists(array: &ListArray, sink: &mut Sink, out: &mut Encoded) -> Resul
 
 /// Writes structs.
 pub fn put_structs(array: &StructArray, sink: &mut Sink, out: &mut Encoded) -> Result<()> {
+    // What lies in a struct that is NULL must not reach the file.
+    let hidden = array.nulls().map(|nulls| BooleanArray::new(!nulls.inner(), None));
     for column in array.columns() {
-        let nulls = NullBuffer::union(column.nulls(), array.nulls());
-        // What lies in a struct that is NULL must not reach the file.
-        let data = column.to_data().into_builder().nulls(nulls).build().map_err(|e| wrong(&e.to_string()))?;
-        put_column(&make_array(data), sink, out)?;
+        match &hidden {
+            None => put_column(column, sink, out)?,
+            Some(hidden) => {
+                let column = nullif(column, hidden).map_err(|e| wrong(&e.to_string()))?;
+                put_column(&column, sink, out)?;
+            }
+        }
     }
     Ok(())
 }

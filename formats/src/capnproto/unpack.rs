@@ -68,8 +68,8 @@ fn unpack_by(
         if found.len() < first + each {
             found.resize(first + FOUND * each, missing(0));
         }
-        if let Some(end) = noted(input, at, room, to, header, max_record, walker, &mut found[first..], spread)
-        {
+        let usual = Usual { room, header, walker, max_record };
+        if let Some(end) = noted(input, at, to, usual, &mut found[first..], spread) {
             (to, at) = end;
             ends.push(end);
             continue;
@@ -97,22 +97,27 @@ fn unpack_by(
     Ok(())
 }
 
+/// How messages are built and packed as most are, and where they are unpacked to.
+struct Usual<'a> {
+    room: &'a mut [u8],
+    header: &'a mut Header,
+    walker: &'a MessageWalker,
+    max_record: usize,
+}
+
 /// Unpacks a message of one segment that begins as the last ones, as far as it is wanted, and notes its values; gives
 /// where it ends in the room and the input. `None` if it is not built and packed as most are, or too near to the end of
 /// the input or the room: what was unpacked counts for nothing.
 #[inline(always)]
-#[allow(clippy::too_many_arguments, reason = "in registers and not behind pointers")]
 fn noted(
     input: &[u8],
     at: usize,
-    room: &mut [u8],
     begin: usize,
-    header: &mut Header,
-    max_record: usize,
-    walker: &MessageWalker,
+    usual: Usual,
     found: &mut [Span],
     spread: impl Spread,
 ) -> Option<(usize, usize)> {
+    let Usual { room, header, walker, max_record } = usual;
     let lists = begin + header.bytes();
     let (behind, to) = match header.unpack(input, at, room.get_mut(begin..lists)?, spread) {
         Some(behind) => (behind, lists),

@@ -5,3 +5,4 @@ mod buren;
 mod common;
 mod golden;
 mod parquet;
+mod properties;
