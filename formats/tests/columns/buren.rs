@@ -276,6 +276,19 @@ fn both(a: &BooleanArray, b: &BooleanArray) -> BooleanArray {
 }
 
 #[test]
+fn structs_whose_fields_are_slices() {
+    let dir = tempfile::tempdir().unwrap();
+    let flags = BooleanArray::from_iter((0..100).map(|i| (i % 5 > 0).then_some(i % 3 == 0)));
+    let field: ArrayRef = Arc::new(flags.slice(41, 50));
+    let valid = arrow_buffer::NullBuffer::from_iter((0..50).map(|i| i % 7 > 1));
+    let fields = vec![Field::new("flag", DataType::Boolean, true)].into();
+    let column: ArrayRef = Arc::new(StructArray::new(fields, vec![field], Some(valid)));
+    let batch = RecordBatch::try_from_iter_with_nullable([("s", column, true)]).unwrap();
+    let path = write(dir.path(), buren(), &batch, "none");
+    assert_same(&batch, &read_all(buren(), &path).unwrap());
+}
+
+#[test]
 fn what_lies_in_a_file() {
     let dir = tempfile::tempdir().unwrap();
     let batch = all_types(10_000, 5);
