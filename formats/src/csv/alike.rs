@@ -86,7 +86,7 @@ impl Alike for CsvAlike {
                 _ => end = head.len().min(end * 4),
             }
         };
-        if count == wanted {
+        if count == wanted && count > 0 {
             self.enough = FIRST_BYTES.max(self.index.end(count - 1) * 5 / 4);
         }
         if count < headers || !self.has_names(head) {
@@ -119,12 +119,16 @@ mod tests {
     use arrow_schema::{DataType, Field};
 
     fn alike(header: bool) -> CsvAlike {
+        alike_of(header, 2)
+    }
+
+    fn alike_of(header: bool, rows: usize) -> CsvAlike {
         let known = Schema::new(vec![
             Field::new("id", DataType::Int64, true),
             Field::new("name", DataType::Utf8View, true),
             Field::new("day", DataType::Date32, true),
         ]);
-        CsvAlike::new(&FormatOptions { header, ..FormatOptions::default() }, 2, &known).unwrap()
+        CsvAlike::new(&FormatOptions { header, ..FormatOptions::default() }, rows, &known).unwrap()
     }
 
     #[test]
@@ -169,6 +173,28 @@ mod tests {
         for length in 0..text.len() {
             let like = alike(true).look(&text[..length], false);
             assert_eq!(like, if length < 46 { Like::Short } else { Like::Same }, "{length}");
+        }
+    }
+
+    #[test]
+    fn no_records_at_all() {
+        for text in ["", "x", "x,y,z\n", "id,name,day\n"] {
+            let like = alike_of(false, 0).look(text.as_bytes(), true);
+            assert_eq!(like, Like::Same, "{text}");
+        }
+        assert_eq!(alike_of(true, 0).look(b"id,name,day\n1", true), Like::Same);
+    }
+
+    #[test]
+    fn files_of_any_length() {
+        let mut alike = alike(false);
+        for length in [1, 100, 3000, 9, 20_000, 1] {
+            let record = format!("1,{},2020-01-01\n", "x".repeat(length));
+            let text = record.repeat(5);
+            assert_eq!(alike.look(text.as_bytes(), true), Like::Same, "{length}");
+            assert_eq!(alike.look(&text.as_bytes()[..record.len() + 5], false), Like::Short, "{length}");
+            let text = format!("{record}{}", record.replace("2020", "x"));
+            assert_eq!(alike.look(text.as_bytes(), true), Like::Unsure, "{length}");
         }
     }
 
