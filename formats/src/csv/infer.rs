@@ -15,6 +15,9 @@ use crate::rows::infer::{Kinds, Seen};
 use crate::rows::quotes::Marks;
 use crate::rows::{BatchDecoder, Decoder, Input};
 
+/// So many records are made into a batch: few, so that the memory of one serves the next.
+const LOOKED_AT_ONCE: usize = 1024;
+
 /// A decoder that looks at the values of the first records. Records with another number of fields than the first
 /// are passed over.
 pub struct CsvGuesser {
@@ -66,7 +69,7 @@ impl CsvGuesser {
             bounds: Vec::new(),
             prefixes: vec![],
             unseen: Unseen::Nothing,
-            batch_rows: self.left.max(1),
+            batch_rows: self.left.clamp(1, LOOKED_AT_ONCE),
             format: FormatOptions { on_error: OnError::Skip, ..self.format.clone() },
         };
         self.inner = Some(BatchDecoder::new(CsvParser::new(&scan, false)?, &scan)?);
@@ -84,11 +87,18 @@ impl CsvGuesser {
     }
 
     fn look(&mut self, batch: &RecordBatch) {
-        self.left = self.left.saturating_sub(batch.num_rows());
+        let batch = batch.slice(0, self.left.min(batch.num_rows()));
+        self.left -= batch.num_rows();
         let mut seen = self.seen.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         for (column, shape) in batch.columns().iter().zip(seen.shapes_mut()) {
             let texts = column.as_string_view().iter().flatten().filter(|text| !text.is_empty());
-            texts.for_each(|text| shape.add(Kinds::of_field(text.as_bytes())));
+            for text in texts {
+                // Text it stays, whatever else is seen.
+                if shape.is_text() {
+                    break;
+                }
+                shape.add(Kinds::of_field(text.as_bytes()));
+            }
         }
     }
 }

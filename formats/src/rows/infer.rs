@@ -60,6 +60,11 @@ impl Kinds {
         self.0 |= other.0;
     }
 
+    /// Whether text is among them.
+    pub fn is_text(self) -> bool {
+        self.has(Kinds::TEXT)
+    }
+
     fn has(self, other: Kinds) -> bool {
         self.0 & other.0 != 0
     }

@@ -95,6 +95,11 @@ impl Shape {
         self.kinds.add(kinds);
     }
 
+    /// Whether something was seen that is nothing but text.
+    pub fn is_text(&self) -> bool {
+        self.kinds.is_text()
+    }
+
     /// A list was seen: gives what was seen of the items.
     pub fn list(&mut self) -> &mut Shape {
         self.kinds.add(Kinds::LIST);
