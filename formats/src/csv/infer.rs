@@ -118,16 +118,25 @@ impl Decoder for CsvGuesser {
             }
         }
         input.at += consumed;
-        let Some(inner) = &mut self.inner else { return Ok(consumed) };
-        let passed = self.passed;
-        consumed += inner.decode(input).map_err(|mut error| {
-            if let Error::Data(e) = &mut error {
-                e.line = e.line.map(|line| line + passed);
+        while self.left > 0 {
+            let Some(inner) = &mut self.inner else { break };
+            let passed = self.passed;
+            let decoded = inner.decode(input).map_err(|mut error| {
+                if let Error::Data(e) = &mut error {
+                    e.line = e.line.map(|line| line + passed);
+                }
+                error
+            })?;
+            consumed += decoded;
+            input.at += decoded;
+            // What follows a batch that is not full is not whole.
+            let full = inner.is_full();
+            if let Some(batch) = inner.flush()? {
+                self.look(&batch);
             }
-            error
-        })?;
-        if let Some(batch) = inner.flush()? {
-            self.look(&batch);
+            if !full {
+                break;
+            }
         }
         Ok(consumed)
     }

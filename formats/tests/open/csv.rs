@@ -145,3 +145,20 @@ fn lines_that_end_in_carriage_returns_alone_are_named() {
     assert!(said.contains("a.csv: its lines end in carriage returns alone"), "{said}");
     assert_eq!(columns(&table(&dir, "b.csv")).len(), 2);
 }
+
+#[test]
+fn records_are_looked_at_in_batches_up_to_as_many_as_are_asked_for() {
+    for (rows, wide) in [(1, 3), (1023, 3), (1024, 3), (1025, 300), (2048, 3), (2500, 3), (6145, 40)] {
+        let record = |i: usize| format!("{i},{}\n", "x".repeat(wide));
+        let text: String = (0..rows).map(record).collect();
+        let dir = texts(&[("a.csv", &text), ("b.csv", &format!("{text}2.5,x\n7,x\n"))]);
+        let type_of = |file: &str, infer_rows: usize| {
+            let options = OpenOptions { infer_rows, ..OpenOptions::default() };
+            columns(&at(&dir, file, &options).unwrap())[0].1.clone()
+        };
+        assert_eq!(type_of("a.csv", 10_000), DataType::Int64, "{rows}");
+        assert_eq!(type_of("b.csv", 10_000), DataType::Float64, "{rows}");
+        assert_eq!(type_of("b.csv", rows + 1), DataType::Float64, "{rows}");
+        assert_eq!(type_of("b.csv", rows), DataType::Int64, "{rows}");
+    }
+}
