@@ -162,3 +162,18 @@ fn compressed_files() {
     assert!(packed.expect("gzip is there").success());
     assert_eq!(answer(dir.path(), "SELECT sum(x) AS s FROM t", &[]), "s\n897.25\n");
 }
+
+#[test]
+fn a_first_record_that_is_too_long() {
+    let long = format!("{{\"x\": 7, \"s\": \"{}\"}}\n{{\"x\": 5}}\n", "y".repeat(3_000_000));
+    let dir = files("jsonl", "{\"x\": 1}\n", &long);
+    let packed = Command::new("gzip").arg("-r").arg(dir.path()).status();
+    assert!(packed.expect("gzip is there").success());
+    let query = |flags: &[&str]| query(dir.path(), "SELECT sum(x) AS s FROM t", flags);
+    let failed = query(&["--max-record", "4KiB"]);
+    assert_eq!(failed.code(), Some(1), "{}", failed.stderr);
+    assert!(failed.stderr.contains("part-237.jsonl.gz, row 1"), "{}", failed.stderr);
+    let passed = query(&["--max-record", "4KiB", "--on-error", "skip"]);
+    assert_eq!((passed.stdout.as_str(), passed.code()), ("s\n304\n", Some(0)), "{}", passed.stderr);
+    assert_eq!(passed.stderr.matches("1 rows left out").count(), 1, "{}", passed.stderr);
+}

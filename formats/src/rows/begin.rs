@@ -48,6 +48,8 @@ impl RowReader {
         match self.blocks.refill()? {
             Refill::Need(range) => Ok(Some(Next::Need(vec![range]))),
             Refill::Ready => Ok(None),
+            // What becomes of such a record is told when all files are looked at.
+            Refill::TooLong if self.alike.is_some() => Err(Error::Unlike { path: PathBuf::new() }),
             Refill::TooLong => Err(self.too_long()),
             Refill::Ended => {
                 // Rows of files before this one may have to be flushed.
