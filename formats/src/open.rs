@@ -4,7 +4,7 @@
 //! below it, names that begin with `.` or `_` left out), or a dataset (a directory with a manifest). Files are read in
 //! the bytewise order of their paths, a dataset's in the order of its manifest; sizes and times are taken once.
 //!
-//! - [`list`]: which files a location names.
+//! - [`list`], [`glob`](mod@glob): which files a location names.
 //! - [`detect`], [`sniff`]: in which encoding and compression they are.
 //! - [`files`]: their schema, inferred or given, and that they agree on it ([`unify`], [`nested`]).
 //! - [`layouts`]: where they differ from their table all the same.
@@ -21,6 +21,7 @@ mod assemble;
 mod dataset;
 mod detect;
 mod files;
+mod glob;
 mod hive;
 mod layouts;
 mod list;

@@ -1,14 +1,14 @@
-//! Which files a location names. One pass over the directories; each file's size and time are taken once, here.
+//! Which files a location names; see `glob` for wildcards. One pass over the directories; each file's size and time are taken once, here.
 
 use std::ffi::OsStr;
 use std::fs::{self, Metadata};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
-use glob::{MatchOptions, Pattern};
 use schema::FileEntry;
 
+use super::glob::{is_glob, list_glob};
 use super::{parallel, suggest};
 use crate::error::{Error, Result};
 use crate::input::{Input, STDIN};
@@ -63,21 +63,6 @@ pub fn list(location: &str) -> Result<Listing> {
     }
 }
 
-/// What stands before and behind a name's only wildcard, a `*`.
-struct Ends(String, String);
-
-impl Ends {
-    fn of(pattern: &str) -> Option<Ends> {
-        let (before, behind) = pattern.split_once('*')?;
-        (!is_glob(before) && !is_glob(behind)).then(|| Ends(before.into(), behind.into()))
-    }
-
-    fn match_name(&self, name: &OsStr) -> bool {
-        let (Ends(before, behind), name) = (self, name.as_bytes());
-        name.strip_prefix(before.as_bytes()).is_some_and(|rest| rest.ends_with(behind.as_bytes()))
-    }
-}
-
 /// Lists a path in which no character is a wildcard.
 pub fn list_path(path: &Path) -> Result<Listing> {
     list_one(path, &fs::metadata(path).map_err(|e| Error::io(path, "open", e))?)
@@ -96,11 +81,6 @@ fn stdin() -> Result<Found> {
     let input = Input::open(Path::new(STDIN))?;
     let bytes = if input.is_pipe() { 0 } else { input.len()? };
     Ok(Found { path: STDIN.into(), bytes, modified_ns: 0 })
-}
-
-/// Whether the text has wildcards.
-pub fn is_glob(location: &str) -> bool {
-    location.contains(['*', '?', '['])
 }
 
 /// Whether a directory's entry is left out where it isn't named: hidden files, manifests, markers such as `_SUCCESS`.
@@ -129,7 +109,7 @@ fn list_dir(dir: &Path) -> Result<Listing> {
 
 /// All files below `dir`. `above` holds the directories that led here, so that a link that leads back is an error and
 /// not an endless walk.
-fn collect(dir: &Path, above: &mut Vec<(u64, u64)>, files: &mut Vec<Found>) -> Result<()> {
+pub(super) fn collect(dir: &Path, above: &mut Vec<(u64, u64)>, files: &mut Vec<Found>) -> Result<()> {
     let meta = fs::metadata(dir).map_err(|e| Error::io(dir, "list", e))?;
     let identity = (meta.dev(), meta.ino());
     if above.contains(&identity) {
@@ -168,7 +148,7 @@ fn collect(dir: &Path, above: &mut Vec<(u64, u64)>, files: &mut Vec<Found>) -> R
 }
 
 /// Looks at paths that are neither links nor directories, and takes the files among them.
-fn look_at(plain: Vec<PathBuf>, files: &mut Vec<Found>) -> Result<()> {
+pub(super) fn look_at(plain: Vec<PathBuf>, files: &mut Vec<Found>) -> Result<()> {
     let looked_at = parallel::each(plain.len(), |i| {
         let meta = fs::symlink_metadata(&plain[i]).map_err(|e| Error::io(&plain[i], "list", e))?;
         Ok(meta.is_file().then(|| (meta.len(), modified_ns(&meta))))
@@ -186,12 +166,12 @@ fn modified_ns(meta: &Metadata) -> i64 {
     meta.mtime().saturating_mul(1_000_000_000).saturating_add(meta.mtime_nsec())
 }
 
-fn found(path: PathBuf, meta: &Metadata) -> Found {
+pub(super) fn found(path: PathBuf, meta: &Metadata) -> Found {
     Found { path, bytes: if meta.is_file() { meta.len() } else { 0 }, modified_ns: modified_ns(meta) }
 }
 
 /// Bytewise order of whole paths: the same on every machine, whatever its locale.
-fn sort(files: &mut Vec<Found>) {
+pub(super) fn sort(files: &mut Vec<Found>) {
     fn bytes(file: &Found) -> &[u8] {
         file.path.as_os_str().as_bytes()
     }
@@ -212,130 +192,6 @@ fn sort(files: &mut Vec<Found>) {
     files.extend(keyed.into_iter().map(|(_, file)| file));
     // `a/**/*` names a file below `a/b` by way of the directory `b` as well.
     files.dedup_by(|a, b| bytes(a) == bytes(b));
-}
-
-/// One component of a glob.
-enum Step {
-    /// A name without wildcards.
-    Name(PathBuf),
-    /// A name with wildcards.
-    Pattern { pattern: Pattern, hidden: bool, ends: Option<Ends> },
-    /// `**`: any number of directories, none included.
-    Any,
-}
-
-fn list_glob(location: &str) -> Result<Listing> {
-    let mut root = PathBuf::new();
-    let mut steps = Vec::new();
-    for component in Path::new(location).components() {
-        let text = component.as_os_str().to_str().unwrap_or_default();
-        let wild = matches!(component, Component::Normal(_)) && is_glob(text);
-        match wild {
-            false if steps.is_empty() => root.push(component),
-            false => steps.push(Step::Name(PathBuf::from(text))),
-            true if text == "**" => steps.push(Step::Any),
-            true => {
-                let pattern = Pattern::new(text).map_err(|e| {
-                    let help = "quote a bracket as [[]; ** must stand alone between slashes".to_string();
-                    Error::location(location, format!("the glob can't be read: {}", e.msg), Some(help))
-                })?;
-                let hidden = text.starts_with(['.', '_']);
-                steps.push(Step::Pattern { pattern, hidden, ends: Ends::of(text) });
-            }
-        }
-    }
-    let base = if root.as_os_str().is_empty() { Path::new(".") } else { &root };
-    match fs::metadata(base) {
-        Ok(_) => {}
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Err(suggest::missing(base)),
-        Err(e) => return Err(Error::io(base, "open", e)),
-    }
-    let mut files = Vec::new();
-    walk(&root, &steps, &mut files)?;
-    sort(&mut files);
-    if files.is_empty() {
-        return Err(suggest::no_match(location, base));
-    }
-    Ok(Listing::Files { root, files })
-}
-
-/// Follows the rest of a glob below `dir` (empty for the working directory).
-fn walk(dir: &Path, steps: &[Step], files: &mut Vec<Found>) -> Result<()> {
-    let Some((step, rest)) = steps.split_first() else {
-        return collect(dir, &mut Vec::new(), files);
-    };
-    if let Step::Name(name) = step {
-        let path = dir.join(name);
-        return match fs::metadata(&path) {
-            Ok(meta) => reached(path, &meta, rest, files),
-            // Other branches of the glob may have it.
-            Err(e)
-                if matches!(e.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory) =>
-            {
-                Ok(())
-            }
-            Err(e) => Err(Error::io(path, "open", e)),
-        };
-    }
-    if matches!(step, Step::Any) {
-        if rest.is_empty() {
-            return collect(dir, &mut Vec::new(), files);
-        }
-        walk(dir, rest, files)?;
-    }
-    let list = if dir.as_os_str().is_empty() { Path::new(".") } else { dir };
-    let mut plain = Vec::new();
-    for entry in fs::read_dir(list).map_err(|e| Error::io(list, "list", e))? {
-        let entry = entry.map_err(|e| Error::io(list, "list", e))?;
-        let name = entry.file_name();
-        let wanted = match step {
-            Step::Pattern { pattern, hidden, ends } => {
-                let options = MatchOptions { require_literal_leading_dot: true, ..MatchOptions::new() };
-                (*hidden || !is_hidden(&name))
-                    && match ends {
-                        Some(ends) => ends.match_name(&name),
-                        None => pattern.matches_with(&name.to_string_lossy(), options),
-                    }
-            }
-            Step::Name(_) | Step::Any => !is_hidden(&name),
-        };
-        if !wanted {
-            continue;
-        }
-        let path = dir.join(&name);
-        let kind = entry.file_type().map_err(|e| Error::io(&path, "list", e))?;
-        if matches!(step, Step::Any) {
-            // Links are followed where they are named, not where `**` would: they may lead back.
-            if kind.is_dir() {
-                walk(&path, steps, files)?;
-            }
-            continue;
-        }
-        let meta = if kind.is_symlink() {
-            fs::metadata(&path).map_err(|e| Error::io(&path, "follow the link", e))?
-        } else if kind.is_dir() {
-            walk(&path, rest, files)?;
-            continue;
-        } else {
-            if rest.is_empty() {
-                plain.push(path);
-            }
-            continue;
-        };
-        reached(path, &meta, rest, files)?;
-    }
-    look_at(plain, files)
-}
-
-/// A path that the glob's steps so far name.
-fn reached(path: PathBuf, meta: &Metadata, rest: &[Step], files: &mut Vec<Found>) -> Result<()> {
-    if meta.is_dir() {
-        return walk(&path, rest, files);
-    }
-    if rest.is_empty() && meta.is_file() {
-        files.push(found(path, meta));
-    }
-    Ok(())
 }
 
 #[cfg(test)]
