@@ -50,6 +50,16 @@ impl CsvAlike {
         }
     }
 
+    /// Whether the quotes of a field are as they should be.
+    fn is_well_quoted(&self, head: &[u8], (start, end): (usize, usize)) -> bool {
+        let syntax = CsvSyntax::new(self.marks);
+        match syntax.token(head, start, end) {
+            Token::Plain(..) | Token::Null | Token::Empty => true,
+            Token::Escaped(start, end) => syntax.unescape(&head[start..end], &mut Vec::new()).is_some(),
+            Token::Broken => false,
+        }
+    }
+
     /// Whether the first record holds the names, if it is to.
     fn has_names(&self, head: &[u8]) -> bool {
         let mut names = (0..self.names.len()).map(|column| (column, self.fields(head, column, 1).next()));
@@ -95,6 +105,10 @@ impl Alike for CsvAlike {
         let mut clear = true;
         for column in 0..columns {
             if self.columns.is_text(column) {
+                // Whatever its values are. But a record with a wrong quote is passed over where types are guessed, and
+                // one more is looked at in its place.
+                let mut fields = self.fields(head, column, count).skip(headers);
+                clear &= fields.all(|field| self.is_well_quoted(head, field));
                 continue;
             }
             let seen =
@@ -162,6 +176,8 @@ mod tests {
             "\n\nid,name,day\n1,x,2020-01-01\n",
             "id,name,day\n1,x,2020-01-01\n2,y,z,2020-01-01\n",
             "id,name,day\n\"1\"\"\",x,2020-01-01\n",
+            "id,name,day\n1,\"\"x,2020-01-01\n",
+            "id,name,day\n1,\"x\"y\",2020-01-01\n",
         ] {
             assert_eq!(alike.look(text.as_bytes(), true), Like::Unsure, "{text}");
         }
