@@ -1,8 +1,10 @@
 //! The command line as it is written; `settings` resolves it.
 //!
 //! - [`bench`]: that of `palais bench`.
+//! - [`cluster`]: that of `palais cluster`.
 
 mod bench;
+mod cluster;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -10,7 +12,10 @@ use std::time::Duration;
 use clap::builder::PossibleValuesParser;
 use clap::{Args as Flags, Parser, Subcommand, ValueEnum};
 
+use serde::{Deserialize, Serialize};
+
 pub use bench::{Bench, BenchFormats, BenchPlace, BenchTable, BenchThreads};
+pub use cluster::{Cluster, ClusterRun};
 
 /// SQL over files on timely dataflow.
 #[derive(Debug, Parser)]
@@ -46,6 +51,9 @@ pub enum Command {
     Inspect(Inspect),
     /// Keep the result of a query up to date as files are added; prints changes as JSON lines with __diff.
     Watch(Watch),
+    /// Run a SQL query in several processes.
+    #[command(subcommand)]
+    Cluster(Cluster),
     /// Measure what a choice costs, on your own data.
     #[command(subcommand)]
     Bench(Bench),
@@ -206,7 +214,7 @@ pub struct Watch {
 }
 
 /// Tables and how to read them.
-#[derive(Debug, Flags)]
+#[derive(Debug, Clone, Flags, Serialize, Deserialize)]
 #[command(next_help_heading = "Input")]
 pub struct Input {
     /// A table's name and where it lies; may be given several times.
@@ -301,7 +309,7 @@ pub struct Run {
 }
 
 /// `--header`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 pub enum Header {
     /// There is one.
     Yes,
@@ -312,7 +320,7 @@ pub enum Header {
 }
 
 /// `--on-error`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 pub enum OnErrorFlag {
     /// The query fails.
     Fail,

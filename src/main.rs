@@ -8,6 +8,7 @@
 mod allocator;
 mod args;
 mod bench;
+mod cluster;
 mod convert;
 mod copy;
 mod flags;
@@ -88,6 +89,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Schema(s) => schema::run(&s),
         Command::Inspect(i) => inspect::run(&i),
         Command::Watch(w) => watch::run(&w),
+        Command::Cluster(c) => cluster::run(&c),
         Command::Bench(b) => bench::run(&b),
         Command::Completions { shell } => {
             let mut command = <Args as clap::CommandFactory>::command();
@@ -99,12 +101,15 @@ fn run(command: Command) -> anyhow::Result<()> {
 }
 
 /// The message and the exit code of an error.
-fn describe(e: &anyhow::Error) -> (String, u8) {
+pub fn describe(e: &anyhow::Error) -> (String, u8) {
     if let Some(usage) = e.downcast_ref::<Usage>() {
         return (format!("error: {usage}"), 2);
     }
     if matches!(e.downcast_ref::<engine::Error>(), Some(engine::Error::Cancelled)) {
         return ("interrupted".into(), 130);
+    }
+    if let Some(::cluster::Error::Failed { code, .. }) = e.downcast_ref::<::cluster::Error>() {
+        return (format!("error: {e}"), *code);
     }
     if matches!(e.downcast_ref::<print::Error>(), Some(print::Error::Closed)) {
         // The reader of the output has enough.

@@ -1,21 +1,25 @@
 //! `palais query` and `palais bdb`: a statement to rows on the screen, in a file or in memory.
 
+mod about;
 mod late;
+mod prepared;
 
 use std::io::{IsTerminal, Read};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use anyhow::Context;
-use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, StringArray};
-use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use arrow_array::{ArrayRef, RecordBatch, StringArray};
+use arrow_schema::SchemaRef;
 use engine::Results;
-use formats::rows::cells::Cells;
-use queries::{Plan, Statement, parse, summarize};
+pub use prepared::Prepared;
+use queries::{Statement, parse};
 
 use crate::Usage;
 use crate::args;
+use crate::cluster::Runner;
 use crate::copy::To;
 use crate::flags;
 use crate::print::{self, Format, ResultWriter, Target};
@@ -29,10 +33,34 @@ use crate::terminal;
 
 /// `palais query`.
 pub fn run(q: &args::Query) -> anyhow::Result<()> {
-    let sql = match (&q.sql, &q.file) {
-        (Some(sql), _) => sql.clone(),
+    let sql = text(q.sql.as_deref(), q.file.as_deref())?;
+    let session = Session::new(&q.input, &q.run)?;
+    if q.plan_fingerprint {
+        let mut statements = sql.split("\n;\n").filter(|s| !s.trim().is_empty());
+        return statements.try_for_each(|s| session.fingerprint(s));
+    }
+    session.statement(&sql)
+}
+
+/// `palais cluster run`.
+pub fn run_among(c: &args::ClusterRun) -> anyhow::Result<()> {
+    let sql = text(c.sql.as_deref(), c.file.as_deref())?;
+    let mut session = Session::new(&c.input, &c.run)?;
+    // What can be known without the processes is told before they are started.
+    flags::check(&c.run, &queries::parse(&sql)?)?;
+    let runner = Runner::start(c, &session.settings)?;
+    session.settings.planning.processes = runner.processes();
+    session.settings.planning.workers = session.settings.workers * runner.processes();
+    session.runner = Some(runner);
+    session.statement(&sql)
+}
+
+/// The statement that is given, or in a file, or on standard input.
+fn text(sql: Option<&str>, file: Option<&Path>) -> anyhow::Result<String> {
+    match (sql, file) {
+        (Some(sql), _) => Ok(sql.to_string()),
         (None, Some(path)) => std::fs::read_to_string(path)
-            .with_context(|| format!("{}: cannot read the statement", path.display()))?,
+            .with_context(|| format!("{}: cannot read the statement", path.display())),
         (None, None) => {
             let mut sql = String::new();
             std::io::stdin()
@@ -42,15 +70,9 @@ pub fn run(q: &args::Query) -> anyhow::Result<()> {
                 let help = "give it in quotes, with --file FILE, or on standard input";
                 return Err(Usage(format!("there is no statement\n  help: {help}")).into());
             }
-            sql
+            Ok(sql)
         }
-    };
-    let session = Session::new(&q.input, &q.run)?;
-    if q.plan_fingerprint {
-        let mut statements = sql.split("\n;\n").filter(|s| !s.trim().is_empty());
-        return statements.try_for_each(|s| session.fingerprint(s));
     }
-    session.statement(&sql)
 }
 
 /// `palais bdb`.
@@ -91,6 +113,8 @@ struct Session<'a> {
     settings: Settings,
     engine: engine::Settings,
     tables: Tables,
+    /// The processes that run its queries, if this one doesn't.
+    runner: Option<Runner>,
     start: Instant,
     /// Rows of the result were given.
     given: AtomicBool,
@@ -107,14 +131,10 @@ impl<'a> Session<'a> {
             settings,
             engine,
             tables: Tables::resolve(input)?,
+            runner: None,
             start,
             given: AtomicBool::new(false),
         })
-    }
-
-    fn plan(&self, query: &parse::Query, planning: &queries::Settings) -> anyhow::Result<Arc<Plan>> {
-        let catalog = self.tables.catalog(&parse::tables(query)?, false)?;
-        Ok(queries::plan(query, &catalog, planning)?)
     }
 
     fn fingerprint(&self, sql: &str) -> anyhow::Result<()> {
@@ -123,7 +143,7 @@ impl<'a> Session<'a> {
         };
         // The query's time is given, not read, where plans are compared.
         let planning = queries::Settings { now_ns: 0, ..self.settings.planning.clone() };
-        let fingerprint = queries::explain::fingerprint(&*self.plan(&query, &planning)?);
+        let fingerprint = queries::explain::fingerprint(&self.prepare(&query, &planning)?.plan);
         Ok(print::text(&format!("{fingerprint:016x}\n"))?)
     }
 
@@ -158,18 +178,23 @@ impl<'a> Session<'a> {
             return self.write(query, &To::of_flags(path, self.run)?);
         }
         let Some(times) = self.run.repeat else {
-            return self.planned(query, &self.settings.planning, |plan| {
-                let mut stats = Stats::new(self.start.elapsed(), self.settings.workers);
-                let rows = self.show_rows(plan, &mut stats, self.writer()?.as_mut())?;
+            return self.planned(query, &self.settings.planning, |prepared| {
+                let mut stats = self.stats();
+                let rows = self.show_rows(prepared, &mut stats, self.writer()?.as_mut())?;
                 self.finish(rows, &stats)
             });
         };
-        let plan = self.plan(query, &self.settings.planning)?;
-        let mut stats = Stats::new(self.start.elapsed(), self.settings.workers);
+        let prepared = self.prepare(query, &self.settings.planning)?;
+        let mut stats = self.stats();
         for _ in 0..times {
-            self.show_rows(&plan, &mut stats, &mut Memory::default())?;
+            self.show_rows(&prepared, &mut stats, &mut Memory::default())?;
         }
         self.run.stats.as_ref().map_or(Ok(()), |path| stats.write(path))
+    }
+
+    fn stats(&self) -> Stats {
+        let processes = self.runner.as_ref().map_or(1, Runner::processes);
+        Stats::new(self.start.elapsed(), self.settings.workers * processes)
     }
 
     /// Says what came of a query.
@@ -181,12 +206,16 @@ impl<'a> Session<'a> {
     /// Runs a plan once; `take` takes its rows and tells how many there were.
     fn execute(
         &self,
-        plan: &Arc<Plan>,
+        prepared: &Prepared,
         stats: &mut Stats,
         take: impl FnOnce(&mut Results, &mut Progress) -> anyhow::Result<u64>,
     ) -> anyhow::Result<u64> {
         let start = Instant::now();
-        let mut results = engine::run(plan, &self.engine)?;
+        let plan = &prepared.plan;
+        let mut results = match &self.runner {
+            Some(runner) => runner.run(prepared)?,
+            None => engine::run(plan, &self.engine)?,
+        };
         signals::cancel_on_interrupt(results.state());
         let mut progress = Progress::start(plan, results.state(), self.run.no_progress);
         let rows = take(&mut results, &mut progress)?;
@@ -200,11 +229,11 @@ impl<'a> Session<'a> {
     /// Runs a plan once and hands its rows to the writer.
     fn show_rows(
         &self,
-        plan: &Arc<Plan>,
+        prepared: &Prepared,
         stats: &mut Stats,
         writer: &mut dyn ResultWriter,
     ) -> anyhow::Result<u64> {
-        self.execute(plan, stats, |results, progress| {
+        self.execute(prepared, stats, |results, progress| {
             // Nothing is written before there is something to write: an error comes without half a result before it.
             let schema = results.schema().clone();
             let (mut rows, mut begun) = (0, false);
@@ -230,74 +259,17 @@ impl<'a> Session<'a> {
         })
     }
 
-    fn explain(&self, query: &parse::Query, analyze: bool) -> anyhow::Result<()> {
-        let plan = self.plan(query, &self.settings.planning)?;
-        let mut lines: Vec<String> = queries::explain::explain(&plan).into_iter().map(|l| l.text).collect();
-        if analyze {
-            let mut stats = Stats::new(self.start.elapsed(), self.settings.workers);
-            self.show_rows(&plan, &mut stats, &mut Memory::default())?;
-            lines = stats.analyzed(&plan);
-            self.run.stats.as_ref().map_or(Ok(()), |path| stats.write(path))?;
-        }
-        self.show(&[("plan", Arc::new(StringArray::from(lines)))])
-    }
-
-    fn describe(&self, name: &str) -> anyhow::Result<()> {
-        let catalog = self.tables.catalog(&[name.to_string()], false)?;
-        let schema = catalog.table(name)?.schema.clone();
-        let fields = schema.fields();
-        self.show(&[
-            ("column_name", Arc::new(StringArray::from_iter_values(fields.iter().map(|f| f.name())))),
-            (
-                "column_type",
-                Arc::new(StringArray::from_iter_values(fields.iter().map(|f| type_name(f.data_type())))),
-            ),
-            ("nullable", Arc::new(fields.iter().map(|f| Some(f.is_nullable())).collect::<BooleanArray>())),
-        ])
-    }
-
-    fn summarize(&self, query: &parse::Query) -> anyhow::Result<()> {
-        let columns = self.plan(query, &self.settings.planning)?.schema.clone();
-        let plan = self.plan(&*summarize::query(query, &columns)?, &self.settings.planning)?;
-        let mut row = Memory::default();
-        let mut stats = Stats::new(self.start.elapsed(), self.settings.workers);
-        self.show_rows(&plan, &mut stats, &mut row)?;
-        self.run.stats.as_ref().map_or(Ok(()), |path| stats.write(path))?;
-        let batch = row.batches.first().context("an aggregation without GROUP BY gives a row")?;
-        let value = |i: usize| -> anyhow::Result<Option<String>> {
-            let column = batch.column(i);
-            if column.logical_nulls().is_some_and(|nulls| nulls.is_null(0)) {
-                return Ok(None);
-            }
-            let mut text = Vec::new();
-            Cells::new(column)?.print(0, &mut text);
-            Ok(Some(String::from_utf8(text)?))
-        };
-        let fields = columns.fields();
-        let mut shown: Vec<(&str, ArrayRef)> = vec![
-            ("column_name", Arc::new(StringArray::from_iter_values(fields.iter().map(|f| f.name())))),
-            (
-                "column_type",
-                Arc::new(StringArray::from_iter_values(fields.iter().map(|f| type_name(f.data_type())))),
-            ),
-        ];
-        let width = summarize::FIGURES.len();
-        for (f, name) in summarize::FIGURES.iter().enumerate() {
-            let values =
-                (0..fields.len()).map(|c| value(c * width + f)).collect::<anyhow::Result<Vec<_>>>()?;
-            shown.push((name, Arc::new(StringArray::from(values))));
-        }
-        self.show(&shown)
-    }
-
     /// Writes the rows of a query.
     fn write(&self, query: &parse::Query, to: &To) -> anyhow::Result<()> {
-        let planning = queries::Settings { spread_result: to.dataset, ..self.settings.planning.clone() };
-        self.planned(query, &planning, |plan| self.write_rows(plan, to))
+        // Other processes bring all rows to the first one, from where they come here.
+        let spread_result = to.dataset && self.runner.is_none();
+        let planning = queries::Settings { spread_result, ..self.settings.planning.clone() };
+        self.planned(query, &planning, |prepared| self.write_rows(prepared, to))
     }
 
-    fn write_rows(&self, plan: &Arc<Plan>, to: &To) -> anyhow::Result<()> {
-        let mut stats = Stats::new(self.start.elapsed(), self.settings.workers);
+    fn write_rows(&self, prepared: &Prepared, to: &To) -> anyhow::Result<()> {
+        let plan = &prepared.plan;
+        let mut stats = self.stats();
         // The target is opened first: one that can't be written is known before the query runs.
         let rows = match to.format() {
             Some(format) => {
@@ -307,7 +279,7 @@ impl<'a> Session<'a> {
                     self.given.store(true, Ordering::Relaxed);
                     shape(batch)
                 };
-                self.execute(plan, &mut stats, |results, _| {
+                self.execute(prepared, &mut stats, |results, _| {
                     Ok(engine::copy::copy(results, output, shape)?.rows)
                 })?
             }
@@ -318,7 +290,7 @@ impl<'a> Session<'a> {
                     compression: Some(to.compression()),
                 };
                 let mut writer = print::writer(to.form, &target, terminal::table_options(false))?;
-                self.show_rows(plan, &mut stats, writer.as_mut())?
+                self.show_rows(prepared, &mut stats, writer.as_mut())?
             }
         };
         self.finish(rows, &stats)
@@ -345,23 +317,6 @@ impl<'a> Session<'a> {
             eprintln!("{}", print::summary(rows, self.start.elapsed()));
         }
     }
-
-    /// Prints columns that were made here.
-    fn show(&self, columns: &[(&str, ArrayRef)]) -> anyhow::Result<()> {
-        let fields: Vec<Field> =
-            columns.iter().map(|(n, c)| Field::new(*n, c.data_type().clone(), true)).collect();
-        let schema: SchemaRef = Arc::new(Schema::new(fields));
-        let batch = RecordBatch::try_new(schema.clone(), columns.iter().map(|(_, c)| c.clone()).collect())?;
-        let mut writer = self.writer()?;
-        writer.begin(&schema)?;
-        writer.batch(&batch)?;
-        Ok(writer.end()?)
-    }
-}
-
-/// A type as SQL names it, or as Arrow does where SQL has no name for it.
-fn type_name(t: &DataType) -> String {
-    schema::text::types::sql_name(t).unwrap_or_else(|| t.to_string())
 }
 
 /// Keeps a result in memory.

@@ -33,6 +33,12 @@ pub fn install_panic_hook() {
             .map(ToString::to_string)
             .or_else(|| payload.downcast_ref::<String>().cloned())
             .unwrap_or_default();
+        if cluster::worker::is_loss(std::thread::current().name(), &text) {
+            // Whoever has started this process ends it.
+            loop {
+                std::thread::park();
+            }
+        }
         eprintln!(
             "internal error: {text}{place}\n  help: this is a bug in palais; please report it with the query"
         );
@@ -108,6 +114,19 @@ fn end_soon() {
     };
     // Without the thread a second signal is needed.
     let _ = std::thread::Builder::new().name("palais-end".into()).spawn(end);
+}
+
+/// Has the system kill this process when the one that started it ends, whatever state it is in then: one that is stopped
+/// would not see that its input ends.
+pub fn end_with_parent() {
+    // SAFETY: prctl(2) with this option takes a signal and touches no memory.
+    unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+}
+
+/// Ends the process, and what it has started; files that are not whole are removed.
+pub fn end(code: i32) -> ! {
+    leave();
+    std::process::exit(code)
 }
 
 /// What a process that ends without unwinding still has to do.

@@ -18,6 +18,8 @@ pub struct Stats {
     pub rows_read: u64,
     /// Bytes of files that were read, in the last execution.
     pub bytes_read: u64,
+    /// Bytes that processes sent to one another, in the last execution.
+    pub bytes_sent: u64,
     /// Rows of the result.
     pub rows: u64,
     /// Workers.
@@ -107,6 +109,7 @@ impl Stats {
         self.rows = rows;
         self.rows_read = state.rows_read.load(Ordering::Relaxed);
         self.bytes_read = state.bytes_read.load(Ordering::Relaxed);
+        self.bytes_sent = state.bytes_sent.load(Ordering::Relaxed);
         self.peak_memory_bytes = engine::memory::peak();
         self.peak_resident_bytes = peak_resident();
         self.operators.clear();
@@ -122,6 +125,9 @@ impl Stats {
             format!("{}: {}", line.text, o.line())
         };
         let mut lines: Vec<String> = queries::explain::explain(plan).into_iter().map(figures).collect();
+        if self.bytes_sent > 0 {
+            lines.push(format!("{} sent between processes", engine::memory::human(self.bytes_sent)));
+        }
         lines.push(format!(
             "planned in {:.3} s, run in {:.3} s by {} workers; read {} rows, {}; memory at most {}",
             self.plan_seconds,

@@ -1,1 +1,19 @@
-//! Many processes as one; for now what one process needs: workers of one machine.
+//! Many processes as one: each runs its part of a query on timely dataflow, and whoever started them sees to it that all
+//! of them end, whatever happens to one.
+//!
+//! - [`message`]: what the starter and a process tell each other, over the process's standard input and output.
+//! - [`caller`]: the starter: launches processes, has them run queries, notices when one is lost.
+//! - [`worker`]: a process: plans, connects to the others, runs.
+//! - [`mesh`]: the sockets between processes: one for timely's channels and one for notes, for each pair.
+//! - [`proof`]: how the two ends of a socket show each other that they belong to the same run of the same query.
+//! - [`error`]: what can go wrong.
+
+pub mod caller;
+pub mod error;
+pub mod mesh;
+pub mod message;
+pub mod proof;
+pub mod worker;
+
+pub use caller::Cluster;
+pub use error::{Error, Result};

@@ -11,8 +11,6 @@ use arrow_array::{
 };
 use arrow_buffer::OffsetBuffer;
 use arrow_data::transform::MutableArrayData;
-use arrow_ipc::reader::StreamReader;
-use arrow_ipc::writer::StreamWriter;
 use arrow_schema::{DataType, FieldRef};
 use timely::Accountable;
 use timely::bytes::arc::Bytes;
@@ -26,19 +24,56 @@ use crate::credit::Credit;
 pub const BATCH_ROWS: usize = 8192;
 
 /// A record batch on its way, for one worker. Counts rows. Between threads of a process it moves by pointer, between
-/// processes as an Arrow IPC stream, encoded once.
-#[derive(Debug, Clone, Default)]
+/// processes as bytes, encoded once; see [`crate::wire`].
+#[derive(Clone, Default)]
 pub struct Parcel {
     /// The worker that it is for; of no meaning outside an exchange.
     pub target: u32,
-    /// The rows; `None` only where timely has taken them out.
+    /// The rows; `None` where timely has taken them out, and where they came from another process as [`Parcel::wire`].
     pub batch: Option<RecordBatch>,
+    /// The rows as bytes, where they go to another process or came from one.
+    pub wire: Option<Wire>,
     /// What the sender of an exchange gets back once the rows are absorbed: when the last copy is dropped.
     pub credit: Option<Arc<Credit>>,
-    /// The worker that sent it, where that matters (merging sorted runs).
+    /// The worker that sent it, where that matters (merging sorted runs, credit between processes).
     pub source: u32,
     /// Whether it is the sender's last one; such a parcel of an exchange that merges has no rows.
     pub last: bool,
+}
+
+/// Rows as bytes.
+#[derive(Clone)]
+pub struct Wire {
+    /// How many rows.
+    pub rows: u32,
+    /// The credit that was taken for them, in bytes.
+    pub owed: u64,
+    /// What [`crate::wire::encode`] gives.
+    pub bytes: WireBytes,
+}
+
+/// Bytes that were made here, or came in.
+#[derive(Clone)]
+pub enum WireBytes {
+    /// Made here; shared where they go to several processes.
+    Made(Arc<Vec<u8>>),
+    /// Came in, with up to 7 bytes behind them.
+    Came {
+        /// Timely's buffer.
+        buffer: Bytes,
+        /// The bytes in it that count.
+        length: usize,
+    },
+}
+
+impl Wire {
+    /// The bytes.
+    pub fn bytes(&self) -> &[u8] {
+        match &self.bytes {
+            WireBytes::Made(bytes) => bytes,
+            WireBytes::Came { buffer, length } => &buffer[..*length],
+        }
+    }
 }
 
 impl From<RecordBatch> for Parcel {
@@ -49,42 +84,54 @@ impl From<RecordBatch> for Parcel {
 
 impl Accountable for Parcel {
     fn record_count(&self) -> i64 {
+        let rows = match (&self.batch, &self.wire) {
+            (Some(batch), _) => batch.num_rows() as i64,
+            (None, Some(wire)) => i64::from(wire.rows),
+            (None, None) => 0,
+        };
         // timely drops containers that count nothing.
-        self.batch.as_ref().map_or(0, |b| b.num_rows() as i64) + i64::from(self.last)
+        rows + i64::from(self.last)
     }
 }
 
-impl Parcel {
-    fn encode(&self) -> Vec<u8> {
-        let mut out = Vec::new();
-        out.extend_from_slice(&self.source.to_le_bytes());
-        out.extend_from_slice(&u32::from(self.last).to_le_bytes());
-        if let Some(batch) = &self.batch {
-            let written = StreamWriter::try_new(&mut out, &batch.schema())
-                .and_then(|mut w| w.write(batch).and_then(|()| w.finish()));
-            written.expect("a batch encodes into memory");
-        }
-        out.resize(out.len().next_multiple_of(8), 0);
-        out
-    }
-}
+/// The bytes of a parcel before its rows: source, flags, rows, length (each u32), owed (u64), little-endian.
+const HEADER: usize = 24;
 
 impl ContainerBytes for Parcel {
-    fn from_bytes(bytes: Bytes) -> Self {
-        let source = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
-        let batch =
-            StreamReader::try_new(std::io::Cursor::new(&bytes[8..]), None).ok().and_then(|mut r| r.next());
-        // The peer is a process of this query that has shown its token and its version; what it sent is its own batch.
-        let batch = batch.map(|b| b.expect("a peer's batch decodes"));
-        Parcel { target: 0, batch, credit: None, source, last: bytes[4] != 0 }
+    fn from_bytes(mut buffer: Bytes) -> Self {
+        // timely carves out what `into_bytes` of a process of this query wrote, which has shown its token and its
+        // version. What is too short for that has no rows; the receiver tells it by their number.
+        let number = |at: usize| {
+            let bytes = buffer.get(at..at + 4).and_then(|bytes| bytes.try_into().ok());
+            bytes.map_or(0, u32::from_le_bytes)
+        };
+        let [source, flags, rows, length] = [0, 4, 8, 12].map(number);
+        let owed = u64::from(number(16)) | u64::from(number(20)) << 32;
+        if buffer.len() >= HEADER {
+            buffer.extract_to(HEADER);
+        }
+        let length = (length as usize).min(buffer.len());
+        let wire = Wire { rows, owed, bytes: WireBytes::Came { buffer, length } };
+        Parcel { wire: Some(wire), source, last: flags != 0, ..Parcel::default() }
     }
 
     fn length_in_bytes(&self) -> usize {
-        self.encode().len()
+        HEADER + self.wire.as_ref().map_or(0, |wire| wire.bytes().len()).next_multiple_of(8)
     }
 
     fn into_bytes<W: Write>(&self, writer: &mut W) {
-        writer.write_all(&self.encode()).expect("timely's buffer takes what was asked for");
+        let (rows, owed, bytes) =
+            self.wire.as_ref().map_or((0, 0, &[][..]), |wire| (wire.rows, wire.owed, wire.bytes()));
+        let lost = self.wire.is_none() && self.batch.as_ref().is_some_and(|batch| batch.num_rows() > 0);
+        assert!(!lost, "an exchange encodes what goes to another process");
+        let mut put =
+            |bytes: &[u8]| writer.write_all(bytes).expect("timely's buffer takes what was asked for");
+        [self.source, u32::from(self.last), rows, bytes.len() as u32]
+            .iter()
+            .for_each(|n| put(&n.to_le_bytes()));
+        put(&owed.to_le_bytes());
+        put(bytes);
+        put(&[0; 8][..bytes.len().next_multiple_of(8) - bytes.len()]);
     }
 }
 

@@ -1,10 +1,13 @@
 //! Flow control of exchanges. timely's channels are unbounded, so every sender takes credit, in bytes, before it
-//! sends, and what has absorbed a batch gives it back.
+//! sends, and what has absorbed a batch gives it back: within a process when the last copy of it is dropped, between
+//! processes by a note to the process that sent it.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use timely::scheduling::SyncActivator;
+
+use crate::processes::{Network, Note};
 
 /// The credit of one exchange, shared by its senders.
 #[derive(Debug)]
@@ -23,10 +26,24 @@ impl std::fmt::Debug for Waiter {
 }
 
 /// Credit taken for one batch; dropping it gives it back.
-#[derive(Debug)]
-pub struct Credit {
-    pool: Arc<Pool>,
-    bytes: usize,
+pub struct Credit(From);
+
+enum From {
+    Here { pool: Arc<Pool>, bytes: usize },
+    There { network: Arc<dyn Network>, process: usize, note: Note },
+}
+
+impl std::fmt::Debug for Credit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Credit")
+    }
+}
+
+impl Credit {
+    /// Credit that a sender in another process has taken.
+    pub fn of(network: Arc<dyn Network>, process: usize, note: Note) -> Arc<Credit> {
+        Arc::new(Credit(From::There { network, process, note }))
+    }
 }
 
 impl Pool {
@@ -42,32 +59,47 @@ impl Pool {
         bytes: usize,
         activator: impl Fn() -> SyncActivator,
     ) -> Option<Arc<Credit>> {
-        if let Some(credit) = self.try_take(bytes) {
-            return Some(credit);
+        let taken = self.take_to_be_given(bytes, activator);
+        taken.then(|| Arc::new(Credit(From::Here { pool: self.clone(), bytes })))
+    }
+
+    /// Takes credit for `bytes`, as [`Pool::take`] does, which [`Pool::give`] gives back.
+    pub fn take_to_be_given(&self, bytes: usize, activator: impl Fn() -> SyncActivator) -> bool {
+        if self.try_take(bytes) {
+            return true;
         }
         let mut waiting = self.waiting.lock().expect("nothing panics with this lock");
         // Credit may have come back between the two looks: then nobody would wake this waiter.
-        if let Some(credit) = self.try_take(bytes) {
-            return Some(credit);
+        if self.try_take(bytes) {
+            return true;
         }
         waiting.push(Waiter(activator()));
-        None
+        false
     }
 
-    fn try_take(self: &Arc<Pool>, bytes: usize) -> Option<Arc<Credit>> {
+    fn try_take(&self, bytes: usize) -> bool {
         let fits = |used: usize| (used == 0 || used + bytes <= self.limit).then_some(used + bytes);
-        self.used.fetch_update(Ordering::AcqRel, Ordering::Acquire, fits).ok()?;
-        Some(Arc::new(Credit { pool: self.clone(), bytes }))
+        self.used.fetch_update(Ordering::AcqRel, Ordering::Acquire, fits).is_ok()
+    }
+
+    /// Gives credit back.
+    pub fn give(&self, bytes: usize) {
+        // More than was taken can be given by a note that is wrong.
+        let given = |used: usize| Some(used.saturating_sub(bytes));
+        let _ = self.used.fetch_update(Ordering::AcqRel, Ordering::Acquire, given);
+        let waiting = std::mem::take(&mut *self.waiting.lock().expect("nothing panics with this lock"));
+        for waiter in waiting {
+            // A worker that is gone needs no waking.
+            let _ = waiter.0.activate();
+        }
     }
 }
 
 impl Drop for Credit {
     fn drop(&mut self) {
-        self.pool.used.fetch_sub(self.bytes, Ordering::AcqRel);
-        let waiting = std::mem::take(&mut *self.pool.waiting.lock().expect("nothing panics with this lock"));
-        for waiter in waiting {
-            // A worker that is gone needs no waking.
-            let _ = waiter.0.activate();
+        match &self.0 {
+            From::Here { pool, bytes } => pool.give(*bytes),
+            From::There { network, process, note } => network.tell(*process, *note),
         }
     }
 }

@@ -57,6 +57,14 @@ pub enum Error {
         /// How what was read back differs, as a clause that follows the path.
         difference: String,
     },
+    /// Another process of the query sent what no process of this version sends.
+    #[error(
+        "rows of another process can't be read: {0}\n  help: please report this, unless the network is failing"
+    )]
+    Wire(String),
+    /// Another process of the query, or the network, failed; what failed is told by whoever runs all of them.
+    #[error("{0}")]
+    Processes(String),
     /// The engine does not run this.
     #[error("not supported: {0}")]
     Unsupported(String),

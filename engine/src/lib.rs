@@ -7,7 +7,9 @@
 //! - [`live`]: the same plan, kept up to date on differential dataflow.
 //! - [`operator`]: the contract of an operator, and the glue that makes it a timely one.
 //! - [`batch`]: record batches as timely containers.
+//! - [`wire`]: record batches as bytes between processes.
 //! - [`credit`]: flow control of exchanges.
+//! - [`processes`]: what a query that runs in several processes needs of whoever runs them.
 //! - [`hash`]: hashes of columns.
 //! - [`state`]: what the workers of a query share: the first error, cancel, enough, figures.
 //! - [`children`]: the processes that a query has started.
@@ -38,11 +40,13 @@ pub mod memory;
 pub mod operator;
 pub mod ops;
 pub mod ordered;
+pub mod processes;
 pub mod render;
 pub mod run;
 pub mod state;
 pub mod verify;
+pub mod wire;
 
 pub use error::{Error, Result};
-pub use run::{Results, Settings, run};
+pub use run::{Results, Settings, run, run_among};
 pub use state::QueryState;

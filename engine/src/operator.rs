@@ -38,7 +38,9 @@ use timely::scheduling::{Activator, SyncActivator};
 use timely::worker::Worker;
 
 use crate::batch::{Parcel, ToTarget};
+use crate::credit::Credit;
 use crate::error::Result;
+use crate::processes::{Note, Site};
 use crate::state::QueryState;
 pub use gate::{Gate, Latch};
 use runner::Runner;
@@ -100,12 +102,14 @@ impl Wake {
 
 /// What the operators of one worker share.
 pub struct Local {
-    /// Shared with the other workers.
+    /// Shared with the other workers of the process.
     pub state: Arc<QueryState>,
-    /// The worker's number.
+    /// The worker's number, over all processes.
     pub index: usize,
     /// The number of workers over all processes.
     pub peers: usize,
+    /// Where its process stands among the others.
+    pub site: Site,
     /// Whether a node's consumer on this worker has enough.
     pub enough: Vec<Cell<bool>>,
     wakes: RefCell<Vec<Rc<Activator>>>,
@@ -114,11 +118,12 @@ pub struct Local {
 
 impl Local {
     /// For a plan of so many nodes.
-    pub fn new(worker: &Worker, state: Arc<QueryState>, nodes: usize) -> Rc<Local> {
+    pub fn new(worker: &Worker, state: Arc<QueryState>, site: Site, nodes: usize) -> Rc<Local> {
         Rc::new(Local {
             state,
             index: worker.index(),
             peers: worker.peers(),
+            site,
             enough: (0..nodes).map(|_| Cell::new(false)).collect(),
             wakes: RefCell::default(),
             worker: Rc::new(worker.clone()),
@@ -128,6 +133,22 @@ impl Local {
     /// Wakes every operator of this worker, so that each looks at the flags.
     pub fn wake_all(&self) {
         self.wakes.borrow().iter().for_each(|w| w.activate());
+    }
+
+    /// The consumer of a node has enough rows, on every worker of every process.
+    pub fn set_enough(&self, node: NodeId) {
+        self.state.set_enough(node);
+        self.site.tell_others(Note::Enough { stage: self.site.stage as u32, node: node as u32 });
+    }
+
+    /// What gives the credit of a parcel back to the process that it came from.
+    fn credit(&self, node: NodeId, parcel: &Parcel) -> Option<Arc<Credit>> {
+        let (wire, processes) = (parcel.wire.as_ref()?, self.site.processes.as_ref()?);
+        let sender = parcel.source as usize / self.site.workers;
+        let (stage, node) = (self.site.stage as u32, node as u32);
+        let note = Note::Absorbed { stage, node, source: parcel.source, bytes: wire.owed };
+        (wire.owed > 0 && sender < processes.count)
+            .then(|| Credit::of(processes.network.clone(), sender, note))
     }
 
     fn enough(&self, node: NodeId) -> bool {
@@ -218,7 +239,13 @@ impl<'scope> Stage<'_, 'scope> {
                     take(input, &mut runner.queues[port]);
                 }
                 if let Some(input) = &mut exchanged {
+                    let from = runner.queues[0].len();
                     take(input, &mut runner.queues[0]);
+                    for parcel in runner.queues[0].iter_mut().skip(from) {
+                        if parcel.wire.is_some() {
+                            parcel.credit = runner.local.credit(runner.node, parcel);
+                        }
+                    }
                 }
                 let mut session = output.activate();
                 let done = match &capability {

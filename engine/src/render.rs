@@ -12,7 +12,7 @@ use crate::credit::Pool;
 use crate::error::Result;
 use crate::operator::{Edge, Inputs, Latch, Local, Stage, Time};
 use crate::ops::aggregate::{Aggregate, Place};
-use crate::ops::exchange::{Receive, Send};
+use crate::ops::exchange::{At, Receive, Send};
 use crate::ops::expand::Expand;
 use crate::ops::filter::Filter;
 use crate::ops::join::shared::Builds;
@@ -26,11 +26,12 @@ use crate::ops::project::Project;
 use crate::ops::repeat::Repeat;
 use crate::ops::scan::Scan;
 use crate::ops::scan::ahead::Window;
-use crate::ops::scan::work::Work;
+use crate::ops::scan::work::{Share, Work};
 use crate::ops::sort::Sort;
 use crate::ops::transform::Transform;
 use crate::ops::union::Union;
 use crate::ops::values::Values;
+use crate::processes::Site;
 use crate::run::Settings;
 
 /// Bytes that may be on their way in one exchange of one process.
@@ -45,17 +46,19 @@ const FEWER_SORTED_ROWS: &str = "read fewer columns or rows, or add LIMIT: a sor
 /// What the workers of a process share of a plan, by node: the work of its scans, the credit of its exchanges and the
 /// build sides of those joins that share them.
 pub struct Shared {
-    workers: usize,
+    site: Site,
     work: Vec<Option<Arc<Work>>>,
-    pools: Vec<Option<Arc<Pool>>>,
+    /// One for all senders, or one for each where runs are merged: one that is ahead must not use up what another one
+    /// needs to send the batch that is waited for.
+    pools: Vec<Vec<Arc<Pool>>>,
     builds: Vec<Option<Arc<Builds>>>,
 }
 
 impl Shared {
     /// For the tree below `root`, which has `nodes` nodes.
-    pub fn new(root: &Node, nodes: usize, settings: &Settings) -> Result<Shared> {
-        let (work, pools, builds) = (vec![None; nodes], vec![None; nodes], vec![None; nodes]);
-        let mut shared = Shared { workers: settings.workers, work, pools, builds };
+    pub fn new(root: &Node, nodes: usize, settings: &Settings, site: Site) -> Result<Shared> {
+        let (work, pools, builds) = (vec![None; nodes], vec![vec![]; nodes], vec![None; nodes]);
+        let mut shared = Shared { site, work, pools, builds };
         shared.add(root, Window::new(settings.read_ahead))?;
         Ok(shared)
     }
@@ -63,13 +66,16 @@ impl Shared {
     fn add(&mut self, node: &Node, window: Window) -> Result<()> {
         match &node.op {
             Op::Scan(scan) => {
-                let work = Work::new(scan, node.schema.clone())?.with_window(window);
+                let work = Work::new(scan, node.schema.clone())?;
+                let work = work.with_window(window).with_share(Share::of(self.site.process()))?;
                 self.work[node.id] = Some(Arc::new(work));
             }
-            // The senders of a merge have credit of their own.
-            Op::Exchange(Exchange::Merge { .. }) => {}
-            Op::Exchange(_) => self.pools[node.id] = Some(Pool::new(EXCHANGE_BYTES)),
-            Op::Join(join) if join.shared => self.builds[node.id] = Some(Builds::new(self.workers)),
+            Op::Exchange(Exchange::Merge { .. }) => {
+                let each = EXCHANGE_BYTES / self.site.peers();
+                self.pools[node.id] = (0..self.site.workers).map(|_| Pool::new(each)).collect();
+            }
+            Op::Exchange(_) => self.pools[node.id] = vec![Pool::new(EXCHANGE_BYTES)],
+            Op::Join(join) if join.shared => self.builds[node.id] = Some(Builds::new(self.site.workers)),
             _ => {}
         }
         node.inputs.iter().try_for_each(|n| self.add(n, window))
@@ -87,8 +93,18 @@ impl Shared {
         }
     }
 
-    fn pool(&self, id: NodeId) -> Arc<Pool> {
-        self.pools[id].clone().expect("every exchange has credit")
+    /// The credit of a worker of this process in an exchange.
+    fn pool(&self, id: NodeId, worker: usize) -> Option<&Arc<Pool>> {
+        let pools = self.pools.get(id)?;
+        let worker = worker.checked_sub(self.site.here().start)?;
+        if pools.len() > 1 { pools.get(worker) } else { pools.first() }
+    }
+
+    /// Gives credit back for what a worker of this process sent to another process.
+    pub fn give_credit(&self, exchange: NodeId, worker: usize, bytes: usize) {
+        if let Some(pool) = self.pool(exchange, worker) {
+            pool.give(bytes);
+        }
     }
 }
 
@@ -248,17 +264,16 @@ impl<'scope> Renderer<'_, 'scope> {
     fn exchange(&self, node: &Node, exchange: &Exchange, edge: Edge<'scope>) -> Edge<'scope> {
         let sender = Stage { gated: false, ..self.stage(node, "exchange", false) };
         let sent = sender.add(Inputs::Local(vec![edge]), |wake| {
-            let pool = match exchange {
-                Exchange::Merge { .. } => Pool::new(EXCHANGE_BYTES / self.local.peers),
-                _ => self.shared.pool(node.id),
-            };
-            Box::new(Send::new(exchange, &node.schema, self.local.peers, self.local.index, pool, wake))
+            let Local { index, peers, site, .. } = &**self.local;
+            let pool = self.shared.pool(node.id, *index).expect("every exchange has credit").clone();
+            let at = At { index: *index, here: site.here(), peers: *peers };
+            Box::new(Send::new(exchange, &node.schema, at, pool, wake))
         });
         // What the node gives is what its last operator gives.
         let merges = matches!(exchange, Exchange::Merge { .. });
         let received = self
             .stage(node, "receive", !merges)
-            .add(Inputs::Exchange(sent.stream), |_| Box::new(Receive::default()));
+            .add(Inputs::Exchange(sent.stream), |_| Box::new(Receive::new(node.schema.clone())));
         match exchange {
             Exchange::Merge { keys, fetch } => match Order::new(keys.clone(), &node.schema) {
                 Ok(order) => self.stage(node, "merge", true).add(Inputs::Local(vec![received]), |_| {

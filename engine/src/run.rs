@@ -9,7 +9,7 @@ use arrow_schema::SchemaRef;
 use datafusion_common::ScalarValue;
 use datafusion_expr::physical_planning_context::SubqueryIndex;
 use queries::Plan;
-use queries::plan::Node;
+use queries::plan::{Node, Subquery};
 use timely::worker::Worker;
 
 use crate::error::{Error, Result};
@@ -17,13 +17,15 @@ use crate::operator::Local;
 use crate::ops::batch_of;
 use crate::ops::output::{Queue, Taken};
 use crate::ops::scan::ahead::PARTS;
+use crate::processes::{Channels, Processes, Site};
 use crate::render::{Renderer, Shared};
 use crate::state::QueryState;
+use crate::wire;
 
 /// How a plan is run.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Workers, each a thread.
+    /// Workers of a process, each a thread.
     pub workers: usize,
     /// Parts of files that the system is asked to read ahead; see [`crate::ops::scan::ahead`].
     pub read_ahead: usize,
@@ -46,24 +48,56 @@ const GRACE: Duration = Duration::from_millis(700);
 /// Runs a plan. Its scalar subqueries are run at once, one after another; the rows of the plan itself are then taken
 /// from [`Results`].
 pub fn run(plan: &Arc<Plan>, settings: &Settings) -> Result<Results> {
+    run_in(plan, settings, None)
+}
+
+/// Runs a plan's part of this process; all processes of the query have the same plan. The rows that lie on worker 0 are
+/// those of process 0.
+///
+/// # Errors
+/// The query's own, and what keeps the processes from reaching one another.
+pub fn run_among(plan: &Arc<Plan>, settings: &Settings, processes: Arc<Processes>) -> Result<Results> {
+    run_in(plan, settings, Some(processes))
+}
+
+fn run_in(plan: &Arc<Plan>, settings: &Settings, processes: Option<Arc<Processes>>) -> Result<Results> {
+    let site = |stage| Site { stage, workers: settings.workers, processes: processes.clone() };
     plan.subquery_results.clear();
-    for subquery in &plan.subqueries {
-        let state = Arc::new(QueryState::new(subquery.nodes, settings.workers));
-        let mut results =
-            start(Tree { plan: plan.clone(), subquery: Some(subquery.index) }, state, settings)?;
+    for (stage, subquery) in plan.subqueries.iter().enumerate() {
+        let site = site(stage);
+        let tree = Tree { plan: plan.clone(), subquery: Some(subquery.index) };
+        let mut results = start(tree, site.clone(), settings)?;
         let batches: Vec<RecordBatch> = results.by_ref().collect::<Result<_>>()?;
-        let rows: usize = batches.iter().map(RecordBatch::num_rows).sum();
-        if rows > 1 {
-            return Err(Error::SubqueryRows(rows));
-        }
-        let value = match batches.iter().find(|b| b.num_rows() == 1) {
-            Some(batch) => ScalarValue::try_from_array(batch.column(0), 0)?,
-            None => ScalarValue::try_from(subquery.root.schema.field(0).data_type())?,
+        let value = match &site.processes {
+            None => subquery_value(subquery, &batches)?,
+            Some(processes) if processes.index == 0 => {
+                let value = subquery_value(subquery, &batches)?;
+                processes.network.tell_value(stage, value_bytes(&value)?);
+                value
+            }
+            Some(processes) => {
+                let batch = wire::decode_with_schema(&processes.network.value(stage)?)?;
+                ScalarValue::try_from_array(batch.column(0), 0)?
+            }
         };
         plan.subquery_results.set(SubqueryIndex::new(subquery.index), value)?;
     }
-    let state = Arc::new(QueryState::new(plan.nodes, settings.workers));
-    start(Tree { plan: plan.clone(), subquery: None }, state, settings)
+    start(Tree { plan: plan.clone(), subquery: None }, site(plan.subqueries.len()), settings)
+}
+
+fn subquery_value(subquery: &Subquery, batches: &[RecordBatch]) -> Result<ScalarValue> {
+    let rows: usize = batches.iter().map(RecordBatch::num_rows).sum();
+    if rows > 1 {
+        return Err(Error::SubqueryRows(rows));
+    }
+    Ok(match batches.iter().find(|b| b.num_rows() == 1) {
+        Some(batch) => ScalarValue::try_from_array(batch.column(0), 0)?,
+        None => ScalarValue::try_from(subquery.root.schema.field(0).data_type())?,
+    })
+}
+
+fn value_bytes(value: &ScalarValue) -> Result<Vec<u8>> {
+    wire::encode_with_schema(&RecordBatch::try_from_iter([("value", value.to_array()?)])?)
 }
 
 /// One tree of a plan.
@@ -86,8 +120,9 @@ impl Tree {
     }
 }
 
-fn start(tree: Tree, state: Arc<QueryState>, settings: &Settings) -> Result<Results> {
-    let shared = Arc::new(Shared::new(tree.root(), tree.nodes(), settings)?);
+fn start(tree: Tree, site: Site, settings: &Settings) -> Result<Results> {
+    let state = Arc::new(QueryState::new(tree.nodes(), site.peers()));
+    let shared = Arc::new(Shared::new(tree.root(), tree.nodes(), settings, site.clone())?);
     // Rows that lie on worker 0 come through one queue, others through one a worker.
     let queues = if tree.root().single { 1 } else { settings.workers };
     let queues: Vec<Arc<Queue>> = (0..queues).map(|_| Arc::default()).collect();
@@ -95,13 +130,24 @@ fn start(tree: Tree, state: Arc<QueryState>, settings: &Settings) -> Result<Resu
         None => tree.plan.schema.clone(),
         Some(_) => tree.root().schema.clone(),
     };
-    let config = timely::Config::process(settings.workers);
+    let Channels { allocators, guard } = match &site.processes {
+        None => {
+            let config = timely::CommunicationConfig::Process(settings.workers);
+            let (allocators, guard) = config.try_build().map_err(Error::Start)?;
+            Channels { allocators, guard }
+        }
+        Some(processes) => {
+            processes.notes.begin(site.stage, &state, &shared)?;
+            processes.network.connect(site.stage)?
+        }
+    };
     let (worker_state, worker_queues) = (state.clone(), queues.clone());
     let work = move |worker: &mut Worker| {
         let queue = &worker_queues[worker.index() % worker_queues.len()];
-        run_worker(worker, &tree, &worker_state, &shared, queue);
+        run_worker(worker, &tree, &worker_state, &shared, &site, queue);
     };
-    let guards = timely::execute(config, work).map_err(Error::Start)?;
+    let config = timely::WorkerConfig::default();
+    let guards = timely::execute::execute_from(allocators, guard, config, work).map_err(Error::Start)?;
     // Joining takes a thread of its own: the caller's thread takes the rows.
     let (waiting, ended) = (state.clone(), queues.clone());
     let thread = std::thread::Builder::new()
@@ -123,10 +169,11 @@ fn run_worker(
     tree: &Tree,
     state: &Arc<QueryState>,
     shared: &Shared,
+    site: &Site,
     queue: &Arc<Queue>,
 ) {
     state.register_thread();
-    let local = Local::new(worker, state.clone(), tree.nodes());
+    let local = Local::new(worker, state.clone(), site.clone(), tree.nodes());
     worker.dataflow(|scope| {
         let renderer = Renderer { scope, local: &local, shared, failed: Default::default() };
         renderer.root(tree.root(), queue.clone());
@@ -156,7 +203,42 @@ pub struct Results {
     done: bool,
 }
 
+/// Takes rows that are computed elsewhere.
+pub struct Sink {
+    queue: Arc<Queue>,
+    state: Arc<QueryState>,
+}
+
+impl Sink {
+    /// Gives a batch to whoever takes the rows, and waits while that is slow; false if the query was stopped.
+    pub fn give(&self, batch: &RecordBatch) -> bool {
+        self.queue.put_waiting(batch, || self.state.stopped())
+    }
+}
+
 impl Results {
+    /// Rows that are computed elsewhere, which `feed` takes from there on a thread of its own.
+    ///
+    /// # Errors
+    /// The system has no more threads.
+    pub fn fed(
+        schema: SchemaRef,
+        state: Arc<QueryState>,
+        feed: impl FnOnce(&Sink) -> Result<()> + Send + 'static,
+    ) -> Result<Results> {
+        let queue = Arc::<Queue>::default();
+        let sink = Sink { queue: queue.clone(), state: state.clone() };
+        let run = move || {
+            if let Err(e) = feed(&sink) {
+                sink.state.fail(e);
+            }
+            sink.queue.end();
+        };
+        let thread = std::thread::Builder::new().name("palais-feed".into()).spawn(run);
+        let thread = thread.map_err(|e| Error::Start(e.to_string()))?;
+        Ok(Results { schema, queues: vec![queue], state, thread: Mutex::new(Some(thread)), done: false })
+    }
+
     /// The columns of the result.
     pub fn schema(&self) -> &SchemaRef {
         &self.schema

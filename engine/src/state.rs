@@ -4,7 +4,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::Thread;
 
-use formats::reader::Skipped;
+pub use formats::reader::Skipped;
 use queries::plan::NodeId;
 
 use crate::error::Error;
@@ -18,10 +18,12 @@ pub struct QueryState {
     epoch: AtomicU64,
     threads: Mutex<Vec<Thread>>,
     enough: Vec<AtomicBool>,
-    /// What each worker has done in each node, by [`NodeId`].
+    /// What each worker has done in each node, by [`NodeId`]; of several processes their own workers alone.
     pub figures: Vec<Vec<Figures>>,
     /// Bytes of files read so far.
     pub bytes_read: AtomicU64,
+    /// Bytes sent to other processes so far; known to whoever has started all of them.
+    pub bytes_sent: AtomicU64,
     /// Rows that scans gave so far.
     pub rows_read: AtomicU64,
     skipped: Mutex<Skipped>,
@@ -74,7 +76,9 @@ impl QueryState {
 
     /// The consumer of this node has enough rows, on every worker.
     pub fn set_enough(&self, node: NodeId) {
-        self.raise(&self.enough[node]);
+        if let Some(flag) = self.enough.get(node) {
+            self.raise(flag);
+        }
     }
 
     /// Whether the consumer of this node has enough rows.

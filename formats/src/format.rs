@@ -125,6 +125,15 @@ pub trait Format: Send + Sync {
     /// Cuts a file into morsels of about `target_bytes`; every record belongs to exactly one of them.
     fn split(&self, file: &Arc<FileEntry>, scan: &ScanOptions, target_bytes: u64) -> Result<Vec<Morsel>>;
 
+    /// Whether a morsel is read without what those before it in its file find: then processes that share nothing can
+    /// read them. Ranges of bytes of csv can't, where a quote may be open at their beginning.
+    fn is_read_apart(&self, part: &Part) -> bool {
+        match part {
+            Part::Bytes(_) | Part::Blocks(_) | Part::Groups(_) => true,
+            Part::Whole | Part::Turn(_) => false,
+        }
+    }
+
     /// The bytes of the file that reading a morsel takes, as far as they are known before it is read: for reading ahead.
     fn ranges(&self, morsel: &Morsel, _scan: &ScanOptions) -> Vec<Range<u64>> {
         match &morsel.part {

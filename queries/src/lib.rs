@@ -54,6 +54,8 @@ pub struct Settings {
     pub now_ns: i64,
     /// Workers over all processes.
     pub workers: usize,
+    /// The processes that they are in; each has as many.
+    pub processes: usize,
     /// A build side of at most this many bytes is sent to every worker.
     pub broadcast_bytes: u64,
     /// Whether `transform()` may start the user's command.
@@ -68,6 +70,7 @@ impl Default for Settings {
         Settings {
             now_ns: 0,
             workers: 1,
+            processes: 1,
             broadcast_bytes: 16 << 20,
             allow_scripts: false,
             spread_result: false,

@@ -117,7 +117,7 @@ pub struct PartFile {
 
 /// Where a block begins: a list of four numbers in JSON, or of the first two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "Listed", into = "Listed")]
+#[serde(try_from = "Vec<u64>", into = "Vec<u64>")]
 pub struct BlockStart {
     /// The offset in the file, compressed as it is.
     pub offset: u64,
@@ -136,30 +136,27 @@ pub struct BlockContent {
     pub crc32: u32,
 }
 
-/// A block as it stands in JSON.
-#[derive(Serialize, Deserialize)]
-#[serde(untagged)]
-enum Listed {
-    Known(u64, u64, u64, u32),
-    Start(u64, u64),
-}
+impl TryFrom<Vec<u64>> for BlockStart {
+    type Error = &'static str;
 
-impl From<Listed> for BlockStart {
-    fn from(listed: Listed) -> Self {
-        match listed {
-            Listed::Known(offset, rows, raw, crc32) => {
-                BlockStart { offset, rows, content: Some(BlockContent { raw, crc32 }) }
+    fn try_from(listed: Vec<u64>) -> Result<Self, Self::Error> {
+        let (offset, rows, content) = match *listed {
+            [offset, rows] => (offset, rows, None),
+            [offset, rows, raw, crc32] => {
+                let crc32 = u32::try_from(crc32).map_err(|_| "the CRC-32 of a block has 32 bits")?;
+                (offset, rows, Some(BlockContent { raw, crc32 }))
             }
-            Listed::Start(offset, rows) => BlockStart { offset, rows, content: None },
-        }
+            _ => return Err("a block is a list of two or four numbers"),
+        };
+        Ok(BlockStart { offset, rows, content })
     }
 }
 
-impl From<BlockStart> for Listed {
+impl From<BlockStart> for Vec<u64> {
     fn from(block: BlockStart) -> Self {
         match block.content {
-            Some(BlockContent { raw, crc32 }) => Listed::Known(block.offset, block.rows, raw, crc32),
-            None => Listed::Start(block.offset, block.rows),
+            Some(BlockContent { raw, crc32 }) => vec![block.offset, block.rows, raw, crc32.into()],
+            None => vec![block.offset, block.rows],
         }
     }
 }

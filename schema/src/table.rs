@@ -10,7 +10,7 @@ use crate::bdb;
 use crate::manifest::BlockStart;
 
 /// A table of the catalog. The catalog of a query is a list of these, resolved once, before planning.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Table {
     /// The name by which the query's text refers to it (a path, or a name given on the command line).
     pub name: String,
@@ -26,7 +26,7 @@ pub struct Table {
 }
 
 /// Where the rows of a table come from.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum Source {
     /// Part files.
     Files(FileSet),
@@ -56,12 +56,11 @@ pub struct FileSet {
     #[serde(default)]
     pub layouts: Vec<FileLayout>,
     /// What is compared with the table when a file is read.
-    #[serde(skip)]
     pub unseen: Unseen,
 }
 
 /// What of the files of a table was not looked at when it was opened.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub enum Unseen {
     /// All that tells whether they go together.
     #[default]

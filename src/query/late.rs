@@ -1,12 +1,11 @@
 //! Queries over many small files, most of which are looked at when they are read.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use queries::{Plan, parse};
+use queries::parse;
 use schema::{FileSet, Source, Table, Unseen};
 
-use super::Session;
+use super::{Prepared, Session};
 
 impl Session<'_> {
     /// Plans a query and has it run. Not all of many small files are looked at before, and one that turns out to be
@@ -15,15 +14,19 @@ impl Session<'_> {
         &self,
         query: &parse::Query,
         planning: &queries::Settings,
-        mut run: impl FnMut(&Arc<Plan>) -> anyhow::Result<T>,
+        mut run: impl FnMut(&Prepared) -> anyhow::Result<T>,
     ) -> anyhow::Result<T> {
+        // Other processes look at all files before.
+        if self.runner.is_some() {
+            return run(&self.prepare(query, planning)?);
+        }
         let catalog = self.tables.catalog(&parse::tables(query)?, true)?;
         if !catalog.tables().any(|table| is_late(table)) {
-            return run(&queries::plan(query, &catalog, planning)?);
+            return run(&Prepared::new(query, catalog, planning)?);
         }
         // What gives rows before it has read all files can't be run anew.
-        let first = queries::plan(query, &catalog, planning).ok().filter(|plan| plan.root.reads_first());
-        let Some(first) = first else { return run(&self.plan(query, planning)?) };
+        let first = Prepared::new(query, catalog, planning).ok().filter(|p| p.plan.root.reads_first());
+        let Some(first) = first else { return run(&self.prepare(query, planning)?) };
         let error = match run(&first) {
             Err(error) if !self.given.load(Ordering::Relaxed) => error,
             done => return done,
@@ -35,11 +38,14 @@ impl Session<'_> {
         };
         // Types that hold the values of all files may be wider, and with them there may be no error.
         let all = self.tables.catalog(&parse::tables(query)?, false)?;
-        let mut pairs = all.tables().zip(catalog.tables());
-        if !unlike && pairs.all(|(all, some)| all.schema == some.schema) {
+        let is_as_before = || {
+            let mut pairs = all.tables().zip(first.catalog.tables());
+            pairs.all(|(all, some)| all.schema == some.schema)
+        };
+        if !unlike && is_as_before() {
             return Err(error);
         }
-        run(&queries::plan(query, &all, planning)?)
+        run(&Prepared::new(query, all, planning)?)
     }
 }
 

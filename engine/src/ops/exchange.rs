@@ -1,6 +1,7 @@
 //! Moves rows between workers: a sender, which partitions and takes credit, and a receiver.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::{RecordBatch, UInt32Array};
@@ -10,16 +11,29 @@ use arrow_select::take::take_record_batch;
 use queries::plan::{Exchange, Expr};
 
 use super::{evaluate_all, rows_of};
-use crate::batch::{BATCH_ROWS, Parcel, batch_bytes};
+use crate::batch::{BATCH_ROWS, Parcel, Wire, WireBytes, batch_bytes};
 use crate::credit::Pool;
 use crate::error::Result;
 use crate::hash::{comparable, hash_columns, worker_of};
 use crate::operator::{Operator, Pull, Wake};
+use crate::wire;
+
+/// Where a sender is.
+pub struct At {
+    /// Its worker.
+    pub index: usize,
+    /// The workers of its process.
+    pub here: Range<usize>,
+    /// How many workers there are in all.
+    pub peers: usize,
+}
 
 /// Sends each row to the worker that it belongs to.
 pub struct Send {
     route: Route,
     peers: usize,
+    /// The workers of this process.
+    here: Range<usize>,
     index: usize,
     pool: Arc<Pool>,
     wake: Wake,
@@ -41,14 +55,8 @@ enum Route {
 
 impl Send {
     /// Sends batches of `schema`.
-    pub fn new(
-        exchange: &Exchange,
-        schema: &SchemaRef,
-        peers: usize,
-        index: usize,
-        pool: Arc<Pool>,
-        wake: Wake,
-    ) -> Send {
+    pub fn new(exchange: &Exchange, schema: &SchemaRef, at: At, pool: Arc<Pool>, wake: Wake) -> Send {
+        let At { peers, here, index } = at;
         let route = match exchange {
             Exchange::Hash(keys) => Route::Hash {
                 keys: keys.clone(),
@@ -59,14 +67,32 @@ impl Send {
             Exchange::Gather => Route::ToFirst { merges: None },
             Exchange::Merge { .. } => Route::ToFirst { merges: Some(schema.clone()) },
         };
-        Send { route, peers, index, pool, wake, outgoing: VecDeque::new() }
+        Send { route, peers, here, index, pool, wake, outgoing: VecDeque::new() }
     }
 
     fn queue(&mut self, target: usize, batch: RecordBatch) {
-        let source = self.index as u32;
-        let (target, batch) = (target as u32, Some(batch));
-        self.outgoing.push_back(Parcel { target, batch, credit: None, source, last: false });
+        let (target, source) = (target as u32, self.index as u32);
+        self.outgoing.push_back(Parcel { target, source, ..Parcel::from(batch) });
     }
+
+    fn queue_for_all(&mut self, batch: &RecordBatch) -> Result<()> {
+        let elsewhere = (0..self.peers).any(|target| !self.here.contains(&target));
+        let bytes = if elsewhere { Some(encode(batch)?) } else { None };
+        for target in 0..self.peers {
+            self.queue(target, batch.clone());
+            if !self.here.contains(&target)
+                && let Some(parcel) = self.outgoing.back_mut()
+            {
+                parcel.wire.clone_from(&bytes);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn encode(batch: &RecordBatch) -> Result<Wire> {
+    let bytes = WireBytes::Made(Arc::new(wire::encode(batch)?));
+    Ok(Wire { rows: batch.num_rows() as u32, owed: 0, bytes })
 }
 
 /// The rows of each target, in their order.
@@ -84,7 +110,7 @@ impl Operator for Send {
         let peers = self.peers;
         match &mut self.route {
             Route::ToFirst { .. } => self.queue(0, batch),
-            Route::Broadcast => (0..peers).for_each(|target| self.queue(target, batch.clone())),
+            Route::Broadcast => self.queue_for_all(&batch)?,
             Route::Hash { .. } if peers == 1 => self.queue(0, batch),
             Route::Hash { keys, gathered, hashes } => {
                 let columns: Vec<_> = evaluate_all(keys, &batch)?.into_iter().map(comparable).collect();
@@ -116,8 +142,8 @@ impl Operator for Send {
                 }
             }
             Route::ToFirst { merges: Some(schema) } => {
-                let (source, batch) = (self.index as u32, Some(RecordBatch::new_empty(schema.clone())));
-                self.outgoing.push_back(Parcel { target: 0, batch, credit: None, source, last: true });
+                let (source, batch) = (self.index as u32, RecordBatch::new_empty(schema.clone()));
+                self.outgoing.push_back(Parcel { source, last: true, ..Parcel::from(batch) });
             }
             Route::ToFirst { merges: None } | Route::Broadcast => {}
         }
@@ -126,23 +152,48 @@ impl Operator for Send {
     }
 
     fn pull(&mut self) -> Result<Pull> {
-        let Some(next) = self.outgoing.front() else { return Ok(Pull::Empty) };
-        let bytes = batch_bytes(rows_of(next));
-        let Some(credit) = self.pool.take(bytes, || self.wake.sync()) else { return Ok(Pull::Blocked) };
-        let mut parcel = self.outgoing.pop_front().expect("the queue was looked at");
-        parcel.credit = Some(credit);
-        Ok(Pull::Batch(parcel))
+        let Some(next) = self.outgoing.front_mut() else { return Ok(Pull::Empty) };
+        if self.here.contains(&(next.target as usize)) {
+            let bytes = batch_bytes(rows_of(next));
+            let Some(credit) = self.pool.take(bytes, || self.wake.sync()) else { return Ok(Pull::Blocked) };
+            next.credit = Some(credit);
+        } else {
+            let wire = match &mut next.wire {
+                Some(wire) => wire,
+                None => next.wire.insert(encode(next.batch.as_ref().expect("it is one's own parcel"))?),
+            };
+            let bytes = wire.bytes().len();
+            if !self.pool.take_to_be_given(bytes, || self.wake.sync()) {
+                return Ok(Pull::Blocked);
+            }
+            wire.owed = bytes as u64;
+        }
+        Ok(self.outgoing.pop_front().map_or(Pull::Empty, Pull::Batch))
     }
 }
 
 /// Hands what other workers sent to the operator above; the credit goes along.
-#[derive(Default)]
 pub struct Receive {
+    schema: SchemaRef,
     waiting: VecDeque<Parcel>,
 }
 
+impl Receive {
+    /// Batches of `schema`.
+    pub fn new(schema: SchemaRef) -> Receive {
+        Receive { schema, waiting: VecDeque::new() }
+    }
+}
+
 impl Operator for Receive {
-    fn push(&mut self, _port: usize, parcel: Parcel) -> Result<()> {
+    fn push(&mut self, _port: usize, mut parcel: Parcel) -> Result<()> {
+        if let Some(wire) = parcel.wire.take() {
+            let batch = match parcel.last && wire.rows == 0 {
+                true => RecordBatch::new_empty(self.schema.clone()),
+                false => wire::decode(wire.bytes(), &self.schema)?,
+            };
+            parcel.batch = Some(batch);
+        }
         self.waiting.push_back(parcel);
         Ok(())
     }

@@ -38,7 +38,7 @@ impl Limit {
 /// workers; else for this worker, down to the exchanges, whose rows may be for others.
 fn tell_enough(node: &Node, everywhere: bool, local: &Local) {
     if everywhere {
-        local.state.set_enough(node.id);
+        local.set_enough(node.id);
     } else {
         if matches!(node.op, Op::Exchange(_)) {
             return;

@@ -38,6 +38,9 @@ pub enum Taken {
 
 const CAPACITY: usize = 16;
 
+/// How long is waited for room before it is looked whether the query was stopped.
+const PATIENCE: Duration = Duration::from_millis(20);
+
 impl Queue {
     fn put(&self, batch: &RecordBatch, wake: &Wake) -> bool {
         let mut inner = self.inner.lock().expect("nothing panics with this lock");
@@ -47,6 +50,21 @@ impl Queue {
         }
         inner.batches.push_back(batch.clone());
         self.changed.notify_one();
+        true
+    }
+
+    /// Puts a batch from a thread that is no worker, and waits while the queue is full; false if it was `stopped`.
+    pub fn put_waiting(&self, batch: &RecordBatch, stopped: impl Fn() -> bool) -> bool {
+        let mut inner = self.inner.lock().expect("nothing panics with this lock");
+        while inner.batches.len() >= CAPACITY {
+            if stopped() {
+                return false;
+            }
+            let waited = self.changed.wait_timeout(inner, PATIENCE);
+            inner = waited.expect("nothing panics with this lock").0;
+        }
+        inner.batches.push_back(batch.clone());
+        self.changed.notify_all();
         true
     }
 
@@ -65,6 +83,7 @@ impl Queue {
                     // A worker that is gone needs no waking.
                     let _ = blocked.activate();
                 }
+                self.changed.notify_all();
                 return Taken::Batch(batch);
             }
             if inner.ended {

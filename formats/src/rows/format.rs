@@ -119,6 +119,14 @@ impl Format for RowFormat {
         })
     }
 
+    fn is_read_apart(&self, part: &Part) -> bool {
+        match part {
+            Part::Bytes(_) => self.border != Border::Quotes,
+            Part::Blocks(_) | Part::Groups(_) => true,
+            Part::Whole | Part::Turn(_) => false,
+        }
+    }
+
     fn reader(&self, morsel: &Morsel, scan: &ScanOptions) -> Result<Box<dyn FileReader>> {
         if let Part::Turn(number) = morsel.part
             && let Ok(turns) = morsel.shared.clone().downcast::<Turns>()

@@ -165,8 +165,9 @@ fn distribute(lowering: &mut Lowering, join: &mut Join, left: Node, right: Node)
     }
     let (left_keys, right_keys) = join.on.iter().cloned().unzip();
     let probe_single = if join.build == Side::Left { right.single } else { left.single };
-    // Rows that the build side gives at the end are marked by one worker; a probe side on one worker is spread.
-    if !at_end && !probe_single {
+    // Rows that the build side gives at the end are marked by one worker; a probe side on one worker is spread. A table
+    // can't be probed from another process.
+    if !at_end && !probe_single && lowering.settings.processes == 1 {
         join.shared = true;
         return match join.build {
             Side::Left => vec![lowering.exchange(Exchange::Hash(left_keys), left), right],

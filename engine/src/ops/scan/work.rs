@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch};
 use arrow_schema::{Schema, SchemaRef};
-use formats::format::{Format, Part, ScanOptions};
+use formats::format::{Format, Morsel, Part, ScanOptions};
 use formats::reader::BlockingReader;
 use queries::plan::Scan as Plan;
 use schema::bdb::Generator;
@@ -15,7 +15,7 @@ use super::super::batch_of;
 use super::super::transform::FileRows;
 use super::ahead::{self, FilePart, Queue, Window};
 use crate::batch::BATCH_ROWS;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::state::QueryState;
 
 /// Morsels of about this many bytes are dealt.
@@ -34,6 +34,45 @@ pub struct Work {
     from: From,
     taken: Mutex<Taken>,
     window: Window,
+    share: Share,
+}
+
+/// The part of a table that the workers of this process read: that which begins in its share of the bytes of all files,
+/// or of the rows of a made table. The others' processes read the rest.
+#[derive(Debug, Clone, Copy)]
+pub struct Share {
+    process: u64,
+    processes: u64,
+    /// Bytes of all files.
+    total: u64,
+}
+
+impl Share {
+    /// That of this process among so many.
+    pub fn of((process, processes): (usize, usize)) -> Share {
+        Share { process: process as u64, processes: processes as u64, total: 0 }
+    }
+
+    fn is_all(&self) -> bool {
+        self.processes == 1
+    }
+
+    /// Whose the byte is that has so many before it in all files.
+    fn owner(&self, before: u64) -> u64 {
+        let share = u128::from(before) * u128::from(self.processes) / u128::from(self.total.max(1));
+        (share as u64).min(self.processes - 1)
+    }
+
+    /// Keeps of the morsels of a file those that are read here.
+    fn keep(&self, format: &dyn Format, before: u64, morsels: Vec<Morsel>) -> Vec<Morsel> {
+        let mut at = before;
+        let mine = morsels.into_iter().filter(|morsel| {
+            let owner = self.owner(if format.is_read_apart(&morsel.part) { at } else { before });
+            at += morsel.bytes;
+            owner == self.process
+        });
+        mine.collect()
+    }
 }
 
 enum From {
@@ -68,6 +107,8 @@ enum Column {
 #[derive(Default)]
 struct Taken {
     file: usize,
+    /// The bytes of the files before it.
+    before: u64,
     /// The next parts of files in order.
     parts: Queue,
     row: u64,
@@ -92,7 +133,25 @@ impl Work {
             Source::Generated(spec) => From::Generator(Box::new(spec.generator()), spec.units()),
         };
         let window = Window::new(ahead::PARTS);
-        Ok(Work { plan: plan.clone(), schema, from, taken: Mutex::default(), window })
+        let share = Share::of((0, 1));
+        Ok(Work { plan: plan.clone(), schema, from, taken: Mutex::default(), window, share })
+    }
+
+    /// Reads this share of the table.
+    ///
+    /// # Errors
+    /// Standard input, which one process alone could read.
+    pub fn with_share(self, mut share: Share) -> Result<Work> {
+        let files = match &self.from {
+            From::Files(files) => files.list(),
+            From::Range { .. } | From::Generator(..) => &[],
+        };
+        if !share.is_all() && files.iter().any(|file| file.path.as_os_str() == "-") {
+            return Err(Error::Unsupported("standard input read by several processes".into()));
+        }
+        share.total = files.iter().map(|file| file.bytes).sum();
+        let row = share.process * MORSEL_ROWS;
+        Ok(Work { share, taken: Mutex::new(Taken { row, ..Taken::default() }), ..self })
     }
 
     /// Reads ahead so far.
@@ -108,14 +167,14 @@ impl Work {
             From::Range { rows, .. } => *rows,
             From::Generator(_, units) => *units,
         };
-        let start = taken.row;
-        taken.row = (start + MORSEL_ROWS).min(rows);
-        Ok((start < taken.row).then(|| Piece::Rows(start..taken.row)))
+        let (start, end) = (taken.row, rows.min(taken.row + MORSEL_ROWS));
+        taken.row += MORSEL_ROWS * self.share.processes;
+        Ok((start < end).then_some(Piece::Rows(start..end)))
     }
 
     /// The next part of a file. Those that come into the window are asked for when others may take again.
     fn take_part(&self, files: &Files, mut taken: MutexGuard<'_, Taken>) -> Result<Option<FilePart>> {
-        let part = files.take(&mut taken, self.window)?;
+        let part = files.take(&mut taken, self.window, &self.share)?;
         let soon = taken.parts.soon(self.window);
         drop(taken);
         for part in soon {
@@ -182,8 +241,16 @@ impl Work {
     pub fn take_file(&self, state: Arc<QueryState>) -> Result<Option<FileRows>> {
         let From::Files(files) = &self.from else { return Ok(None) };
         let mut taken = self.taken.lock().expect("a panic with this lock ends the process");
-        let Some(file) = files.list().get(taken.file) else { return Ok(None) };
-        taken.file += 1;
+        let file = loop {
+            let Some(file) = files.list().get(taken.file) else { return Ok(None) };
+            let owner = self.share.owner(taken.before);
+            taken.file += 1;
+            taken.before += file.bytes;
+            if owner == self.share.process {
+                break file;
+            }
+        };
+        drop(taken);
         let mut options = files.reading(file).options.clone();
         options.projection = (0..options.schema.fields().len()).collect();
         options.bounds.clear();
@@ -273,20 +340,25 @@ impl Files {
         file.layout.and_then(|i| self.layouts.get(i)).unwrap_or(&self.usual)
     }
 
-    fn take(&self, taken: &mut Taken, window: Window) -> Result<Option<FilePart>> {
+    fn take(&self, taken: &mut Taken, window: Window, share: &Share) -> Result<Option<FilePart>> {
         loop {
             while taken.parts.len() <= window.known(self.format)
                 && let Some(file) = self.list().get(taken.file)
             {
+                let (before, end) = (taken.before, taken.before + file.bytes);
+                if share.owner(before) > share.process || share.owner(end) < share.process {
+                    (taken.file, taken.before) = (taken.file + 1, end);
+                    continue;
+                }
                 let options = &self.reading(file).options;
                 let morsels = self.format.split(&Arc::new(file.clone()), options, MORSEL_BYTES);
                 match morsels {
-                    Ok(morsels) => taken.parts.extend(morsels),
+                    Ok(morsels) => taken.parts.extend(share.keep(self.format, before, morsels)),
                     // What lies before a file that can't be read is given first.
                     Err(_) if !taken.parts.is_empty() => break,
                     Err(e) => return Err(e.into()),
                 }
-                taken.file += 1;
+                (taken.file, taken.before) = (taken.file + 1, end);
             }
             let part = taken.parts.pop();
             if !part.as_ref().is_some_and(|part| part.morsel.is_over()) {

@@ -1,0 +1,447 @@
+//! The starter of a group of processes: has them run queries, and sees to it that all end when one does.
+
+use std::collections::VecDeque;
+use std::io::{BufRead, BufReader};
+use std::net::{IpAddr, SocketAddr};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use arrow_schema::SchemaRef;
+use engine::run::Sink;
+use engine::{QueryState, Results};
+
+use crate::error::{Error, Result};
+use crate::message::{self, Begin, Done, Figures, Job, Order, Report};
+
+/// How often is looked whether something has to be done although nobody said anything.
+const TICK: Duration = Duration::from_millis(50);
+/// Of the time between two looks no more counts as a process's silence: the starter may have been stopped meanwhile.
+const MOST_TICK: Duration = Duration::from_millis(200);
+/// What has failed first is often told of by others sooner; so long is waited for what tells more.
+const GRACE: Duration = Duration::from_millis(500);
+/// How long processes may take to end.
+const ENDING: Duration = Duration::from_secs(1);
+/// How much longer processes wait for one another than the starter for them, which knows more of them.
+const LONGER: Duration = Duration::from_secs(1);
+/// So many reports wait at most for the starter.
+const WAITING: usize = 64;
+/// The last bytes of standard error that are told.
+const STDERR: usize = 2 << 10;
+
+/// How a group of processes is started.
+pub struct Options {
+    /// The starter's version.
+    pub version: String,
+    /// The processes.
+    pub hosts: Vec<Host>,
+    /// After how long without a word a process is lost.
+    pub patience: Duration,
+}
+
+/// Where a process is.
+pub struct Host {
+    /// Its name in messages.
+    pub name: String,
+    /// The address at which the others reach it.
+    pub address: IpAddr,
+    /// What starts it.
+    pub command: Command,
+}
+
+/// A group of processes that runs queries, one after another. Dropping it ends them.
+pub struct Cluster {
+    group: Arc<Group>,
+    runs: Mutex<u32>,
+}
+
+/// The processes, and what they report.
+struct Group {
+    members: Vec<Member>,
+    events: Mutex<Receiver<(usize, Event)>>,
+    patience: Duration,
+}
+
+struct Member {
+    name: String,
+    child: Mutex<Child>,
+    /// Ends it and what it has started.
+    group: Mutex<Option<engine::children::Group>>,
+    orders: Mutex<Option<ChildStdin>>,
+    stderr: Arc<Mutex<VecDeque<u8>>>,
+    address: Mutex<Option<SocketAddr>>,
+}
+
+enum Event {
+    Report(Report),
+    /// Its output has ended.
+    Over,
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Member {
+    fn start(index: usize, host: Host, events: SyncSender<(usize, Event)>) -> Result<Member> {
+        let Host { name, mut command, .. } = host;
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let launch = |source| Error::Launch { host: name.clone(), source };
+        let (mut child, group) = engine::children::spawn(&mut command).map_err(launch)?;
+        let (orders, out, err) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let stderr = Arc::<Mutex<VecDeque<u8>>>::default();
+        let kept = stderr.clone();
+        let keep = move || {
+            let Some(mut err) = err.map(BufReader::new) else { return };
+            let mut line = Vec::new();
+            while err.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
+                let mut kept = locked(&kept);
+                kept.extend(line.drain(..));
+                let surplus = kept.len().saturating_sub(STDERR);
+                kept.drain(..surplus);
+            }
+        };
+        let listen = move || listen(index, out, &events);
+        let threads = [
+            std::thread::Builder::new().name(format!("palais-stderr-{index}")).spawn(keep),
+            std::thread::Builder::new().name(format!("palais-reports-{index}")).spawn(listen),
+        ];
+        for thread in threads {
+            thread.map_err(|e| Error::System(e.to_string()))?;
+        }
+        Ok(Member {
+            name,
+            child: Mutex::new(child),
+            group: Mutex::new(Some(group)),
+            orders: Mutex::new(orders),
+            stderr,
+            address: Mutex::default(),
+        })
+    }
+
+    /// Tells it something. Where that fails it has ended, which its output tells.
+    fn tell(&self, order: &Order) {
+        if let Some(orders) = &mut *locked(&self.orders) {
+            let _ = message::write(orders, order);
+        }
+    }
+
+    /// How it ended, once its output has.
+    fn ending(&self) -> Error {
+        let deadline = Instant::now() + ENDING;
+        let how = loop {
+            match locked(&self.child).try_wait() {
+                Ok(Some(status)) => break how(status),
+                Ok(None) if Instant::now() < deadline => {}
+                _ => break "closed its output".into(),
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        };
+        // What it wrote last is read by another thread.
+        std::thread::sleep(Duration::from_millis(20));
+        let stderr: Vec<u8> = locked(&self.stderr).iter().copied().collect();
+        let stderr = String::from_utf8_lossy(&stderr);
+        let lines = stderr.lines().map(|line| format!("\n  | {line}")).collect();
+        Error::Ended { host: self.name.clone(), how, stderr: lines }
+    }
+}
+
+/// How a process ended, as a clause.
+fn how(status: std::process::ExitStatus) -> String {
+    use std::os::unix::process::ExitStatusExt;
+    match (status.signal(), status.code()) {
+        (Some(9), _) => "was killed (signal 9: by somebody, or because memory ran out)".into(),
+        (Some(signal), _) => format!("was ended by signal {signal}"),
+        (None, Some(code)) => format!("ended with exit code {code}"),
+        (None, None) => "ended".into(),
+    }
+}
+
+/// Passes on what a process reports.
+fn listen(index: usize, out: Option<ChildStdout>, events: &SyncSender<(usize, Event)>) {
+    let mut out = out.map(BufReader::new);
+    while let Some(Ok(Some(report))) = out.as_mut().map(message::read) {
+        if events.send((index, Event::Report(report))).is_err() {
+            return;
+        }
+    }
+    // Whoever started it may be gone.
+    let _ = events.send((index, Event::Over));
+}
+
+impl Cluster {
+    /// Starts processes and waits until all of them listen.
+    ///
+    /// # Errors
+    /// One can't be started, says nothing in time or is of another version.
+    pub fn start(options: Options) -> Result<Cluster> {
+        let (events, taken) = sync_channel(WAITING);
+        let processes = options.hosts.len();
+        let (mut incarnation, mut token) = ([0; 16], [0; 32]);
+        let random = getrandom::fill(&mut incarnation).and_then(|()| getrandom::fill(&mut token));
+        random.map_err(|e| Error::System(e.to_string()))?;
+        let mut members = Vec::new();
+        for (process, host) in options.hosts.into_iter().enumerate() {
+            let begin = Begin {
+                version: options.version.clone(),
+                incarnation,
+                token,
+                process,
+                processes,
+                address: host.address,
+                patience: options.patience + LONGER,
+            };
+            let member = Member::start(process, host, events.clone())?;
+            member.tell(&Order::Begin(begin));
+            members.push(member);
+        }
+        let group = Group { members, events: Mutex::new(taken), patience: options.patience };
+        let cluster = Cluster { group: Arc::new(group), runs: Mutex::new(0) };
+        let group = &cluster.group;
+        group.wait(&|| false, processes, |process, report| match report {
+            Report::Listening { version, .. } if version != options.version => {
+                let (host, ours) = (group.name(process), options.version.clone());
+                Err(Error::Version { host, theirs: version, ours })
+            }
+            Report::Listening { address, .. } => {
+                *locked(&group.members[process].address) = Some(address);
+                Ok(true)
+            }
+            other => group.unless_alive(process, &other),
+        })?;
+        Ok(cluster)
+    }
+
+    /// How many processes there are.
+    pub fn processes(&self) -> usize {
+        self.group.members.len()
+    }
+
+    /// Has process 0 look at the tables of a query.
+    ///
+    /// # Errors
+    /// Those of looking at them, and a process that is lost meanwhile.
+    pub fn open(&self, request: Vec<u8>) -> Result<Vec<u8>> {
+        let group = &self.group;
+        group.members[0].tell(&Order::Open(request));
+        let mut opened = Vec::new();
+        group.wait(&|| false, 1, |process, report| match report {
+            Report::Opened(bytes) => {
+                opened = bytes;
+                Ok(true)
+            }
+            other => group.unless_alive(process, &other),
+        })?;
+        Ok(opened)
+    }
+
+    /// Has all processes plan a query and run it. `query` is what [`crate::worker::Binary::plan`] takes, `fingerprint` that
+    /// of the plan, `schema` that of the result. Figures go into `state`.
+    ///
+    /// # Errors
+    /// Those of planning, and a process that is lost meanwhile. What fails later is told by the results.
+    pub fn run(
+        &self,
+        query: &[u8],
+        fingerprint: u64,
+        schema: SchemaRef,
+        state: Arc<QueryState>,
+    ) -> Result<Results> {
+        let group = self.group.clone();
+        let addresses: Option<Vec<_>> = group.members.iter().map(|member| *locked(&member.address)).collect();
+        let addresses = addresses.ok_or_else(|| Error::System("not all processes listen".into()))?;
+        let run = {
+            let mut runs = locked(&self.runs);
+            *runs += 1;
+            *runs
+        };
+        for member in &group.members {
+            let (query, addresses) = (query.to_vec(), addresses.clone());
+            member.tell(&Order::Plan(Job { run, query, fingerprint, addresses }));
+        }
+        group.wait(&|| state.stopped(), group.members.len(), |process, report| match report {
+            Report::Planned => Ok(true),
+            other => group.unless_alive(process, &other),
+        })?;
+        group.members.iter().for_each(|member| member.tell(&Order::Run));
+        let (rows_of, conducted) = (schema.clone(), state.clone());
+        let feed = move |sink: &Sink| Ok(group.conduct(sink, &rows_of, &conducted)?);
+        Results::fed(schema, state, feed).map_err(|e| Error::System(e.to_string()))
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        self.group.end();
+    }
+}
+
+impl Group {
+    fn name(&self, process: usize) -> String {
+        self.members.get(process).map_or_else(String::new, |member| member.name.clone())
+    }
+
+    /// Takes what processes report until all have done their part.
+    fn conduct(&self, sink: &Sink, schema: &SchemaRef, state: &Arc<QueryState>) -> Result<()> {
+        let mut figures = vec![Figures::default(); self.members.len()];
+        self.wait(&|| state.stopped(), self.members.len(), |process, report| {
+            match report {
+                Report::Rows(bytes) => {
+                    let batch = engine::wire::decode(&bytes, schema);
+                    let host = || self.name(process);
+                    let batch = batch.map_err(|e| Error::Protocol { host: host(), what: e.to_string() })?;
+                    if !sink.give(&batch) {
+                        return Err(Error::Cancelled);
+                    }
+                    return Ok(false);
+                }
+                Report::Alive(now) => figures[process] = now,
+                Report::Done(done) => {
+                    figures[process] = done.figures;
+                    take(&done, process, state);
+                    tell(&figures, state);
+                    return Ok(true);
+                }
+                other => return self.unless_alive(process, &other),
+            }
+            tell(&figures, state);
+            Ok(false)
+        })
+    }
+
+    /// Takes reports until so many processes have said what is waited for, which `take` tells. When one fails, or when
+    /// `stopped`, all are ended.
+    fn wait(
+        &self,
+        stopped: &dyn Fn() -> bool,
+        wanted: usize,
+        mut take: impl FnMut(usize, Report) -> Result<bool>,
+    ) -> Result<()> {
+        let events = locked(&self.events);
+        let (mut said, mut had) = (0, vec![false; self.members.len()]);
+        let mut silent = vec![Duration::ZERO; self.members.len()];
+        let mut failed: Option<(Error, Instant)> = None;
+        let mut last = Instant::now();
+        while said < wanted {
+            let event = events.recv_timeout(TICK);
+            let passed = last.elapsed().min(MOST_TICK);
+            last = Instant::now();
+            silent.iter_mut().for_each(|silent| *silent += passed);
+            if stopped() && failed.is_none() {
+                self.end();
+                return Err(Error::Cancelled);
+            }
+            let error = match event {
+                Ok((process, Event::Report(report))) => {
+                    silent[process] = Duration::ZERO;
+                    match report {
+                        Report::Failed(failure) => Some(self.failed(process, failure)),
+                        Report::Lost { peer, reason } => Some(self.lost(process, peer, reason)),
+                        report if failed.is_none() => match take(process, report) {
+                            Ok(true) => {
+                                said += usize::from(!std::mem::replace(&mut had[process], true));
+                                None
+                            }
+                            Ok(false) => None,
+                            Err(e) => Some(e),
+                        },
+                        _ => None,
+                    }
+                }
+                Ok((process, Event::Over)) => Some(self.members[process].ending()),
+                Err(RecvTimeoutError::Disconnected) => {
+                    Some(Error::System("all threads that listen have ended".into()))
+                }
+                Err(RecvTimeoutError::Timeout) => {
+                    let lost = silent.iter().position(|silent| *silent > self.patience);
+                    lost.map(|process| Error::Silent { host: self.name(process), patience: self.patience })
+                }
+            };
+            if let Some(error) = error
+                && failed.as_ref().is_none_or(|(known, _)| known.tells() < error.tells())
+            {
+                failed = Some((error, failed.map_or_else(|| last + GRACE, |(_, until)| until)));
+            }
+            if failed.as_ref().is_some_and(|(error, until)| error.tells() > 2 || last >= *until) {
+                break;
+            }
+        }
+        let Some((error, _)) = failed else { return Ok(()) };
+        drop(events);
+        self.end();
+        Err(error)
+    }
+
+    fn failed(&self, process: usize, failure: message::Failure) -> Error {
+        // What was stopped was stopped for a reason that somebody else tells.
+        if failure.code == 130 {
+            return Error::Cancelled;
+        }
+        Error::Failed { host: self.name(process), message: failure.message, code: failure.code }
+    }
+
+    fn lost(&self, process: usize, peer: usize, reason: String) -> Error {
+        Error::Lost { host: self.name(process), peer: self.name(peer), reason }
+    }
+
+    /// That a process lives can be told at any time, anything else only when it is its turn.
+    fn unless_alive(&self, process: usize, report: &Report) -> Result<bool> {
+        let name = match report {
+            Report::Listening { .. } => "that it listens",
+            Report::Opened(_) => "of tables",
+            Report::Planned => "that it has planned",
+            Report::Rows(_) => "rows",
+            Report::Alive(_) => return Ok(false),
+            Report::Lost { .. } | Report::Failed(_) => "that it failed",
+            Report::Done(_) => "that it is done",
+        };
+        let what = format!("the process told {name} when it was not its turn");
+        Err(Error::Protocol { host: self.name(process), what })
+    }
+
+    /// Ends all processes.
+    fn end(&self) {
+        for member in &self.members {
+            member.tell(&Order::Stop);
+            *locked(&member.orders) = None;
+        }
+        let deadline = Instant::now() + ENDING;
+        let is_over = |member: &Member| !matches!(locked(&member.child).try_wait(), Ok(None));
+        while Instant::now() < deadline && !self.members.iter().all(is_over) {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        for member in &self.members {
+            *locked(&member.group) = None;
+            let mut child = locked(&member.child);
+            // It may have ended by itself.
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// Adds up how far the processes are.
+fn tell(figures: &[Figures], state: &QueryState) {
+    let sum = |of: fn(&Figures) -> u64| figures.iter().map(of).sum();
+    state.bytes_read.store(sum(|f| f.bytes_read), Ordering::Relaxed);
+    state.rows_read.store(sum(|f| f.rows_read), Ordering::Relaxed);
+    state.bytes_sent.store(sum(|f| f.bytes_sent), Ordering::Relaxed);
+}
+
+/// Takes the figures of a process that is done.
+fn take(done: &Done, process: usize, state: &QueryState) {
+    let first = process * done.nodes.len();
+    for (worker, nodes) in done.nodes.iter().enumerate() {
+        let Some(known) = state.figures.get(first + worker) else { continue };
+        for ([rows, batches, bytes, busy], known) in nodes.iter().zip(known) {
+            known.rows.store(*rows, Ordering::Relaxed);
+            known.batches.store(*batches, Ordering::Relaxed);
+            known.bytes.store(*bytes, Ordering::Relaxed);
+            known.busy_ns.store(*busy, Ordering::Relaxed);
+        }
+    }
+    let [rows, values, replaced] = done.skipped;
+    state.add_skipped(engine::state::Skipped { rows, values, replaced });
+}

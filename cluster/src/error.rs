@@ -1,0 +1,105 @@
+//! What can go wrong between processes.
+
+use std::io;
+use std::time::Duration;
+
+/// The result of this package's functions.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What went wrong between processes.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A process could not be started.
+    #[error("{host}: cannot start a process: {source}")]
+    Launch {
+        /// Where.
+        host: String,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// A process is of another version.
+    #[error(
+        "{host}: palais {theirs} runs there, and {ours} here\n  help: all processes of a query must be of one version"
+    )]
+    Version {
+        /// Where.
+        host: String,
+        /// Its version.
+        theirs: String,
+        /// That of the starter.
+        ours: String,
+    },
+    /// A process ended.
+    #[error("{host}: the process {how}{stderr}")]
+    Ended {
+        /// Where.
+        host: String,
+        /// How, as a clause.
+        how: String,
+        /// The last lines that it wrote to standard error, on lines of their own.
+        stderr: String,
+    },
+    /// Nothing was heard of a process.
+    #[error("{host}: nothing was heard of the process for {} seconds", patience.as_secs_f32())]
+    Silent {
+        /// Where.
+        host: String,
+        /// How long.
+        patience: Duration,
+    },
+    /// A process could not reach another one, or lost it.
+    #[error("{host}: the connection to {peer} failed: {reason}")]
+    Lost {
+        /// Where.
+        host: String,
+        /// The other one.
+        peer: String,
+        /// Why.
+        reason: String,
+    },
+    /// The query failed in a process.
+    #[error("{message}\n  host: {host}")]
+    Failed {
+        /// Where.
+        host: String,
+        /// What went wrong, with what would help.
+        message: String,
+        /// The exit code of palais for it.
+        code: u8,
+    },
+    /// A process told something that none of this version tells.
+    #[error("{host}: {what}\n  help: please report this")]
+    Protocol {
+        /// Where.
+        host: String,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// The system has no random numbers, or no threads.
+    #[error("cannot start processes: {0}")]
+    System(String),
+    /// Somebody asked that it ends.
+    #[error("cancelled")]
+    Cancelled,
+}
+
+impl Error {
+    /// How much it tells of what happened first, greater is more: a process that is killed makes others lose it.
+    pub(crate) fn tells(&self) -> u8 {
+        match self {
+            Error::Cancelled => 0,
+            Error::Lost { .. } => 1,
+            Error::Silent { .. } => 2,
+            _ => 3,
+        }
+    }
+}
+
+impl From<Error> for engine::Error {
+    fn from(e: Error) -> Self {
+        match e {
+            Error::Cancelled => engine::Error::Cancelled,
+            e => engine::Error::Processes(e.to_string()),
+        }
+    }
+}

@@ -1,0 +1,459 @@
+//! The sockets between the processes of one run of a query.
+//!
+//! Each pair of processes has one socket for notes, for as long as the query runs, and one for the channels of timely for
+//! each stage. Of a pair the process with the greater number connects. A process listens while it waits for others and
+//! not otherwise; whoever connects and does not show the token in time is dropped.
+
+use std::collections::HashMap;
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use engine::processes::{Channels, Network, Note, Notes};
+use serde::{Deserialize, Serialize};
+use timely::communication::allocator::zero_copy::initialize::initialize_networking_from_sockets;
+use timely::communication::allocator::zero_copy::stream::Stream;
+use timely::communication::allocator::{AllocatorBuilder, ProcessBuilder};
+
+use crate::message;
+use crate::proof::{self, Hello, Kind};
+
+/// How long a process that connects may take to show the token.
+const SHOW: Duration = Duration::from_secs(3);
+/// So many may be about to show it at once; further ones are dropped, and those of the query come again.
+const SHOWING: usize = 128;
+/// The pause before a process that could not be reached is tried again, and between two looks for one that connects.
+const PAUSE: Duration = Duration::from_millis(2);
+/// How often something is said on a socket for notes.
+const BEAT: Duration = Duration::from_secs(1);
+/// How long a process that has done its part waits for others to say that they have.
+const GOODBYE: Duration = Duration::from_secs(2);
+
+/// What a process tells another one.
+#[derive(Serialize, Deserialize)]
+enum Word {
+    /// It is there.
+    Alive,
+    /// Of the dataflow.
+    Note(Note),
+    /// The value of a scalar subquery.
+    Value(usize, Vec<u8>),
+    /// It has done its part.
+    Goodbye,
+}
+
+/// What is done when another process is lost: its number, and why.
+pub type OnLost = Arc<dyn Fn(usize, String) + Send + Sync>;
+
+/// What a mesh is made of.
+pub struct Settings {
+    /// This process.
+    pub process: usize,
+    /// Workers of a process.
+    pub workers: usize,
+    /// Where each process listens; this one's is that of the listener.
+    pub addresses: Vec<SocketAddr>,
+    /// What connections of this run say of themselves; `from`, `to` and `kind` are of no meaning.
+    pub hello: Hello,
+    /// What processes of this query show one another.
+    pub token: [u8; 32],
+    /// After how long without a word another process is lost.
+    pub patience: Duration,
+    /// What is done then.
+    pub on_lost: OnLost,
+}
+
+/// The sockets of this process.
+pub struct Mesh {
+    settings: Settings,
+    notes: Arc<Notes>,
+    listener: Arc<TcpListener>,
+    /// Those who have shown the token, by what they carry and where they come from.
+    came: Arc<Mutex<HashMap<(Kind, u32), TcpStream>>>,
+    showing: Arc<AtomicUsize>,
+    tellers: Mutex<Vec<Option<Sender<Word>>>>,
+    values: Arc<Values>,
+    over: Arc<Over>,
+    sent: Arc<AtomicU64>,
+}
+
+/// The values of scalar subqueries, by stage.
+#[derive(Default)]
+struct Values {
+    known: Mutex<HashMap<usize, Vec<u8>>>,
+    came: Condvar,
+}
+
+#[derive(Default)]
+struct Over {
+    /// This process has done its part and waits for no one.
+    ended: AtomicBool,
+    /// How many others have said goodbye, or are lost.
+    gone: Mutex<usize>,
+    changed: Condvar,
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Mesh {
+    /// Connects this process to all others for notes, which go into `notes`.
+    ///
+    /// # Errors
+    /// One of them is not there in time; `on_lost` was told.
+    pub fn start(
+        settings: Settings,
+        listener: Arc<TcpListener>,
+        notes: Arc<Notes>,
+        sent: Arc<AtomicU64>,
+    ) -> engine::Result<Arc<Mesh>> {
+        let mesh = Arc::new(Mesh {
+            settings,
+            notes,
+            listener,
+            came: Arc::default(),
+            showing: Arc::default(),
+            tellers: Mutex::default(),
+            values: Arc::default(),
+            over: Arc::default(),
+            sent,
+        });
+        let sockets = mesh.meet(Kind::Notes)?;
+        let mut tellers = Vec::new();
+        for (peer, socket) in sockets.into_iter().enumerate() {
+            let Some(socket) = socket else {
+                tellers.push(None);
+                continue;
+            };
+            let started = mesh.converse(peer, socket);
+            tellers.push(Some(started.map_err(|e| engine::Error::Start(e.to_string()))?));
+        }
+        *locked(&mesh.tellers) = tellers;
+        Ok(mesh)
+    }
+
+    fn processes(&self) -> usize {
+        self.settings.addresses.len()
+    }
+
+    /// Starts the two threads of a socket for notes, and gives what the first of them sends from.
+    fn converse(&self, peer: usize, socket: TcpStream) -> io::Result<Sender<Word>> {
+        let (teller, told) = channel();
+        let writing = socket.try_clone()?;
+        let lost = self.settings.on_lost.clone();
+        let over = self.over.clone();
+        let write = move || {
+            if let Err(e) = tell(writing, &told)
+                && !over.ended.load(Ordering::SeqCst)
+            {
+                lost(peer, e.to_string());
+            }
+        };
+        std::thread::Builder::new().name(format!("palais-tell-{peer}")).spawn(write)?;
+        socket.set_read_timeout(Some(self.settings.patience))?;
+        let (notes, values, over) = (self.notes.clone(), self.values.clone(), self.over.clone());
+        let (lost, patience) = (self.settings.on_lost.clone(), self.settings.patience);
+        let read = move || {
+            let outcome = hear(socket, &notes, &values);
+            *locked(&over.gone) += 1;
+            over.changed.notify_all();
+            if let Err(e) = outcome
+                && !over.ended.load(Ordering::SeqCst)
+            {
+                lost(peer, reason(&e, patience));
+            }
+        };
+        std::thread::Builder::new().name(format!("palais-hear-{peer}")).spawn(read)?;
+        Ok(teller)
+    }
+
+    /// A socket to each other process, in their order.
+    fn meet(&self, kind: Kind) -> engine::Result<Vec<Option<TcpStream>>> {
+        let (me, deadline) = (self.settings.process, Instant::now() + self.settings.patience);
+        let reached = std::thread::scope(|scope| {
+            let reaching = |to| scope.spawn(move || self.reach(to, kind, deadline).map_err(|e| (to, e)));
+            let reaching: Vec<_> = (0..me).map(reaching).collect();
+            let came = self.take_in(kind, deadline);
+            let mut sockets = Vec::new();
+            for thread in reaching {
+                let socket =
+                    thread.join().unwrap_or_else(|_| Err((me, io::Error::other("a thread ended"))))?;
+                sockets.push(Some(socket));
+            }
+            sockets.push(None);
+            sockets.extend(came?.into_iter().map(Some));
+            Ok(sockets)
+        });
+        reached.map_err(|(peer, e): (usize, io::Error)| {
+            if self.notes.is_stopped() {
+                return engine::Error::Cancelled;
+            }
+            let why = reason(&e, self.settings.patience);
+            (self.settings.on_lost)(peer, why.clone());
+            engine::Error::Processes(format!("process {peer} can't be reached: {why}"))
+        })
+    }
+
+    /// Connects to a process with a lesser number.
+    fn reach(&self, to: usize, kind: Kind, deadline: Instant) -> io::Result<TcpStream> {
+        let Settings { hello, addresses, process, token, .. } = &self.settings;
+        let hello = Hello { kind, from: *process as u32, to: to as u32, ..*hello };
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let tried = TcpStream::connect_timeout(&addresses[to], left.max(PAUSE)).and_then(|mut socket| {
+                socket.set_nodelay(true)?;
+                socket.set_read_timeout(Some(left.max(PAUSE)))?;
+                proof::connect(&mut socket, &hello, token)?;
+                socket.set_read_timeout(None)?;
+                Ok(socket)
+            });
+            match tried {
+                Err(e) if Instant::now() + PAUSE >= deadline || self.notes.is_stopped() => return Err(e),
+                Err(_) => std::thread::sleep(PAUSE),
+                Ok(socket) => return Ok(socket),
+            }
+        }
+    }
+
+    /// Waits until all processes with greater numbers have connected.
+    fn take_in(&self, kind: Kind, deadline: Instant) -> Result<Vec<TcpStream>, (usize, io::Error)> {
+        let wanted = self.settings.process + 1..self.processes();
+        loop {
+            let mut came = locked(&self.came);
+            let missing = wanted.clone().find(|&from| !came.contains_key(&(kind, from as u32)));
+            let Some(missing) = missing else {
+                let taken = wanted.filter_map(|from| came.remove(&(kind, from as u32)));
+                return Ok(taken.collect());
+            };
+            drop(came);
+            match self.listener.accept() {
+                Ok((socket, _)) => self.let_show(socket),
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
+                    if Instant::now() >= deadline || self.notes.is_stopped() {
+                        return Err((missing, io::ErrorKind::TimedOut.into()));
+                    }
+                    std::thread::sleep(PAUSE);
+                }
+                // The other end is gone already, or there are no more descriptors for now.
+                Err(_) => std::thread::sleep(PAUSE),
+            }
+        }
+    }
+
+    /// Lets one who has connected show the token.
+    fn let_show(&self, mut socket: TcpStream) {
+        if self.showing.fetch_add(1, Ordering::SeqCst) >= SHOWING {
+            self.showing.fetch_sub(1, Ordering::SeqCst);
+            return;
+        }
+        let (processes, me) = (self.processes() as u32, self.settings.process as u32);
+        let (ours, token) = (self.settings.hello, self.settings.token);
+        let (came, showing) = (self.came.clone(), self.showing.clone());
+        let show = move || {
+            let expects = |hello: &Hello| {
+                *hello == Hello { kind: hello.kind, from: hello.from, to: me, ..ours }
+                    && (me + 1..processes).contains(&hello.from)
+            };
+            let shown = take_within(&mut socket, SHOW, |socket| proof::accept(socket, expects, &token));
+            if let Ok(hello) = shown {
+                locked(&came).entry((hello.kind, hello.from)).or_insert(socket);
+            }
+            showing.fetch_sub(1, Ordering::SeqCst);
+        };
+        let started = std::thread::Builder::new().name("palais-show".into()).spawn(show);
+        if started.is_err() {
+            self.showing.fetch_sub(1, Ordering::SeqCst);
+        }
+    }
+
+    /// Says goodbye, and waits until the others have: then no note of theirs is on its way.
+    pub fn end(&self) {
+        for teller in locked(&self.tellers).drain(..).flatten() {
+            // Who is lost needs no goodbye.
+            let _ = teller.send(Word::Goodbye);
+        }
+        let (deadline, others) = (Instant::now() + GOODBYE, self.processes() - 1);
+        let mut gone = locked(&self.over.gone);
+        while *gone < others && Instant::now() < deadline {
+            let left = deadline.saturating_duration_since(Instant::now());
+            gone = self.over.changed.wait_timeout(gone, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        self.over.ended.store(true, Ordering::SeqCst);
+    }
+
+    fn tell_word(&self, process: usize, word: Word) {
+        if let Some(Some(teller)) = locked(&self.tellers).get(process) {
+            // Who is lost is told of by the thread that lost it.
+            let _ = teller.send(word);
+        }
+    }
+}
+
+impl Network for Mesh {
+    fn connect(&self, stage: usize) -> engine::Result<Channels> {
+        let sockets = self.meet(Kind::Data(stage as u32))?;
+        let sockets = sockets
+            .into_iter()
+            .map(|socket| socket.map(|socket| Counted { socket, sent: self.sent.clone() }));
+        let hooks = timely::communication::Hooks::default();
+        let inside = ProcessBuilder::new_typed_vector(self.settings.workers, hooks.refill.clone(), None);
+        let (process, workers) = (self.settings.process, self.settings.workers);
+        let made = initialize_networking_from_sockets(inside, sockets.collect(), process, workers, hooks);
+        let (allocators, guard) = made.map_err(|e| engine::Error::Start(e.to_string()))?;
+        let allocators = allocators.into_iter().map(AllocatorBuilder::Tcp).collect();
+        Ok(Channels { allocators, guard: Box::new(guard) })
+    }
+
+    fn tell(&self, process: usize, note: Note) {
+        self.tell_word(process, Word::Note(note));
+    }
+
+    fn tell_value(&self, stage: usize, value: Vec<u8>) {
+        (0..self.processes()).for_each(|process| self.tell_word(process, Word::Value(stage, value.clone())));
+    }
+
+    fn value(&self, stage: usize) -> engine::Result<Vec<u8>> {
+        let mut known = locked(&self.values.known);
+        loop {
+            if let Some(value) = known.remove(&stage) {
+                return Ok(value);
+            }
+            if self.notes.is_stopped() {
+                return Err(engine::Error::Cancelled);
+            }
+            known = self.values.came.wait_timeout(known, BEAT / 10).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+}
+
+/// Lets something be read from a socket within a time, however slowly its bytes come.
+fn take_within<T>(
+    socket: &mut TcpStream,
+    time: Duration,
+    take: impl FnOnce(&mut Hasty<'_>) -> io::Result<T>,
+) -> io::Result<T> {
+    // What was accepted from a listener that does not block may not block either.
+    socket.set_nonblocking(false)?;
+    socket.set_nodelay(true)?;
+    let taken = take(&mut Hasty { socket, deadline: Instant::now() + time })?;
+    socket.set_read_timeout(None)?;
+    Ok(taken)
+}
+
+/// A socket that is read until a moment.
+struct Hasty<'a> {
+    socket: &'a mut TcpStream,
+    deadline: Instant,
+}
+
+impl Read for Hasty<'_> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        self.socket.set_read_timeout(Some(left))?;
+        self.socket.read(into)
+    }
+}
+
+impl Write for Hasty<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.socket.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.socket.flush()
+    }
+}
+
+/// Why a socket failed.
+fn reason(e: &io::Error, patience: Duration) -> String {
+    match e.kind() {
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
+            format!("nothing was heard for {} seconds", patience.as_secs_f32())
+        }
+        io::ErrorKind::UnexpectedEof => "it was closed".into(),
+        _ => e.to_string(),
+    }
+}
+
+/// Sends words until goodbye was said.
+fn tell(mut socket: TcpStream, told: &Receiver<Word>) -> io::Result<()> {
+    let mut bytes = Vec::new();
+    loop {
+        let first = match told.recv_timeout(BEAT) {
+            Ok(word) => word,
+            Err(RecvTimeoutError::Timeout) => Word::Alive,
+            Err(RecvTimeoutError::Disconnected) => return Ok(()),
+        };
+        bytes.clear();
+        let mut over = false;
+        for word in std::iter::once(first).chain(told.try_iter()) {
+            over |= matches!(word, Word::Goodbye);
+            message::write(&mut bytes, &word)?;
+        }
+        socket.write_all(&bytes)?;
+        if over {
+            return socket.shutdown(Shutdown::Write);
+        }
+    }
+}
+
+/// Takes words until the other end says goodbye.
+fn hear(socket: TcpStream, notes: &Notes, values: &Values) -> io::Result<()> {
+    let mut socket = io::BufReader::new(socket);
+    loop {
+        match message::read(&mut socket)?.ok_or(io::ErrorKind::UnexpectedEof)? {
+            Word::Alive => {}
+            Word::Note(note) => notes.take(note),
+            Word::Value(stage, value) => {
+                locked(&values.known).insert(stage, value);
+                values.came.notify_all();
+            }
+            Word::Goodbye => return Ok(()),
+        }
+    }
+}
+
+/// A socket that counts what is sent.
+struct Counted {
+    socket: TcpStream,
+    sent: Arc<AtomicU64>,
+}
+
+impl Read for Counted {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        self.socket.read(into)
+    }
+}
+
+impl Write for Counted {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.socket.write(bytes)?;
+        self.sent.fetch_add(written as u64, Ordering::Relaxed);
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.socket.flush()
+    }
+}
+
+impl Stream for Counted {
+    fn try_clone(&self) -> io::Result<Self> {
+        Ok(Counted { socket: self.socket.try_clone()?, sent: self.sent.clone() })
+    }
+
+    fn set_nonblocking(&self, nonblocking: bool) -> io::Result<()> {
+        self.socket.set_nonblocking(nonblocking)
+    }
+
+    fn shutdown(&self, how: Shutdown) -> io::Result<()> {
+        self.socket.shutdown(how)
+    }
+}

@@ -1,0 +1,276 @@
+//! A process of a query, from its first order to its end.
+
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use engine::QueryState;
+use engine::processes::{Notes, Processes};
+use queries::Plan;
+
+use crate::mesh::{Mesh, OnLost, Settings};
+use crate::message::{self, Begin, Done, Failure, Figures, Job, Order, Report};
+use crate::proof::{Hello, Kind};
+
+/// How often a process says that it lives.
+const BEAT: Duration = Duration::from_millis(500);
+
+/// What the binary does for a process.
+pub trait Binary: Send + Sync {
+    /// Its version.
+    fn version(&self) -> String;
+
+    /// Looks at the tables of a query, [`Order::Open`].
+    ///
+    /// # Errors
+    /// Those of looking at them.
+    fn open(&self, request: &[u8]) -> Result<Vec<u8>, Failure>;
+
+    /// Plans a query, [`Job::query`].
+    ///
+    /// # Errors
+    /// Those of planning.
+    fn plan(&self, query: &[u8]) -> Result<Planned, Failure>;
+
+    /// Ends the process and what it has started, and leaves nothing behind.
+    fn end(&self, code: u8) -> !;
+}
+
+/// A query that was planned.
+pub struct Planned {
+    /// Its plan.
+    pub plan: Arc<Plan>,
+    /// How it is run.
+    pub settings: engine::Settings,
+    /// The fingerprint of the plan.
+    pub fingerprint: u64,
+}
+
+/// What the threads of the process share.
+struct Shared {
+    out: Mutex<Box<dyn Write + Send>>,
+    running: Mutex<Running>,
+    sent: Arc<AtomicU64>,
+    /// Another process was lost, and the starter knows.
+    lost: AtomicBool,
+}
+
+#[derive(Default)]
+struct Running {
+    notes: Arc<Notes>,
+    state: Option<Arc<QueryState>>,
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Shared {
+    /// Tells the starter. Where that fails it is gone, and the thread that hears it ends the process.
+    fn report(&self, report: &Report) {
+        let _ = message::write(&mut *locked(&self.out), report);
+    }
+
+    fn figures(&self) -> Figures {
+        let state = locked(&self.running).state.clone();
+        let of = |figure: fn(&QueryState) -> &AtomicU64| {
+            state.as_ref().map_or(0, |state| figure(state).load(Ordering::Relaxed))
+        };
+        Figures {
+            bytes_read: of(|state| &state.bytes_read),
+            rows_read: of(|state| &state.rows_read),
+            bytes_sent: self.sent.load(Ordering::Relaxed),
+        }
+    }
+
+    fn lose(&self, peer: usize, reason: String) {
+        if !self.lost.swap(true, Ordering::SeqCst) {
+            self.report(&Report::Lost { peer, reason });
+        }
+    }
+}
+
+/// What is done when timely's threads lose another process.
+static ON_LOST: OnceLock<OnLost> = OnceLock::new();
+
+/// For the panic hook: whether a panic is that of a thread of timely that has lost another process. The starter has been
+/// told then, and the thread is not to go on: timely would end the process.
+pub fn is_loss(thread: Option<&str>, message: &str) -> bool {
+    let Some(thread) = thread.filter(|_| message.starts_with("timely communication error: ")) else {
+        return false;
+    };
+    let peer = thread.strip_prefix("timely:recv-").or_else(|| thread.strip_prefix("timely:send-"));
+    let (Some(Ok(peer)), Some(lose)) = (peer.map(str::parse), ON_LOST.get()) else { return false };
+    let reason = message.rsplit(": ").next().unwrap_or_default();
+    lose(peer, reason.to_string());
+    true
+}
+
+/// Serves the starter until it closes the input. Never returns: the process ends.
+pub fn serve(
+    mut input: impl Read + Send + 'static,
+    output: impl Write + Send + 'static,
+    binary: &Arc<impl Binary + 'static>,
+) -> ! {
+    let Ok(Some(Order::Begin(begin))) = message::read(&mut input) else { binary.end(2) };
+    let shared = Arc::new(Shared {
+        out: Mutex::new(Box::new(output)),
+        running: Mutex::default(),
+        sent: Arc::default(),
+        lost: AtomicBool::new(false),
+    });
+    let listener = match listen(&begin) {
+        Ok(listener) => listener,
+        Err(e) => {
+            let message = format!("cannot listen on {}: {e}", begin.address);
+            shared.report(&Report::Failed(Failure { message, code: 1 }));
+            binary.end(1);
+        }
+    };
+    if let Ok(address) = listener.local_addr() {
+        shared.report(&Report::Listening { version: binary.version(), address });
+    }
+    let losing = shared.clone();
+    let on_lost: OnLost = Arc::new(move |peer, reason| losing.lose(peer, reason));
+    // A process serves one starter.
+    let _ = ON_LOST.set(on_lost.clone());
+    let (orders, taken) = channel();
+    let (hearing, ending) = (shared.clone(), binary.clone());
+    let hear = move || {
+        while let Ok(Some(order)) = message::read(&mut input) {
+            match order {
+                Order::Stop => locked(&hearing.running).notes.stop(),
+                order => {
+                    if orders.send(order).is_err() {
+                        break;
+                    }
+                }
+            }
+        }
+        // The starter is gone, or needs this process no more.
+        locked(&hearing.running).notes.stop();
+        ending.end(0);
+    };
+    let beating = shared.clone();
+    let beat = move || {
+        loop {
+            std::thread::sleep(BEAT);
+            beating.report(&Report::Alive(beating.figures()));
+        }
+    };
+    let threads = [
+        std::thread::Builder::new().name("palais-orders".into()).spawn(hear),
+        std::thread::Builder::new().name("palais-beat".into()).spawn(beat),
+    ];
+    if threads.iter().any(Result::is_err) {
+        let message = "the system has no more threads".to_string();
+        shared.report(&Report::Failed(Failure { message, code: 1 }));
+        binary.end(1);
+    }
+    let process = Process { begin, listener: Arc::new(listener), shared: shared.clone(), on_lost };
+    if let Err(failure) = process.obey(&taken, &**binary)
+        && !shared.lost.load(Ordering::SeqCst)
+    {
+        shared.report(&Report::Failed(failure));
+    }
+    // The starter ends it by closing the input.
+    loop {
+        std::thread::park();
+    }
+}
+
+fn listen(begin: &Begin) -> std::io::Result<TcpListener> {
+    let listener = TcpListener::bind((begin.address, 0))?;
+    listener.set_nonblocking(true)?;
+    Ok(listener)
+}
+
+struct Process {
+    begin: Begin,
+    listener: Arc<TcpListener>,
+    shared: Arc<Shared>,
+    on_lost: OnLost,
+}
+
+fn failure(e: &engine::Error) -> Failure {
+    let code = if matches!(e, engine::Error::Cancelled) { 130 } else { 1 };
+    Failure { message: e.to_string(), code }
+}
+
+impl Process {
+    fn obey(&self, orders: &Receiver<Order>, binary: &dyn Binary) -> Result<(), Failure> {
+        let mut planned = None;
+        while let Ok(order) = orders.recv() {
+            match order {
+                Order::Open(request) => self.shared.report(&Report::Opened(binary.open(&request)?)),
+                Order::Plan(job) => {
+                    let made = binary.plan(&job.query)?;
+                    if made.fingerprint != job.fingerprint {
+                        let message =
+                            "it plans this query in another way\n  help: please report this with the query";
+                        return Err(Failure { message: message.into(), code: 70 });
+                    }
+                    planned = Some((job, made));
+                    self.shared.report(&Report::Planned);
+                }
+                Order::Run => {
+                    let Some((job, made)) = planned.take() else { continue };
+                    let done = self.run(&job, &made).map_err(|e| failure(&e))?;
+                    self.shared.report(&Report::Done(done));
+                }
+                Order::Begin(_) | Order::Stop => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn run(&self, job: &Job, planned: &Planned) -> engine::Result<Done> {
+        let notes = Arc::new(Notes::default());
+        *locked(&self.shared.running) = Running { notes: notes.clone(), state: None };
+        self.shared.sent.store(0, Ordering::Relaxed);
+        let Begin { process, processes, incarnation, token, patience, .. } = &self.begin;
+        let hello = Hello {
+            incarnation: *incarnation,
+            fingerprint: job.fingerprint,
+            run: job.run,
+            kind: Kind::Notes,
+            from: 0,
+            to: 0,
+        };
+        let settings = Settings {
+            process: *process,
+            workers: planned.settings.workers,
+            addresses: job.addresses.clone(),
+            hello,
+            token: *token,
+            patience: *patience,
+            on_lost: self.on_lost.clone(),
+        };
+        let mesh = Mesh::start(settings, self.listener.clone(), notes.clone(), self.shared.sent.clone())?;
+        let among = Processes { index: *process, count: *processes, network: mesh.clone(), notes };
+        let mut results = engine::run_among(&planned.plan, &planned.settings, Arc::new(among))?;
+        let state = results.state().clone();
+        locked(&self.shared.running).state = Some(state.clone());
+        for batch in results.by_ref() {
+            self.shared.report(&Report::Rows(engine::wire::encode(&batch?)?));
+        }
+        drop(results);
+        mesh.end();
+        let first = process * planned.settings.workers;
+        let nodes = state.figures[first..first + planned.settings.workers].iter().map(|worker| {
+            let node = |f: &engine::state::Figures| {
+                [&f.rows, &f.batches, &f.bytes, &f.busy_ns].map(|figure| figure.load(Ordering::Relaxed))
+            };
+            worker.iter().map(node).collect()
+        });
+        let skipped = state.skipped();
+        Ok(Done {
+            figures: self.shared.figures(),
+            nodes: nodes.collect(),
+            skipped: [skipped.rows, skipped.values, skipped.replaced],
+        })
+    }
+}

@@ -1,0 +1,209 @@
+//! What a query that runs in several processes needs of whoever runs them. `cluster` implements it on sockets.
+
+use std::any::Any;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, Weak};
+
+use queries::plan::NodeId;
+use serde::{Deserialize, Serialize};
+use timely::communication::AllocatorBuilder;
+
+use crate::error::{Error, Result};
+use crate::render::Shared;
+use crate::state::QueryState;
+
+/// What processes of a query tell one another outside its dataflow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Note {
+    /// What a worker of the process that is told has sent was absorbed: its credit comes back.
+    Absorbed {
+        /// The tree of the plan; see [`Network::connect`].
+        stage: u32,
+        /// The exchange.
+        node: u32,
+        /// The worker that sent it.
+        source: u32,
+        /// How much credit it had taken.
+        bytes: u64,
+    },
+    /// The consumer of a node has enough rows, on every worker.
+    Enough {
+        /// The tree of the plan.
+        stage: u32,
+        /// The node.
+        node: u32,
+    },
+}
+
+impl Note {
+    fn stage(self) -> u32 {
+        match self {
+            Note::Absorbed { stage, .. } | Note::Enough { stage, .. } => stage,
+        }
+    }
+}
+
+/// What timely needs for the workers of one process.
+pub struct Channels {
+    /// One for each worker.
+    pub allocators: Vec<AllocatorBuilder>,
+    /// Dropped when the workers have ended.
+    pub guard: Box<dyn Any + Send>,
+}
+
+/// Connects the processes of one query.
+pub trait Network: Send + Sync {
+    /// Connects the dataflow of a tree of the plan: scalar subqueries in their order count from 0, the plan's own tree
+    /// is the last. All processes connect the same stages in the same order.
+    ///
+    /// # Errors
+    /// Another process can't be reached, or is not one of this query.
+    fn connect(&self, stage: usize) -> Result<Channels>;
+
+    /// Tells another process something, without waiting.
+    fn tell(&self, process: usize, note: Note);
+
+    /// Tells all other processes the value of a scalar subquery, which process 0 has.
+    fn tell_value(&self, stage: usize, value: Vec<u8>);
+
+    /// The value of a scalar subquery, once process 0 has told it.
+    ///
+    /// # Errors
+    /// The query was stopped before.
+    fn value(&self, stage: usize) -> Result<Vec<u8>>;
+}
+
+/// The processes of a query, seen from one of them.
+pub struct Processes {
+    /// This one.
+    pub index: usize,
+    /// How many there are.
+    pub count: usize,
+    /// The way to the others.
+    pub network: Arc<dyn Network>,
+    /// What others tell goes in here.
+    pub notes: Arc<Notes>,
+}
+
+/// The stage that runs, for what comes from other processes and from whoever stops the query.
+#[derive(Default)]
+pub struct Notes(Mutex<Inner>);
+
+#[derive(Default)]
+struct Inner {
+    running: Option<Running>,
+    /// What was told of a stage that does not run here yet.
+    early: Vec<Note>,
+    stopped: bool,
+}
+
+struct Running {
+    stage: u32,
+    state: Arc<QueryState>,
+    /// The workers have it, as long as they run.
+    shared: Weak<Shared>,
+}
+
+impl Running {
+    fn take(&self, note: Note) {
+        match note {
+            Note::Absorbed { node, source, bytes, .. } => {
+                if let Some(shared) = self.shared.upgrade() {
+                    shared.give_credit(node as NodeId, source as usize, bytes as usize);
+                }
+            }
+            // A number that the plan doesn't have is that of no node.
+            Note::Enough { node, .. } => self.state.set_enough(node as NodeId),
+        }
+    }
+}
+
+impl Notes {
+    fn inner(&self) -> std::sync::MutexGuard<'_, Inner> {
+        self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    /// Takes what another process told.
+    pub fn take(&self, note: Note) {
+        let mut inner = self.inner();
+        match &inner.running {
+            Some(running) if running.stage == note.stage() => running.take(note),
+            Some(running) if running.stage > note.stage() => {}
+            _ => inner.early.push(note),
+        }
+    }
+
+    /// Stops the query: the stage that runs, and those to come.
+    pub fn stop(&self) {
+        let mut inner = self.inner();
+        inner.stopped = true;
+        if let Some(running) = &inner.running {
+            running.state.cancel();
+        }
+    }
+
+    /// Whether the query was stopped.
+    pub fn is_stopped(&self) -> bool {
+        self.inner().stopped
+    }
+
+    /// A stage runs from now on.
+    pub(crate) fn begin(&self, stage: usize, state: &Arc<QueryState>, shared: &Arc<Shared>) -> Result<()> {
+        let mut inner = self.inner();
+        if inner.stopped {
+            return Err(Error::Cancelled);
+        }
+        let shared = Arc::downgrade(shared);
+        let running = Running { stage: stage as u32, state: state.clone(), shared };
+        for note in std::mem::take(&mut inner.early) {
+            if note.stage() == running.stage {
+                running.take(note);
+            } else {
+                inner.early.push(note);
+            }
+        }
+        inner.running = Some(running);
+        Ok(())
+    }
+}
+
+/// Where a stage runs: this process among those of the query.
+#[derive(Clone)]
+pub struct Site {
+    /// The tree of the plan.
+    pub stage: usize,
+    /// The workers of a process.
+    pub workers: usize,
+    /// The processes; none if there is only this one.
+    pub processes: Option<Arc<Processes>>,
+}
+
+impl Site {
+    /// A query in one process.
+    pub fn alone(workers: usize) -> Site {
+        Site { stage: 0, workers, processes: None }
+    }
+
+    /// This process's number, and how many there are.
+    pub fn process(&self) -> (usize, usize) {
+        self.processes.as_ref().map_or((0, 1), |p| (p.index, p.count))
+    }
+
+    /// Workers over all processes.
+    pub fn peers(&self) -> usize {
+        self.workers * self.process().1
+    }
+
+    /// The numbers of this process's workers.
+    pub fn here(&self) -> Range<usize> {
+        let first = self.process().0 * self.workers;
+        first..first + self.workers
+    }
+
+    /// Tells all other processes.
+    pub fn tell_others(&self, note: Note) {
+        if let Some(p) = &self.processes {
+            (0..p.count).filter(|&other| other != p.index).for_each(|other| p.network.tell(other, note));
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! Record batches as bytes between the processes of a query.
+//!
+//! Both sides have the plan, and with it the schema, so that no schema is sent. Numbers are little-endian.
+//!
+//! ```text
+//! batch   rows: u32, then the columns in the order of the schema
+//! column  kind: u8, bit 7 set if there are NULLs; then, if so, a bit a row, 1 for a value, in whole bytes
+//!   0  values of a fixed width, all rows
+//!   1  booleans, a bit a row in whole bytes
+//!   2  texts or bytes of at most 255 bytes each: lengths, u8 a row; all bytes
+//!   3  texts or bytes: lengths, u32 a row; all bytes
+//!   4  length: u32, an Arrow IPC stream of a batch of this column
+//! ```
+//! A NULL has a value too: 0, or a length of 0. So a group of a key of at most 12 bytes and a sum takes at most
+//! 21 bytes.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{BinaryViewType, ByteViewType, StringViewType};
+use arrow_array::{Array, ArrayRef, BooleanArray, GenericByteViewArray, RecordBatch, make_array};
+use arrow_buffer::{BooleanBuffer, Buffer, MutableBuffer, NullBuffer, ScalarBuffer};
+use arrow_data::ArrayDataBuilder;
+use arrow_ipc::reader::StreamReader;
+use arrow_ipc::writer::StreamWriter;
+use arrow_schema::{DataType, SchemaRef};
+use formats::columns::guard::guarded;
+
+use crate::error::{Error, Result};
+use crate::ops::batch_of;
+
+const FIXED: u8 = 0;
+const BOOLEANS: u8 = 1;
+const SHORT: u8 = 2;
+const LONG: u8 = 3;
+const ARROW: u8 = 4;
+const NULLS: u8 = 0x80;
+
+/// The most rows of a batch that is read: more than any operator gives.
+const MOST_ROWS: usize = 1 << 24;
+
+/// The bytes of a batch.
+pub fn encode(batch: &RecordBatch) -> Result<Vec<u8>> {
+    let mut out = Vec::with_capacity(crate::batch::batch_bytes(batch));
+    out.extend_from_slice(&(batch.num_rows() as u32).to_le_bytes());
+    batch.columns().iter().try_for_each(|column| encode_column(column, &mut out))?;
+    Ok(out)
+}
+
+fn encode_column(column: &ArrayRef, out: &mut Vec<u8>) -> Result<()> {
+    let at = out.len();
+    out.push(0);
+    let nulls = column.nulls().filter(|nulls| nulls.null_count() > 0);
+    let is_bare = |t: &DataType| {
+        *t == DataType::Boolean
+            || matches!(t, DataType::Utf8View | DataType::BinaryView)
+            || t.primitive_width().is_some()
+    };
+    if let Some(nulls) = nulls
+        && is_bare(column.data_type())
+    {
+        out[at] |= NULLS;
+        put_bits(nulls.inner(), out);
+    }
+    out[at] |= match column.data_type() {
+        DataType::Boolean => {
+            put_bits(column.as_boolean().values(), out);
+            BOOLEANS
+        }
+        DataType::Utf8View => put_views(column.as_string_view(), out),
+        DataType::BinaryView => put_views(column.as_binary_view(), out),
+        t => match t.primitive_width() {
+            Some(width) => {
+                let data = column.to_data();
+                let from = data.offset() * width;
+                out.extend_from_slice(&data.buffers()[0].as_slice()[from..from + column.len() * width]);
+                FIXED
+            }
+            None => {
+                put_arrow(column, out)?;
+                ARROW
+            }
+        },
+    };
+    Ok(())
+}
+
+fn put_bits(bits: &BooleanBuffer, out: &mut Vec<u8>) {
+    let bits = bits.sliced();
+    out.extend_from_slice(bits.as_slice());
+}
+
+fn put_views<T: ByteViewType>(array: &GenericByteViewArray<T>, out: &mut Vec<u8>) -> u8 {
+    // The length is the view's first 32 bits; what a NULL's view says is of no meaning.
+    let length = |row: usize| match array.is_null(row) {
+        true => 0,
+        false => array.views()[row] as u32,
+    };
+    let rows = array.len();
+    let kind = match (0..rows).all(|row| length(row) <= u32::from(u8::MAX)) {
+        true => SHORT,
+        false => LONG,
+    };
+    for row in 0..rows {
+        let bytes = length(row).to_le_bytes();
+        out.extend_from_slice(if kind == SHORT { &bytes[..1] } else { &bytes });
+    }
+    for row in (0..rows).filter(|&row| !array.is_null(row)) {
+        out.extend_from_slice(array.value(row).as_ref());
+    }
+    kind
+}
+
+fn put_arrow(column: &ArrayRef, out: &mut Vec<u8>) -> Result<()> {
+    let batch = RecordBatch::try_from_iter([("c", column.clone())])?;
+    let stream = encode_with_schema(&crate::batch::compact(&batch))?;
+    out.extend_from_slice(&(stream.len() as u32).to_le_bytes());
+    out.extend_from_slice(&stream);
+    Ok(())
+}
+
+/// The batch of `schema` that these bytes hold.
+///
+/// # Errors
+/// Bytes that [`encode`] does not give for this schema.
+pub fn decode(bytes: &[u8], schema: &SchemaRef) -> Result<RecordBatch> {
+    let mut rest = Rest(bytes);
+    let rows = rest.number()?;
+    if rows > MOST_ROWS {
+        return Err(broken("too many rows"));
+    }
+    let columns = schema.fields().iter().map(|field| decode_column(&mut rest, field.data_type(), rows));
+    let columns = columns.collect::<Result<Vec<_>>>()?;
+    if !rest.0.is_empty() {
+        return Err(broken("bytes behind the last column"));
+    }
+    batch_of(schema, columns, rows)
+}
+
+fn broken(what: &str) -> Error {
+    Error::Wire(what.to_string())
+}
+
+/// The bytes that were not read yet.
+struct Rest<'a>(&'a [u8]);
+
+impl<'a> Rest<'a> {
+    fn take(&mut self, length: usize) -> Result<&'a [u8]> {
+        let (taken, rest) = self.0.split_at_checked(length).ok_or_else(|| broken("it ends too early"))?;
+        self.0 = rest;
+        Ok(taken)
+    }
+
+    fn number(&mut self) -> Result<usize> {
+        let bytes = self.take(4)?;
+        Ok(u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]) as usize)
+    }
+
+    fn bits(&mut self, rows: usize) -> Result<BooleanBuffer> {
+        Ok(BooleanBuffer::new(Buffer::from(self.take(rows.div_ceil(8))?), 0, rows))
+    }
+}
+
+fn decode_column(rest: &mut Rest<'_>, t: &DataType, rows: usize) -> Result<ArrayRef> {
+    let kind = rest.take(1)?[0];
+    let nulls = if kind & NULLS != 0 { Some(NullBuffer::new(rest.bits(rows)?)) } else { None };
+    match (kind & !NULLS, t) {
+        (FIXED, t) if t.primitive_width().is_some() => {
+            let width = t.primitive_width().unwrap_or_default();
+            // The copy is aligned for any type.
+            let mut values = MutableBuffer::new(rows * width);
+            values.extend_from_slice(rest.take(rows * width)?);
+            let data = ArrayDataBuilder::new(t.clone()).len(rows).add_buffer(values.into()).nulls(nulls);
+            Ok(make_array(data.build()?))
+        }
+        (BOOLEANS, DataType::Boolean) => Ok(Arc::new(BooleanArray::new(rest.bits(rows)?, nulls))),
+        (SHORT | LONG, DataType::Utf8View) => views::<StringViewType>(rest, kind, rows, nulls),
+        (SHORT | LONG, DataType::BinaryView) => views::<BinaryViewType>(rest, kind, rows, nulls),
+        (ARROW, t) => {
+            let length = rest.number()?;
+            let batch = decode_with_schema(rest.take(length)?)?;
+            let column = batch.columns().first().filter(|c| c.data_type() == t && c.len() == rows);
+            column.cloned().ok_or_else(|| broken("a column of another type or length"))
+        }
+        _ => Err(broken("a column of another kind")),
+    }
+}
+
+fn views<T: ByteViewType>(
+    rest: &mut Rest<'_>,
+    kind: u8,
+    rows: usize,
+    nulls: Option<NullBuffer>,
+) -> Result<ArrayRef> {
+    let lengths: Vec<u32> = match kind & !NULLS {
+        SHORT => rest.take(rows)?.iter().map(|&length| u32::from(length)).collect(),
+        _ => {
+            let (lengths, _) = rest.take(rows * 4)?.as_chunks::<4>();
+            lengths.iter().map(|bytes| u32::from_le_bytes(*bytes)).collect()
+        }
+    };
+    let total: u64 = lengths.iter().map(|&length| u64::from(length)).sum();
+    if total > u64::from(u32::MAX) {
+        return Err(broken("more text than a batch has"));
+    }
+    let bytes = rest.take(total as usize)?;
+    let (mut at, mut views, mut outside) = (0, Vec::with_capacity(rows), Vec::new());
+    for length in lengths {
+        let value = &bytes[at..at + length as usize];
+        at += length as usize;
+        let mut view = [0; 16];
+        view[..4].copy_from_slice(&length.to_le_bytes());
+        if value.len() <= 12 {
+            view[4..4 + value.len()].copy_from_slice(value);
+        } else {
+            view[4..8].copy_from_slice(&value[..4]);
+            view[12..].copy_from_slice(&(outside.len() as u32).to_le_bytes());
+            outside.extend_from_slice(value);
+        }
+        views.push(u128::from_le_bytes(view));
+    }
+    let buffers = if outside.is_empty() { vec![] } else { vec![Buffer::from_vec(outside)] };
+    let array = GenericByteViewArray::<T>::try_new(ScalarBuffer::from(views), buffers, nulls)?;
+    Ok(Arc::new(array))
+}
+
+/// A batch with its schema, as an Arrow IPC stream: for what is told outside the dataflow.
+///
+/// # Errors
+/// A value that Arrow's IPC does not write.
+pub fn encode_with_schema(batch: &RecordBatch) -> Result<Vec<u8>> {
+    let mut stream = Vec::new();
+    let mut writer = StreamWriter::try_new(&mut stream, &batch.schema())?;
+    writer.write(batch)?;
+    writer.finish()?;
+    drop(writer);
+    Ok(stream)
+}
+
+/// A batch that [`encode_with_schema`] gave.
+///
+/// # Errors
+/// Other bytes.
+pub fn decode_with_schema(bytes: &[u8]) -> Result<RecordBatch> {
+    // The crate panics on some bytes that it did not write.
+    let decoded = guarded(|| {
+        let read = StreamReader::try_new(bytes, None).and_then(|mut stream| stream.next().transpose());
+        Ok(read.map_err(Error::from))
+    });
+    let read = decoded.map_err(|e| broken(&e.to_string()))?;
+    read?.ok_or_else(|| broken("no batch"))
+}
+
+#[cfg(test)]
+mod tests;
