@@ -4,6 +4,7 @@
 # make answers the ten queries on 20 million rows, over csv, Parquet and buren with 1, 2 and 5 workers, against DuckDB
 # make formats every encoding with every compression on 20 million rows: bytes, seconds, answers against DuckDB's
 # make fuzz    an hour of cargo fuzz over all decoders, or MINUTES=…; needs cargo-fuzz and a nightly toolchain
+# make soak    200 faults at random moments of queries in several processes, or SOAK="--runs …"
 # make deny    licences, advisories and sources of all crates; needs cargo-deny and the network
 # make venv    the Python packages of the oracle and the benchmark, in .venv
 # make others  the tools of other formats that the tests compare with: capnp, protoc
@@ -14,7 +15,7 @@ VENV := .venv
 PALAIS := target/release/palais
 DEMO := target/demo
 
-.PHONY: build demo test bench answers formats fuzz deny tools venv others oracle
+.PHONY: build demo test bench answers formats fuzz soak deny tools venv others oracle
 
 build:
 	cargo build --release
@@ -55,6 +56,9 @@ formats: build venv
 
 fuzz:
 	formats/fuzz/run.sh $(MINUTES)
+
+soak: build
+	$(PYTHON) tests/soak.py $(PALAIS) $(SOAK)
 
 deny:
 	@cargo deny --version >/dev/null 2>&1 || { \

@@ -3,15 +3,17 @@
 use std::fs::File;
 use std::net::{IpAddr, Ipv4Addr};
 use std::os::fd::{AsFd, AsRawFd};
+use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 
 use anyhow::Context;
 use cluster::caller::{Host, Options};
+use cluster::hosts::Hosts;
 use cluster::message::Failure;
 use cluster::worker::{Binary, Planned};
 use engine::{QueryState, Results};
-use queries::{Catalog, Statement};
+use queries::{Catalog, Statement, summarize};
 use schema::Table;
 use serde::{Deserialize, Serialize};
 
@@ -52,7 +54,9 @@ fn streams() -> std::io::Result<(File, File)> {
 /// What all processes plan.
 #[derive(Serialize, Deserialize)]
 struct Query {
-    sql: String,
+    /// The statement as it was given: a query that was printed is not always the same.
+    statement: String,
+    is_summary: bool,
     tables: Vec<Table>,
     now_ns: i64,
     /// Workers of a process.
@@ -62,8 +66,8 @@ struct Query {
     allow_scripts: bool,
     spread_result: bool,
     read_ahead: usize,
-    /// The most memory of a process.
-    memory_limit: u64,
+    /// The most memory of a process; its part of what its machine has if it isn't given.
+    memory_limit: Option<u64>,
 }
 
 impl Query {
@@ -81,40 +85,65 @@ impl Query {
 
 /// What a process is asked to look at.
 #[derive(Serialize, Deserialize)]
-struct Look {
-    input: Input,
-    names: Vec<String>,
+enum Look {
+    /// These tables.
+    Tables(Input, Vec<String>),
+    /// The names of all tables that flags name.
+    Names(Input),
 }
 
 /// Processes that run the queries of a statement.
 pub struct Runner {
     cluster: cluster::Cluster,
+    statement: String,
     input: Input,
     /// Of each process.
     settings: engine::Settings,
-    memory_limit: u64,
+    memory_limit: Option<u64>,
+}
+
+/// Processes of this machine.
+fn local(program: &Path, processes: usize) -> Vec<Host> {
+    let process = |process| {
+        let mut command = Command::new(program);
+        command.args(["cluster", "process"]);
+        Host {
+            name: format!("local-{process}"),
+            address: IpAddr::V4(Ipv4Addr::LOCALHOST),
+            port: 0,
+            directory: None,
+            sharing: processes,
+            far: false,
+            command,
+        }
+    };
+    (0..processes).map(process).collect()
 }
 
 impl Runner {
-    /// Starts the processes.
-    pub fn start(c: &args::ClusterRun, settings: &Settings) -> anyhow::Result<Runner> {
+    /// Starts the processes, for one statement.
+    pub fn start(c: &args::ClusterRun, statement: &str, settings: &Settings) -> anyhow::Result<Runner> {
         let program = std::env::current_exe().context("cannot find the program that runs")?;
-        let processes = usize::from(c.local);
-        let hosts = (0..processes).map(|process| {
-            let mut command = Command::new(&program);
-            command.args(["cluster", "process"]);
-            Host { name: format!("local-{process}"), address: IpAddr::V4(Ipv4Addr::LOCALHOST), command }
-        });
-        let options = Options { version: version(), hosts: hosts.collect(), patience: c.timeout };
-        Ok(Runner {
-            cluster: cluster::Cluster::start(options)?,
-            input: c.input.clone(),
-            settings: engine::Settings {
-                workers: settings.workers,
-                read_ahead: usize::from(c.run.read_ahead),
-            },
-            memory_limit: settings.memory_limit / processes as u64,
-        })
+        let file = c.hosts.as_deref().map(Hosts::read).transpose()?;
+        let hosts = match &file {
+            Some(file) => file.processes(&program)?,
+            None => local(&program, c.local.map_or(1, usize::from)),
+        };
+        let memory_limit = match c.local {
+            Some(processes) => Some(settings.memory_limit / u64::from(processes)),
+            None => c.run.execution.memory_limit,
+        };
+        let cluster = cluster::Cluster::start(Options { version: version(), hosts, patience: c.timeout })?;
+        let asked = c.run.execution.workers.map(usize::from).or(file.and_then(|file| file.workers));
+        let workers = asked.unwrap_or_else(|| cluster.workers());
+        let settings = engine::Settings { workers, read_ahead: usize::from(c.run.read_ahead) };
+        let statement = statement.to_string();
+        Ok(Runner { cluster, statement, input: c.input.clone(), settings, memory_limit })
+    }
+
+    /// The workers of each process.
+    pub fn workers(&self) -> usize {
+        self.settings.workers
     }
 
     /// How many processes there are.
@@ -130,16 +159,23 @@ impl Runner {
             let text = "standard input can't be read by several processes\n  help: write it to a file first";
             return Err(Usage(text.into()).into());
         }
-        let look = Look { input: self.input.clone(), names: names.to_vec() };
+        let look = Look::Tables(self.input.clone(), names.to_vec());
         let tables = self.cluster.open(bincode::serialize(&look)?)?;
         Ok(catalog(bincode::deserialize(&tables)?))
     }
 
+    /// The names of the tables that flags name, as the first process sees them.
+    pub fn names(&self) -> anyhow::Result<Vec<String>> {
+        let look = Look::Names(self.input.clone());
+        Ok(bincode::deserialize(&self.cluster.open(bincode::serialize(&look)?)?)?)
+    }
+
     /// Runs a query, which was planned for so many processes.
     pub fn run(&self, prepared: &Prepared) -> anyhow::Result<Results> {
-        let Prepared { plan, sql, catalog, planning } = prepared;
+        let Prepared { plan, is_summary, catalog, planning } = prepared;
         let sent = Query {
-            sql: sql.clone(),
+            statement: self.statement.clone(),
+            is_summary: *is_summary,
             tables: catalog.tables().map(|table| Table::clone(table)).collect(),
             now_ns: planning.now_ns,
             workers: self.settings.workers,
@@ -173,20 +209,32 @@ struct Process;
 
 impl Process {
     fn look(&self, request: &[u8]) -> anyhow::Result<Vec<u8>> {
-        let Look { input, names } = bincode::deserialize(request)?;
-        let catalog = Tables::resolve(&input)?.catalog(&names, false)?;
+        let catalog = match bincode::deserialize(request)? {
+            Look::Tables(input, names) => Tables::resolve(&input)?.catalog(&names, false)?,
+            Look::Names(input) => {
+                let tables = Tables::resolve(&input)?;
+                return Ok(bincode::serialize(&tables.names().collect::<Vec<_>>())?);
+            }
+        };
         let tables: Vec<&Table> = catalog.tables().map(|table| &**table).collect();
         bincode::serialize(&tables).context("the names of files must be UTF-8 here")
     }
 
-    fn make(&self, query: &[u8]) -> anyhow::Result<Planned> {
+    fn make(&self, query: &[u8], sharing: usize) -> anyhow::Result<Planned> {
         let mut query: Query = bincode::deserialize(query)?;
-        let Statement::Query(parsed) = queries::parse(&query.sql)? else {
-            anyhow::bail!("only a query has a plan");
+        let parsed = match queries::parse(&query.statement)? {
+            Statement::Query(parsed) | Statement::Summarize(parsed) => parsed,
+            Statement::Explain { query: parsed, .. } | Statement::Copy { query: parsed, .. } => parsed,
+            Statement::Describe(_) | Statement::ShowTables => anyhow::bail!("only a query has a plan"),
         };
         let catalog = catalog(std::mem::take(&mut query.tables));
-        let plan = queries::plan(&parsed, &catalog, &query.planning())?;
-        engine::memory::set_limit(query.memory_limit);
+        let mut plan = queries::plan(&parsed, &catalog, &query.planning())?;
+        if query.is_summary {
+            let summary = summarize::query(&parsed, &plan.schema)?;
+            plan = queries::plan(&summary, &catalog, &query.planning())?;
+        }
+        let usual = || engine::memory::default_limit() / sharing.max(1) as u64;
+        engine::memory::set_limit(query.memory_limit.unwrap_or_else(usual));
         let fingerprint = queries::explain::fingerprint(&plan);
         let settings = engine::Settings { workers: query.workers, read_ahead: query.read_ahead };
         Ok(Planned { plan, settings, fingerprint })
@@ -207,8 +255,8 @@ impl Binary for Process {
         self.look(request).map_err(|e| failure(&e))
     }
 
-    fn plan(&self, query: &[u8]) -> Result<Planned, Failure> {
-        self.make(query).map_err(|e| failure(&e))
+    fn plan(&self, query: &[u8], sharing: usize) -> Result<Planned, Failure> {
+        self.make(query, sharing).map_err(|e| failure(&e))
     }
 
     fn end(&self, code: u8) -> ! {

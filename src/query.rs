@@ -45,12 +45,14 @@ pub fn run(q: &args::Query) -> anyhow::Result<()> {
 /// `palais cluster run`.
 pub fn run_among(c: &args::ClusterRun) -> anyhow::Result<()> {
     let sql = text(c.sql.as_deref(), c.file.as_deref())?;
-    let mut session = Session::new(&c.input, &c.run)?;
+    // Where tables lie, processes look: a directory need not be here.
+    let mut session = Session::new(&args::Input { data: None, ..c.input.clone() }, &c.run)?;
     // What can be known without the processes is told before they are started.
     flags::check(&c.run, &queries::parse(&sql)?)?;
-    let runner = Runner::start(c, &session.settings)?;
+    let runner = Runner::start(c, &sql, &session.settings)?;
+    session.settings.workers = runner.workers();
     session.settings.planning.processes = runner.processes();
-    session.settings.planning.workers = session.settings.workers * runner.processes();
+    session.settings.planning.workers = runner.workers() * runner.processes();
     session.runner = Some(runner);
     session.statement(&sql)
 }
@@ -163,7 +165,11 @@ impl<'a> Session<'a> {
             Statement::Explain { analyze, query } => self.explain(&query, analyze),
             Statement::Describe(name) => self.describe(&name),
             Statement::ShowTables => {
-                let names: ArrayRef = Arc::new(StringArray::from_iter_values(self.tables.names()));
+                let names: Vec<String> = match &self.runner {
+                    Some(runner) => runner.names()?,
+                    None => self.tables.names().map(String::from).collect(),
+                };
+                let names: ArrayRef = Arc::new(StringArray::from(names));
                 self.show(&[("table_name", names)])
             }
             Statement::Summarize(query) => self.summarize(&query),

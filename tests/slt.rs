@@ -1,5 +1,6 @@
 //! Every statement of `tests/slt` on the real binary, a fresh process each: with one worker, with several, and with
-//! several where every join spreads its build side over the workers, which otherwise only large tables make it do.
+//! several where every join spreads its build side over the workers, which otherwise only large tables make it do; and in
+//! two processes.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -32,8 +33,17 @@ fn three_workers_and_spread_build_sides() {
     run_all(&["--workers", "3", "--broadcast-limit", "0"]);
 }
 
-/// Runs all statements, a few at a time, and reports all failures at once.
+#[test]
+fn two_processes_and_spread_build_sides() {
+    run_all_by(&["cluster", "run"], &["--local", "2", "--workers", "1", "--broadcast-limit", "0"]);
+}
+
 fn run_all(flags: &[&str]) {
+    run_all_by(&["query"], flags);
+}
+
+/// Runs all statements by a command, a few at a time, and reports all failures at once.
+fn run_all_by(command: &[&str], flags: &[&str]) {
     let statements = statements();
     let next = AtomicUsize::new(0);
     let failures = Mutex::new(Vec::new());
@@ -41,7 +51,7 @@ fn run_all(flags: &[&str]) {
         for _ in 0..thread::available_parallelism().map_or(2, |n| n.get()) {
             scope.spawn(|| {
                 while let Some(statement) = statements.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    if let Err(what) = check(statement, flags) {
+                    if let Err(what) = check(statement, command, flags) {
                         let report = format!("{}: {what}\n    {}", statement.place, statement.sql);
                         failures.lock().expect("no test thread panics").push(report);
                     }
@@ -56,8 +66,8 @@ fn run_all(flags: &[&str]) {
 }
 
 /// Runs one statement and compares.
-fn check(statement: &Statement, flags: &[&str]) -> Result<(), String> {
-    let mut arguments = vec!["query", &statement.sql, "--format", "csv"];
+fn check(statement: &Statement, command: &[&str], flags: &[&str]) -> Result<(), String> {
+    let mut arguments = [command, &[&statement.sql, "--format", "csv"]].concat();
     arguments.extend(flags);
     let tables = table_arguments(&statement.sql);
     arguments.extend(tables.iter().map(String::as_str));

@@ -1,11 +1,11 @@
 //! The starter of a group of processes: has them run queries, and sees to it that all end when one does.
+//!
+//! - [`member`]: one of them.
 
-use std::collections::VecDeque;
-use std::io::{BufRead, BufReader};
-use std::net::{IpAddr, SocketAddr};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+mod member;
+
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -14,7 +14,9 @@ use engine::run::Sink;
 use engine::{QueryState, Results};
 
 use crate::error::{Error, Result};
-use crate::message::{self, Begin, Done, Figures, Job, Order, Report};
+use crate::message::{Begin, Done, Failure, Figures, Job, Order, Report};
+pub use member::Host;
+use member::{Event, Member};
 
 /// How often is looked whether something has to be done although nobody said anything.
 const TICK: Duration = Duration::from_millis(50);
@@ -28,8 +30,6 @@ const ENDING: Duration = Duration::from_secs(1);
 const LONGER: Duration = Duration::from_secs(1);
 /// So many reports wait at most for the starter.
 const WAITING: usize = 64;
-/// The last bytes of standard error that are told.
-const STDERR: usize = 2 << 10;
 
 /// How a group of processes is started.
 pub struct Options {
@@ -39,16 +39,6 @@ pub struct Options {
     pub hosts: Vec<Host>,
     /// After how long without a word a process is lost.
     pub patience: Duration,
-}
-
-/// Where a process is.
-pub struct Host {
-    /// Its name in messages.
-    pub name: String,
-    /// The address at which the others reach it.
-    pub address: IpAddr,
-    /// What starts it.
-    pub command: Command,
 }
 
 /// A group of processes that runs queries, one after another. Dropping it ends them.
@@ -64,111 +54,8 @@ struct Group {
     patience: Duration,
 }
 
-struct Member {
-    name: String,
-    child: Mutex<Child>,
-    /// Ends it and what it has started.
-    group: Mutex<Option<engine::children::Group>>,
-    orders: Mutex<Option<ChildStdin>>,
-    stderr: Arc<Mutex<VecDeque<u8>>>,
-    address: Mutex<Option<SocketAddr>>,
-}
-
-enum Event {
-    Report(Report),
-    /// Its output has ended.
-    Over,
-}
-
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl Member {
-    fn start(index: usize, host: Host, events: SyncSender<(usize, Event)>) -> Result<Member> {
-        let Host { name, mut command, .. } = host;
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let launch = |source| Error::Launch { host: name.clone(), source };
-        let (mut child, group) = engine::children::spawn(&mut command).map_err(launch)?;
-        let (orders, out, err) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-        let stderr = Arc::<Mutex<VecDeque<u8>>>::default();
-        let kept = stderr.clone();
-        let keep = move || {
-            let Some(mut err) = err.map(BufReader::new) else { return };
-            let mut line = Vec::new();
-            while err.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
-                let mut kept = locked(&kept);
-                kept.extend(line.drain(..));
-                let surplus = kept.len().saturating_sub(STDERR);
-                kept.drain(..surplus);
-            }
-        };
-        let listen = move || listen(index, out, &events);
-        let threads = [
-            std::thread::Builder::new().name(format!("palais-stderr-{index}")).spawn(keep),
-            std::thread::Builder::new().name(format!("palais-reports-{index}")).spawn(listen),
-        ];
-        for thread in threads {
-            thread.map_err(|e| Error::System(e.to_string()))?;
-        }
-        Ok(Member {
-            name,
-            child: Mutex::new(child),
-            group: Mutex::new(Some(group)),
-            orders: Mutex::new(orders),
-            stderr,
-            address: Mutex::default(),
-        })
-    }
-
-    /// Tells it something. Where that fails it has ended, which its output tells.
-    fn tell(&self, order: &Order) {
-        if let Some(orders) = &mut *locked(&self.orders) {
-            let _ = message::write(orders, order);
-        }
-    }
-
-    /// How it ended, once its output has.
-    fn ending(&self) -> Error {
-        let deadline = Instant::now() + ENDING;
-        let how = loop {
-            match locked(&self.child).try_wait() {
-                Ok(Some(status)) => break how(status),
-                Ok(None) if Instant::now() < deadline => {}
-                _ => break "closed its output".into(),
-            }
-            std::thread::sleep(Duration::from_millis(5));
-        };
-        // What it wrote last is read by another thread.
-        std::thread::sleep(Duration::from_millis(20));
-        let stderr: Vec<u8> = locked(&self.stderr).iter().copied().collect();
-        let stderr = String::from_utf8_lossy(&stderr);
-        let lines = stderr.lines().map(|line| format!("\n  | {line}")).collect();
-        Error::Ended { host: self.name.clone(), how, stderr: lines }
-    }
-}
-
-/// How a process ended, as a clause.
-fn how(status: std::process::ExitStatus) -> String {
-    use std::os::unix::process::ExitStatusExt;
-    match (status.signal(), status.code()) {
-        (Some(9), _) => "was killed (signal 9: by somebody, or because memory ran out)".into(),
-        (Some(signal), _) => format!("was ended by signal {signal}"),
-        (None, Some(code)) => format!("ended with exit code {code}"),
-        (None, None) => "ended".into(),
-    }
-}
-
-/// Passes on what a process reports.
-fn listen(index: usize, out: Option<ChildStdout>, events: &SyncSender<(usize, Event)>) {
-    let mut out = out.map(BufReader::new);
-    while let Some(Ok(Some(report))) = out.as_mut().map(message::read) {
-        if events.send((index, Event::Report(report))).is_err() {
-            return;
-        }
-    }
-    // Whoever started it may be gone.
-    let _ = events.send((index, Event::Over));
 }
 
 impl Cluster {
@@ -191,10 +78,14 @@ impl Cluster {
                 process,
                 processes,
                 address: host.address,
+                port: host.port,
+                directory: host.directory.clone(),
+                sharing: host.sharing,
+                far: host.far,
                 patience: options.patience + LONGER,
             };
             let member = Member::start(process, host, events.clone())?;
-            member.tell(&Order::Begin(begin));
+            member.tell(Order::Begin(begin));
             members.push(member);
         }
         let group = Group { members, events: Mutex::new(taken), patience: options.patience };
@@ -205,8 +96,9 @@ impl Cluster {
                 let (host, ours) = (group.name(process), options.version.clone());
                 Err(Error::Version { host, theirs: version, ours })
             }
-            Report::Listening { address, .. } => {
+            Report::Listening { address, workers, .. } => {
                 *locked(&group.members[process].address) = Some(address);
+                group.members[process].workers.store(workers, Ordering::Relaxed);
                 Ok(true)
             }
             other => group.unless_alive(process, &other),
@@ -219,13 +111,18 @@ impl Cluster {
         self.group.members.len()
     }
 
+    /// The workers that each process has cores for.
+    pub fn workers(&self) -> usize {
+        self.group.members.iter().map(|member| member.workers.load(Ordering::Relaxed)).min().unwrap_or(1)
+    }
+
     /// Has process 0 look at the tables of a query.
     ///
     /// # Errors
     /// Those of looking at them, and a process that is lost meanwhile.
     pub fn open(&self, request: Vec<u8>) -> Result<Vec<u8>> {
         let group = &self.group;
-        group.members[0].tell(&Order::Open(request));
+        group.members[0].tell(Order::Open(request));
         let mut opened = Vec::new();
         group.wait(&|| false, 1, |process, report| match report {
             Report::Opened(bytes) => {
@@ -259,13 +156,13 @@ impl Cluster {
         };
         for member in &group.members {
             let (query, addresses) = (query.to_vec(), addresses.clone());
-            member.tell(&Order::Plan(Job { run, query, fingerprint, addresses }));
+            member.tell(Order::Plan(Job { run, query, fingerprint, addresses }));
         }
         group.wait(&|| state.stopped(), group.members.len(), |process, report| match report {
             Report::Planned => Ok(true),
             other => group.unless_alive(process, &other),
         })?;
-        group.members.iter().for_each(|member| member.tell(&Order::Run));
+        group.members.iter().for_each(|member| member.tell(Order::Run));
         let (rows_of, conducted) = (schema.clone(), state.clone());
         let feed = move |sink: &Sink| Ok(group.conduct(sink, &rows_of, &conducted)?);
         Results::fed(schema, state, feed).map_err(|e| Error::System(e.to_string()))
@@ -374,7 +271,7 @@ impl Group {
         Err(error)
     }
 
-    fn failed(&self, process: usize, failure: message::Failure) -> Error {
+    fn failed(&self, process: usize, failure: Failure) -> Error {
         // What was stopped was stopped for a reason that somebody else tells.
         if failure.code == 130 {
             return Error::Cancelled;
@@ -404,7 +301,7 @@ impl Group {
     /// Ends all processes.
     fn end(&self) {
         for member in &self.members {
-            member.tell(&Order::Stop);
+            member.tell(Order::Stop);
             *locked(&member.orders) = None;
         }
         let deadline = Instant::now() + ENDING;

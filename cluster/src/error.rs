@@ -1,6 +1,7 @@
 //! What can go wrong between processes.
 
 use std::io;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// The result of this package's functions.
@@ -16,6 +17,24 @@ pub enum Error {
         host: String,
         /// What the system says.
         source: io::Error,
+    },
+    /// A file of hosts is wrong.
+    #[error("{}: {what}", path.display())]
+    Hosts {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it, as a clause.
+        what: String,
+    },
+    /// A host's address is not known.
+    #[error(
+        "{host}: there is no address '{address}'\n  help: give an IP address, or a name that is known here"
+    )]
+    Address {
+        /// Which host.
+        host: String,
+        /// What the file says.
+        address: String,
     },
     /// A process is of another version.
     #[error(

@@ -2,6 +2,7 @@
 //! of them end, whatever happens to one.
 //!
 //! - [`message`]: what the starter and a process tell each other, over the process's standard input and output.
+//! - [`hosts`]: the file that says where processes are started.
 //! - [`caller`]: the starter: launches processes, has them run queries, notices when one is lost.
 //! - [`worker`]: a process: plans, connects to the others, runs.
 //! - [`mesh`]: the sockets between processes: one for timely's channels and one for notes, for each pair.
@@ -10,6 +11,7 @@
 
 pub mod caller;
 pub mod error;
+pub mod hosts;
 pub mod mesh;
 pub mod message;
 pub mod proof;

@@ -6,6 +6,7 @@
 
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -30,6 +31,8 @@ pub enum Order {
     Run,
     /// End what runs.
     Stop,
+    /// The starter lives.
+    Alive,
 }
 
 /// What a process is told of itself.
@@ -47,6 +50,14 @@ pub struct Begin {
     pub processes: usize,
     /// The address at which others reach it.
     pub address: IpAddr,
+    /// The port; any free one if it is 0.
+    pub port: u16,
+    /// Where relative paths begin, if not where it is started.
+    pub directory: Option<PathBuf>,
+    /// How many processes of the query are on its machine.
+    pub sharing: usize,
+    /// Whether the starter may be cut off without its input ending.
+    pub far: bool,
     /// After how long without a word another process is lost.
     pub patience: Duration,
 }
@@ -73,6 +84,8 @@ pub enum Report {
         version: String,
         /// Where.
         address: SocketAddr,
+        /// The workers that it has cores for.
+        workers: usize,
     },
     /// The tables of a query.
     Opened(Vec<u8>),

@@ -5,7 +5,7 @@ use std::net::TcpListener;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use engine::QueryState;
 use engine::processes::{Notes, Processes};
@@ -29,11 +29,11 @@ pub trait Binary: Send + Sync {
     /// Those of looking at them.
     fn open(&self, request: &[u8]) -> Result<Vec<u8>, Failure>;
 
-    /// Plans a query, [`Job::query`].
+    /// Plans a query, [`Job::query`]; `sharing` is how many processes of it are on this machine.
     ///
     /// # Errors
     /// Those of planning.
-    fn plan(&self, query: &[u8]) -> Result<Planned, Failure>;
+    fn plan(&self, query: &[u8], sharing: usize) -> Result<Planned, Failure>;
 
     /// Ends the process and what it has started, and leaves nothing behind.
     fn end(&self, code: u8) -> !;
@@ -56,6 +56,8 @@ struct Shared {
     sent: Arc<AtomicU64>,
     /// Another process was lost, and the starter knows.
     lost: AtomicBool,
+    /// When the starter was heard last.
+    heard: Mutex<Instant>,
 }
 
 #[derive(Default)]
@@ -121,17 +123,20 @@ pub fn serve(
         running: Mutex::default(),
         sent: Arc::default(),
         lost: AtomicBool::new(false),
+        heard: Mutex::new(Instant::now()),
     });
     let listener = match listen(&begin) {
         Ok(listener) => listener,
         Err(e) => {
-            let message = format!("cannot listen on {}: {e}", begin.address);
+            let message = format!("cannot begin at {}: {e}", begin.address);
             shared.report(&Report::Failed(Failure { message, code: 1 }));
             binary.end(1);
         }
     };
     if let Ok(address) = listener.local_addr() {
-        shared.report(&Report::Listening { version: binary.version(), address });
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let workers = (cores / begin.sharing.max(1)).max(1);
+        shared.report(&Report::Listening { version: binary.version(), address, workers });
     }
     let losing = shared.clone();
     let on_lost: OnLost = Arc::new(move |peer, reason| losing.lose(peer, reason));
@@ -141,7 +146,9 @@ pub fn serve(
     let (hearing, ending) = (shared.clone(), binary.clone());
     let hear = move || {
         while let Ok(Some(order)) = message::read(&mut input) {
+            *locked(&hearing.heard) = Instant::now();
             match order {
+                Order::Alive => {}
                 Order::Stop => locked(&hearing.running).notes.stop(),
                 order => {
                     if orders.send(order).is_err() {
@@ -161,10 +168,21 @@ pub fn serve(
             beating.report(&Report::Alive(beating.figures()));
         }
     };
-    let threads = [
+    // A thread of its own, for one that reports may wait for a starter that takes nothing.
+    let (watching, ending, patience) = (shared.clone(), binary.clone(), begin.patience);
+    let watch = move || {
+        while locked(&watching.heard).elapsed() <= patience {
+            std::thread::sleep(BEAT);
+        }
+        ending.end(1);
+    };
+    let mut threads = vec![
         std::thread::Builder::new().name("palais-orders".into()).spawn(hear),
         std::thread::Builder::new().name("palais-beat".into()).spawn(beat),
     ];
+    if begin.far {
+        threads.push(std::thread::Builder::new().name("palais-watch".into()).spawn(watch));
+    }
     if threads.iter().any(Result::is_err) {
         let message = "the system has no more threads".to_string();
         shared.report(&Report::Failed(Failure { message, code: 1 }));
@@ -183,7 +201,11 @@ pub fn serve(
 }
 
 fn listen(begin: &Begin) -> std::io::Result<TcpListener> {
-    let listener = TcpListener::bind((begin.address, 0))?;
+    if let Some(directory) = &begin.directory {
+        let enter = |e| std::io::Error::other(format!("{}: {e}", directory.display()));
+        std::env::set_current_dir(directory).map_err(enter)?;
+    }
+    let listener = TcpListener::bind((begin.address, begin.port))?;
     listener.set_nonblocking(true)?;
     Ok(listener)
 }
@@ -207,7 +229,7 @@ impl Process {
             match order {
                 Order::Open(request) => self.shared.report(&Report::Opened(binary.open(&request)?)),
                 Order::Plan(job) => {
-                    let made = binary.plan(&job.query)?;
+                    let made = binary.plan(&job.query, self.begin.sharing)?;
                     if made.fingerprint != job.fingerprint {
                         let message =
                             "it plans this query in another way\n  help: please report this with the query";
@@ -221,7 +243,7 @@ impl Process {
                     let done = self.run(&job, &made).map_err(|e| failure(&e))?;
                     self.shared.report(&Report::Done(done));
                 }
-                Order::Begin(_) | Order::Stop => {}
+                Order::Begin(_) | Order::Stop | Order::Alive => {}
             }
         }
         Ok(())

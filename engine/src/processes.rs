@@ -4,6 +4,7 @@ use std::any::Any;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, Weak};
 
+use formats::format::Found;
 use queries::plan::NodeId;
 use serde::{Deserialize, Serialize};
 use timely::communication::AllocatorBuilder;
@@ -26,6 +27,28 @@ pub enum Note {
         /// How much credit it had taken.
         bytes: u64,
     },
+    /// What a part of a csv file does to quotes, which the readers of parts behind it need.
+    Quotes {
+        /// The tree of the plan.
+        stage: u32,
+        /// The scan.
+        node: u32,
+        /// The file's number in its table.
+        file: u32,
+        /// The part's number in the file.
+        morsel: u32,
+        /// For each state before it the number of the state behind it.
+        states: [u8; 5],
+    },
+    /// A reader of a part of a csv file has ended before the part did.
+    Abandoned {
+        /// The tree of the plan.
+        stage: u32,
+        /// The scan.
+        node: u32,
+        /// The file's number in its table.
+        file: u32,
+    },
     /// The consumer of a node has enough rows, on every worker.
     Enough {
         /// The tree of the plan.
@@ -38,7 +61,10 @@ pub enum Note {
 impl Note {
     fn stage(self) -> u32 {
         match self {
-            Note::Absorbed { stage, .. } | Note::Enough { stage, .. } => stage,
+            Note::Absorbed { stage, .. }
+            | Note::Quotes { stage, .. }
+            | Note::Abandoned { stage, .. }
+            | Note::Enough { stage, .. } => stage,
         }
     }
 }
@@ -106,11 +132,16 @@ struct Running {
 
 impl Running {
     fn take(&self, note: Note) {
+        let Some(shared) = self.shared.upgrade() else { return };
         match note {
             Note::Absorbed { node, source, bytes, .. } => {
-                if let Some(shared) = self.shared.upgrade() {
-                    shared.give_credit(node as NodeId, source as usize, bytes as usize);
-                }
+                shared.give_credit(node as NodeId, source as usize, bytes as usize);
+            }
+            Note::Quotes { node, file, morsel, states, .. } => {
+                shared.hear(node as NodeId, file as usize, Found::Quotes { morsel, states });
+            }
+            Note::Abandoned { node, file, .. } => {
+                shared.hear(node as NodeId, file as usize, Found::Abandoned);
             }
             // A number that the plan doesn't have is that of no node.
             Note::Enough { node, .. } => self.state.set_enough(node as NodeId),

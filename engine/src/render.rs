@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use formats::format::Found;
 use queries::explain::operator;
 use queries::plan::{Exchange, Node, NodeId, Op, Side};
 use timely::dataflow::Scope;
@@ -26,7 +27,8 @@ use crate::ops::project::Project;
 use crate::ops::repeat::Repeat;
 use crate::ops::scan::Scan;
 use crate::ops::scan::ahead::Window;
-use crate::ops::scan::work::{Share, Work};
+use crate::ops::scan::share::Share;
+use crate::ops::scan::work::Work;
 use crate::ops::sort::Sort;
 use crate::ops::transform::Transform;
 use crate::ops::union::Union;
@@ -67,7 +69,7 @@ impl Shared {
         match &node.op {
             Op::Scan(scan) => {
                 let work = Work::new(scan, node.schema.clone())?;
-                let work = work.with_window(window).with_share(Share::of(self.site.process()))?;
+                let work = work.with_window(window).with_share(Share::of(self.site.clone(), node.id))?;
                 self.work[node.id] = Some(Arc::new(work));
             }
             Op::Exchange(Exchange::Merge { .. }) => {
@@ -98,6 +100,13 @@ impl Shared {
         let pools = self.pools.get(id)?;
         let worker = worker.checked_sub(self.site.here().start)?;
         if pools.len() > 1 { pools.get(worker) } else { pools.first() }
+    }
+
+    /// Takes what a reader in another process has found at a border of a file.
+    pub fn hear(&self, scan: NodeId, file: usize, found: Found) {
+        if let Some(Some(work)) = self.work.get(scan) {
+            work.hear(file, found);
+        }
     }
 
     /// Gives credit back for what a worker of this process sent to another process.

@@ -9,7 +9,10 @@
 //!   1  booleans, a bit a row in whole bytes
 //!   2  texts or bytes of at most 255 bytes each: lengths, u8 a row; all bytes
 //!   3  texts or bytes: lengths, u32 a row; all bytes
-//!   4  length: u32, an Arrow IPC stream of a batch of this column
+//!   4  lists: lengths, u32 a row; the column of all their values
+//!   5  structs: their columns
+//!   6  the column of the type that has no values: nothing
+//!   7  length: u32, an Arrow IPC stream of a batch of this column: any other type
 //! ```
 //! A NULL has a value too: 0, or a length of 0. So a group of a key of at most 12 bytes and a sum takes at most
 //! 21 bytes.
@@ -18,14 +21,18 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{BinaryViewType, ByteViewType, StringViewType};
-use arrow_array::{Array, ArrayRef, BooleanArray, GenericByteViewArray, RecordBatch, make_array};
-use arrow_buffer::{BooleanBuffer, Buffer, MutableBuffer, NullBuffer, ScalarBuffer};
+use arrow_array::{
+    Array, ArrayRef, BooleanArray, GenericByteViewArray, GenericListArray, NullArray, OffsetSizeTrait,
+    RecordBatch, StructArray, make_array,
+};
+use arrow_buffer::{BooleanBuffer, Buffer, MutableBuffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_data::ArrayDataBuilder;
 use arrow_ipc::reader::StreamReader;
 use arrow_ipc::writer::StreamWriter;
-use arrow_schema::{DataType, SchemaRef};
+use arrow_schema::{DataType, FieldRef, SchemaRef};
 use formats::columns::guard::guarded;
 
+use crate::batch::list_values;
 use crate::error::{Error, Result};
 use crate::ops::batch_of;
 
@@ -33,11 +40,14 @@ const FIXED: u8 = 0;
 const BOOLEANS: u8 = 1;
 const SHORT: u8 = 2;
 const LONG: u8 = 3;
-const ARROW: u8 = 4;
+const LISTS: u8 = 4;
+const STRUCTS: u8 = 5;
+const NOTHING: u8 = 6;
+const ARROW: u8 = 7;
 const NULLS: u8 = 0x80;
 
-/// The most rows of a batch that is read: more than any operator gives.
-const MOST_ROWS: usize = 1 << 24;
+/// The most rows of a column that is read, and values of its lists: more than any operator gives.
+const MOST_ROWS: usize = 1 << 28;
 
 /// The bytes of a batch.
 pub fn encode(batch: &RecordBatch) -> Result<Vec<u8>> {
@@ -51,13 +61,8 @@ fn encode_column(column: &ArrayRef, out: &mut Vec<u8>) -> Result<()> {
     let at = out.len();
     out.push(0);
     let nulls = column.nulls().filter(|nulls| nulls.null_count() > 0);
-    let is_bare = |t: &DataType| {
-        *t == DataType::Boolean
-            || matches!(t, DataType::Utf8View | DataType::BinaryView)
-            || t.primitive_width().is_some()
-    };
     if let Some(nulls) = nulls
-        && is_bare(column.data_type())
+        && kind_of(column.data_type()) != ARROW
     {
         out[at] |= NULLS;
         put_bits(nulls.inner(), out);
@@ -69,6 +74,13 @@ fn encode_column(column: &ArrayRef, out: &mut Vec<u8>) -> Result<()> {
         }
         DataType::Utf8View => put_views(column.as_string_view(), out),
         DataType::BinaryView => put_views(column.as_binary_view(), out),
+        DataType::List(_) => put_lists(column.as_list::<i32>(), out)?,
+        DataType::LargeList(_) => put_lists(column.as_list::<i64>(), out)?,
+        DataType::Struct(_) => {
+            column.as_struct().columns().iter().try_for_each(|column| encode_column(column, out))?;
+            STRUCTS
+        }
+        DataType::Null => NOTHING,
         t => match t.primitive_width() {
             Some(width) => {
                 let data = column.to_data();
@@ -83,6 +95,19 @@ fn encode_column(column: &ArrayRef, out: &mut Vec<u8>) -> Result<()> {
         },
     };
     Ok(())
+}
+
+/// How a column of a type is encoded.
+fn kind_of(t: &DataType) -> u8 {
+    match t {
+        DataType::Boolean => BOOLEANS,
+        DataType::Utf8View | DataType::BinaryView => SHORT,
+        DataType::List(_) | DataType::LargeList(_) => LISTS,
+        DataType::Struct(_) => STRUCTS,
+        DataType::Null => NOTHING,
+        t if t.primitive_width().is_some() => FIXED,
+        _ => ARROW,
+    }
 }
 
 fn put_bits(bits: &BooleanBuffer, out: &mut Vec<u8>) {
@@ -109,6 +134,15 @@ fn put_views<T: ByteViewType>(array: &GenericByteViewArray<T>, out: &mut Vec<u8>
         out.extend_from_slice(array.value(row).as_ref());
     }
     kind
+}
+
+fn put_lists<O: OffsetSizeTrait>(lists: &GenericListArray<O>, out: &mut Vec<u8>) -> Result<u8> {
+    // A NULL may have values, which nobody sees; they are sent along.
+    for length in lists.offsets().lengths() {
+        out.extend_from_slice(&(length as u32).to_le_bytes());
+    }
+    encode_column(&list_values(lists), out)?;
+    Ok(LISTS)
 }
 
 fn put_arrow(column: &ArrayRef, out: &mut Vec<u8>) -> Result<()> {
@@ -167,16 +201,25 @@ fn decode_column(rest: &mut Rest<'_>, t: &DataType, rows: usize) -> Result<Array
     match (kind & !NULLS, t) {
         (FIXED, t) if t.primitive_width().is_some() => {
             let width = t.primitive_width().unwrap_or_default();
+            let bytes = rest.take(rows * width)?;
             // The copy is aligned for any type.
-            let mut values = MutableBuffer::new(rows * width);
-            values.extend_from_slice(rest.take(rows * width)?);
+            let mut values = MutableBuffer::new(bytes.len());
+            values.extend_from_slice(bytes);
             let data = ArrayDataBuilder::new(t.clone()).len(rows).add_buffer(values.into()).nulls(nulls);
             Ok(make_array(data.build()?))
         }
         (BOOLEANS, DataType::Boolean) => Ok(Arc::new(BooleanArray::new(rest.bits(rows)?, nulls))),
         (SHORT | LONG, DataType::Utf8View) => views::<StringViewType>(rest, kind, rows, nulls),
         (SHORT | LONG, DataType::BinaryView) => views::<BinaryViewType>(rest, kind, rows, nulls),
-        (ARROW, t) => {
+        (LISTS, DataType::List(field)) => lists::<i32>(rest, field, rows, nulls),
+        (LISTS, DataType::LargeList(field)) => lists::<i64>(rest, field, rows, nulls),
+        (STRUCTS, DataType::Struct(fields)) => {
+            let columns = fields.iter().map(|field| decode_column(rest, field.data_type(), rows));
+            let columns = columns.collect::<Result<Vec<_>>>()?;
+            Ok(Arc::new(StructArray::try_new_with_length(fields.clone(), columns, nulls, rows)?))
+        }
+        (NOTHING, DataType::Null) => Ok(Arc::new(NullArray::new(rows))),
+        (ARROW, t) if kind_of(t) == ARROW => {
             let length = rest.number()?;
             let batch = decode_with_schema(rest.take(length)?)?;
             let column = batch.columns().first().filter(|c| c.data_type() == t && c.len() == rows);
@@ -184,6 +227,27 @@ fn decode_column(rest: &mut Rest<'_>, t: &DataType, rows: usize) -> Result<Array
         }
         _ => Err(broken("a column of another kind")),
     }
+}
+
+fn lengths_of(rest: &mut Rest<'_>, rows: usize) -> Result<Vec<u32>> {
+    let (lengths, _) = rest.take(rows * 4)?.as_chunks::<4>();
+    Ok(lengths.iter().map(|bytes| u32::from_le_bytes(*bytes)).collect())
+}
+
+fn lists<O: OffsetSizeTrait>(
+    rest: &mut Rest<'_>,
+    field: &FieldRef,
+    rows: usize,
+    nulls: Option<NullBuffer>,
+) -> Result<ArrayRef> {
+    let lengths = lengths_of(rest, rows)?;
+    let total: u64 = lengths.iter().map(|&length| u64::from(length)).sum();
+    if total > MOST_ROWS as u64 {
+        return Err(broken("too many values of lists"));
+    }
+    let values = decode_column(rest, field.data_type(), total as usize)?;
+    let offsets = OffsetBuffer::<O>::from_lengths(lengths.into_iter().map(|length| length as usize));
+    Ok(Arc::new(GenericListArray::try_new(field.clone(), offsets, values, nulls)?))
 }
 
 fn views<T: ByteViewType>(
@@ -194,10 +258,7 @@ fn views<T: ByteViewType>(
 ) -> Result<ArrayRef> {
     let lengths: Vec<u32> = match kind & !NULLS {
         SHORT => rest.take(rows)?.iter().map(|&length| u32::from(length)).collect(),
-        _ => {
-            let (lengths, _) = rest.take(rows * 4)?.as_chunks::<4>();
-            lengths.iter().map(|bytes| u32::from_le_bytes(*bytes)).collect()
-        }
+        _ => lengths_of(rest, rows)?,
     };
     let total: u64 = lengths.iter().map(|&length| u64::from(length)).sum();
     if total > u64::from(u32::MAX) {

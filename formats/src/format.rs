@@ -86,6 +86,32 @@ impl Morsel {
     }
 }
 
+/// What the reader of a morsel finds and the readers of those behind it need.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Found {
+    /// What the bytes of a morsel do to quotes.
+    Quotes {
+        /// The morsel's number in its file.
+        morsel: u32,
+        /// For each state before it the number of the state behind it.
+        states: [u8; 5],
+    },
+    /// A reader has ended before its morsel did; no more will be found, or needed.
+    Abandoned,
+}
+
+/// Tells readers in other processes.
+pub type Tell = Box<dyn Fn(Found) + Send + Sync>;
+
+/// What the readers of one file's morsels find at their borders.
+pub trait Borders: Send + Sync {
+    /// Has what is found here from now on told.
+    fn tell(&self, tell: Tell);
+
+    /// Takes what a reader in another process has found.
+    fn hear(&self, found: Found);
+}
+
 /// An encoding: how tables lie in bytes.
 pub trait Format: Send + Sync {
     /// The name in `--to` and in manifests.
@@ -125,13 +151,15 @@ pub trait Format: Send + Sync {
     /// Cuts a file into morsels of about `target_bytes`; every record belongs to exactly one of them.
     fn split(&self, file: &Arc<FileEntry>, scan: &ScanOptions, target_bytes: u64) -> Result<Vec<Morsel>>;
 
-    /// Whether a morsel is read without what those before it in its file find: then processes that share nothing can
-    /// read them. Ranges of bytes of csv can't, where a quote may be open at their beginning.
-    fn is_read_apart(&self, part: &Part) -> bool {
-        match part {
-            Part::Bytes(_) | Part::Blocks(_) | Part::Groups(_) => true,
-            Part::Whole | Part::Turn(_) => false,
-        }
+    /// Whether the readers of a file's morsels of about so many bytes need what those before them find, and tell it: see
+    /// [`Format::borders`].
+    fn has_borders(&self, _file: &FileEntry, _options: &FormatOptions, _target_bytes: u64) -> bool {
+        false
+    }
+
+    /// What the readers of a file's morsels find at their borders, for readers in other processes.
+    fn borders<'a>(&self, _morsel: &'a Morsel) -> Option<&'a dyn Borders> {
+        None
     }
 
     /// The bytes of the file that reading a morsel takes, as far as they are known before it is read: for reading ahead.

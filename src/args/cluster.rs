@@ -25,9 +25,13 @@ pub struct ClusterRun {
     /// Read the statement from a file.
     #[arg(short = 'f', long = "file", value_name = "FILE", conflicts_with = "sql")]
     pub file: Option<PathBuf>,
+    /// Start a process on each host that this file names, see docs/cluster.md. --workers and --memory-limit are those of
+    /// each process.
+    #[arg(long, value_name = "FILE", required_unless_present = "local", conflicts_with = "local")]
+    pub hosts: Option<PathBuf>,
     /// Start so many processes on this machine. --workers are those of each, --memory-limit is shared by all of them.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
-    pub local: u16,
+    pub local: Option<u16>,
     /// End the query when nothing was heard of a process for so many seconds.
     #[arg(long, value_name = "SECONDS", default_value = "8", value_parser = crate::settings::seconds)]
     pub timeout: Duration,

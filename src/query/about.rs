@@ -8,7 +8,7 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use formats::rows::cells::Cells;
 use queries::{parse, summarize};
 
-use super::{Memory, Session};
+use super::{Memory, Prepared, Session};
 
 impl Session<'_> {
     pub(super) fn explain(&self, query: &parse::Query, analyze: bool) -> anyhow::Result<()> {
@@ -40,7 +40,8 @@ impl Session<'_> {
 
     pub(super) fn summarize(&self, query: &parse::Query) -> anyhow::Result<()> {
         let columns = self.prepare(query, &self.settings.planning)?.plan.schema.clone();
-        let prepared = self.prepare(&*summarize::query(query, &columns)?, &self.settings.planning)?;
+        let summary = summarize::query(query, &columns)?;
+        let prepared = Prepared { is_summary: true, ..self.prepare(&summary, &self.settings.planning)? };
         let mut row = Memory::default();
         let mut stats = self.stats();
         self.show_rows(&prepared, &mut stats, &mut row)?;

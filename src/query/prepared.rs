@@ -10,8 +10,8 @@ use super::Session;
 pub struct Prepared {
     /// The plan.
     pub plan: Arc<Plan>,
-    /// The query as SQL.
-    pub sql: String,
+    /// Whether it is that of a SUMMARIZE, which is made of the statement's own.
+    pub is_summary: bool,
     /// Its tables.
     pub catalog: Catalog,
     /// What planning depended on besides.
@@ -26,7 +26,7 @@ impl Prepared {
         planning: &queries::Settings,
     ) -> queries::Result<Prepared> {
         let plan = queries::plan(query, &catalog, planning)?;
-        Ok(Prepared { plan, sql: query.to_string(), catalog, planning: planning.clone() })
+        Ok(Prepared { plan, is_summary: false, catalog, planning: planning.clone() })
     }
 }
 

@@ -1,7 +1,7 @@
 use arrow_array::types::{Int32Type, Int64Type};
 use arrow_array::{
-    BinaryViewArray, Decimal128Array, Float64Array, Int64Array, ListArray, NullArray, StringViewArray,
-    StructArray,
+    BinaryViewArray, Decimal128Array, FixedSizeBinaryArray, Float64Array, Int64Array, ListArray, NullArray,
+    StringViewArray, StructArray,
 };
 use arrow_schema::{Field, Schema};
 
@@ -35,6 +35,7 @@ fn columns(rows: usize) -> Vec<ArrayRef> {
         Arc::new(ListArray::from_iter_primitive::<Int32Type, _, _>(lists)),
         Arc::new(StructArray::from(vec![(field, inner)])),
         Arc::new(NullArray::new(rows)),
+        Arc::new(FixedSizeBinaryArray::try_from_iter((0..=rows).map(|_| [7; 3])).unwrap().slice(0, rows)),
     ]
 }
 
@@ -87,7 +88,7 @@ fn other_bytes_are_errors() {
     assert!(decode(&[&bytes[..], b"x"].concat(), &batch.schema()).is_err());
     // What was flipped may be a value; it must not panic. The lengths of an Arrow stream are believed: whoever sent it has
     // shown the token.
-    let plain = self::batch(columns(50)[..8].to_vec());
+    let plain = self::batch(columns(50)[..11].to_vec());
     let bytes = encode(&plain).unwrap();
     for place in 0..bytes.len() {
         for bit in [1, 0x10, 0x80] {

@@ -9,11 +9,11 @@ use schema::{Cut, FileEntry, FormatOptions, Unseen};
 use super::alike::{Alike, MakeAlike};
 use super::encoder::{RowEncoder, RowWriter};
 use super::reader::{MakeDecoder, RowReader};
-use super::split::{self, Border};
+use super::split::{self, Border, SharedBorders};
 use super::turns::{MAX_UNIT, MAX_WINDOW, TurnReader, Turns};
 use crate::compress::{self, Unit};
 use crate::error::{Error, Result};
-use crate::format::{Format, Morsel, Part, ScanOptions};
+use crate::format::{Borders, Format, Morsel, Part, ScanOptions};
 use crate::input::Input;
 use crate::open::head;
 use crate::reader::FileReader;
@@ -119,12 +119,15 @@ impl Format for RowFormat {
         })
     }
 
-    fn is_read_apart(&self, part: &Part) -> bool {
-        match part {
-            Part::Bytes(_) => self.border != Border::Quotes,
-            Part::Blocks(_) | Part::Groups(_) => true,
-            Part::Whole | Part::Turn(_) => false,
-        }
+    fn has_borders(&self, file: &FileEntry, options: &FormatOptions, target_bytes: u64) -> bool {
+        let plain = options.compression == "none" && file.cut == Cut::Anywhere;
+        plain && self.border == Border::Quotes && file.bytes > target_bytes
+    }
+
+    fn borders<'a>(&self, morsel: &'a Morsel) -> Option<&'a dyn Borders> {
+        let shared = morsel.shared.downcast_ref::<SharedBorders>()?;
+        (self.border == Border::Quotes && matches!(morsel.part, Part::Bytes(_)))
+            .then_some(shared as &dyn Borders)
     }
 
     fn reader(&self, morsel: &Morsel, scan: &ScanOptions) -> Result<Box<dyn FileReader>> {

@@ -106,6 +106,20 @@ impl Transition {
         }
     }
 
+    /// As numbers of states.
+    pub fn numbers(&self) -> [u8; 5] {
+        self.0.map(|state| state as u8)
+    }
+
+    /// What [`Transition::numbers`] gave; `None` for other numbers.
+    pub fn of_numbers(numbers: [u8; 5]) -> Option<Transition> {
+        let mut states = STATES;
+        for (state, number) in states.iter_mut().zip(numbers) {
+            *state = *STATES.get(usize::from(number))?;
+        }
+        Some(Transition(states))
+    }
+
     /// The state behind the stretch.
     pub fn apply(&self, before: State) -> State {
         self.0[before as usize]

@@ -6,7 +6,7 @@
 //! and publishes that; the state at a border is the composition over all earlier morsels.
 
 use std::ops::Range;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use schema::manifest::BlockStart;
 use schema::{FileEntry, FormatOptions, Listed};
@@ -14,7 +14,7 @@ use schema::{FileEntry, FormatOptions, Listed};
 use super::quotes::{Marks, State, Transition};
 use super::source::ListedBlock;
 use super::turns::Turns;
-use crate::format::{Morsel, Part};
+use crate::format::{Borders, Found, Morsel, Part, Tell};
 
 /// How the first record of a morsel is found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,7 +45,11 @@ const FIRST_BYTES: u64 = 4;
 
 /// What the readers of one file's morsels know of the quotes in them.
 #[derive(Default)]
-pub struct SharedQuotes(Mutex<Known>);
+pub struct SharedQuotes {
+    known: Mutex<Known>,
+    /// Tells readers in other processes.
+    tell: OnceLock<Tell>,
+}
 
 struct Known {
     transitions: Vec<Option<Transition>>,
@@ -62,30 +66,47 @@ impl Default for Known {
     }
 }
 
+impl Known {
+    fn put(&mut self, morsel: usize, transition: Transition) {
+        if self.transitions.len() <= morsel {
+            self.transitions.resize(morsel + 1, None);
+        }
+        self.transitions[morsel] = Some(transition);
+    }
+}
+
 impl SharedQuotes {
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    fn tell(&self, found: Found) {
+        if let Some(tell) = self.tell.get() {
+            tell(found);
+        }
+    }
+
     /// What the bytes of a morsel do to each state.
     pub fn publish(&self, morsel: usize, transition: Transition) {
-        let mut known = self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        if known.transitions.len() <= morsel {
-            known.transitions.resize(morsel + 1, None);
-        }
-        known.transitions[morsel] = Some(transition);
+        self.known().put(morsel, transition);
+        self.tell(Found::Quotes { morsel: morsel as u32, states: transition.numbers() });
     }
 
     /// A reader has ended before its morsel did, because of an error or since there are rows enough: what is not known
     /// now will not be needed.
     pub fn abandon(&self) {
-        self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).abandoned = true;
+        self.known().abandoned = true;
+        self.tell(Found::Abandoned);
     }
 
     /// Whether a reader has ended before its morsel did.
     pub fn is_abandoned(&self) -> bool {
-        self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).abandoned
+        self.known().abandoned
     }
 
     /// The state in which a morsel begins, once all morsels before it are published.
     pub fn start(&self, morsel: usize) -> Option<State> {
-        let mut known = self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let mut known = self.known();
         while known.starts.len() <= morsel {
             let before = known.starts.len() - 1;
             let transition = (*known.transitions.get(before)?)?;
@@ -102,6 +123,27 @@ pub struct SharedBorders {
     pub quotes: SharedQuotes,
     /// Where each morsel begins, in ascending order.
     pub begins: Vec<u64>,
+}
+
+impl Borders for SharedBorders {
+    fn tell(&self, tell: Tell) {
+        // A file is cut once, and told of by one.
+        let _ = self.quotes.tell.set(tell);
+    }
+
+    fn hear(&self, found: Found) {
+        match found {
+            Found::Quotes { morsel, states } => {
+                // What no process of this version tells is as good as nothing.
+                let transition =
+                    Transition::of_numbers(states).filter(|_| (morsel as usize) < self.begins.len());
+                if let Some(transition) = transition {
+                    self.quotes.known().put(morsel as usize, transition);
+                }
+            }
+            Found::Abandoned => self.quotes.known().abandoned = true,
+        }
+    }
 }
 
 /// What the morsels of a file of lines share: the longest stretch that is known to lie within one record.

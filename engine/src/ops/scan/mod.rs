@@ -1,9 +1,11 @@
 //! Reads a table: takes morsels from a queue that the workers of a process share, and drives their readers.
 //!
 //! - [`work`]: the queue.
+//! - [`share`]: which part of a table is in it, where there are several processes.
 //! - [`ahead`]: what the system is asked to read ahead of it.
 
 pub mod ahead;
+pub mod share;
 pub mod work;
 
 use std::ops::Range;

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch};
 use arrow_schema::{Schema, SchemaRef};
-use formats::format::{Format, Morsel, Part, ScanOptions};
+use formats::format::{Format, Found, Part, ScanOptions};
 use formats::reader::BlockingReader;
 use queries::plan::Scan as Plan;
 use schema::bdb::Generator;
@@ -14,8 +14,10 @@ use schema::{ColumnPrefix, FileEntry, FileSet, Source, Table};
 use super::super::batch_of;
 use super::super::transform::FileRows;
 use super::ahead::{self, FilePart, Queue, Window};
+use super::share::Share;
 use crate::batch::BATCH_ROWS;
 use crate::error::{Error, Result};
+use crate::processes::Site;
 use crate::state::QueryState;
 
 /// Morsels of about this many bytes are dealt.
@@ -35,44 +37,6 @@ pub struct Work {
     taken: Mutex<Taken>,
     window: Window,
     share: Share,
-}
-
-/// The part of a table that the workers of this process read: that which begins in its share of the bytes of all files,
-/// or of the rows of a made table. The others' processes read the rest.
-#[derive(Debug, Clone, Copy)]
-pub struct Share {
-    process: u64,
-    processes: u64,
-    /// Bytes of all files.
-    total: u64,
-}
-
-impl Share {
-    /// That of this process among so many.
-    pub fn of((process, processes): (usize, usize)) -> Share {
-        Share { process: process as u64, processes: processes as u64, total: 0 }
-    }
-
-    fn is_all(&self) -> bool {
-        self.processes == 1
-    }
-
-    /// Whose the byte is that has so many before it in all files.
-    fn owner(&self, before: u64) -> u64 {
-        let share = u128::from(before) * u128::from(self.processes) / u128::from(self.total.max(1));
-        (share as u64).min(self.processes - 1)
-    }
-
-    /// Keeps of the morsels of a file those that are read here.
-    fn keep(&self, format: &dyn Format, before: u64, morsels: Vec<Morsel>) -> Vec<Morsel> {
-        let mut at = before;
-        let mine = morsels.into_iter().filter(|morsel| {
-            let owner = self.owner(if format.is_read_apart(&morsel.part) { at } else { before });
-            at += morsel.bytes;
-            owner == self.process
-        });
-        mine.collect()
-    }
 }
 
 enum From {
@@ -133,7 +97,7 @@ impl Work {
             Source::Generated(spec) => From::Generator(Box::new(spec.generator()), spec.units()),
         };
         let window = Window::new(ahead::PARTS);
-        let share = Share::of((0, 1));
+        let share = Share::of(Site::alone(1), 0);
         Ok(Work { plan: plan.clone(), schema, from, taken: Mutex::default(), window, share })
     }
 
@@ -149,14 +113,25 @@ impl Work {
         if !share.is_all() && files.iter().any(|file| file.path.as_os_str() == "-") {
             return Err(Error::Unsupported("standard input read by several processes".into()));
         }
-        share.total = files.iter().map(|file| file.bytes).sum();
-        let row = share.process * MORSEL_ROWS;
+        if let From::Files(from) = &self.from {
+            let whole = self.plan.transform.is_some();
+            let bytes = |file: &FileEntry| if whole { file.bytes } else { from.dealt_bytes(file) };
+            share.total = files.iter().map(bytes).sum();
+        }
+        let row = share.process().0 * MORSEL_ROWS;
         Ok(Work { share, taken: Mutex::new(Taken { row, ..Taken::default() }), ..self })
     }
 
     /// Reads ahead so far.
     pub fn with_window(self, window: Window) -> Work {
         Work { window, ..self }
+    }
+
+    /// Takes what a reader in another process has found at a border of a file.
+    pub fn hear(&self, file: usize, found: Found) {
+        if let From::Files(files) = &self.from {
+            self.share.hear(files.format, file, found);
+        }
     }
 
     /// The next piece, in the order of the table.
@@ -168,7 +143,7 @@ impl Work {
             From::Generator(_, units) => *units,
         };
         let (start, end) = (taken.row, rows.min(taken.row + MORSEL_ROWS));
-        taken.row += MORSEL_ROWS * self.share.processes;
+        taken.row += MORSEL_ROWS * self.share.process().1;
         Ok((start < end).then_some(Piece::Rows(start..end)))
     }
 
@@ -246,7 +221,7 @@ impl Work {
             let owner = self.share.owner(taken.before);
             taken.file += 1;
             taken.before += file.bytes;
-            if owner == self.share.process {
+            if owner == self.share.process().0 {
                 break file;
             }
         };
@@ -336,6 +311,16 @@ impl Files {
         }
     }
 
+    /// Whether the parts of a file are dealt to processes in turn.
+    fn is_dealt_in_turn(&self, file: &FileEntry) -> bool {
+        self.format.has_borders(file, &self.reading(file).options.format, MORSEL_BYTES)
+    }
+
+    /// The bytes of a file by which it is dealt to processes.
+    fn dealt_bytes(&self, file: &FileEntry) -> u64 {
+        if self.is_dealt_in_turn(file) { 0 } else { file.bytes }
+    }
+
     fn reading(&self, file: &FileEntry) -> &Reading {
         file.layout.and_then(|i| self.layouts.get(i)).unwrap_or(&self.usual)
     }
@@ -345,15 +330,21 @@ impl Files {
             while taken.parts.len() <= window.known(self.format)
                 && let Some(file) = self.list().get(taken.file)
             {
-                let (before, end) = (taken.before, taken.before + file.bytes);
-                if share.owner(before) > share.process || share.owner(end) < share.process {
+                let (before, end) = (taken.before, taken.before + self.dealt_bytes(file));
+                let in_turn = !share.is_all() && self.is_dealt_in_turn(file);
+                let mine = share.owner(before)..=share.owner(end);
+                if !in_turn && !mine.contains(&share.process().0) {
                     (taken.file, taken.before) = (taken.file + 1, end);
                     continue;
                 }
                 let options = &self.reading(file).options;
                 let morsels = self.format.split(&Arc::new(file.clone()), options, MORSEL_BYTES);
                 match morsels {
-                    Ok(morsels) => taken.parts.extend(share.keep(self.format, before, morsels)),
+                    Ok(morsels) if share.is_all() => taken.parts.extend(morsels),
+                    Ok(morsels) if in_turn => {
+                        taken.parts.extend(share.keep_in_turn(self.format, taken.file, morsels));
+                    }
+                    Ok(morsels) => taken.parts.extend(share.keep(before, morsels)),
                     // What lies before a file that can't be read is given first.
                     Err(_) if !taken.parts.is_empty() => break,
                     Err(e) => return Err(e.into()),

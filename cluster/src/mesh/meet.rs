@@ -1,0 +1,158 @@
+//! How the sockets of a mesh are made.
+
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use super::{Mesh, Settings, locked, reason};
+use crate::proof::{self, Hello, Kind};
+
+/// How long a process that connects may take to show the token.
+const SHOW: Duration = Duration::from_secs(3);
+/// So many may be about to show it at once; further ones are dropped, and those of the query come again.
+const SHOWING: usize = 128;
+/// The pause before a process that could not be reached is tried again, and between two looks for one that connects.
+const PAUSE: Duration = Duration::from_millis(2);
+
+impl Mesh {
+    /// A socket to each other process, in their order.
+    pub(super) fn meet(&self, kind: Kind) -> engine::Result<Vec<Option<TcpStream>>> {
+        let (me, deadline) = (self.settings.process, Instant::now() + self.settings.patience);
+        let reached = std::thread::scope(|scope| {
+            let reaching = |to| scope.spawn(move || self.reach(to, kind, deadline).map_err(|e| (to, e)));
+            let reaching: Vec<_> = (0..me).map(reaching).collect();
+            let came = self.take_in(kind, deadline);
+            let mut sockets = Vec::new();
+            for thread in reaching {
+                let socket =
+                    thread.join().unwrap_or_else(|_| Err((me, io::Error::other("a thread ended"))))?;
+                sockets.push(Some(socket));
+            }
+            sockets.push(None);
+            sockets.extend(came?.into_iter().map(Some));
+            Ok(sockets)
+        });
+        reached.map_err(|(peer, e): (usize, io::Error)| {
+            if self.notes.is_stopped() {
+                return engine::Error::Cancelled;
+            }
+            let why = reason(&e, self.settings.patience);
+            (self.settings.on_lost)(peer, why.clone());
+            engine::Error::Processes(format!("process {peer} can't be reached: {why}"))
+        })
+    }
+
+    /// Connects to a process with a lesser number.
+    fn reach(&self, to: usize, kind: Kind, deadline: Instant) -> io::Result<TcpStream> {
+        let Settings { hello, addresses, process, token, .. } = &self.settings;
+        let hello = Hello { kind, from: *process as u32, to: to as u32, ..*hello };
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let tried = TcpStream::connect_timeout(&addresses[to], left.max(PAUSE)).and_then(|mut socket| {
+                socket.set_nodelay(true)?;
+                socket.set_read_timeout(Some(left.max(PAUSE)))?;
+                proof::connect(&mut socket, &hello, token)?;
+                socket.set_read_timeout(None)?;
+                Ok(socket)
+            });
+            match tried {
+                Err(e) if Instant::now() + PAUSE >= deadline || self.notes.is_stopped() => return Err(e),
+                Err(_) => std::thread::sleep(PAUSE),
+                Ok(socket) => return Ok(socket),
+            }
+        }
+    }
+
+    /// Waits until all processes with greater numbers have connected.
+    fn take_in(&self, kind: Kind, deadline: Instant) -> Result<Vec<TcpStream>, (usize, io::Error)> {
+        let wanted = self.settings.process + 1..self.processes();
+        loop {
+            let mut came = locked(&self.came);
+            let missing = wanted.clone().find(|&from| !came.contains_key(&(kind, from as u32)));
+            let Some(missing) = missing else {
+                let taken = wanted.filter_map(|from| came.remove(&(kind, from as u32)));
+                return Ok(taken.collect());
+            };
+            drop(came);
+            match self.listener.accept() {
+                Ok((socket, _)) => self.let_show(socket),
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
+                    if Instant::now() >= deadline || self.notes.is_stopped() {
+                        return Err((missing, io::ErrorKind::TimedOut.into()));
+                    }
+                    std::thread::sleep(PAUSE);
+                }
+                // The other end is gone already, or there are no more descriptors for now.
+                Err(_) => std::thread::sleep(PAUSE),
+            }
+        }
+    }
+
+    /// Lets one who has connected show the token.
+    fn let_show(&self, mut socket: TcpStream) {
+        if self.showing.fetch_add(1, Ordering::SeqCst) >= SHOWING {
+            self.showing.fetch_sub(1, Ordering::SeqCst);
+            return;
+        }
+        let (processes, me) = (self.processes() as u32, self.settings.process as u32);
+        let (ours, token) = (self.settings.hello, self.settings.token);
+        let (came, showing) = (self.came.clone(), self.showing.clone());
+        let show = move || {
+            let expects = |hello: &Hello| {
+                *hello == Hello { kind: hello.kind, from: hello.from, to: me, ..ours }
+                    && (me + 1..processes).contains(&hello.from)
+            };
+            let shown = take_within(&mut socket, SHOW, |socket| proof::accept(socket, expects, &token));
+            if let Ok(hello) = shown {
+                locked(&came).entry((hello.kind, hello.from)).or_insert(socket);
+            }
+            showing.fetch_sub(1, Ordering::SeqCst);
+        };
+        let started = std::thread::Builder::new().name("palais-show".into()).spawn(show);
+        if started.is_err() {
+            self.showing.fetch_sub(1, Ordering::SeqCst);
+        }
+    }
+}
+
+/// Lets something be read from a socket within a time, however slowly its bytes come.
+fn take_within<T>(
+    socket: &mut TcpStream,
+    time: Duration,
+    take: impl FnOnce(&mut Hasty<'_>) -> io::Result<T>,
+) -> io::Result<T> {
+    // What was accepted from a listener that does not block may not block either.
+    socket.set_nonblocking(false)?;
+    socket.set_nodelay(true)?;
+    let taken = take(&mut Hasty { socket, deadline: Instant::now() + time })?;
+    socket.set_read_timeout(None)?;
+    Ok(taken)
+}
+
+/// A socket that is read until a moment.
+struct Hasty<'a> {
+    socket: &'a mut TcpStream,
+    deadline: Instant,
+}
+
+impl Read for Hasty<'_> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        self.socket.set_read_timeout(Some(left))?;
+        self.socket.read(into)
+    }
+}
+
+impl Write for Hasty<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.socket.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.socket.flush()
+    }
+}

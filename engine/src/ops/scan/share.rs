@@ -1,0 +1,154 @@
+//! Which part of a table a process reads, and what it tells others of it.
+//!
+//! Of files that can be cut into parts that are read apart a process reads those parts that begin in its share of the
+//! bytes of all such files. The parts of a csv file can't be read apart, for a quote may be open where one begins; they
+//! are dealt in turn, so that all processes get on together, and each tells the others what its part does to quotes.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use formats::format::{Format, Found, Morsel, Part};
+use queries::plan::NodeId;
+
+use crate::processes::{Note, Site};
+
+/// The part of a table that the workers of this process read. Other processes read the rest.
+pub struct Share {
+    site: Site,
+    node: NodeId,
+    /// Bytes of all files that are dealt by their bytes.
+    pub total: u64,
+    borders: Mutex<HashMap<usize, Known>>,
+}
+
+/// What is known of the borders of a file.
+enum Known {
+    /// It was not cut yet; this was heard.
+    Early(Vec<Found>),
+    /// One of its morsels.
+    Cut(Morsel),
+}
+
+impl Share {
+    /// That of a process in the scan of a node.
+    pub fn of(site: Site, node: NodeId) -> Share {
+        Share { site, node, total: 0, borders: Mutex::default() }
+    }
+
+    /// This process, and how many there are.
+    pub fn process(&self) -> (u64, u64) {
+        let (process, processes) = self.site.process();
+        (process as u64, processes as u64)
+    }
+
+    /// Whether there is one process.
+    pub fn is_all(&self) -> bool {
+        self.site.process().1 == 1
+    }
+
+    /// Whose the byte is that has so many before it in all files that are dealt by their bytes.
+    pub fn owner(&self, before: u64) -> u64 {
+        let (_, processes) = self.process();
+        let share = u128::from(before) * u128::from(processes) / u128::from(self.total.max(1));
+        (share as u64).min(processes - 1)
+    }
+
+    /// Keeps of the morsels of a file that is dealt by its bytes those that are read here.
+    pub fn keep(&self, before: u64, morsels: Vec<Morsel>) -> Vec<Morsel> {
+        let mut at = before;
+        let mine = morsels.into_iter().filter(|morsel| {
+            let owner = match morsel.part {
+                Part::Bytes(_) | Part::Blocks(_) | Part::Groups(_) => self.owner(at),
+                // What comes behind is found by whoever reads it.
+                Part::Whole | Part::Turn(_) => self.owner(before),
+            };
+            at += morsel.bytes;
+            owner == self.process().0
+        });
+        mine.collect()
+    }
+
+    /// Keeps of the morsels of a file whose readers need what others find those that are read here.
+    pub fn keep_in_turn(&self, format: &dyn Format, file: usize, morsels: Vec<Morsel>) -> Vec<Morsel> {
+        if let Some(first) = morsels.first()
+            && let Some(borders) = format.borders(first)
+        {
+            let (site, node) = (self.site.clone(), self.node);
+            borders.tell(Box::new(move |found| site.tell_others(note(&site, node, file, found))));
+            let early = self.borders().insert(file, Known::Cut(first.clone()));
+            if let Some(Known::Early(early)) = early {
+                early.into_iter().for_each(|found| borders.hear(found));
+            }
+        }
+        let (process, processes) = self.process();
+        let numbered = (0..).zip(morsels).filter(|(number, _)| number % processes == process);
+        numbered.map(|(_, morsel)| morsel).collect()
+    }
+
+    /// Takes what a reader in another process has found at a border of a file.
+    pub fn hear(&self, format: &dyn Format, file: usize, found: Found) {
+        let mut borders = self.borders();
+        match borders.entry(file).or_insert_with(|| Known::Early(Vec::new())) {
+            Known::Early(early) => early.push(found),
+            Known::Cut(morsel) => {
+                if let Some(borders) = format.borders(morsel) {
+                    borders.hear(found);
+                }
+            }
+        }
+    }
+
+    fn borders(&self) -> MutexGuard<'_, HashMap<usize, Known>> {
+        self.borders.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn note(site: &Site, node: NodeId, file: usize, found: Found) -> Note {
+    let (stage, node, file) = (site.stage as u32, node as u32, file as u32);
+    match found {
+        Found::Quotes { morsel, states } => Note::Quotes { stage, node, file, morsel, states },
+        Found::Abandoned => Note::Abandoned { stage, node, file },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::processes::{Channels, Network, Notes, Processes};
+
+    struct Nobody;
+
+    impl Network for Nobody {
+        fn connect(&self, _stage: usize) -> crate::Result<Channels> {
+            Err(crate::Error::Cancelled)
+        }
+
+        fn tell(&self, _process: usize, _note: Note) {}
+
+        fn tell_value(&self, _stage: usize, _value: Vec<u8>) {}
+
+        fn value(&self, _stage: usize) -> crate::Result<Vec<u8>> {
+            Err(crate::Error::Cancelled)
+        }
+    }
+
+    #[test]
+    fn every_byte_has_one_owner_and_owners_stand_in_order() {
+        for (total, count) in [(0, 3), (1, 2), (7, 3), (1 << 40, 5), (u64::MAX / 2, 64)] {
+            let processes =
+                Processes { index: 0, count, network: Arc::new(Nobody), notes: Arc::<Notes>::default() };
+            let site = Site { processes: Some(Arc::new(processes)), ..Site::alone(2) };
+            let share = Share { total, ..Share::of(site, 0) };
+            let step = (total / 97).max(1);
+            let owners: Vec<u64> = (0..100).map(|i| share.owner((i * step).min(total))).collect();
+            assert!(
+                owners.is_sorted() && owners.iter().all(|&owner| owner < count as u64),
+                "{total} {count}"
+            );
+            assert_eq!((owners[0], share.is_all()), (0, false));
+            assert_eq!(share.owner(total), if total == 0 { 0 } else { count as u64 - 1 });
+        }
+    }
+}

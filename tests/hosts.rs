@@ -1,0 +1,307 @@
+//! Hosts with addresses of their own: network namespaces on a bridge, each with an sshd. They need root; where they can't
+//! be made, the tests say so and pass.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use process::{Finished, palais, run};
+
+#[path = "support/process.rs"]
+mod process;
+
+/// A query that takes long in each process.
+const LONG: &str = "SELECT count(*), sum(a.range % 7) FROM range(0, 200000000000) a";
+
+/// How long a lost host may take to be told of, with the usual timeout.
+const TEN_SECONDS: Duration = Duration::from_secs(10);
+
+/// Three hosts on a bridge, on which this process is too.
+struct Net {
+    /// Tells it from others, in names of devices and in addresses.
+    number: u8,
+    home: tempfile::TempDir,
+    servers: Vec<Child>,
+}
+
+fn shell(command: &str) -> Output {
+    Command::new("sh").args(["-ec", command]).output().expect("there is a shell")
+}
+
+impl Net {
+    /// Three hosts; `None`, with the reason printed, where they can't be made.
+    fn new(number: u8) -> Option<Net> {
+        let home = tempfile::tempdir().expect("a temporary directory can be made");
+        let mut net = Net { number, home, servers: Vec::new() };
+        net.clear();
+        let made = shell(&format!(
+            "ip link add plb{number} type bridge
+             ip addr add 10.77.{number}.254/24 dev plb{number}
+             ip link set plb{number} up
+             for i in 1 2 3; do
+               ip netns add pl{number}-$i
+               ip link add plv{number}-$i type veth peer name eth0 netns pl{number}-$i
+               ip link set plv{number}-$i master plb{number} up
+               ip -n pl{number}-$i addr add 10.77.{number}.$i/24 dev eth0
+               ip -n pl{number}-$i link set eth0 up
+               ip -n pl{number}-$i link set lo up
+             done
+             [ -x /usr/sbin/sshd ]
+             mkdir -p /run/sshd
+             ssh-keygen -q -t ed25519 -N '' -f {home}/key
+             ssh-keygen -q -t ed25519 -N '' -f {home}/host
+             cp {home}/key.pub {home}/authorized",
+            home = net.path("").display(),
+        ));
+        if !made.status.success() {
+            eprintln!("skipped: hosts can't be made: {}", String::from_utf8_lossy(&made.stderr));
+            return None;
+        }
+        let config = format!(
+            "Port 22\nHostKey {0}/host\nAuthorizedKeysFile {0}/authorized\nStrictModes no\nUsePAM no\n\
+             PidFile none\nPermitRootLogin yes\n",
+            net.home.path().display()
+        );
+        fs::write(net.path("sshd"), config).expect("it can be written");
+        for host in 1..=3 {
+            let server = Command::new("ip")
+                .args(["netns", "exec", &format!("pl{number}-{host}"), "/usr/sbin/sshd", "-D", "-e", "-f"])
+                .arg(net.path("sshd"))
+                .stdin(Stdio::null())
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .spawn();
+            net.servers.push(server.expect("ip starts"));
+        }
+        for host in 1..=3_u8 {
+            let deadline = Instant::now() + TEN_SECONDS;
+            let address = ([10, 77, number, host], 22).into();
+            while std::net::TcpStream::connect_timeout(&address, Duration::from_millis(100)).is_err() {
+                assert!(Instant::now() < deadline, "sshd of host {host} answers");
+                thread::sleep(Duration::from_millis(20));
+            }
+        }
+        Some(net)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.home.path().join(name)
+    }
+
+    /// Removes what a run before this one may have left.
+    fn clear(&self) {
+        let n = self.number;
+        shell(&format!(
+            "for i in 1 2 3; do ip netns del pl{n}-$i || true; ip link del plv{n}-$i || true; done
+             ip link del plb{n} || true"
+        ));
+    }
+
+    /// A file of hosts that are reached by ssh; `more` stands behind the entry of host 2.
+    fn hosts(&self, name: &str, more: &str) -> PathBuf {
+        let home = self.home.path().display();
+        let mut text = format!(
+            "workers = 1\nssh_options = [\"-i\", \"{home}/key\", \"-o\", \"StrictHostKeyChecking=no\", \
+             \"-o\", \"UserKnownHostsFile=/dev/null\", \"-o\", \"LogLevel=ERROR\"]\n"
+        );
+        for host in 1..=3 {
+            let address = format!("10.77.{}.{host}", self.number);
+            text +=
+                &format!("[[host]]\nname = \"h{host}\"\naddress = \"{address}\"\nssh = \"root@{address}\"\n");
+            if host == 2 {
+                text += more;
+            }
+        }
+        let path = self.path(name);
+        fs::write(&path, text).expect("it can be written");
+        path
+    }
+
+    /// The processes of queries in a host.
+    fn processes(&self, host: u8) -> usize {
+        let listed = shell(&format!("ip netns pids pl{}-{host}", self.number));
+        let ids = String::from_utf8_lossy(&listed.stdout).into_owned();
+        let is_query = |id: &&str| {
+            let words = fs::read(format!("/proc/{id}/cmdline")).unwrap_or_default();
+            words.ends_with(b"palais\0cluster\0process\0")
+        };
+        ids.lines().filter(is_query).count()
+    }
+
+    fn wait_for(&self, processes: usize, within: Duration) {
+        let deadline = Instant::now() + within;
+        while (1..=3).any(|host| self.processes(host) != processes) {
+            assert!(Instant::now() < deadline, "{:?} processes", [1, 2, 3].map(|h| self.processes(h)));
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// Starts the long query; once it runs on all hosts `harm` is done, and the query has to end within the time. Gives
+    /// its message.
+    fn harmed(&self, hosts: &Path, harm: &str) -> String {
+        let (done, took) = thread::scope(|scope| {
+            let query = scope.spawn(|| {
+                let done = palais(["cluster", "run", "--hosts", text(hosts), LONG]);
+                (done, Instant::now())
+            });
+            self.wait_for(1, TEN_SECONDS);
+            // It is planned, and the processes are connected.
+            thread::sleep(Duration::from_secs(1));
+            let done = shell(harm);
+            assert!(done.status.success(), "{harm}: {}", String::from_utf8_lossy(&done.stderr));
+            let harmed = Instant::now();
+            let (done, ended) = query.join().expect("the thread ends");
+            (done, ended.saturating_duration_since(harmed))
+        });
+        assert_eq!(done.code(), Some(1), "{harm}: {} {}", done.ending(), done.stderr);
+        assert!(done.stdout.is_empty(), "{harm}");
+        assert!(took <= TEN_SECONDS, "{harm}: {took:?}");
+        self.wait_for(0, TEN_SECONDS);
+        done.stderr
+    }
+}
+
+impl Drop for Net {
+    fn drop(&mut self) {
+        for server in &mut self.servers {
+            let _ = server.kill();
+            let _ = server.wait();
+        }
+        self.clear();
+    }
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().expect("the paths of tests are text")
+}
+
+fn succeed(arguments: &[&str]) -> Finished {
+    let done = palais(arguments);
+    assert_eq!(done.code(), Some(0), "{arguments:?} {}: {}", done.ending(), done.stderr);
+    done
+}
+
+#[test]
+fn three_hosts_give_the_answer_of_one() {
+    let Some(net) = Net::new(1) else { return };
+    let data = net.path("data");
+    succeed(&[
+        "generate",
+        text(&data),
+        "--rankings",
+        "20000",
+        "--uservisits",
+        "200000",
+        "--to",
+        "jsonl",
+        "--parts",
+        "5",
+    ]);
+    let sql = "SELECT substr(sourceIP, 1, 12) AS ip, count(*), min(visitDate) FROM uservisits GROUP BY 1 ORDER BY 1";
+    let expected = succeed(&["query", sql, "--data", text(&data)]).stdout;
+    assert!(expected.lines().count() > 190_000);
+    // By ssh, with paths that begin on the hosts.
+    let ssh = net.hosts("ssh.toml", "");
+    let here = fs::read_to_string(&ssh).expect("it was written");
+    fs::write(&ssh, format!("directory = \"{}\"\n{here}", net.home.path().display()))
+        .expect("it can be written");
+    // By another command, which starts the processes in the namespaces.
+    let mut launched = String::new();
+    for host in 1..=3 {
+        let name = format!("pl{}-{host}", net.number);
+        launched += &format!(
+            "[[host]]\naddress = \"10.77.{}.{host}\"\nport = 7400\nlaunch = [\"ip\", \"netns\", \"exec\", \"{name}\"]\n",
+            net.number
+        );
+    }
+    fs::write(net.path("launch.toml"), launched).expect("it can be written");
+    for (hosts, place) in [(ssh, "data"), (net.path("launch.toml"), text(&data))] {
+        let done = succeed(&["cluster", "run", "--hosts", text(&hosts), sql, "--data", place]);
+        assert!(done.stdout == expected, "{}", hosts.display());
+        net.wait_for(0, TEN_SECONDS);
+    }
+    let tables =
+        succeed(&["cluster", "run", "--hosts", text(&net.path("ssh.toml")), "SHOW TABLES", "--data", "data"]);
+    assert!(tables.stdout.contains("uservisits") && tables.stdout.contains("rankings"), "{}", tables.stdout);
+}
+
+#[test]
+fn a_host_that_is_cut_off_ends_the_query_on_all() {
+    let Some(net) = Net::new(2) else { return };
+    let hosts = net.hosts("hosts.toml", "");
+    let count = ["cluster", "run", "--hosts", text(&hosts), "SELECT count(*) FROM range(1000)"];
+    let to_processes = |signal: &str, host: u8| {
+        format!(
+            "for p in $(ip netns pids pl2-{host}); do
+               if tr '\\0' ' ' < /proc/$p/cmdline | grep -q 'cluster process'; then kill -{signal} $p; fi
+             done"
+        )
+    };
+    for (harm, heal, says) in [
+        // Nobody reaches host 2.
+        ("ip link set plv2-2 down".into(), "ip link set plv2-2 up", "h2: nothing was heard"),
+        // Host 1 and host 2 don't reach one another.
+        (
+            "ip -n pl2-1 route add blackhole 10.77.2.2/32".into(),
+            "ip -n pl2-1 route del blackhole 10.77.2.2/32",
+            "the connection to h",
+        ),
+        (to_processes("KILL", 3), "true", "h3: the process "),
+        (to_processes("STOP", 1), "true", "h1: nothing was heard"),
+    ] {
+        let message = net.harmed(&hosts, &harm);
+        assert!(message.contains(says), "{harm}: {message}");
+        assert!(shell(heal).status.success(), "{heal}");
+        let done = succeed(&count);
+        assert_eq!(done.stdout, "count(*)\n1000\n", "{harm}");
+    }
+}
+
+#[test]
+fn a_host_that_is_missing_is_named() {
+    let Some(net) = Net::new(3) else { return };
+    let count = "SELECT count(*) FROM range(1000)";
+    let hosts = net.hosts("hosts.toml", "binary = \"/nowhere/palais\"\n");
+    let done = palais(["cluster", "run", "--hosts", text(&hosts), count]);
+    assert_eq!(done.code(), Some(1));
+    assert!(done.stderr.contains("h2: the process ended with exit code 127"), "{}", done.stderr);
+    assert!(done.stderr.contains("/nowhere/palais"), "{}", done.stderr);
+    assert!(shell("ip link set plv3-2 down").status.success());
+    let hosts = net.hosts("hosts.toml", "");
+    let start = Instant::now();
+    let done = palais(["cluster", "run", "--hosts", text(&hosts), count]);
+    assert_eq!(done.code(), Some(1));
+    assert!(done.stderr.contains("h2: "), "{}", done.stderr);
+    assert!(start.elapsed() <= TEN_SECONDS, "{:?}", start.elapsed());
+    net.wait_for(0, TEN_SECONDS);
+}
+
+#[test]
+fn a_slow_link_changes_no_answer_and_takes_no_memory() {
+    let Some(net) = Net::new(4) else { return };
+    // Both directions of host 2: 40 Mbit/s.
+    let slow = shell(
+        "tc qdisc add dev plv4-2 root tbf rate 40mbit burst 32kbit latency 400ms
+         tc -n pl4-2 qdisc add dev eth0 root tbf rate 40mbit burst 32kbit latency 400ms",
+    );
+    if !slow.status.success() {
+        eprintln!("skipped: tbf is not there: {}", String::from_utf8_lossy(&slow.stderr));
+        return;
+    }
+    let hosts = net.hosts("hosts.toml", "");
+    // Each row goes to one of the three hosts: some 20 MB to and from the slow one.
+    let sql = "SELECT count(*), sum(n) FROM (SELECT md5(CAST(range AS VARCHAR)) AS k, count(*) AS n FROM range(1200000) GROUP BY 1)";
+    let done = run(Command::new(env!("CARGO_BIN_EXE_palais")).args([
+        "cluster",
+        "run",
+        "--hosts",
+        text(&hosts),
+        "--memory-limit",
+        "400MiB",
+        sql,
+    ]));
+    assert_eq!(done.code(), Some(0), "{}", done.stderr);
+    assert!(done.stdout.ends_with("\n1200000,1200000\n"), "{}", done.stdout);
+}

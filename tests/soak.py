@@ -1,0 +1,209 @@
+"""Faults at random moments of queries in several processes: the right answer or an error that says what happened, soon, and
+nothing left behind.
+
+soak.py PALAIS [--runs 200] [--seed 1]
+
+Each run makes one fault in a query of three processes of this machine, and then runs the query again without one. It ends
+with code 1 at the first broken promise, and prints a table of faults and outcomes.
+"""
+
+import argparse
+import collections
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+# Seconds of --timeout; what is lost has to be told of within it and a few seconds more.
+TIMEOUT = 2
+SOON = TIMEOUT + 4
+
+SQL = "SELECT substr(sourceIP, 1, 9) AS ip, count(*), sum(duration) FROM uservisits GROUP BY 1 ORDER BY 1"
+
+
+class Broken(Exception):
+    """A promise that was not kept."""
+
+
+class Run:
+    """A query in three processes, told from others by a word in their environment."""
+
+    number = 0
+
+    def __init__(self, palais, data, sql=SQL, more=()):
+        Run.number += 1
+        self.mark = f"PALAIS_SOAK={os.getpid()}-{Run.number}"
+        name, value = self.mark.split("=")
+        command = [palais, "cluster", "run", "--local", "3", "--workers", "1", "--timeout", str(TIMEOUT), sql, *more]
+        self.starter = subprocess.Popen(
+            [*command, "--data", data],
+            env=os.environ | {name: value},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def processes(self):
+        """Those that were started, without the starter."""
+        found = []
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdigit() and int(entry.name) != self.starter.pid:
+                try:
+                    if self.mark.encode() in (entry / "environ").read_bytes().split(b"\0"):
+                        found.append(int(entry.name))
+                except OSError:
+                    pass
+        return sorted(found)
+
+    def finish(self, within):
+        """Code, output and message; it may take so many seconds."""
+        try:
+            out, err = self.starter.communicate(timeout=within)
+        except subprocess.TimeoutExpired:
+            self.starter.kill()
+            raise Broken(f"it hangs for {within} seconds") from None
+        deadline = time.monotonic() + SOON
+        while self.processes():
+            if time.monotonic() > deadline:
+                raise Broken(f"processes are left: {self.processes()}")
+            time.sleep(0.01)
+        return self.starter.returncode, out, err
+
+
+def to_process(name):
+    def harm(run, chance):
+        processes = run.processes()
+        if processes:
+            send(chance.choice(processes), name)
+
+    return harm
+
+
+def to_starter(name):
+    return lambda run, chance: send(run.starter.pid, name)
+
+
+def stopped_then_orphaned(run, chance):
+    """One process is stopped, and the starter killed."""
+    to_process("SIGSTOP")(run, chance)
+    send(run.starter.pid, "SIGKILL")
+
+
+def all_processes(run, chance):
+    for process in run.processes():
+        send(process, "SIGKILL")
+
+
+def send(process, name):
+    try:
+        os.kill(process, getattr(signal, name))
+    except ProcessLookupError:
+        pass
+
+
+# What is done, and the codes that a query may end with that was not done before.
+FAULTS = {
+    "a process is killed": (to_process("SIGKILL"), {1}),
+    "a process crashes": (to_process("SIGABRT"), {1}),
+    "a process is asked to end": (to_process("SIGTERM"), {1}),
+    "a process is stopped": (to_process("SIGSTOP"), {1}),
+    "all processes are killed": (all_processes, {1}),
+    "the starter is interrupted": (to_starter("SIGINT"), {130}),
+    "the starter is killed": (to_starter("SIGKILL"), {-9}),
+    "a process is stopped, the starter killed": (stopped_then_orphaned, {-9}),
+}
+
+
+def faulty(palais, data, expected, name, chance, longest):
+    """One run with a fault; its outcome in a word."""
+    harm, codes = FAULTS[name]
+    run = Run(palais, data)
+    time.sleep(chance.uniform(0, longest))
+    harm(run, chance)
+    code, out, err = run.finish(longest * 5 + SOON + 5)
+    if code == 0:
+        if out != expected:
+            raise Broken("code 0 and another answer")
+        return "right answer"
+    if code not in codes:
+        raise Broken(f"exit code {code}: {err}")
+    if code == 1 and not err.startswith("error: local-"):
+        raise Broken(f"no host is named: {err}")
+    return "error that names the process" if code == 1 else "ended"
+
+
+def without_memory(palais, data, expected):
+    """Less memory than the query needs."""
+    code, out, err = Run(palais, data, more=["--memory-limit", "100MiB"]).finish(60)
+    if code == 0 and out == expected:
+        return "right answer"
+    if code != 1 or "out of memory" not in err or "host: local-" not in err:
+        raise Broken(f"exit code {code}: {err}")
+    return "error that names the process"
+
+
+def without_a_file(palais, data, home, chance):
+    """A file is gone, or cut short, when it is to be read; the query has its own copy."""
+    mine = home / f"copy{Run.number}"
+    subprocess.run(["cp", "-r", data, mine], check=True)
+    run = Run(palais, mine)
+    time.sleep(chance.uniform(0, 0.1))
+    for file in sorted((mine / "uservisits").glob("*.csv"))[-2:]:
+        os.truncate(file, chance.randrange(file.stat().st_size))
+    code, out, err = run.finish(60)
+    subprocess.run(["rm", "-r", mine], check=True)
+    # A file that shrank before it was looked at is whole.
+    if code == 0:
+        return "answer over what was there when it began"
+    if code != 1 or not err.startswith("error: "):
+        raise Broken(f"exit code {code}: {err}")
+    return "error"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("palais")
+    parser.add_argument("--runs", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=1)
+    args = parser.parse_args()
+    palais, chance = str(Path(args.palais).resolve()), random.Random(args.seed)
+    with tempfile.TemporaryDirectory() as home:
+        home = Path(home)
+        data = home / "data"
+        made = [palais, "generate", data, "--rankings", "30000", "--uservisits", "600000", "--to", "csv", "--parts", "6"]
+        subprocess.run(made, check=True, stderr=subprocess.DEVNULL)
+        start = time.monotonic()
+        code, expected, err = Run(palais, data).finish(60)
+        longest = time.monotonic() - start
+        alone = subprocess.run([palais, "query", SQL, "--data", data], capture_output=True, text=True, check=True)
+        if code != 0 or expected != alone.stdout:
+            raise Broken(f"without a fault: exit code {code}: {err}")
+        outcomes = collections.Counter()
+        for number in range(args.runs):
+            name = chance.choice([*FAULTS, "there is too little memory", "files are cut short"])
+            try:
+                if name == "there is too little memory":
+                    outcome = without_memory(palais, data, expected)
+                elif name == "files are cut short":
+                    outcome = without_a_file(palais, data, home, chance)
+                else:
+                    outcome = faulty(palais, data, expected, name, chance, longest * 1.1)
+                if number % 10 == 0:
+                    code, out, err = Run(palais, data).finish(60)
+                    if code != 0 or out != expected:
+                        raise Broken(f"the query after it: exit code {code}: {err}")
+            except Broken as broken:
+                sys.exit(f"run {number}, {name}: {broken}")
+            outcomes[name, outcome] += 1
+        for (name, outcome), count in sorted(outcomes.items()):
+            print(f"{count:4} {name}: {outcome}")
+        print(f"{args.runs} of {args.runs} runs as promised; without a fault the query takes {longest:.2f} s")
+
+
+if __name__ == "__main__":
+    main()
