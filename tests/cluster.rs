@@ -159,6 +159,34 @@ fn errors_are_those_of_one_process_and_tell_where() {
     }
 }
 
+#[test]
+fn a_limit_is_met_by_one_process_alone() {
+    let home = tempfile::tempdir().expect("a temporary directory can be made");
+    let file = home.path().join("x.csv");
+    // Parts of 8 MiB, in turn with many short rows and with few long ones.
+    let mut lines = String::from("a,b\n");
+    for part in 1..=10 {
+        let text = if part % 2 == 1 { "\"x\ny\"".to_string() } else { "z".repeat(10_000) };
+        while lines.len() < part * (8 << 20) {
+            lines += &format!("{part},{text}\n");
+        }
+    }
+    fs::write(&file, lines).expect("it can be written");
+    for what in
+        ["*", "a", "max(b)"].map(|what| if what.len() == 1 { format!("count({what})") } else { what.into() })
+    {
+        for processes in ["2", "3"] {
+            let sql = format!("SELECT {what} FROM (SELECT * FROM '{}' LIMIT 300000)", file.display());
+            let done = succeed(&["cluster", "run", "--local", processes, "--workers", "1", &sql]);
+            assert!(
+                what == "max(b)" || done.stdout.ends_with("\n300000\n"),
+                "{what} {processes}: {}",
+                done.stdout
+            );
+        }
+    }
+}
+
 /// A long query in three processes, which can be told from others by a word in their environment.
 struct Running {
     starter: Child,
