@@ -15,8 +15,8 @@ mod process;
 /// A query that takes long in each process.
 const LONG: &str = "SELECT count(*), sum(a.range % 7) FROM range(0, 200000000000) a";
 
-/// How long a lost host may take to be told of, with the usual timeout.
-const TEN_SECONDS: Duration = Duration::from_secs(10);
+/// What takes longer counts as hanging.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Three hosts on a bridge, on which this process is too.
 struct Net {
@@ -76,7 +76,7 @@ impl Net {
             net.servers.push(server.expect("ip starts"));
         }
         for host in 1..=3_u8 {
-            let deadline = Instant::now() + TEN_SECONDS;
+            let deadline = Instant::now() + PATIENCE;
             let address = ([10, 77, number, host], 22).into();
             while std::net::TcpStream::connect_timeout(&address, Duration::from_millis(100)).is_err() {
                 assert!(Instant::now() < deadline, "sshd of host {host} answers");
@@ -130,35 +130,28 @@ impl Net {
         ids.lines().filter(is_query).count()
     }
 
-    fn wait_for(&self, processes: usize, within: Duration) {
-        let deadline = Instant::now() + within;
+    fn wait_for(&self, processes: usize) {
+        let deadline = Instant::now() + PATIENCE;
         while (1..=3).any(|host| self.processes(host) != processes) {
             assert!(Instant::now() < deadline, "{:?} processes", [1, 2, 3].map(|h| self.processes(h)));
             thread::sleep(Duration::from_millis(20));
         }
     }
 
-    /// Starts the long query; once it runs on all hosts `harm` is done, and the query has to end within the time. Gives
-    /// its message.
+    /// Starts the long query; once it runs on all hosts `harm` is done, and the query has to end. Gives its message.
     fn harmed(&self, hosts: &Path, harm: &str) -> String {
-        let (done, took) = thread::scope(|scope| {
-            let query = scope.spawn(|| {
-                let done = palais(["cluster", "run", "--hosts", text(hosts), LONG]);
-                (done, Instant::now())
-            });
-            self.wait_for(1, TEN_SECONDS);
+        let done = thread::scope(|scope| {
+            let query = scope.spawn(|| palais(["cluster", "run", "--hosts", text(hosts), LONG]));
+            self.wait_for(1);
             // It is planned, and the processes are connected.
             thread::sleep(Duration::from_secs(1));
             let done = shell(harm);
             assert!(done.status.success(), "{harm}: {}", String::from_utf8_lossy(&done.stderr));
-            let harmed = Instant::now();
-            let (done, ended) = query.join().expect("the thread ends");
-            (done, ended.saturating_duration_since(harmed))
+            query.join().expect("the thread ends")
         });
         assert_eq!(done.code(), Some(1), "{harm}: {} {}", done.ending(), done.stderr);
         assert!(done.stdout.is_empty(), "{harm}");
-        assert!(took <= TEN_SECONDS, "{harm}: {took:?}");
-        self.wait_for(0, TEN_SECONDS);
+        self.wait_for(0);
         done.stderr
     }
 }
@@ -220,7 +213,7 @@ fn three_hosts_give_the_answer_of_one() {
     for (hosts, place) in [(ssh, "data"), (net.path("launch.toml"), text(&data))] {
         let done = succeed(&["cluster", "run", "--hosts", text(&hosts), sql, "--data", place]);
         assert!(done.stdout == expected, "{}", hosts.display());
-        net.wait_for(0, TEN_SECONDS);
+        net.wait_for(0);
     }
     let tables =
         succeed(&["cluster", "run", "--hosts", text(&net.path("ssh.toml")), "SHOW TABLES", "--data", "data"]);
@@ -270,12 +263,10 @@ fn a_host_that_is_missing_is_named() {
     assert!(done.stderr.contains("/nowhere/palais"), "{}", done.stderr);
     assert!(shell("ip link set plv3-2 down").status.success());
     let hosts = net.hosts("hosts.toml", "");
-    let start = Instant::now();
     let done = palais(["cluster", "run", "--hosts", text(&hosts), count]);
     assert_eq!(done.code(), Some(1));
     assert!(done.stderr.contains("h2: "), "{}", done.stderr);
-    assert!(start.elapsed() <= TEN_SECONDS, "{:?}", start.elapsed());
-    net.wait_for(0, TEN_SECONDS);
+    net.wait_for(0);
 }
 
 #[test]

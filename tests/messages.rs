@@ -168,10 +168,10 @@ fn whoever_reads_scripts_may_stop() {
 #[test]
 fn a_summary_takes_columns_of_every_type() {
     let rows = "SELECT CAST('\\xff00' AS BLOB) AS b, CAST(1.5 AS DECIMAL(38, 36)) AS d, \
-                CAST('-inf' AS DOUBLE) AS f, TIMESTAMP '2024-02-29 13:14:15' AS t";
+                CAST('-inf' AS DOUBLE) AS f, TIMESTAMP '2024-02-29 13:14:15' AS t, - - 7654 AS m";
     let done = palais(["query", &format!("SUMMARIZE {rows}"), "--format", "csv"]);
     assert_eq!(done.code(), Some(0), "{}", done.stderr);
-    for part in ["1.5", "-Infinity", "2024-02-29T13:14:15"] {
+    for part in ["1.5", "-Infinity", "2024-02-29T13:14:15", "7654"] {
         assert!(done.stdout.contains(part), "'{part}' is not in: {}", done.stdout);
     }
 }

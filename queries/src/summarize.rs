@@ -1,6 +1,7 @@
 //! `SUMMARIZE`: one pass over the rows, then a row a column.
 
 use arrow_schema::{DataType, SchemaRef};
+use datafusion_sql::sqlparser::ast::{SetExpr, TableFactor, TableWithJoins};
 
 use crate::error::Result;
 use crate::parse::{self, Query, Statement};
@@ -36,8 +37,15 @@ pub fn query(source: &Query, columns: &SchemaRef) -> Result<Box<Query>> {
         ];
         items.extend(figures.iter().enumerate().map(|(f, e)| format!("{e} AS \"{i} {}\"", FIGURES[f])));
     }
-    match parse::parse(&format!("SELECT {} FROM ({source})", items.join(", ")))? {
-        Statement::Query(query) => Ok(query),
-        _ => unreachable!("the text is a SELECT"),
+    let Statement::Query(mut query) = parse::parse(&format!("SELECT {} FROM (SELECT 1)", items.join(", ")))?
+    else {
+        unreachable!("the text is a SELECT");
+    };
+    // The source takes its place as it is: of text that was printed, `- -a` would be a comment.
+    if let SetExpr::Select(select) = &mut *query.body
+        && let [TableWithJoins { relation: TableFactor::Derived { subquery, .. }, .. }] = &mut select.from[..]
+    {
+        **subquery = source.clone();
     }
+    Ok(query)
 }
