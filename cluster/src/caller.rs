@@ -6,7 +6,7 @@ mod member;
 
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use arrow_schema::SchemaRef;
@@ -14,6 +14,7 @@ use engine::run::Sink;
 use engine::{QueryState, Results};
 
 use crate::error::{Error, Result};
+use crate::locked;
 use crate::message::{Begin, Done, Failure, Figures, Job, Order, Report};
 pub use member::Host;
 use member::{Event, Member};
@@ -52,10 +53,6 @@ struct Group {
     members: Vec<Member>,
     events: Mutex<Receiver<(usize, Event)>>,
     patience: Duration,
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Cluster {

@@ -19,3 +19,8 @@ pub mod worker;
 
 pub use caller::Cluster;
 pub use error::{Error, Result};
+
+/// Locks; whoever panicked with the lock has changed nothing by halves.
+fn locked<T>(mutex: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}

@@ -4,13 +4,14 @@ use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, channel};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use engine::QueryState;
 use engine::processes::{Notes, Processes};
 use queries::Plan;
 
+use crate::locked;
 use crate::mesh::{Mesh, OnLost, Settings};
 use crate::message::{self, Begin, Done, Failure, Figures, Job, Order, Report};
 use crate::proof::{Hello, Kind};
@@ -64,10 +65,6 @@ struct Shared {
 struct Running {
     notes: Arc<Notes>,
     state: Option<Arc<QueryState>>,
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Shared {

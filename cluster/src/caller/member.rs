@@ -11,8 +11,9 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use super::{ENDING, locked};
+use super::ENDING;
 use crate::error::{Error, Result};
+use crate::locked;
 use crate::message::{self, Order, Report};
 
 /// How often is told that the starter lives.

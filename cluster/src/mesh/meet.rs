@@ -5,7 +5,8 @@ use std::net::TcpStream;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use super::{Mesh, Settings, locked, reason};
+use super::{Mesh, Settings, reason};
+use crate::locked;
 use crate::proof::{self, Hello, Kind};
 
 /// How long a process that connects may take to show the token.

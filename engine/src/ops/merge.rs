@@ -11,7 +11,7 @@ use super::order::{Keys, Order, Part, Sorter, gather};
 use super::rows_of;
 use crate::batch::{BATCH_ROWS, Parcel};
 use crate::credit::Credit;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::operator::{Operator, Pull};
 
 /// Merges sorted runs, block by block: of the rows at hand those up to a bound, which no row to come is below, are
@@ -236,8 +236,11 @@ impl Merge {
 
 impl Operator for Merge {
     fn push(&mut self, _port: usize, parcel: Parcel) -> Result<()> {
+        let Some(waiting) = self.waiting.get_mut(parcel.source as usize) else {
+            return Err(Error::Wire(format!("there is no worker {}", parcel.source)));
+        };
         if !self.merger.has_enough() {
-            self.waiting[parcel.source as usize].push_back(parcel);
+            waiting.push_back(parcel);
         }
         Ok(())
     }

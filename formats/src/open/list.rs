@@ -1,4 +1,5 @@
-//! Which files a location names; see `glob` for wildcards. One pass over the directories; each file's size and time are taken once, here.
+//! Which files a location names; see `glob` for wildcards. One pass over the directories; each file's size and time are
+//! taken once, here.
 
 use std::ffi::OsStr;
 use std::fs::{self, Metadata};
