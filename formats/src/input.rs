@@ -108,6 +108,16 @@ impl Input {
         unsafe { libc::posix_fadvise(file.as_raw_fd(), start, length, libc::POSIX_FADV_WILLNEED) };
     }
 
+    /// Whether the last of these bytes of a file is in memory, so far as the system says so.
+    pub fn is_in_memory(&self, range: &Range<u64>) -> bool {
+        match &self.source {
+            Source::File(file, len) => {
+                range.end.min(*len).checked_sub(1).is_some_and(|last| in_memory(file, last))
+            }
+            Source::Pipe(_) => false,
+        }
+    }
+
     /// Asks the system to forget what it keeps of a file in memory, so that the disk is read next. What has not been
     /// written to disk yet is kept.
     pub fn forget(&self) {

@@ -102,25 +102,26 @@ impl Alike for CsvAlike {
         if count < headers || !self.has_names(head) {
             return Like::Unsure;
         }
+        let quoted = self.index.quoted;
         let mut clear = true;
         for column in 0..columns {
+            let mut fields = self.fields(head, column, count).skip(headers);
             if self.columns.is_text(column) {
                 // Whatever its values are. But a record with a wrong quote is passed over where types are guessed, and
                 // one more is looked at in its place.
-                let mut fields = self.fields(head, column, count).skip(headers);
-                clear &= fields.all(|field| self.is_well_quoted(head, field));
+                clear &= !quoted || fields.all(|field| self.is_well_quoted(head, field));
                 continue;
             }
-            let seen =
-                self.fields(head, column, count).skip(headers).fold(Kinds::default(), |mut seen, field| {
-                    match self.plain(head, field) {
-                        Some([]) => {}
-                        Some(text) if self.columns.holds(column, text) => {}
-                        Some(text) => seen.add(Kinds::of_field(text)),
-                        None => clear = false,
-                    }
-                    seen
-                });
+            let seen = fields.fold(Kinds::default(), |mut seen, (start, end)| {
+                let text = if quoted { self.plain(head, (start, end)) } else { Some(&head[start..end]) };
+                match text {
+                    Some([]) => {}
+                    Some(text) if self.columns.holds(column, text) => {}
+                    Some(text) => seen.add(Kinds::of_field(text)),
+                    None => clear = false,
+                }
+                seen
+            });
             self.columns.see(column, seen);
         }
         if self.columns.fit() && clear { Like::Same } else { Like::Unsure }

@@ -90,11 +90,10 @@ fn is_short_integer(text: &[u8]) -> bool {
 
 /// Digits, a point and digits.
 fn is_plain_decimal(text: &[u8]) -> bool {
-    let Some(point) = memchr::memchr(b'.', text) else { return false };
-    let (whole, fraction) = (&text[..point], &text[point + 1..]);
-    !whole.is_empty()
-        && !fraction.is_empty()
-        && [whole, fraction].iter().all(|part| part.iter().all(u8::is_ascii_digit))
+    let digits = |text: &[u8]| text.iter().take_while(|b| b.is_ascii_digit()).count();
+    let whole = digits(text);
+    let fraction = text.get(whole + 1..).unwrap_or_default();
+    whole > 0 && !fraction.is_empty() && text[whole] == b'.' && digits(fraction) == fraction.len()
 }
 
 #[cfg(test)]

@@ -22,6 +22,9 @@ const BYTES: u64 = 2 << 20;
 /// So many parts at most of formats that read the end of a file to know its parts.
 const FOOTERS: usize = 4;
 
+/// When a small file was in memory, so many further ones are thought to be.
+const LIKELY: usize = 15;
+
 /// So many files of all scans stay open at most until a worker takes them. Others are closed when they were asked for.
 const KEPT: usize = 256;
 /// How many do.
@@ -65,6 +68,24 @@ impl Window {
     }
 }
 
+/// Whether further small files are thought to be in memory, because one was. To ask for a file that is costs as much as
+/// to read a tenth of a small one.
+#[derive(Debug, Default)]
+pub struct Likely(AtomicUsize);
+
+impl Likely {
+    /// A small file was in memory.
+    fn found(&self) {
+        self.0.store(LIKELY, Ordering::Relaxed);
+    }
+
+    /// Whether the next one is thought to be.
+    fn is_in_memory(&self) -> bool {
+        let one_less = |left: usize| left.checked_sub(1);
+        self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less).is_ok()
+    }
+}
+
 /// A part of a file that a worker takes.
 #[derive(Clone)]
 pub struct FilePart {
@@ -86,19 +107,26 @@ impl FilePart {
         self.opened.get().map_or_else(|| Ok(Input::of(&self.morsel.file)?), |kept| Ok(kept.0.clone()))
     }
 
-    /// Has the system read its bytes. An error shows when they are read.
-    pub fn read_ahead(&self, format: &dyn Format, options: &ScanOptions) {
+    /// Has the system read its bytes, unless they are `likely` in memory. An error shows when they are read.
+    pub fn read_ahead(&self, format: &dyn Format, options: &ScanOptions, likely: &Likely) {
         let mut ranges = format.ranges(&self.morsel, options);
         let bytes = self.morsel.file.bytes;
         // A pipe has no bytes yet, and opening it would wait for its writer.
-        if self.morsel.part == Part::Whole && (1..=SMALL).contains(&bytes) {
+        let small = self.morsel.part == Part::Whole && (1..=SMALL).contains(&bytes);
+        if small {
+            if likely.is_in_memory() {
+                return;
+            }
             ranges.push(0..bytes);
         }
         if ranges.is_empty() {
             return;
         }
         if let Ok(input) = Input::of(&self.morsel.file) {
-            ranges.iter().for_each(|range| input.read_ahead(range));
+            match small && input.is_in_memory(&(0..bytes)) {
+                true => likely.found(),
+                false => ranges.iter().for_each(|range| input.read_ahead(range)),
+            }
             if let Some(kept) = Kept::new(input) {
                 // Whoever has taken the part meanwhile has opened it already.
                 let _ = self.opened.set(kept);
@@ -206,6 +234,14 @@ mod tests {
     }
 
     #[test]
+    fn of_files_in_memory_one_of_some_is_looked_at() {
+        let likely = Likely::default();
+        assert!(!likely.is_in_memory());
+        likely.found();
+        assert_eq!((0..2 * LIKELY).filter(|_| likely.is_in_memory()).count(), LIKELY);
+    }
+
+    #[test]
     fn a_file_that_was_asked_for_is_open() {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("x.csv");
@@ -223,7 +259,7 @@ mod tests {
             format: schema::FormatOptions::default(),
         };
         let (asked, other) = (FilePart::from(morsel.clone()), FilePart::from(morsel));
-        asked.clone().read_ahead(format, &options);
+        asked.clone().read_ahead(format, &options, &Likely::default());
         std::fs::remove_file(&path).unwrap();
         assert_eq!(&asked.open().unwrap().read_range(&(0..9)).unwrap()[..], b"1\n");
         assert!(other.open().is_err());

@@ -13,7 +13,7 @@ use schema::{ColumnPrefix, FileEntry, FileSet, Source, Table};
 
 use super::super::batch_of;
 use super::super::transform::FileRows;
-use super::ahead::{self, FilePart, Queue, Window};
+use super::ahead::{self, FilePart, Likely, Queue, Window};
 use super::share::Share;
 use crate::batch::BATCH_ROWS;
 use crate::error::{Error, Result};
@@ -36,6 +36,7 @@ pub struct Work {
     from: From,
     taken: Mutex<Taken>,
     window: Window,
+    likely: Likely,
     share: Share,
 }
 
@@ -98,7 +99,15 @@ impl Work {
         };
         let window = Window::new(ahead::PARTS);
         let share = Share::of(Site::alone(1), 0);
-        Ok(Work { plan: plan.clone(), schema, from, taken: Mutex::default(), window, share })
+        Ok(Work {
+            plan: plan.clone(),
+            schema,
+            from,
+            taken: Mutex::default(),
+            window,
+            likely: Likely::default(),
+            share,
+        })
     }
 
     /// Reads this share of the table.
@@ -153,7 +162,7 @@ impl Work {
         let soon = taken.parts.soon(self.window);
         drop(taken);
         for part in soon {
-            part.read_ahead(files.format, &files.reading(&part.morsel.file).options);
+            part.read_ahead(files.format, &files.reading(&part.morsel.file).options, &self.likely);
         }
         Ok(part)
     }
