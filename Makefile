@@ -4,6 +4,7 @@
 # make answers the ten queries on 20 million rows, over csv, Parquet and buren with 1, 2 and 5 workers, against DuckDB
 # make formats every encoding with every compression on 20 million rows: bytes, seconds, answers against DuckDB's
 # make small-files 100,000 files of 10 KB of csv and of JSON lines against one file of the same bytes
+# make scaling a query in 1 to 16 processes: SCALING="--data DIR …"
 # make fuzz    an hour of cargo fuzz over all decoders, or MINUTES=…; needs cargo-fuzz and a nightly toolchain
 # make soak    200 faults at random moments of queries in several processes, or SOAK="--runs …"
 # make deny    licences, advisories and sources of all crates; needs cargo-deny and the network
@@ -16,7 +17,7 @@ VENV := .venv
 PALAIS := target/release/palais
 DEMO := target/demo
 
-.PHONY: build demo test bench answers formats small-files fuzz soak deny tools venv others oracle
+.PHONY: build demo test bench answers formats small-files scaling fuzz soak deny tools venv others oracle
 
 build:
 	cargo build --release
@@ -57,6 +58,9 @@ formats: build venv
 
 small-files: build
 	$(PYTHON) bench/small_files.py $(SMALL_FILES)
+
+scaling: build
+	$(PYTHON) bench/scaling.py $(SCALING)
 
 fuzz:
 	formats/fuzz/run.sh $(MINUTES)

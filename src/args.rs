@@ -15,7 +15,7 @@ use clap::{Args as Flags, Parser, Subcommand, ValueEnum};
 use serde::{Deserialize, Serialize};
 
 pub use bench::{Bench, BenchFormats, BenchPlace, BenchTable, BenchThreads};
-pub use cluster::{Cluster, ClusterRun};
+pub use cluster::{At, Cluster, ClusterRun, Node, Started};
 
 /// SQL over files on timely dataflow.
 #[derive(Debug, Parser)]
@@ -51,9 +51,11 @@ pub enum Command {
     Inspect(Inspect),
     /// Keep the result of a query up to date as files are added; prints changes as JSON lines with __diff.
     Watch(Watch),
-    /// Run a SQL query in several processes.
+    /// Run a SQL query in several processes, or look at nodes and what runs there.
     #[command(subcommand)]
     Cluster(Cluster),
+    /// Serve this host: run queries for `palais query --cluster` together with other nodes.
+    Node(Node),
     /// Measure what a choice costs, on your own data.
     #[command(subcommand)]
     Bench(Bench),
@@ -76,6 +78,16 @@ pub struct Query {
     /// semicolon separate several.
     #[arg(long)]
     pub plan_fingerprint: bool,
+    /// Run it on nodes (palais node), of which this is any one; files are those of the nodes.
+    #[arg(long, value_name = "HOST:PORT", requires = "token_file",
+        conflicts_with_all = ["plan_fingerprint", "repeat", "profile"])]
+    pub cluster: Option<String>,
+    /// The file with the token of the nodes.
+    #[arg(long, value_name = "FILE", env = "PALAIS_TOKEN_FILE")]
+    pub token_file: Option<PathBuf>,
+    /// With --cluster: run it again, up to so many times, when a node is lost and no row was printed; without that node.
+    #[arg(long, value_name = "N", default_value_t = 0, requires = "cluster")]
+    pub retries: u32,
     /// Tables and how to read them.
     #[command(flatten)]
     pub input: Input,

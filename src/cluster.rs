@@ -1,4 +1,12 @@
-//! `palais cluster`: a statement to rows, computed by several processes.
+//! `palais cluster` and `palais node`: a statement to rows, computed by several processes.
+//!
+//! - [`node`]: the daemon of a host, and who looks at it.
+//! - `process`: what the binary does for a process of a query.
+//! - [`remote`]: statements that nodes run for others.
+
+pub mod node;
+mod process;
+pub mod remote;
 
 use std::fs::File;
 use std::net::{IpAddr, Ipv4Addr};
@@ -6,33 +14,34 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context;
-use cluster::caller::{Host, Options};
+use cluster::caller::{Host, Launch, Options};
 use cluster::hosts::Hosts;
-use cluster::message::Failure;
-use cluster::worker::{Binary, Planned};
 use engine::{QueryState, Results};
-use queries::{Catalog, Statement, summarize};
+use process::{Look, Process, Query};
+use queries::Catalog;
 use schema::Table;
-use serde::{Deserialize, Serialize};
 
 use crate::Usage;
 use crate::args::{self, Input};
 use crate::query::Prepared;
-use crate::settings::Settings;
-use crate::tables::Tables;
 use crate::{query, signals};
 
 /// `palais cluster`.
 pub fn run(c: &args::Cluster) -> anyhow::Result<()> {
     match c {
         args::Cluster::Run(c) => query::run_among(c),
-        args::Cluster::Process => {
+        args::Cluster::Status(at) => node::status(at),
+        args::Cluster::Cancel { query, at } => node::cancel(at, query),
+        args::Cluster::Process(started) => {
             signals::end_with_parent();
+            let process = Process::of(started)?;
             let (orders, reports) = streams().context("cannot take the standard streams")?;
-            cluster::worker::serve(orders, reports, &Arc::new(Process))
+            cluster::worker::serve(orders, reports, &Arc::new(process))
         }
+        args::Cluster::Lead(started) => remote::lead(started),
     }
 }
 
@@ -49,47 +58,6 @@ fn streams() -> std::io::Result<(File, File)> {
         }
     }
     Ok((orders, reports))
-}
-
-/// What all processes plan.
-#[derive(Serialize, Deserialize)]
-struct Query {
-    /// The statement as it was given: a query that was printed is not always the same.
-    statement: String,
-    is_summary: bool,
-    tables: Vec<Table>,
-    now_ns: i64,
-    /// Workers of a process.
-    workers: usize,
-    processes: usize,
-    broadcast_bytes: u64,
-    allow_scripts: bool,
-    spread_result: bool,
-    read_ahead: usize,
-    /// The most memory of a process; its part of what its machine has if it isn't given.
-    memory_limit: Option<u64>,
-}
-
-impl Query {
-    fn planning(&self) -> queries::Settings {
-        queries::Settings {
-            now_ns: self.now_ns,
-            workers: self.workers * self.processes,
-            processes: self.processes,
-            broadcast_bytes: self.broadcast_bytes,
-            allow_scripts: self.allow_scripts,
-            spread_result: self.spread_result,
-        }
-    }
-}
-
-/// What a process is asked to look at.
-#[derive(Serialize, Deserialize)]
-enum Look {
-    /// These tables.
-    Tables(Input, Vec<String>),
-    /// The names of all tables that flags name.
-    Names(Input),
 }
 
 /// Processes that run the queries of a statement.
@@ -114,36 +82,72 @@ fn local(program: &Path, processes: usize) -> Vec<Host> {
             directory: None,
             sharing: processes,
             far: false,
-            command,
+            launch: Launch::Command(command),
         }
     };
     (0..processes).map(process).collect()
 }
 
+/// The hosts without those that were lost, if there are others.
+pub fn remaining(mut hosts: Vec<Host>, without: &[String]) -> Vec<Host> {
+    if hosts.iter().any(|host| !without.contains(&host.name)) {
+        hosts.retain(|host| !without.contains(&host.name));
+    }
+    hosts
+}
+
 impl Runner {
-    /// Starts the processes, for one statement.
-    pub fn start(c: &args::ClusterRun, statement: &str, settings: &Settings) -> anyhow::Result<Runner> {
+    /// Starts processes of this machine or on the hosts of a file, for one statement; on others than `without`, if there
+    /// are any. `memory_limit` is that of all processes of this machine.
+    pub fn of_flags(
+        c: &args::ClusterRun,
+        statement: &str,
+        memory_limit: u64,
+        without: &[String],
+    ) -> anyhow::Result<Runner> {
         let program = std::env::current_exe().context("cannot find the program that runs")?;
         let file = c.hosts.as_deref().map(Hosts::read).transpose()?;
         let hosts = match &file {
-            Some(file) => file.processes(&program)?,
+            Some(file) => remaining(file.processes(&program)?, without),
             None => local(&program, c.local.map_or(1, usize::from)),
         };
         let memory_limit = match c.local {
-            Some(processes) => Some(settings.memory_limit / u64::from(processes)),
+            Some(processes) => Some(memory_limit / u64::from(processes)),
             None => c.run.execution.memory_limit,
         };
-        let cluster = cluster::Cluster::start(Options { version: version(), hosts, patience: c.timeout })?;
         let asked = c.run.execution.workers.map(usize::from).or(file.and_then(|file| file.workers));
-        let workers = asked.unwrap_or_else(|| cluster.workers());
+        let runner = Runner::start(hosts, statement, &c.input, c.timeout)?;
+        let workers = asked.unwrap_or(runner.settings.workers);
         let settings = engine::Settings { workers, read_ahead: usize::from(c.run.read_ahead) };
-        let statement = statement.to_string();
-        Ok(Runner { cluster, statement, input: c.input.clone(), settings, memory_limit })
+        Ok(runner.with(settings, memory_limit))
+    }
+
+    /// Starts processes for one statement. Each has as many workers as the one that has the fewest.
+    pub fn start(
+        hosts: Vec<Host>,
+        statement: &str,
+        input: &Input,
+        patience: Duration,
+    ) -> anyhow::Result<Runner> {
+        let cluster = cluster::Cluster::start(Options { version: version(), hosts, patience })?;
+        let settings = engine::Settings::new(cluster.workers());
+        let (statement, input) = (statement.to_string(), input.clone());
+        Ok(Runner { cluster, statement, input, settings, memory_limit: None })
+    }
+
+    /// With other settings.
+    pub fn with(self, settings: engine::Settings, memory_limit: Option<u64>) -> Runner {
+        Runner { settings, memory_limit, ..self }
     }
 
     /// The workers of each process.
     pub fn workers(&self) -> usize {
         self.settings.workers
+    }
+
+    /// The host that was lost, if that ended a query.
+    pub fn lost(&self) -> Option<String> {
+        self.cluster.lost()
     }
 
     /// How many processes there are.
@@ -172,6 +176,27 @@ impl Runner {
 
     /// Runs a query, which was planned for so many processes.
     pub fn run(&self, prepared: &Prepared) -> anyhow::Result<Results> {
+        let (bytes, fingerprint, state) = self.query(prepared, false)?;
+        let query = cluster::caller::Query { bytes: &bytes, fingerprint };
+        Ok(self.cluster.run(&query, prepared.plan.schema.clone(), state)?)
+    }
+
+    /// Runs the query of a COPY to a directory, into which the processes write; gives the rows. `begun` is called with
+    /// the figures once there are some.
+    pub fn write(
+        &self,
+        prepared: &Prepared,
+        overwrite: bool,
+        begun: impl FnOnce(&Arc<QueryState>),
+    ) -> anyhow::Result<(u64, Arc<QueryState>)> {
+        let (bytes, fingerprint, state) = self.query(prepared, overwrite)?;
+        begun(&state);
+        let rows = self.cluster.write(&cluster::caller::Query { bytes: &bytes, fingerprint }, &state)?;
+        Ok((rows, state))
+    }
+
+    /// What the processes are told of a query, with its fingerprint and its figures.
+    fn query(&self, prepared: &Prepared, overwrite: bool) -> anyhow::Result<(Vec<u8>, u64, Arc<QueryState>)> {
         let Prepared { plan, is_summary, catalog, planning } = prepared;
         let sent = Query {
             statement: self.statement.clone(),
@@ -185,12 +210,12 @@ impl Runner {
             spread_result: planning.spread_result,
             read_ahead: self.settings.read_ahead,
             memory_limit: self.memory_limit,
+            overwrite,
         };
         let state = Arc::new(QueryState::new(plan.nodes, self.settings.workers * self.processes()));
         signals::cancel_on_interrupt(&state);
-        let fingerprint = queries::explain::fingerprint(plan);
         let sent = bincode::serialize(&sent).context("the names of files must be UTF-8 here")?;
-        Ok(self.cluster.run(&sent, fingerprint, plan.schema.clone(), state)?)
+        Ok((sent, queries::explain::fingerprint(plan), state))
     }
 }
 
@@ -202,64 +227,4 @@ fn catalog(tables: Vec<Table>) -> Catalog {
     let mut catalog = Catalog::default();
     tables.into_iter().for_each(|table| catalog.add(table));
     catalog
-}
-
-/// What the binary does for a process.
-struct Process;
-
-impl Process {
-    fn look(&self, request: &[u8]) -> anyhow::Result<Vec<u8>> {
-        let catalog = match bincode::deserialize(request)? {
-            Look::Tables(input, names) => Tables::resolve(&input)?.catalog(&names, false)?,
-            Look::Names(input) => {
-                let tables = Tables::resolve(&input)?;
-                return Ok(bincode::serialize(&tables.names().collect::<Vec<_>>())?);
-            }
-        };
-        let tables: Vec<&Table> = catalog.tables().map(|table| &**table).collect();
-        bincode::serialize(&tables).context("the names of files must be UTF-8 here")
-    }
-
-    fn make(&self, query: &[u8], sharing: usize) -> anyhow::Result<Planned> {
-        let mut query: Query = bincode::deserialize(query)?;
-        let parsed = match queries::parse(&query.statement)? {
-            Statement::Query(parsed) | Statement::Summarize(parsed) => parsed,
-            Statement::Explain { query: parsed, .. } | Statement::Copy { query: parsed, .. } => parsed,
-            Statement::Describe(_) | Statement::ShowTables => anyhow::bail!("only a query has a plan"),
-        };
-        let catalog = catalog(std::mem::take(&mut query.tables));
-        let mut plan = queries::plan(&parsed, &catalog, &query.planning())?;
-        if query.is_summary {
-            let summary = summarize::query(&parsed, &plan.schema)?;
-            plan = queries::plan(&summary, &catalog, &query.planning())?;
-        }
-        let usual = || engine::memory::default_limit() / sharing.max(1) as u64;
-        engine::memory::set_limit(query.memory_limit.unwrap_or_else(usual));
-        let fingerprint = queries::explain::fingerprint(&plan);
-        let settings = engine::Settings { workers: query.workers, read_ahead: query.read_ahead };
-        Ok(Planned { plan, settings, fingerprint })
-    }
-}
-
-fn failure(e: &anyhow::Error) -> Failure {
-    let (message, code) = crate::describe(e);
-    Failure { message: message.strip_prefix("error: ").unwrap_or(&message).to_string(), code }
-}
-
-impl Binary for Process {
-    fn version(&self) -> String {
-        version()
-    }
-
-    fn open(&self, request: &[u8]) -> Result<Vec<u8>, Failure> {
-        self.look(request).map_err(|e| failure(&e))
-    }
-
-    fn plan(&self, query: &[u8], sharing: usize) -> Result<Planned, Failure> {
-        self.make(query, sharing).map_err(|e| failure(&e))
-    }
-
-    fn end(&self, code: u8) -> ! {
-        signals::end(code.into())
-    }
 }

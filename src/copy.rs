@@ -5,12 +5,13 @@ use std::path::{Path, PathBuf};
 use clap::ValueEnum;
 use engine::aside::Overwrite;
 use engine::dataset::{Destination, Output, WriteOptions};
-use queries::{CopyOptions, Plan};
+use queries::CopyOptions;
 
 use crate::Usage;
 use crate::args;
-use crate::print::{self, Format};
+use crate::print::{self, Format, ResultWriter, Target};
 use crate::settings;
+use crate::terminal;
 
 /// A part of a dataset whose rows have an order has about this many bytes where nobody says how many.
 const PART_BYTES: u64 = 256_000_000;
@@ -157,12 +158,23 @@ impl To {
         self.compression.clone().unwrap_or_else(by_name)
     }
 
-    /// Opens it for the rows of a plan.
+    /// A writer of forms that are written by one thread.
+    pub fn writer(&self) -> print::Result<Box<dyn ResultWriter>> {
+        let target = Target::File {
+            path: self.path.clone(),
+            overwrite: self.overwrite,
+            compression: Some(self.compression()),
+        };
+        print::writer(self.form, &target, terminal::table_options(false))
+    }
+
+    /// Opens it for rows of these columns; `parts` says that those of a dataset come in one stream, of which parts are
+    /// to be made.
     pub fn open(
         &self,
         format: schema::FormatOptions,
         columns: arrow_schema::SchemaRef,
-        plan: &Plan,
+        parts: bool,
         workers: usize,
     ) -> engine::Result<Output> {
         if !self.dataset && self.path.is_dir() {
@@ -174,10 +186,13 @@ impl To {
             true => Destination::Dataset(self.path.clone()),
             false => Destination::File(self.path.clone()),
         };
-        // Rows that lie on all workers make a part a worker anyhow.
-        let part_bytes = self.part_bytes.or(plan.root.single.then_some(PART_BYTES));
-        let options = WriteOptions { format, workers, overwrite: self.overwrite, part_bytes, verify: false };
-        Output::open(None, columns, &destination, &options)
+        Output::open(None, columns, &destination, &self.options(format, parts, workers))
+    }
+
+    /// How files are written; `parts` as for [`To::open`].
+    pub fn options(&self, format: schema::FormatOptions, parts: bool, workers: usize) -> WriteOptions {
+        let part_bytes = self.part_bytes.or(parts.then_some(PART_BYTES));
+        WriteOptions { format, workers, overwrite: self.overwrite, part_bytes, verify: false }
     }
 }
 

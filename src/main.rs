@@ -90,6 +90,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Inspect(i) => inspect::run(&i),
         Command::Watch(w) => watch::run(&w),
         Command::Cluster(c) => cluster::run(&c),
+        Command::Node(n) => cluster::node::serve(&n),
         Command::Bench(b) => bench::run(&b),
         Command::Completions { shell } => {
             let mut command = <Args as clap::CommandFactory>::command();
@@ -105,10 +106,13 @@ pub fn describe(e: &anyhow::Error) -> (String, u8) {
     if let Some(usage) = e.downcast_ref::<Usage>() {
         return (format!("error: {usage}"), 2);
     }
-    if matches!(e.downcast_ref::<engine::Error>(), Some(engine::Error::Cancelled)) {
+    let elsewhere = matches!(e.downcast_ref(), Some(::cluster::Error::Cancelled));
+    if elsewhere || matches!(e.downcast_ref(), Some(engine::Error::Cancelled)) {
         return ("interrupted".into(), 130);
     }
-    if let Some(::cluster::Error::Failed { code, .. }) = e.downcast_ref::<::cluster::Error>() {
+    if let Some(::cluster::Error::Failed { code, .. } | ::cluster::Error::Told { code, .. }) =
+        e.downcast_ref()
+    {
         return (format!("error: {e}"), *code);
     }
     if matches!(e.downcast_ref::<print::Error>(), Some(print::Error::Closed)) {

@@ -1,6 +1,7 @@
 //! `palais query` and `palais bdb`: a statement to rows on the screen, in a file or in memory.
 
 mod about;
+mod elsewhere;
 mod late;
 mod prepared;
 
@@ -13,6 +14,8 @@ use std::time::Instant;
 use anyhow::Context;
 use arrow_array::{ArrayRef, RecordBatch, StringArray};
 use arrow_schema::SchemaRef;
+use cluster::remote::Caller;
+pub use elsewhere::{lead, run_among};
 use engine::Results;
 pub use prepared::Prepared;
 use queries::{Statement, parse};
@@ -20,6 +23,7 @@ use queries::{Statement, parse};
 use crate::Usage;
 use crate::args;
 use crate::cluster::Runner;
+use crate::cluster::remote::Teller;
 use crate::copy::To;
 use crate::flags;
 use crate::print::{self, Format, ResultWriter, Target};
@@ -34,26 +38,15 @@ use crate::terminal;
 /// `palais query`.
 pub fn run(q: &args::Query) -> anyhow::Result<()> {
     let sql = text(q.sql.as_deref(), q.file.as_deref())?;
+    if let (Some(cluster), Some(token_file)) = (&q.cluster, &q.token_file) {
+        let at = args::At { cluster: cluster.clone(), token_file: token_file.clone() };
+        return elsewhere::run_on_nodes(q, &at, &sql);
+    }
     let session = Session::new(&q.input, &q.run)?;
     if q.plan_fingerprint {
         let mut statements = sql.split("\n;\n").filter(|s| !s.trim().is_empty());
         return statements.try_for_each(|s| session.fingerprint(s));
     }
-    session.statement(&sql)
-}
-
-/// `palais cluster run`.
-pub fn run_among(c: &args::ClusterRun) -> anyhow::Result<()> {
-    let sql = text(c.sql.as_deref(), c.file.as_deref())?;
-    // Where tables lie, processes look: a directory need not be here.
-    let mut session = Session::new(&args::Input { data: None, ..c.input.clone() }, &c.run)?;
-    // What can be known without the processes is told before they are started.
-    flags::check(&c.run, &queries::parse(&sql)?)?;
-    let runner = Runner::start(c, &sql, &session.settings)?;
-    session.settings.workers = runner.workers();
-    session.settings.planning.processes = runner.processes();
-    session.settings.planning.workers = runner.workers() * runner.processes();
-    session.runner = Some(runner);
     session.statement(&sql)
 }
 
@@ -117,6 +110,8 @@ struct Session<'a> {
     tables: Tables,
     /// The processes that run its queries, if this one doesn't.
     runner: Option<Runner>,
+    /// Who takes the rows, if they are not for whoever has started this process.
+    caller: Option<Arc<Caller>>,
     start: Instant,
     /// Rows of the result were given.
     given: AtomicBool,
@@ -134,6 +129,7 @@ impl<'a> Session<'a> {
             engine,
             tables: Tables::resolve(input)?,
             runner: None,
+            caller: None,
             start,
             given: AtomicBool::new(false),
         })
@@ -174,7 +170,11 @@ impl<'a> Session<'a> {
             }
             Statement::Summarize(query) => self.summarize(&query),
             Statement::Copy { query, target, options } => {
-                self.write(&query, &To::of_copy(&target, &options, self.run.overwrite)?)
+                let to = To::of_copy(&target, &options, self.run.overwrite)?;
+                match &self.runner {
+                    Some(runner) if to.dataset => self.write_there(&query, runner),
+                    _ => self.write(&query, &to),
+                }
             }
         }
     }
@@ -223,6 +223,7 @@ impl<'a> Session<'a> {
             None => engine::run(plan, &self.engine)?,
         };
         signals::cancel_on_interrupt(results.state());
+        self.caller.iter().for_each(|caller| caller.follow(results.state()));
         let mut progress = Progress::start(plan, results.state(), self.run.no_progress);
         let rows = take(&mut results, &mut progress)?;
         stats.execution_seconds.push(start.elapsed().as_secs_f64());
@@ -239,36 +240,43 @@ impl<'a> Session<'a> {
         stats: &mut Stats,
         writer: &mut dyn ResultWriter,
     ) -> anyhow::Result<u64> {
-        self.execute(prepared, stats, |results, progress| {
-            // Nothing is written before there is something to write: an error comes without half a result before it.
-            let schema = results.schema().clone();
-            let (mut rows, mut begun) = (0, false);
-            for batch in results.by_ref() {
-                let batch = batch?;
-                if !begun {
-                    self.given.store(true, Ordering::Relaxed);
-                    writer.begin(&schema)?;
-                    begun = true;
-                }
-                rows += batch.num_rows() as u64;
-                progress.hide_before_output();
-                writer.batch(&batch)?;
-                // Some writers keep what they are given.
-                engine::memory::check(0, || "the result".into())?;
-            }
-            progress.hide_before_output();
+        self.execute(prepared, stats, |results, progress| self.print_rows(results, progress, writer))
+    }
+
+    /// Hands the rows of a result to the writer.
+    fn print_rows(
+        &self,
+        results: &mut Results,
+        progress: &mut Progress,
+        writer: &mut dyn ResultWriter,
+    ) -> anyhow::Result<u64> {
+        // Nothing is written before there is something to write: an error comes without half a result before it.
+        let schema = results.schema().clone();
+        let (mut rows, mut begun) = (0, false);
+        for batch in results.by_ref() {
+            let batch = batch?;
             if !begun {
+                self.given.store(true, Ordering::Relaxed);
                 writer.begin(&schema)?;
+                begun = true;
             }
-            writer.end()?;
-            Ok(rows)
-        })
+            rows += batch.num_rows() as u64;
+            progress.hide_before_output();
+            writer.batch(&batch)?;
+            // Some writers keep what they are given.
+            engine::memory::check(0, || "the result".into())?;
+        }
+        progress.hide_before_output();
+        if !begun {
+            writer.begin(&schema)?;
+        }
+        writer.end()?;
+        Ok(rows)
     }
 
     /// Writes the rows of a query.
     fn write(&self, query: &parse::Query, to: &To) -> anyhow::Result<()> {
-        // Other processes bring all rows to the first one, from where they come here.
-        let spread_result = to.dataset && self.runner.is_none();
+        let spread_result = to.dataset || self.runner.is_some();
         let planning = queries::Settings { spread_result, ..self.settings.planning.clone() };
         self.planned(query, &planning, |prepared| self.write_rows(prepared, to))
     }
@@ -280,7 +288,9 @@ impl<'a> Session<'a> {
         let rows = match to.format() {
             Some(format) => {
                 let (columns, shape) = print::shape(to.form, &plan.schema);
-                let output = to.open(format, columns, plan, self.settings.workers)?;
+                // Rows that lie on all workers of this process make a part a worker anyhow.
+                let parts = plan.root.single || self.runner.is_some();
+                let output = to.open(format, columns, parts, self.settings.workers)?;
                 let shape = |batch| {
                     self.given.store(true, Ordering::Relaxed);
                     shape(batch)
@@ -290,12 +300,7 @@ impl<'a> Session<'a> {
                 })?
             }
             None => {
-                let target = Target::File {
-                    path: to.path.clone(),
-                    overwrite: to.overwrite,
-                    compression: Some(to.compression()),
-                };
-                let mut writer = print::writer(to.form, &target, terminal::table_options(false))?;
+                let mut writer = to.writer()?;
                 self.show_rows(prepared, &mut stats, writer.as_mut())?
             }
         };
@@ -304,6 +309,9 @@ impl<'a> Session<'a> {
 
     /// The writer that the flags ask for, of a result that is small.
     fn writer(&self) -> anyhow::Result<Box<dyn ResultWriter>> {
+        if let Some(caller) = &self.caller {
+            return Ok(Box::new(Teller(caller.clone())));
+        }
         let Some(path) = &self.run.output else {
             let usual = if std::io::stdout().is_terminal() { Format::Table } else { Format::Csv };
             let form = self.run.format.unwrap_or(usual);

@@ -20,6 +20,8 @@ pub struct Stats {
     pub bytes_read: u64,
     /// Bytes that processes sent to one another, in the last execution.
     pub bytes_sent: u64,
+    /// Messages in which workers of several processes told one another of their progress, in the last execution.
+    pub progress_messages: u64,
     /// Rows of the result.
     pub rows: u64,
     /// Workers.
@@ -106,14 +108,20 @@ impl Stats {
 
     /// Takes the figures of an execution that gave so many rows.
     pub fn take(&mut self, plan: &queries::Plan, state: &QueryState, rows: u64) {
+        self.take_sums(state, rows);
+        self.operators.clear();
+        walk(&plan.root, state, &mut self.operators);
+    }
+
+    /// Takes those of an execution whose plan is not known here.
+    pub fn take_sums(&mut self, state: &QueryState, rows: u64) {
         self.rows = rows;
         self.rows_read = state.rows_read.load(Ordering::Relaxed);
         self.bytes_read = state.bytes_read.load(Ordering::Relaxed);
         self.bytes_sent = state.bytes_sent.load(Ordering::Relaxed);
+        self.progress_messages = state.progress_sent.load(Ordering::Relaxed);
         self.peak_memory_bytes = engine::memory::peak();
         self.peak_resident_bytes = peak_resident();
-        self.operators.clear();
-        walk(&plan.root, state, &mut self.operators);
     }
 
     /// The plan with the figures of each operator.
@@ -126,7 +134,11 @@ impl Stats {
         };
         let mut lines: Vec<String> = queries::explain::explain(plan).into_iter().map(figures).collect();
         if self.bytes_sent > 0 {
-            lines.push(format!("{} sent between processes", engine::memory::human(self.bytes_sent)));
+            let sent = engine::memory::human(self.bytes_sent);
+            lines.push(format!(
+                "{sent} sent between processes, {} messages about progress",
+                self.progress_messages
+            ));
         }
         lines.push(format!(
             "planned in {:.3} s, run in {:.3} s by {} workers; read {} rows, {}; memory at most {}",

@@ -4,53 +4,28 @@
 use std::fs;
 use std::io::Write;
 use std::net::TcpStream;
-use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use cells::{close, csv_rows};
+use compare::{same, sorted};
 use process::{Finished, palais, run};
+use several::{succeed, text};
 
 #[path = "support/cells.rs"]
 mod cells;
+#[path = "support/compare.rs"]
+mod compare;
 #[path = "support/process.rs"]
 mod process;
+#[path = "support/several.rs"]
+mod several;
 
 /// A query that takes some seconds in each process.
 const LONG: &str = "SELECT count(*), sum(a.range % 7) FROM range(0, 20000000000) a";
 
 /// What takes longer counts as hanging.
 const PATIENCE: Duration = Duration::from_secs(60);
-
-fn text(path: &Path) -> &str {
-    path.to_str().expect("the paths of tests are text")
-}
-
-fn succeed(arguments: &[&str]) -> Finished {
-    let done = palais(arguments);
-    assert_eq!(done.code(), Some(0), "{arguments:?} {}: {}", done.ending(), done.stderr);
-    done
-}
-
-/// Rows in order, whatever order they came in.
-fn sorted(csv: &str) -> Vec<Vec<Option<String>>> {
-    let mut rows = csv_rows(csv).expect("palais writes csv");
-    rows.remove(0);
-    rows.sort();
-    rows
-}
-
-fn same(got: &[Vec<Option<String>>], want: &[Vec<Option<String>>]) -> bool {
-    let is_same = |got: &Option<String>, want: &Option<String>| match (got, want) {
-        (Some(got), Some(want)) if got != want => {
-            matches!((got.parse(), want.parse()), (Ok(got), Ok(want)) if close(got, want))
-        }
-        _ => got == want,
-    };
-    got.len() == want.len()
-        && got.iter().flatten().zip(want.iter().flatten()).all(|(got, want)| is_same(got, want))
-}
 
 #[test]
 fn the_benchmark_in_two_three_and_five_processes() {
@@ -195,13 +170,13 @@ struct Running {
 }
 
 impl Running {
-    fn start() -> Running {
+    fn start(sql: &str) -> Running {
         let home = tempfile::tempdir().expect("a temporary directory can be made");
         let mark = format!("PALAIS_TEST_MARK={}", home.path().display());
         let (name, value) = mark.split_once('=').expect("it has a sign");
         let out = |name| fs::File::create(home.path().join(name)).expect("it can be made");
         let starter = Command::new(env!("CARGO_BIN_EXE_palais"))
-            .args(["cluster", "run", "--local", "3", "--workers", "1", "--timeout", "2", LONG])
+            .args(["cluster", "run", "--local", "3", "--workers", "1", "--timeout", "2", sql])
             .env(name, value)
             .stdin(Stdio::null())
             .stdout(out("out"))
@@ -294,6 +269,63 @@ fn signal(process: u32, name: &str) {
 }
 
 #[test]
+fn a_dataset_is_written_by_all_processes_or_not_at_all() {
+    let home = tempfile::tempdir().expect("a temporary directory can be made");
+    let out = home.path().join("out");
+    fs::create_dir(&out).expect("it can be made");
+    let copy = |name: &str, rows: &str| format!("COPY ({rows}) TO '{}/{name}/' (FORMAT csv)", out.display());
+    let several = ["cluster", "run", "--local", "3", "--workers", "1", "--timeout", "2"];
+    let rows = "SELECT range AS a FROM range(1000000)";
+    succeed(&[&several[..], &[&copy("all", rows)]].concat());
+    succeed(&[&several[..], &[&copy("ordered", &format!("{rows} ORDER BY a DESC LIMIT 7"))]].concat());
+    succeed(&[&several[..], &[&copy("none", &format!("{rows} WHERE range < 0"))]].concat());
+    for (name, expected) in [("all", "1000000,499999500000"), ("ordered", "7,6999972"), ("none", "0,")] {
+        let sums = format!("SELECT count(*), sum(a) FROM '{}/{name}'", out.display());
+        let sums = succeed(&["query", &sums, "--format", "csv"]);
+        assert_eq!(sums.stdout.lines().last(), Some(expected), "{name}");
+    }
+    let parts = |name: &str| fs::read_dir(out.join(name)).expect("it was written").count() - 1;
+    assert_eq!((parts("all"), parts("ordered"), parts("none")), (3, 1, 1), "files beside the manifest");
+    let refused = palais([&several[..], &[&copy("all", rows)]].concat());
+    assert!(refused.code() == Some(1) && refused.stderr.contains("OVERWRITE"), "{}", refused.stderr);
+    succeed(&[&several[..], &[&copy("all", rows), "--overwrite"]].concat());
+    // Whichever process ends early, nothing is left.
+    let bad = home.path().join("bad.csv");
+    fs::write(&bad, "a\n".to_string() + &"1\n".repeat(3_000_000) + "x\n").expect("it can be written");
+    let failed =
+        palais([&several[..], &[&copy("bad", &format!("SELECT a FROM '{}'", bad.display()))]].concat());
+    assert!(failed.code() == Some(1) && failed.stderr.contains("host: local-"), "{}", failed.stderr);
+    for place in 0..3 {
+        let running = Running::start(&copy("long", "SELECT range AS a FROM range(20000000000)"));
+        signal(running.processes()[place], "KILL");
+        let (code, _, err) = running.finish();
+        assert!(code == Some(1) && err.contains("was killed"), "{err}");
+    }
+    let mut left: Vec<_> =
+        fs::read_dir(&out).expect("it is there").flatten().map(|e| e.file_name()).collect();
+    left.sort();
+    assert_eq!(left, ["all", "none", "ordered"]);
+}
+
+#[test]
+fn a_query_whose_process_is_lost_is_run_again() {
+    let home = tempfile::tempdir().expect("a temporary directory can be made");
+    // The first process of each run that finds the file kills itself.
+    let mark = home.path().join("mark");
+    fs::write(&mark, "").expect("it can be written");
+    let script = format!("if rm {} 2>/dev/null; then kill -9 $PPID; fi; cat", mark.display());
+    let file = home.path().join("x.csv");
+    fs::write(&file, "1\n2\n").expect("it can be written");
+    let sql = format!("SELECT sum(a) FROM transform('{}', '{script}', 'a BIGINT')", file.display());
+    let query = ["cluster", "run", "--local", "2", "--workers", "1", "--allow-scripts", &sql];
+    let lost = palais(query);
+    assert!(lost.code() == Some(1) && lost.stderr.contains("was killed (signal 9"), "{}", lost.stderr);
+    fs::write(&mark, "").expect("it can be written");
+    let done = succeed(&[&query[..], &["--retries", "1"]].concat());
+    assert!(done.stdout.ends_with("\n3\n") && done.stderr.contains("is run again"), "{}", done.stderr);
+}
+
+#[test]
 fn a_process_that_is_killed_or_stopped_ends_the_query() {
     for (name, says) in [
         ("KILL", "the process was killed"),
@@ -301,7 +333,7 @@ fn a_process_that_is_killed_or_stopped_ends_the_query() {
         ("STOP", "nothing was heard of the process for 2 seconds"),
     ] {
         for place in 0..3 {
-            let running = Running::start();
+            let running = Running::start(LONG);
             let processes = running.processes();
             assert_eq!(processes.len(), 3);
             signal(processes[place], name);
@@ -316,7 +348,7 @@ fn a_process_that_is_killed_or_stopped_ends_the_query() {
 #[test]
 fn without_the_starter_no_process_is_left() {
     for (name, code) in [("INT", Some(130)), ("TERM", Some(130)), ("KILL", None)] {
-        let running = Running::start();
+        let running = Running::start(LONG);
         if name == "KILL" {
             signal(running.processes()[1], "STOP");
         }
@@ -329,7 +361,7 @@ fn without_the_starter_no_process_is_left() {
 
 #[test]
 fn strangers_at_the_ports_change_nothing() {
-    let running = Running::start();
+    let running = Running::start(LONG);
     let ports = running.listening();
     assert_eq!(ports.len(), 3);
     let mut held = Vec::new();

@@ -7,10 +7,13 @@ use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use process::{Finished, palais, run};
+use process::{palais, run};
+use several::{succeed, text};
 
 #[path = "support/process.rs"]
 mod process;
+#[path = "support/several.rs"]
+mod several;
 
 /// A query that takes long in each process.
 const LONG: &str = "SELECT count(*), sum(a.range % 7) FROM range(0, 200000000000) a";
@@ -164,16 +167,6 @@ impl Drop for Net {
         }
         self.clear();
     }
-}
-
-fn text(path: &Path) -> &str {
-    path.to_str().expect("the paths of tests are text")
-}
-
-fn succeed(arguments: &[&str]) -> Finished {
-    let done = palais(arguments);
-    assert_eq!(done.code(), Some(0), "{arguments:?} {}: {}", done.ending(), done.stderr);
-    done
 }
 
 #[test]

@@ -11,7 +11,9 @@ import argparse
 import collections
 import os
 import random
+import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -22,7 +24,8 @@ from pathlib import Path
 TIMEOUT = 2
 SOON = TIMEOUT + 4
 
-SQL = "SELECT substr(sourceIP, 1, 9) AS ip, count(*), sum(duration) FROM uservisits GROUP BY 1 ORDER BY 1"
+GROUPS = "SELECT substr(sourceIP, 1, 9) AS ip, count(*), sum(duration) FROM uservisits GROUP BY 1"
+SQL = f"{GROUPS} ORDER BY 1"
 
 
 class Broken(Exception):
@@ -34,11 +37,12 @@ class Run:
 
     number = 0
 
-    def __init__(self, palais, data, sql=SQL, more=()):
+    def __init__(self, palais, data, sql=SQL, more=(), hosts=None):
         Run.number += 1
         self.mark = f"PALAIS_SOAK={os.getpid()}-{Run.number}"
         name, value = self.mark.split("=")
-        command = [palais, "cluster", "run", "--local", "3", "--workers", "1", "--timeout", str(TIMEOUT), sql, *more]
+        where = ["--hosts", hosts] if hosts else ["--local", "3", "--workers", "1"]
+        command = [palais, "cluster", "run", *where, "--timeout", str(TIMEOUT), sql, *more]
         self.starter = subprocess.Popen(
             [*command, "--data", data],
             env=os.environ | {name: value},
@@ -165,6 +169,75 @@ def without_a_file(palais, data, home, chance):
     return "error"
 
 
+def copied(palais, data, home, chance, longest, groups):
+    """A process is killed while all of them write a dataset."""
+    out = home / f"out{Run.number}"
+    out.mkdir()
+    run = Run(palais, data, f"COPY ({GROUPS}) TO '{out}/made/' (FORMAT csv)")
+    time.sleep(chance.uniform(0, longest))
+    to_process("SIGKILL")(run, chance)
+    code, _, err = run.finish(longest * 5 + SOON + 5)
+    left = [entry.name for entry in out.iterdir()]
+    if code == 0:
+        count = [palais, "query", f"SELECT count(*) FROM '{out}/made'", "--format", "csv"]
+        done = subprocess.run(count, capture_output=True, text=True)
+        if left != ["made"] or done.stdout.split() != ["count(*)", str(groups)]:
+            raise Broken(f"code 0, {left} and {done.stdout}")
+    elif code != 1 or not err.startswith("error: local-") or left:
+        raise Broken(f"exit code {code}, {left} is left: {err}")
+    shutil.rmtree(out)
+    return "all of it was written" if code == 0 else "error that names the process, nothing written"
+
+
+def on_a_full_disk(palais, data, home, chance):
+    """The disk on which all of them write is full."""
+    out = home / "full"
+    out.mkdir(exist_ok=True)
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={chance.randrange(100, 1000)}k", "palais-soak", out]
+    if subprocess.run(mount, capture_output=True).returncode != 0:
+        return "not done: a file system can't be mounted here"
+    try:
+        code, _, err = Run(palais, data, f"COPY ({GROUPS}) TO '{out}/made/' (FORMAT csv)").finish(60)
+        left = list(out.iterdir())
+    finally:
+        subprocess.run(["umount", out], check=True)
+    if code != 1 or "No space left on device" not in err or "host: local-" not in err or left:
+        raise Broken(f"exit code {code}, {left} is left: {err}")
+    return "error that names the process, nothing written"
+
+
+def retried(palais, data, expected, chance, longest):
+    """A process is killed, and the query may be run again."""
+    run = Run(palais, data, more=["--retries", "2"])
+    time.sleep(chance.uniform(0, longest))
+    to_process("SIGKILL")(run, chance)
+    code, out, err = run.finish(longest * 5 + SOON + 5)
+    if code != 0 or out != expected:
+        # Rows that were printed can't be taken back.
+        if code == 1 and out and err.startswith("error: local-"):
+            return "error that names the process, after rows were printed"
+        raise Broken(f"exit code {code}: {err}")
+    return "right answer, run again" if "is run again" in err else "right answer"
+
+
+def started_twice(palais, data, home, expected):
+    """Two queries at once whose processes are to listen at the same ports."""
+    hosts = home / "hosts.toml"
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    hosts.write_text(f'workers = 1\n[[host]]\naddress = "127.0.0.1"\nname = "local-0"\nport = {port}\n')
+    runs = [Run(palais, data, hosts=hosts) for _ in range(2)]
+    outcomes = [run.finish(60) for run in runs]
+    for code, out, err in outcomes:
+        if code == 0 and out != expected or code != 0 and (code != 1 or "local-0" not in err):
+            raise Broken(f"exit code {code}: {err}")
+    codes = [code for code, _, _ in outcomes]
+    if 0 not in codes:
+        raise Broken(f"neither has an answer: {outcomes}")
+    return "one has the answer, the other an error" if 1 in codes else "right answers, one after the other"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("palais")
@@ -183,14 +256,21 @@ def main():
         alone = subprocess.run([palais, "query", SQL, "--data", data], capture_output=True, text=True, check=True)
         if code != 0 or expected != alone.stdout:
             raise Broken(f"without a fault: exit code {code}: {err}")
+        groups = len(expected.splitlines()) - 1
+        others = {
+            "there is too little memory": lambda: without_memory(palais, data, expected),
+            "files are cut short": lambda: without_a_file(palais, data, home, chance),
+            "a process is killed while all write": lambda: copied(palais, data, home, chance, longest, groups),
+            "the disk is full": lambda: on_a_full_disk(palais, data, home, chance),
+            "a process is killed, with --retries": lambda: retried(palais, data, expected, chance, longest),
+            "a process is started twice": lambda: started_twice(palais, data, home, expected),
+        }
         outcomes = collections.Counter()
         for number in range(args.runs):
-            name = chance.choice([*FAULTS, "there is too little memory", "files are cut short"])
+            name = chance.choice([*FAULTS, *others])
             try:
-                if name == "there is too little memory":
-                    outcome = without_memory(palais, data, expected)
-                elif name == "files are cut short":
-                    outcome = without_a_file(palais, data, home, chance)
+                if name in others:
+                    outcome = others[name]()
                 else:
                     outcome = faulty(palais, data, expected, name, chance, longest * 1.1)
                 if number % 10 == 0:

@@ -15,9 +15,10 @@ use engine::{QueryState, Results};
 
 use crate::error::{Error, Result};
 use crate::locked;
-use crate::message::{Begin, Done, Failure, Figures, Job, Order, Report};
-pub use member::Host;
+use crate::message::{Begin, Done, Failure, Figures, Job, Order, Raw, Report};
 use member::{Event, Member};
+pub use member::{Host, Launch};
+pub(crate) use member::{Tail, how};
 
 /// How often is looked whether something has to be done although nobody said anything.
 const TICK: Duration = Duration::from_millis(50);
@@ -31,6 +32,15 @@ const ENDING: Duration = Duration::from_secs(1);
 const LONGER: Duration = Duration::from_secs(1);
 /// So many reports wait at most for the starter.
 const WAITING: usize = 64;
+
+/// A query for all processes.
+#[derive(Debug, Clone, Copy)]
+pub struct Query<'a> {
+    /// What [`crate::worker::Binary::plan`] takes.
+    pub bytes: &'a [u8],
+    /// The fingerprint of its plan.
+    pub fingerprint: u64,
+}
 
 /// How a group of processes is started.
 pub struct Options {
@@ -53,6 +63,8 @@ struct Group {
     members: Vec<Member>,
     events: Mutex<Receiver<(usize, Event)>>,
     patience: Duration,
+    /// The host that was lost.
+    lost: Mutex<Option<String>>,
 }
 
 impl Cluster {
@@ -85,7 +97,8 @@ impl Cluster {
             member.tell(Order::Begin(begin));
             members.push(member);
         }
-        let group = Group { members, events: Mutex::new(taken), patience: options.patience };
+        let (events, lost) = (Mutex::new(taken), Mutex::default());
+        let group = Group { members, events, patience: options.patience, lost };
         let cluster = Cluster { group: Arc::new(group), runs: Mutex::new(0) };
         let group = &cluster.group;
         group.wait(&|| false, processes, |process, report| match report {
@@ -106,6 +119,11 @@ impl Cluster {
     /// How many processes there are.
     pub fn processes(&self) -> usize {
         self.group.members.len()
+    }
+
+    /// The host that was lost, if that ended a query: it might be run again without.
+    pub fn lost(&self) -> Option<String> {
+        locked(&self.group.lost).clone()
     }
 
     /// The workers that each process has cores for.
@@ -131,19 +149,43 @@ impl Cluster {
         Ok(opened)
     }
 
-    /// Has all processes plan a query and run it. `query` is what [`crate::worker::Binary::plan`] takes, `fingerprint` that
-    /// of the plan, `schema` that of the result. Figures go into `state`.
+    /// Has all processes plan a query and run it. Figures go into `state`.
     ///
     /// # Errors
     /// Those of planning, and a process that is lost meanwhile. What fails later is told by the results.
-    pub fn run(
-        &self,
-        query: &[u8],
-        fingerprint: u64,
-        schema: SchemaRef,
-        state: Arc<QueryState>,
-    ) -> Result<Results> {
+    pub fn run(&self, query: &Query<'_>, schema: SchemaRef, state: Arc<QueryState>) -> Result<Results> {
         let group = self.group.clone();
+        self.plan(query, false, &state)?;
+        group.members.iter().for_each(|member| member.tell(Order::Run(None)));
+        let (rows_of, conducted) = (schema.clone(), state.clone());
+        let feed = move |sink: &Sink| Ok(group.conduct(Some((sink, &rows_of)), &conducted).map(|_| ())?);
+        Results::fed(schema, state, feed).map_err(|e| Error::System(e.to_string()))
+    }
+
+    /// Has all processes plan a query, run it and write its rows; gives how many there are.
+    ///
+    /// # Errors
+    /// Those of the query, of writing, and a process that is lost meanwhile.
+    pub fn write(&self, query: &Query<'_>, state: &Arc<QueryState>) -> Result<u64> {
+        let group = &self.group;
+        let begun = self.plan(query, true, state)?;
+        group.members.iter().for_each(|member| member.tell(Order::Run(begun.clone())));
+        let written = group.conduct(None, state)?;
+        group.members[0].tell(Order::Finish(written));
+        let mut rows = 0;
+        group.wait(&|| state.stopped(), 1, |process, report| match report {
+            Report::Finished(finished) => {
+                rows = finished;
+                Ok(true)
+            }
+            other => group.unless_alive(process, &other),
+        })?;
+        Ok(rows)
+    }
+
+    /// Has all processes plan a query. Gives what process 0 tells the others, where it `writes`.
+    fn plan(&self, query: &Query<'_>, writes: bool, state: &QueryState) -> Result<Option<Raw>> {
+        let group = &self.group;
         let addresses: Option<Vec<_>> = group.members.iter().map(|member| *locked(&member.address)).collect();
         let addresses = addresses.ok_or_else(|| Error::System("not all processes listen".into()))?;
         let run = {
@@ -151,18 +193,20 @@ impl Cluster {
             *runs += 1;
             *runs
         };
+        let Query { bytes, fingerprint } = *query;
         for member in &group.members {
-            let (query, addresses) = (query.to_vec(), addresses.clone());
-            member.tell(Order::Plan(Job { run, query, fingerprint, addresses }));
+            let (query, addresses) = (bytes.to_vec(), addresses.clone());
+            member.tell(Order::Plan(Job { run, query, fingerprint, writes, addresses }));
         }
+        let mut begun = None;
         group.wait(&|| state.stopped(), group.members.len(), |process, report| match report {
-            Report::Planned => Ok(true),
+            Report::Planned(told) => {
+                begun = begun.take().or(told);
+                Ok(true)
+            }
             other => group.unless_alive(process, &other),
         })?;
-        group.members.iter().for_each(|member| member.tell(Order::Run));
-        let (rows_of, conducted) = (schema.clone(), state.clone());
-        let feed = move |sink: &Sink| Ok(group.conduct(sink, &rows_of, &conducted)?);
-        Results::fed(schema, state, feed).map_err(|e| Error::System(e.to_string()))
+        Ok(begun)
     }
 }
 
@@ -177,13 +221,14 @@ impl Group {
         self.members.get(process).map_or_else(String::new, |member| member.name.clone())
     }
 
-    /// Takes what processes report until all have done their part.
-    fn conduct(&self, sink: &Sink, schema: &SchemaRef, state: &Arc<QueryState>) -> Result<()> {
+    /// Takes what processes report until all have done their part. Gives what they have written, in their order.
+    fn conduct(&self, rows: Option<(&Sink, &SchemaRef)>, state: &Arc<QueryState>) -> Result<Vec<Raw>> {
         let mut figures = vec![Figures::default(); self.members.len()];
+        let mut written = vec![Raw(Vec::new()); self.members.len()];
         self.wait(&|| state.stopped(), self.members.len(), |process, report| {
-            match report {
-                Report::Rows(bytes) => {
-                    let batch = engine::wire::decode(&bytes, schema);
+            match (report, rows) {
+                (Report::Rows(bytes), Some((sink, schema))) => {
+                    let batch = engine::wire::decode(&bytes.0, schema);
                     let host = || self.name(process);
                     let batch = batch.map_err(|e| Error::Protocol { host: host(), what: e.to_string() })?;
                     if !sink.give(&batch) {
@@ -191,18 +236,20 @@ impl Group {
                     }
                     return Ok(false);
                 }
-                Report::Alive(now) => figures[process] = now,
-                Report::Done(done) => {
+                (Report::Alive(now), _) => figures[process] = now,
+                (Report::Done(done), _) => {
                     figures[process] = done.figures;
                     take(&done, process, state);
                     tell(&figures, state);
+                    written[process] = done.written.unwrap_or(Raw(Vec::new()));
                     return Ok(true);
                 }
-                other => return self.unless_alive(process, &other),
+                (other, _) => return self.unless_alive(process, &other),
             }
             tell(&figures, state);
             Ok(false)
-        })
+        })?;
+        Ok(written)
     }
 
     /// Takes reports until so many processes have said what is waited for, which `take` tells. When one fails, or when
@@ -264,6 +311,7 @@ impl Group {
         }
         let Some((error, _)) = failed else { return Ok(()) };
         drop(events);
+        *locked(&self.lost) = error.lost().map(String::from);
         self.end();
         Err(error)
     }
@@ -285,7 +333,8 @@ impl Group {
         let name = match report {
             Report::Listening { .. } => "that it listens",
             Report::Opened(_) => "of tables",
-            Report::Planned => "that it has planned",
+            Report::Planned(_) => "that it has planned",
+            Report::Finished(_) => "that it has finished",
             Report::Rows(_) => "rows",
             Report::Alive(_) => return Ok(false),
             Report::Lost { .. } | Report::Failed(_) => "that it failed",
@@ -302,26 +351,23 @@ impl Group {
             *locked(&member.orders) = None;
         }
         let deadline = Instant::now() + ENDING;
-        let is_over = |member: &Member| !matches!(locked(&member.child).try_wait(), Ok(None));
-        while Instant::now() < deadline && !self.members.iter().all(is_over) {
+        while Instant::now() < deadline && !self.members.iter().all(Member::is_over) {
             std::thread::sleep(Duration::from_millis(2));
         }
-        for member in &self.members {
-            *locked(&member.group) = None;
-            let mut child = locked(&member.child);
-            // It may have ended by itself.
-            let _ = child.kill();
-            let _ = child.wait();
-        }
+        self.members.iter().for_each(Member::kill);
     }
 }
 
 /// Adds up how far the processes are.
 fn tell(figures: &[Figures], state: &QueryState) {
     let sum = |of: fn(&Figures) -> u64| figures.iter().map(of).sum();
-    state.bytes_read.store(sum(|f| f.bytes_read), Ordering::Relaxed);
-    state.rows_read.store(sum(|f| f.rows_read), Ordering::Relaxed);
-    state.bytes_sent.store(sum(|f| f.bytes_sent), Ordering::Relaxed);
+    let all = Figures {
+        bytes_read: sum(|f| f.bytes_read),
+        rows_read: sum(|f| f.rows_read),
+        bytes_sent: sum(|f| f.bytes_sent),
+        progress_sent: sum(|f| f.progress_sent),
+    };
+    all.tell(state);
 }
 
 /// Takes the figures of a process that is done.

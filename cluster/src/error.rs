@@ -48,6 +48,14 @@ pub enum Error {
         /// That of the starter.
         ours: String,
     },
+    /// A node does not do what it was asked, or can't be reached.
+    #[error("{node}: {what}")]
+    Node {
+        /// Its address.
+        node: String,
+        /// What is wrong, as a clause.
+        what: String,
+    },
     /// A process ended.
     #[error("{host}: the process {how}{stderr}")]
     Ended {
@@ -86,6 +94,14 @@ pub enum Error {
         /// The exit code of palais for it.
         code: u8,
     },
+    /// A statement failed on nodes.
+    #[error("{message}")]
+    Told {
+        /// What went wrong, where and what would help.
+        message: String,
+        /// The exit code of palais for it.
+        code: u8,
+    },
     /// A process told something that none of this version tells.
     #[error("{host}: {what}\n  help: please report this")]
     Protocol {
@@ -103,6 +119,16 @@ pub enum Error {
 }
 
 impl Error {
+    /// The host without which the query might be run again.
+    pub fn lost(&self) -> Option<&str> {
+        match self {
+            Error::Launch { host, .. } | Error::Ended { host, .. } | Error::Silent { host, .. } => Some(host),
+            Error::Lost { peer, .. } => Some(peer),
+            Error::Node { node, .. } => Some(node),
+            _ => None,
+        }
+    }
+
     /// How much it tells of what happened first, greater is more: a process that is killed makes others lose it.
     pub(crate) fn tells(&self) -> u8 {
         match self {

@@ -24,7 +24,7 @@ use std::process::Command;
 
 use serde::Deserialize;
 
-use crate::caller::Host;
+use crate::caller::{Host, Launch};
 use crate::error::{Error, Result};
 
 /// The file as it is written.
@@ -123,7 +123,7 @@ impl Hosts {
             directory: entry.directory.clone().or_else(|| self.directory.clone()),
             sharing: if entry.ssh.is_some() { 1 } else { here },
             far: entry.ssh.is_some(),
-            command,
+            launch: Launch::Command(command),
         })
     }
 }
@@ -159,7 +159,8 @@ mod tests {
         read
     }
 
-    fn words(command: &Command) -> Vec<String> {
+    fn words(host: &Host) -> Vec<String> {
+        let Launch::Command(command) = &host.launch else { panic!("a file names no nodes") };
         let words = std::iter::once(command.get_program()).chain(command.get_args());
         words.map(|word| word.to_string_lossy().into_owned()).collect()
     }
@@ -177,13 +178,13 @@ mod tests {
         let made = hosts.processes(Path::new("/usr/bin/palais")).unwrap();
         let names: Vec<&str> = made.iter().map(|host| host.name.as_str()).collect();
         assert_eq!(names, ["me@one", "two", "localhost"]);
-        let ssh = words(&made[0].command);
+        let ssh = words(&made[0]);
         assert_eq!(ssh[..3], ["ssh", "-T", "-o"]);
         let rest = ["-p", "22", "-v", "--", "me@one", r"exec '/opt/it'\''s/palais' cluster process"];
         assert_eq!(ssh[ssh.len() - 6..], rest);
         let nice = ["nice", "-n", "5", "/opt/it's/palais", "cluster", "process"];
-        assert_eq!(words(&made[1].command), nice);
-        assert_eq!(words(&made[2].command), ["/here/palais", "cluster", "process"]);
+        assert_eq!(words(&made[1]), nice);
+        assert_eq!(words(&made[2]), ["/here/palais", "cluster", "process"]);
         assert_eq!(made.iter().map(|host| host.sharing).collect::<Vec<_>>(), [1, 2, 2]);
         assert_eq!(made.iter().map(|host| host.port).collect::<Vec<_>>(), [0, 7, 0]);
         assert!(made[2].address.is_loopback() && made[0].far && !made[1].far);
@@ -205,6 +206,7 @@ mod tests {
             assert!(error.contains(part) && error.contains("palais-hosts-"), "{text}: {error}");
         }
         let hosts = read("[[host]]\naddress = \"no host.invalid\"\n").unwrap();
-        assert!(hosts.processes(Path::new("p")).unwrap_err().to_string().contains("no host.invalid"));
+        let error = hosts.processes(Path::new("p")).err().map(|e| e.to_string());
+        assert!(error.is_some_and(|error| error.contains("no host.invalid")));
     }
 }

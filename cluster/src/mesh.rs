@@ -6,7 +6,7 @@
 //!
 //! - [`meet`]: how they are made.
 
-mod meet;
+pub(crate) mod meet;
 
 use std::collections::HashMap;
 use std::io::{self, Read, Write};

@@ -4,13 +4,16 @@
 //! each side holds its version; what follows is read only if the versions are the same, so that messages may change with
 //! any version.
 
+use std::fmt::{self, Formatter};
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+use engine::QueryState;
+use serde::de::{self, DeserializeOwned, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// The longest message, in bytes: rows are sent a batch at a time.
 const LONGEST: u32 = 1 << 30;
@@ -27,8 +30,12 @@ pub enum Order {
     Open(Vec<u8>),
     /// Plan a query; [`Report::Planned`] answers.
     Plan(Job),
-    /// Run what was planned; rows, and [`Report::Done`] answer.
-    Run,
+    /// Run what was planned; rows, and [`Report::Done`] answer. The bytes are what process 0 has told with
+    /// [`Report::Planned`].
+    Run(Option<Raw>),
+    /// All processes are done: make what they have written appear. Of each what it told with [`Report::Done`];
+    /// [`Report::Finished`] answers.
+    Finish(Vec<Raw>),
     /// End what runs.
     Stop,
     /// The starter lives.
@@ -71,6 +78,8 @@ pub struct Job {
     pub query: Vec<u8>,
     /// The fingerprint of the plan that the starter has made of them.
     pub fingerprint: u64,
+    /// Whether the rows are written to files by the processes, and not told to the starter.
+    pub writes: bool,
     /// Where each process listens.
     pub addresses: Vec<SocketAddr>,
 }
@@ -89,10 +98,13 @@ pub enum Report {
     },
     /// The tables of a query.
     Opened(Vec<u8>),
-    /// It has the plan that the starter has.
-    Planned,
+    /// It has the plan that the starter has. Where the query writes files, process 0 tells the others where; what the
+    /// bytes are only the binary knows.
+    Planned(Option<Raw>),
+    /// What was written has appeared; so many rows.
+    Finished(u64),
     /// A batch of the result, as [`engine::wire::encode`] gives it.
-    Rows(Vec<u8>),
+    Rows(Raw),
     /// It lives.
     Alive(Figures),
     /// It can't reach a process any more.
@@ -106,6 +118,38 @@ pub enum Report {
     Failed(Failure),
     /// It has done its part of the query.
     Done(Done),
+}
+
+/// Bytes that are copied as a whole: those of a `Vec<u8>` serde takes one by one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Raw(pub Vec<u8>);
+
+impl Serialize for Raw {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_bytes(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for Raw {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Raw, D::Error> {
+        struct Whole;
+        impl Visitor<'_> for Whole {
+            type Value = Raw;
+
+            fn expecting(&self, f: &mut Formatter<'_>) -> fmt::Result {
+                f.write_str("bytes")
+            }
+
+            fn visit_bytes<E: de::Error>(self, bytes: &[u8]) -> Result<Raw, E> {
+                Ok(Raw(bytes.to_vec()))
+            }
+
+            fn visit_byte_buf<E: de::Error>(self, bytes: Vec<u8>) -> Result<Raw, E> {
+                Ok(Raw(bytes))
+            }
+        }
+        deserializer.deserialize_byte_buf(Whole)
+    }
 }
 
 /// Why a query failed.
@@ -126,6 +170,28 @@ pub struct Figures {
     pub rows_read: u64,
     /// Bytes sent to other processes.
     pub bytes_sent: u64,
+    /// Messages about timely's progress.
+    pub progress_sent: u64,
+}
+
+impl Figures {
+    /// Makes them those of a query.
+    pub fn tell(&self, state: &QueryState) {
+        state.bytes_read.store(self.bytes_read, Ordering::Relaxed);
+        state.rows_read.store(self.rows_read, Ordering::Relaxed);
+        state.bytes_sent.store(self.bytes_sent, Ordering::Relaxed);
+        state.progress_sent.store(self.progress_sent, Ordering::Relaxed);
+    }
+
+    /// Those of a query.
+    pub fn of(state: &QueryState) -> Figures {
+        Figures {
+            bytes_read: state.bytes_read.load(Ordering::Relaxed),
+            rows_read: state.rows_read.load(Ordering::Relaxed),
+            bytes_sent: state.bytes_sent.load(Ordering::Relaxed),
+            progress_sent: state.progress_sent.load(Ordering::Relaxed),
+        }
+    }
 }
 
 /// What a process has done.
@@ -137,6 +203,8 @@ pub struct Done {
     pub nodes: Vec<Vec<[u64; 4]>>,
     /// Rows left out, values read as NULL, sequences replaced.
     pub skipped: [u64; 3],
+    /// What it has written, if the query writes files.
+    pub written: Option<Raw>,
 }
 
 /// Writes a message.
@@ -144,10 +212,13 @@ pub struct Done {
 /// # Errors
 /// Those of the writer.
 pub fn write(out: &mut impl Write, message: &impl Serialize) -> io::Result<()> {
-    let bytes = bincode::serialize(message).map_err(io::Error::other)?;
-    let length = u32::try_from(bytes.len()).ok().filter(|&length| length <= LONGEST);
+    let length = bincode::serialized_size(message).map_err(io::Error::other)?;
+    let length = u32::try_from(length).ok().filter(|&length| length <= LONGEST);
     let length = length.ok_or_else(|| io::Error::other("the message is too long"))?;
-    out.write_all(&[&length.to_le_bytes()[..], &bytes].concat())?;
+    let mut bytes = Vec::with_capacity(4 + length as usize);
+    bytes.extend_from_slice(&length.to_le_bytes());
+    bincode::serialize_into(&mut bytes, message).map_err(io::Error::other)?;
+    out.write_all(&bytes)?;
     out.flush()
 }
 
@@ -189,11 +260,11 @@ mod tests {
     #[test]
     fn messages_come_back_one_by_one() {
         let mut bytes = Vec::new();
-        write(&mut bytes, &Report::Rows(vec![7; 3 << 20])).unwrap();
-        write(&mut bytes, &Report::Planned).unwrap();
+        write(&mut bytes, &Report::Rows(Raw(vec![7; 3 << 20]))).unwrap();
+        write(&mut bytes, &Report::Planned(None)).unwrap();
         let mut rest = &bytes[..];
-        assert!(matches!(read(&mut rest).unwrap(), Some(Report::Rows(rows)) if rows == vec![7; 3 << 20]));
-        assert!(matches!(read(&mut rest).unwrap(), Some(Report::Planned)));
+        assert!(matches!(read(&mut rest).unwrap(), Some(Report::Rows(rows)) if rows.0 == vec![7; 3 << 20]));
+        assert!(matches!(read(&mut rest).unwrap(), Some(Report::Planned(None))));
         assert!(read::<Report>(&mut rest).unwrap().is_none());
     }
 

@@ -26,6 +26,8 @@ pub enum Kind {
     Data(u32),
     /// Notes.
     Notes,
+    /// What is asked of a node.
+    Node,
 }
 
 /// What a connection is: of which query, from where and for what.
@@ -50,6 +52,7 @@ impl Hello {
         let (kind, stage) = match self.kind {
             Kind::Data(stage) => (0_u32, stage),
             Kind::Notes => (1, 0),
+            Kind::Node => (2, 0),
         };
         let mut bytes = [0; HELLO];
         let mut at = 0;
@@ -75,6 +78,7 @@ impl Hello {
         let kind = match (number(36), number(40)) {
             (0, stage) => Kind::Data(stage),
             (1, 0) => Kind::Notes,
+            (2, 0) => Kind::Node,
             _ => return None,
         };
         Some(Hello {

@@ -1,7 +1,7 @@
 //! A process of a query, from its first order to its end.
 
 use std::io::{Read, Write};
-use std::net::TcpListener;
+use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -13,7 +13,7 @@ use queries::Plan;
 
 use crate::locked;
 use crate::mesh::{Mesh, OnLost, Settings};
-use crate::message::{self, Begin, Done, Failure, Figures, Job, Order, Report};
+use crate::message::{self, Begin, Done, Failure, Figures, Job, Order, Raw, Report};
 use crate::proof::{Hello, Kind};
 
 /// How often a process says that it lives.
@@ -36,6 +36,19 @@ pub trait Binary: Send + Sync {
     /// Those of planning.
     fn plan(&self, query: &[u8], sharing: usize) -> Result<Planned, Failure>;
 
+    /// The workers that it has cores for, where it shares its machine with so many processes of the query.
+    fn workers(&self, sharing: usize) -> usize {
+        (std::thread::available_parallelism().map_or(1, usize::from) / sharing.max(1)).max(1)
+    }
+
+    /// The address at which it listens, if not the one at which it is reached.
+    fn listens(&self) -> Option<IpAddr> {
+        None
+    }
+
+    /// It has done its part of a query.
+    fn done(&self, _figures: &Figures) {}
+
     /// Ends the process and what it has started, and leaves nothing behind.
     fn end(&self, code: u8) -> !;
 }
@@ -48,6 +61,35 @@ pub struct Planned {
     pub settings: engine::Settings,
     /// The fingerprint of the plan.
     pub fingerprint: u64,
+    /// Writes the rows, where the query writes files.
+    pub writer: Option<Box<dyn Writer>>,
+}
+
+/// Writes the rows of a query's processes to files that appear together.
+pub trait Writer {
+    /// Begins, in process 0; gives what the others need to take part.
+    ///
+    /// # Errors
+    /// What keeps it from being written there.
+    fn begin(&mut self, processes: usize) -> Result<Vec<u8>, Failure>;
+
+    /// Takes part, in other processes.
+    ///
+    /// # Errors
+    /// What keeps it from being written there.
+    fn join(&mut self, begun: &[u8], process: usize, processes: usize) -> Result<(), Failure>;
+
+    /// Writes the rows of this process; gives what [`Writer::finish`] needs to know of them.
+    ///
+    /// # Errors
+    /// The query's own, and those of writing.
+    fn write(&mut self, results: engine::Results) -> engine::Result<Vec<u8>>;
+
+    /// Makes appear what all processes have written, in process 0; gives the rows.
+    ///
+    /// # Errors
+    /// What keeps it from appearing.
+    fn finish(&mut self, written: Vec<Vec<u8>>) -> Result<u64, Failure>;
 }
 
 /// What the threads of the process share.
@@ -75,14 +117,8 @@ impl Shared {
 
     fn figures(&self) -> Figures {
         let state = locked(&self.running).state.clone();
-        let of = |figure: fn(&QueryState) -> &AtomicU64| {
-            state.as_ref().map_or(0, |state| figure(state).load(Ordering::Relaxed))
-        };
-        Figures {
-            bytes_read: of(|state| &state.bytes_read),
-            rows_read: of(|state| &state.rows_read),
-            bytes_sent: self.sent.load(Ordering::Relaxed),
-        }
+        let figures = state.map_or_else(Figures::default, |state| Figures::of(&state));
+        Figures { bytes_sent: self.sent.load(Ordering::Relaxed), ..figures }
     }
 
     fn lose(&self, peer: usize, reason: String) {
@@ -122,7 +158,7 @@ pub fn serve(
         lost: AtomicBool::new(false),
         heard: Mutex::new(Instant::now()),
     });
-    let listener = match listen(&begin) {
+    let listener = match listen(&begin, binary.listens()) {
         Ok(listener) => listener,
         Err(e) => {
             let message = format!("cannot begin at {}: {e}", begin.address);
@@ -131,8 +167,8 @@ pub fn serve(
         }
     };
     if let Ok(address) = listener.local_addr() {
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let workers = (cores / begin.sharing.max(1)).max(1);
+        let workers = binary.workers(begin.sharing);
+        let address = SocketAddr::new(begin.address, address.port());
         shared.report(&Report::Listening { version: binary.version(), address, workers });
     }
     let losing = shared.clone();
@@ -197,12 +233,12 @@ pub fn serve(
     }
 }
 
-fn listen(begin: &Begin) -> std::io::Result<TcpListener> {
+fn listen(begin: &Begin, listens: Option<IpAddr>) -> std::io::Result<TcpListener> {
     if let Some(directory) = &begin.directory {
         let enter = |e| std::io::Error::other(format!("{}: {e}", directory.display()));
         std::env::set_current_dir(directory).map_err(enter)?;
     }
-    let listener = TcpListener::bind((begin.address, begin.port))?;
+    let listener = TcpListener::bind((listens.unwrap_or(begin.address), begin.port))?;
     listener.set_nonblocking(true)?;
     Ok(listener)
 }
@@ -232,13 +268,29 @@ impl Process {
                             "it plans this query in another way\n  help: please report this with the query";
                         return Err(Failure { message: message.into(), code: 70 });
                     }
+                    let mut made = made;
+                    let mut begun = None;
+                    if let (true, 0, Some(writer)) = (job.writes, self.begin.process, &mut made.writer) {
+                        begun = Some(Raw(writer.begin(self.begin.processes)?));
+                    }
                     planned = Some((job, made));
-                    self.shared.report(&Report::Planned);
+                    self.shared.report(&Report::Planned(begun));
                 }
-                Order::Run => {
-                    let Some((job, made)) = planned.take() else { continue };
-                    let done = self.run(&job, &made).map_err(|e| failure(&e))?;
+                Order::Run(begun) => {
+                    let Some((job, made)) = &mut planned else { continue };
+                    let Begin { process, processes, .. } = self.begin;
+                    if let (Some(Raw(begun)), Some(writer), true) = (&begun, &mut made.writer, process > 0) {
+                        writer.join(begun, process, processes)?;
+                    }
+                    let done = self.run(job, made).map_err(|e| failure(&e))?;
+                    binary.done(&done.figures);
                     self.shared.report(&Report::Done(done));
+                }
+                Order::Finish(written) => {
+                    let writer = planned.as_mut().and_then(|(_, made)| made.writer.as_mut());
+                    let Some(writer) = writer else { continue };
+                    let rows = writer.finish(written.into_iter().map(|Raw(bytes)| bytes).collect())?;
+                    self.shared.report(&Report::Finished(rows));
                 }
                 Order::Begin(_) | Order::Stop | Order::Alive => {}
             }
@@ -246,7 +298,7 @@ impl Process {
         Ok(())
     }
 
-    fn run(&self, job: &Job, planned: &Planned) -> engine::Result<Done> {
+    fn run(&self, job: &Job, planned: &mut Planned) -> engine::Result<Done> {
         let notes = Arc::new(Notes::default());
         *locked(&self.shared.running) = Running { notes: notes.clone(), state: None };
         self.shared.sent.store(0, Ordering::Relaxed);
@@ -270,13 +322,17 @@ impl Process {
         };
         let mesh = Mesh::start(settings, self.listener.clone(), notes.clone(), self.shared.sent.clone())?;
         let among = Processes { index: *process, count: *processes, network: mesh.clone(), notes };
-        let mut results = engine::run_among(&planned.plan, &planned.settings, Arc::new(among))?;
+        let results = engine::run_among(&planned.plan, &planned.settings, Arc::new(among))?;
         let state = results.state().clone();
         locked(&self.shared.running).state = Some(state.clone());
-        for batch in results.by_ref() {
-            self.shared.report(&Report::Rows(engine::wire::encode(&batch?)?));
+        let mut written = None;
+        match &mut planned.writer {
+            Some(writer) if job.writes => written = Some(Raw(writer.write(results)?)),
+            _ => results.drain(|batch| {
+                self.shared.report(&Report::Rows(Raw(engine::wire::encode(&batch)?)));
+                Ok(())
+            })?,
         }
-        drop(results);
         mesh.end();
         let first = process * planned.settings.workers;
         let nodes = state.figures[first..first + planned.settings.workers].iter().map(|worker| {
@@ -290,6 +346,7 @@ impl Process {
             figures: self.shared.figures(),
             nodes: nodes.collect(),
             skipped: [skipped.rows, skipped.values, skipped.replaced],
+            written,
         })
     }
 }

@@ -85,6 +85,12 @@ pub fn remove_all() {
     }
 }
 
+/// Takes a directory for one of this process's, that another one has made: this one removes it too.
+pub fn adopt(directory: &Path) {
+    let path = directory.to_path_buf();
+    partials().push(Partial { path, kind: Kind::Directory, parents: Vec::new() });
+}
+
 /// A file or directory that is being written beside its destination. Dropping it removes what was written.
 #[derive(Debug)]
 pub struct Aside {
@@ -102,6 +108,7 @@ pub struct Aside {
 impl Aside {
     /// Begins a file, and opens it for writing.
     pub fn file(destination: &Path, overwrite: Overwrite) -> Result<(Aside, File)> {
+        formats::roots::check(destination)?;
         if fs::metadata(destination).is_ok_and(|there| !there.is_file() && !there.is_dir()) {
             return Aside::device(destination);
         }
@@ -113,6 +120,7 @@ impl Aside {
 
     /// Begins a directory; files are to be made in [`Aside::path`].
     pub fn directory(destination: &Path, overwrite: Overwrite) -> Result<Aside> {
+        formats::roots::check(destination)?;
         Aside::begin(destination, overwrite, Kind::Directory)
     }
 

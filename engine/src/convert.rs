@@ -55,7 +55,9 @@ pub fn convert(
     refuse_own_files(files, destination)?;
     let work = all_of(table)?;
     let rows = rows(&work, files, state);
-    Output::open(table_name(&table.name), table.schema.clone(), destination, options)?.write(rows, state)
+    let mut output = Output::open(table_name(&table.name), table.schema.clone(), destination, options)?;
+    let parts = output.write(rows, state)?;
+    output.finish(parts, state)
 }
 
 /// The work of reading all columns of a table.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use arrow_array::RecordBatch;
 
-use crate::dataset::{Output, Rows, Written};
+use crate::dataset::{Output, Parts, Rows, Written};
 use crate::error::{Error, Result};
 use crate::memory;
 use crate::ops::output::{Queue, Taken};
@@ -21,9 +21,19 @@ const PATIENCE: Duration = Duration::from_millis(10);
 /// Writes all rows of a running query. `lay_out` gives a batch the columns that `output` was opened with.
 pub fn copy(
     results: &mut Results,
-    output: Output,
+    mut output: Output,
     lay_out: impl Fn(RecordBatch) -> formats::Result<RecordBatch> + Sync,
 ) -> Result<Written> {
+    let parts = copy_parts(results, &mut output, lay_out)?;
+    output.finish(parts, results.state())
+}
+
+/// Writes all rows of a running query, into files that do not appear before [`Output::finish`] is told of them.
+pub fn copy_parts(
+    results: &mut Results,
+    output: &mut Output,
+    lay_out: impl Fn(RecordBatch) -> formats::Result<RecordBatch> + Sync,
+) -> Result<Parts> {
     let outcome = {
         let results = &*results;
         let state = results.state().as_ref();
@@ -50,9 +60,9 @@ pub fn copy(
         }
     };
     match outcome {
-        Ok(written) => {
+        Ok(parts) => {
             results.finish();
-            Ok(written)
+            Ok(parts)
         }
         Err(e) => Err(results.stop(e)),
     }

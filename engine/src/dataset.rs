@@ -18,8 +18,9 @@ use formats::compress::compression;
 use formats::format::{Format, format};
 use schema::manifest::{Manifest, PartFile};
 use schema::{FormatOptions, OnError};
+use serde::{Deserialize, Serialize};
 
-use crate::aside::{Aside, Overwrite};
+use crate::aside::{self, Aside, Overwrite};
 use crate::content::Content;
 use crate::error::{Error, Result};
 use crate::ordered::{self, Dealer, Limits, Piece, Reader, Stages};
@@ -72,8 +73,17 @@ pub struct Rows<'a, L> {
     pub read: Reader<'a, L, (usize, RecordBatch)>,
 }
 
+/// Which of several processes that write a dataset together one is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Share {
+    /// This one.
+    pub index: usize,
+    /// How many there are.
+    pub count: usize,
+}
+
 /// What was written.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Written {
     /// Files.
     pub files: u64,
@@ -83,11 +93,15 @@ pub struct Written {
     pub bytes: u64,
 }
 
+/// Files that were written, each with its number.
+pub type Parts = Vec<(usize, PartFile)>;
+
 /// A file or a dataset that is being written. It appears when everything is written and synced; dropped before, it
 /// leaves nothing.
 pub struct Output {
     path: PathBuf,
-    aside: Aside,
+    /// What appears; none if another process makes it appear.
+    aside: Option<Aside>,
     /// The file to be written, if it is only one.
     single: Option<File>,
     place: Place,
@@ -105,29 +119,74 @@ impl Output {
         destination: &Destination,
         options: &WriteOptions,
     ) -> Result<Output> {
-        let format = format(&options.format.encoding)?;
         let path = destination.path();
-        let encoder = format.encoder(&schema, &options.format).map_err(|e| e.at(path))?;
-        let manifest = Manifest::new(table, schema, as_read(format, &options.format), Vec::new());
-        let (aside, single) = match destination {
+        let begin = |manifest: &Manifest| match destination {
             Destination::File(_) => {
                 let (aside, file) = Aside::file(path, options.overwrite)?;
-                (aside, Some(file))
+                Ok((aside.path().to_path_buf(), Some(aside), Some(file)))
             }
             Destination::Dataset(_) => {
                 // A schema that a manifest can't have is found now and not after hours.
                 manifest.print(path).map_err(formats::Error::from)?;
-                (Aside::directory(path, options.overwrite)?, None)
+                let aside = Aside::directory(path, options.overwrite)?;
+                Ok((aside.path().to_path_buf(), Some(aside), None))
             }
         };
+        Output::begin(table, schema, path, options, begin)
+    }
+
+    /// Takes part in writing a dataset whose directory another process has made, `directory` until it appears at `path`.
+    /// This one removes it too when it ends early.
+    pub fn join(
+        schema: SchemaRef,
+        path: &Path,
+        directory: &Path,
+        options: &WriteOptions,
+        share: Share,
+    ) -> Result<Output> {
+        let begin = |_: &Manifest| {
+            if !directory.is_dir() {
+                let what = "the directory that another process of this query has made is not here";
+                let help = "COPY to a directory needs a file system that all hosts share; --output does not";
+                return Err(formats::Error::location(directory.display(), what, Some(help.into())).into());
+            }
+            aside::adopt(directory);
+            Ok((directory.to_path_buf(), None, None))
+        };
+        Ok(Output::begin(None, schema, path, options, begin)?.with_share(share))
+    }
+
+    /// With numbers of files that other processes do not take.
+    pub fn with_share(mut self, share: Share) -> Output {
+        (self.place.next, self.place.step) = (AtomicUsize::new(share.index), share.count);
+        self
+    }
+
+    /// Where files lie until they appear.
+    pub fn directory(&self) -> &Path {
+        &self.place.directory
+    }
+
+    fn begin(
+        table: Option<String>,
+        schema: SchemaRef,
+        path: &Path,
+        options: &WriteOptions,
+        begin: impl FnOnce(&Manifest) -> Result<(PathBuf, Option<Aside>, Option<File>)>,
+    ) -> Result<Output> {
+        let format = format(&options.format.encoding)?;
+        let encoder = format.encoder(&schema, &options.format).map_err(|e| e.at(path))?;
+        let manifest = Manifest::new(table, schema, as_read(format, &options.format), Vec::new());
+        let (directory, aside, single) = begin(&manifest)?;
         let part_bytes = options.part_bytes.filter(|_| single.is_none()).unwrap_or(u64::MAX);
         let place = Place {
-            directory: aside.path().to_path_buf(),
+            directory,
             suffix: suffix(format, &options.format)?,
             offsets: !format.compresses_inside(),
             encoder,
             part_bytes,
             next: AtomicUsize::new(0),
+            step: 1,
         };
         let (path, workers) = (path.to_path_buf(), options.workers);
         let content = options.verify.then(|| Content::new(&manifest.schema)).transpose()?;
@@ -135,24 +194,24 @@ impl Output {
     }
 
     /// Writes all lanes in one order, encoded by all threads.
-    pub fn write<L: Send>(mut self, rows: Rows<'_, L>, state: &QueryState) -> Result<Written> {
+    pub fn write<L: Send>(&mut self, rows: Rows<'_, L>, state: &QueryState) -> Result<Parts> {
         let Rows { files, deal, read } = rows;
         let single = self.single.take();
         let files = if single.is_some() { 1 } else { files };
-        let mut sink = Sink::new(&self.place, single, false);
+        // Where several processes write, not each needs to have rows.
+        let mut sink = Sink::new(&self.place, single, self.place.step > 1);
         self.run(deal, read, files, Limits::new(self.workers), &mut sink, state)?;
-        let parts = sink.finish().map_err(|e| e.at(&self.path))?;
-        self.finish(parts, state)
+        Ok(sink.finish().map_err(|e| e.at(&self.path))?)
     }
 
     /// Writes each lane into files of its own, on a thread of its own. A lane's order is kept; that of the files is not
     /// defined, so that there is nothing to compare what was written with.
     pub fn write_apart<L: Send>(
-        self,
+        &self,
         lanes: Vec<L>,
         read: impl Fn(&mut L) -> Result<ordered::Step<RecordBatch>> + Sync,
         state: &QueryState,
-    ) -> Result<Written> {
+    ) -> Result<Parts> {
         debug_assert!(self.single.is_none() && self.content.is_none(), "a file has one order");
         let limits = Limits { threads: 1, lanes: 1, lane_weight: 1, works: 1 };
         let one = |lane: L| {
@@ -164,7 +223,7 @@ impl Output {
             Ok(sink.finish().map_err(|e| e.at(&self.path))?)
         };
         let one = &one;
-        let outcomes: Vec<Result<Vec<(usize, PartFile)>>> = std::thread::scope(|scope| {
+        let outcomes: Vec<Result<Parts>> = std::thread::scope(|scope| {
             let start = |lane| {
                 let named = std::thread::Builder::new().name("palais-write".into());
                 named.spawn_scoped(scope, move || {
@@ -190,16 +249,7 @@ impl Output {
                 Err(_) => {}
             }
         }
-        if let Some(e) = failed {
-            return Err(e);
-        }
-        if parts.is_empty() {
-            // A dataset without rows has a file all the same, for tools that look at files alone.
-            let mut sink = Sink::new(&self.place, None, false);
-            sink.put(Encoded::EndOfFile).map_err(|e| e.at(&self.path))?;
-            parts = sink.finish().map_err(|e| e.at(&self.path))?;
-        }
-        self.finish(parts, state)
+        failed.map_or(Ok(parts), Err)
     }
 
     /// Drives one line of files.
@@ -237,20 +287,32 @@ impl Output {
         ordered::run(stages, limits, state)
     }
 
-    /// Makes it appear, once it is found to hold what it is to hold.
-    fn finish(mut self, mut parts: Vec<(usize, PartFile)>, state: &QueryState) -> Result<Written> {
+    /// Makes it appear with these files, once it is found to hold what it is to hold.
+    pub fn finish(mut self, mut parts: Parts, state: &QueryState) -> Result<Written> {
+        if parts.is_empty() {
+            // A dataset without rows has a file all the same, for tools that look at files alone.
+            let mut sink = Sink::new(&self.place, None, false);
+            sink.put(Encoded::EndOfFile).map_err(|e| e.at(&self.path))?;
+            parts = sink.finish().map_err(|e| e.at(&self.path))?;
+        }
         parts.sort_by_key(|(number, _)| *number);
         self.manifest.files = parts.into_iter().map(|(_, part)| part).collect();
-        if self.aside.is_directory() {
-            self.manifest.write(self.aside.path()).map_err(formats::Error::from)?;
+        let Some(aside) = self.aside else { return Ok(written(&self.manifest)) };
+        if aside.is_directory() {
+            self.manifest.write(aside.path()).map_err(formats::Error::from)?;
         }
         if let Some(content) = &self.content {
-            verify::verify(self.aside.path(), &self.path, &self.manifest, content, self.workers, state)?;
+            verify::verify(aside.path(), &self.path, &self.manifest, content, self.workers, state)?;
         }
-        self.aside.commit()?;
-        let bytes = self.manifest.files.iter().map(|file| file.bytes).sum();
-        Ok(Written { files: self.manifest.files.len() as u64, rows: self.manifest.rows(), bytes })
+        aside.commit()?;
+        Ok(written(&self.manifest))
     }
+}
+
+/// What a manifest lists.
+fn written(manifest: &Manifest) -> Written {
+    let bytes = manifest.files.iter().map(|file| file.bytes).sum();
+    Written { files: manifest.files.len() as u64, rows: manifest.rows(), bytes }
 }
 
 /// How the files are to be read, from how they were written.

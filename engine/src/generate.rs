@@ -76,5 +76,7 @@ pub fn generate(
         }),
     };
     let destination = Destination::Dataset(directory.to_path_buf());
-    Output::open(Some(spec.table.name().to_string()), schema, &destination, options)?.write(rows, state)
+    let mut output = Output::open(Some(spec.table.name().to_string()), schema, &destination, options)?;
+    let parts = output.write(rows, state)?;
+    output.finish(parts, state)
 }

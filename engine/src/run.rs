@@ -1,5 +1,6 @@
 //! Starts workers, runs the stages of a plan and hands the result over.
 
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -10,10 +11,11 @@ use datafusion_common::ScalarValue;
 use datafusion_expr::physical_planning_context::SubqueryIndex;
 use queries::Plan;
 use queries::plan::{Node, Subquery};
+use timely::logging::TimelyProgressEventBuilder;
 use timely::worker::Worker;
 
 use crate::error::{Error, Result};
-use crate::operator::Local;
+use crate::operator::{Local, Time};
 use crate::ops::batch_of;
 use crate::ops::output::{Queue, Taken};
 use crate::ops::scan::ahead::PARTS;
@@ -51,8 +53,8 @@ pub fn run(plan: &Arc<Plan>, settings: &Settings) -> Result<Results> {
     run_in(plan, settings, None)
 }
 
-/// Runs a plan's part of this process; all processes of the query have the same plan. The rows that lie on worker 0 are
-/// those of process 0.
+/// Runs a plan's part of this process; all processes of the query have the same plan. Of rows that lie on worker 0
+/// process 0 has all, and the others none.
 ///
 /// # Errors
 /// The query's own, and what keeps the processes from reaching one another.
@@ -173,6 +175,9 @@ fn run_worker(
     queue: &Arc<Queue>,
 ) {
     state.register_thread();
+    if site.processes.is_some() {
+        count_progress(worker, state.clone());
+    }
     let local = Local::new(worker, state.clone(), site.clone(), tree.nodes());
     worker.dataflow(|scope| {
         let renderer = Renderer { scope, local: &local, shared, failed: Default::default() };
@@ -191,10 +196,20 @@ fn run_worker(
     }
 }
 
+/// Counts what a worker tells the others of its progress.
+fn count_progress(worker: &Worker, state: Arc<QueryState>) {
+    let Some(mut register) = worker.log_register() else { return };
+    let name = format!("timely/progress/{}", std::any::type_name::<Time>());
+    register.insert::<TimelyProgressEventBuilder<Time>, _>(&name, move |_, events| {
+        let sent = events.iter().flatten().filter(|(_, event)| event.is_send).count();
+        state.progress_sent.fetch_add(sent as u64, Ordering::Relaxed);
+    });
+}
+
 /// The rows of a running query. Dropping it cancels the query.
 ///
-/// Of a plan whose rows lie on all workers, only [`crate::copy`] can take them: one after another, the queues of the
-/// workers that nobody empties would hold back the others.
+/// Of a plan whose rows lie on all workers, only [`Results::drain`] and [`crate::copy`] can take them: one after another,
+/// the queues of the workers that nobody empties would hold back the others.
 pub struct Results {
     schema: SchemaRef,
     queues: Vec<Arc<Queue>>,
@@ -257,6 +272,52 @@ impl Results {
     /// A batch of a queue with the columns of the result.
     pub(crate) fn named(&self, batch: &RecordBatch) -> Result<RecordBatch> {
         batch_of(&self.schema, batch.columns().to_vec(), batch.num_rows())
+    }
+
+    /// Gives all rows to `each`, those of a queue in their order, and those of several on a thread for each.
+    ///
+    /// # Errors
+    /// The query's own, and those of `each`, which end it.
+    pub fn drain(mut self, each: impl Fn(RecordBatch) -> Result<()> + Sync) -> Result<()> {
+        let results = &self;
+        let drain = |queue: &Queue| {
+            loop {
+                match queue.take(PARK) {
+                    _ if results.state.stopped() => return Err(Error::Cancelled),
+                    Taken::Late => {}
+                    Taken::Batch(batch) => each(results.named(&batch)?)?,
+                    Taken::End => return Ok(()),
+                }
+            }
+        };
+        let drain = |queue: &Queue| drain(queue).inspect_err(|_| results.state.cancel());
+        let outcome = std::thread::scope(|scope| {
+            let start = |queue| {
+                let thread = std::thread::Builder::new().name("palais-drain".into());
+                thread.spawn_scoped(scope, move || drain(queue))
+            };
+            let (first, others) = self.queues.split_first().expect("there is a worker");
+            let threads: Vec<_> = others.iter().map(|queue| start(queue)).collect();
+            let mut outcome = drain(first);
+            for thread in threads {
+                let ended = thread.map_err(|e| {
+                    results.state.cancel();
+                    Error::Start(e.to_string())
+                });
+                let ended = ended.and_then(|thread| {
+                    thread.join().unwrap_or_else(|_| Err(Error::Start("a thread panicked".into())))
+                });
+                outcome = outcome.and(ended);
+            }
+            outcome
+        });
+        match outcome {
+            Ok(()) => {
+                self.finish();
+                self.state.take_error().map_or(Ok(()), Err)
+            }
+            Err(e) => Err(self.stop(e)),
+        }
     }
 
     /// Stops the query and waits until it has ended. The reason is the query's own error, or `error` if it had none.

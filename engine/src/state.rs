@@ -24,6 +24,9 @@ pub struct QueryState {
     pub bytes_read: AtomicU64,
     /// Bytes sent to other processes so far; known to whoever has started all of them.
     pub bytes_sent: AtomicU64,
+    /// What timely's workers told one another of their progress so far, in messages to all of them; counted where there
+    /// are several processes.
+    pub progress_sent: AtomicU64,
     /// Rows that scans gave so far.
     pub rows_read: AtomicU64,
     skipped: Mutex<Skipped>,

@@ -17,15 +17,17 @@
 //! A NULL has a value too: 0, or a length of 0. So a group of a key of at most 12 bytes and a sum takes at most
 //! 21 bytes.
 
+mod texts;
+
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{BinaryViewType, ByteViewType, StringViewType};
+use arrow_array::types::{BinaryViewType, StringViewType};
 use arrow_array::{
-    Array, ArrayRef, BooleanArray, GenericByteViewArray, GenericListArray, NullArray, OffsetSizeTrait,
-    RecordBatch, StructArray, make_array,
+    Array, ArrayRef, BooleanArray, GenericListArray, NullArray, OffsetSizeTrait, RecordBatch, StructArray,
+    make_array,
 };
-use arrow_buffer::{BooleanBuffer, Buffer, MutableBuffer, NullBuffer, OffsetBuffer, ScalarBuffer};
+use arrow_buffer::{BooleanBuffer, Buffer, MutableBuffer, NullBuffer, OffsetBuffer};
 use arrow_data::ArrayDataBuilder;
 use arrow_ipc::reader::StreamReader;
 use arrow_ipc::writer::StreamWriter;
@@ -72,8 +74,8 @@ fn encode_column(column: &ArrayRef, out: &mut Vec<u8>) -> Result<()> {
             put_bits(column.as_boolean().values(), out);
             BOOLEANS
         }
-        DataType::Utf8View => put_views(column.as_string_view(), out),
-        DataType::BinaryView => put_views(column.as_binary_view(), out),
+        DataType::Utf8View => texts::put(column.as_string_view(), out),
+        DataType::BinaryView => texts::put(column.as_binary_view(), out),
         DataType::List(_) => put_lists(column.as_list::<i32>(), out)?,
         DataType::LargeList(_) => put_lists(column.as_list::<i64>(), out)?,
         DataType::Struct(_) => {
@@ -113,27 +115,6 @@ fn kind_of(t: &DataType) -> u8 {
 fn put_bits(bits: &BooleanBuffer, out: &mut Vec<u8>) {
     let bits = bits.sliced();
     out.extend_from_slice(bits.as_slice());
-}
-
-fn put_views<T: ByteViewType>(array: &GenericByteViewArray<T>, out: &mut Vec<u8>) -> u8 {
-    // The length is the view's first 32 bits; what a NULL's view says is of no meaning.
-    let length = |row: usize| match array.is_null(row) {
-        true => 0,
-        false => array.views()[row] as u32,
-    };
-    let rows = array.len();
-    let kind = match (0..rows).all(|row| length(row) <= u32::from(u8::MAX)) {
-        true => SHORT,
-        false => LONG,
-    };
-    for row in 0..rows {
-        let bytes = length(row).to_le_bytes();
-        out.extend_from_slice(if kind == SHORT { &bytes[..1] } else { &bytes });
-    }
-    for row in (0..rows).filter(|&row| !array.is_null(row)) {
-        out.extend_from_slice(array.value(row).as_ref());
-    }
-    kind
 }
 
 fn put_lists<O: OffsetSizeTrait>(lists: &GenericListArray<O>, out: &mut Vec<u8>) -> Result<u8> {
@@ -209,8 +190,8 @@ fn decode_column(rest: &mut Rest<'_>, t: &DataType, rows: usize) -> Result<Array
             Ok(make_array(data.build()?))
         }
         (BOOLEANS, DataType::Boolean) => Ok(Arc::new(BooleanArray::new(rest.bits(rows)?, nulls))),
-        (SHORT | LONG, DataType::Utf8View) => views::<StringViewType>(rest, kind, rows, nulls),
-        (SHORT | LONG, DataType::BinaryView) => views::<BinaryViewType>(rest, kind, rows, nulls),
+        (SHORT | LONG, DataType::Utf8View) => texts::read::<StringViewType>(rest, kind, rows, nulls),
+        (SHORT | LONG, DataType::BinaryView) => texts::read::<BinaryViewType>(rest, kind, rows, nulls),
         (LISTS, DataType::List(field)) => lists::<i32>(rest, field, rows, nulls),
         (LISTS, DataType::LargeList(field)) => lists::<i64>(rest, field, rows, nulls),
         (STRUCTS, DataType::Struct(fields)) => {
@@ -248,41 +229,6 @@ fn lists<O: OffsetSizeTrait>(
     let values = decode_column(rest, field.data_type(), total as usize)?;
     let offsets = OffsetBuffer::<O>::from_lengths(lengths.into_iter().map(|length| length as usize));
     Ok(Arc::new(GenericListArray::try_new(field.clone(), offsets, values, nulls)?))
-}
-
-fn views<T: ByteViewType>(
-    rest: &mut Rest<'_>,
-    kind: u8,
-    rows: usize,
-    nulls: Option<NullBuffer>,
-) -> Result<ArrayRef> {
-    let lengths: Vec<u32> = match kind & !NULLS {
-        SHORT => rest.take(rows)?.iter().map(|&length| u32::from(length)).collect(),
-        _ => lengths_of(rest, rows)?,
-    };
-    let total: u64 = lengths.iter().map(|&length| u64::from(length)).sum();
-    if total > u64::from(u32::MAX) {
-        return Err(broken("more text than a batch has"));
-    }
-    let bytes = rest.take(total as usize)?;
-    let (mut at, mut views, mut outside) = (0, Vec::with_capacity(rows), Vec::new());
-    for length in lengths {
-        let value = &bytes[at..at + length as usize];
-        at += length as usize;
-        let mut view = [0; 16];
-        view[..4].copy_from_slice(&length.to_le_bytes());
-        if value.len() <= 12 {
-            view[4..4 + value.len()].copy_from_slice(value);
-        } else {
-            view[4..8].copy_from_slice(&value[..4]);
-            view[12..].copy_from_slice(&(outside.len() as u32).to_le_bytes());
-            outside.extend_from_slice(value);
-        }
-        views.push(u128::from_le_bytes(view));
-    }
-    let buffers = if outside.is_empty() { vec![] } else { vec![Buffer::from_vec(outside)] };
-    let array = GenericByteViewArray::<T>::try_new(ScalarBuffer::from(views), buffers, nulls)?;
-    Ok(Arc::new(array))
 }
 
 /// A batch with its schema, as an Arrow IPC stream: for what is told outside the dataflow.

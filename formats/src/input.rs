@@ -18,6 +18,7 @@ use schema::FileEntry;
 
 use crate::error::{Error, Result};
 use crate::reader::read_range;
+use crate::roots;
 
 /// The path that stands for standard input.
 pub const STDIN: &str = "-";
@@ -61,6 +62,7 @@ static PIPES: Mutex<BTreeMap<PathBuf, Arc<Mutex<Pipe>>>> = Mutex::new(BTreeMap::
 impl Input {
     /// Opens a path. Nothing is read.
     pub fn open(path: &Path) -> Result<Input> {
+        roots::check(path)?;
         let source = source(path).map_err(|e| Error::io(path, "open", e))?;
         Ok(Input { path: path.to_path_buf(), source })
     }
@@ -71,6 +73,7 @@ impl Input {
         if file.bytes == 0 || path.as_os_str() == STDIN {
             return Input::open(path);
         }
+        roots::check(path)?;
         // Should it be a pipe by now, this does not wait for a writer, and reading it at a place is an error.
         let opened = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path);
         let opened = opened.map_err(|e| Error::io(path, "open", e))?;

@@ -4,6 +4,7 @@
 //! - [`error`]: what can be wrong with bytes, and where.
 //! - [`format`]: the traits that an encoding implements, and the table of encodings.
 //! - [`input`]: where a file's bytes come from: a file or a pipe.
+//! - [`roots`]: directories outside of which nothing is touched.
 //! - [`open`]: from what a user writes behind FROM to a table: which files, in which format, of which schema.
 //! - [`compress`]: compressions around whole files.
 //! - [`rows`]: what all row encodings share, and the adapter that makes them file readers.
@@ -33,6 +34,7 @@ pub mod open;
 pub mod parquet;
 pub mod protobuf;
 pub mod reader;
+pub mod roots;
 pub mod rows;
 pub mod text;
 pub mod writer;

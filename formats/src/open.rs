@@ -49,6 +49,7 @@ pub use unify::wider;
 
 use crate::columns::types::read_schema;
 use crate::error::{Error, Result};
+use crate::roots;
 use list::Listing;
 
 /// What is said about a table beside its location.
@@ -143,6 +144,7 @@ impl SchemaChoice {
                 })
             }
             SchemaChoice::File(path) => {
+                roots::check(path)?;
                 let text =
                     fs::read_to_string(path).map_err(|e| Error::io(path, "read the schema file", e))?;
                 let parsed = schema::text::parse(&text, name);
@@ -192,6 +194,7 @@ pub fn open_data_dir(dir: &Path) -> Result<Vec<(String, String)>> {
             Some("--table NAME=PATH names a file".into()),
         ));
     }
+    roots::check(dir)?;
     let text = |path: &Path| path.to_string_lossy().into_owned();
     if dir.join(schema::manifest::FILE_NAME).exists() {
         let whole = fs::canonicalize(dir).map_err(|e| Error::io(dir, "open", e))?;

@@ -12,9 +12,52 @@ use super::{Input, Run};
 pub enum Cluster {
     /// Start processes, run a SQL query in all of them at once, and end them.
     Run(Box<ClusterRun>),
+    /// Show what runs on nodes: their versions, queries and memory.
+    Status(At),
+    /// End a query that runs on nodes.
+    Cancel {
+        /// The query, as `palais cluster status` shows it.
+        query: String,
+        /// Where they are.
+        #[command(flatten)]
+        at: At,
+    },
     /// A process of a query, which takes its orders from standard input; started by others.
     #[command(hide = true)]
-    Process,
+    Process(Started),
+    /// The process that leads a query for a caller; started by a node.
+    #[command(hide = true)]
+    Lead(Started),
+}
+
+/// Where nodes are.
+#[derive(Debug, Flags)]
+pub struct At {
+    /// The address of any node, with its port if that is not 7700.
+    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:7700")]
+    pub cluster: String,
+    /// The file with the token of the nodes.
+    #[arg(long, value_name = "FILE", env = "PALAIS_TOKEN_FILE")]
+    pub token_file: PathBuf,
+}
+
+/// What a process is told of the node that started it.
+#[derive(Debug, Flags)]
+pub struct Started {
+    /// The file of the node; none if no node started it.
+    #[arg(long, value_name = "FILE")]
+    pub node: Option<PathBuf>,
+    /// The query.
+    #[arg(long, value_name = "ID")]
+    pub query: Option<String>,
+}
+
+/// `palais node`.
+#[derive(Debug, Flags)]
+pub struct Node {
+    /// The file that says where it listens, see docs/cluster.md.
+    #[arg(long, value_name = "FILE")]
+    pub config: PathBuf,
 }
 
 /// `palais cluster run`.
@@ -35,6 +78,10 @@ pub struct ClusterRun {
     /// End the query when nothing was heard of a process for so many seconds.
     #[arg(long, value_name = "SECONDS", default_value = "8", value_parser = crate::settings::seconds)]
     pub timeout: Duration,
+    /// Run the query again, up to so many times, when a process is lost and no row was printed; without its host, if there
+    /// is another one.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub retries: u32,
     /// Tables and how to read them.
     #[command(flatten)]
     pub input: Input,

@@ -1,11 +1,11 @@
 //! A process, seen by its starter.
 
 use std::collections::VecDeque;
-use std::io::{BufReader, Read};
-use std::net::{IpAddr, SocketAddr};
+use std::io::{self, BufReader, Read, Write};
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream};
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
-use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::AtomicUsize;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel};
 use std::sync::{Arc, Mutex};
@@ -15,6 +15,7 @@ use super::ENDING;
 use crate::error::{Error, Result};
 use crate::locked;
 use crate::message::{self, Order, Report};
+use crate::node::{Fate, Seat};
 
 /// How often is told that the starter lives.
 const BEAT: Duration = Duration::from_secs(1);
@@ -22,7 +23,6 @@ const BEAT: Duration = Duration::from_secs(1);
 const STDERR: usize = 2 << 10;
 
 /// Where a process is.
-#[derive(Debug)]
 pub struct Host {
     /// Its name in messages.
     pub name: String,
@@ -37,22 +37,38 @@ pub struct Host {
     /// Whether it is on another machine.
     pub far: bool,
     /// What starts it.
-    pub command: Command,
+    pub launch: Launch,
+}
+
+/// What starts a process.
+pub enum Launch {
+    /// A command, with whose standard streams is talked.
+    Command(Command),
+    /// The daemon of its host, through a connection of which it becomes the other end.
+    Node(Seat),
 }
 
 /// A process that was started.
 pub(super) struct Member {
     pub name: String,
-    pub child: Mutex<Child>,
-    /// Ends it and what it has started.
-    pub group: Mutex<Option<engine::children::Group>>,
+    started: Started,
     /// What is to be told; a thread tells it, so that a process that does not listen holds nobody up.
     pub orders: Mutex<Option<Sender<Order>>>,
-    stderr: Arc<Mutex<VecDeque<u8>>>,
     /// Where it listens, once it does.
     pub address: Mutex<Option<SocketAddr>>,
     /// The workers that it has cores for.
     pub workers: AtomicUsize,
+}
+
+/// A process, by what started it.
+enum Started {
+    Child {
+        child: Mutex<Child>,
+        /// Ends it and what it has started.
+        group: Mutex<Option<engine::children::Group>>,
+        stderr: Arc<Tail>,
+    },
+    Node(Seat, TcpStream),
 }
 
 /// What comes from a process.
@@ -66,34 +82,37 @@ pub(super) enum Event {
 impl Member {
     /// Starts it.
     pub fn start(index: usize, host: Host, events: SyncSender<(usize, Event)>) -> Result<Member> {
-        let Host { name, mut command, .. } = host;
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let launch = |source| Error::Launch { host: name.clone(), source };
-        let (mut child, group) = engine::children::spawn(&mut command).map_err(launch)?;
-        let (orders, out, err) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-        let stderr = Arc::<Mutex<VecDeque<u8>>>::default();
-        let kept = stderr.clone();
-        let keep = move || keep(err, &kept);
-        let listen = move || listen(index, out, &events);
+        let Host { name, launch, .. } = host;
+        let failed = |source| Error::Launch { host: name.clone(), source };
+        let thread = |what: &str| std::thread::Builder::new().name(format!("palais-{what}-{index}"));
+        let system = |e: io::Error| Error::System(e.to_string());
+        let started;
+        let (orders, out): (Box<dyn Write + Send>, Box<dyn Read + Send>) = match launch {
+            Launch::Command(mut command) => {
+                command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+                let (mut child, group) = engine::children::spawn(&mut command).map_err(failed)?;
+                let (orders, out, err) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+                let stderr = Arc::new(Tail::default());
+                let kept = stderr.clone();
+                let keep = move || err.into_iter().for_each(|err| kept.keep(err, |_| {}));
+                thread("stderr").spawn(keep).map_err(system)?;
+                started = Started::Child { child: Mutex::new(child), group: Mutex::new(Some(group)), stderr };
+                let none = || failed(io::ErrorKind::BrokenPipe.into());
+                (Box::new(orders.ok_or_else(none)?), Box::new(out.ok_or_else(none)?))
+            }
+            Launch::Node(seat) => {
+                let socket = seat.take()?;
+                let (orders, out) =
+                    (socket.try_clone().map_err(failed)?, socket.try_clone().map_err(failed)?);
+                started = Started::Node(seat, socket);
+                (Box::new(orders), Box::new(out))
+            }
+        };
         let (teller, told) = channel();
-        let tell = move || tell_orders(orders, &told);
-        let threads = [
-            std::thread::Builder::new().name(format!("palais-orders-{index}")).spawn(tell),
-            std::thread::Builder::new().name(format!("palais-stderr-{index}")).spawn(keep),
-            std::thread::Builder::new().name(format!("palais-reports-{index}")).spawn(listen),
-        ];
-        for thread in threads {
-            thread.map_err(|e| Error::System(e.to_string()))?;
-        }
-        Ok(Member {
-            name,
-            child: Mutex::new(child),
-            group: Mutex::new(Some(group)),
-            orders: Mutex::new(Some(teller)),
-            stderr,
-            address: Mutex::default(),
-            workers: AtomicUsize::new(1),
-        })
+        thread("orders").spawn(move || tell_orders(orders, &told)).map_err(system)?;
+        thread("reports").spawn(move || listen(index, out, &events)).map_err(system)?;
+        let (orders, workers) = (Mutex::new(Some(teller)), AtomicUsize::new(1));
+        Ok(Member { name, started, orders, address: Mutex::default(), workers })
     }
 
     /// Tells it something. Where that fails it has ended, which its output tells.
@@ -106,25 +125,65 @@ impl Member {
     /// How it ended, once its output has.
     pub fn ending(&self) -> Error {
         let deadline = Instant::now() + ENDING;
-        let how = loop {
-            match locked(&self.child).try_wait() {
-                Ok(Some(status)) => break how(status),
-                Ok(None) if Instant::now() < deadline => {}
-                _ => break "closed its output".into(),
+        let host = self.name.clone();
+        match &self.started {
+            Started::Child { child, stderr, .. } => {
+                let how = loop {
+                    match locked(child).try_wait() {
+                        Ok(Some(status)) => break how(status),
+                        Ok(None) if Instant::now() < deadline => {}
+                        _ => break "closed its output".into(),
+                    }
+                    std::thread::sleep(Duration::from_millis(5));
+                };
+                // What it wrote last is read by another thread.
+                std::thread::sleep(Duration::from_millis(20));
+                Error::Ended { host, how, stderr: stderr.lines() }
             }
-            std::thread::sleep(Duration::from_millis(5));
-        };
-        // What it wrote last is read by another thread.
-        std::thread::sleep(Duration::from_millis(20));
-        let stderr: Vec<u8> = locked(&self.stderr).iter().copied().collect();
-        let stderr = String::from_utf8_lossy(&stderr);
-        let lines = stderr.lines().map(|line| format!("\n  | {line}")).collect();
-        Error::Ended { host: self.name.clone(), how, stderr: lines }
+            Started::Node(seat, _) => loop {
+                match seat.fate() {
+                    Ok(Some(Fate { how, stderr })) => return Error::Ended { host, how, stderr },
+                    Ok(None) if Instant::now() < deadline => {}
+                    Ok(None) => {
+                        return Error::Ended { host, how: "closed its output".into(), stderr: String::new() };
+                    }
+                    Err(e) => return e,
+                }
+                std::thread::sleep(Duration::from_millis(20));
+            },
+        }
+    }
+
+    /// Whether it has ended, so far as that is known here.
+    pub fn is_over(&self) -> bool {
+        match &self.started {
+            Started::Child { child, .. } => !matches!(locked(child).try_wait(), Ok(None)),
+            // Whether it ends is seen where it runs.
+            Started::Node(..) => true,
+        }
+    }
+
+    /// Ends it, whatever it does.
+    pub fn kill(&self) {
+        match &self.started {
+            Started::Child { child, group, .. } => {
+                *locked(group) = None;
+                let mut child = locked(child);
+                // It may have ended by itself.
+                let _ = child.kill();
+                let _ = child.wait();
+            }
+            Started::Node(seat, socket) => {
+                // What fails here is gone already, or cut off: then it ends by itself.
+                let _ = socket.shutdown(Shutdown::Both);
+                let _ = seat.end();
+            }
+        }
     }
 }
 
 /// How a process ended, as a clause.
-fn how(status: ExitStatus) -> String {
+pub(crate) fn how(status: ExitStatus) -> String {
     match (status.signal(), status.code()) {
         (Some(9), _) => "was killed (signal 9: by somebody, or because memory ran out)".into(),
         (Some(signal), _) => format!("was ended by signal {signal}"),
@@ -133,23 +192,34 @@ fn how(status: ExitStatus) -> String {
     }
 }
 
-/// Keeps the last that a process writes to standard error.
-fn keep(err: Option<ChildStderr>, kept: &Mutex<VecDeque<u8>>) {
-    let Some(mut err) = err else { return };
-    let mut bytes = [0; STDERR];
-    while let Ok(read) = err.read(&mut bytes)
-        && read > 0
-    {
-        let mut kept = locked(kept);
-        kept.extend(&bytes[..read]);
-        let surplus = kept.len().saturating_sub(STDERR);
-        kept.drain(..surplus);
+/// The last that a process wrote to standard error.
+#[derive(Debug, Default)]
+pub(crate) struct Tail(Mutex<VecDeque<u8>>);
+
+impl Tail {
+    /// Keeps the last of what comes, all of which `also` is given.
+    pub fn keep(&self, mut err: impl Read, mut also: impl FnMut(&[u8])) {
+        let mut bytes = [0; STDERR];
+        while let Ok(read) = err.read(&mut bytes)
+            && read > 0
+        {
+            also(&bytes[..read]);
+            let mut kept = locked(&self.0);
+            kept.extend(&bytes[..read]);
+            let surplus = kept.len().saturating_sub(STDERR);
+            kept.drain(..surplus);
+        }
+    }
+
+    /// It, each line on one of its own.
+    pub fn lines(&self) -> String {
+        let bytes: Vec<u8> = locked(&self.0).iter().copied().collect();
+        String::from_utf8_lossy(&bytes).lines().map(|line| format!("\n  | {line}")).collect()
     }
 }
 
 /// Tells a process its orders, and in between that the starter lives. Its input ends when there are no more.
-fn tell_orders(orders: Option<ChildStdin>, told: &Receiver<Order>) {
-    let Some(mut orders) = orders else { return };
+fn tell_orders(mut orders: impl Write, told: &Receiver<Order>) {
     loop {
         let order = match told.recv_timeout(BEAT) {
             Ok(order) => order,
@@ -164,9 +234,9 @@ fn tell_orders(orders: Option<ChildStdin>, told: &Receiver<Order>) {
 }
 
 /// Passes on what a process reports.
-fn listen(index: usize, out: Option<ChildStdout>, events: &SyncSender<(usize, Event)>) {
-    let mut out = out.map(BufReader::new);
-    while let Some(Ok(Some(report))) = out.as_mut().map(message::read) {
+fn listen(index: usize, out: impl Read, events: &SyncSender<(usize, Event)>) {
+    let mut out = BufReader::new(out);
+    while let Ok(Some(report)) = message::read(&mut out) {
         if events.send((index, Event::Report(report))).is_err() {
             return;
         }

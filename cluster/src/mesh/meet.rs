@@ -118,7 +118,7 @@ impl Mesh {
 }
 
 /// Lets something be read from a socket within a time, however slowly its bytes come.
-fn take_within<T>(
+pub(crate) fn take_within<T>(
     socket: &mut TcpStream,
     time: Duration,
     take: impl FnOnce(&mut Hasty<'_>) -> io::Result<T>,
@@ -132,7 +132,7 @@ fn take_within<T>(
 }
 
 /// A socket that is read until a moment.
-struct Hasty<'a> {
+pub(crate) struct Hasty<'a> {
     socket: &'a mut TcpStream,
     deadline: Instant,
 }

@@ -24,6 +24,8 @@ pub struct Place {
     pub part_bytes: u64,
     /// The number of the next file.
     pub next: AtomicUsize,
+    /// What the numbers of two files differ by.
+    pub step: usize,
 }
 
 /// An encoded piece of work.
@@ -121,7 +123,7 @@ impl<'a> Sink<'a> {
     }
 
     fn begin(&mut self) -> formats::Result<Open> {
-        let number = self.place.next.fetch_add(1, Ordering::Relaxed);
+        let number = self.place.next.fetch_add(self.place.step, Ordering::Relaxed);
         // Five digits, and more where there are more files, sort as numbers do up to 100,000 files; a dataset is read
         // in the order of its manifest.
         let name = format!("part-{number:05}.{}", self.place.suffix);

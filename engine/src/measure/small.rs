@@ -39,7 +39,9 @@ pub fn write(
         }),
     };
     let destination = Destination::Dataset(directory.to_path_buf());
-    Output::open(None, table.schema.clone(), &destination, options)?.write(rows, state)
+    let mut output = Output::open(None, table.schema.clone(), &destination, options)?;
+    let parts = output.write(rows, state)?;
+    output.finish(parts, state)
 }
 
 /// The first rows of a table, so many of them if there are as many.

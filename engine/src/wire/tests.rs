@@ -50,6 +50,43 @@ fn every_kind_of_column_comes_back() {
 }
 
 #[test]
+fn texts_of_any_length_come_back() {
+    let texts: Vec<String> =
+        (0..30_usize).map(|length| "abcdefghij".repeat(3)[..length].to_string()).collect();
+    for longest in [1, 12, 13, 30] {
+        let some = &texts[..longest];
+        for texts in [
+            some.to_vec(),
+            some.iter().rev().cloned().collect(),
+            some.iter().cycle().take(300).cloned().collect(),
+        ] {
+            let all = batch(vec![
+                Arc::new(StringViewArray::from_iter_values(&texts)),
+                Arc::new(BinaryViewArray::from_iter_values(
+                    texts.iter().map(|text| text.replace('a', "\u{e9}")),
+                )),
+                Arc::new(BinaryViewArray::from_iter_values(texts.iter().map(|_| [0xff, 0]))),
+                Arc::new(StringViewArray::from_iter(texts.iter().map(|t| (t.len() % 2 == 0).then_some(t)))),
+            ]);
+            assert_eq!(decode(&encode(&all).unwrap(), &all.schema()).unwrap(), all, "{texts:?}");
+        }
+    }
+}
+
+#[test]
+fn bytes_that_are_no_text_are_errors() {
+    let text = Arc::new(Schema::new(vec![Field::new("a", DataType::Utf8View, true)]));
+    for wrong in [&b"\xff"[..], b"caf\xc3", b"a text that is not short \xc3(", b"\xa9"] {
+        let bytes = encode(&batch(vec![Arc::new(BinaryViewArray::from_iter_values([wrong]))])).unwrap();
+        assert!(decode(&bytes, &text).is_err(), "{wrong:?}");
+    }
+    // A character that two values share is in none of them.
+    let halves =
+        encode(&batch(vec![Arc::new(BinaryViewArray::from_iter_values([b"\xc3", b"\xa9"]))])).unwrap();
+    assert!(decode(&halves, &text).is_err());
+}
+
+#[test]
 fn a_group_of_a_short_key_and_a_sum_takes_few_bytes() {
     let keys: ArrayRef = Arc::new(StringViewArray::from_iter_values((0..1000).map(|i| format!("10.{i:05}"))));
     let sums: ArrayRef = Arc::new(Float64Array::from_iter_values((0..1000).map(f64::from)));

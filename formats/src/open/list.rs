@@ -13,6 +13,7 @@ use super::glob::{is_glob, list_glob};
 use super::{parallel, suggest};
 use crate::error::{Error, Result};
 use crate::input::{Input, STDIN};
+use crate::roots;
 
 /// A file as it was when it was listed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,6 +57,7 @@ pub fn list(location: &str) -> Result<Listing> {
     if location == STDIN {
         return Ok(Listing::Files { root: PathBuf::new(), files: vec![stdin()?] });
     }
+    roots::check(path)?;
     match fs::metadata(path) {
         Ok(meta) => list_one(path, &meta),
         Err(e) if e.kind() == std::io::ErrorKind::NotFound && is_glob(location) => list_glob(location),

@@ -1,0 +1,298 @@
+//! A node, the daemon of a host: what it is asked, and how.
+//!
+//! Whoever asks connects, shows that it has the token of the nodes (see [`crate::proof`]), and sends one [`Ask`]. What
+//! follows depends on it: an answer, or a connection to the process that was started for it. The versions stand outside
+//! of what may change with them, so that a node of another version can say so.
+//!
+//! - [`config`]: the file of a node.
+//! - [`serve`]: the daemon.
+//! - `metrics`: what it has done, for Prometheus.
+//! - `table`: the processes that it has started.
+
+pub mod config;
+mod metrics;
+pub mod serve;
+mod table;
+
+use std::io::{Read, Write};
+use std::net::{TcpStream, ToSocketAddrs};
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::error::{Error, Result};
+use crate::message::{self, Figures, Raw};
+use crate::proof::{self, Hello, Kind};
+
+/// The port of a node where none is given.
+pub const PORT: u16 = 7700;
+
+/// What connections to a node say of themselves.
+pub const HELLO: Hello =
+    Hello { incarnation: [0; 16], fingerprint: 0, run: 0, kind: Kind::Node, from: 0, to: 0 };
+
+/// How often who waits is told that it is not forgotten.
+const BEAT: Duration = Duration::from_secs(1);
+
+/// What is asked, or answered: a version, and what only the same version reads.
+#[derive(Serialize, Deserialize)]
+struct Letter {
+    version: String,
+    text: Raw,
+}
+
+/// What a node is asked.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub enum Ask {
+    /// Run a statement: what follows [`Reply::Taken`] is between the one who asks and a process of the node's.
+    Query {
+        /// For those who look at what runs.
+        statement: String,
+    },
+    /// Start a process of a query, to which the connection belongs after [`Reply::Taken`].
+    Process {
+        /// The query.
+        query: String,
+        /// For those who look at what runs.
+        statement: String,
+    },
+    /// How the process of a query has ended; [`Reply::Fate`].
+    Fate {
+        /// The query.
+        query: String,
+    },
+    /// What runs here; [`Reply::Status`].
+    Status,
+    /// What runs on all nodes that this one knows; [`Reply::Overview`].
+    Overview,
+    /// A process of this node tells what it has done; [`Reply::Ended`] of none.
+    Done(Figures),
+    /// End a query here; [`Reply::Ended`].
+    End {
+        /// The query.
+        query: String,
+        /// The process that leads it, or else those that read rows for it.
+        led: bool,
+    },
+    /// End a query on all nodes that this one knows; [`Reply::Ended`].
+    Cancel {
+        /// The query.
+        query: String,
+    },
+}
+
+/// What a node answers.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub enum Reply {
+    /// Other queries are before this one.
+    Waiting,
+    /// The connection belongs to a process of this query now.
+    Taken {
+        /// The query.
+        query: String,
+    },
+    /// It does not do that, and why.
+    Refused(String),
+    /// How a process has ended, if it has.
+    Fate(Option<Fate>),
+    /// What runs here.
+    Status(Status),
+    /// What runs on each node, or why that is not known.
+    Overview(Vec<(String, Result<Status, String>)>),
+    /// So many processes were told to end.
+    Ended(usize),
+}
+
+/// How a process ended.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Fate {
+    /// As a clause.
+    pub how: String,
+    /// The last that it wrote to standard error, each line on one of its own.
+    pub stderr: String,
+}
+
+/// What runs on a node.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Status {
+    /// Its version.
+    pub version: String,
+    /// How many queries it runs at once.
+    pub most: usize,
+    /// The most memory of all of them, in bytes.
+    pub memory_limit: u64,
+    /// Queries that wait for others to end.
+    pub waiting: usize,
+    /// What runs.
+    pub running: Vec<Running>,
+}
+
+/// A process of a query that runs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Running {
+    /// The query.
+    pub query: String,
+    /// Its statement.
+    pub statement: String,
+    /// Whether the process talks with whoever asked for the query, and reads no rows itself.
+    pub leads: bool,
+    /// How long it runs.
+    pub time: Duration,
+    /// The memory that it has, in bytes.
+    pub memory: u64,
+}
+
+/// The token of nodes, of what its file holds; blanks around it do not count.
+pub fn token(text: &str) -> [u8; 32] {
+    Sha256::digest(text.trim().as_bytes()).into()
+}
+
+/// The way to a node.
+#[derive(Clone)]
+pub struct Door {
+    /// Where it listens: an address or a name, and a port.
+    pub address: String,
+    /// The token.
+    pub token: [u8; 32],
+    /// The version of the one who asks.
+    pub version: String,
+    /// How long it may be silent.
+    pub patience: Duration,
+}
+
+impl Door {
+    fn failed(&self, what: impl Into<String>) -> Error {
+        Error::Node { node: self.address.clone(), what: what.into() }
+    }
+
+    /// Asks, and gives the connection.
+    fn connect(&self, ask: &Ask) -> Result<TcpStream> {
+        let failed = |e: std::io::Error| match e.kind() {
+            std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut => {
+                self.failed(format!("nothing was heard for {} seconds", self.patience.as_secs_f32()))
+            }
+            std::io::ErrorKind::UnexpectedEof => self.failed(
+                "it closed the connection\n  help: is it a node of palais, and is the token the same there?",
+            ),
+            _ => self.failed(e.to_string()),
+        };
+        let bare = !self.address.contains(':') || self.address.parse::<std::net::Ipv6Addr>().is_ok();
+        let known = match bare {
+            true => (self.address.as_str(), PORT).to_socket_addrs(),
+            false => self.address.to_socket_addrs(),
+        };
+        let known = known.ok().and_then(|mut known| known.next());
+        let known = known.ok_or_else(|| self.failed("there is no such address"))?;
+        let mut socket = TcpStream::connect_timeout(&known, self.patience).map_err(failed)?;
+        let prepared = socket.set_nodelay(true).and_then(|()| socket.set_read_timeout(Some(self.patience)));
+        prepared.and_then(|()| socket.set_write_timeout(Some(self.patience))).map_err(failed)?;
+        proof::connect(&mut socket, &HELLO, &self.token).map_err(failed)?;
+        write(&mut socket, &self.version, ask).map_err(failed)?;
+        Ok(socket)
+    }
+
+    /// The next reply.
+    fn reply(&self, socket: &mut TcpStream) -> Result<Reply> {
+        let letter: Option<Letter> = message::read(socket).map_err(|e| self.failed(e.to_string()))?;
+        let Letter { version, text } =
+            letter.ok_or_else(|| self.failed("it closed the connection before it answered"))?;
+        if version != self.version {
+            let (host, ours) = (self.address.clone(), self.version.clone());
+            return Err(Error::Version { host, theirs: version, ours });
+        }
+        match bincode::deserialize(&text.0) {
+            Ok(Reply::Refused(why)) => Err(self.failed(why)),
+            Ok(reply) => Ok(reply),
+            Err(e) => Err(self.failed(e.to_string())),
+        }
+    }
+
+    /// Asks what is answered at once.
+    ///
+    /// # Errors
+    /// The node can't be reached, is of another version, or refuses.
+    pub fn ask(&self, ask: &Ask) -> Result<Reply> {
+        let mut socket = self.connect(ask)?;
+        self.reply(&mut socket)
+    }
+
+    /// Asks for a connection to a process, and waits while others are before; gives it with the name of the query.
+    ///
+    /// # Errors
+    /// As [`Door::ask`].
+    pub fn enter(&self, ask: &Ask) -> Result<(TcpStream, String)> {
+        let mut socket = self.connect(ask)?;
+        loop {
+            match self.reply(&mut socket)? {
+                Reply::Waiting => {}
+                Reply::Taken { query } => {
+                    let cleared = socket.set_read_timeout(None).and_then(|()| socket.set_write_timeout(None));
+                    cleared.map_err(|e| self.failed(e.to_string()))?;
+                    return Ok((socket, query));
+                }
+                _ => return Err(self.failed("it answered something else")),
+            }
+        }
+    }
+}
+
+/// A place for a process of a query on a node.
+#[derive(Clone)]
+pub struct Seat {
+    /// The node.
+    pub door: Door,
+    /// The query.
+    pub query: String,
+    /// Its statement.
+    pub statement: String,
+}
+
+impl Seat {
+    /// Has the process started, as soon as its turn has come.
+    pub(crate) fn take(&self) -> Result<TcpStream> {
+        let Seat { door, query, statement } = self;
+        Ok(door.enter(&Ask::Process { query: query.clone(), statement: statement.clone() })?.0)
+    }
+
+    /// How it ended, if it has.
+    pub(crate) fn fate(&self) -> Result<Option<Fate>> {
+        match self.door.ask(&Ask::Fate { query: self.query.clone() })? {
+            Reply::Fate(fate) => Ok(fate),
+            _ => Ok(None),
+        }
+    }
+
+    /// Ends it.
+    pub(crate) fn end(&self) -> Result<()> {
+        let quick = Door { patience: self.door.patience.min(Duration::from_secs(2)), ..self.door.clone() };
+        quick.ask(&Ask::End { query: self.query.clone(), led: false }).map(|_| ())
+    }
+}
+
+/// Writes what is asked or answered.
+fn write(out: &mut impl Write, version: &str, text: &impl Serialize) -> std::io::Result<()> {
+    let text = Raw(bincode::serialize(text).map_err(std::io::Error::other)?);
+    message::write(out, &Letter { version: version.to_string(), text })
+}
+
+/// Reads what is asked; the version of another one if it is not `version`.
+fn read(from: &mut impl Read, version: &str) -> std::io::Result<Result<Ask, String>> {
+    let letter: Letter = message::read(from)?.ok_or(std::io::ErrorKind::UnexpectedEof)?;
+    if letter.version != version {
+        return Ok(Err(letter.version));
+    }
+    bincode::deserialize(&letter.text.0).map(Ok).map_err(std::io::Error::other)
+}
+
+/// Waits until `done`, but not longer than so.
+fn wait_until(done: impl Fn() -> bool, longest: Duration) -> bool {
+    let deadline = Instant::now() + longest;
+    while Instant::now() < deadline {
+        if done() {
+            return true;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    done()
+}

@@ -1,0 +1,154 @@
+//! The file of a node.
+//!
+//! ```toml
+//! listen = "10.0.0.1:7700"                # where others reach it; 127.0.0.1:7700 if not given
+//! token_file = "/etc/palais/token"        # a text that all nodes and all who ask have
+//! nodes = ["10.0.0.1:7700", "10.0.0.2:7700"]  # all of them, this one too; it alone if not given
+//! queries = 4                             # at once; others wait
+//! workers = 8                             # of all queries together; the cores of the machine if not given
+//! memory_limit = "64GiB"                  # of all queries together; 70 % of the machine's if not given
+//! directory = "/data"                     # where relative paths begin
+//! data_root = ["/data"]                   # files are read and written below these alone; anywhere if not given
+//! allow_scripts = false                   # whether queries may start commands
+//! metrics = "10.0.0.1:9700"               # where Prometheus finds what it has done, without a token; nowhere if not given
+//! ```
+
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use super::PORT;
+use crate::error::{Error, Result};
+
+/// What a node is told.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// The address at which it is reached, and nowhere else.
+    #[serde(default = "usual_listen")]
+    pub listen: SocketAddr,
+    token_file: PathBuf,
+    /// All nodes.
+    #[serde(default)]
+    pub nodes: Vec<String>,
+    /// How many queries run at once.
+    #[serde(default = "usual_queries")]
+    pub queries: usize,
+    /// The workers of all queries together.
+    pub workers: Option<usize>,
+    /// The memory of all queries together, as a size.
+    pub memory_limit: Option<String>,
+    /// Where relative paths begin.
+    pub directory: Option<PathBuf>,
+    /// Files are read and written below these.
+    #[serde(default)]
+    pub data_root: Vec<PathBuf>,
+    /// Whether queries may start commands.
+    #[serde(default)]
+    pub allow_scripts: bool,
+    /// Where metrics are served.
+    pub metrics: Option<SocketAddr>,
+}
+
+fn usual_listen() -> SocketAddr {
+    (IpAddr::from([127, 0, 0, 1]), PORT).into()
+}
+
+fn usual_queries() -> usize {
+    4
+}
+
+impl Config {
+    /// Reads the file.
+    ///
+    /// # Errors
+    /// A file that can't be read, or does not say what it is to.
+    pub fn read(path: &Path) -> Result<Config> {
+        let wrong = |what: String| Error::Hosts { path: path.to_path_buf(), what };
+        let text = std::fs::read_to_string(path).map_err(|e| wrong(format!("it can't be read: {e}")))?;
+        let mut config: Config =
+            toml::from_str(&text).map_err(|e| wrong(e.to_string().trim_end().to_string()))?;
+        if config.queries == 0 || config.workers == Some(0) {
+            return Err(wrong("queries and workers are 1 at least".into()));
+        }
+        if config.nodes.is_empty() {
+            config.nodes = vec![config.listen.to_string()];
+        }
+        Ok(config)
+    }
+
+    /// The token.
+    ///
+    /// # Errors
+    /// A file that can't be read, or is empty.
+    pub fn token(&self) -> Result<[u8; 32]> {
+        read_token(&self.token_file)
+    }
+
+    /// The address at which processes of this machine reach the node.
+    pub fn reached_here(&self) -> SocketAddr {
+        let ip = self.listen.ip();
+        let loopback = if ip.is_ipv4() { IpAddr::from([127, 0, 0, 1]) } else { Ipv6Addr::LOCALHOST.into() };
+        SocketAddr::new(if ip.is_unspecified() { loopback } else { ip }, self.listen.port())
+    }
+
+    /// The workers of a query.
+    pub fn share_of_workers(&self) -> usize {
+        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+        (self.workers.unwrap_or_else(cores) / self.queries).max(1)
+    }
+}
+
+/// The token that a file holds.
+///
+/// # Errors
+/// A file that can't be read, or is empty.
+pub fn read_token(path: &Path) -> Result<[u8; 32]> {
+    let wrong = |what: String| Error::Hosts { path: path.to_path_buf(), what };
+    let text = std::fs::read_to_string(path).map_err(|e| wrong(format!("the token can't be read: {e}")))?;
+    if text.trim().is_empty() {
+        return Err(wrong(
+            "there is no token in it\n  help: any long text will do, such as that of: head -c 32 /dev/urandom | base64"
+                .into(),
+        ));
+    }
+    Ok(super::token(&text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Config> {
+        let file = std::env::temp_dir().join(format!("palais-node-{}-{}", std::process::id(), text.len()));
+        std::fs::write(&file, text).unwrap();
+        let read = Config::read(&file);
+        std::fs::remove_file(&file).unwrap();
+        read
+    }
+
+    #[test]
+    fn what_is_not_said_is_as_usual() {
+        let config = read("token_file = \"t\"\n").unwrap();
+        assert_eq!((config.listen.to_string().as_str(), config.queries), ("127.0.0.1:7700", 4));
+        assert_eq!(config.nodes, ["127.0.0.1:7700"]);
+        let config = read("token_file = \"t\"\nworkers = 9\nqueries = 2\nlisten = \"[::1]:9\"\n").unwrap();
+        assert_eq!((config.share_of_workers(), config.nodes), (4, vec!["[::1]:9".to_string()]));
+    }
+
+    #[test]
+    fn what_is_wrong_is_told() {
+        for (text, part) in [
+            ("", "token_file"),
+            ("token_file = \"t\"\nqueries = 0", "1 at least"),
+            ("token_file = \"t\"\nlisten = \"here\"", "listen"),
+            ("token_file = \"t\"\nport = 1", "port"),
+        ] {
+            let error = read(text).unwrap_err().to_string();
+            assert!(error.contains(part), "{text}: {error}");
+        }
+        let error = read_token(Path::new("/dev/null")).unwrap_err().to_string();
+        assert!(error.contains("no token"), "{error}");
+    }
+}

@@ -1,0 +1,117 @@
+//! What a node has done, in the text format of Prometheus (exposition format 0.0.4), over plain HTTP.
+
+use std::fmt::Write as _;
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use super::table::Table;
+use crate::message::Figures;
+
+/// The longest request that is read, in bytes.
+const REQUEST: usize = 8 << 10;
+/// How long one may take.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// What has been counted since the node began.
+#[derive(Debug, Default)]
+pub struct Counts {
+    /// Processes of queries that were started, and that led one.
+    pub started: AtomicU64,
+    /// Of them those that were lost: killed, or ended with an error of their own.
+    pub lost: AtomicU64,
+    /// Queries whose rows were all computed.
+    pub finished: AtomicU64,
+    /// Those of the queries.
+    rows_read: AtomicU64,
+    bytes_read: AtomicU64,
+    bytes_sent: AtomicU64,
+}
+
+impl Counts {
+    /// A query was done on this node.
+    pub fn add(&self, figures: &Figures) {
+        self.finished.fetch_add(1, Ordering::Relaxed);
+        self.rows_read.fetch_add(figures.rows_read, Ordering::Relaxed);
+        self.bytes_read.fetch_add(figures.bytes_read, Ordering::Relaxed);
+        self.bytes_sent.fetch_add(figures.bytes_sent, Ordering::Relaxed);
+    }
+
+    /// All of it as text.
+    pub fn text(&self, table: &Table, version: &str) -> String {
+        let running = table.running();
+        let leading = running.iter().filter(|process| process.leads).count();
+        let memory: u64 = running.iter().map(|process| process.memory).sum();
+        let counted = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        let mut text = format!("# TYPE palais_info gauge\npalais_info{{version=\"{version}\"}} 1\n");
+        for (name, kind, what, value) in [
+            ("processes_started_total", "counter", "Processes of queries started", counted(&self.started)),
+            ("processes_lost_total", "counter", "Processes killed or failed", counted(&self.lost)),
+            ("queries_finished_total", "counter", "Queries done on this node", counted(&self.finished)),
+            ("rows_read_total", "counter", "Rows that scans gave", counted(&self.rows_read)),
+            ("bytes_read_total", "counter", "Bytes of files read", counted(&self.bytes_read)),
+            ("bytes_sent_total", "counter", "Bytes sent to other nodes", counted(&self.bytes_sent)),
+            ("queries_running", "gauge", "Queries that run here", (running.len() - leading) as u64),
+            ("queries_led", "gauge", "Queries that are led from here", leading as u64),
+            ("queries_waiting", "gauge", "Queries that wait for their turn", table.waiting() as u64),
+            ("memory_bytes", "gauge", "Resident memory of all processes of queries", memory),
+        ] {
+            // To write into a text does not fail.
+            let _ = write!(
+                text,
+                "# HELP palais_{name} {what}\n# TYPE palais_{name} {kind}\npalais_{name} {value}\n"
+            );
+        }
+        text
+    }
+}
+
+/// Serves them for ever, on a thread of its own.
+///
+/// # Errors
+/// The address is taken.
+pub fn serve(address: SocketAddr, text: impl Fn() -> String + Send + Sync + 'static) -> io::Result<()> {
+    let listener = TcpListener::bind(address)?;
+    let text = Arc::new(text);
+    let serve = move || {
+        loop {
+            // One at a time: whoever is slow is let go soon.
+            match listener.accept() {
+                Ok((socket, _)) => drop(answer(socket, text.as_ref())),
+                Err(_) => std::thread::sleep(Duration::from_millis(20)),
+            }
+        }
+    };
+    std::thread::Builder::new().name("palais-metrics".into()).spawn(serve).map(|_| ())
+}
+
+fn answer(mut socket: TcpStream, text: &impl Fn() -> String) -> io::Result<()> {
+    let deadline = Instant::now() + PATIENCE;
+    let mut request = Vec::new();
+    while !request.windows(4).any(|end| end == b"\r\n\r\n") {
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() || request.len() > REQUEST {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        socket.set_read_timeout(Some(left))?;
+        let mut bytes = [0; 1 << 10];
+        match socket.read(&mut bytes)? {
+            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            read => request.extend_from_slice(&bytes[..read]),
+        }
+    }
+    socket.set_write_timeout(Some(PATIENCE))?;
+    let (status, body) = match request.starts_with(b"GET /metrics ") {
+        true => ("200 OK", text()),
+        false => ("404 Not Found", "there is /metrics\n".into()),
+    };
+    let length = body.len();
+    let head = format!(
+        "HTTP/1.1 {status}\r\nContent-Type: text/plain; version=0.0.4\r\nContent-Length: {length}\r\n\
+         Connection: close\r\n\r\n"
+    );
+    socket.write_all(head.as_bytes())?;
+    socket.write_all(body.as_bytes())
+}

@@ -1,0 +1,225 @@
+//! The daemon of a host: starts the processes of queries that others ask for, and tells what runs.
+//!
+//! It reads no rows and plans nothing: a query is led by a process of its own, and runs in one on each node, so that one
+//! that dies takes no other with it. Who leads asks each node in turn, always in the same order, for a place: two queries
+//! never wait for each other.
+
+use std::io;
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::AsRawFd;
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use super::config::Config;
+use super::metrics::{self, Counts};
+use super::table::{Purpose, Table};
+use super::{Ask, Door, HELLO, Reply, Status, read, wait_until, write};
+use crate::error::{Error, Result};
+use crate::mesh::meet::take_within;
+use crate::proof;
+
+/// How long who connects may take to show the token and to ask.
+const SHOW: Duration = Duration::from_secs(3);
+/// So many may be about to; further ones are dropped.
+const SHOWING: usize = 128;
+/// How long the nodes may take to tell what runs there.
+const LOOK: Duration = Duration::from_secs(2);
+/// How long is waited for a process that has closed its output to be gone.
+const GOING: Duration = Duration::from_millis(500);
+
+/// What the daemon is made of.
+pub struct Settings {
+    /// Its file.
+    pub config: Config,
+    /// Where that lies, for the processes that it starts.
+    pub path: PathBuf,
+    /// The version of this binary.
+    pub version: String,
+    /// The binary.
+    pub program: PathBuf,
+    /// The most memory of all queries together, in bytes.
+    pub memory_limit: u64,
+}
+
+struct Node {
+    settings: Settings,
+    token: [u8; 32],
+    table: Arc<Table>,
+    counts: Arc<Counts>,
+    showing: AtomicUsize,
+}
+
+/// Serves for ever.
+///
+/// # Errors
+/// The token can't be read, or the address is taken.
+pub fn serve(settings: Settings, ready: impl FnOnce(std::net::SocketAddr)) -> Result<()> {
+    let token = settings.config.token()?;
+    let listen = settings.config.listen;
+    let failed = |e: io::Error| Error::Node { node: listen.to_string(), what: format!("cannot listen: {e}") };
+    let listener = TcpListener::bind(listen).map_err(failed)?;
+    ready(listener.local_addr().map_err(failed)?);
+    let (counts, showing) = (Arc::<Counts>::default(), AtomicUsize::new(0));
+    let table = Arc::new(Table::new(counts.clone()));
+    let node = Arc::new(Node { settings, token, table, counts, showing });
+    if let Some(address) = node.settings.config.metrics {
+        let told = node.clone();
+        let text = move || told.counts.text(&told.table, &told.settings.version);
+        metrics::serve(address, text).map_err(|e| Error::Node {
+            node: address.to_string(),
+            what: format!("cannot serve metrics: {e}"),
+        })?;
+    }
+    loop {
+        let Ok((socket, _)) = listener.accept() else {
+            // There are no more descriptors for now.
+            std::thread::sleep(Duration::from_millis(20));
+            continue;
+        };
+        if node.showing.fetch_add(1, Ordering::SeqCst) >= SHOWING {
+            node.showing.fetch_sub(1, Ordering::SeqCst);
+            continue;
+        }
+        let serving = node.clone();
+        let serve = move || serving.take_in(socket);
+        if std::thread::Builder::new().name("palais-ask".into()).spawn(serve).is_err() {
+            node.showing.fetch_sub(1, Ordering::SeqCst);
+        }
+    }
+}
+
+impl Node {
+    /// Serves one who has connected.
+    fn take_in(&self, mut socket: TcpStream) {
+        let version = &self.settings.version;
+        let asked = take_within(&mut socket, SHOW, |socket| {
+            proof::accept(socket, |hello| *hello == HELLO, &self.token)?;
+            read(socket, version)
+        });
+        self.showing.fetch_sub(1, Ordering::SeqCst);
+        // Who has no token gets no answer. One that can't be answered is gone.
+        let _ = match asked {
+            Err(_) => Ok(()),
+            Ok(Err(theirs)) => {
+                let why = format!("palais {version} runs here, and {theirs} asks");
+                write(&mut socket, version, &Reply::Refused(why))
+            }
+            Ok(Ok(ask)) => self.answer(ask, socket),
+        };
+    }
+
+    fn answer(&self, ask: Ask, mut socket: TcpStream) -> io::Result<()> {
+        let reply = match ask {
+            Ask::Query { statement } => {
+                let mut random = [0; 4];
+                getrandom::fill(&mut random).map_err(io::Error::other)?;
+                let query = format!("{:08x}", u32::from_be_bytes(random));
+                return self.start(socket, Purpose { query, statement, leads: true });
+            }
+            Ask::Process { query, statement } => {
+                return self.start(socket, Purpose { query, statement, leads: false });
+            }
+            Ask::Fate { query } => {
+                wait_until(|| self.table.fate(&query).is_some(), GOING);
+                Reply::Fate(self.table.fate(&query))
+            }
+            Ask::Done(figures) => {
+                self.counts.add(&figures);
+                Reply::Ended(0)
+            }
+            Ask::Status => Reply::Status(self.status()),
+            Ask::End { query, led } => Reply::Ended(self.table.end(&query, led)),
+            Ask::Overview => Reply::Overview(self.all(&Ask::Status).into_iter().map(overview).collect()),
+            Ask::Cancel { query } => {
+                let end = |led| {
+                    let replies = self.all(&Ask::End { query: query.clone(), led }).into_iter();
+                    let ended = replies.map(|(_, reply)| match reply {
+                        Ok(Reply::Ended(processes)) => processes,
+                        _ => 0,
+                    });
+                    ended.sum()
+                };
+                // Whoever leads it tells its caller. Nobody does if its node is gone.
+                Reply::Ended(match end(true) {
+                    0 => end(false),
+                    leads => leads,
+                })
+            }
+        };
+        write(&mut socket, &self.settings.version, &reply)
+    }
+
+    /// Asks all nodes.
+    fn all(&self, ask: &Ask) -> Vec<(String, Result<Reply>)> {
+        std::thread::scope(|scope| {
+            let asking = |address: &String| {
+                let Settings { version, .. } = &self.settings;
+                let (token, version) = (self.token, version.clone());
+                let door = Door { address: address.clone(), token, version, patience: LOOK };
+                (address.clone(), scope.spawn(move || door.ask(ask)))
+            };
+            let asking: Vec<_> = self.settings.config.nodes.iter().map(asking).collect();
+            let joined = asking.into_iter().map(|(address, thread)| {
+                let reply = thread.join().unwrap_or_else(|_| Err(Error::System("a thread panicked".into())));
+                (address, reply)
+            });
+            joined.collect()
+        })
+    }
+
+    fn status(&self) -> Status {
+        let Settings { config, version, memory_limit, .. } = &self.settings;
+        Status {
+            version: version.clone(),
+            most: config.queries,
+            memory_limit: *memory_limit,
+            waiting: self.table.waiting(),
+            running: self.table.running(),
+        }
+    }
+
+    /// Starts a process whose standard streams are the socket.
+    fn start(&self, socket: TcpStream, purpose: Purpose) -> io::Result<()> {
+        let Settings { config, path, version, program, .. } = &self.settings;
+        let mut command = Command::new(program);
+        command.args(["cluster", if purpose.leads { "lead" } else { "process" }, "--node"]).arg(path);
+        command.args(["--query", &purpose.query]);
+        let taken = Reply::Taken { query: purpose.query.clone() };
+        let (mut telling, mut answering) = (socket.try_clone()?, socket.try_clone()?);
+        let wait = || {
+            if is_gone(&telling) {
+                return Err(io::ErrorKind::ConnectionAborted.into());
+            }
+            write(&mut telling, version, &Reply::Waiting)
+        };
+        let started = self.table.start(command, purpose, &socket, config.queries, wait, || {
+            write(&mut answering, version, &taken)
+        });
+        started.or_else(|e| {
+            eprintln!("no process was started: {e}");
+            write(&mut answering, version, &Reply::Refused(e.to_string()))
+        })
+    }
+}
+
+/// What a node runs, or why that is not known.
+fn overview((address, reply): (String, Result<Reply>)) -> (String, Result<Status, String>) {
+    let status = match reply {
+        Ok(Reply::Status(status)) => Ok(status),
+        Ok(_) => Err("it answered something else".into()),
+        Err(Error::Node { what, .. }) => Err(what),
+        Err(e) => Err(e.to_string()),
+    };
+    (address, status)
+}
+
+/// Whether the other end has closed the connection.
+fn is_gone(socket: &TcpStream) -> bool {
+    let mut byte = 0_u8;
+    let flags = libc::MSG_PEEK | libc::MSG_DONTWAIT;
+    // SAFETY: the descriptor is open as long as `socket` lives, and the one byte of room outlives the call.
+    unsafe { libc::recv(socket.as_raw_fd(), (&raw mut byte).cast(), 1, flags) == 0 }
+}

@@ -1,0 +1,278 @@
+//! The processes that a node has started, and those that wait to be.
+
+use std::collections::VecDeque;
+use std::io;
+use std::net::{Shutdown, TcpStream};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::metrics::Counts;
+use super::{BEAT, Fate, Running};
+use crate::caller::{Tail, how};
+use crate::locked;
+
+/// So long is known how a process has ended.
+const KEPT: Duration = Duration::from_secs(60);
+/// So many queries are led at once, most of which wait.
+const LED: usize = 256;
+/// How long a query that is cancelled may take to end by itself.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// The processes of a node.
+pub struct Table {
+    inner: Mutex<Inner>,
+    changed: Condvar,
+    counts: Arc<Counts>,
+}
+
+#[derive(Default)]
+struct Inner {
+    entries: Vec<Entry>,
+    /// Those that wait, the first of them first.
+    waiting: VecDeque<u64>,
+    tickets: u64,
+}
+
+impl Inner {
+    /// How many processes of a kind run.
+    fn count(&self, leads: bool) -> usize {
+        self.entries.iter().filter(|entry| entry.ended.is_none() && entry.leads == leads).count()
+    }
+}
+
+struct Entry {
+    query: String,
+    statement: String,
+    leads: bool,
+    pid: i32,
+    started: Instant,
+    ended: Option<(Instant, Fate)>,
+}
+
+impl Entry {
+    /// Sends a signal to the process, which has not ended, and what it has started.
+    fn kill(&self, signal: i32) {
+        // SAFETY: kill(2) takes any numbers. That of a child that has just ended may be taken again only once the entry
+        // says so, but for a moment.
+        unsafe { libc::kill(-self.pid, signal) };
+    }
+}
+
+/// A place in the row of those that wait for their turn, which is given up when it is dropped.
+struct Ticket<'a>(&'a Table, u64);
+
+impl Drop for Ticket<'_> {
+    fn drop(&mut self) {
+        locked(&self.0.inner).waiting.retain(|ticket| *ticket != self.1);
+        self.0.changed.notify_all();
+    }
+}
+
+/// What a process is started for.
+pub struct Purpose {
+    /// The query.
+    pub query: String,
+    /// Its statement.
+    pub statement: String,
+    /// Whether it talks with whoever asked for the query.
+    pub leads: bool,
+}
+
+impl Table {
+    /// None yet.
+    pub fn new(counts: Arc<Counts>) -> Table {
+        Table { inner: Mutex::default(), changed: Condvar::new(), counts }
+    }
+
+    /// Waits until fewer than `most` processes that read rows run here, and those that have asked before do. `wait` is
+    /// called now and then, and gives up with an error.
+    fn take_turn(&self, most: usize, mut wait: impl FnMut() -> io::Result<()>) -> io::Result<Ticket<'_>> {
+        let number = {
+            let mut inner = locked(&self.inner);
+            inner.tickets += 1;
+            let number = inner.tickets;
+            inner.waiting.push_back(number);
+            number
+        };
+        let ticket = Ticket(self, number);
+        let mut told = Instant::now();
+        loop {
+            let inner = locked(&self.inner);
+            if inner.waiting.front() == Some(&number) && inner.count(false) < most {
+                drop(inner);
+                return Ok(ticket);
+            }
+            drop(self.changed.wait_timeout(inner, BEAT).unwrap_or_else(PoisonError::into_inner));
+            if told.elapsed() >= BEAT {
+                told = Instant::now();
+                wait()?;
+            }
+        }
+    }
+
+    /// Starts a process whose standard input and output are the socket, once its turn has come; see
+    /// [`Table::take_turn`]. Before it is started `taken` is called.
+    pub fn start(
+        self: &Arc<Table>,
+        mut command: Command,
+        purpose: Purpose,
+        socket: &TcpStream,
+        most: usize,
+        wait: impl FnMut() -> io::Result<()>,
+        taken: impl FnOnce() -> io::Result<()>,
+    ) -> io::Result<()> {
+        let Purpose { query, statement, leads } = purpose;
+        command.stdin(OwnedFd::from(socket.try_clone()?)).stdout(OwnedFd::from(socket.try_clone()?));
+        // A process that leads waits for no one: those that it asks for do.
+        if leads && locked(&self.inner).count(true) >= LED {
+            return Err(io::Error::other("too many queries wait here already"));
+        }
+        let ticket = if leads { None } else { Some(self.take_turn(most, wait)?) };
+        // The one who asked is told before the process writes.
+        taken()?;
+        let (mut child, group) = engine::children::spawn(command.stderr(Stdio::piped()))?;
+        self.counts.started.fetch_add(1, Ordering::Relaxed);
+        let pid = child.id() as i32;
+        let now = Instant::now();
+        let mut inner = locked(&self.inner);
+        inner.entries.retain(|entry| entry.ended.as_ref().is_none_or(|(then, _)| now - *then < KEPT));
+        inner.entries.push(Entry { query: query.clone(), statement, leads, pid, started: now, ended: None });
+        drop(inner);
+        drop(ticket);
+        let (watching, watched) = (self.clone(), socket.try_clone()?);
+        let (table, socket) = (self.clone(), socket.try_clone()?);
+        let watch = move || watching.watch(pid, &watched);
+        std::thread::Builder::new().name("palais-watch".into()).spawn(watch)?;
+        let follow = move || {
+            let tail = Tail::default();
+            let mut line = Vec::new();
+            child.stderr.take().into_iter().for_each(|err| {
+                tail.keep(err, |bytes| log(&query, bytes, &mut line));
+            });
+            let ended = child.wait();
+            if !ended.as_ref().is_ok_and(ExitStatus::success) {
+                table.counts.lost.fetch_add(1, Ordering::Relaxed);
+            }
+            let how = match ended {
+                Ok(status) => how(status),
+                Err(e) => format!("can't be waited for: {e}"),
+            };
+            drop(group);
+            // This process has the connection too, so that it stays open by itself.
+            let _ = socket.shutdown(Shutdown::Both);
+            let fate = Fate { how, stderr: tail.lines() };
+            let mut inner = locked(&table.inner);
+            let entry = inner.entries.iter_mut().find(|entry| entry.pid == pid && entry.ended.is_none());
+            entry.into_iter().for_each(|entry| entry.ended = Some((Instant::now(), fate.clone())));
+            drop(inner);
+            table.changed.notify_all();
+        };
+        std::thread::Builder::new().name("palais-follow".into()).spawn(follow)?;
+        Ok(())
+    }
+
+    /// Kills a process whose connection the other end has closed, if it does not end by itself: one that is stopped does
+    /// not.
+    fn watch(&self, pid: i32, socket: &TcpStream) {
+        let runs = |entry: &Entry| entry.pid == pid && entry.ended.is_none();
+        let mut closed: Option<Instant> = None;
+        while locked(&self.inner).entries.iter().any(runs) {
+            match closed {
+                None if is_closed(socket, BEAT) => closed = Some(Instant::now()),
+                Some(since) if since.elapsed() > GRACE => {
+                    let inner = locked(&self.inner);
+                    inner
+                        .entries
+                        .iter()
+                        .filter(|entry| runs(entry))
+                        .for_each(|entry| entry.kill(libc::SIGKILL));
+                    return;
+                }
+                Some(_) => std::thread::sleep(BEAT / 10),
+                None => {}
+            }
+        }
+    }
+
+    /// How the process of a query that reads rows has ended, if it has.
+    pub fn fate(&self, query: &str) -> Option<Fate> {
+        let inner = locked(&self.inner);
+        let entry = inner.entries.iter().rev().find(|entry| entry.query == query && !entry.leads)?;
+        entry.ended.as_ref().map(|(_, fate)| fate.clone())
+    }
+
+    /// What runs.
+    pub fn running(&self) -> Vec<Running> {
+        let running = |entry: &Entry| Running {
+            query: entry.query.clone(),
+            statement: entry.statement.clone(),
+            leads: entry.leads,
+            time: entry.started.elapsed(),
+            memory: resident(entry.pid),
+        };
+        locked(&self.inner).entries.iter().filter(|entry| entry.ended.is_none()).map(running).collect()
+    }
+
+    /// How many wait.
+    pub fn waiting(&self) -> usize {
+        locked(&self.inner).waiting.len()
+    }
+
+    /// Ends the process that leads a query, which ends all others, or else (`led` false) those that read rows for it.
+    pub fn end(self: &Arc<Table>, query: &str, led: bool) -> usize {
+        if !led {
+            return self.signal(query, false, libc::SIGKILL);
+        }
+        let told = self.signal(query, true, libc::SIGTERM);
+        let (table, query) = (self.clone(), query.to_string());
+        let insist = move || {
+            std::thread::sleep(GRACE);
+            table.signal(&query, true, libc::SIGKILL);
+        };
+        if told > 0 {
+            // Without the thread what does not end by itself stays until it is asked for again.
+            let _ = std::thread::Builder::new().name("palais-end".into()).spawn(insist);
+        }
+        told
+    }
+
+    /// Sends a signal to the processes of a query, of one kind.
+    fn signal(&self, query: &str, leads: bool, signal: i32) -> usize {
+        let inner = locked(&self.inner);
+        let runs = |entry: &&Entry| entry.query == query && entry.leads == leads && entry.ended.is_none();
+        let groups = inner.entries.iter().filter(runs);
+        groups.map(|entry| entry.kill(signal)).count()
+    }
+}
+
+/// Whether the other end has closed a connection; waits so long for it.
+fn is_closed(socket: &TcpStream, longest: Duration) -> bool {
+    let mut polled = libc::pollfd { fd: socket.as_raw_fd(), events: libc::POLLRDHUP, revents: 0 };
+    let longest = i32::try_from(longest.as_millis()).unwrap_or(i32::MAX);
+    // SAFETY: the descriptor is open as long as `socket` lives, and `polled` is the one entry that the call is told of.
+    unsafe { libc::poll(&raw mut polled, 1, longest) > 0 }
+}
+
+/// The memory that a process has, in bytes; 0 if it is gone.
+fn resident(pid: i32) -> u64 {
+    let pages = std::fs::read_to_string(format!("/proc/{pid}/statm"));
+    let pages = pages.ok().and_then(|text| text.split(' ').nth(1)?.parse::<u64>().ok());
+    // SAFETY: sysconf(3) takes any number and touches no memory.
+    let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    pages.unwrap_or(0) * u64::try_from(page).unwrap_or(4096)
+}
+
+/// Writes whole lines of a process to the node's own standard error, with the query before them.
+fn log(query: &str, bytes: &[u8], line: &mut Vec<u8>) {
+    for &byte in bytes {
+        if byte != b'\n' {
+            line.push(byte);
+            continue;
+        }
+        eprintln!("{query}: {}", String::from_utf8_lossy(line));
+        line.clear();
+    }
+}

@@ -1,0 +1,286 @@
+//! Who has a statement run by nodes, and the process there that leads it.
+//!
+//! The caller asks a node (see [`crate::node`]) and gets a connection to a process of it, to which it sends a request; only
+//! the binary knows what is in it. The process answers with the columns of the result, its rows and how it ended. Both
+//! say once a second that they live: whoever hears nothing of the other ends.
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use arrow_array::RecordBatch;
+use arrow_schema::{Schema, SchemaRef};
+use engine::run::Sink;
+use engine::{QueryState, Results};
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::locked;
+use crate::message::{self, Failure, Figures, Raw};
+use crate::node::{Ask, Door};
+
+/// How often is told that one lives.
+const BEAT: Duration = Duration::from_secs(1);
+/// How often is looked whether the query was stopped.
+const TICK: Duration = Duration::from_millis(50);
+
+/// What the caller tells.
+#[derive(Serialize, Deserialize)]
+enum Word {
+    /// What is to be run. The first one.
+    Request(Raw),
+    /// It is there.
+    Alive,
+}
+
+/// What the process that leads tells.
+#[derive(Serialize, Deserialize)]
+enum Told {
+    /// The columns of the result, as a batch without rows that [`engine::wire::encode_with_schema`] gives.
+    Columns(Raw),
+    /// A batch of it, as [`engine::wire::encode`] gives it.
+    Rows(Raw),
+    /// How far it is.
+    Alive(Figures),
+    /// What the caller is to know besides.
+    Warning(String),
+    /// All rows were told.
+    Done(Figures, [u64; 3]),
+    /// It failed.
+    Failed(Failure),
+}
+
+/// A statement that nodes run, seen by whoever has asked for it.
+pub struct Remote {
+    socket: TcpStream,
+    door: Door,
+    /// The name of the query on the nodes.
+    pub query: String,
+}
+
+impl Remote {
+    /// Has a node run a statement.
+    ///
+    /// # Errors
+    /// The node can't be reached, is of another version, or refuses.
+    pub fn ask(door: &Door, statement: &str, request: Vec<u8>) -> Result<Remote> {
+        let (mut socket, query) = door.enter(&Ask::Query { statement: statement.to_string() })?;
+        let sent = message::write(&mut socket, &Word::Request(Raw(request)));
+        let prepared = sent.and_then(|()| socket.set_read_timeout(Some(door.patience)));
+        let remote = Remote { socket, door: door.clone(), query };
+        prepared.map_err(|e| remote.lost(&e))?;
+        Ok(remote)
+    }
+
+    fn lost(&self, e: &std::io::Error) -> Error {
+        let what = match e.kind() {
+            std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut => {
+                format!("nothing was heard of the query for {} seconds", self.door.patience.as_secs_f32())
+            }
+            _ => "the connection was closed before the query has ended".to_string(),
+        };
+        Error::Node { node: self.door.address.clone(), what }
+    }
+
+    fn told(&self, from: &mut impl Read) -> Result<Told> {
+        let told = message::read(from).and_then(|told| told.ok_or(std::io::ErrorKind::UnexpectedEof.into()));
+        match told {
+            Ok(Told::Failed(Failure { code: 130, .. })) => {
+                Err(Error::Node { node: self.door.address.clone(), what: "the query was cancelled".into() })
+            }
+            Ok(Told::Failed(Failure { message, code })) => Err(Error::Told { message, code }),
+            Ok(told) => Ok(told),
+            Err(e) => Err(self.lost(&e)),
+        }
+    }
+
+    /// What is told next, but for warnings, which `warn` takes.
+    fn told_but_warnings(&self, from: &mut impl Read, warn: fn(&str)) -> Result<Told> {
+        loop {
+            match self.told(from)? {
+                Told::Warning(text) => warn(&text),
+                told => return Ok(told),
+            }
+        }
+    }
+
+    /// The rows, once their columns are known. Figures go into `state`, and what stops it ends the query everywhere. `warn`
+    /// takes what is to be known besides.
+    ///
+    /// # Errors
+    /// Those of the statement, and a node that is lost.
+    pub fn results(self, state: Arc<QueryState>, warn: fn(&str)) -> Result<Results> {
+        let system = |e: std::io::Error| Error::System(e.to_string());
+        let (socket, stopped) = (self.socket.try_clone().map_err(system)?, Arc::downgrade(&state));
+        let tell = move || {
+            let (mut socket, mut last) = (socket, Instant::now());
+            while let Some(state) = stopped.upgrade() {
+                if state.stopped() {
+                    // The other end sees that nobody waits for it.
+                    let _ = socket.shutdown(Shutdown::Both);
+                    return;
+                }
+                if last.elapsed() >= BEAT {
+                    last = Instant::now();
+                    if message::write(&mut socket, &Word::Alive).is_err() {
+                        return;
+                    }
+                }
+                drop(state);
+                std::thread::sleep(TICK);
+            }
+        };
+        std::thread::Builder::new().name("palais-tell".into()).spawn(tell).map_err(system)?;
+        let mut from = std::io::BufReader::new(self.socket.try_clone().map_err(system)?);
+        let ended = |e| if state.stopped() { Error::Cancelled } else { e };
+        let schema = loop {
+            match self.told_but_warnings(&mut from, warn).map_err(ended)? {
+                Told::Done(..) => {
+                    // The statement has no result.
+                    let none = Arc::new(Schema::empty());
+                    return Results::fed(none, state, |_| Ok(())).map_err(|e| Error::System(e.to_string()));
+                }
+                Told::Columns(bytes) => {
+                    break columns(&bytes.0).map_err(|e| self.lost(&std::io::Error::other(e)))?;
+                }
+                Told::Alive(figures) => figures.tell(&state),
+                _ => return Err(self.lost(&std::io::ErrorKind::InvalidData.into())),
+            }
+        };
+        let (rows_of, known) = (schema.clone(), state.clone());
+        let feed = move |sink: &Sink| {
+            loop {
+                match self.told_but_warnings(&mut from, warn)? {
+                    Told::Rows(bytes) => {
+                        if !sink.give(&engine::wire::decode(&bytes.0, &rows_of)?) {
+                            return Err(engine::Error::Cancelled);
+                        }
+                    }
+                    Told::Alive(figures) => figures.tell(&known),
+                    Told::Done(figures, [rows, values, replaced]) => {
+                        figures.tell(&known);
+                        known.add_skipped(engine::state::Skipped { rows, values, replaced });
+                        return Ok(());
+                    }
+                    Told::Columns(_) | Told::Failed(_) | Told::Warning(_) => {
+                        return Err(self.lost(&std::io::ErrorKind::InvalidData.into()).into());
+                    }
+                }
+            }
+        };
+        Results::fed(schema, state, feed).map_err(|e| Error::System(e.to_string()))
+    }
+}
+
+impl Drop for Remote {
+    fn drop(&mut self) {
+        // The process at the other end waits for it.
+        let _ = self.socket.shutdown(Shutdown::Both);
+    }
+}
+
+fn columns(bytes: &[u8]) -> engine::Result<SchemaRef> {
+    Ok(engine::wire::decode_with_schema(bytes)?.schema())
+}
+
+/// Whoever has asked for a statement, seen by the process that leads it.
+pub struct Caller {
+    out: Mutex<Box<dyn Write + Send>>,
+    state: Mutex<Option<Arc<QueryState>>>,
+}
+
+impl Caller {
+    /// Takes the request of the other end. When that is gone, or is silent for so long, `end` is called.
+    ///
+    /// # Errors
+    /// No request came.
+    pub fn take(
+        mut input: impl Read + Send + 'static,
+        output: impl Write + Send + 'static,
+        patience: Duration,
+        end: impl Fn() + Send + Sync + 'static,
+    ) -> std::io::Result<(Arc<Caller>, Vec<u8>)> {
+        let Some(Word::Request(Raw(request))) = message::read(&mut input)? else {
+            return Err(std::io::ErrorKind::InvalidData.into());
+        };
+        let caller = Arc::new(Caller { out: Mutex::new(Box::new(output)), state: Mutex::default() });
+        let heard = Arc::new(Mutex::new(Instant::now()));
+        let (hearing, end) = (heard.clone(), Arc::new(end));
+        let ending = end.clone();
+        let hear = move || {
+            while let Ok(Some(Word::Alive)) = message::read(&mut input) {
+                *locked(&hearing) = Instant::now();
+            }
+            ending();
+        };
+        let telling = caller.clone();
+        let beat = move || {
+            loop {
+                std::thread::sleep(BEAT / 2);
+                telling.tell(&Told::Alive(telling.figures()));
+            }
+        };
+        // A thread of its own, for one that tells may wait for a caller that takes nothing.
+        let watch = move || {
+            while locked(&heard).elapsed() <= patience {
+                std::thread::sleep(BEAT);
+            }
+            end();
+        };
+        std::thread::Builder::new().name("palais-hear".into()).spawn(hear)?;
+        std::thread::Builder::new().name("palais-beat".into()).spawn(beat)?;
+        std::thread::Builder::new().name("palais-watch".into()).spawn(watch)?;
+        Ok((caller, request))
+    }
+
+    /// Tells it something. Where that fails it is gone, and the thread that hears it ends the process.
+    fn tell(&self, told: &Told) {
+        let _ = message::write(&mut *locked(&self.out), told);
+    }
+
+    fn figures(&self) -> Figures {
+        locked(&self.state).as_ref().map_or_else(Figures::default, |state| Figures::of(state))
+    }
+
+    /// The figures that are told from now on.
+    pub fn follow(&self, state: &Arc<QueryState>) {
+        *locked(&self.state) = Some(state.clone());
+    }
+
+    /// The columns of the result.
+    ///
+    /// # Errors
+    /// A type that Arrow's IPC does not write.
+    pub fn columns(&self, schema: &SchemaRef) -> engine::Result<()> {
+        let none = RecordBatch::new_empty(schema.clone());
+        self.tell(&Told::Columns(Raw(engine::wire::encode_with_schema(&none)?)));
+        Ok(())
+    }
+
+    /// A batch of the result.
+    ///
+    /// # Errors
+    /// A type that Arrow's IPC does not write.
+    pub fn rows(&self, batch: &RecordBatch) -> engine::Result<()> {
+        self.tell(&Told::Rows(Raw(engine::wire::encode(batch)?)));
+        Ok(())
+    }
+
+    /// What it is to know besides.
+    pub fn warn(&self, text: String) {
+        self.tell(&Told::Warning(text));
+    }
+
+    /// All rows were told.
+    pub fn done(&self) {
+        let skipped = locked(&self.state).as_ref().map_or_else(Default::default, |state| state.skipped());
+        let skipped = [skipped.rows, skipped.values, skipped.replaced];
+        self.tell(&Told::Done(self.figures(), skipped));
+    }
+
+    /// The statement failed.
+    pub fn failed(&self, failure: Failure) {
+        self.tell(&Told::Failed(failure));
+    }
+}

@@ -1,0 +1,138 @@
+//! `palais node`, and `palais cluster status` and `cancel`.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray, UInt64Array};
+use cluster::node::config::{self, Config};
+use cluster::node::serve::Settings;
+use cluster::node::{Ask, Door, Reply, Status, serve as daemon};
+
+use super::version;
+use crate::args;
+use crate::print::{self, Format, Target};
+use crate::settings;
+use crate::terminal;
+
+/// How long a node may take to tell what runs on all of them.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// `palais node`.
+pub fn serve(n: &args::Node) -> anyhow::Result<()> {
+    let config = Config::read(&n.config)?;
+    let memory_limit = memory_limit(&config)?;
+    // Relative paths of the file begin where palais was started; those of queries, where the file says.
+    let path = std::path::absolute(&n.config).context("there is no working directory")?;
+    let program = std::env::current_exe().context("cannot find the program that runs")?;
+    daemon::serve(Settings { config, path, version: version(), program, memory_limit }, |address| {
+        eprintln!("palais {} serves {address}", version());
+    })?;
+    Ok(())
+}
+
+/// The most memory of all queries of a node together, in bytes.
+pub fn memory_limit(config: &Config) -> anyhow::Result<u64> {
+    let given = config.memory_limit.as_deref().map(settings::memory).transpose();
+    let given = given.map_err(|e| crate::Usage(format!("memory_limit of the node: {e}")))?;
+    Ok(given.unwrap_or_else(engine::memory::default_limit))
+}
+
+/// Makes this process one of a node: of its directory, and of its files alone.
+pub fn enter(config: &Config) -> anyhow::Result<()> {
+    formats::roots::allow(&config.data_root)?;
+    if let Some(directory) = &config.directory {
+        std::env::set_current_dir(directory)
+            .with_context(|| format!("{}: cannot be entered", directory.display()))?;
+    }
+    Ok(())
+}
+
+/// The way to a node.
+pub fn door(at: &args::At, patience: Duration) -> anyhow::Result<Door> {
+    let token = config::read_token(&at.token_file)?;
+    Ok(Door { address: at.cluster.clone(), token, version: version(), patience })
+}
+
+/// `palais cluster status`: a row for each process of a query, and one for each node where none runs.
+pub fn status(at: &args::At) -> anyhow::Result<()> {
+    let Reply::Overview(nodes) = door(at, PATIENCE)?.ask(&Ask::Overview)? else {
+        anyhow::bail!("{}: it answered something else", at.cluster);
+    };
+    let mut rows: Vec<Row> = Vec::new();
+    for (node, status) in nodes {
+        match status {
+            Ok(status) => of_node(&node, &status, &mut rows),
+            Err(why) => rows.push(Row {
+                node,
+                state: why.lines().next().unwrap_or_default().into(),
+                ..Row::default()
+            }),
+        }
+    }
+    let text =
+        |of: fn(&Row) -> &str| -> ArrayRef { Arc::new(StringArray::from_iter_values(rows.iter().map(of))) };
+    let maybe =
+        |of: fn(&Row) -> Option<&str>| -> ArrayRef { Arc::new(rows.iter().map(of).collect::<StringArray>()) };
+    let seconds: Float64Array = rows.iter().map(|row| row.seconds).collect();
+    let memory: UInt64Array = rows.iter().map(|row| row.memory).collect();
+    let columns = [
+        ("node", text(|row| &row.node)),
+        ("state", text(|row| &row.state)),
+        ("version", maybe(|row| row.version.as_deref())),
+        ("query", maybe(|row| row.query.as_deref())),
+        ("seconds", Arc::new(seconds)),
+        ("memory_bytes", Arc::new(memory)),
+        ("statement", maybe(|row| row.statement.as_deref())),
+    ];
+    let batch = RecordBatch::try_from_iter_with_nullable(columns.map(|(name, column)| (name, column, true)))?;
+    let form = if std::io::IsTerminal::is_terminal(&std::io::stdout()) { Format::Table } else { Format::Csv };
+    let mut writer = print::writer(form, &Target::Standard, terminal::table_options(true))?;
+    writer.begin(&batch.schema())?;
+    writer.batch(&batch)?;
+    Ok(writer.end()?)
+}
+
+/// A row of `palais cluster status`.
+#[derive(Default)]
+struct Row {
+    node: String,
+    state: String,
+    version: Option<String>,
+    query: Option<String>,
+    seconds: Option<f64>,
+    memory: Option<u64>,
+    statement: Option<String>,
+}
+
+fn of_node(node: &str, status: &Status, rows: &mut Vec<Row>) {
+    let row = |state: String| Row {
+        node: node.into(),
+        state,
+        version: Some(status.version.clone()),
+        ..Row::default()
+    };
+    let runs = status.running.iter().filter(|process| !process.leads).count();
+    let waiting = if status.waiting > 0 { format!(", {} waiting", status.waiting) } else { String::new() };
+    rows.push(row(format!("{runs} of {} queries{waiting}", status.most)));
+    for process in &status.running {
+        rows.push(Row {
+            query: Some(process.query.clone()),
+            seconds: Some(process.time.as_secs_f64()),
+            memory: Some(process.memory),
+            statement: Some(process.statement.split_whitespace().collect::<Vec<_>>().join(" ")),
+            ..row(if process.leads { "leads" } else { "runs" }.into())
+        });
+    }
+}
+
+/// `palais cluster cancel`.
+pub fn cancel(at: &args::At, query: &str) -> anyhow::Result<()> {
+    match door(at, PATIENCE)?.ask(&Ask::Cancel { query: query.into() })? {
+        Reply::Ended(0) => anyhow::bail!(
+            "{}: no query {query} runs\n  help: palais cluster status shows those that do",
+            at.cluster
+        ),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,249 @@
+//! What the binary does for a process of a query: it looks at tables, and plans.
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use arrow_schema::SchemaRef;
+use cluster::message::{Failure, Figures};
+use cluster::node::config::Config;
+use cluster::node::{Ask, Door};
+use cluster::worker::{Binary, Planned, Writer};
+use engine::QueryState;
+use engine::dataset::{Output, Share};
+use queries::{Statement, summarize};
+use schema::Table;
+use serde::{Deserialize, Serialize};
+
+use super::{catalog, node, version};
+use crate::args::{self, Input};
+use crate::copy::To;
+use crate::print;
+use crate::signals;
+use crate::tables::Tables;
+
+/// How long the node may take to hear what a process has done.
+const TELL: Duration = Duration::from_secs(1);
+
+/// What all processes plan.
+#[derive(Serialize, Deserialize)]
+pub struct Query {
+    /// The statement as it was given: a query that was printed is not always the same.
+    pub statement: String,
+    pub is_summary: bool,
+    pub tables: Vec<Table>,
+    pub now_ns: i64,
+    /// Workers of a process.
+    pub workers: usize,
+    pub processes: usize,
+    pub broadcast_bytes: u64,
+    pub allow_scripts: bool,
+    pub spread_result: bool,
+    pub read_ahead: usize,
+    /// The most memory of a process; its part of what its machine has if it isn't given.
+    pub memory_limit: Option<u64>,
+    /// Whether COPY may replace what is there.
+    pub overwrite: bool,
+}
+
+impl Query {
+    fn planning(&self) -> queries::Settings {
+        queries::Settings {
+            now_ns: self.now_ns,
+            workers: self.workers * self.processes,
+            processes: self.processes,
+            broadcast_bytes: self.broadcast_bytes,
+            allow_scripts: self.allow_scripts,
+            spread_result: self.spread_result,
+        }
+    }
+}
+
+/// What a process is asked to look at.
+#[derive(Serialize, Deserialize)]
+pub enum Look {
+    /// These tables.
+    Tables(Input, Vec<String>),
+    /// The names of all tables that flags name.
+    Names(Input),
+}
+
+/// What the binary does for a process.
+#[derive(Default)]
+pub struct Process {
+    /// What the node that started it says, and its token.
+    node: Option<(Config, [u8; 32])>,
+    /// The most memory that a query has on the node.
+    memory_limit: Option<u64>,
+}
+
+impl Process {
+    /// Of a process that was started so.
+    pub fn of(started: &args::Started) -> anyhow::Result<Process> {
+        let Some(path) = &started.node else { return Ok(Process::default()) };
+        let config = Config::read(path)?;
+        let token = config.token()?;
+        node::enter(&config)?;
+        let memory_limit = Some(node::memory_limit(&config)? / config.queries as u64);
+        Ok(Process { node: Some((config, token)), memory_limit })
+    }
+
+    fn look(&self, request: &[u8]) -> anyhow::Result<Vec<u8>> {
+        let catalog = match bincode::deserialize(request)? {
+            Look::Tables(input, names) => Tables::resolve(&input)?.catalog(&names, false)?,
+            Look::Names(input) => {
+                let tables = Tables::resolve(&input)?;
+                return Ok(bincode::serialize(&tables.names().collect::<Vec<_>>())?);
+            }
+        };
+        let tables: Vec<&Table> = catalog.tables().map(|table| &**table).collect();
+        bincode::serialize(&tables).context("the names of files must be UTF-8 here")
+    }
+
+    fn make(&self, query: &[u8], sharing: usize) -> anyhow::Result<Planned> {
+        let mut query: Query = bincode::deserialize(query)?;
+        if query.allow_scripts && self.node.as_ref().is_some_and(|(config, _)| !config.allow_scripts) {
+            anyhow::bail!("this node starts no commands\n  help: allow_scripts in its file lets it");
+        }
+        let mut to = None;
+        let parsed = match queries::parse(&query.statement)? {
+            Statement::Query(parsed) | Statement::Summarize(parsed) => parsed,
+            Statement::Explain { query: parsed, .. } => parsed,
+            Statement::Copy { query: parsed, target, options } => {
+                to = Some(To::of_copy(&target, &options, query.overwrite)?);
+                parsed
+            }
+            Statement::Describe(_) | Statement::ShowTables => anyhow::bail!("only a query has a plan"),
+        };
+        let catalog = catalog(std::mem::take(&mut query.tables));
+        let mut plan = queries::plan(&parsed, &catalog, &query.planning())?;
+        if query.is_summary {
+            let summary = summarize::query(&parsed, &plan.schema)?;
+            plan = queries::plan(&summary, &catalog, &query.planning())?;
+        }
+        let usual = || engine::memory::default_limit() / sharing.max(1) as u64;
+        let limit = query.memory_limit.or(self.memory_limit).unwrap_or_else(usual);
+        engine::memory::set_limit(limit.min(self.memory_limit.unwrap_or(u64::MAX)));
+        let fingerprint = queries::explain::fingerprint(&plan);
+        let settings = engine::Settings { workers: query.workers, read_ahead: query.read_ahead };
+        let writer = to.map(|to| -> Box<dyn Writer> {
+            Box::new(Parts {
+                to,
+                columns: plan.schema.clone(),
+                single: plan.root.single,
+                workers: query.workers,
+                output: None,
+                state: None,
+            })
+        });
+        Ok(Planned { plan, settings, fingerprint, writer })
+    }
+}
+
+pub fn failure(e: &anyhow::Error) -> Failure {
+    let (message, code) = crate::describe(e);
+    Failure { message: message.strip_prefix("error: ").unwrap_or(&message).to_string(), code }
+}
+
+impl Binary for Process {
+    fn version(&self) -> String {
+        version()
+    }
+
+    fn open(&self, request: &[u8]) -> Result<Vec<u8>, Failure> {
+        self.look(request).map_err(|e| failure(&e))
+    }
+
+    fn plan(&self, query: &[u8], sharing: usize) -> Result<Planned, Failure> {
+        self.make(query, sharing).map_err(|e| failure(&e))
+    }
+
+    fn workers(&self, sharing: usize) -> usize {
+        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+        self.node
+            .as_ref()
+            .map_or_else(|| (cores() / sharing.max(1)).max(1), |(config, _)| config.share_of_workers())
+    }
+
+    fn listens(&self) -> Option<IpAddr> {
+        self.node.as_ref().map(|(config, _)| config.listen.ip())
+    }
+
+    fn done(&self, figures: &Figures) {
+        if let Some((config, token)) = &self.node {
+            let (address, version) = (config.reached_here().to_string(), version());
+            let door = Door { address, token: *token, version, patience: TELL };
+            // What the node counts is of no meaning to the query.
+            let _ = door.ask(&Ask::Done(*figures));
+        }
+    }
+
+    fn end(&self, code: u8) -> ! {
+        signals::end(code.into())
+    }
+}
+
+/// What a process writes of a dataset.
+struct Parts {
+    to: To,
+    columns: SchemaRef,
+    /// Whether all rows lie on one worker.
+    single: bool,
+    workers: usize,
+    output: Option<Output>,
+    state: Option<Arc<QueryState>>,
+}
+
+impl Parts {
+    fn format(&self) -> anyhow::Result<schema::FormatOptions> {
+        self.to.format().context("a directory is written in a format of files")
+    }
+}
+
+impl Writer for Parts {
+    fn begin(&mut self, processes: usize) -> Result<Vec<u8>, Failure> {
+        let mut begin = || -> anyhow::Result<Vec<u8>> {
+            let (columns, _) = print::shape(self.to.form, &self.columns);
+            let output = self.to.open(self.format()?, columns, self.single, self.workers)?;
+            let output = output.with_share(Share { index: 0, count: processes });
+            let directory = std::path::absolute(output.directory())?;
+            self.output = Some(output);
+            bincode::serialize(&directory).context("the names of files must be UTF-8 here")
+        };
+        begin().map_err(|e| failure(&e))
+    }
+
+    fn join(&mut self, begun: &[u8], process: usize, processes: usize) -> Result<(), Failure> {
+        let mut join = || -> anyhow::Result<()> {
+            let directory: PathBuf = bincode::deserialize(begun)?;
+            let (columns, _) = print::shape(self.to.form, &self.columns);
+            let share = Share { index: process, count: processes };
+            let options = self.to.options(self.format()?, self.single, self.workers);
+            self.output = Some(Output::join(columns, &self.to.path, &directory, &options, share)?);
+            Ok(())
+        };
+        join().map_err(|e| failure(&e))
+    }
+
+    fn write(&mut self, mut results: engine::Results) -> engine::Result<Vec<u8>> {
+        let (_, shape) = print::shape(self.to.form, &self.columns);
+        self.state = Some(results.state().clone());
+        let Some(output) = &mut self.output else { return Err(engine::Error::Cancelled) };
+        let parts = engine::copy::copy_parts(&mut results, output, shape)?;
+        bincode::serialize(&parts).map_err(|e| engine::Error::Processes(e.to_string()))
+    }
+
+    fn finish(&mut self, written: Vec<Vec<u8>>) -> Result<u64, Failure> {
+        let finish = || -> anyhow::Result<u64> {
+            let (output, state) = self.output.take().zip(self.state.as_ref()).context("nothing was begun")?;
+            let mut parts = engine::dataset::Parts::new();
+            for written in written {
+                parts.extend(bincode::deserialize::<engine::dataset::Parts>(&written)?);
+            }
+            Ok(output.finish(parts, state)?.rows)
+        };
+        finish().map_err(|e| failure(&e))
+    }
+}

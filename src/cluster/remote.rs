@@ -1,0 +1,154 @@
+//! Statements that nodes run for others: `palais query --cluster`, and the process on a node that leads one.
+
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use cluster::caller::{Host, Launch};
+use cluster::node::config::Config;
+use cluster::node::{Door, PORT, Seat};
+use cluster::remote::{Caller, Remote};
+use engine::{QueryState, Results};
+use serde::{Deserialize, Serialize};
+
+use super::process::failure;
+use super::{Runner, node, remaining, streams, version};
+use crate::Usage;
+use crate::args::{self, Input};
+use crate::print::{self, ResultWriter};
+use crate::{query, signals};
+
+/// How long a process of a query, or a node, may be silent.
+const PATIENCE: Duration = Duration::from_secs(8);
+
+/// What a caller asks for.
+#[derive(Serialize, Deserialize)]
+pub struct Request {
+    /// The statement.
+    pub statement: String,
+    /// Its tables, which lie on the nodes.
+    pub input: Input,
+    /// Workers of each process, if fewer than the node gives.
+    pub workers: Option<u16>,
+    /// The most memory of each process, if less than the node gives.
+    pub memory_limit: Option<u64>,
+    /// As the flag.
+    pub broadcast_limit: Option<u64>,
+    /// As the flag.
+    pub allow_scripts: bool,
+    /// As the flag.
+    pub read_ahead: u16,
+    /// As the flag, for COPY.
+    pub overwrite: bool,
+    /// As the flag.
+    pub retries: u32,
+}
+
+/// The rows of a statement that nodes run.
+pub fn ask(
+    q: &args::Query,
+    at: &args::At,
+    statement: &str,
+    state: Arc<QueryState>,
+) -> anyhow::Result<Results> {
+    let args::Execution { workers, memory_limit, broadcast_limit, allow_scripts } = q.run.execution;
+    let request = Request {
+        statement: statement.to_string(),
+        input: q.input.clone(),
+        workers,
+        memory_limit,
+        broadcast_limit,
+        allow_scripts,
+        read_ahead: q.run.read_ahead,
+        overwrite: q.run.overwrite,
+        retries: q.retries,
+    };
+    let request = bincode::serialize(&request).context("the names of files must be UTF-8 here")?;
+    let remote = Remote::ask(&node::door(at, PATIENCE)?, statement, request)?;
+    Ok(remote.results(state, |text| eprintln!("warning: {text}"))?)
+}
+
+/// `palais cluster lead`.
+pub fn lead(started: &args::Started) -> anyhow::Result<()> {
+    signals::end_with_parent();
+    let (Some(path), Some(id)) = (&started.node, &started.query) else {
+        return Err(Usage("nodes start this".into()).into());
+    };
+    let (orders, reports) = streams().context("cannot take the standard streams")?;
+    let (caller, request) = Caller::take(orders, reports, PATIENCE, || signals::end(0))?;
+    match run(path, id, &caller, &request) {
+        Ok(()) => caller.done(),
+        Err(e) => caller.failed(failure(&e)),
+    }
+    // What was told may still be on its way, and is lost if this end closes first. The other end does once it has all.
+    loop {
+        std::thread::park();
+    }
+}
+
+fn run(path: &Path, id: &str, caller: &Arc<Caller>, request: &[u8]) -> anyhow::Result<()> {
+    let config = Config::read(path)?;
+    let token = config.token()?;
+    node::enter(&config)?;
+    let request: Request = bincode::deserialize(request)?;
+    if request.allow_scripts && !config.allow_scripts {
+        anyhow::bail!("these nodes start no commands\n  help: allow_scripts in their files lets them");
+    }
+    // All who lead ask for places in the same order, so that none waits for one who waits for it.
+    let mut nodes = config.nodes.clone();
+    nodes.sort();
+    nodes.dedup();
+    let host = |address: &String| {
+        let door = Door { address: address.clone(), token, version: version(), patience: PATIENCE };
+        let seat = Seat { door, query: id.to_string(), statement: request.statement.clone() };
+        Ok(Host {
+            name: address.clone(),
+            address: reached_at(address)?,
+            port: 0,
+            directory: None,
+            sharing: 1,
+            far: true,
+            launch: Launch::Node(seat),
+        })
+    };
+    let start = |without: &[String]| {
+        let hosts = remaining(nodes.iter().map(host).collect::<anyhow::Result<_>>()?, without);
+        Runner::start(hosts, &request.statement, &request.input, PATIENCE)
+    };
+    query::lead(&request, start, caller)
+}
+
+/// The address at which the processes of a node are reached.
+fn reached_at(node: &str) -> anyhow::Result<IpAddr> {
+    let known: Option<SocketAddr> = node
+        .to_socket_addrs()
+        .or_else(|_| (node, PORT).to_socket_addrs())
+        .ok()
+        .and_then(|mut known| known.next());
+    Ok(known.with_context(|| format!("{node}: there is no such address"))?.ip())
+}
+
+/// Tells a caller the rows.
+pub struct Teller(pub Arc<Caller>);
+
+impl ResultWriter for Teller {
+    fn begin(&mut self, schema: &SchemaRef) -> print::Result<()> {
+        self.0.columns(schema).map_err(refused)
+    }
+
+    fn batch(&mut self, batch: &RecordBatch) -> print::Result<()> {
+        self.0.rows(batch).map_err(refused)
+    }
+
+    fn end(&mut self) -> print::Result<()> {
+        Ok(())
+    }
+}
+
+fn refused(e: engine::Error) -> print::Error {
+    print::Error::Refused(e.to_string())
+}

@@ -1,0 +1,450 @@
+//! Nodes: daemons that run queries for others, several at once, and whatever happens to one of them an error that names it.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use compare::{same, sorted};
+use process::{Finished, palais, run};
+use several::{succeed, text};
+
+#[path = "support/cells.rs"]
+mod cells;
+#[path = "support/compare.rs"]
+mod compare;
+#[path = "support/process.rs"]
+mod process;
+#[path = "support/several.rs"]
+mod several;
+
+/// A query that takes long in each process.
+const LONG: &str = "SELECT count(*), sum(a.range % 7) FROM range(0, 200000000000) a";
+
+/// What takes longer counts as hanging.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Some nodes, each at an address of its own.
+struct Nodes {
+    home: tempfile::TempDir,
+    addresses: Vec<String>,
+    daemons: Vec<Option<Child>>,
+}
+
+impl Nodes {
+    /// So many; `more` stands in their files.
+    fn start(nodes: u8, more: &str) -> Nodes {
+        let home = tempfile::tempdir().expect("a temporary directory can be made");
+        fs::write(home.path().join("token"), "a text that all have\n").expect("it can be written");
+        let free = |node: u8| {
+            let listener = TcpListener::bind((std::net::Ipv4Addr::new(127, 0, 0, 10 + node), 0))
+                .expect("loopback has many addresses");
+            listener.local_addr().expect("it is bound").to_string()
+        };
+        let addresses: Vec<String> = (0..nodes).map(free).collect();
+        let mut made = Nodes { home, addresses, daemons: (0..nodes).map(|_| None).collect() };
+        for node in 0..made.addresses.len() {
+            let config = format!(
+                "listen = \"{}\"\ntoken_file = \"{}\"\nnodes = {:?}\nworkers = 2\n{more}\n",
+                made.addresses[node],
+                made.path("token").display(),
+                made.addresses
+            );
+            fs::write(made.path(&format!("node-{node}.toml")), config).expect("it can be written");
+            made.begin(node);
+        }
+        made
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.home.path().join(name)
+    }
+
+    /// Starts a daemon, and waits until it listens.
+    fn begin(&mut self, node: usize) {
+        let log = fs::File::create(self.path(&format!("log-{node}"))).expect("it can be made");
+        let daemon = Command::new(env!("CARGO_BIN_EXE_palais"))
+            .args(["node", "--config", text(&self.path(&format!("node-{node}.toml")))])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log)
+            .spawn();
+        self.daemons[node] = Some(daemon.expect("palais starts"));
+        wait_for("a node listens", || TcpStream::connect(&self.addresses[node]).is_ok());
+    }
+
+    fn kill(&mut self, node: usize) {
+        let mut daemon = self.daemons[node].take().expect("it runs");
+        daemon.kill().and_then(|()| daemon.wait()).expect("it can be killed");
+    }
+
+    /// What `palais query` needs to ask a node.
+    fn at(&self, node: usize) -> [String; 4] {
+        let token = text(&self.path("token")).to_string();
+        ["--cluster".into(), self.addresses[node].clone(), "--token-file".into(), token]
+    }
+
+    fn query(&self, node: usize, arguments: &[&str]) -> Finished {
+        let at = self.at(node);
+        let at: Vec<&str> = at.iter().map(String::as_str).collect();
+        palais([&["query"], &at[..], arguments].concat())
+    }
+
+    fn succeed(&self, node: usize, arguments: &[&str]) -> Finished {
+        let done = self.query(node, arguments);
+        assert_eq!(done.code(), Some(0), "{arguments:?} {}: {}", done.ending(), done.stderr);
+        done
+    }
+
+    /// A query that somebody waits for.
+    fn spawn(&self, node: usize, sql: &str) -> Waiting {
+        let out = tempfile::NamedTempFile::new_in(self.home.path()).expect("a temporary file can be made");
+        let err = out.as_file().try_clone().expect("a file can be shared");
+        let child = Command::new(env!("CARGO_BIN_EXE_palais"))
+            .arg("query")
+            .args(self.at(node))
+            .arg(sql)
+            .stdin(Stdio::null())
+            .stdout(out.as_file().try_clone().expect("a file can be shared"))
+            .stderr(err)
+            .spawn();
+        Waiting { child: child.expect("palais starts"), out }
+    }
+
+    /// The rows of `palais cluster status`.
+    fn status(&self) -> Vec<Vec<Option<String>>> {
+        let at = self.at(0);
+        let done = palais([&["cluster", "status"], &at.each_ref().map(String::as_str)[..]].concat());
+        assert_eq!(done.code(), Some(0), "{}", done.stderr);
+        sorted(&done.stdout)
+    }
+
+    /// The processes of queries: node, state and query.
+    fn running(&self) -> Vec<(String, String, String)> {
+        let rows = self.status().into_iter();
+        let running = rows.filter_map(|row| Some((row[0].clone()?, row[1].clone()?, row[3].clone()?)));
+        running.collect()
+    }
+
+    /// Waits until so many processes read rows.
+    fn wait_for(&self, processes: usize) {
+        wait_for("processes run", || {
+            self.running().iter().filter(|(_, state, _)| state == "runs").count() == processes
+        });
+    }
+
+    /// The processes that a node has started, by their part.
+    fn children(&self, node: usize, part: &str) -> Vec<u32> {
+        let config = self.path(&format!("node-{node}.toml"));
+        let entries = fs::read_dir("/proc").expect("the system has /proc").flatten();
+        let ids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        let is_one = |id: &u32| {
+            let words = fs::read(format!("/proc/{id}/cmdline")).unwrap_or_default();
+            let words = String::from_utf8_lossy(&words).into_owned();
+            words.contains(&format!("\0cluster\0{part}\0")) && words.contains(text(&config))
+        };
+        ids.filter(is_one).collect()
+    }
+}
+
+impl Drop for Nodes {
+    fn drop(&mut self) {
+        for daemon in self.daemons.iter_mut().flatten() {
+            let _ = daemon.kill();
+            let _ = daemon.wait();
+        }
+    }
+}
+
+/// A caller that waits.
+struct Waiting {
+    child: Child,
+    out: tempfile::NamedTempFile,
+}
+
+impl Waiting {
+    /// Its exit code and all that it wrote, once it has ended.
+    fn finish(mut self) -> (Option<i32>, String) {
+        let mut code = None;
+        wait_for("the caller ends", || {
+            code = self.child.try_wait().expect("a child can be waited for").map(|status| status.code());
+            code.is_some()
+        });
+        (code.flatten(), fs::read_to_string(self.out.path()).expect("it can be read"))
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+    }
+}
+
+fn wait_for(what: &str, mut done: impl FnMut() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !done() {
+        assert!(Instant::now() < deadline, "{what}");
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn signal(process: u32, name: &str) {
+    let _ = Command::new("kill").args([format!("-{name}"), process.to_string()]).status();
+}
+
+fn visits(home: &Path) -> PathBuf {
+    let data = home.join("data");
+    succeed(&["generate", text(&data), "--set", "tiny", "--to", "csv", "--parts", "4"]);
+    data
+}
+
+#[test]
+fn answers_of_nodes_are_those_of_one_process() {
+    let nodes = Nodes::start(3, "");
+    let data = visits(nodes.home.path());
+    let input = ["--data", text(&data), "--format", "csv"];
+    for (node, query) in ["1b", "2a", "2c", "3b"].iter().enumerate() {
+        let sql = queries::bdb::sql(query, "cat").expect("it is a query of the benchmark");
+        let expected = sorted(&succeed(&[&["query", &sql], &input[..]].concat()).stdout);
+        let done = nodes.succeed(node % 3, &[&[sql.as_str()], &input[..]].concat());
+        assert!(same(&sorted(&done.stdout), &expected), "{query}");
+    }
+    let file = nodes.path("x.buren");
+    for (sql, part) in [
+        ("SELECT pageRank FROM rankings ORDER BY pageRank DESC LIMIT 3", "pageRank\n"),
+        ("SHOW TABLES", "uservisits"),
+        ("DESCRIBE rankings", "pageURL,VARCHAR"),
+        ("EXPLAIN ANALYZE SELECT count(*) FROM uservisits", "by 3 workers"),
+        ("SUMMARIZE SELECT pageRank FROM rankings", "pageRank,INT"),
+        ("SELECT count(*) FROM range(0)", "count(*)\n0\n"),
+        ("SELECT * FROM range(0)", "range\n"),
+    ] {
+        let done = nodes.succeed(0, &[&[sql], &input[..]].concat());
+        assert!(done.stdout.contains(part), "{sql}: {}", done.stdout);
+    }
+    // The result goes where the caller is, COPY where the query is led.
+    nodes.succeed(1, &["SELECT pageRank FROM rankings", "--data", text(&data), "-o", text(&file)]);
+    let copied = nodes.path("copied");
+    let copy = format!("COPY (SELECT pageRank FROM rankings) TO '{}/' (FORMAT csv)", copied.display());
+    let done = nodes.succeed(1, &[&copy, "--data", text(&data)]);
+    assert!(done.stdout.is_empty(), "{}", done.stdout);
+    let counts = [&data.join("rankings"), &file, &copied].map(|place| {
+        succeed(&["query", &format!("SELECT count(*), sum(pageRank) FROM '{}'", place.display())]).stdout
+    });
+    assert!(counts[0] == counts[1] && counts[1] == counts[2], "{counts:?}");
+    assert_eq!(nodes.running(), []);
+}
+
+#[test]
+fn errors_are_told_with_their_place_and_code() {
+    let nodes = Nodes::start(2, "");
+    for (sql, code, part) in [
+        ("SELECT * FROM 'nowhere.csv'", 1, "nowhere.csv: there is no such file"),
+        ("SELECT 9223372036854775807 + range FROM range(5)", 1, "host: 127.0.0.1"),
+        ("SELEC 1", 1, "SQL syntax"),
+        ("SELECT * FROM '-'", 2, "standard input can't be read"),
+    ] {
+        let done = nodes.query(1, &[sql]);
+        assert_eq!(done.code(), Some(code), "{sql}: {}", done.stderr);
+        assert!(done.stderr.starts_with("error: ") && done.stderr.contains(part), "{sql}: {}", done.stderr);
+        assert!(done.stdout.is_empty(), "{sql}");
+    }
+}
+
+#[test]
+fn queries_wait_for_their_turn_and_can_be_cancelled() {
+    let nodes = Nodes::start(2, "queries = 1");
+    let long = nodes.spawn(0, LONG);
+    nodes.wait_for(2);
+    // Asked at different nodes, which must not wait for each other.
+    let others: Vec<Waiting> =
+        (0..4).map(|i| nodes.spawn(i % 2, "SELECT sum(range) FROM range(1000)")).collect();
+    wait_for("queries wait", || {
+        nodes.status().iter().any(|row| row[1].as_deref().is_some_and(|state| state.contains("waiting")))
+    });
+    let running = nodes.running();
+    let (_, _, query) = running.iter().find(|(_, state, _)| state == "runs").expect("one runs");
+    let at = nodes.at(1);
+    let at: Vec<&str> = at.iter().map(String::as_str).collect();
+    succeed(&[&["cluster", "cancel", query], &at[..]].concat());
+    let (code, text) = long.finish();
+    assert_eq!(code, Some(1), "{text}");
+    assert!(text.contains("the query was cancelled"), "{text}");
+    for other in others {
+        let (code, text) = other.finish();
+        assert_eq!((code, text.ends_with("\n499500\n")), (Some(0), true), "{text}");
+    }
+    wait_for("nothing runs", || nodes.running().is_empty());
+    let none = palais([&["cluster", "cancel", query], &at[..]].concat());
+    assert!(none.code() == Some(1) && none.stderr.contains("no query"), "{}", none.stderr);
+}
+
+#[test]
+fn a_query_that_dies_takes_no_other_with_it() {
+    let nodes = Nodes::start(2, "queries = 2");
+    let first = nodes.spawn(0, LONG);
+    nodes.wait_for(2);
+    let (theirs, second) = (nodes.children(1, "process"), nodes.spawn(1, LONG));
+    nodes.wait_for(4);
+    signal(theirs[0], "KILL");
+    let (code, text) = first.finish();
+    assert_eq!(code, Some(1), "{text}");
+    assert!(text.contains(&nodes.addresses[1]) && text.contains("was killed (signal 9"), "{text}");
+    nodes.wait_for(2);
+    nodes.succeed(0, &["SELECT 1"]);
+    // Whoever waits for a query ends it, stopped processes too.
+    signal(nodes.children(0, "process")[0], "STOP");
+    signal(second.child.id(), "KILL");
+    wait_for("nothing is left", || {
+        (0..2).all(|node| ["lead", "process"].iter().all(|part| nodes.children(node, part).is_empty()))
+    });
+}
+
+#[test]
+fn a_query_is_run_again_without_a_node_that_is_lost() {
+    let mut nodes = Nodes::start(3, "");
+    nodes.kill(1);
+    let sum = "SELECT sum(range) FROM range(1000)";
+    let done = nodes.succeed(0, &[sum, "--retries", "1"]);
+    assert!(done.stdout.ends_with("\n499500\n"), "{}", done.stdout);
+    let says = format!("the query is run again, without {}", nodes.addresses[1]);
+    assert!(done.stderr.starts_with("warning: ") && done.stderr.contains(&says), "{}", done.stderr);
+    nodes.begin(1);
+    let done = nodes.succeed(0, &[sum, "--retries", "1"]);
+    assert!(done.stderr.is_empty(), "{}", done.stderr);
+}
+
+#[test]
+fn a_node_that_is_gone_is_named_and_comes_back() {
+    let mut nodes = Nodes::start(3, "");
+    let long = nodes.spawn(0, LONG);
+    nodes.wait_for(3);
+    nodes.kill(2);
+    let (code, text) = long.finish();
+    assert_eq!(code, Some(1), "{text}");
+    assert!(text.starts_with("error: ") && text.contains("127.0.0.1"), "{text}");
+    assert!(nodes.children(2, "process").is_empty(), "a daemon's processes go with it");
+    let done = nodes.query(0, &["SELECT 1"]);
+    assert!(done.code() == Some(1) && done.stderr.contains(&nodes.addresses[2]), "{}", done.stderr);
+    let gone = nodes.status().into_iter().find(|row| row[0].as_ref() == Some(&nodes.addresses[2]));
+    assert!(gone.is_some_and(|row| row[2].is_none()), "the status tells that it is gone");
+    nodes.begin(2);
+    nodes.succeed(0, &["SELECT 1"]);
+}
+
+#[test]
+fn who_has_no_token_is_not_served() {
+    let nodes = Nodes::start(1, "");
+    fs::write(nodes.path("other"), "another text").expect("it can be written");
+    let [cluster, address, flag, _] = nodes.at(0);
+    let other = nodes.path("other");
+    let done = palais(["query", &cluster, &address, &flag, text(&other), "SELECT 1"]);
+    assert!(done.code() == Some(1) && done.stderr.contains("token"), "{}", done.stderr);
+    // Strangers: some that send what they like, some that say nothing.
+    let mut silent = Vec::new();
+    for round in 0..300 {
+        let Ok(mut socket) = TcpStream::connect(&nodes.addresses[0]) else { continue };
+        let bytes: Vec<u8> = (0..round * 7).map(|i| (i * 31 + round) as u8).collect();
+        let _ = socket.write_all(&bytes);
+        silent.push(socket);
+    }
+    // They are dropped soon.
+    wait_for("a query runs", || nodes.query(0, &["SELECT 1"]).code() == Some(0));
+    drop(silent);
+    assert_eq!(nodes.running(), []);
+}
+
+#[test]
+fn metrics_tell_what_a_node_has_done() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("loopback is there");
+    let address = listener.local_addr().expect("it is bound");
+    drop(listener);
+    let nodes = Nodes::start(1, &format!("metrics = \"{address}\""));
+    nodes.succeed(0, &["SELECT count(*) FROM range(1000)"]);
+    let get = |path: &str| {
+        let mut socket = TcpStream::connect(address).expect("it listens");
+        write!(socket, "GET {path} HTTP/1.1\r\nHost: x\r\n\r\n").expect("it listens");
+        let mut text = String::new();
+        socket.read_to_string(&mut text).expect("it answers");
+        text
+    };
+    let text = get("/metrics");
+    for part in [
+        "200 OK",
+        "palais_rows_read_total 1000",
+        "palais_queries_finished_total 1",
+        "palais_processes_lost_total 0",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert!(get("/").starts_with("HTTP/1.1 404"));
+    // One that says nothing does not keep others waiting for long.
+    let silent = TcpStream::connect(address).expect("it listens");
+    assert!(get("/metrics").contains("200 OK"));
+    drop(silent);
+}
+
+#[test]
+fn files_outside_of_the_data_root_and_scripts_are_refused() {
+    let home = tempfile::tempdir().expect("a temporary directory can be made");
+    let (inside, outside) = (home.path().join("inside"), home.path().join("outside"));
+    for dir in [&inside, &outside] {
+        fs::create_dir(dir).expect("it can be made");
+        fs::write(dir.join("x.csv"), "a\n1\n").expect("it can be written");
+    }
+    std::os::unix::fs::symlink(outside.join("x.csv"), inside.join("link.csv")).expect("it can be made");
+    let nodes =
+        Nodes::start(2, &format!("data_root = [{:?}]\ndirectory = {:?}", text(&inside), text(&inside)));
+    let sum = |place: &str| format!("SELECT sum(a) FROM '{place}'");
+    nodes.succeed(0, &[&sum("x.csv")]);
+    nodes.succeed(0, &[&sum(&format!("{}/x.*", inside.display()))]);
+    nodes.succeed(0, &["COPY (SELECT 1 AS a) TO 'new.csv'"]);
+    assert!(inside.join("new.csv").exists());
+    let copy = format!("COPY (SELECT 1 AS a) TO '{}'", outside.join("new.csv").display());
+    for sql in [
+        sum(text(&outside.join("x.csv"))),
+        sum("../outside/x.csv"),
+        sum("link.csv"),
+        sum(&format!("{}/*.csv", outside.display())),
+        sum("/etc/*.conf"),
+        copy,
+    ] {
+        let done = nodes.query(0, &[&sql]);
+        assert!(done.code() == Some(1) && done.stderr.contains("outside"), "{sql}: {}", done.stderr);
+    }
+    assert!(!outside.join("new.csv").exists());
+    let schema = format!("t={}", outside.join("x.csv").display());
+    let done = nodes.query(0, &["SELECT * FROM t", "--table", "t=x.csv", "--schema", &schema]);
+    assert!(done.code() == Some(1) && done.stderr.contains("outside"), "{}", done.stderr);
+    let script = "SELECT * FROM transform('x.csv', 'cat', 'a VARCHAR')";
+    let done = nodes.query(0, &[script, "--allow-scripts"]);
+    assert!(done.code() == Some(1) && done.stderr.contains("allow_scripts"), "{}", done.stderr);
+}
+
+#[test]
+fn what_is_wrong_with_a_node_is_told() {
+    let home = tempfile::tempdir().expect("a temporary directory can be made");
+    let file = home.path().join("node.toml");
+    for (config, part) in [
+        ("", "token_file"),
+        ("token_file = \"none\"", "the token can't be read"),
+        ("token_file = \"/dev/null\"", "there is no token in it"),
+        ("token_file = \"token\"\nmemory_limit = \"much\"", "memory_limit"),
+    ] {
+        fs::write(&file, config).expect("it can be written");
+        let done = run(Command::new(env!("CARGO_BIN_EXE_palais")).current_dir(home.path()).args([
+            "node",
+            "--config",
+            text(&file),
+        ]));
+        assert_ne!(done.code(), Some(0), "{config}");
+        assert!(done.stderr.contains(part), "{config}: {}", done.stderr);
+    }
+    let done = palais(["query", "--cluster", "127.0.0.1:1", "--token-file", text(&file), "SELECT 1"]);
+    assert!(done.code() == Some(1) && done.stderr.contains("127.0.0.1:1"), "{}", done.stderr);
+    let done = palais(["query", "--cluster", "127.0.0.1:1", "SELECT 1"]);
+    assert!(done.code() == Some(2) && done.stderr.contains("--token-file"), "{}", done.stderr);
+}
