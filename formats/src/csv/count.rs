@@ -4,9 +4,9 @@
 //! newline, so that one with another number of fields is found all the same.
 //!
 //! Stretches without quotes, of records that have the right number of fields and more than 64 bytes, are counted without
-//! a branch that depends on the text. Two masks of 64 bytes are enough there, since taking a mask out of a vector is what
-//! costs most: delimiters and newlines together, and newlines and quotes together, each found by looking up the lower
-//! half of a byte (Langdale, Lemire: Parsing gigabytes of JSON per second, 2019, section 3.1.2).
+//! a branch that depends on the text. Without AVX-512 two masks of 64 bytes are enough there, since taking a mask out of
+//! a vector is what costs most: delimiters and newlines together, and newlines and quotes together, each found by looking
+//! up the lower half of a byte (Langdale, Lemire: Parsing gigabytes of JSON per second, 2019, section 3.1.2).
 
 use crate::rows::bits::prefix_xor;
 use crate::rows::quotes::Marks;
@@ -29,8 +29,12 @@ pub fn count(window: &[u8], columns: usize, most: usize, marks: Marks) -> Counte
         && std::arch::is_x86_feature_detected!("bmi2")
         && std::arch::is_x86_feature_detected!("popcnt")
     {
-        // SAFETY: the processor has these features, and the function has no other conditions.
-        return unsafe { wide::count(window, columns, most, marks) };
+        if std::arch::is_x86_feature_detected!("avx512bw") {
+            // SAFETY: the processor has these features, and the function has no other conditions.
+            return unsafe { wide::count_64(window, columns, most, marks) };
+        }
+        // SAFETY: as above.
+        return unsafe { wide::count_32(window, columns, most, marks) };
     }
     let masks = |chunk: &_| crate::rows::bits::masks(chunk, [marks.delimiter, b'\n', marks.quote]);
     count_by(window, columns, most, masks, |_, _, _| None)
@@ -53,8 +57,9 @@ struct Stretch {
 #[cfg(target_arch = "x86_64")]
 mod wide {
     use std::arch::x86_64::{
-        __m256i, _mm256_cmpeq_epi8, _mm256_loadu_si256, _mm256_movemask_epi8, _mm256_set1_epi8,
-        _mm256_shuffle_epi8, _pdep_u64,
+        __m128i, __m256i, _mm_loadu_si128, _mm256_broadcastsi128_si256, _mm256_cmpeq_epi8,
+        _mm256_loadu_si256, _mm256_movemask_epi8, _mm256_set1_epi8, _mm256_shuffle_epi8,
+        _mm512_cmpeq_epi8_mask, _mm512_loadu_si512, _mm512_set1_epi8, _pdep_u64,
     };
     use std::hint::select_unpredictable;
 
@@ -62,18 +67,43 @@ mod wide {
 
     /// As [`super::count`], 32 bytes at a time.
     #[target_feature(enable = "avx2,bmi2,popcnt")]
-    pub fn count(window: &[u8], columns: usize, most: usize, marks: Marks) -> Counted {
-        let needles = [marks.delimiter, b'\n', marks.quote].map(|byte| _mm256_set1_epi8(byte as i8));
-        let separators = table([b'\n', marks.delimiter]);
-        let breaks = table([b'\n', marks.quote]);
-        let masks = |chunk: &[u8; 64]| {
-            let [low, high] = halves(chunk);
-            let bits = |needle| mask(_mm256_cmpeq_epi8(low, needle), _mm256_cmpeq_epi8(high, needle));
-            [bits(needles[0]), bits(needles[1]), bits(needles[2])]
-        };
-        count_by(window, columns, most, masks, |text, before, wanted| {
-            stretch(text, before, wanted, separators?, breaks?)
+    pub fn count_32(window: &[u8], columns: usize, most: usize, marks: Marks) -> Counted {
+        let tables = tables(marks).map(|tables| tables.map(|table| _mm256_broadcastsi128_si256(table)));
+        count_by(window, columns, most, masks(marks), |text, before, wanted| {
+            let [separators, breaks] = tables?;
+            let look = |chunk: &[u8; 64]| {
+                let halves = halves(chunk);
+                [looked_up(separators, halves), looked_up(breaks, halves)]
+            };
+            stretch(text, before, wanted, look, |bit, found| _pdep_u64(bit, found))
         })
+    }
+
+    /// As [`super::count`], 64 bytes at a time in stretches: there a mask out of a vector costs so little that three of
+    /// them need no table.
+    #[target_feature(enable = "avx512f,avx512bw,avx2,bmi2,popcnt")]
+    pub fn count_64(window: &[u8], columns: usize, most: usize, marks: Marks) -> Counted {
+        let needles = [marks.delimiter, b'\n', marks.quote].map(|byte| _mm512_set1_epi8(byte as i8));
+        count_by(window, columns, most, masks(marks), |text, before, wanted| {
+            let look = |chunk: &[u8; 64]| {
+                // SAFETY: the load, which may be unaligned, reads the 64 bytes of the chunk.
+                let bytes = unsafe { _mm512_loadu_si512(chunk.as_ptr().cast()) };
+                let [delimiters, newlines, quotes] =
+                    needles.map(|needle| _mm512_cmpeq_epi8_mask(bytes, needle));
+                [delimiters | newlines, newlines | quotes]
+            };
+            stretch(text, before, wanted, look, |bit, found| _pdep_u64(bit, found))
+        })
+    }
+
+    /// The masks of delimiters, newlines and quotes.
+    #[target_feature(enable = "avx2")]
+    fn masks(marks: Marks) -> impl Fn(&[u8; 64]) -> [u64; 3] {
+        let needles = [marks.delimiter, b'\n', marks.quote].map(|byte| _mm256_set1_epi8(byte as i8));
+        move |chunk| {
+            let [low, high] = halves(chunk);
+            needles.map(|needle| mask(_mm256_cmpeq_epi8(low, needle), _mm256_cmpeq_epi8(high, needle)))
+        }
     }
 
     #[inline]
@@ -92,22 +122,26 @@ mod wide {
         u64::from(_mm256_movemask_epi8(low) as u32) | u64::from(_mm256_movemask_epi8(high) as u32) << 32
     }
 
+    /// The tables of separators, and of newlines and quotes.
+    #[target_feature(enable = "sse2")]
+    fn tables(marks: Marks) -> Option<[__m128i; 2]> {
+        Some([table([b'\n', marks.delimiter])?, table([b'\n', marks.quote])?])
+    }
+
     /// For each lower half of a byte the one of `bytes` that has it, else a byte with another lower half; `None` where
     /// one lower half does not tell them apart, or one is no ASCII.
-    #[target_feature(enable = "avx2")]
-    fn table(bytes: [u8; 2]) -> Option<__m256i> {
+    #[target_feature(enable = "sse2")]
+    fn table(bytes: [u8; 2]) -> Option<__m128i> {
         if bytes[0] % 16 == bytes[1] % 16 || bytes.iter().any(|byte| *byte == 0 || *byte >= 0x80) {
             return None;
         }
-        let mut table = [0_u8; 32];
-        for half in table.chunks_mut(16) {
-            half[0] = 1;
-            for byte in bytes {
-                half[usize::from(byte % 16)] = byte;
-            }
+        let mut table = [0_u8; 16];
+        table[0] = 1;
+        for byte in bytes {
+            table[usize::from(byte % 16)] = byte;
         }
-        // SAFETY: the load, which may be unaligned, reads the 32 bytes of the table.
-        Some(unsafe { _mm256_loadu_si256(table.as_ptr().cast::<__m256i>()) })
+        // SAFETY: the load, which may be unaligned, reads the 16 bytes of the table.
+        Some(unsafe { _mm_loadu_si128(table.as_ptr().cast::<__m128i>()) })
     }
 
     /// A bit for each byte that is in a table. One of 0x80 and more looks nothing up and gets zero, which it is not.
@@ -121,34 +155,36 @@ mod wide {
     }
 
     /// Counts a stretch that begins `before` delimiters behind a record's beginning; `None` if there is a quote in it,
-    /// two newlines within 64 bytes, or a record of another number of delimiters than `wanted`.
+    /// two newlines within 64 bytes, or a record of another number of delimiters than `wanted`. `look` finds separators,
+    /// and newlines and quotes; `pick` gives of the bits of its second number the one that the first number tells.
     ///
     /// The separator with the number `wanted` from a record's beginning has to be the only newline or quote of its 64
     /// bytes, and 64 bytes that it is not in may have none.
-    #[inline]
-    #[target_feature(enable = "avx2,bmi2,popcnt")]
+    #[inline(always)]
     fn stretch(
         text: &[u8; STRETCH],
         before: u32,
         wanted: u32,
-        separators: __m256i,
-        breaks: __m256i,
+        look: impl Fn(&[u8; 64]) -> [u64; 2],
+        pick: impl Fn(u64, u64) -> u64,
     ) -> Option<Stretch> {
         // Separators so far, and the number of the next one that has to be a newline.
         let (mut seen, mut next) = (u64::from(before), u64::from(wanted));
         let columns = next + 1;
         let (mut wrong, mut last) = (u64::from(before > wanted), 0);
-        for chunk in text.as_chunks::<64>().0 {
-            let halves = halves(chunk);
-            let found = looked_up(separators, halves);
-            let ahead = next.wrapping_sub(seen);
-            // No bit where the separator is behind these 64 bytes.
-            let bit = if ahead < 64 { 1 << ahead } else { 0 };
-            wrong |= _pdep_u64(bit, found) ^ looked_up(breaks, halves);
-            seen += u64::from(found.count_ones());
-            // A choice and no branch, which would be mispredicted once a record.
-            next = select_unpredictable(seen > next, next + columns, next);
-            last = found;
+        // Two at a time: half as many turns of the loop.
+        for chunks in text.as_chunks::<128>().0 {
+            let (chunks, _) = chunks.as_chunks::<64>();
+            for [found, breaks] in [look(&chunks[0]), look(&chunks[1])] {
+                let ahead = next.wrapping_sub(seen);
+                // No bit where the separator is behind these 64 bytes.
+                let bit = if ahead < 64 { 1 << ahead } else { 0 };
+                wrong |= pick(bit, found) ^ breaks;
+                seen += u64::from(found.count_ones());
+                // A choice and no branch, which would be mispredicted once a record.
+                next = select_unpredictable(seen > next, next + columns, next);
+                last = found;
+            }
         }
         let records = (next - u64::from(wanted)) / columns;
         (wrong == 0).then_some(Stretch {
@@ -341,6 +377,13 @@ mod tests {
                     let narrow = count_by(&text[from..], columns, most, masks, |_, _, _| None);
                     let found = count(&text[from..], columns, most, marks);
                     assert_eq!(found, narrow, "{columns} columns of {:?}", String::from_utf8_lossy(&text));
+                    // Where the processor counts 64 bytes at a time, 32 bytes at a time count the same.
+                    #[cfg(target_arch = "x86_64")]
+                    if std::arch::is_x86_feature_detected!("avx512bw") {
+                        // SAFETY: processors with AVX-512 have AVX2, BMI2 and POPCNT.
+                        let half = unsafe { wide::count_32(&text[from..], columns, most, marks) };
+                        assert_eq!(half, narrow, "{columns} columns");
+                    }
                 }
             }
         }
