@@ -225,26 +225,29 @@ impl Group {
     fn conduct(&self, rows: Option<(&Sink, &SchemaRef)>, state: &Arc<QueryState>) -> Result<Vec<Raw>> {
         let mut figures = vec![Figures::default(); self.members.len()];
         let mut written = vec![Raw(Vec::new()); self.members.len()];
-        self.wait(&|| state.stopped(), self.members.len(), |process, report| {
-            match (report, rows) {
-                (Report::Rows(bytes), Some((sink, schema))) => {
-                    let batch = engine::wire::decode(&bytes.0, schema);
-                    let host = || self.name(process);
-                    let batch = batch.map_err(|e| Error::Protocol { host: host(), what: e.to_string() })?;
-                    if !sink.give(&batch) {
-                        return Err(Error::Cancelled);
-                    }
-                    return Ok(false);
-                }
-                (Report::Alive(now), _) => figures[process] = now,
-                (Report::Done(done), _) => {
+        let give = |process: usize, bytes: &[u8]| {
+            let host = || self.name(process);
+            let Some((sink, schema)) = rows else {
+                return Err(Error::Protocol {
+                    host: host(),
+                    what: "it told rows that it was to write".into(),
+                });
+            };
+            let batch = engine::wire::decode(bytes, schema);
+            let batch = batch.map_err(|e| Error::Protocol { host: host(), what: e.to_string() })?;
+            if sink.give(&batch) { Ok(()) } else { Err(Error::Cancelled) }
+        };
+        self.wait_with_rows(&|| state.stopped(), self.members.len(), &give, |process, report| {
+            match report {
+                Report::Alive(now) => figures[process] = now,
+                Report::Done(done) => {
                     figures[process] = done.figures;
                     take(&done, process, state);
                     tell(&figures, state);
                     written[process] = done.written.unwrap_or(Raw(Vec::new()));
                     return Ok(true);
                 }
-                (other, _) => return self.unless_alive(process, &other),
+                other => return self.unless_alive(process, &other),
             }
             tell(&figures, state);
             Ok(false)
@@ -258,6 +261,21 @@ impl Group {
         &self,
         stopped: &dyn Fn() -> bool,
         wanted: usize,
+        take: impl FnMut(usize, Report) -> Result<bool>,
+    ) -> Result<()> {
+        let none = |process, _: &[u8]| {
+            let what = "the process told rows when it was not its turn".into();
+            Err(Error::Protocol { host: self.name(process), what })
+        };
+        self.wait_with_rows(stopped, wanted, &none, take)
+    }
+
+    /// As [`Group::wait`], and rows go to `give`.
+    fn wait_with_rows(
+        &self,
+        stopped: &dyn Fn() -> bool,
+        wanted: usize,
+        give: &dyn Fn(usize, &[u8]) -> Result<()>,
         mut take: impl FnMut(usize, Report) -> Result<bool>,
     ) -> Result<()> {
         let events = locked(&self.events);
@@ -290,6 +308,10 @@ impl Group {
                         },
                         _ => None,
                     }
+                }
+                Ok((process, Event::Rows(bytes))) => {
+                    silent[process] = Duration::ZERO;
+                    if failed.is_none() { give(process, &bytes).err() } else { None }
                 }
                 Ok((process, Event::Over)) => Some(self.members[process].ending()),
                 Err(RecvTimeoutError::Disconnected) => {
@@ -335,7 +357,6 @@ impl Group {
             Report::Opened(_) => "of tables",
             Report::Planned(_) => "that it has planned",
             Report::Finished(_) => "that it has finished",
-            Report::Rows(_) => "rows",
             Report::Alive(_) => return Ok(false),
             Report::Lost { .. } | Report::Failed(_) => "that it failed",
             Report::Done(_) => "that it is done",

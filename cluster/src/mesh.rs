@@ -31,6 +31,10 @@ const BEAT: Duration = Duration::from_secs(1);
 /// How long a process that has done its part waits for others to say that they have.
 const GOODBYE: Duration = Duration::from_secs(2);
 
+/// Credit that comes back waits so long for more of it: to tell of each batch wakes two threads on both sides. Senders have
+/// credit for many batches.
+const GATHER: Duration = Duration::from_millis(2);
+
 /// What a process tells another one.
 #[derive(Serialize, Deserialize)]
 enum Word {
@@ -73,10 +77,39 @@ pub struct Mesh {
     /// Those who have shown the token, by what they carry and where they come from.
     came: Arc<Mutex<HashMap<(Kind, u32), TcpStream>>>,
     showing: Arc<AtomicUsize>,
-    tellers: Mutex<Vec<Option<Sender<Word>>>>,
+    tellers: Mutex<Vec<Option<Teller>>>,
     values: Arc<Values>,
     over: Arc<Over>,
     sent: Arc<AtomicU64>,
+}
+
+/// What is to be told to another process.
+struct Teller {
+    /// `None` says that there is credit.
+    words: Sender<Option<Word>>,
+    credit: Arc<Mutex<Credit>>,
+}
+
+/// Credit that is to be given back: bytes by stage, exchange and sender.
+type Credit = HashMap<(u32, u32, u32), u64>;
+
+impl Teller {
+    fn tell(&self, word: Word) {
+        let word = match word {
+            Word::Note(Note::Absorbed { stage, node, source, bytes }) => {
+                let mut credit = locked(&self.credit);
+                let is_first = credit.is_empty();
+                *credit.entry((stage, node, source)).or_default() += bytes;
+                if !is_first {
+                    return;
+                }
+                None
+            }
+            word => Some(word),
+        };
+        // Who is lost is told of by the thread that lost it.
+        let _ = self.words.send(word);
+    }
 }
 
 /// The values of scalar subqueries, by stage.
@@ -136,13 +169,15 @@ impl Mesh {
     }
 
     /// Starts the two threads of a socket for notes, and gives what the first of them sends from.
-    fn converse(&self, peer: usize, socket: TcpStream) -> io::Result<Sender<Word>> {
-        let (teller, told) = channel();
+    fn converse(&self, peer: usize, socket: TcpStream) -> io::Result<Teller> {
+        let (words, told) = channel();
+        let credit = Arc::<Mutex<Credit>>::default();
+        let given = credit.clone();
         let writing = socket.try_clone()?;
         let lost = self.settings.on_lost.clone();
         let over = self.over.clone();
         let write = move || {
-            if let Err(e) = tell(writing, &told)
+            if let Err(e) = tell(writing, &told, &given)
                 && !over.ended.load(Ordering::SeqCst)
             {
                 lost(peer, e.to_string());
@@ -163,14 +198,13 @@ impl Mesh {
             }
         };
         std::thread::Builder::new().name(format!("palais-hear-{peer}")).spawn(read)?;
-        Ok(teller)
+        Ok(Teller { words, credit })
     }
 
     /// Says goodbye, and waits until the others have: then no note of theirs is on its way.
     pub fn end(&self) {
         for teller in locked(&self.tellers).drain(..).flatten() {
-            // Who is lost needs no goodbye.
-            let _ = teller.send(Word::Goodbye);
+            teller.tell(Word::Goodbye);
         }
         let (deadline, others) = (Instant::now() + GOODBYE, self.processes() - 1);
         let mut gone = locked(&self.over.gone);
@@ -183,8 +217,7 @@ impl Mesh {
 
     fn tell_word(&self, process: usize, word: Word) {
         if let Some(Some(teller)) = locked(&self.tellers).get(process) {
-            // Who is lost is told of by the thread that lost it.
-            let _ = teller.send(word);
+            teller.tell(word);
         }
     }
 }
@@ -238,21 +271,42 @@ fn reason(e: &io::Error, patience: Duration) -> String {
 }
 
 /// Sends words until goodbye was said.
-fn tell(mut socket: TcpStream, told: &Receiver<Word>) -> io::Result<()> {
-    let mut bytes = Vec::new();
+fn tell(mut socket: TcpStream, told: &Receiver<Option<Word>>, credit: &Mutex<Credit>) -> io::Result<()> {
+    let (mut bytes, mut said) = (Vec::new(), Instant::now());
+    // When credit is told.
+    let mut due: Option<Instant> = None;
     loop {
-        let first = match told.recv_timeout(BEAT) {
-            Ok(word) => word,
-            Err(RecvTimeoutError::Timeout) => Word::Alive,
+        let until = due.unwrap_or(said + BEAT);
+        let first = match told.recv_timeout(until.saturating_duration_since(Instant::now())) {
+            Ok(Some(word)) => Some(word),
+            Ok(None) => {
+                due = due.or(Some(Instant::now() + GATHER));
+                continue;
+            }
+            Err(RecvTimeoutError::Timeout) => due.is_none().then_some(Word::Alive),
             Err(RecvTimeoutError::Disconnected) => return Ok(()),
         };
         bytes.clear();
         let mut over = false;
-        for word in std::iter::once(first).chain(told.try_iter()) {
-            over |= matches!(word, Word::Goodbye);
-            message::write(&mut bytes, &word)?;
+        if due.take_if(|due| *due <= Instant::now()).is_some() {
+            for ((stage, node, source), given) in locked(credit).drain() {
+                message::write(
+                    &mut bytes,
+                    &Word::Note(Note::Absorbed { stage, node, source, bytes: given }),
+                )?;
+            }
+        }
+        for word in first.map(Some).into_iter().chain(told.try_iter()) {
+            match word {
+                Some(word) => {
+                    over |= matches!(word, Word::Goodbye);
+                    message::write(&mut bytes, &word)?;
+                }
+                None => due = due.or(Some(Instant::now() + GATHER)),
+            }
         }
         socket.write_all(&bytes)?;
+        said = Instant::now();
         if over {
             return socket.shutdown(Shutdown::Write);
         }

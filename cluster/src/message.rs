@@ -1,6 +1,7 @@
 //! What the starter and a process tell each other.
 //!
-//! A message is a length (u32, little-endian) and so many bytes of bincode 1.3 with its default options. The first one of
+//! A message is a length (u32, little-endian) and so many bytes of bincode 1.3 with its default options. Rows have the
+//! highest bit of the length set, and are what [`engine::wire`] gives: they are copied no more than needed. The first one of
 //! each side holds its version; what follows is read only if the versions are the same, so that messages may change with
 //! any version.
 
@@ -11,12 +12,16 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use arrow_array::RecordBatch;
 use engine::QueryState;
 use serde::de::{self, DeserializeOwned, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// The longest message, in bytes: rows are sent a batch at a time.
 const LONGEST: u32 = 1 << 30;
+
+/// The bit of a length that says that rows follow.
+const ROWS: u32 = 1 << 31;
 
 /// Of a message's length so many bytes are asked for at once, before they are there.
 const STEP: u64 = 1 << 20;
@@ -103,8 +108,6 @@ pub enum Report {
     Planned(Option<Raw>),
     /// What was written has appeared; so many rows.
     Finished(u64),
-    /// A batch of the result, as [`engine::wire::encode`] gives it.
-    Rows(Raw),
     /// It lives.
     Alive(Figures),
     /// It can't reach a process any more.
@@ -222,11 +225,47 @@ pub fn write(out: &mut impl Write, message: &impl Serialize) -> io::Result<()> {
     out.flush()
 }
 
+/// Writes rows.
+///
+/// # Errors
+/// Those of the writer, rows that take too many bytes and values that can't be encoded.
+pub fn write_rows(out: &mut impl Write, batch: &RecordBatch) -> io::Result<()> {
+    let mut bytes = Vec::with_capacity(4 + engine::wire::size(batch).unwrap_or(0));
+    bytes.extend_from_slice(&[0; 4]);
+    engine::wire::write(batch, &mut bytes).map_err(io::Error::other)?;
+    let length = u32::try_from(bytes.len() - 4).ok().filter(|&length| length <= LONGEST);
+    let length = length.ok_or_else(|| io::Error::other("a batch has too many bytes"))?;
+    bytes[..4].copy_from_slice(&(length | ROWS).to_le_bytes());
+    out.write_all(&bytes)?;
+    out.flush()
+}
+
+/// What is read.
+#[derive(Debug)]
+pub enum Frame<M> {
+    /// A message.
+    Message(M),
+    /// Rows, as [`engine::wire::encode`] gives them.
+    Rows(Vec<u8>),
+}
+
 /// Reads a message; `None` where there are no more.
 ///
 /// # Errors
 /// Those of the reader, and bytes that are no message.
 pub fn read<M: DeserializeOwned>(from: &mut impl Read) -> io::Result<Option<M>> {
+    match read_frame(from)? {
+        None => Ok(None),
+        Some(Frame::Message(message)) => Ok(Some(message)),
+        Some(Frame::Rows(_)) => Err(io::Error::new(io::ErrorKind::InvalidData, "it is no message")),
+    }
+}
+
+/// Reads a message or rows; `None` where there are no more.
+///
+/// # Errors
+/// Those of the reader, and bytes that are neither.
+pub fn read_frame<M: DeserializeOwned>(from: &mut impl Read) -> io::Result<Option<Frame<M>>> {
     let mut length = [0; 4];
     let mut had = 0;
     while had < length.len() {
@@ -239,6 +278,7 @@ pub fn read<M: DeserializeOwned>(from: &mut impl Read) -> io::Result<Option<M>> 
         }
     }
     let length = u32::from_le_bytes(length);
+    let (length, is_rows) = (length & !ROWS, length & ROWS != 0);
     if length > LONGEST {
         return Err(io::Error::new(io::ErrorKind::InvalidData, "it is no message"));
     }
@@ -249,23 +289,39 @@ pub fn read<M: DeserializeOwned>(from: &mut impl Read) -> io::Result<Option<M>> 
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
     }
-    let message = bincode::deserialize(&bytes);
+    if is_rows {
+        return Ok(Some(Frame::Rows(bytes)));
+    }
+    let message = bincode::deserialize(&bytes).map(Frame::Message);
     message.map(Some).map_err(|e| io::Error::new(io::ErrorKind::InvalidData, e))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::{ArrayRef, Int64Array};
+
     use super::*;
 
     #[test]
-    fn messages_come_back_one_by_one() {
+    fn messages_and_rows_come_back_one_by_one() {
+        let values: ArrayRef = Arc::new(Int64Array::from_iter_values(0..400_000));
+        let rows = RecordBatch::try_from_iter([("a", values)]).unwrap();
         let mut bytes = Vec::new();
-        write(&mut bytes, &Report::Rows(Raw(vec![7; 3 << 20]))).unwrap();
-        write(&mut bytes, &Report::Planned(None)).unwrap();
+        write_rows(&mut bytes, &rows).unwrap();
+        write(&mut bytes, &Report::Opened(vec![7; 3 << 20])).unwrap();
+        write(&mut bytes, &Report::Planned(Some(Raw(vec![8; 100])))).unwrap();
         let mut rest = &bytes[..];
-        assert!(matches!(read(&mut rest).unwrap(), Some(Report::Rows(rows)) if rows.0 == vec![7; 3 << 20]));
-        assert!(matches!(read(&mut rest).unwrap(), Some(Report::Planned(None))));
+        let Some(Frame::Rows(read_rows)) = read_frame::<Report>(&mut rest).unwrap() else { panic!("rows") };
+        assert_eq!(engine::wire::decode(&read_rows, &rows.schema()).unwrap(), rows);
+        assert!(
+            matches!(read(&mut rest).unwrap(), Some(Report::Opened(tables)) if tables == vec![7; 3 << 20])
+        );
+        let planned = read_frame(&mut rest).unwrap();
+        assert!(matches!(planned, Some(Frame::Message(Report::Planned(Some(Raw(raw))))) if raw == [8; 100]));
         assert!(read::<Report>(&mut rest).unwrap().is_none());
+        assert!(read::<Report>(&mut &bytes[..]).is_err(), "rows are no message");
     }
 
     #[test]

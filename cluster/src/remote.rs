@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::locked;
-use crate::message::{self, Failure, Figures, Raw};
+use crate::message::{self, Failure, Figures, Frame, Raw};
 use crate::node::{Ask, Door};
 
 /// How often is told that one lives.
@@ -39,8 +39,6 @@ enum Word {
 enum Told {
     /// The columns of the result, as a batch without rows that [`engine::wire::encode_with_schema`] gives.
     Columns(Raw),
-    /// A batch of it, as [`engine::wire::encode`] gives it.
-    Rows(Raw),
     /// How far it is.
     Alive(Figures),
     /// What the caller is to know besides.
@@ -83,23 +81,23 @@ impl Remote {
         Error::Node { node: self.door.address.clone(), what }
     }
 
-    fn told(&self, from: &mut impl Read) -> Result<Told> {
-        let told = message::read(from).and_then(|told| told.ok_or(std::io::ErrorKind::UnexpectedEof.into()));
-        match told {
-            Ok(Told::Failed(Failure { code: 130, .. })) => {
+    fn told(&self, from: &mut impl Read) -> Result<Frame<Told>> {
+        let told = message::read_frame(from);
+        match told.and_then(|told| told.ok_or(std::io::ErrorKind::UnexpectedEof.into())) {
+            Ok(Frame::Message(Told::Failed(Failure { code: 130, .. }))) => {
                 Err(Error::Node { node: self.door.address.clone(), what: "the query was cancelled".into() })
             }
-            Ok(Told::Failed(Failure { message, code })) => Err(Error::Told { message, code }),
+            Ok(Frame::Message(Told::Failed(Failure { message, code }))) => Err(Error::Told { message, code }),
             Ok(told) => Ok(told),
             Err(e) => Err(self.lost(&e)),
         }
     }
 
     /// What is told next, but for warnings, which `warn` takes.
-    fn told_but_warnings(&self, from: &mut impl Read, warn: fn(&str)) -> Result<Told> {
+    fn told_but_warnings(&self, from: &mut impl Read, warn: fn(&str)) -> Result<Frame<Told>> {
         loop {
             match self.told(from)? {
-                Told::Warning(text) => warn(&text),
+                Frame::Message(Told::Warning(text)) => warn(&text),
                 told => return Ok(told),
             }
         }
@@ -136,15 +134,15 @@ impl Remote {
         let ended = |e| if state.stopped() { Error::Cancelled } else { e };
         let schema = loop {
             match self.told_but_warnings(&mut from, warn).map_err(ended)? {
-                Told::Done(..) => {
+                Frame::Message(Told::Done(..)) => {
                     // The statement has no result.
                     let none = Arc::new(Schema::empty());
                     return Results::fed(none, state, |_| Ok(())).map_err(|e| Error::System(e.to_string()));
                 }
-                Told::Columns(bytes) => {
+                Frame::Message(Told::Columns(bytes)) => {
                     break columns(&bytes.0).map_err(|e| self.lost(&std::io::Error::other(e)))?;
                 }
-                Told::Alive(figures) => figures.tell(&state),
+                Frame::Message(Told::Alive(figures)) => figures.tell(&state),
                 _ => return Err(self.lost(&std::io::ErrorKind::InvalidData.into())),
             }
         };
@@ -152,18 +150,18 @@ impl Remote {
         let feed = move |sink: &Sink| {
             loop {
                 match self.told_but_warnings(&mut from, warn)? {
-                    Told::Rows(bytes) => {
-                        if !sink.give(&engine::wire::decode(&bytes.0, &rows_of)?) {
+                    Frame::Rows(bytes) => {
+                        if !sink.give(&engine::wire::decode(&bytes, &rows_of)?) {
                             return Err(engine::Error::Cancelled);
                         }
                     }
-                    Told::Alive(figures) => figures.tell(&known),
-                    Told::Done(figures, [rows, values, replaced]) => {
+                    Frame::Message(Told::Alive(figures)) => figures.tell(&known),
+                    Frame::Message(Told::Done(figures, [rows, values, replaced])) => {
                         figures.tell(&known);
                         known.add_skipped(engine::state::Skipped { rows, values, replaced });
                         return Ok(());
                     }
-                    Told::Columns(_) | Told::Failed(_) | Told::Warning(_) => {
+                    Frame::Message(Told::Columns(_) | Told::Failed(_) | Told::Warning(_)) => {
                         return Err(self.lost(&std::io::ErrorKind::InvalidData.into()).into());
                     }
                 }
@@ -263,8 +261,11 @@ impl Caller {
     /// # Errors
     /// A type that Arrow's IPC does not write.
     pub fn rows(&self, batch: &RecordBatch) -> engine::Result<()> {
-        self.tell(&Told::Rows(Raw(engine::wire::encode(batch)?)));
-        Ok(())
+        match message::write_rows(&mut *locked(&self.out), batch) {
+            // What can't be encoded; who is gone ends the process.
+            Err(e) if e.kind() == std::io::ErrorKind::Other => Err(engine::Error::Wire(e.to_string())),
+            _ => Ok(()),
+        }
     }
 
     /// What it is to know besides.

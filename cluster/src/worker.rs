@@ -1,12 +1,13 @@
 //! A process of a query, from its first order to its end.
 
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
+use arrow_array::RecordBatch;
 use engine::QueryState;
 use engine::processes::{Notes, Processes};
 use queries::Plan;
@@ -113,6 +114,15 @@ impl Shared {
     /// Tells the starter. Where that fails it is gone, and the thread that hears it ends the process.
     fn report(&self, report: &Report) {
         let _ = message::write(&mut *locked(&self.out), report);
+    }
+
+    /// Tells it rows.
+    fn report_rows(&self, batch: &RecordBatch) -> engine::Result<()> {
+        match message::write_rows(&mut *locked(&self.out), batch) {
+            // What can't be encoded.
+            Err(e) if e.kind() == io::ErrorKind::Other => Err(engine::Error::Wire(e.to_string())),
+            _ => Ok(()),
+        }
     }
 
     fn figures(&self) -> Figures {
@@ -328,10 +338,7 @@ impl Process {
         let mut written = None;
         match &mut planned.writer {
             Some(writer) if job.writes => written = Some(Raw(writer.write(results)?)),
-            _ => results.drain(|batch| {
-                self.shared.report(&Report::Rows(Raw(engine::wire::encode(&batch)?)));
-                Ok(())
-            })?,
+            _ => results.drain(|batch| self.shared.report_rows(&batch))?,
         }
         mesh.end();
         let first = process * planned.settings.workers;

@@ -52,9 +52,11 @@ pub struct Wire {
     pub bytes: WireBytes,
 }
 
-/// Bytes that were made here, or came in.
+/// Bytes that are made here, or came in.
 #[derive(Clone)]
 pub enum WireBytes {
+    /// So many, which are made of [`Parcel::batch`] where timely wants them.
+    ToMake(usize),
     /// Made here; shared where they go to several processes.
     Made(Arc<Vec<u8>>),
     /// Came in, with up to 7 bytes behind them.
@@ -67,9 +69,18 @@ pub enum WireBytes {
 }
 
 impl Wire {
-    /// The bytes.
+    /// How many bytes there are, or will be.
+    pub fn length(&self) -> usize {
+        match &self.bytes {
+            WireBytes::ToMake(length) => *length,
+            _ => self.bytes().len(),
+        }
+    }
+
+    /// The bytes; none of those that are still to be made.
     pub fn bytes(&self) -> &[u8] {
         match &self.bytes {
+            WireBytes::ToMake(_) => &[],
             WireBytes::Made(bytes) => bytes,
             WireBytes::Came { buffer, length } => &buffer[..*length],
         }
@@ -116,22 +127,25 @@ impl ContainerBytes for Parcel {
     }
 
     fn length_in_bytes(&self) -> usize {
-        HEADER + self.wire.as_ref().map_or(0, |wire| wire.bytes().len()).next_multiple_of(8)
+        HEADER + self.wire.as_ref().map_or(0, Wire::length).next_multiple_of(8)
     }
 
     fn into_bytes<W: Write>(&self, writer: &mut W) {
-        let (rows, owed, bytes) =
-            self.wire.as_ref().map_or((0, 0, &[][..]), |wire| (wire.rows, wire.owed, wire.bytes()));
+        let (rows, owed, length) = self.wire.as_ref().map_or((0, 0, 0), |w| (w.rows, w.owed, w.length()));
         let lost = self.wire.is_none() && self.batch.as_ref().is_some_and(|batch| batch.num_rows() > 0);
         assert!(!lost, "an exchange encodes what goes to another process");
-        let mut put =
-            |bytes: &[u8]| writer.write_all(bytes).expect("timely's buffer takes what was asked for");
-        [self.source, u32::from(self.last), rows, bytes.len() as u32]
-            .iter()
-            .for_each(|n| put(&n.to_le_bytes()));
+        const ROOM: &str = "timely's buffer takes what was asked for";
+        let mut put = |bytes: &[u8]| writer.write_all(bytes).expect(ROOM);
+        [self.source, u32::from(self.last), rows, length as u32].iter().for_each(|n| put(&n.to_le_bytes()));
         put(&owed.to_le_bytes());
-        put(bytes);
-        put(&[0; 8][..bytes.len().next_multiple_of(8) - bytes.len()]);
+        match (&self.wire, &self.batch) {
+            (Some(Wire { bytes: WireBytes::ToMake(_), .. }), Some(batch)) => {
+                crate::wire::write(batch, writer).expect(ROOM);
+            }
+            (Some(wire), _) => put(wire.bytes()),
+            (None, _) => {}
+        }
+        writer.write_all(&[0; 8][..length.next_multiple_of(8) - length]).expect(ROOM);
     }
 }
 

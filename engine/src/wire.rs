@@ -19,6 +19,7 @@
 
 mod texts;
 
+use std::io::Write;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -53,50 +54,75 @@ const MOST_ROWS: usize = 1 << 28;
 
 /// The bytes of a batch.
 pub fn encode(batch: &RecordBatch) -> Result<Vec<u8>> {
-    let mut out = Vec::with_capacity(crate::batch::batch_bytes(batch));
-    out.extend_from_slice(&(batch.num_rows() as u32).to_le_bytes());
-    batch.columns().iter().try_for_each(|column| encode_column(column, &mut out))?;
+    let mut out = Vec::with_capacity(size(batch).unwrap_or_else(|| crate::batch::batch_bytes(batch)));
+    write(batch, &mut out)?;
     Ok(out)
 }
 
-fn encode_column(column: &ArrayRef, out: &mut Vec<u8>) -> Result<()> {
-    let at = out.len();
-    out.push(0);
-    let nulls = column.nulls().filter(|nulls| nulls.null_count() > 0);
-    if let Some(nulls) = nulls
-        && kind_of(column.data_type()) != ARROW
-    {
-        out[at] |= NULLS;
-        put_bits(nulls.inner(), out);
-    }
-    out[at] |= match column.data_type() {
-        DataType::Boolean => {
-            put_bits(column.as_boolean().values(), out);
-            BOOLEANS
-        }
-        DataType::Utf8View => texts::put(column.as_string_view(), out),
-        DataType::BinaryView => texts::put(column.as_binary_view(), out),
-        DataType::List(_) => put_lists(column.as_list::<i32>(), out)?,
-        DataType::LargeList(_) => put_lists(column.as_list::<i64>(), out)?,
+/// How many bytes [`write`] writes, where that is known without writing them: of columns of numbers, times, booleans and
+/// texts.
+pub fn size(batch: &RecordBatch) -> Option<usize> {
+    let columns = batch.columns().iter().map(|column| {
+        let rows = column.len();
+        let nulls = if nulls_of(column).is_some() { rows.div_ceil(8) } else { 0 };
+        let values = match column.data_type() {
+            DataType::Boolean => rows.div_ceil(8),
+            DataType::Utf8View => texts::size(column.as_string_view()),
+            DataType::BinaryView => texts::size(column.as_binary_view()),
+            DataType::Null => 0,
+            t => rows * t.primitive_width()?,
+        };
+        Some(1 + nulls + values)
+    });
+    Some(4 + columns.sum::<Option<usize>>()?)
+}
+
+/// Writes the bytes of a batch.
+///
+/// # Errors
+/// A value that Arrow's IPC does not write, and those of the writer.
+pub fn write(batch: &RecordBatch, out: &mut impl Write) -> Result<()> {
+    put(out, &(batch.num_rows() as u32).to_le_bytes())?;
+    batch.columns().iter().try_for_each(|column| write_column(column, out))
+}
+
+fn put(out: &mut impl Write, bytes: &[u8]) -> Result<()> {
+    out.write_all(bytes).map_err(|e| Error::Wire(e.to_string()))
+}
+
+fn nulls_of(column: &ArrayRef) -> Option<&NullBuffer> {
+    let written = kind_of(column.data_type()) != ARROW;
+    column.nulls().filter(|nulls| written && nulls.null_count() > 0)
+}
+
+fn write_column(column: &ArrayRef, out: &mut impl Write) -> Result<()> {
+    let nulls = nulls_of(column);
+    let kind = match column.data_type() {
+        DataType::Utf8View => texts::kind(column.as_string_view()),
+        DataType::BinaryView => texts::kind(column.as_binary_view()),
+        t => kind_of(t),
+    };
+    put(out, &[kind | if nulls.is_some() { NULLS } else { 0 }])?;
+    nulls.map_or(Ok(()), |nulls| put_bits(nulls.inner(), out))?;
+    match column.data_type() {
+        DataType::Boolean => put_bits(column.as_boolean().values(), out),
+        DataType::Utf8View => texts::write(column.as_string_view(), kind, out),
+        DataType::BinaryView => texts::write(column.as_binary_view(), kind, out),
+        DataType::List(_) => put_lists(column.as_list::<i32>(), out),
+        DataType::LargeList(_) => put_lists(column.as_list::<i64>(), out),
         DataType::Struct(_) => {
-            column.as_struct().columns().iter().try_for_each(|column| encode_column(column, out))?;
-            STRUCTS
+            column.as_struct().columns().iter().try_for_each(|column| write_column(column, out))
         }
-        DataType::Null => NOTHING,
+        DataType::Null => Ok(()),
         t => match t.primitive_width() {
             Some(width) => {
                 let data = column.to_data();
                 let from = data.offset() * width;
-                out.extend_from_slice(&data.buffers()[0].as_slice()[from..from + column.len() * width]);
-                FIXED
+                put(out, &data.buffers()[0].as_slice()[from..from + column.len() * width])
             }
-            None => {
-                put_arrow(column, out)?;
-                ARROW
-            }
+            None => put_arrow(column, out),
         },
-    };
-    Ok(())
+    }
 }
 
 /// How a column of a type is encoded.
@@ -112,26 +138,24 @@ fn kind_of(t: &DataType) -> u8 {
     }
 }
 
-fn put_bits(bits: &BooleanBuffer, out: &mut Vec<u8>) {
+fn put_bits(bits: &BooleanBuffer, out: &mut impl Write) -> Result<()> {
     let bits = bits.sliced();
-    out.extend_from_slice(bits.as_slice());
+    put(out, bits.as_slice())
 }
 
-fn put_lists<O: OffsetSizeTrait>(lists: &GenericListArray<O>, out: &mut Vec<u8>) -> Result<u8> {
+fn put_lists<O: OffsetSizeTrait>(lists: &GenericListArray<O>, out: &mut impl Write) -> Result<()> {
     // A NULL may have values, which nobody sees; they are sent along.
     for length in lists.offsets().lengths() {
-        out.extend_from_slice(&(length as u32).to_le_bytes());
+        put(out, &(length as u32).to_le_bytes())?;
     }
-    encode_column(&list_values(lists), out)?;
-    Ok(LISTS)
+    write_column(&list_values(lists), out)
 }
 
-fn put_arrow(column: &ArrayRef, out: &mut Vec<u8>) -> Result<()> {
+fn put_arrow(column: &ArrayRef, out: &mut impl Write) -> Result<()> {
     let batch = RecordBatch::try_from_iter([("c", column.clone())])?;
     let stream = encode_with_schema(&crate::batch::compact(&batch))?;
-    out.extend_from_slice(&(stream.len() as u32).to_le_bytes());
-    out.extend_from_slice(&stream);
-    Ok(())
+    put(out, &(stream.len() as u32).to_le_bytes())?;
+    put(out, &stream)
 }
 
 /// The batch of `schema` that these bytes hold.

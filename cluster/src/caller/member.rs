@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use super::ENDING;
 use crate::error::{Error, Result};
 use crate::locked;
-use crate::message::{self, Order, Report};
+use crate::message::{self, Frame, Order, Report};
 use crate::node::{Fate, Seat};
 
 /// How often is told that the starter lives.
@@ -75,6 +75,8 @@ enum Started {
 pub(super) enum Event {
     /// What it reports.
     Report(Report),
+    /// Rows of the result, as [`engine::wire::encode`] gives them.
+    Rows(Vec<u8>),
     /// Its output has ended.
     Over,
 }
@@ -236,8 +238,12 @@ fn tell_orders(mut orders: impl Write, told: &Receiver<Order>) {
 /// Passes on what a process reports.
 fn listen(index: usize, out: impl Read, events: &SyncSender<(usize, Event)>) {
     let mut out = BufReader::new(out);
-    while let Ok(Some(report)) = message::read(&mut out) {
-        if events.send((index, Event::Report(report))).is_err() {
+    while let Ok(Some(frame)) = message::read_frame(&mut out) {
+        let event = match frame {
+            Frame::Message(report) => Event::Report(report),
+            Frame::Rows(bytes) => Event::Rows(bytes),
+        };
+        if events.send((index, event)).is_err() {
             return;
         }
     }

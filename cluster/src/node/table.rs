@@ -6,6 +6,7 @@ use std::net::{Shutdown, TcpStream};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::atomic::Ordering;
+use std::sync::mpsc::channel;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -133,45 +134,64 @@ impl Table {
         let ticket = if leads { None } else { Some(self.take_turn(most, wait)?) };
         // The one who asked is told before the process writes.
         taken()?;
-        let (mut child, group) = engine::children::spawn(command.stderr(Stdio::piped()))?;
-        self.counts.started.fetch_add(1, Ordering::Relaxed);
-        let pid = child.id() as i32;
-        let now = Instant::now();
-        let mut inner = locked(&self.inner);
-        inner.entries.retain(|entry| entry.ended.as_ref().is_none_or(|(then, _)| now - *then < KEPT));
-        inner.entries.push(Entry { query: query.clone(), statement, leads, pid, started: now, ended: None });
-        drop(inner);
-        drop(ticket);
-        let (watching, watched) = (self.clone(), socket.try_clone()?);
+        command.stderr(Stdio::piped());
         let (table, socket) = (self.clone(), socket.try_clone()?);
-        let watch = move || watching.watch(pid, &watched);
-        std::thread::Builder::new().name("palais-watch".into()).spawn(watch)?;
+        let watched = socket.try_clone()?;
+        let (started, outcome) = channel();
+        // The thread that starts it lives as long: the system ends a child that asks for it with the thread it came from.
         let follow = move || {
-            let tail = Tail::default();
-            let mut line = Vec::new();
+            let (mut child, group) = match engine::children::spawn(&mut command) {
+                Ok(spawned) => spawned,
+                Err(e) => {
+                    let _ = started.send(Err(e));
+                    return;
+                }
+            };
+            // Its own copies of the connection are the child's alone from now on.
+            drop(command);
+            let pid = child.id() as i32;
+            table.add(Entry { query: query.clone(), statement, leads, pid, started: Instant::now(), ended: None });
+            // Whoever waits for it has waited for this.
+            let _ = started.send(Ok(pid));
+            let (tail, mut line) = (Tail::default(), Vec::new());
             child.stderr.take().into_iter().for_each(|err| {
                 tail.keep(err, |bytes| log(&query, bytes, &mut line));
             });
             let ended = child.wait();
-            if !ended.as_ref().is_ok_and(ExitStatus::success) {
-                table.counts.lost.fetch_add(1, Ordering::Relaxed);
-            }
-            let how = match ended {
-                Ok(status) => how(status),
-                Err(e) => format!("can't be waited for: {e}"),
-            };
             drop(group);
             // This process has the connection too, so that it stays open by itself.
             let _ = socket.shutdown(Shutdown::Both);
-            let fate = Fate { how, stderr: tail.lines() };
-            let mut inner = locked(&table.inner);
-            let entry = inner.entries.iter_mut().find(|entry| entry.pid == pid && entry.ended.is_none());
-            entry.into_iter().for_each(|entry| entry.ended = Some((Instant::now(), fate.clone())));
-            drop(inner);
-            table.changed.notify_all();
+            table.note_end(pid, ended, &tail);
         };
         std::thread::Builder::new().name("palais-follow".into()).spawn(follow)?;
-        Ok(())
+        let pid = outcome.recv().unwrap_or_else(|_| Err(io::Error::other("a thread ended")))?;
+        drop(ticket);
+        let table = self.clone();
+        let watch = move || table.watch(pid, &watched);
+        std::thread::Builder::new().name("palais-watch".into()).spawn(watch).map(|_| ())
+    }
+
+    fn add(&self, entry: Entry) {
+        self.counts.started.fetch_add(1, Ordering::Relaxed);
+        let (mut inner, now) = (locked(&self.inner), Instant::now());
+        inner.entries.retain(|entry| entry.ended.as_ref().is_none_or(|(then, _)| now - *then < KEPT));
+        inner.entries.push(entry);
+    }
+
+    fn note_end(&self, pid: i32, ended: io::Result<ExitStatus>, tail: &Tail) {
+        if !ended.as_ref().is_ok_and(ExitStatus::success) {
+            self.counts.lost.fetch_add(1, Ordering::Relaxed);
+        }
+        let how = match ended {
+            Ok(status) => how(status),
+            Err(e) => format!("can't be waited for: {e}"),
+        };
+        let fate = Fate { how, stderr: tail.lines() };
+        let mut inner = locked(&self.inner);
+        let entry = inner.entries.iter_mut().find(|entry| entry.pid == pid && entry.ended.is_none());
+        entry.into_iter().for_each(|entry| entry.ended = Some((Instant::now(), fate.clone())));
+        drop(inner);
+        self.changed.notify_all();
     }
 
     /// Kills a process whose connection the other end has closed, if it does not end by itself: one that is stopped does
@@ -184,11 +204,8 @@ impl Table {
                 None if is_closed(socket, BEAT) => closed = Some(Instant::now()),
                 Some(since) if since.elapsed() > GRACE => {
                     let inner = locked(&self.inner);
-                    inner
-                        .entries
-                        .iter()
-                        .filter(|entry| runs(entry))
-                        .for_each(|entry| entry.kill(libc::SIGKILL));
+                    let own = inner.entries.iter().filter(|entry| runs(entry));
+                    own.for_each(|entry| entry.kill(libc::SIGKILL));
                     return;
                 }
                 Some(_) => std::thread::sleep(BEAT / 10),

@@ -10,13 +10,18 @@ use arrow_select::coalesce::BatchCoalescer;
 use arrow_select::take::take_record_batch;
 use queries::plan::{Exchange, Expr};
 
-use super::{evaluate_all, rows_of};
+use super::{evaluate_all, rows_of, slices};
 use crate::batch::{BATCH_ROWS, Parcel, Wire, WireBytes, batch_bytes};
 use crate::credit::Pool;
 use crate::error::Result;
 use crate::hash::{comparable, hash_columns, worker_of};
 use crate::operator::{Operator, Pull, Wake};
 use crate::wire;
+
+/// Rows that go to another process at once, if there are few workers: each time some threads are woken on both sides.
+const FAR_ROWS: usize = 4 * BATCH_ROWS;
+/// With more workers than this a sender gathers fewer rows for each, so that it keeps no more of them.
+const FEW: usize = 32;
 
 /// Where a sender is.
 pub struct At {
@@ -57,10 +62,12 @@ impl Send {
     /// Sends batches of `schema`.
     pub fn new(exchange: &Exchange, schema: &SchemaRef, at: At, pool: Arc<Pool>, wake: Wake) -> Send {
         let At { peers, here, index } = at;
+        let far_rows = (FAR_ROWS * FEW / peers).clamp(BATCH_ROWS, FAR_ROWS);
+        let rows = |target: usize| if here.contains(&target) { BATCH_ROWS } else { far_rows };
         let route = match exchange {
             Exchange::Hash(keys) => Route::Hash {
                 keys: keys.clone(),
-                gathered: (0..peers).map(|_| BatchCoalescer::new(schema.clone(), BATCH_ROWS)).collect(),
+                gathered: (0..peers).map(|to| BatchCoalescer::new(schema.clone(), rows(to))).collect(),
                 hashes: Vec::new(),
             },
             Exchange::Broadcast => Route::Broadcast,
@@ -93,6 +100,14 @@ impl Send {
 fn encode(batch: &RecordBatch) -> Result<Wire> {
     let bytes = WireBytes::Made(Arc::new(wire::encode(batch)?));
     Ok(Wire { rows: batch.num_rows() as u32, owed: 0, bytes })
+}
+
+/// As [`encode`] for one process, to which timely's buffer takes the bytes as they are made.
+fn encode_once(batch: &RecordBatch) -> Result<Wire> {
+    match wire::size(batch) {
+        Some(size) => Ok(Wire { rows: batch.num_rows() as u32, owed: 0, bytes: WireBytes::ToMake(size) }),
+        None => encode(batch),
+    }
 }
 
 /// The rows of each target, in their order.
@@ -160,9 +175,12 @@ impl Operator for Send {
         } else {
             let wire = match &mut next.wire {
                 Some(wire) => wire,
-                None => next.wire.insert(encode(next.batch.as_ref().expect("it is one's own parcel"))?),
+                None => {
+                    let batch = next.batch.as_ref().expect("it is one's own parcel");
+                    next.wire.insert(encode_once(batch)?)
+                }
             };
-            let bytes = wire.bytes().len();
+            let bytes = wire.length();
             if !self.pool.take_to_be_given(bytes, || self.wake.sync()) {
                 return Ok(Pull::Blocked);
             }
@@ -187,14 +205,19 @@ impl Receive {
 
 impl Operator for Receive {
     fn push(&mut self, _port: usize, mut parcel: Parcel) -> Result<()> {
-        if let Some(wire) = parcel.wire.take() {
-            let batch = match parcel.last && wire.rows == 0 {
-                true => RecordBatch::new_empty(self.schema.clone()),
-                false => wire::decode(wire.bytes(), &self.schema)?,
-            };
-            parcel.batch = Some(batch);
+        let Some(wire) = parcel.wire.take() else {
+            self.waiting.push_back(parcel);
+            return Ok(());
+        };
+        if parcel.last && wire.rows == 0 {
+            parcel.batch = Some(RecordBatch::new_empty(self.schema.clone()));
+            self.waiting.push_back(parcel);
+            return Ok(());
         }
-        self.waiting.push_back(parcel);
+        // The credit comes back with the last of them.
+        for batch in slices(wire::decode(wire.bytes(), &self.schema)?, BATCH_ROWS) {
+            self.waiting.push_back(Parcel { batch: Some(batch), ..parcel.clone() });
+        }
         Ok(())
     }
 

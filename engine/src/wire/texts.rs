@@ -3,13 +3,14 @@
 //! Most keys of groups are texts of at most 12 bytes, which lie in Arrow's views as they are. Those are moved 16 bytes at
 //! a time: what is too much is overwritten by the next one, or masked.
 
+use std::io::Write;
 use std::sync::Arc;
 
 use arrow_array::types::ByteViewType;
 use arrow_array::{Array, ArrayRef, GenericByteViewArray};
 use arrow_buffer::{Buffer, NullBuffer, ScalarBuffer};
 
-use super::{LONG, NULLS, Rest, SHORT, broken, lengths_of};
+use super::{LONG, NULLS, Rest, SHORT, broken, lengths_of, put};
 use crate::error::Result;
 
 /// The longest value that lies in its view.
@@ -26,43 +27,79 @@ const MASKS: [u128; INLINE as usize + 1] = {
     masks
 };
 
-/// Writes a column's values, and gives its kind.
-pub fn put<T: ByteViewType>(array: &GenericByteViewArray<T>, out: &mut Vec<u8>) -> u8 {
-    // The length is the view's first 32 bits; what a NULL's view says is of no meaning.
+/// Rows that are written at once.
+const ROWS: usize = 256;
+
+/// The length of each row. It is the view's first 32 bits; what a NULL's view says is of no meaning.
+fn lengths<T: ByteViewType>(array: &GenericByteViewArray<T>) -> impl Iterator<Item = u32> {
     let nulls = array.nulls().filter(|nulls| nulls.null_count() > 0);
-    let lengths: Vec<u32> = match nulls {
-        None => array.views().iter().map(|&view| view as u32).collect(),
-        Some(nulls) => {
-            let length = |(&view, valid)| if valid { view as u32 } else { 0 };
-            array.views().iter().zip(nulls.iter()).map(length).collect()
-        }
+    let length = move |(row, view): (usize, &u128)| match nulls {
+        Some(nulls) if nulls.is_null(row) => 0,
+        _ => *view as u32,
     };
-    let longest = lengths.iter().copied().max().unwrap_or(0);
-    let kind = match longest <= u32::from(u8::MAX) {
-        true => {
-            out.extend(lengths.iter().map(|&length| length as u8));
-            SHORT
-        }
-        false => {
-            out.extend(lengths.iter().flat_map(|length| length.to_le_bytes()));
-            LONG
-        }
-    };
-    if longest <= INLINE {
-        let total: usize = lengths.iter().map(|&length| length as usize).sum();
-        let mut at = out.len();
-        out.resize(at + total + 16, 0);
-        for (view, &length) in array.views().iter().zip(&lengths) {
-            out[at..at + 16].copy_from_slice(&(view >> 32).to_le_bytes());
-            at += length as usize;
-        }
-        out.truncate(at);
-    } else {
-        for row in (0..array.len()).filter(|&row| lengths[row] > 0) {
-            out.extend_from_slice(array.value(row).as_ref());
-        }
+    array.views().iter().enumerate().map(length)
+}
+
+/// The views of a column whose values all lie in them.
+fn inline<T: ByteViewType>(array: &GenericByteViewArray<T>) -> Option<&[u128]> {
+    let all = array.data_buffers().is_empty() && array.null_count() == 0;
+    all.then_some(array.views())
+}
+
+/// The kind of a column.
+pub fn kind<T: ByteViewType>(array: &GenericByteViewArray<T>) -> u8 {
+    let short = array.data_buffers().is_empty() || lengths(array).all(|length| length <= u32::from(u8::MAX));
+    if short { SHORT } else { LONG }
+}
+
+/// The bytes that a column's values take.
+pub fn size<T: ByteViewType>(array: &GenericByteViewArray<T>) -> usize {
+    if let Some(views) = inline(array) {
+        // At most 12 a row, of far fewer rows than would be too many for 32 bits.
+        return views.len() + views.iter().map(|&view| view as u32).sum::<u32>() as usize;
     }
-    kind
+    let width = if kind(array) == SHORT { 1 } else { 4 };
+    array.len() * width + lengths(array).map(|length| length as usize).sum::<usize>()
+}
+
+/// Writes a column's values.
+pub fn write<T: ByteViewType>(
+    array: &GenericByteViewArray<T>,
+    kind: u8,
+    out: &mut impl Write,
+) -> Result<()> {
+    if let Some(views) = inline(array) {
+        return write_inline(views, out);
+    }
+    let all: Vec<u32> = lengths(array).collect();
+    for lengths in all.chunks(ROWS) {
+        let mut bytes = [0; ROWS * 4];
+        let width = if kind == SHORT { 1 } else { 4 };
+        for (place, length) in bytes.chunks_exact_mut(width).zip(lengths) {
+            place.copy_from_slice(&length.to_le_bytes()[..width]);
+        }
+        put(out, &bytes[..lengths.len() * width])?;
+    }
+    let values = (0..array.len()).filter(|&row| all[row] > 0);
+    values.map(|row| array.value(row).as_ref()).try_for_each(|value: &[u8]| put(out, value))
+}
+
+fn write_inline(views: &[u128], out: &mut impl Write) -> Result<()> {
+    for views in views.chunks(ROWS) {
+        let mut bytes = [0; ROWS];
+        bytes.iter_mut().zip(views).for_each(|(byte, &view)| *byte = view as u8);
+        put(out, &bytes[..views.len()])?;
+    }
+    for views in views.chunks(ROWS) {
+        let mut bytes = [0; ROWS * INLINE as usize + 16];
+        let mut at = 0;
+        for &view in views {
+            bytes[at..at + 16].copy_from_slice(&(view >> 32).to_le_bytes());
+            at += (view as u32).min(INLINE) as usize;
+        }
+        put(out, &bytes[..at])?;
+    }
+    Ok(())
 }
 
 /// A column's values.
