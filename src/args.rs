@@ -85,6 +85,9 @@ pub struct Query {
     /// The file with the token of the nodes.
     #[arg(long, value_name = "FILE", env = "PALAIS_TOKEN_FILE")]
     pub token_file: Option<PathBuf>,
+    /// With --cluster: each node has files of its own at the places of a table, which is all of them together.
+    #[arg(long, requires = "cluster")]
+    pub local_parts: bool,
     /// With --cluster: run it again, up to so many times, when a node is lost and no row was printed; without that node.
     #[arg(long, value_name = "N", default_value_t = 0, requires = "cluster")]
     pub retries: u32,

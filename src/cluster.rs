@@ -65,6 +65,8 @@ pub struct Runner {
     cluster: cluster::Cluster,
     statement: String,
     input: Input,
+    /// Whether each process has files of its own.
+    local_parts: bool,
     /// Of each process.
     settings: engine::Settings,
     memory_limit: Option<u64>,
@@ -115,8 +117,9 @@ impl Runner {
             Some(processes) => Some(memory_limit / u64::from(processes)),
             None => c.run.execution.memory_limit,
         };
-        let asked = c.run.execution.workers.map(usize::from).or(file.and_then(|file| file.workers));
-        let runner = Runner::start(hosts, statement, &c.input, c.timeout)?;
+        let asked = c.run.execution.workers.map(usize::from).or(file.as_ref().and_then(|file| file.workers));
+        let local_parts = c.local_parts || file.as_ref().is_some_and(|file| file.local_parts);
+        let runner = Runner::start(hosts, statement, &c.input, c.timeout)?.with_local_parts(local_parts);
         let workers = asked.unwrap_or(runner.settings.workers);
         let settings = engine::Settings { workers, read_ahead: usize::from(c.run.read_ahead) };
         Ok(runner.with(settings, memory_limit))
@@ -132,7 +135,17 @@ impl Runner {
         let cluster = cluster::Cluster::start(Options { version: version(), hosts, patience })?;
         let settings = engine::Settings::new(cluster.workers());
         let (statement, input) = (statement.to_string(), input.clone());
-        Ok(Runner { cluster, statement, input, settings, memory_limit: None })
+        Ok(Runner { cluster, statement, input, local_parts: false, settings, memory_limit: None })
+    }
+
+    /// With files of each process's own, if so.
+    pub fn with_local_parts(self, local_parts: bool) -> Runner {
+        Runner { local_parts, ..self }
+    }
+
+    /// Whether each process has files of its own, so that no query runs without one of them.
+    pub fn has_local_parts(&self) -> bool {
+        self.local_parts
     }
 
     /// With other settings.
@@ -163,9 +176,29 @@ impl Runner {
             let text = "standard input can't be read by several processes\n  help: write it to a file first";
             return Err(Usage(text.into()).into());
         }
-        let look = Look::Tables(self.input.clone(), names.to_vec());
-        let tables = self.cluster.open(bincode::serialize(&look)?)?;
-        Ok(catalog(bincode::deserialize(&tables)?))
+        let look = bincode::serialize(&Look::Tables(self.input.clone(), names.to_vec()))?;
+        if !self.local_parts {
+            return Ok(catalog(bincode::deserialize(&self.cluster.open(look)?)?));
+        }
+        let seen = self.cluster.open_all(&look)?;
+        let seen = seen.iter().map(|tables| bincode::deserialize::<Vec<Table>>(tables));
+        let seen = seen.collect::<Result<Vec<_>, _>>()?;
+        let mut joined = Vec::new();
+        for number in 0..seen.first().map_or(0, Vec::len) {
+            // A look gives the tables of the same names in the same order everywhere.
+            let parts: Vec<Table> = seen.iter().filter_map(|tables| tables.get(number).cloned()).collect();
+            let name = parts.first().map(|table| table.name.clone()).unwrap_or_default();
+            let table = schema::parts::join(parts).map_err(|wrong| {
+                let (host, first) = (self.cluster.name(wrong.host), self.cluster.name(0));
+                let help = "--schema gives the columns, if they are only guessed otherwise";
+                anyhow::anyhow!(
+                    "the table {name} {} on {host}, as {first} has it\n  help: {help}",
+                    wrong.what
+                )
+            })?;
+            joined.extend(table);
+        }
+        Ok(catalog(joined))
     }
 
     /// The names of the tables that flags name, as the first process sees them.

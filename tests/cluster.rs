@@ -308,6 +308,50 @@ fn a_dataset_is_written_by_all_processes_or_not_at_all() {
 }
 
 #[test]
+fn parts_that_lie_on_hosts_of_their_own_are_one_table() {
+    let home = tempfile::tempdir().expect("a temporary directory can be made");
+    let mut hosts = String::from("workers = 2\nlocal_parts = true\n");
+    for host in 0..3 {
+        let dir = home.path().join(format!("host-{host}"));
+        fs::create_dir(&dir).expect("it can be made");
+        // A large file of each format, and small ones; all hosts have the same names.
+        let rows = format!(
+            "SELECT range AS a, {host} AS b, 'x' || chr(10) AS c FROM range({}, {}, 3)",
+            host, 1_500_000
+        );
+        for name in ["x.csv", "x.jsonl", "x.buren", "x.csv.gz"] {
+            succeed(&["query", &format!("COPY ({rows}) TO '{}'", dir.join(name).display())]);
+        }
+        hosts += &format!(
+            "[[host]]\nname = \"h{host}\"\naddress = \"127.0.0.1\"\ndirectory = \"{}\"\n",
+            dir.display()
+        );
+    }
+    let file = home.path().join("hosts.toml");
+    fs::write(&file, &hosts).expect("it can be written");
+    let run = ["cluster", "run", "--hosts", text(&file)];
+    for name in ["x.csv", "x.jsonl", "x.buren", "x.csv.gz"] {
+        let sql = format!("SELECT count(*), sum(a), count(DISTINCT a), count(DISTINCT b) FROM '{name}'");
+        let done = succeed(&[&run[..], &[&sql]].concat());
+        let expected = "1500000,1124999250000,1500000,3";
+        assert_eq!(done.stdout.lines().last(), Some(expected), "{name}");
+    }
+    let script = "SELECT count(*), sum(n) FROM transform('x.csv', 'grep -c ^[0-9]', 'n BIGINT')";
+    let done = succeed(&[&run[..], &[script, "--allow-scripts"]].concat());
+    assert!(done.stdout.ends_with("\n3,1500000\n"), "{}", done.stdout);
+    // A table is not one if its parts differ, or one is missing.
+    fs::write(home.path().join("host-2/y.csv"), "a,z\n1,x\n").expect("it can be written");
+    for host in 0..2 {
+        fs::write(home.path().join(format!("host-{host}/y.csv")), "a\n1\n").expect("it can be written");
+    }
+    let differ = palais([&run[..], &["SELECT * FROM 'y.csv'"]].concat());
+    assert!(differ.code() == Some(1) && differ.stderr.contains("on h2, as h0 has it"), "{}", differ.stderr);
+    fs::remove_file(home.path().join("host-1/x.csv")).expect("it is there");
+    let gone = palais([&run[..], &["SELECT count(*) FROM 'x.csv'", "--retries", "2"]].concat());
+    assert!(gone.code() == Some(1) && gone.stderr.contains("host: h1"), "{}", gone.stderr);
+}
+
+#[test]
 fn a_query_whose_process_is_lost_is_run_again() {
     let home = tempfile::tempdir().expect("a temporary directory can be made");
     // The first process of each run that finds the file kills itself.

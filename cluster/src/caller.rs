@@ -149,6 +149,29 @@ impl Cluster {
         Ok(opened)
     }
 
+    /// Has all processes look at the tables of a query; what each of them sees.
+    ///
+    /// # Errors
+    /// Those of looking at them, and a process that is lost meanwhile.
+    pub fn open_all(&self, request: &[u8]) -> Result<Vec<Vec<u8>>> {
+        let group = &self.group;
+        group.members.iter().for_each(|member| member.tell(Order::Open(request.to_vec())));
+        let mut opened = vec![Vec::new(); group.members.len()];
+        group.wait(&|| false, group.members.len(), |process, report| match report {
+            Report::Opened(bytes) => {
+                opened[process] = bytes;
+                Ok(true)
+            }
+            other => group.unless_alive(process, &other),
+        })?;
+        Ok(opened)
+    }
+
+    /// The name of a process's host.
+    pub fn name(&self, process: usize) -> String {
+        self.group.name(process)
+    }
+
     /// Has all processes plan a query and run it. Figures go into `state`.
     ///
     /// # Errors

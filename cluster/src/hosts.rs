@@ -4,6 +4,7 @@
 //! workers = 4                      # of each process; the fewest cores of a host if not given
 //! binary = "/usr/local/bin/palais" # on the hosts; this one's path if not given
 //! directory = "/data"              # where relative paths begin
+//! local_parts = true               # each host has files of its own; false if not given
 //! ssh_options = ["-i", "key"]      # for all hosts with ssh
 //!
 //! [[host]]
@@ -33,6 +34,9 @@ use crate::error::{Error, Result};
 pub struct Hosts {
     /// Workers of each process.
     pub workers: Option<usize>,
+    /// Whether each host has files of its own.
+    #[serde(default)]
+    pub local_parts: bool,
     binary: Option<PathBuf>,
     directory: Option<PathBuf>,
     #[serde(default)]

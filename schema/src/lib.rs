@@ -4,12 +4,14 @@
 //! - [`table`]: what a query knows of a table: its schema and where its rows come from.
 //! - [`text`]: schemas as text: Arrow's JSON form and SQL's `CREATE TABLE`.
 //! - [`names`]: names of columns that must differ.
+//! - [`parts`]: one table of parts that lie on several hosts.
 //! - [`manifest`]: the `_manifest.json` of a dataset, a directory of part files.
 //! - [`bdb`]: the tables of the AMPLab Big Data Benchmark, each row a pure function of seed and row number.
 
 pub mod bdb;
 pub mod manifest;
 pub mod names;
+pub mod parts;
 pub mod table;
 pub mod text;
 

@@ -123,6 +123,9 @@ pub struct FileEntry {
     /// What a manifest says of its bytes.
     #[serde(default)]
     pub listed: Option<Listed>,
+    /// The process of a query that reads it, if it does not lie where all processes are.
+    #[serde(default)]
+    pub process: Option<u32>,
 }
 
 /// How a file is cut into parts that several workers read.
@@ -161,6 +164,7 @@ impl FileEntry {
             layout: None,
             cut: Cut::default(),
             listed: None,
+            process: None,
         }
     }
 }

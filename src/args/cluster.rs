@@ -78,6 +78,9 @@ pub struct ClusterRun {
     /// End the query when nothing was heard of a process for so many seconds.
     #[arg(long, value_name = "SECONDS", default_value = "8", value_parser = crate::settings::seconds)]
     pub timeout: Duration,
+    /// Each host has files of its own at the places of a table, which is all of them together.
+    #[arg(long)]
+    pub local_parts: bool,
     /// Run the query again, up to so many times, when a process is lost and no row was printed; without its host, if there
     /// is another one.
     #[arg(long, value_name = "N", default_value_t = 0)]

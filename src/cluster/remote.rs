@@ -46,6 +46,8 @@ pub struct Request {
     pub overwrite: bool,
     /// As the flag.
     pub retries: u32,
+    /// As the flag.
+    pub local_parts: bool,
 }
 
 /// The rows of a statement that nodes run.
@@ -66,6 +68,7 @@ pub fn ask(
         read_ahead: q.run.read_ahead,
         overwrite: q.run.overwrite,
         retries: q.retries,
+        local_parts: q.local_parts,
     };
     let request = bincode::serialize(&request).context("the names of files must be UTF-8 here")?;
     let remote = Remote::ask(&node::door(at, PATIENCE)?, statement, request)?;
@@ -117,7 +120,8 @@ fn run(path: &Path, id: &str, caller: &Arc<Caller>, request: &[u8]) -> anyhow::R
     };
     let start = |without: &[String]| {
         let hosts = remaining(nodes.iter().map(host).collect::<anyhow::Result<_>>()?, without);
-        Runner::start(hosts, &request.statement, &request.input, PATIENCE)
+        let runner = Runner::start(hosts, &request.statement, &request.input, PATIENCE)?;
+        Ok(runner.with_local_parts(request.local_parts))
     };
     query::lead(&request, start, caller)
 }

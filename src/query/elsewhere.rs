@@ -48,15 +48,17 @@ impl Session<'_> {
     }
 }
 
-/// Runs a statement with processes that `start` gives, and again while one is lost, so often at most.
+/// Runs a statement with processes that `start` gives, and again while one is lost, so often at most; without its host,
+/// unless the statement `needs_all` of them.
 fn try_again<'a>(
     session: impl Fn() -> anyhow::Result<Session<'a>>,
     retries: u32,
+    needs_all: bool,
     start: impl Fn(&Session<'_>, &[String]) -> anyhow::Result<Runner>,
     sql: &str,
 ) -> anyhow::Result<()> {
     let mut without: Vec<String> = Vec::new();
-    loop {
+    for attempt in 0.. {
         let mut session = session()?;
         let outcome = start(&session, &without).and_then(|runner| {
             session.run_by(runner);
@@ -65,15 +67,21 @@ fn try_again<'a>(
         let Err(error) = outcome else { return Ok(()) };
         let at_start = || error.downcast_ref::<cluster::Error>().and_then(|e| e.lost().map(String::from));
         let lost = session.runner.as_ref().and_then(Runner::lost).or_else(at_start);
-        let again = without.len() < retries as usize && !session.given.load(Ordering::Relaxed);
+        let again = attempt < retries && !session.given.load(Ordering::Relaxed);
         let Some(lost) = lost.filter(|_| again) else { return Err(error) };
-        let text = format!("{error}\n  the query is run again, without {lost} if there are other hosts");
+        // What lies on a host alone is not read without it.
+        let needed = needs_all || session.runner.as_ref().is_some_and(Runner::has_local_parts);
+        let how = if needed { "" } else { ", without {lost} if there are other hosts" };
+        let text = format!("{error}\n  the query is run again{}", how.replace("{lost}", &lost));
+        if !needed {
+            without.push(lost);
+        }
         match &session.caller {
             Some(caller) => caller.warn(text),
             None => eprintln!("warning: {text}"),
         }
-        without.push(lost);
     }
+    Ok(())
 }
 
 /// `palais cluster run`.
@@ -86,7 +94,7 @@ pub fn run_among(c: &args::ClusterRun) -> anyhow::Result<()> {
     let start = |session: &Session<'_>, without: &[String]| {
         Runner::of_flags(c, &sql, session.settings.memory_limit, without)
     };
-    try_again(|| Session::new(&input, &c.run), c.retries, start, &sql)
+    try_again(|| Session::new(&input, &c.run), c.retries, c.local_parts, start, &sql)
 }
 
 /// Leads a statement for a caller; `start` gives the processes, without those of nodes that were lost.
@@ -123,7 +131,7 @@ pub fn lead(
         let settings = engine::Settings { workers, read_ahead: request.read_ahead.into() };
         Ok(runner.with(settings, request.memory_limit))
     };
-    try_again(session, request.retries, start, &request.statement)
+    try_again(session, request.retries, request.local_parts, start, &request.statement)
 }
 
 /// `palais query --cluster`.

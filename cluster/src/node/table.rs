@@ -150,7 +150,14 @@ impl Table {
             // Its own copies of the connection are the child's alone from now on.
             drop(command);
             let pid = child.id() as i32;
-            table.add(Entry { query: query.clone(), statement, leads, pid, started: Instant::now(), ended: None });
+            table.add(Entry {
+                query: query.clone(),
+                statement,
+                leads,
+                pid,
+                started: Instant::now(),
+                ended: None,
+            });
             // Whoever waits for it has waited for this.
             let _ = started.send(Ok(pid));
             let (tail, mut line) = (Tail::default(), Vec::new());

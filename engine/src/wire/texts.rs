@@ -63,11 +63,7 @@ pub fn size<T: ByteViewType>(array: &GenericByteViewArray<T>) -> usize {
 }
 
 /// Writes a column's values.
-pub fn write<T: ByteViewType>(
-    array: &GenericByteViewArray<T>,
-    kind: u8,
-    out: &mut impl Write,
-) -> Result<()> {
+pub fn write<T: ByteViewType>(array: &GenericByteViewArray<T>, kind: u8, out: &mut impl Write) -> Result<()> {
     if let Some(views) = inline(array) {
         return write_inline(views, out);
     }

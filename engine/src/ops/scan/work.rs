@@ -124,7 +124,11 @@ impl Work {
         }
         if let From::Files(from) = &self.from {
             let whole = self.plan.transform.is_some();
-            let bytes = |file: &FileEntry| if whole { file.bytes } else { from.dealt_bytes(file) };
+            let bytes = |file: &FileEntry| match file.process {
+                Some(_) => 0,
+                None if whole => file.bytes,
+                None => from.dealt_bytes(file),
+            };
             share.total = files.iter().map(bytes).sum();
         }
         let row = share.process().0 * MORSEL_ROWS;
@@ -227,9 +231,9 @@ impl Work {
         let mut taken = self.taken.lock().expect("a panic with this lock ends the process");
         let file = loop {
             let Some(file) = files.list().get(taken.file) else { return Ok(None) };
-            let owner = self.share.owner(taken.before);
+            let owner = file.process.map_or_else(|| self.share.owner(taken.before), u64::from);
             taken.file += 1;
-            taken.before += file.bytes;
+            taken.before += if file.process.is_some() { 0 } else { file.bytes };
             if owner == self.share.process().0 {
                 break file;
             }
@@ -322,12 +326,13 @@ impl Files {
 
     /// Whether the parts of a file are dealt to processes in turn.
     fn is_dealt_in_turn(&self, file: &FileEntry) -> bool {
-        self.format.has_borders(file, &self.reading(file).options.format, MORSEL_BYTES)
+        file.process.is_none()
+            && self.format.has_borders(file, &self.reading(file).options.format, MORSEL_BYTES)
     }
 
     /// The bytes of a file by which it is dealt to processes.
     fn dealt_bytes(&self, file: &FileEntry) -> u64 {
-        if self.is_dealt_in_turn(file) { 0 } else { file.bytes }
+        if file.process.is_some() || self.is_dealt_in_turn(file) { 0 } else { file.bytes }
     }
 
     fn reading(&self, file: &FileEntry) -> &Reading {
@@ -341,15 +346,18 @@ impl Files {
             {
                 let (before, end) = (taken.before, taken.before + self.dealt_bytes(file));
                 let in_turn = !share.is_all() && self.is_dealt_in_turn(file);
-                let mine = share.owner(before)..=share.owner(end);
-                if !in_turn && !mine.contains(&share.process().0) {
+                let (first, last) = match file.process {
+                    Some(process) => (process.into(), process.into()),
+                    None => (share.owner(before), share.owner(end)),
+                };
+                if !in_turn && !(first..=last).contains(&share.process().0) {
                     (taken.file, taken.before) = (taken.file + 1, end);
                     continue;
                 }
                 let options = &self.reading(file).options;
                 let morsels = self.format.split(&Arc::new(file.clone()), options, MORSEL_BYTES);
                 match morsels {
-                    Ok(morsels) if share.is_all() => taken.parts.extend(morsels),
+                    Ok(morsels) if share.is_all() || file.process.is_some() => taken.parts.extend(morsels),
                     Ok(morsels) if in_turn => {
                         taken.parts.extend(share.keep_in_turn(self.format, taken.file, morsels));
                     }
