@@ -61,7 +61,7 @@ pub fn serve(settings: Settings, ready: impl FnOnce(std::net::SocketAddr)) -> Re
     let listen = settings.config.listen;
     let failed = |e: io::Error| Error::Node { node: listen.to_string(), what: format!("cannot listen: {e}") };
     let listener = TcpListener::bind(listen).map_err(failed)?;
-    ready(listener.local_addr().map_err(failed)?);
+    let address = listener.local_addr().map_err(failed)?;
     let (counts, showing) = (Arc::<Counts>::default(), AtomicUsize::new(0));
     let table = Arc::new(Table::new(counts.clone()));
     let node = Arc::new(Node { settings, token, table, counts, showing });
@@ -73,6 +73,7 @@ pub fn serve(settings: Settings, ready: impl FnOnce(std::net::SocketAddr)) -> Re
             what: format!("cannot serve metrics: {e}"),
         })?;
     }
+    ready(address);
     loop {
         let Ok((socket, _)) = listener.accept() else {
             // There are no more descriptors for now.
