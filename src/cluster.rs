@@ -98,6 +98,15 @@ pub fn remaining(mut hosts: Vec<Host>, without: &[String]) -> Vec<Host> {
     hosts
 }
 
+/// Whether each host that flags name has files of its own.
+///
+/// # Errors
+/// A file of hosts that is wrong.
+pub fn has_local_parts(c: &args::ClusterRun) -> anyhow::Result<bool> {
+    let file = c.hosts.as_deref().map(Hosts::read).transpose()?;
+    Ok(c.local_parts || file.is_some_and(|file| file.local_parts))
+}
+
 impl Runner {
     /// Starts processes of this machine or on the hosts of a file, for one statement; on others than `without`, if there
     /// are any. `memory_limit` is that of all processes of this machine.
@@ -118,8 +127,7 @@ impl Runner {
             None => c.run.execution.memory_limit,
         };
         let asked = c.run.execution.workers.map(usize::from).or(file.as_ref().and_then(|file| file.workers));
-        let local_parts = c.local_parts || file.as_ref().is_some_and(|file| file.local_parts);
-        let runner = Runner::start(hosts, statement, &c.input, c.timeout)?.with_local_parts(local_parts);
+        let runner = Runner::start(hosts, statement, &c.input, c.timeout)?;
         let workers = asked.unwrap_or(runner.settings.workers);
         let settings = engine::Settings { workers, read_ahead: usize::from(c.run.read_ahead) };
         Ok(runner.with(settings, memory_limit))
@@ -141,11 +149,6 @@ impl Runner {
     /// With files of each process's own, if so.
     pub fn with_local_parts(self, local_parts: bool) -> Runner {
         Runner { local_parts, ..self }
-    }
-
-    /// Whether each process has files of its own, so that no query runs without one of them.
-    pub fn has_local_parts(&self) -> bool {
-        self.local_parts
     }
 
     /// With other settings.

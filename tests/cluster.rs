@@ -347,8 +347,14 @@ fn parts_that_lie_on_hosts_of_their_own_are_one_table() {
     let differ = palais([&run[..], &["SELECT * FROM 'y.csv'"]].concat());
     assert!(differ.code() == Some(1) && differ.stderr.contains("on h2, as h0 has it"), "{}", differ.stderr);
     fs::remove_file(home.path().join("host-1/x.csv")).expect("it is there");
-    let gone = palais([&run[..], &["SELECT count(*) FROM 'x.csv'", "--retries", "2"]].concat());
+    let count = "SELECT count(*) FROM 'x.csv'";
+    let gone = palais([&run[..], &[count, "--retries", "2"]].concat());
     assert!(gone.code() == Some(1) && gone.stderr.contains("host: h1"), "{}", gone.stderr);
+    // A host that is lost is not left out: what it has would be missing in silence.
+    let more = "[[host]]\nname = \"h3\"\naddress = \"127.0.0.1\"\nlaunch = [\"false\"]\n";
+    fs::write(&file, hosts + more).expect("it can be written");
+    let lost = palais([&run[..], &[count, "--retries", "1"]].concat());
+    assert!(lost.code() == Some(1) && lost.stderr.contains("error: h3"), "{}", lost.stderr);
 }
 
 #[test]

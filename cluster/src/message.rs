@@ -225,19 +225,18 @@ pub fn write(out: &mut impl Write, message: &impl Serialize) -> io::Result<()> {
     out.flush()
 }
 
-/// Writes rows.
+/// The bytes of rows, with their length before them: to be written as they are.
 ///
 /// # Errors
-/// Those of the writer, rows that take too many bytes and values that can't be encoded.
-pub fn write_rows(out: &mut impl Write, batch: &RecordBatch) -> io::Result<()> {
+/// Rows that take too many bytes, and values that can't be encoded.
+pub fn rows(batch: &RecordBatch) -> engine::Result<Vec<u8>> {
     let mut bytes = Vec::with_capacity(4 + engine::wire::size(batch).unwrap_or(0));
     bytes.extend_from_slice(&[0; 4]);
-    engine::wire::write(batch, &mut bytes).map_err(io::Error::other)?;
+    engine::wire::write(batch, &mut bytes)?;
     let length = u32::try_from(bytes.len() - 4).ok().filter(|&length| length <= LONGEST);
-    let length = length.ok_or_else(|| io::Error::other("a batch has too many bytes"))?;
+    let length = length.ok_or_else(|| engine::Error::Wire("a batch has too many bytes".into()))?;
     bytes[..4].copy_from_slice(&(length | ROWS).to_le_bytes());
-    out.write_all(&bytes)?;
-    out.flush()
+    Ok(bytes)
 }
 
 /// What is read.
@@ -307,14 +306,13 @@ mod tests {
     #[test]
     fn messages_and_rows_come_back_one_by_one() {
         let values: ArrayRef = Arc::new(Int64Array::from_iter_values(0..400_000));
-        let rows = RecordBatch::try_from_iter([("a", values)]).unwrap();
-        let mut bytes = Vec::new();
-        write_rows(&mut bytes, &rows).unwrap();
+        let batch = RecordBatch::try_from_iter([("a", values)]).unwrap();
+        let mut bytes = rows(&batch).unwrap();
         write(&mut bytes, &Report::Opened(vec![7; 3 << 20])).unwrap();
         write(&mut bytes, &Report::Planned(Some(Raw(vec![8; 100])))).unwrap();
         let mut rest = &bytes[..];
         let Some(Frame::Rows(read_rows)) = read_frame::<Report>(&mut rest).unwrap() else { panic!("rows") };
-        assert_eq!(engine::wire::decode(&read_rows, &rows.schema()).unwrap(), rows);
+        assert_eq!(engine::wire::decode(&read_rows, &batch.schema()).unwrap(), batch);
         assert!(
             matches!(read(&mut rest).unwrap(), Some(Report::Opened(tables)) if tables == vec![7; 3 << 20])
         );

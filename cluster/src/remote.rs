@@ -261,11 +261,11 @@ impl Caller {
     /// # Errors
     /// A type that Arrow's IPC does not write.
     pub fn rows(&self, batch: &RecordBatch) -> engine::Result<()> {
-        match message::write_rows(&mut *locked(&self.out), batch) {
-            // What can't be encoded; who is gone ends the process.
-            Err(e) if e.kind() == std::io::ErrorKind::Other => Err(engine::Error::Wire(e.to_string())),
-            _ => Ok(()),
-        }
+        let bytes = message::rows(batch)?;
+        let mut out = locked(&self.out);
+        // Who is gone ends the process.
+        let _ = out.write_all(&bytes).and_then(|()| out.flush());
+        Ok(())
     }
 
     /// What it is to know besides.

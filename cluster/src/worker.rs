@@ -1,6 +1,6 @@
 //! A process of a query, from its first order to its end.
 
-use std::io::{self, Read, Write};
+use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, channel};
@@ -118,11 +118,12 @@ impl Shared {
 
     /// Tells it rows.
     fn report_rows(&self, batch: &RecordBatch) -> engine::Result<()> {
-        match message::write_rows(&mut *locked(&self.out), batch) {
-            // What can't be encoded.
-            Err(e) if e.kind() == io::ErrorKind::Other => Err(engine::Error::Wire(e.to_string())),
-            _ => Ok(()),
-        }
+        // Several threads encode at once.
+        let bytes = message::rows(batch)?;
+        let mut out = locked(&self.out);
+        // As for reports.
+        let _ = out.write_all(&bytes).and_then(|()| out.flush());
+        Ok(())
     }
 
     fn figures(&self) -> Figures {

@@ -120,8 +120,7 @@ fn run(path: &Path, id: &str, caller: &Arc<Caller>, request: &[u8]) -> anyhow::R
     };
     let start = |without: &[String]| {
         let hosts = remaining(nodes.iter().map(host).collect::<anyhow::Result<_>>()?, without);
-        let runner = Runner::start(hosts, &request.statement, &request.input, PATIENCE)?;
-        Ok(runner.with_local_parts(request.local_parts))
+        Runner::start(hosts, &request.statement, &request.input, PATIENCE)
     };
     query::lead(&request, start, caller)
 }

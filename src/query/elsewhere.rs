@@ -10,8 +10,8 @@ use queries::parse;
 
 use super::{Session, text, warn_skipped};
 use crate::args;
-use crate::cluster::Runner;
 use crate::cluster::remote::{self, Request};
+use crate::cluster::{Runner, has_local_parts};
 use crate::copy::To;
 use crate::flags;
 use crate::print;
@@ -49,11 +49,11 @@ impl Session<'_> {
 }
 
 /// Runs a statement with processes that `start` gives, and again while one is lost, so often at most; without its host,
-/// unless the statement `needs_all` of them.
+/// unless that has `local_parts` of tables.
 fn try_again<'a>(
     session: impl Fn() -> anyhow::Result<Session<'a>>,
     retries: u32,
-    needs_all: bool,
+    local_parts: bool,
     start: impl Fn(&Session<'_>, &[String]) -> anyhow::Result<Runner>,
     sql: &str,
 ) -> anyhow::Result<()> {
@@ -61,7 +61,7 @@ fn try_again<'a>(
     for attempt in 0.. {
         let mut session = session()?;
         let outcome = start(&session, &without).and_then(|runner| {
-            session.run_by(runner);
+            session.run_by(runner.with_local_parts(local_parts));
             session.statement(sql)
         });
         let Err(error) = outcome else { return Ok(()) };
@@ -69,11 +69,10 @@ fn try_again<'a>(
         let lost = session.runner.as_ref().and_then(Runner::lost).or_else(at_start);
         let again = attempt < retries && !session.given.load(Ordering::Relaxed);
         let Some(lost) = lost.filter(|_| again) else { return Err(error) };
+        let mut text = format!("{error}\n  the query is run again");
         // What lies on a host alone is not read without it.
-        let needed = needs_all || session.runner.as_ref().is_some_and(Runner::has_local_parts);
-        let how = if needed { "" } else { ", without {lost} if there are other hosts" };
-        let text = format!("{error}\n  the query is run again{}", how.replace("{lost}", &lost));
-        if !needed {
+        if !local_parts {
+            text += &format!(", without {lost} if there are other hosts");
             without.push(lost);
         }
         match &session.caller {
@@ -94,7 +93,8 @@ pub fn run_among(c: &args::ClusterRun) -> anyhow::Result<()> {
     let start = |session: &Session<'_>, without: &[String]| {
         Runner::of_flags(c, &sql, session.settings.memory_limit, without)
     };
-    try_again(|| Session::new(&input, &c.run), c.retries, c.local_parts, start, &sql)
+    let local_parts = has_local_parts(c)?;
+    try_again(|| Session::new(&input, &c.run), c.retries, local_parts, start, &sql)
 }
 
 /// Leads a statement for a caller; `start` gives the processes, without those of nodes that were lost.
