@@ -36,7 +36,7 @@ pub fn run(c: &args::Cluster) -> anyhow::Result<()> {
         args::Cluster::Status(at) => node::status(at),
         args::Cluster::Cancel { query, at } => node::cancel(at, query),
         args::Cluster::Process(started) => {
-            signals::end_with_parent();
+            signals::end_with_parent(started.parent);
             let process = Process::of(started)?;
             let (orders, reports) = streams().context("cannot take the standard streams")?;
             cluster::worker::serve(orders, reports, &Arc::new(process))

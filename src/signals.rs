@@ -117,10 +117,13 @@ fn end_soon() {
 }
 
 /// Has the system kill this process when the one that started it ends, whatever state it is in then: one that is stopped
-/// would not see that its input ends.
-pub fn end_with_parent() {
+/// would not see that its input ends. `parent` is the number of that one, where it is known: it may have ended before.
+pub fn end_with_parent(parent: Option<u32>) {
     // SAFETY: prctl(2) with this option takes a signal and touches no memory.
     unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+    if parent.is_some_and(|parent| std::os::unix::process::parent_id() != parent) {
+        end(1);
+    }
 }
 
 /// Ends the process, and what it has started; files that are not whole are removed.

@@ -50,6 +50,9 @@ pub struct Started {
     /// The query.
     #[arg(long, value_name = "ID")]
     pub query: Option<String>,
+    /// The process of the node.
+    #[arg(long, value_name = "PID")]
+    pub parent: Option<u32>,
 }
 
 /// `palais node`.

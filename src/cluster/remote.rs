@@ -77,7 +77,7 @@ pub fn ask(
 
 /// `palais cluster lead`.
 pub fn lead(started: &args::Started) -> anyhow::Result<()> {
-    signals::end_with_parent();
+    signals::end_with_parent(started.parent);
     let (Some(path), Some(id)) = (&started.node, &started.query) else {
         return Err(Usage("nodes start this".into()).into());
     };

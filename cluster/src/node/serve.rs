@@ -187,7 +187,7 @@ impl Node {
         let Settings { config, path, version, program, .. } = &self.settings;
         let mut command = Command::new(program);
         command.args(["cluster", if purpose.leads { "lead" } else { "process" }, "--node"]).arg(path);
-        command.args(["--query", &purpose.query]);
+        command.args(["--query", &purpose.query, "--parent", &std::process::id().to_string()]);
         let taken = Reply::Taken { query: purpose.query.clone() };
         let (mut telling, mut answering) = (socket.try_clone()?, socket.try_clone()?);
         let wait = || {
