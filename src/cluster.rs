@@ -180,10 +180,7 @@ impl Runner {
             return Err(Usage(text.into()).into());
         }
         let look = bincode::serialize(&Look::Tables(self.input.clone(), names.to_vec()))?;
-        if !self.local_parts {
-            return Ok(catalog(bincode::deserialize(&self.cluster.open(look)?)?));
-        }
-        let seen = self.cluster.open_all(&look)?;
+        let seen = self.cluster.open(&look, if self.local_parts { self.processes() } else { 1 })?;
         let seen = seen.iter().map(|tables| bincode::deserialize::<Vec<Table>>(tables));
         let seen = seen.collect::<Result<Vec<_>, _>>()?;
         let mut joined = Vec::new();
@@ -191,6 +188,10 @@ impl Runner {
             // A look gives the tables of the same names in the same order everywhere.
             let parts: Vec<Table> = seen.iter().filter_map(|tables| tables.get(number).cloned()).collect();
             let name = parts.first().map(|table| table.name.clone()).unwrap_or_default();
+            if !self.local_parts {
+                joined.extend(parts);
+                continue;
+            }
             let table = schema::parts::join(parts).map_err(|wrong| {
                 let (host, first) = (self.cluster.name(wrong.host), self.cluster.name(0));
                 let help = "--schema gives the columns, if they are only guessed otherwise";
@@ -207,7 +208,8 @@ impl Runner {
     /// The names of the tables that flags name, as the first process sees them.
     pub fn names(&self) -> anyhow::Result<Vec<String>> {
         let look = Look::Names(self.input.clone());
-        Ok(bincode::deserialize(&self.cluster.open(bincode::serialize(&look)?)?)?)
+        let seen = self.cluster.open(&bincode::serialize(&look)?, 1)?;
+        Ok(bincode::deserialize(&seen[0])?)
     }
 
     /// Runs a query, which was planned for so many processes.
@@ -238,12 +240,8 @@ impl Runner {
             statement: self.statement.clone(),
             is_summary: *is_summary,
             tables: catalog.tables().map(|table| Table::clone(table)).collect(),
-            now_ns: planning.now_ns,
+            planning: planning.clone(),
             workers: self.settings.workers,
-            processes: self.processes(),
-            broadcast_bytes: planning.broadcast_bytes,
-            allow_scripts: planning.allow_scripts,
-            spread_result: planning.spread_result,
             read_ahead: self.settings.read_ahead,
             memory_limit: self.memory_limit,
             overwrite,

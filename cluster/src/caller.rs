@@ -131,38 +131,21 @@ impl Cluster {
         self.group.members.iter().map(|member| member.workers.load(Ordering::Relaxed)).min().unwrap_or(1)
     }
 
-    /// Has process 0 look at the tables of a query.
+    /// Has the first `processes` look at the tables of a query; what each of them sees.
     ///
     /// # Errors
     /// Those of looking at them, and a process that is lost meanwhile.
-    pub fn open(&self, request: Vec<u8>) -> Result<Vec<u8>> {
+    pub fn open(&self, request: &[u8], processes: usize) -> Result<Vec<Vec<u8>>> {
         let group = &self.group;
-        group.members[0].tell(Order::Open(request));
-        let mut opened = Vec::new();
-        group.wait(&|| false, 1, |process, report| match report {
-            Report::Opened(bytes) => {
-                opened = bytes;
+        let asked = &group.members[..processes];
+        asked.iter().for_each(|member| member.tell(Order::Open(request.to_vec())));
+        let mut opened = vec![Vec::new(); asked.len()];
+        group.wait(&|| false, asked.len(), |process, report| match (report, opened.get_mut(process)) {
+            (Report::Opened(bytes), Some(seen)) => {
+                *seen = bytes;
                 Ok(true)
             }
-            other => group.unless_alive(process, &other),
-        })?;
-        Ok(opened)
-    }
-
-    /// Has all processes look at the tables of a query; what each of them sees.
-    ///
-    /// # Errors
-    /// Those of looking at them, and a process that is lost meanwhile.
-    pub fn open_all(&self, request: &[u8]) -> Result<Vec<Vec<u8>>> {
-        let group = &self.group;
-        group.members.iter().for_each(|member| member.tell(Order::Open(request.to_vec())));
-        let mut opened = vec![Vec::new(); group.members.len()];
-        group.wait(&|| false, group.members.len(), |process, report| match report {
-            Report::Opened(bytes) => {
-                opened[process] = bytes;
-                Ok(true)
-            }
-            other => group.unless_alive(process, &other),
+            (other, _) => group.unless_alive(process, &other),
         })?;
         Ok(opened)
     }

@@ -38,9 +38,7 @@ pub trait Binary: Send + Sync {
     fn plan(&self, query: &[u8], sharing: usize) -> Result<Planned, Failure>;
 
     /// The workers that it has cores for, where it shares its machine with so many processes of the query.
-    fn workers(&self, sharing: usize) -> usize {
-        (std::thread::available_parallelism().map_or(1, usize::from) / sharing.max(1)).max(1)
-    }
+    fn workers(&self, sharing: usize) -> usize;
 
     /// The address at which it listens, if not the one at which it is reached.
     fn listens(&self) -> Option<IpAddr> {

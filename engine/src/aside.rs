@@ -85,6 +85,25 @@ pub fn remove_all() {
     }
 }
 
+/// Whether a directory is one in which something is written that is to appear at `destination`: another process says so,
+/// and this one would write into any other, and remove it.
+///
+/// # Errors
+/// It is not, or may not be touched.
+pub fn check_partial(directory: &Path, destination: &Path) -> Result<()> {
+    formats::roots::check(directory)?;
+    let name = fs::canonicalize(destination).unwrap_or_else(|_| destination.to_path_buf());
+    let prefix = name.file_name().map(partial_prefix).unwrap_or_default();
+    let begins = |name: &OsStr| !prefix.is_empty() && name.as_bytes().starts_with(prefix.as_bytes());
+    match directory.file_name().is_some_and(begins) {
+        true => Ok(()),
+        false => {
+            let what = "this is no directory that palais is writing, as another process of this query says";
+            Err(Error::location(directory.display(), what, None))
+        }
+    }
+}
+
 /// Takes a directory for one of this process's, that another one has made: this one removes it too.
 pub fn adopt(directory: &Path) {
     let path = directory.to_path_buf();

@@ -145,6 +145,7 @@ impl Output {
         share: Share,
     ) -> Result<Output> {
         let begin = |_: &Manifest| {
+            aside::check_partial(directory, path)?;
             if !directory.is_dir() {
                 let what = "the directory that another process of this query has made is not here";
                 let help = "COPY to a directory needs a file system that all hosts share; --output does not";

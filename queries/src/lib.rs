@@ -48,7 +48,7 @@ pub use parse::{CopyOptions, Statement, parse};
 pub use plan::Plan;
 
 /// What planning depends on besides the statement and the catalog.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
 pub struct Settings {
     /// The query's time, `now()`, in nanoseconds since 1970 UTC.
     pub now_ns: i64,

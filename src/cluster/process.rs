@@ -34,31 +34,15 @@ pub struct Query {
     pub statement: String,
     pub is_summary: bool,
     pub tables: Vec<Table>,
-    pub now_ns: i64,
+    /// What planning depends on besides.
+    pub planning: queries::Settings,
     /// Workers of a process.
     pub workers: usize,
-    pub processes: usize,
-    pub broadcast_bytes: u64,
-    pub allow_scripts: bool,
-    pub spread_result: bool,
     pub read_ahead: usize,
     /// The most memory of a process; its part of what its machine has if it isn't given.
     pub memory_limit: Option<u64>,
     /// Whether COPY may replace what is there.
     pub overwrite: bool,
-}
-
-impl Query {
-    fn planning(&self) -> queries::Settings {
-        queries::Settings {
-            now_ns: self.now_ns,
-            workers: self.workers * self.processes,
-            processes: self.processes,
-            broadcast_bytes: self.broadcast_bytes,
-            allow_scripts: self.allow_scripts,
-            spread_result: self.spread_result,
-        }
-    }
 }
 
 /// What a process is asked to look at.
@@ -104,7 +88,8 @@ impl Process {
 
     fn make(&self, query: &[u8], sharing: usize) -> anyhow::Result<Planned> {
         let mut query: Query = bincode::deserialize(query)?;
-        if query.allow_scripts && self.node.as_ref().is_some_and(|(config, _)| !config.allow_scripts) {
+        if query.planning.allow_scripts && self.node.as_ref().is_some_and(|(config, _)| !config.allow_scripts)
+        {
             anyhow::bail!("this node starts no commands\n  help: allow_scripts in its file lets it");
         }
         let mut to = None;
@@ -118,10 +103,10 @@ impl Process {
             Statement::Describe(_) | Statement::ShowTables => anyhow::bail!("only a query has a plan"),
         };
         let catalog = catalog(std::mem::take(&mut query.tables));
-        let mut plan = queries::plan(&parsed, &catalog, &query.planning())?;
+        let mut plan = queries::plan(&parsed, &catalog, &query.planning)?;
         if query.is_summary {
             let summary = summarize::query(&parsed, &plan.schema)?;
-            plan = queries::plan(&summary, &catalog, &query.planning())?;
+            plan = queries::plan(&summary, &catalog, &query.planning)?;
         }
         let usual = || engine::memory::default_limit() / sharing.max(1) as u64;
         let limit = query.memory_limit.or(self.memory_limit).unwrap_or_else(usual);

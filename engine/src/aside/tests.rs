@@ -99,3 +99,15 @@ fn a_link_stays_and_what_it_points_to_is_replaced() {
     assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
     assert_eq!(names(&dir.path().join("real")), ["x"]);
 }
+
+#[test]
+fn only_what_is_being_written_is_taken_from_another_process() {
+    let home = tempfile::tempdir().unwrap();
+    let (destination, other) = (home.path().join("data"), home.path().join("other"));
+    fs::create_dir(&other).unwrap();
+    let aside = Aside::directory(&destination, Overwrite::Yes).unwrap();
+    check_partial(aside.path(), &destination).unwrap();
+    for wrong in [other, destination.clone(), home.path().join(".other.partial-1"), "/".into()] {
+        assert!(check_partial(&wrong, &destination).is_err(), "{}", wrong.display());
+    }
+}
