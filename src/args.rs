@@ -15,7 +15,7 @@ use clap::{Args as Flags, Parser, Subcommand, ValueEnum};
 use serde::{Deserialize, Serialize};
 
 pub use bench::{Bench, BenchFormats, BenchPlace, BenchTable, BenchThreads};
-pub use cluster::{At, Cluster, ClusterRun, Node, Started};
+pub use cluster::{At, Cluster, ClusterRun, Node, Started, Tls};
 
 /// SQL over files on timely dataflow.
 #[derive(Debug, Parser)]
@@ -85,6 +85,9 @@ pub struct Query {
     /// The file with the token of the nodes.
     #[arg(long, value_name = "FILE", env = "PALAIS_TOKEN_FILE")]
     pub token_file: Option<PathBuf>,
+    /// Whether the nodes speak TLS.
+    #[command(flatten)]
+    pub tls: Tls,
     /// With --cluster: each node has files of its own at the places of a table, which is all of them together.
     #[arg(long, requires = "cluster")]
     pub local_parts: bool,

@@ -84,6 +84,7 @@ fn local(program: &Path, processes: usize) -> Vec<Host> {
             directory: None,
             sharing: processes,
             far: false,
+            tls: None,
             launch: Launch::Command(command),
         }
     };

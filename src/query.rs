@@ -39,7 +39,7 @@ use crate::terminal;
 pub fn run(q: &args::Query) -> anyhow::Result<()> {
     let sql = text(q.sql.as_deref(), q.file.as_deref())?;
     if let (Some(cluster), Some(token_file)) = (&q.cluster, &q.token_file) {
-        let at = args::At { cluster: cluster.clone(), token_file: token_file.clone() };
+        let at = args::At { cluster: cluster.clone(), token_file: token_file.clone(), tls: q.tls.clone() };
         return elsewhere::run_on_nodes(q, &at, &sql);
     }
     let session = Session::new(&q.input, &q.run)?;

@@ -91,6 +91,7 @@ impl Cluster {
                 directory: host.directory.clone(),
                 sharing: host.sharing,
                 far: host.far,
+                tls: host.tls.clone(),
                 patience: options.patience + LONGER,
             };
             let member = Member::start(process, host, events.clone())?;

@@ -7,6 +7,12 @@
 //! local_parts = true               # each host has files of its own; false if not given
 //! ssh_options = ["-i", "key"]      # for all hosts with ssh
 //!
+//! [tls]                            # connections between the processes are encrypted, with files of each host
+//! certificate = "/etc/palais/node.pem"
+//! key = "/etc/palais/node.key"
+//! authority = "/etc/palais/authority.pem"
+//! name = "palais"                  # what all certificates are for; the address of each host if not given
+//!
 //! [[host]]
 //! address = "10.0.0.1"             # where the other hosts reach it: an IP address or a name
 //! ssh = "me@one"                   # how it is reached from here; without it the process is one of this machine
@@ -17,7 +23,7 @@
 //! port = 7400                      # any free one if not given
 //! launch = ["ip", "netns", "exec", "two"]  # another way to start a process: this command, with palais behind it
 //! ```
-//! `binary`, `directory` and `ssh_options` may stand with a host too.
+//! `binary`, `directory`, `ssh_options` and `tls` may stand with a host too.
 
 use std::net::{IpAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
@@ -27,6 +33,7 @@ use serde::Deserialize;
 
 use crate::caller::{Host, Launch};
 use crate::error::{Error, Result};
+use crate::tls::Files;
 
 /// The file as it is written.
 #[derive(Debug, Deserialize)]
@@ -41,6 +48,7 @@ pub struct Hosts {
     directory: Option<PathBuf>,
     #[serde(default)]
     ssh_options: Vec<String>,
+    tls: Option<Files>,
     #[serde(default, rename = "host")]
     hosts: Vec<Entry>,
 }
@@ -57,6 +65,7 @@ struct Entry {
     directory: Option<PathBuf>,
     #[serde(default)]
     ssh_options: Vec<String>,
+    tls: Option<Files>,
 }
 
 /// The seconds that ssh may take to reach a host.
@@ -127,6 +136,7 @@ impl Hosts {
             directory: entry.directory.clone().or_else(|| self.directory.clone()),
             sharing: if entry.ssh.is_some() { 1 } else { here },
             far: entry.ssh.is_some(),
+            tls: entry.tls.clone().or_else(|| self.tls.clone()),
             launch: Launch::Command(command),
         })
     }

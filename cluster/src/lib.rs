@@ -9,6 +9,7 @@
 //! - [`node`]: the daemon of a host, which starts processes for others.
 //! - [`remote`]: who has a query run by nodes, and the process there that leads it.
 //! - [`proof`]: how the two ends of a socket show each other that they belong to the same run of the same query.
+//! - [`socket`] and [`tls`]: what a connection is, with TLS or without.
 //! - [`error`]: what can go wrong.
 
 pub mod caller;
@@ -19,6 +20,8 @@ pub mod message;
 pub mod node;
 pub mod proof;
 pub mod remote;
+pub mod socket;
+pub mod tls;
 pub mod worker;
 
 pub use caller::Cluster;

@@ -10,7 +10,7 @@ pub(crate) mod meet;
 
 use std::collections::HashMap;
 use std::io::{self, Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -25,6 +25,8 @@ use timely::communication::allocator::{AllocatorBuilder, ProcessBuilder};
 use crate::locked;
 use crate::message;
 use crate::proof::{Hello, Kind};
+use crate::socket::Socket;
+use crate::tls::Tls;
 
 /// How often something is said on a socket for notes.
 const BEAT: Duration = Duration::from_secs(1);
@@ -63,6 +65,8 @@ pub struct Settings {
     pub hello: Hello,
     /// What processes of this query show one another.
     pub token: [u8; 32],
+    /// For connections with TLS.
+    pub tls: Option<Tls>,
     /// After how long without a word another process is lost.
     pub patience: Duration,
     /// What is done then.
@@ -75,7 +79,7 @@ pub struct Mesh {
     notes: Arc<Notes>,
     listener: Arc<TcpListener>,
     /// Those who have shown the token, by what they carry and where they come from.
-    came: Arc<Mutex<HashMap<(Kind, u32), TcpStream>>>,
+    came: Arc<Mutex<HashMap<(Kind, u32), Socket>>>,
     showing: Arc<AtomicUsize>,
     tellers: Mutex<Vec<Option<Teller>>>,
     values: Arc<Values>,
@@ -169,7 +173,7 @@ impl Mesh {
     }
 
     /// Starts the two threads of a socket for notes, and gives what the first of them sends from.
-    fn converse(&self, peer: usize, socket: TcpStream) -> io::Result<Teller> {
+    fn converse(&self, peer: usize, socket: Socket) -> io::Result<Teller> {
         let (words, told) = channel();
         let credit = Arc::<Mutex<Credit>>::default();
         let given = credit.clone();
@@ -271,7 +275,7 @@ fn reason(e: &io::Error, patience: Duration) -> String {
 }
 
 /// Sends words until goodbye was said.
-fn tell(mut socket: TcpStream, told: &Receiver<Option<Word>>, credit: &Mutex<Credit>) -> io::Result<()> {
+fn tell(mut socket: Socket, told: &Receiver<Option<Word>>, credit: &Mutex<Credit>) -> io::Result<()> {
     let (mut bytes, mut said) = (Vec::new(), Instant::now());
     // When credit is told.
     let mut due: Option<Instant> = None;
@@ -314,7 +318,7 @@ fn tell(mut socket: TcpStream, told: &Receiver<Option<Word>>, credit: &Mutex<Cre
 }
 
 /// Takes words until the other end says goodbye.
-fn hear(socket: TcpStream, notes: &Notes, values: &Values) -> io::Result<()> {
+fn hear(socket: Socket, notes: &Notes, values: &Values) -> io::Result<()> {
     let mut socket = io::BufReader::new(socket);
     loop {
         match message::read(&mut socket)?.ok_or(io::ErrorKind::UnexpectedEof)? {
@@ -331,7 +335,7 @@ fn hear(socket: TcpStream, notes: &Notes, values: &Values) -> io::Result<()> {
 
 /// A socket that counts what is sent.
 struct Counted {
-    socket: TcpStream,
+    socket: Socket,
     sent: Arc<AtomicU64>,
 }
 

@@ -24,6 +24,8 @@ use sha2::{Digest, Sha256};
 use crate::error::{Error, Result};
 use crate::message::{self, Figures, Raw};
 use crate::proof::{self, Hello, Kind};
+use crate::socket::Socket;
+use crate::tls::Client;
 
 /// The port of a node where none is given.
 pub const PORT: u16 = 7700;
@@ -155,6 +157,8 @@ pub struct Door {
     pub address: String,
     /// The token.
     pub token: [u8; 32],
+    /// For nodes with TLS.
+    pub tls: Option<Client>,
     /// The version of the one who asks.
     pub version: String,
     /// How long it may be silent.
@@ -166,17 +170,26 @@ impl Door {
         Error::Node { node: self.address.clone(), what: what.into() }
     }
 
-    /// Asks, and gives the connection.
-    fn connect(&self, ask: &Ask) -> Result<TcpStream> {
-        let failed = |e: std::io::Error| match e.kind() {
-            std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut => {
-                self.failed(format!("nothing was heard for {} seconds", self.patience.as_secs_f32()))
+    fn cannot_connect(&self, e: &std::io::Error) -> Error {
+        use std::io::ErrorKind;
+        self.failed(match e.kind() {
+            ErrorKind::WouldBlock | ErrorKind::TimedOut => {
+                format!("nothing was heard for {} seconds", self.patience.as_secs_f32())
             }
-            std::io::ErrorKind::UnexpectedEof => self.failed(
-                "it closed the connection\n  help: is it a node of palais, and is the token the same there?",
-            ),
-            _ => self.failed(e.to_string()),
-        };
+            // A reset is the same: there was something that it had not read.
+            ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset => {
+                let help = "is it a node of palais, is the token the same there, and does it speak TLS if \
+                            --tls-authority is given, and only then?";
+                format!("it closed the connection\n  help: {help}")
+            }
+            ErrorKind::InvalidData => format!("TLS with it failed: {e}"),
+            _ => e.to_string(),
+        })
+    }
+
+    /// Asks, and gives the connection.
+    fn connect(&self, ask: &Ask) -> Result<Socket> {
+        let failed = |e| self.cannot_connect(&e);
         let bare = !self.address.contains(':') || self.address.parse::<std::net::Ipv6Addr>().is_ok();
         let known = match bare {
             true => (self.address.as_str(), PORT).to_socket_addrs(),
@@ -184,8 +197,16 @@ impl Door {
         };
         let known = known.ok().and_then(|mut known| known.next());
         let known = known.ok_or_else(|| self.failed("there is no such address"))?;
-        let mut socket = TcpStream::connect_timeout(&known, self.patience).map_err(failed)?;
-        let prepared = socket.set_nodelay(true).and_then(|()| socket.set_read_timeout(Some(self.patience)));
+        let socket = TcpStream::connect_timeout(&known, self.patience).map_err(failed)?;
+        socket.set_nodelay(true).map_err(failed)?;
+        let mut socket = match &self.tls {
+            Some(tls) => {
+                let deadline = Instant::now() + self.patience;
+                tls.connect(socket, host_of(&self.address), deadline).map_err(failed)?
+            }
+            None => Socket::Bare(socket),
+        };
+        let prepared = socket.set_read_timeout(Some(self.patience));
         prepared.and_then(|()| socket.set_write_timeout(Some(self.patience))).map_err(failed)?;
         proof::connect(&mut socket, &HELLO, &self.token).map_err(failed)?;
         write(&mut socket, &self.version, ask).map_err(failed)?;
@@ -193,7 +214,7 @@ impl Door {
     }
 
     /// The next reply.
-    fn reply(&self, socket: &mut TcpStream) -> Result<Reply> {
+    fn reply(&self, socket: &mut Socket) -> Result<Reply> {
         let letter: Option<Letter> = message::read(socket).map_err(|e| self.failed(e.to_string()))?;
         let Letter { version, text } =
             letter.ok_or_else(|| self.failed("it closed the connection before it answered"))?;
@@ -221,7 +242,7 @@ impl Door {
     ///
     /// # Errors
     /// As [`Door::ask`].
-    pub fn enter(&self, ask: &Ask) -> Result<(TcpStream, String)> {
+    pub fn enter(&self, ask: &Ask) -> Result<(Socket, String)> {
         let mut socket = self.connect(ask)?;
         loop {
             match self.reply(&mut socket)? {
@@ -237,6 +258,13 @@ impl Door {
     }
 }
 
+/// The host of an address, without its port.
+fn host_of(address: &str) -> &str {
+    let bare = address.parse::<std::net::IpAddr>().is_ok();
+    let host = address.rsplit_once(':').filter(|_| !bare).map_or(address, |(host, _)| host);
+    host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host)
+}
+
 /// A place for a process of a query on a node.
 #[derive(Clone)]
 pub struct Seat {
@@ -250,7 +278,7 @@ pub struct Seat {
 
 impl Seat {
     /// Has the process started, as soon as its turn has come.
-    pub(crate) fn take(&self) -> Result<TcpStream> {
+    pub(crate) fn take(&self) -> Result<Socket> {
         let Seat { door, query, statement } = self;
         Ok(door.enter(&Ask::Process { query: query.clone(), statement: statement.clone() })?.0)
     }
@@ -295,4 +323,23 @@ fn wait_until(done: impl Fn() -> bool, longest: Duration) -> bool {
         std::thread::sleep(Duration::from_millis(10));
     }
     done()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::host_of;
+
+    #[test]
+    fn an_address_names_its_host() {
+        for (address, host) in [
+            ("one:7700", "one"),
+            ("one", "one"),
+            ("10.0.0.1:7700", "10.0.0.1"),
+            ("10.0.0.1", "10.0.0.1"),
+            ("[::1]:7700", "::1"),
+            ("::1", "::1"),
+        ] {
+            assert_eq!(host_of(address), host);
+        }
+    }
 }

@@ -5,7 +5,7 @@
 //! say once a second that they live: whoever hears nothing of the other ends.
 
 use std::io::{Read, Write};
-use std::net::{Shutdown, TcpStream};
+use std::net::Shutdown;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -19,6 +19,7 @@ use crate::error::{Error, Result};
 use crate::locked;
 use crate::message::{self, Failure, Figures, Frame, Raw};
 use crate::node::{Ask, Door};
+use crate::socket::Socket;
 
 /// How often is told that one lives.
 const BEAT: Duration = Duration::from_secs(1);
@@ -51,7 +52,7 @@ enum Told {
 
 /// A statement that nodes run, seen by whoever has asked for it.
 pub struct Remote {
-    socket: TcpStream,
+    socket: Socket,
     door: Door,
     /// The name of the query on the nodes.
     pub query: String,

@@ -16,6 +16,7 @@ use crate::locked;
 use crate::mesh::{Mesh, OnLost, Settings};
 use crate::message::{self, Begin, Done, Failure, Figures, Job, Order, Raw, Report};
 use crate::proof::{Hello, Kind};
+use crate::tls::{Files, Tls};
 
 /// How often a process says that it lives.
 const BEAT: Duration = Duration::from_millis(500);
@@ -44,6 +45,12 @@ pub trait Binary: Send + Sync {
     fn listens(&self) -> Option<IpAddr> {
         None
     }
+
+    /// For connections with TLS, if they are to be; `files` are what the starter says of them.
+    ///
+    /// # Errors
+    /// Files that can't be read, or hold something else.
+    fn tls(&self, files: Option<&Files>) -> Result<Option<Tls>, Failure>;
 
     /// It has done its part of a query.
     fn done(&self, _figures: &Figures) {}
@@ -230,7 +237,14 @@ pub fn serve(
         shared.report(&Report::Failed(Failure { message, code: 1 }));
         binary.end(1);
     }
-    let process = Process { begin, listener: Arc::new(listener), shared: shared.clone(), on_lost };
+    let tls = match binary.tls(begin.tls.as_ref()) {
+        Ok(tls) => tls,
+        Err(failure) => {
+            shared.report(&Report::Failed(failure));
+            binary.end(1);
+        }
+    };
+    let process = Process { begin, tls, listener: Arc::new(listener), shared: shared.clone(), on_lost };
     if let Err(failure) = process.obey(&taken, &**binary)
         && !shared.lost.load(Ordering::SeqCst)
     {
@@ -254,6 +268,7 @@ fn listen(begin: &Begin, listens: Option<IpAddr>) -> std::io::Result<TcpListener
 
 struct Process {
     begin: Begin,
+    tls: Option<Tls>,
     listener: Arc<TcpListener>,
     shared: Arc<Shared>,
     on_lost: OnLost,
@@ -326,6 +341,7 @@ impl Process {
             addresses: job.addresses.clone(),
             hello,
             token: *token,
+            tls: self.tls.clone(),
             patience: *patience,
             on_lost: self.on_lost.clone(),
         };

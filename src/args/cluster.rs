@@ -39,6 +39,20 @@ pub struct At {
     /// The file with the token of the nodes.
     #[arg(long, value_name = "FILE", env = "PALAIS_TOKEN_FILE")]
     pub token_file: PathBuf,
+    /// Whether they speak TLS.
+    #[command(flatten)]
+    pub tls: Tls,
+}
+
+/// For nodes that speak TLS.
+#[derive(Debug, Clone, Flags)]
+pub struct Tls {
+    /// The file with the certificates that are trusted, in PEM, where the nodes speak TLS.
+    #[arg(long, value_name = "FILE", env = "PALAIS_TLS_AUTHORITY")]
+    pub tls_authority: Option<PathBuf>,
+    /// The name that the certificates of the nodes are for, if not the host of the address.
+    #[arg(long, value_name = "NAME", env = "PALAIS_TLS_NAME", requires = "tls_authority")]
+    pub tls_name: Option<String>,
 }
 
 /// What a process is told of the node that started it.

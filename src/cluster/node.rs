@@ -8,6 +8,7 @@ use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray, UInt64Array}
 use cluster::node::config::{self, Config};
 use cluster::node::serve::Settings;
 use cluster::node::{Ask, Door, Reply, Status, serve as daemon};
+use cluster::tls::Client;
 
 use super::version;
 use crate::args;
@@ -51,7 +52,9 @@ pub fn enter(config: &Config) -> anyhow::Result<()> {
 /// The way to a node.
 pub fn door(at: &args::At, patience: Duration) -> anyhow::Result<Door> {
     let token = config::read_token(&at.token_file)?;
-    Ok(Door { address: at.cluster.clone(), token, version: version(), patience })
+    let tls = at.tls.tls_authority.as_deref().map(|file| Client::read(file, at.tls.tls_name.as_deref()));
+    let tls = tls.transpose()?;
+    Ok(Door { address: at.cluster.clone(), token, tls, version: version(), patience })
 }
 
 /// `palais cluster status`: a row for each process of a query, and one for each node where none runs.

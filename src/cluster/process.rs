@@ -10,6 +10,7 @@ use arrow_schema::SchemaRef;
 use cluster::message::{Failure, Figures};
 use cluster::node::config::Config;
 use cluster::node::{Ask, Door};
+use cluster::tls::{Files, Tls};
 use cluster::worker::{Binary, Planned, Writer};
 use engine::QueryState;
 use engine::dataset::{Output, Share};
@@ -59,6 +60,8 @@ pub enum Look {
 pub struct Process {
     /// What the node that started it says, and its token.
     node: Option<(Config, [u8; 32])>,
+    /// For connections with TLS, if the node has it.
+    tls: Option<Tls>,
     /// The most memory that a query has on the node.
     memory_limit: Option<u64>,
 }
@@ -68,10 +71,10 @@ impl Process {
     pub fn of(started: &args::Started) -> anyhow::Result<Process> {
         let Some(path) = &started.node else { return Ok(Process::default()) };
         let config = Config::read(path)?;
-        let token = config.token()?;
+        let (token, tls) = (config.token()?, config.tls()?);
         node::enter(&config)?;
         let memory_limit = Some(node::memory_limit(&config)? / config.queries as u64);
-        Ok(Process { node: Some((config, token)), memory_limit })
+        Ok(Process { node: Some((config, token)), tls, memory_limit })
     }
 
     fn look(&self, request: &[u8]) -> anyhow::Result<Vec<u8>> {
@@ -156,10 +159,22 @@ impl Binary for Process {
         self.node.as_ref().map(|(config, _)| config.listen.ip())
     }
 
+    fn tls(&self, files: Option<&Files>) -> Result<Option<Tls>, Failure> {
+        if self.node.is_some() {
+            return Ok(self.tls.clone());
+        }
+        files.map(Tls::read).transpose().map_err(|e| failure(&e.into()))
+    }
+
     fn done(&self, figures: &Figures) {
         if let Some((config, token)) = &self.node {
-            let (address, version) = (config.reached_here().to_string(), version());
-            let door = Door { address, token: *token, version, patience: TELL };
+            let door = Door {
+                address: config.reached_here().to_string(),
+                token: *token,
+                tls: self.tls.as_ref().map(|tls| tls.client.clone()),
+                version: version(),
+                patience: TELL,
+            };
             // What the node counts is of no meaning to the query.
             let _ = door.ask(&Ask::Done(*figures));
         }

@@ -95,7 +95,7 @@ pub fn lead(started: &args::Started) -> anyhow::Result<()> {
 
 fn run(path: &Path, id: &str, caller: &Arc<Caller>, request: &[u8]) -> anyhow::Result<()> {
     let config = Config::read(path)?;
-    let token = config.token()?;
+    let (token, tls) = (config.token()?, config.tls()?);
     node::enter(&config)?;
     let request: Request = bincode::deserialize(request)?;
     if request.allow_scripts && !config.allow_scripts {
@@ -106,7 +106,13 @@ fn run(path: &Path, id: &str, caller: &Arc<Caller>, request: &[u8]) -> anyhow::R
     nodes.sort();
     nodes.dedup();
     let host = |address: &String| {
-        let door = Door { address: address.clone(), token, version: version(), patience: PATIENCE };
+        let door = Door {
+            address: address.clone(),
+            token,
+            tls: tls.as_ref().map(|tls| tls.client.clone()),
+            version: version(),
+            patience: PATIENCE,
+        };
         let seat = Seat { door, query: id.to_string(), statement: request.statement.clone() };
         Ok(Host {
             name: address.clone(),
@@ -115,6 +121,7 @@ fn run(path: &Path, id: &str, caller: &Arc<Caller>, request: &[u8]) -> anyhow::R
             directory: None,
             sharing: 1,
             far: true,
+            tls: None,
             launch: Launch::Node(seat),
         })
     };

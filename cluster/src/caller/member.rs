@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::io::{self, BufReader, Read, Write};
-use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream};
+use std::net::{IpAddr, Shutdown, SocketAddr};
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -16,6 +16,8 @@ use crate::error::{Error, Result};
 use crate::locked;
 use crate::message::{self, Frame, Order, Report};
 use crate::node::{Fate, Seat};
+use crate::socket::Socket;
+use crate::tls::Files;
 
 /// How often is told that the starter lives.
 const BEAT: Duration = Duration::from_secs(1);
@@ -36,6 +38,8 @@ pub struct Host {
     pub sharing: usize,
     /// Whether it is on another machine.
     pub far: bool,
+    /// Files there for connections with TLS, if the process does not know them itself.
+    pub tls: Option<Files>,
     /// What starts it.
     pub launch: Launch,
 }
@@ -68,7 +72,7 @@ enum Started {
         group: Mutex<Option<engine::children::Group>>,
         stderr: Arc<Tail>,
     },
-    Node(Seat, TcpStream),
+    Node(Seat, Socket),
 }
 
 /// What comes from a process.

@@ -1,6 +1,6 @@
 //! How the sockets of a mesh are made.
 
-use std::io::{self, Read, Write};
+use std::io;
 use std::net::TcpStream;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 use super::{Mesh, Settings, reason};
 use crate::locked;
 use crate::proof::{self, Hello, Kind};
+use crate::socket::{Hasty, Socket};
+use crate::tls::Server;
 
 /// How long a process that connects may take to show the token.
 const SHOW: Duration = Duration::from_secs(3);
@@ -18,7 +20,7 @@ const PAUSE: Duration = Duration::from_millis(2);
 
 impl Mesh {
     /// A socket to each other process, in their order.
-    pub(super) fn meet(&self, kind: Kind) -> engine::Result<Vec<Option<TcpStream>>> {
+    pub(super) fn meet(&self, kind: Kind) -> engine::Result<Vec<Option<Socket>>> {
         let (me, deadline) = (self.settings.process, Instant::now() + self.settings.patience);
         let reached = std::thread::scope(|scope| {
             let reaching = |to| scope.spawn(move || self.reach(to, kind, deadline).map_err(|e| (to, e)));
@@ -45,19 +47,26 @@ impl Mesh {
     }
 
     /// Connects to a process with a lesser number.
-    fn reach(&self, to: usize, kind: Kind, deadline: Instant) -> io::Result<TcpStream> {
-        let Settings { hello, addresses, process, token, .. } = &self.settings;
+    fn reach(&self, to: usize, kind: Kind, deadline: Instant) -> io::Result<Socket> {
+        let Settings { hello, addresses, process, token, tls, .. } = &self.settings;
         let hello = Hello { kind, from: *process as u32, to: to as u32, ..*hello };
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
-            let tried = TcpStream::connect_timeout(&addresses[to], left.max(PAUSE)).and_then(|mut socket| {
+            let connected = TcpStream::connect_timeout(&addresses[to], left.max(PAUSE));
+            let tried = connected.and_then(|socket| {
                 socket.set_nodelay(true)?;
+                let mut socket = match tls {
+                    Some(tls) => tls.client.connect(socket, &addresses[to].ip().to_string(), deadline)?,
+                    None => Socket::Bare(socket),
+                };
                 socket.set_read_timeout(Some(left.max(PAUSE)))?;
                 proof::connect(&mut socket, &hello, token)?;
                 socket.set_read_timeout(None)?;
                 Ok(socket)
             });
             match tried {
+                // A certificate that is not trusted is not trusted later either.
+                Err(e) if e.kind() == io::ErrorKind::InvalidData => return Err(e),
                 Err(e) if Instant::now() + PAUSE >= deadline || self.notes.is_stopped() => return Err(e),
                 Err(_) => std::thread::sleep(PAUSE),
                 Ok(socket) => return Ok(socket),
@@ -66,7 +75,7 @@ impl Mesh {
     }
 
     /// Waits until all processes with greater numbers have connected.
-    fn take_in(&self, kind: Kind, deadline: Instant) -> Result<Vec<TcpStream>, (usize, io::Error)> {
+    fn take_in(&self, kind: Kind, deadline: Instant) -> Result<Vec<Socket>, (usize, io::Error)> {
         let wanted = self.settings.process + 1..self.processes();
         loop {
             let mut came = locked(&self.came);
@@ -91,7 +100,7 @@ impl Mesh {
     }
 
     /// Lets one who has connected show the token.
-    fn let_show(&self, mut socket: TcpStream) {
+    fn let_show(&self, socket: TcpStream) {
         if self.showing.fetch_add(1, Ordering::SeqCst) >= SHOWING {
             self.showing.fetch_sub(1, Ordering::SeqCst);
             return;
@@ -99,13 +108,14 @@ impl Mesh {
         let (processes, me) = (self.processes() as u32, self.settings.process as u32);
         let (ours, token) = (self.settings.hello, self.settings.token);
         let (came, showing) = (self.came.clone(), self.showing.clone());
+        let server = self.settings.tls.as_ref().map(|tls| tls.server.clone());
         let show = move || {
             let expects = |hello: &Hello| {
                 *hello == Hello { kind: hello.kind, from: hello.from, to: me, ..ours }
                     && (me + 1..processes).contains(&hello.from)
             };
-            let shown = take_within(&mut socket, SHOW, |socket| proof::accept(socket, expects, &token));
-            if let Ok(hello) = shown {
+            let prove = |socket: &mut Hasty<'_>| proof::accept(socket, expects, &token);
+            if let Ok((socket, hello)) = take_within(socket, server.as_ref(), SHOW, prove) {
                 locked(&came).entry((hello.kind, hello.from)).or_insert(socket);
             }
             showing.fetch_sub(1, Ordering::SeqCst);
@@ -117,43 +127,23 @@ impl Mesh {
     }
 }
 
-/// Lets something be read from a socket within a time, however slowly its bytes come.
+/// Lets something be read from a socket that was accepted within a time, however slowly its bytes come, with TLS if there
+/// is a `server`.
 pub(crate) fn take_within<T>(
-    socket: &mut TcpStream,
+    socket: TcpStream,
+    server: Option<&Server>,
     time: Duration,
     take: impl FnOnce(&mut Hasty<'_>) -> io::Result<T>,
-) -> io::Result<T> {
+) -> io::Result<(Socket, T)> {
+    let deadline = Instant::now() + time;
     // What was accepted from a listener that does not block may not block either.
     socket.set_nonblocking(false)?;
     socket.set_nodelay(true)?;
-    let taken = take(&mut Hasty { socket, deadline: Instant::now() + time })?;
+    let mut socket = match server {
+        Some(server) => server.accept(socket, deadline)?,
+        None => Socket::Bare(socket),
+    };
+    let taken = take(&mut Hasty::new(&mut socket, deadline))?;
     socket.set_read_timeout(None)?;
-    Ok(taken)
-}
-
-/// A socket that is read until a moment.
-pub(crate) struct Hasty<'a> {
-    socket: &'a mut TcpStream,
-    deadline: Instant,
-}
-
-impl Read for Hasty<'_> {
-    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        let left = self.deadline.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return Err(io::ErrorKind::TimedOut.into());
-        }
-        self.socket.set_read_timeout(Some(left))?;
-        self.socket.read(into)
-    }
-}
-
-impl Write for Hasty<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.socket.write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.socket.flush()
-    }
+    Ok((socket, taken))
 }

@@ -11,6 +11,12 @@
 //! data_root = ["/data"]                   # files are read and written below these alone; anywhere if not given
 //! allow_scripts = false                   # whether queries may start commands
 //! metrics = "10.0.0.1:9700"               # where Prometheus finds what it has done, without a token; nowhere if not given
+//!
+//! [tls]                                   # all connections are encrypted; none if not given
+//! certificate = "/etc/palais/node.pem"    # of this host
+//! key = "/etc/palais/node.key"
+//! authority = "/etc/palais/authority.pem" # whose certificates are trusted
+//! name = "palais"                         # what all certificates are for; the address of each host if not given
 //! ```
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
@@ -20,6 +26,7 @@ use serde::Deserialize;
 
 use super::PORT;
 use crate::error::{Error, Result};
+use crate::tls::{Files, Tls};
 
 /// What a node is told.
 #[derive(Debug, Clone, Deserialize)]
@@ -49,6 +56,7 @@ pub struct Config {
     pub allow_scripts: bool,
     /// Where metrics are served.
     pub metrics: Option<SocketAddr>,
+    tls: Option<Files>,
 }
 
 fn usual_listen() -> SocketAddr {
@@ -72,6 +80,12 @@ impl Config {
         if config.queries == 0 || config.workers == Some(0) {
             return Err(wrong("queries and workers are 1 at least".into()));
         }
+        if config.listen.ip().is_unspecified() && config.tls.as_ref().is_some_and(|tls| tls.name.is_none()) {
+            let why = "the node listens on all addresses, of which none is that of its certificate";
+            return Err(wrong(format!(
+                "{why}\n  help: name in [tls] is the one that all certificates are for"
+            )));
+        }
         if config.nodes.is_empty() {
             config.nodes = vec![config.listen.to_string()];
         }
@@ -84,6 +98,14 @@ impl Config {
     /// A file that can't be read, or is empty.
     pub fn token(&self) -> Result<[u8; 32]> {
         read_token(&self.token_file)
+    }
+
+    /// For connections with TLS, if they are to be.
+    ///
+    /// # Errors
+    /// Files that can't be read, or hold something else.
+    pub fn tls(&self) -> Result<Option<Tls>> {
+        self.tls.as_ref().map(Tls::read).transpose()
     }
 
     /// The address at which processes of this machine reach the node.

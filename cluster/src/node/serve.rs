@@ -20,6 +20,8 @@ use super::{Ask, Door, HELLO, Reply, Status, read, wait_until, write};
 use crate::error::{Error, Result};
 use crate::mesh::meet::take_within;
 use crate::proof;
+use crate::socket::{Hasty, Socket};
+use crate::tls::Tls;
 
 /// How long who connects may take to show the token and to ask.
 const SHOW: Duration = Duration::from_secs(3);
@@ -47,6 +49,7 @@ pub struct Settings {
 struct Node {
     settings: Settings,
     token: [u8; 32],
+    tls: Option<Tls>,
     table: Arc<Table>,
     counts: Arc<Counts>,
     showing: AtomicUsize,
@@ -55,16 +58,17 @@ struct Node {
 /// Serves for ever.
 ///
 /// # Errors
-/// The token can't be read, or the address is taken.
+/// The token or what TLS needs can't be read, or the address is taken.
 pub fn serve(settings: Settings, ready: impl FnOnce(std::net::SocketAddr)) -> Result<()> {
     let token = settings.config.token()?;
+    let tls = settings.config.tls()?;
     let listen = settings.config.listen;
     let failed = |e: io::Error| Error::Node { node: listen.to_string(), what: format!("cannot listen: {e}") };
     let listener = TcpListener::bind(listen).map_err(failed)?;
     let address = listener.local_addr().map_err(failed)?;
     let (counts, showing) = (Arc::<Counts>::default(), AtomicUsize::new(0));
     let table = Arc::new(Table::new(counts.clone()));
-    let node = Arc::new(Node { settings, token, table, counts, showing });
+    let node = Arc::new(Node { settings, token, tls, table, counts, showing });
     if let Some(address) = node.settings.config.metrics {
         let told = node.clone();
         let text = move || told.counts.text(&told.table, &told.settings.version);
@@ -94,9 +98,10 @@ pub fn serve(settings: Settings, ready: impl FnOnce(std::net::SocketAddr)) -> Re
 
 impl Node {
     /// Serves one who has connected.
-    fn take_in(&self, mut socket: TcpStream) {
+    fn take_in(&self, socket: TcpStream) {
         let version = &self.settings.version;
-        let asked = take_within(&mut socket, SHOW, |socket| {
+        let server = self.tls.as_ref().map(|tls| &tls.server);
+        let asked = take_within(socket, server, SHOW, |socket: &mut Hasty<'_>| {
             proof::accept(socket, |hello| *hello == HELLO, &self.token)?;
             read(socket, version)
         });
@@ -104,15 +109,15 @@ impl Node {
         // Who has no token gets no answer. One that can't be answered is gone.
         let _ = match asked {
             Err(_) => Ok(()),
-            Ok(Err(theirs)) => {
+            Ok((mut socket, Err(theirs))) => {
                 let why = format!("palais {version} runs here, and {theirs} asks");
                 write(&mut socket, version, &Reply::Refused(why))
             }
-            Ok(Ok(ask)) => self.answer(ask, socket),
+            Ok((socket, Ok(ask))) => self.answer(ask, socket),
         };
     }
 
-    fn answer(&self, ask: Ask, mut socket: TcpStream) -> io::Result<()> {
+    fn answer(&self, ask: Ask, mut socket: Socket) -> io::Result<()> {
         let reply = match ask {
             Ask::Query { statement } => {
                 let mut random = [0; 4];
@@ -158,8 +163,13 @@ impl Node {
         std::thread::scope(|scope| {
             let asking = |address: &String| {
                 let Settings { version, .. } = &self.settings;
-                let (token, version) = (self.token, version.clone());
-                let door = Door { address: address.clone(), token, version, patience: LOOK };
+                let door = Door {
+                    address: address.clone(),
+                    token: self.token,
+                    tls: self.tls.as_ref().map(|tls| tls.client.clone()),
+                    version: version.clone(),
+                    patience: LOOK,
+                };
                 (address.clone(), scope.spawn(move || door.ask(ask)))
             };
             let asking: Vec<_> = self.settings.config.nodes.iter().map(asking).collect();
@@ -183,7 +193,7 @@ impl Node {
     }
 
     /// Starts a process whose standard streams are the socket.
-    fn start(&self, socket: TcpStream, purpose: Purpose) -> io::Result<()> {
+    fn start(&self, socket: Socket, purpose: Purpose) -> io::Result<()> {
         let Settings { config, path, version, program, .. } = &self.settings;
         let mut command = Command::new(program);
         command.args(["cluster", if purpose.leads { "lead" } else { "process" }, "--node"]).arg(path);
@@ -218,7 +228,7 @@ fn overview((address, reply): (String, Result<Reply>)) -> (String, Result<Status
 }
 
 /// Whether the other end has closed the connection.
-fn is_gone(socket: &TcpStream) -> bool {
+fn is_gone(socket: &Socket) -> bool {
     let mut byte = 0_u8;
     let flags = libc::MSG_PEEK | libc::MSG_DONTWAIT;
     // SAFETY: the descriptor is open as long as `socket` lives, and the one byte of room outlives the call.

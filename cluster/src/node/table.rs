@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::net::{Shutdown, TcpStream};
+use std::net::Shutdown;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::atomic::Ordering;
@@ -14,6 +14,7 @@ use super::metrics::Counts;
 use super::{BEAT, Fate, Running};
 use crate::caller::{Tail, how};
 use crate::locked;
+use crate::socket::Socket;
 
 /// So long is known how a process has ended.
 const KEPT: Duration = Duration::from_secs(60);
@@ -120,7 +121,7 @@ impl Table {
         self: &Arc<Table>,
         mut command: Command,
         purpose: Purpose,
-        socket: &TcpStream,
+        socket: &Socket,
         most: usize,
         wait: impl FnMut() -> io::Result<()>,
         taken: impl FnOnce() -> io::Result<()>,
@@ -203,7 +204,7 @@ impl Table {
 
     /// Kills a process whose connection the other end has closed, if it does not end by itself: one that is stopped does
     /// not.
-    fn watch(&self, pid: i32, socket: &TcpStream) {
+    fn watch(&self, pid: i32, socket: &Socket) {
         let runs = |entry: &Entry| entry.pid == pid && entry.ended.is_none();
         let mut closed: Option<Instant> = None;
         while locked(&self.inner).entries.iter().any(runs) {
@@ -273,7 +274,7 @@ impl Table {
 }
 
 /// Whether the other end has closed a connection; waits so long for it.
-fn is_closed(socket: &TcpStream, longest: Duration) -> bool {
+fn is_closed(socket: &Socket, longest: Duration) -> bool {
     let mut polled = libc::pollfd { fd: socket.as_raw_fd(), events: libc::POLLRDHUP, revents: 0 };
     let longest = i32::try_from(longest.as_millis()).unwrap_or(i32::MAX);
     // SAFETY: the descriptor is open as long as `socket` lives, and `polled` is the one entry that the call is told of.
