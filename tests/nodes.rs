@@ -214,6 +214,49 @@ fn metrics_tell_what_a_node_has_done() {
 }
 
 #[test]
+fn what_happens_is_logged_with_the_query_and_the_host() {
+    let nodes = Nodes::start(2, "log_format = \"json\"\nlog_level = \"debug\"");
+    nodes.succeed(0, &["SELECT sum(range) FROM range(1000)"]);
+    let failing = nodes.query(0, &["SELECT * FROM 'nowhere.csv'"]);
+    assert_eq!(failing.code(), Some(1));
+    drop(TcpStream::connect(&nodes.addresses[0]));
+    wait_for("nothing runs", || nodes.running().is_empty());
+    let events = |node: usize| -> Vec<serde_json::Value> {
+        let text = fs::read_to_string(nodes.path(&format!("log-{node}"))).expect("there is a log");
+        text.lines().map(|line| serde_json::from_str(line).expect("each line is an object")).collect()
+    };
+    wait_for("all is logged", || {
+        events(0).iter().any(|event| event["message"] == "a connection was refused")
+    });
+    let (first, second) = (events(0), events(1));
+    for event in first.iter().chain(&second) {
+        assert!(event["timestamp"].is_string() && event["level"].is_string(), "{event}");
+    }
+    assert!(first.iter().all(|event| event["host"] == nodes.addresses[0].as_str()));
+    let asked: Vec<_> = first.iter().filter(|event| event["message"] == "asked to run a query").collect();
+    assert_eq!(asked.len(), 2);
+    assert_eq!(asked[0]["statement"], "SELECT sum(range) FROM range(1000)");
+    let of = |events: &[serde_json::Value], asked: &serde_json::Value, message: &str| {
+        let is_one = |event: &&serde_json::Value| {
+            event["query"] == asked["query"]
+                && event["message"].as_str().is_some_and(|text| text.starts_with(message))
+        };
+        events.iter().filter(is_one).count()
+    };
+    for (events, processes) in [(&first, 2), (&second, 1)] {
+        assert_eq!(of(events, asked[0], "a process was started"), processes);
+        assert_eq!(of(events, asked[0], "did its part of a query"), 1);
+    }
+    assert_eq!(of(&first, asked[1], "nowhere.csv: there is no such file"), 1);
+    let rows: u64 = [&first, &second]
+        .iter()
+        .flat_map(|events| events.iter())
+        .filter_map(|event| event["rows_read"].as_u64())
+        .sum();
+    assert_eq!(rows, 1000);
+}
+
+#[test]
 fn files_outside_of_the_data_root_and_scripts_are_refused() {
     let home = tempfile::tempdir().expect("a temporary directory can be made");
     let (inside, outside) = (home.path().join("inside"), home.path().join("outside"));

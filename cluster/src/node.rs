@@ -69,7 +69,12 @@ pub enum Ask {
     /// What runs on all nodes that this one knows; [`Reply::Overview`].
     Overview,
     /// A process of this node tells what it has done; [`Reply::Ended`] of none.
-    Done(Figures),
+    Done {
+        /// The query.
+        query: String,
+        /// What it has done.
+        figures: Figures,
+    },
     /// End a query here; [`Reply::Ended`].
     End {
         /// The query.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray, UInt64Array};
-use cluster::node::config::{self, Config};
+use cluster::node::config::{self, Config, LogFormat, LogLevel};
 use cluster::node::serve::Settings;
 use cluster::node::{Ask, Door, Reply, Status, serve as daemon};
 use cluster::tls::Client;
@@ -26,10 +26,25 @@ pub fn serve(n: &args::Node) -> anyhow::Result<()> {
     // Relative paths of the file begin where palais was started; those of queries, where the file says.
     let path = std::path::absolute(&n.config).context("there is no working directory")?;
     let program = std::env::current_exe().context("cannot find the program that runs")?;
+    log(&config);
     daemon::serve(Settings { config, path, version: version(), program, memory_limit }, |address| {
-        eprintln!("palais {} serves {address}", version());
+        tracing::info!(host = %address, version = version(), "palais serves");
     })?;
     Ok(())
+}
+
+/// Has what happens on the node written to standard error.
+fn log(config: &Config) {
+    let level = match config.log_level {
+        LogLevel::Warn => tracing::Level::WARN,
+        LogLevel::Info => tracing::Level::INFO,
+        LogLevel::Debug => tracing::Level::DEBUG,
+    };
+    let log = tracing_subscriber::fmt().with_max_level(level).with_target(false).with_writer(std::io::stderr);
+    match config.log_format {
+        LogFormat::Text => log.init(),
+        LogFormat::Json => log.json().flatten_event(true).init(),
+    }
 }
 
 /// The most memory of all queries of a node together, in bytes.

@@ -60,6 +60,8 @@ pub enum Look {
 pub struct Process {
     /// What the node that started it says, and its token.
     node: Option<(Config, [u8; 32])>,
+    /// The query, as the node calls it.
+    query: String,
     /// For connections with TLS, if the node has it.
     tls: Option<Tls>,
     /// The most memory that a query has on the node.
@@ -74,7 +76,8 @@ impl Process {
         let (token, tls) = (config.token()?, config.tls()?);
         node::enter(&config)?;
         let memory_limit = Some(node::memory_limit(&config)? / config.queries as u64);
-        Ok(Process { node: Some((config, token)), tls, memory_limit })
+        let query = started.query.clone().unwrap_or_default();
+        Ok(Process { node: Some((config, token)), query, tls, memory_limit })
     }
 
     fn look(&self, request: &[u8]) -> anyhow::Result<Vec<u8>> {
@@ -176,7 +179,7 @@ impl Binary for Process {
                 patience: TELL,
             };
             // What the node counts is of no meaning to the query.
-            let _ = door.ask(&Ask::Done(*figures));
+            let _ = door.ask(&Ask::Done { query: self.query.clone(), figures: *figures });
         }
     }
 

@@ -85,7 +85,12 @@ pub fn lead(started: &args::Started) -> anyhow::Result<()> {
     let (caller, request) = Caller::take(orders, reports, PATIENCE, || signals::end(0))?;
     match run(path, id, &caller, &request) {
         Ok(()) => caller.done(),
-        Err(e) => caller.failed(failure(&e)),
+        Err(e) => {
+            let failure = failure(&e);
+            // For the log of the node.
+            eprintln!("{}", failure.message);
+            caller.failed(failure);
+        }
     }
     // What was told may still be on its way, and is lost if this end closes first. The other end does once it has all.
     loop {

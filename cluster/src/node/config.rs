@@ -11,6 +11,8 @@
 //! data_root = ["/data"]                   # files are read and written below these alone; anywhere if not given
 //! allow_scripts = false                   # whether queries may start commands
 //! metrics = "10.0.0.1:9700"               # where Prometheus finds what it has done, without a token; nowhere if not given
+//! log_format = "json"                     # of what it writes to standard error: text or json; text if not given
+//! log_level = "debug"                     # warn, info or debug; info if not given
 //!
 //! [tls]                                   # all connections are encrypted; none if not given
 //! certificate = "/etc/palais/node.pem"    # of this host
@@ -56,7 +58,37 @@ pub struct Config {
     pub allow_scripts: bool,
     /// Where metrics are served.
     pub metrics: Option<SocketAddr>,
+    /// The form of its log.
+    #[serde(default)]
+    pub log_format: LogFormat,
+    /// The least that is logged.
+    #[serde(default)]
+    pub log_level: LogLevel,
     tls: Option<Files>,
+}
+
+/// The form of a node's log.
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LogFormat {
+    /// A line of text for each event.
+    #[default]
+    Text,
+    /// An object a line.
+    Json,
+}
+
+/// What a node logs: events of this level, and graver ones.
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LogLevel {
+    /// What went wrong with a query.
+    Warn,
+    /// What it was asked, and processes that begin and end.
+    #[default]
+    Info,
+    /// Connections that were refused too.
+    Debug,
 }
 
 fn usual_listen() -> SocketAddr {

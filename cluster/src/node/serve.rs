@@ -13,12 +13,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use tracing::{debug, info, warn};
+
 use super::config::Config;
 use super::metrics::{self, Counts};
 use super::table::{Purpose, Table};
 use super::{Ask, Door, HELLO, Reply, Status, read, wait_until, write};
 use crate::error::{Error, Result};
 use crate::mesh::meet::take_within;
+use crate::message::Figures;
 use crate::proof;
 use crate::socket::{Hasty, Socket};
 use crate::tls::Tls;
@@ -48,6 +51,8 @@ pub struct Settings {
 
 struct Node {
     settings: Settings,
+    /// Its address, for its log.
+    host: String,
     token: [u8; 32],
     tls: Option<Tls>,
     table: Arc<Table>,
@@ -67,8 +72,9 @@ pub fn serve(settings: Settings, ready: impl FnOnce(std::net::SocketAddr)) -> Re
     let listener = TcpListener::bind(listen).map_err(failed)?;
     let address = listener.local_addr().map_err(failed)?;
     let (counts, showing) = (Arc::<Counts>::default(), AtomicUsize::new(0));
-    let table = Arc::new(Table::new(counts.clone()));
-    let node = Arc::new(Node { settings, token, tls, table, counts, showing });
+    let host = address.to_string();
+    let table = Arc::new(Table::new(host.clone(), counts.clone()));
+    let node = Arc::new(Node { settings, host, token, tls, table, counts, showing });
     if let Some(address) = node.settings.config.metrics {
         let told = node.clone();
         let text = move || told.counts.text(&told.table, &told.settings.version);
@@ -99,7 +105,8 @@ pub fn serve(settings: Settings, ready: impl FnOnce(std::net::SocketAddr)) -> Re
 impl Node {
     /// Serves one who has connected.
     fn take_in(&self, socket: TcpStream) {
-        let version = &self.settings.version;
+        let (version, host) = (&self.settings.version, &self.host);
+        let peer = socket.peer_addr().map(|peer| peer.to_string()).unwrap_or_default();
         let server = self.tls.as_ref().map(|tls| &tls.server);
         let asked = take_within(socket, server, SHOW, |socket: &mut Hasty<'_>| {
             proof::accept(socket, |hello| *hello == HELLO, &self.token)?;
@@ -108,21 +115,27 @@ impl Node {
         self.showing.fetch_sub(1, Ordering::SeqCst);
         // Who has no token gets no answer. One that can't be answered is gone.
         let _ = match asked {
-            Err(_) => Ok(()),
+            Err(e) => {
+                debug!(host, peer, reason = %e, "a connection was refused");
+                Ok(())
+            }
             Ok((mut socket, Err(theirs))) => {
+                warn!(host, peer, theirs, "another version asked");
                 let why = format!("palais {version} runs here, and {theirs} asks");
                 write(&mut socket, version, &Reply::Refused(why))
             }
-            Ok((socket, Ok(ask))) => self.answer(ask, socket),
+            Ok((socket, Ok(ask))) => self.answer(ask, socket, &peer),
         };
     }
 
-    fn answer(&self, ask: Ask, mut socket: Socket) -> io::Result<()> {
+    fn answer(&self, ask: Ask, mut socket: Socket, peer: &str) -> io::Result<()> {
+        let host = &self.host;
         let reply = match ask {
             Ask::Query { statement } => {
                 let mut random = [0; 4];
                 getrandom::fill(&mut random).map_err(io::Error::other)?;
                 let query = format!("{:08x}", u32::from_be_bytes(random));
+                info!(host, query, peer, statement, "asked to run a query");
                 return self.start(socket, Purpose { query, statement, leads: true });
             }
             Ask::Process { query, statement } => {
@@ -132,12 +145,20 @@ impl Node {
                 wait_until(|| self.table.fate(&query).is_some(), GOING);
                 Reply::Fate(self.table.fate(&query))
             }
-            Ask::Done(figures) => {
+            Ask::Done { query, figures } => {
+                let Figures { rows_read, bytes_read, bytes_sent, .. } = figures;
+                info!(host, query, rows_read, bytes_read, bytes_sent, "did its part of a query");
                 self.counts.add(&figures);
                 Reply::Ended(0)
             }
             Ask::Status => Reply::Status(self.status()),
-            Ask::End { query, led } => Reply::Ended(self.table.end(&query, led)),
+            Ask::End { query, led } => {
+                let processes = self.table.end(&query, led);
+                if processes > 0 {
+                    info!(host, query, peer, processes, "asked to end a query");
+                }
+                Reply::Ended(processes)
+            }
             Ask::Overview => Reply::Overview(self.all(&Ask::Status).into_iter().map(overview).collect()),
             Ask::Cancel { query } => {
                 let end = |led| {
@@ -198,7 +219,8 @@ impl Node {
         let mut command = Command::new(program);
         command.args(["cluster", if purpose.leads { "lead" } else { "process" }, "--node"]).arg(path);
         command.args(["--query", &purpose.query, "--parent", &std::process::id().to_string()]);
-        let taken = Reply::Taken { query: purpose.query.clone() };
+        let query = purpose.query.clone();
+        let taken = Reply::Taken { query: query.clone() };
         let (mut telling, mut answering) = (socket.try_clone()?, socket.try_clone()?);
         let wait = || {
             if is_gone(&telling) {
@@ -210,7 +232,7 @@ impl Node {
             write(&mut answering, version, &taken)
         });
         started.or_else(|e| {
-            eprintln!("no process was started: {e}");
+            warn!(host = self.host, query, reason = %e, "no process was started");
             write(&mut answering, version, &Reply::Refused(e.to_string()))
         })
     }

@@ -10,6 +10,8 @@ use std::sync::mpsc::channel;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use tracing::{info, warn};
+
 use super::metrics::Counts;
 use super::{BEAT, Fate, Running};
 use crate::caller::{Tail, how};
@@ -25,6 +27,8 @@ const GRACE: Duration = Duration::from_secs(2);
 
 /// The processes of a node.
 pub struct Table {
+    /// The address of the node, for its log.
+    host: String,
     inner: Mutex<Inner>,
     changed: Condvar,
     counts: Arc<Counts>,
@@ -85,8 +89,8 @@ pub struct Purpose {
 
 impl Table {
     /// None yet.
-    pub fn new(counts: Arc<Counts>) -> Table {
-        Table { inner: Mutex::default(), changed: Condvar::new(), counts }
+    pub fn new(host: String, counts: Arc<Counts>) -> Table {
+        Table { host, inner: Mutex::default(), changed: Condvar::new(), counts }
     }
 
     /// Waits until fewer than `most` processes that read rows run here, and those that have asked before do. `wait` is
@@ -163,7 +167,7 @@ impl Table {
             let _ = started.send(Ok(pid));
             let (tail, mut line) = (Tail::default(), Vec::new());
             child.stderr.take().into_iter().for_each(|err| {
-                tail.keep(err, |bytes| log(&query, bytes, &mut line));
+                tail.keep(err, |bytes| table.log(&query, bytes, &mut line));
             });
             let ended = child.wait();
             drop(group);
@@ -181,13 +185,16 @@ impl Table {
 
     fn add(&self, entry: Entry) {
         self.counts.started.fetch_add(1, Ordering::Relaxed);
+        let Entry { query, leads, pid, .. } = &entry;
+        info!(host = self.host, query, leads, pid, "a process was started");
         let (mut inner, now) = (locked(&self.inner), Instant::now());
         inner.entries.retain(|entry| entry.ended.as_ref().is_none_or(|(then, _)| now - *then < KEPT));
         inner.entries.push(entry);
     }
 
     fn note_end(&self, pid: i32, ended: io::Result<ExitStatus>, tail: &Tail) {
-        if !ended.as_ref().is_ok_and(ExitStatus::success) {
+        let is_well = ended.as_ref().is_ok_and(ExitStatus::success);
+        if !is_well {
             self.counts.lost.fetch_add(1, Ordering::Relaxed);
         }
         let how = match ended {
@@ -197,7 +204,14 @@ impl Table {
         let fate = Fate { how, stderr: tail.lines() };
         let mut inner = locked(&self.inner);
         let entry = inner.entries.iter_mut().find(|entry| entry.pid == pid && entry.ended.is_none());
-        entry.into_iter().for_each(|entry| entry.ended = Some((Instant::now(), fate.clone())));
+        if let Some(Entry { query, leads, started, ended, .. }) = entry {
+            let seconds = started.elapsed().as_secs_f64();
+            match is_well {
+                true => info!(host = self.host, query, leads, pid, seconds, "a process has ended"),
+                false => warn!(host = self.host, query, leads, pid, seconds, "a process {}", fate.how),
+            }
+            *ended = Some((Instant::now(), fate));
+        }
         drop(inner);
         self.changed.notify_all();
     }
@@ -219,6 +233,18 @@ impl Table {
                 Some(_) => std::thread::sleep(BEAT / 10),
                 None => {}
             }
+        }
+    }
+
+    /// Writes whole lines that a process has written to standard error into the node's log.
+    fn log(&self, query: &str, bytes: &[u8], line: &mut Vec<u8>) {
+        for &byte in bytes {
+            if byte != b'\n' {
+                line.push(byte);
+                continue;
+            }
+            warn!(host = self.host, query, "{}", String::from_utf8_lossy(line));
+            line.clear();
         }
     }
 
@@ -288,16 +314,4 @@ fn resident(pid: i32) -> u64 {
     // SAFETY: sysconf(3) takes any number and touches no memory.
     let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
     pages.unwrap_or(0) * u64::try_from(page).unwrap_or(4096)
-}
-
-/// Writes whole lines of a process to the node's own standard error, with the query before them.
-fn log(query: &str, bytes: &[u8], line: &mut Vec<u8>) {
-    for &byte in bytes {
-        if byte != b'\n' {
-            line.push(byte);
-            continue;
-        }
-        eprintln!("{query}: {}", String::from_utf8_lossy(line));
-        line.clear();
-    }
 }
