@@ -19,6 +19,7 @@ use std::time::Duration;
 use anyhow::Context;
 use cluster::caller::{Host, Launch, Options};
 use cluster::hosts::Hosts;
+use cluster::mesh::link::Compression;
 use engine::{QueryState, Results};
 use process::{Look, Process, Query};
 use queries::Catalog;
@@ -128,7 +129,8 @@ impl Runner {
             None => c.run.execution.memory_limit,
         };
         let asked = c.run.execution.workers.map(usize::from).or(file.as_ref().and_then(|file| file.workers));
-        let runner = Runner::start(hosts, statement, &c.input, c.timeout)?;
+        let compression = file.as_ref().map(|file| file.compression).unwrap_or_default();
+        let runner = Runner::start(hosts, statement, &c.input, c.timeout, compression)?;
         let workers = asked.unwrap_or(runner.settings.workers);
         let settings = engine::Settings { workers, read_ahead: usize::from(c.run.read_ahead) };
         Ok(runner.with(settings, memory_limit))
@@ -140,8 +142,10 @@ impl Runner {
         statement: &str,
         input: &Input,
         patience: Duration,
+        compression: Compression,
     ) -> anyhow::Result<Runner> {
-        let cluster = cluster::Cluster::start(Options { version: version(), hosts, patience })?;
+        let options = Options { version: version(), hosts, compression, patience };
+        let cluster = cluster::Cluster::start(options)?;
         let settings = engine::Settings::new(cluster.workers());
         let (statement, input) = (statement.to_string(), input.clone());
         Ok(Runner { cluster, statement, input, local_parts: false, settings, memory_limit: None })

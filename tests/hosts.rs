@@ -289,3 +289,31 @@ fn a_slow_link_changes_no_answer_and_takes_no_memory() {
     assert_eq!(done.code(), Some(0), "{}", done.stderr);
     assert!(done.stdout.ends_with("\n1200000,1200000\n"), "{}", done.stdout);
 }
+
+#[test]
+fn a_slow_link_has_less_to_carry() {
+    let Some(net) = Net::new(7) else { return };
+    let slow = shell(
+        "for i in 1 2 3; do tc -n pl7-$i qdisc add dev eth0 root tbf rate 100mbit burst 64kbit latency 400ms; done",
+    );
+    if !slow.status.success() {
+        eprintln!("skipped: tbf is not there: {}", String::from_utf8_lossy(&slow.stderr));
+        return;
+    }
+    // Some 70 MB of groups, two thirds of which cross.
+    let sql = "SELECT count(*), sum(n) FROM (SELECT 'the name of ' || range AS k, count(*) AS n FROM range(3000000) GROUP BY 1)";
+    let sent = |compression: &str| {
+        let hosts = net.hosts("hosts.toml", "");
+        let text_of = fs::read_to_string(&hosts).expect("it was written");
+        fs::write(&hosts, format!("{compression}\n{text_of}")).expect("it can be written");
+        let stats = net.path("stats.json");
+        let done = succeed(&["cluster", "run", "--hosts", text(&hosts), "--stats", text(&stats), sql]);
+        assert!(done.stdout.ends_with("\n3000000,3000000\n"), "{}", done.stdout);
+        let stats = fs::read_to_string(stats).expect("they were written");
+        let stats: serde_json::Value = serde_json::from_str(&stats).expect("they are JSON");
+        stats["bytes_sent"].as_u64().expect("they were counted")
+    };
+    let plain = sent("compression = \"none\"");
+    let [lz4, auto] = [sent("compression = \"lz4\""), sent("")];
+    assert!(plain > 40_000_000 && lz4 < plain / 2 && auto < plain * 4 / 5, "{plain}, {lz4}, {auto}");
+}

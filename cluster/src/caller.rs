@@ -15,6 +15,7 @@ use engine::{QueryState, Results};
 
 use crate::error::{Error, Result};
 use crate::locked;
+use crate::mesh::link::Compression;
 use crate::message::{Begin, Done, Failure, Figures, Job, Order, Raw, Report};
 use member::{Event, Member};
 pub use member::{Host, Launch};
@@ -48,6 +49,8 @@ pub struct Options {
     pub version: String,
     /// The processes.
     pub hosts: Vec<Host>,
+    /// Of what processes send each other.
+    pub compression: Compression,
     /// After how long without a word a process is lost.
     pub patience: Duration,
 }
@@ -75,6 +78,8 @@ impl Cluster {
     pub fn start(options: Options) -> Result<Cluster> {
         let (events, taken) = sync_channel(WAITING);
         let processes = options.hosts.len();
+        let is_far = options.hosts.iter().any(|host| !host.address.is_loopback());
+        let compression = options.compression.among(is_far);
         let (mut incarnation, mut token) = ([0; 16], [0; 32]);
         let random = getrandom::fill(&mut incarnation).and_then(|()| getrandom::fill(&mut token));
         random.map_err(|e| Error::System(e.to_string()))?;
@@ -91,6 +96,7 @@ impl Cluster {
                 directory: host.directory.clone(),
                 sharing: host.sharing,
                 far: host.far,
+                compression,
                 tls: host.tls.clone(),
                 patience: options.patience + LONGER,
             };

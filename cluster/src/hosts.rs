@@ -6,6 +6,7 @@
 //! directory = "/data"              # where relative paths begin
 //! local_parts = true               # each host has files of its own; false if not given
 //! ssh_options = ["-i", "key"]      # for all hosts with ssh
+//! compression = "lz4"              # of what processes send each other: lz4, none, or auto, as if not given
 //!
 //! [tls]                            # connections between the processes are encrypted, with files of each host
 //! certificate = "/etc/palais/node.pem"
@@ -33,6 +34,7 @@ use serde::Deserialize;
 
 use crate::caller::{Host, Launch};
 use crate::error::{Error, Result};
+use crate::mesh::link::Compression;
 use crate::tls::Files;
 
 /// The file as it is written.
@@ -49,6 +51,9 @@ pub struct Hosts {
     #[serde(default)]
     ssh_options: Vec<String>,
     tls: Option<Files>,
+    /// Of what processes send each other.
+    #[serde(default)]
+    pub compression: Compression,
     #[serde(default, rename = "host")]
     hosts: Vec<Entry>,
 }

@@ -4,12 +4,14 @@
 //! each stage. Of a pair the process with the greater number connects. A process listens while it waits for others and
 //! not otherwise; whoever connects and does not show the token in time is dropped.
 //!
+//! - [`link`]: what goes over those for channels, compressed where that is quicker.
 //! - [`meet`]: how they are made.
 
+pub mod link;
 pub(crate) mod meet;
 
 use std::collections::HashMap;
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -19,7 +21,6 @@ use std::time::{Duration, Instant};
 use engine::processes::{Channels, Network, Note, Notes};
 use serde::{Deserialize, Serialize};
 use timely::communication::allocator::zero_copy::initialize::initialize_networking_from_sockets;
-use timely::communication::allocator::zero_copy::stream::Stream;
 use timely::communication::allocator::{AllocatorBuilder, ProcessBuilder};
 
 use crate::locked;
@@ -27,6 +28,7 @@ use crate::message;
 use crate::proof::{Hello, Kind};
 use crate::socket::Socket;
 use crate::tls::Tls;
+use link::{Compression, Link};
 
 /// How often something is said on a socket for notes.
 const BEAT: Duration = Duration::from_secs(1);
@@ -65,6 +67,8 @@ pub struct Settings {
     pub hello: Hello,
     /// What processes of this query show one another.
     pub token: [u8; 32],
+    /// Of what goes over channels.
+    pub compression: Compression,
     /// For connections with TLS.
     pub tls: Option<Tls>,
     /// After how long without a word another process is lost.
@@ -229,9 +233,9 @@ impl Mesh {
 impl Network for Mesh {
     fn connect(&self, stage: usize) -> engine::Result<Channels> {
         let sockets = self.meet(Kind::Data(stage as u32))?;
-        let sockets = sockets
-            .into_iter()
-            .map(|socket| socket.map(|socket| Counted { socket, sent: self.sent.clone() }));
+        let sockets = sockets.into_iter().map(|socket| {
+            socket.map(|socket| Link::new(socket, self.settings.compression, self.sent.clone()))
+        });
         let hooks = timely::communication::Hooks::default();
         let inside = ProcessBuilder::new_typed_vector(self.settings.workers, hooks.refill.clone(), None);
         let (process, workers) = (self.settings.process, self.settings.workers);
@@ -330,43 +334,5 @@ fn hear(socket: Socket, notes: &Notes, values: &Values) -> io::Result<()> {
             }
             Word::Goodbye => return Ok(()),
         }
-    }
-}
-
-/// A socket that counts what is sent.
-struct Counted {
-    socket: Socket,
-    sent: Arc<AtomicU64>,
-}
-
-impl Read for Counted {
-    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        self.socket.read(into)
-    }
-}
-
-impl Write for Counted {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.socket.write(bytes)?;
-        self.sent.fetch_add(written as u64, Ordering::Relaxed);
-        Ok(written)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.socket.flush()
-    }
-}
-
-impl Stream for Counted {
-    fn try_clone(&self) -> io::Result<Self> {
-        Ok(Counted { socket: self.socket.try_clone()?, sent: self.sent.clone() })
-    }
-
-    fn set_nonblocking(&self, nonblocking: bool) -> io::Result<()> {
-        self.socket.set_nonblocking(nonblocking)
-    }
-
-    fn shutdown(&self, how: Shutdown) -> io::Result<()> {
-        self.socket.shutdown(how)
     }
 }

@@ -17,6 +17,7 @@ use engine::QueryState;
 use serde::de::{self, DeserializeOwned, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::mesh::link::Compression;
 use crate::tls::Files;
 
 /// The longest message, in bytes: rows are sent a batch at a time.
@@ -72,6 +73,8 @@ pub struct Begin {
     pub sharing: usize,
     /// Whether the starter may be cut off without its input ending.
     pub far: bool,
+    /// Of what processes send each other.
+    pub compression: Compression,
     /// Files for connections with TLS, if it does not know them itself.
     pub tls: Option<Files>,
     /// After how long without a word another process is lost.

@@ -341,6 +341,7 @@ impl Process {
             addresses: job.addresses.clone(),
             hello,
             token: *token,
+            compression: self.begin.compression,
             tls: self.tls.clone(),
             patience: *patience,
             on_lost: self.on_lost.clone(),

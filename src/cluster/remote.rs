@@ -132,7 +132,7 @@ fn run(path: &Path, id: &str, caller: &Arc<Caller>, request: &[u8]) -> anyhow::R
     };
     let start = |without: &[String]| {
         let hosts = remaining(nodes.iter().map(host).collect::<anyhow::Result<_>>()?, without);
-        Runner::start(hosts, &request.statement, &request.input, PATIENCE)
+        Runner::start(hosts, &request.statement, &request.input, PATIENCE, config.compression)
     };
     query::lead(&request, start, caller)
 }

@@ -13,6 +13,7 @@
 //! metrics = "10.0.0.1:9700"               # where Prometheus finds what it has done, without a token; nowhere if not given
 //! log_format = "json"                     # of what it writes to standard error: text or json; text if not given
 //! log_level = "debug"                     # warn, info or debug; info if not given
+//! compression = "lz4"                     # of what processes of a query send each other: lz4, none, or auto, as if not given
 //!
 //! [tls]                                   # all connections are encrypted; none if not given
 //! certificate = "/etc/palais/node.pem"    # of this host
@@ -28,6 +29,7 @@ use serde::Deserialize;
 
 use super::PORT;
 use crate::error::{Error, Result};
+use crate::mesh::link::Compression;
 use crate::tls::{Files, Tls};
 
 /// What a node is told.
@@ -64,6 +66,9 @@ pub struct Config {
     /// The least that is logged.
     #[serde(default)]
     pub log_level: LogLevel,
+    /// Of what the processes of a query send each other.
+    #[serde(default)]
+    pub compression: Compression,
     tls: Option<Files>,
 }
 

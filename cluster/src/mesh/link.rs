@@ -1,0 +1,347 @@
+//! What timely's channels are written to: a socket, on which bytes may go compressed.
+//!
+//! Compressed or not, what is sent is a sequence of blocks if all processes were told [`Compression::Auto`] or
+//! [`Compression::Lz4`], and bare bytes otherwise. A block is its length in four bytes, little end first, of which the
+//! highest bit says that it is compressed, and so many bytes: plain, or the length of the plain ones in four bytes and an
+//! LZ4 block (lz4_Block_format.md). No block holds more than [`BLOCK`] plain bytes.
+
+use std::io::{self, Read, Write};
+use std::net::Shutdown;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use lz4_flex::block::{compress_into, decompress_into, get_maximum_output_size};
+use serde::{Deserialize, Serialize};
+use timely::communication::allocator::zero_copy::stream::Stream;
+
+use crate::socket::Socket;
+
+/// So many bytes are compressed at once, at most.
+const BLOCK: usize = 256 << 10;
+/// Less than that is not worth it.
+const SMALL: usize = 512;
+/// Says of a length that what follows is compressed.
+const COMPRESSED: u32 = 1 << 31;
+/// After so many plain bytes is looked which way is quicker.
+const STRETCH: u64 = 1 << 20;
+/// A connection that takes more than that in a second is quicker than LZ4 on any machine.
+const FAST: f64 = 1e9;
+/// After so many stretches the other way is tried again; twice as many each time that it was slower, up to [`LONGEST`].
+const SHORTEST: u32 = 16;
+const LONGEST: u32 = 256;
+
+/// Whether what processes send each other is compressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Compression {
+    /// Where that is quicker, as far as processes of other machines go.
+    #[default]
+    Auto,
+    /// Never.
+    None,
+    /// Always.
+    Lz4,
+}
+
+impl Compression {
+    /// What it means among processes of which some are on other machines, or none.
+    pub fn among(self, is_far: bool) -> Compression {
+        match self {
+            Compression::Auto if !is_far => Compression::None,
+            other => other,
+        }
+    }
+}
+
+/// A socket that compresses, and counts what is sent.
+pub struct Link {
+    socket: Socket,
+    compression: Compression,
+    sent: Arc<AtomicU64>,
+    out: Out,
+    taken: Taken,
+}
+
+/// What writing needs to know.
+#[derive(Default)]
+struct Out {
+    block: Vec<u8>,
+    pace: Pace,
+}
+
+/// The block that is read.
+#[derive(Default)]
+struct Taken {
+    sealed: Vec<u8>,
+    plain: Vec<u8>,
+    at: usize,
+}
+
+impl Link {
+    /// Over a socket; `sent` counts the bytes that go over it.
+    pub fn new(socket: Socket, compression: Compression, sent: Arc<AtomicU64>) -> Link {
+        Link { socket, compression, sent, out: Out::default(), taken: Taken::default() }
+    }
+}
+
+impl Write for Link {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.compression == Compression::None {
+            let written = self.socket.write(bytes)?;
+            self.sent.fetch_add(written as u64, Ordering::Relaxed);
+            return Ok(written);
+        }
+        let plain = &bytes[..bytes.len().min(BLOCK)];
+        let Out { block, pace } = &mut self.out;
+        let compresses = match self.compression {
+            Compression::Lz4 => true,
+            _ => pace.compresses,
+        };
+        let begun = Instant::now();
+        seal(plain, compresses && plain.len() >= SMALL, block);
+        self.socket.write_all(block)?;
+        self.sent.fetch_add(block.len() as u64, Ordering::Relaxed);
+        pace.take(plain.len(), begun.elapsed());
+        Ok(plain.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.socket.flush()
+    }
+}
+
+impl Read for Link {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        if self.compression == Compression::None {
+            return self.socket.read(into);
+        }
+        let taken = &mut self.taken;
+        while taken.at == taken.plain.len() {
+            if !taken.next(&mut self.socket)? {
+                return Ok(0);
+            }
+        }
+        let given = into.len().min(taken.plain.len() - taken.at);
+        into[..given].copy_from_slice(&taken.plain[taken.at..taken.at + given]);
+        taken.at += given;
+        Ok(given)
+    }
+}
+
+impl Stream for Link {
+    fn try_clone(&self) -> io::Result<Self> {
+        // One copy writes and another one reads: what each knows of its direction is its own.
+        Ok(Link::new(self.socket.try_clone()?, self.compression, self.sent.clone()))
+    }
+
+    fn set_nonblocking(&self, nonblocking: bool) -> io::Result<()> {
+        self.socket.set_nonblocking(nonblocking)
+    }
+
+    fn shutdown(&self, how: Shutdown) -> io::Result<()> {
+        self.socket.shutdown(how)
+    }
+}
+
+/// Makes a block of plain bytes, at most [`BLOCK`] of them.
+fn seal(plain: &[u8], compresses: bool, block: &mut Vec<u8>) {
+    block.clear();
+    block.extend([0; 4]);
+    let mut flag = 0;
+    if compresses {
+        block.extend((plain.len() as u32).to_le_bytes());
+        block.resize(8 + get_maximum_output_size(plain.len()), 0);
+        match compress_into(plain, &mut block[8..]) {
+            Ok(length) if length + 4 < plain.len() => {
+                block.truncate(8 + length);
+                flag = COMPRESSED;
+            }
+            // What does not get shorter goes as it is.
+            _ => block.truncate(4),
+        }
+    }
+    if flag == 0 {
+        block.extend(plain);
+    }
+    let length = (block.len() - 4) as u32 | flag;
+    block[..4].copy_from_slice(&length.to_le_bytes());
+}
+
+impl Taken {
+    /// Reads the next block; whether there was one.
+    fn next(&mut self, from: &mut impl Read) -> io::Result<bool> {
+        let wrong = || io::Error::new(io::ErrorKind::InvalidData, "what was sent is no block");
+        let mut length = [0; 4];
+        let first = loop {
+            match from.read(&mut length) {
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                read => break read?,
+            }
+        };
+        if first == 0 {
+            return Ok(false);
+        }
+        from.read_exact(&mut length[first..])?;
+        let length = u32::from_le_bytes(length);
+        let (is_compressed, length) = (length & COMPRESSED != 0, (length & !COMPRESSED) as usize);
+        self.at = 0;
+        self.plain.clear();
+        if !is_compressed {
+            if length > BLOCK {
+                return Err(wrong());
+            }
+            self.plain.resize(length, 0);
+            from.read_exact(&mut self.plain)?;
+            return Ok(true);
+        }
+        // Compressed blocks are shorter than what they hold.
+        if !(4..BLOCK).contains(&length) {
+            return Err(wrong());
+        }
+        self.sealed.resize(length, 0);
+        from.read_exact(&mut self.sealed)?;
+        let (plain, sealed) = self.sealed.split_at(4);
+        let plain = u32::from_le_bytes([plain[0], plain[1], plain[2], plain[3]]) as usize;
+        if plain > BLOCK {
+            return Err(wrong());
+        }
+        self.plain.resize(plain, 0);
+        match decompress_into(sealed, &mut self.plain) {
+            Ok(opened) if opened == plain => Ok(true),
+            _ => Err(wrong()),
+        }
+    }
+}
+
+/// Which way bytes go quicker, by what was seen so far: a stretch goes plain, one compressed where plain ones are slow
+/// enough, and then all go the quicker way until the other one is tried again.
+#[derive(Debug)]
+struct Pace {
+    compresses: bool,
+    /// Of the stretch that is on its way.
+    bytes: u64,
+    time: Duration,
+    /// Plain bytes a second, as they went without compression last.
+    plain: f64,
+    /// Until the other way is tried.
+    left: u32,
+    /// How long to wait for that the next time.
+    pause: u32,
+}
+
+impl Default for Pace {
+    fn default() -> Pace {
+        Pace { compresses: false, bytes: 0, time: Duration::ZERO, plain: FAST, left: 0, pause: SHORTEST }
+    }
+}
+
+impl Pace {
+    /// So many plain bytes were sent in so long.
+    fn take(&mut self, bytes: usize, time: Duration) {
+        self.bytes += bytes as u64;
+        self.time += time;
+        if self.bytes < STRETCH {
+            return;
+        }
+        let rate = self.bytes as f64 / self.time.as_secs_f64().max(1e-9);
+        (self.bytes, self.time) = (0, Duration::ZERO);
+        self.left = self.left.saturating_sub(1);
+        if !self.compresses {
+            self.plain = rate;
+            if self.left == 0 && rate < FAST {
+                (self.compresses, self.left) = (true, self.pause);
+            }
+        } else if rate < self.plain {
+            // It was no gain.
+            (self.compresses, self.left) = (false, self.pause);
+            self.pause = (self.pause * 2).min(LONGEST);
+        } else if self.left == 0 {
+            // How quick is it without, by now? The next stretch tells.
+            (self.compresses, self.pause) = (false, SHORTEST);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Bytes that get shorter, and some that do not.
+    fn texts() -> Vec<Vec<u8>> {
+        let words: Vec<u8> =
+            (0..50_000).flat_map(|i: u32| format!("row {} of many ", i % 777).into_bytes()).collect();
+        let mut state = 1_u64;
+        let noise = (0..BLOCK + 5).map(|_| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 56) as u8
+        });
+        vec![b"a".to_vec(), words, noise.collect(), vec![0; SMALL], vec![7; BLOCK]]
+    }
+
+    #[test]
+    fn what_is_sent_arrives() {
+        for compression in [Compression::None, Compression::Auto, Compression::Lz4] {
+            let (one, other) = std::os::unix::net::UnixStream::pair().unwrap();
+            let sent = Arc::<AtomicU64>::default();
+            let mut from = Link::new(Socket::Pair(one), compression, sent.clone());
+            let mut to = Link::new(Socket::Pair(other), compression, Arc::default());
+            let written =
+                std::thread::spawn(move || texts().iter().for_each(|text| from.write_all(text).unwrap()));
+            let mut all = Vec::new();
+            to.read_to_end(&mut all).unwrap();
+            written.join().unwrap();
+            let texts = texts().concat();
+            assert!(all == texts);
+            let sent = sent.load(Ordering::Relaxed) as usize;
+            match compression {
+                Compression::Lz4 => assert!(sent < texts.len() / 2, "{sent} of {}", texts.len()),
+                _ => assert!(sent >= texts.len()),
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_block_is_refused() {
+        let mut whole = Vec::new();
+        seal(&[5; 3000], true, &mut whole);
+        assert!(whole.len() < 100);
+        let changed = |at: usize, byte: u8| {
+            let mut bytes = whole.clone();
+            bytes[at] = byte;
+            bytes
+        };
+        // A length beyond all blocks, plain and compressed; other lengths of what is in it; bytes that are missing.
+        for bytes in [
+            vec![0xff; 50],
+            vec![0, 0, 16, 0, 1],
+            changed(4, 0),
+            changed(7, 9),
+            changed(8, 0xff),
+            whole[..9].to_vec(),
+        ] {
+            assert!(Taken::default().next(&mut &bytes[..]).is_err(), "{bytes:?}");
+        }
+        assert!(Taken::default().next(&mut &whole[..]).unwrap());
+        assert!(!Taken::default().next(&mut &[][..]).unwrap());
+    }
+
+    /// Sends some MiB over something that takes so many plain bytes a second, and so many compressed; how many go compressed.
+    fn compressed(plain: f64, compressed: f64, stretches: u32) -> u32 {
+        let mut pace = Pace::default();
+        let one = |pace: &mut Pace| {
+            let compresses = pace.compresses;
+            let rate = if compresses { compressed } else { plain };
+            pace.take(STRETCH as usize, Duration::from_secs_f64(STRETCH as f64 / rate));
+            u32::from(compresses)
+        };
+        (0..stretches).map(|_| one(&mut pace)).sum()
+    }
+
+    #[test]
+    fn the_quicker_way_is_taken() {
+        assert!(compressed(1e8, 1.5e8, 1000) > 900);
+        assert!(compressed(1e8, 0.9e8, 1000) < 20);
+        assert_eq!(compressed(2e9, 3e9, 1000), 0);
+    }
+}
