@@ -15,7 +15,7 @@ use clap::{Args as Flags, Parser, Subcommand, ValueEnum};
 use serde::{Deserialize, Serialize};
 
 pub use bench::{Bench, BenchFormats, BenchPlace, BenchTable, BenchThreads};
-pub use cluster::{At, Cluster, ClusterRun, Node, Started, Tls};
+pub use cluster::{At, Cluster, ClusterConvert, ClusterGenerate, ClusterRun, Node, Place, Started, Tls};
 
 /// SQL over files on timely dataflow.
 #[derive(Debug, Parser)]
@@ -51,7 +51,7 @@ pub enum Command {
     Inspect(Inspect),
     /// Keep the result of a query up to date as files are added; prints changes as JSON lines with __diff.
     Watch(Watch),
-    /// Run a SQL query in several processes, or look at nodes and what runs there.
+    /// Run a SQL query in several processes, make files with them, or look at nodes and what runs there.
     #[command(subcommand)]
     Cluster(Cluster),
     /// Serve this host: run queries for `palais query --cluster` together with other nodes.

@@ -1,9 +1,12 @@
 //! `palais cluster` and `palais node`: a statement to rows, computed by several processes.
 //!
+//! - [`make`]: files that several processes make without a query; `maker`: the part of one of them.
 //! - [`node`]: the daemon of a host, and who looks at it.
 //! - `process`: what the binary does for a process of a query.
 //! - [`remote`]: statements that nodes run for others.
 
+mod make;
+mod maker;
 pub mod node;
 mod process;
 pub mod remote;
@@ -34,6 +37,8 @@ use crate::{query, signals};
 pub fn run(c: &args::Cluster) -> anyhow::Result<()> {
     match c {
         args::Cluster::Run(c) => query::run_among(c),
+        args::Cluster::Generate(c) => make::generate(c),
+        args::Cluster::Convert(c) => make::convert(c),
         args::Cluster::Status(at) => node::status(at),
         args::Cluster::Cancel { query, at } => node::cancel(at, query),
         args::Cluster::Process(started) => {
@@ -100,12 +105,26 @@ pub fn remaining(mut hosts: Vec<Host>, without: &[String]) -> Vec<Host> {
     hosts
 }
 
+/// The processes that flags ask for, on others than `without` if there are any, and the file that names their hosts.
+///
+/// # Errors
+/// A file of hosts that is wrong.
+fn hosts(place: &args::Place, without: &[String]) -> anyhow::Result<(Vec<Host>, Option<Hosts>)> {
+    let program = std::env::current_exe().context("cannot find the program that runs")?;
+    let file = place.hosts.as_deref().map(Hosts::read).transpose()?;
+    let hosts = match &file {
+        Some(file) => remaining(file.processes(&program)?, without),
+        None => local(&program, place.local.map_or(1, usize::from)),
+    };
+    Ok((hosts, file))
+}
+
 /// Whether each host that flags name has files of its own.
 ///
 /// # Errors
 /// A file of hosts that is wrong.
 pub fn has_local_parts(c: &args::ClusterRun) -> anyhow::Result<bool> {
-    let file = c.hosts.as_deref().map(Hosts::read).transpose()?;
+    let file = c.place.hosts.as_deref().map(Hosts::read).transpose()?;
     Ok(c.local_parts || file.is_some_and(|file| file.local_parts))
 }
 
@@ -118,19 +137,14 @@ impl Runner {
         memory_limit: u64,
         without: &[String],
     ) -> anyhow::Result<Runner> {
-        let program = std::env::current_exe().context("cannot find the program that runs")?;
-        let file = c.hosts.as_deref().map(Hosts::read).transpose()?;
-        let hosts = match &file {
-            Some(file) => remaining(file.processes(&program)?, without),
-            None => local(&program, c.local.map_or(1, usize::from)),
-        };
-        let memory_limit = match c.local {
+        let (hosts, file) = hosts(&c.place, without)?;
+        let memory_limit = match c.place.local {
             Some(processes) => Some(memory_limit / u64::from(processes)),
             None => c.run.execution.memory_limit,
         };
         let asked = c.run.execution.workers.map(usize::from).or(file.as_ref().and_then(|file| file.workers));
         let compression = file.as_ref().map(|file| file.compression).unwrap_or_default();
-        let runner = Runner::start(hosts, statement, &c.input, c.timeout, compression)?;
+        let runner = Runner::start(hosts, statement, &c.input, c.place.timeout, compression)?;
         let workers = asked.unwrap_or(runner.settings.workers);
         let settings = engine::Settings { workers, read_ahead: usize::from(c.run.read_ahead) };
         Ok(runner.with(settings, memory_limit))
@@ -234,8 +248,8 @@ impl Runner {
     ) -> anyhow::Result<(u64, Arc<QueryState>)> {
         let (bytes, fingerprint, state) = self.query(prepared, overwrite)?;
         begun(&state);
-        let rows = self.cluster.write(&cluster::caller::Query { bytes: &bytes, fingerprint }, &state)?;
-        Ok((rows, state))
+        let written = self.cluster.write(&cluster::caller::Query { bytes: &bytes, fingerprint }, &state)?;
+        Ok((written.rows, state))
     }
 
     /// What the processes are told of a query, with its fingerprint and its figures.

@@ -43,8 +43,7 @@ pub fn run(c: &args::Convert) -> anyhow::Result<()> {
     let written = engine::convert::convert(&table, &destination, &options, &state)?;
     drop(progress);
     warn_skipped(&state);
-    let what = c.destination.display().to_string();
-    report(&if c.verify { format!("{what}, verified") } else { what }, &written, start);
+    report_converted(c, &written, start);
     Ok(())
 }
 
@@ -53,6 +52,12 @@ pub fn write_options(format: FormatOptions, write: &args::Write) -> WriteOptions
     let overwrite = Overwrite::flag(write.overwrite);
     let workers = settings::workers(write.workers);
     WriteOptions { format, workers, overwrite, part_bytes: None, verify: false }
+}
+
+/// Says what was converted.
+pub fn report_converted(c: &args::Convert, written: &Written, start: Instant) {
+    let what = c.destination.display().to_string();
+    report(&if c.verify { format!("{what}, verified") } else { what }, written, start);
 }
 
 /// Says what was written.
@@ -64,13 +69,17 @@ pub fn report(what: &str, written: &Written, start: Instant) {
 }
 
 /// Whether there is something that is neither a file nor a directory, such as a named pipe.
-fn is_device(path: &Path) -> bool {
+pub fn is_device(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|there| !there.is_dir() && !there.is_file())
 }
 
 /// Where and in which format is written, from the name of the destination and the flags, which must not contradict
 /// one another: a file whose suffix lies is read wrongly by whoever trusts it.
-fn target(path: &Path, write: &args::Write, header: bool) -> anyhow::Result<(Destination, FormatOptions)> {
+pub fn target(
+    path: &Path,
+    write: &args::Write,
+    header: bool,
+) -> anyhow::Result<(Destination, FormatOptions)> {
     let shown = path.display();
     let usage = |text: String| anyhow::Error::from(Usage(text));
     if path == Path::new(STDIN) {

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use engine::QueryState;
 use schema::FormatOptions;
-use schema::bdb::{Kind, Sizes};
+use schema::bdb::{Kind, Sizes, Spec};
 
 use crate::Usage;
 use crate::args;
@@ -16,8 +16,35 @@ use crate::signals;
 /// A part file has about this many bytes of text where nobody says how many parts there are.
 const PART_BYTES: u64 = 256_000_000;
 
+/// A table that is made.
+pub struct Wanted {
+    /// Which, of how many rows.
+    pub spec: Spec,
+    /// In so many files.
+    pub parts: usize,
+    /// Its bytes as text, about.
+    pub bytes: u64,
+}
+
 /// `palais generate`.
 pub fn run(g: &args::Generate) -> anyhow::Result<()> {
+    let tables = tables(g)?;
+    let options = write_options(format(&g.write), &g.write);
+    for Wanted { spec, parts, bytes } in tables {
+        let start = Instant::now();
+        let state = Arc::new(QueryState::default());
+        signals::cancel_on_interrupt(&state);
+        let progress = Progress::of_bytes(bytes, &state, g.write.no_progress);
+        let directory = g.directory.join(spec.table.name());
+        let written = engine::generate::generate(&spec, parts, &directory, &options, &state)?;
+        drop(progress);
+        report(spec.table.name(), &written, start);
+    }
+    Ok(())
+}
+
+/// The tables that flags ask for.
+pub fn tables(g: &args::Generate) -> anyhow::Result<Vec<Wanted>> {
     let sizes = match &g.set {
         Some(name) => Sizes::of_set(name),
         None => g.rankings.map(|rankings| Sizes {
@@ -30,27 +57,21 @@ pub fn run(g: &args::Generate) -> anyhow::Result<()> {
         let sets = Sizes::SETS.join(", ");
         Usage(format!("--set SET (one of {sets}) or --rankings N is needed"))
     })?;
-    let format = FormatOptions {
-        encoding: g.write.to.clone().unwrap_or_else(|| "csv".into()),
-        compression: g.write.compression.clone().unwrap_or_else(|| "none".into()),
-        ..FormatOptions::default()
+    let specs = Kind::ALL.map(|table| sizes.table(table, g.seed));
+    let specs = specs.into_iter().filter(|spec| spec.units() > 0 || g.set.is_some());
+    let wanted = |spec: Spec| {
+        let bytes = spec.units().saturating_mul(spec.unit_bytes());
+        let parts = g.parts.map_or((bytes / PART_BYTES).clamp(1, 100_000) as usize, |parts| parts as usize);
+        Wanted { spec, parts, bytes }
     };
-    let options = write_options(format, &g.write);
-    for table in Kind::ALL {
-        let spec = sizes.table(table, g.seed);
-        if spec.units() == 0 && g.set.is_none() {
-            continue;
-        }
-        let start = Instant::now();
-        let total = spec.units().saturating_mul(spec.unit_bytes());
-        let parts = g.parts.map_or((total / PART_BYTES).clamp(1, 100_000) as usize, |parts| parts as usize);
-        let state = Arc::new(QueryState::default());
-        signals::cancel_on_interrupt(&state);
-        let progress = Progress::of_bytes(total, &state, g.write.no_progress);
-        let directory = g.directory.join(table.name());
-        let written = engine::generate::generate(&spec, parts, &directory, &options, &state)?;
-        drop(progress);
-        report(table.name(), &written, start);
+    Ok(specs.map(wanted).collect())
+}
+
+/// The format of the files.
+pub fn format(write: &args::Write) -> FormatOptions {
+    FormatOptions {
+        encoding: write.to.clone().unwrap_or_else(|| "csv".into()),
+        compression: write.compression.clone().unwrap_or_else(|| "none".into()),
+        ..FormatOptions::default()
     }
-    Ok(())
 }

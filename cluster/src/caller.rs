@@ -1,7 +1,9 @@
 //! The starter of a group of processes: has them run queries, and sees to it that all end when one does.
 //!
+//! - `make`: files that they write together.
 //! - [`member`]: one of them.
 
+mod make;
 mod member;
 
 use std::sync::atomic::Ordering;
@@ -175,27 +177,6 @@ impl Cluster {
         Results::fed(schema, state, feed).map_err(|e| Error::System(e.to_string()))
     }
 
-    /// Has all processes plan a query, run it and write its rows; gives how many there are.
-    ///
-    /// # Errors
-    /// Those of the query, of writing, and a process that is lost meanwhile.
-    pub fn write(&self, query: &Query<'_>, state: &Arc<QueryState>) -> Result<u64> {
-        let group = &self.group;
-        let begun = self.plan(query, true, state)?;
-        group.members.iter().for_each(|member| member.tell(Order::Run(begun.clone())));
-        let written = group.conduct(None, state)?;
-        group.members[0].tell(Order::Finish(written));
-        let mut rows = 0;
-        group.wait(&|| state.stopped(), 1, |process, report| match report {
-            Report::Finished(finished) => {
-                rows = finished;
-                Ok(true)
-            }
-            other => group.unless_alive(process, &other),
-        })?;
-        Ok(rows)
-    }
-
     /// Has all processes plan a query. Gives what process 0 tells the others, where it `writes`.
     fn plan(&self, query: &Query<'_>, writes: bool, state: &QueryState) -> Result<Option<Raw>> {
         let group = &self.group;
@@ -211,6 +192,12 @@ impl Cluster {
             let (query, addresses) = (bytes.to_vec(), addresses.clone());
             member.tell(Order::Plan(Job { run, query, fingerprint, writes, addresses }));
         }
+        self.begun(state)
+    }
+
+    /// Waits until all processes know what to do. Gives what process 0 tells the others.
+    fn begun(&self, state: &QueryState) -> Result<Option<Raw>> {
+        let group = &self.group;
         let mut begun = None;
         group.wait(&|| state.stopped(), group.members.len(), |process, report| match report {
             Report::Planned(told) => {
@@ -369,6 +356,7 @@ impl Group {
             Report::Listening { .. } => "that it listens",
             Report::Opened(_) => "of tables",
             Report::Planned(_) => "that it has planned",
+            Report::Joined(_) => "that it takes part",
             Report::Finished(_) => "that it has finished",
             Report::Alive(_) => return Ok(false),
             Report::Lost { .. } | Report::Failed(_) => "that it failed",

@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use arrow_array::RecordBatch;
 use engine::QueryState;
+use engine::dataset::Written;
 use serde::de::{self, DeserializeOwned, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -41,6 +42,14 @@ pub enum Order {
     /// Run what was planned; rows, and [`Report::Done`] answer. The bytes are what process 0 has told with
     /// [`Report::Planned`].
     Run(Option<Raw>),
+    /// Make files without a query; [`Report::Planned`] answers. What the bytes are only the binary knows.
+    Make(Raw),
+    /// Take part in what process 0 has begun, as it has told with [`Report::Planned`], and look at what others need to know;
+    /// [`Report::Joined`] answers.
+    Join(Raw),
+    /// Make this process's share of the files, where each process has told so much with [`Report::Joined`];
+    /// [`Report::Done`] answers.
+    Write(Vec<Raw>),
     /// All processes are done: make what they have written appear. Of each what it told with [`Report::Done`];
     /// [`Report::Finished`] answers.
     Finish(Vec<Raw>),
@@ -110,11 +119,13 @@ pub enum Report {
     },
     /// The tables of a query.
     Opened(Vec<u8>),
-    /// It has the plan that the starter has. Where the query writes files, process 0 tells the others where; what the
-    /// bytes are only the binary knows.
+    /// It has the plan that the starter has, or knows which files to make. Where files are written, process 0 tells the
+    /// others where; what the bytes are only the binary knows.
     Planned(Option<Raw>),
-    /// What was written has appeared; so many rows.
-    Finished(u64),
+    /// It takes part in making files, and tells the others what they need to know of its share.
+    Joined(Raw),
+    /// What was written has appeared.
+    Finished(Written),
     /// It lives.
     Alive(Figures),
     /// It can't reach a process any more.

@@ -1,4 +1,8 @@
 //! A process of a query, from its first order to its end.
+//!
+//! - `files`: what processes write together.
+
+mod files;
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener};
@@ -17,6 +21,7 @@ use crate::mesh::{Mesh, OnLost, Settings};
 use crate::message::{self, Begin, Done, Failure, Figures, Job, Order, Raw, Report};
 use crate::proof::{Hello, Kind};
 use crate::tls::{Files, Tls};
+pub use files::{Maker, Together, Writer};
 
 /// How often a process says that it lives.
 const BEAT: Duration = Duration::from_millis(500);
@@ -37,6 +42,12 @@ pub trait Binary: Send + Sync {
     /// # Errors
     /// Those of planning.
     fn plan(&self, query: &[u8], sharing: usize) -> Result<Planned, Failure>;
+
+    /// Takes what it is to make without a query, [`Order::Make`]; `sharing` is how many processes are on this machine.
+    ///
+    /// # Errors
+    /// What can't be made.
+    fn make(&self, job: &[u8], sharing: usize) -> Result<Box<dyn Maker>, Failure>;
 
     /// The workers that it has cores for, where it shares its machine with so many processes of the query.
     fn workers(&self, sharing: usize) -> usize;
@@ -71,31 +82,22 @@ pub struct Planned {
     pub writer: Option<Box<dyn Writer>>,
 }
 
-/// Writes the rows of a query's processes to files that appear together.
-pub trait Writer {
-    /// Begins, in process 0; gives what the others need to take part.
-    ///
-    /// # Errors
-    /// What keeps it from being written there.
-    fn begin(&mut self, processes: usize) -> Result<Vec<u8>, Failure>;
+/// What a process has been told to do.
+enum Task {
+    Query(Job, Planned),
+    Make(Box<dyn Maker>),
+}
 
-    /// Takes part, in other processes.
-    ///
-    /// # Errors
-    /// What keeps it from being written there.
-    fn join(&mut self, begun: &[u8], process: usize, processes: usize) -> Result<(), Failure>;
-
-    /// Writes the rows of this process; gives what [`Writer::finish`] needs to know of them.
-    ///
-    /// # Errors
-    /// The query's own, and those of writing.
-    fn write(&mut self, results: engine::Results) -> engine::Result<Vec<u8>>;
-
-    /// Makes appear what all processes have written, in process 0; gives the rows.
-    ///
-    /// # Errors
-    /// What keeps it from appearing.
-    fn finish(&mut self, written: Vec<Vec<u8>>) -> Result<u64, Failure>;
+impl Task {
+    /// The files that it writes, if it does.
+    fn files(&mut self) -> Option<&mut dyn Together> {
+        match self {
+            Task::Query(_, planned) => {
+                planned.writer.as_mut().map(|writer| &mut **writer as &mut dyn Together)
+            }
+            Task::Make(maker) => Some(&mut **maker),
+        }
+    }
 }
 
 /// What the threads of the process share.
@@ -245,7 +247,9 @@ pub fn serve(
         }
     };
     let process = Process { begin, tls, listener: Arc::new(listener), shared: shared.clone(), on_lost };
-    if let Err(failure) = process.obey(&taken, &**binary)
+    // What was begun stays until the starter knows that it failed: what is removed makes others fail too, and less clearly.
+    let mut task = None;
+    if let Err(failure) = process.obey(&taken, &**binary, &mut task)
         && !shared.lost.load(Ordering::SeqCst)
     {
         shared.report(&Report::Failed(failure));
@@ -280,45 +284,72 @@ fn failure(e: &engine::Error) -> Failure {
 }
 
 impl Process {
-    fn obey(&self, orders: &Receiver<Order>, binary: &dyn Binary) -> Result<(), Failure> {
-        let mut planned = None;
+    fn obey(
+        &self,
+        orders: &Receiver<Order>,
+        binary: &dyn Binary,
+        task: &mut Option<Task>,
+    ) -> Result<(), Failure> {
+        let Begin { process, processes, sharing, .. } = self.begin;
         while let Ok(order) = orders.recv() {
             match order {
                 Order::Open(request) => self.shared.report(&Report::Opened(binary.open(&request)?)),
                 Order::Plan(job) => {
-                    let made = binary.plan(&job.query, self.begin.sharing)?;
+                    let made = binary.plan(&job.query, sharing)?;
                     if made.fingerprint != job.fingerprint {
                         let message =
                             "it plans this query in another way\n  help: please report this with the query";
                         return Err(Failure { message: message.into(), code: 70 });
                     }
-                    let mut made = made;
-                    let mut begun = None;
-                    if let (true, 0, Some(writer)) = (job.writes, self.begin.process, &mut made.writer) {
-                        begun = Some(Raw(writer.begin(self.begin.processes)?));
+                    let writes = job.writes;
+                    self.prepared(task.insert(Task::Query(job, made)), writes)?;
+                }
+                Order::Make(Raw(job)) => {
+                    self.prepared(task.insert(Task::Make(binary.make(&job, sharing)?)), true)?;
+                }
+                Order::Join(Raw(begun)) => {
+                    let Some(Task::Make(maker)) = task else { continue };
+                    if process > 0 {
+                        maker.join(&begun, process, processes)?;
                     }
-                    planned = Some((job, made));
-                    self.shared.report(&Report::Planned(begun));
+                    self.shared.report(&Report::Joined(Raw(maker.look()?)));
                 }
                 Order::Run(begun) => {
-                    let Some((job, made)) = &mut planned else { continue };
-                    let Begin { process, processes, .. } = self.begin;
+                    let Some(Task::Query(job, made)) = task else { continue };
                     if let (Some(Raw(begun)), Some(writer), true) = (&begun, &mut made.writer, process > 0) {
                         writer.join(begun, process, processes)?;
                     }
-                    let done = self.run(job, made).map_err(|e| failure(&e))?;
-                    binary.done(&done.figures);
-                    self.shared.report(&Report::Done(done));
+                    self.done(self.run(job, made), binary)?;
+                }
+                Order::Write(told) => {
+                    let Some(Task::Make(maker)) = task else { continue };
+                    self.done(self.make(&mut **maker, told), binary)?;
                 }
                 Order::Finish(written) => {
-                    let writer = planned.as_mut().and_then(|(_, made)| made.writer.as_mut());
-                    let Some(writer) = writer else { continue };
-                    let rows = writer.finish(written.into_iter().map(|Raw(bytes)| bytes).collect())?;
-                    self.shared.report(&Report::Finished(rows));
+                    let Some(files) = task.as_mut().and_then(Task::files) else { continue };
+                    let written = files.finish(written.into_iter().map(|Raw(bytes)| bytes).collect())?;
+                    self.shared.report(&Report::Finished(written));
                 }
                 Order::Begin(_) | Order::Stop | Order::Alive => {}
             }
         }
+        Ok(())
+    }
+
+    /// Says that it knows what to do; process 0 begins the files that are to be written.
+    fn prepared(&self, task: &mut Task, writes: bool) -> Result<(), Failure> {
+        let Begin { process, processes, .. } = self.begin;
+        let files = task.files().filter(|_| writes && process == 0);
+        let begun = files.map(|files| files.begin(processes)).transpose()?;
+        self.shared.report(&Report::Planned(begun.map(Raw)));
+        Ok(())
+    }
+
+    /// Says what it has done.
+    fn done(&self, outcome: engine::Result<Done>, binary: &dyn Binary) -> Result<(), Failure> {
+        let done = outcome.map_err(|e| failure(&e))?;
+        binary.done(&done.figures);
+        self.shared.report(&Report::Done(done));
         Ok(())
     }
 

@@ -5,6 +5,10 @@
 //! behind; the latter is removed when somebody writes to the same destination again.
 //!
 //! What is there and is neither a file nor a directory (`/dev/null`, a pipe) is written as it is.
+//!
+//! - `rename`: how what is whole takes its place.
+
+mod rename;
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, TryLockError};
@@ -16,6 +20,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use formats::Error;
+use rename::{exchange, rename_new};
 use schema::manifest;
 
 /// The result of this module's functions.
@@ -61,7 +66,7 @@ impl Partial {
     fn remove(&self) {
         let _ = match self.kind {
             Kind::File => fs::remove_file(&self.path),
-            Kind::Directory => fs::remove_dir_all(&self.path),
+            Kind::Directory => remove_directory(&self.path),
             Kind::Device => Ok(()),
         };
         self.remove_parents();
@@ -72,6 +77,20 @@ impl Partial {
             let _ = fs::remove_dir(parent);
         }
     }
+}
+
+/// So often is a directory removed into which other threads, or other processes, may still write.
+const TRIES: usize = 100;
+
+/// Removes a directory and what is in it, what comes into it meanwhile too.
+fn remove_directory(path: &Path) -> io::Result<()> {
+    for _ in 1..TRIES {
+        match fs::remove_dir_all(path) {
+            Err(e) if e.kind() == ErrorKind::DirectoryNotEmpty => {}
+            removed => return removed,
+        }
+    }
+    fs::remove_dir_all(path)
 }
 
 /// What this process is writing.
@@ -357,54 +376,6 @@ fn remove_remains(parent: &Path, prefix: &OsStr) {
             };
         }
     }
-}
-
-/// Exchanges two directories.
-fn exchange(a: &Path, b: &Path) -> io::Result<()> {
-    #[cfg(target_os = "linux")]
-    if let Some(done) = rename_with(a, b, libc::RENAME_EXCHANGE) {
-        return done;
-    }
-    exchange_in_steps(a, b)
-}
-
-/// Renames a file, unless there is one of the new name.
-fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
-    #[cfg(target_os = "linux")]
-    if let Some(done) = rename_with(from, to, libc::RENAME_NOREPLACE) {
-        return done;
-    }
-    fs::rename(from, to)
-}
-
-/// Renames as the flags say; `None` where the file system can't.
-#[cfg(target_os = "linux")]
-fn rename_with(from: &Path, to: &Path, flags: libc::c_uint) -> Option<io::Result<()>> {
-    let name = |path: &Path| std::ffi::CString::new(path.as_os_str().as_bytes());
-    let (Ok(from), Ok(to)) = (name(from), name(to)) else { return None };
-    // SAFETY: both names are C strings that live as long as the call.
-    let result =
-        unsafe { libc::renameat2(libc::AT_FDCWD, from.as_ptr(), libc::AT_FDCWD, to.as_ptr(), flags) };
-    if result == 0 {
-        return Some(Ok(()));
-    }
-    match io::Error::last_os_error() {
-        e if matches!(e.raw_os_error(), Some(libc::EINVAL | libc::ENOSYS)) => None,
-        e => Some(Err(e)),
-    }
-}
-
-/// Exchanges two directories with a moment in which `b` is missing.
-fn exchange_in_steps(a: &Path, b: &Path) -> io::Result<()> {
-    let mut name = a.as_os_str().to_os_string();
-    name.push("-replaced");
-    let old = PathBuf::from(name);
-    fs::rename(b, &old)?;
-    if let Err(e) = fs::rename(a, b) {
-        fs::rename(&old, b)?;
-        return Err(e);
-    }
-    fs::rename(&old, a)
 }
 
 #[cfg(test)]

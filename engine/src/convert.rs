@@ -48,16 +48,24 @@ pub fn convert(
     options: &WriteOptions,
     state: &QueryState,
 ) -> Result<Written> {
-    let files = match &table.source {
-        Source::Files(set) => set.files.as_slice(),
-        _ => &[],
-    };
-    refuse_own_files(files, destination)?;
+    let mut output = open(table, destination, options)?;
     let work = all_of(table)?;
-    let rows = rows(&work, files, state);
-    let mut output = Output::open(table_name(&table.name), table.schema.clone(), destination, options)?;
-    let parts = output.write(rows, state)?;
+    let parts = output.write(rows(&work, files(table), state), state)?;
     output.finish(parts, state)
+}
+
+/// Opens a destination for the rows of a table.
+pub(crate) fn open(table: &Arc<Table>, destination: &Destination, options: &WriteOptions) -> Result<Output> {
+    refuse_own_files(files(table), destination)?;
+    Output::open(table_name(&table.name), table.schema.clone(), destination, options)
+}
+
+/// The files of a table.
+pub(crate) fn files(table: &Table) -> &[FileEntry] {
+    match &table.source {
+        Source::Files(set) => &set.files,
+        Source::Range { .. } | Source::Generated(_) => &[],
+    }
 }
 
 /// The work of reading all columns of a table.

@@ -2,10 +2,12 @@
 //!
 //! - [`cut`]: batches to blocks of exactly the rows that the format asks for; only the last block of a file has fewer.
 //! - [`sink`]: encoded blocks to files.
+//! - `own`: the files of one process among several.
 //!
 //! The bytes follow from the rows, their order and the options alone, not from the number of threads.
 
 mod cut;
+mod own;
 mod sink;
 
 use std::fs::File;
@@ -137,24 +139,19 @@ impl Output {
 
     /// Takes part in writing a dataset whose directory another process has made, `directory` until it appears at `path`.
     /// This one removes it too when it ends early.
-    pub fn join(
-        schema: SchemaRef,
-        path: &Path,
-        directory: &Path,
-        options: &WriteOptions,
-        share: Share,
-    ) -> Result<Output> {
+    pub fn join(schema: SchemaRef, path: &Path, directory: &Path, options: &WriteOptions) -> Result<Output> {
         let begin = |_: &Manifest| {
             aside::check_partial(directory, path)?;
             if !directory.is_dir() {
                 let what = "the directory that another process of this query has made is not here";
-                let help = "COPY to a directory needs a file system that all hosts share; --output does not";
+                let help = "what several hosts write has to be on a file system that they share; --output of a query and \
+                            COPY to one file are written by one";
                 return Err(formats::Error::location(directory.display(), what, Some(help.into())).into());
             }
             aside::adopt(directory);
             Ok((directory.to_path_buf(), None, None))
         };
-        Ok(Output::begin(None, schema, path, options, begin)?.with_share(share))
+        Output::begin(None, schema, path, options, begin)
     }
 
     /// With numbers of files that other processes do not take.

@@ -21,7 +21,8 @@ const LANE_BYTES: u64 = 4 << 20;
 const BATCH_BYTES: u64 = 1 << 20;
 
 /// A stretch of one part file.
-struct Lane {
+pub(crate) struct Lane {
+    /// The number of the file among those that are wanted.
     part: usize,
     /// Units of the table, in order.
     ranges: VecDeque<Range<u64>>,
@@ -36,7 +37,24 @@ pub fn generate(
     options: &WriteOptions,
     state: &QueryState,
 ) -> Result<Written> {
+    let mut output = open(spec, &Destination::Dataset(directory.to_path_buf()), options)?;
+    let parts = output.write(rows(spec, parts, 0..parts.max(1), state), state)?;
+    output.finish(parts, state)
+}
+
+/// Opens a destination for the rows of a table.
+pub(crate) fn open(spec: &Spec, destination: &Destination, options: &WriteOptions) -> Result<Output> {
     spec.check().map_err(formats::Error::Unsupported)?;
+    Output::open(Some(spec.table.name().to_string()), spec.schema(), destination, options)
+}
+
+/// The rows of some of the `parts` files of a table, as lanes in their order.
+pub(crate) fn rows<'a>(
+    spec: &Spec,
+    parts: usize,
+    wanted: Range<usize>,
+    state: &'a QueryState,
+) -> Rows<'a, Lane> {
     let generator = spec.generator();
     let deal = Deal::new(spec.units(), parts.max(1) as u64);
     let unit_bytes = spec.unit_bytes().max(1);
@@ -45,23 +63,23 @@ pub fn generate(
         Some(_) => BATCH_ROWS as u64,
         None => (BATCH_BYTES / unit_bytes).max(1),
     };
-    let schema = spec.schema();
-    let columns: Vec<usize> = (0..schema.fields().len()).collect();
-    let (mut part, mut at) = (0, 0);
-    let rows = Rows {
-        files: deal.parts() as usize,
+    let columns: Vec<usize> = (0..spec.schema().fields().len()).collect();
+    let Range { start: first, end } = wanted;
+    let (mut part, mut at) = (first as u64, 0);
+    Rows {
+        files: end - first,
         deal: Box::new(move || {
-            while part < deal.parts() && at >= deal.part_units(part) {
+            while part < end as u64 && at >= deal.part_units(part) {
                 (part, at) = (part + 1, 0);
             }
-            if part == deal.parts() {
+            if part == end as u64 {
                 return Ok(None);
             }
             let ranges = deal.ranges(part, at..at + lane_units).into();
             at += lane_units;
-            Ok(Some(Lane { part: part as usize, ranges }))
+            Ok(Some(Lane { part: part as usize - first, ranges }))
         }),
-        read: Box::new(|lane: &mut Lane| {
+        read: Box::new(move |lane: &mut Lane| {
             let Some(front) = lane.ranges.front_mut() else { return Ok(Step::Done) };
             let end = front.end.min(front.start + batch_units);
             let units = front.start..end;
@@ -74,9 +92,5 @@ pub fn generate(
             state.bytes_read.fetch_add((units.end - units.start) * unit_bytes, Ordering::Relaxed);
             Ok(Step::Item((lane.part, made)))
         }),
-    };
-    let destination = Destination::Dataset(directory.to_path_buf());
-    let mut output = Output::open(Some(spec.table.name().to_string()), schema, &destination, options)?;
-    let parts = output.write(rows, state)?;
-    output.finish(parts, state)
+    }
 }

@@ -16,6 +16,7 @@
 //! - [`memory`]: the counting allocator and the limit.
 //! - [`generate`], [`convert`], [`copy`]: the benchmark's tables to files, files to files of another format, and the
 //!   rows of a query to files.
+//! - [`make`]: the first two by several processes.
 //! - [`dataset`]: rows to the files of a dataset, or to one file.
 //! - [`content`], [`verify`]: a hash of what rows hold, by which what was written is compared with its source.
 //! - [`ordered`]: the ordered, parallel pipeline by which they are encoded.
@@ -35,6 +36,7 @@ pub mod error;
 pub mod generate;
 pub mod hash;
 pub mod live;
+pub mod make;
 pub mod measure;
 pub mod memory;
 pub mod operator;

@@ -5,13 +5,17 @@ use std::time::Duration;
 
 use clap::{Args as Flags, Subcommand};
 
-use super::{Input, Run};
+use super::{Convert, Generate, Input, Run};
 
 /// What to do with several processes.
 #[derive(Debug, Subcommand)]
 pub enum Cluster {
     /// Start processes, run a SQL query in all of them at once, and end them.
     Run(Box<ClusterRun>),
+    /// Write the tables of the AMPLab Big Data Benchmark with several processes, each some of the files.
+    Generate(Box<ClusterGenerate>),
+    /// Write files into a directory of files of another format with several processes, in the order of their rows.
+    Convert(Box<ClusterConvert>),
     /// Show what runs on nodes: their versions, queries and memory.
     Status(At),
     /// End a query that runs on nodes.
@@ -77,6 +81,45 @@ pub struct Node {
     pub config: PathBuf,
 }
 
+/// Where processes are started.
+#[derive(Debug, Flags)]
+#[command(next_help_heading = "Processes")]
+pub struct Place {
+    /// Start a process on each host that this file names, see docs/cluster.md. --workers, and --memory-limit of a
+    /// query, are those of each process.
+    #[arg(long, value_name = "FILE", required_unless_present = "local", conflicts_with = "local")]
+    pub hosts: Option<PathBuf>,
+    /// Start so many processes on this machine. --workers are those of each, --memory-limit of a query is
+    /// shared by all of them.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
+    pub local: Option<u16>,
+    /// End all of them when nothing was heard of one for so many seconds.
+    #[arg(long, value_name = "SECONDS", default_value = "8", value_parser = crate::settings::seconds)]
+    pub timeout: Duration,
+}
+
+/// `palais cluster generate`.
+#[derive(Debug, Flags)]
+pub struct ClusterGenerate {
+    /// What is made.
+    #[command(flatten)]
+    pub generate: Generate,
+    /// Where it is made.
+    #[command(flatten)]
+    pub place: Place,
+}
+
+/// `palais cluster convert`.
+#[derive(Debug, Flags)]
+pub struct ClusterConvert {
+    /// What is converted. The destination is a directory.
+    #[command(flatten)]
+    pub convert: Convert,
+    /// Where it is done.
+    #[command(flatten)]
+    pub place: Place,
+}
+
 /// `palais cluster run`.
 #[derive(Debug, Flags)]
 pub struct ClusterRun {
@@ -85,16 +128,9 @@ pub struct ClusterRun {
     /// Read the statement from a file.
     #[arg(short = 'f', long = "file", value_name = "FILE", conflicts_with = "sql")]
     pub file: Option<PathBuf>,
-    /// Start a process on each host that this file names, see docs/cluster.md. --workers and --memory-limit are those of
-    /// each process.
-    #[arg(long, value_name = "FILE", required_unless_present = "local", conflicts_with = "local")]
-    pub hosts: Option<PathBuf>,
-    /// Start so many processes on this machine. --workers are those of each, --memory-limit is shared by all of them.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
-    pub local: Option<u16>,
-    /// End the query when nothing was heard of a process for so many seconds.
-    #[arg(long, value_name = "SECONDS", default_value = "8", value_parser = crate::settings::seconds)]
-    pub timeout: Duration,
+    /// Where it runs.
+    #[command(flatten)]
+    pub place: Place,
     /// Each host has files of its own at the places of a table, which is all of them together.
     #[arg(long)]
     pub local_parts: bool,

@@ -10,15 +10,16 @@ use arrow_schema::SchemaRef;
 use cluster::message::{Failure, Figures};
 use cluster::node::config::Config;
 use cluster::node::{Ask, Door};
-use cluster::tls::{Files, Tls};
-use cluster::worker::{Binary, Planned, Writer};
+use cluster::tls::{self, Tls};
+use cluster::worker::{Binary, Maker, Planned, Together, Writer};
 use engine::QueryState;
-use engine::dataset::{Output, Share};
+use engine::dataset::{Output, Share, Written};
 use queries::{Statement, summarize};
 use schema::Table;
 use serde::{Deserialize, Serialize};
 
-use super::{catalog, node, version};
+use super::maker::Files;
+use super::{catalog, make, node, version};
 use crate::args::{self, Input};
 use crate::copy::To;
 use crate::print;
@@ -53,6 +54,8 @@ pub enum Look {
     Tables(Input, Vec<String>),
     /// The names of all tables that flags name.
     Names(Input),
+    /// The table that lies here.
+    Source(Input, String),
 }
 
 /// What the binary does for a process.
@@ -87,12 +90,24 @@ impl Process {
                 let tables = Tables::resolve(&input)?;
                 return Ok(bincode::serialize(&tables.names().collect::<Vec<_>>())?);
             }
+            Look::Source(input, source) => {
+                make::check_source(&source)?;
+                let table = Tables::resolve(&input)?.open(&source)?;
+                return bincode::serialize(&table).context("the names of files must be UTF-8 here");
+            }
         };
         let tables: Vec<&Table> = catalog.tables().map(|table| &**table).collect();
         bincode::serialize(&tables).context("the names of files must be UTF-8 here")
     }
 
-    fn make(&self, query: &[u8], sharing: usize) -> anyhow::Result<Planned> {
+    /// Holds memory to what this process may use, `asked` for if that is less.
+    fn limit_memory(&self, asked: Option<u64>, sharing: usize) {
+        let usual = || engine::memory::default_limit() / sharing.max(1) as u64;
+        let limit = asked.or(self.memory_limit).unwrap_or_else(usual);
+        engine::memory::set_limit(limit.min(self.memory_limit.unwrap_or(u64::MAX)));
+    }
+
+    fn planned(&self, query: &[u8], sharing: usize) -> anyhow::Result<Planned> {
         let mut query: Query = bincode::deserialize(query)?;
         if query.planning.allow_scripts && self.node.as_ref().is_some_and(|(config, _)| !config.allow_scripts)
         {
@@ -114,9 +129,7 @@ impl Process {
             let summary = summarize::query(&parsed, &plan.schema)?;
             plan = queries::plan(&summary, &catalog, &query.planning)?;
         }
-        let usual = || engine::memory::default_limit() / sharing.max(1) as u64;
-        let limit = query.memory_limit.or(self.memory_limit).unwrap_or_else(usual);
-        engine::memory::set_limit(limit.min(self.memory_limit.unwrap_or(u64::MAX)));
+        self.limit_memory(query.memory_limit, sharing);
         let fingerprint = queries::explain::fingerprint(&plan);
         let settings = engine::Settings { workers: query.workers, read_ahead: query.read_ahead };
         let writer = to.map(|to| -> Box<dyn Writer> {
@@ -148,7 +161,13 @@ impl Binary for Process {
     }
 
     fn plan(&self, query: &[u8], sharing: usize) -> Result<Planned, Failure> {
-        self.make(query, sharing).map_err(|e| failure(&e))
+        self.planned(query, sharing).map_err(|e| failure(&e))
+    }
+
+    fn make(&self, job: &[u8], sharing: usize) -> Result<Box<dyn Maker>, Failure> {
+        let job = bincode::deserialize(job).map_err(|e| failure(&e.into()))?;
+        self.limit_memory(None, sharing);
+        Ok(Box::new(Files::new(job)))
     }
 
     fn workers(&self, sharing: usize) -> usize {
@@ -162,7 +181,7 @@ impl Binary for Process {
         self.node.as_ref().map(|(config, _)| config.listen.ip())
     }
 
-    fn tls(&self, files: Option<&Files>) -> Result<Option<Tls>, Failure> {
+    fn tls(&self, files: Option<&tls::Files>) -> Result<Option<Tls>, Failure> {
         if self.node.is_some() {
             return Ok(self.tls.clone());
         }
@@ -205,7 +224,7 @@ impl Parts {
     }
 }
 
-impl Writer for Parts {
+impl Together for Parts {
     fn begin(&mut self, processes: usize) -> Result<Vec<u8>, Failure> {
         let mut begin = || -> anyhow::Result<Vec<u8>> {
             let (columns, _) = print::shape(self.to.form, &self.columns);
@@ -224,29 +243,32 @@ impl Writer for Parts {
             let (columns, _) = print::shape(self.to.form, &self.columns);
             let share = Share { index: process, count: processes };
             let options = self.to.options(self.format()?, self.single, self.workers);
-            self.output = Some(Output::join(columns, &self.to.path, &directory, &options, share)?);
+            let output = Output::join(columns, &self.to.path, &directory, &options)?;
+            self.output = Some(output.with_share(share));
             Ok(())
         };
         join().map_err(|e| failure(&e))
     }
 
+    fn finish(&mut self, written: Vec<Vec<u8>>) -> Result<Written, Failure> {
+        let finish = || -> anyhow::Result<Written> {
+            let (output, state) = self.output.take().zip(self.state.as_ref()).context("nothing was begun")?;
+            let mut parts = engine::dataset::Parts::new();
+            for written in written {
+                parts.extend(bincode::deserialize::<engine::dataset::Parts>(&written)?);
+            }
+            Ok(output.finish(parts, state)?)
+        };
+        finish().map_err(|e| failure(&e))
+    }
+}
+
+impl Writer for Parts {
     fn write(&mut self, mut results: engine::Results) -> engine::Result<Vec<u8>> {
         let (_, shape) = print::shape(self.to.form, &self.columns);
         self.state = Some(results.state().clone());
         let Some(output) = &mut self.output else { return Err(engine::Error::Cancelled) };
         let parts = engine::copy::copy_parts(&mut results, output, shape)?;
         bincode::serialize(&parts).map_err(|e| engine::Error::Processes(e.to_string()))
-    }
-
-    fn finish(&mut self, written: Vec<Vec<u8>>) -> Result<u64, Failure> {
-        let finish = || -> anyhow::Result<u64> {
-            let (output, state) = self.output.take().zip(self.state.as_ref()).context("nothing was begun")?;
-            let mut parts = engine::dataset::Parts::new();
-            for written in written {
-                parts.extend(bincode::deserialize::<engine::dataset::Parts>(&written)?);
-            }
-            Ok(output.finish(parts, state)?.rows)
-        };
-        finish().map_err(|e| failure(&e))
     }
 }

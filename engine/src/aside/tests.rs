@@ -1,3 +1,4 @@
+use super::rename::exchange_in_steps;
 use super::*;
 
 const YES: Overwrite = Overwrite::Yes;

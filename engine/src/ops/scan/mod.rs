@@ -1,11 +1,15 @@
 //! Reads a table: takes morsels from a queue that the workers of a process share, and drives their readers.
 //!
 //! - [`work`]: the queue.
+//! - `reading`: what is read of the files of one layout.
 //! - [`share`]: which part of a table is in it, where there are several processes.
+//! - [`stretch`]: the same where rows keep their order.
 //! - [`ahead`]: what the system is asked to read ahead of it.
 
 pub mod ahead;
+mod reading;
 pub mod share;
+pub mod stretch;
 pub mod work;
 
 use std::ops::Range;

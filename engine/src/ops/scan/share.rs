@@ -10,6 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use formats::format::{Format, Found, Morsel, Part};
 use queries::plan::NodeId;
 
+use super::stretch::{Quotes, Stretch};
 use crate::processes::{Note, Site};
 
 /// The part of a table that the workers of this process read. Other processes read the rest.
@@ -19,6 +20,8 @@ pub struct Share {
     /// Bytes of all files that are dealt by their bytes.
     pub total: u64,
     borders: Mutex<HashMap<usize, Known>>,
+    /// What of the table is read, if not all, and what is known of the quotes before it.
+    stretch: Option<(Stretch, Vec<Quotes>)>,
 }
 
 /// What is known of the borders of a file.
@@ -32,7 +35,30 @@ enum Known {
 impl Share {
     /// That of a process in the scan of a node.
     pub fn of(site: Site, node: NodeId) -> Share {
-        Share { site, node, total: 0, borders: Mutex::default() }
+        Share { site, node, total: 0, borders: Mutex::default(), stretch: None }
+    }
+
+    /// A stretch of a table, before which so much is known of quotes.
+    pub fn of_stretch(stretch: Stretch, before: Vec<Quotes>) -> Share {
+        Share { stretch: Some((stretch, before)), ..Share::of(Site::alone(1), 0) }
+    }
+
+    /// The first file of which something is read.
+    pub fn first_file(&self) -> usize {
+        self.stretch.as_ref().map_or(0, |(stretch, _)| stretch.files().start)
+    }
+
+    /// Whether nothing is read of a file, nor of those behind it.
+    pub fn ends_before(&self, file: usize) -> bool {
+        self.stretch.as_ref().is_some_and(|(stretch, _)| stretch.files().end <= file)
+    }
+
+    /// Keeps of the morsels of a file of which this process alone decides those that are read.
+    pub fn keep_own(&self, format: &dyn Format, file: usize, morsels: Vec<Morsel>) -> Vec<Morsel> {
+        match &self.stretch {
+            Some((stretch, before)) => stretch.keep(format, file, morsels, before),
+            None => morsels,
+        }
     }
 
     /// This process, and how many there are.

@@ -5,15 +5,16 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch};
 use arrow_schema::{Schema, SchemaRef};
-use formats::format::{Format, Found, Part, ScanOptions};
+use formats::format::{Format, Found, Morsel, Part, ScanOptions};
 use formats::reader::BlockingReader;
 use queries::plan::Scan as Plan;
 use schema::bdb::Generator;
-use schema::{ColumnPrefix, FileEntry, FileSet, Source, Table};
+use schema::{FileEntry, FileSet, Source, Table};
 
 use super::super::batch_of;
 use super::super::transform::FileRows;
 use super::ahead::{self, FilePart, Likely, Queue, Window};
+use super::reading::{Column, Reading};
 use super::share::Share;
 use crate::batch::BATCH_ROWS;
 use crate::error::{Error, Result};
@@ -53,20 +54,6 @@ struct Files {
     usual: Reading,
     /// How those of each layout are read.
     layouts: Vec<Reading>,
-}
-
-/// How the files of one layout are read.
-struct Reading {
-    options: ScanOptions,
-    /// Where each column of the scan comes from.
-    columns: Vec<Column>,
-}
-
-#[derive(Debug, Clone, Copy)]
-enum Column {
-    Read(usize),
-    Constant(usize),
-    Null,
 }
 
 #[derive(Default)]
@@ -131,8 +118,8 @@ impl Work {
             };
             share.total = files.iter().map(bytes).sum();
         }
-        let row = share.process().0 * MORSEL_ROWS;
-        Ok(Work { share, taken: Mutex::new(Taken { row, ..Taken::default() }), ..self })
+        let (row, file) = (share.process().0 * MORSEL_ROWS, share.first_file());
+        Ok(Work { share, taken: Mutex::new(Taken { row, file, ..Taken::default() }), ..self })
     }
 
     /// Reads ahead so far.
@@ -145,6 +132,22 @@ impl Work {
         if let From::Files(files) = &self.from {
             self.share.hear(files.format, file, found);
         }
+    }
+
+    /// The morsels of a file.
+    ///
+    /// # Errors
+    /// A file that can't be read.
+    pub fn morsels(&self, file: usize) -> Result<Vec<Morsel>> {
+        let From::Files(files) = &self.from else { return Ok(Vec::new()) };
+        let Some(entry) = files.list().get(file) else { return Ok(Vec::new()) };
+        Ok(files.split(entry)?)
+    }
+
+    /// Whether the readers of a file's morsels need what those before them find.
+    pub fn has_borders(&self, file: usize) -> bool {
+        let From::Files(files) = &self.from else { return false };
+        files.list().get(file).is_some_and(|file| files.is_dealt_in_turn(file))
     }
 
     /// The next piece, in the order of the table.
@@ -330,6 +333,10 @@ impl Files {
             && self.format.has_borders(file, &self.reading(file).options.format, MORSEL_BYTES)
     }
 
+    fn split(&self, file: &FileEntry) -> formats::Result<Vec<Morsel>> {
+        self.format.split(&Arc::new(file.clone()), &self.reading(file).options, MORSEL_BYTES)
+    }
+
     /// The bytes of a file by which it is dealt to processes.
     fn dealt_bytes(&self, file: &FileEntry) -> u64 {
         if file.process.is_some() || self.is_dealt_in_turn(file) { 0 } else { file.bytes }
@@ -343,6 +350,7 @@ impl Files {
         loop {
             while taken.parts.len() <= window.known(self.format)
                 && let Some(file) = self.list().get(taken.file)
+                && !share.ends_before(taken.file)
             {
                 let (before, end) = (taken.before, taken.before + self.dealt_bytes(file));
                 let in_turn = !share.is_all() && self.is_dealt_in_turn(file);
@@ -354,10 +362,10 @@ impl Files {
                     (taken.file, taken.before) = (taken.file + 1, end);
                     continue;
                 }
-                let options = &self.reading(file).options;
-                let morsels = self.format.split(&Arc::new(file.clone()), options, MORSEL_BYTES);
-                match morsels {
-                    Ok(morsels) if share.is_all() || file.process.is_some() => taken.parts.extend(morsels),
+                match self.split(file) {
+                    Ok(morsels) if share.is_all() || file.process.is_some() => {
+                        taken.parts.extend(share.keep_own(self.format, taken.file, morsels));
+                    }
                     Ok(morsels) if in_turn => {
                         taken.parts.extend(share.keep_in_turn(self.format, taken.file, morsels));
                     }
@@ -372,59 +380,6 @@ impl Files {
             if !part.as_ref().is_some_and(|part| part.morsel.is_over()) {
                 return Ok(part);
             }
-        }
-    }
-}
-
-impl Reading {
-    fn new(
-        plan: &Plan,
-        set: &FileSet,
-        schema: SchemaRef,
-        places: Option<&[Option<usize>]>,
-        compression: &str,
-    ) -> Reading {
-        let mut projection: Vec<usize> = Vec::new();
-        let mut columns = Vec::new();
-        let wanted: &[usize] = if plan.transform.is_some() { &[] } else { &plan.projection };
-        for column in wanted {
-            if *column >= set.file_columns {
-                columns.push(Column::Constant(*column - set.file_columns));
-                continue;
-            }
-            let Some(place) = places.map_or(Some(*column), |p| p[*column]) else {
-                columns.push(Column::Null);
-                continue;
-            };
-            let read = projection.iter().position(|p| *p == place).unwrap_or_else(|| {
-                projection.push(place);
-                projection.len() - 1
-            });
-            columns.push(Column::Read(read));
-        }
-        // Bounds name columns of the table; files of another layout are read without.
-        let bounds = match places {
-            None => plan.bounds.iter().filter(|b| b.column < set.file_columns).cloned().collect(),
-            Some(_) => Vec::new(),
-        };
-        let prefixes = plan.prefixes.iter().filter_map(|prefix| {
-            let column = places.map_or(Some(prefix.column), |places| *places.get(prefix.column)?)?;
-            (prefix.column < set.file_columns).then_some(ColumnPrefix { column, ..*prefix })
-        });
-        let prefixes = prefixes.collect();
-        let mut format = set.format.clone();
-        format.compression = compression.to_string();
-        Reading {
-            options: ScanOptions {
-                schema,
-                projection,
-                bounds,
-                prefixes,
-                unseen: set.unseen.clone(),
-                batch_rows: BATCH_ROWS,
-                format,
-            },
-            columns,
         }
     }
 }

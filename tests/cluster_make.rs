@@ -1,0 +1,190 @@
+//! Files that several processes make: the rows and the bytes of one process, or an error that says where, with nothing
+//! left behind.
+
+use std::fs;
+use std::path::Path;
+
+use names::names;
+use process::{Finished, palais};
+use several::{succeed, text};
+
+#[path = "support/names.rs"]
+mod names;
+#[path = "support/process.rs"]
+mod process;
+#[path = "support/several.rs"]
+mod several;
+
+/// The flags of so many processes of this machine.
+fn local(processes: &'static str) -> [&'static str; 6] {
+    ["--local", processes, "--workers", "2", "--timeout", "5"]
+}
+
+/// Two directories hold the same files, with the same bytes.
+fn assert_same(one: &Path, other: &Path) {
+    assert_eq!(names(one), names(other), "{} {}", one.display(), other.display());
+    for name in names(one) {
+        let (left, right) = (one.join(&name), other.join(&name));
+        match left.is_dir() {
+            true => assert_same(&left, &right),
+            false => {
+                let read = |path: &Path| fs::read(path).expect("it can be read");
+                assert!(read(&left) == read(&right), "{} differs from {}", right.display(), left.display());
+            }
+        }
+    }
+}
+
+/// What the parts of a dataset hold, one after another.
+fn contents(directory: &Path) -> String {
+    let parts = names(directory).into_iter().filter(|name| name != "_manifest.json");
+    parts.map(|part| fs::read_to_string(directory.join(part)).expect("it can be read")).collect()
+}
+
+fn refused(done: &Finished, code: i32, parts: &[&str]) {
+    assert_eq!(done.code(), Some(code), "{}: {}", done.ending(), done.stderr);
+    assert!(parts.iter().all(|part| done.stderr.contains(part)), "{parts:?}: {}", done.stderr);
+    assert_eq!(done.stderr.matches("error:").count(), 1, "{}", done.stderr);
+}
+
+#[test]
+fn tables_are_generated_with_the_bytes_of_one_process() {
+    let home = tempfile::tempdir().expect("a temporary directory can be made");
+    let sizes = ["--rankings", "3000", "--uservisits", "40000", "--documents", "2MB", "--seed", "7"];
+    // With more files than processes, and with fewer.
+    for (to, compression, parts) in [("csv", "gzip", "7"), ("buren", "none", "2")] {
+        let (one, three) = (home.path().join(format!("{to}-1")), home.path().join(format!("{to}-3")));
+        let flags = [&sizes[..], &["--to", to, "--compression", compression, "--parts", parts]].concat();
+        succeed(&[&["generate", text(&one)][..], &flags].concat());
+        let done = succeed(&[&["cluster", "generate", text(&three)][..], &flags, &local("3")].concat());
+        assert!(done.stderr.contains("uservisits: 40,000 rows"), "{}", done.stderr);
+        assert_same(&one, &three);
+    }
+}
+
+#[test]
+fn files_are_converted_with_the_bytes_of_one_process() {
+    let home = tempfile::tempdir().expect("a temporary directory can be made");
+    let path = |name: &str| home.path().join(name);
+    succeed(&["generate", text(&path("data")), "--set", "tiny", "--parts", "6", "--compression", "zstd"]);
+    let source = path("data").join("uservisits");
+    for (to, compression) in [("buren", "none"), ("csv", "lz4"), ("parquet", "zstd")] {
+        let (one, two) = (path(&format!("{to}-1")), path(&format!("{to}-2")));
+        let flags = ["--to", to, "--compression", compression];
+        succeed(&[&["convert", text(&source), text(&one)][..], &flags].concat());
+        let several = ["cluster", "convert", text(&source), text(&two), "--verify"];
+        let done = succeed(&[&several[..], &flags, &local("2")].concat());
+        assert!(done.stderr.contains(&format!("{to}-2, verified: 10,000 rows")), "{}", done.stderr);
+        assert_same(&one, &two);
+    }
+}
+
+#[test]
+fn one_file_is_divided_and_its_rows_keep_their_order() {
+    let home = tempfile::tempdir().expect("a temporary directory can be made");
+    let path = |name: &str| home.path().join(name);
+    // Newlines stand inside of quotes wherever the file is divided.
+    let mut lines = String::new();
+    for row in 0..1_500_000 {
+        lines += &format!("{row},\"a \"\"text\"\",\n{}\n, of several lines\"\n", row % 977);
+    }
+    fs::write(path("x.csv"), format!("a,b\n{lines}")).expect("it can be written");
+    let csv = ["--to", "csv", "--no-header"];
+    succeed(&["convert", text(&path("x.csv")), text(&path("x.jsonl"))]);
+    let visits = ["--rankings", "1000", "--uservisits", "1000000", "--parts", "1"];
+    succeed(&[&["generate", text(&path("data"))][..], &visits, &["--to", "buren"]].concat());
+    let groups = path("data").join("uservisits");
+    succeed(&[&["convert", text(&groups), text(&path("visits"))][..], &csv].concat());
+    for (source, rows, processes, parts) in [
+        (path("x.csv"), &lines, "3", 3),
+        (path("x.jsonl"), &lines, "2", 2),
+        (groups, &contents(&path("visits")), "2", 2),
+    ] {
+        let (out, shown) = (path("out"), source.display());
+        let several = ["cluster", "convert", text(&source), text(&out), "--verify"];
+        let done = succeed(&[&several[..], &csv, &local(processes)].concat());
+        assert!(done.stderr.contains("out, verified: "), "{}", done.stderr);
+        assert_eq!(names(&out).len(), parts + 1, "{shown}: {:?}", names(&out));
+        assert!(&contents(&out) == rows, "{shown} has other rows");
+        // The parts are one dataset.
+        let count = |table: &Path| {
+            let sql = format!("SELECT count(*) FROM '{}'", table.display());
+            succeed(&["query", &sql, "--format", "csv"]).stdout
+        };
+        assert_eq!(count(&out), count(&source), "{shown}");
+        fs::remove_dir_all(&out).expect("it was written");
+    }
+}
+
+#[test]
+fn what_is_there_stays_unless_it_may_be_replaced() {
+    let home = tempfile::tempdir().expect("a temporary directory can be made");
+    let path = |name: &str| home.path().join(name);
+    let (data, kept) = (path("data"), path("kept"));
+    let generate = ["cluster", "generate", text(&data), "--rankings", "1000", "--parts", "3"];
+    succeed(&[&generate[..], &local("2")].concat());
+    succeed(&["generate", text(&kept), "--rankings", "1000", "--parts", "3"]);
+    let other = [&generate[..], &["--seed", "1"], &local("2")].concat();
+    refused(&palais(&other), 1, &["data/rankings: the directory exists", "--overwrite", "host: local-0"]);
+    assert_same(&kept, &data);
+    let source = kept.join("rankings");
+    let convert = ["cluster", "convert", text(&source), text(&data), "--to", "csv"];
+    refused(&palais([&convert[..], &local("2")].concat()), 1, &["data: the directory exists", "--overwrite"]);
+    let own = ["cluster", "convert", text(&source), text(&source), "--to", "buren", "--overwrite"];
+    refused(&palais([&own[..], &local("2")].concat()), 1, &["is read and would be replaced"]);
+    assert_same(&kept, &data);
+    succeed(&[&other[..], &["--overwrite"]].concat());
+    assert_eq!(names(home.path()), ["data", "kept"]);
+    let part = "rankings/part-00000.csv";
+    assert!(
+        fs::read(data.join(part)).expect("it is there") != fs::read(kept.join(part)).expect("it is there")
+    );
+}
+
+#[test]
+fn what_one_process_alone_can_do_is_refused() {
+    let home = tempfile::tempdir().expect("a temporary directory can be made");
+    let path = |name: &str| home.path().join(name);
+    fs::write(path("x.csv"), "a\n1\n").expect("it can be written");
+    let (source, file, out) = (path("x.csv"), path("y.buren"), path("out"));
+    let text = |path: &Path| text(path).to_string();
+    for (from, to, says) in [
+        (text(&source), text(&file), "y.buren is one file, which one process writes"),
+        (text(&source), "-".into(), "convert writes files"),
+        (text(&source), "/dev/null".into(), "/dev/null is one file"),
+        ("-".into(), text(&out), "standard input can't be read by several processes"),
+        ("/dev/null".into(), text(&out), "/dev/null can't be read by several processes"),
+    ] {
+        let done = palais([&["cluster", "convert", &from, &to, "--to", "buren"][..], &local("2")].concat());
+        refused(&done, 2, &[says]);
+    }
+    let hosts = path("hosts.toml");
+    fs::write(&hosts, "local_parts = true\n[[host]]\naddress = \"127.0.0.1\"\n").expect("it can be written");
+    let (from, to, hosts) = (text(&source), text(&out), text(&hosts));
+    let done = palais(["cluster", "convert", &from, &to, "--to", "buren", "--hosts", &hosts]);
+    refused(&done, 2, &["hosts with files of their own"]);
+    assert_eq!(names(home.path()), ["hosts.toml", "x.csv"]);
+}
+
+#[test]
+fn nothing_is_left_of_what_fails_in_one_process() {
+    let home = tempfile::tempdir().expect("a temporary directory can be made");
+    let path = |name: &str| home.path().join(name);
+    succeed(&["generate", text(&path("data")), "--rankings", "60000", "--parts", "6"]);
+    let source = path("data").join("rankings");
+    for (number, host) in [("0", "local-0"), ("5", "local-2")] {
+        let part = source.join(format!("part-0000{number}.csv"));
+        let whole = fs::read(&part).expect("it can be read");
+        let mut damaged = whole.clone();
+        damaged[whole.len() / 2] ^= 1;
+        fs::write(&part, damaged).expect("it can be written");
+        let out = path("new").join("out");
+        for verify in [&[][..], &["--verify"]] {
+            let several = ["cluster", "convert", text(&source), text(&out), "--to", "buren"];
+            let done = palais([&several[..], verify, &local("3")].concat());
+            refused(&done, 1, &[&format!("part-0000{number}.csv"), &format!("host: {host}")]);
+            assert_eq!(names(home.path()), ["data"]);
+        }
+        fs::write(&part, whole).expect("it can be written");
+    }
+}
