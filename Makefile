@@ -5,7 +5,8 @@
 # make formats every encoding with every compression on 20 million rows: bytes, seconds, answers against DuckDB's
 # make small-files 100,000 files of 10 KB of csv and of JSON lines against one file of the same bytes
 # make scaling a query in 1 to 16 processes: SCALING="--data DIR …"
-# make fuzz    an hour of cargo fuzz over all decoders, or MINUTES=…; needs cargo-fuzz and a nightly toolchain
+# make fuzz    an hour of cargo fuzz over all decoders of files and of what other processes send, or MINUTES=…; needs
+#              cargo-fuzz and a nightly toolchain
 # make soak    200 faults at random moments of queries in several processes, or SOAK="--runs …"
 # make deny    licences, advisories and sources of all crates; needs cargo-deny and the network
 # make venv    the Python packages of the oracle and the benchmark, in .venv

@@ -27,6 +27,8 @@ struct Net {
     number: u8,
     home: tempfile::TempDir,
     servers: Vec<Child>,
+    /// Its names are those of the machine: of several runs of these tests one has them at a time.
+    _turn: fs::File,
 }
 
 fn shell(command: &str) -> Output {
@@ -37,7 +39,10 @@ impl Net {
     /// Three hosts; `None`, with the reason printed, where they can't be made.
     fn new(number: u8) -> Option<Net> {
         let home = tempfile::tempdir().expect("a temporary directory can be made");
-        let mut net = Net { number, home, servers: Vec::new() };
+        let turn = std::env::temp_dir().join(format!("palais-net-{number}"));
+        let turn = fs::File::create(turn).expect("a temporary file can be made");
+        turn.lock().expect("a file can be locked");
+        let mut net = Net { number, home, servers: Vec::new(), _turn: turn };
         net.clear();
         let made = shell(&format!(
             "ip link add plb{number} type bridge
@@ -292,9 +297,9 @@ fn a_slow_link_changes_no_answer_and_takes_no_memory() {
 
 #[test]
 fn a_slow_link_has_less_to_carry() {
-    let Some(net) = Net::new(7) else { return };
+    let Some(net) = Net::new(6) else { return };
     let slow = shell(
-        "for i in 1 2 3; do tc -n pl7-$i qdisc add dev eth0 root tbf rate 100mbit burst 64kbit latency 400ms; done",
+        "for i in 1 2 3; do tc -n pl6-$i qdisc add dev eth0 root tbf rate 100mbit burst 64kbit latency 400ms; done",
     );
     if !slow.status.success() {
         eprintln!("skipped: tbf is not there: {}", String::from_utf8_lossy(&slow.stderr));
@@ -316,4 +321,47 @@ fn a_slow_link_has_less_to_carry() {
     let plain = sent("compression = \"none\"");
     let [lz4, auto] = [sent("compression = \"lz4\""), sent("")];
     assert!(plain > 40_000_000 && lz4 < plain / 2 && auto < plain * 4 / 5, "{plain}, {lz4}, {auto}");
+}
+
+#[test]
+fn packets_that_are_dropped_end_the_query_on_all() {
+    let Some(net) = Net::new(5) else { return };
+    let on = |host: u8, rules: &[&str]| {
+        let table = "add table inet palais
+             add chain inet palais in { type filter hook input priority 0; }
+             add chain inet palais out { type filter hook output priority 0; }";
+        let rules: String = rules.iter().map(|rule| format!("\nadd rule inet palais {rule} drop")).collect();
+        format!("ip netns exec pl5-{host} nft -f - <<'rules'\n{table}{rules}\nrules\n")
+    };
+    let heal = |host: u8| format!("ip netns exec pl5-{host} nft delete table inet palais");
+    let tried = shell(&(on(1, &[]) + &heal(1)));
+    if !tried.status.success() {
+        eprintln!("skipped: nftables are not there: {}", String::from_utf8_lossy(&tried.stderr));
+        return;
+    }
+    let hosts = net.hosts("hosts.toml", "");
+    let count = ["cluster", "run", "--hosts", text(&hosts), "SELECT count(*) FROM range(1000)"];
+    for (host, rules, names, says) in [
+        // Nobody reaches host 2, whose sockets stay open: nothing tells the others.
+        (
+            2,
+            &["in iifname eth0", "out oifname eth0"][..],
+            "error: h2: ",
+            "nothing was heard of the process for",
+        ),
+        // Host 1 and host 3 don't reach one another; the starter reaches both.
+        (
+            1,
+            &["in ip saddr 10.77.5.3", "out ip daddr 10.77.5.3"],
+            ": the connection to h",
+            "nothing was heard for",
+        ),
+        // Host 3 is heard by host 2, and does not hear it.
+        (3, &["in ip saddr 10.77.5.2"], ": the connection to h", "nothing was heard for"),
+    ] {
+        let message = net.harmed(&hosts, &on(host, rules));
+        assert!(message.contains(names) && message.contains(says), "{rules:?}: {message}");
+        assert!(shell(&heal(host)).status.success(), "{rules:?}");
+        assert_eq!(succeed(&count).stdout, "count(*)\n1000\n", "{rules:?}");
+    }
 }

@@ -1,6 +1,6 @@
 //! Every statement of `tests/slt` on the real binary, a fresh process each: with one worker, with several, and with
 //! several where every join spreads its build side over the workers, which otherwise only large tables make it do; and in
-//! two processes.
+//! two, three and five processes.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,6 +18,9 @@ mod process;
 #[path = "support/statements.rs"]
 mod statements;
 
+/// No build side is small enough to be copied.
+const SPREAD: [&str; 2] = ["--broadcast-limit", "0"];
+
 #[test]
 fn one_worker() {
     run_all(&["--workers", "1"]);
@@ -30,16 +33,31 @@ fn three_workers() {
 
 #[test]
 fn three_workers_and_spread_build_sides() {
-    run_all(&["--workers", "3", "--broadcast-limit", "0"]);
+    run_all(&[&["--workers", "3"], &SPREAD[..]].concat());
 }
 
 #[test]
 fn two_processes_and_spread_build_sides() {
-    run_all_by(&["cluster", "run"], &["--local", "2", "--workers", "1", "--broadcast-limit", "0"]);
+    run_in(2, &SPREAD);
+}
+
+#[test]
+fn three_processes_and_spread_build_sides() {
+    run_in(3, &SPREAD);
+}
+
+#[test]
+fn five_processes() {
+    run_in(5, &[]);
 }
 
 fn run_all(flags: &[&str]) {
     run_all_by(&["query"], flags);
+}
+
+fn run_in(processes: usize, flags: &[&str]) {
+    let local = ["--local", &processes.to_string(), "--workers", "1"];
+    run_all_by(&["cluster", "run"], &[&local, flags].concat());
 }
 
 /// Runs all statements by a command, a few at a time, and reports all failures at once.

@@ -41,7 +41,7 @@ const GATHER: Duration = Duration::from_millis(2);
 
 /// What a process tells another one.
 #[derive(Serialize, Deserialize)]
-enum Word {
+pub enum Word {
     /// It is there.
     Alive,
     /// Of the dataflow.

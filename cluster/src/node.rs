@@ -39,7 +39,7 @@ const BEAT: Duration = Duration::from_secs(1);
 
 /// What is asked, or answered: a version, and what only the same version reads.
 #[derive(Serialize, Deserialize)]
-struct Letter {
+pub struct Letter {
     version: String,
     text: Raw,
 }

@@ -28,7 +28,7 @@ const TICK: Duration = Duration::from_millis(50);
 
 /// What the caller tells.
 #[derive(Serialize, Deserialize)]
-enum Word {
+pub enum Word {
     /// What is to be run. The first one.
     Request(Raw),
     /// It is there.
@@ -37,7 +37,7 @@ enum Word {
 
 /// What the process that leads tells.
 #[derive(Serialize, Deserialize)]
-enum Told {
+pub enum Told {
     /// The columns of the result, as a batch without rows that [`engine::wire::encode_with_schema`] gives.
     Columns(Raw),
     /// How far it is.

@@ -74,12 +74,12 @@ fn run_in(plan: &Arc<Plan>, settings: &Settings, processes: Option<Arc<Processes
             None => subquery_value(subquery, &batches)?,
             Some(processes) if processes.index == 0 => {
                 let value = subquery_value(subquery, &batches)?;
-                processes.network.tell_value(stage, value_bytes(&value)?);
+                processes.network.tell_value(stage, wire::encode_value(&value)?);
                 value
             }
             Some(processes) => {
-                let batch = wire::decode_with_schema(&processes.network.value(stage)?)?;
-                ScalarValue::try_from_array(batch.column(0), 0)?
+                let t = subquery.root.schema.field(0).data_type();
+                wire::decode_value(&processes.network.value(stage)?, t)?
             }
         };
         plan.subquery_results.set(SubqueryIndex::new(subquery.index), value)?;
@@ -96,10 +96,6 @@ fn subquery_value(subquery: &Subquery, batches: &[RecordBatch]) -> Result<Scalar
         Some(batch) => ScalarValue::try_from_array(batch.column(0), 0)?,
         None => ScalarValue::try_from(subquery.root.schema.field(0).data_type())?,
     })
-}
-
-fn value_bytes(value: &ScalarValue) -> Result<Vec<u8>> {
-    wire::encode_with_schema(&RecordBatch::try_from_iter([("value", value.to_array()?)])?)
 }
 
 /// One tree of a plan.

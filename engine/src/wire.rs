@@ -17,6 +17,7 @@
 //! A NULL has a value too: 0, or a length of 0. So a group of a key of at most 12 bytes and a sum takes at most
 //! 21 bytes.
 
+mod stream;
 mod texts;
 
 use std::io::Write;
@@ -30,10 +31,9 @@ use arrow_array::{
 };
 use arrow_buffer::{BooleanBuffer, Buffer, MutableBuffer, NullBuffer, OffsetBuffer};
 use arrow_data::ArrayDataBuilder;
-use arrow_ipc::reader::StreamReader;
-use arrow_ipc::writer::StreamWriter;
 use arrow_schema::{DataType, FieldRef, SchemaRef};
-use formats::columns::guard::guarded;
+
+pub use stream::{decode_value, decode_with_schema, encode_value, encode_with_schema};
 
 use crate::batch::list_values;
 use crate::error::{Error, Result};
@@ -253,33 +253,6 @@ fn lists<O: OffsetSizeTrait>(
     let values = decode_column(rest, field.data_type(), total as usize)?;
     let offsets = OffsetBuffer::<O>::from_lengths(lengths.into_iter().map(|length| length as usize));
     Ok(Arc::new(GenericListArray::try_new(field.clone(), offsets, values, nulls)?))
-}
-
-/// A batch with its schema, as an Arrow IPC stream: for what is told outside the dataflow.
-///
-/// # Errors
-/// A value that Arrow's IPC does not write.
-pub fn encode_with_schema(batch: &RecordBatch) -> Result<Vec<u8>> {
-    let mut stream = Vec::new();
-    let mut writer = StreamWriter::try_new(&mut stream, &batch.schema())?;
-    writer.write(batch)?;
-    writer.finish()?;
-    drop(writer);
-    Ok(stream)
-}
-
-/// A batch that [`encode_with_schema`] gave.
-///
-/// # Errors
-/// Other bytes.
-pub fn decode_with_schema(bytes: &[u8]) -> Result<RecordBatch> {
-    // The crate panics on some bytes that it did not write.
-    let decoded = guarded(|| {
-        let read = StreamReader::try_new(bytes, None).and_then(|mut stream| stream.next().transpose());
-        Ok(read.map_err(Error::from))
-    });
-    let read = decoded.map_err(|e| broken(&e.to_string()))?;
-    read?.ok_or_else(|| broken("no batch"))
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use arrow_select::coalesce::BatchCoalescer;
 use arrow_select::take::take_record_batch;
 use queries::plan::{Exchange, Expr};
 
-use super::{evaluate_all, rows_of, slices};
+use super::{evaluate_all, rows_of};
 use crate::batch::{BATCH_ROWS, Parcel, Wire, WireBytes, batch_bytes};
 use crate::credit::Pool;
 use crate::error::Result;
@@ -214,9 +214,9 @@ impl Operator for Receive {
             self.waiting.push_back(parcel);
             return Ok(());
         }
-        // The credit comes back with the last of them.
-        for batch in slices(wire::decode(wire.bytes(), &self.schema)?, BATCH_ROWS) {
-            self.waiting.push_back(Parcel { batch: Some(batch), ..parcel.clone() });
+        let batch = wire::decode(wire.bytes(), &self.schema)?;
+        if batch.num_rows() > 0 {
+            self.waiting.push_back(Parcel { batch: Some(batch), ..parcel });
         }
         Ok(())
     }
@@ -226,6 +226,14 @@ impl Operator for Receive {
     }
 
     fn pull(&mut self) -> Result<Pull> {
+        // A few bytes may be many rows without columns: they are cut as they are wanted.
+        if let Some(first) = self.waiting.front_mut()
+            && let Some(batch) = first.batch.take_if(|batch| batch.num_rows() > BATCH_ROWS)
+        {
+            first.batch = Some(batch.slice(BATCH_ROWS, batch.num_rows() - BATCH_ROWS));
+            // The credit comes back with the last of them.
+            return Ok(Pull::Batch(Parcel { batch: Some(batch.slice(0, BATCH_ROWS)), ..first.clone() }));
+        }
         Ok(self.waiting.pop_front().map_or(Pull::Empty, Pull::Batch))
     }
 }

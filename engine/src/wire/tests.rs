@@ -3,7 +3,14 @@ use arrow_array::{
     BinaryViewArray, Decimal128Array, FixedSizeBinaryArray, Float64Array, Int64Array, ListArray, NullArray,
     StringViewArray, StructArray,
 };
+use arrow_ipc::writer::{IpcWriteOptions, StreamWriter};
+use arrow_ipc::{
+    CompressionType, FieldBuilder, MessageBuilder, MessageHeader, MetadataVersion, NullBuilder,
+    SchemaBuilder, Type,
+};
 use arrow_schema::{Field, Schema};
+use datafusion_common::ScalarValue;
+use flatbuffers::FlatBufferBuilder;
 
 use super::*;
 
@@ -129,18 +136,90 @@ fn other_bytes_are_errors() {
         assert!(decode(&bytes[..length], &batch.schema()).is_err(), "{length}");
     }
     assert!(decode(&[&bytes[..], b"x"].concat(), &batch.schema()).is_err());
-    // What was flipped may be a value; it must not panic. The lengths of an Arrow stream are believed: whoever sent it has
-    // shown the token.
-    let plain = self::batch(columns(50)[..11].to_vec());
-    let bytes = encode(&plain).unwrap();
+    // What was flipped may be a value; it must not panic, nor ask for memory that a length claims.
     for place in 0..bytes.len() {
         for bit in [1, 0x10, 0x80] {
             let mut flipped = bytes.clone();
             flipped[place] ^= bit;
-            let _ = decode(&flipped, &plain.schema());
+            let _ = decode(&flipped, &batch.schema());
         }
     }
     let other = Arc::new(Schema::new(vec![Field::new("a", DataType::Int64, true)]));
     assert!(decode(&bytes, &other).is_err());
     assert!(decode(&encode(&batch.slice(0, 0)).unwrap(), &other).is_err());
+}
+
+/// A stream without a batch: a schema, whose fields all have this one name, and the length of a body that is not there.
+fn stream_of_fields(fields: usize, name: &str, body: i64) -> Vec<u8> {
+    let mut builder = FlatBufferBuilder::new();
+    let name = builder.create_string(name);
+    let fields: Vec<_> = (0..fields)
+        .map(|_| {
+            let none = NullBuilder::new(&mut builder).finish().as_union_value();
+            let mut field = FieldBuilder::new(&mut builder);
+            field.add_name(name);
+            field.add_type_type(Type::Null);
+            field.add_type_(none);
+            field.finish()
+        })
+        .collect();
+    let fields = builder.create_vector(&fields);
+    let mut schema = SchemaBuilder::new(&mut builder);
+    schema.add_fields(fields);
+    let schema = schema.finish().as_union_value();
+    let mut message = MessageBuilder::new(&mut builder);
+    message.add_version(MetadataVersion::V5);
+    message.add_header_type(MessageHeader::Schema);
+    message.add_header(schema);
+    message.add_bodyLength(body);
+    let message = message.finish();
+    builder.finish(message, None);
+    let metadata = builder.finished_data();
+    [&[0xff; 4], &(metadata.len() as u32).to_le_bytes()[..], metadata, &[0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0]]
+        .concat()
+}
+
+#[test]
+fn streams_come_back() {
+    let wide = batch((0..1000).map(|_| Arc::new(BooleanArray::from(vec![true])) as ArrayRef).collect());
+    for batch in [batch(columns(20)), wide] {
+        let stream = encode_with_schema(&batch).unwrap();
+        assert_eq!(decode_with_schema(&stream).unwrap(), batch);
+        for length in (0..stream.len()).step_by(stream.len() / 500) {
+            assert!(decode_with_schema(&stream[..length]).is_err(), "{length}");
+        }
+    }
+}
+
+#[test]
+fn streams_that_claim_more_than_they_hold_are_errors() {
+    let why = |stream: &[u8]| decode_with_schema(stream).unwrap_err().to_string();
+    let fine = stream_of_fields(1, "a", 0);
+    assert!(why(&fine).contains("no batch"), "{}", why(&fine));
+    let mut long = fine.clone();
+    long[4..8].copy_from_slice(&i32::MAX.to_le_bytes());
+    for long in [long, stream_of_fields(1, "a", 1 << 46), stream_of_fields(1, "a", -1)] {
+        assert!(why(&long).contains("it ends too early"), "{}", why(&long));
+    }
+    let many = stream_of_fields(2000, &"a name that all of them have ".repeat(1000), 0);
+    assert!(why(&many).contains("pparent size"), "{}", why(&many));
+    let rows = batch(vec![Arc::new(Int64Array::from(vec![0; 1000]))]);
+    let options = IpcWriteOptions::default().try_with_compression(Some(CompressionType::LZ4_FRAME)).unwrap();
+    let mut packed = Vec::new();
+    let mut writer = StreamWriter::try_new_with_options(&mut packed, &rows.schema(), options).unwrap();
+    writer.write(&rows).and_then(|()| writer.finish()).unwrap();
+    drop(writer);
+    assert!(why(&packed).contains("a compressed batch"), "{}", why(&packed));
+}
+
+#[test]
+fn values_come_back_as_one_of_their_type() {
+    let value = ScalarValue::Decimal128(Some(7), 9, 2);
+    let bytes = encode_value(&value).unwrap();
+    assert_eq!(decode_value(&bytes, &value.data_type()).unwrap(), value);
+    assert!(decode_value(&bytes, &DataType::Int64).is_err());
+    let two = batch(vec![Arc::new(Int64Array::from(vec![1, 2]))]);
+    for other in [&two, &two.slice(0, 0), &two.project(&[]).unwrap()] {
+        assert!(decode_value(&encode_with_schema(other).unwrap(), &DataType::Int64).is_err());
+    }
 }

@@ -1,22 +1,7 @@
-//! One target, the one that this program is called after.
+//! A target of this package; [`program`] says which.
 
 #![no_main]
 
+mod program;
 #[path = "../targets/mod.rs"]
 mod targets;
-
-use libfuzzer_sys::fuzz_target;
-use targets::memory::Counting;
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
-
-fuzz_target!(init: {
-    // libFuzzer ends at any panic, those too that are caught and become errors.
-    std::panic::set_hook(Box::new(|info| {
-        if !formats::columns::guard::is_guarded() {
-            eprintln!("{info}");
-            std::process::abort();
-        }
-    }));
-}, |bytes: &[u8]| targets::run(env!("CARGO_BIN_NAME"), bytes));

@@ -1,10 +1,13 @@
-//! An allocator that counts what each thread keeps.
+//! An allocator that counts what each thread keeps, and targets that are run with a bound on it.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-/// What a target may keep at once: some decompressors have windows of many megabytes, whatever the input's size.
-pub const MOST: isize = 192 << 20;
+/// A name, and what is done with bytes.
+pub type Target = (&'static str, fn(&[u8]));
+
+/// The longest input that is tried.
+pub const LONGEST: usize = 64 << 10;
 
 thread_local! {
     static KEPT: Cell<isize> = const { Cell::new(0) };
@@ -48,11 +51,17 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-/// Calls `run`, which may keep [`MOST`] bytes at once beside what this thread has.
-pub fn bounded(run: impl FnOnce()) {
+/// Runs one of some targets, which may keep `most` bytes at once beside what this thread has.
+pub fn run(targets: &[Target], most: isize, name: &str, bytes: &[u8]) {
+    let Some((_, target)) = targets.iter().find(|(known, _)| *known == name) else {
+        panic!("there is no target {name}");
+    };
+    if bytes.len() > LONGEST {
+        return;
+    }
     let before = KEPT.get();
     PEAK.set(before);
-    run();
+    target(bytes);
     let peak = PEAK.get() - before;
-    assert!(peak <= MOST, "{peak} bytes were kept at once, {MOST} are the most");
+    assert!(peak <= most, "{peak} bytes were kept at once, {most} are the most");
 }

@@ -2,7 +2,7 @@
 //! It panics if they are handled wrongly: if the same bytes, come whole or in pieces, have different outcomes, if a batch
 //! is not valid, or if more memory is kept than so few bytes can be worth.
 //!
-//! - [`memory`]: an allocator that counts, and the bound.
+//! - [`memory`]: an allocator that counts, and the bound on it.
 //! - [`records`]: row encodings. [`columns`]: column formats. [`packed`]: decompressors.
 //! - [`texts`]: schemas, manifests, and what is found out about a file that nobody named.
 //!
@@ -15,8 +15,10 @@ pub mod packed;
 pub mod records;
 pub mod texts;
 
-/// A name, and what is done with bytes.
-pub type Target = (&'static str, fn(&[u8]));
+pub use memory::Target;
+
+/// What a target may keep at once: some decompressors have windows of many megabytes, whatever the input's size.
+const MOST: isize = 192 << 20;
 
 /// All targets. Each is a `[[bin]]` of the package `fuzz` too, and may have a directory in `seeds/`.
 pub const TARGETS: &[Target] = &[
@@ -46,17 +48,9 @@ pub const TARGETS: &[Target] = &[
     ("schema", texts::schema),
 ];
 
-/// The longest input that is tried.
-pub const LONGEST: usize = 64 << 10;
-
 /// Runs a target with its bound on memory.
 pub fn run(name: &str, bytes: &[u8]) {
-    let Some((_, target)) = TARGETS.iter().find(|(known, _)| *known == name) else {
-        panic!("there is no target {name}");
-    };
-    if bytes.len() <= LONGEST {
-        memory::bounded(|| target(bytes));
-    }
+    memory::run(TARGETS, MOST, name, bytes);
 }
 
 /// A number that depends on the bytes alone: of the ways in which they can be read, it chooses one.

@@ -1,6 +1,6 @@
 //! Bytes made of other bytes: flips, cuts, repeats, splices, and numbers that are likely to be wrong lengths.
 
-use crate::targets::LONGEST;
+use crate::targets::memory::LONGEST;
 
 /// Numbers at the borders of what lengths and values can be.
 const NUMBERS: [u64; 16] = [

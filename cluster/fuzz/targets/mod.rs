@@ -1,0 +1,45 @@
+//! What is fuzzed: whatever is read of what another process has sent, each a function that is given any bytes. It panics if
+//! they are handled wrongly: if what was read is not valid, or not the same when it is sent on; or if more memory is kept
+//! than so few bytes can be worth.
+//!
+//! - [`rows`]: record batches, the parcels in which timely carries them, and the values of subqueries.
+//! - [`messages`]: what processes, nodes and callers tell each other.
+//! - [`proof`]: how they show each other the token.
+//!
+//! Two programs call them, as those of `formats/fuzz`, with which this package shares its bound on memory.
+
+#[path = "../../../formats/fuzz/targets/memory.rs"]
+pub mod memory;
+pub mod messages;
+pub mod proof;
+pub mod rows;
+
+use cluster::message::{Order, Report};
+use cluster::{mesh, node, remote};
+pub use memory::Target;
+
+/// What a target may keep at once: of a byte there may become a text's view of 16 bytes, and each target keeps some copies of
+/// what it reads.
+const MOST: isize = 4 << 20;
+
+/// All targets. Each is a `[[bin]]` of the package `fuzz` too, and has a directory in `seeds/`.
+pub const TARGETS: &[Target] = &[
+    ("rows", rows::batch),
+    ("parcel", rows::parcel),
+    ("stream", rows::stream),
+    ("value", rows::value),
+    ("order", messages::check::<Order>),
+    ("report", messages::check::<Report>),
+    ("note", messages::check::<mesh::Word>),
+    ("request", messages::check::<remote::Word>),
+    ("result", messages::check::<remote::Told>),
+    ("letter", messages::check::<node::Letter>),
+    ("ask", messages::check::<node::Ask>),
+    ("reply", messages::check::<node::Reply>),
+    ("proof", proof::check),
+];
+
+/// Runs a target with its bound on memory.
+pub fn run(name: &str, bytes: &[u8]) {
+    memory::run(TARGETS, MOST, name, bytes);
+}

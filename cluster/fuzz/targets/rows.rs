@@ -1,0 +1,112 @@
+//! Rows: batches that are valid and come back as they are, however their bytes came.
+
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
+use engine::batch::{BATCH_ROWS, Parcel};
+use engine::operator::{Operator, Pull};
+use engine::ops::exchange::Receive;
+use engine::wire;
+use timely::bytes::arc::BytesMut;
+use timely::dataflow::channels::ContainerBytes;
+
+/// The columns that rows may have: all kinds of `engine::wire`, and types that differ within one.
+pub fn schemas() -> Vec<SchemaRef> {
+    let some = |data_type| Field::new("some", data_type, true);
+    let all = |data_type| Field::new("all", data_type, false);
+    let item = |data_type| Arc::new(Field::new_list_field(data_type, true));
+    let entries =
+        vec![Field::new("keys", DataType::Utf8, false), Field::new("values", DataType::Int64, true)];
+    let entries = Field::new("entries", DataType::Struct(entries.into()), false);
+    let columns = [
+        vec![
+            some(DataType::Boolean),
+            all(DataType::Int64),
+            some(DataType::Float64),
+            some(DataType::Decimal128(38, 4)),
+            some(DataType::Timestamp(TimeUnit::Nanosecond, None)),
+        ],
+        vec![some(DataType::Utf8View), all(DataType::Int32)],
+        vec![some(DataType::BinaryView), all(DataType::Utf8View), all(DataType::Boolean)],
+        vec![some(DataType::List(item(DataType::Utf8View))), all(DataType::LargeList(item(DataType::Int16)))],
+        vec![
+            some(DataType::Struct(
+                vec![all(DataType::Int64), some(DataType::List(item(DataType::Boolean)))].into(),
+            )),
+            some(DataType::List(item(DataType::Null))),
+        ],
+        vec![some(DataType::FixedSizeBinary(3)), some(DataType::Map(Arc::new(entries), false))],
+        vec![some(DataType::Null)],
+        vec![],
+    ];
+    columns.map(|columns| Arc::new(Schema::new(columns))).into()
+}
+
+/// The first byte says which columns the others are rows of.
+fn split(bytes: &[u8]) -> Option<(SchemaRef, &[u8])> {
+    let (first, rest) = bytes.split_first()?;
+    let schemas = schemas();
+    Some((schemas[usize::from(*first) % schemas.len()].clone(), rest))
+}
+
+fn assert_valid(batch: &RecordBatch) {
+    for column in batch.columns() {
+        column.to_data().validate_full().expect("batches are valid");
+    }
+}
+
+/// Reads a batch.
+pub fn batch(bytes: &[u8]) {
+    let Some((schema, bytes)) = split(bytes) else { return };
+    let Ok(batch) = wire::decode(bytes, &schema) else { return };
+    assert_valid(&batch);
+    let encoded = wire::encode(&batch).expect("what was read can be written");
+    assert!(wire::size(&batch).is_none_or(|size| size == encoded.len()), "it is of another size");
+    assert!(wire::decode(&encoded, &schema).expect("it was written") == batch, "another batch came back");
+}
+
+/// Takes a parcel out of timely's buffer, sends it on, and has it received.
+pub fn parcel(bytes: &[u8]) {
+    let Some((schema, bytes)) = split(bytes) else { return };
+    let parcel = Parcel::from_bytes(BytesMut::from(bytes.to_vec()).freeze());
+    let mut sent = Vec::new();
+    parcel.into_bytes(&mut sent);
+    assert!(sent.len() == parcel.length_in_bytes(), "its bytes are not as many as it says");
+    let again = Parcel::from_bytes(BytesMut::from(sent).freeze());
+    assert!(again.source == parcel.source && again.last == parcel.last, "it is another one");
+    let wire = parcel.wire.as_ref().expect("it came as bytes").clone();
+    assert!(again.wire.is_some_and(|again| again.bytes() == wire.bytes()), "it has other rows");
+    let last = parcel.last && wire.rows == 0;
+    let mut receive = Receive::new(schema.clone());
+    if receive.push(0, parcel).is_err() {
+        return;
+    }
+    let mut rows = 0;
+    while let Ok(Pull::Batch(parcel)) = receive.pull() {
+        let batch = parcel.batch.expect("what was received is rows");
+        assert!(batch.num_rows() <= BATCH_ROWS && batch.schema() == schema, "{} rows", batch.num_rows());
+        rows += batch.num_rows();
+    }
+    let expected = wire::decode(wire.bytes(), &schema).map_or(0, |batch| batch.num_rows());
+    assert!(last || rows == expected, "{rows} rows, not {expected}");
+}
+
+/// Reads a batch with its schema.
+pub fn stream(bytes: &[u8]) {
+    if let Ok(batch) = wire::decode_with_schema(bytes) {
+        assert_valid(&batch);
+    }
+}
+
+/// Reads the value of a subquery.
+pub fn value(bytes: &[u8]) {
+    let Some((schema, bytes)) = split(bytes) else { return };
+    let Some(field) = schema.fields().first() else { return };
+    if let Ok(value) = wire::decode_value(bytes, field.data_type()) {
+        assert!(value.data_type() == *field.data_type(), "it is of another type");
+        let written = wire::encode_value(&value).expect("what was read can be written");
+        let again = wire::decode_value(&written, field.data_type()).expect("it was written");
+        assert!(value == again, "{value:?}, but {again:?} when read again");
+    }
+}

@@ -1,0 +1,283 @@
+//! Queries in several processes of which one is lost, or whose ports strangers find: an error that names it, soon, with
+//! nothing left behind, or the answer.
+
+use std::fs;
+use std::io::Write;
+use std::net::TcpStream;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use process::{Finished, palais, run};
+use several::{succeed, text};
+
+#[path = "support/process.rs"]
+mod process;
+#[path = "support/several.rs"]
+mod several;
+
+/// A query that takes some seconds in each process.
+const LONG: &str = "SELECT count(*), sum(a.range % 7) FROM range(0, 20000000000) a";
+
+/// What takes longer counts as hanging.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A long query in three processes, which can be told from others by a word in their environment.
+struct Running {
+    starter: Child,
+    mark: String,
+    home: tempfile::TempDir,
+}
+
+impl Running {
+    fn start(sql: &str) -> Running {
+        let home = tempfile::tempdir().expect("a temporary directory can be made");
+        let mark = format!("PALAIS_TEST_MARK={}", home.path().display());
+        let (name, value) = mark.split_once('=').expect("it has a sign");
+        let out = |name| fs::File::create(home.path().join(name)).expect("it can be made");
+        let starter = Command::new(env!("CARGO_BIN_EXE_palais"))
+            .args(["cluster", "run", "--local", "3", "--workers", "1", "--timeout", "2", sql])
+            .env(name, value)
+            .stdin(Stdio::null())
+            .stdout(out("out"))
+            .stderr(out("err"))
+            .spawn()
+            .expect("palais starts");
+        let running = Running { starter, mark, home };
+        let deadline = Instant::now() + PATIENCE;
+        while running.listening().len() < 3 {
+            assert!(Instant::now() < deadline, "three processes listen");
+            thread::sleep(Duration::from_millis(10));
+        }
+        // The query is planned and the processes are connected.
+        thread::sleep(Duration::from_millis(300));
+        running
+    }
+
+    /// The processes that were started, the starter not among them.
+    fn processes(&self) -> Vec<u32> {
+        let marked = marked(&self.mark);
+        marked.into_iter().filter(|id| *id != self.starter.id()).collect()
+    }
+
+    /// The ports on which they listen.
+    fn listening(&self) -> Vec<u16> {
+        listening(&self.mark)
+    }
+
+    /// Waits until the starter has ended; its code and what it wrote.
+    fn finish(mut self) -> (Option<i32>, String, String) {
+        let deadline = Instant::now() + PATIENCE;
+        let status = loop {
+            match self.starter.try_wait().expect("a child can be waited for") {
+                Some(status) => break status,
+                None => assert!(Instant::now() < deadline, "it has ended"),
+            }
+            thread::sleep(Duration::from_millis(5));
+        };
+        let deadline = Instant::now() + PATIENCE;
+        while !self.processes().is_empty() {
+            assert!(Instant::now() < deadline, "no process is left");
+            thread::sleep(Duration::from_millis(10));
+        }
+        let read = |name| fs::read_to_string(self.home.path().join(name)).expect("it can be read");
+        (status.code(), read("out"), read("err"))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.starter.kill();
+        self.processes().iter().for_each(|id| signal(*id, "KILL"));
+    }
+}
+
+/// The processes with this word in their environment.
+fn marked(mark: &str) -> Vec<u32> {
+    let entries = fs::read_dir("/proc").expect("the system has /proc").flatten();
+    let ids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let is_marked = |id: &u32| {
+        let environment = fs::read(format!("/proc/{id}/environ")).unwrap_or_default();
+        environment.split(|byte| *byte == 0).any(|word| word == mark.as_bytes())
+    };
+    let mut ids: Vec<u32> = ids.filter(is_marked).collect();
+    ids.sort_unstable();
+    ids
+}
+
+/// The ports on which they listen.
+fn listening(mark: &str) -> Vec<u16> {
+    let sockets: Vec<String> = marked(mark)
+        .iter()
+        .flat_map(|id| fs::read_dir(format!("/proc/{id}/fd")).into_iter().flatten().flatten())
+        .filter_map(|fd| fs::read_link(fd.path()).ok()?.to_str().map(String::from))
+        .filter_map(|link| Some(link.strip_prefix("socket:[")?.strip_suffix(']')?.to_string()))
+        .collect();
+    let table = fs::read_to_string("/proc/net/tcp").expect("the system has /proc");
+    let ports = table.lines().skip(1).filter_map(|line| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        // The state 0A is LISTEN.
+        let listens = words[3] == "0A" && sockets.iter().any(|inode| inode == words[9]);
+        let port = words[1].split(':').nth(1)?;
+        listens.then(|| u16::from_str_radix(port, 16).ok()).flatten()
+    });
+    ports.collect()
+}
+
+fn signal(process: u32, name: &str) {
+    let _ = Command::new("kill").args([format!("-{name}"), process.to_string()]).status();
+}
+
+#[test]
+fn a_dataset_is_written_by_all_processes_or_not_at_all() {
+    let home = tempfile::tempdir().expect("a temporary directory can be made");
+    let out = home.path().join("out");
+    fs::create_dir(&out).expect("it can be made");
+    let copy = |name: &str, rows: &str| format!("COPY ({rows}) TO '{}/{name}/' (FORMAT csv)", text(&out));
+    let several = ["cluster", "run", "--local", "3", "--workers", "1", "--timeout", "2"];
+    let rows = "SELECT range AS a FROM range(1000000)";
+    succeed(&[&several[..], &[&copy("all", rows)]].concat());
+    succeed(&[&several[..], &[&copy("ordered", &format!("{rows} ORDER BY a DESC LIMIT 7"))]].concat());
+    succeed(&[&several[..], &[&copy("none", &format!("{rows} WHERE range < 0"))]].concat());
+    for (name, expected) in [("all", "1000000,499999500000"), ("ordered", "7,6999972"), ("none", "0,")] {
+        let sums = format!("SELECT count(*), sum(a) FROM '{}/{name}'", text(&out));
+        let sums = succeed(&["query", &sums, "--format", "csv"]);
+        assert_eq!(sums.stdout.lines().last(), Some(expected), "{name}");
+    }
+    let parts = |name: &str| fs::read_dir(out.join(name)).expect("it was written").count() - 1;
+    assert_eq!((parts("all"), parts("ordered"), parts("none")), (3, 1, 1), "files beside the manifest");
+    let refused = palais([&several[..], &[&copy("all", rows)]].concat());
+    assert!(refused.code() == Some(1) && refused.stderr.contains("OVERWRITE"), "{}", refused.stderr);
+    succeed(&[&several[..], &[&copy("all", rows), "--overwrite"]].concat());
+    // Whichever process ends early, nothing is left.
+    let bad = home.path().join("bad.csv");
+    fs::write(&bad, "a\n".to_string() + &"1\n".repeat(3_000_000) + "x\n").expect("it can be written");
+    let failed =
+        palais([&several[..], &[&copy("bad", &format!("SELECT a FROM '{}'", bad.display()))]].concat());
+    assert!(failed.code() == Some(1) && failed.stderr.contains("host: local-"), "{}", failed.stderr);
+    for place in 0..3 {
+        let running = Running::start(&copy("long", "SELECT range AS a FROM range(20000000000)"));
+        signal(running.processes()[place], "KILL");
+        let (code, _, err) = running.finish();
+        assert!(code == Some(1) && err.contains("was killed"), "{err}");
+    }
+    let mut left: Vec<_> =
+        fs::read_dir(&out).expect("it is there").flatten().map(|e| e.file_name()).collect();
+    left.sort();
+    assert_eq!(left, ["all", "none", "ordered"]);
+}
+
+#[test]
+fn a_query_whose_process_is_lost_is_run_again() {
+    let home = tempfile::tempdir().expect("a temporary directory can be made");
+    // The first process of each run that finds the file kills itself.
+    let mark = home.path().join("mark");
+    fs::write(&mark, "").expect("it can be written");
+    let script = format!("if rm {} 2>/dev/null; then kill -9 $PPID; fi; cat", mark.display());
+    let file = home.path().join("x.csv");
+    fs::write(&file, "1\n2\n").expect("it can be written");
+    let sql = format!("SELECT sum(a) FROM transform('{}', '{script}', 'a BIGINT')", text(&file));
+    let query = ["cluster", "run", "--local", "2", "--workers", "1", "--allow-scripts", &sql];
+    let lost = palais(query);
+    assert!(lost.code() == Some(1) && lost.stderr.contains("was killed (signal 9"), "{}", lost.stderr);
+    fs::write(&mark, "").expect("it can be written");
+    let done = succeed(&[&query[..], &["--retries", "1"]].concat());
+    assert!(done.stdout.ends_with("\n3\n") && done.stderr.contains("is run again"), "{}", done.stderr);
+}
+
+#[test]
+fn a_process_that_is_killed_or_stopped_ends_the_query() {
+    for (name, says) in [
+        ("KILL", "the process was killed"),
+        ("ABRT", "the process was ended by signal 6"),
+        ("STOP", "nothing was heard of the process for 2 seconds"),
+    ] {
+        for place in 0..3 {
+            let running = Running::start(LONG);
+            let processes = running.processes();
+            assert_eq!(processes.len(), 3);
+            signal(processes[place], name);
+            let (code, out, err) = running.finish();
+            assert_eq!(code, Some(1), "{name}: {err}");
+            assert!(out.is_empty() && err.contains(says), "{name}: {err}");
+            assert!(err.starts_with("error: local-"), "{name}: {err}");
+        }
+    }
+}
+
+#[test]
+fn without_the_starter_no_process_is_left() {
+    for (name, code) in [("INT", Some(130)), ("TERM", Some(130)), ("KILL", None)] {
+        let running = Running::start(LONG);
+        if name == "KILL" {
+            signal(running.processes()[1], "STOP");
+        }
+        signal(running.starter.id(), name);
+        let (ended, out, err) = running.finish();
+        assert_eq!(ended, code, "{name}: {err}");
+        assert!(out.is_empty(), "{name}");
+    }
+}
+
+#[test]
+fn strangers_at_the_ports_change_nothing() {
+    let running = Running::start(LONG);
+    let ports = running.listening();
+    assert_eq!(ports.len(), 3);
+    let mut held = Vec::new();
+    // As many as the system lets wait, and some more.
+    for port in ports.repeat(30) {
+        for bytes in [&b""[..], b"GET / HTTP/1.1\r\n\r\n", &[0; 300], &[0xff; 300], b"palais\0\x01"] {
+            let near = Duration::from_millis(10);
+            if let Ok(mut socket) = TcpStream::connect_timeout(&([127, 0, 0, 1], port).into(), near) {
+                let _ = socket.write_all(bytes);
+                held.push(socket);
+            }
+        }
+    }
+    assert!(held.len() >= 300, "{}", held.len());
+    thread::sleep(Duration::from_millis(500));
+    assert_eq!(running.processes().len(), 3, "they run on");
+    signal(running.processes()[0], "KILL");
+    assert_eq!(running.finish().0, Some(1));
+}
+
+#[test]
+fn strangers_from_the_beginning_do_not_keep_processes_apart() {
+    // Connections to every port that palais opens, as soon as it does.
+    let home = tempfile::tempdir().expect("a temporary directory can be made");
+    let stop = home.path().join("stop");
+    let mark = format!("PALAIS_TEST_MARK={}", home.path().display());
+    let sql = "SELECT count(*), sum(range) FROM range(1000000)";
+    thread::scope(|scope| {
+        let (stopped, marked) = (stop.clone(), mark.clone());
+        let strangers = scope.spawn(move || {
+            let (mut held, mut met) = (Vec::new(), 0);
+            while !stopped.exists() {
+                for port in listening(&marked) {
+                    let near = Duration::from_millis(50);
+                    if let Ok(mut socket) = TcpStream::connect_timeout(&([127, 0, 0, 1], port).into(), near) {
+                        let _ = socket.write_all(b"palais\0\x01 and nothing else");
+                        held.push(socket);
+                        met += 1;
+                    }
+                }
+                held.truncate(300);
+            }
+            met
+        });
+        let (name, value) = mark.split_once('=').expect("it has a sign");
+        let all: Vec<Finished> = (0..10)
+            .map(|_| {
+                let mut command = Command::new(env!("CARGO_BIN_EXE_palais"));
+                run(command.args(["cluster", "run", "--local", "3", "--workers", "1", sql]).env(name, value))
+            })
+            .collect();
+        fs::write(&stop, "").expect("it can be written");
+        for done in all {
+            assert_eq!(done.code(), Some(0), "{}", done.stderr);
+            assert!(done.stdout.ends_with("\n1000000,499999500000\n"), "{}", done.stdout);
+        }
+        assert!(strangers.join().expect("the thread ends") > 0, "strangers have connected");
+    });
+}
