@@ -211,11 +211,21 @@ fn carry(connection: Connection, socket: &TcpStream) -> io::Result<UnixStream> {
     Ok(given)
 }
 
+/// Reads what there is, also when a signal has come meanwhile.
+fn read_some(from: &mut impl Read, into: &mut [u8]) -> io::Result<usize> {
+    loop {
+        match from.read(into) {
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            read => return read,
+        }
+    }
+}
+
 /// Takes plain bytes and sends them sealed, until there are no more.
 fn seal(mut plain: &UnixStream, mut socket: &TcpStream, connection: &Mutex<Connection>) -> io::Result<()> {
     let (mut bytes, mut sealed) = (vec![0; BLOCK], Vec::with_capacity(2 * BLOCK));
     loop {
-        let read = plain.read(&mut bytes)?;
+        let read = read_some(&mut plain, &mut bytes)?;
         sealed.clear();
         let mut connection = locked(connection);
         match read {
@@ -257,7 +267,7 @@ fn open(mut plain: &UnixStream, mut socket: &TcpStream, connection: &Mutex<Conne
         if is_over {
             return plain.shutdown(Shutdown::Write);
         }
-        match socket.read(&mut bytes)? {
+        match read_some(&mut socket, &mut bytes)? {
             // Without a word that it is over, something of it may be missing.
             0 => return Err(io::ErrorKind::UnexpectedEof.into()),
             read => sealed = &bytes[..read],
