@@ -16,8 +16,8 @@ use std::io::{self, ErrorKind};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::{self, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use formats::Error;
 use rename::{exchange, rename_new};
@@ -96,12 +96,30 @@ fn remove_directory(path: &Path) -> io::Result<()> {
 /// What this process is writing.
 static PARTIALS: Mutex<Vec<Partial>> = Mutex::new(Vec::new());
 
-/// Removes what this process is writing, before it ends without unwinding.
+/// So long does a thread that ends the process wait for one that begins something, or that ends it too. It may be that one
+/// itself: then the next writer cleans up.
+const ENDING: Duration = Duration::from_secs(2);
+
+/// Removes what this process is writing, before it ends without unwinding. Nothing is begun from then on: who tries waits for
+/// the end.
 pub fn remove_all() {
-    // The thread that ends the process may hold the lock: then the next writer cleans up.
-    if let Ok(partials) = PARTIALS.try_lock() {
-        partials.iter().for_each(Partial::remove);
+    let deadline = Instant::now() + ENDING;
+    loop {
+        match PARTIALS.try_lock() {
+            Err(sync::TryLockError::WouldBlock) if Instant::now() < deadline => {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            Err(sync::TryLockError::WouldBlock) => return,
+            Ok(partials) => return remove_for_good(partials),
+            Err(sync::TryLockError::Poisoned(partials)) => return remove_for_good(partials.into_inner()),
+        }
     }
+}
+
+fn remove_for_good(partials: MutexGuard<'_, Vec<Partial>>) {
+    partials.iter().for_each(Partial::remove);
+    // The lock stays taken.
+    std::mem::forget(partials);
 }
 
 /// Whether a directory is one in which something is written that is to appear at `destination`: another process says so,
@@ -246,11 +264,14 @@ impl Aside {
         let mut name = prefix;
         name.push(std::process::id().to_string());
         let partial = Partial { path: parent.join(name), kind, parents };
+        // Whoever ends the process finds it as soon as it is there.
+        let mut partials = partials();
         let locked = lock_new(&partial.path, kind).map_err(|e| {
             partial.remove_parents();
             Error::io(written, "create", e)
         })?;
-        partials().push(partial.clone());
+        partials.push(partial.clone());
+        drop(partials);
         let written = written.to_path_buf();
         Ok(Aside { partial, written, destination, overwrite, committed: false, _locked: locked })
     }
@@ -265,7 +286,7 @@ impl Drop for Aside {
     }
 }
 
-fn partials() -> std::sync::MutexGuard<'static, Vec<Partial>> {
+fn partials() -> MutexGuard<'static, Vec<Partial>> {
     PARTIALS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
