@@ -32,7 +32,7 @@ def used():
 
 def run(args, query, processes, stats):
     """Seconds of execution, processor seconds, bytes sent, messages about progress."""
-    command = [args.binary, "cluster", "run", "--local", processes, "--workers", 1, "--data", args.data]
+    command = [args.binary, "cluster", "run", "--local", processes, "--workers", 1, "--sockets-only", "--data", args.data]
     command += [QUERIES[query], "--output", "/dev/null", "--format", "csv", "--stats", stats]
     before = used()
     subprocess.run([str(word) for word in command], check=True)

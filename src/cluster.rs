@@ -20,9 +20,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use cluster::caller::{Host, Launch, Options};
+use cluster::caller::{Host, Launch, Options, Traffic};
 use cluster::hosts::Hosts;
-use cluster::mesh::link::Compression;
 use engine::{QueryState, Results};
 use process::{Look, Process, Query};
 use queries::Catalog;
@@ -143,8 +142,12 @@ impl Runner {
             None => c.run.execution.memory_limit,
         };
         let asked = c.run.execution.workers.map(usize::from).or(file.as_ref().and_then(|file| file.workers));
-        let compression = file.as_ref().map(|file| file.compression).unwrap_or_default();
-        let runner = Runner::start(hosts, statement, &c.input, c.place.timeout, compression)?;
+        let mut traffic = Traffic { sockets_only: c.sockets_only, ..Traffic::default() };
+        if let Some(file) = &file {
+            traffic.compression = file.compression;
+            traffic.sockets_only |= file.sockets_only;
+        }
+        let runner = Runner::start(hosts, statement, &c.input, c.place.timeout, traffic)?;
         let workers = asked.unwrap_or(runner.settings.workers);
         let settings = engine::Settings { workers, read_ahead: usize::from(c.run.read_ahead) };
         Ok(runner.with(settings, memory_limit))
@@ -156,9 +159,9 @@ impl Runner {
         statement: &str,
         input: &Input,
         patience: Duration,
-        compression: Compression,
+        traffic: Traffic,
     ) -> anyhow::Result<Runner> {
-        let options = Options { version: version(), hosts, compression, patience };
+        let options = Options { version: version(), hosts, traffic, patience };
         let cluster = cluster::Cluster::start(options)?;
         let settings = engine::Settings::new(cluster.workers());
         let (statement, input) = (statement.to_string(), input.clone());

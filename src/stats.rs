@@ -20,6 +20,8 @@ pub struct Stats {
     pub bytes_read: u64,
     /// Bytes that processes sent to one another, in the last execution.
     pub bytes_sent: u64,
+    /// Bytes of rows that processes of one machine have read in each other's memory, in the last execution.
+    pub bytes_lent: u64,
     /// Messages in which workers of several processes told one another of their progress, in the last execution.
     pub progress_messages: u64,
     /// Rows of the result.
@@ -119,6 +121,7 @@ impl Stats {
         self.rows_read = state.rows_read.load(Ordering::Relaxed);
         self.bytes_read = state.bytes_read.load(Ordering::Relaxed);
         self.bytes_sent = state.bytes_sent.load(Ordering::Relaxed);
+        self.bytes_lent = state.bytes_lent.load(Ordering::Relaxed);
         self.progress_messages = state.progress_sent.load(Ordering::Relaxed);
         self.peak_memory_bytes = engine::memory::peak();
         self.peak_resident_bytes = peak_resident();
@@ -134,9 +137,11 @@ impl Stats {
         };
         let mut lines: Vec<String> = queries::explain::explain(plan).into_iter().map(figures).collect();
         if self.bytes_sent > 0 {
-            let sent = engine::memory::human(self.bytes_sent);
+            let (sent, lent) = (self.bytes_sent, self.bytes_lent);
+            let [sent, lent] = [sent, lent].map(engine::memory::human);
+            let lent = if self.bytes_lent > 0 { format!(", {lent} read in memory") } else { String::new() };
             lines.push(format!(
-                "{sent} sent between processes, {} messages about progress",
+                "{sent} sent between processes{lent}, {} messages about progress",
                 self.progress_messages
             ));
         }

@@ -219,6 +219,39 @@ fn without_the_starter_no_process_is_left() {
     }
 }
 
+/// A process that is stopped before it is palais ends with the starter too.
+#[test]
+fn without_the_starter_no_process_is_left_that_has_not_begun() {
+    let home = tempfile::tempdir().expect("a temporary directory can be made");
+    let hosts = home.path().join("hosts.toml");
+    let launch = r#"launch = ["sh", "-c", "kill -STOP $$; exec \"$@\"", "sh"]"#;
+    fs::write(&hosts, format!("[[host]]\naddress = \"127.0.0.1\"\n{launch}\n")).expect("it can be written");
+    let mark = format!("PALAIS_TEST_MARK={}", home.path().display());
+    let (name, value) = mark.split_once('=').expect("it has a sign");
+    let mut starter = Command::new(env!("CARGO_BIN_EXE_palais"))
+        .args(["cluster", "run", "--hosts", text(&hosts), "SELECT 1"])
+        .env(name, value)
+        .stdout(Stdio::null())
+        .spawn()
+        .expect("palais starts");
+    let is_stopped = |id: &u32| {
+        let status = fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
+        status.contains(") T ")
+    };
+    let deadline = Instant::now() + PATIENCE;
+    while !marked(&mark).iter().any(is_stopped) {
+        assert!(Instant::now() < deadline, "it stops itself");
+        thread::sleep(Duration::from_millis(5));
+    }
+    starter.kill().expect("it can be killed");
+    starter.wait().expect("a child can be waited for");
+    let deadline = Instant::now() + PATIENCE;
+    while !marked(&mark).is_empty() {
+        assert!(Instant::now() < deadline, "no process is left");
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
 #[test]
 fn strangers_at_the_ports_change_nothing() {
     let running = Running::start(LONG);

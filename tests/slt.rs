@@ -47,8 +47,8 @@ fn three_processes_and_spread_build_sides() {
 }
 
 #[test]
-fn five_processes() {
-    run_in(5, &[]);
+fn five_processes_with_sockets_only() {
+    run_in(5, &["--sockets-only"]);
 }
 
 fn run_all(flags: &[&str]) {

@@ -2,9 +2,11 @@
 //!
 //! - `make`: files that they write together.
 //! - [`member`]: one of them.
+//! - `rows`: what a query gives.
 
 mod make;
 mod member;
+mod rows;
 
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
@@ -22,6 +24,7 @@ use crate::message::{Begin, Done, Failure, Figures, Job, Order, Raw, Report};
 use member::{Event, Member};
 pub use member::{Host, Launch};
 pub(crate) use member::{Tail, how};
+use rows::Rows;
 
 /// How often is looked whether something has to be done although nobody said anything.
 const TICK: Duration = Duration::from_millis(50);
@@ -51,10 +54,19 @@ pub struct Options {
     pub version: String,
     /// The processes.
     pub hosts: Vec<Host>,
-    /// Of what processes send each other.
-    pub compression: Compression,
+    /// How processes send each other rows.
+    pub traffic: Traffic,
     /// After how long without a word a process is lost.
     pub patience: Duration,
+}
+
+/// How processes of a query send each other rows.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Traffic {
+    /// Over sockets.
+    pub compression: Compression,
+    /// Whether that is the only way, also on one machine, where they could read each other's memory.
+    pub sockets_only: bool,
 }
 
 /// A group of processes that runs queries, one after another. Dropping it ends them.
@@ -81,7 +93,7 @@ impl Cluster {
         let (events, taken) = sync_channel(WAITING);
         let processes = options.hosts.len();
         let is_far = options.hosts.iter().any(|host| !host.address.is_loopback());
-        let compression = options.compression.among(is_far);
+        let compression = options.traffic.compression.among(is_far);
         let (mut incarnation, mut token) = ([0; 16], [0; 32]);
         let random = getrandom::fill(&mut incarnation).and_then(|()| getrandom::fill(&mut token));
         random.map_err(|e| Error::System(e.to_string()))?;
@@ -115,9 +127,15 @@ impl Cluster {
                 let (host, ours) = (group.name(process), options.version.clone());
                 Err(Error::Version { host, theirs: version, ours })
             }
-            Report::Listening { address, workers, .. } => {
-                *locked(&group.members[process].address) = Some(address);
-                group.members[process].workers.store(workers, Ordering::Relaxed);
+            Report::Listening { address, workers, place, .. } => {
+                let member = &group.members[process];
+                *locked(&member.address) = Some(address);
+                member.workers.store(workers, Ordering::Relaxed);
+                if !options.traffic.sockets_only {
+                    *locked(&member.place) = Some(place);
+                    let memory = member.near.then(|| place.memory(&incarnation, process));
+                    *locked(&member.memory) = memory.flatten();
+                }
                 Ok(true)
             }
             other => group.unless_alive(process, &other),
@@ -170,15 +188,14 @@ impl Cluster {
     /// Those of planning, and a process that is lost meanwhile. What fails later is told by the results.
     pub fn run(&self, query: &Query<'_>, schema: SchemaRef, state: Arc<QueryState>) -> Result<Results> {
         let group = self.group.clone();
-        self.plan(query, false, &state)?;
-        group.members.iter().for_each(|member| member.tell(Order::Run(None)));
+        self.plan(query, false, &state)?.run(&group);
         let (rows_of, conducted) = (schema.clone(), state.clone());
         let feed = move |sink: &Sink| Ok(group.conduct(Some((sink, &rows_of)), &conducted).map(|_| ())?);
         Results::fed(schema, state, feed).map_err(|e| Error::System(e.to_string()))
     }
 
     /// Has all processes plan a query. Gives what process 0 tells the others, where it `writes`.
-    fn plan(&self, query: &Query<'_>, writes: bool, state: &QueryState) -> Result<Option<Raw>> {
+    fn plan(&self, query: &Query<'_>, writes: bool, state: &QueryState) -> Result<Begun> {
         let group = &self.group;
         let addresses: Option<Vec<_>> = group.members.iter().map(|member| *locked(&member.address)).collect();
         let addresses = addresses.ok_or_else(|| Error::System("not all processes listen".into()))?;
@@ -188,25 +205,46 @@ impl Cluster {
             *runs
         };
         let Query { bytes, fingerprint } = *query;
+        let places: Vec<_> = group.members.iter().map(|member| *locked(&member.place)).collect();
         for member in &group.members {
-            let (query, addresses) = (bytes.to_vec(), addresses.clone());
-            member.tell(Order::Plan(Job { run, query, fingerprint, writes, addresses }));
+            let (query, addresses, places) = (bytes.to_vec(), addresses.clone(), places.clone());
+            let lends = locked(&member.memory).is_some();
+            member.tell(Order::Plan(Job { run, query, fingerprint, writes, addresses, places, lends }));
         }
         self.begun(state)
     }
 
-    /// Waits until all processes know what to do. Gives what process 0 tells the others.
-    fn begun(&self, state: &QueryState) -> Result<Option<Raw>> {
+    /// Waits until all processes know what to do.
+    fn begun(&self, state: &QueryState) -> Result<Begun> {
         let group = &self.group;
-        let mut begun = None;
+        let mut begun = Begun { told: None, reads: vec![Vec::new(); group.members.len()] };
         group.wait(&|| state.stopped(), group.members.len(), |process, report| match report {
-            Report::Planned(told) => {
-                begun = begun.take().or(told);
+            Report::Planned { begun: told, reads } => {
+                begun.told = begun.told.take().or(told);
+                begun.reads[process] = reads;
                 Ok(true)
             }
             other => group.unless_alive(process, &other),
         })?;
         Ok(begun)
+    }
+}
+
+/// What processes have said before they begin.
+struct Begun {
+    /// What process 0 tells the others.
+    told: Option<Raw>,
+    /// Of each process, whose memory it can read.
+    reads: Vec<Vec<bool>>,
+}
+
+impl Begun {
+    /// Has all processes run what they have planned.
+    fn run(self, group: &Group) {
+        for (process, member) in group.members.iter().enumerate() {
+            let lends = self.reads.iter().map(|reads| reads.get(process).is_some_and(|&reads| reads));
+            member.tell(Order::Run { begun: self.told.clone(), lends: lends.collect() });
+        }
     }
 }
 
@@ -225,18 +263,8 @@ impl Group {
     fn conduct(&self, rows: Option<(&Sink, &SchemaRef)>, state: &Arc<QueryState>) -> Result<Vec<Raw>> {
         let mut figures = vec![Figures::default(); self.members.len()];
         let mut written = vec![Raw(Vec::new()); self.members.len()];
-        let give = |process: usize, bytes: &[u8]| {
-            let host = || self.name(process);
-            let Some((sink, schema)) = rows else {
-                return Err(Error::Protocol {
-                    host: host(),
-                    what: "it told rows that it was to write".into(),
-                });
-            };
-            let batch = engine::wire::decode(bytes, schema);
-            let batch = batch.map_err(|e| Error::Protocol { host: host(), what: e.to_string() })?;
-            if sink.give(&batch) { Ok(()) } else { Err(Error::Cancelled) }
-        };
+        let rows = Rows::new(self, rows);
+        let give = |process: usize, bytes: &[u8]| rows.take(process, bytes);
         self.wait_with_rows(&|| state.stopped(), self.members.len(), &give, |process, report| {
             match report {
                 Report::Alive(now) => figures[process] = now,
@@ -355,7 +383,7 @@ impl Group {
         let name = match report {
             Report::Listening { .. } => "that it listens",
             Report::Opened(_) => "of tables",
-            Report::Planned(_) => "that it has planned",
+            Report::Planned { .. } => "that it has planned",
             Report::Joined(_) => "that it takes part",
             Report::Finished(_) => "that it has finished",
             Report::Alive(_) => return Ok(false),
@@ -387,6 +415,7 @@ fn tell(figures: &[Figures], state: &QueryState) {
         bytes_read: sum(|f| f.bytes_read),
         rows_read: sum(|f| f.rows_read),
         bytes_sent: sum(|f| f.bytes_sent),
+        bytes_lent: sum(|f| f.bytes_lent),
         progress_sent: sum(|f| f.progress_sent),
     };
     all.tell(state);

@@ -7,6 +7,7 @@
 //! local_parts = true               # each host has files of its own; false if not given
 //! ssh_options = ["-i", "key"]      # for all hosts with ssh
 //! compression = "lz4"              # of what processes send each other: lz4, none, or auto, as if not given
+//! sockets_only = true              # processes of one machine do not read rows in each other's memory; false if not given
 //!
 //! [tls]                            # connections between the processes are encrypted, with files of each host
 //! certificate = "/etc/palais/node.pem"
@@ -54,6 +55,9 @@ pub struct Hosts {
     /// Of what processes send each other.
     #[serde(default)]
     pub compression: Compression,
+    /// Whether processes of one machine do not read rows in each other's memory.
+    #[serde(default)]
+    pub sockets_only: bool,
     #[serde(default, rename = "host")]
     hosts: Vec<Entry>,
 }

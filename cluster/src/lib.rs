@@ -6,6 +6,7 @@
 //! - [`caller`]: the starter: launches processes, has them run queries, notices when one is lost.
 //! - [`worker`]: a process: plans, connects to the others, runs.
 //! - [`mesh`]: the sockets between processes: one for timely's channels and one for notes, for each pair.
+//! - [`near`]: processes of one machine, which read rows in each other's memory.
 //! - [`node`]: the daemon of a host, which starts processes for others.
 //! - [`remote`]: who has a query run by nodes, and the process there that leads it.
 //! - [`proof`]: how the two ends of a socket show each other that they belong to the same run of the same query.
@@ -17,6 +18,7 @@ pub mod error;
 pub mod hosts;
 pub mod mesh;
 pub mod message;
+pub mod near;
 pub mod node;
 pub mod proof;
 pub mod remote;

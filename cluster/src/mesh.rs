@@ -19,6 +19,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use engine::processes::{Channels, Network, Note, Notes};
+use engine::wire::loan::Loans;
 use serde::{Deserialize, Serialize};
 use timely::communication::allocator::zero_copy::initialize::initialize_networking_from_sockets;
 use timely::communication::allocator::{AllocatorBuilder, ProcessBuilder};
@@ -48,6 +49,8 @@ pub enum Word {
     Note(Note),
     /// The value of a scalar subquery.
     Value(usize, Vec<u8>),
+    /// These loans were read; see [`engine::wire::loan`].
+    Returned(Vec<u64>),
     /// It has done its part.
     Goodbye,
 }
@@ -89,6 +92,7 @@ pub struct Mesh {
     values: Arc<Values>,
     over: Arc<Over>,
     sent: Arc<AtomicU64>,
+    loans: Arc<Loans>,
 }
 
 /// What is to be told to another process.
@@ -98,16 +102,35 @@ struct Teller {
     credit: Arc<Mutex<Credit>>,
 }
 
-/// Credit that is to be given back: bytes by stage, exchange and sender.
-type Credit = HashMap<(u32, u32, u32), u64>;
+/// What is to be given back.
+#[derive(Default)]
+struct Credit {
+    /// Bytes by stage, exchange and sender.
+    bytes: HashMap<(u32, u32, u32), u64>,
+    /// Loans that were read.
+    loans: Vec<u64>,
+}
+
+impl Credit {
+    /// Takes all of it, as words.
+    fn take(&mut self) -> impl Iterator<Item = Word> {
+        let loans = std::mem::take(&mut self.loans);
+        let bytes = self.bytes.drain().map(|((stage, node, source), bytes)| {
+            Word::Note(Note::Absorbed { stage, node, source, bytes, loan: None })
+        });
+        // Memory is free before it is used again.
+        (!loans.is_empty()).then_some(Word::Returned(loans)).into_iter().chain(bytes)
+    }
+}
 
 impl Teller {
     fn tell(&self, word: Word) {
         let word = match word {
-            Word::Note(Note::Absorbed { stage, node, source, bytes }) => {
+            Word::Note(Note::Absorbed { stage, node, source, bytes, loan }) => {
                 let mut credit = locked(&self.credit);
-                let is_first = credit.is_empty();
-                *credit.entry((stage, node, source)).or_default() += bytes;
+                let is_first = credit.bytes.is_empty();
+                *credit.bytes.entry((stage, node, source)).or_default() += bytes;
+                credit.loans.extend(loan);
                 if !is_first {
                     return;
                 }
@@ -146,6 +169,7 @@ impl Mesh {
         listener: Arc<TcpListener>,
         notes: Arc<Notes>,
         sent: Arc<AtomicU64>,
+        loans: Arc<Loans>,
     ) -> engine::Result<Arc<Mesh>> {
         let mesh = Arc::new(Mesh {
             settings,
@@ -157,6 +181,7 @@ impl Mesh {
             values: Arc::default(),
             over: Arc::default(),
             sent,
+            loans,
         });
         let sockets = mesh.meet(Kind::Notes)?;
         let mut tellers = Vec::new();
@@ -194,9 +219,10 @@ impl Mesh {
         std::thread::Builder::new().name(format!("palais-tell-{peer}")).spawn(write)?;
         socket.set_read_timeout(Some(self.settings.patience))?;
         let (notes, values, over) = (self.notes.clone(), self.values.clone(), self.over.clone());
+        let loans = self.loans.clone();
         let (lost, patience) = (self.settings.on_lost.clone(), self.settings.patience);
         let read = move || {
-            let outcome = hear(socket, &notes, &values);
+            let outcome = hear(socket, &notes, &values, &loans);
             *locked(&over.gone) += 1;
             over.changed.notify_all();
             if let Err(e) = outcome
@@ -297,12 +323,7 @@ fn tell(mut socket: Socket, told: &Receiver<Option<Word>>, credit: &Mutex<Credit
         bytes.clear();
         let mut over = false;
         if due.take_if(|due| *due <= Instant::now()).is_some() {
-            for ((stage, node, source), given) in locked(credit).drain() {
-                message::write(
-                    &mut bytes,
-                    &Word::Note(Note::Absorbed { stage, node, source, bytes: given }),
-                )?;
-            }
+            locked(credit).take().try_for_each(|word| message::write(&mut bytes, &word))?;
         }
         for word in first.map(Some).into_iter().chain(told.try_iter()) {
             match word {
@@ -322,12 +343,13 @@ fn tell(mut socket: Socket, told: &Receiver<Option<Word>>, credit: &Mutex<Credit
 }
 
 /// Takes words until the other end says goodbye.
-fn hear(socket: Socket, notes: &Notes, values: &Values) -> io::Result<()> {
+fn hear(socket: Socket, notes: &Notes, values: &Values, loans: &Loans) -> io::Result<()> {
     let mut socket = io::BufReader::new(socket);
     loop {
         match message::read(&mut socket)?.ok_or(io::ErrorKind::UnexpectedEof)? {
             Word::Alive => {}
             Word::Note(note) => notes.take(note),
+            Word::Returned(numbers) => loans.take_back(&numbers),
             Word::Value(stage, value) => {
                 locked(&values.known).insert(stage, value);
                 values.came.notify_all();

@@ -19,6 +19,7 @@ use serde::de::{self, DeserializeOwned, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::mesh::link::Compression;
+use crate::near::Place;
 use crate::tls::Files;
 
 /// The longest message, in bytes: rows are sent a batch at a time.
@@ -26,6 +27,9 @@ const LONGEST: u32 = 1 << 30;
 
 /// The bit of a length that says that rows follow.
 const ROWS: u32 = 1 << 31;
+
+/// So many bytes of rows a process lends its starter at most, and one batch.
+pub const LENT_BYTES: usize = 16 << 20;
 
 /// Of a message's length so many bytes are asked for at once, before they are there.
 const STEP: u64 = 1 << 20;
@@ -39,9 +43,15 @@ pub enum Order {
     Open(Vec<u8>),
     /// Plan a query; [`Report::Planned`] answers.
     Plan(Job),
-    /// Run what was planned; rows, and [`Report::Done`] answer. The bytes are what process 0 has told with
-    /// [`Report::Planned`].
-    Run(Option<Raw>),
+    /// Run what was planned; rows, and [`Report::Done`] answer.
+    Run {
+        /// What process 0 has told with [`Report::Planned`].
+        begun: Option<Raw>,
+        /// Whether each process can read this one's memory.
+        lends: Vec<bool>,
+    },
+    /// These loans were read; see [`engine::wire::loan`].
+    Returned(Vec<u64>),
     /// Make files without a query; [`Report::Planned`] answers. What the bytes are only the binary knows.
     Make(Raw),
     /// Take part in what process 0 has begun, as it has told with [`Report::Planned`], and look at what others need to know;
@@ -103,6 +113,10 @@ pub struct Job {
     pub writes: bool,
     /// Where each process listens.
     pub addresses: Vec<SocketAddr>,
+    /// What each process is known by in its memory, if rows may be read there.
+    pub places: Vec<Option<Place>>,
+    /// Whether the starter can read the memory of the process that is told.
+    pub lends: bool,
 }
 
 /// What a process tells the starter.
@@ -116,12 +130,18 @@ pub enum Report {
         address: SocketAddr,
         /// The workers that it has cores for.
         workers: usize,
+        /// What it is known by in its memory.
+        place: Place,
     },
     /// The tables of a query.
     Opened(Vec<u8>),
-    /// It has the plan that the starter has, or knows which files to make. Where files are written, process 0 tells the
-    /// others where; what the bytes are only the binary knows.
-    Planned(Option<Raw>),
+    /// It has the plan that the starter has, or knows which files to make.
+    Planned {
+        /// Where files are written, what process 0 tells the others; what the bytes are only the binary knows.
+        begun: Option<Raw>,
+        /// Of which processes it can read the memory; none where there are none of those.
+        reads: Vec<bool>,
+    },
     /// It takes part in making files, and tells the others what they need to know of its share.
     Joined(Raw),
     /// What was written has appeared.
@@ -191,6 +211,8 @@ pub struct Figures {
     pub rows_read: u64,
     /// Bytes sent to other processes.
     pub bytes_sent: u64,
+    /// Bytes of rows that other processes were lent, to read them in memory.
+    pub bytes_lent: u64,
     /// Messages about timely's progress.
     pub progress_sent: u64,
 }
@@ -201,6 +223,7 @@ impl Figures {
         state.bytes_read.store(self.bytes_read, Ordering::Relaxed);
         state.rows_read.store(self.rows_read, Ordering::Relaxed);
         state.bytes_sent.store(self.bytes_sent, Ordering::Relaxed);
+        state.bytes_lent.store(self.bytes_lent, Ordering::Relaxed);
         state.progress_sent.store(self.progress_sent, Ordering::Relaxed);
     }
 
@@ -210,6 +233,7 @@ impl Figures {
             bytes_read: state.bytes_read.load(Ordering::Relaxed),
             rows_read: state.rows_read.load(Ordering::Relaxed),
             bytes_sent: state.bytes_sent.load(Ordering::Relaxed),
+            bytes_lent: state.bytes_lent.load(Ordering::Relaxed),
             progress_sent: state.progress_sent.load(Ordering::Relaxed),
         }
     }
@@ -251,6 +275,19 @@ pub fn rows(batch: &RecordBatch) -> engine::Result<Vec<u8>> {
     let mut bytes = Vec::with_capacity(4 + engine::wire::size(batch).unwrap_or(0));
     bytes.extend_from_slice(&[0; 4]);
     engine::wire::write(batch, &mut bytes)?;
+    with_length(bytes)
+}
+
+/// As [`rows`], for the bytes of a loan.
+///
+/// # Errors
+/// As for those.
+pub fn loan(loan: &[u8]) -> engine::Result<Vec<u8>> {
+    with_length([&[0; 4], loan].concat())
+}
+
+/// Puts their length in front of rows.
+fn with_length(mut bytes: Vec<u8>) -> engine::Result<Vec<u8>> {
     let length = u32::try_from(bytes.len() - 4).ok().filter(|&length| length <= LONGEST);
     let length = length.ok_or_else(|| engine::Error::Wire("a batch has too many bytes".into()))?;
     bytes[..4].copy_from_slice(&(length | ROWS).to_le_bytes());
@@ -262,7 +299,7 @@ pub fn rows(batch: &RecordBatch) -> engine::Result<Vec<u8>> {
 pub enum Frame<M> {
     /// A message.
     Message(M),
-    /// Rows, as [`engine::wire::encode`] gives them.
+    /// Rows, as [`engine::wire::encode`] or [`engine::wire::loan`] gives them.
     Rows(Vec<u8>),
 }
 
@@ -302,6 +339,7 @@ pub fn read_frame<M: DeserializeOwned>(from: &mut impl Read) -> io::Result<Optio
     let (mut bytes, length) = (Vec::new(), u64::from(length));
     while (bytes.len() as u64) < length {
         let step = STEP.min(length - bytes.len() as u64);
+        bytes.reserve(step as usize);
         if from.by_ref().take(step).read_to_end(&mut bytes)? == 0 {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
@@ -327,7 +365,8 @@ mod tests {
         let batch = RecordBatch::try_from_iter([("a", values)]).unwrap();
         let mut bytes = rows(&batch).unwrap();
         write(&mut bytes, &Report::Opened(vec![7; 3 << 20])).unwrap();
-        write(&mut bytes, &Report::Planned(Some(Raw(vec![8; 100])))).unwrap();
+        let planned = Report::Planned { begun: Some(Raw(vec![8; 100])), reads: vec![true] };
+        write(&mut bytes, &planned).unwrap();
         let mut rest = &bytes[..];
         let Some(Frame::Rows(read_rows)) = read_frame::<Report>(&mut rest).unwrap() else { panic!("rows") };
         assert_eq!(engine::wire::decode(&read_rows, &batch.schema()).unwrap(), batch);
@@ -335,7 +374,10 @@ mod tests {
             matches!(read(&mut rest).unwrap(), Some(Report::Opened(tables)) if tables == vec![7; 3 << 20])
         );
         let planned = read_frame(&mut rest).unwrap();
-        assert!(matches!(planned, Some(Frame::Message(Report::Planned(Some(Raw(raw))))) if raw == [8; 100]));
+        let Some(Frame::Message(Report::Planned { begun: Some(Raw(raw)), .. })) = planned else {
+            panic!("raw")
+        };
+        assert_eq!(raw, [8; 100]);
         assert!(read::<Report>(&mut rest).unwrap().is_none());
         assert!(read::<Report>(&mut &bytes[..]).is_err(), "rows are no message");
     }

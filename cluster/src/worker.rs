@@ -1,8 +1,10 @@
 //! A process of a query, from its first order to its end.
 //!
 //! - `files`: what processes write together.
+//! - `out`: the way to the starter.
 
 mod files;
+mod out;
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener};
@@ -13,15 +15,19 @@ use std::time::{Duration, Instant};
 
 use arrow_array::RecordBatch;
 use engine::QueryState;
-use engine::processes::{Notes, Processes};
+use engine::processes::{Near, Notes, Processes};
+use engine::wire::loan::Loans;
+use engine::wire::memory::Memory;
 use queries::Plan;
 
 use crate::locked;
 use crate::mesh::{Mesh, OnLost, Settings};
-use crate::message::{self, Begin, Done, Failure, Figures, Job, Order, Raw, Report};
+use crate::message::{self, Begin, Done, Failure, Figures, Job, LENT_BYTES, Order, Raw, Report};
+use crate::near::{self, Place};
 use crate::proof::{Hello, Kind};
 use crate::tls::{Files, Tls};
 pub use files::{Maker, Together, Writer};
+use out::Out;
 
 /// How often a process says that it lives.
 const BEAT: Duration = Duration::from_millis(500);
@@ -84,7 +90,7 @@ pub struct Planned {
 
 /// What a process has been told to do.
 enum Task {
-    Query(Job, Planned),
+    Query(Job, Planned, Vec<Option<Memory>>),
     Make(Box<dyn Maker>),
 }
 
@@ -92,7 +98,7 @@ impl Task {
     /// The files that it writes, if it does.
     fn files(&mut self) -> Option<&mut dyn Together> {
         match self {
-            Task::Query(_, planned) => {
+            Task::Query(_, planned, _) => {
                 planned.writer.as_mut().map(|writer| &mut **writer as &mut dyn Together)
             }
             Task::Make(maker) => Some(&mut **maker),
@@ -102,9 +108,11 @@ impl Task {
 
 /// What the threads of the process share.
 struct Shared {
-    out: Mutex<Box<dyn Write + Send>>,
+    out: Mutex<Out>,
     running: Mutex<Running>,
     sent: Arc<AtomicU64>,
+    /// The rows that the starter reads in memory.
+    lent: Loans,
     /// Another process was lost, and the starter knows.
     lost: AtomicBool,
     /// When the starter was heard last.
@@ -115,28 +123,41 @@ struct Shared {
 struct Running {
     notes: Arc<Notes>,
     state: Option<Arc<QueryState>>,
+    /// What other processes read in memory.
+    loans: Arc<Loans>,
 }
 
 impl Shared {
     /// Tells the starter. Where that fails it is gone, and the thread that hears it ends the process.
     fn report(&self, report: &Report) {
-        let _ = message::write(&mut *locked(&self.out), report);
+        let _ = locked(&self.out).report(report);
     }
 
-    /// Tells it rows.
-    fn report_rows(&self, batch: &RecordBatch) -> engine::Result<()> {
-        // Several threads encode at once.
-        let bytes = message::rows(batch)?;
-        let mut out = locked(&self.out);
-        // As for reports.
-        let _ = out.write_all(&bytes).and_then(|()| out.flush());
+    /// Tells it rows, which it `reads` in memory if it can.
+    fn report_rows(&self, batch: &RecordBatch, reads: bool) -> engine::Result<()> {
+        // As for reports: where that fails the starter is gone.
+        if let Some((loan, bytes)) = reads.then(|| self.lend(batch)).flatten() {
+            let _ = locked(&self.out).loan(&message::loan(&loan)?, bytes);
+        } else {
+            // Several threads encode at once.
+            let rows = message::rows(batch)?;
+            let _ = locked(&self.out).rows(&rows);
+        }
         Ok(())
     }
 
+    /// Lends it rows, once it has read enough of those that were lent before.
+    fn lend(&self, batch: &RecordBatch) -> Option<(Vec<u8>, usize)> {
+        let notes = locked(&self.running).notes.clone();
+        self.lent.wait_below(LENT_BYTES, || notes.is_stopped());
+        self.lent.lend(batch)
+    }
+
     fn figures(&self) -> Figures {
-        let state = locked(&self.running).state.clone();
-        let figures = state.map_or_else(Figures::default, |state| Figures::of(&state));
-        Figures { bytes_sent: self.sent.load(Ordering::Relaxed), ..figures }
+        let running = locked(&self.running);
+        let figures = running.state.as_ref().map_or_else(Figures::default, |state| Figures::of(state));
+        let (bytes_sent, bytes_lent) = (self.sent.load(Ordering::Relaxed), running.loans.total());
+        Figures { bytes_sent, bytes_lent, ..figures }
     }
 
     fn lose(&self, peer: usize, reason: String) {
@@ -170,9 +191,10 @@ pub fn serve(
 ) -> ! {
     let Ok(Some(Order::Begin(begin))) = message::read(&mut input) else { binary.end(2) };
     let shared = Arc::new(Shared {
-        out: Mutex::new(Box::new(output)),
+        out: Mutex::new(Out::new(output)),
         running: Mutex::default(),
         sent: Arc::default(),
+        lent: Loans::default(),
         lost: AtomicBool::new(false),
         heard: Mutex::new(Instant::now()),
     });
@@ -187,7 +209,8 @@ pub fn serve(
     if let Ok(address) = listener.local_addr() {
         let workers = binary.workers(begin.sharing);
         let address = SocketAddr::new(begin.address, address.port());
-        shared.report(&Report::Listening { version: binary.version(), address, workers });
+        let place = Place::here(&begin.incarnation, begin.process);
+        shared.report(&Report::Listening { version: binary.version(), address, workers, place });
     }
     let losing = shared.clone();
     let on_lost: OnLost = Arc::new(move |peer, reason| losing.lose(peer, reason));
@@ -200,6 +223,7 @@ pub fn serve(
             *locked(&hearing.heard) = Instant::now();
             match order {
                 Order::Alive => {}
+                Order::Returned(numbers) => hearing.lent.take_back(&numbers),
                 Order::Stop => locked(&hearing.running).notes.stop(),
                 order => {
                     if orders.send(order).is_err() {
@@ -301,11 +325,13 @@ impl Process {
                             "it plans this query in another way\n  help: please report this with the query";
                         return Err(Failure { message: message.into(), code: 70 });
                     }
-                    let writes = job.writes;
-                    self.prepared(task.insert(Task::Query(job, made)), writes)?;
+                    let (writes, near) = (job.writes, self.near(&job));
+                    let reads = near.iter().map(Option::is_some).collect();
+                    self.prepared(task.insert(Task::Query(job, made, near)), writes, reads)?;
                 }
                 Order::Make(Raw(job)) => {
-                    self.prepared(task.insert(Task::Make(binary.make(&job, sharing)?)), true)?;
+                    let task = task.insert(Task::Make(binary.make(&job, sharing)?));
+                    self.prepared(task, true, Vec::new())?;
                 }
                 Order::Join(Raw(begun)) => {
                     let Some(Task::Make(maker)) = task else { continue };
@@ -314,12 +340,13 @@ impl Process {
                     }
                     self.shared.report(&Report::Joined(Raw(maker.look()?)));
                 }
-                Order::Run(begun) => {
-                    let Some(Task::Query(job, made)) = task else { continue };
+                Order::Run { begun, lends } => {
+                    let Some(Task::Query(job, made, reads)) = task else { continue };
                     if let (Some(Raw(begun)), Some(writer), true) = (&begun, &mut made.writer, process > 0) {
                         writer.join(begun, process, processes)?;
                     }
-                    self.done(self.run(job, made), binary)?;
+                    let near = Near { reads: std::mem::take(reads), lends, loans: Arc::default() };
+                    self.done(self.run(job, made, near), binary)?;
                 }
                 Order::Write(told) => {
                     let Some(Task::Make(maker)) = task else { continue };
@@ -330,19 +357,31 @@ impl Process {
                     let written = files.finish(written.into_iter().map(|Raw(bytes)| bytes).collect())?;
                     self.shared.report(&Report::Finished(written));
                 }
-                Order::Begin(_) | Order::Stop | Order::Alive => {}
+                Order::Begin(_) | Order::Stop | Order::Alive | Order::Returned(_) => {}
             }
         }
         Ok(())
     }
 
     /// Says that it knows what to do; process 0 begins the files that are to be written.
-    fn prepared(&self, task: &mut Task, writes: bool) -> Result<(), Failure> {
+    fn prepared(&self, task: &mut Task, writes: bool, reads: Vec<bool>) -> Result<(), Failure> {
         let Begin { process, processes, .. } = self.begin;
         let files = task.files().filter(|_| writes && process == 0);
         let begun = files.map(|files| files.begin(processes)).transpose()?;
-        self.shared.report(&Report::Planned(begun.map(Raw)));
+        self.shared.report(&Report::Planned { begun: begun.map(Raw), reads });
         Ok(())
+    }
+
+    /// The memory of other processes, where it can be read.
+    fn near(&self, job: &Job) -> Vec<Option<Memory>> {
+        let Begin { process: me, incarnation, .. } = &self.begin;
+        let here = job.addresses.get(*me).map(SocketAddr::ip);
+        let places = job.places.iter().zip(&job.addresses).enumerate();
+        let memory = |(process, (place, address)): (usize, (&Option<Place>, &SocketAddr))| {
+            let is_near = process != *me && here.is_some_and(|here| near::are_near(here, address.ip()));
+            place.filter(|_| is_near)?.memory(incarnation, process)
+        };
+        places.map(memory).collect()
     }
 
     /// Says what it has done.
@@ -353,10 +392,12 @@ impl Process {
         Ok(())
     }
 
-    fn run(&self, job: &Job, planned: &mut Planned) -> engine::Result<Done> {
-        let notes = Arc::new(Notes::default());
-        *locked(&self.shared.running) = Running { notes: notes.clone(), state: None };
+    fn run(&self, job: &Job, planned: &mut Planned, near: Near) -> engine::Result<Done> {
+        let (notes, loans) = (Arc::new(Notes::default()), near.loans.clone());
+        let running = Running { notes: notes.clone(), state: None, loans: loans.clone() };
+        *locked(&self.shared.running) = running;
         self.shared.sent.store(0, Ordering::Relaxed);
+        self.shared.lent.clear();
         let Begin { process, processes, incarnation, token, patience, .. } = &self.begin;
         let hello = Hello {
             incarnation: *incarnation,
@@ -377,15 +418,16 @@ impl Process {
             patience: *patience,
             on_lost: self.on_lost.clone(),
         };
-        let mesh = Mesh::start(settings, self.listener.clone(), notes.clone(), self.shared.sent.clone())?;
-        let among = Processes { index: *process, count: *processes, network: mesh.clone(), notes };
+        let (listener, sent) = (self.listener.clone(), self.shared.sent.clone());
+        let mesh = Mesh::start(settings, listener, notes.clone(), sent, loans)?;
+        let among = Processes { index: *process, count: *processes, network: mesh.clone(), notes, near };
         let results = engine::run_among(&planned.plan, &planned.settings, Arc::new(among))?;
         let state = results.state().clone();
         locked(&self.shared.running).state = Some(state.clone());
         let mut written = None;
         match &mut planned.writer {
             Some(writer) if job.writes => written = Some(Raw(writer.write(results)?)),
-            _ => results.drain(|batch| self.shared.report_rows(&batch))?,
+            _ => results.drain(|batch| self.shared.report_rows(&batch, job.lends))?,
         }
         mesh.end();
         let first = process * planned.settings.workers;

@@ -146,7 +146,8 @@ impl Local {
         let (wire, processes) = (parcel.wire.as_ref()?, self.site.processes.as_ref()?);
         let sender = parcel.source as usize / self.site.workers;
         let (stage, node) = (self.site.stage as u32, node as u32);
-        let note = Note::Absorbed { stage, node, source: parcel.source, bytes: wire.owed };
+        let loan = crate::wire::loan::number(wire.bytes());
+        let note = Note::Absorbed { stage, node, source: parcel.source, bytes: wire.owed, loan };
         (wire.owed > 0 && sender < processes.count)
             .then(|| Credit::of(processes.network.clone(), sender, note))
     }

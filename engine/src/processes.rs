@@ -4,14 +4,19 @@ use std::any::Any;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, Weak};
 
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
 use formats::format::Found;
 use queries::plan::NodeId;
 use serde::{Deserialize, Serialize};
 use timely::communication::AllocatorBuilder;
 
+use crate::batch::{Wire, WireBytes};
 use crate::error::{Error, Result};
 use crate::render::Shared;
 use crate::state::QueryState;
+use crate::wire::loan::{self, Loans};
+use crate::wire::memory::Memory;
 
 /// What processes of a query tell one another outside its dataflow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,6 +31,8 @@ pub enum Note {
         source: u32,
         /// How much credit it had taken.
         bytes: u64,
+        /// The loan that was read, if it was one; see [`crate::wire::loan`].
+        loan: Option<u64>,
     },
     /// What a part of a csv file does to quotes, which the readers of parts behind it need.
     Quotes {
@@ -109,6 +116,40 @@ pub struct Processes {
     pub network: Arc<dyn Network>,
     /// What others tell goes in here.
     pub notes: Arc<Notes>,
+    /// Those that are near.
+    pub near: Near,
+}
+
+/// Which processes of a query read rows in each other's memory, seen from one of them.
+#[derive(Debug, Default)]
+pub struct Near {
+    /// The memory of each process, where it can be read.
+    pub reads: Vec<Option<Memory>>,
+    /// Whether each process can read this one's.
+    pub lends: Vec<bool>,
+    /// What this one lends.
+    pub loans: Arc<Loans>,
+}
+
+impl Near {
+    /// Lends rows to a process, if it can read them, which takes as much credit as they have bytes.
+    pub fn lend(&self, process: usize, batch: &RecordBatch) -> Option<Wire> {
+        let lends = self.lends.get(process).is_some_and(|&lends| lends);
+        let (loan, bytes) = lends.then(|| self.loans.lend(batch))??;
+        let rows = batch.num_rows() as u32;
+        Some(Wire { rows, owed: bytes as u64, bytes: WireBytes::Made(Arc::new(loan)) })
+    }
+
+    /// Reads rows that a process lends.
+    ///
+    /// # Errors
+    /// Those of [`loan::read`], and a process that is not near.
+    pub fn read(&self, process: usize, loan: &[u8], schema: &SchemaRef) -> Result<RecordBatch> {
+        match self.reads.get(process) {
+            Some(Some(memory)) => loan::read(loan, schema, memory),
+            _ => Err(Error::Wire("a process lends rows that can't be read".into())),
+        }
+    }
 }
 
 /// The stage that runs, for what comes from other processes and from whoever stops the query.

@@ -275,14 +275,15 @@ impl<'scope> Renderer<'_, 'scope> {
         let sent = sender.add(Inputs::Local(vec![edge]), |wake| {
             let Local { index, peers, site, .. } = &**self.local;
             let pool = self.shared.pool(node.id, *index).expect("every exchange has credit").clone();
-            let at = At { index: *index, here: site.here(), peers: *peers };
+            let (here, processes) = (site.here(), site.processes.clone());
+            let at = At { index: *index, here, peers: *peers, processes };
             Box::new(Send::new(exchange, &node.schema, at, pool, wake))
         });
         // What the node gives is what its last operator gives.
         let merges = matches!(exchange, Exchange::Merge { .. });
-        let received = self
-            .stage(node, "receive", !merges)
-            .add(Inputs::Exchange(sent.stream), |_| Box::new(Receive::new(node.schema.clone())));
+        let received = self.stage(node, "receive", !merges).add(Inputs::Exchange(sent.stream), |_| {
+            Box::new(Receive::new(node.schema.clone(), self.local.site.clone()))
+        });
         match exchange {
             Exchange::Merge { keys, fetch } => match Order::new(keys.clone(), &node.schema) {
                 Ok(order) => self.stage(node, "merge", true).add(Inputs::Local(vec![received]), |_| {

@@ -24,6 +24,8 @@ pub struct QueryState {
     pub bytes_read: AtomicU64,
     /// Bytes sent to other processes so far; known to whoever has started all of them.
     pub bytes_sent: AtomicU64,
+    /// Bytes that processes of one machine have read in each other's memory.
+    pub bytes_lent: AtomicU64,
     /// What timely's workers told one another of their progress so far, in messages to all of them; counted where there
     /// are several processes.
     pub progress_sent: AtomicU64,

@@ -17,6 +17,8 @@
 //! A NULL has a value too: 0, or a length of 0. So a group of a key of at most 12 bytes and a sum takes at most
 //! 21 bytes.
 
+pub mod loan;
+pub mod memory;
 mod stream;
 mod texts;
 

@@ -138,6 +138,10 @@ pub struct ClusterRun {
     /// is another one.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub retries: u32,
+    /// Have processes of one machine send rows over sockets, as those of several do, and not read them in each other's
+    /// memory.
+    #[arg(long)]
+    pub sockets_only: bool,
     /// Tables and how to read them.
     #[command(flatten)]
     pub input: Input,

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use anyhow::Context;
 use cluster::Cluster;
-use cluster::caller::Options;
+use cluster::caller::{Options, Traffic};
 use cluster::mesh::link::Compression;
 use engine::QueryState;
 use engine::dataset::{Destination, Written};
@@ -110,7 +110,7 @@ impl Group {
             version: version(),
             hosts,
             // They send each other nothing.
-            compression: Compression::None,
+            traffic: Traffic { compression: Compression::None, sockets_only: true },
             patience: place.timeout,
         })?;
         let asked = write.workers.map(usize::from).or(file.as_ref().and_then(|file| file.workers));

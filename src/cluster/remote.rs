@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::Context;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use cluster::caller::{Host, Launch};
+use cluster::caller::{Host, Launch, Traffic};
 use cluster::node::config::Config;
 use cluster::node::{Door, PORT, Seat};
 use cluster::remote::{Caller, Remote};
@@ -132,7 +132,8 @@ fn run(path: &Path, id: &str, caller: &Arc<Caller>, request: &[u8]) -> anyhow::R
     };
     let start = |without: &[String]| {
         let hosts = remaining(nodes.iter().map(host).collect::<anyhow::Result<_>>()?, without);
-        Runner::start(hosts, &request.statement, &request.input, PATIENCE, config.compression)
+        let traffic = Traffic { compression: config.compression, sockets_only: config.sockets_only };
+        Runner::start(hosts, &request.statement, &request.input, PATIENCE, traffic)
     };
     query::lead(&request, start, caller)
 }

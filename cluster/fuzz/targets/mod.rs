@@ -2,7 +2,7 @@
 //! they are handled wrongly: if what was read is not valid, or not the same when it is sent on; or if more memory is kept
 //! than so few bytes can be worth.
 //!
-//! - [`rows`]: record batches, the parcels in which timely carries them, and the values of subqueries.
+//! - [`rows`]: record batches, also lent ones, the parcels in which timely carries them, and the values of subqueries.
 //! - [`messages`]: what processes, nodes and callers tell each other.
 //! - [`proof`]: how they show each other the token.
 //!
@@ -25,6 +25,7 @@ const MOST: isize = 4 << 20;
 /// All targets. Each is a `[[bin]]` of the package `fuzz` too, and has a directory in `seeds/`.
 pub const TARGETS: &[Target] = &[
     ("rows", rows::batch),
+    ("loan", rows::loan),
     ("parcel", rows::parcel),
     ("stream", rows::stream),
     ("value", rows::value),

@@ -7,7 +7,10 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use engine::batch::{BATCH_ROWS, Parcel};
 use engine::operator::{Operator, Pull};
 use engine::ops::exchange::Receive;
+use engine::processes::Site;
 use engine::wire;
+use engine::wire::loan;
+use engine::wire::memory::Memory;
 use timely::bytes::arc::BytesMut;
 use timely::dataflow::channels::ContainerBytes;
 
@@ -66,6 +69,32 @@ pub fn batch(bytes: &[u8]) {
     assert!(wire::decode(&encoded, &schema).expect("it was written") == batch, "another batch came back");
 }
 
+/// Reads a batch that is lent, by a loan whose addresses are anywhere, and by one whose addresses are those of the bytes
+/// behind it: two bytes of rows, then for each column a kind and a place of two bytes.
+pub fn loan(bytes: &[u8]) {
+    let Some((schema, bytes)) = split(bytes) else { return };
+    let content = [7; 16];
+    let Some(memory) = Memory::of(std::process::id(), content.as_ptr() as u64, &content) else { return };
+    // What lies there is any memory of this process.
+    if let Ok(batch) = loan::read(bytes, &schema, &memory) {
+        assert_valid(&batch);
+    }
+    let Some((rows, rest)) = bytes.split_first_chunk::<2>() else { return };
+    let Some((columns, values)) = rest.split_at_checked(3 * schema.fields().len()) else { return };
+    let mut made = (u32::from(u16::from_le_bytes(*rows)) | 1 << 31).to_le_bytes().to_vec();
+    made.extend(5_u64.to_le_bytes());
+    for column in columns.chunks_exact(3) {
+        let place = usize::from(u16::from_le_bytes([column[1], column[2]])) % values.len().max(1);
+        made.push(column[0]);
+        made.extend((values.as_ptr() as u64 + place as u64).to_le_bytes());
+    }
+    assert!(loan::number(&made) == Some(5), "it is a loan");
+    if let Ok(batch) = loan::read(&made, &schema, &memory) {
+        assert!(batch.num_rows() == usize::from(u16::from_le_bytes(*rows)), "it has other rows");
+        assert_valid(&batch);
+    }
+}
+
 /// Takes a parcel out of timely's buffer, sends it on, and has it received.
 pub fn parcel(bytes: &[u8]) {
     let Some((schema, bytes)) = split(bytes) else { return };
@@ -78,7 +107,7 @@ pub fn parcel(bytes: &[u8]) {
     let wire = parcel.wire.as_ref().expect("it came as bytes").clone();
     assert!(again.wire.is_some_and(|again| again.bytes() == wire.bytes()), "it has other rows");
     let last = parcel.last && wire.rows == 0;
-    let mut receive = Receive::new(schema.clone());
+    let mut receive = Receive::new(schema.clone(), Site::alone(1));
     if receive.push(0, parcel).is_err() {
         return;
     }

@@ -15,8 +15,7 @@ impl Cluster {
     /// # Errors
     /// Those of the query, of writing, and a process that is lost meanwhile.
     pub fn write(&self, query: &Query<'_>, state: &Arc<QueryState>) -> Result<Written> {
-        let begun = self.plan(query, true, state)?;
-        self.group.members.iter().for_each(|member| member.tell(Order::Run(begun.clone())));
+        self.plan(query, true, state)?.run(&self.group);
         self.finish(state)
     }
 
@@ -29,7 +28,7 @@ impl Cluster {
         let group = &self.group;
         let members = &group.members;
         members.iter().for_each(|member| member.tell(Order::Make(Raw(job.to_vec()))));
-        let begun = self.begun(state)?.unwrap_or(Raw(Vec::new()));
+        let begun = self.begun(state)?.told.unwrap_or(Raw(Vec::new()));
         members.iter().for_each(|member| member.tell(Order::Join(begun.clone())));
         let mut told = vec![Raw(Vec::new()); members.len()];
         group.wait(&|| state.stopped(), members.len(), |process, report| match report {

@@ -11,10 +11,13 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use engine::wire::memory::Memory;
+
 use super::ENDING;
 use crate::error::{Error, Result};
 use crate::locked;
 use crate::message::{self, Frame, Order, Report};
+use crate::near::Place;
 use crate::node::{Fate, Seat};
 use crate::socket::Socket;
 use crate::tls::Files;
@@ -62,6 +65,12 @@ pub(super) struct Member {
     pub address: Mutex<Option<SocketAddr>>,
     /// The workers that it has cores for.
     pub workers: AtomicUsize,
+    /// Whether it is on this machine, as far as is known.
+    pub near: bool,
+    /// What it is known by in its memory, if rows may be read there.
+    pub place: Mutex<Option<Place>>,
+    /// Its memory, if it can be read here.
+    pub memory: Mutex<Option<Memory>>,
 }
 
 /// A process, by what started it.
@@ -79,7 +88,7 @@ enum Started {
 pub(super) enum Event {
     /// What it reports.
     Report(Report),
-    /// Rows of the result, as [`engine::wire::encode`] gives them.
+    /// Rows of the result, as [`Frame::Rows`] has them.
     Rows(Vec<u8>),
     /// Its output has ended.
     Over,
@@ -88,6 +97,7 @@ pub(super) enum Event {
 impl Member {
     /// Starts it.
     pub fn start(index: usize, host: Host, events: SyncSender<(usize, Event)>) -> Result<Member> {
+        let near = !host.far && matches!(host.launch, Launch::Command(_));
         let Host { name, launch, .. } = host;
         let failed = |source| Error::Launch { host: name.clone(), source };
         let thread = |what: &str| std::thread::Builder::new().name(format!("palais-{what}-{index}"));
@@ -96,6 +106,7 @@ impl Member {
         let (orders, out): (Box<dyn Write + Send>, Box<dyn Read + Send>) = match launch {
             Launch::Command(mut command) => {
                 command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+                engine::children::end_with_this_thread(&mut command);
                 let (mut child, group) = engine::children::spawn(&mut command).map_err(failed)?;
                 let (orders, out, err) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
                 let stderr = Arc::new(Tail::default());
@@ -118,7 +129,8 @@ impl Member {
         thread("orders").spawn(move || tell_orders(orders, &told)).map_err(system)?;
         thread("reports").spawn(move || listen(index, out, &events)).map_err(system)?;
         let (orders, workers) = (Mutex::new(Some(teller)), AtomicUsize::new(1));
-        Ok(Member { name, started, orders, address: Mutex::default(), workers })
+        let (address, place, memory) = (Mutex::default(), Mutex::default(), Mutex::default());
+        Ok(Member { name, started, orders, address, workers, near, place, memory })
     }
 
     /// Tells it something. Where that fails it has ended, which its output tells.

@@ -16,7 +16,7 @@ const SHOW: Duration = Duration::from_secs(3);
 /// So many may be about to show it at once; further ones are dropped, and those of the query come again.
 const SHOWING: usize = 128;
 /// The pause before a process that could not be reached is tried again, and between two looks for one that connects.
-const PAUSE: Duration = Duration::from_millis(2);
+const PAUSE: Duration = Duration::from_micros(200);
 
 impl Mesh {
     /// A socket to each other process, in their order.

@@ -14,6 +14,7 @@
 //! log_format = "json"                     # of what it writes to standard error: text or json; text if not given
 //! log_level = "debug"                     # warn, info or debug; info if not given
 //! compression = "lz4"                     # of what processes of a query send each other: lz4, none, or auto, as if not given
+//! sockets_only = true                     # processes of one machine do not read rows in each other's memory; false if not given
 //!
 //! [tls]                                   # all connections are encrypted; none if not given
 //! certificate = "/etc/palais/node.pem"    # of this host
@@ -69,6 +70,9 @@ pub struct Config {
     /// Of what the processes of a query send each other.
     #[serde(default)]
     pub compression: Compression,
+    /// Whether processes of one machine do not read rows in each other's memory.
+    #[serde(default)]
+    pub sockets_only: bool,
     tls: Option<Files>,
 }
 

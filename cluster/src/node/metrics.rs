@@ -28,6 +28,7 @@ pub struct Counts {
     rows_read: AtomicU64,
     bytes_read: AtomicU64,
     bytes_sent: AtomicU64,
+    bytes_lent: AtomicU64,
 }
 
 impl Counts {
@@ -37,6 +38,7 @@ impl Counts {
         self.rows_read.fetch_add(figures.rows_read, Ordering::Relaxed);
         self.bytes_read.fetch_add(figures.bytes_read, Ordering::Relaxed);
         self.bytes_sent.fetch_add(figures.bytes_sent, Ordering::Relaxed);
+        self.bytes_lent.fetch_add(figures.bytes_lent, Ordering::Relaxed);
     }
 
     /// All of it as text.
@@ -53,6 +55,7 @@ impl Counts {
             ("rows_read_total", "counter", "Rows that scans gave", counted(&self.rows_read)),
             ("bytes_read_total", "counter", "Bytes of files read", counted(&self.bytes_read)),
             ("bytes_sent_total", "counter", "Bytes sent to other nodes", counted(&self.bytes_sent)),
+            ("bytes_lent_total", "counter", "Bytes read in memory by others", counted(&self.bytes_lent)),
             ("queries_running", "gauge", "Queries that run here", (running.len() - leading) as u64),
             ("queries_led", "gauge", "Queries that are led from here", leading as u64),
             ("queries_waiting", "gauge", "Queries that wait for their turn", table.waiting() as u64),

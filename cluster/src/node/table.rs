@@ -145,6 +145,7 @@ impl Table {
         let (started, outcome) = channel();
         // The thread that starts it lives as long: the system ends a child that asks for it with the thread it came from.
         let follow = move || {
+            engine::children::end_with_this_thread(&mut command);
             let (mut child, group) = match engine::children::spawn(&mut command) {
                 Ok(spawned) => spawned,
                 Err(e) => {

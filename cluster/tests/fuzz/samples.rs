@@ -15,6 +15,7 @@ use arrow_data::ArrayData;
 use arrow_schema::DataType;
 use cluster::mesh::link::Compression;
 use cluster::message::{self, Begin, Done, Failure, Figures, Job, Order, Raw, Report};
+use cluster::near::Place;
 use cluster::node::{Ask, Fate, HELLO, Reply, Running, Status};
 use cluster::{mesh, proof, remote};
 use engine::batch::{Parcel, Wire, WireBytes};
@@ -34,6 +35,7 @@ pub fn files(target: &str) -> Vec<Vec<u8>> {
     };
     match target {
         "rows" => of_each(|batch| wire::encode(batch).expect("it can be encoded")),
+        "loan" => (0..schemas().len()).map(|number| [vec![number as u8], lent(number)].concat()).collect(),
         "parcel" => of_each(parcel),
         "stream" => (0..schemas().len()).map(|number| with_schema(&table(number, 4))).collect(),
         "value" => of_each(|batch| match batch.num_columns() {
@@ -119,6 +121,16 @@ fn column(t: &DataType, nullable: bool, rows: usize) -> ArrayRef {
     }
 }
 
+/// Rows that are lent: how many, the kind and place of each column, and values.
+fn lent(number: usize) -> Vec<u8> {
+    let schema = schemas().swap_remove(number);
+    let kind = |t: &DataType| if matches!(t, DataType::Utf8View | DataType::BinaryView) { 2 } else { 0 };
+    let columns = schema.fields().iter().flat_map(|field| [kind(field.data_type()), 0, 0]);
+    let views = StringViewArray::from_iter_values(["", "a", "twelve bytes"]);
+    let values = views.views().iter().flat_map(|view| view.to_le_bytes());
+    [3, 0].into_iter().chain(columns).chain(values).collect()
+}
+
 fn with_schema(batch: &RecordBatch) -> Vec<u8> {
     wire::encode_with_schema(batch).expect("it can be encoded")
 }
@@ -165,8 +177,11 @@ fn orders() -> Vec<u8> {
             fingerprint: 77,
             writes: false,
             addresses: vec![address, (Ipv6Addr::LOCALHOST, 1).into()],
+            places: vec![None, Some(PLACE)],
+            lends: true,
         }),
-        Order::Run(Some(Raw(b"begun".into()))),
+        Order::Run { begun: Some(Raw(b"begun".into())), lends: vec![true, false] },
+        Order::Returned(vec![1, 2]),
         Order::Make(Raw(b"job".into())),
         Order::Join(Raw(b"begun".into())),
         Order::Write(vec![Raw(b"told".into())]),
@@ -176,16 +191,19 @@ fn orders() -> Vec<u8> {
     ])
 }
 
-const FIGURES: Figures = Figures { bytes_read: 1, rows_read: 2, bytes_sent: 3, progress_sent: 4 };
+const FIGURES: Figures =
+    Figures { bytes_read: 1, rows_read: 2, bytes_sent: 3, bytes_lent: 5, progress_sent: 4 };
+
+const PLACE: Place = Place { process: 7, address: 4096 };
 
 fn reports() -> Vec<u8> {
     let address = (Ipv4Addr::LOCALHOST, 7400).into();
     let rows = message::rows(&table(0, 3)).expect("it can be encoded");
     let failure = Failure { message: "overflow".into(), code: 1 };
     let before = [
-        Report::Listening { version: "0.1.0".into(), address, workers: 2 },
+        Report::Listening { version: "0.1.0".into(), address, workers: 2, place: PLACE },
         Report::Opened(b"tables".into()),
-        Report::Planned(None),
+        Report::Planned { begun: None, reads: vec![false, true] },
     ];
     let behind = [
         Report::Alive(FIGURES),
@@ -207,7 +225,8 @@ fn notes() -> Vec<u8> {
     let (stage, node, file) = (1, 2, 3);
     told(&[
         mesh::Word::Alive,
-        mesh::Word::Note(Note::Absorbed { stage, node, source: 4, bytes: 5 }),
+        mesh::Word::Note(Note::Absorbed { stage, node, source: 4, bytes: 5, loan: None }),
+        mesh::Word::Returned(vec![1, 2]),
         mesh::Word::Note(Note::Quotes { stage, node, file, morsel: 4, states: [0, 1, 2, 3, 4] }),
         mesh::Word::Note(Note::Abandoned { stage, node, file }),
         mesh::Word::Note(Note::Enough { stage, node }),

@@ -16,7 +16,8 @@ use crate::credit::Pool;
 use crate::error::Result;
 use crate::hash::{comparable, hash_columns, worker_of};
 use crate::operator::{Operator, Pull, Wake};
-use crate::wire;
+use crate::processes::{Near, Processes, Site};
+use crate::wire::{self, loan};
 
 /// Rows that go to another process at once, if there are few workers: each time some threads are woken on both sides.
 const FAR_ROWS: usize = 4 * BATCH_ROWS;
@@ -31,6 +32,8 @@ pub struct At {
     pub here: Range<usize>,
     /// How many workers there are in all.
     pub peers: usize,
+    /// The processes, if there are several.
+    pub processes: Option<Arc<Processes>>,
 }
 
 /// Sends each row to the worker that it belongs to.
@@ -40,6 +43,7 @@ pub struct Send {
     /// The workers of this process.
     here: Range<usize>,
     index: usize,
+    processes: Option<Arc<Processes>>,
     pool: Arc<Pool>,
     wake: Wake,
     outgoing: VecDeque<Parcel>,
@@ -61,7 +65,7 @@ enum Route {
 impl Send {
     /// Sends batches of `schema`.
     pub fn new(exchange: &Exchange, schema: &SchemaRef, at: At, pool: Arc<Pool>, wake: Wake) -> Send {
-        let At { peers, here, index } = at;
+        let At { peers, here, index, processes } = at;
         let far_rows = (FAR_ROWS * FEW / peers).clamp(BATCH_ROWS, FAR_ROWS);
         let rows = |target: usize| if here.contains(&target) { BATCH_ROWS } else { far_rows };
         let route = match exchange {
@@ -74,7 +78,7 @@ impl Send {
             Exchange::Gather => Route::ToFirst { merges: None },
             Exchange::Merge { .. } => Route::ToFirst { merges: Some(schema.clone()) },
         };
-        Send { route, peers, here, index, pool, wake, outgoing: VecDeque::new() }
+        Send { route, peers, here, index, processes, pool, wake, outgoing: VecDeque::new() }
     }
 
     fn queue(&mut self, target: usize, batch: RecordBatch) {
@@ -98,14 +102,19 @@ impl Send {
 }
 
 fn encode(batch: &RecordBatch) -> Result<Wire> {
-    let bytes = WireBytes::Made(Arc::new(wire::encode(batch)?));
-    Ok(Wire { rows: batch.num_rows() as u32, owed: 0, bytes })
+    let bytes = wire::encode(batch)?;
+    let owed = bytes.len() as u64;
+    Ok(Wire { rows: batch.num_rows() as u32, owed, bytes: WireBytes::Made(Arc::new(bytes)) })
 }
 
-/// As [`encode`] for one process, to which timely's buffer takes the bytes as they are made.
-fn encode_once(batch: &RecordBatch) -> Result<Wire> {
+/// As [`encode`] for one process, which may be `near`; timely's buffer takes the bytes as they are made.
+fn encode_once(batch: &RecordBatch, near: Option<&Near>, process: usize) -> Result<Wire> {
+    if let Some(lent) = near.and_then(|near| near.lend(process, batch)) {
+        return Ok(lent);
+    }
+    let rows = batch.num_rows() as u32;
     match wire::size(batch) {
-        Some(size) => Ok(Wire { rows: batch.num_rows() as u32, owed: 0, bytes: WireBytes::ToMake(size) }),
+        Some(size) => Ok(Wire { rows, owed: size as u64, bytes: WireBytes::ToMake(size) }),
         None => encode(batch),
     }
 }
@@ -177,14 +186,14 @@ impl Operator for Send {
                 Some(wire) => wire,
                 None => {
                     let batch = next.batch.as_ref().expect("it is one's own parcel");
-                    next.wire.insert(encode_once(batch)?)
+                    let near = self.processes.as_ref().map(|processes| &processes.near);
+                    let process = next.target as usize / self.here.len();
+                    next.wire.insert(encode_once(batch, near, process)?)
                 }
             };
-            let bytes = wire.length();
-            if !self.pool.take_to_be_given(bytes, || self.wake.sync()) {
+            if !self.pool.take_to_be_given(wire.owed as usize, || self.wake.sync()) {
                 return Ok(Pull::Blocked);
             }
-            wire.owed = bytes as u64;
         }
         Ok(self.outgoing.pop_front().map_or(Pull::Empty, Pull::Batch))
     }
@@ -193,13 +202,23 @@ impl Operator for Send {
 /// Hands what other workers sent to the operator above; the credit goes along.
 pub struct Receive {
     schema: SchemaRef,
+    site: Site,
     waiting: VecDeque<Parcel>,
 }
 
 impl Receive {
-    /// Batches of `schema`.
-    pub fn new(schema: SchemaRef) -> Receive {
-        Receive { schema, waiting: VecDeque::new() }
+    /// Batches of `schema`, at this site.
+    pub fn new(schema: SchemaRef, site: Site) -> Receive {
+        Receive { schema, site, waiting: VecDeque::new() }
+    }
+
+    fn decode(&self, source: u32, bytes: &[u8]) -> Result<RecordBatch> {
+        match &self.site.processes {
+            Some(processes) if loan::number(bytes).is_some() => {
+                processes.near.read(source as usize / self.site.workers, bytes, &self.schema)
+            }
+            _ => wire::decode(bytes, &self.schema),
+        }
     }
 }
 
@@ -214,7 +233,7 @@ impl Operator for Receive {
             self.waiting.push_back(parcel);
             return Ok(());
         }
-        let batch = wire::decode(wire.bytes(), &self.schema)?;
+        let batch = self.decode(parcel.source, wire.bytes())?;
         if batch.num_rows() > 0 {
             self.waiting.push_back(Parcel { batch: Some(batch), ..parcel });
         }

@@ -22,8 +22,19 @@ pub struct Queue {
 #[derive(Default)]
 struct Inner {
     batches: VecDeque<RecordBatch>,
+    /// Whoever takes batches sleeps until there are so many.
+    wanted: usize,
     ended: bool,
     blocked: Option<SyncActivator>,
+}
+
+impl Inner {
+    fn put(&mut self, batch: &RecordBatch, changed: &Condvar) {
+        self.batches.push_back(batch.clone());
+        if self.batches.len() >= self.wanted {
+            changed.notify_all();
+        }
+    }
 }
 
 /// What was there when a batch was asked for.
@@ -37,6 +48,13 @@ pub enum Taken {
 }
 
 const CAPACITY: usize = 16;
+/// Who waits for room is woken when there is some more of it: to be woken costs more than to put a batch.
+const ROOMY: usize = CAPACITY / 2;
+
+/// Whoever takes batches faster than they come sleeps until there are so many, but not longer than that: each time it is
+/// woken costs as much as to make some hundred rows.
+const SOME: usize = 4;
+const MOMENT: Duration = Duration::from_millis(1);
 
 /// How long is waited for room before it is looked whether the query was stopped.
 const PATIENCE: Duration = Duration::from_millis(20);
@@ -48,8 +66,7 @@ impl Queue {
             inner.blocked = Some(wake.sync());
             return false;
         }
-        inner.batches.push_back(batch.clone());
-        self.changed.notify_one();
+        inner.put(batch, &self.changed);
         true
     }
 
@@ -63,8 +80,7 @@ impl Queue {
             let waited = self.changed.wait_timeout(inner, PATIENCE);
             inner = waited.expect("nothing panics with this lock").0;
         }
-        inner.batches.push_back(batch.clone());
-        self.changed.notify_all();
+        inner.put(batch, &self.changed);
         true
     }
 
@@ -77,24 +93,32 @@ impl Queue {
     /// The next batch.
     pub fn take(&self, patience: Duration) -> Taken {
         let mut inner = self.inner.lock().expect("nothing panics with this lock");
+        let mut waited = false;
         loop {
             if let Some(batch) = inner.batches.pop_front() {
-                if let Some(blocked) = inner.blocked.take() {
+                if inner.batches.len() <= ROOMY
+                    && let Some(blocked) = inner.blocked.take()
+                {
                     // A worker that is gone needs no waking.
                     let _ = blocked.activate();
                 }
-                self.changed.notify_all();
+                if inner.batches.len() == ROOMY {
+                    self.changed.notify_all();
+                }
                 return Taken::Batch(batch);
             }
             if inner.ended {
                 return Taken::End;
             }
+            inner.wanted = if waited { 1 } else { SOME };
+            let time = if waited { patience } else { MOMENT };
             let (next, timeout) =
-                self.changed.wait_timeout(inner, patience).expect("nothing panics with this lock");
+                self.changed.wait_timeout(inner, time).expect("nothing panics with this lock");
             inner = next;
-            if timeout.timed_out() && inner.batches.is_empty() && !inner.ended {
+            if waited && timeout.timed_out() && inner.batches.is_empty() && !inner.ended {
                 return Taken::Late;
             }
+            waited |= timeout.timed_out();
         }
     }
 }

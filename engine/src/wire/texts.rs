@@ -40,10 +40,38 @@ fn lengths<T: ByteViewType>(array: &GenericByteViewArray<T>) -> impl Iterator<It
     array.views().iter().enumerate().map(length)
 }
 
-/// The views of a column whose values all lie in them.
+/// The views of a column whose values all lie in them, whatever buffers it has besides.
+pub fn all_short<T: ByteViewType>(array: &GenericByteViewArray<T>) -> Option<&[u128]> {
+    let is_short = |&view: &u128| view as u32 <= INLINE;
+    let all =
+        array.null_count() == 0 && (array.data_buffers().is_empty() || array.views().iter().all(is_short));
+    all.then_some(array.views())
+}
+
+/// As [`all_short`], where that is known without looking at each.
 fn inline<T: ByteViewType>(array: &GenericByteViewArray<T>) -> Option<&[u128]> {
     let all = array.data_buffers().is_empty() && array.null_count() == 0;
     all.then_some(array.views())
+}
+
+/// Of a view of each length, the bits that are not set if it holds ASCII and zeros behind it. A length beyond that of
+/// the longest value that lies in its view has itself one of the last's.
+const WRONG: [u128; INLINE as usize + 2] = {
+    const HIGH: u128 = 0x8080_8080_8080_8080_8080_8080 << 32;
+    let mut wrong = [u128::MAX; INLINE as usize + 2];
+    let mut length = 0;
+    while length < MASKS.len() {
+        wrong[length] = !(MASKS[length] << 32 | 0xffff_ffff) | HIGH;
+        length += 1;
+    }
+    wrong
+};
+
+/// Whether all views hold their values, which are ASCII, with zeros behind them.
+pub fn are_short_ascii(views: &[u128]) -> bool {
+    // Without a branch for each: they are almost always.
+    let wrong = |&view: &u128| view & WRONG[(view as u32).min(INLINE + 1) as usize];
+    views.iter().map(wrong).fold(0, |all, wrong| all | wrong) == 0
 }
 
 /// The kind of a column.

@@ -142,7 +142,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::processes::{Channels, Network, Notes, Processes};
+    use crate::processes::{Channels, Near, Network, Processes};
 
     struct Nobody;
 
@@ -163,8 +163,13 @@ mod tests {
     #[test]
     fn every_byte_has_one_owner_and_owners_stand_in_order() {
         for (total, count) in [(0, 3), (1, 2), (7, 3), (1 << 40, 5), (u64::MAX / 2, 64)] {
-            let processes =
-                Processes { index: 0, count, network: Arc::new(Nobody), notes: Arc::<Notes>::default() };
+            let processes = Processes {
+                index: 0,
+                count,
+                network: Arc::new(Nobody),
+                notes: Arc::default(),
+                near: Near::default(),
+            };
             let site = Site { processes: Some(Arc::new(processes)), ..Site::alone(2) };
             let share = Share { total, ..Share::of(site, 0) };
             let step = (total / 97).max(1);
