@@ -15,7 +15,9 @@ use clap::{Args as Flags, Parser, Subcommand, ValueEnum};
 use serde::{Deserialize, Serialize};
 
 pub use bench::{Bench, BenchFormats, BenchPlace, BenchTable, BenchThreads};
-pub use cluster::{At, Cluster, ClusterConvert, ClusterGenerate, ClusterRun, Node, Place, Started, Tls};
+pub use cluster::{
+    At, Cluster, ClusterConvert, ClusterGenerate, ClusterRun, MakePlace, Node, Place, Started, Tls,
+};
 
 /// SQL over files on timely dataflow.
 #[derive(Debug, Parser)]
@@ -119,7 +121,7 @@ pub struct Bdb {
 }
 
 /// `palais convert`.
-#[derive(Debug, Flags)]
+#[derive(Debug, Clone, Flags, Serialize, Deserialize)]
 pub struct Convert {
     /// A file, '-', a glob, a directory or a dataset.
     pub source: String,
@@ -140,7 +142,7 @@ pub struct Convert {
 }
 
 /// `palais generate`.
-#[derive(Debug, Flags)]
+#[derive(Debug, Clone, Flags, Serialize, Deserialize)]
 pub struct Generate {
     /// Where each table gets a directory.
     pub directory: PathBuf,
@@ -169,7 +171,7 @@ pub struct Generate {
 }
 
 /// How files are written.
-#[derive(Debug, Flags)]
+#[derive(Debug, Clone, Flags, Serialize, Deserialize)]
 #[command(next_help_heading = "Output")]
 pub struct Write {
     /// The encoding; what the name of the file says, or csv for generated tables, if not given.

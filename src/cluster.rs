@@ -1,15 +1,17 @@
 //! `palais cluster` and `palais node`: a statement to rows, computed by several processes.
 //!
-//! - [`make`]: files that several processes make without a query; `maker`: the part of one of them.
+//! - `make`: files that several processes make without a query; `maker`: the part of one of them.
 //! - [`node`]: the daemon of a host, and who looks at it.
 //! - `process`: what the binary does for a process of a query.
-//! - [`remote`]: statements that nodes run for others.
+//! - [`remote`]: what nodes do for others.
+//! - [`retry`]: what is done again when a process is lost.
 
 mod make;
 mod maker;
 pub mod node;
 mod process;
 pub mod remote;
+pub mod retry;
 
 use std::fs::File;
 use std::net::{IpAddr, Ipv4Addr};

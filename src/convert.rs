@@ -43,7 +43,7 @@ pub fn run(c: &args::Convert) -> anyhow::Result<()> {
     let written = engine::convert::convert(&table, &destination, &options, &state)?;
     drop(progress);
     warn_skipped(&state);
-    report_converted(c, &written, start);
+    eprintln!("{}", report_converted(c, &written, start));
     Ok(())
 }
 
@@ -54,18 +54,18 @@ pub fn write_options(format: FormatOptions, write: &args::Write) -> WriteOptions
     WriteOptions { format, workers, overwrite, part_bytes: None, verify: false }
 }
 
-/// Says what was converted.
-pub fn report_converted(c: &args::Convert, written: &Written, start: Instant) {
+/// What was converted, for people.
+pub fn report_converted(c: &args::Convert, written: &Written, start: Instant) -> String {
     let what = c.destination.display().to_string();
-    report(&if c.verify { format!("{what}, verified") } else { what }, written, start);
+    report(&if c.verify { format!("{what}, verified") } else { what }, written, start)
 }
 
-/// Says what was written.
-pub fn report(what: &str, written: &Written, start: Instant) {
+/// What was written, for people.
+pub fn report(what: &str, written: &Written, start: Instant) -> String {
     let (rows, files) = (HumanCount(written.rows), HumanCount(written.files));
     let (bytes, seconds) = (DecimalBytes(written.bytes), start.elapsed().as_secs_f64());
     let plural = if written.files == 1 { "" } else { "s" };
-    eprintln!("{what}: {rows} rows, {bytes} in {files} file{plural}, {seconds:.1} s");
+    format!("{what}: {rows} rows, {bytes} in {files} file{plural}, {seconds:.1} s")
 }
 
 /// Whether there is something that is neither a file nor a directory, such as a named pipe.

@@ -38,7 +38,7 @@ pub fn run(g: &args::Generate) -> anyhow::Result<()> {
         let directory = g.directory.join(spec.table.name());
         let written = engine::generate::generate(&spec, parts, &directory, &options, &state)?;
         drop(progress);
-        report(spec.table.name(), &written, start);
+        eprintln!("{}", report(spec.table.name(), &written, start));
     }
     Ok(())
 }

@@ -7,6 +7,7 @@ use std::path::Path;
 use names::names;
 use process::{Finished, palais};
 use several::{succeed, text};
+use trees::assert_same;
 
 #[path = "support/names.rs"]
 mod names;
@@ -14,25 +15,12 @@ mod names;
 mod process;
 #[path = "support/several.rs"]
 mod several;
+#[path = "support/trees.rs"]
+mod trees;
 
 /// The flags of so many processes of this machine.
 fn local(processes: &'static str) -> [&'static str; 6] {
     ["--local", processes, "--workers", "2", "--timeout", "5"]
-}
-
-/// Two directories hold the same files, with the same bytes.
-fn assert_same(one: &Path, other: &Path) {
-    assert_eq!(names(one), names(other), "{} {}", one.display(), other.display());
-    for name in names(one) {
-        let (left, right) = (one.join(&name), other.join(&name));
-        match left.is_dir() {
-            true => assert_same(&left, &right),
-            false => {
-                let read = |path: &Path| fs::read(path).expect("it can be read");
-                assert!(read(&left) == read(&right), "{} differs from {}", right.display(), left.display());
-            }
-        }
-    }
 }
 
 /// What the parts of a dataset hold, one after another.

@@ -398,7 +398,7 @@ impl Group {
     fn end(&self) {
         for member in &self.members {
             member.tell(Order::Stop);
-            *locked(&member.orders) = None;
+            member.release();
         }
         let deadline = Instant::now() + ENDING;
         while Instant::now() < deadline && !self.members.iter().all(Member::is_over) {

@@ -1,4 +1,4 @@
-//! Who has a statement run by nodes, and the process there that leads it.
+//! Who has a statement run by nodes, or files made, and the process there that leads it.
 //!
 //! The caller asks a node (see [`crate::node`]) and gets a connection to a process of it, to which it sends a request; only
 //! the binary knows what is in it. The process answers with the columns of the result, its rows and how it ended. Both
@@ -48,6 +48,21 @@ pub enum Told {
     Done(Figures, [u64; 3]),
     /// It failed.
     Failed(Failure),
+    /// Something begins for which about so many bytes are read or made.
+    Work(u64),
+    /// What was done, for people.
+    Note(String),
+}
+
+/// What the process that leads tells besides rows and figures.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Besides {
+    /// [`Told::Warning`].
+    Warning(String),
+    /// [`Told::Work`].
+    Work(u64),
+    /// [`Told::Note`].
+    Note(String),
 }
 
 /// A statement that nodes run, seen by whoever has asked for it.
@@ -94,22 +109,28 @@ impl Remote {
         }
     }
 
-    /// What is told next, but for warnings, which `warn` takes.
-    fn told_but_warnings(&self, from: &mut impl Read, warn: fn(&str)) -> Result<Frame<Told>> {
+    /// What is told next of rows and figures; `hear` takes what is told besides.
+    fn next(&self, from: &mut impl Read, hear: &mut impl FnMut(Besides)) -> Result<Frame<Told>> {
         loop {
             match self.told(from)? {
-                Frame::Message(Told::Warning(text)) => warn(&text),
+                Frame::Message(Told::Warning(text)) => hear(Besides::Warning(text)),
+                Frame::Message(Told::Work(bytes)) => hear(Besides::Work(bytes)),
+                Frame::Message(Told::Note(text)) => hear(Besides::Note(text)),
                 told => return Ok(told),
             }
         }
     }
 
-    /// The rows, once their columns are known. Figures go into `state`, and what stops it ends the query everywhere. `warn`
-    /// takes what is to be known besides.
+    /// The rows, once their columns are known; of what has none, once it is done. Figures go into `state`, and what stops
+    /// it ends the query everywhere. `hear` takes what is told besides.
     ///
     /// # Errors
     /// Those of the statement, and a node that is lost.
-    pub fn results(self, state: Arc<QueryState>, warn: fn(&str)) -> Result<Results> {
+    pub fn results(
+        self,
+        state: Arc<QueryState>,
+        mut hear: impl FnMut(Besides) + Send + 'static,
+    ) -> Result<Results> {
         let system = |e: std::io::Error| Error::System(e.to_string());
         let (socket, stopped) = (self.socket.try_clone().map_err(system)?, Arc::downgrade(&state));
         let tell = move || {
@@ -134,9 +155,10 @@ impl Remote {
         let mut from = std::io::BufReader::new(self.socket.try_clone().map_err(system)?);
         let ended = |e| if state.stopped() { Error::Cancelled } else { e };
         let schema = loop {
-            match self.told_but_warnings(&mut from, warn).map_err(ended)? {
-                Frame::Message(Told::Done(..)) => {
-                    // The statement has no result.
+            match self.next(&mut from, &mut hear).map_err(ended)? {
+                Frame::Message(Told::Done(figures, skipped)) => {
+                    // There is no result.
+                    finish(&state, figures, skipped);
                     let none = Arc::new(Schema::empty());
                     return Results::fed(none, state, |_| Ok(())).map_err(|e| Error::System(e.to_string()));
                 }
@@ -150,19 +172,18 @@ impl Remote {
         let (rows_of, known) = (schema.clone(), state.clone());
         let feed = move |sink: &Sink| {
             loop {
-                match self.told_but_warnings(&mut from, warn)? {
+                match self.next(&mut from, &mut hear)? {
                     Frame::Rows(bytes) => {
                         if !sink.give(&engine::wire::decode(&bytes, &rows_of)?) {
                             return Err(engine::Error::Cancelled);
                         }
                     }
                     Frame::Message(Told::Alive(figures)) => figures.tell(&known),
-                    Frame::Message(Told::Done(figures, [rows, values, replaced])) => {
-                        figures.tell(&known);
-                        known.add_skipped(engine::state::Skipped { rows, values, replaced });
+                    Frame::Message(Told::Done(figures, skipped)) => {
+                        finish(&known, figures, skipped);
                         return Ok(());
                     }
-                    Frame::Message(Told::Columns(_) | Told::Failed(_) | Told::Warning(_)) => {
+                    Frame::Message(_) => {
                         return Err(self.lost(&std::io::ErrorKind::InvalidData.into()).into());
                     }
                 }
@@ -177,6 +198,12 @@ impl Drop for Remote {
         // The process at the other end waits for it.
         let _ = self.socket.shutdown(Shutdown::Both);
     }
+}
+
+/// Takes the figures of what is done.
+fn finish(state: &QueryState, figures: Figures, [rows, values, replaced]: [u64; 3]) {
+    figures.tell(state);
+    state.add_skipped(engine::state::Skipped { rows, values, replaced });
 }
 
 fn columns(bytes: &[u8]) -> engine::Result<SchemaRef> {
@@ -274,7 +301,18 @@ impl Caller {
         self.tell(&Told::Warning(text));
     }
 
-    /// All rows were told.
+    /// Something begins for which about so many bytes are read or made, with these figures.
+    pub fn begin(&self, bytes: u64, state: &Arc<QueryState>) {
+        self.follow(state);
+        self.tell(&Told::Work(bytes));
+    }
+
+    /// What was done, for people.
+    pub fn note(&self, text: String) {
+        self.tell(&Told::Note(text));
+    }
+
+    /// All rows were told, or all files made.
     pub fn done(&self) {
         let skipped = locked(&self.state).as_ref().map_or_else(Default::default, |state| state.skipped());
         let skipped = [skipped.rows, skipped.values, skipped.replaced];

@@ -98,6 +98,14 @@ impl From<Socket> for OwnedFd {
     }
 }
 
+/// Whether the other end has closed a connection; waits so long for it.
+pub(crate) fn is_closed(socket: &Socket, longest: Duration) -> bool {
+    let mut polled = libc::pollfd { fd: socket.as_raw_fd(), events: libc::POLLRDHUP, revents: 0 };
+    let longest = i32::try_from(longest.as_millis()).unwrap_or(i32::MAX);
+    // SAFETY: the descriptor is open as long as `socket` lives, and `polled` is the one entry that the call is told of.
+    unsafe { libc::poll(&raw mut polled, 1, longest) > 0 }
+}
+
 /// A socket that is read until a moment, however slowly its bytes come.
 pub(crate) struct Hasty<'a> {
     socket: &'a mut Socket,

@@ -87,6 +87,8 @@ fn remove_directory(path: &Path) -> io::Result<()> {
     for _ in 1..TRIES {
         match fs::remove_dir_all(path) {
             Err(e) if e.kind() == ErrorKind::DirectoryNotEmpty => {}
+            // Other processes that take part in it remove it too.
+            Err(e) if e.kind() == ErrorKind::NotFound && path.exists() => {}
             removed => return removed,
         }
     }
@@ -141,10 +143,15 @@ pub fn check_partial(directory: &Path, destination: &Path) -> Result<()> {
     }
 }
 
-/// Takes a directory for one of this process's, that another one has made: this one removes it too.
-pub fn adopt(directory: &Path) {
+/// Takes a directory for one of this process's, that another one has made, with so many `parents` above it: this one removes
+/// them too.
+pub fn adopt(directory: &Path, parents: usize) {
     let path = directory.to_path_buf();
-    partials().push(Partial { path, kind: Kind::Directory, parents: Vec::new() });
+    let parents = directory.ancestors().skip(1).take(parents);
+    // Another process says how many: more than may be touched are not.
+    let parents = parents.take_while(|parent| formats::roots::check(parent).is_ok());
+    let parents = parents.map(Path::to_path_buf).collect();
+    partials().push(Partial { path, kind: Kind::Directory, parents });
 }
 
 /// A file or directory that is being written beside its destination. Dropping it removes what was written.
@@ -207,6 +214,11 @@ impl Aside {
         &self.partial.path
     }
 
+    /// How many directories above it were made for it.
+    pub fn parents(&self) -> usize {
+        self.partial.parents.len()
+    }
+
     /// Where it will lie.
     pub fn destination(&self) -> &Path {
         &self.destination
@@ -256,8 +268,9 @@ impl Aside {
             return Err(Error::location(written.display(), "this can't be written to", help));
         };
         let parent = parent(&destination).to_path_buf();
-        let parents: Vec<PathBuf> =
-            parent.ancestors().take_while(|path| !path.exists()).map(Path::to_path_buf).collect();
+        // Where a relative path begins there is something, although it has no name there.
+        let is_missing = |path: &&Path| !path.as_os_str().is_empty() && !path.exists();
+        let parents = parent.ancestors().take_while(is_missing).map(Path::to_path_buf).collect();
         fs::create_dir_all(&parent).map_err(|e| Error::io(&parent, "create the directory", e))?;
         let prefix = partial_prefix(name);
         remove_remains(&parent, &prefix);

@@ -84,6 +84,15 @@ pub struct Share {
     pub count: usize,
 }
 
+/// A dataset that a process has begun, for others that take part in it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Begun {
+    /// Where files lie until all are there.
+    directory: PathBuf,
+    /// How many directories above that were made for it.
+    parents: usize,
+}
+
 /// What was written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Written {
@@ -137,9 +146,10 @@ impl Output {
         Output::begin(table, schema, path, options, begin)
     }
 
-    /// Takes part in writing a dataset whose directory another process has made, `directory` until it appears at `path`.
-    /// This one removes it too when it ends early.
-    pub fn join(schema: SchemaRef, path: &Path, directory: &Path, options: &WriteOptions) -> Result<Output> {
+    /// Takes part in writing a dataset that another process has begun, and that is to appear at `path`. This one removes it
+    /// too when it ends early.
+    pub fn join(schema: SchemaRef, path: &Path, begun: &Begun, options: &WriteOptions) -> Result<Output> {
+        let Begun { directory, parents } = begun;
         let begin = |_: &Manifest| {
             aside::check_partial(directory, path)?;
             if !directory.is_dir() {
@@ -148,8 +158,8 @@ impl Output {
                             COPY to one file are written by one";
                 return Err(formats::Error::location(directory.display(), what, Some(help.into())).into());
             }
-            aside::adopt(directory);
-            Ok((directory.to_path_buf(), None, None))
+            aside::adopt(directory, *parents);
+            Ok((directory.clone(), None, None))
         };
         Output::begin(None, schema, path, options, begin)
     }
@@ -160,9 +170,14 @@ impl Output {
         self
     }
 
-    /// Where files lie until they appear.
-    pub fn directory(&self) -> &Path {
-        &self.place.directory
+    /// What others need to take part.
+    ///
+    /// # Errors
+    /// There is no working directory.
+    pub fn begun(&self) -> Result<Begun> {
+        let directory = std::path::absolute(&self.place.directory);
+        let directory = directory.map_err(|e| formats::Error::io(&self.path, "find the place of", e))?;
+        Ok(Begun { directory, parents: self.aside.as_ref().map_or(0, Aside::parents) })
     }
 
     fn begin(

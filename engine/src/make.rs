@@ -3,7 +3,7 @@
 //! Shares stand in the order of the rows, so that the numbers of a process's files follow one another and the files lie in
 //! the manifest as one process would have written them. Where no file of a source is divided they have the same bytes too.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
@@ -12,7 +12,7 @@ use schema::bdb::Spec;
 use serde::{Deserialize, Serialize};
 
 use crate::convert;
-use crate::dataset::{Destination, Output, Parts, WriteOptions, Written};
+use crate::dataset::{self, Destination, Output, Parts, WriteOptions, Written};
 use crate::error::Result;
 use crate::generate;
 use crate::ops::scan::share::Share;
@@ -31,8 +31,8 @@ pub enum Origin {
 /// What the process that begins tells the others.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Begun {
-    /// Where files lie until all are there.
-    directory: PathBuf,
+    /// The dataset.
+    dataset: dataset::Begun,
     /// Where the share of each process begins, and where that of the last one ends.
     places: Vec<Place>,
 }
@@ -82,9 +82,7 @@ impl Making {
             Origin::Generated(spec, _) => generate::open(spec, &destination, options)?,
             Origin::Table(table) => convert::open(table, &destination, options)?,
         };
-        let directory = std::path::absolute(output.directory());
-        let directory = directory.map_err(|e| formats::Error::io(path, "find the place of", e))?;
-        let begun = Begun { directory, places: origin.divide(processes)? };
+        let begun = Begun { dataset: output.begun()?, places: origin.divide(processes)? };
         Ok((Making::of(origin, output, &begun, options, 0), begun))
     }
 
@@ -99,7 +97,7 @@ impl Making {
         begun: &Begun,
         process: usize,
     ) -> Result<Making> {
-        let output = Output::join(origin.schema(), path, &begun.directory, options)?;
+        let output = Output::join(origin.schema(), path, &begun.dataset, options)?;
         Ok(Making::of(origin, output, begun, options, process))
     }
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args as Flags, Subcommand};
+use clap::{ArgGroup, Args as Flags, Subcommand};
 
 use super::{Convert, Generate, Input, Run};
 
@@ -87,7 +87,7 @@ pub struct Node {
 pub struct Place {
     /// Start a process on each host that this file names, see docs/cluster.md. --workers, and --memory-limit of a
     /// query, are those of each process.
-    #[arg(long, value_name = "FILE", required_unless_present = "local", conflicts_with = "local")]
+    #[arg(long, value_name = "FILE")]
     pub hosts: Option<PathBuf>,
     /// Start so many processes on this machine. --workers are those of each, --memory-limit of a query is
     /// shared by all of them.
@@ -98,6 +98,41 @@ pub struct Place {
     pub timeout: Duration,
 }
 
+/// Where files are made.
+#[derive(Debug, Flags)]
+#[command(next_help_heading = "Processes", group = place(&["hosts", "local", "cluster"]))]
+pub struct MakePlace {
+    /// Processes that are started here or by ssh.
+    #[command(flatten)]
+    pub started: Place,
+    /// Have nodes do it (palais node), of which this is any one. Files are those of the nodes, and relative paths begin
+    /// where these say. --workers are those of each node, if fewer than it gives.
+    #[arg(long, value_name = "HOST:PORT", requires = "token_file", conflicts_with = "timeout")]
+    pub cluster: Option<String>,
+    /// The file with the token of the nodes.
+    #[arg(long, value_name = "FILE", env = "PALAIS_TOKEN_FILE")]
+    pub token_file: Option<PathBuf>,
+    /// Whether the nodes speak TLS.
+    #[command(flatten)]
+    pub tls: Tls,
+    /// Make what is missing again, up to so many times, when a process is lost; without its host, if there is another one.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub retries: u32,
+}
+
+impl MakePlace {
+    /// Where the nodes are, if they are asked.
+    pub fn nodes(&self) -> Option<At> {
+        let (cluster, token_file) = self.cluster.clone().zip(self.token_file.clone())?;
+        Some(At { cluster, token_file, tls: self.tls.clone() })
+    }
+}
+
+/// One of these flags says where processes are.
+fn place(flags: &'static [&'static str]) -> ArgGroup {
+    ArgGroup::new("where").args(flags).required(true)
+}
+
 /// `palais cluster generate`.
 #[derive(Debug, Flags)]
 pub struct ClusterGenerate {
@@ -106,7 +141,7 @@ pub struct ClusterGenerate {
     pub generate: Generate,
     /// Where it is made.
     #[command(flatten)]
-    pub place: Place,
+    pub place: MakePlace,
 }
 
 /// `palais cluster convert`.
@@ -117,11 +152,12 @@ pub struct ClusterConvert {
     pub convert: Convert,
     /// Where it is done.
     #[command(flatten)]
-    pub place: Place,
+    pub place: MakePlace,
 }
 
 /// `palais cluster run`.
 #[derive(Debug, Flags)]
+#[command(group = place(&["hosts", "local"]))]
 pub struct ClusterRun {
     /// The statement; read from standard input if neither this nor --file is given.
     pub sql: Option<String>,

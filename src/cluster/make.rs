@@ -1,88 +1,145 @@
 //! `palais cluster generate` and `palais cluster convert`: files that several processes make together.
+//!
+//! - `group`: the processes, and what each table takes.
+//! - [`nodes`]: those that nodes make, asked for and led.
+
+mod group;
+pub mod nodes;
 
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use anyhow::Context;
-use cluster::Cluster;
-use cluster::caller::{Options, Traffic};
-use cluster::mesh::link::Compression;
+use cluster::hosts::Hosts;
+use cluster::remote::Caller;
 use engine::QueryState;
-use engine::dataset::{Destination, Written};
+use engine::dataset::Destination;
 use formats::input::STDIN;
-use schema::{Source, Table};
+use serde::{Deserialize, Serialize};
 
-use super::maker::{Job, Of};
-use super::process::Look;
-use super::{hosts, version};
+use super::hosts;
+use super::retry::{Undone, retried};
 use crate::progress::Progress;
 use crate::query::warn_skipped;
 use crate::{Usage, args, convert, generate, signals};
+use group::Group;
+
+/// What is made.
+#[derive(Serialize, Deserialize)]
+pub enum Task {
+    /// Tables of the benchmark.
+    Generate(args::Generate),
+    /// Files of other files.
+    Convert(args::Convert),
+}
 
 /// `palais cluster generate`.
 pub fn generate(c: &args::ClusterGenerate) -> anyhow::Result<()> {
-    let write = &c.generate.write;
-    let (tables, format) = (generate::tables(&c.generate)?, generate::format(write));
-    let group = Group::start(&c.place, write)?;
-    for generate::Wanted { spec, parts, bytes } in tables {
-        let start = Instant::now();
-        let path = c.generate.directory.join(spec.table.name());
-        let job = Job {
-            of: Of::Generated(spec, parts),
-            path,
-            format: format.clone(),
-            overwrite: write.overwrite,
-            verify: false,
-            workers: group.workers,
-        };
-        let written = group.make(&job, bytes, write)?;
-        convert::report(spec.table.name(), &written, start);
-    }
-    Ok(())
+    run(Task::Generate(c.generate.clone()), &c.place)
 }
 
 /// `palais cluster convert`.
 pub fn convert(c: &args::ClusterConvert) -> anyhow::Result<()> {
-    let start = Instant::now();
-    let asked = &c.convert;
-    let (destination, format) = convert::target(&asked.destination, &asked.write, !asked.no_header)?;
-    let Destination::Dataset(path) = destination else {
-        let shown = asked.destination.display();
-        let help = "name a directory and give --to, or write it with palais convert";
-        return Err(Usage(format!("{shown} is one file, which one process writes\n  help: {help}")).into());
-    };
-    if asked.source == STDIN {
-        return Err(Usage(not_a_file("standard input")).into());
+    run(Task::Convert(c.convert.clone()), &c.place)
+}
+
+fn run(task: Task, place: &args::MakePlace) -> anyhow::Result<()> {
+    if let Some(at) = place.nodes() {
+        return nodes::ask(task, place.retries, &at);
     }
-    let group = Group::start(&c.place, &asked.write)?;
-    if group.local_parts {
+    let started = &place.started;
+    let file = started.hosts.as_deref().map(Hosts::read).transpose()?;
+    let local_parts = file.as_ref().is_some_and(|file| file.local_parts);
+    if local_parts && matches!(task, Task::Convert(_)) {
         let help =
             "leave local_parts out of the file of hosts, or write with COPY (SELECT …) TO 'directory/'";
         let text = "convert keeps the order of rows, and hosts with files of their own have none";
         return Err(Usage(format!("{text}\n  help: {help}")).into());
     }
-    let table = group.open(&asked.input, &asked.source)?;
-    let bytes = match &table.source {
-        Source::Files(set) => set.bytes(),
-        Source::Range { .. } | Source::Generated(_) => 0,
+    let asked = task.write().workers.map(usize::from).or(file.and_then(|file| file.workers));
+    let start = |without: &[String]| {
+        Group::start(hosts(started, without)?.0, started.timeout, |fewest| asked.unwrap_or(fewest))
     };
-    let job = Job {
-        of: Of::Table(table),
-        path,
-        format,
-        overwrite: asked.write.overwrite,
-        verify: asked.verify,
-        workers: group.workers,
-    };
-    let written = group.make(&job, bytes, &asked.write)?;
-    convert::report_converted(asked, &written, start);
-    Ok(())
+    let listener = Listener::Here { no_progress: task.write().no_progress };
+    task.make(place.retries, local_parts, start, &listener)
+}
+
+impl Task {
+    fn write(&self) -> &args::Write {
+        match self {
+            Task::Generate(asked) => &asked.write,
+            Task::Convert(asked) => &asked.write,
+        }
+    }
+
+    /// It, for those who look at what runs.
+    fn text(&self) -> String {
+        match self {
+            Task::Generate(asked) => format!("cluster generate {}", asked.directory.display()),
+            Task::Convert(asked) => {
+                format!("cluster convert {} {}", asked.source, asked.destination.display())
+            }
+        }
+    }
+
+    /// Has processes make it that `start` gives, and others while one is lost, so often at most.
+    fn make(
+        &self,
+        retries: u32,
+        local_parts: bool,
+        start: impl Fn(&[String]) -> anyhow::Result<Group>,
+        listener: &Listener,
+    ) -> anyhow::Result<()> {
+        let again = |attempt: &mut dyn FnMut(Group) -> anyhow::Result<()>| {
+            let warn = |text| listener.warn(text);
+            let attempt = |without: &[String]| start(without).and_then(&mut *attempt).map_err(Undone::from);
+            retried(retries, local_parts, "the files are made", warn, attempt)
+        };
+        match self {
+            Task::Generate(asked) => {
+                let (tables, format) = (generate::tables(asked)?, generate::format(&asked.write));
+                // Tables that have appeared are not made again.
+                let mut left = tables.iter().peekable();
+                again(&mut |group| {
+                    while let Some(table) = left.peek() {
+                        let start = Instant::now();
+                        let written = group.generate(asked, table, &format, listener)?;
+                        listener.tell(convert::report(table.spec.table.name(), &written, start));
+                        left.next();
+                    }
+                    Ok(())
+                })
+            }
+            Task::Convert(asked) => {
+                let start = Instant::now();
+                // What lies outside of what a node serves is not even looked at.
+                formats::roots::check(&asked.destination)?;
+                let (destination, format) =
+                    convert::target(&asked.destination, &asked.write, !asked.no_header)?;
+                let Destination::Dataset(path) = destination else {
+                    let shown = asked.destination.display();
+                    let help = "name a directory and give --to, or write it with palais convert";
+                    let text = format!("{shown} is one file, which one process writes\n  help: {help}");
+                    return Err(Usage(text).into());
+                };
+                if asked.source == STDIN {
+                    return Err(Usage(not_a_file("standard input")).into());
+                }
+                again(&mut |group| {
+                    let written = group.convert(asked, &path, &format, listener)?;
+                    listener.tell(convert::report_converted(asked, &written, start));
+                    Ok(())
+                })
+            }
+        }
+    }
 }
 
 /// Refuses a source that one process alone could read, where the processes are.
 pub fn check_source(source: &str) -> anyhow::Result<()> {
-    match convert::is_device(Path::new(source)) {
+    let path = Path::new(source);
+    // What may not be touched is refused by whoever opens it.
+    match formats::roots::check(path).is_ok() && convert::is_device(path) {
         true => Err(Usage(not_a_file(source)).into()),
         false => Ok(()),
     }
@@ -94,46 +151,47 @@ fn not_a_file(what: &str) -> String {
     )
 }
 
-/// Processes that make files.
-struct Group {
-    cluster: Cluster,
-    /// Of each process.
-    workers: usize,
-    /// Whether each host is said to have files of its own.
-    local_parts: bool,
+/// Who hears how far it is.
+enum Listener {
+    /// Whoever has started this process.
+    Here { no_progress: bool },
+    /// The one who has asked nodes for it.
+    Caller(Arc<Caller>),
 }
 
-impl Group {
-    fn start(place: &args::Place, write: &args::Write) -> anyhow::Result<Group> {
-        let (hosts, file) = hosts(place, &[])?;
-        let cluster = Cluster::start(Options {
-            version: version(),
-            hosts,
-            // They send each other nothing.
-            traffic: Traffic { compression: Compression::None, sockets_only: true },
-            patience: place.timeout,
-        })?;
-        let asked = write.workers.map(usize::from).or(file.as_ref().and_then(|file| file.workers));
-        let workers = asked.unwrap_or(cluster.workers());
-        Ok(Group { cluster, workers, local_parts: file.is_some_and(|file| file.local_parts) })
+impl Listener {
+    /// Something begins for which about so many bytes are read or made; what is given shows it until it is dropped.
+    fn begin(&self, bytes: u64, state: &Arc<QueryState>) -> Option<Progress> {
+        signals::cancel_on_interrupt(state);
+        match self {
+            Listener::Here { no_progress } => Some(Progress::of_bytes(bytes, state, *no_progress)),
+            Listener::Caller(caller) => {
+                caller.begin(bytes, state);
+                None
+            }
+        }
     }
 
-    /// The table of a source, as the first process sees it.
-    fn open(&self, input: &args::Input, source: &str) -> anyhow::Result<Table> {
-        let look = bincode::serialize(&Look::Source(input.clone(), source.to_string()))?;
-        let seen = self.cluster.open(&look, 1)?;
-        Ok(bincode::deserialize(&seen[0])?)
+    /// What was passed over.
+    fn skipped(&self, state: &QueryState) {
+        match self {
+            Listener::Here { .. } => warn_skipped(state),
+            // It is told when all is done.
+            Listener::Caller(_) => {}
+        }
     }
 
-    /// Has the processes make files, for which about so many bytes are read or made.
-    fn make(&self, job: &Job, bytes: u64, write: &args::Write) -> anyhow::Result<Written> {
-        let state = Arc::new(QueryState::default());
-        signals::cancel_on_interrupt(&state);
-        let progress = Progress::of_bytes(bytes, &state, write.no_progress);
-        let job = bincode::serialize(job).context("the names of files must be UTF-8 here")?;
-        let written = self.cluster.make(&job, &state)?;
-        drop(progress);
-        warn_skipped(&state);
-        Ok(written)
+    fn tell(&self, text: String) {
+        match self {
+            Listener::Here { .. } => eprintln!("{text}"),
+            Listener::Caller(caller) => caller.note(text),
+        }
+    }
+
+    fn warn(&self, text: String) {
+        match self {
+            Listener::Here { .. } => eprintln!("warning: {text}"),
+            Listener::Caller(caller) => caller.warn(text),
+        }
     }
 }

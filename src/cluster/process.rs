@@ -1,7 +1,6 @@
 //! What the binary does for a process of a query: it looks at tables, and plans.
 
 use std::net::IpAddr;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,7 +12,7 @@ use cluster::node::{Ask, Door};
 use cluster::tls::{self, Tls};
 use cluster::worker::{Binary, Maker, Planned, Together, Writer};
 use engine::QueryState;
-use engine::dataset::{Output, Share, Written};
+use engine::dataset::{Begun, Output, Share, Written};
 use queries::{Statement, summarize};
 use schema::Table;
 use serde::{Deserialize, Serialize};
@@ -230,20 +229,20 @@ impl Together for Parts {
             let (columns, _) = print::shape(self.to.form, &self.columns);
             let output = self.to.open(self.format()?, columns, self.single, self.workers)?;
             let output = output.with_share(Share { index: 0, count: processes });
-            let directory = std::path::absolute(output.directory())?;
+            let begun = output.begun()?;
             self.output = Some(output);
-            bincode::serialize(&directory).context("the names of files must be UTF-8 here")
+            bincode::serialize(&begun).context("the names of files must be UTF-8 here")
         };
         begin().map_err(|e| failure(&e))
     }
 
     fn join(&mut self, begun: &[u8], process: usize, processes: usize) -> Result<(), Failure> {
         let mut join = || -> anyhow::Result<()> {
-            let directory: PathBuf = bincode::deserialize(begun)?;
+            let begun: Begun = bincode::deserialize(begun)?;
             let (columns, _) = print::shape(self.to.form, &self.columns);
             let share = Share { index: process, count: processes };
             let options = self.to.options(self.format()?, self.single, self.workers);
-            let output = Output::join(columns, &self.to.path, &directory, &options)?;
+            let output = Output::join(columns, &self.to.path, &begun, &options)?;
             self.output = Some(output.with_share(share));
             Ok(())
         };

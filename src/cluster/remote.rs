@@ -1,4 +1,4 @@
-//! Statements that nodes run for others: `palais query --cluster`, and the process on a node that leads one.
+//! What nodes do for others: who asks for it with `--cluster`, and the process on a node that leads it.
 
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::path::Path;
@@ -11,10 +11,11 @@ use arrow_schema::SchemaRef;
 use cluster::caller::{Host, Launch, Traffic};
 use cluster::node::config::Config;
 use cluster::node::{Door, PORT, Seat};
-use cluster::remote::{Caller, Remote};
+use cluster::remote::{Besides, Caller, Remote};
 use engine::{QueryState, Results};
 use serde::{Deserialize, Serialize};
 
+use super::make::nodes::Asked;
 use super::process::failure;
 use super::{Runner, node, remaining, streams, version};
 use crate::Usage;
@@ -23,11 +24,30 @@ use crate::print::{self, ResultWriter};
 use crate::{query, signals};
 
 /// How long a process of a query, or a node, may be silent.
-const PATIENCE: Duration = Duration::from_secs(8);
+pub const PATIENCE: Duration = Duration::from_secs(8);
 
 /// What a caller asks for.
 #[derive(Serialize, Deserialize)]
-pub struct Request {
+pub enum Request {
+    /// The rows of a statement.
+    Rows(Asking),
+    /// Files.
+    Files(Asked),
+}
+
+impl Request {
+    /// It, for those who look at what runs.
+    fn text(&self) -> String {
+        match self {
+            Request::Rows(asking) => asking.statement.clone(),
+            Request::Files(asked) => asked.text(),
+        }
+    }
+}
+
+/// What a caller asks for who wants the rows of a statement.
+#[derive(Serialize, Deserialize)]
+pub struct Asking {
     /// The statement.
     pub statement: String,
     /// Its tables, which lie on the nodes.
@@ -58,7 +78,7 @@ pub fn ask(
     state: Arc<QueryState>,
 ) -> anyhow::Result<Results> {
     let args::Execution { workers, memory_limit, broadcast_limit, allow_scripts } = q.run.execution;
-    let request = Request {
+    let request = Asking {
         statement: statement.to_string(),
         input: q.input.clone(),
         workers,
@@ -70,9 +90,18 @@ pub fn ask(
         retries: q.retries,
         local_parts: q.local_parts,
     };
-    let request = bincode::serialize(&request).context("the names of files must be UTF-8 here")?;
-    let remote = Remote::ask(&node::door(at, PATIENCE)?, statement, request)?;
-    Ok(remote.results(state, |text| eprintln!("warning: {text}"))?)
+    let hear = |besides| {
+        if let Besides::Warning(text) = besides {
+            eprintln!("warning: {text}");
+        }
+    };
+    Ok(enter(&Request::Rows(request), at)?.results(state, hear)?)
+}
+
+/// Asks nodes for something.
+pub fn enter(request: &Request, at: &args::At) -> anyhow::Result<Remote> {
+    let bytes = bincode::serialize(request).context("the names of files must be UTF-8 here")?;
+    Ok(Remote::ask(&node::door(at, PATIENCE)?, &request.text(), bytes)?)
 }
 
 /// `palais cluster lead`.
@@ -103,9 +132,6 @@ fn run(path: &Path, id: &str, caller: &Arc<Caller>, request: &[u8]) -> anyhow::R
     let (token, tls) = (config.token()?, config.tls()?);
     node::enter(&config)?;
     let request: Request = bincode::deserialize(request)?;
-    if request.allow_scripts && !config.allow_scripts {
-        anyhow::bail!("these nodes start no commands\n  help: allow_scripts in their files lets them");
-    }
     // All who lead ask for places in the same order, so that none waits for one who waits for it.
     let mut nodes = config.nodes.clone();
     nodes.sort();
@@ -118,7 +144,7 @@ fn run(path: &Path, id: &str, caller: &Arc<Caller>, request: &[u8]) -> anyhow::R
             version: version(),
             patience: PATIENCE,
         };
-        let seat = Seat { door, query: id.to_string(), statement: request.statement.clone() };
+        let seat = Seat { door, query: id.to_string(), statement: request.text() };
         Ok(Host {
             name: address.clone(),
             address: reached_at(address)?,
@@ -130,12 +156,25 @@ fn run(path: &Path, id: &str, caller: &Arc<Caller>, request: &[u8]) -> anyhow::R
             launch: Launch::Node(seat),
         })
     };
-    let start = |without: &[String]| {
-        let hosts = remaining(nodes.iter().map(host).collect::<anyhow::Result<_>>()?, without);
-        let traffic = Traffic { compression: config.compression, sockets_only: config.sockets_only };
-        Runner::start(hosts, &request.statement, &request.input, PATIENCE, traffic)
+    let hosts = |without: &[String]| {
+        let hosts = nodes.iter().map(host).collect::<anyhow::Result<_>>()?;
+        Ok(remaining(hosts, without))
     };
-    query::lead(&request, start, caller)
+    match &request {
+        Request::Rows(asking) => {
+            if asking.allow_scripts && !config.allow_scripts {
+                anyhow::bail!(
+                    "these nodes start no commands\n  help: allow_scripts in their files lets them"
+                );
+            }
+            let start = |without: &[String]| {
+                let traffic = Traffic { compression: config.compression, sockets_only: config.sockets_only };
+                Runner::start(hosts(without)?, &asking.statement, &asking.input, PATIENCE, traffic)
+            };
+            query::lead(asking, start, caller)
+        }
+        Request::Files(asked) => asked.lead(hosts, caller),
+    }
 }
 
 /// The address at which the processes of a node are reached.

@@ -10,7 +10,8 @@ use queries::parse;
 
 use super::{Session, text, warn_skipped};
 use crate::args;
-use crate::cluster::remote::{self, Request};
+use crate::cluster::remote::{self, Asking};
+use crate::cluster::retry::{Undone, retried};
 use crate::cluster::{Runner, has_local_parts};
 use crate::copy::To;
 use crate::flags;
@@ -49,38 +50,28 @@ impl Session<'_> {
 }
 
 /// Runs a statement with processes that `start` gives, and again while one is lost, so often at most; without its host,
-/// unless that has `local_parts` of tables.
+/// unless that has `local_parts` of tables. `warn` takes what is to be known besides.
 fn try_again<'a>(
     session: impl Fn() -> anyhow::Result<Session<'a>>,
     retries: u32,
     local_parts: bool,
+    warn: impl Fn(String),
     start: impl Fn(&Session<'_>, &[String]) -> anyhow::Result<Runner>,
     sql: &str,
 ) -> anyhow::Result<()> {
-    let mut without: Vec<String> = Vec::new();
-    for attempt in 0.. {
+    retried(retries, local_parts, "the query is run", warn, |without| {
         let mut session = session()?;
-        let outcome = start(&session, &without).and_then(|runner| {
+        let outcome = start(&session, without).and_then(|runner| {
             session.run_by(runner.with_local_parts(local_parts));
             session.statement(sql)
         });
-        let Err(error) = outcome else { return Ok(()) };
-        let at_start = || error.downcast_ref::<cluster::Error>().and_then(|e| e.lost().map(String::from));
-        let lost = session.runner.as_ref().and_then(Runner::lost).or_else(at_start);
-        let again = attempt < retries && !session.given.load(Ordering::Relaxed);
-        let Some(lost) = lost.filter(|_| again) else { return Err(error) };
-        let mut text = format!("{error}\n  the query is run again");
-        // What lies on a host alone is not read without it.
-        if !local_parts {
-            text += &format!(", without {lost} if there are other hosts");
-            without.push(lost);
-        }
-        match &session.caller {
-            Some(caller) => caller.warn(text),
-            None => eprintln!("warning: {text}"),
-        }
-    }
-    Ok(())
+        outcome.map_err(|error| {
+            let Undone { error, lost } = error.into();
+            let lost = session.runner.as_ref().and_then(Runner::lost).or(lost);
+            // Rows that were given can't be taken back.
+            Undone { error, lost: lost.filter(|_| !session.given.load(Ordering::Relaxed)) }
+        })
+    })
 }
 
 /// `palais cluster run`.
@@ -94,12 +85,13 @@ pub fn run_among(c: &args::ClusterRun) -> anyhow::Result<()> {
         Runner::of_flags(c, &sql, session.settings.memory_limit, without)
     };
     let local_parts = has_local_parts(c)?;
-    try_again(|| Session::new(&input, &c.run), c.retries, local_parts, start, &sql)
+    let warn = |text| eprintln!("warning: {text}");
+    try_again(|| Session::new(&input, &c.run), c.retries, local_parts, warn, start, &sql)
 }
 
 /// Leads a statement for a caller; `start` gives the processes, without those of nodes that were lost.
 pub fn lead(
-    request: &Request,
+    request: &Asking,
     start: impl Fn(&[String]) -> anyhow::Result<Runner>,
     caller: &Arc<Caller>,
 ) -> anyhow::Result<()> {
@@ -131,7 +123,8 @@ pub fn lead(
         let settings = engine::Settings { workers, read_ahead: request.read_ahead.into() };
         Ok(runner.with(settings, request.memory_limit))
     };
-    try_again(session, request.retries, request.local_parts, start, &request.statement)
+    let warn = |text| caller.warn(text);
+    try_again(session, request.retries, request.local_parts, warn, start, &request.statement)
 }
 
 /// `palais query --cluster`.

@@ -82,9 +82,14 @@ impl Nodes {
     }
 
     pub fn query(&self, node: usize, arguments: &[&str]) -> Finished {
+        self.ask(node, &["query"], arguments)
+    }
+
+    /// Runs a command that asks a node.
+    pub fn ask(&self, node: usize, command: &[&str], arguments: &[&str]) -> Finished {
         let at = self.at(node);
         let at: Vec<&str> = at.iter().map(String::as_str).collect();
-        palais([&["query"], &at[..], arguments].concat())
+        palais([command, &at[..], arguments].concat())
     }
 
     pub fn succeed(&self, node: usize, arguments: &[&str]) -> Finished {
@@ -95,12 +100,17 @@ impl Nodes {
 
     /// A query that somebody waits for.
     pub fn spawn(&self, node: usize, sql: &str) -> Waiting {
+        self.wait_for_command(node, &["query"], &[sql])
+    }
+
+    /// A command that asks a node, for which somebody waits.
+    pub fn wait_for_command(&self, node: usize, command: &[&str], arguments: &[&str]) -> Waiting {
         let out = tempfile::NamedTempFile::new_in(self.home.path()).expect("a temporary file can be made");
         let err = out.as_file().try_clone().expect("a file can be shared");
         let child = Command::new(env!("CARGO_BIN_EXE_palais"))
-            .arg("query")
+            .args(command)
             .args(self.at(node))
-            .arg(sql)
+            .args(arguments)
             .stdin(Stdio::null())
             .stdout(out.as_file().try_clone().expect("a file can be shared"))
             .stderr(err)
@@ -110,9 +120,7 @@ impl Nodes {
 
     /// The rows of `palais cluster status`.
     pub fn status(&self) -> Vec<Vec<Option<String>>> {
-        let at = self.at(0);
-        let at: Vec<&str> = at.iter().map(String::as_str).collect();
-        let done = palais([&["cluster", "status"], &at[..]].concat());
+        let done = self.ask(0, &["cluster", "status"], &[]);
         assert_eq!(done.code(), Some(0), "{}", done.stderr);
         sorted(&done.stdout)
     }

@@ -19,7 +19,7 @@ use crate::locked;
 use crate::message::{self, Frame, Order, Report};
 use crate::near::Place;
 use crate::node::{Fate, Seat};
-use crate::socket::Socket;
+use crate::socket::{Socket, is_closed};
 use crate::tls::Files;
 
 /// How often is told that the starter lives.
@@ -172,12 +172,21 @@ impl Member {
         }
     }
 
+    /// Lets it end: there are no more orders.
+    pub fn release(&self) {
+        *locked(&self.orders) = None;
+        if let Started::Node(_, socket) = &self.started {
+            // One that is gone has ended.
+            let _ = socket.shutdown(Shutdown::Write);
+        }
+    }
+
     /// Whether it has ended, so far as that is known here.
     pub fn is_over(&self) -> bool {
         match &self.started {
             Started::Child { child, .. } => !matches!(locked(child).try_wait(), Ok(None)),
-            // Whether it ends is seen where it runs.
-            Started::Node(..) => true,
+            // Its node closes the connection when it has.
+            Started::Node(_, socket) => is_closed(socket, Duration::ZERO),
         }
     }
 

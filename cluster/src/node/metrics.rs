@@ -32,9 +32,9 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// A query was done on this node.
-    pub fn add(&self, figures: &Figures) {
-        self.finished.fetch_add(1, Ordering::Relaxed);
+    /// Something was done on this node, for the first time for a query or not.
+    pub fn add(&self, figures: &Figures, first: bool) {
+        self.finished.fetch_add(first.into(), Ordering::Relaxed);
         self.rows_read.fetch_add(figures.rows_read, Ordering::Relaxed);
         self.bytes_read.fetch_add(figures.bytes_read, Ordering::Relaxed);
         self.bytes_sent.fetch_add(figures.bytes_sent, Ordering::Relaxed);

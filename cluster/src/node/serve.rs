@@ -148,7 +148,7 @@ impl Node {
             Ask::Done { query, figures } => {
                 let Figures { rows_read, bytes_read, bytes_sent, .. } = figures;
                 info!(host, query, rows_read, bytes_read, bytes_sent, "did its part of a query");
-                self.counts.add(&figures);
+                self.counts.add(&figures, self.table.note_done(&query));
                 Reply::Ended(0)
             }
             Ask::Status => Reply::Status(self.status()),

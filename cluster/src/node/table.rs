@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::io;
 use std::net::Shutdown;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::channel;
@@ -16,7 +16,7 @@ use super::metrics::Counts;
 use super::{BEAT, Fate, Running};
 use crate::caller::{Tail, how};
 use crate::locked;
-use crate::socket::Socket;
+use crate::socket::{Socket, is_closed};
 
 /// So long is known how a process has ended.
 const KEPT: Duration = Duration::from_secs(60);
@@ -55,6 +55,8 @@ struct Entry {
     leads: bool,
     pid: i32,
     started: Instant,
+    /// It has told what it has done. Who makes several tables tells so for each.
+    done: bool,
     ended: Option<(Instant, Fate)>,
 }
 
@@ -162,6 +164,7 @@ impl Table {
                 leads,
                 pid,
                 started: Instant::now(),
+                done: false,
                 ended: None,
             });
             // Whoever waits for it has waited for this.
@@ -256,6 +259,13 @@ impl Table {
         entry.ended.as_ref().map(|(_, fate)| fate.clone())
     }
 
+    /// Takes down that a query was done here; whether that was not known.
+    pub fn note_done(&self, query: &str) -> bool {
+        let mut inner = locked(&self.inner);
+        let entry = inner.entries.iter_mut().rev().find(|entry| entry.query == query && !entry.leads);
+        entry.is_some_and(|entry| !std::mem::replace(&mut entry.done, true))
+    }
+
     /// What runs.
     pub fn running(&self) -> Vec<Running> {
         let running = |entry: &Entry| Running {
@@ -298,14 +308,6 @@ impl Table {
         let groups = inner.entries.iter().filter(runs);
         groups.map(|entry| entry.kill(signal)).count()
     }
-}
-
-/// Whether the other end has closed a connection; waits so long for it.
-fn is_closed(socket: &Socket, longest: Duration) -> bool {
-    let mut polled = libc::pollfd { fd: socket.as_raw_fd(), events: libc::POLLRDHUP, revents: 0 };
-    let longest = i32::try_from(longest.as_millis()).unwrap_or(i32::MAX);
-    // SAFETY: the descriptor is open as long as `socket` lives, and `polled` is the one entry that the call is told of.
-    unsafe { libc::poll(&raw mut polled, 1, longest) > 0 }
 }
 
 /// The memory that a process has, in bytes; 0 if it is gone.

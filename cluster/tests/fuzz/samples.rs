@@ -242,6 +242,8 @@ fn results() -> Vec<u8> {
         remote::Told::Warning("one row left out".into()),
         remote::Told::Done(FIGURES, [1, 2, 3]),
         remote::Told::Failed(Failure { message: "overflow".into(), code: 1 }),
+        remote::Told::Work(1 << 20),
+        remote::Told::Note("rankings: 10 rows".into()),
     ];
     [told(&before), rows, told(&behind)].concat()
 }

@@ -90,6 +90,24 @@ fn remains_are_removed_and_work_in_progress_is_not() {
 }
 
 #[test]
+fn who_takes_part_removes_the_directories_above_too() {
+    let dir = tempfile::tempdir().unwrap();
+    assert_eq!(Aside::directory(&dir.path().join("new/er/d"), NO).unwrap().parents(), 2);
+    assert_eq!(names(dir.path()), Vec::<String>::new());
+    let path = dir.path().join("kept/new/er/.d.partial-1");
+    fs::create_dir_all(&path).unwrap();
+    fs::write(path.join("part"), "half").unwrap();
+    fs::write(dir.path().join("kept/x"), "").unwrap();
+    adopt(&path, 3);
+    let adopted = partials().iter().rposition(|partial| partial.path == path).unwrap();
+    let adopted = partials().remove(adopted);
+    adopted.remove();
+    assert_eq!(names(&dir.path().join("kept")), ["x"], "something else has come into it");
+    // Another process has removed it already.
+    adopted.remove();
+}
+
+#[test]
 fn a_link_stays_and_what_it_points_to_is_replaced() {
     let dir = tempfile::tempdir().unwrap();
     fs::create_dir(dir.path().join("real")).unwrap();

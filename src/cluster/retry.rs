@@ -1,0 +1,78 @@
+//! What is done again when a process is lost.
+
+/// Why something was not done.
+pub struct Undone {
+    /// What went wrong.
+    pub error: anyhow::Error,
+    /// The host that was lost, if it may be done again.
+    pub lost: Option<String>,
+}
+
+impl From<anyhow::Error> for Undone {
+    fn from(error: anyhow::Error) -> Undone {
+        let lost = error.downcast_ref::<cluster::Error>().and_then(|e| e.lost().map(String::from));
+        Undone { error, lost }
+    }
+}
+
+/// Does something with processes, and again while one is lost, so often at most; `attempt` is told which hosts are to be left
+/// out. `text` says what is done again, and `warn` takes it. What lies on a host alone, as `local_parts` of tables do, is not
+/// read without it: then none is left out.
+pub fn retried(
+    retries: u32,
+    local_parts: bool,
+    text: &str,
+    warn: impl Fn(String),
+    mut attempt: impl FnMut(&[String]) -> Result<(), Undone>,
+) -> anyhow::Result<()> {
+    let mut without = Vec::new();
+    for _ in 0..retries {
+        let Err(Undone { error, lost }) = attempt(&without) else { return Ok(()) };
+        let Some(lost) = lost else { return Err(error) };
+        if local_parts {
+            warn(format!("{error}\n  {text} again"));
+        } else {
+            warn(format!("{error}\n  {text} again, without {lost} if there are other hosts"));
+            without.push(lost);
+        }
+    }
+    attempt(&without).map_err(|undone| undone.error)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use super::*;
+
+    /// What was warned of, and how it ended, where these hosts are lost one after another.
+    fn outcome(retries: u32, local_parts: bool, lost: &[Option<&str>]) -> (Vec<String>, Result<(), String>) {
+        let (warnings, mut lost) = (RefCell::new(Vec::new()), lost.iter());
+        let attempt = |without: &[String]| match lost.next() {
+            None => Ok(()),
+            Some(lost) => {
+                let error = anyhow::anyhow!("all but {without:?}");
+                Err(Undone { error, lost: lost.map(String::from) })
+            }
+        };
+        let warn = |text| warnings.borrow_mut().push(text);
+        let done = retried(retries, local_parts, "it is done", warn, attempt);
+        (warnings.into_inner(), done.map_err(|e| e.to_string()))
+    }
+
+    #[test]
+    fn what_is_lost_is_left_out_as_often_as_asked() {
+        assert_eq!(outcome(0, false, &[]), (vec![], Ok(())));
+        assert_eq!(outcome(0, false, &[Some("a")]), (vec![], Err("all but []".into())));
+        assert_eq!(outcome(5, false, &[None]), (vec![], Err("all but []".into())));
+        let again = |before: &str, lost| {
+            format!("all but {before}\n  it is done again, without {lost} if there are other hosts")
+        };
+        let both = vec![again("[]", "a"), again("[\"a\"]", "b")];
+        assert_eq!(outcome(2, false, &[Some("a"), Some("b")]), (both, Ok(())));
+        let told = vec![again("[]", "a")];
+        assert_eq!(outcome(1, false, &[Some("a"), Some("b")]), (told, Err("all but [\"a\"]".into())));
+        let kept = vec!["all but []\n  it is done again".to_string()];
+        assert_eq!(outcome(1, true, &[Some("a")]), (kept, Ok(())));
+    }
+}
