@@ -24,6 +24,7 @@ use std::time::Duration;
 use anyhow::Context;
 use cluster::caller::{Host, Launch, Options, Traffic};
 use cluster::hosts::Hosts;
+use cluster::ports::Ports;
 use engine::{QueryState, Results};
 use process::{Look, Process, Query};
 use queries::Catalog;
@@ -87,7 +88,7 @@ fn local(program: &Path, processes: usize) -> Vec<Host> {
         Host {
             name: format!("local-{process}"),
             address: IpAddr::V4(Ipv4Addr::LOCALHOST),
-            port: 0,
+            ports: Ports::ANY,
             directory: None,
             sharing: processes,
             far: false,

@@ -106,7 +106,7 @@ impl Cluster {
                 process,
                 processes,
                 address: host.address,
-                port: host.port,
+                ports: host.ports,
                 directory: host.directory.clone(),
                 sharing: host.sharing,
                 far: host.far,

@@ -4,6 +4,7 @@
 //! workers = 4                      # of each process; the fewest cores of a host if not given
 //! binary = "/usr/local/bin/palais" # on the hosts; this one's path if not given
 //! directory = "/data"              # where relative paths begin
+//! ports = [7400, 7499]             # of which processes take theirs; any free one if not given
 //! local_parts = true               # each host has files of its own; false if not given
 //! ssh_options = ["-i", "key"]      # for all hosts with ssh
 //! compression = "lz4"              # of what processes send each other: lz4, none, or auto, as if not given
@@ -22,10 +23,10 @@
 //! [[host]]
 //! address = "10.0.0.2"
 //! name = "two"                     # in messages; the target of ssh or the address if not given
-//! port = 7400                      # any free one if not given
+//! port = 7400                      # this one, and no other
 //! launch = ["ip", "netns", "exec", "two"]  # another way to start a process: this command, with palais behind it
 //! ```
-//! `binary`, `directory`, `ssh_options` and `tls` may stand with a host too.
+//! `binary`, `directory`, `ports`, `ssh_options` and `tls` may stand with a host too.
 
 use std::net::{IpAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
@@ -36,6 +37,7 @@ use serde::Deserialize;
 use crate::caller::{Host, Launch};
 use crate::error::{Error, Result};
 use crate::mesh::link::Compression;
+use crate::ports::Ports;
 use crate::tls::Files;
 
 /// The file as it is written.
@@ -49,6 +51,7 @@ pub struct Hosts {
     pub local_parts: bool,
     binary: Option<PathBuf>,
     directory: Option<PathBuf>,
+    ports: Option<[u16; 2]>,
     #[serde(default)]
     ssh_options: Vec<String>,
     tls: Option<Files>,
@@ -68,6 +71,7 @@ struct Entry {
     address: String,
     name: Option<String>,
     port: Option<u16>,
+    ports: Option<[u16; 2]>,
     ssh: Option<String>,
     launch: Option<Vec<String>>,
     binary: Option<PathBuf>,
@@ -101,6 +105,10 @@ impl Hosts {
             if entry.ssh.is_some() && entry.launch.is_some() {
                 return Err(wrong(format!("{} has both ssh and launch", entry.name())));
             }
+            if entry.port.is_some() && entry.ports.is_some() {
+                return Err(wrong(format!("{} has both port and ports", entry.name())));
+            }
+            hosts.ports(entry).map_err(wrong)?;
             if entry.launch.as_ref().is_some_and(Vec::is_empty) {
                 return Err(wrong(format!("{} has an empty launch", entry.name())));
             }
@@ -115,6 +123,15 @@ impl Hosts {
     pub fn processes(&self, program: &Path) -> Result<Vec<Host>> {
         let here = self.hosts.iter().filter(|entry| entry.ssh.is_none()).count();
         self.hosts.iter().map(|entry| self.process(entry, program, here)).collect()
+    }
+
+    /// Those of which the process of a host takes one.
+    fn ports(&self, entry: &Entry) -> Result<Ports, String> {
+        match (entry.port, entry.ports.or(self.ports)) {
+            (Some(port), _) => Ok(Ports::one(port)),
+            (None, Some(ports)) => Ports::range(ports),
+            (None, None) => Ok(Ports::ANY),
+        }
     }
 
     fn process(&self, entry: &Entry, program: &Path, here: usize) -> Result<Host> {
@@ -141,7 +158,7 @@ impl Hosts {
         Ok(Host {
             name: entry.name().to_string(),
             address: address(entry)?,
-            port: entry.port.unwrap_or(0),
+            ports: self.ports(entry).unwrap_or_default(),
             directory: entry.directory.clone().or_else(|| self.directory.clone()),
             sharing: if entry.ssh.is_some() { 1 } else { here },
             far: entry.ssh.is_some(),
@@ -194,7 +211,8 @@ mod tests {
             "workers = 3\nbinary = \"/opt/it's/palais\"\nssh_options = [\"-p\", \"22\"]\ndirectory = \"/data\"\n\
              [[host]]\naddress = \"10.0.0.1\"\nssh = \"me@one\"\nssh_options = [\"-v\"]\n\
              [[host]]\naddress = \"::1\"\nname = \"two\"\nport = 7\nlaunch = [\"nice\", \"-n\", \"5\"]\n\
-             [[host]]\naddress = \"localhost\"\nbinary = \"/here/palais\"\ndirectory = \"/tmp\"\n",
+             [[host]]\naddress = \"localhost\"\nbinary = \"/here/palais\"\ndirectory = \"/tmp\"\n\
+             ports = [8, 9]\n",
         )
         .unwrap();
         assert_eq!(hosts.workers, Some(3));
@@ -209,7 +227,8 @@ mod tests {
         assert_eq!(words(&made[1]), nice);
         assert_eq!(words(&made[2]), ["/here/palais", "cluster", "process"]);
         assert_eq!(made.iter().map(|host| host.sharing).collect::<Vec<_>>(), [1, 2, 2]);
-        assert_eq!(made.iter().map(|host| host.port).collect::<Vec<_>>(), [0, 7, 0]);
+        let ports = [Ports::ANY, Ports::one(7), Ports::range([8, 9]).unwrap()];
+        assert_eq!(made.iter().map(|host| host.ports).collect::<Vec<_>>(), ports);
         assert!(made[2].address.is_loopback() && made[0].far && !made[1].far);
         assert_eq!(made[2].directory.as_deref(), Some(Path::new("/tmp")));
     }
@@ -223,6 +242,8 @@ mod tests {
             ("workers = 0\n[[host]]\naddress = \"::1\"\n", "1 at least"),
             ("[[host]]\naddress = \"::1\"\nssh = \"a\"\nlaunch = [\"b\"]\n", "both ssh and launch"),
             ("[[host]]\naddress = \"::1\"\nlaunch = []\n", "empty launch"),
+            ("[[host]]\naddress = \"::1\"\nport = 1\nports = [1, 2]\n", "both port and ports"),
+            ("ports = [2, 1]\n[[host]]\naddress = \"::1\"\n", "not [2, 1]"),
             ("[[host\n", "line 1"),
         ] {
             let error = read(text).unwrap_err().to_string();

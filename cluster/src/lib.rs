@@ -10,6 +10,7 @@
 //! - [`node`]: the daemon of a host, which starts processes for others.
 //! - [`remote`]: who has a query run by nodes, and the process there that leads it.
 //! - [`proof`]: how the two ends of a socket show each other that they belong to the same run of the same query.
+//! - [`ports`]: where a process may listen.
 //! - [`socket`] and [`tls`]: what a connection is, with TLS or without.
 //! - [`error`]: what can go wrong.
 
@@ -20,6 +21,7 @@ pub mod mesh;
 pub mod message;
 pub mod near;
 pub mod node;
+pub mod ports;
 pub mod proof;
 pub mod remote;
 pub mod socket;

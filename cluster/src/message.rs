@@ -20,6 +20,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::mesh::link::Compression;
 use crate::near::Place;
+use crate::ports::Ports;
 use crate::tls::Files;
 
 /// The longest message, in bytes: rows are sent a batch at a time.
@@ -84,8 +85,8 @@ pub struct Begin {
     pub processes: usize,
     /// The address at which others reach it.
     pub address: IpAddr,
-    /// The port; any free one if it is 0.
-    pub port: u16,
+    /// The ports of which it takes one.
+    pub ports: Ports,
     /// Where relative paths begin, if not where it is started.
     pub directory: Option<PathBuf>,
     /// How many processes of the query are on its machine.

@@ -24,6 +24,7 @@ use crate::locked;
 use crate::mesh::{Mesh, OnLost, Settings};
 use crate::message::{self, Begin, Done, Failure, Figures, Job, LENT_BYTES, Order, Raw, Report};
 use crate::near::{self, Place};
+use crate::ports::Ports;
 use crate::proof::{Hello, Kind};
 use crate::tls::{Files, Tls};
 pub use files::{Maker, Together, Writer};
@@ -58,8 +59,8 @@ pub trait Binary: Send + Sync {
     /// The workers that it has cores for, where it shares its machine with so many processes of the query.
     fn workers(&self, sharing: usize) -> usize;
 
-    /// The address at which it listens, if not the one at which it is reached.
-    fn listens(&self) -> Option<IpAddr> {
+    /// The address at which it listens and the ports of which it takes one, if not those that the starter says.
+    fn listens(&self) -> Option<(IpAddr, Ports)> {
         None
     }
 
@@ -284,12 +285,13 @@ pub fn serve(
     }
 }
 
-fn listen(begin: &Begin, listens: Option<IpAddr>) -> std::io::Result<TcpListener> {
+fn listen(begin: &Begin, listens: Option<(IpAddr, Ports)>) -> std::io::Result<TcpListener> {
     if let Some(directory) = &begin.directory {
         let enter = |e| std::io::Error::other(format!("{}: {e}", directory.display()));
         std::env::set_current_dir(directory).map_err(enter)?;
     }
-    let listener = TcpListener::bind((listens.unwrap_or(begin.address), begin.port))?;
+    let (address, ports) = listens.unwrap_or((begin.address, begin.ports));
+    let listener = ports.listen(address)?;
     listener.set_nonblocking(true)?;
     Ok(listener)
 }

@@ -9,6 +9,7 @@ use arrow_schema::SchemaRef;
 use cluster::message::{Failure, Figures};
 use cluster::node::config::Config;
 use cluster::node::{Ask, Door};
+use cluster::ports::Ports;
 use cluster::tls::{self, Tls};
 use cluster::worker::{Binary, Maker, Planned, Together, Writer};
 use engine::QueryState;
@@ -176,8 +177,8 @@ impl Binary for Process {
             .map_or_else(|| (cores() / sharing.max(1)).max(1), |(config, _)| config.share_of_workers())
     }
 
-    fn listens(&self) -> Option<IpAddr> {
-        self.node.as_ref().map(|(config, _)| config.listen.ip())
+    fn listens(&self) -> Option<(IpAddr, Ports)> {
+        self.node.as_ref().map(|(config, _)| (config.listen.ip(), config.ports()))
     }
 
     fn tls(&self, files: Option<&tls::Files>) -> Result<Option<Tls>, Failure> {

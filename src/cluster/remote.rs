@@ -11,6 +11,7 @@ use arrow_schema::SchemaRef;
 use cluster::caller::{Host, Launch, Traffic};
 use cluster::node::config::Config;
 use cluster::node::{Door, PORT, Seat};
+use cluster::ports::Ports;
 use cluster::remote::{Besides, Caller, Remote};
 use engine::{QueryState, Results};
 use serde::{Deserialize, Serialize};
@@ -148,7 +149,7 @@ fn run(path: &Path, id: &str, caller: &Arc<Caller>, request: &[u8]) -> anyhow::R
         Ok(Host {
             name: address.clone(),
             address: reached_at(address)?,
-            port: 0,
+            ports: Ports::ANY,
             directory: None,
             sharing: 1,
             far: true,

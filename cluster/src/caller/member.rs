@@ -19,6 +19,7 @@ use crate::locked;
 use crate::message::{self, Frame, Order, Report};
 use crate::near::Place;
 use crate::node::{Fate, Seat};
+use crate::ports::Ports;
 use crate::socket::{Socket, is_closed};
 use crate::tls::Files;
 
@@ -33,8 +34,8 @@ pub struct Host {
     pub name: String,
     /// The address at which the others reach it.
     pub address: IpAddr,
-    /// The port at which they do; any free one if it is 0.
-    pub port: u16,
+    /// The ports of which it takes one.
+    pub ports: Ports,
     /// Where relative paths begin, if not where it is started.
     pub directory: Option<PathBuf>,
     /// How many processes of the group are on its machine.

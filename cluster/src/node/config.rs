@@ -3,6 +3,7 @@
 //! ```toml
 //! listen = "10.0.0.1:7700"                # where others reach it; 127.0.0.1:7700 if not given
 //! token_file = "/etc/palais/token"        # a text that all nodes and all who ask have
+//! ports = [7701, 7799]                    # of which the processes of queries take theirs; any if not given
 //! nodes = ["10.0.0.1:7700", "10.0.0.2:7700"]  # all of them, this one too; it alone if not given
 //! queries = 4                             # at once; others wait
 //! workers = 8                             # of all queries together; the cores of the machine if not given
@@ -31,6 +32,7 @@ use serde::Deserialize;
 use super::PORT;
 use crate::error::{Error, Result};
 use crate::mesh::link::Compression;
+use crate::ports::Ports;
 use crate::tls::{Files, Tls};
 
 /// What a node is told.
@@ -41,6 +43,8 @@ pub struct Config {
     #[serde(default = "usual_listen")]
     pub listen: SocketAddr,
     token_file: PathBuf,
+    /// The first and the last of the ports at which processes of queries listen.
+    ports: Option<[u16; 2]>,
     /// All nodes.
     #[serde(default)]
     pub nodes: Vec<String>,
@@ -121,6 +125,11 @@ impl Config {
         if config.queries == 0 || config.workers == Some(0) {
             return Err(wrong("queries and workers are 1 at least".into()));
         }
+        let ports = config.ports.map_or(Ok(Ports::ANY), Ports::range).map_err(wrong)?;
+        if let Some(count) = ports.count().filter(|count| *count < config.queries) {
+            let queries = config.queries;
+            return Err(wrong(format!("ports are {count}, and queries {queries}, each of which takes one")));
+        }
         if config.listen.ip().is_unspecified() && config.tls.as_ref().is_some_and(|tls| tls.name.is_none()) {
             let why = "the node listens on all addresses, of which none is that of its certificate";
             return Err(wrong(format!(
@@ -147,6 +156,11 @@ impl Config {
     /// Files that can't be read, or hold something else.
     pub fn tls(&self) -> Result<Option<Tls>> {
         self.tls.as_ref().map(Tls::read).transpose()
+    }
+
+    /// The ports of which the processes of queries take theirs.
+    pub fn ports(&self) -> Ports {
+        self.ports.and_then(|ports| Ports::range(ports).ok()).unwrap_or_default()
     }
 
     /// The address at which processes of this machine reach the node.
@@ -196,6 +210,9 @@ mod tests {
         let config = read("token_file = \"t\"\n").unwrap();
         assert_eq!((config.listen.to_string().as_str(), config.queries), ("127.0.0.1:7700", 4));
         assert_eq!(config.nodes, ["127.0.0.1:7700"]);
+        assert_eq!(config.ports(), Ports::ANY);
+        let config = read("token_file = \"t\"\nports = [7101, 7104]\n").unwrap();
+        assert_eq!(config.ports().count(), Some(4));
         let config = read("token_file = \"t\"\nworkers = 9\nqueries = 2\nlisten = \"[::1]:9\"\n").unwrap();
         assert_eq!((config.share_of_workers(), config.nodes), (4, vec!["[::1]:9".to_string()]));
     }
@@ -207,6 +224,9 @@ mod tests {
             ("token_file = \"t\"\nqueries = 0", "1 at least"),
             ("token_file = \"t\"\nlisten = \"here\"", "listen"),
             ("token_file = \"t\"\nport = 1", "port"),
+            ("token_file = \"t\"\nports = [9, 1]", "not [9, 1]"),
+            ("token_file = \"t\"\nports = [7, 70000]", "70000"),
+            ("token_file = \"t\"\nports = [7, 8]", "ports are 2, and queries 4"),
         ] {
             let error = read(text).unwrap_err().to_string();
             assert!(error.contains(part), "{text}: {error}");

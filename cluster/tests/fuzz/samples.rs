@@ -17,6 +17,7 @@ use cluster::mesh::link::Compression;
 use cluster::message::{self, Begin, Done, Failure, Figures, Job, Order, Raw, Report};
 use cluster::near::Place;
 use cluster::node::{Ask, Fate, HELLO, Reply, Running, Status};
+use cluster::ports::Ports;
 use cluster::{mesh, proof, remote};
 use engine::batch::{Parcel, Wire, WireBytes};
 use engine::dataset::Written;
@@ -162,7 +163,7 @@ fn orders() -> Vec<u8> {
             process: 1,
             processes: 3,
             address: address.ip(),
-            port: 7400,
+            ports: Ports::range([7400, 7499]).expect("it is one"),
             directory: Some("/mnt/data".into()),
             sharing: 2,
             far: true,

@@ -34,8 +34,8 @@ impl Group {
         workers: impl Fn(usize) -> usize,
     ) -> anyhow::Result<Group> {
         // They send each other nothing.
-        let compression = Compression::None;
-        let cluster = Cluster::start(Options { version: version(), hosts, compression, patience })?;
+        let traffic = Traffic { compression: Compression::None, sockets_only: true };
+        let cluster = Cluster::start(Options { version: version(), hosts, traffic, patience })?;
         Ok(Group { workers: workers(cluster.workers()), cluster })
     }
 
