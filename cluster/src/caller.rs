@@ -100,7 +100,6 @@ impl Cluster {
         let mut members = Vec::new();
         for (process, host) in options.hosts.into_iter().enumerate() {
             let begin = Begin {
-                version: options.version.clone(),
                 incarnation,
                 token,
                 process,
@@ -114,7 +113,7 @@ impl Cluster {
                 tls: host.tls.clone(),
                 patience: options.patience + LONGER,
             };
-            let member = Member::start(process, host, events.clone())?;
+            let member = Member::start(process, host, &options.version, events.clone())?;
             member.tell(Order::Begin(begin));
             members.push(member);
         }
@@ -123,11 +122,7 @@ impl Cluster {
         let cluster = Cluster { group: Arc::new(group), runs: Mutex::new(0) };
         let group = &cluster.group;
         group.wait(&|| false, processes, |process, report| match report {
-            Report::Listening { version, .. } if version != options.version => {
-                let (host, ours) = (group.name(process), options.version.clone());
-                Err(Error::Version { host, theirs: version, ours })
-            }
-            Report::Listening { address, workers, place, .. } => {
+            Report::Listening { address, workers, place } => {
                 let member = &group.members[process];
                 *locked(&member.address) = Some(address);
                 member.workers.store(workers, Ordering::Relaxed);
@@ -341,6 +336,7 @@ impl Group {
                     silent[process] = Duration::ZERO;
                     if failed.is_none() { give(process, &bytes).err() } else { None }
                 }
+                Ok((_, Event::Other(error))) => Some(error),
                 Ok((process, Event::Over)) => Some(self.members[process].ending()),
                 Err(RecvTimeoutError::Disconnected) => {
                     Some(Error::System("all threads that listen have ended".into()))

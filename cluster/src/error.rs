@@ -48,6 +48,19 @@ pub enum Error {
         /// That of the starter.
         ours: String,
     },
+    /// What was started tells something else than its version first.
+    #[error(
+        "{host}: what was started there tells first: '{told}'\n  help: it is to be palais {ours}, and nothing may write \
+         to its standard output before it does"
+    )]
+    Stranger {
+        /// Where.
+        host: String,
+        /// What it tells.
+        told: String,
+        /// The version of the starter.
+        ours: String,
+    },
     /// A node does not do what it was asked, or can't be reached.
     #[error("{node}: {what}")]
     Node {

@@ -1,6 +1,7 @@
 //! Many processes as one: each runs its part of a query on timely dataflow, and whoever started them sees to it that all
 //! of them end, whatever happens to one.
 //!
+//! - [`greeting`]: the first that a process tells, in all versions.
 //! - [`message`]: what the starter and a process tell each other, over the process's standard input and output.
 //! - [`hosts`]: the file that says where processes are started.
 //! - [`caller`]: the starter: launches processes, has them run queries, notices when one is lost.
@@ -16,6 +17,7 @@
 
 pub mod caller;
 pub mod error;
+pub mod greeting;
 pub mod hosts;
 pub mod mesh;
 pub mod message;

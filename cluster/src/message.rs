@@ -1,9 +1,9 @@
 //! What the starter and a process tell each other.
 //!
 //! A message is a length (u32, little-endian) and so many bytes of bincode 1.3 with its default options. Rows have the
-//! highest bit of the length set, and are what [`engine::wire`] gives: they are copied no more than needed. The first one of
-//! each side holds its version; what follows is read only if the versions are the same, so that messages may change with
-//! any version.
+//! highest bit of the length set, and are what [`engine::wire`] gives: they are copied no more than needed. What a process
+//! tells is read only if its version is the starter's, see [`crate::greeting`], so that messages may change with any
+//! version.
 
 use std::fmt::{self, Formatter};
 use std::io::{self, Read, Write};
@@ -73,8 +73,6 @@ pub enum Order {
 /// What a process is told of itself.
 #[derive(Debug, serde::Serialize, serde::Deserialize)]
 pub struct Begin {
-    /// The starter's version.
-    pub version: String,
     /// Tells this group of processes from others.
     pub incarnation: [u8; 16],
     /// What its processes show each other that they have.
@@ -125,8 +123,6 @@ pub struct Job {
 pub enum Report {
     /// It listens. The first one.
     Listening {
-        /// Its version.
-        version: String,
         /// Where.
         address: SocketAddr,
         /// The workers that it has cores for.

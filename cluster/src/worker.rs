@@ -20,6 +20,7 @@ use engine::wire::loan::Loans;
 use engine::wire::memory::Memory;
 use queries::Plan;
 
+use crate::greeting;
 use crate::locked;
 use crate::mesh::{Mesh, OnLost, Settings};
 use crate::message::{self, Begin, Done, Failure, Figures, Job, LENT_BYTES, Order, Raw, Report};
@@ -187,10 +188,16 @@ pub fn is_loss(thread: Option<&str>, message: &str) -> bool {
 /// Serves the starter until it closes the input. Never returns: the process ends.
 pub fn serve(
     mut input: impl Read + Send + 'static,
-    output: impl Write + Send + 'static,
+    mut output: impl Write + Send + 'static,
     binary: &Arc<impl Binary + 'static>,
 ) -> ! {
-    let Ok(Some(Order::Begin(begin))) = message::read(&mut input) else { binary.end(2) };
+    // Where that fails the starter is gone.
+    let _ = greeting::write(&mut output, &binary.version());
+    let Ok(Some(Order::Begin(begin))) = message::read(&mut input) else {
+        // A starter of another version, which ends this process once it has seen that.
+        let _ = std::io::copy(&mut input, &mut std::io::sink());
+        binary.end(2)
+    };
     let shared = Arc::new(Shared {
         out: Mutex::new(Out::new(output)),
         running: Mutex::default(),
@@ -211,7 +218,7 @@ pub fn serve(
         let workers = binary.workers(begin.sharing);
         let address = SocketAddr::new(begin.address, address.port());
         let place = Place::here(&begin.incarnation, begin.process);
-        shared.report(&Report::Listening { version: binary.version(), address, workers, place });
+        shared.report(&Report::Listening { address, workers, place });
     }
     let losing = shared.clone();
     let on_lost: OnLost = Arc::new(move |peer, reason| losing.lose(peer, reason));

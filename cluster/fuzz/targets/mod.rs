@@ -3,11 +3,13 @@
 //! than so few bytes can be worth.
 //!
 //! - [`rows`]: record batches, also lent ones, the parcels in which timely carries them, and the values of subqueries.
+//! - [`greeting`]: the first that a process tells.
 //! - [`messages`]: what processes, nodes and callers tell each other.
 //! - [`proof`]: how they show each other the token.
 //!
 //! Two programs call them, as those of `formats/fuzz`, with which this package shares its bound on memory.
 
+pub mod greeting;
 #[path = "../../../formats/fuzz/targets/memory.rs"]
 pub mod memory;
 pub mod messages;
@@ -29,6 +31,7 @@ pub const TARGETS: &[Target] = &[
     ("parcel", rows::parcel),
     ("stream", rows::stream),
     ("value", rows::value),
+    ("greeting", greeting::check),
     ("order", messages::check::<Order>),
     ("report", messages::check::<Report>),
     ("note", messages::check::<mesh::Word>),

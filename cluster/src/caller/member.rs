@@ -15,6 +15,7 @@ use engine::wire::memory::Memory;
 
 use super::ENDING;
 use crate::error::{Error, Result};
+use crate::greeting::{self, Greeting};
 use crate::locked;
 use crate::message::{self, Frame, Order, Report};
 use crate::near::Place;
@@ -91,13 +92,20 @@ pub(super) enum Event {
     Report(Report),
     /// Rows of the result, as [`Frame::Rows`] has them.
     Rows(Vec<u8>),
+    /// It is another version, or no palais.
+    Other(Error),
     /// Its output has ended.
     Over,
 }
 
 impl Member {
     /// Starts it.
-    pub fn start(index: usize, host: Host, events: SyncSender<(usize, Event)>) -> Result<Member> {
+    pub fn start(
+        index: usize,
+        host: Host,
+        version: &str,
+        events: SyncSender<(usize, Event)>,
+    ) -> Result<Member> {
         let near = !host.far && matches!(host.launch, Launch::Command(_));
         let Host { name, launch, .. } = host;
         let failed = |source| Error::Launch { host: name.clone(), source };
@@ -128,7 +136,8 @@ impl Member {
         };
         let (teller, told) = channel();
         thread("orders").spawn(move || tell_orders(orders, &told)).map_err(system)?;
-        thread("reports").spawn(move || listen(index, out, &events)).map_err(system)?;
+        let (host, ours) = (name.clone(), version.to_string());
+        thread("reports").spawn(move || listen(index, out, host, ours, &events)).map_err(system)?;
         let (orders, workers) = (Mutex::new(Some(teller)), AtomicUsize::new(1));
         let (address, place, memory) = (Mutex::default(), Mutex::default(), Mutex::default());
         Ok(Member { name, started, orders, address, workers, near, place, memory })
@@ -261,9 +270,20 @@ fn tell_orders(mut orders: impl Write, told: &Receiver<Order>) {
     }
 }
 
-/// Passes on what a process reports.
-fn listen(index: usize, out: impl Read, events: &SyncSender<(usize, Event)>) {
+/// Passes on what a process of a host reports, if it is of this version.
+fn listen(index: usize, out: impl Read, host: String, ours: String, events: &SyncSender<(usize, Event)>) {
     let mut out = BufReader::new(out);
+    let other = match greeting::read(&mut out) {
+        Greeting::Version(theirs) if theirs == ours => None,
+        Greeting::Version(theirs) => Some(Event::Other(Error::Version { host, theirs, ours })),
+        Greeting::Other(told) => Some(Event::Other(Error::Stranger { host, told, ours })),
+        Greeting::Over => Some(Event::Over),
+    };
+    if let Some(other) = other {
+        // Whoever started it may be gone.
+        let _ = events.send((index, other));
+        return;
+    }
     while let Ok(Some(frame)) = message::read_frame(&mut out) {
         let event = match frame {
             Frame::Message(report) => Event::Report(report),

@@ -43,6 +43,7 @@ pub fn files(target: &str) -> Vec<Vec<u8>> {
             0 => Vec::new(),
             _ => with_schema(&batch.project(&[0]).expect("it is there").slice(1, 1)),
         }),
+        "greeting" => vec![b"palais process 0.1.0 (c68be9eb0a2d)\nwhat follows".to_vec()],
         "order" => vec![orders()],
         "report" => vec![reports()],
         "note" => vec![notes()],
@@ -157,7 +158,6 @@ fn orders() -> Vec<u8> {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 7400));
     told(&[
         Order::Begin(Begin {
-            version: "0.1.0".into(),
             incarnation: [1; 16],
             token: [2; 32],
             process: 1,
@@ -202,7 +202,7 @@ fn reports() -> Vec<u8> {
     let rows = message::rows(&table(0, 3)).expect("it can be encoded");
     let failure = Failure { message: "overflow".into(), code: 1 };
     let before = [
-        Report::Listening { version: "0.1.0".into(), address, workers: 2, place: PLACE },
+        Report::Listening { address, workers: 2, place: PLACE },
         Report::Opened(b"tables".into()),
         Report::Planned { begun: None, reads: vec![false, true] },
     ];
