@@ -56,20 +56,25 @@ fn place(nodes: &Nodes) -> PathBuf {
 }
 
 /// Begins what takes long in `place/new/er`, and waits until all nodes have begun.
-fn long(nodes: &Nodes, place: &Path, node: usize, flags: &[&str]) -> Waiting {
+fn long(nodes: &Nodes, place: &Path, node: usize) -> Waiting {
     let to = place.join("new").join("er");
-    let waiting = nodes.wait_for_command(node, &GENERATE, &[&[text(&to)], &MANY[..], flags].concat());
+    let waiting = nodes.wait_for_command(node, &GENERATE, &[&[text(&to)], &MANY[..]].concat());
+    wait_for_all(nodes, &to, 3000);
+    waiting
+}
+
+/// Waits until all nodes have begun a table of so many parts, in a directory.
+fn wait_for_all(nodes: &Nodes, to: &Path, parts: usize) {
     // Each writes its own files: those of the last one have the highest numbers.
     let begun = |first: usize| {
-        let files = fs::read_dir(&to).into_iter().flatten().flatten();
-        let mut files =
-            files.flat_map(|partial| fs::read_dir(partial.path()).into_iter().flatten().flatten());
+        let entries = fs::read_dir(to).into_iter().flatten().flatten();
+        let tables = entries.filter(|table| table.file_name().to_string_lossy().contains(".partial-"));
+        let mut files = tables.flat_map(|table| fs::read_dir(table.path()).into_iter().flatten().flatten());
         let number = |name: &str| name.strip_prefix("part-")?.split('.').next()?.parse::<usize>().ok();
         files.any(|file| file.file_name().to_str().and_then(number).is_some_and(|number| number >= first))
     };
     let all = nodes.addresses.len();
-    wait_for("the last node has begun", || begun(3000 * (all - 1) / all));
-    waiting
+    wait_for("the last node has begun", || begun(parts * (all - 1) / all));
 }
 
 fn nothing_is_left(nodes: &Nodes, place: &Path) {
@@ -168,13 +173,13 @@ fn what_is_ended_half_way_leaves_nothing() {
     let nodes = Nodes::start(3, "");
     let place = place(&nodes);
     for (node, name, code) in [(0, "INT", Some(130)), (1, "KILL", None)] {
-        let waiting = long(&nodes, &place, node, &[]);
+        let waiting = long(&nodes, &place, node);
         signal(waiting.child.id(), name);
         let (ended, text) = waiting.finish();
         assert_eq!(ended, code, "{text}");
         nothing_is_left(&nodes, &place);
     }
-    let waiting = long(&nodes, &place, 2, &[]);
+    let waiting = long(&nodes, &place, 2);
     let (_, _, query) = nodes.running().pop().expect("it runs");
     assert_eq!(nodes.ask(1, &["cluster", "cancel"], &[&query]).code(), Some(0));
     let (code, text) = waiting.finish();
@@ -182,7 +187,7 @@ fn what_is_ended_half_way_leaves_nothing() {
     nothing_is_left(&nodes, &place);
     // One process, and one that is stopped.
     for (signalled, says) in [("KILL", "was killed (signal 9"), ("STOP", "nothing was heard")] {
-        let waiting = long(&nodes, &place, 0, &[]);
+        let waiting = long(&nodes, &place, 0);
         signal(nodes.children(2, "process")[0], signalled);
         let (code, text) = waiting.finish();
         assert!(code == Some(1) && text.contains(&nodes.addresses[2]) && text.contains(says), "{text}");
@@ -196,7 +201,7 @@ fn a_node_that_is_killed_is_named_and_leaves_nothing() {
     let place = place(&nodes);
     // The first node makes the directory, and the one that is asked leads.
     for (asked, killed) in [(0, 2), (1, 0), (1, 1)] {
-        let waiting = long(&nodes, &place, asked, &[]);
+        let waiting = long(&nodes, &place, asked);
         let start = Instant::now();
         nodes.kill(killed);
         let (code, text) = waiting.finish();
@@ -206,6 +211,42 @@ fn a_node_that_is_killed_is_named_and_leaves_nothing() {
         nothing_is_left(&nodes, &place);
         nodes.begin(killed);
     }
+}
+
+#[test]
+fn what_a_lost_node_did_not_make_is_made_again() {
+    let mut nodes = Nodes::start(3, "");
+    let place = place(&nodes);
+    let flags = ["--rankings", "2000", "--uservisits", "800000", "--parts", "30", "--compression", "gzip"];
+    let one = nodes.path("one");
+    succeed(&[&["generate", text(&one)][..], &flags].concat());
+    // One process is lost in the second table: the first one is there already.
+    let out = place.join("out");
+    let again = ["--retries", "1"];
+    let waiting = nodes.wait_for_command(0, &GENERATE, &[&[text(&out)], &flags[..], &again].concat());
+    wait_for("the first table is there", || out.join("rankings").exists());
+    wait_for_all(&nodes, &out, 30);
+    signal(nodes.children(1, "process")[0], "KILL");
+    let (code, told) = waiting.finish();
+    assert_eq!(code, Some(0), "{told}");
+    let says = format!("the files are made again, without {}", nodes.addresses[1]);
+    assert!(told.contains("warning: ") && told.contains(&says), "{told}");
+    assert_eq!(told.matches("rankings: 2,000 rows").count(), 1, "{told}");
+    assert_same(&one, &out);
+    // A node that is away.
+    nodes.kill(2);
+    let convert = [text(&one.join("rankings")).to_string(), text(&place.join("pages")).to_string()];
+    let convert = [&*convert[0], &convert[1], "--to", "csv", "--compression", "gzip"];
+    refused(&nodes.ask(0, &CONVERT, &convert), 1, &[&nodes.addresses[2]]);
+    let done = made(&nodes, 0, &CONVERT, &[&convert[..], &again].concat());
+    assert!(done.stderr.contains(&format!("without {}", nodes.addresses[2])), "{}", done.stderr);
+    let pages = nodes.path("pages");
+    succeed(&["convert", convert[0], text(&pages), "--to", "csv", "--compression", "gzip"]);
+    assert_same(&pages, &place.join("pages"));
+    // What fails by itself is not tried again.
+    let done = nodes.ask(0, &CONVERT, &[&convert[..], &["--retries", "5"]].concat());
+    assert!(done.code() == Some(1) && done.stderr.contains("--overwrite"), "{}", done.stderr);
+    assert_eq!(names(&place), ["out", "pages"]);
 }
 
 #[test]

@@ -97,6 +97,9 @@ pub enum Error {
         /// Why.
         reason: String,
     },
+    /// A process was lost while it made appear what was written.
+    #[error("{0}\n  help: look whether the files are there: it was lost while they were to appear")]
+    Appearing(Box<Error>),
     /// The query failed in a process.
     #[error("{message}\n  host: {host}")]
     Failed {

@@ -6,7 +6,8 @@ use engine::QueryState;
 use engine::dataset::Written;
 
 use super::{Cluster, Query};
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::locked;
 use crate::message::{Order, Raw, Report};
 
 impl Cluster {
@@ -48,12 +49,20 @@ impl Cluster {
         let written = group.conduct(None, state)?;
         group.members[0].tell(Order::Finish(written));
         let mut all = Written::default();
-        group.wait(&|| state.stopped(), 1, |process, report| match report {
+        let finished = group.wait(&|| state.stopped(), 1, |process, report| match report {
             Report::Finished(finished) => {
                 all = finished;
                 Ok(true)
             }
             other => group.unless_alive(process, &other),
+        });
+        finished.map_err(|e| match e.lost() {
+            None => e,
+            Some(_) => {
+                // It may have done it: what is written again could be there already.
+                *locked(&group.lost) = None;
+                Error::Appearing(Box::new(e))
+            }
         })?;
         Ok(all)
     }
