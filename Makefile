@@ -7,7 +7,8 @@
 # make scaling a query in 1 to 16 processes: SCALING="--data DIR …"
 # make fuzz    an hour of cargo fuzz over all decoders of files and of what other processes send, or MINUTES=…; needs
 #              cargo-fuzz and a nightly toolchain
-# make soak    200 faults at random moments of queries in several processes, or SOAK="--runs …"
+# make soak    200 faults at random moments of queries in several processes, or SOAK="--runs …"; as root those of the
+#              network too
 # make deny    licences, advisories and sources of all crates; needs cargo-deny and the network
 # make venv    the Python packages of the oracle and the benchmark, in .venv
 # make others  the tools of other formats that the tests compare with: capnp, protoc

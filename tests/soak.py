@@ -3,8 +3,9 @@ nothing left behind.
 
 soak.py PALAIS [--runs 200] [--seed 1]
 
-Each run makes one fault in a query of three processes of this machine, and then runs the query again without one. It ends
-with code 1 at the first broken promise, and prints a table of faults and outcomes.
+Each run makes one fault in a query of three processes of this machine, and then runs the query again without one. Links
+are cut and packets dropped between three network namespaces, which root can make; its output says so where they are left
+out. It ends with code 1 at the first broken promise, and prints a table of faults and outcomes.
 """
 
 import argparse
@@ -19,6 +20,8 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+
+from net import Net, shell
 
 # Seconds of --timeout; what is lost has to be told of within it and a few seconds more.
 TIMEOUT = 2
@@ -238,6 +241,29 @@ def started_twice(palais, data, home, expected):
     return "one has the answer, the other an error" if 1 in codes else "right answers, one after the other"
 
 
+def over_the_network(palais, data, expected, net, fault, chance, longest):
+    """Something happens to the network between three hosts, and is undone when the query has ended."""
+    harm, heal = fault(chance)
+    run = Run(palais, data, hosts=net.file)
+    time.sleep(chance.uniform(0, longest))
+    try:
+        done, why = shell(harm)
+        if not done:
+            raise Broken(f"the fault can't be made: {why}")
+        code, out, err = run.finish(longest * 5 + SOON + 5)
+    finally:
+        shell(heal)
+    if code == 0:
+        if out != expected:
+            raise Broken("code 0 and another answer")
+        return "right answer"
+    if code != 1 or not err.startswith("error: h"):
+        raise Broken(f"exit code {code}: {err}")
+    if fault == net.lose:
+        raise Broken(f"some packets are too many: {err}")
+    return "error that names the host"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("palais")
@@ -245,7 +271,7 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args()
     palais, chance = str(Path(args.palais).resolve()), random.Random(args.seed)
-    with tempfile.TemporaryDirectory() as home:
+    with tempfile.TemporaryDirectory() as home, Net(Path(home)) as net:
         home = Path(home)
         data = home / "data"
         made = [palais, "generate", data, "--rankings", "30000", "--uservisits", "600000", "--to", "csv", "--parts", "6"]
@@ -265,6 +291,14 @@ def main():
             "a process is killed, with --retries": lambda: retried(palais, data, expected, chance, longest),
             "a process is started twice": lambda: started_twice(palais, data, home, expected),
         }
+        faults = {"a link is cut": net.cut, "packets are dropped": net.drop, "some packets are lost": net.lose}
+        for name, fault in faults.items():
+            if net.missing:
+                print(f"left out: {name}: hosts can't be made here: {net.missing}")
+            else:
+                others[name] = lambda fault=fault: over_the_network(
+                    palais, data, expected, net, fault, chance, longest * 1.1
+                )
         outcomes = collections.Counter()
         for number in range(args.runs):
             name = chance.choice([*FAULTS, *others])
