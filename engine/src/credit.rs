@@ -99,7 +99,7 @@ impl Drop for Credit {
     fn drop(&mut self) {
         match &self.0 {
             From::Here { pool, bytes } => pool.give(*bytes),
-            From::There { network, process, note } => network.tell(*process, *note),
+            From::There { network, process, note } => network.tell(*process, note.clone()),
         }
     }
 }

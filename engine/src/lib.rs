@@ -10,7 +10,7 @@
 //! - [`wire`]: record batches as bytes between processes.
 //! - [`credit`]: flow control of exchanges.
 //! - [`processes`]: what a query that runs in several processes needs of whoever runs them.
-//! - [`hash`]: hashes of columns.
+//! - [`hash`]: hashes of columns; [`frequent`]: which of them are frequent.
 //! - [`state`]: what the workers of a query share: the first error, cancel, enough, figures.
 //! - [`children`]: the processes that a query has started.
 //! - [`memory`]: the counting allocator and the limit.
@@ -33,6 +33,7 @@ pub mod copy;
 pub mod credit;
 pub mod dataset;
 pub mod error;
+pub mod frequent;
 pub mod generate;
 pub mod hash;
 pub mod live;

@@ -19,7 +19,7 @@ use crate::wire::loan::{self, Loans};
 use crate::wire::memory::Memory;
 
 /// What processes of a query tell one another outside its dataflow.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Note {
     /// What a worker of the process that is told has sent was absorbed: its credit comes back.
     Absorbed {
@@ -63,15 +63,39 @@ pub enum Note {
         /// The node.
         node: u32,
     },
+    /// A key is heavy in a process, which wants its build rows; told to the process whose worker has them.
+    Wanted {
+        /// The tree of the plan.
+        stage: u32,
+        /// The join.
+        node: u32,
+        /// The hash of the key.
+        hash: u64,
+        /// The process that wants them.
+        process: u32,
+    },
+    /// The build rows of a heavy key.
+    Replica {
+        /// The tree of the plan.
+        stage: u32,
+        /// The join.
+        node: u32,
+        /// The hash of the key.
+        hash: u64,
+        /// What [`crate::wire::encode`] gives.
+        rows: Vec<u8>,
+    },
 }
 
 impl Note {
-    fn stage(self) -> u32 {
+    fn stage(&self) -> u32 {
         match self {
             Note::Absorbed { stage, .. }
             | Note::Quotes { stage, .. }
             | Note::Abandoned { stage, .. }
-            | Note::Enough { stage, .. } => stage,
+            | Note::Enough { stage, .. }
+            | Note::Wanted { stage, .. }
+            | Note::Replica { stage, .. } => *stage,
         }
     }
 }
@@ -172,6 +196,10 @@ struct Running {
 }
 
 impl Running {
+    fn check(&self, outcome: Result<()>) {
+        outcome.unwrap_or_else(|e| self.state.fail(e));
+    }
+
     fn take(&self, note: Note) {
         let Some(shared) = self.shared.upgrade() else { return };
         match note {
@@ -186,6 +214,12 @@ impl Running {
             }
             // A number that the plan doesn't have is that of no node.
             Note::Enough { node, .. } => self.state.set_enough(node as NodeId),
+            Note::Wanted { node, hash, process, .. } => {
+                self.check(shared.give_replica(node as NodeId, hash, process as usize));
+            }
+            Note::Replica { node, hash, rows, .. } => {
+                self.check(shared.take_replica(node as NodeId, hash, &rows));
+            }
         }
     }
 }
@@ -275,7 +309,9 @@ impl Site {
     /// Tells all other processes.
     pub fn tell_others(&self, note: Note) {
         if let Some(p) = &self.processes {
-            (0..p.count).filter(|&other| other != p.index).for_each(|other| p.network.tell(other, note));
+            (0..p.count)
+                .filter(|&other| other != p.index)
+                .for_each(|other| p.network.tell(other, note.clone()));
         }
     }
 }

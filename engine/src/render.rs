@@ -16,7 +16,9 @@ use crate::ops::aggregate::{Aggregate, Place};
 use crate::ops::exchange::{At, Receive, Send};
 use crate::ops::expand::Expand;
 use crate::ops::filter::Filter;
+use crate::ops::join::heavy::Replicas;
 use crate::ops::join::shared::Builds;
+use crate::ops::join::watch::Watch;
 use crate::ops::join::{self, Join};
 use crate::ops::keeper::Keeper;
 use crate::ops::limit::Limit;
@@ -54,13 +56,16 @@ pub struct Shared {
     /// needs to send the batch that is waited for.
     pools: Vec<Vec<Arc<Pool>>>,
     builds: Vec<Option<Arc<Builds>>>,
+    /// By the join and by the exchange of its probe side.
+    replicas: Vec<Option<Arc<Replicas>>>,
 }
 
 impl Shared {
     /// For the tree below `root`, which has `nodes` nodes.
     pub fn new(root: &Node, nodes: usize, settings: &Settings, site: Site) -> Result<Shared> {
         let (work, pools, builds) = (vec![None; nodes], vec![vec![]; nodes], vec![None; nodes]);
-        let mut shared = Shared { site, work, pools, builds };
+        let replicas = vec![None; nodes];
+        let mut shared = Shared { site, work, pools, builds, replicas };
         shared.add(root, Window::new(settings.read_ahead))?;
         Ok(shared)
     }
@@ -78,6 +83,13 @@ impl Shared {
             }
             Op::Exchange(_) => self.pools[node.id] = vec![Pool::new(EXCHANGE_BYTES)],
             Op::Join(join) if join.shared => self.builds[node.id] = Some(Builds::new(self.site.workers)),
+            Op::Join(join) if join.replicates => {
+                let [build, probe] = if join.build == Side::Left { [0, 1] } else { [1, 0] };
+                let schema = node.inputs[build].schema.clone();
+                let replicas = Replicas::new(join, schema, node.id, self.site.clone());
+                self.replicas[node.inputs[probe].id] = Some(replicas.clone());
+                self.replicas[node.id] = Some(replicas);
+            }
             _ => {}
         }
         node.inputs.iter().try_for_each(|n| self.add(n, window))
@@ -100,6 +112,16 @@ impl Shared {
         let pools = self.pools.get(id)?;
         let worker = worker.checked_sub(self.site.here().start)?;
         if pools.len() > 1 { pools.get(worker) } else { pools.first() }
+    }
+
+    /// Tells another process the build rows of a key that is heavy there.
+    pub fn give_replica(&self, join: NodeId, hash: u64, process: usize) -> Result<()> {
+        self.replicas.get(join).and_then(Option::as_ref).map_or(Ok(()), |r| r.give(hash, process))
+    }
+
+    /// Takes the build rows of a heavy key from another process.
+    pub fn take_replica(&self, join: NodeId, hash: u64, rows: &[u8]) -> Result<()> {
+        self.replicas.get(join).and_then(Option::as_ref).map_or(Ok(()), |r| r.take(hash, rows))
     }
 
     /// Takes what a reader in another process has found at a border of a file.
@@ -232,7 +254,8 @@ impl<'scope> Renderer<'_, 'scope> {
                 let schemas = (node.inputs[0].schema.clone(), node.inputs[1].schema.clone());
                 let (builds, part) = self.shared.builds(node.id, self.local.index);
                 self.stage(node, "join", true).add(Inputs::Local(vec![left, right]), |wake| {
-                    let at = join::Place { builds, part, latch, wake };
+                    let replicas = self.shared.replicas[node.id].clone();
+                    let at = join::Place { builds, part, replicas, index: self.local.index, latch, wake };
                     let join = Join::new(plan, schemas.0, schemas.1, node.schema.clone(), at);
                     Box::new(Keeper::new(join, operator(node), FEWER_BUILD_ROWS))
                 })
@@ -277,7 +300,9 @@ impl<'scope> Renderer<'_, 'scope> {
             let pool = self.shared.pool(node.id, *index).expect("every exchange has credit").clone();
             let (here, processes) = (site.here(), site.processes.clone());
             let at = At { index: *index, here, peers: *peers, processes };
-            Box::new(Send::new(exchange, &node.schema, at, pool, wake))
+            let replicas = self.shared.replicas[node.id].clone();
+            let watch = replicas.map(|replicas| Watch::new(replicas, site.here(), *peers));
+            Box::new(Send::new(exchange, &node.schema, at, pool, wake).watching(watch))
         });
         // What the node gives is what its last operator gives.
         let merges = matches!(exchange, Exchange::Merge { .. });

@@ -113,6 +113,9 @@ pub fn operator(n: &Node) -> String {
             if j.shared {
                 text.push_str(", shared by the workers");
             }
+            if j.replicates {
+                text.push_str(", heavy keys replicated");
+            }
             if let Some(f) = &j.filter {
                 let _ = write!(text, ", if {f}");
             }

@@ -285,6 +285,9 @@ pub struct Join {
     /// Whether the workers of a process probe each other's build sides: the build side's rows are spread by the hash
     /// of their keys, the probe side's are wherever they are.
     pub shared: bool,
+    /// Whether a worker keeps probe rows of heavy keys, which it would send to another one, and gets the build rows of
+    /// these keys from there. Both sides are spread by the hash of their keys.
+    pub replicates: bool,
     /// Keys that must be equal, over the left and the right input. Empty: every pair is looked at.
     pub on: Vec<(Expr, Expr)>,
     /// What must hold besides, over the columns that [`Join::filter_columns`] names.

@@ -10,6 +10,7 @@ use arrow_select::coalesce::BatchCoalescer;
 use arrow_select::take::take_record_batch;
 use queries::plan::{Exchange, Expr};
 
+use super::join::watch::Watch;
 use super::{evaluate_all, rows_of};
 use crate::batch::{BATCH_ROWS, Parcel, Wire, WireBytes, batch_bytes};
 use crate::credit::Pool;
@@ -47,6 +48,8 @@ pub struct Send {
     pool: Arc<Pool>,
     wake: Wake,
     outgoing: VecDeque<Parcel>,
+    /// What tells heavy keys; their rows are gathered behind those of all workers.
+    watch: Option<Watch>,
 }
 
 enum Route {
@@ -78,10 +81,26 @@ impl Send {
             Exchange::Gather => Route::ToFirst { merges: None },
             Exchange::Merge { .. } => Route::ToFirst { merges: Some(schema.clone()) },
         };
-        Send { route, peers, here, index, processes, pool, wake, outgoing: VecDeque::new() }
+        let outgoing = VecDeque::new();
+        Send { route, peers, here, index, processes, pool, wake, outgoing, watch: None }
+    }
+
+    /// Keeps the rows of heavy keys in this process.
+    pub fn watching(mut self, watch: Option<Watch>) -> Send {
+        if let Route::Hash { gathered, .. } = &mut self.route
+            && watch.is_some()
+        {
+            gathered.push(BatchCoalescer::new(gathered[self.index].schema(), BATCH_ROWS));
+            self.watch = watch;
+        }
+        self
     }
 
     fn queue(&mut self, target: usize, batch: RecordBatch) {
+        let target = match &mut self.watch {
+            Some(watch) if target == self.peers => watch.deal(),
+            _ => target,
+        };
         let (target, source) = (target as u32, self.index as u32);
         self.outgoing.push_back(Parcel { target, source, ..Parcel::from(batch) });
     }
@@ -119,11 +138,19 @@ fn encode_once(batch: &RecordBatch, near: Option<&Near>, process: usize) -> Resu
     }
 }
 
-/// The rows of each target, in their order.
-fn partition(batch: &RecordBatch, hashes: &[u64], peers: usize) -> Result<Vec<RecordBatch>> {
-    let mut rows: Vec<Vec<u32>> = (0..peers).map(|_| Vec::with_capacity(hashes.len() / peers + 16)).collect();
+/// The rows of each target, in their order; behind them, with `watch`, those that stay.
+fn partition(
+    batch: &RecordBatch,
+    hashes: &[u64],
+    peers: usize,
+    watch: Option<&Watch>,
+) -> Result<Vec<RecordBatch>> {
+    let targets = peers + usize::from(watch.is_some());
+    let mut rows: Vec<Vec<u32>> =
+        (0..targets).map(|_| Vec::with_capacity(hashes.len() / peers + 16)).collect();
     for (row, hash) in hashes.iter().enumerate() {
-        rows[worker_of(*hash, peers)].push(row as u32);
+        let stays = watch.is_some_and(|watch| watch.keeps(*hash));
+        rows[if stays { peers } else { worker_of(*hash, peers) }].push(row as u32);
     }
     rows.into_iter().map(|rows| Ok(take_record_batch(batch, &UInt32Array::from(rows))?)).collect()
 }
@@ -139,8 +166,13 @@ impl Operator for Send {
             Route::Hash { keys, gathered, hashes } => {
                 let columns: Vec<_> = evaluate_all(keys, &batch)?.into_iter().map(comparable).collect();
                 hash_columns(&columns, batch.num_rows(), hashes)?;
+                if let Some(watch) = &mut self.watch {
+                    watch.see(hashes);
+                }
                 let mut full = Vec::new();
-                for (target, rows) in partition(&batch, hashes, peers)?.into_iter().enumerate() {
+                for (target, rows) in
+                    partition(&batch, hashes, peers, self.watch.as_ref())?.into_iter().enumerate()
+                {
                     if rows.num_rows() > 0 {
                         gathered[target].push_batch(rows)?;
                     }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use arrow_schema::Schema;
 use datafusion_common::JoinType;
+use datafusion_common::tree_node::TreeNode;
 use datafusion_expr::logical_plan::Join as LogicalJoin;
 use datafusion_physical_expr::utils::{collect_columns, reassign_expr_columns};
 
@@ -37,6 +38,7 @@ pub(super) fn lower(lowering: &mut Lowering, j: &LogicalJoin) -> Result<Node> {
         kind: j.join_type,
         build,
         shared: false,
+        replicates: false,
         filter,
         filter_columns,
         filter_schema,
@@ -72,7 +74,7 @@ fn narrow(filter: Option<Expr>, left: &Node, right: &Node) -> Result<Narrowed> {
 
 /// Each column of an expression as the one of `schema` at the position that `place` says for its own.
 fn by_position(e: Expr, schema: &Schema, place: impl Fn(usize) -> usize) -> Result<Expr> {
-    use datafusion_common::tree_node::{Transformed, TreeNode};
+    use datafusion_common::tree_node::Transformed;
     use datafusion_physical_expr::expressions::Column;
     let moved = e.transform_up(|e| {
         let Some(column) = e.downcast_ref::<Column>() else { return Ok(Transformed::no(e)) };
@@ -140,6 +142,11 @@ fn build_side(j: &LogicalJoin, left: &Node, right: &Node) -> Side {
     smaller
 }
 
+/// Whether a key has the same value wherever it is computed.
+fn is_fixed(key: &Expr) -> bool {
+    !key.exists(|e| Ok(e.is_volatile_node())).unwrap_or(true)
+}
+
 /// Brings rows that may match to the same worker.
 fn distribute(lowering: &mut Lowering, join: &mut Join, left: Node, right: Node) -> Vec<Node> {
     if left.single && right.single {
@@ -166,9 +173,11 @@ fn distribute(lowering: &mut Lowering, join: &mut Join, left: Node, right: Node)
     let (left_keys, right_keys) = join.on.iter().cloned().unzip();
     let probe_single = if join.build == Side::Left { right.single } else { left.single };
     // Rows that the build side gives at the end are marked by one worker; a probe side on one worker is spread. A table
-    // can't be probed from another process.
-    if !at_end && !probe_single && lowering.settings.processes == 1 {
-        join.shared = true;
+    // can't be probed from another process, but some of its rows can be sent there.
+    let anywhere = !at_end && !probe_single;
+    join.shared = anywhere && lowering.settings.processes == 1;
+    join.replicates = anywhere && !join.shared && join.on.iter().all(|(l, r)| is_fixed(l) && is_fixed(r));
+    if join.shared {
         return match join.build {
             Side::Left => vec![lowering.exchange(Exchange::Hash(left_keys), left), right],
             Side::Right => vec![left, lowering.exchange(Exchange::Hash(right_keys), right)],

@@ -3,11 +3,13 @@
 //! - [`keys`]: group keys to group numbers; `slots`: the table of short strings.
 //! - [`partitions`]: many groups, one part at a time; `scatter`: rows of fixed width by partition.
 //! - [`accumulators`], [`integers`], [`extreme`]: palais' own count, sum, avg, min and max, and the way to DataFusion's.
+//! - `heavy`: keys that many rows have, where rows are passed on.
 //! - [`distinct`]: of values that differ.
 
 pub mod accumulators;
 pub mod distinct;
 pub mod extreme;
+mod heavy;
 pub mod integers;
 pub mod keys;
 mod lanes;
@@ -31,6 +33,7 @@ use crate::error::Result;
 use crate::hash::{hash_columns, normalise, worker_of};
 use crate::memory;
 use crate::operator::{Operator, Pull};
+use heavy::Heavy;
 use keys::GroupKeys;
 use partitions::Partitions;
 
@@ -38,6 +41,8 @@ use partitions::Partitions;
 const PARTIAL_GROUPS: usize = 1 << 16;
 /// A final or single phase of more groups than this goes on in partitions.
 const FINAL_GROUPS: usize = 1 << 17;
+/// States of heavy keys that take so many bytes are given away: those of values that differ may grow.
+const HEAVY_BYTES: usize = 4 << 20;
 /// A partial phase that has more groups than this part of its rows goes on in partitions, or where memory is scarce
 /// stops combining: a state that it gives away costs several times what a row costs here.
 const REDUCES: f64 = 0.4;
@@ -57,7 +62,8 @@ pub struct Aggregate {
     input: SchemaRef,
     rows_in: usize,
     groups_out: usize,
-    passing: bool,
+    /// Once rows are passed on.
+    passing: Option<Heavy>,
     partitions: Option<Partitions>,
     /// The groups of the partition that was combined last.
     groups_of_part: usize,
@@ -139,7 +145,7 @@ impl Aggregate {
             input,
             rows_in: 0,
             groups_out: 0,
-            passing: false,
+            passing: None,
             partitions: None,
             groups_of_part: 0,
             states,
@@ -259,10 +265,31 @@ impl Aggregate {
     fn pass_on(&mut self) -> Result<()> {
         let Some(mut partitions) = self.partitions.take() else { return Ok(()) };
         partitions.end()?;
+        // Those of heavy keys have been combined.
         while let Some(states) = partitions.take()? {
             states.into_iter().for_each(|batch| self.ready.add(batch));
         }
-        self.passing = true;
+        self.begin_to_pass()
+    }
+
+    /// Rows are passed on from now on.
+    fn begin_to_pass(&mut self) -> Result<()> {
+        self.table = Table::new(&self.plan, &self.input)?;
+        self.passing = Some(Heavy::new(self.keys.len(), self.peers));
+        Ok(())
+    }
+
+    /// Passes states on, those of heavy keys combined.
+    fn pass(&mut self, states: RecordBatch) -> Result<()> {
+        let Some(passing) = &mut self.passing else { return Ok(()) };
+        let (others, heavy) = passing.split(states)?;
+        self.ready.add(others);
+        let Some(heavy) = heavy else { return Ok(()) };
+        self.absorb_states(&heavy)?;
+        if self.table.bytes() > HEAVY_BYTES {
+            self.emit()?;
+            self.table = Table::new(&self.plan, &self.input)?;
+        }
         Ok(())
     }
 
@@ -299,10 +326,9 @@ impl Operator for Aggregate {
     fn push(&mut self, _port: usize, parcel: Parcel) -> Result<()> {
         let batch = rows_of(&parcel);
         self.rows_in += batch.num_rows();
-        if self.passing {
+        if self.passing.is_some() {
             let states = self.states_of(batch)?;
-            self.ready.add(states);
-            return Ok(());
+            return self.pass(states);
         }
         if self.partitions.is_some() {
             let states = if self.phase == Phase::Final { batch.clone() } else { self.states_of(batch)? };
@@ -326,8 +352,10 @@ impl Operator for Aggregate {
                     return self.partition();
                 }
                 self.emit()?;
+                if !reduces && accumulators::all_convert(&self.calls) {
+                    return self.begin_to_pass();
+                }
                 self.table = Table::new(&self.plan, &self.input)?;
-                self.passing = !reduces && accumulators::all_convert(&self.calls);
                 Ok(())
             }
             _ => Ok(()),

@@ -1,10 +1,15 @@
 //! Hash join: one side is kept in a table, the other streams past it.
 //!
+//! - [`gives`]: which rows a join gives.
+//! - [`heavy`]: build rows of heavy keys on other workers; [`watch`]: which rows stay.
 //! - [`shared`]: complete build sides, of one worker or of all workers of a process.
 //! - [`table`]: the table of the build side.
 
+mod gives;
+pub mod heavy;
 pub mod shared;
 pub mod table;
+pub mod watch;
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -15,7 +20,7 @@ use arrow_schema::SchemaRef;
 use arrow_select::concat::concat_batches;
 use arrow_select::take::take;
 use datafusion_common::NullEquality;
-use queries::plan::{Expr, Join as Plan, JoinType, Side};
+use queries::plan::{Expr, Join as Plan, Side};
 
 use super::{Ready, batch_of, evaluate, evaluate_all, rows_of};
 use crate::batch::{BATCH_ROWS, Parcel, batch_bytes, compact};
@@ -23,51 +28,10 @@ use crate::error::Result;
 use crate::hash::comparable;
 use crate::memory;
 use crate::operator::{Latch, Operator, Pull, Wake};
+use gives::Gives;
+use heavy::Replicas;
 use shared::{Builds, Built, Picked, part_of};
 use table::{Keys, Table};
-
-/// Which rows a join gives, said of the build and the probe side.
-#[derive(Debug, Clone, Copy, Default)]
-struct Gives {
-    pairs: bool,
-    probe_unmatched: bool,
-    build_unmatched: bool,
-    probe_matched: bool,
-    build_matched: bool,
-    probe_marked: bool,
-    build_marked: bool,
-}
-
-impl Gives {
-    fn new(kind: JoinType, build: Side) -> Gives {
-        let left_builds = build == Side::Left;
-        let none = Gives::default();
-        match kind {
-            JoinType::Inner => Gives { pairs: true, ..none },
-            JoinType::Full => Gives { pairs: true, probe_unmatched: true, build_unmatched: true, ..none },
-            JoinType::Left => {
-                Gives { pairs: true, build_unmatched: left_builds, probe_unmatched: !left_builds, ..none }
-            }
-            JoinType::Right => {
-                Gives { pairs: true, build_unmatched: !left_builds, probe_unmatched: left_builds, ..none }
-            }
-            JoinType::LeftSemi => Gives { build_matched: left_builds, probe_matched: !left_builds, ..none },
-            JoinType::RightSemi => Gives { build_matched: !left_builds, probe_matched: left_builds, ..none },
-            JoinType::LeftAnti => {
-                Gives { build_unmatched: left_builds, probe_unmatched: !left_builds, ..none }
-            }
-            JoinType::RightAnti => {
-                Gives { build_unmatched: !left_builds, probe_unmatched: left_builds, ..none }
-            }
-            JoinType::LeftMark => Gives { build_marked: left_builds, probe_marked: !left_builds, ..none },
-            JoinType::RightMark => Gives { build_marked: !left_builds, probe_marked: left_builds, ..none },
-        }
-    }
-
-    fn build_rows(self) -> bool {
-        self.build_unmatched || self.build_matched || self.build_marked
-    }
-}
 
 /// A hash join.
 pub struct Join {
@@ -81,6 +45,9 @@ pub struct Join {
     bytes: usize,
     builds: Arc<Builds>,
     part: usize,
+    /// Where probe rows of heavy keys stay with the worker that has them.
+    replicas: Option<Arc<Replicas>>,
+    index: usize,
     /// Which build rows have met their like, if that matters; the build side is then this worker's own.
     matched: Vec<bool>,
     probing: Option<Probing>,
@@ -96,6 +63,10 @@ pub struct Place {
     pub builds: Arc<Builds>,
     /// The part that is built here.
     pub part: usize,
+    /// What its process has of the build rows of heavy keys, if they are replicated.
+    pub replicas: Option<Arc<Replicas>>,
+    /// Its worker.
+    pub index: usize,
     /// Opened once the build side is complete.
     pub latch: Rc<Latch>,
     /// Wakes this join.
@@ -107,6 +78,9 @@ struct Probing {
     batch: RecordBatch,
     keys: Keys,
     hashes: Vec<u64>,
+    built: Rc<[Arc<Built>]>,
+    /// The part of `built` that each row meets, if not the one that its hash says.
+    parts: Option<Vec<u32>>,
     row: usize,
     candidate: Option<u32>,
     matched: Vec<bool>,
@@ -132,6 +106,8 @@ impl Join {
             bytes: 0,
             builds: at.builds,
             part: at.part,
+            replicas: at.replicas,
+            index: at.index,
             matched: Vec::new(),
             probing: None,
             ended: None,
@@ -160,6 +136,9 @@ impl Join {
             self.matched = vec![false; rows.num_rows()];
         }
         self.builds.add(self.part, Built { rows, table, has_null });
+        if let (Some(replicas), Some([own])) = (&self.replicas, self.builds.get()) {
+            replicas.publish(self.index, own)?;
+        }
         if !self.opened() {
             self.builds.wake(self.wake.sync());
         }
@@ -186,21 +165,30 @@ impl Join {
         });
         let mut hashes = Vec::new();
         let keys = builds[0].table.probe_keys(columns, batch.num_rows(), &mut hashes)?;
-        let matched = vec![false; batch.num_rows()];
-        self.probing = Some(Probing { batch, keys, hashes, row: 0, candidate: None, matched, null_keys });
+        let (built, parts) = match &self.replicas {
+            Some(replicas) => replicas.parts(&builds[0], self.index, &hashes)?,
+            None => (builds.to_vec(), None),
+        };
+        let (built, matched) = (built.into(), vec![false; batch.num_rows()]);
+        let (row, candidate) = (0, None);
+        let probing = Probing { batch, keys, hashes, built, parts, row, candidate, matched, null_keys };
+        self.probing = Some(probing);
         Ok(())
     }
 
     /// The next pairs of rows whose keys are equal and for which the filter is true, at most a batch of them; sets the
     /// marks. `false` once the probe batch is through.
     fn pairs(&mut self) -> Result<bool> {
-        let builds = self.builds.clone();
-        let (Some(built), Some(p)) = (builds.get(), &mut self.probing) else { return Ok(false) };
+        let Some(p) = &mut self.probing else { return Ok(false) };
+        let built = &*p.built.clone();
         let first_only = !self.gives.pairs && !self.gives.build_rows() && self.plan.filter.is_none();
         let (mut parts, mut build, mut probe): (Vec<u32>, Vec<u32>, Vec<u32>) = Default::default();
         while p.row < p.hashes.len() && build.len() < BATCH_ROWS {
             let hash = p.hashes[p.row];
-            let part = part_of(hash, built.len());
+            let part = match &p.parts {
+                Some(parts) => parts[p.row] as usize,
+                None => part_of(hash, built.len()),
+            };
             let table = &built[part].table;
             let candidate = match p.candidate {
                 None => table.first(&p.keys, p.row, hash),
@@ -254,8 +242,8 @@ impl Join {
 
     /// What the probe batch gives beside pairs, once it is through.
     fn finish_probe(&mut self) -> Result<()> {
-        let builds = self.builds.clone();
-        let (Some(built), Some(p)) = (builds.get(), self.probing.take()) else { return Ok(()) };
+        let Some(p) = self.probing.take() else { return Ok(()) };
+        let built = &*p.built;
         let gives = self.gives;
         if !(gives.probe_unmatched || gives.probe_matched || gives.probe_marked) {
             return Ok(());
@@ -348,11 +336,14 @@ impl Operator for Join {
             return self.build();
         }
         self.ended = Some(0);
+        if let Some(replicas) = &self.replicas {
+            replicas.leave();
+        }
         Ok(())
     }
 
     fn kept(&self) -> usize {
-        self.bytes
+        self.bytes + self.replicas.as_ref().map_or(0, |replicas| replicas.kept())
     }
 
     fn pull(&mut self) -> Result<Pull> {

@@ -88,6 +88,18 @@ impl Table {
         self.find(self.next[after as usize], probe, row, hash)
     }
 
+    /// The rows of a hash, or so many of them that there are more than `most`.
+    pub fn of_hash(&self, hash: u64, most: usize) -> Vec<u32> {
+        let (mut rows, mut row) = (Vec::new(), self.heads[(hash & self.mask) as usize]);
+        while row != END && rows.len() <= most {
+            if self.hashes[row as usize] == hash {
+                rows.push(row);
+            }
+            row = self.next[row as usize];
+        }
+        rows
+    }
+
     fn find(&self, mut candidate: u32, probe: &Keys, row: usize, hash: u64) -> Option<u32> {
         while candidate != END {
             let c = candidate as usize;

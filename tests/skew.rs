@@ -1,0 +1,177 @@
+//! Heavy keys, those that a good part of the rows have, in several processes: the answers of one process, and no worker
+//! that has much more to do than the others.
+
+use std::fs;
+use std::path::Path;
+
+use compare::{same, sorted};
+use process::{Finished, palais};
+use several::{succeed, text};
+
+#[path = "support/cells.rs"]
+mod cells;
+#[path = "support/compare.rs"]
+mod compare;
+#[path = "support/process.rs"]
+mod process;
+#[path = "support/several.rs"]
+mod several;
+
+/// What EXPLAIN says of a join whose probe rows of heavy keys stay where they are.
+const REPLICATED: &str = "heavy keys replicated";
+
+/// Of 20 rows 6 have the key 7, 4 the key 11, 3 NULL, 3 a key that the build side doesn't have, and 4 one of 3000 others.
+const PROBE: &str = "SELECT range AS id, range % 3 AS c, CASE WHEN range % 20 < 6 THEN 7 WHEN range % 20 < 10 THEN 11 \
+    WHEN range % 20 < 13 THEN NULL WHEN range % 20 < 16 THEN -1 ELSE range % 3000 END AS k FROM range(1000000)";
+/// Each key is there twice, and NULL three times.
+const BUILD: &str = "SELECT range AS n, range / 3000 AS c, CASE WHEN range < 6000 THEN range % 3000 END AS k \
+    FROM range(6003)";
+
+/// The processes, and the workers of each.
+const SPREAD: [(&str, &str); 4] = [("2", "1"), ("3", "1"), ("5", "1"), ("2", "2")];
+
+/// `probe` and `build`, with keys as texts too.
+fn tables(sql: &str) -> String {
+    let keyed = |rows: &str| format!("(SELECT *, 'a key that is not short ' || k AS t FROM ({rows}))");
+    format!("WITH probe AS {}, build AS {} {sql}", keyed(PROBE), keyed(BUILD))
+}
+
+fn several(processes: &str, workers: &str, sql: &str) -> Finished {
+    let run = ["cluster", "run", "--local", processes, "--workers", workers, "--broadcast-limit", "0"];
+    palais([&run[..], &["--format", "csv", sql]].concat())
+}
+
+/// Holds a query in several processes against one.
+fn check(sql: &str, is_replicated: bool, failures: &mut Vec<String>) {
+    let sql = tables(sql);
+    let expected = succeed(&["query", "--format", "csv", &sql]);
+    for (processes, workers) in SPREAD {
+        let plan = several(processes, workers, &format!("EXPLAIN {sql}"));
+        if plan.stdout.contains(REPLICATED) != is_replicated {
+            failures.push(format!("{sql}: {}{}", plan.stdout, plan.stderr));
+        }
+        let done = several(processes, workers, &sql);
+        // The order counts where there is one.
+        let is_same = || match sql.contains("ORDER BY") {
+            true => done.stdout == expected.stdout,
+            false => same(&sorted(&done.stdout), &sorted(&expected.stdout)),
+        };
+        if done.code() != Some(0) || !is_same() {
+            failures.push(format!("{sql}, {processes} processes: {} {:.500}", done.stderr, done.stdout));
+        }
+    }
+}
+
+#[test]
+fn joins_of_heavy_keys_give_what_one_process_gives() {
+    let figures = "SELECT count(*), sum(p.id), sum(n), count(p.k), count(DISTINCT p.k), min(p.t), max(p.t)";
+    let mut failures = Vec::new();
+    for join in [
+        "JOIN build b ON p.k = b.k",
+        "JOIN build b ON p.t = b.t",
+        "JOIN build b ON p.k = b.k AND p.c = b.c",
+        "JOIN build b ON p.c = b.c AND p.t = b.t",
+        "JOIN build b ON p.k = b.k AND p.id % 10 < b.n % 10",
+        "JOIN build b ON p.k + 1.5 = b.k + 1.5",
+        "JOIN build b ON p.k IS NOT DISTINCT FROM b.k",
+        "LEFT JOIN build b ON p.k = b.k",
+        "LEFT JOIN build b ON p.t = b.t AND p.id % 10 < b.n % 10",
+        "JOIN build b ON p.k = b.k JOIN build d ON p.k = d.k AND d.n > 3000",
+    ] {
+        let figures = if join.contains(" d ") { figures.replace("(n)", "(b.n)") } else { figures.into() };
+        check(&format!("{figures} FROM probe p {join}"), true, &mut failures);
+    }
+    let rows = "SELECT k, count(*), sum(id), min(t) FROM probe p";
+    for condition in [
+        "k IN (SELECT k FROM build)",
+        "EXISTS (SELECT 1 FROM build b WHERE b.t = p.t)",
+        "EXISTS (SELECT 1 FROM build b WHERE b.k = p.k AND b.n % 10 > p.id % 10)",
+        "NOT EXISTS (SELECT 1 FROM build b WHERE b.k = p.k)",
+        "NOT EXISTS (SELECT 1 FROM build b WHERE b.k = p.k AND b.c = p.c)",
+        "k > 100 OR k IN (SELECT k FROM build WHERE n < 5000)",
+    ] {
+        check(&format!("{rows} WHERE {condition} GROUP BY k"), true, &mut failures);
+    }
+    // Rows of the build side are given at the end by the one worker that has marked them.
+    check(&format!("{figures} FROM probe p RIGHT JOIN build b ON p.k = b.k"), false, &mut failures);
+    check(&format!("{figures} FROM probe p FULL JOIN build b ON p.k = b.k"), false, &mut failures);
+    check(
+        "SELECT id, n FROM probe p JOIN build b ON p.k = b.k ORDER BY id, n LIMIT 3000",
+        true,
+        &mut failures,
+    );
+    let some = "SELECT count(*) FROM (SELECT n FROM probe p JOIN build b ON p.k = b.k LIMIT 3000)";
+    check(some, true, &mut failures);
+    // Its LIMIT holds for the probe side too, whose rows then lie on one worker.
+    check(&some.replace("JOIN", "LEFT JOIN"), false, &mut failures);
+    assert!(failures.is_empty(), "{} failures:\n{}", failures.len(), failures.join("\n"));
+}
+
+#[test]
+fn the_build_rows_of_a_key_may_be_too_many_to_be_sent() {
+    // 20,000 rows of one key, and of another one few that are long.
+    let many = "SELECT count(*), sum(b.range) FROM \
+        (SELECT CASE WHEN range % 4 = 0 THEN 7 ELSE range END AS k FROM range(30000)) p JOIN range(50000) b \
+        ON p.k = CASE WHEN b.range < 20000 THEN 7 ELSE b.range END";
+    let long = "SELECT count(*), count(nullif(x, 'x')) FROM \
+        (SELECT CASE WHEN range % 2 = 0 THEN 11 ELSE range END AS k FROM range(6000)) p JOIN \
+        (SELECT range % 1000 AS k, repeat('x', CASE WHEN range % 1000 = 11 THEN 100000 ELSE 1 END) AS x \
+        FROM range(50000)) b ON p.k = b.k";
+    for sql in [many, long] {
+        let expected = succeed(&["query", "--format", "csv", sql]).stdout;
+        let done = several("3", "1", sql);
+        assert!(done.code() == Some(0) && done.stdout == expected, "{sql}: {} {}", done.stdout, done.stderr);
+    }
+}
+
+/// What an operator gives on the worker where it gives most rows, and on all three; of several such operators the one that
+/// gives most.
+fn shares(sql: &str, operator: &str, home: &Path) -> (u64, u64) {
+    let stats = home.join("stats.json");
+    let run = ["cluster", "run", "--local", "3", "--workers", "1", "--broadcast-limit", "0", sql];
+    succeed(&[&run[..], &["--stats", text(&stats)]].concat());
+    let stats = fs::read_to_string(&stats).expect("it was written");
+    let stats: serde_json::Value = serde_json::from_str(&stats).expect("it is JSON");
+    let operators = stats["operators"].as_array().expect("a list").iter();
+    let named = operators.filter(|o| o["operator"].as_str().is_some_and(|name| name.starts_with(operator)));
+    let rows = |figures: &serde_json::Value| figures["rows"].as_u64().expect("a number");
+    let most = named.max_by_key(|o| rows(o)).unwrap_or_else(|| panic!("there is no {operator}: {stats}"));
+    let workers = most["workers"].as_array().expect("a list");
+    assert_eq!(workers.len(), 3);
+    (workers.iter().map(rows).max().unwrap_or_default(), rows(most))
+}
+
+#[test]
+fn a_heavy_key_does_not_pile_up_on_one_worker() {
+    let home = tempfile::tempdir().expect("a temporary directory can be made");
+    let half = "CASE WHEN range % 2 = 0 THEN 7 ELSE range END AS k";
+    // Without what is tested one of three workers has two thirds of the rows.
+    for join in ["JOIN", "LEFT JOIN"] {
+        let sql = format!(
+            "SELECT count(*), sum(p.k), sum(b.k) FROM (SELECT {half} FROM range(20000000)) p {join} \
+             (SELECT range AS k FROM range(100000)) b ON p.k = b.k"
+        );
+        let (most, all) = shares(&sql, "exchange by hash", home.path());
+        assert!(all == 20_000_000 && most < all / 2, "{join}: {most} of {all}");
+    }
+    // Nearly every other key is new, so that partial states are passed on; those of the heavy key are still combined.
+    let groups = |what: &str| {
+        format!(
+            "SELECT count(*), sum(n), sum(s) FROM (SELECT k, {what} FROM (SELECT range AS r, {half} \
+             FROM range(9000000)) GROUP BY k)"
+        )
+    };
+    for what in
+        ["count(*) AS n, sum(r) AS s", "count(*) AS n, avg(r) AS s", "min(r) AS n, max(r % 1000) AS s"]
+    {
+        let (most, all) = shares(&groups(what), "exchange by hash", home.path());
+        // A row for each group, and a few more.
+        assert!((4_500_000..4_600_000).contains(&all) && most < all * 2 / 5, "{what}: {most} of {all}");
+        let done = several("3", "1", &groups(what));
+        let expected = succeed(&["query", "--format", "csv", &groups(what)]);
+        assert!(same(&sorted(&done.stdout), &sorted(&expected.stdout)), "{what}: {}", done.stdout);
+    }
+    // Values that differ are sent by key and value.
+    let (most, all) = shares(&groups("count(DISTINCT r) AS n, 1 AS s"), "exchange by hash", home.path());
+    assert!(all == 9_000_000 && most < all * 2 / 5, "{most} of {all}");
+}
