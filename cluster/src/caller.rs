@@ -33,7 +33,7 @@ const MOST_TICK: Duration = Duration::from_millis(200);
 /// What has failed first is often told of by others sooner; so long is waited for what tells more.
 const GRACE: Duration = Duration::from_millis(500);
 /// How long processes may take to end.
-const ENDING: Duration = Duration::from_secs(1);
+const ENDING: Duration = Duration::from_secs(2);
 /// How much longer processes wait for one another than the starter for them, which knows more of them.
 const LONGER: Duration = Duration::from_secs(1);
 /// So many reports wait at most for the starter.
@@ -396,6 +396,9 @@ impl Group {
             member.tell(Order::Stop);
             member.release();
         }
+        // Who is lost does not end by itself; others remove what they have begun.
+        let lost = locked(&self.lost).clone();
+        self.members.iter().filter(|member| lost.as_ref() == Some(&member.name)).for_each(Member::kill);
         let deadline = Instant::now() + ENDING;
         while Instant::now() < deadline && !self.members.iter().all(Member::is_over) {
             std::thread::sleep(Duration::from_millis(2));

@@ -56,6 +56,26 @@ pub enum Note {
         /// The file's number in its table.
         file: u32,
     },
+    /// A process has read its part of a table, and asks another one for some of what that has left.
+    Idle {
+        /// The tree of the plan.
+        stage: u32,
+        /// The scan.
+        node: u32,
+        /// The one that asks.
+        process: u32,
+    },
+    /// What it is given, of the bytes of all files that are dealt by their bytes; nothing if these are none.
+    Given {
+        /// The tree of the plan.
+        stage: u32,
+        /// The scan.
+        node: u32,
+        /// The first byte.
+        start: u64,
+        /// The first one behind.
+        end: u64,
+    },
     /// The consumer of a node has enough rows, on every worker.
     Enough {
         /// The tree of the plan.
@@ -95,6 +115,8 @@ impl Note {
             | Note::Abandoned { stage, .. }
             | Note::Enough { stage, .. }
             | Note::Wanted { stage, .. }
+            | Note::Idle { stage, .. }
+            | Note::Given { stage, .. }
             | Note::Replica { stage, .. } => *stage,
         }
     }
@@ -209,6 +231,8 @@ impl Running {
             Note::Quotes { node, file, morsel, states, .. } => {
                 shared.hear(node as NodeId, file as usize, Found::Quotes { morsel, states });
             }
+            Note::Idle { node, process, .. } => shared.give_work(node as NodeId, process as usize),
+            Note::Given { node, start, end, .. } => shared.take_work(node as NodeId, start..end),
             Note::Abandoned { node, file, .. } => {
                 shared.hear(node as NodeId, file as usize, Found::Abandoned);
             }

@@ -1,6 +1,7 @@
 //! Plan to dataflow, straight-line: every decision is in the plan.
 
 use std::cell::RefCell;
+use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -128,6 +129,20 @@ impl Shared {
     pub fn hear(&self, scan: NodeId, file: usize, found: Found) {
         if let Some(Some(work)) = self.work.get(scan) {
             work.hear(file, found);
+        }
+    }
+
+    /// Gives another process some of what this one has left to read.
+    pub fn give_work(&self, scan: NodeId, process: usize) {
+        if let Some(Some(work)) = self.work.get(scan) {
+            work.give(process);
+        }
+    }
+
+    /// Takes what another process gives of what it had to read.
+    pub fn take_work(&self, scan: NodeId, stretch: Range<u64>) {
+        if let Some(Some(work)) = self.work.get(scan) {
+            work.take_over(stretch);
         }
     }
 

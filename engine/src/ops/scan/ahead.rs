@@ -91,17 +91,17 @@ impl Likely {
 pub struct FilePart {
     /// The part.
     pub morsel: Morsel,
+    /// Where it lies in the bytes of all files that are dealt by their bytes, if it does.
+    at: Option<u64>,
     /// The file, if it was opened to be read ahead.
     opened: Arc<OnceLock<Kept>>,
 }
 
-impl From<Morsel> for FilePart {
-    fn from(morsel: Morsel) -> FilePart {
-        FilePart { morsel, opened: Arc::default() }
-    }
-}
-
 impl FilePart {
+    fn new(morsel: Morsel, at: Option<u64>) -> FilePart {
+        FilePart { morsel, at, opened: Arc::default() }
+    }
+
     /// The file, opened now if it was not before.
     pub fn open(&self) -> Result<Input> {
         self.opened.get().map_or_else(|| Ok(Input::of(&self.morsel.file)?), |kept| Ok(kept.0.clone()))
@@ -156,7 +156,24 @@ impl Queue {
 
     /// Adds the parts of a file.
     pub fn extend(&mut self, morsels: Vec<Morsel>) {
-        self.parts.extend(morsels.into_iter().map(FilePart::from));
+        self.parts.extend(morsels.into_iter().map(|morsel| FilePart::new(morsel, None)));
+    }
+
+    /// Adds parts of a file that is dealt by its bytes, and where each lies in the bytes of all such files.
+    pub fn extend_placed(&mut self, morsels: Vec<(u64, Morsel)>) {
+        self.parts.extend(morsels.into_iter().map(|(at, morsel)| FilePart::new(morsel, Some(at))));
+    }
+
+    /// Where the next one lies that is dealt by its bytes.
+    pub fn at(&self) -> Option<u64> {
+        self.parts.iter().find_map(|part| part.at)
+    }
+
+    /// Drops those that lie there and behind.
+    pub fn cut(&mut self, at: u64) {
+        let stays = |part: &FilePart| part.at.is_none_or(|place| place < at);
+        self.ahead = self.parts.iter().take(self.ahead).filter(|part| stays(part)).count();
+        self.parts.retain(stays);
     }
 
     /// The next one, which stays.
@@ -168,7 +185,7 @@ impl Queue {
     pub fn pop(&mut self) -> Option<FilePart> {
         let part = self.parts.pop_front()?;
         match part.morsel.next() {
-            Some(next) => self.parts.push_front(next.into()),
+            Some(next) => self.parts.push_front(FilePart::new(next, part.at)),
             None => self.ahead = self.ahead.saturating_sub(1),
         }
         Some(part)
@@ -258,7 +275,7 @@ mod tests {
             batch_rows: 1,
             format: schema::FormatOptions::default(),
         };
-        let (asked, other) = (FilePart::from(morsel.clone()), FilePart::from(morsel));
+        let (asked, other) = (FilePart::new(morsel.clone(), None), FilePart::new(morsel, None));
         asked.clone().read_ahead(format, &options, &Likely::default());
         std::fs::remove_file(&path).unwrap();
         assert_eq!(&asked.open().unwrap().read_range(&(0..9)).unwrap()[..], b"1\n");

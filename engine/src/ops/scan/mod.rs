@@ -3,12 +3,14 @@
 //! - [`work`]: the queue.
 //! - `reading`: what is read of the files of one layout.
 //! - [`share`]: which part of a table is in it, where there are several processes.
+//! - [`steal`]: what a process takes from others once it has done its own.
 //! - [`stretch`]: the same where rows keep their order.
 //! - [`ahead`]: what the system is asked to read ahead of it.
 
 pub mod ahead;
 mod reading;
 pub mod share;
+pub mod steal;
 pub mod stretch;
 pub mod work;
 
@@ -26,6 +28,7 @@ use crate::error::Result;
 use crate::operator::{Latch, Operator, Pull, Wake};
 use crate::state::QueryState;
 use ahead::FilePart;
+use steal::More;
 use work::{Piece, Work};
 
 /// Reads morsels on one worker.
@@ -38,6 +41,8 @@ pub struct Scan {
     /// A piece that was taken too early.
     kept: Option<FilePart>,
     left: Option<usize>,
+    /// How often its process was given more.
+    seen: u64,
 }
 
 enum Current {
@@ -86,7 +91,7 @@ impl Scan {
     /// Takes from `work` once all latches are open (the build sides of the joins that it streams past are complete).
     pub fn new(work: Arc<Work>, state: Arc<QueryState>, latches: Vec<Rc<Latch>>, wake: Wake) -> Scan {
         let left = work.plan.fetch;
-        Scan { work, state, latches, wake, current: None, kept: None, left }
+        Scan { work, state, latches, wake, current: None, kept: None, left, seen: 0 }
     }
 
     fn open(&mut self, piece: Piece) -> Result<Current> {
@@ -188,7 +193,11 @@ impl Operator for Scan {
             };
             self.current = match piece {
                 Some(piece) => Some(self.open(piece)?),
-                None => return Ok(Pull::Empty),
+                None => match self.work.more(&mut self.seen, || self.wake.sync()) {
+                    More::Now => None,
+                    More::Later => return Ok(Pull::Blocked),
+                    More::Nothing => return Ok(Pull::Empty),
+                },
             };
         }
     }

@@ -5,11 +5,14 @@
 //! are dealt in turn, so that all processes get on together, and each tells the others what its part does to quotes.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use formats::format::{Format, Found, Morsel, Part};
 use queries::plan::NodeId;
+use timely::scheduling::SyncActivator;
 
+use super::steal::{Asking, More};
 use super::stretch::{Quotes, Stretch};
 use crate::processes::{Note, Site};
 
@@ -22,6 +25,7 @@ pub struct Share {
     borders: Mutex<HashMap<usize, Known>>,
     /// What of the table is read, if not all, and what is known of the quotes before it.
     stretch: Option<(Stretch, Vec<Quotes>)>,
+    asking: Asking,
 }
 
 /// What is known of the borders of a file.
@@ -35,7 +39,8 @@ enum Known {
 impl Share {
     /// That of a process in the scan of a node.
     pub fn of(site: Site, node: NodeId) -> Share {
-        Share { site, node, total: 0, borders: Mutex::default(), stretch: None }
+        let (borders, asking) = (Mutex::default(), Asking::default());
+        Share { site, node, total: 0, borders, stretch: None, asking }
     }
 
     /// A stretch of a table, before which so much is known of quotes.
@@ -79,19 +84,48 @@ impl Share {
         (share as u64).min(processes - 1)
     }
 
-    /// Keeps of the morsels of a file that is dealt by its bytes those that are read here.
-    pub fn keep(&self, before: u64, morsels: Vec<Morsel>) -> Vec<Morsel> {
-        let mut at = before;
-        let mine = morsels.into_iter().filter(|morsel| {
-            let owner = match morsel.part {
-                Part::Bytes(_) | Part::Blocks(_) | Part::Groups(_) => self.owner(at),
+    /// The bytes, of all files that are dealt by their bytes, that this process reads, but for what is given away.
+    pub fn own(&self) -> Range<u64> {
+        let (process, processes) = self.process();
+        // The first byte that is not one of an owner before this one.
+        let first = |process: u64| {
+            let bytes = u128::from(process) * u128::from(self.total.max(1));
+            bytes.div_ceil(u128::from(processes)) as u64
+        };
+        first(process)..if process + 1 == processes { u64::MAX } else { first(process + 1) }
+    }
+
+    /// What of a table is to be read once this process has done its own part.
+    pub fn more(&self, seen: &mut u64, wake: impl Fn() -> SyncActivator) -> More {
+        self.asking.more(&self.site, self.node, self.total, seen, wake)
+    }
+
+    /// Takes what another process gives of its own part.
+    pub fn take_over(&self, stretch: Range<u64>, begin: impl FnOnce(Range<u64>)) {
+        self.asking.answered(stretch, begin);
+    }
+
+    /// Tells another process what it is given.
+    pub fn tell_given(&self, process: usize, Range { start, end }: Range<u64>) {
+        if let Some(processes) = &self.site.processes {
+            let (stage, node) = (self.site.stage as u32, self.node as u32);
+            processes.network.tell(process, Note::Given { stage, node, start, end });
+        }
+    }
+
+    /// Keeps of the morsels of a file that is dealt by its bytes those of a stretch; with each, where it lies.
+    pub fn keep(before: u64, morsels: Vec<Morsel>, stretch: &Range<u64>) -> Vec<(u64, Morsel)> {
+        let mut behind = before;
+        let placed = morsels.into_iter().map(|morsel| {
+            let at = match morsel.part {
+                Part::Bytes(_) | Part::Blocks(_) | Part::Groups(_) => behind,
                 // What comes behind is found by whoever reads it.
-                Part::Whole | Part::Turn(_) => self.owner(before),
+                Part::Whole | Part::Turn(_) => before,
             };
-            at += morsel.bytes;
-            owner == self.process().0
+            behind += morsel.bytes;
+            (at, morsel)
         });
-        mine.collect()
+        placed.filter(|(at, _)| stretch.contains(at)).collect()
     }
 
     /// Keeps of the morsels of a file whose readers need what others find those that are read here.
@@ -163,15 +197,30 @@ mod tests {
     #[test]
     fn every_byte_has_one_owner_and_owners_stand_in_order() {
         for (total, count) in [(0, 3), (1, 2), (7, 3), (1 << 40, 5), (u64::MAX / 2, 64)] {
-            let processes = Processes {
-                index: 0,
-                count,
-                network: Arc::new(Nobody),
-                notes: Arc::default(),
-                near: Near::default(),
+            let of = |index| {
+                let processes = Processes {
+                    index,
+                    count,
+                    network: Arc::new(Nobody),
+                    notes: Arc::default(),
+                    near: Near::default(),
+                };
+                let site = Site { processes: Some(Arc::new(processes)), ..Site::alone(2) };
+                Share { total, ..Share::of(site, 0) }
             };
-            let site = Site { processes: Some(Arc::new(processes)), ..Site::alone(2) };
-            let share = Share { total, ..Share::of(site, 0) };
+            let share = of(0);
+            let mut behind = 0;
+            for process in 0..count {
+                let own = of(process).own();
+                assert_eq!(own.start, behind, "{total} {count}");
+                behind = own.end;
+                for byte in
+                    [own.start, own.end - 1].into_iter().filter(|byte| own.contains(byte) && *byte <= total)
+                {
+                    assert_eq!(share.owner(byte), process as u64, "{byte} of {total} {count}");
+                }
+            }
+            assert_eq!(behind, u64::MAX);
             let step = (total / 97).max(1);
             let owners: Vec<u64> = (0..100).map(|i| share.owner((i * step).min(total))).collect();
             assert!(

@@ -10,12 +10,14 @@ use formats::reader::BlockingReader;
 use queries::plan::Scan as Plan;
 use schema::bdb::Generator;
 use schema::{FileEntry, FileSet, Source, Table};
+use timely::scheduling::SyncActivator;
 
 use super::super::batch_of;
 use super::super::transform::FileRows;
 use super::ahead::{self, FilePart, Likely, Queue, Window};
 use super::reading::{Column, Reading};
 use super::share::Share;
+use super::steal::{self, More};
 use crate::batch::BATCH_ROWS;
 use crate::error::{Error, Result};
 use crate::processes::Site;
@@ -61,6 +63,10 @@ struct Taken {
     file: usize,
     /// The bytes of the files before it.
     before: u64,
+    /// What is read of all files that are dealt by their bytes.
+    stretch: Range<u64>,
+    /// Whether that was another process's.
+    given: bool,
     /// The next parts of files in order.
     parts: Queue,
     row: u64,
@@ -90,7 +96,7 @@ impl Work {
             plan: plan.clone(),
             schema,
             from,
-            taken: Mutex::default(),
+            taken: Mutex::new(Taken { stretch: share.own(), ..Taken::default() }),
             window,
             likely: Likely::default(),
             share,
@@ -119,7 +125,8 @@ impl Work {
             share.total = files.iter().map(bytes).sum();
         }
         let (row, file) = (share.process().0 * MORSEL_ROWS, share.first_file());
-        Ok(Work { share, taken: Mutex::new(Taken { row, file, ..Taken::default() }), ..self })
+        let taken = Taken { row, file, stretch: share.own(), ..Taken::default() };
+        Ok(Work { share, taken: Mutex::new(taken), ..self })
     }
 
     /// Reads ahead so far.
@@ -132,6 +139,38 @@ impl Work {
         if let From::Files(files) = &self.from {
             self.share.hear(files.format, file, found);
         }
+    }
+
+    /// Whether there is more to read than was dealt to this process; if another one may give some it is asked.
+    pub fn more(&self, seen: &mut u64, wake: impl Fn() -> SyncActivator) -> More {
+        self.share.more(seen, wake)
+    }
+
+    /// Takes what another process, which was asked, gives of its part.
+    pub fn take_over(&self, stretch: Range<u64>) {
+        self.share.take_over(stretch, |stretch| {
+            let mut taken = self.taken.lock().expect("a panic with this lock ends the process");
+            *taken = Taken { stretch, given: true, ..Taken::default() };
+        });
+    }
+
+    /// Gives another process the back half of what this one has left, if that is worth it.
+    pub fn give(&self, process: usize) {
+        self.share.tell_given(process, self.give_half());
+    }
+
+    fn give_half(&self) -> Range<u64> {
+        let mut taken = self.taken.lock().expect("a panic with this lock ends the process");
+        let next = taken.parts.at().unwrap_or(taken.before).max(taken.stretch.start);
+        let left = taken.stretch.end.min(self.share.total).saturating_sub(next);
+        if left < steal::LEAST || self.plan.transform.is_some() {
+            return 0..0;
+        }
+        let end = taken.stretch.end;
+        taken.stretch.end = next + left / 2;
+        let cut = taken.stretch.end;
+        taken.parts.cut(cut);
+        cut..end
     }
 
     /// The morsels of a file.
@@ -354,11 +393,13 @@ impl Files {
             {
                 let (before, end) = (taken.before, taken.before + self.dealt_bytes(file));
                 let in_turn = !share.is_all() && self.is_dealt_in_turn(file);
-                let (first, last) = match file.process {
-                    Some(process) => (process.into(), process.into()),
-                    None => (share.owner(before), share.owner(end)),
+                let stretch = &taken.stretch;
+                let is_read = match file.process {
+                    Some(process) => !taken.given && u64::from(process) == share.process().0,
+                    None if in_turn => !taken.given,
+                    None => before < stretch.end && end >= stretch.start,
                 };
-                if !in_turn && !(first..=last).contains(&share.process().0) {
+                if !is_read {
                     (taken.file, taken.before) = (taken.file + 1, end);
                     continue;
                 }
@@ -369,7 +410,7 @@ impl Files {
                     Ok(morsels) if in_turn => {
                         taken.parts.extend(share.keep_in_turn(self.format, taken.file, morsels));
                     }
-                    Ok(morsels) => taken.parts.extend(share.keep(before, morsels)),
+                    Ok(morsels) => taken.parts.extend_placed(Share::keep(before, morsels, stretch)),
                     // What lies before a file that can't be read is given first.
                     Err(_) if !taken.parts.is_empty() => break,
                     Err(e) => return Err(e.into()),
