@@ -1,9 +1,11 @@
 //! The starter of a group of processes: has them run queries, and sees to it that all end when one does.
 //!
+//! - `figures`: how far processes are.
 //! - `make`: files that they write together.
 //! - [`member`]: one of them.
 //! - `rows`: what a query gives.
 
+mod figures;
 mod make;
 mod member;
 mod rows;
@@ -20,7 +22,7 @@ use engine::{QueryState, Results};
 use crate::error::{Error, Result};
 use crate::locked;
 use crate::mesh::link::Compression;
-use crate::message::{Begin, Done, Failure, Figures, Job, Order, Raw, Report};
+use crate::message::{Begin, Failure, Figures, Job, Order, Raw, Report};
 use member::{Event, Member};
 pub use member::{Host, Launch};
 pub(crate) use member::{Tail, how};
@@ -265,14 +267,14 @@ impl Group {
                 Report::Alive(now) => figures[process] = now,
                 Report::Done(done) => {
                     figures[process] = done.figures;
-                    take(&done, process, state);
-                    tell(&figures, state);
+                    figures::take(&done, process, state);
+                    figures::tell(&figures, state);
                     written[process] = done.written.unwrap_or(Raw(Vec::new()));
                     return Ok(true);
                 }
                 other => return self.unless_alive(process, &other),
             }
-            tell(&figures, state);
+            figures::tell(&figures, state);
             Ok(false)
         })?;
         Ok(written)
@@ -405,33 +407,4 @@ impl Group {
         }
         self.members.iter().for_each(Member::kill);
     }
-}
-
-/// Adds up how far the processes are.
-fn tell(figures: &[Figures], state: &QueryState) {
-    let sum = |of: fn(&Figures) -> u64| figures.iter().map(of).sum();
-    let all = Figures {
-        bytes_read: sum(|f| f.bytes_read),
-        rows_read: sum(|f| f.rows_read),
-        bytes_sent: sum(|f| f.bytes_sent),
-        bytes_lent: sum(|f| f.bytes_lent),
-        progress_sent: sum(|f| f.progress_sent),
-    };
-    all.tell(state);
-}
-
-/// Takes the figures of a process that is done.
-fn take(done: &Done, process: usize, state: &QueryState) {
-    let first = process * done.nodes.len();
-    for (worker, nodes) in done.nodes.iter().enumerate() {
-        let Some(known) = state.figures.get(first + worker) else { continue };
-        for ([rows, batches, bytes, busy], known) in nodes.iter().zip(known) {
-            known.rows.store(*rows, Ordering::Relaxed);
-            known.batches.store(*batches, Ordering::Relaxed);
-            known.bytes.store(*bytes, Ordering::Relaxed);
-            known.busy_ns.store(*busy, Ordering::Relaxed);
-        }
-    }
-    let [rows, values, replaced] = done.skipped;
-    state.add_skipped(engine::state::Skipped { rows, values, replaced });
 }

@@ -2,19 +2,19 @@
 //!
 //! - `files`: what processes write together.
 //! - `out`: the way to the starter.
+//! - `shared`: what the threads of a process share.
 
 mod files;
 mod out;
+mod shared;
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
-use arrow_array::RecordBatch;
-use engine::QueryState;
 use engine::processes::{Near, Notes, Processes};
 use engine::wire::loan::Loans;
 use engine::wire::memory::Memory;
@@ -23,13 +23,14 @@ use queries::Plan;
 use crate::greeting;
 use crate::locked;
 use crate::mesh::{Mesh, OnLost, Settings};
-use crate::message::{self, Begin, Done, Failure, Figures, Job, LENT_BYTES, Order, Raw, Report};
+use crate::message::{self, Begin, Done, Failure, Figures, Job, Order, Raw, Report};
 use crate::near::{self, Place};
 use crate::ports::Ports;
 use crate::proof::{Hello, Kind};
 use crate::tls::{Files, Tls};
 pub use files::{Maker, Together, Writer};
 use out::Out;
+use shared::{Running, Shared};
 
 /// How often a process says that it lives.
 const BEAT: Duration = Duration::from_millis(500);
@@ -104,67 +105,6 @@ impl Task {
                 planned.writer.as_mut().map(|writer| &mut **writer as &mut dyn Together)
             }
             Task::Make(maker) => Some(&mut **maker),
-        }
-    }
-}
-
-/// What the threads of the process share.
-struct Shared {
-    out: Mutex<Out>,
-    running: Mutex<Running>,
-    sent: Arc<AtomicU64>,
-    /// The rows that the starter reads in memory.
-    lent: Loans,
-    /// Another process was lost, and the starter knows.
-    lost: AtomicBool,
-    /// When the starter was heard last.
-    heard: Mutex<Instant>,
-}
-
-#[derive(Default)]
-struct Running {
-    notes: Arc<Notes>,
-    state: Option<Arc<QueryState>>,
-    /// What other processes read in memory.
-    loans: Arc<Loans>,
-}
-
-impl Shared {
-    /// Tells the starter. Where that fails it is gone, and the thread that hears it ends the process.
-    fn report(&self, report: &Report) {
-        let _ = locked(&self.out).report(report);
-    }
-
-    /// Tells it rows, which it `reads` in memory if it can.
-    fn report_rows(&self, batch: &RecordBatch, reads: bool) -> engine::Result<()> {
-        // As for reports: where that fails the starter is gone.
-        if let Some((loan, bytes)) = reads.then(|| self.lend(batch)).flatten() {
-            let _ = locked(&self.out).loan(&message::loan(&loan)?, bytes);
-        } else {
-            // Several threads encode at once.
-            let rows = message::rows(batch)?;
-            let _ = locked(&self.out).rows(&rows);
-        }
-        Ok(())
-    }
-
-    /// Lends it rows, once it has read enough of those that were lent before.
-    fn lend(&self, batch: &RecordBatch) -> Option<(Vec<u8>, usize)> {
-        let notes = locked(&self.running).notes.clone();
-        self.lent.wait_below(LENT_BYTES, || notes.is_stopped());
-        self.lent.lend(batch)
-    }
-
-    fn figures(&self) -> Figures {
-        let running = locked(&self.running);
-        let figures = running.state.as_ref().map_or_else(Figures::default, |state| Figures::of(state));
-        let (bytes_sent, bytes_lent) = (self.sent.load(Ordering::Relaxed), running.loans.total());
-        Figures { bytes_sent, bytes_lent, ..figures }
-    }
-
-    fn lose(&self, peer: usize, reason: String) {
-        if !self.lost.swap(true, Ordering::SeqCst) {
-            self.report(&Report::Lost { peer, reason });
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Reads a table: takes morsels from a queue that the workers of a process share, and drives their readers.
 //!
 //! - [`work`]: the queue.
+//! - `files`: which parts of files are taken next.
 //! - `reading`: what is read of the files of one layout.
 //! - [`share`]: which part of a table is in it, where there are several processes.
 //! - [`steal`]: what a process takes from others once it has done its own.
@@ -8,6 +9,7 @@
 //! - [`ahead`]: what the system is asked to read ahead of it.
 
 pub mod ahead;
+mod files;
 mod reading;
 pub mod share;
 pub mod steal;

@@ -4,18 +4,19 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch};
-use arrow_schema::{Schema, SchemaRef};
+use arrow_schema::SchemaRef;
 use formats::format::{Format, Found, Morsel, Part, ScanOptions};
 use formats::reader::BlockingReader;
 use queries::plan::Scan as Plan;
 use schema::bdb::Generator;
-use schema::{FileEntry, FileSet, Source, Table};
+use schema::{FileEntry, Source};
 use timely::scheduling::SyncActivator;
 
 use super::super::batch_of;
 use super::super::transform::FileRows;
-use super::ahead::{self, FilePart, Likely, Queue, Window};
-use super::reading::{Column, Reading};
+use super::ahead::{self, FilePart, Likely, Window};
+use super::files::{Files, Taken};
+use super::reading::Column;
 use super::share::Share;
 use super::steal::{self, More};
 use crate::batch::BATCH_ROWS;
@@ -23,8 +24,6 @@ use crate::error::{Error, Result};
 use crate::processes::Site;
 use crate::state::QueryState;
 
-/// Morsels of about this many bytes are dealt.
-const MORSEL_BYTES: u64 = 8 << 20;
 /// Files of at most so many bytes share batches.
 pub const SMALL: u64 = 1 << 20;
 /// About the bytes of a batch whose units have an unknown number of rows.
@@ -47,29 +46,6 @@ enum From {
     Files(Box<Files>),
     Range { start: i64, step: i64, rows: u64 },
     Generator(Box<Generator>, u64),
-}
-
-struct Files {
-    table: Arc<Table>,
-    format: &'static dyn Format,
-    /// How files without a layout of their own are read.
-    usual: Reading,
-    /// How those of each layout are read.
-    layouts: Vec<Reading>,
-}
-
-#[derive(Default)]
-struct Taken {
-    file: usize,
-    /// The bytes of the files before it.
-    before: u64,
-    /// What is read of all files that are dealt by their bytes.
-    stretch: Range<u64>,
-    /// Whether that was another process's.
-    given: bool,
-    /// The next parts of files in order.
-    parts: Queue,
-    row: u64,
 }
 
 /// What a worker takes.
@@ -341,86 +317,6 @@ impl Work {
                 Ok(Some(batch_of(&self.schema, made.columns().to_vec(), made.num_rows())?))
             }
             From::Files(_) => Ok(None),
-        }
-    }
-}
-
-impl Files {
-    fn new(plan: &Plan, set: &FileSet) -> Result<Files> {
-        let format = formats::format::format(&set.format.encoding)?;
-        let fields: Vec<_> = plan.table.schema.fields()[..set.file_columns].to_vec();
-        let usual = Reading::new(plan, set, Arc::new(Schema::new(fields)), None, &set.format.compression);
-        let layouts = set
-            .layouts
-            .iter()
-            .map(|l| Reading::new(plan, set, l.schema.clone(), Some(&l.columns), &l.compression))
-            .collect();
-        Ok(Files { table: plan.table.clone(), format, usual, layouts })
-    }
-
-    /// The files in order.
-    fn list(&self) -> &[FileEntry] {
-        match &self.table.source {
-            Source::Files(set) => &set.files,
-            Source::Range { .. } | Source::Generated(_) => &[],
-        }
-    }
-
-    /// Whether the parts of a file are dealt to processes in turn.
-    fn is_dealt_in_turn(&self, file: &FileEntry) -> bool {
-        file.process.is_none()
-            && self.format.has_borders(file, &self.reading(file).options.format, MORSEL_BYTES)
-    }
-
-    fn split(&self, file: &FileEntry) -> formats::Result<Vec<Morsel>> {
-        self.format.split(&Arc::new(file.clone()), &self.reading(file).options, MORSEL_BYTES)
-    }
-
-    /// The bytes of a file by which it is dealt to processes.
-    fn dealt_bytes(&self, file: &FileEntry) -> u64 {
-        if file.process.is_some() || self.is_dealt_in_turn(file) { 0 } else { file.bytes }
-    }
-
-    fn reading(&self, file: &FileEntry) -> &Reading {
-        file.layout.and_then(|i| self.layouts.get(i)).unwrap_or(&self.usual)
-    }
-
-    fn take(&self, taken: &mut Taken, window: Window, share: &Share) -> Result<Option<FilePart>> {
-        loop {
-            while taken.parts.len() <= window.known(self.format)
-                && let Some(file) = self.list().get(taken.file)
-                && !share.ends_before(taken.file)
-            {
-                let (before, end) = (taken.before, taken.before + self.dealt_bytes(file));
-                let in_turn = !share.is_all() && self.is_dealt_in_turn(file);
-                let stretch = &taken.stretch;
-                let is_read = match file.process {
-                    Some(process) => !taken.given && u64::from(process) == share.process().0,
-                    None if in_turn => !taken.given,
-                    None => before < stretch.end && end >= stretch.start,
-                };
-                if !is_read {
-                    (taken.file, taken.before) = (taken.file + 1, end);
-                    continue;
-                }
-                match self.split(file) {
-                    Ok(morsels) if share.is_all() || file.process.is_some() => {
-                        taken.parts.extend(share.keep_own(self.format, taken.file, morsels));
-                    }
-                    Ok(morsels) if in_turn => {
-                        taken.parts.extend(share.keep_in_turn(self.format, taken.file, morsels));
-                    }
-                    Ok(morsels) => taken.parts.extend_placed(Share::keep(before, morsels, stretch)),
-                    // What lies before a file that can't be read is given first.
-                    Err(_) if !taken.parts.is_empty() => break,
-                    Err(e) => return Err(e.into()),
-                }
-                (taken.file, taken.before) = (taken.file + 1, end);
-            }
-            let part = taken.parts.pop();
-            if !part.as_ref().is_some_and(|part| part.morsel.is_over()) {
-                return Ok(part);
-            }
         }
     }
 }

@@ -1,0 +1,78 @@
+//! What the threads of a process share.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+use arrow_array::RecordBatch;
+use engine::QueryState;
+use engine::processes::Notes;
+use engine::wire::loan::Loans;
+
+use super::out::Out;
+use crate::locked;
+use crate::message::{self, Figures, LENT_BYTES, Report};
+
+/// What they share.
+pub struct Shared {
+    pub out: Mutex<Out>,
+    pub running: Mutex<Running>,
+    pub sent: Arc<AtomicU64>,
+    /// The rows that the starter reads in memory.
+    pub lent: Loans,
+    /// Another process was lost, and the starter knows.
+    pub lost: AtomicBool,
+    /// When the starter was heard last.
+    pub heard: Mutex<Instant>,
+}
+
+/// The query that runs.
+#[derive(Default)]
+pub struct Running {
+    pub notes: Arc<Notes>,
+    pub state: Option<Arc<QueryState>>,
+    /// What other processes read in memory.
+    pub loans: Arc<Loans>,
+}
+
+impl Shared {
+    /// Tells the starter. Where that fails it is gone, and the thread that hears it ends the process.
+    pub fn report(&self, report: &Report) {
+        let _ = locked(&self.out).report(report);
+    }
+
+    /// Tells it rows, which it `reads` in memory if it can.
+    pub fn report_rows(&self, batch: &RecordBatch, reads: bool) -> engine::Result<()> {
+        // As for reports: where that fails the starter is gone.
+        if let Some((loan, bytes)) = reads.then(|| self.lend(batch)).flatten() {
+            let _ = locked(&self.out).loan(&message::loan(&loan)?, bytes);
+        } else {
+            // Several threads encode at once.
+            let rows = message::rows(batch)?;
+            let _ = locked(&self.out).rows(&rows);
+        }
+        Ok(())
+    }
+
+    /// Lends it rows, once it has read enough of those that were lent before.
+    fn lend(&self, batch: &RecordBatch) -> Option<(Vec<u8>, usize)> {
+        let notes = locked(&self.running).notes.clone();
+        self.lent.wait_below(LENT_BYTES, || notes.is_stopped());
+        self.lent.lend(batch)
+    }
+
+    /// How far the query is.
+    pub fn figures(&self) -> Figures {
+        let running = locked(&self.running);
+        let figures = running.state.as_ref().map_or_else(Figures::default, |state| Figures::of(state));
+        let (bytes_sent, bytes_lent) = (self.sent.load(Ordering::Relaxed), running.loans.total());
+        Figures { bytes_sent, bytes_lent, ..figures }
+    }
+
+    /// Says that another process is lost.
+    pub fn lose(&self, peer: usize, reason: String) {
+        if !self.lost.swap(true, Ordering::SeqCst) {
+            self.report(&Report::Lost { peer, reason });
+        }
+    }
+}
