@@ -5,11 +5,14 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use cells::{close, csv_rows};
+use cells::csv_rows;
+use close::close;
 use process::{palais, run};
 
 #[path = "support/cells.rs"]
 mod cells;
+#[path = "support/close.rs"]
+mod close;
 #[path = "support/process.rs"]
 mod process;
 

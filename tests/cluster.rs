@@ -8,6 +8,8 @@ use several::{succeed, text};
 
 #[path = "support/cells.rs"]
 mod cells;
+#[path = "support/close.rs"]
+mod close;
 #[path = "support/compare.rs"]
 mod compare;
 #[path = "support/process.rs"]

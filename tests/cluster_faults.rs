@@ -8,9 +8,12 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use listening::listening;
 use process::{Finished, palais, run};
 use several::{succeed, text};
 
+#[path = "support/listening.rs"]
+mod listening;
 #[path = "support/process.rs"]
 mod process;
 #[path = "support/several.rs"]
@@ -62,7 +65,7 @@ impl Running {
 
     /// The ports on which they listen.
     fn listening(&self) -> Vec<u16> {
-        listening(&self.mark)
+        ports_of(&self.mark)
     }
 
     /// Waits until the starter has ended; its code and what it wrote.
@@ -106,22 +109,8 @@ fn marked(mark: &str) -> Vec<u32> {
 }
 
 /// The ports on which they listen.
-fn listening(mark: &str) -> Vec<u16> {
-    let sockets: Vec<String> = marked(mark)
-        .iter()
-        .flat_map(|id| fs::read_dir(format!("/proc/{id}/fd")).into_iter().flatten().flatten())
-        .filter_map(|fd| fs::read_link(fd.path()).ok()?.to_str().map(String::from))
-        .filter_map(|link| Some(link.strip_prefix("socket:[")?.strip_suffix(']')?.to_string()))
-        .collect();
-    let table = fs::read_to_string("/proc/net/tcp").expect("the system has /proc");
-    let ports = table.lines().skip(1).filter_map(|line| {
-        let words: Vec<&str> = line.split_whitespace().collect();
-        // The state 0A is LISTEN.
-        let listens = words[3] == "0A" && sockets.iter().any(|inode| inode == words[9]);
-        let port = words[1].split(':').nth(1)?;
-        listens.then(|| u16::from_str_radix(port, 16).ok()).flatten()
-    });
-    ports.collect()
+fn ports_of(mark: &str) -> Vec<u16> {
+    marked(mark).into_iter().flat_map(listening).collect()
 }
 
 fn signal(process: u32, name: &str) {
@@ -287,7 +276,7 @@ fn strangers_from_the_beginning_do_not_keep_processes_apart() {
         let strangers = scope.spawn(move || {
             let (mut held, mut met) = (Vec::new(), 0);
             while !stopped.exists() {
-                for port in listening(&marked) {
+                for port in ports_of(&marked) {
                     let near = Duration::from_millis(50);
                     if let Ok(mut socket) = TcpStream::connect_timeout(&([127, 0, 0, 1], port).into(), near) {
                         let _ = socket.write_all(b"palais\0\x01 and nothing else");

@@ -13,11 +13,7 @@ use several::{succeed, text};
 use trees::assert_same;
 
 #[path = "support/cells.rs"]
-#[allow(dead_code, reason = "other tests compare answers")]
 mod cells;
-#[path = "support/compare.rs"]
-#[allow(dead_code, reason = "other tests compare answers")]
-mod compare;
 #[path = "support/names.rs"]
 mod names;
 #[path = "support/nodes.rs"]

@@ -4,16 +4,15 @@ use std::fs;
 use std::net::{Ipv4Addr, TcpListener};
 use std::process::Command;
 
+use listening::listening;
 use nodes::{LONG, Nodes};
 use process::{palais, run};
 use several::{succeed, text};
 
 #[path = "support/cells.rs"]
-#[allow(dead_code, reason = "other tests compare answers")]
 mod cells;
-#[path = "support/compare.rs"]
-#[allow(dead_code, reason = "other tests compare answers")]
-mod compare;
+#[path = "support/listening.rs"]
+mod listening;
 #[path = "support/nodes.rs"]
 #[allow(dead_code, reason = "other tests look at nodes more closely")]
 mod nodes;
@@ -32,24 +31,6 @@ fn free(address: Ipv4Addr) -> [u16; 2] {
     };
     let first = (23_000..30_000).find(|first| both(*first)).expect("loopback has many ports");
     [first, first + 1]
-}
-
-/// The ports at which a process listens.
-fn listening(process: u32) -> Vec<u16> {
-    let links = fs::read_dir(format!("/proc/{process}/fd")).into_iter().flatten().flatten();
-    let links = links.filter_map(|fd| fs::read_link(fd.path()).ok()?.to_str().map(String::from));
-    let sockets: Vec<String> = links
-        .filter_map(|link| Some(link.strip_prefix("socket:[")?.strip_suffix(']')?.to_string()))
-        .collect();
-    let table = fs::read_to_string("/proc/net/tcp").expect("the system has /proc");
-    let ports = table.lines().skip(1).filter_map(|line| {
-        let words: Vec<&str> = line.split_whitespace().collect();
-        // The state 0A is LISTEN.
-        let listens = words[3] == "0A" && sockets.iter().any(|inode| inode == words[9]);
-        let port = words[1].split(':').nth(1)?;
-        listens.then(|| u16::from_str_radix(port, 16).ok()).flatten()
-    });
-    ports.collect()
 }
 
 #[test]

@@ -6,13 +6,16 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use cells::{close, csv_rows};
+use cells::csv_rows;
+use close::close;
 use process::palais;
 use sqllogictest::{QueryExpect, SortMode};
 use statements::{Kind, Statement, statements, table_arguments};
 
 #[path = "support/cells.rs"]
 mod cells;
+#[path = "support/close.rs"]
+mod close;
 #[path = "support/process.rs"]
 mod process;
 #[path = "support/statements.rs"]

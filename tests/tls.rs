@@ -16,6 +16,8 @@ use several::{succeed, text};
 
 #[path = "support/cells.rs"]
 mod cells;
+#[path = "support/close.rs"]
+mod close;
 #[path = "support/compare.rs"]
 mod compare;
 #[path = "support/nodes.rs"]

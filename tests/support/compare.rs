@@ -1,6 +1,7 @@
 //! Results as csv, compared up to the order of their rows and the rounding of floats.
 
-use super::cells::{close, csv_rows};
+use super::cells::csv_rows;
+use super::close::close;
 
 /// Rows in order, whatever order they came in.
 pub fn sorted(csv: &str) -> Vec<Vec<Option<String>>> {
