@@ -1,19 +1,21 @@
 //! The starter of a group of processes: has them run queries, and sees to it that all end when one does.
 //!
 //! - `figures`: how far processes are.
+//! - [`group`]: the processes, and what is waited for of all of them.
 //! - `make`: files that they write together.
 //! - [`member`]: one of them.
 //! - `rows`: what a query gives.
 
 mod figures;
+mod group;
 mod make;
 mod member;
 mod rows;
 
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use arrow_schema::SchemaRef;
 use engine::run::Sink;
@@ -22,20 +24,12 @@ use engine::{QueryState, Results};
 use crate::error::{Error, Result};
 use crate::locked;
 use crate::mesh::link::Compression;
-use crate::message::{Begin, Failure, Figures, Job, Order, Raw, Report};
-use member::{Event, Member};
+use crate::message::{Begin, Job, Order, Raw, Report};
+use group::Group;
+use member::Member;
 pub use member::{Host, Launch};
 pub(crate) use member::{Tail, how};
-use rows::Rows;
 
-/// How often is looked whether something has to be done although nobody said anything.
-const TICK: Duration = Duration::from_millis(50);
-/// Of the time between two looks no more counts as a process's silence: the starter may have been stopped meanwhile.
-const MOST_TICK: Duration = Duration::from_millis(200);
-/// What has failed first is often told of by others sooner; so long is waited for what tells more.
-const GRACE: Duration = Duration::from_millis(500);
-/// How long processes may take to end.
-const ENDING: Duration = Duration::from_secs(2);
 /// How much longer processes wait for one another than the starter for them, which knows more of them.
 const LONGER: Duration = Duration::from_secs(1);
 /// So many reports wait at most for the starter.
@@ -75,15 +69,6 @@ pub struct Traffic {
 pub struct Cluster {
     group: Arc<Group>,
     runs: Mutex<u32>,
-}
-
-/// The processes, and what they report.
-struct Group {
-    members: Vec<Member>,
-    events: Mutex<Receiver<(usize, Event)>>,
-    patience: Duration,
-    /// The host that was lost.
-    lost: Mutex<Option<String>>,
 }
 
 impl Cluster {
@@ -162,10 +147,10 @@ impl Cluster {
     pub fn open(&self, request: &[u8], processes: usize) -> Result<Vec<Vec<u8>>> {
         let group = &self.group;
         let asked = &group.members[..processes];
-        asked.iter().for_each(|member| member.tell(Order::Open(request.to_vec())));
+        asked.iter().for_each(|member| member.tell(Order::Open(Raw(request.to_vec()))));
         let mut opened = vec![Vec::new(); asked.len()];
         group.wait(&|| false, asked.len(), |process, report| match (report, opened.get_mut(process)) {
-            (Report::Opened(bytes), Some(seen)) => {
+            (Report::Opened(Raw(bytes)), Some(seen)) => {
                 *seen = bytes;
                 Ok(true)
             }
@@ -204,7 +189,7 @@ impl Cluster {
         let Query { bytes, fingerprint } = *query;
         let places: Vec<_> = group.members.iter().map(|member| *locked(&member.place)).collect();
         for member in &group.members {
-            let (query, addresses, places) = (bytes.to_vec(), addresses.clone(), places.clone());
+            let (query, addresses, places) = (Raw(bytes.to_vec()), addresses.clone(), places.clone());
             let lends = locked(&member.memory).is_some();
             member.tell(Order::Plan(Job { run, query, fingerprint, writes, addresses, places, lends }));
         }
@@ -248,163 +233,5 @@ impl Begun {
 impl Drop for Cluster {
     fn drop(&mut self) {
         self.group.end();
-    }
-}
-
-impl Group {
-    fn name(&self, process: usize) -> String {
-        self.members.get(process).map_or_else(String::new, |member| member.name.clone())
-    }
-
-    /// Takes what processes report until all have done their part. Gives what they have written, in their order.
-    fn conduct(&self, rows: Option<(&Sink, &SchemaRef)>, state: &Arc<QueryState>) -> Result<Vec<Raw>> {
-        let mut figures = vec![Figures::default(); self.members.len()];
-        let mut written = vec![Raw(Vec::new()); self.members.len()];
-        let rows = Rows::new(self, rows);
-        let give = |process: usize, bytes: &[u8]| rows.take(process, bytes);
-        self.wait_with_rows(&|| state.stopped(), self.members.len(), &give, |process, report| {
-            match report {
-                Report::Alive(now) => figures[process] = now,
-                Report::Done(done) => {
-                    figures[process] = done.figures;
-                    figures::take(&done, process, state);
-                    figures::tell(&figures, state);
-                    written[process] = done.written.unwrap_or(Raw(Vec::new()));
-                    return Ok(true);
-                }
-                other => return self.unless_alive(process, &other),
-            }
-            figures::tell(&figures, state);
-            Ok(false)
-        })?;
-        Ok(written)
-    }
-
-    /// Takes reports until so many processes have said what is waited for, which `take` tells. When one fails, or when
-    /// `stopped`, all are ended.
-    fn wait(
-        &self,
-        stopped: &dyn Fn() -> bool,
-        wanted: usize,
-        take: impl FnMut(usize, Report) -> Result<bool>,
-    ) -> Result<()> {
-        let none = |process, _: &[u8]| {
-            let what = "the process told rows when it was not its turn".into();
-            Err(Error::Protocol { host: self.name(process), what })
-        };
-        self.wait_with_rows(stopped, wanted, &none, take)
-    }
-
-    /// As [`Group::wait`], and rows go to `give`.
-    fn wait_with_rows(
-        &self,
-        stopped: &dyn Fn() -> bool,
-        wanted: usize,
-        give: &dyn Fn(usize, &[u8]) -> Result<()>,
-        mut take: impl FnMut(usize, Report) -> Result<bool>,
-    ) -> Result<()> {
-        let events = locked(&self.events);
-        let (mut said, mut had) = (0, vec![false; self.members.len()]);
-        let mut silent = vec![Duration::ZERO; self.members.len()];
-        let mut failed: Option<(Error, Instant)> = None;
-        let mut last = Instant::now();
-        while said < wanted {
-            let event = events.recv_timeout(TICK);
-            let passed = last.elapsed().min(MOST_TICK);
-            last = Instant::now();
-            silent.iter_mut().for_each(|silent| *silent += passed);
-            if stopped() && failed.is_none() {
-                self.end();
-                return Err(Error::Cancelled);
-            }
-            let error = match event {
-                Ok((process, Event::Report(report))) => {
-                    silent[process] = Duration::ZERO;
-                    match report {
-                        Report::Failed(failure) => Some(self.failed(process, failure)),
-                        Report::Lost { peer, reason } => Some(self.lost(process, peer, reason)),
-                        report if failed.is_none() => match take(process, report) {
-                            Ok(true) => {
-                                said += usize::from(!std::mem::replace(&mut had[process], true));
-                                None
-                            }
-                            Ok(false) => None,
-                            Err(e) => Some(e),
-                        },
-                        _ => None,
-                    }
-                }
-                Ok((process, Event::Rows(bytes))) => {
-                    silent[process] = Duration::ZERO;
-                    if failed.is_none() { give(process, &bytes).err() } else { None }
-                }
-                Ok((_, Event::Other(error))) => Some(error),
-                Ok((process, Event::Over)) => Some(self.members[process].ending()),
-                Err(RecvTimeoutError::Disconnected) => {
-                    Some(Error::System("all threads that listen have ended".into()))
-                }
-                Err(RecvTimeoutError::Timeout) => {
-                    let lost = silent.iter().position(|silent| *silent > self.patience);
-                    lost.map(|process| Error::Silent { host: self.name(process), patience: self.patience })
-                }
-            };
-            if let Some(error) = error
-                && failed.as_ref().is_none_or(|(known, _)| known.tells() < error.tells())
-            {
-                failed = Some((error, failed.map_or_else(|| last + GRACE, |(_, until)| until)));
-            }
-            if failed.as_ref().is_some_and(|(error, until)| error.tells() > 2 || last >= *until) {
-                break;
-            }
-        }
-        let Some((error, _)) = failed else { return Ok(()) };
-        drop(events);
-        *locked(&self.lost) = error.lost().map(String::from);
-        self.end();
-        Err(error)
-    }
-
-    fn failed(&self, process: usize, failure: Failure) -> Error {
-        // What was stopped was stopped for a reason that somebody else tells.
-        if failure.code == 130 {
-            return Error::Cancelled;
-        }
-        Error::Failed { host: self.name(process), message: failure.message, code: failure.code }
-    }
-
-    fn lost(&self, process: usize, peer: usize, reason: String) -> Error {
-        Error::Lost { host: self.name(process), peer: self.name(peer), reason }
-    }
-
-    /// That a process lives can be told at any time, anything else only when it is its turn.
-    fn unless_alive(&self, process: usize, report: &Report) -> Result<bool> {
-        let name = match report {
-            Report::Listening { .. } => "that it listens",
-            Report::Opened(_) => "of tables",
-            Report::Planned { .. } => "that it has planned",
-            Report::Joined(_) => "that it takes part",
-            Report::Finished(_) => "that it has finished",
-            Report::Alive(_) => return Ok(false),
-            Report::Lost { .. } | Report::Failed(_) => "that it failed",
-            Report::Done(_) => "that it is done",
-        };
-        let what = format!("the process told {name} when it was not its turn");
-        Err(Error::Protocol { host: self.name(process), what })
-    }
-
-    /// Ends all processes.
-    fn end(&self) {
-        for member in &self.members {
-            member.tell(Order::Stop);
-            member.release();
-        }
-        // Who is lost does not end by itself; others remove what they have begun.
-        let lost = locked(&self.lost).clone();
-        self.members.iter().filter(|member| lost.as_ref() == Some(&member.name)).for_each(Member::kill);
-        let deadline = Instant::now() + ENDING;
-        while Instant::now() < deadline && !self.members.iter().all(Member::is_over) {
-            std::thread::sleep(Duration::from_millis(2));
-        }
-        self.members.iter().for_each(Member::kill);
     }
 }

@@ -25,7 +25,7 @@ use timely::communication::allocator::zero_copy::initialize::initialize_networki
 use timely::communication::allocator::{AllocatorBuilder, ProcessBuilder};
 
 use crate::locked;
-use crate::message;
+use crate::message::{self, Raw};
 use crate::proof::{Hello, Kind};
 use crate::socket::Socket;
 use crate::tls::Tls;
@@ -48,7 +48,7 @@ pub enum Word {
     /// Of the dataflow.
     Note(Note),
     /// The value of a scalar subquery.
-    Value(usize, Vec<u8>),
+    Value(usize, Raw),
     /// These loans were read; see [`engine::wire::loan`].
     Returned(Vec<u64>),
     /// It has done its part.
@@ -276,7 +276,8 @@ impl Network for Mesh {
     }
 
     fn tell_value(&self, stage: usize, value: Vec<u8>) {
-        (0..self.processes()).for_each(|process| self.tell_word(process, Word::Value(stage, value.clone())));
+        (0..self.processes())
+            .for_each(|process| self.tell_word(process, Word::Value(stage, Raw(value.clone()))));
     }
 
     fn value(&self, stage: usize) -> engine::Result<Vec<u8>> {
@@ -350,7 +351,7 @@ fn hear(socket: Socket, notes: &Notes, values: &Values, loans: &Loans) -> io::Re
             Word::Alive => {}
             Word::Note(note) => notes.take(note),
             Word::Returned(numbers) => loans.take_back(&numbers),
-            Word::Value(stage, value) => {
+            Word::Value(stage, Raw(value)) => {
                 locked(&values.known).insert(stage, value);
                 values.came.notify_all();
             }

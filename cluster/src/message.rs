@@ -5,7 +5,6 @@
 //! tells is read only if its version is the starter's, see [`crate::greeting`], so that messages may change with any
 //! version.
 
-use std::fmt::{self, Formatter};
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -15,8 +14,9 @@ use std::time::Duration;
 use arrow_array::RecordBatch;
 use engine::QueryState;
 use engine::dataset::Written;
-use serde::de::{self, DeserializeOwned, Visitor};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+pub use engine::raw::Raw;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use crate::mesh::link::Compression;
 use crate::near::Place;
@@ -41,7 +41,7 @@ pub enum Order {
     /// What it is. The first one.
     Begin(Begin),
     /// Look at the tables of a query; [`Report::Opened`] answers. What the bytes are only the binary knows.
-    Open(Vec<u8>),
+    Open(Raw),
     /// Plan a query; [`Report::Planned`] answers.
     Plan(Job),
     /// Run what was planned; rows, and [`Report::Done`] answer.
@@ -105,7 +105,7 @@ pub struct Job {
     /// Counts the queries of this group of processes.
     pub run: u32,
     /// The statement, the catalog, settings; only the binary knows what the bytes are.
-    pub query: Vec<u8>,
+    pub query: Raw,
     /// The fingerprint of the plan that the starter has made of them.
     pub fingerprint: u64,
     /// Whether the rows are written to files by the processes, and not told to the starter.
@@ -131,7 +131,7 @@ pub enum Report {
         place: Place,
     },
     /// The tables of a query.
-    Opened(Vec<u8>),
+    Opened(Raw),
     /// It has the plan that the starter has, or knows which files to make.
     Planned {
         /// Where files are written, what process 0 tells the others; what the bytes are only the binary knows.
@@ -156,38 +156,6 @@ pub enum Report {
     Failed(Failure),
     /// It has done its part of the query.
     Done(Done),
-}
-
-/// Bytes that are copied as a whole: those of a `Vec<u8>` serde takes one by one.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Raw(pub Vec<u8>);
-
-impl Serialize for Raw {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_bytes(&self.0)
-    }
-}
-
-impl<'de> Deserialize<'de> for Raw {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Raw, D::Error> {
-        struct Whole;
-        impl Visitor<'_> for Whole {
-            type Value = Raw;
-
-            fn expecting(&self, f: &mut Formatter<'_>) -> fmt::Result {
-                f.write_str("bytes")
-            }
-
-            fn visit_bytes<E: de::Error>(self, bytes: &[u8]) -> Result<Raw, E> {
-                Ok(Raw(bytes.to_vec()))
-            }
-
-            fn visit_byte_buf<E: de::Error>(self, bytes: Vec<u8>) -> Result<Raw, E> {
-                Ok(Raw(bytes))
-            }
-        }
-        deserializer.deserialize_byte_buf(Whole)
-    }
 }
 
 /// Why a query failed.
@@ -361,14 +329,14 @@ mod tests {
         let values: ArrayRef = Arc::new(Int64Array::from_iter_values(0..400_000));
         let batch = RecordBatch::try_from_iter([("a", values)]).unwrap();
         let mut bytes = rows(&batch).unwrap();
-        write(&mut bytes, &Report::Opened(vec![7; 3 << 20])).unwrap();
+        write(&mut bytes, &Report::Opened(Raw(vec![7; 3 << 20]))).unwrap();
         let planned = Report::Planned { begun: Some(Raw(vec![8; 100])), reads: vec![true] };
         write(&mut bytes, &planned).unwrap();
         let mut rest = &bytes[..];
         let Some(Frame::Rows(read_rows)) = read_frame::<Report>(&mut rest).unwrap() else { panic!("rows") };
         assert_eq!(engine::wire::decode(&read_rows, &batch.schema()).unwrap(), batch);
         assert!(
-            matches!(read(&mut rest).unwrap(), Some(Report::Opened(tables)) if tables == vec![7; 3 << 20])
+            matches!(read(&mut rest).unwrap(), Some(Report::Opened(Raw(tables))) if tables == vec![7; 3 << 20])
         );
         let planned = read_frame(&mut rest).unwrap();
         let Some(Frame::Message(Report::Planned { begun: Some(Raw(raw)), .. })) = planned else {
@@ -382,7 +350,7 @@ mod tests {
     #[test]
     fn other_bytes_are_errors() {
         let mut bytes = Vec::new();
-        write(&mut bytes, &Order::Open(b"tables".to_vec())).unwrap();
+        write(&mut bytes, &Order::Open(Raw(b"tables".to_vec()))).unwrap();
         for length in 1..bytes.len() {
             assert!(read::<Order>(&mut &bytes[..length]).is_err(), "{length}");
         }

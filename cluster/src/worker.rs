@@ -266,9 +266,9 @@ impl Process {
         let Begin { process, processes, sharing, .. } = self.begin;
         while let Ok(order) = orders.recv() {
             match order {
-                Order::Open(request) => self.shared.report(&Report::Opened(binary.open(&request)?)),
+                Order::Open(request) => self.shared.report(&Report::Opened(Raw(binary.open(&request.0)?))),
                 Order::Plan(job) => {
-                    let made = binary.plan(&job.query, sharing)?;
+                    let made = binary.plan(&job.query.0, sharing)?;
                     if made.fingerprint != job.fingerprint {
                         let message =
                             "it plans this query in another way\n  help: please report this with the query";

@@ -10,6 +10,7 @@
 //! - [`wire`]: record batches as bytes between processes.
 //! - [`credit`]: flow control of exchanges.
 //! - [`processes`]: what a query that runs in several processes needs of whoever runs them.
+//! - [`raw`]: bytes within their messages.
 //! - [`hash`]: hashes of columns; [`frequent`]: which of them are frequent.
 //! - [`state`]: what the workers of a query share: the first error, cancel, enough, figures.
 //! - [`children`]: the processes that a query has started.
@@ -44,6 +45,7 @@ pub mod operator;
 pub mod ops;
 pub mod ordered;
 pub mod processes;
+pub mod raw;
 pub mod render;
 pub mod run;
 pub mod state;

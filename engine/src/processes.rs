@@ -13,6 +13,7 @@ use timely::communication::AllocatorBuilder;
 
 use crate::batch::{Wire, WireBytes};
 use crate::error::{Error, Result};
+use crate::raw::Raw;
 use crate::render::Shared;
 use crate::state::QueryState;
 use crate::wire::loan::{self, Loans};
@@ -103,7 +104,7 @@ pub enum Note {
         /// The hash of the key.
         hash: u64,
         /// What [`crate::wire::encode`] gives.
-        rows: Vec<u8>,
+        rows: Raw,
     },
 }
 
@@ -242,7 +243,7 @@ impl Running {
                 self.check(shared.give_replica(node as NodeId, hash, process as usize));
             }
             Note::Replica { node, hash, rows, .. } => {
-                self.check(shared.take_replica(node as NodeId, hash, &rows));
+                self.check(shared.take_replica(node as NodeId, hash, &rows.0));
             }
         }
     }

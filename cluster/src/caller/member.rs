@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use engine::wire::memory::Memory;
 
-use super::ENDING;
+use super::group::ENDING;
 use crate::error::{Error, Result};
 use crate::greeting::{self, Greeting};
 use crate::locked;

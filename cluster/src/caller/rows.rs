@@ -6,7 +6,7 @@ use arrow_schema::SchemaRef;
 use engine::run::Sink;
 use engine::wire::loan;
 
-use super::Group;
+use super::group::Group;
 use crate::error::{Error, Result};
 use crate::locked;
 use crate::message::{LENT_BYTES, Order};

@@ -171,10 +171,10 @@ fn orders() -> Vec<u8> {
             tls: Some(tls),
             patience: Duration::from_millis(8500),
         }),
-        Order::Open(b"tables".into()),
+        Order::Open(Raw(b"tables".into())),
         Order::Plan(Job {
             run: 1,
-            query: b"query".into(),
+            query: Raw(b"query".into()),
             fingerprint: 77,
             writes: false,
             addresses: vec![address, (Ipv6Addr::LOCALHOST, 1).into()],
@@ -203,7 +203,7 @@ fn reports() -> Vec<u8> {
     let failure = Failure { message: "overflow".into(), code: 1 };
     let before = [
         Report::Listening { address, workers: 2, place: PLACE },
-        Report::Opened(b"tables".into()),
+        Report::Opened(Raw(b"tables".into())),
         Report::Planned { begun: None, reads: vec![false, true] },
     ];
     let behind = [
@@ -234,8 +234,8 @@ fn notes() -> Vec<u8> {
         mesh::Word::Note(Note::Idle { stage, node, process: 1 }),
         mesh::Word::Note(Note::Given { stage, node, start: 5, end: 6 }),
         mesh::Word::Note(Note::Wanted { stage, node, hash: 6, process: 1 }),
-        mesh::Word::Note(Note::Replica { stage, node, hash: 6, rows: vec![1, 0, 0, 0] }),
-        mesh::Word::Value(1, with_schema(&table(6, 1))),
+        mesh::Word::Note(Note::Replica { stage, node, hash: 6, rows: Raw(vec![1, 0, 0, 0]) }),
+        mesh::Word::Value(1, Raw(with_schema(&table(6, 1)))),
         mesh::Word::Goodbye,
     ])
 }

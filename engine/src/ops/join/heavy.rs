@@ -26,6 +26,7 @@ use crate::error::{Error, Result};
 use crate::hash::{comparable, worker_of};
 use crate::memory;
 use crate::processes::{Note, Site};
+use crate::raw::Raw;
 use crate::wire;
 
 /// The most bytes of the build rows of one key that go to another process. A probe row that meets more gives so many
@@ -143,7 +144,7 @@ impl Replicas {
         };
         let rows = take_record_batch(&built.rows, &UInt32Array::from(rows))?;
         if batch_bytes(&rows) <= KEY_BYTES {
-            let (stage, node, rows) = (self.site.stage as u32, self.node as u32, wire::encode(&rows)?);
+            let (stage, node, rows) = (self.site.stage as u32, self.node as u32, Raw(wire::encode(&rows)?));
             processes.network.tell(process, Note::Replica { stage, node, hash, rows });
         }
         Ok(())

@@ -89,7 +89,7 @@ fn build_rows_of_a_heavy_key_are_asked_for_once_and_given_when_they_are_complete
     gives.give(hash, 0).unwrap();
     assert_eq!(given.take(), told, "at once, once it is");
 
-    asks.take(hash, rows).unwrap();
+    asks.take(hash, &rows.0).unwrap();
     assert!(asks.want(hash) && asked.take().is_empty());
     let (mine, _) = key_of(0);
     let (parts, of_rows) = asks.parts(&own, 0, &[mine, hash, mine, hash]).unwrap();
