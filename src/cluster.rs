@@ -1,11 +1,13 @@
 //! `palais cluster` and `palais node`: a statement to rows, computed by several processes.
 //!
+//! - `decode`: what another process has sent.
 //! - `make`: files that several processes make without a query; `maker`: the part of one of them.
 //! - [`node`]: the daemon of a host, and who looks at it.
 //! - `process`: what the binary does for a process of a query.
 //! - [`remote`]: what nodes do for others.
 //! - [`retry`]: what is done again when a process is lost.
 
+mod decode;
 mod make;
 mod maker;
 pub mod node;
@@ -25,6 +27,7 @@ use anyhow::Context;
 use cluster::caller::{Host, Launch, Options, Traffic};
 use cluster::hosts::Hosts;
 use cluster::ports::Ports;
+use decode::decode;
 use engine::{QueryState, Results};
 use process::{Look, Process, Query};
 use queries::Catalog;
@@ -206,7 +209,7 @@ impl Runner {
         }
         let look = bincode::serialize(&Look::Tables(self.input.clone(), names.to_vec()))?;
         let seen = self.cluster.open(&look, if self.local_parts { self.processes() } else { 1 })?;
-        let seen = seen.iter().map(|tables| bincode::deserialize::<Vec<Table>>(tables));
+        let seen = seen.iter().map(|tables| decode::<Vec<Table>>(tables));
         let seen = seen.collect::<Result<Vec<_>, _>>()?;
         let mut joined = Vec::new();
         for number in 0..seen.first().map_or(0, Vec::len) {
@@ -234,7 +237,7 @@ impl Runner {
     pub fn names(&self) -> anyhow::Result<Vec<String>> {
         let look = Look::Names(self.input.clone());
         let seen = self.cluster.open(&bincode::serialize(&look)?, 1)?;
-        Ok(bincode::deserialize(&seen[0])?)
+        decode(&seen[0])
     }
 
     /// Runs a query, which was planned for so many processes.

@@ -14,6 +14,7 @@ use schema::bdb::Spec;
 use schema::{FormatOptions, Table};
 use serde::{Deserialize, Serialize};
 
+use super::decode::decode;
 use super::process::failure;
 
 /// What all processes make.
@@ -82,7 +83,7 @@ impl Together for Files {
 
     fn join(&mut self, begun: &[u8], process: usize, _processes: usize) -> Result<(), Failure> {
         let mut join = || -> anyhow::Result<()> {
-            let begun: Begun = bincode::deserialize(begun)?;
+            let begun: Begun = decode(begun)?;
             self.making =
                 Some(Making::join(self.origin.clone(), &self.path, &self.options, &begun, process)?);
             Ok(())
@@ -95,7 +96,7 @@ impl Together for Files {
             let making = self.making.take().context("nothing was begun")?;
             let mut parts = Parts::new();
             for written in written {
-                parts.extend(bincode::deserialize::<Parts>(&written)?);
+                parts.extend(decode::<Parts>(&written)?);
             }
             Ok(making.finish(parts, &self.state)?)
         };
@@ -110,12 +111,12 @@ impl Maker for Files {
     }
 
     fn make(&mut self, told: Vec<Vec<u8>>, state: &Arc<QueryState>) -> engine::Result<Vec<u8>> {
-        let wrong = |e: bincode::Error| engine::Error::Processes(e.to_string());
-        let told = told.iter().map(|told| bincode::deserialize::<Vec<_>>(told).map_err(wrong));
-        let told = told.collect::<engine::Result<Vec<_>>>()?.concat();
+        let wrong = |e: anyhow::Error| engine::Error::Processes(format!("{e:#}"));
+        let told = told.iter().map(|told| decode::<Vec<_>>(told)).collect::<anyhow::Result<Vec<_>>>();
+        let told = told.map_err(wrong)?.concat();
         self.state = state.clone();
         let Some(making) = &mut self.making else { return Err(engine::Error::Cancelled) };
         let parts = making.write(&told, state)?;
-        bincode::serialize(&parts).map_err(wrong)
+        bincode::serialize(&parts).map_err(|e| wrong(e.into()))
     }
 }

@@ -18,6 +18,7 @@ use queries::{Statement, summarize};
 use schema::Table;
 use serde::{Deserialize, Serialize};
 
+use super::decode::decode;
 use super::maker::Files;
 use super::{catalog, make, node, version};
 use crate::args::{self, Input};
@@ -84,7 +85,7 @@ impl Process {
     }
 
     fn look(&self, request: &[u8]) -> anyhow::Result<Vec<u8>> {
-        let catalog = match bincode::deserialize(request)? {
+        let catalog = match decode(request)? {
             Look::Tables(input, names) => Tables::resolve(&input)?.catalog(&names, false)?,
             Look::Names(input) => {
                 let tables = Tables::resolve(&input)?;
@@ -108,7 +109,7 @@ impl Process {
     }
 
     fn planned(&self, query: &[u8], sharing: usize) -> anyhow::Result<Planned> {
-        let mut query: Query = bincode::deserialize(query)?;
+        let mut query: Query = decode(query)?;
         if query.planning.allow_scripts && self.node.as_ref().is_some_and(|(config, _)| !config.allow_scripts)
         {
             anyhow::bail!("this node starts no commands\n  help: allow_scripts in its file lets it");
@@ -165,7 +166,7 @@ impl Binary for Process {
     }
 
     fn make(&self, job: &[u8], sharing: usize) -> Result<Box<dyn Maker>, Failure> {
-        let job = bincode::deserialize(job).map_err(|e| failure(&e.into()))?;
+        let job = decode(job).map_err(|e| failure(&e))?;
         self.limit_memory(None, sharing);
         Ok(Box::new(Files::new(job)))
     }
@@ -239,7 +240,7 @@ impl Together for Parts {
 
     fn join(&mut self, begun: &[u8], process: usize, processes: usize) -> Result<(), Failure> {
         let mut join = || -> anyhow::Result<()> {
-            let begun: Begun = bincode::deserialize(begun)?;
+            let begun: Begun = decode(begun)?;
             let (columns, _) = print::shape(self.to.form, &self.columns);
             let share = Share { index: process, count: processes };
             let options = self.to.options(self.format()?, self.single, self.workers);
@@ -255,7 +256,7 @@ impl Together for Parts {
             let (output, state) = self.output.take().zip(self.state.as_ref()).context("nothing was begun")?;
             let mut parts = engine::dataset::Parts::new();
             for written in written {
-                parts.extend(bincode::deserialize::<engine::dataset::Parts>(&written)?);
+                parts.extend(decode::<engine::dataset::Parts>(&written)?);
             }
             Ok(output.finish(parts, state)?)
         };

@@ -14,6 +14,7 @@ use schema::{FormatOptions, Source, Table};
 
 use super::Listener;
 use crate::args;
+use crate::cluster::decode::decode;
 use crate::cluster::maker::{Job, Of};
 use crate::cluster::process::Look;
 use crate::cluster::version;
@@ -87,7 +88,7 @@ impl Group {
     fn open(&self, input: &args::Input, source: &str) -> anyhow::Result<Table> {
         let look = bincode::serialize(&Look::Source(input.clone(), source.to_string()))?;
         let seen = self.cluster.open(&look, 1)?;
-        Ok(bincode::deserialize(&seen[0])?)
+        decode(&seen[0])
     }
 
     /// Has the processes make files, for which about so many bytes are read or made.
