@@ -103,9 +103,9 @@ fn local(program: &Path, processes: usize) -> Vec<Host> {
 }
 
 /// The hosts without those that were lost, if there are others.
-pub fn remaining(mut hosts: Vec<Host>, without: &[String]) -> Vec<Host> {
-    if hosts.iter().any(|host| !without.contains(&host.name)) {
-        hosts.retain(|host| !without.contains(&host.name));
+pub fn remaining<H>(mut hosts: Vec<H>, without: &[String], name: impl Fn(&H) -> &String) -> Vec<H> {
+    if hosts.iter().any(|host| !without.contains(name(host))) {
+        hosts.retain(|host| !without.contains(name(host)));
     }
     hosts
 }
@@ -118,7 +118,7 @@ fn hosts(place: &args::Place, without: &[String]) -> anyhow::Result<(Vec<Host>, 
     let program = std::env::current_exe().context("cannot find the program that runs")?;
     let file = place.hosts.as_deref().map(Hosts::read).transpose()?;
     let hosts = match &file {
-        Some(file) => remaining(file.processes(&program)?, without),
+        Some(file) => remaining(file.processes(&program)?, without, |host| &host.name),
         None => local(&program, place.local.map_or(1, usize::from)),
     };
     Ok((hosts, file))

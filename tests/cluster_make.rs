@@ -1,8 +1,13 @@
 //! Files that several processes make: the rows and the bytes of one process, or an error that says where, with nothing
 //! left behind.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::Read;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use names::names;
 use process::{Finished, palais};
@@ -33,6 +38,119 @@ fn refused(done: &Finished, code: i32, parts: &[&str]) {
     assert_eq!(done.code(), Some(code), "{}: {}", done.ending(), done.stderr);
     assert!(parts.iter().all(|part| done.stderr.contains(part)), "{parts:?}: {}", done.stderr);
     assert_eq!(done.stderr.matches("error:").count(), 1, "{}", done.stderr);
+}
+
+/// How long something may take before it counts as hanging.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Waits until there is something.
+fn wait_for<T>(what: &str, found: impl FnMut() -> Option<T>) -> T {
+    let deadline = Instant::now() + PATIENCE;
+    let mut found = std::iter::repeat_with(found);
+    loop {
+        match found.next().flatten() {
+            Some(found) => return found,
+            None => assert!(Instant::now() < deadline, "{what}"),
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// `palais cluster generate` that runs.
+struct Running {
+    starter: Child,
+    told: tempfile::NamedTempFile,
+}
+
+impl Running {
+    fn start(arguments: &[&str]) -> Running {
+        let told = tempfile::NamedTempFile::new().expect("a temporary file can be made");
+        let err = told.as_file().try_clone().expect("a file can be shared");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_palais"));
+        command.args(["cluster", "generate"]).args(arguments).stdin(Stdio::null()).stderr(err);
+        Running { starter: command.spawn().expect("palais starts"), told }
+    }
+
+    /// The first process, once it has begun a table in a directory: it has its number in the name.
+    fn first(&self, directory: &Path, table: &str) -> u32 {
+        let prefix = format!(".{table}.partial-");
+        wait_for("the table is begun", || {
+            let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+            entries.filter_map(|entry| entry.file_name().to_str()?.strip_prefix(&prefix)?.parse().ok()).next()
+        })
+    }
+
+    /// The processes that were started.
+    fn processes(&self) -> Vec<u32> {
+        let entries = fs::read_dir("/proc").expect("the system has /proc").flatten();
+        let ids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        let parent = |id: &u32| {
+            let status = fs::read_to_string(format!("/proc/{id}/status")).ok()?;
+            status.lines().find_map(|line| line.strip_prefix("PPid:")?.trim().parse().ok())
+        };
+        ids.filter(|id| parent(id) == Some(self.starter.id())).collect()
+    }
+
+    /// Waits until it has ended; its code and what it told.
+    fn finish(mut self) -> (Option<i32>, String) {
+        let ended = wait_for("it has ended", || self.starter.try_wait().expect("a child can be waited for"));
+        (ended.code(), fs::read_to_string(self.told.path()).expect("it can be read"))
+    }
+}
+
+fn kill(process: u32) {
+    let killed = Command::new("kill").args(["-KILL", &process.to_string()]).status();
+    assert!(killed.expect("kill starts").success());
+}
+
+#[test]
+fn what_a_lost_process_did_not_make_is_made_again() {
+    let home = tempfile::tempdir().expect("a temporary directory can be made");
+    let path = |name: &str| home.path().join(name);
+    let hosts = path("hosts.toml");
+    let host = |name| format!("[[host]]\nname = \"{name}\"\naddress = \"127.0.0.1\"\n");
+    fs::write(&hosts, ["one", "two", "three"].map(host).concat()).expect("it can be written");
+    let flags = ["--rankings", "2000", "--uservisits", "800000", "--parts", "30", "--compression", "gzip"];
+    succeed(&[&["generate", text(&path("whole"))][..], &flags].concat());
+    let retries = ["--workers", "1", "--timeout", "5", "--retries", "1"];
+    for (out, place) in [("local", ["--local", "3"]), ("hosts", ["--hosts", text(&hosts)])] {
+        let out = path(out);
+        let running = Running::start(&[&[text(&out)], &flags[..], &place, &retries].concat());
+        // One process is lost in the second table: the first one is there already.
+        let first = running.first(&out, "uservisits");
+        let others: Vec<u32> = running.processes().into_iter().filter(|id| *id != first).collect();
+        assert_eq!(others.len(), 2);
+        kill(others[1]);
+        let (code, told) = running.finish();
+        assert_eq!(code, Some(0), "{told}");
+        let says = ["warning: ", "was killed (signal 9", "the files are made again"];
+        assert!(says.iter().all(|says| told.contains(says)), "{told}");
+        assert_eq!(told.matches("rankings: 2,000 rows").count(), 1, "{told}");
+        assert_same(&path("whole"), &out);
+    }
+    assert_eq!(names(home.path()), ["hosts", "hosts.toml", "local", "whole"]);
+}
+
+#[test]
+fn a_process_that_is_lost_while_files_appear_is_not_made_up_for() {
+    let home = tempfile::tempdir().expect("a temporary directory can be made");
+    let out = home.path().join("out");
+    let table = [text(&out), "--rankings", "60000", "--parts", "600"];
+    let running = Running::start(&[&table[..], &local("2"), &["--retries", "3"]].concat());
+    let first = running.first(&out, "rankings");
+    // The manifest of so many files is more than a pipe takes: whoever writes it stays there.
+    let partial = out.join(format!(".rankings.partial-{first}"));
+    let pipe = partial.join(format!("._manifest.json.partial-{first}"));
+    assert!(Command::new("mkfifo").arg(&pipe).status().expect("mkfifo starts").success());
+    let mut manifest =
+        File::options().read(true).custom_flags(libc::O_NONBLOCK).open(&pipe).expect("it is there");
+    wait_for("the manifest is written", || manifest.read(&mut [0]).is_ok_and(|read| read > 0).then_some(()));
+    kill(first);
+    let (code, told) = running.finish();
+    assert_eq!(code, Some(1), "{told}");
+    let says = ["error: local-0: the process was killed (signal 9", "help: look whether the files are there"];
+    assert!(says.iter().all(|says| told.contains(says)) && !told.contains("again"), "{told}");
+    assert_eq!(names(home.path()), [] as [&str; 0]);
 }
 
 #[test]

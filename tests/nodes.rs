@@ -5,6 +5,8 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread;
+use std::time::Duration;
 
 use compare::{same, sorted};
 use nodes::{LONG, Nodes, Waiting, signal, wait_for};
@@ -144,6 +146,54 @@ fn a_query_is_run_again_without_a_node_that_is_lost() {
     nodes.begin(1);
     let done = nodes.succeed(0, &[sum, "--retries", "1"]);
     assert!(done.stderr.is_empty(), "{}", done.stderr);
+}
+
+/// Has the first node look for another one somewhere else.
+fn look_elsewhere(nodes: &mut Nodes, node: usize, address: &str) {
+    let file = nodes.path("node-0.toml");
+    let config = fs::read_to_string(&file).expect("it can be read");
+    fs::write(&file, config.replace(&nodes.addresses[node], address)).expect("it can be written");
+    nodes.kill(0);
+    nodes.begin(0);
+}
+
+#[test]
+fn a_node_whose_name_is_gone_is_left_out_like_one_that_is_lost() {
+    // As that of a container that has ended. Nobody is asked for a name of which a part is missing.
+    let gone = "gone..example:7700";
+    let mut nodes = Nodes::start(3, "");
+    look_elsewhere(&mut nodes, 1, gone);
+    let says = format!("{gone}: there is no such address");
+    let out = nodes.path("out");
+    let generate = ["cluster", "generate"];
+    let (rows, files) = (["SELECT sum(range) FROM range(1000)"], [text(&out), "--rankings", "100"]);
+    for (command, arguments) in [(&["query"][..], &rows[..]), (&generate, &files)] {
+        let done = nodes.ask(0, command, arguments);
+        assert!(done.code() == Some(1) && done.stderr.contains(&says), "{}", done.stderr);
+        let done = nodes.ask(0, command, &[arguments, &["--retries", "1"]].concat());
+        assert_eq!(done.code(), Some(0), "{}", done.stderr);
+        assert!(done.stderr.contains(&format!("again, without {gone}")), "{}", done.stderr);
+    }
+    assert!(nodes.status().iter().any(|row| row[1].as_deref() == Some("there is no such address")));
+}
+
+#[test]
+fn a_node_that_answers_byte_by_byte_does_not_hide_the_others() {
+    let slow = TcpListener::bind("127.0.0.1:0").expect("loopback is there");
+    let address = slow.local_addr().expect("it is bound").to_string();
+    thread::spawn(move || {
+        for mut socket in slow.incoming().flatten() {
+            thread::spawn(move || {
+                while socket.write_all(&[0]).is_ok() {
+                    thread::sleep(Duration::from_millis(500));
+                }
+            });
+        }
+    });
+    let mut nodes = Nodes::start(2, "");
+    look_elsewhere(&mut nodes, 1, &address);
+    let states: Vec<_> = nodes.status().into_iter().map(|row| row[1].clone().unwrap_or_default()).collect();
+    assert_eq!(states, ["0 of 4 queries", "nothing was heard for 2 seconds"]);
 }
 
 #[test]

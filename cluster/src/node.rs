@@ -14,7 +14,7 @@ mod metrics;
 pub mod serve;
 mod table;
 
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::time::{Duration, Instant};
 
@@ -175,12 +175,15 @@ impl Door {
         Error::Node { node: self.address.clone(), what: what.into() }
     }
 
-    fn cannot_connect(&self, e: &std::io::Error) -> Error {
-        use std::io::ErrorKind;
+    /// That nothing was heard of it in time.
+    fn silent(&self) -> Error {
+        self.failed(format!("nothing was heard for {} seconds", self.patience.as_secs_f32()))
+    }
+
+    fn cannot_connect(&self, e: &io::Error) -> Error {
+        use io::ErrorKind;
         self.failed(match e.kind() {
-            ErrorKind::WouldBlock | ErrorKind::TimedOut => {
-                format!("nothing was heard for {} seconds", self.patience.as_secs_f32())
-            }
+            ErrorKind::WouldBlock | ErrorKind::TimedOut => return self.silent(),
             // A reset is the same: there was something that it had not read.
             ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset => {
                 let help = "is it a node of palais, is the token the same there, and does it speak TLS if \
@@ -200,9 +203,10 @@ impl Door {
             true => (self.address.as_str(), PORT).to_socket_addrs(),
             false => self.address.to_socket_addrs(),
         };
-        let known = known.ok().and_then(|mut known| known.next());
-        let known = known.ok_or_else(|| self.failed("there is no such address"))?;
-        let socket = TcpStream::connect_timeout(&known, self.patience).map_err(failed)?;
+        // A name may have addresses at which nobody listens: that of ::1 for localhost.
+        let mut tried = known.into_iter().flatten().map(|at| TcpStream::connect_timeout(&at, self.patience));
+        let first = tried.next().ok_or_else(|| self.failed("there is no such address"))?;
+        let socket = first.or_else(|e| tried.find_map(io::Result::ok).ok_or(e)).map_err(failed)?;
         socket.set_nodelay(true).map_err(failed)?;
         let mut socket = match &self.tls {
             Some(tls) => {
@@ -220,7 +224,10 @@ impl Door {
 
     /// The next reply.
     fn reply(&self, socket: &mut Socket) -> Result<Reply> {
-        let letter: Option<Letter> = message::read(socket).map_err(|e| self.failed(e.to_string()))?;
+        let letter: Option<Letter> = message::read(socket).map_err(|e| match e.kind() {
+            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => self.silent(),
+            _ => self.failed(e.to_string()),
+        })?;
         let Letter { version, text } =
             letter.ok_or_else(|| self.failed("it closed the connection before it answered"))?;
         if version != self.version {
@@ -304,18 +311,18 @@ impl Seat {
 }
 
 /// Writes what is asked or answered.
-fn write(out: &mut impl Write, version: &str, text: &impl Serialize) -> std::io::Result<()> {
-    let text = Raw(bincode::serialize(text).map_err(std::io::Error::other)?);
+fn write(out: &mut impl Write, version: &str, text: &impl Serialize) -> io::Result<()> {
+    let text = Raw(bincode::serialize(text).map_err(io::Error::other)?);
     message::write(out, &Letter { version: version.to_string(), text })
 }
 
 /// Reads what is asked; the version of another one if it is not `version`.
-fn read(from: &mut impl Read, version: &str) -> std::io::Result<Result<Ask, String>> {
-    let letter: Letter = message::read(from)?.ok_or(std::io::ErrorKind::UnexpectedEof)?;
+fn read(from: &mut impl Read, version: &str) -> io::Result<Result<Ask, String>> {
+    let letter: Letter = message::read(from)?.ok_or(io::ErrorKind::UnexpectedEof)?;
     if letter.version != version {
         return Ok(Err(letter.version));
     }
-    bincode::deserialize(&letter.text.0).map(Ok).map_err(std::io::Error::other)
+    bincode::deserialize(&letter.text.0).map(Ok).map_err(io::Error::other)
 }
 
 /// Waits until `done`, but not longer than so.

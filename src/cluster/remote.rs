@@ -16,6 +16,7 @@ use cluster::remote::{Besides, Caller, Remote};
 use engine::{QueryState, Results};
 use serde::{Deserialize, Serialize};
 
+use super::decode::decode;
 use super::make::nodes::Asked;
 use super::process::failure;
 use super::{Runner, node, remaining, streams, version};
@@ -132,12 +133,13 @@ fn run(path: &Path, id: &str, caller: &Arc<Caller>, request: &[u8]) -> anyhow::R
     let config = Config::read(path)?;
     let (token, tls) = (config.token()?, config.tls()?);
     node::enter(&config)?;
-    let request: Request = bincode::deserialize(request)?;
+    let request: Request = decode(request)?;
     // All who lead ask for places in the same order, so that none waits for one who waits for it.
     let mut nodes = config.nodes.clone();
     nodes.sort();
     nodes.dedup();
-    let host = |address: &String| {
+    let host = |address: &&String| {
+        let address = *address;
         let door = Door {
             address: address.clone(),
             token,
@@ -157,9 +159,9 @@ fn run(path: &Path, id: &str, caller: &Arc<Caller>, request: &[u8]) -> anyhow::R
             launch: Launch::Node(seat),
         })
     };
+    // The name of a node that was lost may be gone with it.
     let hosts = |without: &[String]| {
-        let hosts = nodes.iter().map(host).collect::<anyhow::Result<_>>()?;
-        Ok(remaining(hosts, without))
+        remaining(nodes.iter().collect(), without, |node| node).iter().map(host).collect()
     };
     match &request {
         Request::Rows(asking) => {
@@ -179,13 +181,17 @@ fn run(path: &Path, id: &str, caller: &Arc<Caller>, request: &[u8]) -> anyhow::R
 }
 
 /// The address at which the processes of a node are reached.
-fn reached_at(node: &str) -> anyhow::Result<IpAddr> {
+///
+/// # Errors
+/// Its name is not known: as that of a container that does not run.
+fn reached_at(node: &str) -> cluster::Result<IpAddr> {
     let known: Option<SocketAddr> = node
         .to_socket_addrs()
         .or_else(|_| (node, PORT).to_socket_addrs())
         .ok()
         .and_then(|mut known| known.next());
-    Ok(known.with_context(|| format!("{node}: there is no such address"))?.ip())
+    let unknown = || cluster::Error::Node { node: node.into(), what: "there is no such address".into() };
+    Ok(known.ok_or_else(unknown)?.ip())
 }
 
 /// Tells a caller the rows.

@@ -11,7 +11,8 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::sync::mpsc::sync_channel;
+use std::time::{Duration, Instant};
 
 use tracing::{debug, info, warn};
 
@@ -179,27 +180,36 @@ impl Node {
         write(&mut socket, &self.settings.version, &reply)
     }
 
-    /// Asks all nodes.
+    /// Asks all nodes. Whoever asked waits for all of them: one whose name takes long to look up, or that answers byte by
+    /// byte, is not waited for.
     fn all(&self, ask: &Ask) -> Vec<(String, Result<Reply>)> {
-        std::thread::scope(|scope| {
-            let asking = |address: &String| {
-                let Settings { version, .. } = &self.settings;
-                let door = Door {
-                    address: address.clone(),
-                    token: self.token,
-                    tls: self.tls.as_ref().map(|tls| tls.client.clone()),
-                    version: version.clone(),
-                    patience: LOOK,
-                };
-                (address.clone(), scope.spawn(move || door.ask(ask)))
+        let deadline = Instant::now() + LOOK;
+        let asking = |address: &String| {
+            let door = Door {
+                address: address.clone(),
+                token: self.token,
+                tls: self.tls.as_ref().map(|tls| tls.client.clone()),
+                version: self.settings.version.clone(),
+                patience: LOOK,
             };
-            let asking: Vec<_> = self.settings.config.nodes.iter().map(asking).collect();
-            let joined = asking.into_iter().map(|(address, thread)| {
-                let reply = thread.join().unwrap_or_else(|_| Err(Error::System("a thread panicked".into())));
-                (address, reply)
+            let (silent, ask) = (door.silent(), ask.clone());
+            let (tell, told) = sync_channel(1);
+            let look = move || {
+                // Nobody listens any more where it took too long.
+                let _ = tell.send(door.ask(&ask));
+            };
+            let started = std::thread::Builder::new().name("palais-look".into()).spawn(look);
+            (address.clone(), started.map(|_| (told, silent)))
+        };
+        let asking: Vec<_> = self.settings.config.nodes.iter().map(asking).collect();
+        let replies = asking.into_iter().map(|(address, started)| {
+            let reply = started.map_err(|e| Error::System(e.to_string())).and_then(|(told, silent)| {
+                let left = deadline.saturating_duration_since(Instant::now());
+                told.recv_timeout(left).unwrap_or(Err(silent))
             });
-            joined.collect()
-        })
+            (address, reply)
+        });
+        replies.collect()
     }
 
     fn status(&self) -> Status {
