@@ -35,19 +35,23 @@ fn process() -> Cluster {
     Cluster::start(Options { version, hosts, traffic, patience }).expect("it starts")
 }
 
-/// The beginning of a query, up to a table of which a column is nested so deep.
+/// A query over a table of which a column is nested so deep, as a process reads it.
 fn query(levels: usize) -> Vec<u8> {
     let make = move || {
         let wrap = |t, _| DataType::List(Arc::new(Field::new("item", t, true)));
         let t = (0..levels).fold(DataType::Int64, wrap);
         let table = Table {
             name: "t".into(),
-            schema: Arc::new(Schema::new(vec![Field::new("a", t, true)])),
+            schema: Arc::new(Schema::new(vec![Field::new("range", t, true)])),
             source: Source::Range { start: 0, end: 1, step: 1 },
             rows: None,
             spans: Vec::new(),
         };
-        let bytes = bincode::serialize(&("SELECT * FROM t", false, [&table].as_slice())).expect("it can be");
+        let settings = queries::Settings::default();
+        let limits = (1_usize, 1_usize, None::<u64>, false);
+        let tables = [&table];
+        let query = ("SELECT * FROM t", false, tables.as_slice(), settings, limits);
+        let bytes = bincode::serialize(&query).expect("it can be written");
         // To drop it takes a call for each level, as to write it does.
         std::mem::forget(table);
         bytes
@@ -56,25 +60,33 @@ fn query(levels: usize) -> Vec<u8> {
     large.join().expect("the thread ends")
 }
 
+/// What a process answers to a query.
+fn answer(bytes: &[u8]) -> String {
+    let state = Arc::new(QueryState::new(0, 1));
+    match process().run(&Query { bytes, fingerprint: 0 }, Arc::new(Schema::empty()), state) {
+        Err(Error::Failed { host, message, .. }) if host == "there" => message,
+        Err(e) => panic!("{e}"),
+        Ok(_) => panic!("it has another plan"),
+    }
+}
+
 #[test]
 fn types_that_are_nested_too_deep_are_refused() {
-    // What is not too deep is read up to its end, which is missing.
-    for (levels, says) in
-        [(60, "the size limit"), (10_000, "nested too deep"), (1_000_000, "nested too deep")]
-    {
-        let cluster = process();
-        let bytes = query(levels);
-        let query = Query { bytes: &bytes, fingerprint: 0 };
-        let state = Arc::new(QueryState::new(0, 1));
-        match cluster.run(&query, Arc::new(Schema::empty()), state) {
-            Err(Error::Failed { host, message, code }) => {
-                assert!(
-                    (host.as_str(), code) == ("there", 1) && message.contains(says),
-                    "{levels}: {message}"
-                );
-            }
-            Err(e) => panic!("{levels}: {e}"),
-            Ok(_) => panic!("{levels}: it is no query"),
-        }
+    // What is not too deep to be read is not too deep for whoever plans with it either.
+    for levels in [10, 20, 40, 80, 160, 320, 640, 1280, 2560, 5120, 10_000, 1_000_000] {
+        let told = answer(&query(levels));
+        let (planned, refused) = (told.contains("it plans this query"), told.contains("nested too deep"));
+        assert!(planned || refused, "{levels}: {told}");
+        assert!(planned || levels > 80, "{levels} levels are not too deep");
+        assert!(refused || levels < 10_000, "{levels} levels are too deep");
+    }
+}
+
+#[test]
+fn a_query_that_is_cut_short_is_an_error() {
+    let whole = query(3);
+    for length in (0..whole.len()).step_by(7) {
+        let told = answer(&whole[..length]);
+        assert!(told.contains("can't be read"), "{length}: {told}");
     }
 }
