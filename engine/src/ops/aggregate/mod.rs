@@ -28,7 +28,7 @@ use datafusion_physical_expr::aggregate::AggregateFunctionExpr;
 use queries::plan::{Aggregate as Plan, AggregateCall, AggregateFunction, Expr, Phase};
 
 use super::{Ready, batch_of, evaluate, evaluate_all, rows_of, slices};
-use crate::batch::{BATCH_ROWS, Parcel, compact};
+use crate::batch::{BATCH_ROWS, Parcel};
 use crate::error::Result;
 use crate::hash::{hash_columns, normalise, worker_of};
 use crate::memory;
@@ -255,9 +255,9 @@ impl Aggregate {
         let Some((part, states)) = self.partitions.as_mut().and_then(Partitions::ripe) else { return Ok(()) };
         self.gather(&states)?;
         let (columns, rows) = self.table.take_states()?;
-        let combined = slices(batch_of(&self.states, columns, rows)?, BATCH_ROWS).map(|b| compact(&b));
+        let combined = batch_of(&self.states, columns, rows)?;
         let Some(partitions) = &mut self.partitions else { return Ok(()) };
-        partitions.back(part, combined.collect());
+        partitions.back(part, combined);
         Ok(())
     }
 

@@ -9,8 +9,9 @@ use arrow_schema::SchemaRef;
 use arrow_select::concat::concat_batches;
 use arrow_select::take::take_record_batch;
 
+use super::super::slices;
 use super::scatter::{PARTITIONS, Scatter};
-use crate::batch::{batch_bytes, compact};
+use crate::batch::{BATCH_ROWS, batch_bytes, compact};
 use crate::error::Result;
 use crate::hash::{comparable, hash_columns};
 use crate::memory;
@@ -51,6 +52,8 @@ struct Part {
     whole: Vec<RecordBatch>,
     /// The rows of `whole`.
     rows: usize,
+    /// The rows that combining has left of those before.
+    combined: usize,
     /// So many rows are worth combining.
     ripe_at: usize,
 }
@@ -87,8 +90,9 @@ impl Partitions {
     /// For batches of `schema`, the first `keys` columns of which are the keys.
     pub fn new(schema: SchemaRef, keys: usize) -> Partitions {
         let part = |number| {
-            let ripe_at = if number == 0 { TRIAL } else { RIPE };
-            Part { pieces: Vec::new(), loose: 0, whole: Vec::new(), rows: 0, ripe_at }
+            // Not all at once, so that never all of them have many.
+            let ripe_at = if number == 0 { TRIAL } else { RIPE / 4 + 3 * RIPE / 4 * number / PARTITIONS };
+            Part { pieces: Vec::new(), loose: 0, whole: Vec::new(), rows: 0, combined: 0, ripe_at }
         };
         Partitions {
             scatter: Scatter::new(&schema),
@@ -197,17 +201,17 @@ impl Partitions {
         Some((number, std::mem::take(&mut self.parts[number].whole)))
     }
 
-    /// Puts the combined states of a ripe partition back. Where combining does not halve them, the keys differ: then
-    /// none is combined any more before the end.
-    pub fn back(&mut self, number: usize, states: Vec<RecordBatch>) {
-        let part = &mut self.parts[number];
-        let rows = states.iter().map(RecordBatch::num_rows).sum();
-        if rows > part.rows / 2 {
+    /// Puts the combined states of a ripe partition back. Where more than half of those that had come since the last
+    /// time are left, the keys differ: then none is combined any more before the end.
+    pub fn back(&mut self, number: usize, states: RecordBatch) {
+        let (part, rows) = (&mut self.parts[number], states.num_rows());
+        if (rows - part.combined) > (part.rows - part.combined) / 2 {
             self.combines = false;
             self.ripe.clear();
         }
-        part.whole = states;
+        part.whole = slices(states, BATCH_ROWS).map(|b| compact(&b)).collect();
         part.rows = rows;
+        part.combined = rows;
         part.ripe_at = RIPE.max(2 * rows);
     }
 
@@ -232,4 +236,64 @@ impl Partitions {
 /// Bits of the hash that neither the exchange (the uppermost ones) nor a table (the lowest) tells keys apart by.
 fn partition(hash: u64) -> u8 {
     (hash >> 32) as u8
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+    use std::sync::Arc;
+
+    use arrow_array::UInt64Array;
+    use arrow_array::cast::AsArray;
+    use arrow_array::types::UInt64Type;
+
+    use super::*;
+
+    /// States of 24 bytes.
+    fn batch(keys: impl IntoIterator<Item = u64>) -> RecordBatch {
+        let keys: ArrayRef = Arc::new(UInt64Array::from_iter_values(keys));
+        RecordBatch::try_from_iter([("key", keys.clone()), ("sum", keys.clone()), ("count", keys)]).unwrap()
+    }
+
+    fn keys(batches: &[RecordBatch]) -> impl Iterator<Item = u64> {
+        batches.iter().flat_map(|batch| batch.column(0).as_primitive::<UInt64Type>().values().iter().copied())
+    }
+
+    #[test]
+    fn what_is_put_aside_is_combined_on_the_way_and_not_all_at_once() {
+        let (groups, rows) = (500 * PARTITIONS as u64, 16_000 * PARTITIONS as u64);
+        let all = (0..rows).map(|row| row.wrapping_mul(0x9E37_79B9_7F4A_7C15) % groups).collect::<Vec<_>>();
+        let mut partitions = Partitions::new(batch([]).schema(), 1);
+        let mut most = 0;
+        for some in all.chunks(BATCH_ROWS) {
+            partitions.add(&batch(some.iter().copied())).unwrap();
+            most = most.max(partitions.bytes());
+            while let Some((part, states)) = partitions.ripe() {
+                partitions.back(part, batch(keys(&states).collect::<HashSet<_>>()));
+            }
+        }
+        assert!(partitions.combines());
+        assert!(most < all.len() * 24 * 3 / 4, "{most} bytes at most, of {} rows", all.len());
+        partitions.end().unwrap();
+        let mut found = HashSet::new();
+        while let Some(states) = partitions.take().unwrap() {
+            found.extend(keys(&states));
+        }
+        assert_eq!(found, all.into_iter().collect());
+    }
+
+    #[test]
+    fn combining_is_judged_by_the_states_that_are_new() {
+        let mut partitions = Partitions::new(batch([]).schema(), 1);
+        let mut come = |rows: usize, left: u64| {
+            partitions.parts[7].add(batch(0..rows as u64));
+            assert!(partitions.parts[7].take_ripe(), "{rows} more are worth combining");
+            partitions.back(7, batch(0..left));
+            partitions.combines()
+        };
+        assert!(come(RIPE, 7800));
+        // More than half of what lies there, but not of what came.
+        assert!(come(RIPE, 14_000));
+        assert!(!come(RIPE, 26_000));
+    }
 }
