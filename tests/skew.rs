@@ -173,7 +173,27 @@ fn a_heavy_key_does_not_pile_up_on_one_worker() {
         let expected = succeed(&["query", "--format", "csv", &groups(what)]);
         assert!(same(&sorted(&done.stdout), &sorted(&expected.stdout)), "{what}: {}", done.stdout);
     }
+    // Of grouping sets one has one group.
+    let sets = "SELECT count(*), sum(n) FROM (SELECT a, b, count(*) AS n FROM \
+        (SELECT range % 1000000 AS a, range % 7 AS b, range % 11 AS c FROM range(3000000)) GROUP BY ROLLUP (a, b, c))";
+    let (most, all) = shares(sets, "exchange by hash", home.path());
+    assert!(most < all * 2 / 5, "{most} of {all}");
     // Values that differ are sent by key and value.
     let (most, all) = shares(&groups("count(DISTINCT r) AS n, 1 AS s"), "exchange by hash", home.path());
     assert!(all == 9_000_000 && most < all * 2 / 5, "{most} of {all}");
+}
+
+#[test]
+fn keys_that_are_null_in_one_column_are_spread_by_the_others() {
+    let home = tempfile::tempdir().expect("a temporary directory can be made");
+    let keyed = "(SELECT range AS a, CASE WHEN range % 8 = 0 THEN 1 END AS b FROM range(100000))";
+    let groups = format!("SELECT count(*) FROM (SELECT a, b, count(*) FROM {keyed} GROUP BY a, b)");
+    let joined = format!(
+        "SELECT count(*) FROM {keyed} p JOIN {keyed} q \
+         ON p.a IS NOT DISTINCT FROM q.a AND p.b IS NOT DISTINCT FROM q.b"
+    );
+    for sql in [groups, joined] {
+        let (most, all) = shares(&sql, "exchange by hash", home.path());
+        assert!(all == 100_000 && most < all * 2 / 5, "{sql}: {most} of {all}");
+    }
 }

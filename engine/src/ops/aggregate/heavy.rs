@@ -6,9 +6,9 @@ use arrow_select::filter::filter_record_batch;
 
 use crate::error::Result;
 use crate::frequent::{Few, Frequent};
-use crate::hash::{comparable, hash_columns};
+use crate::hash::{comparable, hash_columns, hash_word};
 
-/// As long as no key is heavy, one batch in so many is looked at.
+/// As long as no key is heavy, one batch in so many is looked at, on average.
 const LOOKED_AT: usize = 16;
 
 /// Watches the keys of states that are passed on.
@@ -17,7 +17,9 @@ pub struct Heavy {
     keys: usize,
     frequent: Frequent,
     few: Few,
-    batches: usize,
+    /// Batches until the next one that is looked at, and how many were.
+    until: usize,
+    looked_at: u64,
     hashes: Vec<u64>,
 }
 
@@ -25,16 +27,18 @@ impl Heavy {
     /// For states with so many keys, which go to `peers` workers.
     pub fn new(keys: usize, peers: usize) -> Heavy {
         let (frequent, few) = (Frequent::new(peers), Few::default());
-        Heavy { keys, frequent, few, batches: 0, hashes: Vec::new() }
+        Heavy { keys, frequent, few, until: 0, looked_at: 0, hashes: Vec::new() }
     }
 
     /// Takes the states of heavy keys out: the others, and those.
     pub fn split(&mut self, states: RecordBatch) -> Result<(RecordBatch, Option<RecordBatch>)> {
-        let is_looked_at = self.batches.is_multiple_of(LOOKED_AT);
-        self.batches += 1;
-        if self.few.is_empty() && !is_looked_at {
+        if self.few.is_empty() && self.until > 0 {
+            self.until -= 1;
             return Ok((states, None));
         }
+        // By chance: the batches of grouping sets come in turns, and one set may have one group.
+        self.looked_at += 1;
+        self.until = hash_word(self.looked_at) as usize % (2 * LOOKED_AT - 1);
         let columns: Vec<ArrayRef> = states.columns()[..self.keys].iter().cloned().map(comparable).collect();
         hash_columns(&columns, states.num_rows(), &mut self.hashes)?;
         self.frequent.see(&self.hashes);
