@@ -29,6 +29,16 @@ const PROBE: &str = "SELECT range AS id, range % 3 AS c, CASE WHEN range % 20 < 
 const BUILD: &str = "SELECT range AS n, range / 3000 AS c, CASE WHEN range < 6000 THEN range % 3000 END AS k \
     FROM range(6003)";
 
+/// Conditions whose rows are those of the build side.
+const BUILD_ROWS_THAT: [&str; 6] = [
+    "k IN (SELECT k FROM probe)",
+    "EXISTS (SELECT 1 FROM probe p WHERE p.t = b.t AND p.c = b.c)",
+    "NOT EXISTS (SELECT 1 FROM probe p WHERE p.k = b.k)",
+    "NOT EXISTS (SELECT 1 FROM probe p WHERE p.t = b.t AND p.c = b.c)",
+    "NOT EXISTS (SELECT 1 FROM probe p WHERE p.k IS NOT DISTINCT FROM b.k)",
+    "n % 5 = 0 OR k IN (SELECT k FROM probe)",
+];
+
 /// The processes, and the workers of each.
 const SPREAD: [(&str, &str); 4] = [("2", "1"), ("3", "1"), ("5", "1"), ("2", "2")];
 
@@ -94,18 +104,130 @@ fn joins_of_heavy_keys_give_what_one_process_gives() {
     ] {
         check(&format!("{rows} WHERE {condition} GROUP BY k"), true, &mut failures);
     }
-    // Rows of the build side are given at the end by the one worker that has marked them.
-    check(&format!("{figures} FROM probe p RIGHT JOIN build b ON p.k = b.k"), false, &mut failures);
-    check(&format!("{figures} FROM probe p FULL JOIN build b ON p.k = b.k"), false, &mut failures);
+    // Rows of the build side are given at the end, by the worker that knows which have met their like.
+    for join in [
+        "probe p RIGHT JOIN build b ON p.k = b.k",
+        "probe p FULL JOIN build b ON p.k = b.k",
+        "build b FULL JOIN probe p ON p.t = b.t AND p.c = b.c",
+        "probe p FULL JOIN build b ON p.k IS NOT DISTINCT FROM b.k",
+        "build b LEFT JOIN probe p ON p.k + 1.5 = b.k + 1.5",
+    ] {
+        check(&format!("{figures} FROM {join}"), true, &mut failures);
+    }
+    for condition in BUILD_ROWS_THAT {
+        let sql =
+            format!("SELECT k, c, count(*), sum(n), min(t) FROM build b WHERE {condition} GROUP BY k, c");
+        check(&sql, true, &mut failures);
+    }
+    // That is not known by the key alone.
+    for sql in [
+        format!("{figures} FROM probe p FULL JOIN build b ON p.k = b.k AND p.id % 10 < b.n % 10"),
+        "SELECT sum(n) FROM build b WHERE EXISTS (SELECT 1 FROM probe p WHERE p.k = b.k AND p.id < b.n)"
+            .into(),
+    ] {
+        check(&sql, false, &mut failures);
+    }
     check(
         "SELECT id, n FROM probe p JOIN build b ON p.k = b.k ORDER BY id, n LIMIT 3000",
         true,
         &mut failures,
     );
-    let some = "SELECT count(*) FROM (SELECT n FROM probe p JOIN build b ON p.k = b.k LIMIT 3000)";
+    let some = "SELECT count(*) FROM (SELECT n FROM probe p JOIN build b ON p.k = b.k LIMIT 30000)";
     check(some, true, &mut failures);
     // Its LIMIT holds for the probe side too, whose rows then lie on one worker.
     check(&some.replace("JOIN", "LEFT JOIN"), false, &mut failures);
+    check(&some.replace("JOIN", "FULL JOIN"), true, &mut failures);
+    assert!(failures.is_empty(), "{} failures:\n{}", failures.len(), failures.join("\n"));
+}
+
+#[test]
+fn workers_of_one_process_keep_rows_of_heavy_keys_too() {
+    let figures = "SELECT count(*), sum(p.id), sum(n), count(p.k), count(b.k), min(p.t), max(p.t)";
+    let rows = BUILD_ROWS_THAT.map(|condition| format!("SELECT n FROM build b WHERE {condition}"));
+    let joins = ["probe p FULL JOIN build b ON p.k = b.k", "build b LEFT JOIN probe p ON p.t = b.t"];
+    for sql in joins.map(|join| format!("{figures} FROM {join}")).iter().chain(&rows) {
+        let sql = tables(sql);
+        let one = succeed(&["query", "--workers", "1", "--broadcast-limit", "0", "--format", "csv", &sql]);
+        let three = ["query", "--workers", "3", "--broadcast-limit", "0", "--format", "csv"];
+        let plan = succeed(&[&three[..], &[&format!("EXPLAIN {sql}")]].concat()).stdout;
+        assert!(plan.contains(REPLICATED), "{sql}: {plan}");
+        let done = succeed(&[&three[..], &[&sql]].concat()).stdout;
+        assert!(same(&sorted(&done), &sorted(&one.stdout)), "{sql}: {done:.500}");
+    }
+}
+
+/// Numbers that look like chance.
+struct Draws(u64);
+
+impl Draws {
+    /// One below `limit`.
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % limit
+    }
+
+    /// So many rows, of which a few keys have a good part each, from some row on; `id` is their number.
+    fn rows(&mut self, rows: u64) -> String {
+        let mut key = String::new();
+        let mut from = 0;
+        for _ in 0..self.below(5) {
+            let to = from + 3 + self.below(25);
+            let value = match self.below(4) {
+                0 => "NULL".to_string(),
+                _ => self.below(40).to_string(),
+            };
+            let since = self.below(rows / 2) * self.below(2);
+            key += &format!(
+                "WHEN range >= {since} AND range * 7919 % 101 BETWEEN {from} AND {} THEN {value} ",
+                to - 1
+            );
+            from = to;
+        }
+        let others = 20 + self.below(20_000);
+        format!(
+            "(SELECT range AS id, CASE {key} WHEN range % 9999 = 0 THEN NULL ELSE range * 31 % {others} END AS k \
+             FROM range({rows}))"
+        )
+    }
+}
+
+#[test]
+fn joins_of_keys_of_any_frequency_give_what_one_worker_gives() {
+    let (mut draws, mut failures) = (Draws(19), Vec::new());
+    for round in 0..8 {
+        let (probe, build) = (draws.rows(150_000), draws.rows(1500));
+        let figures = "SELECT count(*), count(p.id), count(b.id), sum(p.id), sum(b.id), \
+            sum(p.id % 97 * (b.id % 89)), count(DISTINCT p.k), count(DISTINCT b.k)";
+        let figures = |join: &str| format!("{figures} FROM {probe} p {join} JOIN {build} b ON p.k = b.k");
+        let exists = |table: &str, not: &str, other: &str| {
+            format!(
+                "SELECT count(*), sum(id), count(DISTINCT k) FROM {table} a \
+                 WHERE {not} EXISTS (SELECT 1 FROM {other} c WHERE c.k = a.k)"
+            )
+        };
+        let queries = [
+            figures(""),
+            figures("LEFT"),
+            figures("RIGHT"),
+            figures("FULL"),
+            figures("FULL").replace("p.k = b.k", "p.k IS NOT DISTINCT FROM b.k"),
+            exists(&build, "", &probe),
+            exists(&build, "NOT", &probe),
+            exists(&probe, "", &build),
+            exists(&probe, "NOT", &build),
+        ];
+        for sql in queries {
+            let expected = succeed(&["query", "--workers", "1", "--format", "csv", &sql]).stdout;
+            let (processes, workers) = SPREAD[round % SPREAD.len()];
+            let done = several(processes, workers, &sql);
+            if done.code() != Some(0) || done.stdout != expected {
+                failures.push(format!(
+                    "{sql}, {processes} processes: {} {} {expected}",
+                    done.stderr, done.stdout
+                ));
+            }
+        }
+    }
     assert!(failures.is_empty(), "{} failures:\n{}", failures.len(), failures.join("\n"));
 }
 
@@ -148,13 +270,22 @@ fn a_heavy_key_does_not_pile_up_on_one_worker() {
     let home = tempfile::tempdir().expect("a temporary directory can be made");
     let half = "CASE WHEN range % 2 = 0 THEN 7 ELSE range END AS k";
     // Without what is tested one of three workers has two thirds of the rows.
-    for join in ["JOIN", "LEFT JOIN"] {
+    for join in ["JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN"] {
         let sql = format!(
             "SELECT count(*), sum(p.k), sum(b.k) FROM (SELECT {half} FROM range(20000000)) p {join} \
              (SELECT range AS k FROM range(100000)) b ON p.k = b.k"
         );
         let (most, all) = shares(&sql, "exchange by hash", home.path());
         assert!(all == 20_000_000 && most < all / 2, "{join}: {most} of {all}");
+    }
+    // Where rows of the build side are looked for, one row of a key says it all.
+    for not in ["", "NOT"] {
+        let sql = format!(
+            "SELECT count(*), sum(k) FROM (SELECT range AS k FROM range(100000)) b \
+             WHERE {not} EXISTS (SELECT 1 FROM (SELECT {half} FROM range(20000000)) p WHERE p.k = b.k)"
+        );
+        let (most, all) = shares(&sql, "exchange by hash", home.path());
+        assert!(all < 12_000_000 && most < all / 2, "{not} EXISTS: {most} of {all}");
     }
     // Nearly every other key is new, so that partial states are passed on; those of the heavy key are still combined.
     let groups = |what: &str| {

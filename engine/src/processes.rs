@@ -13,6 +13,7 @@ use timely::communication::AllocatorBuilder;
 
 use crate::batch::{Wire, WireBytes};
 use crate::error::{Error, Result};
+use crate::ops::join::heavy::Wanted;
 use crate::raw::Raw;
 use crate::render::Shared;
 use crate::state::QueryState;
@@ -92,6 +93,8 @@ pub enum Note {
         node: u32,
         /// The hash of the key.
         hash: u64,
+        /// The key of one of its rows, as [`crate::wire::encode`] gives it.
+        key: Raw,
         /// The process that wants them.
         process: u32,
     },
@@ -239,8 +242,9 @@ impl Running {
             }
             // A number that the plan doesn't have is that of no node.
             Note::Enough { node, .. } => self.state.set_enough(node as NodeId),
-            Note::Wanted { node, hash, process, .. } => {
-                self.check(shared.give_replica(node as NodeId, hash, process as usize));
+            Note::Wanted { node, hash, key, process, .. } => {
+                let wanted = Wanted { hash, key: key.0, process: process as usize };
+                self.check(shared.give_replica(node as NodeId, wanted));
             }
             Note::Replica { node, hash, rows, .. } => {
                 self.check(shared.take_replica(node as NodeId, hash, &rows.0));

@@ -17,7 +17,7 @@ use crate::ops::aggregate::{Aggregate, Place};
 use crate::ops::exchange::{At, Receive, Send};
 use crate::ops::expand::Expand;
 use crate::ops::filter::Filter;
-use crate::ops::join::heavy::Replicas;
+use crate::ops::join::heavy::{Replicas, Wanted};
 use crate::ops::join::shared::Builds;
 use crate::ops::join::watch::Watch;
 use crate::ops::join::{self, Join};
@@ -87,7 +87,7 @@ impl Shared {
             Op::Join(join) if join.replicates => {
                 let [build, probe] = if join.build == Side::Left { [0, 1] } else { [1, 0] };
                 let schema = node.inputs[build].schema.clone();
-                let replicas = Replicas::new(join, schema, node.id, self.site.clone());
+                let replicas = Replicas::new(join, schema, node.id, self.site.clone())?;
                 self.replicas[node.inputs[probe].id] = Some(replicas.clone());
                 self.replicas[node.id] = Some(replicas);
             }
@@ -116,8 +116,8 @@ impl Shared {
     }
 
     /// Tells another process the build rows of a key that is heavy there.
-    pub fn give_replica(&self, join: NodeId, hash: u64, process: usize) -> Result<()> {
-        self.replicas.get(join).and_then(Option::as_ref).map_or(Ok(()), |r| r.give(hash, process))
+    pub fn give_replica(&self, join: NodeId, wanted: Wanted) -> Result<()> {
+        self.replicas.get(join).and_then(Option::as_ref).map_or(Ok(()), |r| r.give(wanted))
     }
 
     /// Takes the build rows of a heavy key from another process.

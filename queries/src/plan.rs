@@ -286,7 +286,8 @@ pub struct Join {
     /// of their keys, the probe side's are wherever they are.
     pub shared: bool,
     /// Whether a worker keeps probe rows of heavy keys, which it would send to another one, and gets the build rows of
-    /// these keys from there. Both sides are spread by the hash of their keys.
+    /// these keys from there. Both sides are spread by the hash of their keys, which alone decide where build rows are
+    /// given at the end.
     pub replicates: bool,
     /// Keys that must be equal, over the left and the right input. Empty: every pair is looked at.
     pub on: Vec<(Expr, Expr)>,

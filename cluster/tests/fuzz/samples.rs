@@ -233,7 +233,7 @@ fn notes() -> Vec<u8> {
         mesh::Word::Note(Note::Enough { stage, node }),
         mesh::Word::Note(Note::Idle { stage, node, process: 1 }),
         mesh::Word::Note(Note::Given { stage, node, start: 5, end: 6 }),
-        mesh::Word::Note(Note::Wanted { stage, node, hash: 6, process: 1 }),
+        mesh::Word::Note(Note::Wanted { stage, node, hash: 6, key: Raw(vec![1, 0, 0, 0]), process: 1 }),
         mesh::Word::Note(Note::Replica { stage, node, hash: 6, rows: Raw(vec![1, 0, 0, 0]) }),
         mesh::Word::Value(1, Raw(with_schema(&table(6, 1)))),
         mesh::Word::Goodbye,

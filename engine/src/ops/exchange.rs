@@ -138,7 +138,7 @@ fn encode_once(batch: &RecordBatch, near: Option<&Near>, process: usize) -> Resu
     }
 }
 
-/// The rows of each target, in their order; behind them, with `watch`, those that stay.
+/// The rows of each target, in their order; behind them, with `watch`, those that stay, but for those that can be dropped.
 fn partition(
     batch: &RecordBatch,
     hashes: &[u64],
@@ -149,8 +149,11 @@ fn partition(
     let mut rows: Vec<Vec<u32>> =
         (0..targets).map(|_| Vec::with_capacity(hashes.len() / peers + 16)).collect();
     for (row, hash) in hashes.iter().enumerate() {
-        let stays = watch.is_some_and(|watch| watch.keeps(*hash));
-        rows[if stays { peers } else { worker_of(*hash, peers) }].push(row as u32);
+        match watch {
+            Some(watch) if watch.keeps(*hash) && watch.drops() => {}
+            Some(watch) if watch.keeps(*hash) => rows[peers].push(row as u32),
+            _ => rows[worker_of(*hash, peers)].push(row as u32),
+        }
     }
     rows.into_iter().map(|rows| Ok(take_record_batch(batch, &UInt32Array::from(rows))?)).collect()
 }
@@ -167,7 +170,7 @@ impl Operator for Send {
                 let columns: Vec<_> = evaluate_all(keys, &batch)?.into_iter().map(comparable).collect();
                 hash_columns(&columns, batch.num_rows(), hashes)?;
                 if let Some(watch) = &mut self.watch {
-                    watch.see(hashes);
+                    watch.see(hashes, &columns)?;
                 }
                 let mut full = Vec::new();
                 for (target, rows) in

@@ -173,10 +173,12 @@ fn distribute(lowering: &mut Lowering, join: &mut Join, left: Node, right: Node)
     let (left_keys, right_keys) = join.on.iter().cloned().unzip();
     let probe_single = if join.build == Side::Left { right.single } else { left.single };
     // Rows that the build side gives at the end are marked by one worker; a probe side on one worker is spread. A table
-    // can't be probed from another process, but some of its rows can be sent there.
-    let anywhere = !at_end && !probe_single;
-    join.shared = anywhere && lowering.settings.processes == 1;
-    join.replicates = anywhere && !join.shared && join.on.iter().all(|(l, r)| is_fixed(l) && is_fixed(r));
+    // can't be probed from another process, but some of its rows can be sent there: marked, if their keys alone say
+    // that they have met their like.
+    join.shared = !at_end && !probe_single && lowering.settings.processes == 1;
+    let keys_decide = !at_end || join.filter.is_none();
+    let spreads = lowering.settings.workers > 1 && !probe_single && !join.shared;
+    join.replicates = spreads && keys_decide && join.on.iter().all(|(l, r)| is_fixed(l) && is_fixed(r));
     if join.shared {
         return match join.build {
             Side::Left => vec![lowering.exchange(Exchange::Hash(left_keys), left), right],

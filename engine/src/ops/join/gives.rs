@@ -48,6 +48,11 @@ impl Gives {
         }
     }
 
+    /// Whether probe rows are given, alone or in pairs.
+    pub fn probe_rows(self) -> bool {
+        self.pairs || self.probe_unmatched || self.probe_matched || self.probe_marked
+    }
+
     /// Whether which build rows have met their like matters.
     pub fn build_rows(self) -> bool {
         self.build_unmatched || self.build_matched || self.build_marked

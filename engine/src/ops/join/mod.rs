@@ -48,7 +48,7 @@ pub struct Join {
     /// Where probe rows of heavy keys stay with the worker that has them.
     replicas: Option<Arc<Replicas>>,
     index: usize,
-    /// Which build rows have met their like, if that matters; the build side is then this worker's own.
+    /// Which build rows of this worker have met their like, if that matters.
     matched: Vec<bool>,
     probing: Option<Probing>,
     ended: Option<usize>,
@@ -227,8 +227,9 @@ impl Join {
             };
             (build, probe) = (build.filtered(keep)?, keep(&probe)?);
         }
-        for b in build.rows().values().iter().filter(|_| self.gives.build_rows()) {
-            self.matched[*b as usize] = true;
+        if self.gives.build_rows() {
+            // Those of heavy keys, in other parts, were marked where they are.
+            build.of_first().for_each(|b| self.matched[b] = true);
         }
         for row in probe.values() {
             p.matched[*row as usize] = true;
@@ -337,6 +338,9 @@ impl Operator for Join {
         }
         self.ended = Some(0);
         if let Some(replicas) = &self.replicas {
+            if let (true, Some([own])) = (self.gives.build_rows(), self.builds.get()) {
+                replicas.met(own, self.index).for_each(|b| self.matched[b as usize] = true);
+            }
             replicas.leave();
         }
         Ok(())

@@ -103,6 +103,13 @@ impl Picked {
         self.rows.len()
     }
 
+    /// The places of those in the first part.
+    pub fn of_first(&self) -> impl Iterator<Item = usize> {
+        let parts = self.parts.as_ref();
+        let rows = self.rows.values().iter().enumerate();
+        rows.filter(move |(i, _)| parts.is_none_or(|p| p.value(*i) == 0)).map(|(_, row)| *row as usize)
+    }
+
     /// Those for which `filter` says so.
     pub fn filtered(&self, filter: impl Fn(&UInt32Array) -> Result<UInt32Array>) -> Result<Picked> {
         Ok(Picked { parts: self.parts.as_ref().map(&filter).transpose()?, rows: filter(&self.rows)? })

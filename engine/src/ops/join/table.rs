@@ -100,6 +100,16 @@ impl Table {
         rows
     }
 
+    /// Whether all rows of a hash equal a probe row.
+    pub fn has_only(&self, probe: &Keys, row: usize, hash: u64) -> bool {
+        let mut equal = self.first(probe, row, hash);
+        self.of_hash(hash, usize::MAX).into_iter().all(|of_hash| {
+            let is_equal = equal == Some(of_hash);
+            equal = equal.and_then(|after| self.next(after, probe, row, hash));
+            is_equal
+        })
+    }
+
     fn find(&self, mut candidate: u32, probe: &Keys, row: usize, hash: u64) -> Option<u32> {
         while candidate != END {
             let c = candidate as usize;

@@ -3,7 +3,10 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use arrow_array::{Array, ArrayRef};
+
 use super::heavy::Replicas;
+use crate::error::Result;
 use crate::frequent::{Few, Frequent};
 
 /// Tells which probe rows stay in the process that has them: those of heavy keys whose build rows are here.
@@ -11,6 +14,7 @@ pub struct Watch {
     replicas: Arc<Replicas>,
     frequent: Frequent,
     here: Few,
+    drops: bool,
     workers: Range<usize>,
     turns: usize,
 }
@@ -18,17 +22,32 @@ pub struct Watch {
 impl Watch {
     /// Of a process with these workers, among `peers`.
     pub fn new(replicas: Arc<Replicas>, workers: Range<usize>, peers: usize) -> Watch {
-        Watch { replicas, frequent: Frequent::new(peers), here: Few::default(), workers, turns: 0 }
+        let (frequent, here, drops) = (Frequent::new(peers), Few::default(), replicas.drops());
+        Watch { replicas, frequent, here, drops, workers, turns: 0 }
     }
 
-    /// Takes the hashes of the next rows.
-    pub fn see(&mut self, hashes: &[u64]) {
+    /// Takes the hashes and the keys of the next rows.
+    ///
+    /// # Errors
+    /// Keys that can't be compared or encoded.
+    pub fn see(&mut self, hashes: &[u64], keys: &[ArrayRef]) -> Result<()> {
         self.frequent.see(hashes);
         for hash in self.frequent.heavy() {
-            if !self.here.contains(hash) && self.replicas.want(hash) {
+            // It may have become heavy by rows before; then it is asked for when it comes again.
+            let key = || {
+                let row = hashes.iter().position(|other| *other == hash)?;
+                Some(keys.iter().map(|column| column.slice(row, 1)).collect())
+            };
+            if !self.here.contains(hash) && self.replicas.want(hash, key)? {
                 self.here.insert(hash);
             }
         }
+        Ok(())
+    }
+
+    /// Whether rows that stay give nothing: their process need not even join them.
+    pub fn drops(&self) -> bool {
+        self.drops
     }
 
     /// Whether the rows of a hash stay.
