@@ -12,12 +12,16 @@ mod several;
 
 /// Rows of the tables here.
 const ROWS: u64 = 1_500_000;
+/// The bytes of a part of a csv file.
+const PART: u64 = 8 << 20;
+/// What is wanted of a text that takes long to work on.
+const SLOW: &str = "length(regexp_replace(repeat(b, 5), '[0-9]+ ', 'x', 'g'))";
 
-/// Writes a table of some 150 MB as one file, or as many.
+/// Writes a table of some 150 MB as one file, or as many. Its texts have newlines.
 fn write(home: &Path, name: &str, more: &[&str]) -> String {
     let rows = format!(
-        "SELECT range AS a, 'a text of row ' || range || ' that makes the file long enough, and ' || (range * 7919 % 1000003) \
-         AS b, range % 1000 AS c FROM range({ROWS})"
+        "SELECT range AS a, 'a text of row ' || range || chr(10) || ' that makes the file long enough, and ' || \
+         (range * 7919 % 1000003) AS b, range % 1000 AS c FROM range({ROWS})"
     );
     let file = home.join(name);
     succeed(&[&["query", &format!("COPY ({rows}) TO '{}'", text(&file))], more].concat());
@@ -36,10 +40,32 @@ fn in_parts(file: &Path) -> String {
     text(&directory).to_string()
 }
 
-/// The rows that a scan gave on the workers that gave the fewest and the most.
-fn spread(plan: &str) -> (u64, u64) {
-    let scan = plan.lines().find(|line| line.contains("scan ")).expect("the plan has a scan");
-    let (_, rows) = scan.rsplit_once(" rows (").expect("it tells rows");
+/// Writes such a table as a csv file whose rows all have the same length and stand in their order.
+fn write_csv(home: &Path) -> String {
+    let rows = format!(
+        "SELECT 1000000 + range AS a, 'a text \"of\" row ' || (1000000 + range) || chr(10) || \
+         ' that makes the file long enough, and ' || (1000000 + range * 7919 % 1000003) AS b, 100 + range % 900 AS c \
+         FROM range({ROWS})"
+    );
+    let file = home.join("even.csv");
+    // One worker writes rows in their order.
+    succeed(&["query", &format!("COPY ({rows}) TO '{}'", text(&file)), "--workers", "1"]);
+    text(&file).to_string()
+}
+
+/// Which of its rows begin in parts of the turn of one of so many processes.
+fn parts_of_turn(csv: &str, processes: u64, process: u64) -> String {
+    const HEADER: u64 = 6;
+    let bytes = fs::metadata(csv).expect("it was written").len() - HEADER;
+    assert!(bytes.is_multiple_of(ROWS), "rows of the same length");
+    format!("((a - 1000000) * {} + {HEADER}) / {PART} % {processes} = {process}", bytes / ROWS)
+}
+
+/// The rows that a scan or filter gave on the workers that gave the fewest and the most.
+fn spread(plan: &str, node: &str) -> (u64, u64) {
+    let begins = |line: &&str| line.trim_start_matches(['"', ' ']).starts_with(node);
+    let line = plan.lines().find(begins).expect("the plan has such a node");
+    let (_, rows) = line.rsplit_once(" rows (").expect("it tells rows");
     let (rows, _) = rows.split_once(" a worker)").expect("of each worker");
     let (fewest, most) = rows.split_once(" to ").expect("from the fewest to the most");
     (fewest.parse().expect("a number"), most.parse().expect("a number"))
@@ -47,10 +73,7 @@ fn spread(plan: &str) -> (u64, u64) {
 
 /// Texts of some rows are worked on at length: those of the first part of the file, or of the last one.
 fn slow_where(predicate: &str, table: &str) -> String {
-    format!(
-        "SELECT count(*), sum(a), sum(CASE WHEN {predicate} THEN length(regexp_replace(repeat(b, 5), '[0-9]+ ', 'x', 'g')) \
-         ELSE 0 END) FROM '{table}'"
-    )
+    format!("SELECT count(*), sum(a), sum(CASE WHEN {predicate} THEN {SLOW} ELSE 0 END) FROM '{table}'")
 }
 
 #[test]
@@ -63,28 +86,106 @@ fn every_row_is_read_once_however_work_moves() {
         write(home.path(), "x.buren", &["--workers", "2"]),
         write(home.path(), "x.parquet", &[]),
         write(home.path(), "x.csv.gz", &[]),
+        write_csv(home.path()),
     ];
     for table in &tables {
-        for slow in ["a < 400000", "a > 1100000"] {
-            let sql = slow_where(slow, table);
-            let expected = succeed(&["query", &sql]).stdout;
-            for processes in ["2", "3"] {
-                let found = succeed(&["cluster", "run", "--local", processes, "--workers", "1", &sql]).stdout;
-                assert_eq!(found, expected, "{sql} in {processes} processes");
-            }
+        for slow in ["a % 1000000 < 400000", "a > 1100000"] {
+            is_as_in_one_process(&slow_where(slow, table), &[("2", "1"), ("3", "1")]);
         }
     }
+    let csv = &tables[5];
+    for (processes, process) in [(2, 0), (2, 1), (3, 1)] {
+        let slow = parts_of_turn(csv, processes, process);
+        is_as_in_one_process(&slow_where(&slow, csv), &[("2", "1"), ("3", "1"), ("2", "2"), ("4", "1")]);
+    }
+    let few = format!("SELECT count(*), count(length(b)) FROM (SELECT b FROM '{csv}' LIMIT 5000)");
+    for sql in [format!("SELECT count(*) FROM '{csv}'"), few] {
+        is_as_in_one_process(&sql, &[("2", "1"), ("3", "2"), ("4", "1")]);
+    }
+}
+
+/// A query gives in so many processes and workers of each what it gives in one.
+fn is_as_in_one_process(sql: &str, places: &[(&str, &str)]) {
+    let expected = succeed(&["query", sql]).stdout;
+    for (processes, workers) in places {
+        let found = succeed(&["cluster", "run", "--local", processes, "--workers", workers, sql]).stdout;
+        assert_eq!(found, expected, "{sql} in {processes} processes of {workers} workers");
+    }
+}
+
+/// The plan of a query that was run in two processes of one worker.
+fn analyze(sql: &str) -> String {
+    let explain = format!("EXPLAIN ANALYZE {sql}");
+    let run = ["cluster", "run", "--allow-scripts", "--local", "2", "--workers", "1", &explain];
+    succeed(&run).stdout
+}
+
+/// Both of two processes work on rows that take long, of which one alone would have all if none were taken from it.
+fn slow_rows_are_shared(table: &str, slow: &str) {
+    let slow = format!("CASE WHEN {slow} THEN {SLOW} > 0 ELSE false END");
+    let plan = analyze(&format!("SELECT count(*) FROM '{table}' WHERE {slow}"));
+    let (fewest, most) = spread(&plan, "filter ");
+    assert!(fewest > (fewest + most) / 10, "a worker had {most} of the slow rows:\n{plan}");
+}
+
+/// A query over a table with so many rows goes on in two processes of one worker so that one worker reads more than its
+/// half of them.
+fn takes_work(sql: &str, rows: u64) {
+    let plan = analyze(sql);
+    let (fewest, most) = spread(&plan, "scan ");
+    assert_eq!(fewest + most, rows, "{plan}");
+    assert!(most > rows * 11 / 20, "a worker had {most} of {rows} rows:\n{plan}");
 }
 
 #[test]
 fn who_is_done_takes_work_from_others() {
     let home = tempfile::tempdir().expect("a temporary directory can be made");
-    let table = write(home.path(), "x.jsonl", &[]);
+    let table = write(home.path(), "x.jsonl", &["--workers", "1"]);
     for slow in ["a < 750000", "a >= 750000"] {
-        let explain = format!("EXPLAIN ANALYZE {}", slow_where(slow, &table));
-        let plan = succeed(&["cluster", "run", "--local", "2", "--workers", "1", &explain]).stdout;
-        let (fewest, most) = spread(&plan);
-        assert_eq!(fewest + most, ROWS, "{plan}");
-        assert!(most > ROWS * 11 / 20, "a worker had {most} of {ROWS} rows:\n{plan}");
+        slow_rows_are_shared(&table, slow);
     }
+}
+
+#[test]
+fn parts_of_a_csv_file_are_taken_by_whoever_has_time() {
+    let home = tempfile::tempdir().expect("a temporary directory can be made");
+    let table = write_csv(home.path());
+    for process in [0, 1] {
+        slow_rows_are_shared(&table, &parts_of_turn(&table, 2, process));
+    }
+}
+
+#[test]
+fn rows_that_are_made_are_taken_too() {
+    let slow = "length(regexp_replace(repeat('a' || range, 5), '[0-9]+', 'x'))";
+    let sql = |slow_rows: &str| {
+        format!(
+            "SELECT count(*), sum(range), sum(CASE WHEN {slow_rows} THEN {slow} END) FROM range(12000000)"
+        )
+    };
+    for slow_rows in ["range < 6000000", "range >= 6000000"] {
+        is_as_in_one_process(&sql(slow_rows), &[("2", "1"), ("3", "2")]);
+        takes_work(&sql(slow_rows), 12_000_000);
+    }
+}
+
+#[test]
+fn files_are_given_to_scripts_of_whoever_has_time() {
+    const FILES: u64 = 40;
+    const LINES: u64 = 20_000;
+    let home = tempfile::tempdir().expect("a temporary directory can be made");
+    for file in 0..FILES {
+        let line = format!("{file:02}{}\n", "x".repeat(97));
+        let path = home.path().join(format!("{file:02}.txt"));
+        fs::write(path, line.repeat(LINES as usize)).expect("it can be written");
+    }
+    let script = "NR == 1 && $1 < \"20\" { system(\"sleep 0.1\") } END { print NR }";
+    let files = text(home.path());
+    let sql = format!("SELECT count(*), sum(n) FROM transform('{files}', 'awk ''{script}''', 'n BIGINT')");
+    for processes in ["2", "3"] {
+        let run = ["cluster", "run", "--allow-scripts", "--local", processes, "--workers", "1", &sql];
+        let found = succeed(&run).stdout;
+        assert_eq!(found.lines().last(), Some(&*format!("{FILES},{}", FILES * LINES)), "{found}");
+    }
+    takes_work(&sql, FILES);
 }

@@ -67,7 +67,8 @@ pub enum Note {
         /// The one that asks.
         process: u32,
     },
-    /// What it is given, of the bytes of all files that are dealt by their bytes; nothing if these are none.
+    /// What it is given, of the bytes of all files that are dealt by their bytes or of the rows of a made table; nothing
+    /// if these are none.
     Given {
         /// The tree of the plan.
         stage: u32,
@@ -77,6 +78,28 @@ pub enum Note {
         start: u64,
         /// The first one behind.
         end: u64,
+    },
+    /// A worker asks process 0 for a part of those that are dealt one by one; see [`crate::ops::scan::deal`].
+    Wants {
+        /// The tree of the plan.
+        stage: u32,
+        /// The scan.
+        node: u32,
+        /// The worker, of those of all processes.
+        worker: u32,
+        /// The first that is left, if its number is smaller than this; if not given, one of its process's turn.
+        before: Option<u64>,
+    },
+    /// The number of the part that a worker gets, if one is left that it asked for.
+    Dealt {
+        /// The tree of the plan.
+        stage: u32,
+        /// The scan.
+        node: u32,
+        /// The worker.
+        worker: u32,
+        /// The number.
+        part: Option<u64>,
     },
     /// The consumer of a node has enough rows, on every worker.
     Enough {
@@ -121,6 +144,8 @@ impl Note {
             | Note::Wanted { stage, .. }
             | Note::Idle { stage, .. }
             | Note::Given { stage, .. }
+            | Note::Wants { stage, .. }
+            | Note::Dealt { stage, .. }
             | Note::Replica { stage, .. } => *stage,
         }
     }
@@ -237,6 +262,10 @@ impl Running {
             }
             Note::Idle { node, process, .. } => shared.give_work(node as NodeId, process as usize),
             Note::Given { node, start, end, .. } => shared.take_work(node as NodeId, start..end),
+            Note::Wants { node, worker, before, .. } => shared.deal(node as NodeId, worker as usize, before),
+            Note::Dealt { node, worker, part, .. } => {
+                shared.take_dealt(node as NodeId, worker as usize, part);
+            }
             Note::Abandoned { node, file, .. } => {
                 shared.hear(node as NodeId, file as usize, Found::Abandoned);
             }

@@ -146,6 +146,20 @@ impl Shared {
         }
     }
 
+    /// Tells a worker of another process which part of a file it gets.
+    pub fn deal(&self, scan: NodeId, worker: usize, before: Option<u64>) {
+        if let Some(Some(work)) = self.work.get(scan) {
+            work.answer(worker, before);
+        }
+    }
+
+    /// Takes what a worker of this process is told that it gets.
+    pub fn take_dealt(&self, scan: NodeId, worker: usize, part: Option<u64>) {
+        if let Some(Some(work)) = self.work.get(scan) {
+            work.answered(worker, part);
+        }
+    }
+
     /// Gives credit back for what a worker of this process sent to another process.
     pub fn give_credit(&self, exchange: NodeId, worker: usize, bytes: usize) {
         if let Some(pool) = self.pool(exchange, worker) {
@@ -215,6 +229,7 @@ impl<'scope> Renderer<'_, 'scope> {
                     self.local.state.clone(),
                     latches.to_vec(),
                     wake,
+                    self.local.index,
                 ))
             }),
             Op::Values(batches) => self

@@ -231,6 +231,8 @@ fn notes() -> Vec<u8> {
         mesh::Word::Note(Note::Quotes { stage, node, file, morsel: 4, states: [0, 1, 2, 3, 4] }),
         mesh::Word::Note(Note::Abandoned { stage, node, file }),
         mesh::Word::Note(Note::Enough { stage, node }),
+        mesh::Word::Note(Note::Wants { stage, node, worker: 3, before: Some(5) }),
+        mesh::Word::Note(Note::Dealt { stage, node, worker: 3, part: Some(4) }),
         mesh::Word::Note(Note::Idle { stage, node, process: 1 }),
         mesh::Word::Note(Note::Given { stage, node, start: 5, end: 6 }),
         mesh::Word::Note(Note::Wanted { stage, node, hash: 6, key: Raw(vec![1, 0, 0, 0]), process: 1 }),

@@ -21,6 +21,7 @@ use formats::reader::BlockingReader;
 use queries::bind::Transform as Plan;
 use timely::scheduling::SyncActivator;
 
+use super::scan::steal::More;
 use super::scan::work::Work;
 use super::{Ready, batch_of};
 use crate::batch::{BATCH_ROWS, Parcel};
@@ -44,6 +45,8 @@ pub struct Transform {
     wake: Wake,
     running: Option<Running>,
     ready: Ready,
+    /// How often its process was given more.
+    seen: u64,
 }
 
 struct Running {
@@ -76,7 +79,8 @@ impl Transform {
         state: Arc<QueryState>,
         wake: Wake,
     ) -> Transform {
-        Transform { plan, projection, schema, work, state, wake, running: None, ready: Ready::default() }
+        let (running, ready) = (None, Ready::default());
+        Transform { plan, projection, schema, work, state, wake, running, ready, seen: 0 }
     }
 
     fn start(&mut self) -> Result<bool> {
@@ -294,7 +298,11 @@ impl Operator for Transform {
                 if self.start()? {
                     continue;
                 }
-                return Ok(Pull::Empty);
+                match self.work.more(&mut self.seen, || self.wake.sync()) {
+                    More::Now => continue,
+                    More::Later => return Ok(Pull::Blocked),
+                    More::Nothing => return Ok(Pull::Empty),
+                }
             };
             match running.rows.try_recv() {
                 Ok(batch) => {

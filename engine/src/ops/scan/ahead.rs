@@ -62,6 +62,11 @@ impl Window {
         Window { parts, bytes: parts as u64 * BYTES }
     }
 
+    /// Bytes of all parts.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
     /// So many parts are to be known ahead of a format's files: one at least, so that small files can share batches.
     pub fn known(&self, format: &dyn Format) -> usize {
         self.parts.clamp(1, if format.compresses_inside() { FOOTERS } else { usize::MAX })
@@ -93,13 +98,20 @@ pub struct FilePart {
     pub morsel: Morsel,
     /// Where it lies in the bytes of all files that are dealt by their bytes, if it does.
     at: Option<u64>,
+    /// Its number among the parts that are dealt as workers ask, if it is one.
+    pub number: Option<u64>,
     /// The file, if it was opened to be read ahead.
     opened: Arc<OnceLock<Kept>>,
 }
 
 impl FilePart {
     fn new(morsel: Morsel, at: Option<u64>) -> FilePart {
-        FilePart { morsel, at, opened: Arc::default() }
+        FilePart { morsel, at, number: None, opened: Arc::default() }
+    }
+
+    /// The part of a number among those that are dealt as workers ask.
+    pub fn dealt(morsel: Morsel, number: u64) -> FilePart {
+        FilePart { number: Some(number), ..FilePart::new(morsel, None) }
     }
 
     /// The file, opened now if it was not before.

@@ -14,7 +14,7 @@ use super::share::Share;
 use crate::error::Result;
 
 /// Morsels of about this many bytes are dealt.
-const MORSEL_BYTES: u64 = 8 << 20;
+pub const MORSEL_BYTES: u64 = 8 << 20;
 
 /// The files of a table.
 pub struct Files {
@@ -32,12 +32,13 @@ pub struct Taken {
     pub file: usize,
     /// The bytes of the files before it.
     pub before: u64,
-    /// What is read of all files that are dealt by their bytes.
+    /// What is read of all files that are dealt by their bytes, or of the rows of a made table.
     pub stretch: Range<u64>,
     /// Whether that was another process's.
     pub given: bool,
     /// The next parts of files in order.
     pub parts: Queue,
+    /// The next row of a made table.
     pub row: u64,
 }
 
@@ -63,7 +64,7 @@ impl Files {
         }
     }
 
-    /// Whether the parts of a file are dealt to processes in turn.
+    /// Whether the readers of a file's parts wait for each other, so that parts are dealt to processes in turn.
     pub fn is_dealt_in_turn(&self, file: &FileEntry) -> bool {
         file.process.is_none()
             && self.format.has_borders(file, &self.reading(file).options.format, MORSEL_BYTES)
@@ -92,12 +93,11 @@ impl Files {
                 && !share.ends_before(taken.file)
             {
                 let (before, end) = (taken.before, taken.before + self.dealt_bytes(file));
-                let in_turn = !share.is_all() && self.is_dealt_in_turn(file);
                 let stretch = &taken.stretch;
                 let is_read = match file.process {
                     Some(process) => !taken.given && u64::from(process) == share.process().0,
-                    None if in_turn => !taken.given,
-                    None => before < stretch.end && end >= stretch.start,
+                    None if share.is_all() => true,
+                    None => !self.is_dealt_in_turn(file) && before < stretch.end && end >= stretch.start,
                 };
                 if !is_read {
                     (taken.file, taken.before) = (taken.file + 1, end);
@@ -106,9 +106,6 @@ impl Files {
                 match self.split(file) {
                     Ok(morsels) if share.is_all() || file.process.is_some() => {
                         taken.parts.extend(share.keep_own(self.format, taken.file, morsels));
-                    }
-                    Ok(morsels) if in_turn => {
-                        taken.parts.extend(share.keep_in_turn(self.format, taken.file, morsels));
                     }
                     Ok(morsels) => taken.parts.extend_placed(Share::keep(before, morsels, stretch)),
                     // What lies before a file that can't be read is given first.

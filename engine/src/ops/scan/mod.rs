@@ -4,11 +4,13 @@
 //! - `files`: which parts of files are taken next.
 //! - `reading`: what is read of the files of one layout.
 //! - [`share`]: which part of a table is in it, where there are several processes.
+//! - [`deal`]: what processes take in turn of files whose readers wait for each other.
 //! - [`steal`]: what a process takes from others once it has done its own.
 //! - [`stretch`]: the same where rows keep their order.
 //! - [`ahead`]: what the system is asked to read ahead of it.
 
 pub mod ahead;
+pub mod deal;
 mod files;
 mod reading;
 pub mod share;
@@ -30,6 +32,7 @@ use crate::error::Result;
 use crate::operator::{Latch, Operator, Pull, Wake};
 use crate::state::QueryState;
 use ahead::FilePart;
+use deal::{Dealt, Wanted};
 use steal::More;
 use work::{Piece, Work};
 
@@ -39,7 +42,16 @@ pub struct Scan {
     state: Arc<QueryState>,
     latches: Vec<Rc<Latch>>,
     wake: Wake,
+    /// Its worker, of those of all processes.
+    worker: usize,
     current: Option<Current>,
+    /// A part whose reader waits while one before it is read.
+    aside: Option<Box<Reading>>,
+    /// What it asks for next of the parts that are dealt one by one, while there may be some.
+    wanted: Option<Wanted>,
+    /// Whether it has asked for one. Until it has the answer it does nothing else, so that it looks at once at the part
+    /// that it gets.
+    asks: bool,
     /// A piece that was taken too early.
     kept: Option<FilePart>,
     left: Option<usize>,
@@ -57,6 +69,8 @@ struct Reading {
     file: Input,
     morsel: Morsel,
     reader: Box<dyn FileReader>,
+    /// Its number among the parts that are dealt one by one, as long as one before it may be left.
+    number: Option<u64>,
     /// The file that the reader goes on with.
     next: Option<FilePart>,
     /// How many of those that followed are done or at hand.
@@ -91,9 +105,16 @@ impl Reading {
 
 impl Scan {
     /// Takes from `work` once all latches are open (the build sides of the joins that it streams past are complete).
-    pub fn new(work: Arc<Work>, state: Arc<QueryState>, latches: Vec<Rc<Latch>>, wake: Wake) -> Scan {
-        let left = work.plan.fetch;
-        Scan { work, state, latches, wake, current: None, kept: None, left, seen: 0 }
+    pub fn new(
+        work: Arc<Work>,
+        state: Arc<QueryState>,
+        latches: Vec<Rc<Latch>>,
+        wake: Wake,
+        worker: usize,
+    ) -> Scan {
+        let (left, wanted) = (work.plan.fetch, Some(Wanted::Own));
+        let (current, aside, kept) = (None, None, None);
+        Scan { work, state, latches, wake, worker, current, aside, wanted, asks: false, kept, left, seen: 0 }
     }
 
     fn open(&mut self, piece: Piece) -> Result<Current> {
@@ -101,7 +122,7 @@ impl Scan {
             Piece::Rows(range) => return Ok(Current::Rows(range)),
             Piece::File(part) => part,
         };
-        let file = part.open()?;
+        let (file, number) = (part.open()?, part.number);
         let morsel = part.morsel;
         let path = morsel.file.path.as_path();
         let (format, options) = (self.work.format(), self.work.options(&morsel.file));
@@ -109,12 +130,12 @@ impl Scan {
             unreachable!("files are dealt as files")
         };
         let reader = format.reader(&morsel, options).map_err(|e| e.at(path))?;
-        let mut reading = Reading { file, morsel, reader, next: None, followed: 0 };
+        let mut reading = Reading { file, morsel, reader, number, next: None, followed: 0 };
         self.kept = reading.follow(&self.work)?;
         Ok(Current::File(Box::new(reading)))
     }
 
-    /// The next batch of the current piece; `Empty` at its end.
+    /// The next batch of the current piece; `Empty` at its end, `Blocked` while its reader waits for others.
     fn advance(&mut self) -> Result<Pull> {
         let reading = match &mut self.current {
             None => return Ok(Pull::Empty),
@@ -137,10 +158,7 @@ impl Scan {
                     self.state.add_skipped(reading.reader.skipped());
                     return Ok(Pull::Empty);
                 }
-                Next::Wait => {
-                    self.wake.local.activate();
-                    return Ok(Pull::Blocked);
-                }
+                Next::Wait => return Ok(Pull::Blocked),
                 Next::Need(ranges) => {
                     for range in ranges {
                         let bytes = reading.file.read_range(&range)?;
@@ -154,6 +172,42 @@ impl Scan {
                 }
             }
         }
+    }
+}
+
+impl Scan {
+    /// Takes the next piece of those that the process has, if there is one.
+    fn take(&mut self) -> Result<bool> {
+        let piece = match self.kept.take() {
+            Some(part) => Some(Piece::File(part)),
+            None => self.work.take()?,
+        };
+        self.current = piece.map(|piece| self.open(piece)).transpose()?;
+        Ok(self.current.is_some())
+    }
+
+    /// The number of the part at hand, if one before it may be left and be read meanwhile.
+    fn before(&self) -> Option<u64> {
+        match &self.current {
+            Some(Current::File(reading)) if self.aside.is_none() => reading.number,
+            _ => None,
+        }
+    }
+
+    /// Asks for a part of those that are dealt one by one: one before that at hand, if there is one, else the next one.
+    fn ask(&mut self) -> Result<Dealt<FilePart>> {
+        let before = self.before().map(Wanted::Before);
+        let Some(wanted) = before.or(self.wanted) else { return Ok(Dealt::Nothing) };
+        let dealt = self.work.deal(self.worker, wanted, || self.wake.sync())?;
+        self.asks = matches!(dealt, Dealt::Later);
+        match (&dealt, &mut self.current, wanted) {
+            (Dealt::Nothing, Some(Current::File(reading)), _) => reading.number = None,
+            // There may be some of other processes' turns.
+            (Dealt::Nothing, _, Wanted::Own) => self.wanted = Some(Wanted::Before(u64::MAX)),
+            (Dealt::Nothing, _, Wanted::Before(_)) => self.wanted = None,
+            (Dealt::Part(_) | Dealt::Later, ..) => {}
+        }
+        Ok(dealt)
     }
 }
 
@@ -177,30 +231,44 @@ impl Operator for Scan {
             self.latches.pop();
         }
         loop {
-            match self.advance()? {
-                Pull::Batch(parcel) => {
-                    let rows = parcel.batch.as_ref().map_or(0, |b| b.num_rows());
-                    self.state.rows_read.fetch_add(rows as u64, Ordering::Relaxed);
-                    if let Some(left) = &mut self.left {
-                        *left = left.saturating_sub(rows);
+            if !self.asks {
+                match self.advance()? {
+                    Pull::Batch(parcel) => {
+                        let rows = parcel.batch.as_ref().map_or(0, |b| b.num_rows());
+                        self.state.rows_read.fetch_add(rows as u64, Ordering::Relaxed);
+                        if let Some(left) = &mut self.left {
+                            *left = left.saturating_sub(rows);
+                        }
+                        return Ok(Pull::Batch(parcel));
                     }
-                    return Ok(Pull::Batch(parcel));
+                    Pull::Blocked if self.before().is_none() => {
+                        self.wake.local.activate();
+                        return Ok(Pull::Blocked);
+                    }
+                    Pull::Blocked => {}
+                    Pull::Empty => {
+                        self.current = self.aside.take().map(Current::File);
+                        if self.current.is_some() || self.take()? {
+                            continue;
+                        }
+                    }
                 }
-                Pull::Blocked => return Ok(Pull::Blocked),
-                Pull::Empty => {}
             }
-            let piece = match self.kept.take() {
-                Some(part) => Some(Piece::File(part)),
-                None => self.work.take()?,
-            };
-            self.current = match piece {
-                Some(piece) => Some(self.open(piece)?),
-                None => match self.work.more(&mut self.seen, || self.wake.sync()) {
-                    More::Now => None,
+            match self.ask()? {
+                Dealt::Part(part) => {
+                    if let Some(Current::File(reading)) = self.current.take() {
+                        self.aside = Some(reading);
+                    }
+                    self.current = Some(self.open(Piece::File(part))?);
+                }
+                Dealt::Later => return Ok(Pull::Blocked),
+                Dealt::Nothing if self.current.is_some() || self.wanted.is_some() => {}
+                Dealt::Nothing => match self.work.more(&mut self.seen, || self.wake.sync()) {
+                    More::Now => {}
                     More::Later => return Ok(Pull::Blocked),
                     More::Nothing => return Ok(Pull::Empty),
                 },
-            };
+            }
         }
     }
 }

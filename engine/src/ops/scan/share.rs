@@ -2,7 +2,7 @@
 //!
 //! Of files that can be cut into parts that are read apart a process reads those parts that begin in its share of the
 //! bytes of all such files. The parts of a csv file can't be read apart, for a quote may be open where one begins; they
-//! are dealt in turn, so that all processes get on together, and each tells the others what its part does to quotes.
+//! are dealt one by one, see [`deal`](super::deal), and each process tells the others what its parts do to quotes.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -12,7 +12,8 @@ use formats::format::{Format, Found, Morsel, Part};
 use queries::plan::NodeId;
 use timely::scheduling::SyncActivator;
 
-use super::steal::{Asking, More};
+use super::deal::Dealing;
+use super::steal::{self, Asking, More};
 use super::stretch::{Quotes, Stretch};
 use crate::processes::{Note, Site};
 
@@ -20,8 +21,12 @@ use crate::processes::{Note, Site};
 pub struct Share {
     site: Site,
     node: NodeId,
-    /// Bytes of all files that are dealt by their bytes.
+    /// Bytes of all files that are dealt by their bytes, or the rows of a made table.
     pub total: u64,
+    /// A process with less of that left keeps it.
+    pub least: u64,
+    /// Deals parts one by one, if any are.
+    pub dealing: Option<Dealing>,
     borders: Mutex<HashMap<usize, Known>>,
     /// What of the table is read, if not all, and what is known of the quotes before it.
     stretch: Option<(Stretch, Vec<Quotes>)>,
@@ -40,7 +45,7 @@ impl Share {
     /// That of a process in the scan of a node.
     pub fn of(site: Site, node: NodeId) -> Share {
         let (borders, asking) = (Mutex::default(), Asking::default());
-        Share { site, node, total: 0, borders, stretch: None, asking }
+        Share { site, node, total: 0, least: steal::LEAST, dealing: None, borders, stretch: None, asking }
     }
 
     /// A stretch of a table, before which so much is known of quotes.
@@ -72,16 +77,14 @@ impl Share {
         (process as u64, processes as u64)
     }
 
+    /// Deals parts one by one to the workers of all processes.
+    pub fn dealing(self) -> Share {
+        Share { dealing: Some(Dealing::new(self.site.clone(), self.node)), ..self }
+    }
+
     /// Whether there is one process.
     pub fn is_all(&self) -> bool {
         self.site.process().1 == 1
-    }
-
-    /// Whose the byte is that has so many before it in all files that are dealt by their bytes.
-    pub fn owner(&self, before: u64) -> u64 {
-        let (_, processes) = self.process();
-        let share = u128::from(before) * u128::from(processes) / u128::from(self.total.max(1));
-        (share as u64).min(processes - 1)
     }
 
     /// The bytes, of all files that are dealt by their bytes, that this process reads, but for what is given away.
@@ -97,7 +100,7 @@ impl Share {
 
     /// What of a table is to be read once this process has done its own part.
     pub fn more(&self, seen: &mut u64, wake: impl Fn() -> SyncActivator) -> More {
-        self.asking.more(&self.site, self.node, self.total, seen, wake)
+        self.asking.more(&self.site, self.node, self.total, self.least, seen, wake)
     }
 
     /// Takes what another process gives of its own part.
@@ -128,8 +131,8 @@ impl Share {
         placed.filter(|(at, _)| stretch.contains(at)).collect()
     }
 
-    /// Keeps of the morsels of a file whose readers need what others find those that are read here.
-    pub fn keep_in_turn(&self, format: &dyn Format, file: usize, morsels: Vec<Morsel>) -> Vec<Morsel> {
+    /// Has what the readers of a file's morsels find here told to the others, and what they have told heard.
+    pub fn tell_borders(&self, format: &dyn Format, file: usize, morsels: &[Morsel]) {
         if let Some(first) = morsels.first()
             && let Some(borders) = format.borders(first)
         {
@@ -140,9 +143,6 @@ impl Share {
                 early.into_iter().for_each(|found| borders.hear(found));
             }
         }
-        let (process, processes) = self.process();
-        let numbered = (0..).zip(morsels).filter(|(number, _)| number % processes == process);
-        numbered.map(|(_, morsel)| morsel).collect()
     }
 
     /// Takes what a reader in another process has found at a border of a file.
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn every_byte_has_one_owner_and_owners_stand_in_order() {
+    fn every_byte_is_read_by_one_process_and_each_reads_its_part() {
         for (total, count) in [(0, 3), (1, 2), (7, 3), (1 << 40, 5), (u64::MAX / 2, 64)] {
             let of = |index| {
                 let processes = Processes {
@@ -208,27 +208,19 @@ mod tests {
                 let site = Site { processes: Some(Arc::new(processes)), ..Site::alone(2) };
                 Share { total, ..Share::of(site, 0) }
             };
-            let share = of(0);
+            assert!(!of(0).is_all());
             let mut behind = 0;
             for process in 0..count {
                 let own = of(process).own();
                 assert_eq!(own.start, behind, "{total} {count}");
                 behind = own.end;
-                for byte in
-                    [own.start, own.end - 1].into_iter().filter(|byte| own.contains(byte) && *byte <= total)
-                {
-                    assert_eq!(share.owner(byte), process as u64, "{byte} of {total} {count}");
-                }
+                let bytes = own.end.min(total).saturating_sub(own.start);
+                assert!(
+                    bytes.abs_diff(total / count as u64) <= 1 + count as u64,
+                    "{bytes} of {total} {count}"
+                );
             }
             assert_eq!(behind, u64::MAX);
-            let step = (total / 97).max(1);
-            let owners: Vec<u64> = (0..100).map(|i| share.owner((i * step).min(total))).collect();
-            assert!(
-                owners.is_sorted() && owners.iter().all(|&owner| owner < count as u64),
-                "{total} {count}"
-            );
-            assert_eq!((owners[0], share.is_all()), (0, false));
-            assert_eq!(share.owner(total), if total == 0 { 0 } else { count as u64 - 1 });
         }
     }
 }

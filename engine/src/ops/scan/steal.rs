@@ -1,8 +1,8 @@
 //! Work that a process takes from another one once it has done its own.
 //!
-//! Each process has a stretch of the bytes of all files that are dealt by their bytes. One that has nothing left asks the
-//! others in turn; who is asked gives the back half of what it has left, if that is worth it. Both cut the files into the
-//! same parts, so that a stretch of bytes says which of them are given.
+//! Each process has a stretch of the bytes of all files that are dealt by their bytes, or of the rows of a made table. One
+//! that has nothing left asks the others in turn; who is asked gives the back half of what it has left, if that is worth
+//! it. Both cut the files into the same parts, so that a stretch of bytes says which of them are given.
 
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -12,10 +12,10 @@ use timely::scheduling::SyncActivator;
 
 use crate::processes::{Note, Site};
 
-/// A process with less than that left keeps it.
+/// A process with fewer bytes than that left keeps them.
 pub const LEAST: u64 = 16 << 20;
-/// Tables of which a process has less are read before others could have been asked.
-const SMALLEST: u64 = 2 * LEAST;
+/// Tables of which a process has less than so many times that are read before others could have been asked.
+const SMALLEST: u64 = 2;
 
 /// Whether there is more to read.
 #[derive(Debug, PartialEq, Eq)]
@@ -48,13 +48,14 @@ impl Asking {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether there is more to read than what has been given `seen` times, of a table with so many bytes to be dealt;
-    /// asks for it.
+    /// Whether there is more to read than what has been given `seen` times, of a table with so much to be dealt, of
+    /// which `least` is worth being given; asks for it.
     pub fn more(
         &self,
         site: &Site,
         node: NodeId,
         total: u64,
+        least: u64,
         seen: &mut u64,
         wake: impl Fn() -> SyncActivator,
     ) -> More {
@@ -65,7 +66,7 @@ impl Asking {
             *seen = inner.given;
             return More::Now;
         }
-        if total / (count as u64) < SMALLEST || inner.refused + 1 >= count {
+        if total / (count as u64) < least.saturating_mul(SMALLEST) || inner.refused + 1 >= count {
             return More::Nothing;
         }
         inner.waiting.push(wake());

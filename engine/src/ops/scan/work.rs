@@ -15,6 +15,7 @@ use timely::scheduling::SyncActivator;
 use super::super::batch_of;
 use super::super::transform::FileRows;
 use super::ahead::{self, FilePart, Likely, Window};
+use super::deal::{Dealt, Numbered, Wanted};
 use super::files::{Files, Taken};
 use super::reading::Column;
 use super::share::Share;
@@ -28,8 +29,10 @@ use crate::state::QueryState;
 pub const SMALL: u64 = 1 << 20;
 /// About the bytes of a batch whose units have an unknown number of rows.
 const BATCH_BYTES: u64 = 1 << 20;
-/// Rows of a made table that are dealt at once.
+/// Rows of a made table that are taken at once.
 const MORSEL_ROWS: u64 = 1 << 17;
+/// The bytes of a row of `range()`.
+const RANGE_BYTES: u64 = 8;
 
 /// The work of one scan.
 pub struct Work {
@@ -37,6 +40,7 @@ pub struct Work {
     schema: SchemaRef,
     from: From,
     taken: Mutex<Taken>,
+    numbered: Mutex<Numbered>,
     window: Window,
     likely: Likely,
     share: Share,
@@ -73,6 +77,7 @@ impl Work {
             schema,
             from,
             taken: Mutex::new(Taken { stretch: share.own(), ..Taken::default() }),
+            numbered: Mutex::default(),
             window,
             likely: Likely::default(),
             share,
@@ -91,17 +96,20 @@ impl Work {
         if !share.is_all() && files.iter().any(|file| file.path.as_os_str() == "-") {
             return Err(Error::Unsupported("standard input read by several processes".into()));
         }
-        if let From::Files(from) = &self.from {
-            let whole = self.plan.transform.is_some();
-            let bytes = |file: &FileEntry| match file.process {
-                Some(_) => 0,
-                None if whole => file.bytes,
-                None => from.dealt_bytes(file),
-            };
-            share.total = files.iter().map(bytes).sum();
+        match &self.from {
+            From::Files(from) => {
+                share.total = files.iter().map(|file| self.dealt_bytes(from, file)).sum();
+                let is_dealt = |file: &FileEntry| from.is_dealt_in_turn(file);
+                if !share.is_all() && self.plan.transform.is_none() && files.iter().any(is_dealt) {
+                    share = share.dealing();
+                }
+            }
+            From::Range { rows, .. } => (share.total, share.least) = (*rows, steal::LEAST / RANGE_BYTES),
+            From::Generator(generator, units) => {
+                (share.total, share.least) = (*units, steal::LEAST / generator.spec().unit_bytes().max(1));
+            }
         }
-        let (row, file) = (share.process().0 * MORSEL_ROWS, share.first_file());
-        let taken = Taken { row, file, stretch: share.own(), ..Taken::default() };
+        let taken = Taken { file: share.first_file(), stretch: share.own(), ..Taken::default() };
         Ok(Work { share, taken: Mutex::new(taken), ..self })
     }
 
@@ -137,9 +145,13 @@ impl Work {
 
     fn give_half(&self) -> Range<u64> {
         let mut taken = self.taken.lock().expect("a panic with this lock ends the process");
-        let next = taken.parts.at().unwrap_or(taken.before).max(taken.stretch.start);
+        let next = match &self.from {
+            From::Files(_) => taken.parts.at().unwrap_or(taken.before),
+            From::Range { .. } | From::Generator(..) => taken.row,
+        };
+        let next = next.max(taken.stretch.start);
         let left = taken.stretch.end.min(self.share.total).saturating_sub(next);
-        if left < steal::LEAST || self.plan.transform.is_some() {
+        if left < self.share.least.max(2) {
             return 0..0;
         }
         let end = taken.stretch.end;
@@ -147,6 +159,60 @@ impl Work {
         let cut = taken.stretch.end;
         taken.parts.cut(cut);
         cut..end
+    }
+
+    /// The bytes of a file by which it is dealt to processes: `transform()` reads each as a whole.
+    fn dealt_bytes(&self, files: &Files, file: &FileEntry) -> u64 {
+        match file.process {
+            None if self.plan.transform.is_some() => file.bytes,
+            _ => files.dealt_bytes(file),
+        }
+    }
+
+    /// The next part of those that are dealt one by one, for this worker of all processes.
+    ///
+    /// # Errors
+    /// A file that can't be cut.
+    pub fn deal(
+        &self,
+        worker: usize,
+        wanted: Wanted,
+        wake: impl Fn() -> SyncActivator,
+    ) -> Result<Dealt<FilePart>> {
+        let (From::Files(files), Some(dealing)) = (&self.from, &self.share.dealing) else {
+            return Ok(Dealt::Nothing);
+        };
+        let number = match dealing.ask(worker, wanted, wake) {
+            Dealt::Part(number) => number,
+            Dealt::Nothing => return Ok(Dealt::Nothing),
+            Dealt::Later => return Ok(Dealt::Later),
+        };
+        let mut numbered = self.numbered.lock().expect("a panic with this lock ends the process");
+        let Some(part) = numbered.part(number, files, &self.share)? else { return Ok(Dealt::Nothing) };
+        let soon = numbered.soon(number, self.window, self.share.process());
+        drop(numbered);
+        self.read_ahead(files, &soon);
+        Ok(Dealt::Part(part))
+    }
+
+    fn read_ahead(&self, files: &Files, parts: &[FilePart]) {
+        for part in parts {
+            part.read_ahead(files.format, &files.reading(&part.morsel.file).options, &self.likely);
+        }
+    }
+
+    /// Tells a worker of another process which part it gets.
+    pub fn answer(&self, worker: usize, before: Option<u64>) {
+        if let Some(dealing) = &self.share.dealing {
+            dealing.answer(worker, before);
+        }
+    }
+
+    /// Takes what a worker of this process is told that it gets.
+    pub fn answered(&self, worker: usize, part: Option<u64>) {
+        if let Some(dealing) = &self.share.dealing {
+            dealing.answered(worker, part);
+        }
     }
 
     /// The morsels of a file.
@@ -173,8 +239,9 @@ impl Work {
             From::Range { rows, .. } => *rows,
             From::Generator(_, units) => *units,
         };
-        let (start, end) = (taken.row, rows.min(taken.row + MORSEL_ROWS));
-        taken.row += MORSEL_ROWS * self.share.process().1;
+        let start = taken.row.max(taken.stretch.start);
+        let end = rows.min(taken.stretch.end).min(start.saturating_add(MORSEL_ROWS));
+        taken.row = end.max(start);
         Ok((start < end).then_some(Piece::Rows(start..end)))
     }
 
@@ -183,9 +250,7 @@ impl Work {
         let part = files.take(&mut taken, self.window, &self.share)?;
         let soon = taken.parts.soon(self.window);
         drop(taken);
-        for part in soon {
-            part.read_ahead(files.format, &files.reading(&part.morsel.file).options, &self.likely);
-        }
+        self.read_ahead(files, &soon);
         Ok(part)
     }
 
@@ -249,10 +314,13 @@ impl Work {
         let mut taken = self.taken.lock().expect("a panic with this lock ends the process");
         let file = loop {
             let Some(file) = files.list().get(taken.file) else { return Ok(None) };
-            let owner = file.process.map_or_else(|| self.share.owner(taken.before), u64::from);
+            let is_read = match file.process {
+                Some(process) => !taken.given && u64::from(process) == self.share.process().0,
+                None => taken.stretch.contains(&taken.before),
+            };
             taken.file += 1;
-            taken.before += if file.process.is_some() { 0 } else { file.bytes };
-            if owner == self.share.process().0 {
+            taken.before += self.dealt_bytes(files, file);
+            if is_read {
                 break file;
             }
         };
