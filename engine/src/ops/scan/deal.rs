@@ -229,10 +229,10 @@ mod tests {
     fn who_is_ahead_gets_what_others_have_left() {
         let mut next = next(2, 2);
         let dealt: Vec<_> = (0..6).map(|_| next.deal(0, Wanted::Own).unwrap()).collect();
-        assert_eq!(dealt, [0, 1, 2, 3, 4, 5]);
-        assert_eq!(next.deal(1, Wanted::Own), Some(7));
-        assert_eq!(next.deal(1, Wanted::Before(6)), None);
-        assert_eq!(next.deal(1, Wanted::Before(7)), Some(6));
+        assert_eq!(dealt, [0, 2, 1, 4, 3, 6]);
+        assert_eq!(next.deal(1, Wanted::Own), Some(5));
+        assert_eq!(next.deal(1, Wanted::Before(7)), None);
+        assert_eq!(next.deal(1, Wanted::Before(8)), Some(7));
         assert_eq!(next.deal(9, Wanted::Own), None);
     }
 }

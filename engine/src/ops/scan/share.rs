@@ -23,7 +23,7 @@ pub struct Share {
     node: NodeId,
     /// Bytes of all files that are dealt by their bytes, or the rows of a made table.
     pub total: u64,
-    /// A process with less of that left keeps it.
+    /// A process with less of that left than this keeps it.
     pub least: u64,
     /// Deals parts one by one, if any are.
     pub dealing: Option<Dealing>,

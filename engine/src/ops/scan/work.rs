@@ -31,8 +31,6 @@ pub const SMALL: u64 = 1 << 20;
 const BATCH_BYTES: u64 = 1 << 20;
 /// Rows of a made table that are taken at once.
 const MORSEL_ROWS: u64 = 1 << 17;
-/// The bytes of a row of `range()`.
-const RANGE_BYTES: u64 = 8;
 
 /// The work of one scan.
 pub struct Work {
@@ -104,9 +102,10 @@ impl Work {
                     share = share.dealing();
                 }
             }
-            From::Range { rows, .. } => (share.total, share.least) = (*rows, steal::LEAST / RANGE_BYTES),
+            From::Range { rows, .. } => (share.total, share.least) = (*rows, MORSEL_ROWS),
             From::Generator(generator, units) => {
-                (share.total, share.least) = (*units, steal::LEAST / generator.spec().unit_bytes().max(1));
+                let least = steal::LEAST / generator.spec().unit_bytes().max(1);
+                (share.total, share.least) = (*units, least.min(MORSEL_ROWS));
             }
         }
         let taken = Taken { file: share.first_file(), stretch: share.own(), ..Taken::default() };
