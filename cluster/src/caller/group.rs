@@ -45,7 +45,8 @@ impl Group {
         let mut written = vec![Raw(Vec::new()); self.members.len()];
         let rows = Rows::new(self, rows);
         let give = |process: usize, bytes: &[u8]| rows.take(process, bytes);
-        self.wait_with_rows(&|| state.stopped(), self.members.len(), &give, |process, report| {
+        let all = self.members.len();
+        self.wait_with_rows(&|| state.stopped(), all, all, &give, |process, report| {
             match report {
                 Report::Alive(now) => figures[process] = now,
                 Report::Done(done) => {
@@ -71,17 +72,37 @@ impl Group {
         wanted: usize,
         take: impl FnMut(usize, Report) -> Result<bool>,
     ) -> Result<()> {
+        self.wait_without_rows(stopped, self.members.len(), wanted, take)
+    }
+
+    /// As [`Group::wait`], for process 0 alone: the others have done their part, and may be lost.
+    pub fn wait_for_first(
+        &self,
+        stopped: &dyn Fn() -> bool,
+        take: impl FnMut(usize, Report) -> Result<bool>,
+    ) -> Result<()> {
+        self.wait_without_rows(stopped, 1, 1, take)
+    }
+
+    fn wait_without_rows(
+        &self,
+        stopped: &dyn Fn() -> bool,
+        needed: usize,
+        wanted: usize,
+        take: impl FnMut(usize, Report) -> Result<bool>,
+    ) -> Result<()> {
         let none = |process, _: &[u8]| {
             let what = "the process told rows when it was not its turn".into();
             Err(Error::Protocol { host: self.name(process), what })
         };
-        self.wait_with_rows(stopped, wanted, &none, take)
+        self.wait_with_rows(stopped, needed, wanted, &none, take)
     }
 
-    /// As [`Group::wait`], and rows go to `give`.
+    /// As [`Group::wait`], and rows go to `give`. Of the processes those behind the first `needed` ones don't matter.
     fn wait_with_rows(
         &self,
         stopped: &dyn Fn() -> bool,
+        needed: usize,
         wanted: usize,
         give: &dyn Fn(usize, &[u8]) -> Result<()>,
         mut take: impl FnMut(usize, Report) -> Result<bool>,
@@ -101,11 +122,14 @@ impl Group {
                 return Err(Error::Cancelled);
             }
             let error = match event {
+                Ok((process, _)) if process >= needed => None,
                 Ok((process, Event::Report(report))) => {
                     silent[process] = Duration::ZERO;
                     match report {
                         Report::Failed(failure) => Some(self.failed(process, failure)),
-                        Report::Lost { peer, reason } => Some(self.lost(process, peer, reason)),
+                        Report::Lost { peer, reason } => {
+                            (peer < needed).then(|| self.lost(process, peer, reason))
+                        }
                         report if failed.is_none() => match take(process, report) {
                             Ok(true) => {
                                 said += usize::from(!std::mem::replace(&mut had[process], true));
@@ -127,7 +151,7 @@ impl Group {
                     Some(Error::System("all threads that listen have ended".into()))
                 }
                 Err(RecvTimeoutError::Timeout) => {
-                    let lost = silent.iter().position(|silent| *silent > self.patience);
+                    let lost = silent[..needed].iter().position(|silent| *silent > self.patience);
                     lost.map(|process| Error::Silent { host: self.name(process), patience: self.patience })
                 }
             };

@@ -49,7 +49,7 @@ impl Cluster {
         let written = group.conduct(None, state)?;
         group.members[0].tell(Order::Finish(written));
         let mut all = Written::default();
-        let finished = group.wait(&|| state.stopped(), 1, |process, report| match report {
+        let finished = group.wait_for_first(&|| state.stopped(), |process, report| match report {
             Report::Finished(finished) => {
                 all = finished;
                 Ok(true)
