@@ -25,7 +25,7 @@ use crate::error::{Error, Result};
 use crate::locked;
 use crate::mesh::link::Compression;
 use crate::message::{Begin, Job, Order, Raw, Report};
-use group::Group;
+use group::{Events, Group};
 use member::Member;
 pub use member::{Host, Launch};
 pub(crate) use member::{Tail, how};
@@ -104,11 +104,11 @@ impl Cluster {
             member.tell(Order::Begin(begin));
             members.push(member);
         }
-        let (events, lost) = (Mutex::new(taken), Mutex::default());
+        let (events, lost) = (Mutex::new(Events::new(taken)), Mutex::default());
         let group = Group { members, events, patience: options.patience, lost };
         let cluster = Cluster { group: Arc::new(group), runs: Mutex::new(0) };
         let group = &cluster.group;
-        group.wait(&|| false, processes, |process, report| match report {
+        group.wait(&|| false, processes, processes, |process, report| match report {
             Report::Listening { address, workers, place } => {
                 let member = &group.members[process];
                 *locked(&member.address) = Some(address);
@@ -149,12 +149,14 @@ impl Cluster {
         let asked = &group.members[..processes];
         asked.iter().for_each(|member| member.tell(Order::Open(Raw(request.to_vec()))));
         let mut opened = vec![Vec::new(); asked.len()];
-        group.wait(&|| false, asked.len(), |process, report| match (report, opened.get_mut(process)) {
-            (Report::Opened(Raw(bytes)), Some(seen)) => {
-                *seen = bytes;
-                Ok(true)
+        group.wait(&|| false, group.members.len(), asked.len(), |process, report| {
+            match (report, opened.get_mut(process)) {
+                (Report::Opened(Raw(bytes)), Some(seen)) => {
+                    *seen = bytes;
+                    Ok(true)
+                }
+                (other, _) => group.unless_alive(process, &other),
             }
-            (other, _) => group.unless_alive(process, &other),
         })?;
         Ok(opened)
     }
@@ -200,7 +202,8 @@ impl Cluster {
     fn begun(&self, state: &QueryState) -> Result<Begun> {
         let group = &self.group;
         let mut begun = Begun { told: None, reads: vec![Vec::new(); group.members.len()] };
-        group.wait(&|| state.stopped(), group.members.len(), |process, report| match report {
+        let all = group.members.len();
+        group.wait(&|| state.stopped(), all, all, |process, report| match report {
             Report::Planned { begun: told, reads } => {
                 begun.told = begun.told.take().or(told);
                 begun.reads[process] = reads;

@@ -1,6 +1,7 @@
 //! The processes of a group, seen by their starter: what they report is waited for of all of them, and when one fails or is
 //! lost all are ended.
 
+use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -28,10 +29,38 @@ pub(super) const ENDING: Duration = Duration::from_secs(2);
 /// The processes, and what they report.
 pub(super) struct Group {
     pub members: Vec<Member>,
-    pub events: Mutex<Receiver<(usize, Event)>>,
+    pub events: Mutex<Events>,
     pub patience: Duration,
     /// The host that was lost.
     pub lost: Mutex<Option<String>>,
+}
+
+/// What processes tell.
+pub(super) struct Events {
+    from: Receiver<(usize, Event)>,
+    /// What some have told when they were not needed.
+    later: VecDeque<(usize, Event)>,
+}
+
+impl Events {
+    pub fn new(from: Receiver<(usize, Event)>) -> Events {
+        Events { from, later: VecDeque::new() }
+    }
+
+    /// What one of the first `needed` processes tells next.
+    fn next(&mut self, needed: usize) -> std::result::Result<(usize, Event), RecvTimeoutError> {
+        if let Some(at) = self.later.iter().position(|(process, _)| *process < needed)
+            && let Some(told) = self.later.remove(at)
+        {
+            return Ok(told);
+        }
+        let told = self.from.recv_timeout(TICK)?;
+        if told.0 < needed {
+            return Ok(told);
+        }
+        self.later.push_back(told);
+        Err(RecvTimeoutError::Timeout)
+    }
 }
 
 impl Group {
@@ -64,27 +93,9 @@ impl Group {
         Ok(written)
     }
 
-    /// Takes reports until so many processes have said what is waited for, which `take` tells. When one fails, or when
-    /// `stopped`, all are ended.
+    /// Takes reports until so many processes have said what is waited for, which `take` tells. When one of the first
+    /// `needed` ones fails, or when `stopped`, all are ended; what others tell is looked at when they are needed again.
     pub fn wait(
-        &self,
-        stopped: &dyn Fn() -> bool,
-        wanted: usize,
-        take: impl FnMut(usize, Report) -> Result<bool>,
-    ) -> Result<()> {
-        self.wait_without_rows(stopped, self.members.len(), wanted, take)
-    }
-
-    /// As [`Group::wait`], for process 0 alone: the others have done their part, and may be lost.
-    pub fn wait_for_first(
-        &self,
-        stopped: &dyn Fn() -> bool,
-        take: impl FnMut(usize, Report) -> Result<bool>,
-    ) -> Result<()> {
-        self.wait_without_rows(stopped, 1, 1, take)
-    }
-
-    fn wait_without_rows(
         &self,
         stopped: &dyn Fn() -> bool,
         needed: usize,
@@ -98,7 +109,7 @@ impl Group {
         self.wait_with_rows(stopped, needed, wanted, &none, take)
     }
 
-    /// As [`Group::wait`], and rows go to `give`. Of the processes those behind the first `needed` ones don't matter.
+    /// As [`Group::wait`], and rows go to `give`.
     fn wait_with_rows(
         &self,
         stopped: &dyn Fn() -> bool,
@@ -107,13 +118,13 @@ impl Group {
         give: &dyn Fn(usize, &[u8]) -> Result<()>,
         mut take: impl FnMut(usize, Report) -> Result<bool>,
     ) -> Result<()> {
-        let events = locked(&self.events);
+        let mut events = locked(&self.events);
         let (mut said, mut had) = (0, vec![false; self.members.len()]);
         let mut silent = vec![Duration::ZERO; self.members.len()];
         let mut failed: Option<(Error, Instant)> = None;
         let mut last = Instant::now();
         while said < wanted {
-            let event = events.recv_timeout(TICK);
+            let event = events.next(needed);
             let passed = last.elapsed().min(MOST_TICK);
             last = Instant::now();
             silent.iter_mut().for_each(|silent| *silent += passed);
@@ -122,14 +133,11 @@ impl Group {
                 return Err(Error::Cancelled);
             }
             let error = match event {
-                Ok((process, _)) if process >= needed => None,
                 Ok((process, Event::Report(report))) => {
                     silent[process] = Duration::ZERO;
                     match report {
                         Report::Failed(failure) => Some(self.failed(process, failure)),
-                        Report::Lost { peer, reason } => {
-                            (peer < needed).then(|| self.lost(process, peer, reason))
-                        }
+                        Report::Lost { peer, reason } => Some(self.lost(process, peer, reason)),
                         report if failed.is_none() => match take(process, report) {
                             Ok(true) => {
                                 said += usize::from(!std::mem::replace(&mut had[process], true));
@@ -213,5 +221,27 @@ impl Group {
             std::thread::sleep(Duration::from_millis(2));
         }
         self.members.iter().for_each(Member::kill);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::sync_channel;
+
+    use super::*;
+
+    #[test]
+    fn what_a_process_tells_while_it_is_not_needed_is_looked_at_later() {
+        let (tell, told) = sync_channel(4);
+        let mut events = Events::new(told);
+        tell.send((1, Event::Over)).unwrap();
+        tell.send((0, Event::Rows(vec![7]))).unwrap();
+        assert!(matches!(events.next(1), Err(RecvTimeoutError::Timeout)));
+        assert!(matches!(events.next(1), Ok((0, Event::Rows(_)))));
+        tell.send((0, Event::Over)).unwrap();
+        assert!(matches!(events.next(2), Ok((1, Event::Over))));
+        assert!(matches!(events.next(2), Ok((0, Event::Over))));
+        drop(tell);
+        assert!(matches!(events.next(2), Err(RecvTimeoutError::Disconnected)));
     }
 }

@@ -32,7 +32,8 @@ impl Cluster {
         let begun = self.begun(state)?.told.unwrap_or(Raw(Vec::new()));
         members.iter().for_each(|member| member.tell(Order::Join(begun.clone())));
         let mut told = vec![Raw(Vec::new()); members.len()];
-        group.wait(&|| state.stopped(), members.len(), |process, report| match report {
+        let all = members.len();
+        group.wait(&|| state.stopped(), all, all, |process, report| match report {
             Report::Joined(seen) => {
                 told[process] = seen;
                 Ok(true)
@@ -49,7 +50,7 @@ impl Cluster {
         let written = group.conduct(None, state)?;
         group.members[0].tell(Order::Finish(written));
         let mut all = Written::default();
-        let finished = group.wait_for_first(&|| state.stopped(), |process, report| match report {
+        let finished = group.wait(&|| state.stopped(), 1, 1, |process, report| match report {
             Report::Finished(finished) => {
                 all = finished;
                 Ok(true)

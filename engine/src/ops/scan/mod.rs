@@ -173,9 +173,7 @@ impl Scan {
             }
         }
     }
-}
 
-impl Scan {
     /// Takes the next piece of those that the process has, if there is one.
     fn take(&mut self) -> Result<bool> {
         let piece = match self.kept.take() {
