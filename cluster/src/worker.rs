@@ -131,6 +131,8 @@ pub fn serve(
     mut output: impl Write + Send + 'static,
     binary: &Arc<impl Binary + 'static>,
 ) -> ! {
+    // The threads are more than most, and come before the rows.
+    engine::pages::small();
     // Where that fails the starter is gone.
     let _ = greeting::write(&mut output, &binary.version());
     let Ok(Some(Order::Begin(begin))) = message::read(&mut input) else {

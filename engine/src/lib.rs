@@ -15,6 +15,7 @@
 //! - [`state`]: what the workers of a query share: the first error, cancel, enough, figures.
 //! - [`children`]: the processes that a query has started.
 //! - [`memory`]: the counting allocator and the limit.
+//! - [`pages`]: the size of the pages that memory comes in.
 //! - [`generate`], [`convert`], [`copy`]: the benchmark's tables to files, files to files of another format, and the
 //!   rows of a query to files.
 //! - [`make`]: the first two by several processes.
@@ -44,6 +45,7 @@ pub mod memory;
 pub mod operator;
 pub mod ops;
 pub mod ordered;
+pub mod pages;
 pub mod processes;
 pub mod raw;
 pub mod render;

@@ -19,6 +19,7 @@ use crate::operator::{Local, Time};
 use crate::ops::batch_of;
 use crate::ops::output::{Queue, Taken};
 use crate::ops::scan::ahead::PARTS;
+use crate::pages;
 use crate::processes::{Channels, Processes, Site};
 use crate::render::{Renderer, Shared};
 use crate::state::QueryState;
@@ -182,6 +183,8 @@ fn run_worker(
             state.fail(e);
         }
     });
+    // The rows begin.
+    pages::large();
     let mut epoch = state.epoch();
     while worker.has_dataflows() {
         if state.epoch() != epoch {

@@ -59,6 +59,7 @@ pub trait Maker: Together {
 impl Process {
     /// Has this process make its share of files.
     pub(super) fn make(&self, maker: &mut dyn Maker, told: Vec<Raw>) -> engine::Result<Done> {
+        engine::pages::large();
         let state = Arc::new(QueryState::default());
         *locked(&self.shared.running) = Running { state: Some(state.clone()), ..Running::default() };
         self.shared.sent.store(0, Ordering::Relaxed);
