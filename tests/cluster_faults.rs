@@ -118,6 +118,19 @@ fn signal(process: u32, name: &str) {
 }
 
 #[test]
+fn an_idle_process_takes_little_and_rows_have_large_pages() {
+    let running = Running::start("SELECT count(*) FROM range(20000000000)");
+    for id in running.processes() {
+        let status = fs::read_to_string(format!("/proc/{id}/status")).expect("it runs");
+        let says = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
+        // Kernels before 5.0 do not say it.
+        assert!(says("THP_enabled:").is_none_or(|enabled| enabled == "1"), "{status}");
+        let resident = says("RssAnon:").and_then(|size| size.strip_suffix(" kB")).map(str::parse::<u64>);
+        assert!(matches!(resident, Some(Ok(..=17_000))), "{resident:?} KiB");
+    }
+}
+
+#[test]
 fn a_dataset_is_written_by_all_processes_or_not_at_all() {
     let home = tempfile::tempdir().expect("a temporary directory can be made");
     let out = home.path().join("out");

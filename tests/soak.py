@@ -120,7 +120,8 @@ FAULTS = {
     "a process is asked to end": (to_process("SIGTERM"), {1}),
     "a process is stopped": (to_process("SIGSTOP"), {1}),
     "all processes are killed": (all_processes, {1}),
-    "the starter is interrupted": (to_starter("SIGINT"), {130}),
+    # Before it has begun, the signal itself ends it.
+    "the starter is interrupted": (to_starter("SIGINT"), {130, -2}),
     "the starter is killed": (to_starter("SIGKILL"), {-9}),
     "a process is stopped, the starter killed": (stopped_then_orphaned, {-9}),
 }
@@ -144,9 +145,9 @@ def faulty(palais, data, expected, name, chance, longest):
     return "error that names the process" if code == 1 else "ended"
 
 
-def without_memory(palais, data, expected):
-    """Less memory than the query needs."""
-    code, out, err = Run(palais, data, more=["--memory-limit", "100MiB"]).finish(60)
+def without_memory(palais, data, expected, chance):
+    """Less memory than the query needs, or about as much."""
+    code, out, err = Run(palais, data, more=["--memory-limit", f"{chance.randrange(16, 100)}MiB"]).finish(60)
     if code == 0 and out == expected:
         return "right answer"
     if code != 1 or "out of memory" not in err or "host: local-" not in err:
@@ -227,12 +228,23 @@ def retried(palais, data, expected, chance, longest):
     return "right answer, run again" if "is run again" in err else "right answer"
 
 
-def started_twice(palais, data, home, expected):
+def free_port(chance):
+    """A port that is free, and that no connection of somebody else gets meanwhile."""
+    first = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    while True:
+        port = chance.randrange(first // 2, first)
+        with socket.socket() as free:
+            try:
+                free.bind(("127.0.0.1", port))
+                return port
+            except OSError:
+                pass
+
+
+def started_twice(palais, data, home, expected, chance):
     """Two queries at once whose processes are to listen at the same ports."""
     hosts = home / "hosts.toml"
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port(chance)
     hosts.write_text(f'workers = 1\n[[host]]\naddress = "127.0.0.1"\nname = "local-0"\nport = {port}\n')
     runs = [Run(palais, data, hosts=hosts) for _ in range(2)]
     outcomes = [run.finish(60) for run in runs]
@@ -288,12 +300,12 @@ def main():
             raise Broken(f"without a fault: exit code {code}: {err}")
         groups = len(expected.splitlines()) - 1
         others = {
-            "there is too little memory": lambda: without_memory(palais, data, expected),
+            "there is too little memory": lambda: without_memory(palais, data, expected, chance),
             "files are cut short": lambda: without_a_file(palais, data, home, chance),
             "a process is killed while all write": lambda: copied(palais, data, home, chance, longest, groups),
             "the disk is full": lambda: on_a_full_disk(palais, data, home, chance),
             "a process is killed, with --retries": lambda: retried(palais, data, expected, chance, longest),
-            "a process is started twice": lambda: started_twice(palais, data, home, expected),
+            "a process is started twice": lambda: started_twice(palais, data, home, expected, chance),
         }
         faults = {"a link is cut": net.cut, "packets are dropped": net.drop, "some packets are lost": net.lose}
         for name, fault in faults.items():
