@@ -54,14 +54,16 @@ fn systemd_takes_the_unit() {
 #[test]
 fn palais_takes_the_files_of_nodes() {
     let home = tempfile::tempdir().expect("a temporary directory can be made");
-    for (name, node) in
-        [("compose", deploy("node.toml")), ("kubernetes", manifest_node(&deploy("kubernetes.yaml")))]
-    {
+    for (name, node, host) in [
+        ("compose", deploy("node.toml"), behind(&deploy("compose.yaml"), "hostname: ")),
+        ("kubernetes", manifest_node(&deploy("kubernetes.yaml")), "palais-0"),
+    ] {
         let file = home.path().join(name);
         fs::write(&file, node).expect("it can be written");
         let config = Config::read(&file).unwrap_or_else(|e| panic!("{name}: {e}"));
         assert_eq!(config.nodes.len(), 3, "{name}");
         assert!(config.listen.ip().is_unspecified() && config.listen.port() == 7700, "{name}");
+        assert_eq!(config.name(config.listen, host), config.nodes[0], "{name}: what its log calls it");
         assert_eq!(config.directory.into_iter().collect::<Vec<_>>(), [PathBuf::from("/data")], "{name}");
         assert_eq!(config.data_root, [PathBuf::from("/data")], "{name}");
     }

@@ -204,7 +204,8 @@ fn a_node_that_is_gone_is_named_and_comes_back() {
     nodes.kill(2);
     let (code, text) = long.finish();
     assert_eq!(code, Some(1), "{text}");
-    assert!(text.starts_with("error: ") && text.contains("127.0.0.1"), "{text}");
+    let says = format!("error: {}: its process was lost, and it can't be asked why: ", nodes.addresses[2]);
+    assert!(text.starts_with(&says), "{text}");
     assert!(nodes.children(2, "process").is_empty(), "a daemon's processes go with it");
     let done = nodes.query(0, &["SELECT 1"]);
     assert!(done.code() == Some(1) && done.stderr.contains(&nodes.addresses[2]), "{}", done.stderr);
@@ -306,6 +307,23 @@ fn what_happens_is_logged_with_the_query_and_the_host() {
         .filter_map(|event| event["rows_read"].as_u64())
         .sum();
     assert_eq!(rows, 1000);
+}
+
+#[test]
+fn a_caller_that_is_silent_loses_its_query_and_the_log_tells_why() {
+    let nodes = Nodes::start(1, "");
+    let caller = nodes.spawn(0, LONG);
+    nodes.wait_for(1);
+    signal(caller.child.id(), "STOP");
+    wait_for("nothing runs", || nodes.running().is_empty());
+    wait_for("it is logged", || {
+        let log = fs::read_to_string(nodes.path("log-0")).expect("there is a log");
+        log.contains("nothing was heard of the one who asked for 8 seconds")
+    });
+    signal(caller.child.id(), "CONT");
+    let (code, text) = caller.finish();
+    let says = ["the connection was closed before the query has ended", "help: the log of that node"];
+    assert!(code == Some(1) && says.iter().all(|part| text.contains(part)), "{text}");
 }
 
 #[test]

@@ -92,7 +92,7 @@ impl Remote {
             std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut => {
                 format!("nothing was heard of the query for {} seconds", self.door.patience.as_secs_f32())
             }
-            _ => "the connection was closed before the query has ended".to_string(),
+            _ => "the connection was closed before the query has ended\n  help: the log of that node may tell why".into(),
         };
         Error::Node { node: self.door.address.clone(), what }
     }
@@ -217,7 +217,8 @@ pub struct Caller {
 }
 
 impl Caller {
-    /// Takes the request of the other end. When that is gone, or is silent for so long, `end` is called.
+    /// Takes the request of the other end. When that is gone, or is silent for so long, `end` is called, with
+    /// what the log is to tell.
     ///
     /// # Errors
     /// No request came.
@@ -225,7 +226,7 @@ impl Caller {
         mut input: impl Read + Send + 'static,
         output: impl Write + Send + 'static,
         patience: Duration,
-        end: impl Fn() + Send + Sync + 'static,
+        end: impl Fn(Option<String>) + Send + Sync + 'static,
     ) -> std::io::Result<(Arc<Caller>, Vec<u8>)> {
         let Some(Word::Request(Raw(request))) = message::read(&mut input)? else {
             return Err(std::io::ErrorKind::InvalidData.into());
@@ -238,7 +239,7 @@ impl Caller {
             while let Ok(Some(Word::Alive)) = message::read(&mut input) {
                 *locked(&hearing) = Instant::now();
             }
-            ending();
+            ending(None);
         };
         let telling = caller.clone();
         let beat = move || {
@@ -252,7 +253,8 @@ impl Caller {
             while locked(&heard).elapsed() <= patience {
                 std::thread::sleep(BEAT);
             }
-            end();
+            let seconds = patience.as_secs_f32();
+            end(Some(format!("nothing was heard of the one who asked for {seconds} seconds")));
         };
         std::thread::Builder::new().name("palais-hear".into()).spawn(hear)?;
         std::thread::Builder::new().name("palais-beat".into()).spawn(beat)?;

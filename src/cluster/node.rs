@@ -27,8 +27,8 @@ pub fn serve(n: &args::Node) -> anyhow::Result<()> {
     let path = std::path::absolute(&n.config).context("there is no working directory")?;
     let program = std::env::current_exe().context("cannot find the program that runs")?;
     log(&config);
-    daemon::serve(Settings { config, path, version: version(), program, memory_limit }, |address| {
-        tracing::info!(host = %address, version = version(), "palais serves");
+    daemon::serve(Settings { config, path, version: version(), program, memory_limit }, |host| {
+        tracing::info!(host, version = version(), "palais serves");
     })?;
     Ok(())
 }

@@ -113,7 +113,12 @@ pub fn lead(started: &args::Started) -> anyhow::Result<()> {
         return Err(Usage("nodes start this".into()).into());
     };
     let (orders, reports) = streams().context("cannot take the standard streams")?;
-    let (caller, request) = Caller::take(orders, reports, PATIENCE, || signals::end(0))?;
+    let end = |why: Option<String>| {
+        // For the log of the node.
+        why.into_iter().for_each(|why| eprintln!("{why}"));
+        signals::end(0)
+    };
+    let (caller, request) = Caller::take(orders, reports, PATIENCE, end)?;
     match run(path, id, &caller, &request) {
         Ok(()) => caller.done(),
         Err(e) => {

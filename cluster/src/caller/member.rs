@@ -175,6 +175,10 @@ impl Member {
                     Ok(None) => {
                         return Error::Ended { host, how: "closed its output".into(), stderr: String::new() };
                     }
+                    Err(Error::Node { node, what }) => {
+                        let what = format!("its process was lost, and it can't be asked why: {what}");
+                        return Error::Node { node, what };
+                    }
                     Err(e) => return e,
                 }
                 std::thread::sleep(Duration::from_millis(20));

@@ -170,6 +170,19 @@ impl Config {
         SocketAddr::new(if ip.is_unspecified() { loopback } else { ip }, self.listen.port())
     }
 
+    /// What it is called in its log: the address at which it listens or, where that is any of a machine of this name, its
+    /// entry in `nodes`, which begins with the name.
+    pub fn name(&self, listens: SocketAddr, machine: &str) -> String {
+        if !listens.ip().is_unspecified() || machine.is_empty() {
+            return listens.to_string();
+        }
+        let is_here = |node: &&String| {
+            node.strip_prefix(machine).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', ':']))
+        };
+        let entry = self.nodes.iter().find(is_here);
+        entry.cloned().unwrap_or_else(|| format!("{machine}:{}", listens.port()))
+    }
+
     /// The workers of a query.
     pub fn share_of_workers(&self) -> usize {
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
@@ -215,6 +228,23 @@ mod tests {
         assert_eq!(config.ports().count(), Some(4));
         let config = read("token_file = \"t\"\nworkers = 9\nqueries = 2\nlisten = \"[::1]:9\"\n").unwrap();
         assert_eq!((config.share_of_workers(), config.nodes), (4, vec!["[::1]:9".to_string()]));
+    }
+
+    #[test]
+    fn a_node_is_called_as_the_others_call_it() {
+        let nodes = "token_file = \"t\"\nlisten = \"0.0.0.0:7700\"\nnodes = ";
+        let named = |text: &str, machine| {
+            let config = read(&format!("{nodes}{text}")).unwrap();
+            config.name(config.listen, machine)
+        };
+        let pods = "[\"palais-1.palais:7700\", \"palais-10.palais:7700\"]";
+        assert_eq!(named(pods, "palais-10"), "palais-10.palais:7700");
+        assert_eq!(named(pods, "palais-1"), "palais-1.palais:7700");
+        assert_eq!(named("[\"one\", \"two\"]", "two"), "two");
+        assert_eq!(named(pods, "three"), "three:7700");
+        assert_eq!(named(pods, ""), "0.0.0.0:7700");
+        let config = read("token_file = \"t\"\nlisten = \"10.0.0.1:7700\"\nnodes = [\"one\"]").unwrap();
+        assert_eq!(config.name(config.listen, "one"), "10.0.0.1:7700");
     }
 
     #[test]

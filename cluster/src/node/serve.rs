@@ -65,7 +65,7 @@ struct Node {
 ///
 /// # Errors
 /// The token or what TLS needs can't be read, or the address is taken.
-pub fn serve(settings: Settings, ready: impl FnOnce(std::net::SocketAddr)) -> Result<()> {
+pub fn serve(settings: Settings, ready: impl FnOnce(&str)) -> Result<()> {
     let token = settings.config.token()?;
     let tls = settings.config.tls()?;
     let listen = settings.config.listen;
@@ -73,7 +73,8 @@ pub fn serve(settings: Settings, ready: impl FnOnce(std::net::SocketAddr)) -> Re
     let listener = TcpListener::bind(listen).map_err(failed)?;
     let address = listener.local_addr().map_err(failed)?;
     let (counts, showing) = (Arc::<Counts>::default(), AtomicUsize::new(0));
-    let host = address.to_string();
+    let machine = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let host = settings.config.name(address, machine.trim());
     let table = Arc::new(Table::new(host.clone(), counts.clone()));
     let node = Arc::new(Node { settings, host, token, tls, table, counts, showing });
     if let Some(address) = node.settings.config.metrics {
@@ -84,7 +85,7 @@ pub fn serve(settings: Settings, ready: impl FnOnce(std::net::SocketAddr)) -> Re
             what: format!("cannot serve metrics: {e}"),
         })?;
     }
-    ready(address);
+    ready(&node.host);
     loop {
         let Ok((socket, _)) = listener.accept() else {
             // There are no more descriptors for now.
