@@ -126,6 +126,36 @@ fn errors_are_those_of_one_process_and_tell_where() {
 }
 
 #[test]
+fn no_row_is_made_of_what_others_have_when_one_fails() {
+    let home = tempfile::tempdir().expect("a temporary directory can be made");
+    let mut hosts = String::new();
+    for (number, name) in ["whole", "lacking", "damaged"].iter().enumerate() {
+        let place = home.path().join(name);
+        fs::create_dir(&place).expect("it can be made");
+        for part in 0..6 {
+            let rows = format!("SELECT range % 1000 AS a FROM range({part}, 200000)");
+            succeed(&["query", &format!("COPY ({rows}) TO '{}/{part}.buren'", text(&place))]);
+        }
+        let address = format!("address = \"127.0.0.{}\"", number + 2);
+        hosts += &format!("[[host]]\n{address}\nname = \"{name}\"\ndirectory = {:?}\n", text(&place));
+    }
+    fs::remove_file(home.path().join("lacking/3.buren")).expect("it is there");
+    let damaged = home.path().join("damaged/5.buren");
+    let mut bytes = fs::read(&damaged).expect("it can be read");
+    let middle = bytes.len() / 3;
+    bytes[middle..][..64].iter_mut().for_each(|byte| *byte ^= 0xff);
+    fs::write(&damaged, bytes).expect("it can be written");
+    let file = home.path().join("hosts.toml");
+    fs::write(&file, hosts).expect("it can be written");
+    for sql in ["SELECT count(*), sum(a) FROM '*.buren'", "SELECT a, count(*) FROM '*.buren' GROUP BY a"] {
+        let done = palais(["cluster", "run", "--hosts", text(&file), "--workers", "1", sql]);
+        assert_eq!((done.code(), done.stdout.as_str()), (Some(1), ""), "{sql}: {}", done.stderr);
+        let says = ["3.buren", "5.buren"].iter().any(|part| done.stderr.contains(part));
+        assert!(says && done.stderr.contains("host: "), "{sql}: {}", done.stderr);
+    }
+}
+
+#[test]
 fn a_limit_is_met_by_one_process_alone() {
     let home = tempfile::tempdir().expect("a temporary directory can be made");
     let file = home.path().join("x.csv");

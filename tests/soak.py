@@ -138,8 +138,8 @@ def faulty(palais, data, expected, name, chance, longest):
         if out != expected:
             raise Broken("code 0 and another answer")
         return "right answer"
-    if code not in codes:
-        raise Broken(f"exit code {code}: {err}")
+    if code not in codes or not expected.startswith(out):
+        raise Broken(f"exit code {code}, and {len(out)} bytes of an answer: {err}")
     if code == 1 and not err.startswith("error: local-"):
         raise Broken(f"no host is named: {err}")
     return "error that names the process" if code == 1 else "ended"
@@ -150,8 +150,8 @@ def without_memory(palais, data, expected, chance):
     code, out, err = Run(palais, data, more=["--memory-limit", f"{chance.randrange(16, 100)}MiB"]).finish(60)
     if code == 0 and out == expected:
         return "right answer"
-    if code != 1 or "out of memory" not in err or "host: local-" not in err:
-        raise Broken(f"exit code {code}: {err}")
+    if code != 1 or "out of memory" not in err or "host: local-" not in err or not expected.startswith(out):
+        raise Broken(f"exit code {code}, and {len(out)} bytes of an answer: {err}")
     return "error that names the process"
 
 
@@ -168,8 +168,8 @@ def without_a_file(palais, data, home, chance):
     # A file that shrank before it was looked at is whole.
     if code == 0:
         return "answer over what was there when it began"
-    if code != 1 or not err.startswith("error: "):
-        raise Broken(f"exit code {code}: {err}")
+    if code != 1 or not err.startswith("error: ") or out:
+        raise Broken(f"exit code {code}, and {len(out)} bytes of an answer: {err}")
     return "error"
 
 
@@ -273,8 +273,8 @@ def over_the_network(palais, data, expected, net, fault, chance, longest):
         if out != expected:
             raise Broken("code 0 and another answer")
         return "right answer"
-    if code != 1 or not err.startswith("error: h"):
-        raise Broken(f"exit code {code}: {err}")
+    if code != 1 or not err.startswith("error: h") or not expected.startswith(out):
+        raise Broken(f"exit code {code}, and {len(out)} bytes of an answer: {err}")
     if fault == net.lose:
         raise Broken(f"some packets are too many: {err}")
     return "error that names the host"

@@ -13,7 +13,8 @@
 //! [`Gate::LIMIT`] batches waiting. Together with the credit of exchanges this bounds the memory of a query's channels.
 //!
 //! A port that is fed by an operator of the same worker ends when that operator does; one that is fed by an exchange ends
-//! with timely's frontier, once the senders of all workers are done.
+//! with timely's frontier, once the senders of all workers are done. In several processes it does not once the query has
+//! failed: rows of those that go on would be taken for all. They are ended by their starter.
 //!
 //! - [`gate`]: what operators of one worker wait for.
 //! - [`runner`]: drives one operator.
@@ -255,10 +256,10 @@ impl<'scope> Stage<'_, 'scope> {
                     }),
                     None => {
                         runner.discard();
-                        true
+                        false
                     }
                 };
-                if done {
+                if done && !runner.holds() {
                     capability = None::<Capability<Time>>;
                 }
             }

@@ -140,7 +140,7 @@ fn start(tree: Tree, site: Site, settings: &Settings) -> Result<Results> {
             processes.network.connect(site.stage)?
         }
     };
-    let (worker_state, worker_queues) = (state.clone(), queues.clone());
+    let (among, worker_state, worker_queues) = (site.processes.is_some(), state.clone(), queues.clone());
     let work = move |worker: &mut Worker| {
         let queue = &worker_queues[worker.index() % worker_queues.len()];
         run_worker(worker, &tree, &worker_state, &shared, &site, queue);
@@ -160,7 +160,7 @@ fn start(tree: Tree, site: Site, settings: &Settings) -> Result<Results> {
             ended.iter().for_each(|queue| queue.end());
         })
         .map_err(|e| Error::Start(e.to_string()))?;
-    Ok(Results { schema, queues, state, thread: Mutex::new(Some(thread)), done: false })
+    Ok(Results { schema, queues, state, thread: Mutex::new(Some(thread)), among, done: false })
 }
 
 fn run_worker(
@@ -214,6 +214,8 @@ pub struct Results {
     queues: Vec<Arc<Queue>>,
     state: Arc<QueryState>,
     thread: Mutex<Option<JoinHandle<()>>>,
+    /// Whether the workers are among those of other processes: then they don't end once the query is stopped.
+    among: bool,
     done: bool,
 }
 
@@ -250,7 +252,8 @@ impl Results {
         };
         let thread = std::thread::Builder::new().name("palais-feed".into()).spawn(run);
         let thread = thread.map_err(|e| Error::Start(e.to_string()))?;
-        Ok(Results { schema, queues: vec![queue], state, thread: Mutex::new(Some(thread)), done: false })
+        let thread = Mutex::new(Some(thread));
+        Ok(Results { schema, queues: vec![queue], state, thread, among: false, done: false })
     }
 
     /// The columns of the result.
@@ -337,14 +340,15 @@ impl Results {
         self.done = true;
     }
 
-    /// Waits until the workers have ended; once the query is stopped, not longer than [`GRACE`].
+    /// Waits until the workers have ended; once the query is stopped, not longer than [`GRACE`], and not
+    /// at all where they are among others.
     fn join(&self) {
         let thread = self.thread.lock().expect("nothing panics with this lock").take();
         let Some(thread) = thread else { return };
         let start = Instant::now();
         // The queues end when the last worker has.
         while self.state.stopped() && !matches!(self.queues[0].take(PARK), Taken::End) {
-            if start.elapsed() > GRACE {
+            if self.among || start.elapsed() > GRACE {
                 return;
             }
         }

@@ -46,6 +46,11 @@ impl Runner {
         }
     }
 
+    /// Whether other processes must not see that this one gives no more rows: they would take what they have for all.
+    pub fn holds(&self) -> bool {
+        self.local.site.processes.is_some() && self.local.state.stopped()
+    }
+
     /// Works for a turn. True once the operator is done.
     pub fn run(&mut self, frontiers: &[MutableAntichain<Time>], give: &mut dyn FnMut(Parcel)) -> bool {
         let start = Instant::now();
