@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
@@ -135,6 +135,43 @@ fn a_query_that_dies_takes_no_other_with_it() {
 }
 
 #[test]
+fn a_caller_is_told_how_the_process_ended_that_led_its_query() {
+    let mut nodes = Nodes::start(2, "");
+    let waits = nodes.spawn(0, LONG);
+    nodes.wait_for(2);
+    signal(nodes.children(0, "lead")[0], "KILL");
+    let (code, text) = waits.finish();
+    let says = format!("error: {}: the process was killed (signal 9", nodes.addresses[0]);
+    assert!(code == Some(1) && text.starts_with(&says), "{text}");
+    wait_for("nothing runs", || nodes.running().is_empty());
+    // One whose rows nobody reads can't tell that it is cancelled.
+    let mut reads = Command::new(env!("CARGO_BIN_EXE_palais"))
+        .args(["query", "SELECT range FROM range(100000000)", "--format", "csv"])
+        .args(nodes.at(0))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("palais starts");
+    let mut first = [0; 8];
+    reads.stdout.as_mut().expect("it is piped").read_exact(&mut first).expect("there are rows");
+    let cancelled = nodes.ask(1, &["cluster", "cancel", &nodes.running()[0].2], &[]);
+    assert_eq!(cancelled.code(), Some(0), "{}", cancelled.stderr);
+    wait_for("nothing runs", || nodes.running().is_empty());
+    let done = reads.wait_with_output().expect("it can be read");
+    let told = String::from_utf8_lossy(&done.stderr);
+    assert_eq!(told, format!("error: {}: the query was cancelled\n", nodes.addresses[0]));
+    assert_eq!(done.status.code(), Some(1));
+    // A node that is gone can't be asked.
+    let waits = nodes.spawn(0, LONG);
+    nodes.wait_for(2);
+    nodes.kill(0);
+    let (code, text) = waits.finish();
+    let says =
+        ["the connection was closed before the query has ended", "it can't be asked why: Connection refused"];
+    assert!(code == Some(1) && says.iter().all(|part| text.contains(part)), "{text}");
+}
+
+#[test]
 fn a_query_is_run_again_without_a_node_that_is_lost() {
     let mut nodes = Nodes::start(3, "");
     nodes.kill(1);
@@ -143,6 +180,9 @@ fn a_query_is_run_again_without_a_node_that_is_lost() {
     assert!(done.stdout.ends_with("\n499500\n"), "{}", done.stdout);
     let says = format!("the query is run again, without {}", nodes.addresses[1]);
     assert!(done.stderr.starts_with("warning: ") && done.stderr.contains(&says), "{}", done.stderr);
+    wait_for("it is logged", || {
+        fs::read_to_string(nodes.path("log-0")).expect("there is a log").contains(&says)
+    });
     nodes.begin(1);
     let done = nodes.succeed(0, &[sum, "--retries", "1"]);
     assert!(done.stderr.is_empty(), "{}", done.stderr);
@@ -322,7 +362,8 @@ fn a_caller_that_is_silent_loses_its_query_and_the_log_tells_why() {
     });
     signal(caller.child.id(), "CONT");
     let (code, text) = caller.finish();
-    let says = ["the connection was closed before the query has ended", "help: the log of that node"];
+    let says =
+        ["the process ended with exit code 0", "  | nothing was heard of the one who asked for 8 seconds"];
     assert!(code == Some(1) && says.iter().all(|part| text.contains(part)), "{text}");
 }
 

@@ -59,10 +59,12 @@ pub enum Ask {
         /// For those who look at what runs.
         statement: String,
     },
-    /// How the process of a query has ended; [`Reply::Fate`].
+    /// How a process of a query has ended; [`Reply::Fate`].
     Fate {
         /// The query.
         query: String,
+        /// The process that leads it, or else the one that reads rows for it.
+        led: bool,
     },
     /// What runs here; [`Reply::Status`].
     Status,
@@ -118,6 +120,8 @@ pub struct Fate {
     pub how: String,
     /// The last that it wrote to standard error, each line on one of its own.
     pub stderr: String,
+    /// Whether somebody asked that its query ends.
+    pub cancelled: bool,
 }
 
 /// What runs on a node.
@@ -250,6 +254,31 @@ impl Door {
         self.reply(&mut socket)
     }
 
+    /// How a process of a query has ended, if it has: the one that `led` it, or the one that read rows for it.
+    ///
+    /// # Errors
+    /// As [`Door::ask`].
+    pub(crate) fn fate(&self, query: &str, led: bool) -> Result<Option<Fate>> {
+        let (begun, ask) = (Instant::now(), Ask::Fate { query: query.into(), led });
+        let reply = self.ask(&ask).or_else(|e| {
+            // A node that is ending loses its processes first, and still takes connections.
+            if begun.elapsed() > BEAT {
+                return Err(e);
+            }
+            std::thread::sleep(BEAT / 5);
+            self.ask(&ask)
+        });
+        match reply? {
+            Reply::Fate(fate) => Ok(fate),
+            _ => Ok(None),
+        }
+    }
+
+    /// The same way, for what is not worth waiting for.
+    pub(crate) fn quick(&self) -> Door {
+        Door { patience: self.patience.min(Duration::from_secs(2)), ..self.clone() }
+    }
+
     /// Asks for a connection to a process, and waits while others are before; gives it with the name of the query.
     ///
     /// # Errors
@@ -297,16 +326,12 @@ impl Seat {
 
     /// How it ended, if it has.
     pub(crate) fn fate(&self) -> Result<Option<Fate>> {
-        match self.door.ask(&Ask::Fate { query: self.query.clone() })? {
-            Reply::Fate(fate) => Ok(fate),
-            _ => Ok(None),
-        }
+        self.door.fate(&self.query, false)
     }
 
     /// Ends it.
     pub(crate) fn end(&self) -> Result<()> {
-        let quick = Door { patience: self.door.patience.min(Duration::from_secs(2)), ..self.door.clone() };
-        quick.ask(&Ask::End { query: self.query.clone(), led: false }).map(|_| ())
+        self.door.quick().ask(&Ask::End { query: self.query.clone(), led: false }).map(|_| ())
     }
 }
 

@@ -18,13 +18,16 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use crate::locked;
 use crate::message::{self, Failure, Figures, Frame, Raw};
-use crate::node::{Ask, Door};
+use crate::node::{Ask, Door, Fate};
 use crate::socket::Socket;
 
 /// How often is told that one lives.
 const BEAT: Duration = Duration::from_secs(1);
 /// How often is looked whether the query was stopped.
 const TICK: Duration = Duration::from_millis(50);
+
+/// Why a query has ended that somebody else has ended.
+const CANCELLED: &str = "the query was cancelled";
 
 /// What the caller tells.
 #[derive(Serialize, Deserialize)]
@@ -87,22 +90,45 @@ impl Remote {
         Ok(remote)
     }
 
+    fn failed(&self, what: impl Into<String>) -> Error {
+        Error::Node { node: self.door.address.clone(), what: what.into() }
+    }
+
     fn lost(&self, e: &std::io::Error) -> Error {
-        let what = match e.kind() {
-            std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut => {
-                format!("nothing was heard of the query for {} seconds", self.door.patience.as_secs_f32())
+        use std::io::ErrorKind;
+        match e.kind() {
+            ErrorKind::WouldBlock | ErrorKind::TimedOut => {
+                let seconds = self.door.patience.as_secs_f32();
+                self.failed(format!("nothing was heard of the query for {seconds} seconds"))
             }
-            _ => "the connection was closed before the query has ended\n  help: the log of that node may tell why".into(),
-        };
-        Error::Node { node: self.door.address.clone(), what }
+            ErrorKind::InvalidData | ErrorKind::Other => {
+                self.failed(format!("what it told can't be read: {e}"))
+            }
+            _ => self.ending(),
+        }
+    }
+
+    /// How the process that led the query ended, which has closed the connection: one that is killed can't tell, nor one
+    /// that is cancelled while rows are before it that the caller has not read.
+    fn ending(&self) -> Error {
+        let closed = "the connection was closed before the query has ended";
+        match self.door.quick().fate(&self.query, true) {
+            Ok(Some(Fate { cancelled: true, .. })) => self.failed(CANCELLED),
+            Ok(Some(Fate { how, stderr, .. })) => {
+                Error::Ended { host: self.door.address.clone(), how, stderr }
+            }
+            Ok(None) => self.failed(format!("{closed}\n  help: the log of that node may tell why")),
+            Err(Error::Node { what, .. }) => {
+                self.failed(format!("{closed}, and it can't be asked why: {what}"))
+            }
+            Err(e) => e,
+        }
     }
 
     fn told(&self, from: &mut impl Read) -> Result<Frame<Told>> {
         let told = message::read_frame(from);
         match told.and_then(|told| told.ok_or(std::io::ErrorKind::UnexpectedEof.into())) {
-            Ok(Frame::Message(Told::Failed(Failure { code: 130, .. }))) => {
-                Err(Error::Node { node: self.door.address.clone(), what: "the query was cancelled".into() })
-            }
+            Ok(Frame::Message(Told::Failed(Failure { code: 130, .. }))) => Err(self.failed(CANCELLED)),
             Ok(Frame::Message(Told::Failed(Failure { message, code }))) => Err(Error::Told { message, code }),
             Ok(told) => Ok(told),
             Err(e) => Err(self.lost(&e)),

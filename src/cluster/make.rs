@@ -17,8 +17,8 @@ use engine::dataset::Destination;
 use formats::input::STDIN;
 use serde::{Deserialize, Serialize};
 
-use super::hosts;
 use super::retry::{Undone, retried};
+use super::{hosts, remote};
 use crate::progress::Progress;
 use crate::query::warn_skipped;
 use crate::{Usage, args, convert, generate, signals};
@@ -191,7 +191,7 @@ impl Listener {
     fn warn(&self, text: String) {
         match self {
             Listener::Here { .. } => eprintln!("warning: {text}"),
-            Listener::Caller(caller) => caller.warn(text),
+            Listener::Caller(caller) => remote::warn(caller, text),
         }
     }
 }

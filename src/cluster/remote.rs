@@ -134,6 +134,12 @@ pub fn lead(started: &args::Started) -> anyhow::Result<()> {
     }
 }
 
+/// Tells the caller what it is to know besides, and the log of the node.
+pub fn warn(caller: &Caller, text: String) {
+    eprintln!("{text}");
+    caller.warn(text);
+}
+
 fn run(path: &Path, id: &str, caller: &Arc<Caller>, request: &[u8]) -> anyhow::Result<()> {
     let config = Config::read(path)?;
     let (token, tls) = (config.token()?, config.tls()?);

@@ -123,7 +123,7 @@ pub fn lead(
         let settings = engine::Settings { workers, read_ahead: request.read_ahead.into() };
         Ok(runner.with(settings, request.memory_limit))
     };
-    let warn = |text| caller.warn(text);
+    let warn = |text| remote::warn(caller, text);
     try_again(session, request.retries, request.local_parts, warn, start, &request.statement)
 }
 

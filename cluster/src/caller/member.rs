@@ -170,7 +170,7 @@ impl Member {
             }
             Started::Node(seat, _) => loop {
                 match seat.fate() {
-                    Ok(Some(Fate { how, stderr })) => return Error::Ended { host, how, stderr },
+                    Ok(Some(Fate { how, stderr, .. })) => return Error::Ended { host, how, stderr },
                     Ok(None) if Instant::now() < deadline => {}
                     Ok(None) => {
                         return Error::Ended { host, how: "closed its output".into(), stderr: String::new() };

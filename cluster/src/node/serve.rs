@@ -143,9 +143,9 @@ impl Node {
             Ask::Process { query, statement } => {
                 return self.start(socket, Purpose { query, statement, leads: false });
             }
-            Ask::Fate { query } => {
-                wait_until(|| self.table.fate(&query).is_some(), GOING);
-                Reply::Fate(self.table.fate(&query))
+            Ask::Fate { query, led } => {
+                wait_until(|| self.table.fate(&query, led).is_some(), GOING);
+                Reply::Fate(self.table.fate(&query, led))
             }
             Ask::Done { query, figures } => {
                 let Figures { rows_read, bytes_read, bytes_sent, .. } = figures;

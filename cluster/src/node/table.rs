@@ -57,6 +57,8 @@ struct Entry {
     started: Instant,
     /// It has told what it has done. Who makes several tables tells so for each.
     done: bool,
+    /// Somebody asked that its query ends.
+    cancelled: bool,
     ended: Option<(Instant, Fate)>,
 }
 
@@ -165,6 +167,7 @@ impl Table {
                 pid,
                 started: Instant::now(),
                 done: false,
+                cancelled: false,
                 ended: None,
             });
             // Whoever waits for it has waited for this.
@@ -205,10 +208,10 @@ impl Table {
             Ok(status) => how(status),
             Err(e) => format!("can't be waited for: {e}"),
         };
-        let fate = Fate { how, stderr: tail.lines() };
         let mut inner = locked(&self.inner);
         let entry = inner.entries.iter_mut().find(|entry| entry.pid == pid && entry.ended.is_none());
-        if let Some(Entry { query, leads, started, ended, .. }) = entry {
+        if let Some(Entry { query, leads, started, cancelled, ended, .. }) = entry {
+            let fate = Fate { how, stderr: tail.lines(), cancelled: *cancelled };
             let seconds = started.elapsed().as_secs_f64();
             match is_well {
                 true => info!(host = self.host, query, leads, pid, seconds, "a process has ended"),
@@ -252,10 +255,10 @@ impl Table {
         }
     }
 
-    /// How the process of a query that reads rows has ended, if it has.
-    pub fn fate(&self, query: &str) -> Option<Fate> {
+    /// How the process that leads a query has ended, or the one that reads rows for it, if it has.
+    pub fn fate(&self, query: &str, leads: bool) -> Option<Fate> {
         let inner = locked(&self.inner);
-        let entry = inner.entries.iter().rev().find(|entry| entry.query == query && !entry.leads)?;
+        let entry = inner.entries.iter().rev().find(|entry| entry.query == query && entry.leads == leads)?;
         entry.ended.as_ref().map(|(_, fate)| fate.clone())
     }
 
@@ -301,12 +304,15 @@ impl Table {
         told
     }
 
-    /// Sends a signal to the processes of a query, of one kind.
+    /// Sends a signal to the processes of a query, of one kind, so that it ends.
     fn signal(&self, query: &str, leads: bool, signal: i32) -> usize {
-        let inner = locked(&self.inner);
-        let runs = |entry: &&Entry| entry.query == query && entry.leads == leads && entry.ended.is_none();
-        let groups = inner.entries.iter().filter(runs);
-        groups.map(|entry| entry.kill(signal)).count()
+        let mut inner = locked(&self.inner);
+        let runs = |entry: &&mut Entry| entry.query == query && entry.leads == leads && entry.ended.is_none();
+        let ends = |entry: &mut Entry| {
+            entry.cancelled = true;
+            entry.kill(signal);
+        };
+        inner.entries.iter_mut().filter(runs).map(ends).count()
     }
 }
 

@@ -260,7 +260,7 @@ fn asks() -> Vec<u8> {
     told(&[
         Ask::Query { statement: statement() },
         Ask::Process { query: query(), statement: statement() },
-        Ask::Fate { query: query() },
+        Ask::Fate { query: query(), led: true },
         Ask::Status,
         Ask::Overview,
         Ask::Done { query: query(), figures: FIGURES },
@@ -290,7 +290,7 @@ fn replies() -> Vec<u8> {
         Reply::Waiting,
         Reply::Taken { query },
         Reply::Refused("it is of another version".into()),
-        Reply::Fate(Some(Fate { how: "it was killed".into(), stderr: "a line".into() })),
+        Reply::Fate(Some(Fate { how: "it was killed".into(), stderr: "a line".into(), cancelled: false })),
         Reply::Status(status),
         Reply::Overview(nodes),
         Reply::Ended(2),
