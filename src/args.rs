@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 pub use bench::{Bench, BenchFormats, BenchPlace, BenchTable, BenchThreads};
 pub use cluster::{
-    At, Cluster, ClusterConvert, ClusterGenerate, ClusterRun, MakePlace, Node, Place, Started, Tls,
+    At, Cluster, ClusterConvert, ClusterGenerate, ClusterRun, MakePlace, Node, Place, Started, Sweep, Tls,
 };
 
 /// SQL over files on timely dataflow.

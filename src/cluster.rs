@@ -28,6 +28,7 @@ use cluster::caller::{Host, Launch, Options, Traffic};
 use cluster::hosts::Hosts;
 use cluster::ports::Ports;
 use decode::decode;
+use engine::aside::Remains;
 use engine::{QueryState, Results};
 use process::{Look, Process, Query};
 use queries::Catalog;
@@ -40,6 +41,7 @@ use crate::{query, signals};
 
 /// `palais cluster`.
 pub fn run(c: &args::Cluster) -> anyhow::Result<()> {
+    sweep_up();
     match c {
         args::Cluster::Run(c) => query::run_among(c),
         args::Cluster::Generate(c) => make::generate(c),
@@ -53,7 +55,17 @@ pub fn run(c: &args::Cluster) -> anyhow::Result<()> {
             cluster::worker::serve(orders, reports, &Arc::new(process))
         }
         args::Cluster::Lead(started) => remote::lead(started),
+        args::Cluster::Sweep(args::Sweep { path, device, inode, parents }) => {
+            let (device, inode, parents) = (*device, *inode, parents.clone());
+            engine::aside::sweep(std::io::stdin(), Remains { path: path.clone(), device, inode, parents });
+            Ok(())
+        }
     }
+}
+
+/// Has what this process writes removed if it is killed.
+pub fn sweep_up() {
+    engine::aside::sweep_with(&["cluster", "sweep"]);
 }
 
 /// The standard input and output of a process, which carry orders and reports. What else reads or writes them finds

@@ -56,7 +56,7 @@ fn wait_for<T>(what: &str, found: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-/// `palais cluster generate` that runs.
+/// `palais cluster` that runs.
 struct Running {
     starter: Child,
     told: tempfile::NamedTempFile,
@@ -64,17 +64,21 @@ struct Running {
 
 impl Running {
     fn start(arguments: &[&str]) -> Running {
+        Running::command(&[&["generate"], arguments].concat())
+    }
+
+    fn command(arguments: &[&str]) -> Running {
         let told = tempfile::NamedTempFile::new().expect("a temporary file can be made");
         let err = told.as_file().try_clone().expect("a file can be shared");
         let mut command = Command::new(env!("CARGO_BIN_EXE_palais"));
-        command.args(["cluster", "generate"]).args(arguments).stdin(Stdio::null()).stderr(err);
+        command.arg("cluster").args(arguments).stdin(Stdio::null()).stderr(err);
         Running { starter: command.spawn().expect("palais starts"), told }
     }
 
-    /// The first process, once it has begun a table in a directory: it has its number in the name.
-    fn first(&self, directory: &Path, table: &str) -> u32 {
-        let prefix = format!(".{table}.partial-");
-        wait_for("the table is begun", || {
+    /// The process that writes something, once it has begun in a directory: it has its number in the name.
+    fn first(&self, directory: &Path, name: &str) -> u32 {
+        let prefix = format!(".{name}.partial-");
+        wait_for("it is begun", || {
             let entries = fs::read_dir(directory).into_iter().flatten().flatten();
             entries.filter_map(|entry| entry.file_name().to_str()?.strip_prefix(&prefix)?.parse().ok()).next()
         })
@@ -155,6 +159,35 @@ fn a_process_that_is_lost_while_files_appear_is_not_made_up_for() {
     let says = ["error: local-0: the process was killed (signal 9", "help: look whether the files are there"];
     assert!(says.iter().all(|says| told.contains(says)) && !told.contains("again"), "{told}");
     assert_eq!(names(home.path()), [] as [&str; 0]);
+}
+
+#[test]
+fn nothing_is_left_of_what_was_written_by_those_that_are_killed() {
+    let home = tempfile::tempdir().expect("a temporary directory can be made");
+    let path = |name: &str| home.path().join(name);
+    let rows = "SELECT range, range % 7 FROM range(0, 100000000000)";
+    let copy = format!("COPY ({rows}) TO '{}/' (FORMAT csv)", path("copy").display());
+    let (made, output) = (path("deep/made"), path("output.csv"));
+    let generate = ["generate", text(&made), "--rankings", "90000000", "--parts", "90"];
+    let of_starter = ["run", rows, "--output", text(&output)];
+    for (directory, name, command) in [
+        (made.as_path(), "rankings", &generate[..]),
+        (home.path(), "copy", &["run", &copy]),
+        (home.path(), "output.csv", &of_starter),
+    ] {
+        for all in [false, true] {
+            let mut running = Running::command(&[command, &local("2")].concat());
+            running.first(directory, name);
+            if all {
+                running.processes().into_iter().for_each(kill);
+                let (code, told) = running.finish();
+                assert!(code == Some(1) && told.contains("was killed (signal 9"), "{told}");
+            } else {
+                running.starter.kill().and_then(|()| running.starter.wait()).expect("it can be killed");
+            }
+            wait_for("nothing is left", || names(home.path()).is_empty().then_some(()));
+        }
+    }
 }
 
 #[test]

@@ -67,6 +67,17 @@ class Run:
                     pass
         return sorted(found)
 
+    def members(self):
+        """Those that take part in the query, without one that waits to remove what they leave."""
+
+        def takes_part(process):
+            try:
+                return b"process" in Path(f"/proc/{process}/cmdline").read_bytes().split(b"\0")
+            except OSError:
+                return False
+
+        return [process for process in self.processes() if takes_part(process)]
+
     def finish(self, within):
         """Code, output and message; it may take so many seconds."""
         try:
@@ -84,9 +95,9 @@ class Run:
 
 def to_process(name):
     def harm(run, chance):
-        processes = run.processes()
-        if processes:
-            send(chance.choice(processes), name)
+        members = run.members()
+        if members:
+            send(chance.choice(members), name)
 
     return harm
 
@@ -102,7 +113,7 @@ def stopped_then_orphaned(run, chance):
 
 
 def all_processes(run, chance):
-    for process in run.processes():
+    for process in run.members():
         send(process, "SIGKILL")
 
 
@@ -173,25 +184,27 @@ def without_a_file(palais, data, home, chance):
     return "error"
 
 
-def copied(palais, data, home, chance, longest, groups):
-    """A process is killed while all of them write a dataset."""
+def copied(palais, data, home, chance, longest, groups, harm):
+    """Some are killed while all processes write a dataset."""
     out = home / f"out{Run.number}"
     out.mkdir()
     run = Run(palais, data, f"COPY ({GROUPS}) TO '{out}/made/' (FORMAT csv)")
-    time.sleep(chance.uniform(0, longest))
-    to_process("SIGKILL")(run, chance)
+    time.sleep(chance.uniform(0, longest / 2))
+    harm(run, chance)
     code, _, err = run.finish(longest * 5 + SOON + 5)
     left = [entry.name for entry in out.iterdir()]
-    # Where the first process is lost while files appear, they may be there, whole.
-    perhaps = code == 1 and "error: local-0" in err and "look whether the files are there" in err
+    # Where the first process is lost while files appear, or nobody tells, they may be there, whole.
+    perhaps = code == 1 and "error: local-0" in err and "look whether the files are there" in err or code == -9
     if left and (code == 0 or perhaps):
         count = [palais, "query", f"SELECT count(*) FROM '{out}/made'", "--format", "csv"]
         done = subprocess.run(count, capture_output=True, text=True)
         if left != ["made"] or done.stdout.split() != ["count(*)", str(groups)]:
             raise Broken(f"exit code {code}, {left} and {done.stdout}: {err}")
-    elif code != 1 or not err.startswith("error: local-") or left:
+    elif left or code != -9 and (code != 1 or not err.startswith("error: local-")):
         raise Broken(f"exit code {code}, {left} is left: {err}")
     shutil.rmtree(out)
+    if code == -9:
+        return "all of it was written" if left else "nothing written"
     if perhaps:
         return "error that says where to look"
     return "all of it was written" if code == 0 else "error that names the process, nothing written"
@@ -302,11 +315,19 @@ def main():
         others = {
             "there is too little memory": lambda: without_memory(palais, data, expected, chance),
             "files are cut short": lambda: without_a_file(palais, data, home, chance),
-            "a process is killed while all write": lambda: copied(palais, data, home, chance, longest, groups),
             "the disk is full": lambda: on_a_full_disk(palais, data, home, chance),
             "a process is killed, with --retries": lambda: retried(palais, data, expected, chance, longest),
             "a process is started twice": lambda: started_twice(palais, data, home, expected, chance),
         }
+        killed = {
+            "a process is killed": to_process("SIGKILL"),
+            "all processes are killed": all_processes,
+            "the starter is killed": to_starter("SIGKILL"),
+        }
+        for name, harm in killed.items():
+            others[f"{name} while all write"] = lambda harm=harm: copied(
+                palais, data, home, chance, longest, groups, harm
+            )
         faults = {"a link is cut": net.cut, "packets are dropped": net.drop, "some packets are lost": net.lose}
         for name, fault in faults.items():
             if net.missing:

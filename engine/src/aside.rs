@@ -2,15 +2,17 @@
 //!
 //! What is written lies beside its destination as `.NAME.partial-PID` until [`Aside::commit`] syncs and renames it. A
 //! lock on it, which ends with the process that holds it, tells what is being written from what a killed process left
-//! behind; the latter is removed when somebody writes to the same destination again.
+//! behind; the latter is removed when somebody writes to the same destination again, or by a process that waits for that.
 //!
 //! What is there and is neither a file nor a directory (`/dev/null`, a pipe) is written as it is.
 //!
 //! - `partial`: what this process is writing, and how it is removed.
 //! - `rename`: how what is whole takes its place.
+//! - `sweep`: how what a killed process leaves behind is removed at once.
 
 mod partial;
 mod rename;
+mod sweep;
 
 use std::ffi::OsStr;
 use std::fs::{self, File, TryLockError};
@@ -25,6 +27,8 @@ use partial::{Kind, Partial, partial_prefix, partials};
 pub use partial::{adopt, check_partial, remove_all};
 use rename::{exchange, rename_new};
 use schema::manifest;
+use sweep::Sweeper;
+pub use sweep::{Remains, sweep, sweep_with};
 
 /// The result of this module's functions.
 type Result<T> = std::result::Result<T, Error>;
@@ -57,6 +61,8 @@ pub struct Aside {
     committed: bool,
     /// Holds the lock.
     _locked: File,
+    /// Removes it if this process is killed.
+    _sweeper: Option<Sweeper>,
 }
 
 impl Aside {
@@ -91,6 +97,7 @@ impl Aside {
             overwrite: Overwrite::Yes,
             committed: true,
             _locked: kept,
+            _sweeper: None,
         };
         Ok((aside, file))
     }
@@ -176,8 +183,17 @@ impl Aside {
         })?;
         partials.push(partial.clone());
         drop(partials);
+        let sweeper = Sweeper::start(&partial, &locked);
         let written = written.to_path_buf();
-        Ok(Aside { partial, written, destination, overwrite, committed: false, _locked: locked })
+        Ok(Aside {
+            partial,
+            written,
+            destination,
+            overwrite,
+            committed: false,
+            _locked: locked,
+            _sweeper: sweeper,
+        })
     }
 }
 

@@ -32,6 +32,22 @@ pub enum Cluster {
     /// The process that leads a query for a caller; started by a node.
     #[command(hide = true)]
     Lead(Started),
+    /// Removes what a process leaves behind that is killed; started by it.
+    #[command(hide = true)]
+    Sweep(Sweep),
+}
+
+/// What is removed, as [`engine::aside::Remains`] has it.
+#[derive(Debug, Flags)]
+pub struct Sweep {
+    /// The file or directory.
+    pub path: PathBuf,
+    /// Its device.
+    pub device: u64,
+    /// Its number there.
+    pub inode: u64,
+    /// Directories above it.
+    pub parents: Vec<PathBuf>,
 }
 
 /// Where nodes are.

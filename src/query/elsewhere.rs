@@ -12,7 +12,7 @@ use super::{Session, text, warn_skipped};
 use crate::args;
 use crate::cluster::remote::{self, Asking};
 use crate::cluster::retry::{Undone, retried};
-use crate::cluster::{Runner, has_local_parts};
+use crate::cluster::{Runner, has_local_parts, sweep_up};
 use crate::copy::To;
 use crate::flags;
 use crate::print;
@@ -130,6 +130,7 @@ pub fn lead(
 /// `palais query --cluster`.
 pub fn run_on_nodes(q: &args::Query, at: &args::At, sql: &str) -> anyhow::Result<()> {
     flags::check(&q.run, &queries::parse(sql)?)?;
+    sweep_up();
     // What lies on the nodes is looked at there.
     let input = args::Input { data: None, tables: Vec::new(), schemas: Vec::new(), ..q.input.clone() };
     let session = Session::new(&input, &q.run)?;

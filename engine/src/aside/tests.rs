@@ -34,6 +34,41 @@ fn a_file_appears_when_it_is_committed_and_not_before() {
     assert_eq!(fs::read(&path).unwrap(), b"");
 }
 
+#[test]
+fn only_what_a_killed_writer_left_is_swept() {
+    let dir = tempfile::tempdir().unwrap();
+    let parent = dir.path().join("new");
+    let path = parent.join(".x.partial-1");
+    let remains = || {
+        let metadata = fs::metadata(&path).unwrap();
+        let (device, inode) = (metadata.dev(), metadata.ino());
+        Remains { path: path.clone(), device, inode, parents: vec![parent.clone()] }
+    };
+    fs::create_dir_all(&path).unwrap();
+    fs::write(path.join("part"), "rows").unwrap();
+    // Something else that has come to its place stays.
+    sweep(io::empty(), Remains { inode: 1, ..remains() });
+    assert!(path.join("part").exists());
+    // So does what is locked: its writer is about to end, or somebody else's.
+    let (of_writer, waits) = (File::open(&path).unwrap(), remains());
+    of_writer.lock().unwrap();
+    let sweeping = std::thread::spawn(move || sweep(io::empty(), waits));
+    std::thread::sleep(Duration::from_millis(200));
+    assert!(path.join("part").exists());
+    drop(of_writer);
+    sweeping.join().unwrap();
+    assert_eq!(names(dir.path()), [""; 0]);
+    // Directories in which there is something else stay, and what is whole has another name.
+    fs::create_dir(&parent).unwrap();
+    fs::write(&path, "rows").unwrap();
+    fs::write(parent.join("y"), "").unwrap();
+    let (swept, gone) = (remains(), remains());
+    sweep(io::empty(), swept);
+    assert_eq!(names(&parent), ["y"]);
+    sweep(io::empty(), gone);
+    assert_eq!(names(&parent), ["y"]);
+}
+
 /// Writes a dataset of one file.
 fn dataset(path: &Path, overwrite: Overwrite, file: &str) -> Result<()> {
     let aside = Aside::directory(path, overwrite)?;
