@@ -204,6 +204,8 @@ fn a_node_that_is_killed_is_named_and_leaves_nothing() {
         assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
         assert_eq!(code, Some(1), "{text}");
         assert!(text.starts_with("error: ") && text.contains(&nodes.addresses[killed]), "{text}");
+        // Who leads it can't tell any more how far it was.
+        assert_eq!(text.contains("help: look whether the files are there"), asked == killed, "{text}");
         nothing_is_left(&nodes, &place);
         nodes.begin(killed);
     }

@@ -97,8 +97,8 @@ pub enum Error {
         /// Why.
         reason: String,
     },
-    /// A process was lost while it made appear what was written.
-    #[error("{0}\n  help: look whether the files are there: it was lost while they were to appear")]
+    /// A process was lost that made appear, or perhaps did, what was written.
+    #[error("{0}\n  help: look whether the files are there: they may have appeared before it was lost")]
     Appearing(Box<Error>),
     /// The query failed in a process.
     #[error("{message}\n  host: {host}")]

@@ -74,18 +74,20 @@ pub struct Remote {
     door: Door,
     /// The name of the query on the nodes.
     pub query: String,
+    /// Whether files appear there in the end.
+    writes: bool,
 }
 
 impl Remote {
-    /// Has a node run a statement.
+    /// Has a node run a statement, or make files; whether it `writes` files on the nodes.
     ///
     /// # Errors
     /// The node can't be reached, is of another version, or refuses.
-    pub fn ask(door: &Door, statement: &str, request: Vec<u8>) -> Result<Remote> {
+    pub fn ask(door: &Door, statement: &str, request: Vec<u8>, writes: bool) -> Result<Remote> {
         let (mut socket, query) = door.enter(&Ask::Query { statement: statement.to_string() })?;
         let sent = message::write(&mut socket, &Word::Request(Raw(request)));
         let prepared = sent.and_then(|()| socket.set_read_timeout(Some(door.patience)));
-        let remote = Remote { socket, door: door.clone(), query };
+        let remote = Remote { socket, door: door.clone(), query, writes };
         prepared.map_err(|e| remote.lost(&e))?;
         Ok(remote)
     }
@@ -94,7 +96,15 @@ impl Remote {
         Error::Node { node: self.door.address.clone(), what: what.into() }
     }
 
+    /// That the process that leads it was lost. What it was to write may be there.
     fn lost(&self, e: &std::io::Error) -> Error {
+        match self.loss(e) {
+            e if self.writes => Error::Appearing(Box::new(e)),
+            e => e,
+        }
+    }
+
+    fn loss(&self, e: &std::io::Error) -> Error {
         use std::io::ErrorKind;
         match e.kind() {
             ErrorKind::WouldBlock | ErrorKind::TimedOut => {

@@ -72,11 +72,12 @@ pub struct Asking {
     pub local_parts: bool,
 }
 
-/// The rows of a statement that nodes run.
+/// The rows of a statement that nodes run; whether it `writes` files there.
 pub fn ask(
     q: &args::Query,
     at: &args::At,
     statement: &str,
+    writes: bool,
     state: Arc<QueryState>,
 ) -> anyhow::Result<Results> {
     let args::Execution { workers, memory_limit, broadcast_limit, allow_scripts } = q.run.execution;
@@ -97,13 +98,13 @@ pub fn ask(
             eprintln!("warning: {text}");
         }
     };
-    Ok(enter(&Request::Rows(request), at)?.results(state, hear)?)
+    Ok(enter(&Request::Rows(request), writes, at)?.results(state, hear)?)
 }
 
-/// Asks nodes for something.
-pub fn enter(request: &Request, at: &args::At) -> anyhow::Result<Remote> {
+/// Asks nodes for something; whether it `writes` files there.
+pub fn enter(request: &Request, writes: bool, at: &args::At) -> anyhow::Result<Remote> {
     let bytes = bincode::serialize(request).context("the names of files must be UTF-8 here")?;
-    Ok(Remote::ask(&node::door(at, PATIENCE)?, &request.text(), bytes)?)
+    Ok(Remote::ask(&node::door(at, PATIENCE)?, &request.text(), bytes, writes)?)
 }
 
 /// `palais cluster lead`.

@@ -129,7 +129,9 @@ pub fn lead(
 
 /// `palais query --cluster`.
 pub fn run_on_nodes(q: &args::Query, at: &args::At, sql: &str) -> anyhow::Result<()> {
-    flags::check(&q.run, &queries::parse(sql)?)?;
+    let statement = queries::parse(sql)?;
+    flags::check(&q.run, &statement)?;
+    let writes = matches!(statement, queries::Statement::Copy { .. });
     sweep_up();
     // What lies on the nodes is looked at there.
     let input = args::Input { data: None, tables: Vec::new(), schemas: Vec::new(), ..q.input.clone() };
@@ -139,7 +141,7 @@ pub fn run_on_nodes(q: &args::Query, at: &args::At, sql: &str) -> anyhow::Result
     signals::cancel_on_interrupt(&state);
     let mut stats = session.stats();
     let begun = Instant::now();
-    let mut results = remote::ask(q, at, sql, state.clone())?;
+    let mut results = remote::ask(q, at, sql, writes, state.clone())?;
     // COPY has no rows to show.
     let shown = !results.schema().fields().is_empty();
     let mut progress = Progress::of_bytes(0, &state, true);

@@ -46,7 +46,7 @@ pub fn ask(task: Task, retries: u32, at: &args::At) -> anyhow::Result<()> {
     let state = Arc::new(QueryState::default());
     signals::cancel_on_interrupt(&state);
     let (no_progress, shown) = (task.write().no_progress, state.clone());
-    let remote = remote::enter(&Request::Files(Asked { task, retries }), at)?;
+    let remote = remote::enter(&Request::Files(Asked { task, retries }), true, at)?;
     let mut progress: Option<Progress> = None;
     let hear = move |besides| {
         // No bar is to stand on the line of a text, nor two at once.
