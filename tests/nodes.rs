@@ -296,9 +296,20 @@ fn metrics_tell_what_a_node_has_done() {
         "palais_rows_read_total 1000",
         "palais_queries_finished_total 1",
         "palais_processes_lost_total 0",
+        "palais_queries_failed_total 0",
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }
+    // One that fails, and one whose leading process is lost.
+    assert_eq!(nodes.query(0, &["SELECT * FROM 'nowhere.csv'"]).code(), Some(1));
+    wait_for("it is counted", || get("/metrics").contains("palais_queries_failed_total 1\n"));
+    assert!(get("/metrics").contains("palais_processes_lost_total 0\n"));
+    let waits = nodes.spawn(0, LONG);
+    nodes.wait_for(1);
+    signal(nodes.children(0, "lead")[0], "KILL");
+    assert_eq!(waits.finish().0, Some(1));
+    wait_for("it is counted", || get("/metrics").contains("palais_queries_failed_total 2\n"));
+    assert!(!get("/metrics").contains("palais_processes_lost_total 0\n"));
     assert!(get("/").starts_with("HTTP/1.1 404"));
     // One that says nothing does not keep others waiting for long.
     let silent = TcpStream::connect(address).expect("it listens");

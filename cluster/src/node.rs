@@ -34,6 +34,9 @@ pub const PORT: u16 = 7700;
 pub const HELLO: Hello =
     Hello { incarnation: [0; 16], fingerprint: 0, run: 0, kind: Kind::Node, from: 0, to: 0 };
 
+/// The exit code of a process that has led a query, and has told its caller why that failed.
+pub const FAILED: i32 = 3;
+
 /// How often who waits is told that it is not forgotten.
 const BEAT: Duration = Duration::from_secs(1);
 

@@ -3,6 +3,7 @@
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::Duration;
 
 use anyhow::Context;
@@ -10,7 +11,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use cluster::caller::{Host, Launch, Traffic};
 use cluster::node::config::Config;
-use cluster::node::{Door, PORT, Seat};
+use cluster::node::{Door, FAILED, PORT, Seat};
 use cluster::ports::Ports;
 use cluster::remote::{Besides, Caller, Remote};
 use engine::{QueryState, Results};
@@ -114,10 +115,12 @@ pub fn lead(started: &args::Started) -> anyhow::Result<()> {
         return Err(Usage("nodes start this".into()).into());
     };
     let (orders, reports) = streams().context("cannot take the standard streams")?;
-    let end = |why: Option<String>| {
+    let told = Arc::new(AtomicI32::new(0));
+    let code = told.clone();
+    let end = move |why: Option<String>| {
         // For the log of the node.
         why.into_iter().for_each(|why| eprintln!("{why}"));
-        signals::end(0)
+        signals::end(code.load(Ordering::SeqCst))
     };
     let (caller, request) = Caller::take(orders, reports, PATIENCE, end)?;
     match run(path, id, &caller, &request) {
@@ -126,6 +129,7 @@ pub fn lead(started: &args::Started) -> anyhow::Result<()> {
             let failure = failure(&e);
             // For the log of the node.
             eprintln!("{}", failure.message);
+            told.store(FAILED, Ordering::SeqCst);
             caller.failed(failure);
         }
     }

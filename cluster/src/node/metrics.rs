@@ -24,6 +24,8 @@ pub struct Counts {
     pub lost: AtomicU64,
     /// Queries whose rows were all computed.
     pub finished: AtomicU64,
+    /// Queries led here that ended with an error, were cancelled, or whose leading process was lost.
+    pub failed: AtomicU64,
     /// Those of the queries.
     rows_read: AtomicU64,
     bytes_read: AtomicU64,
@@ -52,6 +54,7 @@ impl Counts {
             ("processes_started_total", "counter", "Processes of queries started", counted(&self.started)),
             ("processes_lost_total", "counter", "Processes killed or failed", counted(&self.lost)),
             ("queries_finished_total", "counter", "Queries done on this node", counted(&self.finished)),
+            ("queries_failed_total", "counter", "Queries led from here that failed", counted(&self.failed)),
             ("rows_read_total", "counter", "Rows that scans gave", counted(&self.rows_read)),
             ("bytes_read_total", "counter", "Bytes of files read", counted(&self.bytes_read)),
             ("bytes_sent_total", "counter", "Bytes sent to other nodes", counted(&self.bytes_sent)),

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use tracing::{info, warn};
 
 use super::metrics::Counts;
-use super::{BEAT, Fate, Running};
+use super::{BEAT, FAILED, Fate, Running};
 use crate::caller::{Tail, how};
 use crate::locked;
 use crate::socket::{Socket, is_closed};
@@ -200,7 +200,8 @@ impl Table {
     }
 
     fn note_end(&self, pid: i32, ended: io::Result<ExitStatus>, tail: &Tail) {
-        let is_well = ended.as_ref().is_ok_and(ExitStatus::success);
+        let code = ended.as_ref().ok().and_then(ExitStatus::code);
+        let is_well = matches!(code, Some(0 | FAILED));
         if !is_well {
             self.counts.lost.fetch_add(1, Ordering::Relaxed);
         }
@@ -211,6 +212,9 @@ impl Table {
         let mut inner = locked(&self.inner);
         let entry = inner.entries.iter_mut().find(|entry| entry.pid == pid && entry.ended.is_none());
         if let Some(Entry { query, leads, started, cancelled, ended, .. }) = entry {
+            if *leads && code != Some(0) {
+                self.counts.failed.fetch_add(1, Ordering::Relaxed);
+            }
             let fate = Fate { how, stderr: tail.lines(), cancelled: *cancelled };
             let seconds = started.elapsed().as_secs_f64();
             match is_well {
