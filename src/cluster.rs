@@ -55,9 +55,9 @@ pub fn run(c: &args::Cluster) -> anyhow::Result<()> {
             cluster::worker::serve(orders, reports, &Arc::new(process))
         }
         args::Cluster::Lead(started) => remote::lead(started),
-        args::Cluster::Sweep(args::Sweep { path, device, inode, parents }) => {
-            let (device, inode, parents) = (*device, *inode, parents.clone());
-            engine::aside::sweep(std::io::stdin(), Remains { path: path.clone(), device, inode, parents });
+        args::Cluster::Sweep(args::Sweep { path, parents }) => {
+            let remains = Remains { path: path.clone(), parents: parents.clone() };
+            engine::aside::sweep(std::io::stdin(), remains);
             Ok(())
         }
     }

@@ -102,9 +102,10 @@ impl Running {
     }
 }
 
+/// Kills a process, which may have ended: the starter ends the others as soon as one of them is lost.
 fn kill(process: u32) {
-    let killed = Command::new("kill").args(["-KILL", &process.to_string()]).status();
-    assert!(killed.expect("kill starts").success());
+    let killed = Command::new("kill").args(["-KILL", &process.to_string()]).stderr(Stdio::null()).status();
+    killed.expect("kill starts");
 }
 
 #[test]

@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use formats::Error;
-use partial::{Kind, Partial, partial_prefix, partials};
+use partial::{Kind, Partial, partial_prefix, partials, remove_empty};
 pub use partial::{adopt, check_partial, remove_all};
 use rename::{exchange, rename_new};
 use schema::manifest;
@@ -169,21 +169,24 @@ impl Aside {
         // Where a relative path begins there is something, although it has no name there.
         let is_missing = |path: &&Path| !path.as_os_str().is_empty() && !path.exists();
         let parents = parent.ancestors().take_while(is_missing).map(Path::to_path_buf).collect();
-        fs::create_dir_all(&parent).map_err(|e| Error::io(&parent, "create the directory", e))?;
         let prefix = partial_prefix(name);
-        remove_remains(&parent, &prefix);
-        let mut name = prefix;
+        let mut name = prefix.clone();
         name.push(std::process::id().to_string());
         let partial = Partial { path: parent.join(name), kind, parents };
+        let mut sweeper = Sweeper::start(&partial);
+        fs::create_dir_all(&parent).map_err(|e| Error::io(&parent, "create the directory", e))?;
+        remove_remains(&parent, &prefix);
         // Whoever ends the process finds it as soon as it is there.
         let mut partials = partials();
         let locked = lock_new(&partial.path, kind).map_err(|e| {
-            partial.remove_parents();
+            remove_empty(&partial.parents);
             Error::io(written, "create", e)
         })?;
         partials.push(partial.clone());
         drop(partials);
-        let sweeper = Sweeper::start(&partial, &locked);
+        if let Some(sweeper) = &mut sweeper {
+            sweeper.made(&locked);
+        }
         let written = written.to_path_buf();
         Ok(Aside {
             partial,

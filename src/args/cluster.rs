@@ -42,10 +42,6 @@ pub enum Cluster {
 pub struct Sweep {
     /// The file or directory.
     pub path: PathBuf,
-    /// Its device.
-    pub device: u64,
-    /// Its number there.
-    pub inode: u64,
     /// Directories above it.
     pub parents: Vec<PathBuf>,
 }

@@ -39,13 +39,14 @@ impl Partial {
             Kind::Directory => remove_directory(&self.path),
             Kind::Device => Ok(()),
         };
-        self.remove_parents();
+        remove_empty(&self.parents);
     }
+}
 
-    pub fn remove_parents(&self) {
-        for parent in &self.parents {
-            let _ = fs::remove_dir(parent);
-        }
+/// Removes directories in which there is nothing, the innermost first.
+pub(super) fn remove_empty(directories: &[PathBuf]) {
+    for directory in directories {
+        let _ = fs::remove_dir(directory);
     }
 }
 
@@ -53,7 +54,7 @@ impl Partial {
 const TRIES: usize = 100;
 
 /// Removes a directory and what is in it, what comes into it meanwhile too.
-fn remove_directory(path: &Path) -> io::Result<()> {
+pub(super) fn remove_directory(path: &Path) -> io::Result<()> {
     for _ in 1..TRIES {
         match fs::remove_dir_all(path) {
             Err(e) if e.kind() == ErrorKind::DirectoryNotEmpty => {}

@@ -1,11 +1,10 @@
 //! Removes what a process was writing that was killed, and could not do it itself.
 //!
-//! A process that writes starts another one, which waits for the end of its standard input: the system closes it when
-//! the writer ends, in whatever way. What is still there then was left behind.
+//! A process that is about to write starts another one, which waits for the end of its standard input: the system closes
+//! it when the writer ends, in whatever way. What is still there then was left behind.
 
-use std::ffi::OsString;
 use std::fs::{self, File, Metadata, TryLockError};
-use std::io::{self, Read};
+use std::io::{Read, Write};
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf, absolute};
@@ -13,7 +12,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use super::partial::{Kind, Partial};
+use super::partial::{Partial, remove_directory, remove_empty};
 
 /// What this program is started with as a sweeper.
 static WORDS: OnceLock<&[&str]> = OnceLock::new();
@@ -32,14 +31,26 @@ pub fn sweep_with(words: &'static [&'static str]) {
 /// What is to be removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Remains {
-    /// A file or directory.
+    /// A file or directory, which need not be there yet.
     pub path: PathBuf,
-    /// What it is known by: another one may have come to its place.
-    pub device: u64,
-    /// As above.
-    pub inode: u64,
-    /// The directories that were made for it, the innermost first.
+    /// The directories that are made for it, the innermost first.
     pub parents: Vec<PathBuf>,
+}
+
+/// What a file or directory is known by, since another one may have come to its place: its device and its number there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Inode(u64, u64);
+
+impl Inode {
+    fn of(there: &Metadata) -> Inode {
+        Inode(there.dev(), there.ino())
+    }
+
+    /// What [`Sweeper::made`] says.
+    fn said(line: &str) -> Option<Inode> {
+        let (device, number) = line.strip_suffix('\n')?.split_once(' ')?;
+        Some(Inode(device.parse().ok()?, number.parse().ok()?))
+    }
 }
 
 /// The process that removes something.
@@ -47,18 +58,26 @@ pub struct Remains {
 pub(super) struct Sweeper(Child);
 
 impl Sweeper {
-    /// Starts it, if this process has been told how. Without it the next writer cleans up.
-    pub fn start(partial: &Partial, made: &File) -> Option<Sweeper> {
+    /// Starts it, if this process has been told how, before anything is made: whatever moment this process is killed at,
+    /// it is there. Without it the next writer cleans up.
+    pub fn start(partial: &Partial) -> Option<Sweeper> {
         let words = WORDS.get()?;
-        let metadata = made.metadata().ok()?;
-        let mut arguments: Vec<OsString> = vec![absolute(&partial.path).ok()?.into()];
-        arguments.extend([metadata.dev(), metadata.ino()].map(|number| number.to_string().into()));
-        arguments.extend(partial.parents.iter().filter_map(|parent| Some(absolute(parent).ok()?.into())));
+        let parents = partial.parents.iter().filter_map(|parent| absolute(parent).ok());
         // Whoever ends the group of this process does not end it, nor does it keep a file system in use.
         let mut command = Command::new(std::env::current_exe().ok()?);
-        command.args(*words).arg("--").args(arguments).current_dir("/").process_group(0);
+        command.args(*words).arg("--").arg(absolute(&partial.path).ok()?).args(parents);
+        command.current_dir("/").process_group(0);
         command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
         command.spawn().ok().map(Sweeper)
+    }
+
+    /// Tells it what has been made, before anything is written there.
+    pub fn made(&mut self, made: &File) {
+        if let (Some(stdin), Ok(made)) = (&mut self.0.stdin, made.metadata()) {
+            let Inode(device, number) = Inode::of(&made);
+            // If it has been ended, the next writer cleans up.
+            let _ = stdin.write_all(format!("{device} {number}\n").as_bytes());
+        }
     }
 }
 
@@ -70,23 +89,35 @@ impl Drop for Sweeper {
     }
 }
 
-/// Waits for the end of what the writer keeps open, and removes what is still there.
+/// Waits for the end of what the writer keeps open, and removes what is still there: all of what the writer has said that it
+/// made. Of something that it did not come to say only what is empty, since nothing was written there yet.
 pub fn sweep(mut open: impl Read, remains: Remains) {
-    let Remains { path, device, inode, parents } = remains;
+    let Remains { path, parents } = remains;
+    let mut said = String::new();
     // An error is an end too.
-    let _ = io::copy(&mut open, &mut io::sink());
-    let is_it = |there: &Metadata| (there.dev(), there.ino()) == (device, inode);
+    let _ = open.read_to_string(&mut said);
+    let made = Inode::said(&said);
     let (deadline, mut pause) = (Instant::now() + PATIENCE, Duration::ZERO);
     while let Ok(there) = fs::symlink_metadata(&path)
-        && is_it(&there)
+        && made.is_none_or(|made| made == Inode::of(&there))
         && Instant::now() < deadline
     {
         std::thread::sleep(std::mem::replace(&mut pause, PAUSE));
-        if is_left(&path) {
-            let kind = if there.is_dir() { Kind::Directory } else { Kind::File };
-            Partial { path: path.clone(), kind, parents: parents.clone() }.remove();
+        match (is_left(&path), made) {
+            (false, _) => {}
+            (true, Some(_)) if there.is_dir() => drop(remove_directory(&path)),
+            (true, Some(_)) => drop(fs::remove_file(&path)),
+            (true, None) => {
+                let _ = match there.is_dir() {
+                    true => fs::remove_dir(&path),
+                    false if there.len() == 0 => fs::remove_file(&path),
+                    false => Ok(()),
+                };
+                break;
+            }
         }
     }
+    remove_empty(&parents);
 }
 
 /// Whether nobody holds its lock. The system may close the writer's a moment later than its pipe.

@@ -39,34 +39,47 @@ fn only_what_a_killed_writer_left_is_swept() {
     let dir = tempfile::tempdir().unwrap();
     let parent = dir.path().join("new");
     let path = parent.join(".x.partial-1");
-    let remains = || {
-        let metadata = fs::metadata(&path).unwrap();
-        let (device, inode) = (metadata.dev(), metadata.ino());
-        Remains { path: path.clone(), device, inode, parents: vec![parent.clone()] }
+    let remains = || Remains { path: path.clone(), parents: vec![parent.clone()] };
+    // What the writer says of it.
+    let said = || {
+        let there = fs::metadata(&path).unwrap();
+        format!("{} {}\n", there.dev(), there.ino())
     };
     fs::create_dir_all(&path).unwrap();
     fs::write(path.join("part"), "rows").unwrap();
-    // Something else that has come to its place stays.
-    sweep(io::empty(), Remains { inode: 1, ..remains() });
-    assert!(path.join("part").exists());
-    // So does what is locked: its writer is about to end, or somebody else's.
-    let (of_writer, waits) = (File::open(&path).unwrap(), remains());
+    // Something else that has come to its place stays, and so does what nobody has said anything of, but for what is empty.
+    let other = format!("{} 1\n", fs::metadata(&path).unwrap().dev());
+    for said in [other.as_str(), "", "12", "12 13", "x 13\n"] {
+        sweep(said.as_bytes(), remains());
+        assert!(path.join("part").exists(), "{said:?}");
+    }
+    // What is locked stays: its writer is about to end, or it is somebody else's.
+    let (of_writer, waits, said_of_it) = (File::open(&path).unwrap(), remains(), said());
     of_writer.lock().unwrap();
-    let sweeping = std::thread::spawn(move || sweep(io::empty(), waits));
+    let sweeping = std::thread::spawn(move || sweep(said_of_it.as_bytes(), waits));
     std::thread::sleep(Duration::from_millis(200));
     assert!(path.join("part").exists());
     drop(of_writer);
     sweeping.join().unwrap();
     assert_eq!(names(dir.path()), [""; 0]);
+    // The writer ended before it could say what it had made, or before it had made it.
+    for make in [|path| fs::create_dir(path), |path| File::create(path).map(drop), |_| Ok(())] {
+        fs::create_dir(&parent).unwrap();
+        make(&path).unwrap();
+        sweep(io::empty(), remains());
+        assert_eq!(names(dir.path()), [""; 0]);
+    }
     // Directories in which there is something else stay, and what is whole has another name.
     fs::create_dir(&parent).unwrap();
     fs::write(&path, "rows").unwrap();
     fs::write(parent.join("y"), "").unwrap();
-    let (swept, gone) = (remains(), remains());
-    sweep(io::empty(), swept);
-    assert_eq!(names(&parent), ["y"]);
-    sweep(io::empty(), gone);
-    assert_eq!(names(&parent), ["y"]);
+    sweep(io::empty(), remains());
+    assert_eq!(names(&parent), [".x.partial-1", "y"]);
+    let said = said();
+    for _ in 0..2 {
+        sweep(said.as_bytes(), remains());
+        assert_eq!(names(&parent), ["y"]);
+    }
 }
 
 /// Writes a dataset of one file.
