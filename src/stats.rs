@@ -20,6 +20,10 @@ pub struct Stats {
     pub bytes_read: u64,
     /// Bytes that processes sent to one another, in the last execution.
     pub bytes_sent: u64,
+    /// Bytes that came from other processes, in the last execution.
+    pub bytes_received: u64,
+    /// Bytes put on disk because they did not fit the memory, in the last execution.
+    pub bytes_spilled: u64,
     /// Bytes of rows that processes of one machine have read in each other's memory, in the last execution.
     pub bytes_lent: u64,
     /// Messages in which workers of several processes told one another of their progress, in the last execution.
@@ -121,6 +125,8 @@ impl Stats {
         self.rows_read = state.rows_read.load(Ordering::Relaxed);
         self.bytes_read = state.bytes_read.load(Ordering::Relaxed);
         self.bytes_sent = state.bytes_sent.load(Ordering::Relaxed);
+        self.bytes_received = state.bytes_received.load(Ordering::Relaxed);
+        self.bytes_spilled = state.bytes_spilled.load(Ordering::Relaxed);
         self.bytes_lent = state.bytes_lent.load(Ordering::Relaxed);
         self.progress_messages = state.progress_sent.load(Ordering::Relaxed);
         self.peak_memory_bytes = engine::memory::peak();
@@ -143,6 +149,12 @@ impl Stats {
             lines.push(format!(
                 "{sent} sent between processes{lent}, {} messages about progress",
                 self.progress_messages
+            ));
+        }
+        if self.bytes_spilled > 0 {
+            lines.push(format!(
+                "{} did not fit the memory and were put on disk",
+                engine::memory::human(self.bytes_spilled)
             ));
         }
         lines.push(format!(

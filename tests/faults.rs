@@ -4,46 +4,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use disk::Disk;
 use process::{Finished, palais, run};
 
+#[path = "support/disk.rs"]
+mod disk;
 #[path = "support/process.rs"]
 mod process;
-
-/// A file system of its own, in memory, as small as 1 MiB. It needs root.
-struct Disk {
-    home: tempfile::TempDir,
-}
-
-impl Disk {
-    /// A small empty one; `None`, with the reason printed, where it can't be mounted.
-    fn small() -> Option<Disk> {
-        let home = tempfile::tempdir().expect("a temporary directory can be made");
-        let mounted = Command::new("mount")
-            .args(["-t", "tmpfs", "-o", "size=1m", "tmpfs"])
-            .arg(home.path())
-            .output()
-            .is_ok_and(|done| done.status.success());
-        if !mounted {
-            eprintln!("skipped: mounting a tmpfs takes root");
-        }
-        mounted.then_some(Disk { home })
-    }
-
-    fn path(&self) -> &Path {
-        self.home.path()
-    }
-
-    fn make_read_only(&self) {
-        let done = Command::new("mount").args(["-o", "remount,ro"]).arg(self.path()).status();
-        assert!(done.is_ok_and(|status| status.success()), "a tmpfs can be remounted");
-    }
-}
-
-impl Drop for Disk {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg("-l").arg(self.path()).status();
-    }
-}
 
 /// The names in a directory, hidden ones included.
 fn names(directory: &Path) -> Vec<String> {
@@ -116,7 +83,7 @@ fn a_full_disk_is_an_error_and_nothing_is_left() {
 fn a_read_only_disk_is_an_error() {
     let home = tempfile::tempdir().expect("a temporary directory can be made");
     let Some(disk) = Disk::small() else { return };
-    disk.make_read_only();
+    disk.remount("ro");
     for (arguments, name) in writers(&source(home.path()), disk.path()) {
         told(&palais(&arguments), &arguments, name, "Read-only file system");
     }

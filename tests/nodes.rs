@@ -283,6 +283,10 @@ fn metrics_tell_what_a_node_has_done() {
     drop(listener);
     let nodes = Nodes::start(1, &format!("metrics = \"{address}\""));
     nodes.succeed(0, &["SELECT count(*) FROM range(1000)"]);
+    // Its groups do not fit.
+    let large = "SELECT count(*) FROM (SELECT DISTINCT range FROM range(9000000))";
+    let done = nodes.succeed(0, &[large, "--memory-limit", "100MiB"]);
+    assert!(done.stdout.contains("9000000"), "{}", done.stdout);
     let get = |path: &str| {
         let mut socket = TcpStream::connect(address).expect("it listens");
         write!(socket, "GET {path} HTTP/1.1\r\nHost: x\r\n\r\n").expect("it listens");
@@ -293,13 +297,15 @@ fn metrics_tell_what_a_node_has_done() {
     let text = get("/metrics");
     for part in [
         "200 OK",
-        "palais_rows_read_total 1000",
-        "palais_queries_finished_total 1",
+        "palais_rows_read_total 9001000",
+        "palais_queries_finished_total 2",
+        "palais_bytes_received_total 0",
         "palais_processes_lost_total 0",
         "palais_queries_failed_total 0",
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }
+    assert!(!text.contains("palais_bytes_spilled_total 0\n") && text.contains("palais_bytes_spilled_total "));
     // One that fails, and one whose leading process is lost.
     assert_eq!(nodes.query(0, &["SELECT * FROM 'nowhere.csv'"]).code(), Some(1));
     wait_for("it is counted", || get("/metrics").contains("palais_queries_failed_total 1\n"));

@@ -13,7 +13,7 @@ pub(crate) mod meet;
 use std::collections::HashMap;
 use std::io::{self, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener};
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -29,7 +29,7 @@ use crate::message::{self, Raw};
 use crate::proof::{Hello, Kind};
 use crate::socket::Socket;
 use crate::tls::Tls;
-use link::{Compression, Link};
+use link::{Carried, Compression, Link};
 
 /// How often something is said on a socket for notes.
 const BEAT: Duration = Duration::from_secs(1);
@@ -91,7 +91,7 @@ pub struct Mesh {
     tellers: Mutex<Vec<Option<Teller>>>,
     values: Arc<Values>,
     over: Arc<Over>,
-    sent: Arc<AtomicU64>,
+    carried: Arc<Carried>,
     loans: Arc<Loans>,
 }
 
@@ -168,7 +168,7 @@ impl Mesh {
         settings: Settings,
         listener: Arc<TcpListener>,
         notes: Arc<Notes>,
-        sent: Arc<AtomicU64>,
+        carried: Arc<Carried>,
         loans: Arc<Loans>,
     ) -> engine::Result<Arc<Mesh>> {
         let mesh = Arc::new(Mesh {
@@ -180,7 +180,7 @@ impl Mesh {
             tellers: Mutex::default(),
             values: Arc::default(),
             over: Arc::default(),
-            sent,
+            carried,
             loans,
         });
         let sockets = mesh.meet(Kind::Notes)?;
@@ -260,7 +260,7 @@ impl Network for Mesh {
     fn connect(&self, stage: usize) -> engine::Result<Channels> {
         let sockets = self.meet(Kind::Data(stage as u32))?;
         let sockets = sockets.into_iter().map(|socket| {
-            socket.map(|socket| Link::new(socket, self.settings.compression, self.sent.clone()))
+            socket.map(|socket| Link::new(socket, self.settings.compression, self.carried.clone()))
         });
         let hooks = timely::communication::Hooks::default();
         let inside = ProcessBuilder::new_typed_vector(self.settings.workers, hooks.refill.clone(), None);

@@ -176,6 +176,10 @@ pub struct Figures {
     pub rows_read: u64,
     /// Bytes sent to other processes.
     pub bytes_sent: u64,
+    /// Bytes that came from other processes.
+    pub bytes_received: u64,
+    /// Bytes put on disk because they did not fit the memory.
+    pub bytes_spilled: u64,
     /// Bytes of rows that other processes were lent, to read them in memory.
     pub bytes_lent: u64,
     /// Messages about timely's progress.
@@ -188,6 +192,8 @@ impl Figures {
         state.bytes_read.store(self.bytes_read, Ordering::Relaxed);
         state.rows_read.store(self.rows_read, Ordering::Relaxed);
         state.bytes_sent.store(self.bytes_sent, Ordering::Relaxed);
+        state.bytes_received.store(self.bytes_received, Ordering::Relaxed);
+        state.bytes_spilled.store(self.bytes_spilled, Ordering::Relaxed);
         state.bytes_lent.store(self.bytes_lent, Ordering::Relaxed);
         state.progress_sent.store(self.progress_sent, Ordering::Relaxed);
     }
@@ -198,6 +204,8 @@ impl Figures {
             bytes_read: state.bytes_read.load(Ordering::Relaxed),
             rows_read: state.rows_read.load(Ordering::Relaxed),
             bytes_sent: state.bytes_sent.load(Ordering::Relaxed),
+            bytes_received: state.bytes_received.load(Ordering::Relaxed),
+            bytes_spilled: state.bytes_spilled.load(Ordering::Relaxed),
             bytes_lent: state.bytes_lent.load(Ordering::Relaxed),
             progress_sent: state.progress_sent.load(Ordering::Relaxed),
         }

@@ -143,7 +143,7 @@ pub fn serve(
     let shared = Arc::new(Shared {
         out: Mutex::new(Out::new(output)),
         running: Mutex::default(),
-        sent: Arc::default(),
+        carried: Arc::default(),
         lent: Loans::default(),
         lost: AtomicBool::new(false),
         heard: Mutex::new(Instant::now()),
@@ -347,7 +347,7 @@ impl Process {
         let (notes, loans) = (Arc::new(Notes::default()), near.loans.clone());
         let running = Running { notes: notes.clone(), state: None, loans: loans.clone() };
         *locked(&self.shared.running) = running;
-        self.shared.sent.store(0, Ordering::Relaxed);
+        self.shared.carried.clear();
         self.shared.lent.clear();
         let Begin { process, processes, incarnation, token, patience, .. } = &self.begin;
         let hello = Hello {
@@ -369,8 +369,8 @@ impl Process {
             patience: *patience,
             on_lost: self.on_lost.clone(),
         };
-        let (listener, sent) = (self.listener.clone(), self.shared.sent.clone());
-        let mesh = Mesh::start(settings, listener, notes.clone(), sent, loans)?;
+        let (listener, carried) = (self.listener.clone(), self.shared.carried.clone());
+        let mesh = Mesh::start(settings, listener, notes.clone(), carried, loans)?;
         let among = Processes { index: *process, count: *processes, network: mesh.clone(), notes, near };
         let results = engine::run_among(&planned.plan, &planned.settings, Arc::new(among))?;
         let state = results.state().clone();

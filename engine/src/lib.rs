@@ -15,6 +15,7 @@
 //! - [`state`]: what the workers of a query share: the first error, cancel, enough, figures.
 //! - [`children`]: the processes that a query has started.
 //! - [`memory`]: the counting allocator and the limit.
+//! - [`spill`]: what does not fit it, on disk.
 //! - [`pages`]: the size of the pages that memory comes in.
 //! - [`generate`], [`convert`], [`copy`]: the benchmark's tables to files, files to files of another format, and the
 //!   rows of a query to files.
@@ -50,6 +51,7 @@ pub mod processes;
 pub mod raw;
 pub mod render;
 pub mod run;
+pub mod spill;
 pub mod state;
 pub mod verify;
 pub mod wire;

@@ -7,11 +7,12 @@
 use std::alloc::{GlobalAlloc, Layout};
 use std::cell::Cell;
 use std::path::Path;
-use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::time::Instant;
 
 use crate::error::{Error, Result};
+use crate::spill;
 
 static USED: AtomicI64 = AtomicI64::new(0);
 static PEAK: AtomicI64 = AtomicI64::new(0);
@@ -23,6 +24,9 @@ static THERE: AtomicU64 = AtomicU64::new(u64::MAX);
 const SETTLE: i64 = 256 << 10;
 /// Requests below this are not compared with the limit one by one.
 const LARGE: i64 = 16 << 20;
+
+/// What rows on their way between operators may take, in bytes.
+const ON_THE_WAY: u64 = 64 << 20;
 
 /// The limit where nobody says one, in hundredths of what there is.
 const DEFAULT: u64 = 70;
@@ -120,6 +124,14 @@ pub fn is_scarce() -> bool {
     used() > limit() / 4
 }
 
+/// Whether so little would be left after `more` bytes that what can be put on disk should be: a quarter of the limit, and
+/// where that is small what rows on their way between operators may take. Or of what there is, however much is counted.
+pub fn is_short(more: u64) -> bool {
+    let limit = limit();
+    SQUEEZED.load(Ordering::Relaxed)
+        || used().saturating_add(more) > limit - (limit / 4).max(ON_THE_WAY).min(limit / 2)
+}
+
 /// Sets the limit of the process.
 pub fn set_limit(bytes: u64) {
     LIMIT.store(bytes, Ordering::Relaxed);
@@ -187,7 +199,9 @@ pub fn check(more: usize, who: impl FnOnce() -> String) -> Result<()> {
     };
     let (needed_by, help) =
         keeps_most(used).unwrap_or_else(|| (who(), "read fewer columns or rows, or make smaller values"));
-    Err(Error::Memory { needed_by, used: human(used), limit, help: format!("{change}, or {help}") })
+    let refused = spill::refused().map(|why| format!("; nothing could be put on disk ({why}): set TMPDIR"));
+    let help = format!("{change}, or {help}{}", refused.unwrap_or_default());
+    Err(Error::Memory { needed_by, used: human(used), limit, help })
 }
 
 /// How often the system is asked what the process takes, in milliseconds.
@@ -195,6 +209,9 @@ const ASK_AGAIN: u64 = 10;
 
 /// How much of what there is the process takes, in percent, when freed memory is given back.
 const GIVE_BACK_AT: u64 = 80;
+
+/// Whether the process took more than that when it was looked at last.
+static SQUEEZED: AtomicBool = AtomicBool::new(false);
 
 /// How often that is tried, in milliseconds.
 const GIVE_BACK_AGAIN: u64 = 500;
@@ -217,6 +234,7 @@ fn resident_near_the_end() -> Option<u64> {
     let there = THERE.load(Ordering::Relaxed);
     // It has not been seen to take three times what is counted.
     if used() < there / 4 {
+        SQUEEZED.store(false, Ordering::Relaxed);
         return None;
     }
     let now = START.get_or_init(Instant::now).elapsed().as_millis() as u64;
@@ -236,6 +254,7 @@ fn resident_near_the_end() -> Option<u64> {
         give_back();
         taken = resident()?;
     }
+    SQUEEZED.store(taken > there / 100 * GIVE_BACK_AT, Ordering::Relaxed);
     (taken > there / 100 * NEAR_THE_END).then_some(taken)
 }
 

@@ -261,7 +261,8 @@ impl<'scope> Renderer<'_, 'scope> {
                     peers: self.local.peers,
                     spread: !node.inputs[0].single,
                 };
-                match Aggregate::new(plan, schema, node.schema.clone(), place) {
+                let state = self.local.state.clone();
+                match Aggregate::new(plan, schema, node.schema.clone(), place, state) {
                     Ok(op) => {
                         let op = Keeper::new(op, operator(node), "group by fewer distinct values");
                         self.stage(node, "aggregate", true).add(Inputs::Local(vec![edge]), |_| Box::new(op))

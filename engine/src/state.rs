@@ -22,8 +22,12 @@ pub struct QueryState {
     pub figures: Vec<Vec<Figures>>,
     /// Bytes of files read so far.
     pub bytes_read: AtomicU64,
+    /// Bytes put on disk so far because they did not fit the memory.
+    pub bytes_spilled: AtomicU64,
     /// Bytes sent to other processes so far; known to whoever has started all of them.
     pub bytes_sent: AtomicU64,
+    /// Bytes that came from other processes so far.
+    pub bytes_received: AtomicU64,
     /// Bytes that processes of one machine have read in each other's memory.
     pub bytes_lent: AtomicU64,
     /// What timely's workers told one another of their progress so far, in messages to all of them; counted where there

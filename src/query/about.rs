@@ -9,6 +9,24 @@ use formats::rows::cells::Cells;
 use queries::{parse, summarize};
 
 use super::{Memory, Prepared, Session};
+use crate::print::{self, ResultWriter};
+
+/// Where rows go that nobody wants to see.
+struct Nowhere;
+
+impl ResultWriter for Nowhere {
+    fn begin(&mut self, _schema: &SchemaRef) -> print::Result<()> {
+        Ok(())
+    }
+
+    fn batch(&mut self, _batch: &RecordBatch) -> print::Result<()> {
+        Ok(())
+    }
+
+    fn end(&mut self) -> print::Result<()> {
+        Ok(())
+    }
+}
 
 impl Session<'_> {
     pub(super) fn explain(&self, query: &parse::Query, analyze: bool) -> anyhow::Result<()> {
@@ -17,7 +35,7 @@ impl Session<'_> {
             queries::explain::explain(&prepared.plan).into_iter().map(|l| l.text).collect();
         if analyze {
             let mut stats = self.stats();
-            self.show_rows(&prepared, &mut stats, &mut Memory::default())?;
+            self.show_rows(&prepared, &mut stats, &mut Nowhere)?;
             lines = stats.analyzed(&prepared.plan);
             self.run.stats.as_ref().map_or(Ok(()), |path| stats.write(path))?;
         }

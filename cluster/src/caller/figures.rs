@@ -13,6 +13,8 @@ pub(super) fn tell(figures: &[Figures], state: &QueryState) {
         bytes_read: sum(|f| f.bytes_read),
         rows_read: sum(|f| f.rows_read),
         bytes_sent: sum(|f| f.bytes_sent),
+        bytes_received: sum(|f| f.bytes_received),
+        bytes_spilled: sum(|f| f.bytes_spilled),
         bytes_lent: sum(|f| f.bytes_lent),
         progress_sent: sum(|f| f.progress_sent),
     };

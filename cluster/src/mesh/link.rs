@@ -54,11 +54,28 @@ impl Compression {
     }
 }
 
-/// A socket that compresses, and counts what is sent.
+/// Bytes that have gone over sockets, as they went.
+#[derive(Debug, Default)]
+pub struct Carried {
+    /// From here.
+    pub sent: AtomicU64,
+    /// To here.
+    pub received: AtomicU64,
+}
+
+impl Carried {
+    /// Counts anew.
+    pub fn clear(&self) {
+        self.sent.store(0, Ordering::Relaxed);
+        self.received.store(0, Ordering::Relaxed);
+    }
+}
+
+/// A socket that compresses, and counts what is carried.
 pub struct Link {
     socket: Socket,
     compression: Compression,
-    sent: Arc<AtomicU64>,
+    carried: Arc<Carried>,
     out: Out,
     taken: Taken,
 }
@@ -79,9 +96,9 @@ struct Taken {
 }
 
 impl Link {
-    /// Over a socket; `sent` counts the bytes that go over it.
-    pub fn new(socket: Socket, compression: Compression, sent: Arc<AtomicU64>) -> Link {
-        Link { socket, compression, sent, out: Out::default(), taken: Taken::default() }
+    /// Over a socket; `carried` counts the bytes that go over it.
+    pub fn new(socket: Socket, compression: Compression, carried: Arc<Carried>) -> Link {
+        Link { socket, compression, carried, out: Out::default(), taken: Taken::default() }
     }
 }
 
@@ -89,7 +106,7 @@ impl Write for Link {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.compression == Compression::None {
             let written = self.socket.write(bytes)?;
-            self.sent.fetch_add(written as u64, Ordering::Relaxed);
+            self.carried.sent.fetch_add(written as u64, Ordering::Relaxed);
             return Ok(written);
         }
         let plain = &bytes[..bytes.len().min(BLOCK)];
@@ -101,7 +118,7 @@ impl Write for Link {
         let begun = Instant::now();
         seal(plain, compresses && plain.len() >= SMALL, block);
         self.socket.write_all(block)?;
-        self.sent.fetch_add(block.len() as u64, Ordering::Relaxed);
+        self.carried.sent.fetch_add(block.len() as u64, Ordering::Relaxed);
         pace.take(plain.len(), begun.elapsed());
         Ok(plain.len())
     }
@@ -114,13 +131,17 @@ impl Write for Link {
 impl Read for Link {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         if self.compression == Compression::None {
-            return self.socket.read(into);
+            let read = self.socket.read(into)?;
+            self.carried.received.fetch_add(read as u64, Ordering::Relaxed);
+            return Ok(read);
         }
         let taken = &mut self.taken;
         while taken.at == taken.plain.len() {
-            if !taken.next(&mut self.socket)? {
+            let read = taken.next(&mut self.socket)?;
+            if read == 0 {
                 return Ok(0);
             }
+            self.carried.received.fetch_add(read as u64, Ordering::Relaxed);
         }
         let given = into.len().min(taken.plain.len() - taken.at);
         into[..given].copy_from_slice(&taken.plain[taken.at..taken.at + given]);
@@ -132,7 +153,7 @@ impl Read for Link {
 impl Stream for Link {
     fn try_clone(&self) -> io::Result<Self> {
         // One copy writes and another one reads: what each knows of its direction is its own.
-        Ok(Link::new(self.socket.try_clone()?, self.compression, self.sent.clone()))
+        Ok(Link::new(self.socket.try_clone()?, self.compression, self.carried.clone()))
     }
 
     fn set_nonblocking(&self, nonblocking: bool) -> io::Result<()> {
@@ -169,8 +190,8 @@ fn seal(plain: &[u8], compresses: bool, block: &mut Vec<u8>) {
 }
 
 impl Taken {
-    /// Reads the next block; whether there was one.
-    fn next(&mut self, from: &mut impl Read) -> io::Result<bool> {
+    /// Reads the next block; how many bytes it took, 0 if there was none.
+    fn next(&mut self, from: &mut impl Read) -> io::Result<usize> {
         let wrong = || io::Error::new(io::ErrorKind::InvalidData, "what was sent is no block");
         let mut length = [0; 4];
         let first = loop {
@@ -180,7 +201,7 @@ impl Taken {
             }
         };
         if first == 0 {
-            return Ok(false);
+            return Ok(0);
         }
         from.read_exact(&mut length[first..])?;
         let length = u32::from_le_bytes(length);
@@ -193,7 +214,7 @@ impl Taken {
             }
             self.plain.resize(length, 0);
             from.read_exact(&mut self.plain)?;
-            return Ok(true);
+            return Ok(4 + length);
         }
         // Compressed blocks are shorter than what they hold.
         if !(4..BLOCK).contains(&length) {
@@ -208,7 +229,7 @@ impl Taken {
         }
         self.plain.resize(plain, 0);
         match decompress_into(sealed, &mut self.plain) {
-            Ok(opened) if opened == plain => Ok(true),
+            Ok(opened) if opened == plain => Ok(4 + length),
             _ => Err(wrong()),
         }
     }
@@ -283,9 +304,9 @@ mod tests {
     fn what_is_sent_arrives() {
         for compression in [Compression::None, Compression::Auto, Compression::Lz4] {
             let (one, other) = std::os::unix::net::UnixStream::pair().unwrap();
-            let sent = Arc::<AtomicU64>::default();
+            let [sent, received] = [(); 2].map(|()| Arc::<Carried>::default());
             let mut from = Link::new(Socket::Pair(one), compression, sent.clone());
-            let mut to = Link::new(Socket::Pair(other), compression, Arc::default());
+            let mut to = Link::new(Socket::Pair(other), compression, received.clone());
             let written =
                 std::thread::spawn(move || texts().iter().for_each(|text| from.write_all(text).unwrap()));
             let mut all = Vec::new();
@@ -293,7 +314,8 @@ mod tests {
             written.join().unwrap();
             let texts = texts().concat();
             assert!(all == texts);
-            let sent = sent.load(Ordering::Relaxed) as usize;
+            let sent = sent.sent.load(Ordering::Relaxed) as usize;
+            assert_eq!(received.received.load(Ordering::Relaxed) as usize, sent);
             match compression {
                 Compression::Lz4 => assert!(sent < texts.len() / 2, "{sent} of {}", texts.len()),
                 // How quick the machine is decides, and it may be busy.
@@ -324,8 +346,8 @@ mod tests {
         ] {
             assert!(Taken::default().next(&mut &bytes[..]).is_err(), "{bytes:?}");
         }
-        assert!(Taken::default().next(&mut &whole[..]).unwrap());
-        assert!(!Taken::default().next(&mut &[][..]).unwrap());
+        assert_eq!(Taken::default().next(&mut &whole[..]).unwrap(), whole.len());
+        assert_eq!(Taken::default().next(&mut &[][..]).unwrap(), 0);
     }
 
     /// Sends some MiB over something that takes so many plain bytes a second, and so many compressed; how many go compressed.

@@ -30,6 +30,8 @@ pub struct Counts {
     rows_read: AtomicU64,
     bytes_read: AtomicU64,
     bytes_sent: AtomicU64,
+    bytes_received: AtomicU64,
+    bytes_spilled: AtomicU64,
     bytes_lent: AtomicU64,
 }
 
@@ -40,6 +42,8 @@ impl Counts {
         self.rows_read.fetch_add(figures.rows_read, Ordering::Relaxed);
         self.bytes_read.fetch_add(figures.bytes_read, Ordering::Relaxed);
         self.bytes_sent.fetch_add(figures.bytes_sent, Ordering::Relaxed);
+        self.bytes_received.fetch_add(figures.bytes_received, Ordering::Relaxed);
+        self.bytes_spilled.fetch_add(figures.bytes_spilled, Ordering::Relaxed);
         self.bytes_lent.fetch_add(figures.bytes_lent, Ordering::Relaxed);
     }
 
@@ -58,6 +62,18 @@ impl Counts {
             ("rows_read_total", "counter", "Rows that scans gave", counted(&self.rows_read)),
             ("bytes_read_total", "counter", "Bytes of files read", counted(&self.bytes_read)),
             ("bytes_sent_total", "counter", "Bytes sent to other nodes", counted(&self.bytes_sent)),
+            (
+                "bytes_received_total",
+                "counter",
+                "Bytes that came from other nodes",
+                counted(&self.bytes_received),
+            ),
+            (
+                "bytes_spilled_total",
+                "counter",
+                "Bytes put on disk for want of memory",
+                counted(&self.bytes_spilled),
+            ),
             ("bytes_lent_total", "counter", "Bytes read in memory by others", counted(&self.bytes_lent)),
             ("queries_running", "gauge", "Queries that run here", (running.len() - leading) as u64),
             ("queries_led", "gauge", "Queries that are led from here", leading as u64),

@@ -1,7 +1,6 @@
 //! What the binary writes in several processes: the rows of a query, or files that are made without one.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use engine::QueryState;
 use engine::dataset::Written;
@@ -62,7 +61,7 @@ impl Process {
         engine::pages::large();
         let state = Arc::new(QueryState::default());
         *locked(&self.shared.running) = Running { state: Some(state.clone()), ..Running::default() };
-        self.shared.sent.store(0, Ordering::Relaxed);
+        self.shared.carried.clear();
         let written = maker.make(told.into_iter().map(|Raw(bytes)| bytes).collect(), &state)?;
         let skipped = state.skipped();
         Ok(Done {

@@ -1,6 +1,6 @@
 //! What the threads of a process share.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
@@ -11,13 +11,14 @@ use engine::wire::loan::Loans;
 
 use super::out::Out;
 use crate::locked;
+use crate::mesh::link::Carried;
 use crate::message::{self, Figures, LENT_BYTES, Report};
 
 /// What they share.
 pub struct Shared {
     pub out: Mutex<Out>,
     pub running: Mutex<Running>,
-    pub sent: Arc<AtomicU64>,
+    pub carried: Arc<Carried>,
     /// The rows that the starter reads in memory.
     pub lent: Loans,
     /// Another process was lost, and the starter knows.
@@ -65,8 +66,9 @@ impl Shared {
     pub fn figures(&self) -> Figures {
         let running = locked(&self.running);
         let figures = running.state.as_ref().map_or_else(Figures::default, |state| Figures::of(state));
-        let (bytes_sent, bytes_lent) = (self.sent.load(Ordering::Relaxed), running.loans.total());
-        Figures { bytes_sent, bytes_lent, ..figures }
+        let [bytes_sent, bytes_received] =
+            [&self.carried.sent, &self.carried.received].map(|bytes| bytes.load(Ordering::Relaxed));
+        Figures { bytes_sent, bytes_received, bytes_lent: running.loans.total(), ..figures }
     }
 
     /// Says that another process is lost.

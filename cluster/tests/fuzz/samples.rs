@@ -192,8 +192,15 @@ fn orders() -> Vec<u8> {
     ])
 }
 
-const FIGURES: Figures =
-    Figures { bytes_read: 1, rows_read: 2, bytes_sent: 3, bytes_lent: 5, progress_sent: 4 };
+const FIGURES: Figures = Figures {
+    bytes_read: 1,
+    rows_read: 2,
+    bytes_sent: 3,
+    bytes_received: 6,
+    bytes_spilled: 7,
+    bytes_lent: 5,
+    progress_sent: 4,
+};
 
 const PLACE: Place = Place { process: 7, address: 4096 };
 

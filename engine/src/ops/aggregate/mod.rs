@@ -1,5 +1,6 @@
 //! Groups and aggregates.
 //!
+//! - `table`: groups and the states of their aggregates.
 //! - [`keys`]: group keys to group numbers; `slots`: the table of short strings.
 //! - [`partitions`]: many groups, one part at a time; `scatter`: rows of fixed width by partition.
 //! - [`accumulators`], [`integers`], [`extreme`]: palais' own count, sum, avg, min and max, and the way to DataFusion's.
@@ -16,14 +17,16 @@ mod lanes;
 pub mod partitions;
 mod scatter;
 mod slots;
+mod table;
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use arrow_array::cast::AsArray;
 use arrow_array::{ArrayRef, BooleanArray, RecordBatch};
 use arrow_schema::{Field, Schema, SchemaRef};
 use datafusion_common::ScalarValue;
-use datafusion_expr::{EmitTo, GroupsAccumulator};
+use datafusion_expr::EmitTo;
 use datafusion_physical_expr::aggregate::AggregateFunctionExpr;
 use queries::plan::{Aggregate as Plan, AggregateCall, AggregateFunction, Expr, Phase};
 
@@ -33,19 +36,26 @@ use crate::error::Result;
 use crate::hash::{hash_columns, normalise, worker_of};
 use crate::memory;
 use crate::operator::{Operator, Pull};
+use crate::state::QueryState;
 use heavy::Heavy;
-use keys::GroupKeys;
 use partitions::Partitions;
+use table::Table;
 
 /// A partial table that has grown to so many groups gives them away and starts anew, so that it stays in the cache.
 const PARTIAL_GROUPS: usize = 1 << 16;
 /// A final or single phase of more groups than this goes on in partitions.
 const FINAL_GROUPS: usize = 1 << 17;
+/// A table of more groups than this grows no more where that would make the memory short: a partial one is given away, and
+/// in partitions the groups of another one can be put on disk.
+const SHORT_GROUPS: usize = 1 << 12;
 /// States of heavy keys that take so many bytes are given away: those of values that differ may grow.
 const HEAVY_BYTES: usize = 4 << 20;
 /// A partial phase that has more groups than this part of its rows goes on in partitions, or where memory is scarce
 /// stops combining: a state that it gives away costs several times what a row costs here.
 const REDUCES: f64 = 0.4;
+
+/// So many times the bytes that a partition has on disk its groups may take: a table, and the rows made of it.
+const ROOM: u64 = 3;
 
 /// One phase of an aggregation.
 pub struct Aggregate {
@@ -71,6 +81,7 @@ pub struct Aggregate {
     states: SchemaRef,
     merging: bool,
     ready: Ready,
+    state: Arc<QueryState>,
 }
 
 /// Where an aggregation runs.
@@ -89,47 +100,15 @@ fn tells_apart(f: &AggregateFunctionExpr) -> bool {
     f.is_distinct() || f.fun().name() == "approx_distinct"
 }
 
-struct Table {
-    keys: Box<dyn GroupKeys>,
-    accumulators: Vec<Box<dyn GroupsAccumulator>>,
-    groups: Vec<usize>,
-}
-
-impl Table {
-    fn new(plan: &Plan, input: &SchemaRef) -> Result<Table> {
-        let types =
-            plan.keys.iter().map(|k| k.data_type(input)).collect::<std::result::Result<Vec<_>, _>>()?;
-        let empty = plan.global || !plan.totals.is_empty();
-        let accumulators = plan.aggregates.iter().map(|c| accumulators::accumulator(&c.function, empty));
-        let accumulators = accumulators.collect::<Result<Vec<_>>>()?;
-        Ok(Table { keys: keys::group_keys(plan.layout, &types)?, accumulators, groups: Vec::new() })
-    }
-
-    /// The groups of rows with these keys, in `groups`; gives how many there are now.
-    fn intern(&mut self, keys: &[ArrayRef], rows: usize) -> Result<usize> {
-        memory::check(self.keys.growth(rows), || "aggregate".into())?;
-        self.keys.intern(keys, rows, &mut self.groups)?;
-        Ok(self.keys.len())
-    }
-
-    /// Takes the groups out: keys, then states, and how many.
-    fn take_states(&mut self) -> Result<(Vec<ArrayRef>, usize)> {
-        let rows = self.keys.len();
-        let mut columns = self.keys.take()?;
-        for accumulator in &mut self.accumulators {
-            columns.extend(accumulator.state(EmitTo::All)?);
-        }
-        Ok((columns, rows))
-    }
-
-    fn bytes(&self) -> usize {
-        self.keys.bytes() + self.accumulators.iter().map(|a| a.size()).sum::<usize>()
-    }
-}
-
 impl Aggregate {
-    /// Aggregates batches of `input`.
-    pub fn new(plan: &Plan, input: SchemaRef, schema: SchemaRef, at: Place) -> Result<Aggregate> {
+    /// Aggregates batches of `input`; what it puts on disk is counted in `state`.
+    pub fn new(
+        plan: &Plan,
+        input: SchemaRef,
+        schema: SchemaRef,
+        at: Place,
+        state: Arc<QueryState>,
+    ) -> Result<Aggregate> {
         let states = if plan.phase == Phase::Final { input.clone() } else { schema.clone() };
         Ok(Aggregate {
             phase: plan.phase,
@@ -151,6 +130,7 @@ impl Aggregate {
             states,
             merging: false,
             ready: Ready::default(),
+            state,
         })
     }
 
@@ -220,40 +200,43 @@ impl Aggregate {
         self.absorb(&RecordBatch::new_empty(self.input.clone()))
     }
 
-    /// Whether rows can be put aside as states, and states are all that there is to a group.
-    fn can_partition(&self) -> bool {
-        self.plan.totals.is_empty() && (self.phase == Phase::Final || accumulators::all_convert(&self.calls))
+    /// Whether what comes is states, or can be made states row by row.
+    fn gives_states(&self) -> bool {
+        self.phase == Phase::Final || accumulators::all_convert(&self.calls)
     }
 
-    /// Goes on in partitions, with the groups so far as the first states.
+    /// Whether states are all that there is to a group.
+    fn can_partition(&self) -> bool {
+        self.plan.totals.is_empty()
+    }
+
+    /// Puts the groups so far aside as states, and goes on in partitions.
     fn partition(&mut self) -> Result<()> {
         let (columns, rows) = self.table.take_states()?;
+        self.table = Table::new(&self.plan, &self.input)?;
         if self.phase == Phase::Single {
             let fields = columns.iter().enumerate();
             let fields = fields.map(|(i, c)| Field::new(i.to_string(), c.data_type().clone(), true));
             self.states = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
         }
-        let mut partitions = Partitions::new(self.states.clone(), self.keys.len());
-        for states in slices(batch_of(&self.states, columns, rows)?, BATCH_ROWS) {
-            partitions.add(&states)?;
-        }
-        self.partitions = Some(partitions);
-        Ok(())
+        let (schema, keys) = (&self.states, self.keys.len());
+        let partitions = self.partitions.get_or_insert_with(|| Partitions::new(schema.clone(), keys));
+        slices(batch_of(schema, columns, rows)?, BATCH_ROWS).try_for_each(|states| partitions.add(&states))
     }
 
-    /// Puts the groups of a partition's states into a new table. All partitions have about as many groups.
-    fn gather(&mut self, states: &[RecordBatch]) -> Result<()> {
+    /// A new table for the groups of a partition. All partitions have about as many.
+    fn begin_partition(&mut self) -> Result<()> {
         self.table = Table::new(&self.plan, &self.input)?;
         self.table.keys.reserve(self.groups_of_part + self.groups_of_part / 8);
-        states.iter().try_for_each(|batch| self.absorb_states(batch))?;
-        self.groups_of_part = self.table.keys.len();
         Ok(())
     }
 
     /// Combines the states of a partition that has many.
     fn combine(&mut self) -> Result<()> {
         let Some((part, states)) = self.partitions.as_mut().and_then(Partitions::ripe) else { return Ok(()) };
-        self.gather(&states)?;
+        self.begin_partition()?;
+        states.iter().try_for_each(|batch| self.absorb_states(batch))?;
+        self.groups_of_part = self.table.keys.len();
         let (columns, rows) = self.table.take_states()?;
         let combined = batch_of(&self.states, columns, rows)?;
         let Some(partitions) = &mut self.partitions else { return Ok(()) };
@@ -261,13 +244,25 @@ impl Aggregate {
         Ok(())
     }
 
+    /// Puts states on disk while `more` bytes would make the memory short; whether there may be others.
+    fn spill(&mut self, more: u64) -> Result<bool> {
+        let Some(partitions) = self.partitions.as_mut().filter(|_| memory::is_short(more)) else {
+            return Ok(false);
+        };
+        let spilled = partitions.spill()?;
+        self.state.bytes_spilled.fetch_add(spilled, Ordering::Relaxed);
+        Ok(spilled > 0 && !self.state.stopped())
+    }
+
     /// Gives away what a partial phase has put aside, and passes rows on from now on.
     fn pass_on(&mut self) -> Result<()> {
         let Some(mut partitions) = self.partitions.take() else { return Ok(()) };
         partitions.end()?;
         // Those of heavy keys have been combined.
-        while let Some(states) = partitions.take()? {
-            states.into_iter().for_each(|batch| self.ready.add(batch));
+        while partitions.advance()? {
+            while let Some(states) = partitions.batch()? {
+                self.ready.add(states);
+            }
         }
         self.begin_to_pass()
     }
@@ -295,9 +290,18 @@ impl Aggregate {
 
     /// Merges the next partition. `false` once there is none.
     fn merge_next(&mut self) -> Result<bool> {
-        let Some(partitions) = self.partitions.as_mut().filter(|_| self.merging) else { return Ok(false) };
-        let Some(states) = partitions.take()? else { return Ok(false) };
-        self.gather(&states)?;
+        let Some(partitions) = self.partitions.as_ref().filter(|_| self.merging) else { return Ok(false) };
+        // What has to come back makes room for itself.
+        let room = partitions.on_disk() * ROOM;
+        while self.spill(room)? {}
+        if !self.partitions.as_mut().map_or(Ok(false), Partitions::advance)? {
+            return Ok(false);
+        }
+        self.begin_partition()?;
+        while let Some(states) = self.partitions.as_mut().map_or(Ok(None), Partitions::batch)? {
+            self.absorb_states(&states)?;
+        }
+        self.groups_of_part = self.table.keys.len();
         self.emit()?;
         Ok(true)
     }
@@ -330,12 +334,13 @@ impl Operator for Aggregate {
             let states = self.states_of(batch)?;
             return self.pass(states);
         }
-        if self.partitions.is_some() {
+        if self.partitions.is_some() && self.gives_states() {
             let states = if self.phase == Phase::Final { batch.clone() } else { self.states_of(batch)? };
             if let Some(partitions) = &mut self.partitions {
                 partitions.add(&states)?;
             }
             self.combine()?;
+            self.spill(0)?;
             let combines = self.partitions.as_ref().is_some_and(Partitions::combines);
             if self.phase == Phase::Partial && (!combines || memory::is_scarce()) {
                 self.pass_on()?;
@@ -344,11 +349,18 @@ impl Operator for Aggregate {
         }
         self.absorb(batch)?;
         let groups = self.table.keys.len();
+        let is_short = || groups > SHORT_GROUPS && self.table.makes_short();
         match self.phase {
-            Phase::Final | Phase::Single if groups > FINAL_GROUPS && self.can_partition() => self.partition(),
-            Phase::Partial if groups >= PARTIAL_GROUPS => {
+            Phase::Final | Phase::Single
+                if (groups > FINAL_GROUPS && self.gives_states() || is_short()) && self.can_partition() =>
+            {
+                self.partition()?;
+                self.spill(0)?;
+                Ok(())
+            }
+            Phase::Partial if groups >= PARTIAL_GROUPS || is_short() => {
                 let reduces = (self.groups_out + groups) as f64 <= self.rows_in as f64 * REDUCES;
-                if !reduces && !memory::is_scarce() && self.can_partition() {
+                if !reduces && !memory::is_scarce() && self.can_partition() && self.gives_states() {
                     return self.partition();
                 }
                 self.emit()?;
@@ -363,9 +375,12 @@ impl Operator for Aggregate {
     }
 
     fn end(&mut self, _port: usize) -> Result<()> {
-        if let Some(partitions) = &mut self.partitions {
+        if self.partitions.is_some() {
+            if !self.table.keys.is_empty() {
+                self.partition()?;
+            }
             self.merging = true;
-            return partitions.end();
+            return self.partitions.as_mut().map_or(Ok(()), Partitions::end);
         }
         if self.global {
             // COUNT(*) of no rows is 0: one group, whose result is given by one worker.

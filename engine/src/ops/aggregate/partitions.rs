@@ -4,19 +4,23 @@
 //! Without them every state of a query with many groups is a cache miss or two, and the one large table is copied
 //! whenever it grows (Manegold, Boncz, Kersten: Optimizing main-memory join on modern hardware, 2002, section 4).
 
+use std::vec::IntoIter;
+
 use arrow_array::{ArrayRef, RecordBatch, UInt32Array};
 use arrow_schema::SchemaRef;
 use arrow_select::concat::concat_batches;
 use arrow_select::take::take_record_batch;
 
 use super::super::slices;
-use super::scatter::{PARTITIONS, Scatter};
+use super::scatter::{PARTITIONS, SHARE, Scatter};
 use crate::batch::{BATCH_ROWS, batch_bytes, compact};
 use crate::error::Result;
 use crate::hash::{comparable, hash_columns};
 use crate::memory;
+use crate::spill::{Spill, Spilled};
 
-/// Rows that are partitioned together where values differ in length: some megabytes, which stay in the cache.
+/// Rows that are partitioned together where values differ in length: some megabytes, which stay in the cache. Fewer if they
+/// take more than one in [`SHARE`] bytes of the memory that may be used.
 const CHUNK: usize = 1 << 16;
 /// Slices of chunks that are together so long become a batch of their partition.
 const WHOLE: usize = 1 << 11;
@@ -24,6 +28,10 @@ const WHOLE: usize = 1 << 11;
 const RIPE: usize = 1 << 14;
 /// The first partition is combined as soon as it has so many states, to see what combining gives.
 const TRIAL: usize = 1 << 11;
+/// A partition of fewer bytes is not put on disk: reading it back would be a seek for little.
+const WORTH_A_SEEK: usize = 16 << 10;
+/// So many bytes are put on disk at once, if there are as many, so that the worker looks at the flags of the query.
+const AT_ONCE: u64 = 16 << 20;
 
 /// States put aside by the hash of their key.
 pub struct Partitions {
@@ -38,8 +46,19 @@ pub struct Partitions {
     chunk: Vec<RecordBatch>,
     rows: usize,
     parts: Vec<Part>,
+    /// What is left of the partition whose states are given: on disk, and in memory.
+    taken: (IntoIter<Spilled>, IntoIter<RecordBatch>),
     combines: bool,
     ripe: Vec<usize>,
+    disk: Disk,
+}
+
+/// What has become of putting partitions on disk.
+enum Disk {
+    NotNeeded,
+    Used(Spill),
+    /// It can't be done.
+    Refused,
 }
 
 /// The states of one partition.
@@ -56,6 +75,8 @@ struct Part {
     combined: usize,
     /// So many rows are worth combining.
     ripe_at: usize,
+    /// Batches that are on disk.
+    spilled: Vec<Spilled>,
 }
 
 impl Part {
@@ -92,7 +113,15 @@ impl Partitions {
         let part = |number| {
             // Not all at once, so that never all of them have many.
             let ripe_at = if number == 0 { TRIAL } else { RIPE / 4 + 3 * RIPE / 4 * number / PARTITIONS };
-            Part { pieces: Vec::new(), loose: 0, whole: Vec::new(), rows: 0, combined: 0, ripe_at }
+            Part {
+                pieces: Vec::new(),
+                loose: 0,
+                whole: Vec::new(),
+                rows: 0,
+                combined: 0,
+                ripe_at,
+                spilled: Vec::new(),
+            }
         };
         Partitions {
             scatter: Scatter::new(&schema),
@@ -103,8 +132,10 @@ impl Partitions {
             chunk: Vec::new(),
             rows: 0,
             parts: (0..PARTITIONS).map(part).collect(),
+            taken: Default::default(),
             combines: true,
             ripe: Vec::new(),
+            disk: Disk::NotNeeded,
         }
     }
 
@@ -115,13 +146,12 @@ impl Partitions {
 
     /// The bytes put aside, about. Slices of a chunk count as the chunk's part that they are.
     pub fn bytes(&self) -> usize {
-        let of = |batches: &[RecordBatch]| batches.iter().map(batch_bytes).sum::<usize>();
-        let parts: usize = self.parts.iter().map(|part| of(&part.whole)).sum();
+        let parts: usize = self.parts.iter().map(|part| bytes_of(&part.whole)).sum();
         let loose: usize = self.parts.iter().map(|part| part.loose).sum();
         let whole: usize = self.parts.iter().map(|part| part.rows).sum();
         let scattered = self.scatter.as_ref().map_or(0, Scatter::rows);
         // What is loose is told from the rows, because a slice's memory is that of its whole chunk.
-        parts + of(&self.chunk) + (parts / whole.max(1)).max(16) * (loose + scattered)
+        parts + bytes_of(&self.chunk) + (parts / whole.max(1)).max(16) * (loose + scattered)
     }
 
     /// Puts a batch aside.
@@ -129,7 +159,8 @@ impl Partitions {
         if self.scatter.is_none() || !Scatter::fits(batch) {
             self.rows += batch.num_rows();
             self.chunk.push(batch.clone());
-            return if self.rows >= CHUNK { self.split() } else { Ok(()) };
+            let is_whole = self.rows >= CHUNK || bytes_of(&self.chunk) as u64 >= memory::limit() / SHARE;
+            return if is_whole { self.split() } else { Ok(()) };
         }
         memory::check(batch_bytes(batch), || "aggregate".into())?;
         self.hash(batch)?;
@@ -159,7 +190,7 @@ impl Partitions {
         if self.rows == 0 {
             return Ok(());
         }
-        memory::check(self.chunk.iter().map(batch_bytes).sum(), || "aggregate".into())?;
+        memory::check(bytes_of(&self.chunk), || "aggregate".into())?;
         let all = concat_batches(&self.schema, &self.chunk)?;
         self.chunk.clear();
         self.rows = 0;
@@ -215,6 +246,36 @@ impl Partitions {
         part.ripe_at = RIPE.max(2 * rows);
     }
 
+    /// Puts the largest partitions on disk, some of them at a time; gives the bytes that were written, 0 where nothing is
+    /// worth it or there is no disk. Called again and again while the memory is short.
+    pub fn spill(&mut self) -> Result<u64> {
+        if matches!(self.disk, Disk::NotNeeded) {
+            self.disk = Spill::begin().map_or(Disk::Refused, Disk::Used);
+        }
+        self.split()?;
+        let Disk::Used(spill) = &mut self.disk else { return Ok(0) };
+        // The memory of chunks comes free only once no partition has a slice of them.
+        let is_loose = self.parts.iter().any(|part| part.loose > 0);
+        let (before, at_once) = (spill.bytes(), if is_loose { u64::MAX } else { AT_ONCE });
+        while spill.bytes() - before < at_once
+            && let Some((number, part)) =
+                self.parts.iter_mut().enumerate().max_by_key(|(_, part)| part.rows + part.loose)
+        {
+            part.gather(&self.schema)?;
+            if bytes_of(&part.whole) < WORTH_A_SEEK {
+                break;
+            }
+            part.spilled.extend(spill.write(&part.whole)?);
+            part.whole.clear();
+            (part.rows, part.combined, part.ripe_at) = (0, 0, RIPE);
+            self.ripe.retain(|ripe| *ripe != number);
+        }
+        if is_loose {
+            self.parts.iter_mut().try_for_each(|part| part.gather(&self.schema))?;
+        }
+        Ok(spill.bytes() - before)
+    }
+
     /// No more are added.
     pub fn end(&mut self) -> Result<()> {
         if let Some(scatter) = &mut self.scatter {
@@ -225,12 +286,31 @@ impl Partitions {
         self.split()
     }
 
-    /// The states of the next partition; `None` once all were given.
-    pub fn take(&mut self) -> Result<Option<Vec<RecordBatch>>> {
-        let Some(mut part) = self.parts.pop() else { return Ok(None) };
-        part.gather(&self.schema)?;
-        Ok(Some(part.whole))
+    /// The bytes on disk of the partition that comes next.
+    pub fn on_disk(&self) -> u64 {
+        self.parts.last().map_or(0, |part| part.spilled.iter().map(Spilled::bytes).sum())
     }
+
+    /// Goes on to the states of the next partition, which [`Partitions::batch`] gives; `false` once there is none.
+    pub fn advance(&mut self) -> Result<bool> {
+        let Some(mut part) = self.parts.pop() else { return Ok(false) };
+        part.gather(&self.schema)?;
+        self.taken = (part.spilled.into_iter(), part.whole.into_iter());
+        Ok(true)
+    }
+
+    /// The next states of this partition, in the order in which they came; `None` once all were given.
+    pub fn batch(&mut self) -> Result<Option<RecordBatch>> {
+        let (spilled, whole) = &mut self.taken;
+        match (spilled.next(), &mut self.disk) {
+            (Some(spilled), Disk::Used(spill)) => spill.read(&spilled, &self.schema).map(Some),
+            _ => Ok(whole.next()),
+        }
+    }
+}
+
+fn bytes_of(batches: &[RecordBatch]) -> usize {
+    batches.iter().map(batch_bytes).sum()
 }
 
 /// Bits of the hash that neither the exchange (the uppermost ones) nor a table (the lowest) tells keys apart by.
@@ -239,61 +319,4 @@ fn partition(hash: u64) -> u8 {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::collections::HashSet;
-    use std::sync::Arc;
-
-    use arrow_array::UInt64Array;
-    use arrow_array::cast::AsArray;
-    use arrow_array::types::UInt64Type;
-
-    use super::*;
-
-    /// States of 24 bytes.
-    fn batch(keys: impl IntoIterator<Item = u64>) -> RecordBatch {
-        let keys: ArrayRef = Arc::new(UInt64Array::from_iter_values(keys));
-        RecordBatch::try_from_iter([("key", keys.clone()), ("sum", keys.clone()), ("count", keys)]).unwrap()
-    }
-
-    fn keys(batches: &[RecordBatch]) -> impl Iterator<Item = u64> {
-        batches.iter().flat_map(|batch| batch.column(0).as_primitive::<UInt64Type>().values().iter().copied())
-    }
-
-    #[test]
-    fn what_is_put_aside_is_combined_on_the_way_and_not_all_at_once() {
-        let (groups, rows) = (500 * PARTITIONS as u64, 16_000 * PARTITIONS as u64);
-        let all = (0..rows).map(|row| row.wrapping_mul(0x9E37_79B9_7F4A_7C15) % groups).collect::<Vec<_>>();
-        let mut partitions = Partitions::new(batch([]).schema(), 1);
-        let mut most = 0;
-        for some in all.chunks(BATCH_ROWS) {
-            partitions.add(&batch(some.iter().copied())).unwrap();
-            most = most.max(partitions.bytes());
-            while let Some((part, states)) = partitions.ripe() {
-                partitions.back(part, batch(keys(&states).collect::<HashSet<_>>()));
-            }
-        }
-        assert!(partitions.combines());
-        assert!(most < all.len() * 24 * 3 / 4, "{most} bytes at most, of {} rows", all.len());
-        partitions.end().unwrap();
-        let mut found = HashSet::new();
-        while let Some(states) = partitions.take().unwrap() {
-            found.extend(keys(&states));
-        }
-        assert_eq!(found, all.into_iter().collect());
-    }
-
-    #[test]
-    fn combining_is_judged_by_the_states_that_are_new() {
-        let mut partitions = Partitions::new(batch([]).schema(), 1);
-        let mut come = |rows: usize, left: u64| {
-            partitions.parts[7].add(batch(0..rows as u64));
-            assert!(partitions.parts[7].take_ripe(), "{rows} more are worth combining");
-            partitions.back(7, batch(0..left));
-            partitions.combines()
-        };
-        assert!(come(RIPE, 7800));
-        // More than half of what lies there, but not of what came.
-        assert!(come(RIPE, 14_000));
-        assert!(!come(RIPE, 26_000));
-    }
-}
+mod tests;

@@ -24,7 +24,7 @@ pub const PARTITIONS: usize = 256;
 /// The bytes of a partition that is full, where memory allows.
 const FULL: usize = 1 << 16;
 /// Before they are full, the partitions of an operator take one in so many bytes of the memory that may be used.
-const SHARE: u64 = 64;
+pub const SHARE: u64 = 64;
 /// The most bytes of a string that lies inside its view.
 const INLINE: u32 = 12;
 
