@@ -17,6 +17,9 @@ use super::partial::{Partial, remove_directory, remove_empty};
 /// What this program is started with as a sweeper.
 static WORDS: OnceLock<&[&str]> = OnceLock::new();
 
+/// So long others have to see that a process is lost with which they write into a directory: they are ended for that, and
+/// remove it. Without a directory they would fail before, and say what is not the cause.
+const GRACE: Duration = Duration::from_secs(1);
 /// So long is tried to remove what others may still write into.
 const PATIENCE: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(5);
@@ -97,7 +100,9 @@ pub fn sweep(mut open: impl Read, remains: Remains) {
     // An error is an end too.
     let _ = open.read_to_string(&mut said);
     let made = Inode::said(&said);
-    let (deadline, mut pause) = (Instant::now() + PATIENCE, Duration::ZERO);
+    // Nobody takes part in what was not said.
+    let mut pause = made.map_or(Duration::ZERO, |_| GRACE);
+    let deadline = Instant::now() + PATIENCE;
     while let Ok(there) = fs::symlink_metadata(&path)
         && made.is_none_or(|made| made == Inode::of(&there))
         && Instant::now() < deadline

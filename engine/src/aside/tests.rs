@@ -57,7 +57,7 @@ fn only_what_a_killed_writer_left_is_swept() {
     let (of_writer, waits, said_of_it) = (File::open(&path).unwrap(), remains(), said());
     of_writer.lock().unwrap();
     let sweeping = std::thread::spawn(move || sweep(said_of_it.as_bytes(), waits));
-    std::thread::sleep(Duration::from_millis(200));
+    std::thread::sleep(Duration::from_millis(1200));
     assert!(path.join("part").exists());
     drop(of_writer);
     sweeping.join().unwrap();
