@@ -283,6 +283,7 @@ pub struct Execution {
     #[arg(long, short = 'w', value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub workers: Option<u16>,
     /// The most memory that is used, such as 4GiB; 70 % of what the machine or its control group has if not given.
+    /// Groups that do not fit are put on disk, in the directory that TMPDIR names or in /var/tmp.
     #[arg(long, value_name = "SIZE", value_parser = crate::settings::memory)]
     pub memory_limit: Option<u64>,
     /// A join copies its smaller input to every worker if that is estimated at no more than this; a larger one is spread

@@ -20,15 +20,15 @@ mod process;
 #[path = "support/several.rs"]
 mod several;
 
-/// Keys and states of one width, of several, and no states; with a limit that their groups do not fit.
-const QUERIES: [(&str, &str); 3] = [
-    ("SELECT SUBSTR(sourceIP, 1, 12) AS a, SUM(adRevenue) AS n FROM uservisits GROUP BY 1", "100MiB"),
+/// Keys and states of one width, of several, and no states; with a limit, in MiB, that their groups do not fit.
+const QUERIES: [(&str, u32); 3] = [
+    ("SELECT SUBSTR(sourceIP, 1, 12) AS a, SUM(adRevenue) AS n FROM uservisits GROUP BY 1", 100),
     (
         "SELECT sourceIP AS a, destURL AS b, CAST(max(visitDate) AS VARCHAR) AS c, max(userAgent) AS d, count(*) AS e, \
          avg(duration) AS n FROM uservisits GROUP BY 1, 2",
-        "400MiB",
+        400,
     ),
-    ("SELECT DISTINCT sourceIP AS a, searchWord AS b, 0 AS n FROM uservisits", "150MiB"),
+    ("SELECT DISTINCT sourceIP AS a, searchWord AS b, 0 AS n FROM uservisits", 150),
 ];
 
 /// Whether two files have the same rows, but for the last bits of a number: DuckDB's answer on what it reads, and palais'.
@@ -81,7 +81,9 @@ fn groups_beyond_the_limit_are_those_of_duckdb() {
     ];
     for (sql, limit) in QUERIES {
         for way in ways {
-            let limit = ["--memory-limit", limit, "--data", text(&data)];
+            // Several processes share it, and each has rows on their way.
+            let limit = if way[0] == "cluster" { limit * 4 / 3 } else { limit };
+            let limit = ["--memory-limit", &format!("{limit}MiB"), "--data", text(&data)];
             let files = ["--output", text(&answer), "--overwrite", "--stats", text(&stats)];
             succeed(&[way, &limit, &files, &[sql]].concat());
             let spilled = figure(&stats, "bytes_spilled");

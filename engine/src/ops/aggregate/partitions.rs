@@ -30,6 +30,8 @@ const RIPE: usize = 1 << 14;
 const TRIAL: usize = 1 << 11;
 /// A partition of fewer bytes is not put on disk: reading it back would be a seek for little.
 const WORTH_A_SEEK: usize = 16 << 10;
+/// Nor are fewer rows of all partitions.
+const WORTH_A_SPLIT: usize = 1 << 14;
 /// So many bytes are put on disk at once, if there are as many, so that the worker looks at the flags of the query.
 const AT_ONCE: u64 = 16 << 20;
 
@@ -251,6 +253,11 @@ impl Partitions {
     pub fn spill(&mut self) -> Result<u64> {
         if matches!(self.disk, Disk::NotNeeded) {
             self.disk = Spill::begin().map_or(Disk::Refused, Disk::Used);
+        }
+        // To split few rows again and again would make many small batches of them.
+        let rows = self.rows + self.parts.iter().map(|part| part.rows + part.loose).sum::<usize>();
+        if !matches!(self.disk, Disk::Used(_)) || rows < WORTH_A_SPLIT {
+            return Ok(0);
         }
         self.split()?;
         let Disk::Used(spill) = &mut self.disk else { return Ok(0) };
