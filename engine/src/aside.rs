@@ -271,6 +271,12 @@ fn lock_new(path: &Path, kind: Kind) -> io::Result<File> {
             Err(e) if e.kind() == ErrorKind::AlreadyExists && (1..100).contains(&tries) => {
                 std::thread::sleep(Duration::from_millis(1));
             }
+            // Whoever else made the directories that it is in, and failed, removes them while they are empty.
+            Err(e) if e.kind() == ErrorKind::NotFound && tries < 100 => {
+                tries += 1;
+                let _ = fs::create_dir_all(parent(path));
+                continue;
+            }
             made => made?,
         }
         tries += 1;

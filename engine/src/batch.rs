@@ -4,14 +4,15 @@ use std::io::Write;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::ByteViewType;
+use arrow_array::types::{ByteArrayType, ByteViewType};
 use arrow_array::{
-    Array, ArrayRef, GenericByteViewArray, GenericListArray, OffsetSizeTrait, RecordBatch, StructArray,
-    make_array,
+    Array, ArrayRef, GenericByteArray, GenericByteViewArray, GenericListArray, OffsetSizeTrait, RecordBatch,
+    StructArray, UInt32Array, make_array,
 };
-use arrow_buffer::OffsetBuffer;
+use arrow_buffer::{ArrowNativeType, OffsetBuffer};
 use arrow_data::transform::MutableArrayData;
 use arrow_schema::{DataType, FieldRef};
+use arrow_select::take::take_record_batch;
 use timely::Accountable;
 use timely::bytes::arc::Bytes;
 use timely::communication::Push;
@@ -19,6 +20,7 @@ use timely::dataflow::channels::pushers::exchange::Distributor;
 use timely::dataflow::channels::{ContainerBytes, Message};
 
 use crate::credit::Credit;
+use crate::error::Result;
 
 /// The most rows of a batch.
 pub const BATCH_ROWS: usize = 8192;
@@ -176,6 +178,10 @@ fn array_bytes(array: &dyn Array) -> usize {
     match array.data_type() {
         DataType::Utf8View => view_bytes(array.as_string_view()),
         DataType::BinaryView => view_bytes(array.as_binary_view()),
+        DataType::Utf8 => offset_bytes(array.as_string::<i32>()),
+        DataType::LargeUtf8 => offset_bytes(array.as_string::<i64>()),
+        DataType::Binary => offset_bytes(array.as_binary::<i32>()),
+        DataType::LargeBinary => offset_bytes(array.as_binary::<i64>()),
         DataType::Boolean => array.len() / 8 + 1,
         DataType::List(_) => list_bytes(array.as_list::<i32>()),
         DataType::LargeList(_) => list_bytes(array.as_list::<i64>()),
@@ -192,6 +198,11 @@ fn view_bytes<T: ByteViewType>(array: &GenericByteViewArray<T>) -> usize {
     outside + 16 * array.len()
 }
 
+fn offset_bytes<T: ByteArrayType>(array: &GenericByteArray<T>) -> usize {
+    let offsets = array.value_offsets();
+    (offsets[array.len()] - offsets[0]).as_usize() + size_of::<T::Offset>() * array.len()
+}
+
 fn list_bytes<O: OffsetSizeTrait>(list: &GenericListArray<O>) -> usize {
     array_bytes(list_values(list).as_ref()) + size_of::<O>() * list.len()
 }
@@ -206,10 +217,7 @@ pub fn list_values<O: OffsetSizeTrait>(list: &GenericListArray<O>) -> ArrayRef {
 fn compact_list<O: OffsetSizeTrait>(list: &GenericListArray<O>, field: &FieldRef) -> ArrayRef {
     let mut values = list_values(list);
     if values.len() < list.values().len() {
-        let data = values.to_data();
-        let mut copy = MutableArrayData::new(vec![&data], false, data.len());
-        copy.try_extend(0, 0, data.len()).expect("a part of an array fits one");
-        values = make_array(copy.freeze());
+        values = copied_column(&values);
     }
     let offsets = OffsetBuffer::<O>::from_lengths(list.offsets().lengths());
     let nulls = list.nulls().cloned();
@@ -223,7 +231,37 @@ fn compact_views<T: ByteViewType>(column: &ArrayRef, array: &GenericByteViewArra
 /// Copies the strings and the values of lists that a batch uses out of buffers that it shares, so that keeping it pins
 /// no others.
 pub fn compact(batch: &RecordBatch) -> RecordBatch {
-    let columns = batch.columns().iter().map(compact_column).collect();
+    map(batch, compact_column)
+}
+
+/// Copies these rows of a batch.
+///
+/// # Errors
+/// Strings or lists are larger than a column can be.
+pub fn take_rows(batch: &RecordBatch, rows: Vec<u32>) -> Result<RecordBatch> {
+    // `take` makes room for all lists that a slice is one of (arrow 59).
+    let own = |column: &ArrayRef| match column.data_type() {
+        DataType::List(_) | DataType::LargeList(_) => compact_column(column),
+        _ => column.clone(),
+    };
+    Ok(take_record_batch(&map(batch, own), &UInt32Array::from(rows))?)
+}
+
+/// Copies the rows of a batch out of buffers that it shares, so that keeping it pins no others.
+pub fn copied(batch: &RecordBatch) -> RecordBatch {
+    compact(&map(batch, copied_column))
+}
+
+fn copied_column(column: &ArrayRef) -> ArrayRef {
+    let data = column.to_data();
+    let mut copy = MutableArrayData::new(vec![&data], false, data.len());
+    copy.try_extend(0, 0, data.len()).expect("a part of an array fits one");
+    make_array(copy.freeze())
+}
+
+/// A batch of other arrays of the same types and lengths.
+fn map(batch: &RecordBatch, of: impl FnMut(&ArrayRef) -> ArrayRef) -> RecordBatch {
+    let columns = batch.columns().iter().map(of).collect();
     let options = arrow_array::RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
     RecordBatch::try_new_with_options(batch.schema(), columns, &options)
         .expect("the columns are the batch's own")
@@ -246,7 +284,7 @@ fn compact_column(column: &ArrayRef) -> ArrayRef {
 #[cfg(test)]
 mod tests {
     use arrow_array::types::Int64Type;
-    use arrow_array::{ListArray, StringViewArray};
+    use arrow_array::{LargeStringArray, ListArray, StringViewArray};
 
     use super::*;
 
@@ -264,12 +302,36 @@ mod tests {
         let slices: Vec<RecordBatch> = (0..64).map(|i| all.slice(i * 128, 128)).collect();
         let counted: usize = slices.iter().map(batch_bytes).sum();
         assert!(counted < whole + 64 * 80, "{counted} of {whole}");
-        for slice in &slices {
-            let kept = compact(slice);
+        for (slice, keep) in
+            slices.iter().flat_map(|slice| [(slice, compact as fn(&_) -> _), (slice, copied)])
+        {
+            let kept = keep(slice);
             assert_eq!(&kept, slice);
             let buffers = kept.column(0).get_buffer_memory_size();
             assert!(buffers < whole / 16, "{buffers} of {whole}");
         }
+    }
+
+    #[test]
+    fn rows_of_a_slice_of_lists_take_no_more_than_their_own_room() {
+        let lists = (0..8192_i64).map(|i| Some(vec![Some(i); 100]));
+        let all = batch(Arc::new(ListArray::from_iter_primitive::<Int64Type, _, _>(lists)));
+        let taken = take_rows(&all.slice(5000, 2), vec![1, 0]).unwrap();
+        assert_eq!(taken.slice(0, 1), all.slice(5001, 1));
+        assert_eq!(taken.slice(1, 1), all.slice(5000, 1));
+        let room = taken.column(0).get_buffer_memory_size();
+        assert!(room < 4000, "{room}");
+    }
+
+    #[test]
+    fn a_slice_of_strings_counts_its_own_only() {
+        let all = batch(Arc::new(LargeStringArray::from_iter_values((0..8192).map(|i| format!("{i:100}")))));
+        assert_eq!(batch_bytes(&all), 8192 * 108 + 64);
+        assert_eq!(batch_bytes(&all.slice(100, 7)), 7 * 108 + 64);
+        assert_eq!(batch_bytes(&all.slice(100, 0)), 64);
+        let kept = copied(&all.slice(100, 7));
+        assert_eq!(kept, all.slice(100, 7));
+        assert!(kept.column(0).get_buffer_memory_size() < 2000);
     }
 
     #[test]

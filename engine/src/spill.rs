@@ -18,6 +18,9 @@ use crate::wire;
 /// Where there is room for what the memory has none for: `/tmp` lies in memory on many machines.
 const DIRECTORY: &str = "/var/tmp";
 
+/// So many bytes, or a batch, are written together.
+const TOGETHER: usize = 1 << 20;
+
 /// Why there is no file, if one was wanted.
 static REFUSED: OnceLock<String> = OnceLock::new();
 
@@ -71,10 +74,19 @@ impl Spill {
             let bytes = &self.buffer[from..];
             let (at, checksum) = (self.end + from as u64, crc32fast::hash(bytes));
             written.push(Spilled { at, bytes: bytes.len(), checksum });
+            if self.buffer.len() >= TOGETHER {
+                self.flush()?;
+            }
         }
+        self.flush()?;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> Result<()> {
         self.file.write_all_at(&self.buffer, self.end).map_err(|e| failed("put there", &e))?;
         self.end += self.buffer.len() as u64;
-        Ok(written)
+        self.buffer.clear();
+        Ok(())
     }
 
     /// Reads a batch of `schema` back.

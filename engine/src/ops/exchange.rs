@@ -4,15 +4,14 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow_array::{RecordBatch, UInt32Array};
+use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use arrow_select::coalesce::BatchCoalescer;
-use arrow_select::take::take_record_batch;
 use queries::plan::{Exchange, Expr};
 
 use super::join::watch::Watch;
 use super::{evaluate_all, rows_of};
-use crate::batch::{BATCH_ROWS, Parcel, Wire, WireBytes, batch_bytes};
+use crate::batch::{BATCH_ROWS, Parcel, Wire, WireBytes, batch_bytes, take_rows};
 use crate::credit::Pool;
 use crate::error::Result;
 use crate::hash::{comparable, hash_columns, worker_of};
@@ -24,6 +23,10 @@ use crate::wire::{self, loan};
 const FAR_ROWS: usize = 4 * BATCH_ROWS;
 /// With more workers than this a sender gathers fewer rows for each, so that it keeps no more of them.
 const FEW: usize = 32;
+
+/// A sender gathers about so many bytes in all where rows are large, and for each worker so many at least and at most.
+const GATHERED: usize = 16 << 20;
+const GATHERED_FOR_ONE: (usize, usize) = (256 << 10, 4 << 20);
 
 /// Where a sender is.
 pub struct At {
@@ -55,7 +58,7 @@ pub struct Send {
 enum Route {
     Hash {
         keys: Vec<Expr>,
-        gathered: Vec<BatchCoalescer>,
+        gathered: Vec<Gathered>,
         hashes: Vec<u64>,
     },
     Broadcast,
@@ -63,6 +66,42 @@ enum Route {
     ToFirst {
         merges: Option<SchemaRef>,
     },
+}
+
+/// Rows that wait for others to the same worker.
+struct Gathered {
+    rows: BatchCoalescer,
+    /// About their bytes.
+    bytes: usize,
+    /// Of which so many are enough.
+    enough: usize,
+}
+
+impl Gathered {
+    /// For batches of so many rows, or fewer if they are large.
+    fn new(schema: SchemaRef, rows: usize, peers: usize) -> Gathered {
+        let (least, most) = GATHERED_FOR_ONE;
+        let enough = (GATHERED / peers).clamp(least, most);
+        Gathered { rows: BatchCoalescer::new(schema, rows), bytes: 0, enough }
+    }
+
+    fn push(&mut self, rows: RecordBatch) -> Result<()> {
+        self.bytes += batch_bytes(&rows);
+        self.rows.push_batch(rows)?;
+        if self.bytes >= self.enough { self.end() } else { Ok(()) }
+    }
+
+    /// Gives what is there.
+    fn end(&mut self) -> Result<()> {
+        Ok(self.rows.finish_buffered_batch()?)
+    }
+
+    /// A batch that is to be sent.
+    fn next(&mut self) -> Option<RecordBatch> {
+        let next = self.rows.next_completed_batch()?;
+        self.bytes = 0;
+        Some(next)
+    }
 }
 
 impl Send {
@@ -74,7 +113,7 @@ impl Send {
         let route = match exchange {
             Exchange::Hash(keys) => Route::Hash {
                 keys: keys.clone(),
-                gathered: (0..peers).map(|to| BatchCoalescer::new(schema.clone(), rows(to))).collect(),
+                gathered: (0..peers).map(|to| Gathered::new(schema.clone(), rows(to), peers)).collect(),
                 hashes: Vec::new(),
             },
             Exchange::Broadcast => Route::Broadcast,
@@ -90,7 +129,8 @@ impl Send {
         if let Route::Hash { gathered, .. } = &mut self.route
             && watch.is_some()
         {
-            gathered.push(BatchCoalescer::new(gathered[self.index].schema(), BATCH_ROWS));
+            let schema = gathered[self.index].rows.schema();
+            gathered.push(Gathered::new(schema, BATCH_ROWS, self.peers));
             self.watch = watch;
         }
         self
@@ -155,7 +195,7 @@ fn partition(
             _ => rows[worker_of(*hash, peers)].push(row as u32),
         }
     }
-    rows.into_iter().map(|rows| Ok(take_record_batch(batch, &UInt32Array::from(rows))?)).collect()
+    rows.into_iter().map(|rows| take_rows(batch, rows)).collect()
 }
 
 impl Operator for Send {
@@ -177,9 +217,9 @@ impl Operator for Send {
                     partition(&batch, hashes, peers, self.watch.as_ref())?.into_iter().enumerate()
                 {
                     if rows.num_rows() > 0 {
-                        gathered[target].push_batch(rows)?;
+                        gathered[target].push(rows)?;
                     }
-                    while let Some(batch) = gathered[target].next_completed_batch() {
+                    while let Some(batch) = gathered[target].next() {
                         full.push((target, batch));
                     }
                 }
@@ -194,8 +234,8 @@ impl Operator for Send {
         match &mut self.route {
             Route::Hash { gathered, .. } => {
                 for (target, rows) in gathered.iter_mut().enumerate() {
-                    rows.finish_buffered_batch()?;
-                    while let Some(batch) = rows.next_completed_batch() {
+                    rows.end()?;
+                    while let Some(batch) = rows.next() {
                         last.push((target, batch));
                     }
                 }

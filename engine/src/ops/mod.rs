@@ -24,7 +24,7 @@ use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::SchemaRef;
 use queries::plan::Expr;
 
-use crate::batch::Parcel;
+use crate::batch::{BATCH_ROWS, Parcel, batch_bytes};
 use crate::error::Result;
 use crate::operator::Pull;
 
@@ -77,8 +77,9 @@ pub fn rows_of(parcel: &Parcel) -> &RecordBatch {
     parcel.batch.as_ref().expect("timely hands parcels over whole")
 }
 
-/// Cuts a large batch into batches of at most `rows`.
-pub fn slices(batch: RecordBatch, rows: usize) -> impl Iterator<Item = RecordBatch> {
+/// Cuts a large batch into batches of at most [`BATCH_ROWS`] rows, and if rows are large, of about so many bytes.
+pub fn slices(batch: RecordBatch, bytes: usize) -> impl Iterator<Item = RecordBatch> {
     let total = batch.num_rows();
-    (0..total).step_by(rows.max(1)).map(move |from| batch.slice(from, rows.min(total - from)))
+    let rows = (total.saturating_mul(bytes) / batch_bytes(&batch)).clamp(1, BATCH_ROWS);
+    (0..total).step_by(rows).map(move |from| batch.slice(from, rows.min(total - from)))
 }

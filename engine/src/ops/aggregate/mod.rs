@@ -31,7 +31,7 @@ use datafusion_physical_expr::aggregate::AggregateFunctionExpr;
 use queries::plan::{Aggregate as Plan, AggregateCall, AggregateFunction, Expr, Phase};
 
 use super::{Ready, batch_of, evaluate, evaluate_all, rows_of, slices};
-use crate::batch::{BATCH_ROWS, Parcel};
+use crate::batch::Parcel;
 use crate::error::Result;
 use crate::hash::{hash_columns, normalise, worker_of};
 use crate::memory;
@@ -45,9 +45,6 @@ use table::Table;
 const PARTIAL_GROUPS: usize = 1 << 16;
 /// A final or single phase of more groups than this goes on in partitions.
 const FINAL_GROUPS: usize = 1 << 17;
-/// A table of more groups than this grows no more where that would make the memory short: a partial one is given away, and
-/// in partitions the groups of another one can be put on disk.
-const SHORT_GROUPS: usize = 1 << 12;
 /// States of heavy keys that take so many bytes are given away: those of values that differ may grow.
 const HEAVY_BYTES: usize = 4 << 20;
 /// A partial phase that has more groups than this part of its rows goes on in partitions, or where memory is scarce
@@ -220,8 +217,10 @@ impl Aggregate {
             self.states = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
         }
         let (schema, keys) = (&self.states, self.keys.len());
-        let partitions = self.partitions.get_or_insert_with(|| Partitions::new(schema.clone(), keys));
-        slices(batch_of(schema, columns, rows)?, BATCH_ROWS).try_for_each(|states| partitions.add(&states))
+        let partitions =
+            self.partitions.get_or_insert_with(|| Partitions::new(schema.clone(), keys, self.peers));
+        let states = batch_of(schema, columns, rows)?;
+        slices(states, partitions::most(self.peers)).try_for_each(|states| partitions.add(&states))
     }
 
     /// A new table for the groups of a partition. All partitions have about as many.
@@ -244,11 +243,11 @@ impl Aggregate {
         Ok(())
     }
 
-    /// Puts states on disk while `more` bytes would make the memory short; whether there may be others.
+    /// Puts states on disk while `more` bytes would make the memory short; whether there may be others. A partial phase
+    /// gives its states away instead.
     fn spill(&mut self, more: u64) -> Result<bool> {
-        let Some(partitions) = self.partitions.as_mut().filter(|_| memory::is_short(more)) else {
-            return Ok(false);
-        };
+        let is_wanted = || self.phase != Phase::Partial && memory::is_short(more);
+        let Some(partitions) = self.partitions.as_mut().filter(|_| is_wanted()) else { return Ok(false) };
         let spilled = partitions.spill()?;
         self.state.bytes_spilled.fetch_add(spilled, Ordering::Relaxed);
         Ok(spilled > 0 && !self.state.stopped())
@@ -321,7 +320,8 @@ impl Aggregate {
                 Phase::Final | Phase::Single => columns.push(accumulator.evaluate(EmitTo::All)?),
             }
         }
-        slices(batch_of(&self.schema, columns, rows)?, BATCH_ROWS).for_each(|b| self.ready.add(b));
+        let groups = batch_of(&self.schema, columns, rows)?;
+        slices(groups, partitions::most(self.peers)).for_each(|b| self.ready.add(b));
         Ok(())
     }
 }
@@ -342,14 +342,14 @@ impl Operator for Aggregate {
             self.combine()?;
             self.spill(0)?;
             let combines = self.partitions.as_ref().is_some_and(Partitions::combines);
-            if self.phase == Phase::Partial && (!combines || memory::is_scarce()) {
+            if self.phase == Phase::Partial && (!combines || memory::is_scarce() || memory::is_short(0)) {
                 self.pass_on()?;
             }
             return Ok(());
         }
         self.absorb(batch)?;
         let groups = self.table.keys.len();
-        let is_short = || groups > SHORT_GROUPS && self.table.makes_short();
+        let is_short = || !self.plan.global && self.table.makes_short(partitions::most(self.peers));
         match self.phase {
             Phase::Final | Phase::Single
                 if (groups > FINAL_GROUPS && self.gives_states() || is_short()) && self.can_partition() =>

@@ -6,21 +6,20 @@
 
 use std::vec::IntoIter;
 
-use arrow_array::{ArrayRef, RecordBatch, UInt32Array};
+use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::SchemaRef;
 use arrow_select::concat::concat_batches;
-use arrow_select::take::take_record_batch;
 
 use super::super::slices;
 use super::scatter::{PARTITIONS, SHARE, Scatter};
-use crate::batch::{BATCH_ROWS, batch_bytes, compact};
+use crate::batch::{batch_bytes, compact, copied, take_rows};
 use crate::error::Result;
 use crate::hash::{comparable, hash_columns};
 use crate::memory;
 use crate::spill::{Spill, Spilled};
 
 /// Rows that are partitioned together where values differ in length: some megabytes, which stay in the cache. Fewer if they
-/// take more than one in [`SHARE`] bytes of the memory that may be used.
+/// take more than [`Partitions::most`] bytes.
 const CHUNK: usize = 1 << 16;
 /// Slices of chunks that are together so long become a batch of their partition.
 const WHOLE: usize = 1 << 11;
@@ -30,8 +29,8 @@ const RIPE: usize = 1 << 14;
 const TRIAL: usize = 1 << 11;
 /// A partition of fewer bytes is not put on disk: reading it back would be a seek for little.
 const WORTH_A_SEEK: usize = 16 << 10;
-/// Nor are fewer rows of all partitions.
-const WORTH_A_SPLIT: usize = 1 << 14;
+/// Chunks, and what is loose, may take so many bytes, however little memory may be used.
+const AT_LEAST: u64 = 1 << 20;
 /// So many bytes are put on disk at once, if there are as many, so that the worker looks at the flags of the query.
 const AT_ONCE: u64 = 16 << 20;
 
@@ -44,10 +43,15 @@ pub struct Partitions {
     scatter: Option<Scatter>,
     hashes: Vec<u64>,
     numbers: Vec<u8>,
-    /// Other rows.
+    /// Other rows, how many, and their bytes.
     chunk: Vec<RecordBatch>,
     rows: usize,
+    chunk_bytes: usize,
+    /// The bytes that a chunk may take, and where memory is scarce what is loose.
+    most: usize,
     parts: Vec<Part>,
+    /// No more are added: the last partition comes next.
+    ended: bool,
     /// What is left of the partition whose states are given: on disk, and in memory.
     taken: (IntoIter<Spilled>, IntoIter<RecordBatch>),
     combines: bool,
@@ -67,12 +71,14 @@ enum Disk {
 struct Part {
     /// Slices of chunks, together less than a batch.
     pieces: Vec<RecordBatch>,
-    /// The rows of `pieces`.
+    /// The rows of `pieces`, and their bytes.
     loose: usize,
+    loose_bytes: usize,
     /// Batches whose memory is this partition's own, so that it is free once the partition is merged.
     whole: Vec<RecordBatch>,
-    /// The rows of `whole`.
+    /// The rows of `whole`, and their bytes.
     rows: usize,
+    bytes: usize,
     /// The rows that combining has left of those before.
     combined: usize,
     /// So many rows are worth combining.
@@ -85,7 +91,14 @@ impl Part {
     /// Adds a batch whose memory is its own.
     fn add(&mut self, states: RecordBatch) {
         self.rows += states.num_rows();
+        self.bytes += batch_bytes(&states);
         self.whole.push(states);
+    }
+
+    /// Takes its batches out.
+    fn take(&mut self) -> Vec<RecordBatch> {
+        (self.rows, self.bytes) = (0, 0);
+        std::mem::take(&mut self.whole)
     }
 
     /// Whether it has become ripe since it was asked.
@@ -99,27 +112,32 @@ impl Part {
 
     /// Makes one batch of the pieces.
     fn gather(&mut self, schema: &SchemaRef) -> Result<()> {
-        if self.loose > 0 {
-            let states = compact(&concat_batches(schema, &self.pieces)?);
-            self.pieces.clear();
-            self.loose = 0;
-            self.add(states);
-        }
+        let states = match self.pieces.as_slice() {
+            [] => return Ok(()),
+            // One alone would be its chunk's still.
+            [one] => copied(one),
+            pieces => compact(&concat_batches(schema, pieces)?),
+        };
+        self.pieces.clear();
+        (self.loose, self.loose_bytes) = (0, 0);
+        self.add(states);
         Ok(())
     }
 }
 
 impl Partitions {
-    /// For batches of `schema`, the first `keys` columns of which are the keys.
-    pub fn new(schema: SchemaRef, keys: usize) -> Partitions {
+    /// For batches of `schema`, the first `keys` columns of which are the keys; on one of so many workers.
+    pub fn new(schema: SchemaRef, keys: usize, peers: usize) -> Partitions {
         let part = |number| {
             // Not all at once, so that never all of them have many.
             let ripe_at = if number == 0 { TRIAL } else { RIPE / 4 + 3 * RIPE / 4 * number / PARTITIONS };
             Part {
                 pieces: Vec::new(),
                 loose: 0,
+                loose_bytes: 0,
                 whole: Vec::new(),
                 rows: 0,
+                bytes: 0,
                 combined: 0,
                 ripe_at,
                 spilled: Vec::new(),
@@ -133,7 +151,10 @@ impl Partitions {
             numbers: Vec::new(),
             chunk: Vec::new(),
             rows: 0,
+            chunk_bytes: 0,
+            most: most(peers),
             parts: (0..PARTITIONS).map(part).collect(),
+            ended: false,
             taken: Default::default(),
             combines: true,
             ripe: Vec::new(),
@@ -148,20 +169,20 @@ impl Partitions {
 
     /// The bytes put aside, about. Slices of a chunk count as the chunk's part that they are.
     pub fn bytes(&self) -> usize {
-        let parts: usize = self.parts.iter().map(|part| bytes_of(&part.whole)).sum();
-        let loose: usize = self.parts.iter().map(|part| part.loose).sum();
-        let whole: usize = self.parts.iter().map(|part| part.rows).sum();
+        let sum = |of: fn(&Part) -> usize| self.parts.iter().map(of).sum::<usize>();
+        let (whole, loose) = (sum(|part| part.bytes), sum(|part| part.loose_bytes));
         let scattered = self.scatter.as_ref().map_or(0, Scatter::rows);
-        // What is loose is told from the rows, because a slice's memory is that of its whole chunk.
-        parts + bytes_of(&self.chunk) + (parts / whole.max(1)).max(16) * (loose + scattered)
+        // Of rows of one width, like those before.
+        whole + loose + self.chunk_bytes + (whole / sum(|part| part.rows).max(1)).max(16) * scattered
     }
 
     /// Puts a batch aside.
     pub fn add(&mut self, batch: &RecordBatch) -> Result<()> {
         if self.scatter.is_none() || !Scatter::fits(batch) {
             self.rows += batch.num_rows();
+            self.chunk_bytes += batch_bytes(batch);
             self.chunk.push(batch.clone());
-            let is_whole = self.rows >= CHUNK || bytes_of(&self.chunk) as u64 >= memory::limit() / SHARE;
+            let is_whole = self.rows >= CHUNK || self.chunk_bytes >= self.most;
             return if is_whole { self.split() } else { Ok(()) };
         }
         memory::check(batch_bytes(batch), || "aggregate".into())?;
@@ -192,10 +213,10 @@ impl Partitions {
         if self.rows == 0 {
             return Ok(());
         }
-        memory::check(bytes_of(&self.chunk), || "aggregate".into())?;
+        memory::check(self.chunk_bytes, || "aggregate".into())?;
         let all = concat_batches(&self.schema, &self.chunk)?;
         self.chunk.clear();
-        self.rows = 0;
+        (self.rows, self.chunk_bytes) = (0, 0);
         self.hash(&all)?;
         // A counting sort of the rows by partition.
         let mut starts = [0_u32; PARTITIONS + 1];
@@ -210,19 +231,25 @@ impl Partitions {
             order[*place as usize] = row as u32;
             *place += 1;
         }
-        let sorted = compact(&take_record_batch(&all, &UInt32Array::from(order))?);
-        for (number, (part, bounds)) in self.parts.iter_mut().zip(starts.windows(2)).enumerate() {
+        let sorted = compact(&take_rows(&all, order)?);
+        drop(all);
+        for (part, bounds) in self.parts.iter_mut().zip(starts.windows(2)) {
             let (from, to) = (bounds[0] as usize, bounds[1] as usize);
-            if from == to {
-                continue;
+            if from < to {
+                let piece = sorted.slice(from, to - from);
+                part.loose += to - from;
+                part.loose_bytes += batch_bytes(&piece);
+                part.pieces.push(piece);
             }
-            part.pieces.push(sorted.slice(from, to - from));
-            part.loose += to - from;
-            if part.loose >= WHOLE {
-                part.gather(&self.schema)?;
-                if self.combines && part.take_ripe() {
-                    self.ripe.push(number);
-                }
+        }
+        drop(sorted);
+        // The memory of chunks comes free only once no partition has a slice of them.
+        let loose: usize = self.parts.iter().map(|part| part.loose_bytes).sum();
+        let enough = if loose >= self.most && memory::is_scarce() { 1 } else { WHOLE };
+        for (number, part) in self.parts.iter_mut().enumerate().filter(|(_, part)| part.loose >= enough) {
+            part.gather(&self.schema)?;
+            if self.combines && part.take_ripe() {
+                self.ripe.push(number);
             }
         }
         Ok(())
@@ -242,45 +269,37 @@ impl Partitions {
             self.combines = false;
             self.ripe.clear();
         }
-        part.whole = slices(states, BATCH_ROWS).map(|b| compact(&b)).collect();
-        part.rows = rows;
+        part.take();
+        slices(states, self.most).for_each(|states| part.add(compact(&states)));
         part.combined = rows;
         part.ripe_at = RIPE.max(2 * rows);
     }
 
     /// Puts the largest partitions on disk, some of them at a time; gives the bytes that were written, 0 where nothing is
     /// worth it or there is no disk. Called again and again while the memory is short.
+    ///
+    /// Chunks and what is loose stay, so that few rows are not made many small batches: [`Partitions::most`] bounds them.
     pub fn spill(&mut self) -> Result<u64> {
-        if matches!(self.disk, Disk::NotNeeded) {
-            self.disk = Spill::begin().map_or(Disk::Refused, Disk::Used);
-        }
-        // To split few rows again and again would make many small batches of them.
-        let rows = self.rows + self.parts.iter().map(|part| part.rows + part.loose).sum::<usize>();
-        if !matches!(self.disk, Disk::Used(_)) || rows < WORTH_A_SPLIT {
-            return Ok(0);
-        }
-        self.split()?;
-        let Disk::Used(spill) = &mut self.disk else { return Ok(0) };
-        // The memory of chunks comes free only once no partition has a slice of them.
-        let is_loose = self.parts.iter().any(|part| part.loose > 0);
-        let (before, at_once) = (spill.bytes(), if is_loose { u64::MAX } else { AT_ONCE });
-        while spill.bytes() - before < at_once
+        let mut written = 0;
+        // What comes next would be read back at once.
+        let last = self.parts.len().saturating_sub(self.ended.into());
+        while written < AT_ONCE
             && let Some((number, part)) =
-                self.parts.iter_mut().enumerate().max_by_key(|(_, part)| part.rows + part.loose)
+                self.parts[..last].iter_mut().enumerate().max_by_key(|(_, part)| part.bytes)
+            && part.bytes >= WORTH_A_SEEK
         {
-            part.gather(&self.schema)?;
-            if bytes_of(&part.whole) < WORTH_A_SEEK {
-                break;
+            if matches!(self.disk, Disk::NotNeeded) {
+                self.disk = Spill::begin().map_or(Disk::Refused, Disk::Used);
             }
-            part.spilled.extend(spill.write(&part.whole)?);
-            part.whole.clear();
-            (part.rows, part.combined, part.ripe_at) = (0, 0, RIPE);
+            let Disk::Used(spill) = &mut self.disk else { break };
+            let before = spill.bytes();
+            let states = part.take();
+            part.spilled.extend(spill.write(&states)?);
+            (part.combined, part.ripe_at) = (0, RIPE);
             self.ripe.retain(|ripe| *ripe != number);
+            written += spill.bytes() - before;
         }
-        if is_loose {
-            self.parts.iter_mut().try_for_each(|part| part.gather(&self.schema))?;
-        }
-        Ok(spill.bytes() - before)
+        Ok(written)
     }
 
     /// No more are added.
@@ -290,6 +309,7 @@ impl Partitions {
                 scatter.take(number, true)?.into_iter().for_each(|states| part.add(states));
             }
         }
+        self.ended = true;
         self.split()
     }
 
@@ -316,8 +336,9 @@ impl Partitions {
     }
 }
 
-fn bytes_of(batches: &[RecordBatch]) -> usize {
-    batches.iter().map(batch_bytes).sum()
+/// The bytes of states that one of so many workers has together, before each is its own partition's.
+pub fn most(peers: usize) -> usize {
+    (memory::limit() / (SHARE / 2) / peers as u64).max(AT_LEAST) as usize
 }
 
 /// Bits of the hash that neither the exchange (the uppermost ones) nor a table (the lowest) tells keys apart by.

@@ -7,9 +7,17 @@ use queries::plan::Aggregate as Plan;
 
 use super::accumulators;
 use super::keys::{self, GroupKeys};
+use super::scatter::SHARE;
 use crate::batch::BATCH_ROWS;
 use crate::error::Result;
 use crate::memory;
+
+/// A table of no more groups than these is worth giving away only if they are large.
+const FEW_GROUPS: usize = 1 << 12;
+/// What is taken out together is copied so many times: by partition, to be a partition's own, and on its way to the disk.
+const COPIES: usize = 3;
+/// So many workers take groups out at the same time: they come to it together.
+const TOGETHER: usize = 2;
 
 /// Groups by their keys, and an accumulator for each aggregate.
 pub struct Table {
@@ -47,10 +55,19 @@ impl Table {
         Ok((columns, rows))
     }
 
-    /// Whether the memory would be short if it grew, or while its groups are taken out.
-    pub fn makes_short(&self) -> bool {
-        let more = || self.keys.growth(BATCH_ROWS).max(self.bytes());
-        memory::is_scarce() && memory::is_short(more() as u64)
+    /// Whether the memory would be short if it grew, or while its groups are taken out, and it is worth that: a partial
+    /// one is given away then, and in partitions the groups of another one can be put on disk. They are taken out `most`
+    /// bytes together.
+    pub fn makes_short(&self, most: usize) -> bool {
+        if !memory::is_scarce() {
+            return false;
+        }
+        let (groups, bytes) = (self.keys.len(), self.bytes());
+        if groups <= FEW_GROUPS && (bytes as u64) < memory::limit() / SHARE {
+            return false;
+        }
+        let more = TOGETHER * (bytes + COPIES * bytes.min(most));
+        memory::is_short(self.keys.growth(BATCH_ROWS).max(more) as u64)
     }
 
     /// What it takes, about.

@@ -6,6 +6,7 @@ use arrow_array::types::UInt64Type;
 use arrow_array::{StringViewArray, UInt64Array};
 
 use super::*;
+use crate::batch::BATCH_ROWS;
 
 /// States of 24 bytes.
 fn batch(keys: impl IntoIterator<Item = u64>) -> RecordBatch {
@@ -21,7 +22,7 @@ fn keys(batches: &[RecordBatch]) -> impl Iterator<Item = u64> {
 fn what_is_put_aside_is_combined_on_the_way_and_not_all_at_once() {
     let (groups, rows) = (500 * PARTITIONS as u64, 16_000 * PARTITIONS as u64);
     let all = (0..rows).map(|row| row.wrapping_mul(0x9E37_79B9_7F4A_7C15) % groups).collect::<Vec<_>>();
-    let mut partitions = Partitions::new(batch([]).schema(), 1);
+    let mut partitions = Partitions::new(batch([]).schema(), 1, 1);
     let mut most = 0;
     for some in all.chunks(BATCH_ROWS) {
         partitions.add(&batch(some.iter().copied())).unwrap();
@@ -54,7 +55,7 @@ fn what_was_put_on_disk_comes_back_with_what_was_not() {
             let columns = states.columns().iter().cloned().chain(text.then_some(texts));
             RecordBatch::try_from_iter(columns.enumerate().map(|(i, c)| (i.to_string(), c))).unwrap()
         };
-        let mut partitions = Partitions::new(batch(&[]).schema(), 1);
+        let mut partitions = Partitions::new(batch(&[]).schema(), 1, 1);
         partitions.combines = false;
         assert_eq!(partitions.spill().unwrap(), 0, "there is nothing");
         let mut spilled = 0;
@@ -79,7 +80,7 @@ fn what_was_put_on_disk_comes_back_with_what_was_not() {
 
 #[test]
 fn combining_is_judged_by_the_states_that_are_new() {
-    let mut partitions = Partitions::new(batch([]).schema(), 1);
+    let mut partitions = Partitions::new(batch([]).schema(), 1, 1);
     let mut come = |rows: usize, left: u64| {
         partitions.parts[7].add(batch(0..rows as u64));
         assert!(partitions.parts[7].take_ripe(), "{rows} more are worth combining");
