@@ -324,6 +324,12 @@ pub fn read_frame<M: DeserializeOwned>(from: &mut impl Read) -> io::Result<Optio
     message.map(Some).map_err(|e| io::Error::new(io::ErrorKind::InvalidData, e))
 }
 
+/// Whether a whole frame is at the beginning of these bytes.
+pub fn has_frame(bytes: &[u8]) -> bool {
+    let Some((length, rest)) = bytes.split_first_chunk() else { return false };
+    rest.len() >= (u32::from_le_bytes(*length) & !ROWS) as usize
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
@@ -331,6 +337,17 @@ mod tests {
     use arrow_array::{ArrayRef, Int64Array};
 
     use super::*;
+
+    #[test]
+    fn a_whole_frame_is_told_from_a_part() {
+        let mut bytes = Vec::new();
+        write(&mut bytes, &Order::Returned(vec![7])).unwrap();
+        let whole = bytes.len();
+        bytes.extend([1, 2, 3]);
+        assert!((0..whole).all(|end| !has_frame(&bytes[..end])));
+        assert!((whole..=bytes.len()).all(|end| has_frame(&bytes[..end])));
+        assert!(!has_frame(&[255; 64]), "longer than any");
+    }
 
     #[test]
     fn messages_and_rows_come_back_one_by_one() {

@@ -11,7 +11,7 @@ use engine::QueryState;
 use engine::run::Sink;
 
 use super::figures;
-use super::member::{Event, Member};
+use super::member::{Event, Member, Told};
 use super::rows::Rows;
 use crate::error::{Error, Result};
 use crate::locked;
@@ -37,14 +37,16 @@ pub(super) struct Group {
 
 /// What processes tell.
 pub(super) struct Events {
-    from: Receiver<(usize, Event)>,
+    from: Receiver<Told>,
+    /// What came together with what was taken last.
+    come: VecDeque<(usize, Event)>,
     /// What some have told when they were not needed.
     later: VecDeque<(usize, Event)>,
 }
 
 impl Events {
-    pub fn new(from: Receiver<(usize, Event)>) -> Events {
-        Events { from, later: VecDeque::new() }
+    pub fn new(from: Receiver<Told>) -> Events {
+        Events { from, come: VecDeque::new(), later: VecDeque::new() }
     }
 
     /// What one of the first `needed` processes tells next.
@@ -54,7 +56,11 @@ impl Events {
         {
             return Ok(told);
         }
-        let told = self.from.recv_timeout(TICK)?;
+        while self.come.is_empty() {
+            let (process, events) = self.from.recv_timeout(TICK)?;
+            self.come.extend(events.into_iter().map(|event| (process, event)));
+        }
+        let Some(told) = self.come.pop_front() else { return Err(RecvTimeoutError::Timeout) };
         if told.0 < needed {
             return Ok(told);
         }
@@ -234,12 +240,13 @@ mod tests {
     fn what_a_process_tells_while_it_is_not_needed_is_looked_at_later() {
         let (tell, told) = sync_channel(4);
         let mut events = Events::new(told);
-        tell.send((1, Event::Over)).unwrap();
-        tell.send((0, Event::Rows(vec![7]))).unwrap();
+        tell.send((1, vec![Event::Over])).unwrap();
+        tell.send((0, vec![Event::Rows(vec![7]), Event::Rows(vec![8])])).unwrap();
         assert!(matches!(events.next(1), Err(RecvTimeoutError::Timeout)));
-        assert!(matches!(events.next(1), Ok((0, Event::Rows(_)))));
-        tell.send((0, Event::Over)).unwrap();
+        assert!(matches!(events.next(1), Ok((0, Event::Rows(rows))) if rows == [7]));
+        tell.send((0, vec![Event::Over])).unwrap();
         assert!(matches!(events.next(2), Ok((1, Event::Over))));
+        assert!(matches!(events.next(2), Ok((0, Event::Rows(rows))) if rows == [8]));
         assert!(matches!(events.next(2), Ok((0, Event::Over))));
         drop(tell);
         assert!(matches!(events.next(2), Err(RecvTimeoutError::Disconnected)));

@@ -86,6 +86,9 @@ enum Started {
     Node(Seat, Socket),
 }
 
+/// What came from a process together, in its order.
+pub(super) type Told = (usize, Vec<Event>);
+
 /// What comes from a process.
 pub(super) enum Event {
     /// What it reports.
@@ -100,12 +103,7 @@ pub(super) enum Event {
 
 impl Member {
     /// Starts it.
-    pub fn start(
-        index: usize,
-        host: Host,
-        version: &str,
-        events: SyncSender<(usize, Event)>,
-    ) -> Result<Member> {
+    pub fn start(index: usize, host: Host, version: &str, events: SyncSender<Told>) -> Result<Member> {
         let near = !host.far && matches!(host.launch, Launch::Command(_));
         let Host { name, launch, .. } = host;
         let failed = |source| Error::Launch { host: name.clone(), source };
@@ -275,7 +273,7 @@ fn tell_orders(mut orders: impl Write, told: &Receiver<Order>) {
 }
 
 /// Passes on what a process of a host reports, if it is of this version.
-fn listen(index: usize, out: impl Read, host: String, ours: String, events: &SyncSender<(usize, Event)>) {
+fn listen(index: usize, out: impl Read, host: String, ours: String, events: &SyncSender<Told>) {
     let mut out = BufReader::new(out);
     let other = match greeting::read(&mut out) {
         Greeting::Version(theirs) if theirs == ours => None,
@@ -285,18 +283,21 @@ fn listen(index: usize, out: impl Read, host: String, ours: String, events: &Syn
     };
     if let Some(other) = other {
         // Whoever started it may be gone.
-        let _ = events.send((index, other));
+        let _ = events.send((index, vec![other]));
         return;
     }
+    let mut together = Vec::new();
     while let Ok(Some(frame)) = message::read_frame(&mut out) {
-        let event = match frame {
+        together.push(match frame {
             Frame::Message(report) => Event::Report(report),
             Frame::Rows(bytes) => Event::Rows(bytes),
-        };
-        if events.send((index, event)).is_err() {
+        });
+        // Short ones come several at a time, and each that is passed on wakes a thread. A part of one may come late.
+        if !message::has_frame(out.buffer()) && events.send((index, std::mem::take(&mut together))).is_err() {
             return;
         }
     }
+    together.push(Event::Over);
     // Whoever started it may be gone.
-    let _ = events.send((index, Event::Over));
+    let _ = events.send((index, together));
 }

@@ -53,8 +53,8 @@ const ROOMY: usize = CAPACITY / 2;
 
 /// Whoever takes batches faster than they come sleeps until there are so many, but not longer than that: each time it is
 /// woken costs as much as to make some hundred rows.
-const SOME: usize = 4;
-const MOMENT: Duration = Duration::from_millis(1);
+const SOME: usize = ROOMY;
+const MOMENT: Duration = Duration::from_millis(3);
 
 /// How long is waited for room before it is looked whether the query was stopped.
 const PATIENCE: Duration = Duration::from_millis(20);
