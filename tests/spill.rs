@@ -28,7 +28,7 @@ const QUERIES: [(&str, u32); 3] = [
          avg(duration) AS n FROM uservisits GROUP BY 1, 2",
         400,
     ),
-    ("SELECT DISTINCT sourceIP AS a, searchWord AS b, 0 AS n FROM uservisits", 150),
+    ("SELECT DISTINCT sourceIP AS a, destURL AS b, 0 AS n FROM uservisits", 260),
 ];
 
 /// One worker, several, and several processes.
