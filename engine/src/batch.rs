@@ -7,12 +7,11 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{ByteArrayType, ByteViewType};
 use arrow_array::{
     Array, ArrayRef, GenericByteArray, GenericByteViewArray, GenericListArray, OffsetSizeTrait, RecordBatch,
-    StructArray, UInt32Array, make_array,
+    StructArray, make_array,
 };
 use arrow_buffer::{ArrowNativeType, OffsetBuffer};
 use arrow_data::transform::MutableArrayData;
 use arrow_schema::{DataType, FieldRef};
-use arrow_select::take::take_record_batch;
 use timely::Accountable;
 use timely::bytes::arc::Bytes;
 use timely::communication::Push;
@@ -20,7 +19,6 @@ use timely::dataflow::channels::pushers::exchange::Distributor;
 use timely::dataflow::channels::{ContainerBytes, Message};
 
 use crate::credit::Credit;
-use crate::error::Result;
 
 /// The most rows of a batch.
 pub const BATCH_ROWS: usize = 8192;
@@ -234,17 +232,13 @@ pub fn compact(batch: &RecordBatch) -> RecordBatch {
     map(batch, compact_column)
 }
 
-/// Copies these rows of a batch.
-///
-/// # Errors
-/// Strings or lists are larger than a column can be.
-pub fn take_rows(batch: &RecordBatch, rows: Vec<u32>) -> Result<RecordBatch> {
-    // `take` makes room for all lists that a slice is one of (arrow 59).
-    let own = |column: &ArrayRef| match column.data_type() {
+/// A batch from which rows can be taken: arrow's `take` makes room for all lists that a slice is one of (arrow 59), so that
+/// slices of lists are copied first.
+pub fn to_take_from(batch: &RecordBatch) -> RecordBatch {
+    map(batch, |column| match column.data_type() {
         DataType::List(_) | DataType::LargeList(_) => compact_column(column),
         _ => column.clone(),
-    };
-    Ok(take_record_batch(&map(batch, own), &UInt32Array::from(rows))?)
+    })
 }
 
 /// Copies the rows of a batch out of buffers that it shares, so that keeping it pins no others.
@@ -284,7 +278,8 @@ fn compact_column(column: &ArrayRef) -> ArrayRef {
 #[cfg(test)]
 mod tests {
     use arrow_array::types::Int64Type;
-    use arrow_array::{LargeStringArray, ListArray, StringViewArray};
+    use arrow_array::{LargeStringArray, ListArray, StringViewArray, UInt32Array};
+    use arrow_select::take::take_record_batch;
 
     use super::*;
 
@@ -316,7 +311,8 @@ mod tests {
     fn rows_of_a_slice_of_lists_take_no_more_than_their_own_room() {
         let lists = (0..8192_i64).map(|i| Some(vec![Some(i); 100]));
         let all = batch(Arc::new(ListArray::from_iter_primitive::<Int64Type, _, _>(lists)));
-        let taken = take_rows(&all.slice(5000, 2), vec![1, 0]).unwrap();
+        let rows = UInt32Array::from(vec![1, 0]);
+        let taken = take_record_batch(&to_take_from(&all.slice(5000, 2)), &rows).unwrap();
         assert_eq!(taken.slice(0, 1), all.slice(5001, 1));
         assert_eq!(taken.slice(1, 1), all.slice(5000, 1));
         let room = taken.column(0).get_buffer_memory_size();

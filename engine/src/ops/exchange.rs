@@ -4,14 +4,15 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow_array::RecordBatch;
+use arrow_array::{RecordBatch, UInt32Array};
 use arrow_schema::SchemaRef;
 use arrow_select::coalesce::BatchCoalescer;
+use arrow_select::take::take_record_batch;
 use queries::plan::{Exchange, Expr};
 
 use super::join::watch::Watch;
 use super::{evaluate_all, rows_of};
-use crate::batch::{BATCH_ROWS, Parcel, Wire, WireBytes, batch_bytes, take_rows};
+use crate::batch::{BATCH_ROWS, Parcel, Wire, WireBytes, batch_bytes, to_take_from};
 use crate::credit::Pool;
 use crate::error::Result;
 use crate::hash::{comparable, hash_columns, worker_of};
@@ -195,7 +196,8 @@ fn partition(
             _ => rows[worker_of(*hash, peers)].push(row as u32),
         }
     }
-    rows.into_iter().map(|rows| take_rows(batch, rows)).collect()
+    let batch = to_take_from(batch);
+    rows.into_iter().map(|rows| Ok(take_record_batch(&batch, &UInt32Array::from(rows))?)).collect()
 }
 
 impl Operator for Send {

@@ -6,13 +6,14 @@
 
 use std::vec::IntoIter;
 
-use arrow_array::{ArrayRef, RecordBatch};
+use arrow_array::{ArrayRef, RecordBatch, UInt32Array};
 use arrow_schema::SchemaRef;
 use arrow_select::concat::concat_batches;
+use arrow_select::take::take_record_batch;
 
 use super::super::slices;
 use super::scatter::{PARTITIONS, SHARE, Scatter};
-use crate::batch::{batch_bytes, compact, copied, take_rows};
+use crate::batch::{batch_bytes, compact, copied, to_take_from};
 use crate::error::Result;
 use crate::hash::{comparable, hash_columns};
 use crate::memory;
@@ -231,7 +232,7 @@ impl Partitions {
             order[*place as usize] = row as u32;
             *place += 1;
         }
-        let sorted = compact(&take_rows(&all, order)?);
+        let sorted = compact(&take_record_batch(&to_take_from(&all), &UInt32Array::from(order))?);
         drop(all);
         for (part, bounds) in self.parts.iter_mut().zip(starts.windows(2)) {
             let (from, to) = (bounds[0] as usize, bounds[1] as usize);
