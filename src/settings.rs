@@ -65,6 +65,15 @@ pub fn seconds(text: &str) -> Result<Duration, String> {
     Duration::try_from_secs_f64(seconds).map_err(|_| "a number of seconds from 0 on is needed".into())
 }
 
+/// How long a process may be silent.
+pub fn patience(text: &str) -> Result<Duration, String> {
+    // They tell once a second that they live.
+    seconds(text)
+        .ok()
+        .filter(|time| time.as_secs() >= 2)
+        .ok_or_else(|| "a number of seconds from 2 on is needed".into())
+}
+
 /// A size such as `512MiB`, `4G` or `1000000`: units of 1024 (K, M, G, T, with or without `iB`), `kB`, `MB` and `GB`
 /// of 1000.
 pub fn size(text: &str) -> Result<u64, String> {

@@ -32,9 +32,10 @@ pub struct Stats {
     pub rows: u64,
     /// Workers.
     pub workers: usize,
-    /// The most memory that was in use at once, by the counting allocator, in bytes.
+    /// The most memory that was in use at once, by the counting allocator, in bytes. Of several processes, that of the one
+    /// that took most.
     pub peak_memory_bytes: u64,
-    /// The most memory that was resident at once, by the system, in bytes.
+    /// The most memory that was resident at once, by the system, in bytes. Of several processes as above.
     pub peak_resident_bytes: u64,
     /// Each operator's figures.
     pub operators: Vec<Operator>,
@@ -129,8 +130,9 @@ impl Stats {
         self.bytes_spilled = state.bytes_spilled.load(Ordering::Relaxed);
         self.bytes_lent = state.bytes_lent.load(Ordering::Relaxed);
         self.progress_messages = state.progress_sent.load(Ordering::Relaxed);
-        self.peak_memory_bytes = engine::memory::peak();
-        self.peak_resident_bytes = peak_resident();
+        self.peak_memory_bytes = state.peak_memory.load(Ordering::Relaxed).max(engine::memory::peak());
+        self.peak_resident_bytes =
+            state.peak_resident.load(Ordering::Relaxed).max(engine::memory::peak_resident());
     }
 
     /// The plan with the figures of each operator.
@@ -158,13 +160,14 @@ impl Stats {
             ));
         }
         lines.push(format!(
-            "planned in {:.3} s, run in {:.3} s by {} workers; read {} rows, {}; memory at most {}",
+            "planned in {:.3} s, run in {:.3} s by {} workers; read {} rows, {}; memory at most {}{}",
             self.plan_seconds,
             self.execution_seconds.last().copied().unwrap_or_default(),
             self.workers,
             self.rows_read,
             engine::memory::human(self.bytes_read),
             engine::memory::human(self.peak_memory_bytes),
+            if self.bytes_sent > 0 { " a process" } else { "" },
         ));
         lines
     }
@@ -186,11 +189,4 @@ fn walk(node: &queries::plan::Node, state: &QueryState, all: &mut Vec<Operator>)
         workers,
     });
     node.inputs.iter().for_each(|n| walk(n, state, all));
-}
-
-/// VmHWM of this process.
-fn peak_resident() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find(|l| l.starts_with("VmHWM:"));
-    line.and_then(|l| l.split_whitespace().nth(1)?.parse::<u64>().ok()).map_or(0, |kib| kib * 1024)
 }

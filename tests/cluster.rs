@@ -99,6 +99,23 @@ fn results_are_written_and_counted_as_by_one_process() {
 }
 
 #[test]
+fn memory_is_that_of_the_process_that_took_most() {
+    let home = tempfile::tempdir().expect("a temporary directory can be made");
+    let stats = home.path().join("stats.json");
+    let sql = "SELECT count(DISTINCT range) FROM range(3000000)";
+    let several = ["cluster", "run", "--local", "3", "--workers", "1"];
+    succeed(&[&several[..], &[sql, "--stats", text(&stats)]].concat());
+    let stats = fs::read_to_string(&stats).expect("it was written");
+    let stats: serde_json::Value = serde_json::from_str(&stats).expect("it is JSON");
+    // A third of the values in each, which whoever starts them has not.
+    let peak = stats["peak_memory_bytes"].as_u64().expect("it is there");
+    let resident = stats["peak_resident_bytes"].as_u64().expect("it is there");
+    assert!((8_000_000..resident).contains(&peak), "{peak} of {resident}");
+    let explained = succeed(&[&several[..], &[&["EXPLAIN ANALYZE", sql].join(" ")]].concat());
+    assert!(explained.stdout.contains(" a process\""), "{}", explained.stdout);
+}
+
+#[test]
 fn errors_are_those_of_one_process_and_tell_where() {
     let home = tempfile::tempdir().expect("a temporary directory can be made");
     let bad = home.path().join("bad.csv");

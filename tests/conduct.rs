@@ -254,6 +254,10 @@ fn wrong_values_of_flags_are_wrong_usage() {
     says(&dir.fails(2, &["query", "SELECT 1", "--delimiter", "'", "--quote", "'"]), &["must differ"]);
     says(&dir.fails(2, &["query", "SELECT 1", "--infer-rows", "0"]), &["--infer-rows"]);
     says(&dir.fails(2, &["generate", "d", "--rankings", "0"]), &["--rankings"]);
+    let run = ["cluster", "run", "--local", "2", "SELECT 1", "--timeout"];
+    for wrong in ["0", "1.9", "x", "1e30"] {
+        says(&dir.fails(2, &[&run[..], &[wrong]].concat()), &["--timeout", "from 2 on"]);
+    }
 }
 
 #[test]

@@ -285,8 +285,13 @@ fn metrics_tell_what_a_node_has_done() {
     nodes.succeed(0, &["SELECT count(*) FROM range(1000)"]);
     // Its groups do not fit.
     let large = "SELECT count(*) FROM (SELECT DISTINCT range FROM range(9000000))";
-    let done = nodes.succeed(0, &[large, "--memory-limit", "100MiB"]);
+    let stats = nodes.path("stats.json");
+    let done = nodes.succeed(0, &[large, "--memory-limit", "100MiB", "--stats", text(&stats)]);
     assert!(done.stdout.contains("9000000"), "{}", done.stdout);
+    // The process that runs it takes the memory, not this one.
+    let stats = fs::read_to_string(&stats).expect("it was written");
+    let stats: serde_json::Value = serde_json::from_str(&stats).expect("it is JSON");
+    assert!(stats["peak_memory_bytes"].as_u64().is_some_and(|bytes| bytes > 16 << 20), "{stats}");
     let get = |path: &str| {
         let mut socket = TcpStream::connect(address).expect("it listens");
         write!(socket, "GET {path} HTTP/1.1\r\nHost: x\r\n\r\n").expect("it listens");

@@ -12,9 +12,9 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use arrow_array::RecordBatch;
-use engine::QueryState;
 use engine::dataset::Written;
 pub use engine::raw::Raw;
+use engine::{QueryState, memory};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -184,6 +184,10 @@ pub struct Figures {
     pub bytes_lent: u64,
     /// Messages about timely's progress.
     pub progress_sent: u64,
+    /// The most memory that was in use at once, as counted, in bytes. Of several processes, that of the one that took most.
+    pub peak_memory: u64,
+    /// The most memory that was resident at once, in bytes; of several processes as above.
+    pub peak_resident: u64,
 }
 
 impl Figures {
@@ -196,9 +200,11 @@ impl Figures {
         state.bytes_spilled.store(self.bytes_spilled, Ordering::Relaxed);
         state.bytes_lent.store(self.bytes_lent, Ordering::Relaxed);
         state.progress_sent.store(self.progress_sent, Ordering::Relaxed);
+        state.peak_memory.store(self.peak_memory, Ordering::Relaxed);
+        state.peak_resident.store(self.peak_resident, Ordering::Relaxed);
     }
 
-    /// Those of a query.
+    /// Those of a query, and the memory of this process.
     pub fn of(state: &QueryState) -> Figures {
         Figures {
             bytes_read: state.bytes_read.load(Ordering::Relaxed),
@@ -208,6 +214,8 @@ impl Figures {
             bytes_spilled: state.bytes_spilled.load(Ordering::Relaxed),
             bytes_lent: state.bytes_lent.load(Ordering::Relaxed),
             progress_sent: state.progress_sent.load(Ordering::Relaxed),
+            peak_memory: state.peak_memory.load(Ordering::Relaxed).max(memory::peak()),
+            peak_resident: state.peak_resident.load(Ordering::Relaxed).max(memory::peak_resident()),
         }
     }
 }

@@ -198,6 +198,10 @@ impl Door {
                 format!("it closed the connection\n  help: {help}")
             }
             ErrorKind::InvalidData => format!("TLS with it failed: {e}"),
+            // Not the system's, but of the proof.
+            ErrorKind::PermissionDenied if e.raw_os_error().is_none() => {
+                format!("{e}\n  help: all nodes, and whoever asks them, need a token file with the same text")
+            }
             _ => e.to_string(),
         })
     }

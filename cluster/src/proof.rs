@@ -119,7 +119,7 @@ pub fn connect(socket: &mut (impl Read + Write), hello: &Hello, token: &[u8; WID
     socket.read_exact(&mut nonce)?;
     socket.read_exact(&mut theirs)?;
     let shown = code(token, b"accept", &hello, &nonce).verify_slice(&theirs);
-    shown.map_err(|_| refused("it does not have the token of this query"))?;
+    shown.map_err(|_| refused("it has another token"))?;
     socket.write_all(&code(token, b"connect", &hello, &nonce).finalize().into_bytes())
 }
 
@@ -141,7 +141,7 @@ pub fn accept(
     let mut theirs = [0; WIDTH];
     socket.read_exact(&mut theirs)?;
     let shown = code(token, b"connect", &bytes, &nonce).verify_slice(&theirs);
-    shown.map_err(|_| refused("it does not have the token of this query"))?;
+    shown.map_err(|_| refused("it has another token"))?;
     Ok(hello)
 }
 

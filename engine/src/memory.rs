@@ -119,6 +119,11 @@ pub fn peak() -> u64 {
     PEAK.load(Ordering::Relaxed).max(0) as u64
 }
 
+/// The most bytes that were resident at once since the process began, by the system; 0 where it does not tell.
+pub fn peak_resident() -> u64 {
+    of_status("VmHWM:").unwrap_or_default()
+}
+
 /// Whether so much is in use that what the operators keep is worth noting.
 pub fn is_scarce() -> bool {
     used() > limit() / 4
@@ -246,23 +251,26 @@ fn resident_near_the_end() -> Option<u64> {
     if !is_due(&ASKED, ASK_AGAIN) {
         return None;
     }
-    let mut taken = resident()?;
+    let mut taken = of_status(RESIDENT)?;
     if taken > there / 100 * GIVE_BACK_AT
         && let Some(give_back) = GIVE_BACK.get()
         && is_due(&GIVEN_BACK, GIVE_BACK_AGAIN)
     {
         give_back();
-        taken = resident()?;
+        taken = of_status(RESIDENT)?;
     }
     SQUEEZED.store(taken > there / 100 * GIVE_BACK_AT, Ordering::Relaxed);
     (taken > there / 100 * NEAR_THE_END).then_some(taken)
 }
 
-/// The memory that the system can't take from the process, in bytes: pages of files, such as the program's own, are
-/// given back when memory runs out.
-fn resident() -> Option<u64> {
+/// The memory that the system can't take from the process: pages of files, such as the program's own, are given back when
+/// memory runs out.
+const RESIDENT: &str = "RssAnon:";
+
+/// What the system says of the process under this name, in bytes.
+fn of_status(name: &str) -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find(|line| line.starts_with("RssAnon:"))?;
+    let line = status.lines().find(|line| line.starts_with(name))?;
     Some(line.split_whitespace().nth(1)?.parse::<u64>().ok()? * 1024)
 }
 

@@ -35,6 +35,11 @@ pub struct QueryState {
     pub progress_sent: AtomicU64,
     /// Rows that scans gave so far.
     pub rows_read: AtomicU64,
+    /// The most memory that was in use at once, as counted, in another process that runs the query: the one that took
+    /// most. 0 where there is none.
+    pub peak_memory: AtomicU64,
+    /// The most memory of such a process that was resident at once.
+    pub peak_resident: AtomicU64,
     skipped: Mutex<Skipped>,
 }
 

@@ -6,8 +6,9 @@ use engine::QueryState;
 
 use crate::message::{Done, Figures};
 
-/// Adds up how far the processes are.
+/// Puts together how far the processes are.
 pub(super) fn tell(figures: &[Figures], state: &QueryState) {
+    let most = |of: fn(&Figures) -> u64| figures.iter().map(of).max().unwrap_or_default();
     let sum = |of: fn(&Figures) -> u64| figures.iter().map(of).sum();
     let all = Figures {
         bytes_read: sum(|f| f.bytes_read),
@@ -17,6 +18,8 @@ pub(super) fn tell(figures: &[Figures], state: &QueryState) {
         bytes_spilled: sum(|f| f.bytes_spilled),
         bytes_lent: sum(|f| f.bytes_lent),
         progress_sent: sum(|f| f.progress_sent),
+        peak_memory: most(|f| f.peak_memory),
+        peak_resident: most(|f| f.peak_resident),
     };
     all.tell(state);
 }

@@ -200,6 +200,8 @@ const FIGURES: Figures = Figures {
     bytes_spilled: 7,
     bytes_lent: 5,
     progress_sent: 4,
+    peak_memory: 8,
+    peak_resident: 9,
 };
 
 const PLACE: Place = Place { process: 7, address: 4096 };
