@@ -9,6 +9,7 @@
 #              cargo-fuzz and a nightly toolchain
 # make soak    200 faults at random moments of queries in several processes, or SOAK="--runs …"; as root those of the
 #              network too
+# make random  random statements on palais and on DuckDB: STATEMENTS=50000 SEED="1 2" (a new seed if none is given)
 # make deny    licences, advisories and sources of all crates; needs cargo-deny and the network
 # make venv    the Python packages of the oracle and the benchmark, in .venv
 # make others  the tools of other formats that the tests compare with: capnp, protoc
@@ -19,7 +20,7 @@ VENV := .venv
 PALAIS := target/release/palais
 DEMO := target/demo
 
-.PHONY: build demo test bench answers formats small-files scaling fuzz soak deny tools venv others oracle
+.PHONY: build demo test bench answers formats small-files scaling fuzz soak random deny tools venv others oracle
 
 build:
 	cargo build --release
@@ -39,14 +40,17 @@ demo: build
 	done
 
 test: tools venv others
-	@echo "== 1 of 4: format"
+	@echo "== 1 of 5: format"
 	cargo fmt --all --check
-	@echo "== 2 of 4: clippy"
+	@echo "== 2 of 5: clippy"
 	cargo clippy --locked --release --workspace --all-targets -- -D warnings
-	@echo "== 3 of 4: tests"
+	@echo "== 3 of 5: tests"
 	cargo test --locked --release --workspace
-	@echo "== 4 of 4: the SQL tests agree with DuckDB"
+	@echo "== 4 of 5: the SQL tests agree with DuckDB"
 	$(VENV)/bin/python tests/oracle/slt.py --check
+	@echo "== 5 of 5: random statements, of a fixed seed and of a new one"
+	$(VENV)/bin/python tests/random/run.py --statements 3000 --seed 1
+	$(VENV)/bin/python tests/random/run.py --statements 2000 --seed new
 	@echo "== all passed"
 
 bench: build venv
@@ -69,6 +73,10 @@ fuzz:
 
 soak: build
 	$(PYTHON) tests/soak.py $(PALAIS) $(SOAK)
+
+random: build venv
+	cargo build --locked --release --example random_runner
+	$(VENV)/bin/python tests/random/run.py --families --statements $(or $(STATEMENTS),10000) --seed $(or $(SEED),new) $(RANDOM_ARGS)
 
 deny:
 	@cargo deny --version >/dev/null 2>&1 || { \

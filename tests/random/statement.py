@@ -1,0 +1,70 @@
+"""A random statement as a whole: with its parts that variants need."""
+
+import random
+
+from queries import Queries
+from scope import Place, Scope
+from tree import Many, Maybe, Node
+
+
+class Split:
+    """`SELECT items FROM clause WHERE predicate`, whose predicate can be taken apart."""
+
+    def __init__(self, names, items, clause, predicate):
+        self.names, self.items, self.clause, self.predicate = names, items, clause, predicate
+
+    def tree(self):
+        return Node("", *self.names, "SELECT ", self.items, " FROM ", self.clause, " WHERE ", self.predicate)
+
+    def of(self, condition):
+        return f"{''.join(map(str, self.names))}SELECT {self.items} FROM {self.clause}{condition}"
+
+    def thirds(self):
+        """Three statements that give all rows together."""
+        return [self.of(f" WHERE {text}") for text in (self.predicate, f"(NOT {self.predicate})", f"({self.predicate} IS NULL)")]
+
+    def whole(self):
+        return self.of("")
+
+    def counts(self):
+        """Two statements that count the same rows."""
+        before = "".join(map(str, self.names)) + "SELECT "
+        return (f"{before}count(*) AS n FROM {self.clause} WHERE {self.predicate}",
+                f"{before}coalesce(sum(CASE WHEN {self.predicate} THEN 1 ELSE 0 END), 0) AS n FROM {self.clause}")
+
+
+class Statement:
+    """A statement and what is known of it."""
+
+    def __init__(self, tree, ordered=False, split=None):
+        self.tree, self.ordered, self.split = tree, ordered, split
+
+    def __str__(self):
+        return str(self.tree)
+
+
+def random_statement(seed, tables):
+    """The statement of a seed over these tables."""
+    rng = random.Random(seed)
+    maker = Queries(rng, tables)
+    names = []
+    if maker.chance(0.15):
+        names = [Maybe("WITH ", Many(maker.with_names(1)), " ")]
+        maker.budget += 2
+    if maker.chance(0.12):
+        split = random_split(maker, names)
+        return Statement(split.tree(), split=split)
+    node, columns = maker.select(None, None, rng.choice([1, 2, 2, 3]))
+    if maker.budget > 0 and maker.chance(0.15):
+        node, columns = maker.set_operation(node, columns, None, 1)
+    if maker.chance(0.15):
+        return Statement(Node("", *names, maker.limited(node, columns)), ordered=True)
+    return Statement(Node("", *names, Node("query" + "".join(k for _, k in columns), node)))
+
+
+def random_split(maker, names):
+    rng = maker.rng
+    clause, columns = maker.from_clause(None, 1)
+    place = Place(Scope(columns))
+    items = [Node("", maker.expression(maker.kind(place), place, rng.choice([0, 0, 1])), f" AS c{i}") for i in range(rng.choice([1, 2]))]
+    return Split(names, Many(items), clause, maker.expression("B", place, rng.choice([1, 2, 3])))

@@ -1,0 +1,110 @@
+"""Random aggregates, and random queries inside expressions."""
+
+from expressions import COMPARISONS, Expressions
+from scope import Place, Scope
+from tree import Many, Maybe, Node
+
+
+class Subqueries(Expressions):
+    """Makes expressions that hold queries; the queries are made by the subclass."""
+
+    def __init__(self, rng, budget):
+        super().__init__(rng)
+        #: How many tables the statement may still read.
+        self.budget = budget
+
+    def aggregate(self, kind, place):
+        """An aggregate of a kind over the rows of a grouped place."""
+        rng, rows = self.rng, place.rows()
+        if kind == "I" and place.has_sets and self.chance(0.2):
+            return Node("I", f"grouping({rng.choice(place.keys)[1]})")
+        depth = rng.choice([0, 0, 0, 1])
+        e = lambda of: self.expression(of, rows, depth)
+        least = lambda: Node(kind, f"{rng.choice(['min', 'max'])}(", e(kind), ")")
+        any_kind = self.kind(rows)
+        choices = {
+            "I": [lambda: Node("I", "count(*)"), lambda: Node("I", "count(", e(any_kind), ")"),
+                  lambda: Node("I", "count(DISTINCT ", e(any_kind), ")"), lambda: Node("I", "sum(", e("I"), ")"), least],
+            "F": [lambda: Node("F", "avg(", e(rng.choice("INF")), ")"), lambda: Node("F", "sum(", e("F"), ")"), least],
+            "N": [lambda: Node("N", "sum(", e("N"), ")"), least],
+            "T": [least, lambda: self.joined(self.expression("T", Place(place.scope, None, False, 0), 0))],
+            "B": [lambda: Node("B", f"{rng.choice(['bool_and', 'bool_or'])}(", e("B"), ")")],
+        }.get(kind, [least])
+        node = rng.choice(choices)()
+        if self.chance(0.15):
+            node = Node(kind, node, Maybe(" FILTER (WHERE ", self.expression("B", rows, 1), ")"))
+        return node
+
+    def joined(self, text):
+        # The text stands twice, and both have to stay the same. A constant has no order.
+        if "'" in str(text):
+            return Node("T", f"min({text})")
+        return Node("T", f"string_agg({text}, ',' ORDER BY {text})")
+
+    def scalar_subquery(self, kind, place, depth):
+        """A query of at most one row, or None if there are enough tables."""
+        rng = self.rng
+        if self.budget <= 0:
+            return None
+        around = self.reach(place)
+        form = rng.choices(["aggregate", "first", "bare"], [8, 3, 1])[0]
+        if form == "bare" and around:
+            inner = Place(Scope([], around), None, False, 0.8)
+            return Node(kind, "(SELECT ", self.expression(kind, inner, 1), ")")
+        clause, columns = self.from_clause(around, 1)
+        scope = Scope(columns, around)
+        where = self.where(scope, depth)
+        if form == "first":
+            value = self.expression(kind, Place(scope, None, False, 0), 1)
+            order = f" ORDER BY 1 {rng.choice(['', 'DESC', 'NULLS FIRST'])}"
+            return Node(kind, "(SELECT ", value, " FROM ", clause, where, order, " LIMIT 1)")
+        value = self.aggregate(kind, Place(scope, []))
+        if self.chance(0.2):
+            value = self.expression(kind, Place(scope, [], False, 0), 2)
+            if not has_aggregate(value):
+                value = self.aggregate(kind, Place(scope, []))
+        having = Maybe(" HAVING ", self.expression("B", Place(scope, [], False), 1)) if self.chance(0.08) else ""
+        return Node(kind, "(SELECT ", value, " FROM ", clause, where, having, ")")
+
+    def reach(self, place):
+        """The scope that a subquery at this place may name: none for those that shall not depend on it."""
+        return place.around() if place.scope and self.chance(0.6) else None
+
+    def where(self, scope, depth):
+        """A WHERE clause, most often with a condition on the query around, if there is one."""
+        rng, conditions = self.rng, []
+        place = Place(scope)
+        if scope.around and self.chance(0.85):
+            kind = self.kind(place)
+            inner, outer = scope.own(rng, kind), scope.outer(rng, kind)
+            if inner and outer:
+                operator = "=" if self.chance(0.7) else rng.choice(COMPARISONS + ["IS NOT DISTINCT FROM"])
+                conditions.append(Node("B", "(", inner, f" {operator} ", outer, ")"))
+        if not conditions or self.chance(0.3):
+            if self.chance(0.6):
+                conditions.append(self.expression("B", place, min(depth, 2)))
+        rng.shuffle(conditions)
+        return Maybe(" WHERE ", Many(conditions, " AND ")) if conditions else ""
+
+    def subquery_predicate(self, place, depth):
+        """A predicate that holds a query, or None if there are enough tables."""
+        rng = self.rng
+        if self.budget <= 0:
+            return None
+        around = self.reach(place)
+        form = rng.choices(["exists", "in", "any"], [4, 5, 2])[0]
+        not_ = rng.choice(["", "", "NOT "])
+        if form == "exists":
+            query, _ = self.query(around, None, depth - 1)
+            return Node("B", f"({not_}EXISTS (", query, "))")
+        kind = self.kind(place)
+        query, _ = self.query(around, [kind], depth - 1)
+        value = self.expression(kind, place, min(depth, 1))
+        if form == "in":
+            return Node("B", "(", value, f" {not_}IN (", query, "))")
+        return Node("B", "(", value, f" {rng.choice(COMPARISONS)} {rng.choice(['ANY', 'ALL'])} (", query, "))")
+
+
+def has_aggregate(node):
+    text = str(node)
+    return any(f"{name}(" in text for name in ("count", "sum", "avg", "min", "max", "bool_and", "bool_or", "string_agg"))
