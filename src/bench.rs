@@ -33,6 +33,7 @@ use serde::Serialize;
 use crate::args;
 use crate::print;
 use crate::print::table::grouped;
+use crate::say::say;
 use crate::settings;
 use crate::signals;
 use crate::tables::Tables;
@@ -95,11 +96,11 @@ fn run_formats(f: &args::BenchFormats) -> anyhow::Result<()> {
         schema: source_table.schema.clone(),
         expected,
     };
-    eprintln!("{title}: {workers} workers, {}", report::runs(f.rounds, f.cold));
+    say(format_args!("{title}: {workers} workers, {}", report::runs(f.rounds, f.cold)));
     let mut cells = Vec::new();
     for (format, compression) in pairs {
         let cell = bench.cell(format, compression)?;
-        eprintln!("{}", report::line(&cell));
+        say(report::line(&cell));
         cells.push(cell);
     }
     let report = Report {

@@ -11,6 +11,7 @@ use crate::Usage;
 use crate::args;
 use crate::convert::{report, write_options};
 use crate::progress::Progress;
+use crate::say::say;
 use crate::signals;
 
 /// A part file has about this many bytes of text where nobody says how many parts there are.
@@ -38,7 +39,7 @@ pub fn run(g: &args::Generate) -> anyhow::Result<()> {
         let directory = g.directory.join(spec.table.name());
         let written = engine::generate::generate(&spec, parts, &directory, &options, &state)?;
         drop(progress);
-        eprintln!("{}", report(spec.table.name(), &written, start));
+        say(report(spec.table.name(), &written, start));
     }
     Ok(())
 }

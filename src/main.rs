@@ -18,6 +18,7 @@ mod print;
 mod profile;
 mod progress;
 mod query;
+mod say;
 mod schema;
 mod settings;
 mod signals;
@@ -32,6 +33,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use args::{Args, Command};
+use say::say;
 
 /// Wrong usage, as opposed to a query or data that fail.
 #[derive(Debug)]
@@ -53,9 +55,13 @@ fn main() -> ExitCode {
     let args = match Args::try_parse() {
         Ok(args) => args,
         Err(e) => {
-            // clap prints help and versions to standard output, and errors to standard error.
+            // Help and versions go to standard output. An error tells words of the command line.
+            if e.use_stderr() {
+                say(e.render().to_string().trim_end());
+                return ExitCode::from(2);
+            }
             let _ = e.print();
-            return ExitCode::from(if e.use_stderr() { 2 } else { 0 });
+            return ExitCode::SUCCESS;
         }
     };
     // Planning recurses once for each level of an expression: `a AND b AND …` of thousands of terms is as deep.
@@ -70,7 +76,7 @@ fn main() -> ExitCode {
         Err(e) => {
             let (message, code) = describe(&e);
             if !message.is_empty() {
-                eprintln!("{message}");
+                say(message);
             }
             ExitCode::from(code)
         }

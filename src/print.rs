@@ -28,6 +28,8 @@ pub use output::{FileOutput, Output, StandardOutput};
 pub use table::TableOptions;
 use table::{grouped, plural};
 
+use crate::say::escaped;
+
 /// What can go wrong in printing.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -197,10 +199,14 @@ pub fn writer(format: Format, target: &Target, table: TableOptions) -> Result<Bo
     })
 }
 
-/// Prints a text on standard output.
+/// Prints a text on standard output; on a terminal what that would obey is escaped.
 pub fn text(text: &str) -> Result<()> {
     let mut out = StandardOutput::new();
-    out.put(text.as_bytes())?;
+    let shown = match std::io::stdout().is_terminal() {
+        true => escaped(text, |c| matches!(c, '\n' | '\t')),
+        false => text.into(),
+    };
+    out.put(shown.as_bytes())?;
     out.finish()
 }
 

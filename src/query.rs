@@ -29,6 +29,7 @@ use crate::flags;
 use crate::print::{self, Format, ResultWriter, Target};
 use crate::profile::Profile;
 use crate::progress::Progress;
+use crate::say::{self, say};
 use crate::settings::Settings;
 use crate::signals;
 use crate::stats::Stats;
@@ -79,7 +80,7 @@ pub fn run_bdb(b: &args::Bdb) -> anyhow::Result<()> {
     };
     let start = Instant::now();
     Session::new(&b.input, &b.run)?.statement(&sql)?;
-    eprintln!("{}: {:.3} s", b.name.to_lowercase(), start.elapsed().as_secs_f64());
+    say(format_args!("{}: {:.3} s", b.name.to_lowercase(), start.elapsed().as_secs_f64()));
     Ok(())
 }
 
@@ -98,7 +99,7 @@ pub fn warn_skipped(state: &engine::QueryState) {
         (skipped.replaced, "sequences of bytes that are not UTF-8, read as U+FFFD"),
     ] {
         if count > 0 {
-            eprintln!("warning: {count} {what}");
+            say::warn(format_args!("{count} {what}"));
         }
     }
 }
@@ -328,7 +329,7 @@ impl<'a> Session<'a> {
     /// The line below a result, for people.
     fn summary(&self, rows: u64) {
         if std::io::stderr().is_terminal() {
-            eprintln!("{}", print::summary(rows, self.start.elapsed()));
+            say(print::summary(rows, self.start.elapsed()));
         }
     }
 }

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use engine::QueryState;
 
+use crate::say::say;
+
 static RUNNING: Mutex<Weak<QueryState>> = Mutex::new(Weak::new());
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
@@ -39,9 +41,9 @@ pub fn install_panic_hook() {
                 std::thread::park();
             }
         }
-        eprintln!(
+        say(format_args!(
             "internal error: {text}{place}\n  help: this is a bug in palais; please report it with the query"
-        );
+        ));
         leave();
         std::process::exit(INTERNAL);
     }));
@@ -56,9 +58,9 @@ pub fn end_on_too_large_requests() {
             "raise --memory-limit"
         };
         let (bytes, limit) = (engine::memory::human(bytes), engine::memory::human(engine::memory::limit()));
-        eprintln!(
+        say(format_args!(
             "error: out of memory: {bytes} were asked for at once, of --memory-limit {limit}\n  help: {help}"
-        );
+        ));
         leave();
         std::process::exit(1);
     });
@@ -86,7 +88,7 @@ pub fn take_interrupts() {
                 }
                 _ => {
                     leave();
-                    eprintln!("interrupted");
+                    say("interrupted");
                     std::process::exit(INTERRUPT);
                 }
             }
@@ -109,7 +111,7 @@ fn end_soon() {
     let end = || {
         std::thread::sleep(GRACE);
         leave();
-        eprintln!("interrupted");
+        say("interrupted");
         std::process::exit(INTERRUPT);
     };
     // Without the thread a second signal is needed.

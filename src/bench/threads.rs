@@ -17,6 +17,7 @@ use super::threads_report::{self, Report};
 use super::{QUERY, Scratch, TABLE, cell};
 use crate::args;
 use crate::print;
+use crate::say::say;
 use crate::{settings, signals};
 
 /// So many small files are written, of about so many bytes each before compression.
@@ -81,12 +82,12 @@ pub fn run(t: &args::BenchThreads) -> anyhow::Result<()> {
         cold: t.cold,
     };
     let title = super::title(&t.table);
-    eprintln!("{title}: {cores} cores, median of {} runs", t.rounds);
+    say(format_args!("{title}: {cores} cores, median of {} runs", t.rounds));
     let mut sets = Vec::new();
     for small in [true, false] {
         for compression in &t.compressions {
             let set = bench.set(small, &t.encoding, compression)?;
-            eprintln!("{}", threads_report::line(&set));
+            say(threads_report::line(&set));
             sets.push(set);
         }
     }

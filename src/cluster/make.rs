@@ -21,6 +21,7 @@ use super::retry::{Undone, retried};
 use super::{hosts, remote};
 use crate::progress::Progress;
 use crate::query::warn_skipped;
+use crate::say::{self, say};
 use crate::{Usage, args, convert, generate, signals};
 use group::Group;
 
@@ -183,14 +184,14 @@ impl Listener {
 
     fn tell(&self, text: String) {
         match self {
-            Listener::Here { .. } => eprintln!("{text}"),
+            Listener::Here { .. } => say(text),
             Listener::Caller(caller) => caller.note(text),
         }
     }
 
     fn warn(&self, text: String) {
         match self {
-            Listener::Here { .. } => eprintln!("warning: {text}"),
+            Listener::Here { .. } => say::warn(text),
             Listener::Caller(caller) => remote::warn(caller, text),
         }
     }

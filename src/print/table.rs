@@ -11,6 +11,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::value::Column;
 use super::{Output, Result, ResultWriter};
+use crate::say;
 use drawing::Drawing;
 
 /// How a table is shown.
@@ -90,7 +91,7 @@ impl ResultWriter for TableWriter {
         // On a terminal the note within the table is seen.
         if self.hidden() > 0 && self.options.width.is_none() {
             let (shown, all) = (grouped(self.options.max_rows as u64), grouped(self.rows));
-            eprintln!("warning: the table shows {shown} of {all} rows\n  help: --format csv gives all");
+            say::warn(format_args!("the table shows {shown} of {all} rows\n  help: --format csv gives all"));
         }
         self.out.finish()
     }

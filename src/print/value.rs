@@ -3,13 +3,13 @@
 //! Flat values have the form in which csv and JSON lines are written. Nested ones are `[1, 2]`, `{a: 1}` and
 //! `{'key' => 1}`, with strings in them in single quotes.
 
-use std::fmt::Write;
-
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef};
 use arrow_buffer::NullBuffer;
 use arrow_schema::DataType;
 use formats::rows::cells::Cells;
+
+use crate::say::{escaped, is_unseen, push_escaped};
 
 /// A column of a batch, ready to be read as text.
 pub struct Column {
@@ -116,7 +116,7 @@ impl Column {
                 out.push('{');
                 for (i, (name, column)) in columns.iter().enumerate() {
                     out.push_str(if i == 0 { "" } else { ", " });
-                    out.push_str(&schema::text::types::quoted(name));
+                    out.push_str(&escaped(&schema::text::types::quoted(name), |_| false));
                     out.push_str(": ");
                     column.literal(row, out);
                 }
@@ -147,13 +147,6 @@ fn printed(cells: &Cells, row: usize) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Characters that a terminal would not show, or would obey: control characters, marks of direction, and those
-/// without width.
-fn is_unseen(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
-}
-
 /// How a string stands in a cell if not as it is: the string `NULL`, strings that look as if they were in quotes, and
 /// strings with characters that are not seen are written like SQL's literals, so that every cell is read in one way.
 pub fn quote(text: &str) -> Option<String> {
@@ -163,18 +156,13 @@ pub fn quote(text: &str) -> Option<String> {
 
 /// A string as a SQL literal: `'it''s'`, or `E'a\nb'` where it has characters that are not seen.
 fn quoted(text: &str) -> String {
-    let escaped = text.contains(is_unseen);
-    let mut out = String::from(if escaped { "E'" } else { "'" });
+    let is_escaped = text.contains(is_unseen);
+    let mut out = String::from(if is_escaped { "E'" } else { "'" });
     for c in text.chars() {
         match c {
             '\'' => out.push_str("''"),
-            '\\' if escaped => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            c if is_unseen(c) => {
-                write!(out, "\\u{:04x}", u32::from(c)).expect("a string takes what is written");
-            }
+            '\\' if is_escaped => out.push_str("\\\\"),
+            c if is_unseen(c) => push_escaped(c, &mut out),
             c => out.push(c),
         }
     }

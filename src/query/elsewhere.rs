@@ -17,7 +17,7 @@ use crate::copy::To;
 use crate::flags;
 use crate::print;
 use crate::progress::Progress;
-use crate::signals;
+use crate::{say, signals};
 
 impl Session<'_> {
     /// Has these processes run its queries.
@@ -85,8 +85,7 @@ pub fn run_among(c: &args::ClusterRun) -> anyhow::Result<()> {
         Runner::of_flags(c, &sql, session.settings.memory_limit, without)
     };
     let local_parts = has_local_parts(c)?;
-    let warn = |text| eprintln!("warning: {text}");
-    try_again(|| Session::new(&input, &c.run), c.retries, local_parts, warn, start, &sql)
+    try_again(|| Session::new(&input, &c.run), c.retries, local_parts, say::warn, start, &sql)
 }
 
 /// Leads a statement for a caller; `start` gives the processes, without those of nodes that were lost.
@@ -119,7 +118,7 @@ pub fn lead(
     };
     let start = |_: &Session<'_>, without: &[String]| {
         let runner = start(without)?;
-        let workers = request.workers.map_or(usize::MAX, usize::from).min(runner.workers());
+        let workers = request.workers.map_or(usize::MAX, usize::from).clamp(1, runner.workers().max(1));
         let settings = engine::Settings { workers, read_ahead: request.read_ahead.into() };
         Ok(runner.with(settings, request.memory_limit))
     };

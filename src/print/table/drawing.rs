@@ -6,6 +6,7 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 use super::{Cell, TableWriter, grouped, plural};
 use crate::print::fit::{Fit, Need, fit};
 use crate::print::value::{is_number, quote};
+use crate::say::escaped;
 
 /// The characters of frames: corners and crossings from the top left, the lines, and what stands for what is left out.
 struct Frame {
@@ -59,7 +60,7 @@ impl Drawing {
         let type_name =
             |data_type| schema::text::types::sql_name(data_type).unwrap_or_else(|| format!("{data_type}"));
         let types: Vec<String> =
-            schema.fields().iter().map(|f| type_name(f.data_type()).to_lowercase()).collect();
+            schema.fields().iter().map(|f| shown_type(&type_name(f.data_type()))).collect();
         let right: Vec<bool> = schema.fields().iter().map(|f| is_number(f.data_type())).collect();
         let needs: Vec<Need> = (0..names.len())
             .map(|column| {
@@ -162,6 +163,11 @@ impl Drawing {
     fn painted(&self, text: &str, color: &str) -> String {
         if self.color && !color.is_empty() { format!("{color}{text}{PLAIN}") } else { text.to_string() }
     }
+}
+
+/// A type's name as it is shown: the fields of a struct are named by whoever made the file.
+fn shown_type(name: &str) -> String {
+    escaped(&name.to_lowercase(), |_| false).into_owned()
 }
 
 /// The widths of what stands between the lines, the gap's included.
