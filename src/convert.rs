@@ -18,6 +18,7 @@ use crate::Usage;
 use crate::args;
 use crate::progress::Progress;
 use crate::query::warn_skipped;
+use crate::say::say;
 use crate::settings;
 use crate::signals;
 use crate::tables::Tables;
@@ -43,7 +44,7 @@ pub fn run(c: &args::Convert) -> anyhow::Result<()> {
     let written = engine::convert::convert(&table, &destination, &options, &state)?;
     drop(progress);
     warn_skipped(&state);
-    eprintln!("{}", report_converted(c, &written, start));
+    say(report_converted(c, &written, start));
     Ok(())
 }
 
@@ -70,7 +71,7 @@ pub fn report(what: &str, written: &Written, start: Instant) -> String {
 
 /// Whether there is something that is neither a file nor a directory, such as a named pipe.
 pub fn is_device(path: &Path) -> bool {
-    std::fs::metadata(path).is_ok_and(|there| !there.is_dir() && !there.is_file())
+    formats::roots::metadata(path).is_ok_and(|there| !there.is_dir() && !there.is_file())
 }
 
 /// Where and in which format is written, from the name of the destination and the flags, which must not contradict

@@ -177,7 +177,7 @@ impl To {
         parts: bool,
         workers: usize,
     ) -> engine::Result<Output> {
-        if !self.dataset && self.path.is_dir() {
+        if !self.dataset && formats::roots::is_dir(&self.path) {
             let help = "name a file in it, or end the name with / to write a dataset".to_string();
             let message = "a file is to be written, and this is a directory";
             return Err(formats::Error::location(self.path.display(), message, Some(help)).into());

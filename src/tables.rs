@@ -146,7 +146,9 @@ impl Tables {
 
 /// Whether a name that no flag gives may be a path.
 fn is_location(name: &str) -> bool {
-    name == "-" || name.contains(['/', '.', '*', '?', '[']) || std::path::Path::new(name).exists()
+    name == "-"
+        || name.contains(['/', '.', '*', '?', '['])
+        || formats::roots::exists(std::path::Path::new(name))
 }
 
 fn pair(flag: &str, form: &str, text: &str) -> anyhow::Result<(String, String)> {

@@ -1,6 +1,5 @@
 //! Any table to files of another format, in the order of its rows.
 
-use std::fs;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
@@ -158,8 +157,9 @@ fn next(from: &mut From, work: &Work, state: &QueryState) -> Result<Step<RecordB
 fn refuse_own_files(files: &[FileEntry], destination: &Destination) -> Result<()> {
     let path = destination.path();
     // What does not exist is nobody's source.
-    let Ok(target) = fs::canonicalize(path) else { return Ok(()) };
-    let lies_there = |file: &Path| fs::canonicalize(file).is_ok_and(|file| file.starts_with(&target));
+    let Ok(target) = formats::roots::canonicalize(path) else { return Ok(()) };
+    let lies_there =
+        |file: &Path| formats::roots::canonicalize(file).is_ok_and(|file| file.starts_with(&target));
     match files.iter().find(|file| lies_there(&file.path)) {
         None => Ok(()),
         Some(file) => {

@@ -152,7 +152,7 @@ impl Output {
         let Begun { directory, parents } = begun;
         let begin = |_: &Manifest| {
             aside::check_partial(directory, path)?;
-            if !directory.is_dir() {
+            if !formats::roots::is_dir(directory) {
                 let what = "the directory that another process of this query has made is not here";
                 let help = "what several hosts write has to be on a file system that they share; --output of a query and \
                             COPY to one file are written by one";

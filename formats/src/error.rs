@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::roots::Outside;
+
 /// The result of this package's functions.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -117,8 +119,11 @@ impl Error {
         Error::Data(Box::new(DataError { message: message.into(), ..DataError::default() }))
     }
 
-    /// Wraps what the system said of `path`.
+    /// Wraps what the system said of `path`, or that a node does not serve it.
     pub fn io(path: impl AsRef<Path>, action: &'static str, source: std::io::Error) -> Error {
+        if Outside::is_in(&source) {
+            return Error::location(path.as_ref().display(), Outside.to_string(), Some(Outside::HELP.into()));
+        }
         Error::Io { path: path.as_ref().to_path_buf(), action, source }
     }
 

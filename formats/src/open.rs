@@ -32,7 +32,6 @@ mod spans;
 mod suggest;
 mod unify;
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -144,9 +143,8 @@ impl SchemaChoice {
                 })
             }
             SchemaChoice::File(path) => {
-                roots::check(path)?;
-                let text =
-                    fs::read_to_string(path).map_err(|e| Error::io(path, "read the schema file", e))?;
+                let text = roots::open_file(path).and_then(std::io::read_to_string);
+                let text = text.map_err(|e| Error::io(path, "read the schema file", e))?;
                 let parsed = schema::text::parse(&text, name);
                 let parsed = parsed.map_err(|e| Error::location(path.display(), e.to_string(), None))?;
                 if parsed.fields().is_empty() {
@@ -183,7 +181,7 @@ fn open_listing(listing: Listing, location: &str, name: &str, options: &OpenOpti
 ///
 /// A directory that is a dataset itself is one table, called like the directory.
 pub fn open_data_dir(dir: &Path) -> Result<Vec<(String, String)>> {
-    let meta = fs::metadata(dir).map_err(|e| match e.kind() {
+    let meta = roots::metadata(dir).map_err(|e| match e.kind() {
         std::io::ErrorKind::NotFound => suggest::missing(dir),
         _ => Error::io(dir, "open", e),
     })?;
@@ -194,19 +192,18 @@ pub fn open_data_dir(dir: &Path) -> Result<Vec<(String, String)>> {
             Some("--table NAME=PATH names a file".into()),
         ));
     }
-    roots::check(dir)?;
     let text = |path: &Path| path.to_string_lossy().into_owned();
-    if dir.join(schema::manifest::FILE_NAME).exists() {
-        let whole = fs::canonicalize(dir).map_err(|e| Error::io(dir, "open", e))?;
+    if roots::exists(&dir.join(schema::manifest::FILE_NAME)) {
+        let whole = roots::canonicalize(dir).map_err(|e| Error::io(dir, "open", e))?;
         return Ok(vec![(detect::stem(&whole), text(dir))]);
     }
     let mut tables: Vec<(String, String)> = Vec::new();
-    for entry in fs::read_dir(dir).map_err(|e| Error::io(dir, "list", e))? {
-        let path = entry.map_err(|e| Error::io(dir, "list", e))?.path();
+    for entry in roots::read_dir(dir).map_err(|e| Error::io(dir, "list", e))? {
+        let path = dir.join(entry.map_err(|e| Error::io(dir, "list", e))?.file_name());
         if path.file_name().is_none_or(list::is_hidden) {
             continue;
         }
-        let is_dir = fs::metadata(&path).map_err(|e| Error::io(&path, "list", e))?.is_dir();
+        let is_dir = roots::metadata(&path).map_err(|e| Error::io(&path, "list", e))?.is_dir();
         match is_dir {
             true => tables.push((text(path.file_name().unwrap_or_default().as_ref()), text(&path))),
             false if by_name(&path).encoding.is_some() => tables.push((detect::stem(&path), text(&path))),

@@ -1,26 +1,73 @@
-//! Directories outside of which this process touches no files, for one that serves others.
+//! What a process touches that serves others: regular files, and those below some directories alone.
+//!
+//! Nothing outside of these directories is so much as looked at, so that no error, and no time that it takes, tells
+//! whether there is something. All paths of users go through the functions here; in a process that serves nobody they
+//! are those of the system.
+//!
+//! - [`beneath`]: how a path is followed without leaving the directories.
 
-use std::ffi::OsStr;
+mod beneath;
+
+use std::fs::{self, DirEntry, File, Metadata, ReadDir};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use crate::error::{Error, Result};
+use beneath::Roots;
 
-/// The directories, without links; none if all files may be touched.
-static ROOTS: OnceLock<Vec<PathBuf>> = OnceLock::new();
+/// Set once this process serves others: the directories, or none if all files may be touched.
+static SERVED: OnceLock<Option<Roots>> = OnceLock::new();
 
-/// Allows files below these directories alone, from now on and for ever; all files if there are none.
+/// A path that lies outside of the directories: what an [`io::Error`] of this module holds then.
+#[derive(Debug)]
+pub struct Outside;
+
+impl std::fmt::Display for Outside {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("this lies outside of the directories that this node serves")
+    }
+}
+
+impl std::error::Error for Outside {}
+
+impl Outside {
+    /// What would help.
+    pub(crate) const HELP: &str = "data_root in the node's file names them";
+
+    /// Whether an error says so.
+    pub(crate) fn is_in(e: &io::Error) -> bool {
+        e.get_ref().is_some_and(|e| e.is::<Outside>())
+    }
+}
+
+fn outside() -> io::Error {
+    io::Error::new(io::ErrorKind::PermissionDenied, Outside)
+}
+
+/// Allows regular files below these directories alone, from now on and for ever; all regular files if there are none.
 ///
 /// # Errors
 /// One does not exist.
 pub fn allow(roots: &[PathBuf]) -> Result<()> {
-    let real = |root: &PathBuf| root.canonicalize().map_err(|e| Error::io(root, "find the data root", e));
-    let roots = roots.iter().map(real).collect::<Result<Vec<_>>>()?;
-    if !roots.is_empty() {
-        // Whoever has asked first decides.
-        let _ = ROOTS.set(roots);
-    }
+    let served = match roots {
+        [] => None,
+        roots => Some(Roots::open(roots)?),
+    };
+    // Whoever has asked first decides.
+    let _ = SERVED.set(served);
     Ok(())
+}
+
+/// Whether this process serves others, so that a pipe or a device could hold a place of theirs.
+pub fn serves() -> bool {
+    SERVED.get().is_some()
+}
+
+fn roots() -> Option<&'static Roots> {
+    SERVED.get().and_then(Option::as_ref)
 }
 
 /// Whether a path may be touched. Links are followed; of what does not exist yet the directory counts.
@@ -28,65 +75,124 @@ pub fn allow(roots: &[PathBuf]) -> Result<()> {
 /// # Errors
 /// It lies elsewhere.
 pub fn check(path: &Path) -> Result<()> {
-    let Some(roots) = ROOTS.get() else { return Ok(()) };
-    match lies_below(path, roots) {
-        true => Ok(()),
-        false => Err(Error::location(
-            path.display(),
-            "this lies outside of the directories that this node serves",
-            Some("data_root in the node's file names them".into()),
-        )),
+    match place(path) {
+        Err(e) if Outside::is_in(&e) => Err(Error::io(path, "open", e)),
+        // What else is wrong with it is told by whoever opens it.
+        _ => Ok(()),
     }
 }
 
-fn lies_below(path: &Path, roots: &[PathBuf]) -> bool {
-    let Ok(absolute) = std::path::absolute(path) else { return false };
-    let mut missing: Vec<&OsStr> = Vec::new();
-    for known in absolute.ancestors() {
-        if let Ok(real) = known.canonicalize() {
-            let whole = missing.iter().rev().fold(real, |path, name| path.join(name));
-            return roots.iter().any(|root| whole.starts_with(root));
-        }
-        match known.file_name() {
-            Some(name) => missing.push(name),
-            // What does not exist can't be left again.
-            None => return false,
-        }
+/// The path without links; of what does not exist yet, as far as there is something.
+///
+/// # Errors
+/// It lies elsewhere, or the system refuses.
+pub fn place(path: &Path) -> io::Result<PathBuf> {
+    match roots() {
+        Some(roots) => roots.place(path).map(|(place, _)| place),
+        None => match fs::canonicalize(path) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(path.to_path_buf()),
+            place => place,
+        },
     }
-    false
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn links_and_dots_do_not_lead_outside() {
-        let home = tempfile::tempdir().unwrap();
-        let home = home.path().canonicalize().unwrap();
-        for dir in ["data/a", "other"] {
-            std::fs::create_dir_all(home.join(dir)).unwrap();
-        }
-        std::fs::write(home.join("other/x.csv"), "1").unwrap();
-        std::os::unix::fs::symlink(home.join("other"), home.join("data/link")).unwrap();
-        std::os::unix::fs::symlink(home.join("data/a"), home.join("other/back")).unwrap();
-        let roots = [home.join("data")];
-        for (path, inside) in [
-            ("data", true),
-            ("data/a", true),
-            ("data/a/new/x.csv", true),
-            ("data/a/../a/x", true),
-            ("other/back/x", true),
-            ("other/x.csv", false),
-            ("data/../other/x.csv", false),
-            ("data/link/x.csv", false),
-            ("data/link/new", false),
-            ("data/none/../../other/x.csv", false),
-            ("database", false),
-        ] {
-            assert_eq!(lies_below(&home.join(path), &roots), inside, "{path}");
-        }
-        assert!(!lies_below(Path::new("/"), &roots));
-        assert!(!lies_below(Path::new(""), &roots));
+/// The path without links, as [`fs::canonicalize`] gives it.
+///
+/// # Errors
+/// There is nothing, it lies elsewhere, or the system refuses.
+pub fn canonicalize(path: &Path) -> io::Result<PathBuf> {
+    match roots() {
+        Some(roots) => match roots.place(path)? {
+            (place, true) => Ok(place),
+            (_, false) => Err(io::ErrorKind::NotFound.into()),
+        },
+        None => fs::canonicalize(path),
     }
+}
+
+/// Opens a file to read it. Who serves others waits for no pipe.
+///
+/// # Errors
+/// As [`metadata`], and who serves others opens nothing but regular files.
+pub fn open_file(path: &Path) -> io::Result<File> {
+    if !serves() {
+        return File::open(path);
+    }
+    let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
+    let file = match roots() {
+        Some(roots) => roots.open_path(path, libc::O_RDONLY | flags)?,
+        None => File::options().read(true).custom_flags(flags).open(path)?,
+    };
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(io::Error::new(io::ErrorKind::InvalidInput, "a node reads regular files alone")),
+    }
+}
+
+/// What is known of a path, links followed.
+///
+/// # Errors
+/// There is nothing, it lies elsewhere, or the system refuses.
+pub fn metadata(path: &Path) -> io::Result<Metadata> {
+    match roots() {
+        Some(roots) => roots.open_path(path, libc::O_PATH)?.metadata(),
+        None => fs::metadata(path),
+    }
+}
+
+/// What is known of a path, the last link not followed.
+///
+/// # Errors
+/// As [`metadata`].
+pub fn symlink_metadata(path: &Path) -> io::Result<Metadata> {
+    match roots() {
+        Some(roots) => roots.open_path(path, libc::O_PATH | libc::O_NOFOLLOW)?.metadata(),
+        None => fs::symlink_metadata(path),
+    }
+}
+
+/// Whether there is something that may be touched.
+pub fn exists(path: &Path) -> bool {
+    metadata(path).is_ok()
+}
+
+/// Whether there is a directory that may be touched.
+pub fn is_dir(path: &Path) -> bool {
+    metadata(path).is_ok_and(|there| there.is_dir())
+}
+
+/// The entries of a directory. Their own paths are of no use: [`DirEntry::file_name`] is.
+pub struct Entries {
+    entries: ReadDir,
+    /// The entries are those of this one.
+    _directory: Option<File>,
+}
+
+impl Iterator for Entries {
+    type Item = io::Result<DirEntry>;
+
+    fn next(&mut self) -> Option<io::Result<DirEntry>> {
+        self.entries.next()
+    }
+}
+
+/// Lists a directory.
+///
+/// # Errors
+/// As [`metadata`].
+pub fn read_dir(path: &Path) -> io::Result<Entries> {
+    let Some(roots) = roots() else {
+        return Ok(Entries { entries: fs::read_dir(path)?, _directory: None });
+    };
+    let directory = roots.open_path(path, libc::O_RDONLY | libc::O_DIRECTORY | libc::O_NONBLOCK)?;
+    let entries = fs::read_dir(format!("/proc/self/fd/{}", directory.as_raw_fd()))?;
+    Ok(Entries { entries, _directory: Some(directory) })
+}
+
+/// Whether something that was just made or opened lies where it may, and no link has led elsewhere meanwhile.
+///
+/// # Errors
+/// It lies elsewhere.
+pub fn check_open(file: &File) -> io::Result<()> {
+    roots().map_or(Ok(()), |roots| roots.check_open(file))
 }

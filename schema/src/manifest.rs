@@ -179,9 +179,17 @@ impl Manifest {
 
     /// The manifest of a directory, or nothing if it has none.
     pub fn read(directory: &Path) -> Result<Option<Manifest>, ManifestError> {
+        Manifest::read_with(directory, |path| File::open(path))
+    }
+
+    /// The manifest of a directory, which `open` opens, or nothing if it has none.
+    pub fn read_with(
+        directory: &Path,
+        open: impl FnOnce(&Path) -> std::io::Result<File>,
+    ) -> Result<Option<Manifest>, ManifestError> {
         let path = directory.join(FILE_NAME);
         let io = |action, source| ManifestError::Io { path: path.clone(), action, source };
-        let file = match File::open(&path) {
+        let file = match open(&path) {
             Ok(file) => file,
             Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(None),
             Err(e) => return Err(io("open", e)),
@@ -235,7 +243,8 @@ impl Manifest {
         };
         let text = self.print(&path)?;
         let aside = directory.join(format!(".{FILE_NAME}.partial-{}", std::process::id()));
-        let written = File::create(&aside).map_err(io("create")).and_then(|mut file| {
+        // Nothing is waited for, nor followed, that lies there already.
+        let written = File::create_new(&aside).map_err(io("create")).and_then(|mut file| {
             file.write_all(&text).map_err(io("write"))?;
             file.sync_all().map_err(io("sync"))?;
             std::fs::rename(&aside, &path).map_err(io("rename"))?;

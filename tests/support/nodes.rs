@@ -14,6 +14,9 @@ use super::several::text;
 /// A query that takes long in each process.
 pub const LONG: &str = "SELECT count(*), sum(a.range % 7) FROM range(0, 200000000000) a";
 
+/// What all nodes and callers have.
+pub const TOKEN: &str = "a text that all have, and long enough";
+
 /// What takes longer counts as hanging.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -24,21 +27,29 @@ pub struct Nodes {
     /// What callers say besides.
     pub flags: Vec<String>,
     daemons: Vec<Option<Child>>,
+    /// What daemons are started with.
+    before: Vec<String>,
 }
 
 impl Nodes {
     /// So many; `more` stands in their files.
     pub fn start(nodes: u8, more: &str) -> Nodes {
+        Nodes::start_with(&[], nodes, more)
+    }
+
+    /// So many, which the command `before` starts, if there is one.
+    pub fn start_with(before: &[&str], nodes: u8, more: &str) -> Nodes {
         let home = tempfile::tempdir().expect("a temporary directory can be made");
-        fs::write(home.path().join("token"), "a text that all have\n").expect("it can be written");
+        fs::write(home.path().join("token"), format!("{TOKEN}\n")).expect("it can be written");
         let free = |node: u8| {
             let listener = TcpListener::bind((std::net::Ipv4Addr::new(127, 0, 0, 10 + node), 0))
                 .expect("loopback has many addresses");
             listener.local_addr().expect("it is bound").to_string()
         };
         let addresses: Vec<String> = (0..nodes).map(free).collect();
-        let mut made =
-            Nodes { home, addresses, flags: Vec::new(), daemons: (0..nodes).map(|_| None).collect() };
+        let daemons = (0..nodes).map(|_| None).collect();
+        let before = before.iter().map(ToString::to_string).collect();
+        let mut made = Nodes { home, addresses, flags: Vec::new(), daemons, before };
         for node in 0..made.addresses.len() {
             let config = format!(
                 "listen = \"{}\"\ntoken_file = \"{}\"\nnodes = {:?}\nworkers = 2\n{more}\n",
@@ -59,7 +70,10 @@ impl Nodes {
     /// Starts a daemon, and waits until it listens.
     pub fn begin(&mut self, node: usize) {
         let log = fs::File::create(self.path(&format!("log-{node}"))).expect("it can be made");
-        let daemon = Command::new(env!("CARGO_BIN_EXE_palais"))
+        let mut words = self.before.clone();
+        words.push(env!("CARGO_BIN_EXE_palais").to_string());
+        let daemon = Command::new(&words[0])
+            .args(&words[1..])
             .args(["node", "--config", text(&self.path(&format!("node-{node}.toml")))])
             .stdin(Stdio::null())
             .stdout(Stdio::null())
@@ -158,6 +172,10 @@ impl Nodes {
 impl Drop for Nodes {
     fn drop(&mut self) {
         for daemon in self.daemons.iter_mut().flatten() {
+            if !self.before.is_empty() {
+                // What was started by another command would go on without it.
+                let _ = Command::new("pkill").args(["-KILL", "-P", &daemon.id().to_string()]).status();
+            }
             let _ = daemon.kill();
             let _ = daemon.wait();
         }

@@ -1,7 +1,7 @@
 //! Globs: `*`, `?` and `[…]` within a name, and `**` for any number of directories.
 
 use std::ffi::OsStr;
-use std::fs::{self, Metadata};
+use std::fs::Metadata;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
@@ -10,6 +10,7 @@ use ::glob::{MatchOptions, Pattern};
 use super::list::{Found, Listing, collect, found, is_hidden, look_at, sort};
 use super::suggest;
 use crate::error::{Error, Result};
+use crate::roots;
 
 /// Whether the text has wildcards.
 pub fn is_glob(location: &str) -> bool {
@@ -49,6 +50,10 @@ pub fn list_glob(location: &str) -> Result<Listing> {
         let wild = matches!(component, Component::Normal(_)) && is_glob(text);
         match wild {
             false if steps.is_empty() => root.push(component),
+            false if component == Component::ParentDir => {
+                let help = "name the directory above without '..'".to_string();
+                return Err(Error::location(location, "'..' can't stand behind a wildcard", Some(help)));
+            }
             false => steps.push(Step::Name(PathBuf::from(text))),
             true if text == "**" => steps.push(Step::Any),
             true => {
@@ -62,7 +67,7 @@ pub fn list_glob(location: &str) -> Result<Listing> {
         }
     }
     let base = if root.as_os_str().is_empty() { Path::new(".") } else { &root };
-    match fs::metadata(base) {
+    match roots::metadata(base) {
         Ok(_) => {}
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Err(suggest::missing(base)),
         Err(e) => return Err(Error::io(base, "open", e)),
@@ -83,7 +88,7 @@ fn walk(dir: &Path, steps: &[Step], files: &mut Vec<Found>) -> Result<()> {
     };
     if let Step::Name(name) = step {
         let path = dir.join(name);
-        return match fs::metadata(&path) {
+        return match roots::metadata(&path) {
             Ok(meta) => reached(path, &meta, rest, files),
             // Other branches of the glob may have it.
             Err(e)
@@ -102,7 +107,7 @@ fn walk(dir: &Path, steps: &[Step], files: &mut Vec<Found>) -> Result<()> {
     }
     let list = if dir.as_os_str().is_empty() { Path::new(".") } else { dir };
     let mut plain = Vec::new();
-    for entry in fs::read_dir(list).map_err(|e| Error::io(list, "list", e))? {
+    for entry in roots::read_dir(list).map_err(|e| Error::io(list, "list", e))? {
         let entry = entry.map_err(|e| Error::io(list, "list", e))?;
         let name = entry.file_name();
         let wanted = match step {
@@ -129,7 +134,7 @@ fn walk(dir: &Path, steps: &[Step], files: &mut Vec<Found>) -> Result<()> {
             continue;
         }
         let meta = if kind.is_symlink() {
-            fs::metadata(&path).map_err(|e| Error::io(&path, "follow the link", e))?
+            roots::metadata(&path).map_err(|e| Error::io(&path, "follow the link", e))?
         } else if kind.is_dir() {
             walk(&path, rest, files)?;
             continue;

@@ -2,7 +2,7 @@
 //! taken once, here.
 
 use std::ffi::OsStr;
-use std::fs::{self, Metadata};
+use std::fs::Metadata;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -57,8 +57,7 @@ pub fn list(location: &str) -> Result<Listing> {
     if location == STDIN {
         return Ok(Listing::Files { root: PathBuf::new(), files: vec![stdin()?] });
     }
-    roots::check(path)?;
-    match fs::metadata(path) {
+    match roots::metadata(path) {
         Ok(meta) => list_one(path, &meta),
         Err(e) if e.kind() == std::io::ErrorKind::NotFound && is_glob(location) => list_glob(location),
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => Err(suggest::missing(path)),
@@ -68,7 +67,7 @@ pub fn list(location: &str) -> Result<Listing> {
 
 /// Lists a path in which no character is a wildcard.
 pub fn list_path(path: &Path) -> Result<Listing> {
-    list_one(path, &fs::metadata(path).map_err(|e| Error::io(path, "open", e))?)
+    list_one(path, &roots::metadata(path).map_err(|e| Error::io(path, "open", e))?)
 }
 
 fn list_one(path: &Path, meta: &Metadata) -> Result<Listing> {
@@ -100,7 +99,7 @@ pub fn below(dir: &Path) -> Result<Vec<Found>> {
 }
 
 fn list_dir(dir: &Path) -> Result<Listing> {
-    if dir.join(schema::manifest::FILE_NAME).exists() {
+    if roots::exists(&dir.join(schema::manifest::FILE_NAME)) {
         return Ok(Listing::Dataset(dir.to_path_buf()));
     }
     let files = below(dir)?;
@@ -113,7 +112,7 @@ fn list_dir(dir: &Path) -> Result<Listing> {
 /// All files below `dir`. `above` holds the directories that led here, so that a link that leads back is an error and
 /// not an endless walk.
 pub(super) fn collect(dir: &Path, above: &mut Vec<(u64, u64)>, files: &mut Vec<Found>) -> Result<()> {
-    let meta = fs::metadata(dir).map_err(|e| Error::io(dir, "list", e))?;
+    let meta = roots::metadata(dir).map_err(|e| Error::io(dir, "list", e))?;
     let identity = (meta.dev(), meta.ino());
     if above.contains(&identity) {
         return Err(Error::location(
@@ -124,15 +123,15 @@ pub(super) fn collect(dir: &Path, above: &mut Vec<(u64, u64)>, files: &mut Vec<F
     }
     above.push(identity);
     let mut plain = Vec::new();
-    for entry in fs::read_dir(dir).map_err(|e| Error::io(dir, "list", e))? {
+    for entry in roots::read_dir(dir).map_err(|e| Error::io(dir, "list", e))? {
         let entry = entry.map_err(|e| Error::io(dir, "list", e))?;
         if is_hidden(&entry.file_name()) {
             continue;
         }
-        let path = entry.path();
+        let path = dir.join(entry.file_name());
         let kind = entry.file_type().map_err(|e| Error::io(&path, "list", e))?;
         let meta = if kind.is_symlink() {
-            fs::metadata(&path).map_err(|e| Error::io(&path, "follow the link", e))?
+            roots::metadata(&path).map_err(|e| Error::io(&path, "follow the link", e))?
         } else if kind.is_dir() {
             collect(&path, above, files)?;
             continue;
@@ -153,7 +152,7 @@ pub(super) fn collect(dir: &Path, above: &mut Vec<(u64, u64)>, files: &mut Vec<F
 /// Looks at paths that are neither links nor directories, and takes the files among them.
 pub(super) fn look_at(plain: Vec<PathBuf>, files: &mut Vec<Found>) -> Result<()> {
     let looked_at = parallel::each(plain.len(), |i| {
-        let meta = fs::symlink_metadata(&plain[i]).map_err(|e| Error::io(&plain[i], "list", e))?;
+        let meta = roots::symlink_metadata(&plain[i]).map_err(|e| Error::io(&plain[i], "list", e))?;
         Ok(meta.is_file().then(|| (meta.len(), modified_ns(&meta))))
     })?;
     let listed = plain.into_iter().zip(looked_at).filter_map(|(path, known)| {
@@ -199,6 +198,8 @@ pub(super) fn sort(files: &mut Vec<Found>) {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     /// A directory with these empty files; directories are made as they are needed.

@@ -1,10 +1,10 @@
 //! Errors that say what the user may have meant.
 
-use std::fs;
 use std::path::Path;
 
 use super::list::is_hidden;
 use crate::error::Error;
+use crate::roots;
 
 /// The names among `candidates` that are nearest to `name`, the nearest first, at most three. Letters' case costs
 /// nothing; a name more than a third of which would have to change is not near.
@@ -53,7 +53,7 @@ const LOOKED_THROUGH: usize = 10_000;
 /// Names in `dir` that are shown to the user, in order.
 fn names(dir: &Path) -> Vec<String> {
     let dir = if dir.as_os_str().is_empty() { Path::new(".") } else { dir };
-    let Ok(entries) = fs::read_dir(dir) else { return Vec::new() };
+    let Ok(entries) = roots::read_dir(dir) else { return Vec::new() };
     let mut names: Vec<String> = entries
         .take(LOOKED_THROUGH)
         .filter_map(|entry| Some(entry.ok()?.file_name()))
@@ -69,7 +69,7 @@ pub fn missing(path: &Path) -> Error {
     let mut there = Path::new("");
     let mut absent = path;
     for ancestor in path.ancestors().skip(1) {
-        if ancestor.as_os_str().is_empty() || ancestor.exists() {
+        if ancestor.as_os_str().is_empty() || roots::exists(ancestor) {
             there = ancestor;
             break;
         }
@@ -94,7 +94,7 @@ pub fn missing(path: &Path) -> Error {
 
 /// `dir` holds no file with data.
 pub fn no_data(dir: &Path) -> Error {
-    let hidden = fs::read_dir(dir).map(|entries| entries.take(LOOKED_THROUGH).count()).unwrap_or(0);
+    let hidden = roots::read_dir(dir).map(|entries| entries.take(LOOKED_THROUGH).count()).unwrap_or(0);
     let help = match (hidden, names(dir).is_empty()) {
         (0, _) => "it is empty".to_string(),
         (_, true) => "files whose names begin with '.' or '_' are left out; name one to read it".to_string(),
