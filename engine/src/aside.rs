@@ -6,10 +6,12 @@
 //!
 //! What is there and is neither a file nor a directory (`/dev/null`, a pipe) is written as it is.
 //!
+//! - `modes`: what is replaced keeps who may read it.
 //! - `partial`: what this process is writing, and how it is removed.
 //! - `rename`: how what is whole takes its place.
 //! - `sweep`: how what a killed process leaves behind is removed at once.
 
+mod modes;
 mod partial;
 mod rename;
 mod sweep;
@@ -18,11 +20,12 @@ use std::ffi::OsStr;
 use std::fs::{self, File, TryLockError};
 use std::io::{self, ErrorKind};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use formats::Error;
+use formats::{Error, roots};
+use modes::Modes;
 use partial::{Kind, Partial, partial_prefix, partials, remove_empty};
 pub use partial::{adopt, check_partial, remove_all};
 use rename::{exchange, rename_new};
@@ -59,8 +62,10 @@ pub struct Aside {
     destination: PathBuf,
     overwrite: Overwrite,
     committed: bool,
+    /// Those of what is there already.
+    modes: Option<Modes>,
     /// Holds the lock.
-    _locked: File,
+    locked: File,
     /// Removes it if this process is killed.
     _sweeper: Option<Sweeper>,
 }
@@ -68,23 +73,27 @@ pub struct Aside {
 impl Aside {
     /// Begins a file, and opens it for writing.
     pub fn file(destination: &Path, overwrite: Overwrite) -> Result<(Aside, File)> {
-        formats::roots::check(destination)?;
-        if fs::metadata(destination).is_ok_and(|there| !there.is_file() && !there.is_dir()) {
+        roots::check(destination)?;
+        if roots::metadata(destination).is_ok_and(|there| !there.is_file() && !there.is_dir()) {
             return Aside::device(destination);
         }
         let aside = Aside::begin(destination, overwrite, Kind::File)?;
-        let file = File::options().write(true).open(aside.path());
-        let file = file.map_err(|e| Error::io(destination, "create", e))?;
+        let file = aside.locked.try_clone().map_err(|e| Error::io(destination, "create", e))?;
         Ok((aside, file))
     }
 
     /// Begins a directory; files are to be made in [`Aside::path`].
     pub fn directory(destination: &Path, overwrite: Overwrite) -> Result<Aside> {
-        formats::roots::check(destination)?;
+        roots::check(destination)?;
         Aside::begin(destination, overwrite, Kind::Directory)
     }
 
     fn device(destination: &Path) -> Result<(Aside, File)> {
+        if roots::serves() {
+            // Nobody may ever read a pipe.
+            let help = Some("name a file that is not there yet".to_string());
+            return Err(Error::location(destination.display(), "a node writes regular files alone", help));
+        }
         let open = || {
             let file = File::options().write(true).open(destination)?;
             Ok((file.try_clone()?, file))
@@ -96,7 +105,8 @@ impl Aside {
             destination: destination.to_path_buf(),
             overwrite: Overwrite::Yes,
             committed: true,
-            _locked: kept,
+            modes: None,
+            locked: kept,
             _sweeper: None,
         };
         Ok((aside, file))
@@ -133,7 +143,10 @@ impl Aside {
             let path = self.written.clone();
             move |e| Error::io(path, action, e)
         };
-        File::open(partial).and_then(|f| f.sync_all()).map_err(io("sync"))?;
+        if let Some(modes) = &self.modes {
+            modes.give(&self.locked).map_err(io("keep the permissions of"))?;
+        }
+        self.locked.sync_all().map_err(io("sync"))?;
         match (there, *kind) {
             // An exchange leaves no moment without either of the two.
             (true, Kind::Directory) => exchange(partial, &self.destination).map_err(io("replace"))?,
@@ -155,11 +168,7 @@ impl Aside {
     fn begin(destination: &Path, overwrite: Overwrite, kind: Kind) -> Result<Aside> {
         // A link is followed, so that what it points to is replaced, and not the link.
         let written = destination;
-        let destination = match fs::canonicalize(written) {
-            Ok(path) => path,
-            Err(e) if e.kind() == ErrorKind::NotFound => written.to_path_buf(),
-            Err(e) => return Err(Error::io(written, "open", e)),
-        };
+        let destination = roots::place(written).map_err(|e| Error::io(written, "open", e))?;
         check(&destination, written, overwrite, kind)?;
         let Some(name) = destination.file_name() else {
             let help = Some("give the name of a file or directory".to_string());
@@ -167,7 +176,7 @@ impl Aside {
         };
         let parent = parent(&destination).to_path_buf();
         // Where a relative path begins there is something, although it has no name there.
-        let is_missing = |path: &&Path| !path.as_os_str().is_empty() && !path.exists();
+        let is_missing = |path: &&Path| !path.as_os_str().is_empty() && !roots::exists(path);
         let parents = parent.ancestors().take_while(is_missing).map(Path::to_path_buf).collect();
         let prefix = partial_prefix(name);
         let mut name = prefix.clone();
@@ -178,7 +187,8 @@ impl Aside {
         remove_remains(&parent, &prefix);
         // Whoever ends the process finds it as soon as it is there.
         let mut partials = partials();
-        let locked = lock_new(&partial.path, kind).map_err(|e| {
+        let modes = Modes::of(&destination);
+        let locked = lock_new(&partial.path, kind, modes.as_ref()).map_err(|e| {
             remove_empty(&partial.parents);
             Error::io(written, "create", e)
         })?;
@@ -188,15 +198,19 @@ impl Aside {
             sweeper.made(&locked);
         }
         let written = written.to_path_buf();
-        Ok(Aside {
+        let aside = Aside {
             partial,
             written,
             destination,
             overwrite,
             committed: false,
-            _locked: locked,
+            modes,
+            locked,
             _sweeper: sweeper,
-        })
+        };
+        // A directory on the way may have become a link meanwhile.
+        roots::check_open(&aside.locked).map_err(|e| Error::io(&aside.written, "create", e))?;
+        Ok(aside)
     }
 }
 
@@ -218,7 +232,7 @@ fn parent(path: &Path) -> &Path {
 
 /// Whether there is something to be replaced at the destination; an error if that may not be done.
 fn check(destination: &Path, written: &Path, overwrite: Overwrite, kind: Kind) -> Result<bool> {
-    let there = match fs::metadata(destination) {
+    let there = match roots::metadata(destination) {
         Err(e) if e.kind() == ErrorKind::NotFound => return Ok(false),
         Err(e) => return Err(Error::io(written, "open", e)),
         Ok(metadata) => metadata,
@@ -238,7 +252,7 @@ fn check(destination: &Path, written: &Path, overwrite: Overwrite, kind: Kind) -
             (_, Overwrite::Unless(how)) => exists("the file exists", "file", how),
         };
     }
-    let entries = fs::read_dir(destination).map_err(|e| Error::io(written, "list", e))?;
+    let entries = roots::read_dir(destination).map_err(|e| Error::io(written, "list", e))?;
     match (kind, overwrite) {
         (Kind::File | Kind::Device, _) => {
             refuse("a file is to be written, and this is a directory", "name a file in it")
@@ -249,7 +263,7 @@ fn check(destination: &Path, written: &Path, overwrite: Overwrite, kind: Kind) -
             exists("the directory exists and is not empty", "directory", how)
         }
         // Whatever else it holds, palais did not write it.
-        (Kind::Directory, Overwrite::Yes) if !destination.join(manifest::FILE_NAME).is_file() => refuse(
+        (Kind::Directory, Overwrite::Yes) if !has_manifest(destination) => refuse(
             &format!("the directory is no dataset: it has no {}", manifest::FILE_NAME),
             "only a dataset is replaced; remove the directory, or name another one",
         ),
@@ -257,19 +271,36 @@ fn check(destination: &Path, written: &Path, overwrite: Overwrite, kind: Kind) -
     }
 }
 
+fn has_manifest(directory: &Path) -> bool {
+    roots::metadata(&directory.join(manifest::FILE_NAME)).is_ok_and(|there| there.is_file())
+}
+
+/// Opens what is in the place of something half written: no link is followed, and no pipe waited for.
+fn open_partial(path: &Path) -> io::Result<File> {
+    File::options().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path)
+}
+
 /// Creates a file or directory that did not exist, and locks it. Whoever cleans up may take the moment between the
-/// two for a killed process, and remove it; then it is made again.
-fn lock_new(path: &Path, kind: Kind) -> io::Result<File> {
+/// two for a killed process, and remove it; then it is made again. Until it is whole nobody may read it who may not read
+/// what it replaces, whose `modes` these are.
+fn lock_new(path: &Path, kind: Kind, modes: Option<&Modes>) -> io::Result<File> {
     let mut tries = 0;
     loop {
         let made = match kind {
-            Kind::File => File::create_new(path).map(drop),
-            Kind::Directory => fs::create_dir(path),
+            Kind::File => {
+                let mode = modes.map_or(0o666, Modes::while_written);
+                File::options().read(true).write(true).create_new(true).mode(mode).open(path).map(Some)
+            }
+            Kind::Directory => {
+                let mode = modes.map_or(0o777, Modes::while_written);
+                fs::DirBuilder::new().mode(mode).create(path).map(|()| None)
+            }
             Kind::Device => unreachable!("a device is not made"),
         };
-        match made {
+        let made = match made {
             Err(e) if e.kind() == ErrorKind::AlreadyExists && (1..100).contains(&tries) => {
                 std::thread::sleep(Duration::from_millis(1));
+                None
             }
             // Whoever else made the directories that it is in, and failed, removes them while they are empty.
             Err(e) if e.kind() == ErrorKind::NotFound && tries < 100 => {
@@ -278,11 +309,14 @@ fn lock_new(path: &Path, kind: Kind) -> io::Result<File> {
                 continue;
             }
             made => made?,
-        }
+        };
         tries += 1;
-        let file = match File::open(path) {
-            Err(e) if e.kind() == ErrorKind::NotFound => continue,
-            file => file?,
+        let file = match made {
+            Some(file) => file,
+            None => match open_partial(path) {
+                Err(e) if e.kind() == ErrorKind::NotFound => continue,
+                file => file?,
+            },
         };
         match file.try_lock() {
             Ok(()) => {}
@@ -307,13 +341,14 @@ fn remove_remains(parent: &Path, prefix: &OsStr) {
             continue;
         }
         let path = entry.path();
-        let Ok(file) = File::open(&path) else { continue };
-        if file.try_lock().is_ok() {
-            let _ = match file.metadata() {
-                Ok(metadata) if metadata.is_dir() => fs::remove_dir_all(&path),
-                _ => fs::remove_file(&path),
-            };
-        }
+        let Ok(file) = open_partial(&path) else { continue };
+        // What is neither a file nor a directory palais has not made.
+        let there = file.metadata().ok().filter(|there| there.is_file() || there.is_dir());
+        let Some(there) = there.filter(|_| file.try_lock().is_ok()) else { continue };
+        let _ = match there.is_dir() {
+            true => fs::remove_dir_all(&path),
+            false => fs::remove_file(&path),
+        };
     }
 }
 

@@ -102,7 +102,7 @@ fn remove_for_good(partials: MutexGuard<'_, Vec<Partial>>) {
 /// It is not, or may not be touched.
 pub fn check_partial(directory: &Path, destination: &Path) -> Result<()> {
     formats::roots::check(directory)?;
-    let name = fs::canonicalize(destination).unwrap_or_else(|_| destination.to_path_buf());
+    let name = formats::roots::place(destination).unwrap_or_else(|_| destination.to_path_buf());
     let prefix = name.file_name().map(partial_prefix).unwrap_or_default();
     let begins = |name: &OsStr| !prefix.is_empty() && name.as_bytes().starts_with(prefix.as_bytes());
     match directory.file_name().is_some_and(begins) {

@@ -12,6 +12,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
+use super::open_partial;
 use super::partial::{Partial, remove_directory, remove_empty};
 
 /// What this program is started with as a sweeper.
@@ -127,7 +128,7 @@ pub fn sweep(mut open: impl Read, remains: Remains) {
 
 /// Whether nobody holds its lock. The system may close the writer's a moment later than its pipe.
 fn is_left(path: &Path) -> bool {
-    let locked = File::open(path).map(|file| matches!(file.try_lock(), Err(TryLockError::WouldBlock)));
+    let locked = open_partial(path).map(|file| matches!(file.try_lock(), Err(TryLockError::WouldBlock)));
     // Where there are no locks, the end of the writer says it.
     !locked.unwrap_or(false)
 }

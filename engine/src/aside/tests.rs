@@ -189,3 +189,61 @@ fn a_directory_that_somebody_else_removed_meanwhile_is_made_again() {
     fs::write(home.path().join("e"), "").unwrap();
     assert!(lock_new(&home.path().join("e/file"), Kind::File).is_err(), "a file is no directory");
 }
+
+#[test]
+fn what_is_replaced_keeps_its_permissions() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let dir = tempfile::tempdir().unwrap();
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o7777;
+    let set = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    let (file, set_of) = (dir.path().join("x.csv"), dir.path().join("set"));
+    Aside::file(&file, NO).unwrap().0.commit().unwrap();
+    dataset(&set_of, NO, "1").unwrap();
+    let usual = (mode(&file), mode(&set_of));
+    for wanted in [0o600, 0o640, 0o666, 0o400] {
+        set(&file, wanted);
+        let (aside, _) = Aside::file(&file, YES).unwrap();
+        assert_eq!(mode(aside.path()) & 0o77 & !wanted, 0, "who may not read it may not before either");
+        aside.commit().unwrap();
+        assert_eq!(mode(&file), wanted);
+    }
+    for wanted in [0o700, 0o2750, 0o777] {
+        set(&set_of, wanted);
+        dataset(&set_of, YES, "2").unwrap();
+        assert_eq!(mode(&set_of), wanted);
+    }
+    // One without files is replaced by a rename.
+    let empty = dir.path().join("empty");
+    fs::create_dir(&empty).unwrap();
+    set(&empty, 0o700);
+    dataset(&empty, NO, "1").unwrap();
+    assert_eq!(mode(&empty), 0o700);
+    // What is new has those of the system.
+    let (file, set_of) = (dir.path().join("y.csv"), dir.path().join("other"));
+    Aside::file(&file, YES).unwrap().0.commit().unwrap();
+    dataset(&set_of, YES, "1").unwrap();
+    assert_eq!((mode(&file), mode(&set_of)), usual);
+}
+
+#[test]
+fn pipes_and_links_in_the_place_of_something_half_written_are_let_be() {
+    use std::os::unix::fs::FileTypeExt;
+
+    let dir = tempfile::tempdir().unwrap();
+    let (pipe, link) = (dir.path().join(".x.csv.partial-1"), dir.path().join(".x.csv.partial-2"));
+    let name = std::ffi::CString::new(pipe.as_os_str().as_bytes()).unwrap();
+    // SAFETY: the name is a valid C string for the length of the call.
+    assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0);
+    std::os::unix::fs::symlink(&pipe, &link).unwrap();
+    let path = dir.path().join("x.csv");
+    Aside::file(&path, NO).unwrap().0.commit().unwrap();
+    assert!(
+        path.is_file() && fs::symlink_metadata(&pipe).unwrap().file_type().is_fifo() && link.is_symlink()
+    );
+    // One that has the number of this process.
+    let own = dir.path().join(format!(".y.csv.partial-{}", std::process::id()));
+    fs::rename(&pipe, own).unwrap();
+    let error = Aside::file(&dir.path().join("y.csv"), NO).unwrap_err().to_string();
+    assert!(error.contains("cannot create"), "{error}");
+}
