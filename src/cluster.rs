@@ -3,6 +3,7 @@
 //! - `decode`: what another process has sent.
 //! - `make`: files that several processes make without a query; `maker`: the part of one of them.
 //! - [`node`]: the daemon of a host, and who looks at it.
+//! - `payloads`: that other bytes than what they tell each other are errors.
 //! - `process`: what the binary does for a process of a query.
 //! - [`remote`]: what nodes do for others.
 //! - [`retry`]: what is done again when a process is lost.
@@ -11,6 +12,8 @@ mod decode;
 mod make;
 mod maker;
 pub mod node;
+#[cfg(test)]
+mod payloads;
 mod process;
 pub mod remote;
 pub mod retry;

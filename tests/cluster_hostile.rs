@@ -37,6 +37,11 @@ fn process() -> Cluster {
 
 /// A query over a table of which a column is nested so deep, as a process reads it.
 fn query(levels: usize) -> Vec<u8> {
+    query_for(1, levels)
+}
+
+/// The same, for so many workers.
+fn query_for(workers: usize, levels: usize) -> Vec<u8> {
     let make = move || {
         let wrap = |t, _| DataType::List(Arc::new(Field::new("item", t, true)));
         let t = (0..levels).fold(DataType::Int64, wrap);
@@ -48,7 +53,7 @@ fn query(levels: usize) -> Vec<u8> {
             spans: Vec::new(),
         };
         let settings = queries::Settings::default();
-        let limits = (1_usize, 1_usize, None::<u64>, false);
+        let limits = (workers, 1_usize, None::<u64>, false);
         let tables = [&table];
         let query = ("SELECT * FROM t", false, tables.as_slice(), settings, limits);
         let bytes = bincode::serialize(&query).expect("it can be written");
@@ -79,6 +84,36 @@ fn types_that_are_nested_too_deep_are_refused() {
         assert!(planned || refused, "{levels}: {told}");
         assert!(planned || levels > 80, "{levels} levels are not too deep");
         assert!(refused || levels < 10_000, "{levels} levels are too deep");
+    }
+}
+
+#[test]
+fn a_query_for_any_number_of_workers_is_refused() {
+    for workers in [0, 5000, usize::MAX] {
+        let told = answer(&query_for(workers, 1));
+        assert!(told.contains(&format!("{workers} workers are asked for")), "{told}");
+    }
+}
+
+#[test]
+fn a_query_of_other_bytes_is_an_error() {
+    let whole = query(3);
+    // Numbers that look like chance and are always the same (xorshift64).
+    let mut state = 0x2545_f491_4f6c_dd1d_u64;
+    let mut below = |end: usize| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state % end as u64) as usize
+    };
+    for round in 0..60 {
+        let mut bytes = whole.clone();
+        for _ in 0..=below(3) {
+            let (at, value) = (below(bytes.len()), [0, 1, 0x7f, 0x80, 0xff, below(256) as u8][below(6)]);
+            bytes[at] = value;
+        }
+        // A process that crashes ends otherwise than by saying what is wrong.
+        assert!(!answer(&bytes).is_empty(), "{round}");
     }
 }
 

@@ -73,7 +73,7 @@ fn palais_takes_the_files_of_nodes() {
 fn palais_takes_the_commands_of_containers() {
     let home = tempfile::tempdir().expect("a temporary directory can be made");
     let token = home.path().join("token");
-    fs::write(&token, "a text").expect("it can be written");
+    fs::write(&token, "a text that is long enough to be one").expect("it can be written");
     let (compose, manifest) = (deploy("compose.yaml"), deploy("kubernetes.yaml"));
     for words in [words(&compose, "test: "), words(&manifest, "command: ")] {
         let words: Vec<&str> = words.into_iter().skip_while(|word| *word == "CMD").collect();

@@ -1,7 +1,7 @@
 //! Nodes: daemons that run queries for others, several at once, and whatever happens to one of them an error that names it.
 
 use std::fs;
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -258,7 +258,7 @@ fn a_node_that_is_gone_is_named_and_comes_back() {
 #[test]
 fn who_has_no_token_is_not_served() {
     let nodes = Nodes::start(1, "");
-    fs::write(nodes.path("other"), "another text").expect("it can be written");
+    fs::write(nodes.path("other"), "another text that is long enough to be one").expect("it can be written");
     let other = nodes.path("other");
     let done = palais(["query", "--cluster", &nodes.addresses[0], "--token-file", text(&other), "SELECT 1"]);
     assert!(done.code() == Some(1) && done.stderr.contains("token"), "{}", done.stderr);
@@ -270,8 +270,8 @@ fn who_has_no_token_is_not_served() {
         let _ = socket.write_all(&bytes);
         silent.push(socket);
     }
-    // They are dropped soon.
-    wait_for("a query runs", || nodes.query(0, &["SELECT 1"]).code() == Some(0));
+    // They keep nobody out.
+    nodes.succeed(0, &["SELECT 1"]);
     drop(silent);
     assert_eq!(nodes.running(), []);
 }
@@ -322,9 +322,14 @@ fn metrics_tell_what_a_node_has_done() {
     wait_for("it is counted", || get("/metrics").contains("palais_queries_failed_total 2\n"));
     assert!(!get("/metrics").contains("palais_processes_lost_total 0\n"));
     assert!(get("/").starts_with("HTTP/1.1 404"));
-    // One that says nothing does not keep others waiting for long.
-    let silent = TcpStream::connect(address).expect("it listens");
+    // Those that say nothing keep nobody waiting.
+    let silent: Vec<_> = (0..100).map(|_| TcpStream::connect(address).expect("it listens")).collect();
     assert!(get("/metrics").contains("200 OK"));
+    assert!(silent.iter().rev().take(5).all(|socket| {
+        socket.set_nonblocking(true).expect("it is open");
+        let waits = (&mut &*socket).read(&mut [0]).is_err_and(|e| e.kind() == ErrorKind::WouldBlock);
+        waits
+    }));
     drop(silent);
 }
 
@@ -369,6 +374,89 @@ fn what_happens_is_logged_with_the_query_and_the_host() {
         .filter_map(|event| event["rows_read"].as_u64())
         .sum();
     assert_eq!(rows, 1000);
+}
+
+#[test]
+fn long_statements_are_run_and_shown_in_part() {
+    let nodes = Nodes::start(1, "");
+    let file = nodes.path("long.sql");
+    // Longer than what a node hears before it starts a process, and than a line of a log should be.
+    let long = |bytes: usize| format!("SELECT sum(range) AS s FROM range(1000) -- {}", "x".repeat(bytes));
+    fs::write(&file, long(3 << 20)).expect("it can be written");
+    let done = nodes.succeed(0, &["-f", text(&file)]);
+    assert!(done.stdout.ends_with("\n499500\n"), "{}", done.stdout);
+    fs::write(&file, long(17 << 20)).expect("it can be written");
+    let done = nodes.query(0, &["-f", text(&file)]);
+    assert!(done.code() == Some(1) && done.stderr.contains("are the most"), "{}", done.stderr);
+    let log = fs::read_to_string(nodes.path("log-0")).expect("there is a log");
+    assert!(log.contains("(3145") && log.lines().all(|line| line.len() < 10_000), "{}", log.len());
+}
+
+#[test]
+fn names_do_not_reach_terminals_and_logs_as_they_are() {
+    let nodes = Nodes::start(1, "log_format = \"text\"");
+    let name = "a\u{1b}[31m\rb\u{9b}2J.csv";
+    let file = nodes.path(name);
+    fs::write(&file, "n\u{1b}]0;x\u{7}\n1\nx\n").expect("it can be written");
+    let sql = format!("SELECT sum(\"n\u{1b}]0;x\u{7}\") FROM '{}'", text(&file));
+    for done in [nodes.query(0, &[&sql]), palais(["query", &sql])] {
+        assert_eq!(done.code(), Some(1), "{}", done.stderr);
+        assert!(done.stderr.contains("a\\u001b[31m\\rb\\u009b2J.csv"), "{}", done.stderr);
+        assert!(!done.stderr.contains(|c: char| c.is_control() && c != '\n'), "{:?}", done.stderr);
+    }
+    let wrong = palais(["query", "--format", "\u{1b}[31m"]);
+    assert!(wrong.code() == Some(2) && wrong.stderr.contains("--format"), "{}", wrong.stderr);
+    assert!(!wrong.stderr.contains('\u{1b}'), "{:?}", wrong.stderr);
+    wait_for("nothing runs", || nodes.running().is_empty());
+    let log = fs::read_to_string(nodes.path("log-0")).expect("there is a log");
+    assert!(log.contains("\\u001b[31m"), "{log}");
+    assert!(!log.contains(|c: char| c.is_control() && c != '\n'), "{log:?}");
+}
+
+#[test]
+fn a_pipe_holds_no_place_on_a_node() {
+    let nodes = Nodes::start(1, "queries = 1");
+    let pipe = nodes.path("pipe.csv");
+    let made = Command::new("mkfifo").arg(&pipe).status().expect("the system has mkfifo");
+    assert!(made.success());
+    let place = text(&pipe);
+    for sql in [
+        format!("SELECT * FROM '{place}'"),
+        format!("COPY (SELECT 1 AS a) TO '{place}'"),
+        format!("SELECT * FROM '{}'", text(&nodes.path("*.csv"))),
+    ] {
+        let done = nodes.query(0, &[&sql]);
+        assert_eq!(done.code(), Some(1), "{sql}: {} {}", done.stdout, done.stderr);
+    }
+    let schema = format!("t={place}");
+    fs::write(nodes.path("x.jsonl"), "{\"a\":1}\n").expect("it can be written");
+    let table = format!("t={}", text(&nodes.path("x.jsonl")));
+    let done = nodes.query(0, &["SELECT * FROM t", "--table", &table, "--schema", &schema]);
+    assert!(done.code() == Some(1) && done.stderr.contains("regular files"), "{}", done.stderr);
+    let manifest = nodes.path("set");
+    fs::create_dir(&manifest).expect("it can be made");
+    let made = Command::new("mkfifo").arg(manifest.join("_manifest.json")).status();
+    assert!(made.expect("the system has mkfifo").success());
+    let done = nodes.query(0, &[&format!("SELECT * FROM '{}'", text(&manifest))]);
+    assert!(done.code() == Some(1) && done.stderr.contains("regular files"), "{}", done.stderr);
+    nodes.succeed(0, &["SELECT 1"]);
+}
+
+#[test]
+fn a_new_token_is_one() {
+    let home = tempfile::tempdir().expect("a temporary directory can be made");
+    let file = home.path().join("token");
+    let printed = succeed(&["node", "--new-token"]).stdout;
+    assert_eq!((printed.len(), printed.trim_end().len()), (65, 64), "{printed}");
+    succeed(&["node", "--new-token", text(&file)]);
+    let written = fs::read_to_string(&file).expect("it was written");
+    assert!(written.len() == 65 && written != printed, "{written}");
+    let mode =
+        std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&file).expect("it is there").permissions());
+    assert_eq!(mode & 0o777, 0o600);
+    let again = palais(["node", "--new-token", text(&file)]);
+    assert!(again.code() == Some(1) && again.stderr.contains("can't be written"), "{}", again.stderr);
+    assert_eq!(fs::read_to_string(&file).expect("it is there"), written);
 }
 
 #[test]
@@ -430,10 +518,12 @@ fn files_outside_of_the_data_root_and_scripts_are_refused() {
 fn what_is_wrong_with_a_node_is_told() {
     let home = tempfile::tempdir().expect("a temporary directory can be made");
     let file = home.path().join("node.toml");
+    fs::write(home.path().join("short"), "secret\n").expect("it can be written");
     for (config, part) in [
         ("", "token_file"),
         ("token_file = \"none\"", "the token can't be read"),
         ("token_file = \"/dev/null\"", "there is no token in it"),
+        ("token_file = \"short\"", "the token has 6 characters"),
         ("token_file = \"token\"\nmemory_limit = \"much\"", "memory_limit"),
     ] {
         fs::write(&file, config).expect("it can be written");

@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::thread;
+use std::time::{Duration, Instant};
 
+use cluster::tls::Client;
 use compare::{same, sorted};
 use nodes::{LONG, Nodes, signal, wait_for};
 use process::{palais, run};
@@ -135,6 +137,61 @@ fn relay(to: &str) -> (String, Arc<Mutex<Vec<u8>>>) {
     (address, kept)
 }
 
+/// Takes connections in clear, and passes them on to a node with TLS, with another statement than was asked.
+fn end_tls_before(to: &str, authority: &Path, asked: &str, instead: &str) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("loopback is there");
+    let address = listener.local_addr().expect("it is bound").to_string();
+    let tls = Client::read(authority, Some("palais")).expect("the authority is known to everybody");
+    let (to, words) = (to.to_string(), [asked.to_string(), instead.to_string()]);
+    assert_eq!(asked.len(), instead.len());
+    thread::spawn(move || {
+        for mut caller in listener.incoming().flatten() {
+            let node = TcpStream::connect(&to).expect("the node listens");
+            let deadline = Instant::now() + Duration::from_secs(10);
+            let (mut node, _) = tls.connect(node, "palais", deadline).expect("the node is trusted");
+            let (mut back, mut into) =
+                (node.try_clone().expect("it is open"), caller.try_clone().expect("it is open"));
+            thread::spawn(move || {
+                let _ = std::io::copy(&mut back, &mut into);
+                let _ = into.shutdown(Shutdown::Both);
+            });
+            let words = words.clone();
+            thread::spawn(move || {
+                let mut bytes = [0; 65536];
+                while let Ok(read) = caller.read(&mut bytes)
+                    && read > 0
+                {
+                    let at =
+                        bytes[..read].windows(words[0].len()).position(|text| text == words[0].as_bytes());
+                    if let Some(at) = at {
+                        bytes[at..at + words[1].len()].copy_from_slice(words[1].as_bytes());
+                    }
+                    if node.write_all(&bytes[..read]).is_err() {
+                        break;
+                    }
+                }
+            });
+        }
+    });
+    address
+}
+
+#[test]
+fn who_ends_tls_on_the_way_can_not_pass_the_token_on() {
+    let (mut nodes, home) = nodes(1);
+    let authority = home.path().join("authority.pem");
+    let between = end_tls_before(&nodes.addresses[0], &authority, "SELECT 1 AS a", "SELECT 7 AS a");
+    // A caller that has forgotten to ask for TLS.
+    nodes.flags = Vec::new();
+    let direct = std::mem::replace(&mut nodes.addresses[0], between);
+    let done = nodes.query(0, &["SELECT 1 AS a"]);
+    assert!(done.code() == Some(1) && done.stdout.is_empty(), "{} {}", done.stdout, done.stderr);
+    assert!(done.stderr.contains("something between ends TLS"), "{}", done.stderr);
+    nodes.addresses[0] = direct;
+    nodes.flags = flags(&authority, "palais");
+    nodes.succeed(0, &["SELECT 1 AS a"]);
+}
+
 #[test]
 fn what_is_sent_can_not_be_read() {
     let ask = |nodes: &mut Nodes| {
@@ -182,7 +239,8 @@ fn who_is_not_trusted_is_not_talked_with() {
         silent.push(socket);
     }
     nodes.flags = flags(&own, "palais");
-    fs::write(nodes.path("token-2"), "another text").expect("it can be written");
+    fs::write(nodes.path("token-2"), "another text that is long enough to be one")
+        .expect("it can be written");
     let mut other: Vec<&str> = vec!["query", "--cluster", &nodes.addresses[0], "--token-file"];
     let token = nodes.path("token-2");
     other.extend([text(&token), "SELECT 1"]);
@@ -245,7 +303,7 @@ fn what_is_wrong_with_the_files_is_told() {
     for name in ["palais", "other"] {
         certificates(home.path(), &[name]);
     }
-    fs::write(home.path().join("token"), "a text").expect("it can be written");
+    fs::write(home.path().join("token"), "a text that is long enough to be one").expect("it can be written");
     let file = home.path().join("node.toml");
     let whole = section(home.path(), "palais", "name = \"palais\"");
     for (tls, part) in [

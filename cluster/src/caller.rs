@@ -25,6 +25,7 @@ use crate::error::{Error, Result};
 use crate::locked;
 use crate::mesh::link::Compression;
 use crate::message::{Begin, Job, Order, Raw, Report};
+use crate::near::Place;
 use group::{Events, Group};
 use member::Member;
 pub use member::{Host, Launch};
@@ -114,9 +115,8 @@ impl Cluster {
                 *locked(&member.address) = Some(address);
                 member.workers.store(workers, Ordering::Relaxed);
                 if !options.traffic.sockets_only {
-                    *locked(&member.place) = Some(place);
-                    let memory = member.near.then(|| place.memory(&incarnation, process));
-                    *locked(&member.memory) = memory.flatten();
+                    *locked(&member.place) = place;
+                    *locked(&member.memory) = place.filter(|_| member.near).and_then(Place::memory);
                 }
                 Ok(true)
             }

@@ -10,15 +10,19 @@
 //! - [`near`]: processes of one machine, which read rows in each other's memory.
 //! - [`node`]: the daemon of a host, which starts processes for others.
 //! - [`remote`]: who has a query run by nodes, and the process there that leads it.
+//! - `lobby`: those who have connected and not shown yet that they belong to it.
 //! - [`proof`]: how the two ends of a socket show each other that they belong to the same run of the same query.
 //! - [`ports`]: where a process may listen.
 //! - [`socket`] and [`tls`]: what a connection is, with TLS or without.
+//! - `brief`: texts of a length that logs can hold.
 //! - [`error`]: what can go wrong.
 
+mod brief;
 pub mod caller;
 pub mod error;
 pub mod greeting;
 pub mod hosts;
+mod lobby;
 pub mod mesh;
 pub mod message;
 pub mod near;

@@ -13,7 +13,7 @@ pub(crate) mod meet;
 use std::collections::HashMap;
 use std::io::{self, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -24,6 +24,7 @@ use serde::{Deserialize, Serialize};
 use timely::communication::allocator::zero_copy::initialize::initialize_networking_from_sockets;
 use timely::communication::allocator::{AllocatorBuilder, ProcessBuilder};
 
+use crate::lobby::Lobby;
 use crate::locked;
 use crate::message::{self, Raw};
 use crate::proof::{Hello, Kind};
@@ -87,7 +88,7 @@ pub struct Mesh {
     listener: Arc<TcpListener>,
     /// Those who have shown the token, by what they carry and where they come from.
     came: Arc<Mutex<HashMap<(Kind, u32), Socket>>>,
-    showing: Arc<AtomicUsize>,
+    lobby: Lobby,
     tellers: Mutex<Vec<Option<Teller>>>,
     values: Arc<Values>,
     over: Arc<Over>,
@@ -176,7 +177,7 @@ impl Mesh {
             notes,
             listener,
             came: Arc::default(),
-            showing: Arc::default(),
+            lobby: Lobby::default(),
             tellers: Mutex::default(),
             values: Arc::default(),
             over: Arc::default(),

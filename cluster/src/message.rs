@@ -127,8 +127,8 @@ pub enum Report {
         address: SocketAddr,
         /// The workers that it has cores for.
         workers: usize,
-        /// What it is known by in its memory.
-        place: Place,
+        /// What it is known by in its memory, if rows may be read there.
+        place: Option<Place>,
     },
     /// The tables of a query.
     Opened(Raw),
@@ -289,7 +289,15 @@ pub enum Frame<M> {
 /// # Errors
 /// Those of the reader, and bytes that are no message.
 pub fn read<M: DeserializeOwned>(from: &mut impl Read) -> io::Result<Option<M>> {
-    match read_frame(from)? {
+    read_up_to(from, LONGEST)
+}
+
+/// As [`read`], of a message that has at most so many bytes.
+///
+/// # Errors
+/// As for that, and a longer one.
+pub fn read_up_to<M: DeserializeOwned>(from: &mut impl Read, most: u32) -> io::Result<Option<M>> {
+    match frame(from, most)? {
         None => Ok(None),
         Some(Frame::Message(message)) => Ok(Some(message)),
         Some(Frame::Rows(_)) => Err(io::Error::new(io::ErrorKind::InvalidData, "it is no message")),
@@ -301,6 +309,10 @@ pub fn read<M: DeserializeOwned>(from: &mut impl Read) -> io::Result<Option<M>> 
 /// # Errors
 /// Those of the reader, and bytes that are neither.
 pub fn read_frame<M: DeserializeOwned>(from: &mut impl Read) -> io::Result<Option<Frame<M>>> {
+    frame(from, LONGEST)
+}
+
+fn frame<M: DeserializeOwned>(from: &mut impl Read, most: u32) -> io::Result<Option<Frame<M>>> {
     let mut length = [0; 4];
     let mut had = 0;
     while had < length.len() {
@@ -314,8 +326,9 @@ pub fn read_frame<M: DeserializeOwned>(from: &mut impl Read) -> io::Result<Optio
     }
     let length = u32::from_le_bytes(length);
     let (length, is_rows) = (length & !ROWS, length & ROWS != 0);
-    if length > LONGEST {
-        return Err(io::Error::new(io::ErrorKind::InvalidData, "it is no message"));
+    if length > most {
+        let what = if length > LONGEST { "it is no message" } else { "the message is too long" };
+        return Err(io::Error::new(io::ErrorKind::InvalidData, what));
     }
     let (mut bytes, length) = (Vec::new(), u64::from(length));
     while (bytes.len() as u64) < length {

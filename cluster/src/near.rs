@@ -1,11 +1,13 @@
 //! Processes of one machine, which read rows in each other's memory instead of having them sent.
 //!
-//! A process says where in its memory there is what tells it from all others. Who finds that there can read its memory; who
-//! does not (another machine or container, another user, a system that forbids it) has rows sent.
+//! A process draws random bytes, and says them and where in its memory they are. Who finds them there can read its memory;
+//! who does not (another machine or container, another user, a system that forbids it) has rows sent. Nobody but the
+//! process itself can have them there, so that none can have another one's memory read. They are read again together with
+//! all that is read, for another process may have got the number of one that has ended.
 
 use std::net::IpAddr;
 
-use engine::wire::memory::Memory;
+use engine::wire::memory::{Mark, Memory};
 use serde::{Deserialize, Serialize};
 
 /// Where a process has what it is known by.
@@ -15,27 +17,26 @@ pub struct Place {
     pub process: u32,
     /// The address in its memory.
     pub address: u64,
-}
-
-/// What a process of a group is known by.
-fn mark(incarnation: &[u8; 16], process: usize) -> [u8; 24] {
-    let mut mark = [0; 24];
-    mark[..16].copy_from_slice(incarnation);
-    mark[16..].copy_from_slice(&(process as u64).to_le_bytes());
-    mark
+    /// What it has there.
+    pub mark: Mark,
 }
 
 impl Place {
-    /// That of this process.
-    pub fn here(incarnation: &[u8; 16], process: usize) -> Place {
+    /// That of this process, drawn anew.
+    ///
+    /// # Errors
+    /// The system has no random bytes.
+    pub fn here() -> std::io::Result<Place> {
+        let mut mark = [0; 32];
+        getrandom::fill(&mut mark).map_err(std::io::Error::other)?;
         // It stays as long as the process does.
-        let mark = Box::leak(Box::new(mark(incarnation, process)));
-        Place { process: std::process::id(), address: mark.as_ptr() as u64 }
+        let address = Box::leak(Box::new(mark)).as_ptr() as u64;
+        Ok(Place { process: std::process::id(), address, mark })
     }
 
     /// The memory of the process that said this, if it can be read.
-    pub fn memory(self, incarnation: &[u8; 16], process: usize) -> Option<Memory> {
-        Memory::of(self.process, self.address, &mark(incarnation, process))
+    pub fn memory(self) -> Option<Memory> {
+        Memory::of(self.process, self.address, self.mark)
     }
 }
 
@@ -50,12 +51,12 @@ mod tests {
 
     #[test]
     fn a_process_is_known_by_its_mark() {
-        let place = Place::here(&[3; 16], 5);
-        assert!(place.memory(&[3; 16], 5).is_some());
-        assert!(place.memory(&[3; 16], 6).is_none());
-        assert!(place.memory(&[4; 16], 5).is_none());
-        assert!(Place { address: 8, ..place }.memory(&[3; 16], 5).is_none());
-        assert!(Place { process: u32::MAX, ..place }.memory(&[3; 16], 5).is_none());
+        let place = Place::here().unwrap();
+        assert!(place.memory().is_some());
+        assert!(Place { mark: [4; 32], ..place }.memory().is_none());
+        assert!(Place { address: 8, ..place }.memory().is_none());
+        assert!(Place { process: u32::MAX, ..place }.memory().is_none());
+        assert_ne!(Place::here().unwrap().mark, place.mark);
     }
 
     #[test]

@@ -6,11 +6,11 @@
 //!
 //! - [`config`]: the file of a node.
 //! - [`serve`]: the daemon.
-//! - `metrics`: what it has done, for Prometheus.
+//! - [`metrics`]: what it has done, for Prometheus.
 //! - `table`: the processes that it has started.
 
 pub mod config;
-mod metrics;
+pub mod metrics;
 pub mod serve;
 mod table;
 
@@ -21,9 +21,10 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use crate::brief::brief;
 use crate::error::{Error, Result};
 use crate::message::{self, Figures, Raw};
-use crate::proof::{self, Hello, Kind};
+use crate::proof::{self, Channel, Hello, Kind};
 use crate::socket::Socket;
 use crate::tls::Client;
 
@@ -39,6 +40,12 @@ pub const FAILED: i32 = 3;
 
 /// How often who waits is told that it is not forgotten.
 const BEAT: Duration = Duration::from_secs(1);
+
+/// How long who is dropped waits before the second try; then twice as long each time, up to the other one.
+const PAUSE: Duration = Duration::from_millis(10);
+const LONGEST_PAUSE: Duration = Duration::from_millis(320);
+
+const NO_ADDRESS: &str = "there is no such address";
 
 /// What is asked, or answered: a version, and what only the same version reads.
 #[derive(Serialize, Deserialize)]
@@ -192,9 +199,9 @@ impl Door {
         self.failed(match e.kind() {
             ErrorKind::WouldBlock | ErrorKind::TimedOut => return self.silent(),
             // A reset is the same: there was something that it had not read.
-            ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset => {
-                let help = "is it a node of palais, is the token the same there, and does it speak TLS if \
-                            --tls-authority is given, and only then?";
+            ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset | ErrorKind::BrokenPipe => {
+                let help = "is it a node of this version of palais, and does it speak TLS if --tls-authority is given, and \
+                            only then? One that has too many strangers at its door closes connections too";
                 format!("it closed the connection\n  help: {help}")
             }
             ErrorKind::InvalidData => format!("TLS with it failed: {e}"),
@@ -206,9 +213,32 @@ impl Door {
         })
     }
 
-    /// Asks, and gives the connection.
+    /// Asks, and gives the connection. A node that has too many strangers at its door drops some: it is tried again.
     fn connect(&self, ask: &Ask) -> Result<Socket> {
-        let failed = |e| self.cannot_connect(&e);
+        let begun = Instant::now();
+        let is_dropped = |e: &io::Error| {
+            matches!(
+                e.kind(),
+                io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe
+            )
+        };
+        let mut pause = PAUSE;
+        loop {
+            match self.connect_once(ask) {
+                Err(e)
+                    if is_dropped(&e)
+                        && pause <= LONGEST_PAUSE
+                        && begun.elapsed() + pause < self.patience =>
+                {
+                    std::thread::sleep(pause);
+                    pause *= 2;
+                }
+                connected => return connected.map_err(|e| self.cannot_connect(&e)),
+            }
+        }
+    }
+
+    fn connect_once(&self, ask: &Ask) -> io::Result<Socket> {
         let bare = !self.address.contains(':') || self.address.parse::<std::net::Ipv6Addr>().is_ok();
         let known = match bare {
             true => (self.address.as_str(), PORT).to_socket_addrs(),
@@ -216,20 +246,21 @@ impl Door {
         };
         // A name may have addresses at which nobody listens: that of ::1 for localhost.
         let mut tried = known.into_iter().flatten().map(|at| TcpStream::connect_timeout(&at, self.patience));
-        let first = tried.next().ok_or_else(|| self.failed("there is no such address"))?;
-        let socket = first.or_else(|e| tried.find_map(io::Result::ok).ok_or(e)).map_err(failed)?;
-        socket.set_nodelay(true).map_err(failed)?;
-        let mut socket = match &self.tls {
+        let unknown = || io::Error::new(io::ErrorKind::AddrNotAvailable, NO_ADDRESS);
+        let first = tried.next().ok_or_else(unknown)?;
+        let socket = first.or_else(|e| tried.find_map(io::Result::ok).ok_or(e))?;
+        socket.set_nodelay(true)?;
+        let (mut socket, channel) = match &self.tls {
             Some(tls) => {
                 let deadline = Instant::now() + self.patience;
-                tls.connect(socket, host_of(&self.address), deadline).map_err(failed)?
+                tls.connect(socket, host_of(&self.address), deadline)?
             }
-            None => Socket::Bare(socket),
+            None => (Socket::Bare(socket), Channel::Plain),
         };
-        let prepared = socket.set_read_timeout(Some(self.patience));
-        prepared.and_then(|()| socket.set_write_timeout(Some(self.patience))).map_err(failed)?;
-        proof::connect(&mut socket, &HELLO, &self.token).map_err(failed)?;
-        write(&mut socket, &self.version, ask).map_err(failed)?;
+        socket.set_read_timeout(Some(self.patience))?;
+        socket.set_write_timeout(Some(self.patience))?;
+        proof::connect(&mut socket, channel, &HELLO, &self.token)?;
+        write(&mut socket, &self.version, ask)?;
         Ok(socket)
     }
 
@@ -328,7 +359,7 @@ impl Seat {
     /// Has the process started, as soon as its turn has come.
     pub(crate) fn take(&self) -> Result<Socket> {
         let Seat { door, query, statement } = self;
-        Ok(door.enter(&Ask::Process { query: query.clone(), statement: statement.clone() })?.0)
+        Ok(door.enter(&Ask::Process { query: query.clone(), statement: brief(statement) })?.0)
     }
 
     /// How it ended, if it has.
@@ -348,9 +379,9 @@ fn write(out: &mut impl Write, version: &str, text: &impl Serialize) -> io::Resu
     message::write(out, &Letter { version: version.to_string(), text })
 }
 
-/// Reads what is asked; the version of another one if it is not `version`.
-fn read(from: &mut impl Read, version: &str) -> io::Result<Result<Ask, String>> {
-    let letter: Letter = message::read(from)?.ok_or(io::ErrorKind::UnexpectedEof)?;
+/// Reads what is asked, in so many bytes at most; the version of another one if it is not `version`.
+fn read(from: &mut impl Read, version: &str, most: u32) -> io::Result<Result<Ask, String>> {
+    let letter: Letter = message::read_up_to(from, most)?.ok_or(io::ErrorKind::UnexpectedEof)?;
     if letter.version != version {
         return Ok(Err(letter.version));
     }

@@ -1,9 +1,20 @@
 //! How the two ends of a socket show each other that they belong to the same run of the same query.
 //!
-//! The end that connects sends a [`Hello`] of fixed length, which says what it is and holds 32 random bytes. The other
-//! end compares it with what it expects, sends 32 random bytes of its own and an HMAC-SHA-256 (RFC 2104) over "accept",
-//! the hello and those bytes, under the token; the first one checks that and answers with one over "connect". The token
-//! itself is never sent, and no byte behind is read before both have shown that they have it.
+//! ```text
+//! connects                                      is connected to
+//!    hello: what it is, 32 random bytes  ─────▶
+//!                                        ◀─────  32 random bytes
+//!    HMAC over "connect"                 ─────▶
+//!                                        ◀─────  HMAC over "accept", or 32 zeros: it is another token
+//! ```
+//!
+//! The end that connects sends a [`Hello`] of fixed length, which the other end compares with what it expects. Each code is
+//! an HMAC-SHA-256 (RFC 2104) under the token, over the word, the [`Channel`], the hello and the random bytes. The end that
+//! connects proves itself first, so that a stranger gets nothing to try tokens with. The token itself is never sent, and no
+//! byte behind is read before both have shown that they have it.
+//!
+//! The channel holds what TLS has agreed on for this connection alone (RFC 9266): codes of one connection are of no use on
+//! another one, and somebody who ends TLS between the two sees them refuse each other.
 
 use std::io::{self, Read, Write};
 
@@ -11,13 +22,34 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
 /// The first bytes of a connection; the last of them is the version of what follows.
-const MAGIC: [u8; 8] = *b"palais\0\x01";
+const MAGIC: [u8; 8] = *b"palais\0\x02";
 
 /// The length of a hello, in bytes.
 const HELLO: usize = 88;
 
 /// The length of a nonce and of a code, in bytes.
 const WIDTH: usize = 32;
+
+/// What both ends know of the connection itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Channel {
+    /// Nothing is known: what is sent may come from anybody on the way.
+    Plain,
+    /// What TLS exports for this connection: `tls-exporter` of RFC 9266.
+    Tls([u8; WIDTH]),
+}
+
+impl Channel {
+    /// As it stands in codes: which of both, and 32 bytes.
+    fn bytes(&self) -> [u8; 1 + WIDTH] {
+        let mut bytes = [0; 1 + WIDTH];
+        if let Channel::Tls(exported) = self {
+            bytes[0] = 1;
+            bytes[1..].copy_from_slice(exported);
+        }
+        bytes
+    }
+}
 
 /// What a connection carries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -98,11 +130,33 @@ fn random() -> io::Result<[u8; WIDTH]> {
     Ok(bytes)
 }
 
-fn code(token: &[u8; WIDTH], role: &[u8], hello: &[u8; HELLO], nonce: &[u8; WIDTH]) -> Hmac<Sha256> {
-    let mut mac = Hmac::<Sha256>::new_from_slice(token).expect("any key will do");
-    [role, hello, nonce].iter().for_each(|part| mac.update(part));
-    mac
+/// What both ends have said, and what they said it over.
+struct Said<'a> {
+    token: &'a [u8; WIDTH],
+    channel: Channel,
+    hello: [u8; HELLO],
+    nonce: [u8; WIDTH],
 }
+
+impl Said<'_> {
+    /// The code of one end over all of it. The words of both are of one length, and so is all else.
+    fn code(&self, word: &[u8; 7]) -> Hmac<Sha256> {
+        let mut mac = Hmac::<Sha256>::new_from_slice(self.token).expect("any key will do");
+        [word.as_slice(), &self.channel.bytes(), &self.hello, &self.nonce]
+            .iter()
+            .for_each(|part| mac.update(part));
+        mac
+    }
+}
+
+/// Before the code of the end that connects.
+const CONNECT: &[u8; 7] = b"connect";
+/// Before the code of the end that is connected to.
+const ACCEPT: &[u8; 7] = b"accept\0";
+/// In place of its code: the other end has another token.
+const REFUSED: [u8; WIDTH] = [0; WIDTH];
+/// What is wrong then.
+const ANOTHER: &str = "it has another token, or something between ends TLS";
 
 fn refused(why: &str) -> io::Error {
     io::Error::new(io::ErrorKind::PermissionDenied, why)
@@ -112,36 +166,44 @@ fn refused(why: &str) -> io::Error {
 ///
 /// # Errors
 /// Those of the socket, and another end that does not show that it has the token.
-pub fn connect(socket: &mut (impl Read + Write), hello: &Hello, token: &[u8; WIDTH]) -> io::Result<()> {
-    let hello = hello.bytes(random()?);
-    socket.write_all(&hello)?;
-    let (mut nonce, mut theirs) = ([0; WIDTH], [0; WIDTH]);
-    socket.read_exact(&mut nonce)?;
+pub fn connect(
+    socket: &mut (impl Read + Write),
+    channel: Channel,
+    hello: &Hello,
+    token: &[u8; WIDTH],
+) -> io::Result<()> {
+    let mut said = Said { token, channel, hello: hello.bytes(random()?), nonce: [0; WIDTH] };
+    socket.write_all(&said.hello)?;
+    socket.read_exact(&mut said.nonce)?;
+    socket.write_all(&said.code(CONNECT).finalize().into_bytes())?;
+    let mut theirs = [0; WIDTH];
     socket.read_exact(&mut theirs)?;
-    let shown = code(token, b"accept", &hello, &nonce).verify_slice(&theirs);
-    shown.map_err(|_| refused("it has another token"))?;
-    socket.write_all(&code(token, b"connect", &hello, &nonce).finalize().into_bytes())
+    said.code(ACCEPT).verify_slice(&theirs).map_err(|_| refused(ANOTHER))
 }
 
-/// The end that is connected to; gives the hello of the other end once that has shown that it has the token.
+/// The end that is connected to; gives the hello of the other end once both have shown that they have the token.
 ///
 /// # Errors
 /// Those of the socket, a hello that `expects` doesn't, and another end that does not show that it has the token.
 pub fn accept(
     socket: &mut (impl Read + Write),
+    channel: Channel,
     expects: impl Fn(&Hello) -> bool,
     token: &[u8; WIDTH],
 ) -> io::Result<Hello> {
     let mut bytes = [0; HELLO];
     socket.read_exact(&mut bytes)?;
     let hello = Hello::parse(&bytes).filter(expects).ok_or_else(|| refused("it is not of this query"))?;
-    let nonce = random()?;
-    let ours = code(token, b"accept", &bytes, &nonce).finalize().into_bytes();
-    socket.write_all(&[&nonce[..], &ours].concat())?;
+    let said = Said { token, channel, hello: bytes, nonce: random()? };
+    socket.write_all(&said.nonce)?;
     let mut theirs = [0; WIDTH];
     socket.read_exact(&mut theirs)?;
-    let shown = code(token, b"connect", &bytes, &nonce).verify_slice(&theirs);
-    shown.map_err(|_| refused("it has another token"))?;
+    if said.code(CONNECT).verify_slice(&theirs).is_err() {
+        // That the connection is closed would tell the same; a caller is told what to look at.
+        socket.write_all(&REFUSED)?;
+        return Err(refused(ANOTHER));
+    }
+    socket.write_all(&said.code(ACCEPT).finalize().into_bytes())?;
     Ok(hello)
 }
 
@@ -161,10 +223,20 @@ mod tests {
     };
 
     fn meet(connects: [u8; 32], accepts: [u8; 32], expected: Hello) -> (io::Result<()>, io::Result<Hello>) {
+        meet_over([Channel::Plain; 2], connects, accepts, expected)
+    }
+
+    fn meet_over(
+        [ours, theirs]: [Channel; 2],
+        connects: [u8; 32],
+        accepts: [u8; 32],
+        expected: Hello,
+    ) -> (io::Result<()>, io::Result<Hello>) {
         let (mut one, mut other) = UnixStream::pair().unwrap();
         std::thread::scope(|scope| {
-            let accepting = scope.spawn(move || accept(&mut other, |hello| *hello == expected, &accepts));
-            let connected = connect(&mut one, &HELLO_1, &connects);
+            let accepting =
+                scope.spawn(move || accept(&mut other, theirs, |hello| *hello == expected, &accepts));
+            let connected = connect(&mut one, ours, &HELLO_1, &connects);
             drop(one);
             (connected, accepting.join().unwrap())
         })
@@ -194,17 +266,57 @@ mod tests {
     }
 
     #[test]
+    fn who_ends_tls_between_two_ends_can_not_pass_codes_on() {
+        let (one, other) = (Channel::Tls([1; 32]), Channel::Tls([2; 32]));
+        let (connected, accepted) = meet_over([one; 2], [9; 32], [9; 32], HELLO_1);
+        assert!(connected.is_ok() && accepted.is_ok());
+        // Two connections with TLS, and one towards one end alone.
+        for channels in [
+            [one, other],
+            [Channel::Plain, one],
+            [one, Channel::Plain],
+            [Channel::Tls([0; 32]), Channel::Plain],
+        ] {
+            let (connected, accepted) = meet_over(channels, [9; 32], [9; 32], HELLO_1);
+            let told = connected.unwrap_err().to_string();
+            assert!(told == ANOTHER && accepted.is_err(), "{told}");
+        }
+    }
+
+    #[test]
+    fn a_stranger_gets_nothing_that_depends_on_the_token() {
+        // Whatever it answers, also what it was told.
+        for repeats in [true, false] {
+            let (mut one, mut other) = UnixStream::pair().unwrap();
+            let accepting =
+                std::thread::spawn(move || accept(&mut other, Channel::Plain, |_| true, &[9; 32]));
+            one.write_all(&HELLO_1.bytes([5; 32])).unwrap();
+            let mut nonce = [0; 32];
+            one.read_exact(&mut nonce).unwrap();
+            one.write_all(&if repeats { nonce } else { [0; 32] }).unwrap();
+            let mut told = Vec::new();
+            one.read_to_end(&mut told).unwrap();
+            assert_eq!(told, REFUSED);
+            assert!(accepting.join().unwrap().is_err());
+        }
+    }
+
+    #[test]
     fn what_is_said_once_can_not_be_said_again() {
         // Whoever has listened repeats what the connecting end said.
-        let (mut one, mut other) = UnixStream::pair().unwrap();
-        let accepting = std::thread::spawn(move || accept(&mut other, |_| true, &[9; 32]));
-        let hello = HELLO_1.bytes([5; 32]);
-        one.write_all(&hello).unwrap();
-        let (mut nonce, mut theirs) = ([0; 32], [0; 32]);
+        let (mut one, mut listened) = UnixStream::pair().unwrap();
+        let accepting = std::thread::spawn(move || accept(&mut listened, Channel::Plain, |_| true, &[9; 32]));
+        let said =
+            Said { token: &[9; 32], channel: Channel::Plain, hello: HELLO_1.bytes([5; 32]), nonce: [0; 32] };
+        one.write_all(&said.hello).unwrap();
+        let mut nonce = [0; 32];
         one.read_exact(&mut nonce).unwrap();
-        one.read_exact(&mut theirs).unwrap();
-        one.write_all(&theirs).unwrap();
-        assert!(accepting.join().unwrap().is_err());
+        let code = Said { nonce, ..said }.code(CONNECT).finalize().into_bytes();
+        one.write_all(&code).unwrap();
+        accepting.join().unwrap().unwrap();
+        let (mut one, mut other) = UnixStream::pair().unwrap();
+        one.write_all(&[&HELLO_1.bytes([5; 32])[..], &code].concat()).unwrap();
+        assert!(accept(&mut other, Channel::Plain, |_| true, &[9; 32]).is_err());
     }
 
     #[test]
@@ -213,7 +325,7 @@ mod tests {
             let (mut one, mut other) = UnixStream::pair().unwrap();
             one.write_all(bytes).unwrap();
             drop(one);
-            assert!(accept(&mut other, |_| true, &[9; 32]).is_err());
+            assert!(accept(&mut other, Channel::Plain, |_| true, &[9; 32]).is_err());
         }
     }
 }

@@ -15,6 +15,7 @@ use engine::run::Sink;
 use engine::{QueryState, Results};
 use serde::{Deserialize, Serialize};
 
+use crate::brief::brief;
 use crate::error::{Error, Result};
 use crate::locked;
 use crate::message::{self, Failure, Figures, Frame, Raw};
@@ -25,6 +26,9 @@ use crate::socket::Socket;
 const BEAT: Duration = Duration::from_secs(1);
 /// How often is looked whether the query was stopped.
 const TICK: Duration = Duration::from_millis(50);
+
+/// The most bytes of a request: of a statement, and of what stands besides.
+const REQUEST: u32 = 16 << 20;
 
 /// Why a query has ended that somebody else has ended.
 const CANCELLED: &str = "the query was cancelled";
@@ -84,7 +88,11 @@ impl Remote {
     /// # Errors
     /// The node can't be reached, is of another version, or refuses.
     pub fn ask(door: &Door, statement: &str, request: Vec<u8>, writes: bool) -> Result<Remote> {
-        let (mut socket, query) = door.enter(&Ask::Query { statement: statement.to_string() })?;
+        if request.len() as u64 > u64::from(REQUEST) {
+            let what = format!("what is asked has {} bytes, and {REQUEST} are the most", request.len());
+            return Err(Error::Node { node: door.address.clone(), what });
+        }
+        let (mut socket, query) = door.enter(&Ask::Query { statement: brief(statement) })?;
         let sent = message::write(&mut socket, &Word::Request(Raw(request)));
         let prepared = sent.and_then(|()| socket.set_read_timeout(Some(door.patience)));
         let remote = Remote { socket, door: door.clone(), query, writes };
@@ -264,7 +272,8 @@ impl Caller {
         patience: Duration,
         end: impl Fn(Option<String>) + Send + Sync + 'static,
     ) -> std::io::Result<(Arc<Caller>, Vec<u8>)> {
-        let Some(Word::Request(Raw(request))) = message::read(&mut input)? else {
+        // Its own length comes besides.
+        let Some(Word::Request(Raw(request))) = message::read_up_to(&mut input, REQUEST + 64)? else {
             return Err(std::io::ErrorKind::InvalidData.into());
         };
         let caller = Arc::new(Caller { out: Mutex::new(Box::new(output)), state: Mutex::default() });
@@ -272,7 +281,7 @@ impl Caller {
         let (hearing, end) = (heard.clone(), Arc::new(end));
         let ending = end.clone();
         let hear = move || {
-            while let Ok(Some(Word::Alive)) = message::read(&mut input) {
+            while let Ok(Some(Word::Alive)) = message::read_up_to(&mut input, 64) {
                 *locked(&hearing) = Instant::now();
             }
             ending(None);

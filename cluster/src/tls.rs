@@ -26,6 +26,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::locked;
+use crate::proof::Channel;
 use crate::socket::{Hasty, Socket};
 
 /// So much is sealed at once: four records of TLS.
@@ -104,7 +105,7 @@ impl Client {
     /// # Errors
     /// Those of the connection; one of kind `InvalidData` where the other end speaks no TLS, or its certificate is not
     /// trusted.
-    pub fn connect(&self, socket: TcpStream, host: &str, deadline: Instant) -> io::Result<Socket> {
+    pub fn connect(&self, socket: TcpStream, host: &str, deadline: Instant) -> io::Result<(Socket, Channel)> {
         let invalid = |e: String| io::Error::new(io::ErrorKind::InvalidData, e);
         let name = match &self.name {
             Some(name) => name.clone(),
@@ -138,7 +139,7 @@ impl Server {
     ///
     /// # Errors
     /// Those of the connection, and another end that speaks no TLS or does not trust this one.
-    pub fn accept(&self, socket: TcpStream, deadline: Instant) -> io::Result<Socket> {
+    pub fn accept(&self, socket: TcpStream, deadline: Instant) -> io::Result<(Socket, Channel)> {
         let server = ServerConnection::new(self.0.clone()).map_err(io::Error::other)?;
         shake_hands(server, socket, deadline)
     }
@@ -171,20 +172,24 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>> {
     }
 }
 
+/// What both ends of a connection export that no other connection has (RFC 9266).
+const EXPORTED: &[u8] = b"EXPORTER-Channel-Binding";
+
 /// Agrees with the other end on keys, and gives the end of a pair that carries what is sent.
 fn shake_hands<Side: SideData>(
     mut connection: impl Into<Connection> + std::ops::DerefMut<Target = ConnectionCommon<Side>>,
     socket: TcpStream,
     deadline: Instant,
-) -> io::Result<Socket> {
+) -> io::Result<(Socket, Channel)> {
     let mut bare = Socket::Bare(socket.try_clone()?);
     while connection.is_handshaking() || connection.wants_write() {
         connection.complete_io(&mut Hasty::new(&mut bare, deadline))?;
     }
+    let exported = connection.export_keying_material([0; 32], EXPORTED, None).map_err(io::Error::other)?;
     connection.set_buffer_limit(None);
     socket.set_read_timeout(None)?;
     socket.set_write_timeout(None)?;
-    carry(connection.into(), &socket).map(Socket::Pair)
+    Ok((Socket::Pair(carry(connection.into(), &socket)?), Channel::Tls(exported)))
 }
 
 /// Starts the two threads of a connection; they end with it.

@@ -159,7 +159,8 @@ pub fn serve(
     if let Ok(address) = listener.local_addr() {
         let workers = binary.workers(begin.sharing);
         let address = SocketAddr::new(begin.address, address.port());
-        let place = Place::here(&begin.incarnation, begin.process);
+        // Without random bytes all is sent over sockets.
+        let place = Place::here().ok();
         shared.report(&Report::Listening { address, workers, place });
     }
     let losing = shared.clone();
@@ -325,12 +326,12 @@ impl Process {
 
     /// The memory of other processes, where it can be read.
     fn near(&self, job: &Job) -> Vec<Option<Memory>> {
-        let Begin { process: me, incarnation, .. } = &self.begin;
+        let me = &self.begin.process;
         let here = job.addresses.get(*me).map(SocketAddr::ip);
         let places = job.places.iter().zip(&job.addresses).enumerate();
         let memory = |(process, (place, address)): (usize, (&Option<Place>, &SocketAddr))| {
             let is_near = process != *me && here.is_some_and(|here| near::are_near(here, address.ip()));
-            place.filter(|_| is_near)?.memory(incarnation, process)
+            place.filter(|_| is_near)?.memory()
         };
         places.map(memory).collect()
     }

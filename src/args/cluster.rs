@@ -89,8 +89,11 @@ pub struct Started {
 #[derive(Debug, Flags)]
 pub struct Node {
     /// The file that says where it listens, see docs/cluster.md.
-    #[arg(long, value_name = "FILE")]
-    pub config: PathBuf,
+    #[arg(long, value_name = "FILE", required_unless_present = "new_token")]
+    pub config: Option<PathBuf>,
+    /// Draw a token for nodes, and write it to a file that is not there yet, or print it.
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-", conflicts_with = "config")]
+    pub new_token: Option<PathBuf>,
 }
 
 /// Where processes are started.

@@ -1,5 +1,9 @@
 //! `palais node`, and `palais cluster status` and `cancel`.
 
+use std::fs::File;
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,6 +17,7 @@ use cluster::tls::Client;
 use super::version;
 use crate::args;
 use crate::print::{self, Format, Target};
+use crate::say::Log;
 use crate::settings;
 use crate::terminal;
 
@@ -21,16 +26,32 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// `palais node`.
 pub fn serve(n: &args::Node) -> anyhow::Result<()> {
-    let config = Config::read(&n.config)?;
+    let file = match (&n.config, &n.new_token) {
+        (_, Some(file)) => return new_token(file),
+        (Some(file), None) => file,
+        (None, None) => return Err(crate::Usage("--config says where a node listens".into()).into()),
+    };
+    let config = Config::read(file)?;
     let memory_limit = memory_limit(&config)?;
     // Relative paths of the file begin where palais was started; those of queries, where the file says.
-    let path = std::path::absolute(&n.config).context("there is no working directory")?;
+    let path = std::path::absolute(file).context("there is no working directory")?;
     let program = std::env::current_exe().context("cannot find the program that runs")?;
     log(&config);
     daemon::serve(Settings { config, path, version: version(), program, memory_limit }, |host| {
         tracing::info!(host, version = version(), "palais serves");
     })?;
     Ok(())
+}
+
+/// Draws a token, and prints it or writes it into a file that its owner alone can read.
+fn new_token(file: &Path) -> anyhow::Result<()> {
+    let token = config::new_token()? + "\n";
+    if file == Path::new("-") {
+        return Ok(print::text(&token)?);
+    }
+    let new = File::options().write(true).create_new(true).mode(0o600).open(file);
+    let written = new.and_then(|mut new| new.write_all(token.as_bytes()).and_then(|()| new.sync_all()));
+    written.with_context(|| format!("{}: the token can't be written", file.display()))
 }
 
 /// Has what happens on the node written to standard error.
@@ -40,7 +61,7 @@ fn log(config: &Config) {
         LogLevel::Info => tracing::Level::INFO,
         LogLevel::Debug => tracing::Level::DEBUG,
     };
-    let log = tracing_subscriber::fmt().with_max_level(level).with_target(false).with_writer(std::io::stderr);
+    let log = tracing_subscriber::fmt().with_max_level(level).with_target(false).with_writer(|| Log);
     match config.log_format {
         LogFormat::Text => log.init(),
         LogFormat::Json => log.json().flatten_event(true).init(),

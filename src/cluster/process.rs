@@ -19,7 +19,7 @@ use schema::Table;
 use serde::{Deserialize, Serialize};
 
 use super::decode::decode;
-use super::maker::Files;
+use super::maker::{Files, Job};
 use super::{catalog, make, node, version};
 use crate::args::{self, Input};
 use crate::copy::To;
@@ -29,6 +29,9 @@ use crate::tables::Tables;
 
 /// How long the node may take to hear what a process has done.
 const TELL: Duration = Duration::from_secs(1);
+
+/// The most workers of a process that no node has started: more than the cores of any machine.
+const MOST_WORKERS: usize = 4096;
 
 /// What all processes plan.
 #[derive(Serialize, Deserialize)]
@@ -108,8 +111,18 @@ impl Process {
         engine::memory::set_limit(limit.min(self.memory_limit.unwrap_or(u64::MAX)));
     }
 
+    /// Refuses more workers than this process may have, as somebody may say who has the token.
+    fn check_workers(&self, asked: usize) -> anyhow::Result<()> {
+        let most = self.node.as_ref().map_or(MOST_WORKERS, |(config, _)| config.share_of_workers());
+        match (1..=most).contains(&asked) {
+            true => Ok(()),
+            false => anyhow::bail!("{asked} workers are asked for in each process, and here are 1 to {most}"),
+        }
+    }
+
     fn planned(&self, query: &[u8], sharing: usize) -> anyhow::Result<Planned> {
         let mut query: Query = decode(query)?;
+        self.check_workers(query.workers)?;
         if query.planning.allow_scripts && self.node.as_ref().is_some_and(|(config, _)| !config.allow_scripts)
         {
             anyhow::bail!("this node starts no commands\n  help: allow_scripts in its file lets it");
@@ -132,7 +145,8 @@ impl Process {
         }
         self.limit_memory(query.memory_limit, sharing);
         let fingerprint = queries::explain::fingerprint(&plan);
-        let settings = engine::Settings { workers: query.workers, read_ahead: query.read_ahead };
+        let settings =
+            engine::Settings { workers: query.workers, read_ahead: query.read_ahead.min(u16::MAX.into()) };
         let writer = to.map(|to| -> Box<dyn Writer> {
             Box::new(Parts {
                 to,
@@ -166,7 +180,8 @@ impl Binary for Process {
     }
 
     fn make(&self, job: &[u8], sharing: usize) -> Result<Box<dyn Maker>, Failure> {
-        let job = decode(job).map_err(|e| failure(&e))?;
+        let job = decode::<Job>(job).and_then(|job| self.check_workers(job.workers).map(|()| job));
+        let job = job.map_err(|e| failure(&e))?;
         self.limit_memory(None, sharing);
         Ok(Box::new(Files::new(job)))
     }

@@ -24,6 +24,7 @@ use super::{Runner, node, remaining, streams, version};
 use crate::Usage;
 use crate::args::{self, Input};
 use crate::print::{self, ResultWriter};
+use crate::say::{self, say};
 use crate::{query, signals};
 
 /// How long a process of a query, or a node, may be silent.
@@ -96,7 +97,7 @@ pub fn ask(
     };
     let hear = |besides| {
         if let Besides::Warning(text) = besides {
-            eprintln!("warning: {text}");
+            say::warn(text);
         }
     };
     Ok(enter(&Request::Rows(request), writes, at)?.results(state, hear)?)
@@ -119,7 +120,7 @@ pub fn lead(started: &args::Started) -> anyhow::Result<()> {
     let code = told.clone();
     let end = move |why: Option<String>| {
         // For the log of the node.
-        why.into_iter().for_each(|why| eprintln!("{why}"));
+        why.into_iter().for_each(say);
         signals::end(code.load(Ordering::SeqCst))
     };
     let (caller, request) = Caller::take(orders, reports, PATIENCE, end)?;
@@ -128,7 +129,7 @@ pub fn lead(started: &args::Started) -> anyhow::Result<()> {
         Err(e) => {
             let failure = failure(&e);
             // For the log of the node.
-            eprintln!("{}", failure.message);
+            say(&failure.message);
             told.store(FAILED, Ordering::SeqCst);
             caller.failed(failure);
         }
@@ -141,7 +142,7 @@ pub fn lead(started: &args::Started) -> anyhow::Result<()> {
 
 /// Tells the caller what it is to know besides, and the log of the node.
 pub fn warn(caller: &Caller, text: String) {
-    eprintln!("{text}");
+    say(&text);
     caller.warn(text);
 }
 

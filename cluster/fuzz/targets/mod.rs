@@ -6,6 +6,7 @@
 //! - [`greeting`]: the first that a process tells.
 //! - [`messages`]: what processes, nodes and callers tell each other.
 //! - [`proof`]: how they show each other the token.
+//! - [`metrics`]: what a node is asked for its metrics.
 //!
 //! Two programs call them, as those of `formats/fuzz`, with which this package shares its bound on memory.
 
@@ -13,6 +14,7 @@ pub mod greeting;
 #[path = "../../../formats/fuzz/targets/memory.rs"]
 pub mod memory;
 pub mod messages;
+pub mod metrics;
 pub mod proof;
 pub mod rows;
 
@@ -41,6 +43,7 @@ pub const TARGETS: &[Target] = &[
     ("ask", messages::check::<node::Ask>),
     ("reply", messages::check::<node::Reply>),
     ("proof", proof::check),
+    ("metrics", metrics::check),
 ];
 
 /// Runs a target with its bound on memory.

@@ -2,19 +2,16 @@
 
 use std::io;
 use std::net::TcpStream;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::{Mesh, Settings, reason};
 use crate::locked;
-use crate::proof::{self, Hello, Kind};
+use crate::proof::{self, Channel, Hello, Kind};
 use crate::socket::{Hasty, Socket};
 use crate::tls::Server;
 
 /// How long a process that connects may take to show the token.
 const SHOW: Duration = Duration::from_secs(3);
-/// So many may be about to show it at once; further ones are dropped, and those of the query come again.
-const SHOWING: usize = 128;
 /// The pause before a process that could not be reached is tried again, and between two looks for one that connects.
 const PAUSE: Duration = Duration::from_micros(200);
 
@@ -55,12 +52,12 @@ impl Mesh {
             let connected = TcpStream::connect_timeout(&addresses[to], left.max(PAUSE));
             let tried = connected.and_then(|socket| {
                 socket.set_nodelay(true)?;
-                let mut socket = match tls {
+                let (mut socket, channel) = match tls {
                     Some(tls) => tls.client.connect(socket, &addresses[to].ip().to_string(), deadline)?,
-                    None => Socket::Bare(socket),
+                    None => (Socket::Bare(socket), Channel::Plain),
                 };
                 socket.set_read_timeout(Some(left.max(PAUSE)))?;
-                proof::connect(&mut socket, &hello, token)?;
+                proof::connect(&mut socket, channel, &hello, token)?;
                 socket.set_read_timeout(None)?;
                 Ok(socket)
             });
@@ -101,29 +98,24 @@ impl Mesh {
 
     /// Lets one who has connected show the token.
     fn let_show(&self, socket: TcpStream) {
-        if self.showing.fetch_add(1, Ordering::SeqCst) >= SHOWING {
-            self.showing.fetch_sub(1, Ordering::SeqCst);
-            return;
-        }
+        let Ok(guest) = self.lobby.enter(&socket) else { return };
         let (processes, me) = (self.processes() as u32, self.settings.process as u32);
         let (ours, token) = (self.settings.hello, self.settings.token);
-        let (came, showing) = (self.came.clone(), self.showing.clone());
+        let came = self.came.clone();
         let server = self.settings.tls.as_ref().map(|tls| tls.server.clone());
         let show = move || {
             let expects = |hello: &Hello| {
                 *hello == Hello { kind: hello.kind, from: hello.from, to: me, ..ours }
                     && (me + 1..processes).contains(&hello.from)
             };
-            let prove = |socket: &mut Hasty<'_>| proof::accept(socket, expects, &token);
+            let prove = |socket: &mut Hasty<'_>, channel| proof::accept(socket, channel, expects, &token);
             if let Ok((socket, hello)) = take_within(socket, server.as_ref(), SHOW, prove) {
                 locked(&came).entry((hello.kind, hello.from)).or_insert(socket);
             }
-            showing.fetch_sub(1, Ordering::SeqCst);
+            drop(guest);
         };
-        let started = std::thread::Builder::new().name("palais-show".into()).spawn(show);
-        if started.is_err() {
-            self.showing.fetch_sub(1, Ordering::SeqCst);
-        }
+        // Without the thread it comes again.
+        let _ = std::thread::Builder::new().name("palais-show".into()).spawn(show);
     }
 }
 
@@ -133,17 +125,17 @@ pub(crate) fn take_within<T>(
     socket: TcpStream,
     server: Option<&Server>,
     time: Duration,
-    take: impl FnOnce(&mut Hasty<'_>) -> io::Result<T>,
+    take: impl FnOnce(&mut Hasty<'_>, Channel) -> io::Result<T>,
 ) -> io::Result<(Socket, T)> {
     let deadline = Instant::now() + time;
     // What was accepted from a listener that does not block may not block either.
     socket.set_nonblocking(false)?;
     socket.set_nodelay(true)?;
-    let mut socket = match server {
+    let (mut socket, channel) = match server {
         Some(server) => server.accept(socket, deadline)?,
-        None => Socket::Bare(socket),
+        None => (Socket::Bare(socket), Channel::Plain),
     };
-    let taken = take(&mut Hasty::new(&mut socket, deadline))?;
+    let taken = take(&mut Hasty::new(&mut socket, deadline), channel)?;
     socket.set_read_timeout(None)?;
     Ok((socket, taken))
 }

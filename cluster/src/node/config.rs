@@ -2,7 +2,7 @@
 //!
 //! ```toml
 //! listen = "10.0.0.1:7700"                # where others reach it; 127.0.0.1:7700 if not given
-//! token_file = "/etc/palais/token"        # a text that all nodes and all who ask have
+//! token_file = "/etc/palais/token"        # what palais node --new-token prints, the same for all
 //! ports = [7701, 7799]                    # of which the processes of queries take theirs; any if not given
 //! nodes = ["10.0.0.1:7700", "10.0.0.2:7700"]  # all of them, this one too; it alone if not given
 //! queries = 4                             # at once; others wait
@@ -193,17 +193,32 @@ impl Config {
 /// The token that a file holds.
 ///
 /// # Errors
-/// A file that can't be read, or is empty.
+/// A file that can't be read, is empty, or holds less than a token.
 pub fn read_token(path: &Path) -> Result<[u8; 32]> {
     let wrong = |what: String| Error::Hosts { path: path.to_path_buf(), what };
     let text = std::fs::read_to_string(path).map_err(|e| wrong(format!("the token can't be read: {e}")))?;
-    if text.trim().is_empty() {
-        return Err(wrong(
-            "there is no token in it\n  help: any long text will do, such as that of: head -c 32 /dev/urandom | base64"
-                .into(),
-        ));
+    let help = "palais node --new-token prints one, which all nodes and all who ask them need";
+    match text.trim().chars().count() {
+        0 => Err(wrong(format!("there is no token in it\n  help: {help}"))),
+        // Somebody on the way, or whom one asks by mistake, can try all that people think of.
+        short @ 1..SHORTEST_TOKEN => Err(wrong(format!(
+            "the token has {short} characters, and {SHORTEST_TOKEN} are the fewest\n  help: {help}"
+        ))),
+        _ => Ok(super::token(&text)),
     }
-    Ok(super::token(&text))
+}
+
+/// The fewest characters of a token.
+const SHORTEST_TOKEN: usize = 32;
+
+/// Draws a token: 256 random bits as 64 hexadecimal digits.
+///
+/// # Errors
+/// The system has no random bytes.
+pub fn new_token() -> Result<String> {
+    let mut random = [0; 32];
+    getrandom::fill(&mut random).map_err(|e| Error::System(e.to_string()))?;
+    Ok(random.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 #[cfg(test)]
@@ -263,5 +278,18 @@ mod tests {
         }
         let error = read_token(Path::new("/dev/null")).unwrap_err().to_string();
         assert!(error.contains("no token"), "{error}");
+    }
+
+    #[test]
+    fn short_tokens_are_refused() {
+        let file = std::env::temp_dir().join(format!("palais-token-{}", std::process::id()));
+        std::fs::write(&file, format!("  {}\n", "ü".repeat(31))).unwrap();
+        let error = read_token(&file).unwrap_err().to_string();
+        assert!(error.contains("31 characters") && error.contains("--new-token"), "{error}");
+        let (one, other) = (new_token().unwrap(), new_token().unwrap());
+        assert!(one.len() == 64 && one != other, "{one}");
+        std::fs::write(&file, format!("{one}\n")).unwrap();
+        assert_eq!(read_token(&file).unwrap(), crate::node::token(&one));
+        std::fs::remove_file(file).unwrap();
     }
 }

@@ -2,18 +2,22 @@
 
 use std::fmt::Write as _;
 use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use super::table::Table;
+use crate::lobby::Lobby;
 use crate::message::Figures;
+use crate::socket::{Hasty, Socket};
 
 /// The longest request that is read, in bytes.
 const REQUEST: usize = 8 << 10;
 /// How long one may take.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// So many may be asked at once, half of them from one address; the one goes that has waited longest.
+const ASKING: usize = 64;
 
 /// What has been counted since the node began.
 #[derive(Debug, Default)]
@@ -90,41 +94,63 @@ impl Counts {
     }
 }
 
-/// Serves them for ever, on a thread of its own.
+/// Serves them for ever, on threads of its own.
 ///
 /// # Errors
 /// The address is taken.
 pub fn serve(address: SocketAddr, text: impl Fn() -> String + Send + Sync + 'static) -> io::Result<()> {
     let listener = TcpListener::bind(address)?;
-    let text = Arc::new(text);
+    let (text, lobby) = (Arc::new(text), Lobby::new(ASKING, ASKING / 2));
     let serve = move || {
         loop {
-            // One at a time: whoever is slow is let go soon.
-            match listener.accept() {
-                Ok((socket, _)) => drop(answer(socket, text.as_ref())),
-                Err(_) => std::thread::sleep(Duration::from_millis(20)),
-            }
+            let Ok((socket, _)) = listener.accept() else {
+                std::thread::sleep(Duration::from_millis(20));
+                continue;
+            };
+            let Ok(guest) = lobby.enter(&socket) else { continue };
+            let text = text.clone();
+            let answer = move || {
+                // Who is slow is let go.
+                let _ = take(socket, text.as_ref());
+                drop(guest);
+            };
+            // Without the thread the connection is closed.
+            let _ = std::thread::Builder::new().name("palais-figures".into()).spawn(answer);
         }
     };
     std::thread::Builder::new().name("palais-metrics".into()).spawn(serve).map(|_| ())
 }
 
-fn answer(mut socket: TcpStream, text: &impl Fn() -> String) -> io::Result<()> {
-    let deadline = Instant::now() + PATIENCE;
+/// Reads a request from a connection and answers it.
+fn take(socket: TcpStream, text: &impl Fn() -> String) -> io::Result<()> {
+    let (mut socket, deadline) = (Socket::Bare(socket), Instant::now() + PATIENCE);
+    socket.set_write_timeout(Some(PATIENCE))?;
+    answer(&mut Hasty::new(&mut socket, deadline), text)?;
+    // What the other end has sent besides would otherwise have the system throw away what was answered.
+    socket.shutdown(Shutdown::Write)?;
+    io::copy(&mut Hasty::new(&mut socket, deadline).take(REQUEST as u64), &mut io::sink()).map(|_| ())
+}
+
+/// Reads a request and answers it.
+///
+/// # Errors
+/// Those of the connection, and a request that is too long or has no end.
+pub fn answer(socket: &mut (impl Read + Write), text: &impl Fn() -> String) -> io::Result<()> {
     let mut request = Vec::new();
-    while !request.windows(4).any(|end| end == b"\r\n\r\n") {
-        let left = deadline.saturating_duration_since(Instant::now());
-        if left.is_zero() || request.len() > REQUEST {
+    loop {
+        let end = request.windows(4).position(|end| end == b"\r\n\r\n");
+        if end.map_or(request.len(), |end| end + 4) > REQUEST {
             return Err(io::ErrorKind::InvalidData.into());
         }
-        socket.set_read_timeout(Some(left))?;
+        if end.is_some() {
+            break;
+        }
         let mut bytes = [0; 1 << 10];
         match socket.read(&mut bytes)? {
             0 => return Err(io::ErrorKind::UnexpectedEof.into()),
             read => request.extend_from_slice(&bytes[..read]),
         }
     }
-    socket.set_write_timeout(Some(PATIENCE))?;
     let (status, body) = match request.starts_with(b"GET /metrics ") {
         true => ("200 OK", text()),
         false => ("404 Not Found", "there is /metrics\n".into()),

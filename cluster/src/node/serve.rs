@@ -10,7 +10,6 @@ use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::sync_channel;
 use std::time::{Duration, Instant};
 
@@ -20,7 +19,9 @@ use super::config::Config;
 use super::metrics::{self, Counts};
 use super::table::{Purpose, Table};
 use super::{Ask, Door, HELLO, Reply, Status, read, wait_until, write};
+use crate::brief::brief;
 use crate::error::{Error, Result};
+use crate::lobby::{Guest, Lobby};
 use crate::mesh::meet::take_within;
 use crate::message::Figures;
 use crate::proof;
@@ -29,8 +30,10 @@ use crate::tls::Tls;
 
 /// How long who connects may take to show the token and to ask.
 const SHOW: Duration = Duration::from_secs(3);
-/// So many may be about to; further ones are dropped.
-const SHOWING: usize = 128;
+/// The longest letter, in bytes: of a statement it has what people are shown.
+const LETTER: u32 = 1 << 20;
+/// So many queries are led at once; further ones wait without a process.
+const LED: usize = 64;
 /// How long the nodes may take to tell what runs there.
 const LOOK: Duration = Duration::from_secs(2);
 /// How long is waited for a process that has closed its output to be gone.
@@ -58,7 +61,7 @@ struct Node {
     tls: Option<Tls>,
     table: Arc<Table>,
     counts: Arc<Counts>,
-    showing: AtomicUsize,
+    lobby: Lobby,
 }
 
 /// Serves for ever.
@@ -72,11 +75,11 @@ pub fn serve(settings: Settings, ready: impl FnOnce(&str)) -> Result<()> {
     let failed = |e: io::Error| Error::Node { node: listen.to_string(), what: format!("cannot listen: {e}") };
     let listener = TcpListener::bind(listen).map_err(failed)?;
     let address = listener.local_addr().map_err(failed)?;
-    let (counts, showing) = (Arc::<Counts>::default(), AtomicUsize::new(0));
+    let (counts, lobby) = (Arc::<Counts>::default(), Lobby::default());
     let machine = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let host = settings.config.name(address, machine.trim());
     let table = Arc::new(Table::new(host.clone(), counts.clone()));
-    let node = Arc::new(Node { settings, host, token, tls, table, counts, showing });
+    let node = Arc::new(Node { settings, host, token, tls, table, counts, lobby });
     if let Some(address) = node.settings.config.metrics {
         let told = node.clone();
         let text = move || told.counts.text(&told.table, &told.settings.version);
@@ -92,29 +95,26 @@ pub fn serve(settings: Settings, ready: impl FnOnce(&str)) -> Result<()> {
             std::thread::sleep(Duration::from_millis(20));
             continue;
         };
-        if node.showing.fetch_add(1, Ordering::SeqCst) >= SHOWING {
-            node.showing.fetch_sub(1, Ordering::SeqCst);
-            continue;
-        }
+        let Ok(guest) = node.lobby.enter(&socket) else { continue };
         let serving = node.clone();
-        let serve = move || serving.take_in(socket);
-        if std::thread::Builder::new().name("palais-ask".into()).spawn(serve).is_err() {
-            node.showing.fetch_sub(1, Ordering::SeqCst);
-        }
+        let serve = move || serving.take_in(socket, guest);
+        // Without the thread the connection is closed.
+        let _ = std::thread::Builder::new().name("palais-ask".into()).spawn(serve);
     }
 }
 
 impl Node {
     /// Serves one who has connected.
-    fn take_in(&self, socket: TcpStream) {
+    fn take_in(&self, socket: TcpStream, guest: Guest) {
         let (version, host) = (&self.settings.version, &self.host);
         let peer = socket.peer_addr().map(|peer| peer.to_string()).unwrap_or_default();
         let server = self.tls.as_ref().map(|tls| &tls.server);
-        let asked = take_within(socket, server, SHOW, |socket: &mut Hasty<'_>| {
-            proof::accept(socket, |hello| *hello == HELLO, &self.token)?;
-            read(socket, version)
+        let asked = take_within(socket, server, SHOW, |socket: &mut Hasty<'_>, channel| {
+            proof::accept(socket, channel, |hello| *hello == HELLO, &self.token)?;
+            // It is no stranger any more.
+            drop(guest);
+            read(socket, version, LETTER)
         });
-        self.showing.fetch_sub(1, Ordering::SeqCst);
         // Who has no token gets no answer. One that can't be answered is gone.
         let _ = match asked {
             Err(e) => {
@@ -122,6 +122,7 @@ impl Node {
                 Ok(())
             }
             Ok((mut socket, Err(theirs))) => {
+                let theirs = brief(&theirs);
                 warn!(host, peer, theirs, "another version asked");
                 let why = format!("palais {version} runs here, and {theirs} asks");
                 write(&mut socket, version, &Reply::Refused(why))
@@ -134,6 +135,7 @@ impl Node {
         let host = &self.host;
         let reply = match ask {
             Ask::Query { statement } => {
+                let statement = brief(&statement);
                 let mut random = [0; 4];
                 getrandom::fill(&mut random).map_err(io::Error::other)?;
                 let query = format!("{:08x}", u32::from_be_bytes(random));
@@ -141,6 +143,7 @@ impl Node {
                 return self.start(socket, Purpose { query, statement, leads: true });
             }
             Ask::Process { query, statement } => {
+                let statement = brief(&statement);
                 return self.start(socket, Purpose { query, statement, leads: false });
             }
             Ask::Fate { query, led } => {
@@ -239,9 +242,11 @@ impl Node {
             }
             write(&mut telling, version, &Reply::Waiting)
         };
-        let started = self.table.start(command, purpose, &socket, config.queries, wait, || {
-            write(&mut answering, version, &taken)
-        });
+        // A process that leads takes no part in what the others share, but memory: most of them wait.
+        let most = if purpose.leads { LED.max(2 * config.queries) } else { config.queries };
+        let started = self
+            .table
+            .start(command, purpose, &socket, most, wait, || write(&mut answering, version, &taken));
         started.or_else(|e| {
             warn!(host = self.host, query, reason = %e, "no process was started");
             write(&mut answering, version, &Reply::Refused(e.to_string()))

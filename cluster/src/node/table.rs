@@ -14,14 +14,15 @@ use tracing::{info, warn};
 
 use super::metrics::Counts;
 use super::{BEAT, FAILED, Fate, Running};
+use crate::brief::Lines;
 use crate::caller::{Tail, how};
 use crate::locked;
 use crate::socket::{Socket, is_closed};
 
 /// So long is known how a process has ended.
 const KEPT: Duration = Duration::from_secs(60);
-/// So many queries are led at once, most of which wait.
-const LED: usize = 256;
+/// So many wait at most.
+const WAITING: usize = 1024;
 /// How long a query that is cancelled may take to end by itself.
 const GRACE: Duration = Duration::from_secs(2);
 
@@ -37,8 +38,8 @@ pub struct Table {
 #[derive(Default)]
 struct Inner {
     entries: Vec<Entry>,
-    /// Those that wait, the first of them first.
-    waiting: VecDeque<u64>,
+    /// Those that wait, the first of them first: their numbers, and whether they are to lead.
+    waiting: VecDeque<(u64, bool)>,
     tickets: u64,
 }
 
@@ -76,7 +77,7 @@ struct Ticket<'a>(&'a Table, u64);
 
 impl Drop for Ticket<'_> {
     fn drop(&mut self) {
-        locked(&self.0.inner).waiting.retain(|ticket| *ticket != self.1);
+        locked(&self.0.inner).waiting.retain(|(ticket, _)| *ticket != self.1);
         self.0.changed.notify_all();
     }
 }
@@ -97,21 +98,30 @@ impl Table {
         Table { host, inner: Mutex::default(), changed: Condvar::new(), counts }
     }
 
-    /// Waits until fewer than `most` processes that read rows run here, and those that have asked before do. `wait` is
+    /// Waits until fewer than `most` processes of a kind run here, and those that have asked before do. `wait` is
     /// called now and then, and gives up with an error.
-    fn take_turn(&self, most: usize, mut wait: impl FnMut() -> io::Result<()>) -> io::Result<Ticket<'_>> {
+    fn take_turn(
+        &self,
+        leads: bool,
+        most: usize,
+        mut wait: impl FnMut() -> io::Result<()>,
+    ) -> io::Result<Ticket<'_>> {
         let number = {
             let mut inner = locked(&self.inner);
+            if inner.waiting.len() >= WAITING {
+                return Err(io::Error::other("too many queries wait here already"));
+            }
             inner.tickets += 1;
             let number = inner.tickets;
-            inner.waiting.push_back(number);
+            inner.waiting.push_back((number, leads));
             number
         };
         let ticket = Ticket(self, number);
         let mut told = Instant::now();
         loop {
             let inner = locked(&self.inner);
-            if inner.waiting.front() == Some(&number) && inner.count(false) < most {
+            let first = inner.waiting.iter().find(|(_, other)| *other == leads);
+            if first == Some(&(number, leads)) && inner.count(leads) < most {
                 drop(inner);
                 return Ok(ticket);
             }
@@ -136,11 +146,7 @@ impl Table {
     ) -> io::Result<()> {
         let Purpose { query, statement, leads } = purpose;
         command.stdin(OwnedFd::from(socket.try_clone()?)).stdout(OwnedFd::from(socket.try_clone()?));
-        // A process that leads waits for no one: those that it asks for do.
-        if leads && locked(&self.inner).count(true) >= LED {
-            return Err(io::Error::other("too many queries wait here already"));
-        }
-        let ticket = if leads { None } else { Some(self.take_turn(most, wait)?) };
+        let ticket = self.take_turn(leads, most, wait)?;
         // The one who asked is told before the process writes.
         taken()?;
         command.stderr(Stdio::piped());
@@ -172,10 +178,11 @@ impl Table {
             });
             // Whoever waits for it has waited for this.
             let _ = started.send(Ok(pid));
-            let (tail, mut line) = (Tail::default(), Vec::new());
-            child.stderr.take().into_iter().for_each(|err| {
-                tail.keep(err, |bytes| table.log(&query, bytes, &mut line));
-            });
+            let (tail, mut lines) = (Tail::default(), Lines::default());
+            // The node's log has whole lines.
+            let log = |line: &str| warn!(host = table.host, query, "{line}");
+            child.stderr.take().into_iter().for_each(|err| tail.keep(err, |bytes| lines.take(bytes, log)));
+            lines.finish(log);
             let ended = child.wait();
             drop(group);
             // This process has the connection too, so that it stays open by itself.
@@ -244,18 +251,6 @@ impl Table {
                 Some(_) => std::thread::sleep(BEAT / 10),
                 None => {}
             }
-        }
-    }
-
-    /// Writes whole lines that a process has written to standard error into the node's log.
-    fn log(&self, query: &str, bytes: &[u8], line: &mut Vec<u8>) {
-        for &byte in bytes {
-            if byte != b'\n' {
-                line.push(byte);
-                continue;
-            }
-            warn!(host = self.host, query, "{}", String::from_utf8_lossy(line));
-            line.clear();
         }
     }
 

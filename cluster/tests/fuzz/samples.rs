@@ -18,6 +18,7 @@ use cluster::message::{self, Begin, Done, Failure, Figures, Job, Order, Raw, Rep
 use cluster::near::Place;
 use cluster::node::{Ask, Fate, HELLO, Reply, Running, Status};
 use cluster::ports::Ports;
+use cluster::proof::Channel;
 use cluster::{mesh, proof, remote};
 use engine::batch::{Parcel, Wire, WireBytes};
 use engine::dataset::Written;
@@ -54,6 +55,9 @@ pub fn files(target: &str) -> Vec<Vec<u8>> {
         "ask" => vec![asks()],
         "reply" => vec![replies()],
         "proof" => vec![hello()],
+        "metrics" => ["/metrics", "/"]
+            .map(|path| format!("GET {path} HTTP/1.1\r\nHost: one:9700\r\nAccept: */*\r\n\r\n").into_bytes())
+            .to_vec(),
         _ => panic!("there is no target {target}"),
     }
 }
@@ -204,14 +208,14 @@ const FIGURES: Figures = Figures {
     peak_resident: 9,
 };
 
-const PLACE: Place = Place { process: 7, address: 4096 };
+const PLACE: Place = Place { process: 7, address: 4096, mark: [5; 32] };
 
 fn reports() -> Vec<u8> {
     let address = (Ipv4Addr::LOCALHOST, 7400).into();
     let rows = message::rows(&table(0, 3)).expect("it can be encoded");
     let failure = Failure { message: "overflow".into(), code: 1 };
     let before = [
-        Report::Listening { address, workers: 2, place: PLACE },
+        Report::Listening { address, workers: 2, place: Some(PLACE) },
         Report::Opened(Raw(b"tables".into())),
         Report::Planned { begun: None, reads: vec![false, true] },
     ];
@@ -310,7 +314,7 @@ fn replies() -> Vec<u8> {
 fn hello() -> Vec<u8> {
     let mut said = Vec::new();
     let mut socket = Said(&mut said);
-    proof::connect(&mut socket, &HELLO, &[1; 32]).expect_err("nobody answers");
+    proof::connect(&mut socket, Channel::Plain, &HELLO, &[1; 32]).expect_err("nobody answers");
     said.extend_from_slice(&[9; 32]);
     said
 }

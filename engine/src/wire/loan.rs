@@ -218,8 +218,9 @@ mod tests {
     }
 
     fn here() -> Memory {
-        let content = [5; 16];
-        Memory::of(std::process::id(), content.as_ptr() as u64, &content).expect("one's own can be read")
+        // It has to stay there.
+        let mark = Box::leak(Box::new([5; 32]));
+        Memory::of(std::process::id(), mark.as_ptr() as u64, *mark).expect("one's own can be read")
     }
 
     #[test]

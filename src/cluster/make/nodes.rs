@@ -12,6 +12,7 @@ use crate::args;
 use crate::cluster::remote::{self, PATIENCE, Request};
 use crate::progress::Progress;
 use crate::query::warn_skipped;
+use crate::say::{self, say};
 use crate::signals;
 
 /// What a caller asks for.
@@ -36,7 +37,9 @@ impl Asked {
         caller: &Arc<Caller>,
     ) -> anyhow::Result<()> {
         let asked = self.task.write().workers.map_or(usize::MAX, usize::from);
-        let start = |without: &[String]| Group::start(hosts(without)?, PATIENCE, |fewest| asked.min(fewest));
+        let start = |without: &[String]| {
+            Group::start(hosts(without)?, PATIENCE, |fewest| asked.clamp(1, fewest.max(1)))
+        };
         self.task.make(self.retries, false, start, &Listener::Caller(caller.clone()))
     }
 }
@@ -53,8 +56,8 @@ pub fn ask(task: Task, retries: u32, at: &args::At) -> anyhow::Result<()> {
         drop(progress.take());
         match besides {
             Besides::Work(bytes) => progress = Some(Progress::of_bytes(bytes, &shown, no_progress)),
-            Besides::Note(text) => eprintln!("{text}"),
-            Besides::Warning(text) => eprintln!("warning: {text}"),
+            Besides::Note(text) => say(text),
+            Besides::Warning(text) => say::warn(text),
         }
     };
     for rows in remote.results(state.clone(), hear)? {

@@ -1,0 +1,147 @@
+//! What processes tell each other within messages, of which `cluster` knows only the bytes: any other bytes are an error, or
+//! something that can be told on.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use arrow_schema::{DataType, Field, Schema};
+use clap::Parser;
+use engine::dataset::{Begun, Parts};
+use schema::manifest::PartFile;
+use schema::{FileEntry, FileSet, FormatOptions, Source, Table, Unseen};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::decode::decode;
+use super::maker::{Job, Of};
+use super::process::{Look, Query};
+use super::remote::{Asking, Request};
+use crate::args::{Args, Command, Input};
+
+/// Numbers that look like chance and are always the same (xorshift64).
+struct Chance(u64);
+
+impl Chance {
+    fn below(&mut self, end: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 % end.max(1) as u64) as usize
+    }
+
+    /// Bytes that differ in some places, are cut, or have more in between.
+    fn change(&mut self, whole: &[u8]) -> Vec<u8> {
+        let mut bytes = whole.to_vec();
+        for _ in 0..=self.below(4) {
+            let at = self.below(bytes.len());
+            match self.below(6) {
+                0 => bytes.truncate(at),
+                1 => bytes.insert(at.min(bytes.len()), self.below(256) as u8),
+                2 => {
+                    // A length, or a number.
+                    let number = [0, 1, 0xff, 1 << 31, u64::MAX >> 1, u64::MAX][self.below(6)];
+                    let end = bytes.len().min(at + 8);
+                    bytes[at..end].copy_from_slice(&number.to_le_bytes()[..end - at]);
+                }
+                _ if bytes.is_empty() => {}
+                _ => bytes[at] = self.below(256) as u8,
+            }
+        }
+        bytes
+    }
+}
+
+/// Reads what was made of these bytes, and tells on what could be read.
+fn check<T: Serialize + DeserializeOwned>(of: &T) {
+    let whole = bincode::serialize(of).unwrap();
+    assert_eq!(bincode::serialize(&decode::<T>(&whole).unwrap()).unwrap(), whole);
+    let (mut chance, mut read) = (Chance(0x2545_f491_4f6c_dd1d), 0);
+    for _ in 0..3000 {
+        let Ok(other) = decode::<T>(&chance.change(&whole)) else { continue };
+        let told = bincode::serialize(&other).unwrap();
+        let again = decode::<T>(&told).unwrap();
+        assert_eq!(bincode::serialize(&again).unwrap(), told);
+        read += 1;
+    }
+    assert!(read > 0, "nothing else is read");
+}
+
+fn table() -> Table {
+    let set = FileSet {
+        files: vec![FileEntry::new("a/x.csv".into(), 5, 7), FileEntry::new("a/y.csv".into(), 9, 7)],
+        format: FormatOptions::default(),
+        file_columns: 2,
+        layouts: vec![],
+        unseen: Unseen::Nothing,
+    };
+    let list = DataType::List(Arc::new(Field::new("item", DataType::Int64, true)));
+    let fields = vec![Field::new("a", DataType::Utf8View, true), Field::new("b", list, false)];
+    Table {
+        name: "t".into(),
+        schema: Arc::new(Schema::new(fields)),
+        source: Source::Files(set),
+        rows: Some(3),
+        spans: vec![],
+    }
+}
+
+fn input() -> Input {
+    match Args::try_parse_from(["palais", "query", "SELECT 1", "--table", "t=a", "--quote", "'"])
+        .unwrap()
+        .command
+    {
+        Command::Query(query) => query.input,
+        _ => unreachable!("it is a query"),
+    }
+}
+
+#[test]
+fn what_is_asked_of_processes() {
+    check(&Query {
+        statement: "SELECT a FROM t".into(),
+        is_summary: false,
+        tables: vec![table()],
+        planning: queries::Settings::default(),
+        workers: 2,
+        read_ahead: 3,
+        memory_limit: Some(1 << 30),
+        overwrite: true,
+    });
+    check(&Look::Tables(input(), vec!["t".into()]));
+    check(&Look::Names(input()));
+    check(&Look::Source(input(), "a/*.csv".into()));
+    check(&Job {
+        of: Of::Table(table()),
+        path: "out".into(),
+        format: FormatOptions::default(),
+        overwrite: false,
+        verify: true,
+        workers: 2,
+    });
+}
+
+#[test]
+fn what_processes_write_together() {
+    // Its fields are not to be seen.
+    let begun = bincode::serialize(&(PathBuf::from("/data/.out.partial-7"), 2_usize)).unwrap();
+    check(&decode::<Begun>(&begun).unwrap());
+    let part = PartFile { name: "part-0.csv".into(), rows: 1, bytes: 2, crc32: 3, blocks: vec![] };
+    let parts: Parts = vec![(0, part)];
+    check(&parts);
+}
+
+#[test]
+fn what_callers_ask_nodes_for() {
+    check(&Request::Rows(Asking {
+        statement: "SELECT 1".into(),
+        input: input(),
+        workers: Some(1),
+        memory_limit: None,
+        broadcast_limit: Some(7),
+        allow_scripts: false,
+        read_ahead: 4,
+        overwrite: false,
+        retries: 1,
+        local_parts: true,
+    }));
+}
