@@ -68,7 +68,7 @@ fn check<T: Serialize + DeserializeOwned>(of: &T) {
 
 fn table() -> Table {
     let set = FileSet {
-        files: vec![FileEntry::new("a/x.csv".into(), 5, 7), FileEntry::new("a/y.csv".into(), 9, 7)],
+        files: vec![FileEntry::new("a/x.csv", 5, 7), FileEntry::new("a/y.csv", 9, 7)],
         format: FormatOptions::default(),
         file_columns: 2,
         layouts: vec![],

@@ -323,3 +323,52 @@ fn resident(pid: i32) -> u64 {
     let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
     pages.unwrap_or(0) * u64::try_from(page).unwrap_or(4096)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn runs(leads: bool) -> Entry {
+        Entry {
+            query: "5c0fb4a1".into(),
+            statement: "SELECT 1".into(),
+            leads,
+            pid: i32::MAX,
+            started: Instant::now(),
+            done: false,
+            cancelled: false,
+            ended: None,
+        }
+    }
+
+    /// Whether one gets a turn at once, of at most one of its kind that runs.
+    fn has_turn(table: &Table, leads: bool) -> Result<bool, String> {
+        match table.take_turn(leads, 1, || Err(io::ErrorKind::TimedOut.into())) {
+            Ok(_) => Ok(true),
+            Err(e) if e.kind() == io::ErrorKind::TimedOut => Ok(false),
+            Err(e) => Err(e.to_string()),
+        }
+    }
+
+    #[test]
+    fn processes_that_lead_wait_for_their_own_kind() {
+        let table = Table::new("here".into(), Arc::default());
+        assert_eq!((has_turn(&table, true), has_turn(&table, false)), (Ok(true), Ok(true)));
+        table.add(runs(true));
+        std::thread::scope(|scope| {
+            let waits = scope.spawn(|| has_turn(&table, true));
+            while table.waiting() == 0 {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            // One that waits to lead is not before one that is to read.
+            assert_eq!(has_turn(&table, false), Ok(true));
+            assert_eq!(waits.join().unwrap(), Ok(false));
+        });
+        table.add(runs(false));
+        assert_eq!(has_turn(&table, false), Ok(false));
+        locked(&table.inner).waiting.extend((0..WAITING as u64).map(|number| (number, false)));
+        for leads in [true, false] {
+            assert!(has_turn(&table, leads).is_err_and(|e| e.contains("too many queries wait")));
+        }
+    }
+}

@@ -5,7 +5,7 @@
 //! here: one that leads elsewhere is refused before anything there is looked at. Without openat2 the handle is checked
 //! that was opened.
 
-use std::ffi::{CString, OsStr, OsString};
+use std::ffi::{CStr, CString, OsStr, OsString};
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd};
@@ -53,10 +53,7 @@ impl Root {
         let below = if below.as_os_str().is_empty() { Path::new(".") } else { below };
         let name = CString::new(below.as_os_str().as_bytes())?;
         if !IS_OLD.load(Ordering::Relaxed) {
-            match self.open_beneath(&name, flags, follow) {
-                Err(e) if e.raw_os_error() == Some(libc::ENOSYS) => IS_OLD.store(true, Ordering::Relaxed),
-                opened => return opened,
-            }
+            return self.open_beneath(&name, flags, follow);
         }
         if follow {
             return Err(io::Error::from_raw_os_error(libc::EXDEV));
@@ -72,7 +69,7 @@ impl Root {
         }
     }
 
-    fn open_beneath(&self, name: &CString, flags: i32, follow: bool) -> io::Result<File> {
+    fn open_beneath(&self, name: &CStr, flags: i32, follow: bool) -> io::Result<File> {
         let links = if follow { 0 } else { libc::RESOLVE_NO_SYMLINKS };
         let how = OpenHow {
             flags: (flags | libc::O_CLOEXEC) as u64,
@@ -106,7 +103,12 @@ impl Roots {
             let handle = File::options().read(true).custom_flags(flags).open(&path).map_err(failed)?;
             Ok(Root { path, written: written.map_err(failed)?.components().collect(), handle })
         };
-        Ok(Roots(roots.iter().map(open).collect::<Result<_>>()?))
+        let roots: Vec<Root> = roots.iter().map(open).collect::<Result<_>>()?;
+        // Some containers forbid what they do not know, instead of saying that they do not.
+        if roots.iter().any(|root| root.open_beneath(c".", libc::O_PATH, true).is_err()) {
+            IS_OLD.store(true, Ordering::Relaxed);
+        }
+        Ok(Roots(roots))
     }
 
     /// Opens a path with these flags of open(2).
