@@ -184,10 +184,10 @@ fn a_directory_that_somebody_else_removed_meanwhile_is_made_again() {
     let home = tempfile::tempdir().unwrap();
     for (name, kind) in [("a/b/file", Kind::File), ("c/d/directory", Kind::Directory)] {
         let path = home.path().join(name);
-        assert!(lock_new(&path, kind).is_ok() && path.exists(), "{name}");
+        assert!(lock_new(&path, kind, None).is_ok() && path.exists(), "{name}");
     }
     fs::write(home.path().join("e"), "").unwrap();
-    assert!(lock_new(&home.path().join("e/file"), Kind::File).is_err(), "a file is no directory");
+    assert!(lock_new(&home.path().join("e/file"), Kind::File, None).is_err(), "a file is no directory");
 }
 
 #[test]
