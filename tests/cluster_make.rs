@@ -9,11 +9,14 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use kept::only_these_are_kept;
 use names::names;
 use process::{Finished, palais};
 use several::{succeed, text};
 use trees::assert_same;
 
+#[path = "support/kept.rs"]
+mod kept;
 #[path = "support/names.rs"]
 mod names;
 #[path = "support/process.rs"]
@@ -133,7 +136,7 @@ fn what_a_lost_process_did_not_make_is_made_again() {
         assert_eq!(told.matches("rankings: 2,000 rows").count(), 1, "{told}");
         assert_same(&path("whole"), &out);
     }
-    assert_eq!(names(home.path()), ["hosts", "hosts.toml", "local", "whole"]);
+    only_these_are_kept(home.path(), &["hosts", "hosts.toml", "local", "whole"]);
 }
 
 #[test]
@@ -159,7 +162,7 @@ fn a_process_that_is_lost_while_files_appear_is_not_made_up_for() {
     assert_eq!(code, Some(1), "{told}");
     let says = ["error: local-0: the process was killed (signal 9", "help: look whether the files are there"];
     assert!(says.iter().all(|says| told.contains(says)) && !told.contains("again"), "{told}");
-    assert_eq!(names(home.path()), [] as [&str; 0]);
+    only_these_are_kept(home.path(), &[]);
 }
 
 #[test]
@@ -186,7 +189,7 @@ fn nothing_is_left_of_what_was_written_by_those_that_are_killed() {
             } else {
                 running.starter.kill().and_then(|()| running.starter.wait()).expect("it can be killed");
             }
-            wait_for("nothing is left", || names(home.path()).is_empty().then_some(()));
+            only_these_are_kept(home.path(), &[]);
         }
     }
 }
@@ -278,7 +281,7 @@ fn what_is_there_stays_unless_it_may_be_replaced() {
     refused(&palais([&own[..], &local("2")].concat()), 1, &["is read and would be replaced"]);
     assert_same(&kept, &data);
     succeed(&[&other[..], &["--overwrite"]].concat());
-    assert_eq!(names(home.path()), ["data", "kept"]);
+    only_these_are_kept(home.path(), &["data", "kept"]);
     let part = "rankings/part-00000.csv";
     assert!(
         fs::read(data.join(part)).expect("it is there") != fs::read(kept.join(part)).expect("it is there")
@@ -327,7 +330,7 @@ fn nothing_is_left_of_what_fails_in_one_process() {
             let several = ["cluster", "convert", text(&source), text(&out), "--to", "buren"];
             let done = palais([&several[..], verify, &local("3")].concat());
             refused(&done, 1, &[&format!("part-0000{number}.csv"), &format!("host: {host}")]);
-            assert_eq!(names(home.path()), ["data"]);
+            only_these_are_kept(home.path(), &["data"]);
         }
         fs::write(&part, whole).expect("it can be written");
     }

@@ -3,9 +3,9 @@
 use std::fs;
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::{Duration, Instant};
 
+use kept::only_these_are_kept;
 use names::names;
 use nodes::{LONG, Nodes, Waiting, signal, wait_for};
 use process::Finished;
@@ -14,6 +14,8 @@ use trees::assert_same;
 
 #[path = "support/cells.rs"]
 mod cells;
+#[path = "support/kept.rs"]
+mod kept;
 #[path = "support/names.rs"]
 mod names;
 #[path = "support/nodes.rs"]
@@ -76,9 +78,7 @@ fn wait_for_all(nodes: &Nodes, to: &Path, parts: usize) {
 fn nothing_is_left(nodes: &Nodes, place: &Path) {
     let left = |node| ["lead", "process"].iter().any(|part| !nodes.children(node, part).is_empty());
     wait_for("no process is left", || !(0..nodes.addresses.len()).any(left));
-    let found = Command::new("find").arg(place).args(["-mindepth", "1", "-maxdepth", "4"]).output();
-    let found = String::from_utf8_lossy(&found.expect("find starts").stdout).into_owned();
-    assert!(found.is_empty(), "{found}");
+    only_these_are_kept(place, &[]);
 }
 
 #[test]
@@ -244,7 +244,7 @@ fn what_a_lost_node_did_not_make_is_made_again() {
     // What fails by itself is not tried again.
     let done = nodes.ask(0, &CONVERT, &[&convert[..], &["--retries", "5"]].concat());
     assert!(done.code() == Some(1) && done.stderr.contains("--overwrite"), "{}", done.stderr);
-    assert_eq!(names(&place), ["out", "pages"]);
+    only_these_are_kept(&place, &["out", "pages"]);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 //! Modules in the order in which a query passes through them:
 //! - [`parse`]: text to statement, and the tables that it names.
 //! - [`names`]: identifiers to the spelling of the catalog, so that names match without regard to case.
+//! - [`columns`]: which columns queries and relations give, and equal ones told apart.
 //! - [`rewrite`]: repairs of the syntax tree, where the planner would read it wrongly or refuse it.
 //! - [`refused`]: clauses that would be ignored.
 //! - [`bind`]: statement to logical plan, over a catalog.
@@ -20,6 +21,7 @@ pub mod bdb;
 pub mod bind;
 pub mod catalog;
 pub mod checks;
+pub mod columns;
 pub mod compare;
 pub mod date_shift;
 pub mod error;
@@ -81,10 +83,9 @@ impl Default for Settings {
 /// Plans a query over the tables of the catalog. The same inputs give the same plan in every process.
 pub fn plan(query: &parse::Query, catalog: &Catalog, settings: &Settings) -> Result<Arc<Plan>> {
     let (mut query, names) = names::resolve(query, catalog)?;
-    let output = names.output(&query);
     rewrite::rewrite(&mut query, &names)?;
     let bound = bind::bind(&query, &names, catalog, settings)?;
     let optimised = optimise::optimise(bound, settings)?;
-    let plan = lower::lower(&optimised, output, settings)?;
+    let plan = lower::lower(&optimised, names.result(), settings)?;
     Ok(Arc::new(plan))
 }

@@ -16,6 +16,7 @@ use datafusion_sql::sqlparser::ast::{
 };
 
 use crate::catalog::Catalog;
+use crate::columns;
 use crate::error::{Error, Result};
 use crate::parse;
 use crate::rewrite::using::constraint;
@@ -33,6 +34,8 @@ pub struct Names {
     exact: BTreeSet<String>,
     /// Lower-case names of CTEs, which may hide tables.
     ctes: BTreeSet<String>,
+    /// The result's columns, where the text tells them.
+    result: Option<Vec<String>>,
 }
 
 /// Replaces each identifier of `query` by its canonical spelling.
@@ -52,7 +55,7 @@ pub fn resolve(query: &Query, catalog: &Catalog) -> Result<(Query, Names)> {
         names.ambiguous.extend(of_table.into_iter().filter(|(_, spellings)| spellings.len() > 1));
         names.define(&table.name);
     }
-    for name in parse::function_columns(query) {
+    for name in parse::columns_of_functions(query) {
         names.define(&name);
     }
     for table in tables.values() {
@@ -70,11 +73,22 @@ pub fn resolve(query: &Query, catalog: &Catalog) -> Result<(Query, Names)> {
     let mut query = query.clone();
     // It never breaks off.
     let _ = visits::change(&mut query, &mut Definitions { names: &mut names });
-    let mut rewrite = Rewrite { names: &names };
-    if let ControlFlow::Break(e) = visits::change(&mut query, &mut rewrite) {
-        return Err(e);
+    rewrite(&mut query, &names)?;
+    let (result, new) = columns::tell_apart(&mut query, &names);
+    if !new.is_empty() {
+        new.iter().for_each(|name| names.define(name));
+        rewrite(&mut query, &names)?;
     }
+    names.result = result;
     Ok((query, names))
+}
+
+/// Gives each identifier its canonical spelling.
+fn rewrite(query: &mut Query, names: &Names) -> Result<()> {
+    match visits::change(query, &mut Rewrite { names }) {
+        ControlFlow::Break(e) => Err(e),
+        ControlFlow::Continue(()) => Ok(()),
+    }
 }
 
 impl Names {
@@ -104,7 +118,7 @@ impl Names {
     }
 
     /// The canonical spelling of a name.
-    fn spelling<'a>(&'a self, name: &'a str) -> &'a str {
+    pub fn spelling<'a>(&'a self, name: &'a str) -> &'a str {
         self.canonical.get(&name.to_lowercase()).map_or(name, String::as_str)
     }
 
@@ -134,30 +148,14 @@ impl Names {
         Schema::new(fields).into()
     }
 
-    /// The names of the result's columns as the text has them, where each is told by the text alone.
-    pub fn output(&self, query: &Query) -> Option<Vec<String>> {
-        let mut body = query.body.as_ref();
-        let select = loop {
-            match body {
-                SetExpr::Select(select) => break select,
-                SetExpr::Query(inner) => body = inner.body.as_ref(),
-                SetExpr::SetOperation { left, .. } => body = left.as_ref(),
-                _ => return None,
-            }
-        };
-        select
-            .projection
-            .iter()
-            .map(|item| match item {
-                SelectItem::UnnamedExpr(Expr::Identifier(i)) => Some(i.value.clone()),
-                SelectItem::UnnamedExpr(Expr::CompoundIdentifier(parts)) => {
-                    parts.last().map(|i| i.value.clone())
-                }
-                SelectItem::UnnamedExpr(e) => Some(e.to_string()),
-                SelectItem::ExprWithAlias { alias, .. } => Some(alias.value.clone()),
-                _ => None,
-            })
-            .collect()
+    /// The columns of a table of the catalog, even if a CTE of the query has its name.
+    pub fn of_table(&self, table: &str) -> Option<Vec<String>> {
+        self.tables.get(table).cloned()
+    }
+
+    /// The names of the result's columns, where the text tells them.
+    pub fn result(&self) -> Option<&Vec<String>> {
+        self.result.as_ref()
     }
 }
 

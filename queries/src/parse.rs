@@ -256,25 +256,35 @@ impl VisitorMut for CteNames {
     }
 }
 
-/// The names of the columns that the query's table functions give.
-pub fn function_columns(query: &Query) -> Vec<String> {
-    let mut functions = FunctionCalls::default();
-    let _ = visits::look(query, &mut functions);
-    let mut columns = functions.columns;
-    for name in functions.names {
-        match name.to_ascii_lowercase().as_str() {
-            "bdb" => {
-                for kind in schema::bdb::Kind::ALL {
-                    columns.extend(kind.schema().fields().iter().map(|f| f.name().clone()));
-                }
-            }
-            other => columns.push(other.to_string()),
+/// The names of the columns that a table function gives, if its arguments tell them.
+pub fn function_columns(name: &str, args: &TableFunctionArgs) -> Option<Vec<String>> {
+    match name.to_ascii_lowercase().as_str() {
+        "range" | "generate_series" => Some(vec![name.to_string()]),
+        "bdb" => {
+            let kind = schema::bdb::Kind::parse(text_argument(args, 0)?)?;
+            Some(kind.schema().fields().iter().map(|f| f.name().clone()).collect())
         }
+        "transform" => {
+            // A type may have commas too, in parentheses.
+            let mut depth = 0;
+            let columns = text_argument(args, 2)?.split(|c| {
+                depth += i32::from(c == '(') - i32::from(c == ')');
+                c == ',' && depth == 0
+            });
+            columns.map(|c| c.split_whitespace().next().map(str::to_string)).collect()
+        }
+        _ => None,
     }
-    columns
 }
 
-/// Collects table functions, the tables that `transform('table', …)` names and the columns that it gives.
+/// The names of the columns that the query's table functions give.
+pub fn columns_of_functions(query: &Query) -> Vec<String> {
+    let mut functions = FunctionCalls::default();
+    let _ = visits::look(query, &mut functions);
+    functions.columns
+}
+
+/// Collects table functions, the columns that they give, and the tables that `transform('table', …)` names.
 #[derive(Default)]
 struct FunctionCalls {
     names: Vec<String>,
@@ -296,9 +306,8 @@ impl Visitor for FunctionCalls {
             self.names.push(table_name(name));
             if table_name(name).eq_ignore_ascii_case("transform") {
                 self.transformed.extend(text_argument(args, 0).cloned());
-                let columns = text_argument(args, 2).map_or("", String::as_str).split(',');
-                self.columns.extend(columns.filter_map(|c| c.split_whitespace().next()).map(str::to_string));
             }
+            self.columns.extend(function_columns(&table_name(name), args).into_iter().flatten());
         }
         ControlFlow::Continue(())
     }

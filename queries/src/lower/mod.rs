@@ -34,7 +34,7 @@ use crate::rewrite::multiset::Repeat;
 use crate::tree;
 
 /// Lowers an optimised plan; `names` are the result's columns as the query has them.
-pub fn lower(logical: &LogicalPlan, names: Option<Vec<String>>, settings: &Settings) -> Result<Plan> {
+pub fn lower(logical: &LogicalPlan, names: Option<&Vec<String>>, settings: &Settings) -> Result<Plan> {
     let mut stages = Vec::new();
     collect_subqueries(logical, &mut stages)?;
     let results = ScalarSubqueryResults::new(stages.len());
@@ -87,7 +87,7 @@ fn collect_subqueries(plan: &LogicalPlan, found: &mut Vec<LogicalSubquery>) -> R
 }
 
 /// The result's schema with the query's own names.
-fn output_schema(schema: &SchemaRef, names: Option<Vec<String>>) -> SchemaRef {
+fn output_schema(schema: &SchemaRef, names: Option<&Vec<String>>) -> SchemaRef {
     let names = names.filter(|n| n.len() == schema.fields().len());
     let fields: Vec<Field> = schema
         .fields()

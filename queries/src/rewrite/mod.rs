@@ -24,7 +24,7 @@ use std::ops::ControlFlow;
 use datafusion_sql::sqlparser::ast::{
     DataType, Distinct, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
     FunctionArguments, GroupByExpr, Ident, JoinOperator, ObjectName, OrderByExpr, OrderByKind, Query, Select,
-    SelectFlavor, SelectItem, SetExpr, TableFactor, TableWithJoins, Value, VisitorMut,
+    SelectFlavor, SelectItem, SetExpr, TableFactor, TableWithJoins, UnaryOperator, Value, VisitorMut,
     WildcardAdditionalOptions,
 };
 
@@ -211,6 +211,7 @@ fn call(name: &str, arguments: Vec<Expr>) -> Expr {
 fn name_of(e: &Expr) -> String {
     let mut e = e.clone();
     visits::change_expressions(&mut e, &mut |e| {
+        *e = unsigned(e).clone();
         if let Expr::Value(v) = e
             && let Value::Number(text, _) = &mut v.value
             && text.parse::<i128>().is_err()
@@ -223,10 +224,12 @@ fn name_of(e: &Expr) -> String {
 }
 
 /// Gives a second select item of the same name a name of its own (`name:1`), for the planner refuses two of one name.
-/// Parentheses do not count: the planner's names have none.
+/// Parentheses and signs `+` do not count: the planner's names have none. The result has the names of the query.
 fn distinct_names(items: &mut [SelectItem]) {
     let wildcard = items.iter().any(is_wildcard);
     let mut seen = BTreeSet::new();
+    // A column may be selected with its table before it and without.
+    let (mut bare, mut qualified) = (BTreeSet::new(), BTreeSet::new());
     for item in items {
         let name = match &*item {
             SelectItem::UnnamedExpr(e) => name_of(e),
@@ -235,9 +238,23 @@ fn distinct_names(items: &mut [SelectItem]) {
         };
         let key: String =
             name.chars().filter(|c| !matches!(c, '(' | ')' | ' ')).collect::<String>().to_lowercase();
-        let column =
-            matches!(&*item, SelectItem::UnnamedExpr(Expr::Identifier(_) | Expr::CompoundIdentifier(_)));
-        let first = seen.insert(key);
+        let (column, twice) = match &*item {
+            SelectItem::UnnamedExpr(e) => match unsigned(e) {
+                Expr::Identifier(_) => {
+                    bare.insert(key.clone());
+                    (true, qualified.contains(&key))
+                }
+                Expr::CompoundIdentifier(parts) => {
+                    let last = parts.last().map(|part| part.value.to_lowercase()).unwrap_or_default();
+                    let twice = bare.contains(&last);
+                    qualified.insert(last);
+                    (true, twice)
+                }
+                _ => (false, false),
+            },
+            _ => (false, qualified.contains(&key)),
+        };
+        let first = seen.insert(key) && !twice;
         let alias = match &*item {
             // To the planner all subqueries have one name.
             SelectItem::UnnamedExpr(e) if first && has_subquery(e) => Some(name),
@@ -253,4 +270,12 @@ fn distinct_names(items: &mut [SelectItem]) {
             other => other,
         };
     }
+}
+
+/// An expression without parentheses around it and signs `+` before it.
+fn unsigned(mut e: &Expr) -> &Expr {
+    while let Expr::UnaryOp { op: UnaryOperator::Plus, expr: inner } | Expr::Nested(inner) = e {
+        e = inner;
+    }
+    e
 }

@@ -1,0 +1,358 @@
+//! The names of the columns that queries and relations give, told from the text and the catalog.
+//!
+//! Two columns of a result may have one name. In a relation they may not, since nobody could tell them apart: of
+//! `(SELECT 1 AS a, 2 AS a) t` the second column is `a_1`, as in DuckDB. The planner has names of its own for it, which
+//! no query could know; here such a relation is given a list of its columns' names.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
+
+use datafusion_sql::sqlparser::ast::{
+    ExcludeSelectItem, Expr, Ident, Join, JoinConstraint, JoinOperator, ObjectName, Query, RenameSelectItem,
+    Select, SelectFlavor, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, TableAlias,
+    TableAliasColumnDef, TableFactor, TableFunctionArgs, TableWithJoins, VisitMut, VisitorMut,
+    WildcardAdditionalOptions,
+};
+
+use crate::error::Error;
+use crate::names::Names;
+use crate::parse;
+use crate::rewrite::using::constraint;
+use crate::visits;
+
+/// The names of columns, where the text tells them.
+type Columns = Option<Vec<String>>;
+
+/// The columns of the CTEs that a query sees, by their lower-case names.
+type Ctes = BTreeMap<String, Columns>;
+
+/// Tells equal columns of each relation apart. Gives the names of the result's columns, and the names that are new.
+pub fn tell_apart(query: &mut Query, names: &Names) -> (Columns, Vec<String>) {
+    let mut naming = Naming { names, new: Vec::new(), relations: 0 };
+    let columns = naming.query(query, &Ctes::new());
+    (columns, naming.new)
+}
+
+struct Naming<'a> {
+    names: &'a Names,
+    /// Names that were given to columns.
+    new: Vec<String>,
+    /// How many relations without an alias were given one.
+    relations: usize,
+}
+
+/// A relation of FROM.
+struct Relation {
+    name: Option<String>,
+    columns: Columns,
+    /// Columns that `*` leaves out, because a relation before it has them.
+    merged: BTreeSet<String>,
+}
+
+impl Relation {
+    /// What `*` gives of it.
+    fn shown(&self) -> Columns {
+        let columns = self.columns.as_ref()?.iter();
+        Some(columns.filter(|c| !self.merged.contains(&c.to_lowercase())).cloned().collect())
+    }
+}
+
+/// What `*` gives of relations.
+fn all(relations: &[Relation]) -> Columns {
+    relations.iter().map(Relation::shown).collect::<Option<Vec<_>>>().map(|columns| columns.concat())
+}
+
+impl Naming<'_> {
+    fn query(&mut self, query: &mut Query, ctes: &Ctes) -> Columns {
+        let mut ctes = ctes.clone();
+        for cte in query.with.iter_mut().flat_map(|with| &mut with.cte_tables) {
+            let columns = self.query(&mut cte.query, &ctes);
+            let columns = self.aliased(&mut cte.alias, columns);
+            ctes.insert(cte.alias.name.value.to_lowercase(), columns);
+        }
+        let columns = self.body(&mut query.body, &ctes);
+        self.inside(&mut query.order_by, &ctes);
+        columns
+    }
+
+    fn body(&mut self, body: &mut SetExpr, ctes: &Ctes) -> Columns {
+        match body {
+            SetExpr::Select(select) => self.select(select, ctes),
+            SetExpr::Query(query) => self.query(query, ctes),
+            SetExpr::SetOperation { left, right, .. } => {
+                let columns = self.body(left, ctes);
+                self.body(right, ctes);
+                columns
+            }
+            SetExpr::Values(values) => {
+                self.inside(values, ctes);
+                let width = values.rows.first()?.len();
+                Some((1..=width).map(|i| format!("column{i}")).collect())
+            }
+            _ => None,
+        }
+    }
+
+    fn select(&mut self, select: &mut Select, ctes: &Ctes) -> Columns {
+        let mut relations = Vec::new();
+        for item in &mut select.from {
+            relations.extend(self.item(item, ctes));
+        }
+        self.inside(&mut select.projection, ctes);
+        self.inside(&mut select.selection, ctes);
+        self.inside(&mut select.group_by, ctes);
+        self.inside(&mut select.having, ctes);
+        if select.flavor == SelectFlavor::FromFirstNoSelect {
+            return all(&relations);
+        }
+        expand(&mut select.projection, &relations);
+        let columns = select.projection.iter().map(|item| selected(item, &relations));
+        columns.collect::<Option<Vec<_>>>().map(|columns| columns.concat())
+    }
+
+    /// The subqueries of a clause.
+    fn inside(&mut self, clause: &mut impl VisitMut, ctes: &Ctes) {
+        // It never breaks off.
+        let _ = visits::change(clause, &mut Subqueries { naming: self, ctes, depth: 0 });
+    }
+
+    /// The relations of an item of FROM.
+    fn item(&mut self, item: &mut TableWithJoins, ctes: &Ctes) -> Vec<Relation> {
+        let mut relations = self.factor(&mut item.relation, ctes);
+        for join in &mut item.joins {
+            self.join(join, &mut relations, ctes);
+        }
+        relations
+    }
+
+    /// Adds the relations of a join to those that stand before it.
+    fn join(&mut self, join: &mut Join, left: &mut Vec<Relation>, ctes: &Ctes) {
+        let mut right = self.factor(&mut join.relation, ctes);
+        match constraint(&mut join.join_operator) {
+            Some(JoinConstraint::On(condition)) => self.inside(condition, ctes),
+            Some(JoinConstraint::Using(columns)) => {
+                let merged = columns.iter().filter_map(|column| Some(last(column)?.to_lowercase()));
+                let merged: BTreeSet<String> = merged.collect();
+                right.iter_mut().for_each(|relation| relation.merged.extend(merged.clone()));
+            }
+            Some(JoinConstraint::Natural) => match (all(left), all(&right)) {
+                (Some(shown), Some(_)) => {
+                    let shown: BTreeSet<String> = shown.iter().map(|name| name.to_lowercase()).collect();
+                    right.iter_mut().for_each(|relation| relation.merged.extend(shown.clone()));
+                }
+                _ => right.iter_mut().for_each(|relation| relation.columns = None),
+            },
+            _ => {}
+        }
+        match &join.join_operator {
+            JoinOperator::Semi(_)
+            | JoinOperator::LeftSemi(_)
+            | JoinOperator::Anti(_)
+            | JoinOperator::LeftAnti(_) => {}
+            JoinOperator::RightSemi(_) | JoinOperator::RightAnti(_) => {
+                right.iter_mut().for_each(|relation| relation.merged.clear());
+                *left = right;
+            }
+            _ => left.append(&mut right),
+        }
+    }
+
+    fn factor(&mut self, factor: &mut TableFactor, ctes: &Ctes) -> Vec<Relation> {
+        match factor {
+            TableFactor::Table { name, alias, args, .. } => {
+                let table = parse::table_name(name);
+                let columns = match (args, ctes.get(&table.to_lowercase())) {
+                    (Some(args), _) => self.function(&table, args),
+                    (None, Some(columns)) => columns.clone(),
+                    (None, None) => self.names.of_table(&table),
+                };
+                vec![self.relation(alias, Some(table), columns)]
+            }
+            TableFactor::Derived { subquery, alias, .. } => {
+                let columns = self.query(subquery, ctes);
+                vec![self.relation(alias, None, columns)]
+            }
+            TableFactor::NestedJoin { table_with_joins, alias } => {
+                let relations = self.item(table_with_joins, ctes);
+                match alias {
+                    None => relations,
+                    alias => {
+                        let columns = all(&relations);
+                        vec![self.relation(alias, None, columns)]
+                    }
+                }
+            }
+            // What is not known is left as it is.
+            _ => vec![Relation { name: None, columns: None, merged: BTreeSet::new() }],
+        }
+    }
+
+    /// What a table function gives.
+    fn function(&self, name: &str, args: &TableFunctionArgs) -> Columns {
+        let columns = parse::function_columns(name, args)?;
+        Some(columns.iter().map(|column| self.names.spelling(column).to_string()).collect())
+    }
+
+    /// A relation with its alias, which it is given if two of its columns have one name.
+    fn relation(
+        &mut self,
+        alias: &mut Option<TableAlias>,
+        name: Option<String>,
+        columns: Columns,
+    ) -> Relation {
+        if alias.is_none() && name.is_none() && columns.as_ref().is_some_and(|c| repeats(c)) {
+            self.relations += 1;
+            let name = Ident::with_quote('"', format!("relation {}", self.relations));
+            *alias = Some(TableAlias { explicit: true, name, columns: Vec::new(), at: None });
+        }
+        let (name, columns) = match alias {
+            Some(alias) => (Some(alias.name.value.clone()), self.aliased(alias, columns)),
+            None => (name, columns),
+        };
+        Relation { name, columns, merged: BTreeSet::new() }
+    }
+
+    /// The columns of a relation under an alias, which may name the first of them.
+    fn aliased(&mut self, alias: &mut TableAlias, columns: Columns) -> Columns {
+        let named = || alias.columns.iter().map(|column| column.name.value.clone());
+        let Some(columns) = columns else {
+            return if alias.columns.is_empty() { None } else { Some(named().collect()) };
+        };
+        if alias.columns.len() > columns.len() {
+            // The planner says it.
+            return Some(columns);
+        }
+        let mut columns: Vec<String> =
+            named().chain(columns.iter().skip(alias.columns.len()).cloned()).collect();
+        let told_apart = match repeats(&columns) {
+            true => schema::names::distinct(columns.iter().map(String::as_str)),
+            false => None,
+        };
+        if let Some(told_apart) = told_apart {
+            let new = told_apart.iter().zip(&columns).filter(|(new, old)| new != old);
+            self.new.extend(new.map(|(new, _)| new.clone()));
+            columns = told_apart;
+        } else if alias.columns.is_empty() {
+            return Some(columns);
+        }
+        let defined = alias.columns.iter().map(|column| column.data_type.clone());
+        let defined: Vec<_> = defined.chain(std::iter::repeat(None)).take(columns.len()).collect();
+        alias.columns = columns
+            .iter()
+            .zip(defined)
+            .map(|(name, data_type)| TableAliasColumnDef { name: Ident::with_quote('"', name), data_type })
+            .collect();
+        Some(columns)
+    }
+}
+
+/// Whether two names are the same to a query.
+fn same(one: &str, other: &str) -> bool {
+    one.to_lowercase() == other.to_lowercase()
+}
+
+/// Whether two names are equal. Names that differ by case alone are told apart by it.
+fn repeats(names: &[String]) -> bool {
+    let mut seen = BTreeSet::new();
+    names.iter().any(|name| !seen.insert(name))
+}
+
+/// The last part of a name.
+fn last(name: &ObjectName) -> Option<&str> {
+    Some(name.0.last()?.as_ident()?.value.as_str())
+}
+
+/// The names that an item of a select list gives.
+fn selected(item: &SelectItem, relations: &[Relation]) -> Columns {
+    match item {
+        SelectItem::UnnamedExpr(Expr::Identifier(name)) => Some(vec![name.value.clone()]),
+        SelectItem::UnnamedExpr(Expr::CompoundIdentifier(parts)) => Some(vec![parts.last()?.value.clone()]),
+        SelectItem::UnnamedExpr(expr) => Some(vec![expr.to_string()]),
+        SelectItem::ExprWithAlias { alias, .. } => Some(vec![alias.value.clone()]),
+        SelectItem::Wildcard(options) => shown(all(relations)?, options),
+        SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::ObjectName(name), options) => {
+            let name = last(name)?;
+            let is_meant = |relation: &&Relation| relation.name.as_ref().is_some_and(|n| same(n, name));
+            shown(relations.iter().find(is_meant)?.columns.clone()?, options)
+        }
+        _ => None,
+    }
+}
+
+/// Makes `t.*` a list of its columns where it stands beside another `*`: that one may give the same columns.
+fn expand(items: &mut Vec<SelectItem>, relations: &[Relation]) {
+    let is_wildcard =
+        |item: &&SelectItem| matches!(item, SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..));
+    if items.iter().filter(is_wildcard).count() < 2 {
+        return;
+    }
+    let expanded = std::mem::take(items).into_iter().flat_map(|item| {
+        let SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::ObjectName(name), options) = &item
+        else {
+            return vec![item];
+        };
+        let plain = WildcardAdditionalOptions {
+            wildcard_token: options.wildcard_token.clone(),
+            ..WildcardAdditionalOptions::default()
+        };
+        let Some(columns) = selected(&item, relations).filter(|_| *options == plain) else {
+            return vec![item];
+        };
+        let relation = name.0.iter().filter_map(|part| part.as_ident().cloned());
+        let column = |column| relation.clone().chain([Ident::with_quote('"', column)]).collect();
+        columns.iter().map(|name| SelectItem::UnnamedExpr(Expr::CompoundIdentifier(column(name)))).collect()
+    });
+    *items = expanded.collect();
+}
+
+/// The columns of a `*` with such options.
+fn shown(mut columns: Vec<String>, options: &WildcardAdditionalOptions) -> Columns {
+    if options.opt_ilike.is_some() || options.opt_alias.is_some() {
+        return None;
+    }
+    let mut left_out: Vec<&str> = match &options.opt_exclude {
+        Some(ExcludeSelectItem::Single(name)) => vec![last(name)?],
+        Some(ExcludeSelectItem::Multiple(names)) => names.iter().map(last).collect::<Option<_>>()?,
+        None => Vec::new(),
+    };
+    if let Some(except) = &options.opt_except {
+        left_out.push(&except.first_element.value);
+        left_out.extend(except.additional_elements.iter().map(|name| name.value.as_str()));
+    }
+    columns.retain(|column| !left_out.iter().any(|name| same(name, column)));
+    let renamed = match &options.opt_rename {
+        Some(RenameSelectItem::Single(one)) => std::slice::from_ref(one),
+        Some(RenameSelectItem::Multiple(all)) => all.as_slice(),
+        None => &[],
+    };
+    for one in renamed {
+        for column in columns.iter_mut().filter(|column| same(column, &one.ident.value)) {
+            column.clone_from(&one.alias.value);
+        }
+    }
+    Some(columns)
+}
+
+/// The outermost subqueries of a clause.
+struct Subqueries<'a, 'b> {
+    naming: &'a mut Naming<'b>,
+    ctes: &'a Ctes,
+    depth: usize,
+}
+
+impl VisitorMut for Subqueries<'_, '_> {
+    type Break = Error;
+
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
+        if self.depth == 0 {
+            self.naming.query(query, self.ctes);
+        }
+        self.depth += 1;
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<Error> {
+        self.depth -= 1;
+        ControlFlow::Continue(())
+    }
+}
