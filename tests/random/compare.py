@@ -106,13 +106,18 @@ def palais_type(name):
         return "Z" if "Some" in name else "P", lambda text: int(text) * unit
     if name.startswith("Date"):
         return "P", lambda text: (datetime.date.fromisoformat(text[:10]) - EPOCH.date()).days * DAY
-    if name.startswith(("Interval", "Duration")):
+    if name.startswith("Duration"):
+        unit = UNITS[re.match(r"Duration\((\w+)", name)[1]]
+        return "V", lambda text: int(text) * unit
+    if name.startswith("Interval"):
         return "V", interval
     if name.startswith(("Utf8", "LargeUtf8")):
         return "T", str
     if "Binary" in name:
         return "X", bytes.fromhex
-    return ("?" if name == "Null" else name), str
+    if name == "Null":
+        return "?", lambda text: None
+    return name, str
 
 
 def interval(text):

@@ -1,17 +1,18 @@
 """Random expressions of a kind."""
 
-from tables import TYPES, VALUES, literal
-from tree import Many, Node
+import re
+
+from tables import KINDS, TYPES, VALUES, literal
+from templates import CASES, GENERAL, TEMPLATES
+from tree import Maybe, Node
 
 COMPARISONS = ["=", "=", "=", "<>", "<", "<=", ">", ">="]
-#: Kinds that are compared with one another.
-MIXED = ["IF", "FI", "IN", "NI", "NF", "FN", "DP", "PD", "DZ", "ZD", "PZ", "ZP"]
 DECIMALS = ["0.1", "0.07", "1.5", "2.0", "10.25", "0.001", "3.14159"]
 FLOATS = ["0.5e0", "1e0", "2.5e1", "-1.5e0", "1e-3"]
-PATTERNS = ["%", "a%", "%b", "_", "%a%", "a_", "__", "", "longer%"]
-INTERVALS = ["1 day", "2 days", "1 month", "3 hours", "90 minutes", "1 year", "1 month 2 days"]
-PARTS = ["year", "month", "day", "quarter", "week", "dow", "doy", "isodow"]
-CLOCK = ["hour", "minute"]
+INTERVALS = ["1 day", "24 hours", "1 month", "30 days", "90 minutes", "0 days"]
+
+#: `[a|b]` and `{k}` in a template.
+CHOICE, HOLE = re.compile(r"\[([^\[\]]*\|[^\[\]]*)\]"), re.compile(r"\{(\w)(0?)\}")
 
 
 class Expressions:
@@ -30,21 +31,37 @@ class Expressions:
             return self.leaf(kind, place)
         if place.subqueries and self.chance(0.08) and (subquery := self.scalar_subquery(kind, place, depth)):
             return subquery
+        if place.subqueries and kind == "B" and self.chance(0.15) and (predicate := self.subquery_predicate(place, depth)):
+            return predicate
         if place.keys is not None and self.chance(0.35):
             return self.aggregate(kind, place)
-        general = [self.case, self.case, self.coalesce, self.nullif, self.greatest]
-        maker = getattr(self, "of_" + kind)
-        if kind != "B" and self.chance(0.25):
-            maker = rng.choice(general)
-            return maker(kind, place, depth - 1)
-        if kind == "B" and self.chance(0.06):
-            return self.case(kind, place, depth - 1)
-        made = maker(place, depth - 1)
-        made.simple = self.simple(kind)
-        return made
+        templates = TEMPLATES[kind]
+        if self.chance(0.06 if kind == "B" else 0.25):
+            templates = CASES if self.chance(0.4) else GENERAL
+        return self.filled(kind, rng.choice(templates), place, depth - 1, kind if templates is not TEMPLATES[kind] else None)
+
+    def filled(self, kind, template, place, depth, same=None):
+        """A template with expressions in its holes; `same` is the kind of those that are of one kind."""
+        same = same or self.kind(place)
+        text = CHOICE.sub(lambda choice: self.rng.choice(choice[1].split("|")), template)
+        parts, start = [], 0
+        for hole in HOLE.finditer(text):
+            parts.append(text[start : hole.start()])
+            of = same if hole[1] == "k" else hole[1]
+            if of == "f":
+                parts.append(self.filter(place))
+            else:
+                parts.append(self.leaf(of, place) if hole[2] else self.expression(of, place, depth))
+            start = hole.end()
+        return Node(kind, *parts, text[start:], simple=self.simple(kind))
+
+    def filter(self, place):
+        return Maybe(" FILTER (WHERE ", self.expression("B", place, 1), ")") if self.chance(0.15) else ""
 
     def simple(self, kind):
-        return ("true", "false", "NULL") if kind == "B" else ("NULL", literal(kind, VALUES[kind][1]))
+        if kind == "B":
+            return ("true", "false", "NULL")
+        return ("NULL", "INTERVAL '1 day'") if kind == "V" else ("NULL", literal(kind, VALUES[kind][1]))
 
     def leaf(self, kind, place):
         """A column, a key of the groups or a constant."""
@@ -64,8 +81,10 @@ class Expressions:
 
     def constant(self, kind):
         rng = self.rng
-        if self.chance(0.07):
-            text = "NULL" if self.chance(0.1) else f"CAST(NULL AS {rng.choice(TYPES[kind][:4])})"
+        if kind == "V":
+            text = f"INTERVAL '{rng.choice(INTERVALS)}'"
+        elif self.chance(0.07):
+            text = "NULL" if self.chance(0.1) and kind in "BINFT" else f"CAST(NULL AS {rng.choice(TYPES[kind][:4])})"
         elif kind == "N":
             text = rng.choice(DECIMALS)
         elif kind == "F" and self.chance(0.8):
@@ -79,164 +98,10 @@ class Expressions:
             text = literal(kind, rng.choice(VALUES[kind]))
         return Node(kind, text)
 
-    def kind(self, place, some="BIFNTDPZ"):
+    def kind(self, place, some=KINDS):
         """A kind that has columns at this place, mostly."""
         there = place.scope.kinds() if place.scope else []
         if place.keys is not None:
             there = [kind for kind, _ in place.keys] + ["I"]
         there = [kind for kind in there if kind in some]
         return self.rng.choice(there) if there and self.chance(0.9) else self.rng.choice(some)
-
-    # Any kind
-
-    def case(self, kind, place, depth):
-        rng = self.rng
-        other = [" ELSE ", self.expression(kind, place, depth)] if self.chance(0.7) else []
-        if self.chance(0.3):
-            of = self.kind(place, "ITND")
-            whens = [Node("", " WHEN ", self.expression(of, place, 0), " THEN ", self.expression(kind, place, depth))
-                     for _ in range(rng.choice([1, 1, 2]))]
-            parts = ["CASE ", self.expression(of, place, depth), Many(whens, ""), *other, " END"]
-        else:
-            whens = [Node("", " WHEN ", self.expression("B", place, depth), " THEN ", self.expression(kind, place, depth))
-                     for _ in range(rng.choice([1, 1, 2]))]
-            parts = ["CASE", Many(whens, ""), *other, " END"]
-        return Node(kind, *parts, simple=self.simple(kind))
-
-    def coalesce(self, kind, place, depth):
-        return Node(kind, "coalesce(", self.expression(kind, place, depth), ", ", self.expression(kind, place, depth), ")")
-
-    def nullif(self, kind, place, depth):
-        return Node(kind, "nullif(", self.expression(kind, place, depth), ", ", self.expression(kind, place, depth), ")")
-
-    def greatest(self, kind, place, depth):
-        name = self.rng.choice(["greatest", "least"])
-        return Node(kind, f"{name}(", self.expression(kind, place, depth), ", ", self.expression(kind, place, depth), ")")
-
-    def binary(self, kind, operators, place, depth):
-        left, right = self.expression(kind, place, depth), self.expression(kind, place, depth)
-        return Node(kind, "(", left, f" {self.rng.choice(operators)} ", right, ")")
-
-    def call(self, kind, name, argument, *more):
-        return Node(kind, f"{name}(", argument, *(f", {text}" for text in more), ")")
-
-    # Kind by kind
-
-    def of_B(self, place, depth):
-        rng, e = self.rng, self.expression
-        if place.subqueries and self.chance(0.15) and (predicate := self.subquery_predicate(place, depth)):
-            return predicate
-        kind = self.kind(place)
-        compare = lambda: Node("B", "(", e(kind, place, depth), f" {rng.choice(COMPARISONS)} ", e(kind, place, depth), ")")
-        mixed, text = rng.choice(MIXED), rng.choice("DPZ")
-        choices = [
-            compare, compare, compare,
-            lambda: Node("B", "(", e(mixed[0], place, depth), f" {rng.choice(COMPARISONS)} ", e(mixed[1], place, depth), ")"),
-            lambda: Node("B", "(", e(text, place, depth), f" {rng.choice(COMPARISONS)} '{rng.choice(VALUES[rng.choice('DP')])}')"),
-            lambda: Node("B", "(", e(kind, place, depth), f" IS {rng.choice(['', 'NOT '])}NULL)"),
-            lambda: Node("B", "(", e(kind, place, depth), f" IS {rng.choice(['', 'NOT '])}DISTINCT FROM ", e(kind, place, depth), ")"),
-            lambda: Node("B", "(", e(kind, place, depth), f"{rng.choice([' ', ' NOT '])}BETWEEN ", e(kind, place, 0), " AND ", e(kind, place, 0), ")"),
-            lambda: Node("B", "(", e(kind, place, depth), f"{rng.choice([' ', ' NOT '])}IN (",
-                         Many([self.leaf(kind, place) if self.chance(0.3) else self.constant(kind) for _ in range(rng.choice([1, 2, 3]))]), "))"),
-            lambda: Node("B", "(", Many([e("B", place, depth) for _ in range(rng.choice([2, 2, 3]))], f" {rng.choice(['AND', 'OR'])} "), ")"),
-            lambda: Node("B", "(", Many([e("B", place, depth) for _ in range(2)], f" {rng.choice(['AND', 'OR'])} "), ")"),
-            lambda: Node("B", "(NOT ", e("B", place, depth), ")"),
-            lambda: Node("B", "(", e("B", place, depth), f" IS {rng.choice(['', 'NOT '])}{rng.choice(['TRUE', 'FALSE', 'UNKNOWN'])})"),
-            lambda: Node("B", "(", e("T", place, depth), f"{rng.choice([' ', ' NOT '])}LIKE '{rng.choice(PATTERNS)}')"),
-            lambda: self.leaf("B", place),
-        ]
-        return rng.choice(choices)()
-
-    def of_I(self, place, depth):
-        rng, e = self.rng, self.expression
-        choices = [
-            lambda: self.binary("I", ["+", "-", "+", "-", "*"], place, depth),
-            lambda: self.binary("I", ["+", "-"], place, depth),
-            lambda: Node("I", "(", e("I", place, depth), f" {rng.choice('/%')} ", rng.choice(["2", "3", "7", "(-2)"]), ")"),
-            lambda: Node("I", "(", e("I", place, depth), f" {rng.choice('/%')} nullif(", e("I", place, depth), ", 0))"),
-            lambda: Node("I", "(-", e("I", place, depth), ")"),
-            lambda: self.call("I", "abs", e("I", place, depth)),
-            lambda: self.call("I", "length", self.text(place, depth)),
-            lambda: self.call("I", "strpos", e("T", place, depth), f"'{rng.choice(['a', 'b', '', ' '])}'"),
-            lambda: Node("I", f"extract({rng.choice(PARTS)} FROM ", e("D", place, depth), ")"),
-            lambda: Node("I", f"extract({rng.choice(PARTS + CLOCK)} FROM ", e(rng.choice("PZ"), place, depth), ")"),
-            lambda: Node("I", "CAST(", e("B", place, depth), " AS INTEGER)"),
-            lambda: Node("I", "(", e("D", place, depth), " - ", e("D", place, depth), ")"),
-            lambda: Node("I", "CAST(", e("I", place, depth), " AS BIGINT)"),
-        ]
-        return rng.choice(choices)()
-
-    def text(self, place, depth):
-        """A text as an argument whose type must be plain: a NULL alone has none."""
-        return Node("T", "CAST(", self.expression("T", place, depth), " AS VARCHAR)")
-
-    def of_F(self, place, depth):
-        rng, e = self.rng, self.expression
-        choices = [
-            lambda: self.binary("F", ["+", "-", "*"], place, depth),
-            lambda: Node("F", "(", e("F", place, depth), " / nullif(", e("F", place, depth), ", 0e0))"),
-            lambda: Node("F", "(", e("N", place, depth), " / nullif(", e("N", place, depth), ", 0))"),
-            lambda: Node("F", "(", e("I", place, depth), f" {rng.choice('+-*')} ", e("F", place, depth), ")"),
-            lambda: Node("F", "(", e("N", place, depth), f" {rng.choice('+-*')} ", e("F", place, depth), ")"),
-            lambda: Node("F", "(-", e("F", place, depth), ")"),
-            lambda: self.call("F", rng.choice(["abs", "floor", "ceil"]), Node("F", "CAST(", e("F", place, depth), " AS DOUBLE)")),
-            lambda: Node("F", "sqrt(abs(CAST(", e("F", place, depth), " AS DOUBLE)))"),
-            lambda: Node("F", "CAST(", e(rng.choice("INF"), place, depth), f" AS {rng.choice(['DOUBLE', 'DOUBLE', 'FLOAT'])})"),
-        ]
-        return rng.choice(choices)()
-
-    def of_N(self, place, depth):
-        rng, e = self.rng, self.expression
-        choices = [
-            lambda: self.binary("N", ["+", "-", "*"], place, depth),
-            lambda: self.binary("N", ["+", "-"], place, depth),
-            lambda: Node("N", "(", e("I", place, depth), f" {rng.choice('+-*')} ", e("N", place, 0), ")"),
-            lambda: Node("N", "(-", e("N", place, depth), ")"),
-            lambda: self.call("N", "abs", e("N", place, depth)),
-            lambda: Node("N", "CAST(", e(rng.choice("IN"), place, depth), f" AS DECIMAL({rng.choice(['20, 2', '18, 4', '12, 1', '38, 6'])}))"),
-            lambda: self.call("N", "round", e("N", place, depth), rng.choice(["0", "1", "2"])),
-        ]
-        return rng.choice(choices)()
-
-    def of_T(self, place, depth):
-        rng, e = self.rng, self.expression
-        choices = [
-            lambda: self.binary("T", ["||"], place, depth),
-            lambda: self.call("T", rng.choice(["upper", "lower", "trim", "ltrim", "rtrim", "reverse"]), self.text(place, depth)),
-            lambda: self.call("T", "substr", self.text(place, depth), rng.choice("123"), rng.choice("0129")),
-            lambda: self.call("T", rng.choice(["left", "right"]), self.text(place, depth), rng.choice("0123")),
-            lambda: self.call("T", "replace", self.text(place, depth), "'a'", rng.choice(["''", "'bb'"])),
-            lambda: Node("T", "concat(", e("T", place, depth), ", ", e("T", place, depth), ")"),
-            lambda: Node("T", "concat_ws('-', ", e("T", place, depth), ", ", e("T", place, depth), ")"),
-            lambda: Node("T", "CAST(", e(rng.choice("IBD"), place, depth), " AS VARCHAR)"),
-            lambda: self.call("T", "lpad", self.text(place, depth), rng.choice("025"), "'.'"),
-        ]
-        return rng.choice(choices)()
-
-    def of_D(self, place, depth):
-        rng, e = self.rng, self.expression
-        choices = [
-            lambda: Node("D", "(", e("D", place, depth), f" {rng.choice('+-')} {rng.choice(['1', '7', '30'])})"),
-            lambda: Node("D", "CAST(", e(rng.choice("DPPZ"), place, depth), " AS DATE)"),
-            lambda: Node("D", "CAST(", e("D", place, depth), f" {rng.choice('+-')} INTERVAL '{rng.choice(['1 month', '2 days', '1 year'])}' AS DATE)"),
-            lambda: Node("D", f"CAST(date_trunc('{rng.choice(['month', 'year', 'week', 'quarter'])}', ", e("D", place, depth), ") AS DATE)"),
-        ]
-        return rng.choice(choices)()
-
-    def of_P(self, place, depth):
-        rng, e = self.rng, self.expression
-        choices = [
-            lambda: Node("P", "(", e("P", place, depth), f" {rng.choice('+-')} INTERVAL '{rng.choice(INTERVALS)}')"),
-            lambda: Node("P", "CAST(", e(rng.choice("DPZ"), place, depth), " AS TIMESTAMP)"),
-            lambda: Node("P", f"date_trunc('{rng.choice(['hour', 'day', 'month', 'minute'])}', ", e("P", place, depth), ")"),
-        ]
-        return rng.choice(choices)()
-
-    def of_Z(self, place, depth):
-        rng, e = self.rng, self.expression
-        choices = [
-            lambda: Node("Z", "(", e("Z", place, depth), f" {rng.choice('+-')} INTERVAL '{rng.choice(INTERVALS)}')"),
-            lambda: Node("Z", "CAST(", e(rng.choice("DPZ"), place, depth), " AS TIMESTAMP WITH TIME ZONE)"),
-            lambda: Node("Z", f"date_trunc('{rng.choice(['hour', 'day', 'month'])}', ", e("Z", place, depth), ")"),
-        ]
-        return rng.choice(choices)()

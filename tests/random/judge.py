@@ -5,6 +5,7 @@ import re
 
 import compare
 import shrink
+from statement import Statement
 from systems import Failed
 from variants import draw
 
@@ -88,19 +89,37 @@ class Judge:
         return said
 
     def smaller(self, said, statement, tables):
-        """A smaller statement that differs in the same way from DuckDB, if possible with its tables in it; or None."""
-        if said.how.startswith("variant"):
-            return None
+        """A smaller statement that differs in the same way, if possible with its tables in it; or None."""
+        ordered = said.how == "order"
+        compared = lambda sql: verdict(answer(self.runner, sql), answer(self.duckdb, sql), ordered)
+        variant = said.how.removeprefix("variant ")
+        tree = statement.tree
+        if variant in ("thirds", "count"):
+            # One of the statements that don't fit one another is wrong itself.
+            split = statement.split
+            trees = split.thirds() if variant == "thirds" else split.counts()
+            tree, said = next(((tree, v) for tree in trees if (v := compared(str(tree))).kind == "differ"), (None, said))
+            if not tree:
+                return None
+        elif variant != said.how:
+            plain = Statement(None)
+            compared = lambda sql: self.variant_verdict(variant, plain, sql)
+        small = self.shrunk(tree, [] if variant == "other files" else tables, said, compared)
+        return f"{small}\n{compared(small).text}"
+
+    def variant_verdict(self, variant, statement, sql):
+        how = self.variants.differs(variant, statement, sql, answer(self.runner, sql))
+        return Verdict("differ", f"variant {variant}", how) if how else Verdict("agree")
+
+    def shrunk(self, tree, tables, said, compared):
+        """The text of the smallest statement of which the same is said."""
+        inlined, is_inlined = shrink.with_values(tree, tables), False
 
         def holds(sql):
             if is_inlined and set(TABLE.findall(sql)) - set(INLINED.findall(sql)):
                 return False
-            again = verdict(answer(self.runner, sql), answer(self.duckdb, sql), False if said.how != "order" else True)
+            again = compared(sql)
             return (again.kind, again.how) == (said.kind, said.how)
 
-        tree, is_inlined = statement.tree, False
-        inlined = shrink.with_values(tree, tables)
-        is_inlined = holds(str(inlined))
-        small = shrink.shrink(inlined if is_inlined else tree, holds)
-        again = verdict(answer(self.runner, str(small)), answer(self.duckdb, str(small)), said.how == "order")
-        return f"{small}\n{again.text}"
+        is_inlined = inlined is not tree and holds(str(inlined))
+        return str(shrink.shrink(inlined if is_inlined else tree, holds))

@@ -53,6 +53,8 @@ class Batch:
         self.variants = Variants(self.runner, Program(args.program))
         self.judge = Judge(self.duckdb, self.runner, self.variants)
         self.count, self.found = Counter(), []
+        #: A statement of each family of what is refused.
+        self.examples = {}
 
     def run(self, first, last):
         """Runs the statements `first..last`; what is counted, and what differs."""
@@ -71,7 +73,7 @@ class Batch:
                 self.runner.stop()
                 if self.against:
                     self.against.stop()
-        return self.count, self.found
+        return self.count, self.found, self.examples
 
     def one(self, number):
         seed = f"{self.seed}/{number}"
@@ -79,6 +81,8 @@ class Batch:
         said = self.judge.judge(seed, statement)
         self.count[said.kind, said.how if said.kind in ("refused", "unasked", "explained") else ""] += 1
         sql = str(statement)
+        if said.kind == "refused" and len(sql) < len(self.examples.get(said.how, (sql + " ", ""))[0]):
+            self.examples[said.how] = sql, seed
         if self.against and said.kind != "unasked":
             before = answer(self.against, sql)
             was_refused = isinstance(before, Failed) and before.at == "plan"
@@ -103,19 +107,21 @@ def tell(found):
 
 def run_all(args, seed):
     """All statements of a seed."""
-    start, count, found = time.monotonic(), Counter(), 0
+    start, count, found, examples = time.monotonic(), Counter(), 0, {}
     borders = [(n // TOGETHER, n, min(n + TOGETHER, args.statements)) for n in range(0, args.statements, TOGETHER)]
     with ProcessPoolExecutor(args.jobs) as pool:
         for done in as_completed([pool.submit(run_batch, args, seed, *border) for border in borders]):
-            counted, differing = done.result()
+            counted, differing, refused = done.result()
             count += counted
+            for how, example in refused.items():
+                examples[how] = min(example, examples.get(how, example), key=lambda e: len(e[0]))
             tell(differing)
             found += sum(not how.startswith("newly refused") for _, how, *_ in differing)
-    report(args, seed, count, time.monotonic() - start)
+    report(args, seed, count, examples, time.monotonic() - start)
     return found
 
 
-def report(args, seed, count, seconds):
+def report(args, seed, count, examples, seconds):
     total = Counter()
     for (kind, _), n in count.items():
         total[kind] += n
@@ -123,7 +129,7 @@ def report(args, seed, count, seconds):
     if args.families:
         for (kind, how), n in count.most_common():
             if how and kind != "against":
-                print(f"{n:6} {kind}: {how}")
+                print(f"{n:6} {kind}: {how}" + (f"\n       {' '.join(reversed(examples[how]))}" if how in examples else ""))
     print(f"seed {seed}: {args.statements} statements, {total['agree']} agree, {total['differ']} differ, "
           f"{total['refused']} refused ({100 * total['refused'] / max(asked, 1):.1f} %), {total['explained']} explained, "
           f"{total['unasked']} that DuckDB refuses; {seconds:.0f} s, {1000 * seconds / args.statements:.1f} ms each", flush=True)
@@ -138,7 +144,7 @@ def run_one(args):
     batch = Batch(args, seed, number // TOGETHER)
     for table in batch.tables:
         print(*table.create(), sep=";\n", end=";\n")
-    count, found = batch.run(number, number + 1)
+    count, found, _ = batch.run(number, number + 1)
     print(random_statement(args.only, batch.tables))
     tell(found)
     print(*(f"{kind} {how}" for kind, how in count))

@@ -138,12 +138,12 @@ fn run(order: &Run, tables: &[Table]) -> Result<Value, Failed> {
     Ok(json!({"types": types, "rows": rows.concat()}))
 }
 
-/// The rows of a batch as text. Timestamps are numbers of their unit, so that no zone has to be known; 32-bit floats
+/// The rows of a batch as text. Timestamps and durations are numbers of their unit, so that no zone has to be known; 32-bit floats
 /// have the digits of the 64-bit ones that are equal to them.
 fn rows(batch: &RecordBatch) -> Result<Vec<Vec<Value>>, ArrowError> {
     let plain = |column: &ArrayRef| match column.data_type() {
         DataType::Float32 => arrow_cast::cast(column, &DataType::Float64),
-        DataType::Timestamp(_, _) => arrow_cast::cast(column, &DataType::Int64),
+        DataType::Timestamp(_, _) | DataType::Duration(_) => arrow_cast::cast(column, &DataType::Int64),
         _ => Ok(column.clone()),
     };
     let columns: Vec<ArrayRef> = batch.columns().iter().map(plain).collect::<Result<_, _>>()?;

@@ -14,23 +14,21 @@ class Split:
         self.names, self.items, self.clause, self.predicate = names, items, clause, predicate
 
     def tree(self):
-        return Node("", *self.names, "SELECT ", self.items, " FROM ", self.clause, " WHERE ", self.predicate)
+        return self.of(" WHERE ", self.predicate)
 
-    def of(self, condition):
-        return f"{''.join(map(str, self.names))}SELECT {self.items} FROM {self.clause}{condition}"
+    def of(self, *condition):
+        return Node("", *self.names, "SELECT ", self.items, " FROM ", self.clause, *condition)
 
     def thirds(self):
-        """Three statements that give all rows together."""
-        return [self.of(f" WHERE {text}") for text in (self.predicate, f"(NOT {self.predicate})", f"({self.predicate} IS NULL)")]
-
-    def whole(self):
-        return self.of("")
+        """Three statements that give together the rows of a fourth."""
+        p = self.predicate
+        return [self.of(" WHERE ", p), self.of(" WHERE (NOT ", p, ")"), self.of(" WHERE (", p, " IS NULL)"), self.of("")]
 
     def counts(self):
         """Two statements that count the same rows."""
-        before = "".join(map(str, self.names)) + "SELECT "
-        return (f"{before}count(*) AS n FROM {self.clause} WHERE {self.predicate}",
-                f"{before}coalesce(sum(CASE WHEN {self.predicate} THEN 1 ELSE 0 END), 0) AS n FROM {self.clause}")
+        count = Node("", *self.names, "SELECT count(*) AS n FROM ", self.clause, " WHERE ", self.predicate)
+        whens = ["coalesce(sum(CASE WHEN ", self.predicate, " THEN 1 ELSE 0 END), 0)"]
+        return [count, Node("", *self.names, "SELECT ", *whens, " AS n FROM ", self.clause)]
 
 
 class Statement:

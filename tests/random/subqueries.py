@@ -2,6 +2,7 @@
 
 from expressions import COMPARISONS, Expressions
 from scope import Place, Scope
+from templates import AGGREGATES, ANY
 from tree import Many, Maybe, Node
 
 
@@ -18,22 +19,12 @@ class Subqueries(Expressions):
         rng, rows = self.rng, place.rows()
         if kind == "I" and place.has_sets and self.chance(0.2):
             return Node("I", f"grouping({rng.choice(place.keys)[1]})")
+        if kind == "T" and self.chance(0.4):
+            return self.joined(self.leaf("T", rows))
         depth = rng.choice([0, 0, 0, 1])
-        e = lambda of: self.expression(of, rows, depth)
-        least = lambda: Node(kind, f"{rng.choice(['min', 'max'])}(", e(kind), ")")
-        any_kind = self.kind(rows)
-        choices = {
-            "I": [lambda: Node("I", "count(*)"), lambda: Node("I", "count(", e(any_kind), ")"),
-                  lambda: Node("I", "count(DISTINCT ", e(any_kind), ")"), lambda: Node("I", "sum(", e("I"), ")"), least],
-            "F": [lambda: Node("F", "avg(", e(rng.choice("INF")), ")"), lambda: Node("F", "sum(", e("F"), ")"), least],
-            "N": [lambda: Node("N", "sum(", e("N"), ")"), least],
-            "T": [least, lambda: self.joined(self.expression("T", Place(place.scope, None, False, 0), 0))],
-            "B": [lambda: Node("B", f"{rng.choice(['bool_and', 'bool_or'])}(", e("B"), ")")],
-        }.get(kind, [least])
-        node = rng.choice(choices)()
-        if self.chance(0.15):
-            node = Node(kind, node, Maybe(" FILTER (WHERE ", self.expression("B", rows, 1), ")"))
-        return node
+        if kind in AGGREGATES and self.chance(0.7):
+            return self.filled(kind, rng.choice(AGGREGATES[kind]), rows, depth)
+        return self.filled(kind, ANY, rows, depth, kind)
 
     def joined(self, text):
         # The text stands twice, and both have to stay the same. A constant has no order.

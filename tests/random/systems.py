@@ -30,6 +30,7 @@ class DuckDB:
         self.db = duckdb.connect(config={"threads": 1})
         for setting in ("TimeZone = 'UTC'", "integer_division = true"):
             self.db.execute(f"SET {setting}")
+        self.db.execute("CREATE MACRO regexp_like(text, pattern) AS regexp_matches(text, pattern)")
 
     def make(self, tables):
         for table in tables:
