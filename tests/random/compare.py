@@ -1,7 +1,7 @@
 """Results of both systems in one form, and whether two are equal.
 
 A result is a list of classes, one a column, and a list of rows. Classes: B boolean, N number, T text, P date or timestamp,
-Z timestamp with a zone, V interval, X bytes, and `?` for what has no type, a NULL. Dates and timestamps are nanoseconds
+Z timestamp with a zone, V interval, X bytes, L list, S struct (both as text), and `?` for what has no type, a NULL. Dates and timestamps are nanoseconds
 since 1970, intervals nanoseconds with months of 30 days; a date and a timestamp at midnight are equal.
 """
 
@@ -58,6 +58,8 @@ def duckdb_class(name):
         return "B"
     if name.endswith(("INT", "INTEGER", "DOUBLE", "FLOAT")) or name.startswith("DECIMAL"):
         return "N"
+    if name.endswith("[]") or name.startswith("STRUCT"):
+        return "S" if name.startswith("STRUCT") else "L"
     if name.startswith("TIMESTAMP"):
         return "Z" if "ZONE" in name else "P"
     return {"VARCHAR": "T", "DATE": "P", "INTERVAL": "V", "BLOB": "X"}.get(name, "?" if "NULL" in name else name)
@@ -81,7 +83,18 @@ def duckdb_value(value, kind):
         return months * LENGTHS["mon"] + days * DAY + rest
     if kind == "Z":
         return value * 1000
+    if kind in "LS":
+        return nested(value)
     return Decimal(value) if kind == "N" and isinstance(value, int) else value
+
+
+def nested(value):
+    """The text of a list or a struct, as Arrow has it."""
+    if isinstance(value, list):
+        return f"[{', '.join(map(nested, value))}]"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{name}: {nested(field)}" for name, field in value.items()) + "}"
+    return "NULL" if value is None else str(value)
 
 
 # palais
@@ -113,6 +126,8 @@ def palais_type(name):
         return "V", interval
     if name.startswith(("Utf8", "LargeUtf8")):
         return "T", str
+    if name.startswith(("List", "Struct")):
+        return name[0], str
     if "Binary" in name:
         return "X", bytes.fromhex
     if name == "Null":
@@ -135,7 +150,10 @@ def of_csv(rows, like):
             return float(text) if re.search(r"[einfa]", text, re.I) else Decimal(text)
         if kind in "PZ":
             return timestamp(text)
-        return interval(text) if kind == "V" else bytes.fromhex(text) if kind == "X" else text
+        if kind == "X":
+            return bytes.fromhex(text.removeprefix("\\x"))
+        # Texts in structs are quoted there.
+        return interval(text) if kind == "V" else text.replace("'", "") if kind == "S" else text
 
     return Result(like.classes, [tuple(value(v, c) for v, c in zip(row, like.classes)) for row in rows])
 

@@ -2,8 +2,8 @@
 
 import re
 
-from tables import KINDS, TYPES, VALUES, literal
-from templates import CASES, GENERAL, TEMPLATES
+from tables import KINDS, NESTED, TYPES, VALUES, literal
+from templates import CASES, GENERAL, OF_NESTED, ORDERED, TEMPLATES
 from tree import Maybe, Node
 
 COMPARISONS = ["=", "=", "=", "<>", "<", "<=", ">", ">="]
@@ -36,13 +36,16 @@ class Expressions:
         if place.keys is not None and self.chance(0.35):
             return self.aggregate(kind, place)
         templates = TEMPLATES[kind]
-        if self.chance(0.06 if kind == "B" else 0.25):
-            templates = CASES if self.chance(0.4) else GENERAL
-        return self.filled(kind, rng.choice(templates), place, depth - 1, kind if templates is not TEMPLATES[kind] else None)
+        if not templates or self.chance(0.06 if kind == "B" else 0.25):
+            templates = CASES if self.chance(0.4) else GENERAL if kind in NESTED else GENERAL + ORDERED
+            return self.filled(kind, rng.choice(templates), place, depth - 1, kind)
+        return self.filled(kind, rng.choice(templates), place, depth - 1)
 
     def filled(self, kind, template, place, depth, same=None):
         """A template with expressions in its holes; `same` is the kind of those that are of one kind."""
         same = same or self.kind(place)
+        if kind == "B" and same in NESTED:
+            template = self.rng.choice(OF_NESTED)
         text = CHOICE.sub(lambda choice: self.rng.choice(choice[1].split("|")), template)
         parts, start = [], 0
         for hole in HOLE.finditer(text):
@@ -61,6 +64,8 @@ class Expressions:
     def simple(self, kind):
         if kind == "B":
             return ("true", "false", "NULL")
+        if kind in NESTED:
+            return ("NULL",)
         return ("NULL", "INTERVAL '1 day'") if kind == "V" else ("NULL", literal(kind, VALUES[kind][1]))
 
     def leaf(self, kind, place):
@@ -81,7 +86,11 @@ class Expressions:
 
     def constant(self, kind):
         rng = self.rng
-        if kind == "V":
+        if kind in NESTED:
+            text = "NULL"
+        elif kind == "X":
+            text = f"CAST('{rng.choice(['a', 'ab', ''])}' AS BLOB)"
+        elif kind == "V":
             text = f"INTERVAL '{rng.choice(INTERVALS)}'"
         elif self.chance(0.07):
             text = "NULL" if self.chance(0.1) and kind in "BINFT" else f"CAST(NULL AS {rng.choice(TYPES[kind][:4])})"
@@ -98,10 +107,9 @@ class Expressions:
             text = literal(kind, rng.choice(VALUES[kind]))
         return Node(kind, text)
 
-    def kind(self, place, some=KINDS):
+    def kind(self, place):
         """A kind that has columns at this place, mostly."""
         there = place.scope.kinds() if place.scope else []
         if place.keys is not None:
             there = [kind for kind, _ in place.keys] + ["I"]
-        there = [kind for kind in there if kind in some]
-        return self.rng.choice(there) if there and self.chance(0.9) else self.rng.choice(some)
+        return self.rng.choice(there) if there and self.chance(0.9) else self.rng.choice(KINDS)

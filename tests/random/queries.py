@@ -2,7 +2,7 @@
 
 from scope import Column, Place, Scope
 from subqueries import Subqueries
-from tables import KINDS, TYPES, VALUES, literal
+from tables import KINDS, NESTED, TYPES, VALUES, literal
 from tree import Many, Maybe, Node
 
 JOINS = ["JOIN", "JOIN", "LEFT JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "CROSS JOIN", "SEMI JOIN", "ANTI JOIN"]
@@ -117,7 +117,7 @@ class Queries(Subqueries):
         spell = lambda c: place.scope.spell(rng, c)
         if pairs and self.chance(0.8):
             for l, r in rng.sample(pairs, min(len(pairs), rng.choice([1, 1, 1, 2]))):
-                operator = "=" if self.chance(0.8) else rng.choice(["<", ">=", "<>", "IS NOT DISTINCT FROM"])
+                operator = "=" if self.chance(0.8) or l.kind in NESTED else rng.choice(["<", ">=", "<>", "IS NOT DISTINCT FROM"])
                 conditions.append(Node("B", "(", spell(l), f" {operator} ", spell(r), ")"))
         if not conditions or self.chance(0.25):
             conditions.append(self.expression("B", place, rng.choice([0, 1, 1, 2])))
@@ -232,7 +232,7 @@ class Queries(Subqueries):
         node, columns = self.select(around, kinds, depth)
         if depth >= 0 and self.budget > 0 and self.chance(0.15):
             node, columns = self.set_operation(node, columns, around, depth)
-        if self.chance(0.12):
+        if self.chance(0.12) and can_order(columns):
             node = self.limited(node, columns)
         return Node("query" + "".join(kind for _, kind in columns), node), columns
 
@@ -275,3 +275,8 @@ def column_of(key):
     """What tells whether two keys are one: a column without its table."""
     text = str(key)
     return text if "(" in text else text.rpartition(".")[2]
+
+
+def can_order(columns):
+    """Whether a query with these columns has an order that is the same in DuckDB."""
+    return all(kind not in NESTED for _, kind in columns)

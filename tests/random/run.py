@@ -31,7 +31,7 @@ from pathlib import Path
 from judge import Judge, answer
 from statement import random_statement
 from systems import DuckDB, Failed, Program, Runner
-from tables import ENCODINGS, random_tables, write
+from tables import random_encoding, random_tables, write
 from variants import Variants
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -47,7 +47,7 @@ class Batch:
         self.args, self.seed, self.number = args, seed, number
         rng = random.Random(f"{seed} tables {number}")
         self.tables = random_tables(rng)
-        self.encoding = rng.choice(list(ENCODINGS))
+        self.encoding = random_encoding(rng, self.tables)
         self.duckdb, self.runner = DuckDB(), Runner(args.runner)
         self.against = Runner(args.against) if args.against else None
         self.variants = Variants(self.runner, Program(args.program))

@@ -2,6 +2,7 @@
 
 from expressions import COMPARISONS, Expressions
 from scope import Place, Scope
+from tables import NESTED
 from templates import AGGREGATES, ANY
 from tree import Many, Maybe, Node
 
@@ -24,6 +25,8 @@ class Subqueries(Expressions):
         depth = rng.choice([0, 0, 0, 1])
         if kind in AGGREGATES and self.chance(0.7):
             return self.filled(kind, rng.choice(AGGREGATES[kind]), rows, depth)
+        if kind in NESTED:
+            return self.constant(kind)
         return self.filled(kind, ANY, rows, depth, kind)
 
     def joined(self, text):
@@ -36,6 +39,8 @@ class Subqueries(Expressions):
         """A query of at most one row, or None if there are enough tables."""
         rng = self.rng
         if self.budget <= 0:
+            return None
+        if kind in NESTED:
             return None
         around = self.reach(place)
         form = rng.choices(["aggregate", "first", "bare"], [8, 3, 1])[0]
@@ -69,7 +74,7 @@ class Subqueries(Expressions):
             kind = self.kind(place)
             inner, outer = scope.own(rng, kind), scope.outer(rng, kind)
             if inner and outer:
-                operator = "=" if self.chance(0.7) else rng.choice(COMPARISONS + ["IS NOT DISTINCT FROM"])
+                operator = "=" if self.chance(0.7) or kind in NESTED else rng.choice(COMPARISONS + ["IS NOT DISTINCT FROM"])
                 conditions.append(Node("B", "(", inner, f" {operator} ", outer, ")"))
         if not conditions or self.chance(0.3):
             if self.chance(0.6):
@@ -93,7 +98,8 @@ class Subqueries(Expressions):
         value = self.expression(kind, place, min(depth, 1))
         if form == "in":
             return Node("B", "(", value, f" {not_}IN (", query, "))")
-        return Node("B", "(", value, f" {rng.choice(COMPARISONS)} {rng.choice(['ANY', 'ALL'])} (", query, "))")
+        operator = "=" if kind in NESTED else rng.choice(COMPARISONS)
+        return Node("B", "(", value, f" {operator} {rng.choice(['ANY', 'ALL'])} (", query, "))")
 
 
 def has_aggregate(node):

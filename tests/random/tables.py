@@ -1,6 +1,7 @@
 """Random small tables: kinds of columns, values, and the same rows for DuckDB, as files and as VALUES.
 
-A kind is a letter: B boolean, I integer, F float, N decimal, T text, D date, P timestamp, Z timestamp with a zone.
+A kind is a letter: B boolean, I integer, F float, N decimal, T text, X bytes, D date, P timestamp, Z timestamp with a
+zone, L list, S struct. Lists and structs are in columns of files alone: a statement can't write their values.
 """
 
 import subprocess
@@ -8,6 +9,9 @@ import subprocess
 from tree import Node
 
 KINDS = "BIFNTDPZ"
+NESTED = "LS"
+#: Of columns.
+ALL_KINDS = KINDS * 3 + "X" + NESTED
 
 #: The SQL types of a kind.
 TYPES = {
@@ -16,6 +20,9 @@ TYPES = {
     "F": ["DOUBLE", "DOUBLE", "DOUBLE", "FLOAT"],
     "N": ["DECIMAL(9, 2)", "DECIMAL(18, 4)", "DECIMAL(5, 1)", "DECIMAL(30, 6)"],
     "T": ["VARCHAR"],
+    "X": ["BLOB"],
+    "L": ["BIGINT[]"],
+    "S": ["STRUCT(a BIGINT, b VARCHAR)"],
     "D": ["DATE"],
     "P": ["TIMESTAMP"],
     "Z": ["TIMESTAMP WITH TIME ZONE"],
@@ -39,6 +46,9 @@ VALUES = {
     "P": ["1969-12-31 23:59:59", "2024-01-01 00:00:00", "2024-01-01 12:30:00", "2024-02-29 23:59:59.5",
           "2024-02-29 00:00:00", "1999-12-31 00:00:00.000001", "2024-12-30 06:00:00"],
 }
+VALUES["X"] = ["", "a", "ab", "\\x00\\xFF", "b"]
+VALUES["L"] = ["[]", "[1]", "[1, 2]", "[2, 1]", "[NULL]", "[1, NULL]"]
+VALUES["S"] = ["{'a': 1, 'b': x}", "{'a': 1, 'b': NULL}", "{'a': NULL, 'b': x}", "{'a': 2, 'b': y}"]
 VALUES["Z"] = [text + "+00:00" for text in VALUES["P"]]
 
 #: Further values for types that hold them.
@@ -89,7 +99,7 @@ class Table:
         return f"CREATE TABLE {self.name} ({columns})\n"
 
     def inline(self):
-        return Inline(self.name, self.columns)
+        return Inline(self.name, [c for c in self.columns if c.kind not in NESTED])
 
 
 class Inline(Node):
@@ -131,22 +141,30 @@ def values_of(rng, kind, sql_type, rows):
 
 def random_tables(rng):
     """Some tables that share names of columns, most of them with the same kinds."""
-    usual = {"k": "I", "a": "I", "b": "T"} | {name: rng.choice(KINDS) for name in "cdefg"}
+    usual = {"k": "I", "a": "I", "b": "T"} | {name: rng.choice(ALL_KINDS) for name in "cdefg"}
     tables = []
     for name in ("t1", "t2", "t3", "t4"):
         rows = 0 if rng.random() < 0.08 else rng.choice([1, 2, 3, 5, 6, 8, 10, 12])
         names = ["k"] * (rng.random() < 0.8) + rng.sample("abcdefg", rng.choice([1, 2, 3, 4, 5]))
         columns = []
         for column in names:
-            kind = usual[column] if rng.random() < 0.85 else rng.choice(KINDS)
+            kind = usual[column] if rng.random() < 0.85 else rng.choice(ALL_KINDS)
             sql_type = rng.choice(TYPES[kind])
             columns.append(Column(column, kind, sql_type, values_of(rng, kind, sql_type, rows)))
+        if all(c.kind in NESTED for c in columns):
+            columns.append(Column("k", "I", "BIGINT", values_of(rng, "I", "BIGINT", rows)))
         tables.append(Table(name, columns))
     return tables
 
 
 #: Encodings that tables are read from besides Parquet, and whether their files need a schema.
 ENCODINGS = {"csv": True, "jsonl": True, "msgpack": True, "cbor": True, "buren": False, "arrow": False}
+
+
+def random_encoding(rng, tables):
+    """An encoding that can hold the tables."""
+    flat = all(c.kind not in NESTED for table in tables for c in table.columns)
+    return rng.choice([encoding for encoding in ENCODINGS if flat or encoding != "csv"])
 
 
 def write(tables, db, directory, encoding, binary):

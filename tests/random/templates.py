@@ -119,6 +119,9 @@ TEMPLATES = {
         "CAST(CAST({N} AS DECIMAL(20, 3)) AS VARCHAR)",
         "[lpad|rpad](CAST({T} AS VARCHAR), [0|2|5], '.')",
     ],
+    "X": ["CAST(CAST({I} AS VARCHAR) AS BLOB)"],
+    "L": [],
+    "S": [],
     "D": [
         "({D} [+|-] [1|7|30])",
         "CAST([{D}|{P}|{Z}] AS DATE)",
@@ -146,12 +149,21 @@ TEMPLATES = {
     ],
 }
 
+#: Predicates on lists and structs. They have an order too, which differs from DuckDB's where they hold NULL.
+OF_NESTED = [
+    "({k} [=|<>] {k})",
+    "({k} IS [NULL|NOT NULL])",
+    "({k} IS [DISTINCT|NOT DISTINCT] FROM {k})",
+]
+
 #: For any kind.
 GENERAL = [
     "coalesce({k}, {k})",
     "coalesce({k}, {k}, {k0})",
     "nullif({k}, {k})",
     "ifnull({k}, {k0})",
+]
+ORDERED = [
     "[greatest|least]({k}, {k})",
     "[greatest|least]({k}, {k0}, {k0})",
 ]
