@@ -29,6 +29,7 @@ use std::time::Duration;
 use anyhow::Context;
 use cluster::caller::{Host, Launch, Options, Traffic};
 use cluster::hosts::Hosts;
+use cluster::message::Failure;
 use cluster::ports::Ports;
 use decode::decode;
 use engine::aside::Remains;
@@ -53,6 +54,10 @@ pub fn run(c: &args::Cluster) -> anyhow::Result<()> {
         args::Cluster::Cancel { query, at } => node::cancel(at, query),
         args::Cluster::Process(started) => {
             signals::end_with_parent(started.parent);
+            signals::tell_failures_by(|message, code| {
+                let message = message.strip_prefix("error: ").unwrap_or(&message).to_string();
+                cluster::worker::report_failure(Failure { message, code })
+            });
             let process = Process::of(started)?;
             let (orders, reports) = streams().context("cannot take the standard streams")?;
             cluster::worker::serve(orders, reports, &Arc::new(process))

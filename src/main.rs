@@ -14,6 +14,7 @@ mod copy;
 mod flags;
 mod generate;
 mod inspect;
+mod planning;
 mod print;
 mod profile;
 mod progress;
@@ -49,9 +50,11 @@ impl std::error::Error for Usage {}
 
 fn main() -> ExitCode {
     allocator::keep_freed_memory();
+    give_threads_stacks();
     signals::install_panic_hook();
-    signals::end_on_too_large_requests();
+    signals::end_at_memory_limit();
     signals::take_interrupts();
+    signals::end_on_abort();
     let args = match Args::try_parse() {
         Ok(args) => args,
         Err(e) => {
@@ -85,6 +88,16 @@ fn main() -> ExitCode {
 
 /// The stack of the thread that plans, in bytes; memory is taken only as far as it is used.
 const STACK: usize = 512 << 20;
+
+/// The stack of all other threads, in bytes: a worker evaluates an expression, and builds an operator's inputs, with a call
+/// for each level.
+const THREAD_STACK: usize = 64 << 20;
+
+/// Gives the threads that are started from now on, those of other packages too, more stack than they usually get.
+fn give_threads_stacks() {
+    // SAFETY: this is the only thread, so that none reads the environment meanwhile.
+    unsafe { std::env::set_var("RUST_MIN_STACK", THREAD_STACK.to_string()) };
+}
 
 fn run(command: Command) -> anyhow::Result<()> {
     match command {

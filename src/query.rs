@@ -26,6 +26,7 @@ use crate::cluster::Runner;
 use crate::cluster::remote::Teller;
 use crate::copy::To;
 use crate::flags;
+use crate::planning::within_limits;
 use crate::print::{self, Format, ResultWriter, Target};
 use crate::profile::Profile;
 use crate::progress::Progress;
@@ -137,7 +138,7 @@ impl<'a> Session<'a> {
     }
 
     fn fingerprint(&self, sql: &str) -> anyhow::Result<()> {
-        let Statement::Query(query) = queries::parse(sql)? else {
+        let Statement::Query(query) = within_limits(|| queries::parse(sql))? else {
             return Err(Usage("only a query has a plan".into()).into());
         };
         // The query's time is given, not read, where plans are compared.
@@ -147,7 +148,7 @@ impl<'a> Session<'a> {
     }
 
     fn statement(&self, sql: &str) -> anyhow::Result<()> {
-        let statement = queries::parse(sql)?;
+        let statement = within_limits(|| queries::parse(sql))?;
         flags::check(self.run, &statement)?;
         // The file is opened first: one that can't be written is known before the query runs.
         let profile = self.run.profile.as_deref().map(|path| Profile::start(path, self.run.overwrite));

@@ -1,7 +1,8 @@
-//! Interrupts and panics.
+//! Interrupts, panics, aborts, and errors that end the process from where no error can be given back.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Duration;
 
 use engine::QueryState;
@@ -37,9 +38,7 @@ pub fn install_panic_hook() {
             .unwrap_or_default();
         if cluster::worker::is_loss(std::thread::current().name(), &text) {
             // Whoever has started this process ends it.
-            loop {
-                std::thread::park();
-            }
+            wait_for_the_end();
         }
         say(format_args!(
             "internal error: {text}{place}\n  help: this is a bug in palais; please report it with the query"
@@ -49,21 +48,82 @@ pub fn install_panic_hook() {
     }));
 }
 
-/// A request for more memory at once than `--memory-limit` allows ends the process: an allocator can give no error.
-pub fn end_on_too_large_requests() {
-    engine::memory::on_too_large(|bytes| {
-        let help = if formats::columns::guard::is_guarded() {
-            "a file that is read claims more than it can hold and is damaged, or --memory-limit is too low"
-        } else {
-            "raise --memory-limit"
+/// Ends the process with an error from any thread at any place: the allocator, which can give no error back, or a thread
+/// that watches another one. Whoever is to be told is told ([`tell_failures_by`]), and nothing is left behind.
+pub fn fail(error: &anyhow::Error) -> ! {
+    static FAILING: AtomicBool = AtomicBool::new(false);
+    if FAILING.swap(true, Ordering::SeqCst) {
+        // Another thread, or this one for another reason, is about to end the process.
+        wait_for_the_end();
+    }
+    let (message, code) = crate::describe(error);
+    let told = TELL.get().is_some_and(|tell| {
+        // This thread may hold what telling needs.
+        let (done, waiting) = channel();
+        let failure = (message.clone(), code);
+        let tell = move || {
+            let _ = done.send(tell(failure.0, failure.1));
         };
-        let (bytes, limit) = (engine::memory::human(bytes), engine::memory::human(engine::memory::limit()));
-        say(format_args!(
-            "error: out of memory: {bytes} were asked for at once, of --memory-limit {limit}\n  help: {help}"
-        ));
-        leave();
-        std::process::exit(1);
+        let thread = std::thread::Builder::new().name("palais-fail".into()).spawn(tell);
+        thread.is_ok() && waiting.recv_timeout(TELLING) == Ok(true)
     });
+    match told {
+        // What was told may still be on its way, and is lost if this end closes first. The other one ends this process.
+        true => std::thread::sleep(TELLING),
+        false => say(format_args!("{message}")),
+    }
+    leave();
+    std::process::exit(code.into())
+}
+
+/// How long somebody may take to hear why the process ends.
+const TELLING: Duration = Duration::from_secs(2);
+
+/// Tells a failure, its message and exit code, to whoever has started the process; false if nobody can be told.
+type Tell = Box<dyn Fn(String, u8) -> bool + Send + Sync>;
+
+static TELL: OnceLock<Tell> = OnceLock::new();
+
+/// Sets who is told what ends the process; it goes to standard error otherwise.
+pub fn tell_failures_by(tell: impl Fn(String, u8) -> bool + Send + Sync + 'static) {
+    // Set once: a process serves one starter.
+    let _ = TELL.set(Box::new(tell));
+}
+
+/// A request for memory beyond `--memory-limit` ends the process: an allocator can give no error.
+pub fn end_at_memory_limit() {
+    engine::memory::end_by(|error| fail(&error.into()));
+}
+
+/// Has an abort (a stack that overflows, a panic while another one unwinds) end the process as a panic does, with nothing
+/// left behind. Call it after [`take_interrupts`], whose thread does that.
+pub fn end_on_abort() {
+    extern "C" fn ask(_: libc::c_int) {
+        // SAFETY: both calls are safe within a handler of signals; they touch no memory.
+        unsafe { libc::kill(libc::getpid(), ABORTED) };
+        for _ in 0..ENDING_SECONDS {
+            // SAFETY: as above. The thread that aborts must not go on.
+            unsafe { libc::sleep(1) };
+        }
+    }
+    // SAFETY: an all-zero sigaction is valid: no flags, an empty mask. The handler calls only what may be called in one.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = ask as extern "C" fn(libc::c_int) as libc::sighandler_t;
+        libc::sigaction(libc::SIGABRT, &raw const action, std::ptr::null_mut());
+    }
+}
+
+/// The signal by which a thread that aborts tells the one that takes signals.
+const ABORTED: libc::c_int = libc::SIGUSR2;
+
+/// How long a thread that aborts waits for the end of the process, before it ends it by itself.
+const ENDING_SECONDS: u32 = 10;
+
+fn wait_for_the_end() -> ! {
+    loop {
+        std::thread::park();
+    }
 }
 
 /// Takes interrupts (Ctrl-C) and requests to end in a thread of its own. Call it before any other thread is started:
@@ -80,6 +140,12 @@ pub fn take_interrupts() {
             let mut signal = 0;
             // SAFETY: the set is initialised and `signal` is a valid place for the result.
             unsafe { libc::sigwait(&raw const set, &raw mut signal) };
+            if signal == ABORTED {
+                say(format_args!(
+                    "internal error: a thread was aborted\n  help: this is a bug in palais; please report it with the query"
+                ));
+                end(INTERNAL);
+            }
             let running = RUNNING.lock().unwrap_or_else(std::sync::PoisonError::into_inner).upgrade();
             match running {
                 Some(state) if !INTERRUPTED.swap(true, Ordering::SeqCst) => {
@@ -149,6 +215,7 @@ fn signal_set() -> libc::sigset_t {
         libc::sigaddset(&raw mut set, libc::SIGINT);
         libc::sigaddset(&raw mut set, libc::SIGTERM);
         libc::sigaddset(&raw mut set, libc::SIGHUP);
+        libc::sigaddset(&raw mut set, ABORTED);
         set
     }
 }

@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 use crate::Usage;
 use crate::args;
+use crate::planning::within_limits;
 use crate::print::{self, Format, Target};
 use crate::settings::Settings;
 use crate::tables::Tables;
@@ -27,7 +28,7 @@ pub fn run(w: &args::Watch) -> anyhow::Result<()> {
     let settings = Settings::resolve(&w.run);
     engine::memory::set_limit(settings.memory_limit);
     let tables = Tables::resolve(&w.input)?;
-    let Statement::Query(query) = queries::parse(&w.sql)? else {
+    let Statement::Query(query) = within_limits(|| queries::parse(&w.sql))? else {
         return Err(Usage("watch takes a query".into()).into());
     };
     let names = parse::tables(&query)?;
@@ -37,7 +38,7 @@ pub fn run(w: &args::Watch) -> anyhow::Result<()> {
         );
     };
     let catalog = tables.catalog(&names, false)?;
-    let plan = queries::plan(&query, &catalog, &settings.planning)?;
+    let plan = within_limits(|| queries::plan(&query, &catalog, &settings.planning))?;
     let first = catalog.table(name)?.as_ref().clone();
     let mut seen = BTreeMap::new();
     let mut watch = Watch::start(&plan, settings.workers)?;

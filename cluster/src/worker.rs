@@ -125,6 +125,15 @@ pub fn is_loss(thread: Option<&str>, message: &str) -> bool {
     true
 }
 
+/// The way to the starter, once there is one.
+static STARTER: OnceLock<Arc<Shared>> = OnceLock::new();
+
+/// Tells the starter that this process has failed, from any thread at any time; false if there is none. It ends the process.
+pub fn report_failure(failure: Failure) -> bool {
+    let starter = STARTER.get();
+    starter.inspect(|shared| shared.report(&Report::Failed(failure))).is_some()
+}
+
 /// Serves the starter until it closes the input. Never returns: the process ends.
 pub fn serve(
     mut input: impl Read + Send + 'static,
@@ -148,6 +157,8 @@ pub fn serve(
         lost: AtomicBool::new(false),
         heard: Mutex::new(Instant::now()),
     });
+    // A process serves one starter.
+    let _ = STARTER.set(shared.clone());
     let listener = match listen(&begin, binary.listens()) {
         Ok(listener) => listener,
         Err(e) => {

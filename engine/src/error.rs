@@ -29,6 +29,20 @@ pub enum Error {
         /// What would help.
         help: String,
     },
+    /// More memory was asked for at once than the limit allows at all.
+    #[error(
+        "out of memory: {asked} were asked for at once, of --memory-limit {limit}{purpose}\n  help: {help}"
+    )]
+    Request {
+        /// How much, for people.
+        asked: String,
+        /// The limit, for people.
+        limit: String,
+        /// What for, as a clause that ends the sentence; empty if it is not known.
+        purpose: String,
+        /// What would help.
+        help: &'static str,
+    },
     /// A scalar subquery gave more than one row.
     #[error(
         "a scalar subquery gave {0} rows; it may give one at most\n  help: use MIN, MAX or LIMIT 1, or IN (…)"

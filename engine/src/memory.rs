@@ -3,13 +3,21 @@
 //! The binary installs [`Counting`] as its global allocator, so that the figures here are those of all memory of the
 //! process, whoever asked for it. Each thread keeps a small balance of its own and settles it with the shared counter
 //! when it passes 256 KiB, so that counting costs no contention.
+//!
+//! - `backstop`: what ends a query where nobody looks at the limit in time.
+//! - `machine`: how much memory there is.
+
+mod backstop;
+mod machine;
 
 use std::alloc::{GlobalAlloc, Layout};
 use std::cell::Cell;
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, TryLockError, Weak};
 use std::time::Instant;
+
+pub use backstop::{end_by, planning};
+pub use machine::default_limit;
 
 use crate::error::{Error, Result};
 use crate::spill;
@@ -17,19 +25,15 @@ use crate::spill;
 static USED: AtomicI64 = AtomicI64::new(0);
 static PEAK: AtomicI64 = AtomicI64::new(0);
 static LIMIT: AtomicU64 = AtomicU64::new(u64::MAX);
-static TOO_LARGE: OnceLock<fn(u64) -> !> = OnceLock::new();
 /// What the machine or the control group has.
 static THERE: AtomicU64 = AtomicU64::new(u64::MAX);
 
 const SETTLE: i64 = 256 << 10;
 /// Requests below this are not compared with the limit one by one.
-const LARGE: i64 = 16 << 20;
+const LARGE: i64 = 1 << 20;
 
 /// What rows on their way between operators may take, in bytes.
 const ON_THE_WAY: u64 = 64 << 20;
-
-/// The limit where nobody says one, in hundredths of what there is.
-const DEFAULT: u64 = 70;
 
 /// Where a query ends because the process takes nearly all that there is, in hundredths of it.
 const NEAR_THE_END: u64 = 92;
@@ -41,25 +45,9 @@ thread_local! {
 /// Counts what the allocator `A` hands out.
 pub struct Counting<A>(pub A);
 
-/// Sets what ends the process when one request alone is larger than the limit. A decoder of another crate that believes
-/// a forged length asks for it; the allocator has no way to give an error back, and the process would be aborted.
-pub fn on_too_large(end: fn(bytes: u64) -> !) {
-    // Set once, before the limit is; who sets it again wants the same.
-    let _ = TOO_LARGE.set(end);
-}
-
-#[cold]
-fn check_large(bytes: i64) {
-    if bytes as u64 > limit()
-        && let Some(end) = TOO_LARGE.get()
-    {
-        end(bytes as u64);
-    }
-}
-
 fn count(bytes: i64) {
-    if bytes > LARGE {
-        check_large(bytes);
+    if bytes >= LARGE {
+        backstop::look_at_request(bytes as u64);
     }
     // A thread that is being torn down has no balance any more; its last allocations are counted at once.
     let settled = BALANCE.try_with(|b| {
@@ -77,6 +65,7 @@ fn count(bytes: i64) {
         let used = USED.fetch_add(settled, Ordering::Relaxed) + settled;
         if settled > 0 {
             PEAK.fetch_max(used, Ordering::Relaxed);
+            backstop::look_at_sum(used.max(0) as u64);
         }
     }
 }
@@ -140,7 +129,15 @@ pub fn is_short(more: u64) -> bool {
 /// Sets the limit of the process.
 pub fn set_limit(bytes: u64) {
     LIMIT.store(bytes, Ordering::Relaxed);
-    THERE.store(available(), Ordering::Relaxed);
+    THERE.store(machine::available(), Ordering::Relaxed);
+    formats::memory::ask_by(excess);
+}
+
+/// What so many more bytes would lead to, unless the limit allows them.
+fn excess(more: u64) -> Option<String> {
+    let (would_use, limit) = (used().saturating_add(more), limit());
+    let text = || format!("take the process to {} of --memory-limit {}", human(would_use), human(limit));
+    (would_use > limit).then(text)
 }
 
 /// The limit of the process.
@@ -177,7 +174,19 @@ impl Holder {
 
 /// The operator that keeps most, with what would help, if that is a good part of `used`.
 fn keeps_most(used: u64) -> Option<(String, &'static str)> {
-    let holders = HOLDERS.lock().unwrap_or_else(PoisonError::into_inner);
+    most_of(&HOLDERS.lock().unwrap_or_else(PoisonError::into_inner), used)
+}
+
+/// The same for a thread that may hold the lock itself: it does not wait.
+fn keeps_most_now(used: u64) -> Option<(String, &'static str)> {
+    match HOLDERS.try_lock() {
+        Ok(holders) => most_of(&holders, used),
+        Err(TryLockError::Poisoned(holders)) => most_of(&holders.into_inner(), used),
+        Err(TryLockError::WouldBlock) => None,
+    }
+}
+
+fn most_of(holders: &[Weak<Holder>], used: u64) -> Option<(String, &'static str)> {
     let mut sums: Vec<(usize, Arc<Holder>)> = Vec::new();
     for holder in holders.iter().filter_map(Weak::upgrade) {
         let bytes = holder.bytes.load(Ordering::Relaxed);
@@ -286,85 +295,9 @@ pub fn human(bytes: u64) -> String {
     if unit == 0 { format!("{bytes} B") } else { format!("{value:.1} {}", units[unit]) }
 }
 
-/// The limit where nobody says one, in bytes.
-///
-/// What is counted is what was asked of the allocator. The process takes more: memory that was freed and that the
-/// allocator has not given back yet, and stacks. docs/performance.md has the figures.
-pub fn default_limit() -> u64 {
-    available() / 100 * DEFAULT
-}
-
-/// What the machine, or the control groups that the process lies in, have: bytes.
-fn available() -> u64 {
-    let machine = std::fs::read_to_string("/proc/meminfo")
-        .ok()
-        .and_then(|text| {
-            let line = text.lines().find(|l| l.starts_with("MemTotal:"))?.split_whitespace().nth(1)?;
-            line.parse::<u64>().ok().map(|kib| kib * 1024)
-        })
-        .unwrap_or(4 << 30);
-    let groups = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
-    group_limit(&groups, Path::new("/sys/fs/cgroup")).map_or(machine, |group| machine.min(group))
-}
-
-/// The smallest limit of the control groups in `/proc/self/cgroup` and of those above them. In a container a group's
-/// path may be the host's, of which only the end, or nothing, is seen below `mounts`; what isn't there limits nothing.
-fn group_limit(groups: &str, mounts: &Path) -> Option<u64> {
-    let limits = groups.lines().flat_map(|line| {
-        let mut parts = line.splitn(3, ':').skip(1);
-        let (controllers, path) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
-        // Version 2 has one hierarchy and names no controllers; beside version 1 it lies in a directory of its own.
-        let (roots, file): (&[&str], &str) = match controllers {
-            "" => (&["", "unified"], "memory.max"),
-            names if names.split(',').any(|name| name == "memory") => (&["memory"], "memory.limit_in_bytes"),
-            _ => (&[], ""),
-        };
-        let path = Path::new(path.trim_start_matches('/'));
-        let files = roots.iter().flat_map(move |root| {
-            path.ancestors().map(move |group| mounts.join(root).join(group).join(file))
-        });
-        files.filter_map(|file| std::fs::read_to_string(file).ok()?.trim().parse::<u64>().ok())
-    });
-    limits.min()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn limit_of(groups: &str, files: &[(&str, &str)]) -> Option<u64> {
-        let mounts = tempfile::tempdir().unwrap();
-        for (name, text) in files {
-            let path = mounts.path().join(name);
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(path, text).unwrap();
-        }
-        group_limit(groups, mounts.path())
-    }
-
-    #[test]
-    fn the_smallest_limit_of_a_group_and_those_above_counts() {
-        let files = [
-            ("user.slice/memory.max", "3000\n"),
-            ("user.slice/a.scope/memory.max", "max\n"),
-            ("other/memory.max", "7\n"),
-        ];
-        assert_eq!(limit_of("0::/user.slice/a.scope\n", &files), Some(3000));
-        assert_eq!(limit_of("0::/\n", &files), None);
-        assert_eq!(limit_of("0::/\n", &[("memory.max", "5000\n")]), Some(5000), "in a container");
-        let own = [("user.slice/memory.max", "3000\n"), ("user.slice/a.scope/memory.max", "200\n")];
-        assert_eq!(limit_of("0::/user.slice/a.scope\n", &own), Some(200));
-    }
-
-    #[test]
-    fn version_1_has_a_hierarchy_for_memory() {
-        let groups = "5:cpu,cpuacct:/x\n4:memory:/docker/abc\n0::/\n";
-        let unlimited = ("memory/memory.limit_in_bytes", "9223372036854771712\n");
-        let own = ("memory/docker/abc/memory.limit_in_bytes", "1000\n");
-        assert_eq!(limit_of(groups, &[unlimited, own]), Some(1000));
-        assert_eq!(limit_of(groups, &[("memory/memory.limit_in_bytes", "800\n")]), Some(800));
-        assert_eq!(limit_of("", &[own]), None);
-    }
 
     #[test]
     fn the_operator_that_keeps_most_is_named() {

@@ -48,6 +48,19 @@ pub enum Error {
         /// What would help.
         help: Option<String>,
     },
+    /// A part of the file needs more memory than is left.
+    #[error(
+        "out of memory: {}: {what}, which would {excess}\n  help: raise --memory-limit, or read fewer columns",
+        path.display()
+    )]
+    Memory {
+        /// The file; empty until the driver, which knows it, fills it in.
+        path: PathBuf,
+        /// What needs it, with its size.
+        what: String,
+        /// What it would lead to, behind "would".
+        excess: String,
+    },
     /// The manifest of a dataset can't be read or is not one.
     #[error(transparent)]
     Manifest(#[from] schema::manifest::ManifestError),
@@ -136,7 +149,10 @@ impl Error {
     pub fn at(mut self, file: &Path) -> Error {
         match &mut self {
             Error::Data(e) if e.path.as_os_str().is_empty() => e.path = file.to_path_buf(),
-            Error::Schema { path, .. } | Error::Io { path, .. } | Error::Unlike { path }
+            Error::Schema { path, .. }
+            | Error::Io { path, .. }
+            | Error::Unlike { path }
+            | Error::Memory { path, .. }
                 if path.as_os_str().is_empty() =>
             {
                 *path = file.to_path_buf();

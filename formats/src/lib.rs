@@ -2,6 +2,7 @@
 //!
 //! Modules in the order in which bytes pass through them:
 //! - [`error`]: what can be wrong with bytes, and where.
+//! - [`memory`]: what decoders ask before they allocate.
 //! - [`format`]: the traits that an encoding implements, and the table of encodings.
 //! - [`input`]: where a file's bytes come from: a file or a pipe.
 //! - [`roots`]: directories outside of which nothing is touched.
@@ -29,6 +30,7 @@ pub mod error;
 pub mod format;
 pub mod input;
 pub mod jsonl;
+pub mod memory;
 pub mod msgpack;
 pub mod open;
 pub mod parquet;

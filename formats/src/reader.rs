@@ -10,6 +10,7 @@ use bytes::Bytes;
 use crate::error::Result;
 use crate::format::Morsel;
 use crate::input::Input;
+use crate::memory;
 
 /// What a reader says when it is asked to go on.
 #[derive(Debug)]
@@ -110,6 +111,7 @@ impl Iterator for BlockingReader {
 
     fn next(&mut self) -> Option<Self::Item> {
         let path = &self.morsel.file.path;
+        let _reading = memory::read(path);
         loop {
             match self.reader.next() {
                 Ok(Next::Batch(batch)) => return Some(Ok(batch)),

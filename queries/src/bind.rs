@@ -20,6 +20,7 @@ use schema::bdb::{Kind, Sizes};
 use schema::{Source, Table};
 
 use crate::Settings;
+use crate::bounds;
 use crate::catalog::Catalog;
 use crate::error::{Error, Result};
 use crate::functions::Functions;
@@ -75,6 +76,7 @@ pub fn bind(query: &Query, names: &Names, catalog: &Catalog, settings: &Settings
     let planner = SqlToRel::new_with_options(&context, options);
     let statement = DfStatement::Statement(Box::new(ast::Statement::Query(Box::new(query.clone()))));
     let plan = planner.statement_to_plan(statement)?;
+    bounds::check_plan(&plan)?;
     refuse(&plan)?;
     let plan = doubles::of_values(order_added_columns(plan)?)?;
     let plan = multiset::apply(casts::unwrap(plan)?)?;

@@ -28,6 +28,16 @@ pub enum Error {
         /// What would help.
         help: Option<String>,
     },
+    /// It passes a bound ([`crate::bounds`]).
+    #[error("the statement is too large: {message}{}", place(*.line, *.column))]
+    TooLarge {
+        /// Which bound.
+        message: String,
+        /// The line where it is passed, counted from 1; 0 if unknown.
+        line: u64,
+        /// The column, counted from 1.
+        column: u64,
+    },
     /// A construct that palais does not run.
     #[error("not supported: {0}")]
     Unsupported(String),

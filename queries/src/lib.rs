@@ -1,6 +1,7 @@
 //! SQL to physical plan: parse, bind, optimise, decide. The only package that names the SQL parser and the optimiser.
 //!
 //! Modules in the order in which a query passes through them:
+//! - [`bounds`]: how long, deep and large a statement may be.
 //! - [`parse`]: text to statement, and the tables that it names.
 //! - [`names`]: identifiers to the spelling of the catalog, so that names match without regard to case.
 //! - [`columns`]: which columns queries and relations give, and equal ones told apart.
@@ -19,6 +20,7 @@
 
 pub mod bdb;
 pub mod bind;
+pub mod bounds;
 pub mod catalog;
 pub mod checks;
 pub mod columns;

@@ -12,10 +12,10 @@ use datafusion_sql::sqlparser::ast::{
 use datafusion_sql::sqlparser::dialect::GenericDialect;
 use datafusion_sql::sqlparser::keywords::Keyword;
 use datafusion_sql::sqlparser::parser::Parser;
-use datafusion_sql::sqlparser::tokenizer::Token;
+use datafusion_sql::sqlparser::tokenizer::{Token, Tokenizer};
 
 use crate::error::{Error, Result, syntax};
-use crate::visits;
+use crate::{bounds, visits};
 
 /// A query's syntax tree.
 pub type Query = ast::Query;
@@ -73,10 +73,13 @@ fn at_end(e: Error, sql: &str) -> Error {
 }
 
 fn parse_statement(sql: &str) -> Result<Statement> {
-    let mut parser = Parser::new(&GenericDialect {})
-        .with_recursion_limit(128)
-        .try_with_sql(sql)
-        .map_err(|e| syntax(&e.to_string()))?;
+    bounds::check_text(sql)?;
+    let dialect = GenericDialect {};
+    let tokens = Tokenizer::new(&dialect, sql).tokenize_with_location();
+    let tokens = tokens.map_err(|e| syntax(&e.to_string()))?;
+    bounds::check_tokens(&tokens)?;
+    let mut parser =
+        Parser::new(&dialect).with_recursion_limit(bounds::MOST_CALLS).with_tokens_with_locations(tokens);
     let statement = statement(&mut parser)?;
     while parser.consume_token(&Token::SemiColon) {}
     let rest = parser.peek_token();
@@ -137,7 +140,9 @@ fn statement(parser: &mut Parser) -> Result<Statement> {
 }
 
 fn query(parser: &mut Parser) -> Result<Box<Query>> {
-    parser.parse_query().map_err(|e| syntax(&e.to_string()))
+    let query = parser.parse_query().map_err(|e| syntax(&e.to_string()))?;
+    bounds::check_tree(&query)?;
+    Ok(query)
 }
 
 fn object_name(parser: &mut Parser) -> Result<String> {

@@ -23,6 +23,7 @@ use super::maker::{Files, Job};
 use super::{catalog, make, node, version};
 use crate::args::{self, Input};
 use crate::copy::To;
+use crate::planning::within_limits;
 use crate::print;
 use crate::signals;
 use crate::tables::Tables;
@@ -128,7 +129,8 @@ impl Process {
             anyhow::bail!("this node starts no commands\n  help: allow_scripts in its file lets it");
         }
         let mut to = None;
-        let parsed = match queries::parse(&query.statement)? {
+        self.limit_memory(query.memory_limit, sharing);
+        let parsed = match within_limits(|| queries::parse(&query.statement))? {
             Statement::Query(parsed) | Statement::Summarize(parsed) => parsed,
             Statement::Explain { query: parsed, .. } => parsed,
             Statement::Copy { query: parsed, target, options } => {
@@ -138,12 +140,12 @@ impl Process {
             Statement::Describe(_) | Statement::ShowTables => anyhow::bail!("only a query has a plan"),
         };
         let catalog = catalog(std::mem::take(&mut query.tables));
-        let mut plan = queries::plan(&parsed, &catalog, &query.planning)?;
+        let planned = |parsed: &_| within_limits(|| queries::plan(parsed, &catalog, &query.planning));
+        let mut plan = planned(&parsed)?;
         if query.is_summary {
             let summary = summarize::query(&parsed, &plan.schema)?;
-            plan = queries::plan(&summary, &catalog, &query.planning)?;
+            plan = planned(&summary)?;
         }
-        self.limit_memory(query.memory_limit, sharing);
         let fingerprint = queries::explain::fingerprint(&plan);
         let settings =
             engine::Settings { workers: query.workers, read_ahead: query.read_ahead.min(u16::MAX.into()) };

@@ -10,6 +10,7 @@ use anyhow::Context;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use cluster::caller::{Host, Launch, Traffic};
+use cluster::message::Failure;
 use cluster::node::config::Config;
 use cluster::node::{Door, FAILED, PORT, Seat};
 use cluster::ports::Ports;
@@ -124,6 +125,15 @@ pub fn lead(started: &args::Started) -> anyhow::Result<()> {
         signals::end(code.load(Ordering::SeqCst))
     };
     let (caller, request) = Caller::take(orders, reports, PATIENCE, end)?;
+    let (telling, code) = (caller.clone(), told.clone());
+    signals::tell_failures_by(move |message, exit| {
+        let message = message.strip_prefix("error: ").unwrap_or(&message).to_string();
+        // For the log of the node.
+        say(format_args!("{message}"));
+        code.store(FAILED, Ordering::SeqCst);
+        telling.failed(Failure { message, code: exit });
+        true
+    });
     match run(path, id, &caller, &request) {
         Ok(()) => caller.done(),
         Err(e) => {
@@ -150,6 +160,9 @@ fn run(path: &Path, id: &str, caller: &Arc<Caller>, request: &[u8]) -> anyhow::R
     let config = Config::read(path)?;
     let (token, tls) = (config.token()?, config.tls()?);
     node::enter(&config)?;
+    // As each process of the query.
+    let limit = node::memory_limit(&config)? / config.queries as u64;
+    engine::memory::set_limit(limit);
     let request: Request = decode(request)?;
     // All who lead ask for places in the same order, so that none waits for one who waits for it.
     let mut nodes = config.nodes.clone();
@@ -191,7 +204,9 @@ fn run(path: &Path, id: &str, caller: &Arc<Caller>, request: &[u8]) -> anyhow::R
                 let traffic = Traffic { compression: config.compression, sockets_only: config.sockets_only };
                 Runner::start(hosts(without)?, &asking.statement, &asking.input, PATIENCE, traffic)
             };
-            query::lead(asking, start, caller)
+            let limit = asking.memory_limit.map_or(limit, |asked| asked.min(limit));
+            engine::memory::set_limit(limit);
+            query::lead(asking, limit, start, caller)
         }
         Request::Files(asked) => asked.lead(hosts, caller),
     }

@@ -15,8 +15,10 @@ use crate::cluster::retry::{Undone, retried};
 use crate::cluster::{Runner, has_local_parts, sweep_up};
 use crate::copy::To;
 use crate::flags;
+use crate::planning::within_limits;
 use crate::print;
 use crate::progress::Progress;
+use crate::settings::Settings;
 use crate::{say, signals};
 
 impl Session<'_> {
@@ -80,7 +82,8 @@ pub fn run_among(c: &args::ClusterRun) -> anyhow::Result<()> {
     // Where tables lie, processes look: a directory need not be here.
     let input = args::Input { data: None, ..c.input.clone() };
     // What can be known without the processes is told before they are started.
-    flags::check(&c.run, &queries::parse(&sql)?)?;
+    engine::memory::set_limit(Settings::resolve(&c.run.execution).memory_limit);
+    flags::check(&c.run, &within_limits(|| queries::parse(&sql))?)?;
     let start = |session: &Session<'_>, without: &[String]| {
         Runner::of_flags(c, &sql, session.settings.memory_limit, without)
     };
@@ -88,16 +91,17 @@ pub fn run_among(c: &args::ClusterRun) -> anyhow::Result<()> {
     try_again(|| Session::new(&input, &c.run), c.retries, local_parts, say::warn, start, &sql)
 }
 
-/// Leads a statement for a caller; `start` gives the processes, without those of nodes that were lost.
+/// Leads a statement for a caller within this memory of its own; `start` gives the processes, without those of nodes that were lost.
 pub fn lead(
     request: &Asking,
+    memory_limit: u64,
     start: impl Fn(&[String]) -> anyhow::Result<Runner>,
     caller: &Arc<Caller>,
 ) -> anyhow::Result<()> {
     let run = args::Run {
         execution: args::Execution {
             workers: None,
-            memory_limit: None,
+            memory_limit: Some(memory_limit),
             broadcast_limit: request.broadcast_limit,
             allow_scripts: request.allow_scripts,
         },
@@ -128,7 +132,8 @@ pub fn lead(
 
 /// `palais query --cluster`.
 pub fn run_on_nodes(q: &args::Query, at: &args::At, sql: &str) -> anyhow::Result<()> {
-    let statement = queries::parse(sql)?;
+    engine::memory::set_limit(Settings::resolve(&q.run.execution).memory_limit);
+    let statement = within_limits(|| queries::parse(sql))?;
     flags::check(&q.run, &statement)?;
     let writes = matches!(statement, queries::Statement::Copy { .. });
     sweep_up();

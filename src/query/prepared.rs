@@ -5,6 +5,7 @@ use std::sync::Arc;
 use queries::{Catalog, Plan, parse};
 
 use super::Session;
+use crate::planning::within_limits;
 
 /// A query with its plan, and what other processes need to make the same one.
 pub struct Prepared {
@@ -25,7 +26,7 @@ impl Prepared {
         catalog: Catalog,
         planning: &queries::Settings,
     ) -> queries::Result<Prepared> {
-        let plan = queries::plan(query, &catalog, planning)?;
+        let plan = within_limits(|| queries::plan(query, &catalog, planning))?;
         Ok(Prepared { plan, is_summary: false, catalog, planning: planning.clone() })
     }
 }

@@ -9,7 +9,7 @@ use arrow_ipc::{Message, RecordBatch, root_as_message};
 use arrow_schema::SchemaRef;
 use bytes::Bytes;
 
-use super::{Slices, bad};
+use super::{Slices, bad, sizes};
 use crate::error::Result;
 
 /// What new writers begin a message with.
@@ -44,6 +44,7 @@ pub fn columns(
     }
     let header = batch(message)?;
     check(&header, &body)?;
+    sizes::ask(&header, &body, schema, positions)?;
     let (body, version) = (Buffer::from(body), message.version());
     let batch = read_record_batch(&body, header, schema.clone(), dictionaries, Some(positions), &version);
     let batch = batch.map_err(bad)?;
@@ -58,7 +59,9 @@ pub fn dictionary(
     dictionaries: &mut HashMap<i64, ArrayRef>,
 ) -> Result<()> {
     let header = message.header_as_dictionary_batch().ok_or_else(|| bad("a dictionary that is none"))?;
-    check(&header.data().ok_or_else(|| bad("a dictionary without values"))?, &body)?;
+    let values = header.data().ok_or_else(|| bad("a dictionary without values"))?;
+    check(&values, &body)?;
+    sizes::ask_for_all(&values, &body)?;
     read_dictionary(&Buffer::from(body), header, schema, dictionaries, &message.version()).map_err(bad)
 }
 

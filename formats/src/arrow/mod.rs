@@ -10,12 +10,14 @@
 //! - [`footer`]: the footer of a file and its dictionaries.
 //! - [`message`]: metadata, record batches and dictionaries.
 //! - [`read`]: the reader of a run of record batches of a file.
+//! - `sizes`: what compressed buffers unpack to, asked for before.
 //! - [`stream`]: the reader of a stream, from its first byte to its last.
 //! - [`write`]: record batches encoded in parallel and appended in order.
 
 pub mod footer;
 pub mod message;
 pub mod read;
+mod sizes;
 pub mod stream;
 pub mod write;
 

@@ -9,6 +9,7 @@ use flate2::write::{GzEncoder, ZlibEncoder};
 use zstd::bulk::{Compressor, Decompressor};
 
 use crate::error::{Error, Result};
+use crate::memory;
 
 /// The names of all compressions, by their tags.
 pub const NAMES: &[&str] = &["none", "snappy", "lz4", "gzip", "zlib", "zstd"];
@@ -109,6 +110,7 @@ impl Codec {
         if raw > stored.len().saturating_mul(self.most_times()) {
             return Err(wrong(&format_args!("{} bytes can't hold {raw}", stored.len())));
         }
+        memory::ask(raw as u64, || format!("a block of {} bytes unpacks to {raw}", stored.len()))?;
         let mut out = Vec::new();
         match self {
             Codec::None => out.extend_from_slice(stored),

@@ -7,6 +7,7 @@ use bytes::Bytes;
 
 use crate::error::{Error, Result};
 use crate::input::Input;
+use crate::memory::{self, Reading};
 
 /// What is read at first, in the hope that the footer lies in it.
 const SPECULATIVE: u64 = 64 << 10;
@@ -18,16 +19,18 @@ pub struct Tail {
     pub len: u64,
     start: u64,
     bytes: Bytes,
+    _reading: Reading,
 }
 
 impl Tail {
     /// Opens a file and reads its last 64 KiB.
     pub fn open(path: &Path) -> Result<Tail> {
+        let _reading = memory::read(path);
         let input = Input::open(path)?;
         let len = input.len()?;
         let start = len.saturating_sub(SPECULATIVE);
         let bytes = input.read_range(&(start..len))?;
-        Ok(Tail { input, len, start, bytes })
+        Ok(Tail { input, len, start, bytes, _reading })
     }
 
     /// The bytes of a range of the file; an error if it does not lie in the file.

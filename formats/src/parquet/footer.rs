@@ -13,7 +13,7 @@ use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
 use parquet::basic::Type as PhysicalType;
 use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
 
-use super::{bad, interval};
+use super::{bad, depth, interval};
 use crate::columns::guard::guarded;
 use crate::columns::tail::{Tail, cut_short};
 use crate::columns::types::{read_schema, read_type};
@@ -59,6 +59,7 @@ impl Footer {
             let end = tail.len - TRAILER;
             let start = end.checked_sub(length).ok_or_else(|| cut_short(tail.len))?;
             let bytes = tail.bytes(path, start..end)?;
+            depth::check(&bytes)?;
             let metadata = ParquetMetaDataReader::decode_metadata(&bytes).map_err(bad)?;
             Footer::new(metadata, tail.len)
         };

@@ -3,17 +3,21 @@
 //! - [`footer`]: the footer, parsed once a file, and the types in which its columns are read.
 //! - [`interval`]: INTERVAL, which the crate does not read whole.
 //! - [`prune`]: row groups that a scan can't want, by their statistics.
+//! - `depth`: how deep a schema is nested, looked at before the crate makes a tree of it.
 //! - `pages`: what page headers claim, checked before the crate believes it.
 //! - [`read`]: the reader of a run of row groups, around the crate's push decoder.
 //! - [`select`]: rows chosen before the other columns are decoded.
+//! - `thrift`: as much of Thrift as is looked at before.
 //! - [`write`]: row groups encoded in parallel and appended in order.
 
+mod depth;
 pub mod footer;
 pub mod interval;
 mod pages;
 pub mod prune;
 pub mod read;
 pub mod select;
+mod thrift;
 pub mod write;
 
 use std::ops::Range;

@@ -11,13 +11,12 @@
 
 use parquet::basic::Compression;
 
+use super::thrift::{I32, STRUCT, fields, skip, zigzag};
 use crate::error::{Error, Result};
+use crate::memory;
 
 /// Kinds of pages.
 const DICTIONARY: i64 = 2;
-
-/// Structures nested deeper than this are no page header.
-const MAX_DEPTH: usize = 16;
 
 /// Checks the pages of a column chunk. What can't be parsed is left to the crate, which says what is wrong.
 pub fn check(compression: Compression, chunk: &[u8]) -> Result<()> {
@@ -35,6 +34,9 @@ pub fn check(compression: Compression, chunk: &[u8]) -> Result<()> {
                 "damaged Parquet: a page of {compressed} bytes claims to hold {uncompressed}"
             )));
         }
+        memory::ask(u64::try_from(page.uncompressed).unwrap_or(0), || {
+            format!("a page of {} bytes unpacks to {}", page.compressed, page.uncompressed)
+        })?;
         // An entry has at least a byte, but for the one entry of no bytes that can be.
         let bytes =
             if compression == Compression::UNCOMPRESSED { page.compressed } else { page.uncompressed };
@@ -84,86 +86,6 @@ impl Header {
         })?;
         Some(header)
     }
-}
-
-const I32: u8 = 5;
-const STRUCT: u8 = 12;
-
-/// Given the number and type of a field, its value and what follows, and the depth.
-type OnField<'a> = dyn FnMut(i64, u8, &mut &[u8], usize) -> Option<()> + 'a;
-
-/// Reads the fields of a structure; `field` is given the number and type of each and must pass its value.
-fn fields(bytes: &mut &[u8], depth: usize, field: &mut OnField) -> Option<()> {
-    let mut id = 0i64;
-    loop {
-        let head = byte(bytes)?;
-        if head == 0 {
-            return Some(());
-        }
-        id = match head >> 4 {
-            0 => zigzag(bytes)?,
-            step => id.checked_add(step.into())?,
-        };
-        field(id, head & 15, bytes, depth)?;
-    }
-}
-
-/// Passes a value.
-fn skip(kind: u8, bytes: &mut &[u8], depth: usize) -> Option<()> {
-    if depth > MAX_DEPTH {
-        return None;
-    }
-    match kind {
-        // Booleans lie in the field's head.
-        1 | 2 => Some(()),
-        3 => byte(bytes).map(drop),
-        4..=6 => varint(bytes).map(drop),
-        7 => take(bytes, 8),
-        8 => {
-            let length = varint(bytes)?;
-            take(bytes, length)
-        }
-        // Lists and sets.
-        9 | 10 => {
-            let head = byte(bytes)?;
-            let count = if head >> 4 == 15 { varint(bytes)? } else { u64::from(head >> 4) };
-            (0..count).try_for_each(|_| match head & 15 {
-                1 | 2 => take(bytes, 1),
-                kind => skip(kind, bytes, depth + 1),
-            })
-        }
-        STRUCT => fields(bytes, depth + 1, &mut |_, kind, bytes, depth| skip(kind, bytes, depth)),
-        // There are no maps in a page header.
-        _ => None,
-    }
-}
-
-fn byte(bytes: &mut &[u8]) -> Option<u8> {
-    let (&first, rest) = bytes.split_first()?;
-    *bytes = rest;
-    Some(first)
-}
-
-fn take(bytes: &mut &[u8], n: u64) -> Option<()> {
-    *bytes = bytes.get(usize::try_from(n).ok()?..)?;
-    Some(())
-}
-
-fn varint(bytes: &mut &[u8]) -> Option<u64> {
-    let mut value = 0;
-    for shift in (0..64).step_by(7) {
-        let next = byte(bytes)?;
-        value |= u64::from(next & 0x7f) << shift;
-        if next < 0x80 {
-            return Some(value);
-        }
-    }
-    None
-}
-
-fn zigzag(bytes: &mut &[u8]) -> Option<i64> {
-    let value = varint(bytes)?;
-    Some((value >> 1) as i64 ^ -((value & 1) as i64))
 }
 
 #[cfg(test)]

@@ -145,6 +145,7 @@ impl Scan {
             }
             Some(Current::File(reading)) => reading,
         };
+        let _reading = formats::memory::read(&reading.morsel.file.path);
         loop {
             let next = reading.reader.next();
             if reading.turned()? {

@@ -1,0 +1,297 @@
+//! Statements and files of any size and depth: each is answered, or refused with an error that says which bound it passes.
+//! None aborts the process, hangs, takes much more memory than it may, or leaves a file that is not whole.
+
+use std::fs;
+use std::process::Command;
+use std::sync::Arc;
+use std::thread::sleep;
+use std::time::Duration;
+
+use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+use arrow_ipc::CompressionType;
+use arrow_ipc::writer::{FileWriter, IpcWriteOptions};
+use arrow_schema::{DataType, Field, Schema};
+use parquet::arrow::ArrowWriter;
+use parquet::basic::{BrotliLevel, Compression};
+use parquet::file::properties::WriterProperties;
+use watched::{Home, PATIENCE};
+
+#[path = "support/watched.rs"]
+mod watched;
+
+/// A list of so many items.
+fn list(separator: &str, count: usize, item: impl Fn(usize) -> String) -> String {
+    (0..count).map(item).collect::<Vec<_>>().join(separator)
+}
+
+/// One text around another, so often.
+fn nested(open: &str, inner: &str, close: &str, depth: usize) -> String {
+    format!("{}{inner}{}", open.repeat(depth), close.repeat(depth))
+}
+
+/// A statement of each kind of so many parts. `s.csv` has the columns a and b.
+fn statements(n: usize) -> Vec<(&'static str, String)> {
+    let select = |text: String| format!("SELECT {text} AS x");
+    let of_file = |text: String| format!("SELECT {text} AS x FROM 's.csv'");
+    let filtered = |text: String| format!("SELECT count(*) AS x FROM 's.csv' WHERE {text}");
+    let join = |i: usize| format!("JOIN 's.csv' t{} ON t{}.a = t{i}.a", i + 1, i + 1);
+    let cte = |i: usize| format!(", c{} AS (SELECT a FROM c{i} UNION ALL SELECT a FROM c{i})", i + 1);
+    let step = |i: usize| format!(", c{} AS (SELECT a + 1 AS a FROM c{i})", i + 1);
+    vec![
+        ("cast", select(nested("CAST(", "1", " AS BIGINT)", n))),
+        ("colons", of_file(format!("a{}", "::BIGINT".repeat(n)))),
+        ("joins", format!("SELECT count(*) AS x FROM 's.csv' t0 {}", list(" ", n, join))),
+        ("commas", format!("SELECT count(*) AS x FROM {}", list(", ", n, |i| format!("range(1) t{i}")))),
+        ("plus", select(list("+", n, |_| "1".into()))),
+        ("plus of columns", of_file(list("+", n, |_| "a".into()))),
+        ("minus", select(format!("{}1", "- ".repeat(n)))),
+        ("and", filtered(list(" AND ", n, |i| format!("a <> {i}")))),
+        ("or", filtered(list(" OR ", n, |i| format!("a = {i}")))),
+        ("or of two columns", filtered(list(" OR ", n, |i| format!("a = {i} AND b > '{i}'")))),
+        ("union", list(" UNION ALL ", n, |_| "SELECT 1 AS x".into())),
+        ("except", list(" EXCEPT ", n, |_| "SELECT 1 AS x".into())),
+        ("concatenation", of_file(list("||", n, |_| "b".into()))),
+        (
+            "cube",
+            format!(
+                "SELECT count(*) AS x FROM 's.csv' GROUP BY CUBE({})",
+                list(",", n, |i| format!("a + {i}"))
+            ),
+        ),
+        (
+            "doubling",
+            format!("WITH c0 AS (SELECT 1 AS a){} SELECT count(*) AS x FROM c{n}", list("", n, cte)),
+        ),
+        ("steps", format!("WITH c0 AS (SELECT 1 AS a){} SELECT a AS x FROM c{n}", list("", n, step))),
+        ("function", select(nested("abs(", "1", ")", n))),
+        ("case", select(nested("CASE WHEN 1=1 THEN 2 ELSE ", "1", " END", n))),
+        ("when", of_file(format!("CASE {} END", list(" ", n, |i| format!("WHEN a = {i} THEN {i}"))))),
+        ("subqueries", select(nested("(SELECT ", "1", ")", n))),
+        ("scalar subqueries", select(list(", ", n, |i| format!("(SELECT max(a) + {i} FROM 's.csv')")))),
+        ("exists", format!("SELECT 1 AS x WHERE {}", nested("EXISTS (SELECT 1 WHERE ", "1=1", ")", n))),
+        ("in", select(nested("1 IN (", "1", ")", n))),
+        ("list", filtered(format!("a IN ({})", list(", ", n, |i| i.to_string())))),
+        ("parentheses", select(nested("(", "1", ")", n))),
+        ("derived tables", format!("SELECT * FROM {}", nested("(SELECT 1 AS x", "", ")", n))),
+        ("tables in parentheses", format!("SELECT * FROM {}", nested("(", "range(3)", ")", n))),
+        ("intervals", select(format!("{}'1' DAY", "INTERVAL ".repeat(n)))),
+        ("array", select(nested("ARRAY[", "1", "]", n))),
+        ("type", select(format!("CAST(NULL AS BIGINT{})", "[]".repeat(n)))),
+        ("type in brackets", select(format!("CAST(NULL AS {})", nested("ARRAY<", "INT", ">", n)))),
+        ("struct type", select(format!("CAST(NULL AS {})", nested("STRUCT<a ", "INT", ">", n)))),
+        ("not", select(format!("{}true", "NOT ".repeat(n)))),
+        ("like", select(list(" LIKE ", n, |_| "'a'".into()))),
+        ("tuple", select(nested("(1,", "1", ")", n))),
+        ("substring", select(nested("SUBSTRING(", "'a'", " FROM 1)", n))),
+        ("lambda", select(nested("abs(x -> ", "1", ")", n))),
+        ("typed text", select(format!("{}'2020-01-01'", "date ".repeat(n)))),
+        ("columns", of_file(list(", ", n, |i| format!("a + {i}")))),
+        (
+            "values",
+            format!("SELECT count(*) AS x FROM (VALUES {}) t", list(", ", n, |i| format!("({i}, 'x')"))),
+        ),
+        ("order", format!("SELECT a AS x FROM 's.csv' ORDER BY {}", list(", ", n, |i| format!("a + {i}")))),
+        ("backwards", select(nested("", "1", " IS NULL", n))),
+        ("one name", format!("SELECT {} FROM 's.csv'", list(".", n, |_| "a".into()))),
+        ("text", select(format!("'{}'", "x".repeat(n * 100)))),
+    ]
+}
+
+fn names(home: &Home) -> Vec<String> {
+    let entries = fs::read_dir(home.path(".")).expect("the directory is there");
+    let mut names: Vec<String> =
+        entries.map(|e| e.expect("it can be listed").file_name().to_string_lossy().into_owned()).collect();
+    names.retain(|name| !["s.csv", ".stdout", ".stderr"].contains(&name.as_str()));
+    names
+}
+
+fn home_with_table() -> Home {
+    let home = Home::new();
+    home.write("s.csv", b"a,b\n1,x\n2,y\n3,z\n");
+    home
+}
+
+/// Runs statements of this size; each is answered or refused. Gives the kinds that were answered.
+fn run_all(size: usize) -> Vec<&'static str> {
+    let home = home_with_table();
+    let mut answered = Vec::new();
+    for (kind, sql) in statements(size) {
+        home.write("statement.sql", format!("COPY ({sql}) TO 'out.csv' (FORMAT csv)").as_bytes());
+        let done = home.finish(home.start(&["query", "--file", "statement.sql", "--memory-limit", "512MiB"]));
+        let what =
+            format!("{kind} {size}: {}\n{}", done.status, done.stderr.chars().take(500).collect::<String>());
+        match done.status.code() {
+            Some(0) => answered.push(kind),
+            Some(1) => assert!(done.stderr.starts_with("error: "), "{what}"),
+            _ => panic!("{what}"),
+        }
+        assert!(done.stderr.len() < 20_000, "{what}");
+        assert!(done.peak < 1536 << 20, "{what} took {} MiB", done.peak >> 20);
+        let mut left = names(&home);
+        left.retain(|name| name != "statement.sql");
+        assert_eq!(left, if done.status.success() { vec!["out.csv"] } else { vec![] }, "{what}");
+        let _ = fs::remove_file(home.path("out.csv"));
+    }
+    answered
+}
+
+#[test]
+fn statements_of_ten_parts_are_answered() {
+    let answered = run_all(10);
+    for kind in
+        ["colons", "joins", "plus", "or", "doubling", "steps", "case", "exists", "in", "list", "order"]
+    {
+        assert!(answered.contains(&kind), "{kind} is not among {answered:?}");
+    }
+}
+
+#[test]
+fn statements_of_a_thousand_parts_end() {
+    let answered = run_all(1_000);
+    for kind in ["colons", "plus", "plus of columns", "and", "or", "concatenation", "list", "when", "values"]
+    {
+        assert!(answered.contains(&kind), "{kind} is not among {answered:?}");
+    }
+}
+
+#[test]
+fn statements_of_a_hundred_thousand_parts_end() {
+    let answered = run_all(100_000);
+    for kind in ["list", "values", "text"] {
+        assert!(answered.contains(&kind), "{kind} is not among {answered:?}");
+    }
+}
+
+#[test]
+fn planning_stays_within_the_memory_limit() {
+    let home = home_with_table();
+    let sql =
+        format!("SELECT count(*) FROM 's.csv' WHERE a IN ({})", list(",", 1_000_000, |i| format!("{i}+a")));
+    home.write("statement.sql", sql.as_bytes());
+    let done = home.finish(home.start(&["query", "--file", "statement.sql", "--memory-limit", "100MiB"]));
+    let said = "error: out of memory: planning the statement took the process to 100.";
+    assert!(done.stderr.starts_with(said), "{}\n{}", done.status, done.stderr);
+    assert!(done.stderr.contains("of --memory-limit 100.0 MiB"), "{}", done.stderr);
+    assert_eq!(done.status.code(), Some(1));
+    assert!(done.peak < 300 << 20, "{} MiB", done.peak >> 20);
+}
+
+#[test]
+fn an_interrupt_ends_planning_at_once() {
+    let home = home_with_table();
+    // Far more than can be planned in a second.
+    let sql = list(" OR ", 9_000, |i| format!("a + {i} = length(b)"));
+    home.write(
+        "statement.sql",
+        format!("COPY (SELECT count(*) FROM 's.csv' WHERE {sql}) TO 'out.csv'").as_bytes(),
+    );
+    let child = home.start(&["query", "--file", "statement.sql"]);
+    sleep(Duration::from_millis(300));
+    let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(sent.expect("kill runs").success());
+    let done = home.finish(child);
+    assert_eq!((done.status.code(), done.stderr.as_str()), (Some(130), "interrupted\n"));
+    assert_eq!(names(&home), ["statement.sql"]);
+}
+
+#[test]
+fn an_abort_leaves_nothing() {
+    let home = Home::new();
+    let child =
+        home.start(&["query", "COPY (SELECT a.range FROM range(100000) a, range(100000) b) TO 'out.csv'"]);
+    let mut waited = Duration::ZERO;
+    while names(&home).is_empty() {
+        assert!(waited < PATIENCE, "nothing is written");
+        sleep(Duration::from_millis(5));
+        waited += Duration::from_millis(5);
+    }
+    let sent = Command::new("kill").args(["-ABRT", &child.id().to_string()]).status();
+    assert!(sent.expect("kill runs").success());
+    let done = home.finish(child);
+    assert_eq!(done.status.code(), Some(70), "{}", done.stderr);
+    assert!(done.stderr.starts_with("internal error: "), "{}", done.stderr);
+    assert!(names(&home).is_empty(), "{:?}", names(&home));
+}
+
+/// What a query may take that has 128 MiB: a worker's stack, the program's own pages and what the allocator keeps beside.
+const RESIDENT: u64 = 400 << 20;
+
+/// Runs a query that has to end for lack of memory, within bounds. It must name all of these.
+fn runs_out(home: &Home, sql: &str, options: &[&str], expected: &[&str]) {
+    let arguments = [&["query", sql, "--memory-limit", "128MiB"][..], options].concat();
+    let done = home.finish(home.start(&arguments));
+    let what = format!("{sql}: {}, {} MiB\n{}{}", done.status, done.peak >> 20, done.stdout, done.stderr);
+    assert_eq!(done.status.code(), Some(1), "{what}");
+    assert!(done.stderr.starts_with("error: out of memory: "), "{what}");
+    assert!(expected.iter().all(|part| done.stderr.contains(part)), "{what}");
+    assert!(done.peak < RESIDENT, "{what}");
+}
+
+#[test]
+fn a_small_arrow_file_that_unpacks_to_a_lot() {
+    let home = Home::new();
+    let zeros: ArrayRef = Arc::new(Int64Array::from(vec![0; 12_000_000]));
+    let fields: Vec<Field> = (0..16).map(|i| Field::new(format!("c{i}"), DataType::Int64, false)).collect();
+    let schema = Arc::new(Schema::new(fields));
+    let batch = RecordBatch::try_new(schema.clone(), vec![zeros; 16]).expect("it is as the schema says");
+    let options = IpcWriteOptions::default().try_with_compression(Some(CompressionType::ZSTD));
+    let file = fs::File::create(home.path("bomb.arrow")).expect("it can be made");
+    let writer = FileWriter::try_new_with_options(file, &schema, options.expect("it is known"));
+    let mut writer = writer.expect("it begins");
+    writer.write(&batch).and_then(|()| writer.finish()).expect("it is written");
+    let columns = list(", ", 16, |i| format!("max(c{i})"));
+    let said = ["bomb.arrow: columns of a record batch unpack to 1536000000 bytes", "raise --memory-limit"];
+    for workers in ["1", "3"] {
+        runs_out(&home, &format!("SELECT {columns} FROM 'bomb.arrow'"), &["--workers", workers], &said);
+    }
+    // One column alone has room.
+    let done =
+        home.finish(home.start(&["query", "SELECT max(c7) FROM 'bomb.arrow'", "--memory-limit", "128MiB"]));
+    assert_eq!(done.status.code(), Some(0), "{}", done.stderr);
+    assert!(done.peak < RESIDENT, "{} MiB", done.peak >> 20);
+}
+
+#[test]
+fn a_small_parquet_file_that_unpacks_to_a_lot() {
+    let home = Home::new();
+    let text: ArrayRef = Arc::new(StringArray::from(vec!["x".repeat(300 << 20)]));
+    let batch = RecordBatch::try_from_iter([("s", text)]).expect("it is a column");
+    let compression = Compression::BROTLI(BrotliLevel::try_new(1).expect("it is a level"));
+    for (name, dictionary) in [("plain.parquet", false), ("dictionary.parquet", true)] {
+        let properties = WriterProperties::builder()
+            .set_compression(compression)
+            .set_dictionary_enabled(dictionary)
+            .set_dictionary_page_size_limit(1 << 30)
+            .build();
+        let file = fs::File::create(home.path(name)).expect("it can be made");
+        let mut writer = ArrowWriter::try_new(file, batch.schema(), Some(properties)).expect("it begins");
+        writer.write(&batch).expect("it is written");
+        writer.close().expect("it is whole");
+        assert!(fs::metadata(home.path(name)).expect("it is there").len() < 100_000);
+        let said = [name, " bytes unpacks to 3145728", "raise --memory-limit"];
+        runs_out(&home, &format!("SELECT length(s) FROM '{name}'"), &[], &said);
+    }
+}
+
+#[test]
+fn functions_that_make_much_of_little() {
+    let home = Home::new();
+    for sql in [
+        "SELECT length(repeat('x', 2000000000))",
+        "SELECT length(repeat('x', 200000000 + range)) FROM range(2)",
+        "SELECT length(lpad('x', 1000000000, 'y'))",
+        "SELECT max(length(repeat('abc', 1000000 * range))) FROM range(1000)",
+        "SELECT length(string_agg(repeat('x', 1000000), '')) FROM range(1000)",
+        "SELECT count(*) FROM (SELECT array_agg(range) FROM range(1000000000000))",
+        "SELECT median(range) FROM range(1000000000000)",
+        "SELECT * FROM range(1000000000000) ORDER BY range DESC OFFSET 1000000000",
+        "SELECT length(replace(repeat('a', 20000000), 'a', 'aaaaaaaaaaaaaaaaaaaaaaaa'))",
+    ] {
+        let arguments = ["query", sql, "--memory-limit", "128MiB"];
+        let done = home.finish(home.start(&arguments));
+        let what = format!("{sql}: {}, {} MiB\n{}{}", done.status, done.peak >> 20, done.stdout, done.stderr);
+        assert!(matches!(done.status.code(), Some(0 | 1)), "{what}");
+        assert!(done.status.success() || done.stderr.starts_with("error: "), "{what}");
+        assert!(done.peak < RESIDENT, "{what}");
+    }
+}
