@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use schema::Table;
+use schema::instants::schema_in_utc;
+use schema::{Source, Table};
 
 use crate::error::{Error, Result, distance};
 
@@ -14,8 +15,12 @@ pub struct Catalog {
 }
 
 impl Catalog {
-    /// Adds a table under its name.
-    pub fn add(&mut self, table: Table) {
+    /// Adds a table under its name. Its instants lose the time zones that its files label them with.
+    pub fn add(&mut self, mut table: Table) {
+        table.schema = schema_in_utc(&table.schema);
+        if let Source::Files(set) = &mut table.source {
+            set.layouts.iter_mut().for_each(|layout| layout.schema = schema_in_utc(&layout.schema));
+        }
         self.tables.insert(table.name.clone(), Arc::new(table));
     }
 

@@ -1,12 +1,15 @@
-//! What equals what, and what is less, among floats and intervals, of which one value has many representations.
+//! What equals what, and what is less, among floats and intervals, of which one value has many representations, and
+//! among lists and structs of them.
 //!
 //! A NaN equals every NaN, whatever its sign, and is greater than all numbers; -0.0 equals 0.0; 36 hours are a day and a
 //! half. The kernels compare bits, and the fields of an interval in turn. So the comparison operators of floats are
-//! [`floats`]; elsewhere operands are brought to one representation ([`normal`]) where they are compared, and where one
-//! of them is the result it stays as it was ([`choice`]).
+//! [`floats`], and those of lists and structs, in which NULL is a value, [`nested`]; elsewhere operands are brought to
+//! one representation ([`normal`]) where they are compared, and where one of them is the result it stays as it was
+//! ([`choice`]).
 
 pub mod choice;
 pub mod floats;
+pub mod nested;
 pub mod normal;
 
 use std::sync::Arc;
@@ -19,11 +22,13 @@ use datafusion_physical_expr::expressions::{BinaryExpr, CaseExpr, InListExpr, in
 use crate::plan::Expr;
 use choice::{Extreme, NullIf};
 use floats::FloatComparison;
+use nested::NestedComparison;
 use normal::{Normal, normal};
 
-/// Whether equal values of a type may have different representations.
+/// Whether values of a type are compared otherwise than the kernels do: equal ones may have different representations,
+/// or hold NULLs.
 pub fn is_ambiguous(t: &DataType) -> bool {
-    t.is_floating() || is_interval(t)
+    t.is_floating() || is_interval(t) || t.is_nested()
 }
 
 /// Whether values of a type are intervals of months, days and nanoseconds.
@@ -43,6 +48,7 @@ pub fn replaced(e: &Expr, schema: &Schema) -> Result<Option<Expr>> {
             DataType::Float32 | DataType::Float64 => {
                 Some(Arc::new(FloatComparison::new(left.clone(), op, right.clone())))
             }
+            t if t.is_nested() => Some(Arc::new(NestedComparison::new(left.clone(), op, right.clone()))),
             t if is_ambiguous(&t) => Some(Arc::new(BinaryExpr::new(normal(left)?, op, normal(right)?))),
             _ => None,
         });

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow_schema::{DataType, IntervalUnit, Schema};
+use arrow_schema::{DataType, Schema};
 use datafusion_common::tree_node::{Transformed, TreeNode};
 use datafusion_common::{DFSchema, Result as DfResult, ScalarValue};
 use datafusion_expr::execution_props::ExecutionProps;
@@ -12,6 +12,7 @@ use datafusion_physical_expr::create_physical_expr;
 use datafusion_physical_expr::expressions::{BinaryExpr, CastExpr, Literal, NegativeExpr};
 
 use crate::checks::{BitShift, Precise};
+use crate::differences::Difference;
 use crate::error::Result;
 use crate::plan::Expr;
 use crate::{compare, date_shift, guards};
@@ -68,8 +69,7 @@ pub fn checked(expr: Expr, schema: &Schema) -> DfResult<Expr> {
             && matches!(text.expr().data_type(schema)?, DataType::Duration(_))
         {
             // The difference of two timestamps is an interval, and printed like one.
-            let interval = DataType::Interval(IntervalUnit::MonthDayNano);
-            let interval: Expr = Arc::new(CastExpr::new(text.expr().clone(), interval, None));
+            let interval: Expr = Arc::new(Difference::new(text.expr().clone()));
             let target = text.target_field().data_type().clone();
             return Ok(Transformed::yes(Arc::new(CastExpr::new(interval, target, None))));
         }

@@ -1,8 +1,29 @@
 //! The functions that SQL can call: DataFusion's packages, by name.
 //!
+//! In place of some of them:
 //! - [`prefix`]: `substr` of string views.
+//! - [`parts`]: parts of dates, times and intervals.
+//! - [`truncate`]: dates and times cut to a part.
+//! - [`strftime`]: dates and times as text.
+//! - [`regexp_replace`]: what a replacement says.
+//! - [`encode`]: base64 with its padding.
+//! - [`ifnull`]: `coalesce` of two.
+//! - [`regr_r2`]: of points on a level line.
+//!
+//! and what is syntax in SQL:
+//! - [`quantified`]: ANY and ALL over the items of a list.
+//! - [`zone`]: AT TIME ZONE.
 
+pub mod encode;
+pub mod ifnull;
+pub mod parts;
 pub mod prefix;
+pub mod quantified;
+pub mod regexp_replace;
+pub mod regr_r2;
+pub mod strftime;
+pub mod truncate;
+pub mod zone;
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -12,6 +33,7 @@ use datafusion_expr::planner::ExprPlanner;
 use datafusion_expr::registry::FunctionRegistry;
 use datafusion_expr::{AggregateUDF, HigherOrderUDF, ScalarUDF, WindowUDF};
 
+use crate::optimise;
 use crate::rewrite::casts;
 
 /// All functions by name and alias.
@@ -31,11 +53,25 @@ impl Functions {
             }
             scalar.insert(f.name().to_string(), f);
         }
-        let substr = prefix::substr();
-        for name in substr.aliases().iter().map(String::as_str).chain([substr.name()]) {
-            scalar.insert(name.to_string(), substr.clone());
+        let (substr, date_part) = (prefix::substr(), parts::date_part());
+        let own = [
+            substr.clone(),
+            date_part.clone(),
+            truncate::date_trunc(),
+            strftime::strftime(),
+            regexp_replace::regexp_replace(),
+            encode::encode(),
+            ifnull::ifnull(),
+            zone::at_time_zone(),
+            // An instant, as it is not without a time zone in the options.
+            datafusion_functions::datetime::now(&optimise::config()),
+            casts::function(),
+        ];
+        for f in own.into_iter().chain(quantified::functions()) {
+            for name in f.aliases().iter().map(String::as_str).chain([f.name()]) {
+                scalar.insert(name.to_string(), f.clone());
+            }
         }
-        scalar.insert(casts::NAME.to_string(), casts::function());
         let mut aggregate = BTreeMap::new();
         for f in datafusion_functions_aggregate::all_default_aggregate_functions() {
             for name in f.aliases() {
@@ -43,17 +79,17 @@ impl Functions {
             }
             aggregate.insert(f.name().to_string(), f);
         }
+        aggregate.insert("regr_r2".to_string(), regr_r2::regr_r2());
         // Names that other systems have for the same.
-        for (name, is) in [("sign", "signum"), ("strftime", "to_char")] {
-            if let Some(f) = scalar.get(is).cloned() {
-                scalar.insert(name.to_string(), f);
-            }
+        if let Some(f) = scalar.get("signum").cloned() {
+            scalar.insert("sign".to_string(), f);
         }
         if let Some(f) = aggregate.get("var_samp").cloned() {
             aggregate.insert("variance".to_string(), f);
         }
         let planners: Vec<Arc<dyn ExprPlanner>> = vec![
             Arc::new(prefix::Planner(substr)),
+            Arc::new(parts::Planner(date_part)),
             Arc::new(datafusion_functions::core::planner::CoreFunctionPlanner::default()),
             Arc::new(datafusion_functions::datetime::planner::DatetimeFunctionPlanner),
             Arc::new(datafusion_functions::unicode::planner::UnicodeFunctionPlanner),

@@ -9,10 +9,11 @@
 //! - [`refused`]: clauses that would be ignored.
 //! - [`bind`]: statement to logical plan, over a catalog.
 //! - [`subqueries`]: IN and EXISTS, where the optimiser would answer them wrongly.
+//! - [`text_casts`]: text to intervals and times of day.
 //! - [`guards`]: what can fail on a row is evaluated only where what stands beside it lets the row through.
 //! - [`optimise`]: DataFusion's analyzer and optimiser, configured to be deterministic.
 //! - [`expr`]: logical expressions to compiled ones, with the [`checks`] that the kernels lack, how floats and intervals
-//!   [`compare`], and the [`date_shift`] by intervals.
+//!   [`compare`], the [`date_shift`] by intervals, and the [`differences`] of timestamps.
 //! - [`lower`]: logical plan to physical [`plan`]; every decision is taken here.
 //! - [`plan`]: the physical plan, what `engine` renders.
 //! - [`summarize`]: SUMMARIZE as a query.
@@ -26,6 +27,7 @@ pub mod checks;
 pub mod columns;
 pub mod compare;
 pub mod date_shift;
+pub mod differences;
 pub mod error;
 pub mod explain;
 pub mod expr;
@@ -40,6 +42,7 @@ pub mod refused;
 pub mod rewrite;
 pub mod subqueries;
 pub mod summarize;
+pub mod text_casts;
 mod tree;
 mod visits;
 pub mod words;

@@ -1,8 +1,10 @@
 //! DataFusion's analyzer and logical optimiser.
 //!
+//! - [`query_time`]: what depends on the query's time becomes a literal.
 //! - [`casts`]: which casts in comparisons it may take off.
 
 pub mod casts;
+pub mod query_time;
 
 use std::sync::Arc;
 
@@ -19,6 +21,7 @@ use datafusion_expr::registry::FunctionRegistry;
 use datafusion_expr::{Expr, ExprSchemable, LogicalPlan, Operator, Volatility};
 use datafusion_optimizer::{Analyzer, Optimizer, OptimizerConfig, OptimizerContext, OptimizerRule};
 use datafusion_physical_expr::create_physical_expr;
+use schema::instants::UTC;
 
 use crate::Settings;
 use crate::compare::is_ambiguous;
@@ -26,6 +29,7 @@ use crate::error::Result;
 use crate::expr::checked;
 use crate::functions::Functions;
 use crate::guards;
+use crate::text_casts;
 use crate::tree;
 
 /// The planner's options, the same in every process.
@@ -33,7 +37,7 @@ pub fn config() -> ConfigOptions {
     let mut config = ConfigOptions::default();
     config.optimizer.skip_failed_rules = false;
     config.execution.target_partitions = 1;
-    config.execution.time_zone = Some("+00:00".into());
+    config.execution.time_zone = Some(UTC.into());
     config
 }
 
@@ -45,7 +49,9 @@ pub fn now(settings: &Settings) -> chrono::DateTime<chrono::Utc> {
 /// Checks and coerces types, then simplifies and reorders.
 pub fn optimise(plan: LogicalPlan, settings: &Settings) -> Result<LogicalPlan> {
     let config = Arc::new(config());
+    let plan = query_time::replace(plan, &config, settings)?;
     let plan = Analyzer::new().execute_and_check(plan, &config, |_, _| {})?;
+    let plan = text_casts::replace(plan)?;
     let plan = fold_arithmetic(plan, settings)?;
     let plan = guards::mark(plan)?;
     let context = OptimizerContext::new_with_config_options(config)

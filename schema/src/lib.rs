@@ -2,6 +2,8 @@
 //!
 //! Modules in the order in which data meets them:
 //! - [`table`]: what a query knows of a table: its schema and where its rows come from.
+//! - [`instants`]: time zones of columns.
+//! - [`durations`]: differences of timestamps as intervals.
 //! - [`text`]: schemas as text: Arrow's JSON form and SQL's `CREATE TABLE`.
 //! - [`names`]: names of columns that must differ.
 //! - [`parts`]: one table of parts that lie on several hosts.
@@ -9,6 +11,8 @@
 //! - [`bdb`]: the tables of the AMPLab Big Data Benchmark, each row a pure function of seed and row number.
 
 pub mod bdb;
+pub mod durations;
+pub mod instants;
 pub mod manifest;
 pub mod names;
 pub mod parts;

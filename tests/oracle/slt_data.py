@@ -9,6 +9,7 @@ import datetime as dt
 import decimal
 import math
 import random
+import uuid
 from pathlib import Path
 
 import pyarrow as pa
@@ -249,6 +250,70 @@ def types():
     )
 
 
+def instants():
+    """A Parquet file whose instants are labelled with different zones, in row groups of two."""
+    seconds = [
+        1704061800,  # 2023-12-31 22:30:00Z, 23:30 in Berlin
+        1704063600,  # 2023-12-31 23:00:00Z, midnight in Berlin
+        1704067200,  # 2024-01-01 00:00:00Z
+        1718446830,  # 2024-06-15 10:20:30Z
+        1711848600,  # 2024-03-31 01:30:00Z, an hour after the clocks of Berlin changed
+        -1800,  # 1969-12-31 23:30:00Z
+        None,
+        1729989000,  # 2024-10-27 00:30:00Z, in the hour that Berlin has twice
+    ]
+    at = lambda unit, per_second, zone: pa.array(
+        [None if s is None else s * per_second for s in seconds], pa.timestamp(unit, zone)
+    )
+    pq.write_table(
+        pa.table(
+            {
+                "id": pa.array(range(1, 9), pa.int32()),
+                "berlin": at("us", 10**6, "Europe/Berlin"),
+                "east": at("ms", 10**3, "+02:00"),
+                "utc": at("us", 10**6, "UTC"),
+                "plain": at("us", 10**6, None),
+            }
+        ),
+        DATA / "instants.parquet",
+        compression="none",
+        store_schema=True,
+        row_group_size=2,
+        version="2.6",
+    )
+
+
+def nested():
+    """A Parquet file with lists and structs that hold NULLs, and UUIDs."""
+    pair = pa.struct([("a", pa.int32()), ("b", pa.float64())])
+    uuids = [uuid.UUID(int=n).bytes for n in (0, 2**128 - 1, 0x550E8400E29B41D4A716446655440000)]
+    pq.write_table(
+        pa.table(
+            {
+                "id": pa.array(range(1, 8), pa.int32()),
+                "n": pa.array([1, 2, None, 3, 1, 5, 2], pa.int32()),
+                "xs": pa.array([[1, None], [1], [1, 2], None, [None], [], [2, 3]], pa.list_(pa.int32())),
+                "s": pa.array(
+                    [
+                        {"a": 1, "b": None},
+                        {"a": 1, "b": 2.0},
+                        None,
+                        {"a": None, "b": 0.0},
+                        {"a": 1, "b": math.nan},
+                        {"a": 1, "b": -0.0},
+                        {"a": 1, "b": 0.0},
+                    ],
+                    pair,
+                ),
+                "u": pa.array(uuids + [None] + uuids, pa.uuid()),
+            }
+        ),
+        DATA / "nested.parquet",
+        compression="none",
+        store_schema=True,
+    )
+
+
 def bdb():
     """Tables of the benchmark's shape, far smaller than its tiny set."""
     rng = random.Random(5)
@@ -273,7 +338,7 @@ def bdb():
 
 def main():
     DATA.mkdir(parents=True, exist_ok=True)
-    for make in (people, orders, products, keys, events, words, extremes, empty, moments, types, bdb):
+    for make in (people, orders, products, keys, events, words, extremes, empty, moments, types, instants, nested, bdb):
         make()
 
 

@@ -2,13 +2,15 @@
 
 use std::cmp::Ordering;
 use std::ops::Range;
+use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
     Date32Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type,
     UInt32Type, UInt64Type,
 };
-use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, RecordBatch};
+use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, BooleanArray, RecordBatch};
+use arrow_buffer::BooleanBuffer;
 use arrow_row::{RowConverter, Rows, SortField};
 use arrow_schema::{DataType, Schema, SchemaRef, SortOptions};
 use arrow_select::interleave::interleave;
@@ -41,11 +43,8 @@ impl Order {
     /// The order by `keys` of rows of `schema`.
     pub fn new(keys: Vec<SortKey>, schema: &Schema) -> Result<Order> {
         let types = keys.iter().map(|k| Ok(k.expr.data_type(schema)?)).collect::<Result<Vec<_>>>()?;
-        let fields: Vec<SortField> = types
-            .iter()
-            .zip(&keys)
-            .map(|(t, k)| SortField::new_with_options(comparable_type(t), k.options))
-            .collect();
+        let fields: Vec<SortField> =
+            types.iter().zip(&keys).flat_map(|(t, k)| fields(t, k.options)).collect();
         if !RowConverter::supports_fields(&fields) {
             let names: Vec<String> = types.iter().map(ToString::to_string).collect();
             return Err(Error::Unsupported(format!("ORDER BY a value of type {}", names.join(", "))));
@@ -68,11 +67,35 @@ impl Order {
         {
             return Ok(Keys { prefixes, rows: None });
         }
-        let columns: Vec<ArrayRef> = columns.into_iter().map(comparable).collect();
+        let columns: Vec<ArrayRef> = columns.into_iter().flat_map(parts).collect();
         let rows = self.converter.convert_columns(&columns)?;
         let prefixes = rows.iter().map(|row| prefix(row.data())).collect();
         Ok(Keys { prefixes, rows: (!self.exact).then_some(rows) })
     }
+}
+
+/// The fields of a key. Where NULLs come is asked of whole values alone: a NULL within one is greater than all else. So
+/// whether a nested value is NULL is a field of its own.
+fn fields(t: &DataType, options: SortOptions) -> Vec<SortField> {
+    let value = |options| SortField::new_with_options(comparable_type(t), options);
+    if !t.is_nested() {
+        return vec![value(options)];
+    }
+    let null = SortOptions { descending: options.nulls_first, nulls_first: false };
+    let within = SortOptions { nulls_first: options.descending, ..options };
+    vec![SortField::new_with_options(DataType::Boolean, null), value(within)]
+}
+
+/// The columns of these fields.
+fn parts(column: ArrayRef) -> Vec<ArrayRef> {
+    if !column.data_type().is_nested() {
+        return vec![comparable(column)];
+    }
+    let null = match column.nulls() {
+        Some(nulls) => BooleanArray::new(!nulls.inner(), None),
+        None => BooleanArray::new(BooleanBuffer::new_unset(column.len()), None),
+    };
+    vec![Arc::new(null), comparable(column)]
 }
 
 /// The prefixes of a column of numbers or dates.

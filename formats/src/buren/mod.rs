@@ -57,6 +57,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
+use schema::instants::same_instants;
 use schema::{FileEntry, FormatOptions};
 
 use crate::columns::adapt::{Adapter, find};
@@ -122,7 +123,9 @@ impl Format for Buren {
         let excluded = |group: &footer::Group| {
             wanted.iter().any(|wanted| {
                 find(&footer.schema, &scan.schema, wanted.column)
-                    .filter(|&column| footer.schema.field(column).data_type() == &wanted.data_type)
+                    .filter(|&column| {
+                        same_instants(footer.schema.field(column).data_type(), &wanted.data_type)
+                    })
                     .is_some_and(|column| wanted.excludes(&group.chunks[column].zone(&wanted.data_type)))
             })
         };

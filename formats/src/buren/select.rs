@@ -7,6 +7,7 @@
 //! scan.
 
 use arrow_schema::DataType;
+use schema::instants::same_instants;
 
 use super::decode::{Column, Values};
 use super::floats::{Float, Floats};
@@ -37,7 +38,7 @@ impl Selection {
     pub fn new(footer: &Footer, scan: &ScanOptions, read: &[usize]) -> Selection {
         let bounds = Wanted::of(scan).into_iter().filter_map(|wanted| {
             let column = find(&footer.schema, &scan.schema, wanted.column)?;
-            let same = footer.schema.field(column).data_type() == &wanted.data_type;
+            let same = same_instants(footer.schema.field(column).data_type(), &wanted.data_type);
             let place = read.binary_search(&column).ok()?;
             same.then_some((place, wanted))
         });

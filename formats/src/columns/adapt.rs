@@ -5,9 +5,10 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
 use arrow_cast::{CastOptions, can_cast_types, cast_with_options};
-use arrow_schema::{ArrowError, Schema, SchemaRef};
+use arrow_schema::{ArrowError, FieldRef, Schema, SchemaRef};
 use arrow_select::take::take;
 
+use super::uuid;
 use crate::error::{DataError, Error, Result};
 use crate::format::ScanOptions;
 
@@ -24,8 +25,8 @@ pub struct Adapter {
 }
 
 enum Source {
-    /// A column by its position among those read, and whether it is cast.
-    Column { position: usize, cast: bool },
+    /// A column by its position among those read, its field if UUIDs in it are to be text, and whether it is cast.
+    Column { position: usize, uuid: Option<FieldRef>, cast: bool },
     /// A column that the file lacks.
     Missing,
 }
@@ -64,7 +65,10 @@ impl Adapter {
                 None if field.is_nullable() => Ok(Source::Missing),
                 None => Err(schema_error(format!("the file has no column '{}'", field.name()))),
                 Some(column) => {
-                    let (from, to) = (file.field(*column).data_type(), field.data_type());
+                    let to = field.data_type();
+                    let own = &file.fields()[*column];
+                    let uuid = (own.data_type() != to && uuid::has_uuid(own)).then(|| own.clone());
+                    let from = &uuid.as_ref().map_or_else(|| own.data_type().clone(), |f| uuid::read_type(f));
                     if from != to && !can_cast_types(from, to) {
                         return Err(schema_error(format!(
                             "column '{}' is {from} in the file, which does not convert to {to}",
@@ -73,7 +77,7 @@ impl Adapter {
                     }
                     let position =
                         read.binary_search(column).expect("every column that was found is among those read");
-                    Ok(Source::Column { position, cast: from != to })
+                    Ok(Source::Column { position, uuid, cast: from != to })
                 }
             })
             .collect::<Result<_>>()?;
@@ -98,10 +102,17 @@ impl Adapter {
             .zip(self.output.fields())
             .map(|(source, field)| match source {
                 Source::Missing => Ok(new_null_array(field.data_type(), rows)),
-                Source::Column { position, cast: false } => Ok(columns[*position].clone()),
-                Source::Column { position, cast: true } => {
+                Source::Column { position, uuid: Some(own), cast: false } => {
+                    Ok(uuid::as_text(&columns[*position], own))
+                }
+                Source::Column { position, uuid: None, cast: false } => Ok(columns[*position].clone()),
+                Source::Column { position, uuid, cast: true } => {
+                    let column = match uuid {
+                        Some(own) => uuid::as_text(&columns[*position], own),
+                        None => columns[*position].clone(),
+                    };
                     let strict = CastOptions { safe: false, ..CastOptions::default() };
-                    unpacked(&columns[*position])
+                    unpacked(&column)
                         .and_then(|column| cast_with_options(&column, field.data_type(), &strict))
                         .map_err(|e| column_error(field.name(), e.to_string()))
                 }

@@ -1,6 +1,7 @@
 //! What the column formats have in common.
 //!
 //! - [`types`]: the types in which columns are read, whatever the file calls them.
+//! - [`uuid`]: 16 bytes that are read as text.
 //! - [`tail`]: the end of a file, where footers lie.
 //! - [`adapt`]: columns as a file has them to the columns that a scan wants.
 //! - [`bounds`]: zone maps against what a scan wants.
@@ -13,3 +14,4 @@ pub mod groups;
 pub mod guard;
 pub mod tail;
 pub mod types;
+pub mod uuid;

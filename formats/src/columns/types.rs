@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, FieldRef, Schema};
 
+use super::uuid;
 use crate::error::{Error, Result};
 
 /// The type in which a column of a file's type is read: text as `Utf8View`, bytes as `BinaryView`, dictionary and
@@ -37,12 +38,12 @@ pub fn check_readable(file: &Schema) -> Result<()> {
     }
 }
 
-/// The schema in which a file is read: types by [`read_type`], without metadata, whose hash maps have no order.
+/// The schema in which a file is read: UUIDs as text, other types by [`read_type`], without metadata, whose hash maps have no order.
 pub fn read_schema(file: &Schema) -> Schema {
     Schema::new(
         file.fields()
             .iter()
-            .map(|f| Arc::new(Field::new(f.name(), read_type(f.data_type()), f.is_nullable())))
+            .map(|f| Arc::new(Field::new(f.name(), read_type(&uuid::read_type(f)), f.is_nullable())))
             .collect::<Vec<_>>(),
     )
 }

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
+use schema::instants::{UTC, same_instants};
 use schema::text::types::sql_name;
 
 use super::nested;
@@ -175,7 +176,7 @@ pub fn combined(a: &DataType, b: &DataType, guessed: bool, widens: bool) -> Opti
         // A text column of which some records look like numbers.
         (DataType::Utf8View, _) if guessed => Some(DataType::Utf8View),
         (a, b) if guessed && a.is_nested() && b.is_nested() => nested::combined(a, b),
-        (a, b) if widens => wider(a, b),
+        (a, b) if widens || same_instants(a, b) => wider(a, b),
         _ => None,
     }
 }
@@ -223,6 +224,9 @@ pub fn wider(a: &DataType, b: &DataType) -> Option<DataType> {
         }
         (T::Timestamp(x, zone), T::Timestamp(y, other)) if zone == other => {
             Some(T::Timestamp(finer(*x, *y), zone.clone()))
+        }
+        (T::Timestamp(x, Some(_)), T::Timestamp(y, Some(_))) => {
+            Some(T::Timestamp(finer(*x, *y), Some(UTC.into())))
         }
         _ => None,
     }

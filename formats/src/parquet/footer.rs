@@ -8,15 +8,17 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
+use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef, TimeUnit};
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
-use parquet::basic::Type as PhysicalType;
+use parquet::basic::{LogicalType, Type as PhysicalType};
 use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
+use parquet::schema::types::SchemaDescriptor;
 
 use super::{bad, depth, interval};
 use crate::columns::guard::guarded;
 use crate::columns::tail::{Tail, cut_short};
 use crate::columns::types::{read_schema, read_type};
+use crate::columns::uuid;
 use crate::error::{Error, Result};
 
 const MAGIC: &[u8] = b"PAR1";
@@ -28,6 +30,8 @@ const TRAILER: u64 = 8;
 pub struct Footer {
     metadata: ArrowReaderMetadata,
     schema: SchemaRef,
+    /// As columns are decoded, with the annotation of UUIDs.
+    decoded: SchemaRef,
     /// The columns that are decoded as bytes and are INTERVAL.
     intervals: Vec<usize>,
     /// The length of the file in bytes.
@@ -86,15 +90,22 @@ impl Footer {
             })
             .map_err(bad)?;
         let hinted = Arc::new(hints(&own));
-        let schema = Arc::new(with_intervals(read_schema(&hinted), &intervals));
+        let decoded =
+            with_intervals(with_uuids(&hinted, metadata.file_metadata().schema_descr()), &intervals);
+        let (schema, decoded) = (Arc::new(read_schema(&decoded)), Arc::new(decoded));
         let metadata = ArrowReaderMetadata::try_new(metadata, ArrowReaderOptions::new().with_schema(hinted))
             .map_err(bad)?;
-        Ok(Footer { metadata, schema, intervals, len })
+        Ok(Footer { metadata, schema, decoded, intervals, len })
     }
 
     /// The schema in which the file is read.
     pub fn schema(&self) -> &SchemaRef {
         &self.schema
+    }
+
+    /// The schema in which columns are decoded, before UUIDs become text.
+    pub fn decoded(&self) -> &SchemaRef {
+        &self.decoded
     }
 
     /// The columns (positions in [`Footer::schema`]) that the crate decodes as bytes, and that are INTERVAL.
@@ -146,6 +157,32 @@ impl Footer {
         }
         (0..descriptor.num_columns()).find(|&leaf| descriptor.get_column_root_idx(leaf) == column)
     }
+}
+
+/// A schema with the annotation of UUIDs at those of its leaves that the file's schema calls so.
+fn with_uuids(schema: &Schema, file: &SchemaDescriptor) -> Schema {
+    // Leaves are in the same order in both.
+    fn annotated(field: &FieldRef, file: &SchemaDescriptor, leaf: &mut usize) -> FieldRef {
+        let mut inner = |field: &FieldRef| annotated(field, file, leaf);
+        let data_type = match field.data_type() {
+            DataType::List(item) => DataType::List(inner(item)),
+            DataType::LargeList(item) => DataType::LargeList(inner(item)),
+            DataType::FixedSizeList(item, size) => DataType::FixedSizeList(inner(item), *size),
+            DataType::Map(entries, sorted) => DataType::Map(inner(entries), *sorted),
+            DataType::Struct(fields) => DataType::Struct(fields.iter().map(inner).collect()),
+            other => {
+                let is_uuid = *leaf < file.num_columns()
+                    && *other == DataType::FixedSizeBinary(16)
+                    && file.column(*leaf).logical_type_ref() == Some(&LogicalType::Uuid);
+                *leaf += 1;
+                return if is_uuid { Arc::new(uuid::annotated(field)) } else { field.clone() };
+            }
+        };
+        Arc::new(field.as_ref().clone().with_data_type(data_type))
+    }
+    let mut leaf = 0;
+    let fields = schema.fields().iter().map(|field| annotated(field, file, &mut leaf));
+    Schema::new(fields.collect::<Vec<_>>())
 }
 
 fn with_intervals(schema: Schema, columns: &[usize]) -> Schema {

@@ -77,7 +77,7 @@ impl Format for Parquet {
 
     fn split(&self, file: &Arc<FileEntry>, scan: &ScanOptions, target_bytes: u64) -> Result<Vec<Morsel>> {
         let footer = Arc::new(Footer::open(&file.path)?);
-        let adapter = Adapter::new(footer.schema(), scan).map_err(|e| e.at(&file.path))?;
+        let adapter = Adapter::new(footer.decoded(), scan).map_err(|e| e.at(&file.path))?;
         let wanted = Wanted::of(scan);
         let kept = (0..footer.groups())
             .filter(|&group| !prune::excluded(&footer, group, scan, &wanted))
@@ -90,7 +90,7 @@ impl Format for Parquet {
         else {
             return vec![];
         };
-        let Ok(adapter) = Adapter::new(footer.schema(), scan) else { return vec![] };
+        let Ok(adapter) = Adapter::new(footer.decoded(), scan) else { return vec![] };
         groups.clone().flat_map(|group| footer.ranges(group, adapter.read())).collect()
     }
 

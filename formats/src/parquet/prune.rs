@@ -9,6 +9,7 @@
 use arrow_schema::DataType;
 use parquet::basic::ColumnOrder;
 use parquet::file::statistics::Statistics;
+use schema::instants::same_instants;
 
 use super::footer::Footer;
 use crate::columns::adapt::find;
@@ -26,7 +27,7 @@ pub fn excluded(footer: &Footer, group: usize, scan: &ScanOptions, wanted: &[Wan
 
 /// What the statistics tell for certain of a column that is read as `data_type`.
 pub(super) fn zone(footer: &Footer, group: usize, column: usize, data_type: &DataType) -> Option<Zone> {
-    if footer.schema().field(column).data_type() != data_type {
+    if !same_instants(footer.schema().field(column).data_type(), data_type) {
         return None;
     }
     let leaf = footer.leaf(column)?;

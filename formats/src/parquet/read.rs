@@ -33,7 +33,7 @@ pub struct Reader {
 impl Reader {
     /// Prepares reading these row groups.
     pub fn new(footer: &Footer, groups: Range<usize>, scan: &ScanOptions) -> Result<Reader> {
-        let adapter = Adapter::new(footer.schema(), scan)?;
+        let adapter = Adapter::new(footer.decoded(), scan)?;
         let mask = ProjectionMask::roots(footer.arrow().parquet_schema(), adapter.read().iter().copied());
         let chunks = footer.parquet().row_groups().get(groups.clone()).unwrap_or_default().iter();
         let chunks = chunks.flat_map(|group| group.columns()).map(|chunk| {

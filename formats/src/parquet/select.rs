@@ -4,9 +4,9 @@
 
 use std::ops::Range;
 
-use arrow_array::{Array, BooleanArray, RecordBatch, Scalar};
+use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, Scalar};
 use arrow_buffer::BooleanBuffer;
-use arrow_schema::ArrowError;
+use arrow_schema::{ArrowError, DataType};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ArrowPredicateFn, RowFilter};
 use schema::ColumnBound;
@@ -25,7 +25,7 @@ const FEW: f64 = 0.02;
 pub fn filter(footer: &Footer, groups: &Range<usize>, scan: &ScanOptions) -> Option<RowFilter> {
     let wanted = Wanted::of(scan);
     // Bounds by the file's columns, of those whose order is that of numbers.
-    let mut chosen: Vec<(usize, &ColumnBound)> = Vec::new();
+    let mut chosen: Vec<(usize, ColumnBound)> = Vec::new();
     let mut least = 1.0_f64;
     for bound in &scan.bounds {
         let Some(column) = find(footer.schema(), &scan.schema, bound.column) else { continue };
@@ -36,6 +36,7 @@ pub fn filter(footer: &Footer, groups: &Range<usize>, scan: &ScanOptions) -> Opt
         });
         let Some(shares) = shares.collect::<Option<Vec<f64>>>() else { continue };
         least = least.min(shares.iter().sum::<f64>() / shares.len().max(1) as f64);
+        let Some(bound) = labelled(bound, footer.schema().field(column).data_type()) else { continue };
         chosen.push((column, bound));
     }
     if least > FEW {
@@ -47,9 +48,18 @@ pub fn filter(footer: &Footer, groups: &Range<usize>, scan: &ScanOptions) -> Opt
     let mask = ProjectionMask::roots(footer.arrow().parquet_schema(), columns.iter().copied());
     let place = |column: usize| columns.binary_search(&column).expect("all columns were collected");
     let bounds: Vec<(usize, ColumnBound)> =
-        chosen.into_iter().map(|(column, bound)| (place(column), bound.clone())).collect();
+        chosen.into_iter().map(|(column, bound)| (place(column), bound)).collect();
     let predicate = ArrowPredicateFn::new(mask, move |batch| within(&bounds, &batch));
     Some(RowFilter::new(vec![Box::new(predicate)]))
+}
+
+/// A bound in the type in which the file's column is decoded, of which the scan's differs in the time zone at most.
+fn labelled(bound: &ColumnBound, decoded: &DataType) -> Option<ColumnBound> {
+    let labelled = |value: &Option<ArrayRef>| match value {
+        Some(value) => arrow_cast::cast(value, decoded).ok().map(Some),
+        None => Some(None),
+    };
+    Some(ColumnBound { column: bound.column, min: labelled(&bound.min)?, max: labelled(&bound.max)? })
 }
 
 /// Which rows lie within all bounds; a NULL does not.

@@ -4,7 +4,8 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::*;
 use arrow_array::{Array, ArrayRef, BinaryViewArray, BooleanArray, RecordBatch, StringViewArray};
 use arrow_buffer::{NullBuffer, ScalarBuffer, i256};
-use arrow_schema::{DataType, IntervalUnit, TimeUnit};
+use arrow_schema::{DataType, TimeUnit};
+use schema::durations::to_intervals;
 use schema::text::types::sql_name;
 
 use super::parse::Half;
@@ -130,9 +131,7 @@ impl Cells {
             }
             DataType::Dictionary(_, values) => return Cells::new(&cast(column, values)?),
             // The difference of two timestamps is an interval, and printed like one.
-            DataType::Duration(_) => {
-                return Cells::new(&cast(column, &DataType::Interval(IntervalUnit::MonthDayNano))?);
-            }
+            DataType::Duration(_) => return Cells::new(&to_intervals(column)),
             _ => Cells::Text(cast(column, &DataType::Utf8View)?.as_string_view().clone()),
         })
     }

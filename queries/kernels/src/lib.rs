@@ -2,9 +2,12 @@
 //! own because planning is compiled for a quick build, and these are compiled for a quick run.
 //!
 //! - [`floats`]: comparisons of floats.
+//! - [`interval_text`], [`time_text`]: text to intervals and times of day.
 //! - [`normal`]: one representation for equal values.
 //! - [`prefix`]: prefixes of strings.
 
 pub mod floats;
+pub mod interval_text;
 pub mod normal;
 pub mod prefix;
+pub mod time_text;

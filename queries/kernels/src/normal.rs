@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float32Type, Float64Type, IntervalMonthDayNano, IntervalMonthDayNanoType};
-use arrow_array::{ArrayRef, PrimitiveArray};
+use arrow_array::{Array, ArrayRef, LargeListArray, ListArray, MapArray, PrimitiveArray, StructArray};
 use arrow_schema::{DataType, IntervalUnit};
 
 /// The nanoseconds of a day.
@@ -32,7 +32,7 @@ pub fn interval_length(v: IntervalMonthDayNano) -> i128 {
 
 /// The values in their one representation: of floats the one NaN that is above infinity, and 0.0 for -0.0. An interval
 /// has 30 days a month and 24 hours a day, in as many months and then days as there are, none of them below 0 but the
-/// months.
+/// months. Values within lists, structs and maps too.
 pub fn normalised(values: &ArrayRef) -> ArrayRef {
     match values.data_type() {
         DataType::Float64 => {
@@ -53,6 +53,32 @@ pub fn normalised(values: &ArrayRef) -> ArrayRef {
                 IntervalMonthDayNano::new(months as i32, (rest / DAY) as i32, (rest % DAY) as i64)
             });
             Arc::new(normal)
+        }
+        DataType::List(item) => {
+            let list = values.as_list::<i32>();
+            let items = normalised(list.values());
+            Arc::new(ListArray::new(item.clone(), list.offsets().clone(), items, list.nulls().cloned()))
+        }
+        DataType::LargeList(item) => {
+            let list = values.as_list::<i64>();
+            let items = normalised(list.values());
+            Arc::new(LargeListArray::new(item.clone(), list.offsets().clone(), items, list.nulls().cloned()))
+        }
+        DataType::Struct(fields) if !fields.is_empty() => {
+            let columns = values.as_struct().columns().iter().map(normalised).collect();
+            Arc::new(StructArray::new(fields.clone(), columns, values.nulls().cloned()))
+        }
+        DataType::Map(entries, sorted) => {
+            let map = values.as_map();
+            let pairs: ArrayRef = Arc::new(map.entries().clone());
+            let pairs = normalised(&pairs).as_struct().clone();
+            Arc::new(MapArray::new(
+                entries.clone(),
+                map.offsets().clone(),
+                pairs,
+                map.nulls().cloned(),
+                *sorted,
+            ))
         }
         _ => values.clone(),
     }

@@ -11,11 +11,25 @@ use arrow_schema::{FieldRef, Schema};
 use arrow_select::nullif::nullif;
 use arrow_select::zip::zip;
 use datafusion_common::Result;
-use datafusion_expr::ColumnarValue;
+use datafusion_expr::{ColumnarValue, Operator};
 use datafusion_physical_expr::PhysicalExpr;
 
+use super::nested;
 use super::normal::normalised;
 use crate::plan::Expr;
+
+/// `left op right`, where `op` is one of `=`, `<` and `>`.
+fn compared(left: &ArrayRef, op: Operator, right: &ArrayRef) -> Result<BooleanArray> {
+    if left.data_type().is_nested() {
+        return nested::compare(left, op, right);
+    }
+    let (left, right) = (normalised(left), normalised(right));
+    Ok(match op {
+        Operator::Lt => cmp::lt(&left, &right)?,
+        Operator::Gt => cmp::gt(&left, &right)?,
+        _ => cmp::eq(&left, &right)?,
+    })
+}
 
 /// `nullif(value, other)`.
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -40,7 +54,7 @@ impl PhysicalExpr for NullIf {
     fn evaluate(&self, batch: &RecordBatch) -> Result<ColumnarValue> {
         let value = self.args[0].evaluate(batch)?.into_array(batch.num_rows())?;
         let other = self.args[1].evaluate(batch)?.into_array(batch.num_rows())?;
-        let equal = cmp::eq(&normalised(&value), &normalised(&other))?;
+        let equal = compared(&value, Operator::Eq, &other)?;
         Ok(ColumnarValue::Array(nullif(&value, &equal)?))
     }
 
@@ -90,8 +104,8 @@ impl PhysicalExpr for Extreme {
         let mut best: ArrayRef = self.args[0].evaluate(batch)?.into_array(rows)?;
         for arg in &self.args[1..] {
             let value = arg.evaluate(batch)?.into_array(rows)?;
-            let (new, old) = (normalised(&value), normalised(&best));
-            let better = if self.greatest { cmp::gt(&new, &old)? } else { cmp::lt(&new, &old)? };
+            let better = if self.greatest { Operator::Gt } else { Operator::Lt };
+            let better = compared(&value, better, &best)?;
             let known = |of: &ArrayRef| {
                 of.nulls().map_or_else(|| BooleanBuffer::new_set(rows), |nulls| nulls.inner().clone())
             };

@@ -162,7 +162,10 @@ fn counts_apart(f: &AggregateFunctionExpr, arg: &Expr, input: &Schema) -> Result
 
 /// Whether palais computes MIN and MAX of this type itself.
 fn is_extreme(t: &DataType) -> bool {
-    t.is_integer() || is_interval(t) || matches!(t, DataType::Float32 | DataType::Float64 | DataType::Date32)
+    t.is_integer()
+        || is_interval(t)
+        || t.is_nested()
+        || matches!(t, DataType::Float32 | DataType::Float64 | DataType::Date32)
 }
 
 /// Makes sure that an argument has the accumulator's type; the analyzer has usually cast it already.

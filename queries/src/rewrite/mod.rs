@@ -3,6 +3,7 @@
 //! - [`using`]: joins by the names of columns.
 //! - [`multiset`]: `INTERSECT ALL` and `EXCEPT ALL`.
 //! - [`literals`]: numbers that a 64-bit integer or float can't hold in all their digits.
+//! - [`intervals`]: INTERVAL literals.
 //! - [`casts`]: casts that show in names.
 //! - [`distinct`]: how far the right side of IS DISTINCT FROM reaches.
 //!
@@ -14,6 +15,7 @@ pub mod casts;
 pub mod dates;
 pub mod distinct;
 pub mod doubles;
+pub mod intervals;
 pub mod literals;
 pub mod multiset;
 pub mod using;
@@ -29,6 +31,7 @@ use datafusion_sql::sqlparser::ast::{
 };
 
 use crate::error::{Error, Result};
+use crate::functions::{quantified, zone};
 use crate::names::Names;
 use crate::refused;
 use crate::rewrite::literals::number;
@@ -65,6 +68,7 @@ impl VisitorMut for Rewrite<'_> {
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
         refused::expr(expr)?;
+        intervals::normalise(expr)?;
         literals::exact(expr)
     }
 
@@ -80,6 +84,8 @@ impl VisitorMut for Rewrite<'_> {
     }
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
+        quantified::rewrite(expr)?;
+        zone::rewrite(expr)?;
         distinct::rotate(expr);
         blob(expr);
         casts::wrap(expr);
@@ -189,7 +195,7 @@ fn joins(item: &mut TableWithJoins) -> ControlFlow<Error> {
 }
 
 /// A call of a function.
-fn call(name: &str, arguments: Vec<Expr>) -> Expr {
+pub(crate) fn call(name: &str, arguments: Vec<Expr>) -> Expr {
     let args = arguments.into_iter().map(|e| FunctionArg::Unnamed(FunctionArgExpr::Expr(e))).collect();
     Expr::Function(Function {
         name: ObjectName::from(vec![Ident::with_quote('"', name)]),

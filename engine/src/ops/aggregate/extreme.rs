@@ -1,4 +1,4 @@
-//! `MIN` and `MAX` of numbers, dates and intervals.
+//! `MIN` and `MAX` of numbers, dates and intervals, and of lists and structs ([`NestedExtreme`]).
 
 use std::sync::Arc;
 
@@ -10,10 +10,14 @@ use datafusion_expr::{EmitTo, GroupsAccumulator};
 use queries::compare::normal::{interval_length, normal32, normal64};
 
 use super::accumulators::{emit, filtered, values};
+use super::nested_extreme::NestedExtreme;
 use crate::error::{Error, Result};
 
 /// The accumulator for a type.
 pub fn extreme(max: bool, data_type: &DataType) -> Result<Box<dyn GroupsAccumulator>> {
+    if data_type.is_nested() {
+        return Ok(Box::new(NestedExtreme::new(max, data_type)?));
+    }
     macro_rules! of {
         ($($variant:ident => $t:ty),*) => {
             match data_type {

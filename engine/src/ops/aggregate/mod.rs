@@ -14,6 +14,7 @@ mod heavy;
 pub mod integers;
 pub mod keys;
 mod lanes;
+mod nested_extreme;
 pub mod partitions;
 mod scatter;
 mod slots;

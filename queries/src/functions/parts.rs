@@ -1,0 +1,217 @@
+//! `date_part(part, x)` and `EXTRACT(part FROM x)`.
+//!
+//! Of dates, times and timestamps DataFusion computes most parts; those of intervals, and of the differences of timestamps,
+//! are computed here: DataFusion's forget the rest of a second. An interval's parts are those that are printed: 100 hours
+//! are 100 hours and no days, and 100 minutes an hour and 40 minutes. All parts are `BIGINT`, but for `epoch`.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int64Type, IntervalMonthDayNano, IntervalMonthDayNanoType};
+use arrow_array::{ArrayRef, Float64Array, Int64Array};
+use arrow_cast::cast;
+use arrow_schema::{DataType, Field, FieldRef, IntervalUnit};
+use datafusion_common::{Result, ScalarValue, exec_err, internal_err, plan_err};
+use datafusion_expr::planner::{ExprPlanner, PlannerResult};
+use datafusion_expr::preimage::PreimageResult;
+use datafusion_expr::simplify::SimplifyContext;
+use datafusion_expr::{
+    ColumnarValue, Documentation, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl,
+    Signature,
+};
+use schema::durations::to_intervals;
+
+/// The function.
+pub fn date_part() -> Arc<ScalarUDF> {
+    Arc::new(ScalarUDF::new_from_impl(DatePart { general: datafusion_functions::datetime::date_part() }))
+}
+
+/// `EXTRACT(part FROM x)` calls the same function.
+#[derive(Debug)]
+pub struct Planner(pub Arc<ScalarUDF>);
+
+impl ExprPlanner for Planner {
+    fn plan_extract(&self, args: Vec<Expr>) -> Result<PlannerResult<Vec<Expr>>> {
+        Ok(PlannerResult::Planned(self.0.call(args)))
+    }
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct DatePart {
+    general: Arc<ScalarUDF>,
+}
+
+/// The name of a part in the one spelling of it that is looked at below.
+pub(super) fn part_of(value: Option<&ScalarValue>) -> Result<String> {
+    let Some(name) = value.and_then(|v| v.try_as_str().flatten()) else {
+        return plan_err!("the part of a date is a constant, such as 'year'");
+    };
+    let name = name.trim_matches(['\'', '"']).to_ascii_lowercase();
+    let one = match name.as_str() {
+        "years" | "yr" | "yrs" | "y" => "year",
+        "months" | "mon" | "mons" => "month",
+        "days" | "d" | "dayofmonth" => "day",
+        "hours" | "hr" | "hrs" | "h" => "hour",
+        "minutes" | "min" | "mins" | "m" => "minute",
+        "seconds" | "sec" | "secs" | "s" => "second",
+        "milliseconds" | "msec" | "msecs" | "ms" => "millisecond",
+        "microseconds" | "usec" | "usecs" | "us" => "microsecond",
+        "nanoseconds" | "nsec" | "nsecs" | "ns" => "nanosecond",
+        "quarters" | "qtr" => "quarter",
+        "weeks" | "w" | "weekofyear" => "week",
+        "decades" | "dec" | "decs" => "decade",
+        "centuries" | "cent" | "c" => "century",
+        "millennia" | "millenniums" | "mil" | "mils" => "millennium",
+        "dayofweek" | "weekday" => "dow",
+        "dayofyear" => "doy",
+        other => other,
+    };
+    Ok(one.to_string())
+}
+
+impl DatePart {
+    /// A part that DataFusion knows, as 64 bits.
+    fn general(&self, part: &str, value: &ArrayRef, args: &ScalarFunctionArgs) -> Result<Int64Array> {
+        let mut args = args.clone();
+        args.args = vec![ColumnarValue::Scalar(ScalarValue::from(part)), ColumnarValue::Array(value.clone())];
+        let computed = self.general.invoke_with_args(args)?.into_array(value.len())?;
+        Ok(cast(&computed, &DataType::Int64)?.as_primitive::<Int64Type>().clone())
+    }
+
+    fn of(&self, part: &str, value: &ArrayRef, args: &ScalarFunctionArgs) -> Result<ArrayRef> {
+        match value.data_type() {
+            DataType::Interval(IntervalUnit::MonthDayNano) => {
+                return of_interval(part, value.as_primitive::<IntervalMonthDayNanoType>().iter());
+            }
+            DataType::Duration(_) => return self.of(part, &to_intervals(value), args),
+            DataType::Time32(_) | DataType::Time64(_)
+                if !matches!(
+                    part,
+                    "hour" | "minute" | "second" | "millisecond" | "microsecond" | "nanosecond" | "epoch"
+                ) =>
+            {
+                return exec_err!("a TIME has no part '{part}'");
+            }
+            _ => {}
+        }
+        let year = || self.general("year", value, args);
+        // There is no year 0: the first year of an era is 1, and the year before it 0 here.
+        let era = |of: i64| move |year: i64| if year > 0 { (year - 1) / of + 1 } else { year / of - 1 };
+        let computed: Int64Array = match part {
+            "epoch" => {
+                let mut args = args.clone();
+                args.args =
+                    vec![ColumnarValue::Scalar(ScalarValue::from(part)), ColumnarValue::Array(value.clone())];
+                return self.general.invoke_with_args(args)?.into_array(value.len());
+            }
+            "decade" => year()?.unary(|year| year / 10),
+            "century" => year()?.unary(era(100)),
+            "millennium" => year()?.unary(era(1000)),
+            "era" => year()?.unary(|year| i64::from(year > 0)),
+            "yearweek" => {
+                let (year, week) =
+                    (self.general("isoyear", value, args)?, self.general("week", value, args)?);
+                let both = year.iter().zip(&week).map(|(year, week)| {
+                    year.zip(week).map(|(year, week)| year * 100 + if year > 0 { week } else { -week })
+                });
+                both.collect()
+            }
+            other => self.general(other, value, args)?,
+        };
+        Ok(Arc::new(computed))
+    }
+}
+
+/// A part of intervals.
+fn of_interval(
+    part: &str,
+    intervals: impl Iterator<Item = Option<IntervalMonthDayNano>>,
+) -> Result<ArrayRef> {
+    const SECOND: i64 = 1_000_000_000;
+    let months = |of: fn(i32) -> i32| -> Box<dyn Fn(IntervalMonthDayNano) -> i64> {
+        Box::new(move |i| of(i.months).into())
+    };
+    let nanos = |of: fn(i64) -> i64| -> Box<dyn Fn(IntervalMonthDayNano) -> i64> {
+        Box::new(move |i| of(i.nanoseconds))
+    };
+    let one: Box<dyn Fn(IntervalMonthDayNano) -> i64> = match part {
+        "millennium" => months(|m| m / 12_000),
+        "century" => months(|m| m / 1_200),
+        "decade" => months(|m| m / 120),
+        "year" => months(|m| m / 12),
+        "quarter" => months(|m| m % 12 / 3 + 1),
+        "month" => months(|m| m % 12),
+        "day" => Box::new(|i: IntervalMonthDayNano| i.days.into()),
+        "hour" => nanos(|n| n / (3_600 * SECOND)),
+        "minute" => nanos(|n| n % (3_600 * SECOND) / (60 * SECOND)),
+        "second" => nanos(|n| n % (60 * SECOND) / SECOND),
+        "millisecond" => nanos(|n| n % (60 * SECOND) / 1_000_000),
+        "microsecond" => nanos(|n| n % (60 * SECOND) / 1_000),
+        "nanosecond" => nanos(|n| n % (60 * SECOND)),
+        "epoch" => {
+            // A year has 365.25 days, a month beyond whole years 30.
+            let seconds = |i: IntervalMonthDayNano| {
+                let days =
+                    f64::from(i.months / 12) * 365.25 + f64::from(i.months % 12 * 30) + f64::from(i.days);
+                days * 86_400.0 + i.nanoseconds as f64 / 1e9
+            };
+            let all = intervals.map(|interval| interval.map(seconds));
+            return Ok(Arc::new(all.collect::<Float64Array>()));
+        }
+        _ => return exec_err!("an INTERVAL has no part '{part}'"),
+    };
+    Ok(Arc::new(intervals.map(|interval| interval.map(&one)).collect::<Int64Array>()))
+}
+
+impl ScalarUDFImpl for DatePart {
+    fn name(&self) -> &str {
+        self.general.name()
+    }
+
+    fn aliases(&self) -> &[String] {
+        self.general.aliases()
+    }
+
+    fn signature(&self) -> &Signature {
+        self.general.signature()
+    }
+
+    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        internal_err!("the type depends on the part")
+    }
+
+    fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef> {
+        let part = part_of(args.scalar_arguments.first().copied().flatten())?;
+        let data_type = if part == "epoch" { DataType::Float64 } else { DataType::Int64 };
+        Ok(Arc::new(Field::new(self.name(), data_type, args.arg_fields[1].is_nullable())))
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let [ColumnarValue::Scalar(part), value] = args.args.as_slice() else {
+            return plan_err!("the part of a date is a constant, such as 'year'");
+        };
+        let part = part_of(Some(part))?;
+        match value {
+            ColumnarValue::Array(value) => Ok(ColumnarValue::Array(self.of(&part, value, &args)?)),
+            ColumnarValue::Scalar(value) => {
+                let one = self.of(&part, &value.to_array()?, &args)?;
+                Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(&one, 0)?))
+            }
+        }
+    }
+
+    /// A year is a range of dates, for zone maps.
+    fn preimage(&self, args: &[Expr], literal: &Expr, context: &SimplifyContext) -> Result<PreimageResult> {
+        match literal {
+            Expr::Literal(year @ ScalarValue::Int64(Some(_)), _) => match year.cast_to(&DataType::Int32) {
+                Ok(year) => self.general.preimage(args, &Expr::Literal(year, None), context),
+                Err(_) => Ok(PreimageResult::None),
+            },
+            other => self.general.preimage(args, other, context),
+        }
+    }
+
+    fn documentation(&self) -> Option<&Documentation> {
+        self.general.documentation()
+    }
+}

@@ -1,0 +1,108 @@
+//! `x AT TIME ZONE 'zone'`: an instant to the date and time that a clock in the zone shows, and such a date and time to
+//! the instant. The planner's cast changes the label of an instant alone.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use arrow_array::ArrayRef;
+use arrow_cast::{CastOptions, cast_with_options};
+use arrow_schema::{DataType, Field, FieldRef, TimeUnit};
+use datafusion_common::{Result, ScalarValue, internal_err, plan_err};
+use datafusion_expr::{
+    ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+};
+use datafusion_sql::sqlparser::ast;
+use schema::instants::UTC;
+
+use crate::error::Error;
+use crate::rewrite::call;
+
+const NAME: &str = "at_time_zone";
+
+/// Makes the syntax a call of this function.
+pub fn rewrite(expr: &mut ast::Expr) -> ControlFlow<Error> {
+    if matches!(expr, ast::Expr::AtTimeZone { .. }) {
+        let nothing = ast::Expr::Value(ast::Value::Null.into());
+        if let ast::Expr::AtTimeZone { timestamp, time_zone } = std::mem::replace(expr, nothing) {
+            *expr = call(NAME, vec![*timestamp, *time_zone]);
+        }
+    }
+    ControlFlow::Continue(())
+}
+
+/// The function.
+pub fn at_time_zone() -> Arc<ScalarUDF> {
+    Arc::new(ScalarUDF::new_from_impl(AtTimeZone {
+        signature: Signature::user_defined(Volatility::Immutable),
+        local: datafusion_functions::datetime::to_local_time(),
+    }))
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct AtTimeZone {
+    signature: Signature,
+    /// What the clock of the zone of a timestamp's type shows.
+    local: Arc<ScalarUDF>,
+}
+
+fn relabelled(values: &ArrayRef, to: DataType) -> Result<ArrayRef> {
+    let strict = CastOptions { safe: false, ..CastOptions::default() };
+    Ok(cast_with_options(values, &to, &strict)?)
+}
+
+impl ScalarUDFImpl for AtTimeZone {
+    fn name(&self) -> &str {
+        NAME
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
+        let time = match types.first() {
+            Some(t @ DataType::Timestamp(..)) => t.clone(),
+            Some(DataType::Date32 | DataType::Null | DataType::Utf8 | DataType::Utf8View) => {
+                DataType::Timestamp(TimeUnit::Nanosecond, None)
+            }
+            Some(other) => return plan_err!("AT TIME ZONE takes a timestamp, and {other} is none"),
+            None => return plan_err!("AT TIME ZONE takes a timestamp"),
+        };
+        Ok(vec![time, DataType::Utf8])
+    }
+
+    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        internal_err!("the type is that of the argument's field")
+    }
+
+    fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef> {
+        let data_type = match args.arg_fields[0].data_type() {
+            DataType::Timestamp(unit, None) => DataType::Timestamp(*unit, Some(UTC.into())),
+            DataType::Timestamp(unit, Some(_)) => DataType::Timestamp(*unit, None),
+            other => return plan_err!("AT TIME ZONE takes a timestamp, and {other} is none"),
+        };
+        Ok(Arc::new(Field::new(NAME, data_type, true)))
+    }
+
+    fn invoke_with_args(&self, mut args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let (rows, to) = (args.number_rows, args.return_field.data_type().clone());
+        let [value, ColumnarValue::Scalar(zone)] = args.args.as_slice() else {
+            return plan_err!("the zone of AT TIME ZONE is a constant, such as 'Europe/Berlin'");
+        };
+        let Some(zone) = zone.try_as_str().flatten() else {
+            return Ok(ColumnarValue::Scalar(ScalarValue::try_from(&to)?));
+        };
+        let (value, zone) = (value.to_array(rows)?, Some(Arc::from(zone)));
+        let DataType::Timestamp(unit, from) = value.data_type().clone() else {
+            return internal_err!("AT TIME ZONE takes a timestamp");
+        };
+        // To a label from none, the date and time are those of the zone; from label to label the instant stays.
+        let in_zone = relabelled(&value, DataType::Timestamp(unit, zone))?;
+        if from.is_none() {
+            return Ok(ColumnarValue::Array(relabelled(&in_zone, to)?));
+        }
+        args.arg_fields = vec![Arc::new(Field::new("time", in_zone.data_type().clone(), true))];
+        args.args = vec![ColumnarValue::Array(in_zone)];
+        self.local.invoke_with_args(args)
+    }
+}

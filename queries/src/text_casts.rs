@@ -1,0 +1,207 @@
+//! Casts of text that Arrow's kernels read otherwise than SQL does: to intervals (where `'100'` would be months), to times
+//! of day (where `'11'` would be one) and to timestamps (where `'2024-01-31 10:00'` would be none, and an offset would
+//! move one that has no time zone). Each becomes a call of a function.
+//!
+//! Casts to and from nested types that Arrow has and SQL has not (a value to a list of that value) are refused here.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    Int64Type, IntervalMonthDayNanoType, Time32MillisecondType, Time32SecondType, Time64MicrosecondType,
+    Time64NanosecondType,
+};
+use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, PrimitiveArray, StringArray};
+use arrow_cast::cast;
+use arrow_schema::{ArrowError, DataType, Field, FieldRef, IntervalUnit, TimeUnit};
+use datafusion_common::tree_node::Transformed;
+use datafusion_common::{DFSchema, Result as DfResult, ScalarValue, internal_err, not_impl_err};
+use datafusion_expr::expr::ScalarFunction;
+use datafusion_expr::expr_rewriter::NamePreserver;
+use datafusion_expr::utils::merge_schema;
+use datafusion_expr::{
+    Cast, ColumnarValue, Expr, ExprSchemable, LogicalPlan, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF,
+    ScalarUDFImpl, Signature, TryCast, Volatility,
+};
+use kernels::interval_text::interval;
+use kernels::time_text::{time, timestamp};
+use schema::instants::UTC;
+use schema::text::types::sql_name;
+
+use crate::error::Result;
+use crate::tree;
+
+/// Replaces the casts of an analysed plan.
+pub fn replace(plan: LogicalPlan) -> Result<LogicalPlan> {
+    let replaced = tree::plan_up(plan, &mut |node| {
+        let schema = merge_schema(&node.inputs());
+        let names = NamePreserver::new(&node);
+        tree::expressions(node, &mut |e| {
+            let name = names.save(&e);
+            let read = tree::expr_up(e, &mut |e| read(e, &schema))?;
+            Ok(Transformed::new_transformed(name.restore(read.data), read.transformed))
+        })
+    })?;
+    Ok(replaced.data)
+}
+
+fn read(e: Expr, schema: &DFSchema) -> DfResult<Transformed<Expr>> {
+    let (Expr::Cast(Cast { expr, field }) | Expr::TryCast(TryCast { expr, field })) = &e else {
+        return Ok(Transformed::no(e));
+    };
+    let to = field.data_type();
+    if !is_read(to) && !to.is_nested() {
+        return Ok(Transformed::no(e));
+    }
+    let from = expr.get_type(schema)?;
+    if to.is_nested() {
+        return match from.is_nested() || from.is_null() {
+            true => Ok(Transformed::no(e)),
+            false => not_impl_err!("a cast of {} to {}", shown(&from), shown(to)),
+        };
+    }
+    if !matches!(from, DataType::Utf8 | DataType::Utf8View | DataType::LargeUtf8) {
+        return Ok(Transformed::no(e));
+    }
+    let call = ReadText {
+        to: to.clone(),
+        safe: matches!(e, Expr::TryCast(_)),
+        signature: Signature::any(1, Volatility::Immutable),
+    };
+    if let Expr::Literal(text, _) = expr.as_ref()
+        && let Ok(value) = call.values(&text.to_array()?)
+    {
+        return Ok(Transformed::yes(Expr::Literal(ScalarValue::try_from_array(&value, 0)?, None)));
+    }
+    let function = Arc::new(ScalarUDF::new_from_impl(call));
+    Ok(Transformed::yes(Expr::ScalarFunction(ScalarFunction::new_udf(function, vec![*expr.clone()]))))
+}
+
+fn is_read(to: &DataType) -> bool {
+    match to {
+        DataType::Interval(IntervalUnit::MonthDayNano) | DataType::Time32(_) | DataType::Time64(_) => true,
+        DataType::Timestamp(_, zone) => zone.as_deref().is_none_or(|zone| zone == UTC),
+        _ => false,
+    }
+}
+
+fn shown(data_type: &DataType) -> String {
+    sql_name(data_type).unwrap_or_else(|| data_type.to_string())
+}
+
+/// The cast of text as a function.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct ReadText {
+    to: DataType,
+    /// Whether a text that is no such value is NULL.
+    safe: bool,
+    signature: Signature,
+}
+
+impl ReadText {
+    fn values(&self, text: &ArrayRef) -> DfResult<ArrayRef> {
+        let nanos = |unit: i64| move |text: &str| time(text).map(|nanos| nanos / unit);
+        let seconds = |unit: i64| move |text: &str| i32::try_from(time(text)? / unit).ok();
+        Ok(match self.to {
+            DataType::Interval(_) => self.each::<IntervalMonthDayNanoType>(text, interval)?,
+            DataType::Time32(TimeUnit::Second) => {
+                self.each::<Time32SecondType>(text, seconds(1_000_000_000))?
+            }
+            DataType::Time32(_) => self.each::<Time32MillisecondType>(text, seconds(1_000_000))?,
+            DataType::Time64(TimeUnit::Microsecond) => {
+                self.each::<Time64MicrosecondType>(text, nanos(1_000))?
+            }
+            DataType::Time64(_) => self.each::<Time64NanosecondType>(text, nanos(1))?,
+            DataType::Timestamp(unit, ref zone) => {
+                let integers =
+                    self.each::<Int64Type>(text, |text| self.timestamp(text, unit, zone.is_some()))?;
+                cast(&integers, &self.to)?
+            }
+            ref other => return internal_err!("text is not read as {other} here"),
+        })
+    }
+
+    /// A timestamp in its unit. Without a zone the offset says nothing. What is written otherwise Arrow may know.
+    fn timestamp(&self, text: &str, unit: TimeUnit, zoned: bool) -> Option<i64> {
+        let Some(written) = timestamp(text) else {
+            let one: ArrayRef = Arc::new(StringArray::from(vec![text]));
+            let value = cast(&cast(&one, &self.to).ok()?, &DataType::Int64).ok()?;
+            return value.as_primitive::<Int64Type>().iter().next()?;
+        };
+        let seconds = written.seconds - if zoned { written.offset.unwrap_or(0) } else { 0 };
+        let (units, nanos) = match unit {
+            TimeUnit::Second => (1, 1_000_000_000),
+            TimeUnit::Millisecond => (1_000, 1_000_000),
+            TimeUnit::Microsecond => (1_000_000, 1_000),
+            TimeUnit::Nanosecond => (1_000_000_000, 1),
+        };
+        // The first timestamps of a unit are not reached by seconds alone.
+        let value = i128::from(seconds) * units + i128::from(written.nanos / nanos);
+        i64::try_from(value).ok()
+    }
+
+    fn each<T: ArrowPrimitiveType>(
+        &self,
+        text: &ArrayRef,
+        parse: impl Fn(&str) -> Option<T::Native>,
+    ) -> DfResult<ArrayRef> {
+        let one = |text: Option<&str>| match text.map(|text| (text, parse(text))) {
+            None => Ok(None),
+            Some((text, None)) if !self.safe => {
+                let to = shown(&self.to);
+                Err(ArrowError::CastError(format!("Cannot cast string '{text}' to value of {to} type")))
+            }
+            Some((_, value)) => Ok(value),
+        };
+        let values = match text.data_type() {
+            DataType::Utf8 => {
+                text.as_string::<i32>().iter().map(one).collect::<Result<PrimitiveArray<T>, ArrowError>>()?
+            }
+            DataType::LargeUtf8 => {
+                text.as_string::<i64>().iter().map(one).collect::<Result<_, ArrowError>>()?
+            }
+            DataType::Utf8View => text.as_string_view().iter().map(one).collect::<Result<_, ArrowError>>()?,
+            other => return internal_err!("{other} is no text"),
+        };
+        Ok(Arc::new(values))
+    }
+}
+
+impl ScalarUDFImpl for ReadText {
+    fn name(&self) -> &str {
+        "read_text"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn schema_name(&self, args: &[Expr]) -> DfResult<String> {
+        // As that of a cast.
+        Ok(args[0].schema_name().to_string())
+    }
+
+    fn display_name(&self, args: &[Expr]) -> DfResult<String> {
+        let cast = if self.safe { "TRY_CAST" } else { "CAST" };
+        Ok(format!("{cast}({} AS {})", args[0], shown(&self.to)))
+    }
+
+    fn return_type(&self, _: &[DataType]) -> DfResult<DataType> {
+        Ok(self.to.clone())
+    }
+
+    fn return_field_from_args(&self, args: ReturnFieldArgs) -> DfResult<FieldRef> {
+        let nullable = self.safe || args.arg_fields[0].is_nullable();
+        Ok(Arc::new(Field::new(args.arg_fields[0].name(), self.to.clone(), nullable)))
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> DfResult<ColumnarValue> {
+        match &args.args[0] {
+            ColumnarValue::Array(text) => Ok(ColumnarValue::Array(self.values(text)?)),
+            ColumnarValue::Scalar(text) => {
+                let value = self.values(&text.to_array()?)?;
+                Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(&value, 0)?))
+            }
+        }
+    }
+}
