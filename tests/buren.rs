@@ -19,7 +19,7 @@ fn done(arguments: &[&str]) -> String {
 fn file(directory: &Path) -> String {
     let path = directory.join("t.buren").display().to_string();
     let sql = "SELECT range AS id, CAST(range % 40 AS INT) AS few, 'page ' || (range % 7) AS page,
-                 CASE WHEN range % 10 = 3 THEN NULL ELSE range * 0.25 END AS price
+                 CASE WHEN range % 10 = 3 THEN NULL ELSE range * 0.25e0 END AS price
                FROM range(5000)";
     done(&["query", sql, "--output", &path]);
     path

@@ -18,7 +18,7 @@ const QUERIES: [&str; 5] = [
     "SELECT long, max(a) FROM t GROUP BY long",
     "SELECT accents, avg(a) FROM t GROUP BY accents",
     "SELECT gaps, sum(a) FROM t GROUP BY gaps",
-    "SELECT a, a * 0.5, CAST(a AS DECIMAL(12, 2)), a % 2 = 0, short FROM t WHERE a < 200000 ORDER BY a DESC",
+    "SELECT a, a * 0.5e0, CAST(a AS DECIMAL(12, 2)), a % 2 = 0, short FROM t WHERE a < 200000 ORDER BY a DESC",
 ];
 
 /// A file with what they read; the flag that names it.

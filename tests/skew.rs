@@ -84,7 +84,7 @@ fn joins_of_heavy_keys_give_what_one_process_gives() {
         "JOIN build b ON p.k = b.k AND p.c = b.c",
         "JOIN build b ON p.c = b.c AND p.t = b.t",
         "JOIN build b ON p.k = b.k AND p.id % 10 < b.n % 10",
-        "JOIN build b ON p.k + 1.5 = b.k + 1.5",
+        "JOIN build b ON p.k + 1.5e0 = b.k + 1.5e0",
         "JOIN build b ON p.k IS NOT DISTINCT FROM b.k",
         "LEFT JOIN build b ON p.k = b.k",
         "LEFT JOIN build b ON p.t = b.t AND p.id % 10 < b.n % 10",
@@ -110,7 +110,7 @@ fn joins_of_heavy_keys_give_what_one_process_gives() {
         "probe p FULL JOIN build b ON p.k = b.k",
         "build b FULL JOIN probe p ON p.t = b.t AND p.c = b.c",
         "probe p FULL JOIN build b ON p.k IS NOT DISTINCT FROM b.k",
-        "build b LEFT JOIN probe p ON p.k + 1.5 = b.k + 1.5",
+        "build b LEFT JOIN probe p ON p.k + 1.5e0 = b.k + 1.5e0",
     ] {
         check(&format!("{figures} FROM {join}"), true, &mut failures);
     }

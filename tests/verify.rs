@@ -20,7 +20,7 @@ use process::{Finished, palais};
 const ROWS: &str = "SELECT range AS id, CASE range % 3 WHEN 0 THEN NULL WHEN 1 THEN '' ELSE 'x,\"y\" ' || range END AS t, \
      CASE range % 5 WHEN 0 THEN -0.0e0 WHEN 1 THEN CAST('NaN' AS DOUBLE) WHEN 2 THEN CAST('-inf' AS DOUBLE) \
      WHEN 3 THEN NULL ELSE range / 7e0 END AS f, \
-     CAST(range AS DECIMAL(20, 4)) / 100 AS d, DATE '1969-12-30' + CAST(range % 9 AS INTEGER) AS day, \
+     CAST(range * 0.01 AS DECIMAL(20, 4)) AS d, DATE '1969-12-30' + CAST(range % 9 AS INTEGER) AS day, \
      TIMESTAMP '1969-12-31T23:59:59.999' AS at, range % 2 = 0 AS even, '00' || range AS number FROM range(70000)";
 
 fn write(sql: &str, to: &str) {

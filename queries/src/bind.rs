@@ -27,7 +27,7 @@ use crate::functions::Functions;
 use crate::names::Names;
 use crate::optimise;
 use crate::parse::Query;
-use crate::rewrite::{casts, dates, doubles, multiset};
+use crate::rewrite::{casts, dates, multiset, numbers};
 use crate::subqueries;
 use crate::tree;
 
@@ -78,9 +78,9 @@ pub fn bind(query: &Query, names: &Names, catalog: &Catalog, settings: &Settings
     let plan = planner.statement_to_plan(statement)?;
     bounds::check_plan(&plan)?;
     refuse(&plan)?;
-    let plan = doubles::of_values(order_added_columns(plan)?)?;
+    let plan = numbers::of_values(order_added_columns(plan)?)?;
     let plan = multiset::apply(casts::unwrap(plan)?)?;
-    let plan = subqueries::rewrite(dates::rewrite(doubles::rewrite(plan)?)?)?;
+    let plan = subqueries::rewrite(numbers::rewrite(dates::rewrite(plan)?)?)?;
     Ok(plan)
 }
 
@@ -253,8 +253,11 @@ fn constant(e: &Expr) -> Option<ScalarValue> {
 
 /// `range(end)`, `range(start, end)`, `range(start, end, step)`; `generate_series` includes the end.
 fn range(name: &str, args: &[ScalarValue], inclusive: bool) -> DfResult<Table> {
+    let whole = |v: &ScalarValue, n: &ScalarValue| {
+        v.data_type().is_integer() || n.cast_to(&v.data_type()).is_ok_and(|same| same == *v)
+    };
     let number = |v: &ScalarValue| match v.cast_to(&DataType::Int64) {
-        Ok(ScalarValue::Int64(Some(n))) => Ok(n),
+        Ok(n @ ScalarValue::Int64(Some(number))) if whole(v, &n) => Ok(number),
         _ => plan_err!("{name}() takes 64-bit integers"),
     };
     let (start, end, step) = match args {

@@ -191,7 +191,7 @@ fn function(f: &AggregateFunction) -> &str {
         | AggregateFunction::SumInt { .. }
         | AggregateFunction::SumInterval
         | AggregateFunction::SumDecimal { .. } => "sum",
-        AggregateFunction::AvgFloat => "avg",
+        AggregateFunction::AvgFloat | AggregateFunction::AvgDecimal { .. } => "avg",
         AggregateFunction::Extreme { max: true, .. } => "max",
         AggregateFunction::Extreme { max: false, .. } => "min",
         AggregateFunction::Distinct { of, .. } => function(of),

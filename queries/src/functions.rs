@@ -9,18 +9,28 @@
 //! - [`encode`]: base64 with its padding.
 //! - [`ifnull`]: `coalesce` of two.
 //! - [`regr_r2`]: of points on a level line.
+//! - [`average`]: `avg` of decimals.
+//! - [`decimal_rounding`]: `round`, `trunc`, `ceil` and `floor` of decimals.
+//! - [`rounding`]: `round` and `trunc` of floats.
+//! - [`percentile`]: `percentile_cont`.
 //!
 //! and what is syntax in SQL:
+//! - [`exact`]: casts between decimals and floats.
 //! - [`quantified`]: ANY and ALL over the items of a list.
 //! - [`zone`]: AT TIME ZONE.
 
+pub mod average;
+pub mod decimal_rounding;
 pub mod encode;
+pub mod exact;
 pub mod ifnull;
 pub mod parts;
+pub mod percentile;
 pub mod prefix;
 pub mod quantified;
 pub mod regexp_replace;
 pub mod regr_r2;
+pub mod rounding;
 pub mod strftime;
 pub mod truncate;
 pub mod zone;
@@ -67,13 +77,14 @@ impl Functions {
             datafusion_functions::datetime::now(&optimise::config()),
             casts::function(),
         ];
-        for f in own.into_iter().chain(quantified::functions()) {
+        for f in own.into_iter().chain(quantified::functions()).chain(rounding::functions()) {
             for name in f.aliases().iter().map(String::as_str).chain([f.name()]) {
                 scalar.insert(name.to_string(), f.clone());
             }
         }
         let mut aggregate = BTreeMap::new();
-        for f in datafusion_functions_aggregate::all_default_aggregate_functions() {
+        let own = [average::avg(), percentile::percentile_cont()];
+        for f in datafusion_functions_aggregate::all_default_aggregate_functions().into_iter().chain(own) {
             for name in f.aliases() {
                 aggregate.insert(name.clone(), f.clone());
             }

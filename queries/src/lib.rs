@@ -51,6 +51,7 @@ use std::sync::Arc;
 
 pub use catalog::Catalog;
 pub use error::{Error, Result};
+pub use kernels::decimals;
 pub use parse::{CopyOptions, Statement, parse};
 pub use plan::Plan;
 

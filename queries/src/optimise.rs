@@ -1,8 +1,10 @@
 //! DataFusion's analyzer and logical optimiser.
 //!
 //! - [`query_time`]: what depends on the query's time becomes a literal.
+//! - [`bounds`]: comparisons with decimals of more digits.
 //! - [`casts`]: which casts in comparisons it may take off.
 
+pub mod bounds;
 pub mod casts;
 pub mod query_time;
 
@@ -27,7 +29,7 @@ use crate::Settings;
 use crate::compare::is_ambiguous;
 use crate::error::Result;
 use crate::expr::checked;
-use crate::functions::Functions;
+use crate::functions::{Functions, exact};
 use crate::guards;
 use crate::text_casts;
 use crate::tree;
@@ -51,9 +53,9 @@ pub fn optimise(plan: LogicalPlan, settings: &Settings) -> Result<LogicalPlan> {
     let config = Arc::new(config());
     let plan = query_time::replace(plan, &config, settings)?;
     let plan = Analyzer::new().execute_and_check(plan, &config, |_, _| {})?;
-    let plan = text_casts::replace(plan)?;
+    let plan = exact::replace(text_casts::replace(plan)?)?;
     let plan = fold_arithmetic(plan, settings)?;
-    let plan = guards::mark(plan)?;
+    let plan = guards::mark(bounds::narrow(plan)?)?;
     let context = OptimizerContext::new_with_config_options(config)
         .with_query_execution_start_time(now(settings))
         .with_max_passes(8);

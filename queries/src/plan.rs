@@ -248,6 +248,11 @@ pub enum AggregateFunction {
     SumInterval,
     /// `AVG` of 64-bit floats.
     AvgFloat,
+    /// `AVG` of decimals: the float nearest to the exact sum divided by the count.
+    AvgDecimal {
+        /// Digits behind the point.
+        scale: i8,
+    },
     /// `MIN` or `MAX` of numbers, dates and intervals; NaN is greater than any other number.
     Extreme {
         /// Whether it is the greatest.

@@ -44,6 +44,11 @@ pub fn any_expr(e: &Expr, is: &mut dyn FnMut(&Expr) -> bool) -> bool {
     found
 }
 
+/// [`TreeNode::map_children`] of a plan.
+pub fn plan_children(plan: LogicalPlan, change: Change<LogicalPlan>) -> Result<Transformed<LogicalPlan>> {
+    plan.map_children(change)
+}
+
 /// [`LogicalPlan::transform_up_with_subqueries`].
 pub fn plan_up(plan: LogicalPlan, change: Change<LogicalPlan>) -> Result<Transformed<LogicalPlan>> {
     plan.transform_up_with_subqueries(change)

@@ -8,13 +8,14 @@ use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Float64Type, Int64Type, UInt64Type};
-use arrow_array::{Array, ArrayRef, Float64Array, Int64Array, RecordBatch, UInt64Array};
+use arrow_array::types::{Decimal128Type, Float64Type, Int64Type, UInt64Type};
+use arrow_array::{Array, ArrayRef, Decimal128Array, Float64Array, Int64Array, RecordBatch, UInt64Array};
 use arrow_row::{RowConverter, SortField};
 use arrow_schema::SchemaRef;
 use differential_dataflow::input::{Input, InputSession};
 use differential_dataflow::operators::CountTotal;
 use queries::Plan;
+use queries::decimals::average;
 use queries::plan::{AggregateCall, AggregateFunction, Node, Op};
 use schema::Table;
 use timely::communication::WorkerGuards;
@@ -200,6 +201,9 @@ fn sums_of(call: &AggregateCall, batch: &RecordBatch) -> Result<Vec<Sum>> {
             (AggregateFunction::SumInt { unsigned: false }, Some(a)) => {
                 Sum::Int(i128::from(a.as_primitive::<Int64Type>().value(row)), 1)
             }
+            (AggregateFunction::SumDecimal { .. } | AggregateFunction::AvgDecimal { .. }, Some(a)) => {
+                Sum::Int(a.as_primitive::<Decimal128Type>().value(row), 1)
+            }
             _ => Sum::Int(1, 1),
         }
     };
@@ -260,6 +264,19 @@ fn result(call: &AggregateCall, sums: impl Iterator<Item = Sum>) -> Result<Array
             sums.map(int)
                 .map(|(v, n)| (n > 0).then(|| i64::try_from(v).map_err(|_| overflow())).transpose())
                 .collect::<Result<Int64Array>>()?,
+        ),
+        AggregateFunction::SumDecimal { precision, scale } => {
+            let sums = sums.map(int).map(|(v, n)| (n > 0).then_some(v)).collect::<Decimal128Array>();
+            let sums = sums.with_precision_and_scale(*precision, *scale)?;
+            sums.validate_decimal_precision(*precision).map_err(|_| {
+                Error::Compute(format!("overflow: SUM does not fit DECIMAL({precision}, {scale})"))
+            })?;
+            Arc::new(sums)
+        }
+        AggregateFunction::AvgDecimal { scale } => Arc::new(
+            sums.map(int)
+                .map(|(v, n)| Some(average(v, *scale, u64::try_from(n).ok().filter(|n| *n > 0)?)))
+                .collect::<Float64Array>(),
         ),
         _ => Arc::new(sums.map(int).map(|(_, n)| n).collect::<Int64Array>()),
     })

@@ -1,7 +1,8 @@
 //! Which plans can be kept up to date, and their parts.
 
+use arrow_schema::DataType;
 use queries::Plan;
-use queries::plan::{Aggregate, AggregateFunction, Exchange, Node, Op, Phase, Scan};
+use queries::plan::{Aggregate, AggregateCall, AggregateFunction, Exchange, Node, Op, Phase, Scan};
 
 use crate::error::{Error, Result};
 
@@ -22,6 +23,16 @@ fn refuse(what: &str) -> Error {
     Error::Unsupported(format!(
         "watch: {what}; a query that is kept up to date may filter, compute columns and GROUP BY with COUNT, SUM and AVG"
     ))
+}
+
+/// So many digits may decimals have that are summed: ten more are for their number, and all fit 128 bits.
+const SUMMED_DIGITS: u8 = 28;
+
+/// Whether an aggregate sums decimals of more digits than that.
+fn sums_decimals_beyond(call: &AggregateCall, digits: u8, input: &Node) -> bool {
+    let wide = |t| matches!(t, Ok(DataType::Decimal128(precision, _)) if precision > digits);
+    matches!(call.function, AggregateFunction::SumDecimal { .. } | AggregateFunction::AvgDecimal { .. })
+        && call.args.iter().any(|arg| wide(arg.data_type(&input.schema)))
 }
 
 impl Shape {
@@ -54,13 +65,19 @@ impl Shape {
                         let Op::Aggregate(partial) = &below.op else { unreachable!("it was looked at") };
                         on_rows = partial;
                     }
+                    if on_rows
+                        .aggregates
+                        .iter()
+                        .any(|c| sums_decimals_beyond(c, SUMMED_DIGITS, &below.inputs[0]))
+                    {
+                        return Err(refuse("SUM and AVG of decimals of more than 28 digits"));
+                    }
                     if on_rows.aggregates.iter().any(|c| {
                         matches!(
                             c.function,
                             AggregateFunction::General(_)
                                 | AggregateFunction::Distinct { .. }
                                 | AggregateFunction::Extreme { .. }
-                                | AggregateFunction::SumDecimal { .. }
                                 | AggregateFunction::SumInterval
                         )
                     }) {

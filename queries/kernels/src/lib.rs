@@ -1,11 +1,13 @@
 //! Loops over the values of columns, for expressions of [`queries`](../queries/index.html). They are a package of their
 //! own because planning is compiled for a quick build, and these are compiled for a quick run.
 //!
+//! - [`decimals`]: conversions between decimals and floats.
 //! - [`floats`]: comparisons of floats.
 //! - [`interval_text`], [`time_text`]: text to intervals and times of day.
 //! - [`normal`]: one representation for equal values.
 //! - [`prefix`]: prefixes of strings.
 
+pub mod decimals;
 pub mod floats;
 pub mod interval_text;
 pub mod normal;

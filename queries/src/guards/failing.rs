@@ -1,7 +1,9 @@
 //! What can fail on a row.
 
+use crate::functions::exact::TO_FLOATS;
+use crate::optimise::casts::widens;
 use crate::tree;
-use arrow_schema::DataType;
+use arrow_schema::{DECIMAL128_MAX_PRECISION, DataType};
 use datafusion_common::{DFSchema, ScalarValue};
 use datafusion_expr::{Expr, ExprSchemable, Operator};
 
@@ -46,7 +48,9 @@ fn fails_itself(e: &Expr, schema: &DFSchema) -> bool {
     let constant = |e: &Expr| matches!(e, Expr::Literal(v, _) if !v.is_null());
     match e {
         Expr::BinaryExpr(b) => match b.op {
-            Operator::Plus | Operator::Minus | Operator::Multiply => !float(e),
+            Operator::Plus | Operator::Minus | Operator::Multiply => {
+                !(float(e) || has_room(b.op, type_of(&b.left), type_of(&b.right)))
+            }
             Operator::Divide | Operator::Modulo => {
                 let one = |v: &ScalarValue| v.cast_to(&DataType::Int64).ok();
                 let safe = |v: ScalarValue| matches!(v, ScalarValue::Int64(Some(n)) if n != 0 && n != -1);
@@ -68,7 +72,9 @@ fn fails_itself(e: &Expr, schema: &DFSchema) -> bool {
             Some(from) => !cast_is_total(&from, c.field.data_type()),
             None => true,
         },
-        Expr::ScalarFunction(f) if f.func.name() == super::NAME => false,
+        Expr::ScalarFunction(f) if f.func.name() == super::NAME || TO_FLOATS.contains(&f.func.name()) => {
+            false
+        }
         Expr::ScalarFunction(f) => {
             let name = f.func.name();
             let all =
@@ -83,6 +89,19 @@ fn fails_itself(e: &Expr, schema: &DFSchema) -> bool {
     }
 }
 
+/// Whether the result of an operation on decimals has all the digits that it may need.
+fn has_room(op: Operator, left: Option<DataType>, right: Option<DataType>) -> bool {
+    let (Some(DataType::Decimal128(p1, s1)), Some(DataType::Decimal128(p2, s2))) = (left, right) else {
+        return false;
+    };
+    let whole = |p: u8, s: i8| i16::from(p) - i16::from(s);
+    let digits = match op {
+        Operator::Multiply => i16::from(p1) + i16::from(p2) + 1,
+        _ => whole(p1, s1).max(whole(p2, s2)) + i16::from(s1.max(s2)) + 1,
+    };
+    digits <= i16::from(DECIMAL128_MAX_PRECISION)
+}
+
 /// Whether every value of one type has one of the other.
 fn cast_is_total(from: &DataType, to: &DataType) -> bool {
     use DataType::{Binary, BinaryView, Boolean, Date32, Float64, Null, Timestamp, Utf8, Utf8View};
@@ -94,6 +113,7 @@ fn cast_is_total(from: &DataType, to: &DataType) -> bool {
         || to.is_floating()
             && (from.is_integer() || from.is_floating() || matches!(from, DataType::Decimal128(..)))
         || matches!((from, to), (Timestamp(..), Date32) | (Float64, Boolean))
+        || widens(from, to)
         || from.is_integer() && to == &Boolean
         || from == &Boolean && to.is_integer()
         || from.is_integer()

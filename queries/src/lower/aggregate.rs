@@ -92,7 +92,9 @@ fn same(a: &[SortKey], b: &[SortKey]) -> bool {
 /// One aggregate: palais' own accumulator where it has one.
 fn call(f: Arc<AggregateFunctionExpr>, filter: Option<Expr>, input: &Schema) -> Result<AggregateCall> {
     let args: Vec<Expr> = f.expressions().into_iter().map(|e| checked(e, input)).collect::<Result<_, _>>()?;
-    let plain = !f.is_distinct() && f.order_bys().is_empty();
+    // The order of its rows matters to none that is computed exactly, and to sums of floats in the last digits at most.
+    let unordered = f.order_bys().is_empty() || matches!(f.fun().name(), "sum" | "avg");
+    let plain = !f.is_distinct() && unordered;
     let (function, args, state_columns) = match (f.fun().name(), f.field().data_type()) {
         _ if f.is_distinct()
             && args.len() == 1
@@ -131,9 +133,10 @@ fn call(f: Arc<AggregateFunctionExpr>, filter: Option<Expr>, input: &Schema) -> 
             (AggregateFunction::SumInt { unsigned: false }, vec![cast(&args[0], DataType::Int64)], 1)
         }
         ("sum", t) if plain && is_interval(t) => (AggregateFunction::SumInterval, args, 3),
-        ("avg", DataType::Float64) if plain => {
-            (AggregateFunction::AvgFloat, vec![cast(&args[0], DataType::Float64)], 2)
-        }
+        ("avg", DataType::Float64) if plain => match args[0].data_type(input)? {
+            DataType::Decimal128(_, scale) => (AggregateFunction::AvgDecimal { scale }, args, 2),
+            _ => (AggregateFunction::AvgFloat, vec![cast(&args[0], DataType::Float64)], 2),
+        },
         (name @ ("min" | "max"), t) if plain && is_extreme(t) => {
             let function = AggregateFunction::Extreme { max: name == "max", data_type: t.clone() };
             (function, vec![cast(&args[0], t.clone())], 1)
@@ -194,6 +197,9 @@ fn states(calls: &[AggregateCall]) -> Result<Vec<Field>> {
                 fields.push(field(DataType::new_list(data_type.clone(), true)))
             }
             AggregateFunction::AvgFloat => fields.extend([field(DataType::Float64), field(DataType::Int64)]),
+            AggregateFunction::AvgDecimal { scale } => {
+                fields.extend([field(DataType::Decimal128(38, *scale)), field(DataType::Int64)])
+            }
             AggregateFunction::General(f) => {
                 fields.extend(f.state_fields()?.iter().map(|f| f.as_ref().clone()))
             }

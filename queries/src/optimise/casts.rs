@@ -166,18 +166,6 @@ fn decimals(unit: TimeUnit) -> i32 {
 /// whether a literal of the other type is one of these.
 fn is_injection(from: &DataType, to: &DataType) -> bool {
     let text = |t: &DataType| matches!(t, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View);
-    // The digits of an integer type before the point, and those behind the point.
-    let digits = |t: &DataType| match *t {
-        DataType::Int8 | DataType::UInt8 => Some((3, 0)),
-        DataType::Int16 | DataType::UInt16 => Some((5, 0)),
-        DataType::Int32 | DataType::UInt32 => Some((10, 0)),
-        DataType::Int64 => Some((19, 0)),
-        DataType::UInt64 => Some((20, 0)),
-        DataType::Decimal128(precision, scale) => {
-            Some((i16::from(precision) - i16::from(scale), i16::from(scale)))
-        }
-        _ => None,
-    };
     let width = |t: &DataType| t.primitive_width().unwrap_or(0);
     if from == to || text(from) && text(to) {
         return true;
@@ -189,9 +177,27 @@ fn is_injection(from: &DataType, to: &DataType) -> bool {
         // Only = and <> are asked of a text, and the text of an integer is one.
         return true;
     }
+    matches!(to, DataType::Decimal128(..)) && widens(from, to)
+}
+
+/// Whether a type is a decimal that holds every integer or decimal of another type.
+pub fn widens(from: &DataType, to: &DataType) -> bool {
+    // The digits before the point, and those behind it.
+    let digits = |t: &DataType| match *t {
+        DataType::Int8 | DataType::UInt8 => Some((3, 0)),
+        DataType::Int16 | DataType::UInt16 => Some((5, 0)),
+        DataType::Int32 | DataType::UInt32 => Some((10, 0)),
+        DataType::Int64 => Some((19, 0)),
+        DataType::UInt64 => Some((20, 0)),
+        DataType::Decimal128(precision, scale) | DataType::Decimal256(precision, scale) => {
+            Some((i16::from(precision) - i16::from(scale), i16::from(scale)))
+        }
+        _ => None,
+    };
+    let decimal = matches!(to, DataType::Decimal128(..) | DataType::Decimal256(..));
     match (digits(from), digits(to)) {
-        (Some((whole, scale)), Some((to_whole, to_scale))) if matches!(to, DataType::Decimal128(..)) => {
-            whole <= to_whole && scale <= to_scale
+        (Some((whole, scale)), Some((to_whole, to_scale))) => {
+            decimal && whole <= to_whole && scale <= to_scale
         }
         _ => false,
     }

@@ -68,6 +68,17 @@ pub fn wrapped(expr: &LogicalExpr) -> Option<&LogicalExpr> {
     }
 }
 
+/// The expression without calls.
+pub fn unwrapped(e: LogicalExpr) -> DfResult<LogicalExpr> {
+    let e = tree::expr_up(e, &mut |e| {
+        Ok(match wrapped(&e) {
+            Some(cast) => Transformed::yes(cast.clone()),
+            None => Transformed::no(e),
+        })
+    })?;
+    Ok(e.data)
+}
+
 /// Takes the calls out; names stay as they are. Grouping sets keep theirs: their names can't be kept otherwise.
 pub fn unwrap(plan: LogicalPlan) -> Result<LogicalPlan> {
     let unwrapped = tree::plan_up(plan, &mut |node| {

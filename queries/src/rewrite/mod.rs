@@ -2,22 +2,22 @@
 //!
 //! - [`using`]: joins by the names of columns.
 //! - [`multiset`]: `INTERSECT ALL` and `EXCEPT ALL`.
-//! - [`literals`]: numbers that a 64-bit integer or float can't hold in all their digits.
+//! - [`literals`]: numbers with a point, and those that 64 bits don't hold.
 //! - [`intervals`]: INTERVAL literals.
 //! - [`casts`]: casts that show in names.
 //! - [`distinct`]: how far the right side of IS DISTINCT FROM reaches.
 //!
 //! and of the bound plan:
 //! - [`dates`]: dates plus a number of days.
-//! - [`doubles`]: decimals beside floats.
+//! - [`numbers`]: the types of numbers.
 
 pub mod casts;
 pub mod dates;
 pub mod distinct;
-pub mod doubles;
 pub mod intervals;
 pub mod literals;
 pub mod multiset;
+pub mod numbers;
 pub mod using;
 
 use std::collections::BTreeSet;
@@ -68,6 +68,7 @@ impl VisitorMut for Rewrite<'_> {
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
         refused::expr(expr)?;
+        literals::of_interval(expr);
         intervals::normalise(expr)?;
         literals::exact(expr)
     }
@@ -213,14 +214,15 @@ pub(crate) fn call(name: &str, arguments: Vec<Expr>) -> Expr {
     })
 }
 
-/// An expression's text, with one text for all spellings of a float: the planner names it by its value.
+/// An expression's text, with one text for all spellings of a float: the planner names it by its value. Numbers with an
+/// exponent are floats.
 fn name_of(e: &Expr) -> String {
     let mut e = e.clone();
     visits::change_expressions(&mut e, &mut |e| {
         *e = unsigned(e).clone();
         if let Expr::Value(v) = e
             && let Value::Number(text, _) = &mut v.value
-            && text.parse::<i128>().is_err()
+            && text.contains(['e', 'E'])
             && let Ok(float) = text.parse::<f64>()
         {
             *text = format!("{float:e}");

@@ -13,7 +13,7 @@ use queries::plan::{AggregateCall, AggregateFunction};
 
 use super::distinct::Distinct;
 use super::extreme;
-use super::integers::{Integers, SumInt, SumInterval};
+use super::integers::{AvgDecimal, Integers, SumInt, SumInterval};
 use crate::error::Result;
 
 /// The accumulator of a function. With `empty` it may be asked for the result of a group without rows, which DataFusion's
@@ -30,6 +30,7 @@ pub fn accumulator(function: &AggregateFunction, empty: bool) -> Result<Box<dyn 
         }
         AggregateFunction::SumInterval => Box::new(SumInterval::default()),
         AggregateFunction::AvgFloat => Box::new(AvgFloat::default()),
+        AggregateFunction::AvgDecimal { scale } => Box::new(AvgDecimal::new(*scale)),
         AggregateFunction::Extreme { max, data_type } => extreme::extreme(*max, data_type)?,
         AggregateFunction::Distinct { of, data_type } => {
             Box::new(Distinct::new(of.as_ref().clone(), data_type, empty)?)

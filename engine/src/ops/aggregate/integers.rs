@@ -1,4 +1,5 @@
-//! `SUM` of integers, decimals and intervals: exact, and an error where the result does not fit its type.
+//! `SUM` of integers, decimals and intervals: exact, and an error where the result does not fit its type. `AVG` of
+//! decimals, of the exact sum.
 
 use std::sync::Arc;
 
@@ -6,10 +7,11 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{
     ArrowPrimitiveType, Decimal128Type, Int64Type, IntervalMonthDayNano, IntervalMonthDayNanoType, UInt64Type,
 };
-use arrow_array::{Array, ArrayRef, BooleanArray, Decimal128Array, PrimitiveArray};
+use arrow_array::{Array, ArrayRef, BooleanArray, Decimal128Array, Float64Array, Int64Array, PrimitiveArray};
 use arrow_buffer::NullBuffer;
 use datafusion_common::{DataFusionError, Result as DfResult};
 use datafusion_expr::{EmitTo, GroupsAccumulator};
+use queries::decimals::average;
 
 use super::accumulators::{emit, filtered, values};
 
@@ -143,6 +145,69 @@ impl GroupsAccumulator for SumInt {
 
     fn size(&self) -> usize {
         self.sums.capacity() * 16 + self.seen.capacity()
+    }
+}
+
+/// `AVG` of decimals: the float nearest to the exact sum divided by the count; NULL for a group without values.
+pub(super) struct AvgDecimal {
+    scale: i8,
+    sums: SumInt,
+    counts: Vec<i64>,
+}
+
+impl AvgDecimal {
+    /// Of decimals with so many digits behind the point.
+    pub fn new(scale: i8) -> AvgDecimal {
+        let sums = SumInt::new(Integers::Decimal { precision: 38, scale });
+        AvgDecimal { scale, sums, counts: Vec::new() }
+    }
+}
+
+impl GroupsAccumulator for AvgDecimal {
+    fn update_batch(
+        &mut self,
+        args: &[ArrayRef],
+        groups: &[usize],
+        filter: Option<&BooleanArray>,
+        total: usize,
+    ) -> DfResult<()> {
+        self.counts.resize(total, 0);
+        values::<Decimal128Type>(&args[0], groups, filter, |g, _| self.counts[g] += 1);
+        self.sums.update_batch(args, groups, filter, total)
+    }
+
+    fn evaluate(&mut self, to: EmitTo) -> DfResult<ArrayRef> {
+        let sums = self.sums.state(to)?.swap_remove(0);
+        let sums = sums.as_primitive::<Decimal128Type>().values().iter();
+        let counts = emit(&mut self.counts, to);
+        let averages = sums.zip(counts).map(|(sum, count)| {
+            let count = u64::try_from(count).ok().filter(|count| *count > 0)?;
+            Some(average(*sum, self.scale, count))
+        });
+        Ok(Arc::new(averages.collect::<Float64Array>()))
+    }
+
+    fn state(&mut self, to: EmitTo) -> DfResult<Vec<ArrayRef>> {
+        let mut states = self.sums.state(to)?;
+        states.push(Arc::new(Int64Array::from(emit(&mut self.counts, to))));
+        Ok(states)
+    }
+
+    fn merge_batch(&mut self, states: &[ArrayRef], groups: &[usize], total: usize) -> DfResult<()> {
+        self.counts.resize(total, 0);
+        values::<Int64Type>(&states[1], groups, None, |g, count| self.counts[g] += count);
+        self.sums.merge_batch(&states[..1], groups, total)
+    }
+
+    fn convert_to_state(&self, args: &[ArrayRef], filter: Option<&BooleanArray>) -> DfResult<Vec<ArrayRef>> {
+        let mut states = self.sums.convert_to_state(args, filter)?;
+        let counts = (0..states[0].len()).map(|row| i64::from(states[0].is_valid(row)));
+        states.push(Arc::new(Int64Array::from_iter_values(counts)));
+        Ok(states)
+    }
+
+    fn size(&self) -> usize {
+        self.sums.size() + self.counts.capacity() * 8
     }
 }
 

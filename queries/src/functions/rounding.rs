@@ -1,0 +1,125 @@
+//! `round` and `trunc` of floats to a number of digits. DataFusion's multiply by a power of ten that may be infinite;
+//! those of other numbers are DataFusion's.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float32Type, Float64Type, Int64Type};
+use arrow_array::{ArrayRef, Float32Array, Float64Array};
+use arrow_cast::cast;
+use arrow_schema::{DataType, FieldRef};
+use datafusion_common::Result;
+use datafusion_expr::{
+    ColumnarValue, Documentation, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
+};
+
+/// Floats of this size and above are whole.
+const WHOLE: f64 = (1_u64 << 52) as f64;
+
+/// `round` or `trunc`.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Rounding {
+    general: Arc<ScalarUDF>,
+    cuts: bool,
+}
+
+/// The two functions.
+pub fn functions() -> [Arc<ScalarUDF>; 2] {
+    let function = |general, cuts| Arc::new(ScalarUDF::new_from_impl(Rounding { general, cuts }));
+    [
+        function(datafusion_functions::math::round(), false),
+        function(datafusion_functions::math::trunc(), true),
+    ]
+}
+
+impl Rounding {
+    /// A float at so many digits behind the point, or if that is negative before it.
+    fn at(&self, value: f64, digits: i64) -> f64 {
+        let whole = |v: f64| if self.cuts { v.trunc() } else { v.round() };
+        let power = 10_f64.powi(digits.unsigned_abs().min(400) as i32);
+        if !value.is_finite() || digits == 0 {
+            return whole(value);
+        }
+        if digits < 0 {
+            return if power.is_finite() { whole(value / power) * power } else { 0.0 };
+        }
+        let moved = value * power;
+        // It has no digits behind those.
+        if moved.abs() < WHOLE { whole(moved) / power } else { value }
+    }
+}
+
+impl ScalarUDFImpl for Rounding {
+    fn name(&self) -> &str {
+        self.general.name()
+    }
+
+    fn aliases(&self) -> &[String] {
+        self.general.aliases()
+    }
+
+    fn signature(&self) -> &Signature {
+        self.general.signature()
+    }
+
+    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
+        self.general.return_type(types)
+    }
+
+    fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef> {
+        self.general.return_field_from_args(args)
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let [value, digits] = args.args.as_slice() else { return self.general.invoke_with_args(args) };
+        if !matches!(value.data_type(), DataType::Float32 | DataType::Float64) {
+            return self.general.invoke_with_args(args);
+        }
+        let values = value.to_array(args.number_rows)?;
+        let digits = cast(&digits.to_array(args.number_rows)?, &DataType::Int64)?;
+        let digits = digits.as_primitive::<Int64Type>().iter();
+        let rounded: ArrayRef = match values.data_type() {
+            DataType::Float32 => {
+                let pairs = values.as_primitive::<Float32Type>().iter().zip(digits);
+                let one = |(value, digits): (Option<f32>, _)| Some(self.at(value?.into(), digits?) as f32);
+                Arc::new(pairs.map(one).collect::<Float32Array>())
+            }
+            _ => {
+                let pairs = values.as_primitive::<Float64Type>().iter().zip(digits);
+                Arc::new(
+                    pairs.map(|(value, digits)| Some(self.at(value?, digits?))).collect::<Float64Array>(),
+                )
+            }
+        };
+        Ok(ColumnarValue::Array(rounded))
+    }
+
+    fn documentation(&self) -> Option<&Documentation> {
+        self.general.documentation()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_power_of_ten_overflows() {
+        let [round, cut] =
+            [false, true].map(|cuts| Rounding { general: datafusion_functions::math::round(), cuts });
+        for rounding in [&round, &cut] {
+            assert_eq!(rounding.at(42.0, 308), 42.0);
+            assert_eq!(rounding.at(1e300, 10), 1e300);
+            assert_eq!(rounding.at(1.5, 400), 1.5);
+            assert_eq!(rounding.at(1.5, i64::MAX), 1.5);
+            assert_eq!(rounding.at(1e300, -400), 0.0);
+            assert_eq!(rounding.at(1.5, i64::MIN), 0.0);
+            assert_eq!(rounding.at(f64::INFINITY, -2), f64::INFINITY);
+            assert!(rounding.at(f64::NAN, 2).is_nan());
+        }
+        assert_eq!(round.at(-2.345, 1), -2.3);
+        assert_eq!(round.at(1250.0, -2), 1300.0);
+        assert_eq!(cut.at(-1299.99, -2), -1200.0);
+        assert_eq!(cut.at(1.99, 1), 1.9);
+    }
+}
