@@ -126,6 +126,19 @@ pub struct Repeat {
     schema: DFSchemaRef,
 }
 
+impl Repeat {
+    /// The same over an input that carries columns behind those of the rows, before the count.
+    pub fn carrying(&self, input: LogicalPlan, columns: usize) -> DfResult<Repeat> {
+        let width = self.schema.fields().len();
+        let given = self.schema.iter().map(|(qualifier, field)| (qualifier.cloned(), field.clone()));
+        let carried = input.schema().iter().skip(width).take(columns);
+        let carried = carried.map(|(qualifier, field)| (qualifier.cloned(), field.clone()));
+        let schema =
+            DFSchema::new_with_metadata(given.chain(carried).collect(), self.schema.metadata().clone())?;
+        Ok(Repeat { input: Arc::new(input), schema: Arc::new(schema) })
+    }
+}
+
 impl PartialOrd for Repeat {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         self.input.partial_cmp(&other.input)
