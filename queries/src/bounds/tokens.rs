@@ -42,9 +42,11 @@ struct Found {
 /// What is at hand between two commas of a level.
 #[derive(Default)]
 struct Level {
-    /// Its operators.
+    /// What joins parts of it that have all other operators in them: AND, OR and sets.
+    joins: usize,
+    /// The operators of the part at hand.
     operators: usize,
-    /// The most operators of a level in it that is closed.
+    /// The most operators of a part, or of a level in one, that is closed.
     within: usize,
     /// Signs and NOTs right before what comes now: the parser nests a call for each.
     signs: usize,
@@ -72,12 +74,12 @@ impl Found {
                 let level = self.level();
                 let ended = std::mem::take(level);
                 level.nests = ended.nests;
-                level.within = 0;
-                self.operators -= ended.operators;
+                self.operators -= ended.operators + ended.joins;
             }
             Token::Word(word) if word.quote_style.is_none() => match word.keyword {
                 Keyword::CASE => self.open(),
                 Keyword::END => self.close(),
+                keyword if is_join(keyword) => self.join(),
                 keyword if is_operator(keyword) => self.operator(),
                 Keyword::NoKeyword => self.level().is_behind_value = true,
                 // A function.
@@ -106,11 +108,23 @@ impl Found {
             return;
         }
         let closed = self.open.pop().unwrap_or_default();
-        self.operators -= closed.operators;
+        self.operators -= closed.operators + closed.joins;
         self.nested -= closed.nests;
         let around = self.level();
-        around.within = around.within.max(closed.operators + closed.within);
+        // A call of many arguments has levels beside each other.
+        around.within = around.within.max(closed.operators + closed.joins + closed.within);
         (around.signs, around.is_behind_value) = (0, true);
+    }
+
+    /// An operator that binds less than those beside it: its parts are as deep as the deepest.
+    fn join(&mut self) {
+        let level = self.level();
+        let part = std::mem::take(&mut level.operators);
+        level.within = level.within.max(part);
+        level.joins += 1;
+        (level.signs, level.is_behind_value) = (0, false);
+        self.operators += 1;
+        self.operators -= part;
     }
 
     fn operator(&mut self) {
@@ -122,13 +136,19 @@ impl Found {
     }
 }
 
-/// Whether a word can make a tree deeper.
+/// Whether a word joins parts that hold all operators beside it.
+fn is_join(word: Keyword) -> bool {
+    matches!(
+        word,
+        Keyword::AND | Keyword::OR | Keyword::UNION | Keyword::EXCEPT | Keyword::INTERSECT | Keyword::MINUS
+    )
+}
+
+/// Whether another word can make a tree deeper.
 fn is_operator(word: Keyword) -> bool {
     matches!(
         word,
-        Keyword::AND
-            | Keyword::OR
-            | Keyword::XOR
+        Keyword::XOR
             | Keyword::NOT
             | Keyword::IS
             | Keyword::NOTNULL
@@ -145,10 +165,6 @@ fn is_operator(word: Keyword) -> bool {
             | Keyword::DIV
             | Keyword::OPERATOR
             | Keyword::INTERVAL
-            | Keyword::UNION
-            | Keyword::EXCEPT
-            | Keyword::INTERSECT
-            | Keyword::MINUS
             | Keyword::EXISTS
             | Keyword::PRIOR
     )
@@ -215,6 +231,9 @@ mod tests {
         assert!(check_text(&format!("SELECT f({half}) , {half}")).is_ok());
         assert!(check_text(&format!("SELECT ({half})+{half}")).is_err());
         assert!(check_text(&format!("SELECT {half}+f(2, {half})")).is_err());
+        let ors = vec!["a = 1 + 2"; DEEPEST - 5].join(" OR ");
+        assert!(check_text(&format!("SELECT {ors}")).is_ok());
+        assert!(check_text(&format!("SELECT {ors} OR {half}")).is_err());
         assert!(check_text(")))) END ] 1 + 1").is_ok(), "the parser tells");
     }
 
