@@ -3,9 +3,19 @@
 //! - [`query_time`]: what depends on the query's time becomes a literal.
 //! - [`bounds`]: comparisons with decimals of more digits.
 //! - [`casts`]: which casts in comparisons it may take off.
+//! - [`grouping_keys`]: keys of grouping sets as columns.
+//! - [`literals`]: equal literals as one.
+//! - [`nullability`]: which columns it may take for never NULL: none.
+//! - [`push_filter`]: below what a filter may move.
+//! - [`joins`]: which keys a join may be given.
 
 pub mod bounds;
 pub mod casts;
+pub mod grouping_keys;
+pub mod joins;
+pub mod literals;
+pub mod nullability;
+pub mod push_filter;
 pub mod query_time;
 
 use std::sync::Arc;
@@ -20,6 +30,7 @@ use datafusion_expr::execution_props::ExecutionProps;
 use datafusion_expr::expr_rewriter::NamePreserver;
 use datafusion_expr::physical_planning_context::PhysicalPlanningContext;
 use datafusion_expr::registry::FunctionRegistry;
+use datafusion_expr::simplify::{ExprSimplifyResult, SimplifyContext};
 use datafusion_expr::{Expr, ExprSchemable, LogicalPlan, Operator, Volatility};
 use datafusion_optimizer::{Analyzer, Optimizer, OptimizerConfig, OptimizerContext, OptimizerRule};
 use datafusion_physical_expr::create_physical_expr;
@@ -54,6 +65,7 @@ pub fn optimise(plan: LogicalPlan, settings: &Settings) -> Result<LogicalPlan> {
     let plan = query_time::replace(plan, &config, settings)?;
     let plan = Analyzer::new().execute_and_check(plan, &config, |_, _| {})?;
     let plan = exact::replace(text_casts::replace(plan)?)?;
+    let plan = grouping_keys::as_columns(plan)?;
     let plan = fold_arithmetic(plan, settings)?;
     let plan = guards::mark(bounds::narrow(plan)?)?;
     let context = OptimizerContext::new_with_config_options(config)
@@ -63,14 +75,18 @@ pub fn optimise(plan: LogicalPlan, settings: &Settings) -> Result<LogicalPlan> {
     Ok(optimizer().optimize(plan, &context, |_, _| {})?)
 }
 
-/// The optimiser's rules, with palais' own simplification.
+type Rule = Arc<dyn OptimizerRule + Send + Sync>;
+
+/// The optimiser's rules, of which those that can give a wrong answer are guarded.
 fn optimizer() -> Optimizer {
-    let simplify: Arc<dyn OptimizerRule + Send + Sync> = Arc::new(casts::Simplify::default());
-    let rules = Optimizer::new().rules.into_iter();
-    let own = |rule: Arc<dyn OptimizerRule + Send + Sync>| {
-        if rule.name() == simplify.name() { simplify.clone() } else { rule }
-    };
-    Optimizer::with_rules(rules.map(own).collect())
+    let guarded: [Rule; 4] = [
+        Arc::new(casts::Simplify::default()),
+        Arc::new(joins::ExtractKeys::default()),
+        Arc::new(joins::OrderJoins::default()),
+        Arc::new(push_filter::PushDownFilter::default()),
+    ];
+    let own = |rule: Rule| guarded.iter().find(|own| own.name() == rule.name()).cloned().unwrap_or(rule);
+    Optimizer::with_rules(Optimizer::new().rules.into_iter().map(own).collect())
 }
 
 /// The optimiser's context, with the functions that it may put in.
@@ -112,6 +128,20 @@ fn fold_arithmetic(plan: LogicalPlan, settings: &Settings) -> Result<LogicalPlan
 }
 
 fn fold(e: Expr, props: &ExecutionProps) -> DfResult<Transformed<Expr>> {
+    let Expr::ScalarFunction(f) = &e else { return fold_computed(e, props) };
+    if !f.args.iter().all(is_constant) {
+        return Ok(Transformed::no(e));
+    }
+    // Functions such as coalesce() and arrow_cast() only stand for another expression, and can't be computed.
+    match f.func.simplify(f.args.clone(), &SimplifyContext::default()) {
+        Ok(ExprSimplifyResult::Simplified(other)) => {
+            Ok(Transformed::yes(tree::expr_up(other, &mut |e| fold(e, props))?.data))
+        }
+        _ => fold_computed(e, props),
+    }
+}
+
+fn fold_computed(e: Expr, props: &ExecutionProps) -> DfResult<Transformed<Expr>> {
     let arithmetic = match &e {
         Expr::BinaryExpr(b) => matches!(
             b.op,
@@ -164,6 +194,8 @@ fn is_constant(e: &Expr) -> bool {
         | Expr::InList(_)
         | Expr::Case(_)
         | Expr::Negative(_)
+        | Expr::IsNull(_)
+        | Expr::IsNotNull(_)
         | Expr::Cast(_)
         | Expr::TryCast(_) => false,
         Expr::ScalarFunction(f) => f.func.signature().volatility == Volatility::Volatile,

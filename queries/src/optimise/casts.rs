@@ -7,7 +7,6 @@
 
 use std::sync::Arc;
 
-use crate::tree;
 use arrow_schema::{DataType, Field, FieldRef, TimeUnit};
 use datafusion_common::tree_node::Transformed;
 use datafusion_common::{DFSchema, Result, ScalarValue, internal_err};
@@ -21,6 +20,10 @@ use datafusion_expr::{
 use datafusion_optimizer::optimizer::ApplyOrder;
 use datafusion_optimizer::simplify_expressions::SimplifyExpressions;
 use datafusion_optimizer::{OptimizerConfig, OptimizerRule};
+
+use super::literals;
+use super::nullability::with_nullable_inputs;
+use crate::tree;
 
 /// The optimiser's simplification, which leaves casts alone that change what is compared.
 #[derive(Debug, Default)]
@@ -42,8 +45,10 @@ impl OptimizerRule for Simplify {
             }
             other => merge_schema(&other.inputs()),
         };
-        let kept = tree::expressions(plan, &mut |e| tree::expr_up(e, &mut |e| keep(e, &schema)))?;
-        let mut simplified = self.0.rewrite(kept.data, config)?;
+        let kept = tree::expressions(plan, &mut |e| {
+            tree::expr_up(e, &mut |e| literals::normal(e)?.transform_data(|e| keep(e, &schema)))
+        })?;
+        let mut simplified = with_nullable_inputs(kept.data, &mut |plan| self.0.rewrite(plan, config))?;
         if kept.transformed {
             // Below the node too: an aggregate may have become a projection of one.
             let released = tree::plan_down(simplified.data, &mut |node| {
@@ -98,6 +103,14 @@ fn keep(e: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
                 }
             }
             Transformed::yes(Expr::InList(list))
+        }
+        Expr::IsNull(value) | Expr::IsNotNull(value) if !matches!(**value, Expr::Literal(..)) => {
+            let value = Box::new(call(value.as_ref().clone()));
+            Transformed::yes(if matches!(e, Expr::IsNull(_)) {
+                Expr::IsNull(value)
+            } else {
+                Expr::IsNotNull(value)
+            })
         }
         _ => Transformed::no(e),
     })
@@ -236,7 +249,8 @@ impl ScalarUDFImpl for Kept {
 
     fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef> {
         let field: &Field = &args.arg_fields[0];
-        Ok(Arc::new(field.clone()))
+        // Whether it can be NULL is not known.
+        Ok(Arc::new(field.clone().with_nullable(true)))
     }
 
     fn simplify(&self, mut args: Vec<Expr>, _: &SimplifyContext) -> Result<ExprSimplifyResult> {
