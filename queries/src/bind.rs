@@ -27,7 +27,7 @@ use crate::functions::Functions;
 use crate::names::Names;
 use crate::optimise;
 use crate::parse::Query;
-use crate::rewrite::{casts, dates, multiset, numbers};
+use crate::rewrite::{casts, dates, multiset, nulls, numbers};
 use crate::subqueries;
 use crate::tree;
 
@@ -80,7 +80,8 @@ pub fn bind(query: &Query, names: &Names, catalog: &Catalog, settings: &Settings
     refuse(&plan)?;
     let plan = numbers::of_values(order_added_columns(plan)?)?;
     let plan = multiset::apply(casts::unwrap(plan)?)?;
-    let plan = subqueries::rewrite(numbers::rewrite(dates::rewrite(plan)?)?)?;
+    let plan = nulls::rewrite(numbers::rewrite(dates::rewrite(plan)?)?)?;
+    let plan = subqueries::rewrite(plan)?;
     Ok(plan)
 }
 

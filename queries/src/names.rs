@@ -11,8 +11,9 @@ use std::ops::ControlFlow;
 
 use arrow_schema::{Field, Schema, SchemaRef};
 use datafusion_sql::sqlparser::ast::{
-    Expr, Ident, Join, JoinConstraint, ObjectName, ObjectNamePart, Query, Select, SelectItem,
-    SelectItemQualifiedWildcardKind, SetExpr, TableAlias, TableFactor, VisitorMut,
+    ExcludeSelectItem, Expr, Ident, Join, JoinConstraint, ObjectName, ObjectNamePart, Query, Select,
+    SelectItem, SelectItemQualifiedWildcardKind, SetExpr, TableAlias, TableFactor, VisitorMut,
+    WildcardAdditionalOptions,
 };
 
 use crate::catalog::Catalog;
@@ -260,6 +261,20 @@ impl Rewrite<'_> {
         ControlFlow::Continue(())
     }
 
+    /// The columns that `*` replaces or leaves out.
+    fn wildcard(&self, options: &mut WildcardAdditionalOptions) -> ControlFlow<Error> {
+        for element in options.opt_replace.iter_mut().flat_map(|r| &mut r.items) {
+            self.names.apply(&mut element.column_name)?;
+        }
+        match &mut options.opt_exclude {
+            Some(ExcludeSelectItem::Single(name)) => self.object(name),
+            Some(ExcludeSelectItem::Multiple(names)) => {
+                names.iter_mut().try_for_each(|name| self.object(name))
+            }
+            None => ControlFlow::Continue(()),
+        }
+    }
+
     fn using(&self, join: &mut Join) -> ControlFlow<Error> {
         match constraint(&mut join.join_operator) {
             Some(JoinConstraint::Using(columns)) => columns.iter_mut().try_for_each(|c| self.object(c)),
@@ -290,9 +305,13 @@ impl VisitorMut for Rewrite<'_> {
         for item in &mut select.projection {
             match item {
                 SelectItem::ExprWithAlias { alias, .. } => self.names.apply(alias)?,
-                SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::ObjectName(name), _) => {
-                    self.object(name)?;
+                SelectItem::QualifiedWildcard(kind, options) => {
+                    if let SelectItemQualifiedWildcardKind::ObjectName(name) = kind {
+                        self.object(name)?;
+                    }
+                    self.wildcard(options)?;
                 }
+                SelectItem::Wildcard(options) => self.wildcard(options)?,
                 _ => {}
             }
         }

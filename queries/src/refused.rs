@@ -3,8 +3,8 @@
 use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
-    BinaryOperator, Expr, GroupByExpr, JoinOperator, LimitClause, Query, Select, SelectItem, TableFactor,
-    WildcardAdditionalOptions,
+    BinaryOperator, Expr, GroupByExpr, Ident, Join, JoinConstraint, JoinOperator, LimitClause, Query, Select,
+    SelectItem, TableFactor, WildcardAdditionalOptions,
 };
 
 use crate::error::Error;
@@ -51,16 +51,38 @@ fn constant_limit(e: &Expr) -> Flow {
     refuse_if(column, "a LIMIT or OFFSET that is not constant")
 }
 
-/// Joins.
-pub fn join(operator: &JoinOperator) -> Flow {
-    match operator {
+/// Joins; `left` is the alias of the relation before the join.
+pub fn join(join: &Join, left: Option<&Ident>) -> Flow {
+    // The parser takes the word for an alias.
+    let positional =
+        left.is_some_and(|a| a.quote_style.is_none() && a.value.eq_ignore_ascii_case("positional"));
+    refuse_if(positional, "POSITIONAL JOIN")?;
+    match &join.join_operator {
         JoinOperator::AsOf { .. } => refuse_if(true, "ASOF JOIN"),
         JoinOperator::CrossApply | JoinOperator::OuterApply => refuse_if(true, "APPLY"),
         JoinOperator::StraightJoin(_) => refuse_if(true, "STRAIGHT_JOIN; write JOIN"),
         JoinOperator::ArrayJoin | JoinOperator::LeftArrayJoin | JoinOperator::InnerArrayJoin => {
             refuse_if(true, "ARRAY JOIN")
         }
-        _ => ControlFlow::Continue(()),
+        JoinOperator::CrossJoin(condition) => {
+            refuse_if(!matches!(condition, JoinConstraint::None), "CROSS JOIN with a condition; write JOIN")
+        }
+        JoinOperator::Join(condition)
+        | JoinOperator::Inner(condition)
+        | JoinOperator::Left(condition)
+        | JoinOperator::LeftOuter(condition)
+        | JoinOperator::Right(condition)
+        | JoinOperator::RightOuter(condition)
+        | JoinOperator::FullOuter(condition)
+        | JoinOperator::Semi(condition)
+        | JoinOperator::LeftSemi(condition)
+        | JoinOperator::RightSemi(condition)
+        | JoinOperator::Anti(condition)
+        | JoinOperator::LeftAnti(condition)
+        | JoinOperator::RightAnti(condition) => refuse_if(
+            matches!(condition, JoinConstraint::None),
+            "JOIN without ON or USING; write CROSS JOIN for every pair of rows",
+        ),
     }
 }
 

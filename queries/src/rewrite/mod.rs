@@ -1,23 +1,29 @@
 //! Repairs of the syntax tree, where the planner would read it wrongly or refuse it.
 //!
 //! - [`using`]: joins by the names of columns.
+//! - [`replaced`]: columns that `*` gives another value.
 //! - [`multiset`]: `INTERSECT ALL` and `EXCEPT ALL`.
 //! - [`literals`]: numbers with a point, and those that 64 bits don't hold.
 //! - [`intervals`]: INTERVAL literals.
 //! - [`casts`]: casts that show in names.
+//! - [`grouping`]: GROUP BY with tuples, ROLLUP, CUBE and GROUPING SETS.
 //! - [`distinct`]: how far the right side of IS DISTINCT FROM reaches.
 //!
 //! and of the bound plan:
 //! - [`dates`]: dates plus a number of days.
 //! - [`numbers`]: the types of numbers.
+//! - [`nulls`]: sums of NULL.
 
 pub mod casts;
 pub mod dates;
 pub mod distinct;
+pub mod grouping;
 pub mod intervals;
 pub mod literals;
 pub mod multiset;
+pub mod nulls;
 pub mod numbers;
+pub mod replaced;
 pub mod using;
 
 use std::collections::BTreeSet;
@@ -25,7 +31,7 @@ use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
     DataType, Distinct, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
-    FunctionArguments, GroupByExpr, Ident, JoinOperator, ObjectName, OrderByExpr, OrderByKind, Query, Select,
+    FunctionArguments, Ident, JoinOperator, ObjectName, OrderByExpr, OrderByKind, Query, Select,
     SelectFlavor, SelectItem, SetExpr, TableFactor, TableWithJoins, UnaryOperator, Value, VisitorMut,
     WildcardAdditionalOptions,
 };
@@ -34,7 +40,6 @@ use crate::error::{Error, Result};
 use crate::functions::{quantified, zone};
 use crate::names::Names;
 use crate::refused;
-use crate::rewrite::literals::number;
 use crate::visits;
 
 /// Rewrites a query whose names are resolved.
@@ -79,7 +84,7 @@ impl VisitorMut for Rewrite<'_> {
         if select.flavor == SelectFlavor::FromFirstNoSelect {
             select.projection = vec![SelectItem::Wildcard(WildcardAdditionalOptions::default())];
         }
-        places_in_grouping_sets(&mut select.group_by, &select.projection);
+        grouping::rewrite(&mut select.group_by, &select.projection)?;
         distinct_names(&mut select.projection);
         ControlFlow::Continue(())
     }
@@ -137,26 +142,6 @@ fn is_wildcard(item: &SelectItem) -> bool {
     matches!(item, SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..))
 }
 
-/// In `ROLLUP (1, 2)`, `CUBE` and `GROUPING SETS` a number is the place of a selected expression, as it is in
-/// `GROUP BY 1, 2`, which the planner knows.
-fn places_in_grouping_sets(group_by: &mut GroupByExpr, selected: &[SelectItem]) {
-    let GroupByExpr::Expressions(keys, _) = group_by else { return };
-    for key in keys {
-        let (Expr::Rollup(sets) | Expr::Cube(sets) | Expr::GroupingSets(sets)) = key else { continue };
-        for expr in sets.iter_mut().flatten() {
-            let place = match &*expr {
-                Expr::Value(v) => number(&v.value).and_then(|text| text.parse::<usize>().ok()),
-                _ => None,
-            };
-            if let Some(SelectItem::UnnamedExpr(e) | SelectItem::ExprWithAlias { expr: e, .. }) =
-                place.and_then(|place| selected.get(place.checked_sub(1)?))
-            {
-                *expr = e.clone();
-            }
-        }
-    }
-}
-
 /// `BLOB` is `BYTEA` to the planner.
 fn blob(expr: &mut Expr) {
     if let Expr::Cast { data_type: data_type @ DataType::Blob(_), .. } = expr {
@@ -178,8 +163,10 @@ fn joins_of_set_operation(body: &mut SetExpr, names: &Names) -> ControlFlow<Erro
 
 /// `SEMI JOIN` and `ANTI JOIN` keep rows of the left side.
 fn joins(item: &mut TableWithJoins) -> ControlFlow<Error> {
+    let mut left = alias(&item.relation).cloned();
     for join in &mut item.joins {
-        refused::join(&join.join_operator)?;
+        refused::join(join, left.as_ref())?;
+        left = alias(&join.relation).cloned();
         join.join_operator = match std::mem::replace(&mut join.join_operator, JoinOperator::CrossApply) {
             JoinOperator::Semi(on) => JoinOperator::LeftSemi(on),
             JoinOperator::Anti(on) => JoinOperator::LeftAnti(on),
@@ -192,6 +179,16 @@ fn joins(item: &mut TableWithJoins) -> ControlFlow<Error> {
     match &mut item.relation {
         TableFactor::NestedJoin { table_with_joins, .. } => joins(table_with_joins),
         _ => ControlFlow::Continue(()),
+    }
+}
+
+/// The alias of an item of FROM.
+fn alias(factor: &TableFactor) -> Option<&Ident> {
+    match factor {
+        TableFactor::Table { alias, .. }
+        | TableFactor::Derived { alias, .. }
+        | TableFactor::NestedJoin { alias, .. } => alias.as_ref().map(|a| &a.name),
+        _ => None,
     }
 }
 

@@ -15,7 +15,7 @@ use datafusion_sql::sqlparser::ast::{
     WildcardAdditionalOptions,
 };
 
-use super::call;
+use super::{call, replaced};
 use crate::error::Error;
 use crate::names::Names;
 use crate::visits;
@@ -29,6 +29,7 @@ fn refuse<T>(what: impl Into<String>) -> Flow<T> {
 /// Rewrites the joins of a SELECT by the names of columns, and the uses of those.
 pub fn rewrite(select: &mut Select, order_by: Option<&mut OrderBy>, names: &Names) -> Flow {
     if !select.from.iter_mut().any(joins_by_name) {
+        replaced::check(&mut select.projection);
         return ControlFlow::Continue(());
     }
     let mut scope = Scope { names, relations: Vec::new(), merged: BTreeMap::new(), fresh: 0 };
@@ -341,6 +342,11 @@ impl Scope<'_> {
             .iter()
             .flat_map(|r| r.items.iter().map(|i| i.column_name.value.clone()))
             .collect();
+        for element in options.opt_replace.iter_mut().flat_map(|r| &mut r.items) {
+            if !self.merged.contains_key(&element.column_name.value) {
+                replaced::check_element(element, None);
+            }
+        }
         let merged = self.merged.iter().filter(|(name, _)| !own.contains(name));
         replace(&mut options, merged.map(|(name, m)| (name.clone(), m.value.clone())).collect());
         options
