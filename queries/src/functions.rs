@@ -13,6 +13,7 @@
 //! - [`decimal_rounding`]: `round`, `trunc`, `ceil` and `floor` of decimals.
 //! - [`rounding`]: `round` and `trunc` of floats.
 //! - [`percentile`]: `percentile_cont`.
+//! - [`sum`]: `sum`, of NULL too.
 //!
 //! and what is syntax in SQL:
 //! - [`exact`]: casts between decimals and floats.
@@ -32,6 +33,7 @@ pub mod regexp_replace;
 pub mod regr_r2;
 pub mod rounding;
 pub mod strftime;
+pub mod sum;
 pub mod truncate;
 pub mod zone;
 
@@ -95,6 +97,7 @@ impl Functions {
         if let Some(f) = scalar.get("signum").cloned() {
             scalar.insert("sign".to_string(), f);
         }
+        aggregate.insert("sum".to_string(), sum::sum());
         if let Some(f) = aggregate.get("var_samp").cloned() {
             aggregate.insert("variance".to_string(), f);
         }
