@@ -59,11 +59,6 @@ pub fn plan_down(plan: LogicalPlan, change: Change<LogicalPlan>) -> Result<Trans
     plan.transform_down(change)
 }
 
-/// [`TreeNode::map_children`] of a plan.
-pub fn plan_children(plan: LogicalPlan, change: Change<LogicalPlan>) -> Result<Transformed<LogicalPlan>> {
-    plan.map_children(change)
-}
-
 /// [`LogicalPlan::map_expressions`]: those of one node.
 pub fn expressions(plan: LogicalPlan, change: Change<Expr>) -> Result<Transformed<LogicalPlan>> {
     plan.map_expressions(change)
