@@ -17,6 +17,7 @@ use arrow_schema::SchemaRef;
 use cluster::remote::Caller;
 pub use elsewhere::{lead, run_among};
 use engine::Results;
+use engine::state::Skipped;
 pub use prepared::Prepared;
 use queries::{Statement, parse};
 
@@ -91,9 +92,13 @@ fn url_count() -> String {
     format!("python3 -c '{}'", script.replace('\'', r"'\''"))
 }
 
-/// Says what `--on-error` passed over.
+/// Says what `--on-error` passed over in a query.
 pub fn warn_skipped(state: &engine::QueryState) {
-    let skipped = state.skipped();
+    warn(state.skipped());
+}
+
+/// Says what `--on-error` passed over.
+pub fn warn(skipped: Skipped) {
     for (count, what) in [
         (skipped.rows, "rows left out, because a value did not fit the schema"),
         (skipped.values, "values read as NULL, because they did not fit the schema"),

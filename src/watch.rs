@@ -1,6 +1,6 @@
 //! `palais watch`: the changes of a query's result as files are added.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -16,6 +16,7 @@ use crate::Usage;
 use crate::args;
 use crate::planning::within_limits;
 use crate::print::{self, Format, Target};
+use crate::query::warn;
 use crate::settings::Settings;
 use crate::tables::Tables;
 use crate::terminal;
@@ -42,7 +43,7 @@ pub fn run(w: &args::Watch) -> anyhow::Result<()> {
     let first = catalog.table(name)?.as_ref().clone();
     let mut seen = BTreeMap::new();
     let mut watch = Watch::start(&plan, settings.workers)?;
-    print_changes(&watch.round(&added(&first, &mut seen)?.unwrap_or_else(|| without_files(&first)))?)?;
+    round(&mut watch, &added(&first, &mut seen)?.unwrap_or_else(|| without_files(&first)))?;
 
     let idle = w.until_idle;
     let mut last = Instant::now();
@@ -59,9 +60,17 @@ pub fn run(w: &args::Watch) -> anyhow::Result<()> {
         }
         if let Some(new) = added(&table, &mut seen)? {
             last = Instant::now();
-            print_changes(&watch.round(&new)?)?;
+            round(&mut watch, &new)?;
         }
     }
+    Ok(())
+}
+
+/// Takes in files, prints what has changed, and says what was passed over in them.
+fn round(watch: &mut Watch, files: &Table) -> anyhow::Result<()> {
+    let changes = watch.round(files)?;
+    print_changes(&changes)?;
+    warn(watch.skipped());
     Ok(())
 }
 
@@ -74,11 +83,19 @@ fn closed_within(time: Duration) -> bool {
     polled > 0 && output.revents & (libc::POLLERR | libc::POLLHUP) != 0
 }
 
-/// The table with the files alone that were not seen before, if there are such.
+/// The table with the files alone that were not seen before, if there are such. A file that was seen must stay as it
+/// was: its rows are in the result, and can't be taken back.
 fn added(table: &Table, seen: &mut BTreeMap<PathBuf, (u64, i64)>) -> anyhow::Result<Option<Table>> {
     let Source::Files(set) = &table.source else {
         return Err(Usage("watch takes a table of files".into()).into());
     };
+    let there: BTreeSet<&PathBuf> = set.files.iter().map(|file| &file.path).collect();
+    if let Some(gone) = seen.keys().find(|path| !there.contains(path)) {
+        anyhow::bail!(
+            "{}: the file was removed, and watch can't take its rows back\n  help: start watch again",
+            gone.display()
+        );
+    }
     let mut new = set.clone();
     new.files.clear();
     for file in &set.files {

@@ -314,6 +314,59 @@ fn a_failing_script_is_reported() {
 }
 
 #[test]
+fn what_watch_and_transform_pass_over_is_counted() {
+    let dir = scratch();
+    let path = write(dir.path(), "t.csv", "a,b\n1,x\n2,y\n");
+    let schema = write(dir.path(), "t.sql", "CREATE TABLE t (a BIGINT, b VARCHAR)");
+    write(dir.path(), "t.csv", "a,b\n1,x\noops,y\n3,z\n4,w,more\n");
+    let (table, schema) = (format!("t={path}"), format!("t={schema}"));
+    let flags = ["--table", &table, "--schema", &schema, "--on-error"];
+    let says = |arguments: &[&str], on_error: &str, expected: &str, count: &str| {
+        let done = palais([arguments, &flags[..], &[on_error]].concat());
+        assert_eq!((done.code(), done.stdout.trim_end()), (Some(0), expected), "{}", done.stderr);
+        assert!(done.stderr.contains(count), "{arguments:?}: {}", done.stderr);
+    };
+    let left_out = "warning: 2 rows left out";
+    for workers in ["1", "3"] {
+        let watch = ["watch", "--until-idle", "--workers", workers, "SELECT count(a) AS n FROM t"];
+        says(&watch, "skip", "{\"n\":2,\"__diff\":1}", left_out);
+        let sql = format!("SELECT count(*) AS n FROM transform('{path}', 'cat', 'a VARCHAR, b VARCHAR')");
+        let transform = ["query", "--allow-scripts", "--workers", workers, &sql];
+        // The schema is that of the table t: in the path alone every value of a is text.
+        says(&transform, "skip", "n\n3", "warning: 1 rows left out");
+        says(&["query", "--workers", workers, "SELECT count(a) AS n FROM t"], "skip", "n\n2", left_out);
+        let null = "warning: 2 values read as NULL";
+        says(&["query", "--workers", workers, "SELECT count(a) AS n FROM t"], "null", "n\n3", null);
+    }
+    // Those before the row at which a query has enough.
+    let many: String =
+        (0..50_000).map(|i| format!("{},x\n", if i == 5 { "oops".into() } else { i.to_string() })).collect();
+    write(dir.path(), "t.csv", format!("a,b\n{many}"));
+    says(&["query", "--workers", "1", "SELECT a FROM t LIMIT 1"], "skip", "a\n0", "warning: 1 rows left out");
+}
+
+#[test]
+fn watch_ends_when_a_file_is_removed() {
+    let dir = scratch();
+    for name in ["1.csv", "2.csv"] {
+        write(dir.path(), name, "k\n1\n");
+    }
+    let child = Command::new(env!("CARGO_BIN_EXE_palais"))
+        .args(["watch", "--until-idle=60", &format!("SELECT count(*) AS n FROM '{}'", dir.path().display())])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn();
+    let mut child = child.expect("palais starts");
+    let mut lines = BufReader::new(child.stdout.take().expect("it is piped")).lines();
+    while !lines.next().expect("there is a line").expect("it can be read").contains("\"n\":2") {}
+    fs::remove_file(dir.path().join("1.csv")).expect("a file can be removed");
+    let done = child.wait_with_output().expect("a child can be waited for");
+    let message = String::from_utf8_lossy(&done.stderr);
+    assert_eq!(done.status.code(), Some(1), "{message}");
+    assert!(message.contains("1.csv: the file was removed"), "{message}");
+}
+
+#[test]
 fn a_watched_query_ends_equal_to_the_batch_answer() {
     let dir = scratch();
     let data = dir.path().join("in");

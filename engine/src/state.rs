@@ -118,6 +118,11 @@ impl QueryState {
         all.replaced += s.replaced;
     }
 
+    /// What readers passed over since this was asked last; the counts begin anew.
+    pub fn take_skipped(&self) -> Skipped {
+        std::mem::take(&mut *self.skipped.lock().expect("nothing panics with this lock"))
+    }
+
     /// What readers passed over.
     pub fn skipped(&self) -> Skipped {
         *self.skipped.lock().expect("nothing panics with this lock")

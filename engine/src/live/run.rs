@@ -28,6 +28,7 @@ use crate::error::{Error, Result};
 use crate::hash::normalise;
 use crate::ops::scan::work::Work;
 use crate::ops::{batch_of, evaluate, evaluate_all};
+use crate::state::{QueryState, Skipped};
 
 /// Rows of the result that came or went: one of `diffs` a row, positive for rows that came.
 #[derive(Debug, Clone)]
@@ -42,6 +43,7 @@ pub struct Change {
 pub struct Watch {
     shape: Arc<Shape>,
     schema: SchemaRef,
+    state: Arc<QueryState>,
     rounds: Vec<Sender<Arc<Work>>>,
     changes: Receiver<Result<Option<Change>>>,
     _guards: WorkerGuards<()>,
@@ -55,13 +57,16 @@ impl Watch {
         let (rounds, ends): (Vec<_>, Vec<_>) = (0..workers).map(|_| channel::<Arc<Work>>()).unzip();
         let ends = Mutex::new(ends.into_iter().map(Some).collect::<Vec<_>>());
         let (of_workers, send_change) = (shape.clone(), Mutex::new(send_change));
+        let state = Arc::new(QueryState::default());
+        let counts = state.clone();
         let work = move |worker: &mut Worker| {
             let rounds = ends.lock().expect("nothing panics with this lock")[worker.index()].take();
             let changes = send_change.lock().expect("nothing panics with this lock").clone();
-            run_worker(worker, &of_workers, &rounds.expect("each worker takes its own"), &changes);
+            let rounds = rounds.expect("each worker takes its own");
+            run_worker(worker, &of_workers, &counts, &rounds, &changes);
         };
         let guards = timely::execute(timely::Config::process(workers), work).map_err(Error::Start)?;
-        Ok(Watch { shape, schema: plan.schema.clone(), rounds, changes, _guards: guards })
+        Ok(Watch { shape, schema: plan.schema.clone(), state, rounds, changes, _guards: guards })
     }
 
     /// Takes in the rows of `table`, which has the files that are new, and gives the changes of the result.
@@ -85,6 +90,11 @@ impl Watch {
         }
         Ok(all)
     }
+
+    /// What readers passed over since this was asked last.
+    pub fn skipped(&self) -> Skipped {
+        self.state.take_skipped()
+    }
 }
 
 type Changes = Rc<RefCell<Vec<(Vec<u8>, Sums, i64)>>>;
@@ -92,6 +102,7 @@ type Changes = Rc<RefCell<Vec<(Vec<u8>, Sums, i64)>>>;
 fn run_worker(
     worker: &mut Worker,
     shape: &Shape,
+    state: &Arc<QueryState>,
     rounds: &Receiver<Arc<Work>>,
     changes: &Sender<Result<Option<Change>>>,
 ) {
@@ -116,7 +127,7 @@ fn run_worker(
     }
     // The senders end when the watch is dropped.
     while let Ok(work) = rounds.recv() {
-        let outcome = read_round(shape, &work, &mut input, changes);
+        let outcome = read_round(shape, state, &work, &mut input, changes);
         let next = *input.time() + 1;
         input.advance_to(next);
         input.flush();
@@ -137,11 +148,12 @@ fn give(changes: &Sender<Result<Option<Change>>>, change: Change) -> Result<()> 
 /// Reads a worker's share of a round; rows of a query without aggregation are given at once.
 fn read_round(
     shape: &Shape,
+    state: &Arc<QueryState>,
     work: &Work,
     input: &mut InputSession<u64, Vec<u8>, Sums>,
     changes: &Sender<Result<Option<Change>>>,
 ) -> Result<()> {
-    work.read_all(&mut |batch| {
+    work.read_all(state, &mut |batch| {
         let diffs = vec![1; batch.num_rows()];
         let change = steps(&shape.before, Change { rows: batch, diffs })?;
         if change.rows.num_rows() == 0 {

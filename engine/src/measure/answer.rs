@@ -16,6 +16,7 @@ use crate::error::{Error, Result};
 use crate::hash::normalise;
 use crate::ops::batch_of;
 use crate::ops::scan::work::Work;
+use crate::state::QueryState;
 
 /// Sums of 64-bit floats that were added in another order differ by less than this, as a share of their size.
 const WIDE: f64 = 1e-9;
@@ -50,7 +51,7 @@ impl Answer {
         };
         let work = Work::new(&scan, own)?;
         let mut batches = Vec::new();
-        work.read_all(&mut |batch| {
+        work.read_all(&Arc::new(QueryState::default()), &mut |batch| {
             batches.push(batch);
             Ok(())
         })?;

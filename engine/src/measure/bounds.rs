@@ -1,5 +1,6 @@
 //! What bounds a scan: the steps on the way from files to batches, each measured with those before it and nothing else.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
@@ -13,6 +14,7 @@ use schema::{Cut, FileEntry, Source};
 
 use crate::error::Result;
 use crate::ops::scan::work::Work;
+use crate::state::QueryState;
 
 /// Bytes that are read at once, and decompressed.
 const BLOCK_BYTES: u64 = 1 << 20;
@@ -46,8 +48,9 @@ pub fn bounds(plan: &Plan, workers: usize, before: &dyn Fn() -> Result<()>) -> R
             }
         }
         let work = Work::new(scan, node.schema.clone())?;
+        let state = Arc::new(QueryState::default());
         before()?;
-        total.decode += timed(|| on_threads(workers, &|| work.read_all(&mut |_| Ok(()))))?;
+        total.decode += timed(|| on_threads(workers, &|| work.read_all(&state, &mut |_| Ok(()))))?;
     }
     Ok(total)
 }

@@ -3,6 +3,7 @@
 //! - [`work`]: the queue.
 //! - `files`: which parts of files are taken next.
 //! - `reading`: what is read of the files of one layout.
+//! - `counted`: what readers pass over, counted.
 //! - [`share`]: which part of a table is in it, where there are several processes.
 //! - [`deal`]: what processes take in turn of files whose readers wait for each other.
 //! - [`steal`]: what a process takes from others once it has done its own.
@@ -10,6 +11,7 @@
 //! - [`ahead`]: what the system is asked to read ahead of it.
 
 pub mod ahead;
+mod counted;
 pub mod deal;
 mod files;
 mod reading;
@@ -32,6 +34,7 @@ use crate::error::Result;
 use crate::operator::{Latch, Operator, Pull, Wake};
 use crate::state::QueryState;
 use ahead::FilePart;
+use counted::Counted;
 use deal::{Dealt, Wanted};
 use steal::More;
 use work::{Piece, Work};
@@ -68,7 +71,7 @@ enum Current {
 struct Reading {
     file: Input,
     morsel: Morsel,
-    reader: Box<dyn FileReader>,
+    reader: Counted,
     /// Its number among the parts that are dealt one by one, as long as one before it may be left.
     number: Option<u64>,
     /// The file that the reader goes on with.
@@ -130,6 +133,7 @@ impl Scan {
             unreachable!("files are dealt as files")
         };
         let reader = format.reader(&morsel, options).map_err(|e| e.at(path))?;
+        let reader = Counted::new(reader, self.state.clone());
         let mut reading = Reading { file, morsel, reader, number, next: None, followed: 0 };
         self.kept = reading.follow(&self.work)?;
         Ok(Current::File(Box::new(reading)))
@@ -155,10 +159,7 @@ impl Scan {
                 Next::Batch(batch) => {
                     return Ok(Pull::Batch(Parcel::from(self.work.lay_out(&reading.morsel.file, &batch)?)));
                 }
-                Next::Done => {
-                    self.state.add_skipped(reading.reader.skipped());
-                    return Ok(Pull::Empty);
-                }
+                Next::Done => return Ok(Pull::Empty),
                 Next::Wait => return Ok(Pull::Blocked),
                 Next::Need(ranges) => {
                     for range in ranges {
@@ -221,6 +222,8 @@ impl Operator for Scan {
 
     fn pull(&mut self) -> Result<Pull> {
         if self.left == Some(0) {
+            // What was passed over until now is counted when the readers are dropped.
+            (self.current, self.aside) = (None, None);
             return Ok(Pull::Empty);
         }
         while let Some(latch) = self.latches.last() {

@@ -15,6 +15,7 @@ use timely::scheduling::SyncActivator;
 use super::super::batch_of;
 use super::super::transform::FileRows;
 use super::ahead::{self, FilePart, Likely, Window};
+use super::counted::Counted;
 use super::deal::{Dealt, Numbered, Wanted};
 use super::files::{Files, Taken};
 use super::reading::Column;
@@ -285,8 +286,12 @@ impl Work {
         }
     }
 
-    /// Reads pieces until none is left, on this thread.
-    pub fn read_all(&self, each: &mut dyn FnMut(RecordBatch) -> Result<()>) -> Result<()> {
+    /// Reads pieces until none is left, on this thread. `state` is told of what was passed over.
+    pub fn read_all(
+        &self,
+        state: &Arc<QueryState>,
+        each: &mut dyn FnMut(RecordBatch) -> Result<()>,
+    ) -> Result<()> {
         while let Some(piece) = self.take()? {
             match (piece, &self.from) {
                 (Piece::Rows(mut range), _) => {
@@ -296,8 +301,9 @@ impl Work {
                 }
                 (Piece::File(FilePart { morsel, .. }), From::Files(files)) => {
                     let file = morsel.file.clone();
-                    let reader = files.format.reader(&morsel, &files.reading(&file).options)?;
-                    for batch in BlockingReader::open(morsel, reader)? {
+                    let reader = files.format.reader(&morsel, &files.reading(&file).options);
+                    let reader = Counted::new(reader.map_err(|e| e.at(&file.path))?, state.clone());
+                    for batch in BlockingReader::open(morsel, Box::new(reader))? {
                         each(self.lay_out(&file, &batch?)?)?;
                     }
                 }
@@ -330,8 +336,8 @@ impl Work {
         options.prefixes.clear();
         let morsels = files.format.split(&Arc::new(file.clone()), &options, u64::MAX)?;
         let readers = morsels.into_iter().map(|m| {
-            let reader = files.format.reader(&m, &options)?;
-            BlockingReader::open(m, reader)
+            let reader = files.format.reader(&m, &options).map_err(|e| e.at(&m.file.path))?;
+            BlockingReader::open(m, Box::new(Counted::new(reader, state.clone())))
         });
         let readers = readers.collect::<formats::Result<_>>()?;
         Ok(Some(FileRows { name: file.path.display().to_string(), readers, state }))
