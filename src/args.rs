@@ -133,6 +133,9 @@ pub struct Convert {
     /// csv: write no names into the first row.
     #[arg(long)]
     pub no_header: bool,
+    /// msgpack, cbor: write a row as an array of its values, without the columns' names, instead of a map.
+    #[arg(long)]
+    pub arrays: bool,
     /// Read back what was written and compare every value with the source before it appears.
     #[arg(long)]
     pub verify: bool,

@@ -27,7 +27,7 @@ use crate::tables::Tables;
 pub fn run(c: &args::Convert) -> anyhow::Result<()> {
     let start = Instant::now();
     engine::memory::set_limit(engine::memory::default_limit());
-    let (destination, format) = target(&c.destination, &c.write, !c.no_header)?;
+    let (destination, format) = target_of(c)?;
     if c.verify && is_device(&c.destination) {
         let shown = c.destination.display();
         return Err(Usage(format!("{shown} is no file, and --verify could not read it back")).into());
@@ -74,13 +74,22 @@ pub fn is_device(path: &Path) -> bool {
     formats::roots::metadata(path).is_ok_and(|there| !there.is_dir() && !there.is_file())
 }
 
+/// Where and in which format `palais convert` writes.
+pub fn target_of(c: &args::Convert) -> anyhow::Result<(Destination, FormatOptions)> {
+    let (destination, format) = target(&c.destination, &c.write, !c.no_header)?;
+    if c.arrays && !TAGGED.contains(&format.encoding.as_str()) {
+        let names = TAGGED.join(" and ");
+        return Err(Usage(format!("--arrays is for {names}, and {} is written", format.encoding)).into());
+    }
+    Ok((destination, FormatOptions { row_arrays: c.arrays, ..format }))
+}
+
+/// The encodings whose rows are maps or arrays.
+pub const TAGGED: [&str; 2] = ["msgpack", "cbor"];
+
 /// Where and in which format is written, from the name of the destination and the flags, which must not contradict
 /// one another: a file whose suffix lies is read wrongly by whoever trusts it.
-pub fn target(
-    path: &Path,
-    write: &args::Write,
-    header: bool,
-) -> anyhow::Result<(Destination, FormatOptions)> {
+fn target(path: &Path, write: &args::Write, header: bool) -> anyhow::Result<(Destination, FormatOptions)> {
     let shown = path.display();
     let usage = |text: String| anyhow::Error::from(Usage(text));
     if path == Path::new(STDIN) {

@@ -18,7 +18,7 @@ const PART_BYTES: u64 = 256_000_000;
 
 /// The options of COPY, for messages.
 const OPTIONS: &str =
-    "FORMAT, COMPRESSION, OVERWRITE, PER_THREAD_OUTPUT, FILE_SIZE_BYTES, HEADER and DELIMITER";
+    "FORMAT, COMPRESSION, OVERWRITE, PER_THREAD_OUTPUT, FILE_SIZE_BYTES, HEADER, DELIMITER and ARRAYS";
 
 /// Where rows are written, and how.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,6 +35,7 @@ pub struct To {
     part_bytes: Option<u64>,
     header: Option<bool>,
     delimiter: Option<u8>,
+    arrays: bool,
 }
 
 impl To {
@@ -63,6 +64,7 @@ impl To {
             part_bytes: None,
             header: None,
             delimiter: None,
+            arrays: false,
         }
         .checked()
     }
@@ -79,6 +81,7 @@ impl To {
             part_bytes: None,
             header: None,
             delimiter: None,
+            arrays: false,
         };
         if overwrite {
             to.overwrite = Overwrite::Yes;
@@ -95,6 +98,7 @@ impl To {
                     to.part_bytes = Some(settings::size(value).map_err(Usage)?.max(1));
                     dataset = true;
                 }
+                "arrays" => to.arrays = switch(name, value)?,
                 "header" => to.header = Some(switch(name, value)?),
                 "delimiter" | "delim" | "sep" => match value.as_bytes() {
                     [byte] => to.delimiter = Some(*byte),
@@ -141,12 +145,16 @@ impl To {
         if !is_csv && (self.header.is_some() || self.delimiter.is_some()) {
             return usage("HEADER and DELIMITER go with FORMAT csv");
         }
+        if self.arrays && !matches!(self.form, Format::Msgpack | Format::Cbor) {
+            return usage("ARRAYS goes with FORMAT msgpack and cbor, whose rows are maps or arrays");
+        }
         Ok(self)
     }
 
     /// How files of this form are encoded in parallel; `None` of forms that are written by one thread.
     pub fn format(&self) -> Option<schema::FormatOptions> {
         let mut format = print::file_format(self.form, &self.compression())?;
+        format.row_arrays = self.arrays;
         format.header = self.header.unwrap_or(format.header);
         format.delimiter = self.delimiter.unwrap_or(format.delimiter);
         Some(format)
@@ -247,6 +255,8 @@ mod tests {
         let to = copy("x.parquet", &[("file_size_bytes", "100MB")]).unwrap();
         assert_eq!((to.dataset, to.part_bytes), (true, Some(100_000_000)));
         assert_eq!(copy("x.json", &[]).unwrap().format(), None);
+        let arrays = |options: &[(&str, &str)]| copy("x.cbor", options).unwrap().format().unwrap().row_arrays;
+        assert_eq!((arrays(&[]), arrays(&[("arrays", "true")])), (false, true));
     }
 
     #[test]
@@ -258,6 +268,7 @@ mod tests {
         assert!(wrong("x", &[("format", "xls")]).contains("no format xls; there are table, csv"));
         assert!(wrong("out/", &[("format", "json")]).contains("jsonl"));
         assert!(wrong("x.parquet", &[("header", "true")]).contains("FORMAT csv"));
+        assert!(wrong("x.csv", &[("arrays", "true")]).contains("msgpack and cbor"));
         assert!(wrong("x.csv", &[("delimiter", "::")]).contains("one byte"));
         assert!(wrong("x.csv", &[("overwrite", "maybe")]).contains("OVERWRITE is true or false"));
     }

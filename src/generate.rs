@@ -68,11 +68,13 @@ pub fn tables(g: &args::Generate) -> anyhow::Result<Vec<Wanted>> {
     Ok(specs.map(wanted).collect())
 }
 
-/// The format of the files.
+/// The format of the files. Rows of MessagePack and CBOR are arrays: the manifest beside them has the columns' names, and
+/// what is measured is values.
 pub fn format(write: &args::Write) -> FormatOptions {
     FormatOptions {
         encoding: write.to.clone().unwrap_or_else(|| "csv".into()),
         compression: write.compression.clone().unwrap_or_else(|| "none".into()),
+        row_arrays: true,
         ..FormatOptions::default()
     }
 }

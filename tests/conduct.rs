@@ -238,7 +238,7 @@ fn settings_without_effect_are_refused() {
     }
     assert_eq!(
         dir.palais(&["schema", "a.csv", "--schema", "t=s.sql"]).stdout,
-        "CREATE TABLE t (\n  x BIGINT\n);\n"
+        "CREATE TABLE t (\n  x BIGINT NULL\n);\n"
     );
 }
 

@@ -122,10 +122,11 @@ impl SchemaChoice {
         if text == "bdb" { SchemaChoice::Bdb } else { SchemaChoice::File(text.into()) }
     }
 
-    /// The schema, with text as `Utf8View` and bytes as `BinaryView`, for the table `name` at `location`.
-    fn resolve(&self, name: &str, location: &Path) -> Result<SchemaRef> {
+    /// The schema, with text as `Utf8View` and bytes as `BinaryView`, for the table `name` at `location`, and the columns of
+    /// which it is not said whether they may be NULL.
+    fn resolve(&self, name: &str, location: &Path) -> Result<(SchemaRef, Vec<usize>)> {
         match self {
-            SchemaChoice::Given(schema) => Ok(Arc::new(read_schema(schema))),
+            SchemaChoice::Given(schema) => Ok((Arc::new(read_schema(schema)), Vec::new())),
             SchemaChoice::Bdb => {
                 let stem = detect::stem(location);
                 let kind = bdb::Kind::parse(name).or_else(|| bdb::Kind::parse(&stem)).or_else(|| {
@@ -133,7 +134,7 @@ impl SchemaChoice {
                     bdb::Kind::parse(&parent.to_string_lossy())
                 });
                 let names = bdb::Kind::ALL.map(bdb::Kind::name).join(", ");
-                kind.map(bdb::Kind::schema).ok_or_else(|| {
+                kind.map(|kind| (kind.schema(), Vec::new())).ok_or_else(|| {
                     let message = format!("the benchmark has no table '{name}'; it has {names}");
                     Error::location(
                         location.display(),
@@ -145,12 +146,13 @@ impl SchemaChoice {
             SchemaChoice::File(path) => {
                 let text = roots::open_file(path).and_then(std::io::read_to_string);
                 let text = text.map_err(|e| Error::io(path, "read the schema file", e))?;
-                let parsed = schema::text::parse(&text, name);
-                let parsed = parsed.map_err(|e| Error::location(path.display(), e.to_string(), None))?;
+                let parsed = schema::text::parse_said(&text, name);
+                let (parsed, unsaid) =
+                    parsed.map_err(|e| Error::location(path.display(), e.to_string(), None))?;
                 if parsed.fields().is_empty() {
                     return Err(Error::location(path.display(), "the schema has no columns", None));
                 }
-                Ok(Arc::new(read_schema(&parsed)))
+                Ok((Arc::new(read_schema(&parsed)), unsaid))
             }
         }
     }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::os::fd::AsRawFd;
 
 use arrow_array::RecordBatch;
-use bytes::Bytes;
+pub use bytes::Bytes;
 
 use crate::error::Result;
 use crate::format::Morsel;

@@ -196,6 +196,21 @@ pub struct FormatOptions {
     pub quote: u8,
     /// csv: whether the first row holds the names.
     pub header: bool,
+    /// csv: whether types were inferred from examples. A number then is what a number is printed as: a phone number,
+    /// `+4930123`, or a zip code, `01067`, behind those examples is no value of a column of numbers.
+    #[serde(default)]
+    pub inferred: bool,
+    /// MessagePack and CBOR, read: whether all rows of a file lie in one array.
+    #[serde(default)]
+    pub in_array: bool,
+    /// MessagePack and CBOR, written: whether a row is an array of its values, without the columns' names, instead of a
+    /// map. Both are read.
+    #[serde(default)]
+    pub row_arrays: bool,
+    /// Protocol Buffers, read: the columns of which it is not said what a field means that is not there, NULL or 0. A row
+    /// without one of them is an error.
+    #[serde(default)]
+    pub unsaid: Vec<usize>,
     /// What is done with a bad value.
     pub on_error: OnError,
     /// The longest record in bytes that is read.
@@ -210,6 +225,10 @@ impl Default for FormatOptions {
             delimiter: b',',
             quote: b'"',
             header: false,
+            inferred: false,
+            in_array: false,
+            row_arrays: false,
+            unsaid: Vec::new(),
             on_error: OnError::Fail,
             max_record: 64 << 20,
         }

@@ -3,7 +3,7 @@
 //!
 //! - [`json`]: the form that Arrow's specification uses in its integration tests, so that it does not change with a
 //!   version of a library.
-//! - [`ddl`]: `CREATE TABLE name (column TYPE [NOT NULL], …)`.
+//! - [`ddl`]: `CREATE TABLE name (column TYPE [NULL | NOT NULL], …)`.
 //! - [`proto`]: a `.proto` file, with which others read and write the encoding `protobuf`.
 //! - [`capnp`]: a `.capnp` file, with which others read and write the encoding `capnproto`.
 //! - [`types`]: the names of types in SQL.
@@ -63,16 +63,22 @@ pub enum TextError {
 /// If the text holds one table, its name does not matter; of several, the one whose name is `table` without regard to
 /// case is taken.
 pub fn parse(text: &str, table: &str) -> Result<Schema, TextError> {
+    parse_said(text, table).map(|(schema, _)| schema)
+}
+
+/// The same, and the columns of which the text does not say whether they may be NULL.
+pub fn parse_said(text: &str, table: &str) -> Result<(Schema, Vec<usize>), TextError> {
     if text.trim_start().starts_with('{') {
-        return json::parse(text);
+        return Ok((json::parse(text)?, Vec::new()));
     }
-    let mut tables = ddl::parse(text)?;
+    let mut tables = ddl::tables_of(text)?;
     if tables.len() == 1 {
-        return Ok(tables.remove(0).1);
+        let only = tables.remove(0);
+        return Ok((only.schema, only.unsaid));
     }
-    let names: Vec<String> = tables.iter().map(|(name, _)| name.clone()).collect();
-    match tables.into_iter().find(|(name, _)| name.eq_ignore_ascii_case(table)) {
-        Some((_, schema)) => Ok(schema),
+    let names: Vec<String> = tables.iter().map(|table| table.name.clone()).collect();
+    match tables.into_iter().find(|known| known.name.eq_ignore_ascii_case(table)) {
+        Some(known) => Ok((known.schema, known.unsaid)),
         None if names.is_empty() => Err(TextError::Table("the text holds no CREATE TABLE statement".into())),
         None => Err(TextError::Table(format!(
             "the text holds several tables ({}), and none is called '{table}'",
@@ -96,6 +102,13 @@ mod tests {
             "the text holds several tables (a, B), and none is called 'c'"
         );
         assert!(parse(" -- nothing\n", "c").unwrap_err().to_string().contains("no CREATE TABLE"));
+        let said = parse_said(
+            "CREATE TABLE a (x INT, y INT NULL, z INT NOT NULL, k INT PRIMARY KEY, u INT UNIQUE)",
+            "a",
+        );
+        let (schema, unsaid) = said.unwrap();
+        let nullable: Vec<bool> = schema.fields().iter().map(|field| field.is_nullable()).collect();
+        assert_eq!((nullable, unsaid), (vec![true, true, false, false, true], vec![0, 4]));
         let json = json::print(&parse(one, "a").unwrap()).unwrap();
         assert_eq!(parse(&json, "a").unwrap(), parse(one, "a").unwrap());
     }

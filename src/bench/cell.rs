@@ -154,6 +154,7 @@ impl Bench {
         let options = FormatOptions {
             encoding: format.name().into(),
             compression: compression.into(),
+            row_arrays: true,
             ..FormatOptions::default()
         };
         if let Err(e) = format.encoder(&self.schema, &options) {

@@ -8,6 +8,7 @@ use engine::children;
 use serde::Deserialize;
 
 use super::TABLE;
+use crate::convert::TAGGED;
 
 /// Gives commands that have a query in common.
 pub struct Runner {
@@ -49,6 +50,10 @@ impl Runner {
     ) -> anyhow::Result<()> {
         let written = ["--to", encoding, "--compression", compression, "--no-progress", "--workers"];
         let mut command = Command::new(&self.binary);
+        if TAGGED.contains(&encoding) {
+            // As `palais generate` writes them: what is measured is values, and not the same names again and again.
+            command.arg("--arrays");
+        }
         run(command.arg("convert").arg(source).arg(directory).args(written).arg(workers.to_string()))
     }
 

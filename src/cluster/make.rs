@@ -115,8 +115,7 @@ impl Task {
                 let start = Instant::now();
                 // What lies outside of what a node serves is not even looked at.
                 formats::roots::check(&asked.destination)?;
-                let (destination, format) =
-                    convert::target(&asked.destination, &asked.write, !asked.no_header)?;
+                let (destination, format) = convert::target_of(asked)?;
                 let Destination::Dataset(path) = destination else {
                     let shown = asked.destination.display();
                     let help = "name a directory and give --to, or write it with palais convert";

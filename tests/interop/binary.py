@@ -54,6 +54,8 @@ def write(directory):
         (directory / f"arrays.{kind}").write_bytes(b"".join(dumps(row) for row in arrays))
         maps = [dict(zip(of.column_names, row, strict=True)) for row in arrays]
         (directory / f"maps.{kind}").write_bytes(b"".join(dumps(row) for row in maps))
+        (directory / f"list-maps.{kind}").write_bytes(dumps(maps))
+        (directory / f"list-arrays.{kind}").write_bytes(dumps(arrays))
 
 
 def read(path):
@@ -82,6 +84,9 @@ def check(directory):
         expected = rows(of, as_msgpack if path.suffix == ".msgpack" else as_cbor)
         found = list(read(path))
         assert len(found) == len(expected), f"{path}: {len(found)} rows"
+        if path.stem == "maps":
+            assert all(list(one) == of.column_names for one in found), f"{path}: {list(found[0])}"
+            found = [list(one.values()) for one in found]
         for number, (one, other) in enumerate(zip(found, expected, strict=True)):
             for name, a, b in zip(of.column_names, one, other, strict=True):
                 assert same(name, a, b), f"{path}: row {number} of {name} is {a!r}, not {b!r}"

@@ -113,7 +113,8 @@ def read(path):
             decoder, size, rows = cbor2.CBORDecoder(file), path.stat().st_size, []
             while file.tell() < size:
                 rows.append(decoder.decode())
-    return [dict(zip(SCHEMA.names, row, strict=True)) for row in rows]
+    assert all(list(row) == SCHEMA.names for row in rows), f"{path}: {rows[:1]}"
+    return rows
 
 
 def check(directory):

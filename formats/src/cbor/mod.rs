@@ -10,17 +10,18 @@ mod value;
 use crate::rows::format::RowFormat;
 use crate::rows::split::Border;
 use crate::rows::tagged;
+use crate::rows::tagged::outer;
 use crate::rows::tagged::write::TaggedWriter;
-use value::Cbor;
+pub use value::Cbor;
 
 /// CBOR.
 pub static CBOR: RowFormat = RowFormat {
     name: "cbor",
     extensions: &["cbor"],
     border: Border::Unmarked,
-    splits: |_| true,
-    decoder: |scan, _| tagged::walk::decoder(Cbor, scan),
+    splits: |head| outer::splits(Cbor, head),
+    decoder: |scan, first| tagged::walk::decoder(Cbor, scan, first),
     infer: |file, options, rows| tagged::infer::infer(Cbor, file, options, rows),
     alike: |_, _, _| None,
-    writer: |schema, _| Ok(Box::new(TaggedWriter::<Cbor>::new(schema)?)),
+    writer: |schema, options| Ok(Box::new(TaggedWriter::<Cbor>::new(schema, options.row_arrays)?)),
 };

@@ -35,6 +35,16 @@ pub mod tag {
     pub const NEGATIVE_HUGE: u64 = 3;
     /// An array of an exponent of ten and a mantissa.
     pub const DECIMAL: u64 = 4;
+    /// An array of an exponent of two and a mantissa.
+    pub const BINARY: u64 = 5;
+    /// A text that was written before, by its number.
+    pub const TEXT_BEFORE: u64 = 25;
+    /// A value that was marked before, by its number.
+    pub const VALUE_BEFORE: u64 = 29;
+    /// [`DECIMAL`] with an exponent of any size.
+    pub const LONG_DECIMAL: u64 = 264;
+    /// [`BINARY`] with an exponent of any size.
+    pub const LONG_BINARY: u64 = 265;
     /// Days since 1970-01-01 (RFC 8943).
     pub const DAYS: u64 = 100;
     /// A date as text (RFC 8943).
@@ -223,6 +233,26 @@ impl Tagged for Cbor {
         Some((negative, bytes))
     }
 
+    fn spell_other(self, value: &[u8], out: &mut Vec<u8>) -> Option<bool> {
+        let head = whole_head(value).filter(|head| head.major == major::OTHER && head.info <= 24)?;
+        out.extend_from_slice(format!("simple({})", head.number?).as_bytes());
+        Some(false)
+    }
+
+    fn refusal(self, value: &[u8]) -> Option<&'static str> {
+        Some(match without_meaning(value)? {
+            tag::TEXT_BEFORE => {
+                "this refers to a text that stands before it (CBOR's tag 25), which is not read; write the file \
+                 without string references"
+            }
+            tag::VALUE_BEFORE => {
+                "this refers to a value that stands before it (CBOR's tag 29), which is not read; write the file \
+                 without shared values"
+            }
+            _ => "this is a number of base 2 (CBOR's tag 5) that no float of 64 bits is exactly",
+        })
+    }
+
     fn join(self, value: &[u8], out: &mut Vec<u8>) -> Option<()> {
         let value = value.get(self.behind_tags(value)..)?;
         let kind = whole_head(value)?.major;
@@ -242,7 +272,9 @@ impl Tagged for Cbor {
 
 /// Whether a tag makes another value of the one behind it.
 fn has_meaning(tag: u64) -> bool {
-    matches!(tag, tag::DATE_TIME..=tag::DECIMAL | tag::DAYS | tag::DATE)
+    let number = matches!(tag, tag::HUGE..=tag::BINARY | tag::LONG_DECIMAL | tag::LONG_BINARY);
+    let moment = matches!(tag, tag::DATE_TIME | tag::EPOCH | tag::DAYS | tag::DATE);
+    number || moment || matches!(tag, tag::TEXT_BEFORE | tag::VALUE_BEFORE)
 }
 
 /// What tags make of the value behind them. Those that are not known do not change what it is, and behind one that is
@@ -251,14 +283,32 @@ fn tagged(tag: u64, from: usize, bytes: &[u8]) -> Option<Scalar> {
     if !has_meaning(tag) {
         return behind_others(bytes);
     }
-    if tag == tag::DECIMAL {
-        return decimal(from, bytes);
+    match tag {
+        tag::DECIMAL | tag::LONG_DECIMAL => return decimal(from, bytes),
+        tag::BINARY | tag::LONG_BINARY => return binary(from, bytes),
+        _ => {}
     }
     let mut inner = bytes.get(from..)?;
+    let mut begin = from;
     if is_tag(inner) {
-        inner = inner.get(Cbor.behind_tags(inner)..).filter(|inner| !is_tag(inner))?;
+        begin += Cbor.behind_tags(inner);
+        inner = bytes.get(begin..).filter(|inner| !is_tag(inner))?;
     }
-    match (tag, Cbor.scalar(inner)) {
+    let scalar = Cbor.scalar(inner);
+    let moment = moment(tag, scalar, inner);
+    match (tag, scalar) {
+        // What is no date or time all the same is what it is without the tag.
+        (tag::DATE_TIME | tag::DATE, Scalar::Text(a, b)) => {
+            Some(moment.unwrap_or(Scalar::Text(begin + a, begin + b)))
+        }
+        (tag::EPOCH, Scalar::Float(_)) => Some(moment.unwrap_or(scalar)),
+        _ => moment,
+    }
+}
+
+/// What a value is that is tagged as a date or time.
+fn moment(tag: u64, scalar: Scalar, inner: &[u8]) -> Option<Scalar> {
+    match (tag, scalar) {
         (tag::DATE_TIME, Scalar::Text(a, b)) => {
             let at = parse::instant(inner.get(a..b)?).filter(|at| at.zoned)?;
             let seconds = at.days.checked_mul(86_400)?.checked_add(at.seconds)?;
@@ -302,6 +352,47 @@ fn behind_others(bytes: &[u8]) -> Option<Scalar> {
 
 /// `[exponent, mantissa]` behind its tag.
 fn decimal(from: usize, bytes: &[u8]) -> Option<Scalar> {
+    let Pair { exponent, from, to } = pair(from, bytes)?;
+    Some(Scalar::Decimal(from, to, exponent.checked_neg()?))
+}
+
+/// The same of base 2: a float, if it is one exactly.
+#[cold]
+fn binary(from: usize, bytes: &[u8]) -> Option<Scalar> {
+    let Pair { exponent, from, to } = pair(from, bytes)?;
+    let mantissa = bytes.get(from..to)?;
+    let (negative, magnitude) = match Cbor.scalar(mantissa) {
+        Scalar::Unsigned(value) => (false, u128::from(value)),
+        Scalar::Negative(below) => (true, u128::from(below) + 1),
+        _ => {
+            let (negative, huge) = Cbor.huge(mantissa)?;
+            let huge = huge.get(huge.iter().position(|&byte| byte != 0).unwrap_or(huge.len())..)?;
+            let fits = huge.len() <= 16;
+            (negative, huge.iter().fold(0, |sum, &byte| sum << 8 | u128::from(byte)) * u128::from(fits))
+        }
+    };
+    if magnitude == 0 {
+        let zero = matches!(Cbor.scalar(mantissa), Scalar::Unsigned(0));
+        return zero.then_some(Scalar::Float(0.0));
+    }
+    let zeros = magnitude.trailing_zeros();
+    let odd = magnitude >> zeros;
+    let exponent = i32::try_from(exponent.checked_add(i64::from(zeros))?).ok()?;
+    // Powers of two in this range are floats, and so is an odd number of at most 53 bits times one of them.
+    let fits = odd < 1 << 53 && (-1022..=960).contains(&exponent);
+    let value = odd as f64 * 2f64.powi(if fits { exponent } else { return None });
+    Some(Scalar::Float(if negative { -value } else { value }))
+}
+
+/// An exponent, and where its mantissa lies, which is a whole number.
+struct Pair {
+    exponent: i64,
+    from: usize,
+    to: usize,
+}
+
+/// `[exponent, mantissa]` at a place.
+fn pair(from: usize, bytes: &[u8]) -> Option<Pair> {
     let pair = bytes.get(from..)?;
     let container = Cbor.container(pair).filter(|pair| !pair.map && pair.count == Some(2))?;
     // Both are whole numbers, so that no decimal is looked for in another.
@@ -313,12 +404,33 @@ fn decimal(from: usize, bytes: &[u8]) -> Option<Scalar> {
         _ => return None,
     }
     let End::At(end) = Cbor.end(pair, mantissa) else { return None };
-    let behind = match (exponent.major, exponent.number?) {
-        (major::UNSIGNED, exponent) => i64::try_from(exponent).ok()?.checked_neg()?,
-        (major::NEGATIVE, below) => i64::try_from(below).ok()?.checked_add(1)?,
+    let exponent = match (exponent.major, exponent.number?) {
+        (major::UNSIGNED, exponent) => i64::try_from(exponent).ok()?,
+        (major::NEGATIVE, below) => -1 - i64::try_from(below).ok()?,
         _ => return None,
     };
-    Some(Scalar::Decimal(from + mantissa, from + end, behind))
+    Some(Pair { exponent, from: from + mantissa, to: from + end })
+}
+
+/// The first tag in a value, however deep, of which no value is made; its own tags included.
+#[cold]
+fn without_meaning(bytes: &[u8]) -> Option<u64> {
+    let mut at = 0;
+    while let Some(head) = bytes.get(at..).and_then(whole_head) {
+        match (head.major, head.number) {
+            (major::TAG, Some(tag @ (tag::TEXT_BEFORE | tag::VALUE_BEFORE))) => return Some(tag),
+            (major::TAG, Some(tag @ (tag::BINARY | tag::LONG_BINARY)))
+                if binary(head.len, &bytes[at..]).is_none() =>
+            {
+                return Some(tag);
+            }
+            (major::BYTES | major::TEXT, Some(len)) => {
+                at = at.checked_add(head.len)?.checked_add(usize::try_from(len).ok()?)?;
+            }
+            _ => at += head.len,
+        }
+    }
+    None
 }
 
 /// Appends a head with the number in the fewest bytes.

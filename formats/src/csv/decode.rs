@@ -8,6 +8,7 @@ use super::index::Index;
 use crate::error::{Error, Result};
 use crate::format::ScanOptions;
 use crate::rows::batch::{Batch, Records};
+use crate::rows::parse::{self, Decimal, Float, Integer};
 use crate::rows::quotes::{Marks, State};
 use crate::rows::syntax::{Syntax, Token};
 use crate::rows::{Input, RecordParser};
@@ -25,6 +26,8 @@ const COUNTED_BYTES: usize = 256 << 10;
 #[derive(Debug, Clone, Copy)]
 pub struct CsvSyntax {
     quote: u8,
+    /// A number is what a number is printed as.
+    printed: bool,
 }
 
 impl Syntax for CsvSyntax {
@@ -51,12 +54,39 @@ impl Syntax for CsvSyntax {
         out.extend_from_slice(rest);
         Some(0)
     }
+
+    #[inline(always)]
+    fn integer<T: Integer>(&self, value: &[u8]) -> Option<T> {
+        if self.printed && !parse::is_printed(value) { None } else { parse::integer(value) }
+    }
+
+    #[inline(always)]
+    fn float<T: Float>(&self, value: &[u8]) -> Option<T> {
+        if !self.printed {
+            return parse::float(value);
+        }
+        // What is written in digits is no infinity.
+        let is_value = |float: &T| !float.is_beyond() || value.last().is_some_and(u8::is_ascii_alphabetic);
+        if parse::is_printed(value) { parse::float(value).filter(is_value) } else { None }
+    }
+
+    fn decimal<T: Decimal>(&self, value: &[u8], precision: u8, scale: i8) -> Option<T> {
+        match self.printed && !parse::is_printed(value) {
+            true => None,
+            false => parse::decimal(value, precision, scale),
+        }
+    }
 }
 
 impl CsvSyntax {
     /// The syntax with this quote.
     pub fn new(marks: Marks) -> CsvSyntax {
-        CsvSyntax { quote: marks.quote }
+        CsvSyntax { quote: marks.quote, printed: false }
+    }
+
+    /// The same where types were inferred from examples: a number then is what a number is printed as.
+    fn of_inferred(self, inferred: bool) -> CsvSyntax {
+        CsvSyntax { printed: inferred, ..self }
     }
 
     /// The text of a field, with U+FFFD for what is no text; empty if its quotes are not as they should be.
@@ -173,7 +203,7 @@ impl CsvParser {
             wanted: scan.projection.clone(),
             columns: scan.schema.fields().len(),
             marks,
-            syntax: CsvSyntax::new(marks),
+            syntax: CsvSyntax::new(marks).of_inferred(format.inferred),
             index: Index::default(),
             max_record: format.max_record,
             header: first && format.header,

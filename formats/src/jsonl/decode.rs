@@ -1,5 +1,7 @@
 //! Decodes JSON: each record is walked once to find the wanted fields, then columns are filled one by one.
 
+use std::borrow::Cow;
+
 use super::cursor::{Cursor, Fields};
 use super::escapes::unescape;
 use super::frame::{Frames, Wrong};
@@ -56,8 +58,8 @@ impl Syntax for JsonSyntax {
         Cursor::new(&bytes[..end], start).record(&mut member).ok()
     }
 
-    fn key<'a>(&self, bytes: &'a [u8], (from, to): Span) -> Option<&'a [u8]> {
-        bytes.get(from + 1..to - 1)
+    fn key<'a>(&self, bytes: &'a [u8], (from, to): Span) -> Option<Cow<'a, [u8]>> {
+        bytes.get(from + 1..to - 1).map(Cow::Borrowed)
     }
 
     fn name(&self, key: &[u8]) -> Option<Vec<u8>> {

@@ -10,17 +10,18 @@ mod value;
 use crate::rows::format::RowFormat;
 use crate::rows::split::Border;
 use crate::rows::tagged;
+use crate::rows::tagged::outer;
 use crate::rows::tagged::write::TaggedWriter;
-use value::Msgpack;
+pub use value::Msgpack;
 
 /// MessagePack.
 pub static MSGPACK: RowFormat = RowFormat {
     name: "msgpack",
     extensions: &["msgpack", "mpk"],
     border: Border::Unmarked,
-    splits: |_| true,
-    decoder: |scan, _| tagged::walk::decoder(Msgpack, scan),
+    splits: |head| outer::splits(Msgpack, head),
+    decoder: |scan, first| tagged::walk::decoder(Msgpack, scan, first),
     infer: |file, options, rows| tagged::infer::infer(Msgpack, file, options, rows),
     alike: |_, _, _| None,
-    writer: |schema, _| Ok(Box::new(TaggedWriter::<Msgpack>::new(schema)?)),
+    writer: |schema, options| Ok(Box::new(TaggedWriter::<Msgpack>::new(schema, options.row_arrays)?)),
 };

@@ -1,5 +1,6 @@
 //! The bytes of MessagePack values (https://github.com/msgpack/msgpack/blob/master/spec.md).
 
+use crate::rows::print::hex;
 use crate::rows::tagged::{Container, End, Scalar, Tagged};
 
 /// What a value begins with.
@@ -184,6 +185,15 @@ impl Tagged for Msgpack {
             Head::Extension(TIMESTAMP) => bytes.get(from..to).and_then(moment).unwrap_or(Scalar::Other),
             _ => Scalar::Other,
         }
+    }
+
+    fn spell_other(self, bytes: &[u8], out: &mut Vec<u8>) -> Option<bool> {
+        let value = value(bytes)?;
+        let Head::Extension(kind) = value.head else { return None };
+        out.extend_from_slice(format!("{{\"type\":{kind},\"data\":\"\\").as_bytes());
+        hex(bytes.get(value.from..value.from + value.len)?, out);
+        out.extend_from_slice(b"\"}");
+        Some(true)
     }
 }
 

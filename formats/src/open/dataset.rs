@@ -24,7 +24,7 @@ pub fn open(dir: &Path, name: &str, options: &OpenOptions) -> Result<Table> {
     let files = files(dir, &manifest)?;
     let columns = read_schema(&manifest.schema);
     if let Some(choice) = &options.schema {
-        let given = choice.resolve(name, dir)?;
+        let (given, _) = choice.resolve(name, dir)?;
         if given.fields() != columns.fields() {
             let message = format!("the schema that is given is not the one in {FILE_NAME}");
             let help =

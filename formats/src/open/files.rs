@@ -12,13 +12,17 @@ use super::list::Found;
 use super::parallel;
 use super::unify::{Match, Unified};
 use super::{OpenOptions, assemble, hive, sniff};
+use crate::cbor::Cbor;
 use crate::compress::compression;
 use crate::error::{Error, Result};
 use crate::format::{Format, format};
 use crate::input::Input;
+use crate::msgpack::Msgpack;
 use crate::rows::alike::{Alike, Like};
 use crate::rows::quotes::Marks;
 use crate::rows::reader::BYTE_ORDER_MARK;
+use crate::rows::tagged::Tagged;
+use crate::rows::tagged::outer::{self, Layout};
 
 /// Records that are looked at of every file but the first.
 const CHECK_ROWS: usize = 10;
@@ -33,7 +37,7 @@ const LATE_FILES: usize = 256;
 const LATE_BYTES: u64 = 512 << 10;
 const LATE_SAMPLE: usize = 16;
 
-/// Bytes of a csv file that are looked at for its delimiter and header.
+/// Bytes of a csv file that are looked at for its delimiter and header at first.
 const SNIFF_BYTES: usize = 64 << 10;
 
 /// Opens these files, in their order, as one table.
@@ -46,10 +50,13 @@ pub fn open(
 ) -> Result<Table> {
     let mut files: Vec<FileEntry> = files.into_iter().map(FileEntry::from).collect();
     let detected = detect_all(location, &files, options)?;
-    let given =
-        options.schema.as_ref().map(|choice| choice.resolve(name, Path::new(location))).transpose()?;
+    let given = options.schema.as_ref().map(|choice| choice.resolve(name, Path::new(location)));
+    let (given, unsaid) = given.transpose()?.unzip();
     let first = first_with_data(&files, &detected)?;
-    let base = base_options(&files, &detected, first, given.as_deref(), options)?;
+    let mut base = base_options(&files, &detected, first, given.as_deref(), options)?;
+    if base.encoding == "protobuf" {
+        base.unsaid = unsaid.unwrap_or_default();
+    }
     let encoding = format(&base.encoding)?;
     let opening = Opening { files: &files, detected: &detected, first, encoding, base: &base, options };
     let (schema, seen, unseen) = match given {
@@ -182,25 +189,68 @@ fn base_options(
         max_record: options.max_record,
         ..FormatOptions::default()
     };
+    if matches!(detected.encoding, "msgpack" | "cbor")
+        && let Some(first) = first
+    {
+        format.in_array = lies_in_array(&files[first], detected, given)?;
+    }
     if detected.encoding != "csv" {
         return Ok(format);
     }
-    let head = match first {
-        Some(_) => detect::head(file, detected.compression, SNIFF_BYTES)?,
-        None => Vec::new(),
-    };
     let delimiter = options.delimiter.or(detected.delimiter);
-    format.delimiter = delimiter.unwrap_or_else(|| sniff::delimiter(&head, options.quote));
+    let (head, delimiter) = match first {
+        Some(_) => csv_head(file, detected.compression, delimiter, options)?,
+        None => (Vec::new(), delimiter.unwrap_or(format.delimiter)),
+    };
+    format.delimiter = delimiter;
     if sniff::has_lone_returns(&head, Marks { delimiter: format.delimiter, quote: format.quote }) {
         let message = "its lines end in carriage returns alone, and only newlines end a line";
         let help = "make newlines of them: tr '\\r' '\\n' < FILE".to_string();
         return Err(Error::location(file.path.display(), message, Some(help)));
     }
+    format.inferred = given.is_none();
     format.header = match options.header {
         Some(header) => header,
         None => has_header(&file.path, &head, &format, given)?,
     };
     Ok(format)
+}
+
+/// Whether all rows of a file lie in one array.
+fn lies_in_array(file: &FileEntry, detected: &Detected, given: Option<&Schema>) -> Result<bool> {
+    let head = detect::head(file, detected.compression, outer::LOOKED_AT)?;
+    let whole = head.len() < outer::LOOKED_AT;
+    Ok(match detected.encoding {
+        "cbor" => is_array(Cbor, &head, whole, given),
+        _ => is_array(Msgpack, &head, whole, given),
+    })
+}
+
+fn is_array<T: Tagged>(tagged: T, head: &[u8], whole: bool, given: Option<&Schema>) -> bool {
+    match outer::layout(tagged, head, whole) {
+        Layout::Array(count) => !given.is_some_and(|schema| outer::is_row(tagged, head, count, schema)),
+        Layout::Rows | Layout::Short => false,
+    }
+}
+
+/// The beginning of a csv file, and its delimiter, if that is not told: so much of it that the first record, which may hold
+/// the names of very many columns, is whole and others follow it.
+fn csv_head(
+    file: &FileEntry,
+    compression: &str,
+    delimiter: Option<u8>,
+    options: &OpenOptions,
+) -> Result<(Vec<u8>, u8)> {
+    let mut most = SNIFF_BYTES;
+    let mut head = detect::head(file, compression, most)?;
+    let delimiter = delimiter.unwrap_or_else(|| sniff::delimiter(&head, options.quote));
+    let marks = Marks { delimiter, quote: options.quote };
+    // A record that is longer than allowed can't be read.
+    while head.len() == most && most <= options.max_record && !sniff::has_records(&head, marks) {
+        most = most.saturating_mul(4);
+        head = detect::head(file, compression, most)?;
+    }
+    Ok((head, delimiter))
 }
 
 /// Whether a csv file that begins with `head` has a header.

@@ -96,6 +96,22 @@ pub fn records(head: &[u8], delimiter: u8, quote: u8, most: usize) -> Vec<Vec<St
     records
 }
 
+/// Whether a csv text has two whole records that are no blank lines, or one of lines that end in carriage returns alone.
+pub fn has_records(head: &[u8], marks: Marks) -> bool {
+    let (mut state, mut start, mut count) = (State::RecordStart, 0, 0);
+    for (&byte, at) in head.iter().zip(0..) {
+        state = state.step(byte, marks);
+        if state == State::RecordStart {
+            count += usize::from(!head[start..at].trim_ascii().is_empty());
+            start = at + 1;
+        }
+        if count == 2 {
+            return true;
+        }
+    }
+    has_lone_returns(head, marks)
+}
+
 /// Whether lines end in carriage returns alone, as those of old Macintosh files do: there is no newline, and a
 /// carriage return outside of quotes with something behind it.
 pub fn has_lone_returns(head: &[u8], marks: Marks) -> bool {

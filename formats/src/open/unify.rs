@@ -9,6 +9,7 @@ use schema::text::types::sql_name;
 
 use super::nested;
 use crate::error::{Error, Result};
+use crate::rows::infer::Digits;
 
 /// How the columns of a file are found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -209,6 +210,15 @@ pub fn wider(a: &DataType, b: &DataType) -> Option<DataType> {
             _ => Some(T::UInt64),
         };
     }
+    if let (Some(x), Some(y)) = (decimal_digits(a), decimal_digits(b)) {
+        let digits = x.most(y);
+        let wide = matches!(a, T::Decimal256(..)) || matches!(b, T::Decimal256(..));
+        return match digits.whole + digits.scale {
+            most @ ..=38 if !wide => Some(T::Decimal128(most as u8, digits.scale as i8)),
+            most @ ..=76 => Some(T::Decimal256(most as u8, digits.scale as i8)),
+            _ => None,
+        };
+    }
     match (a, b) {
         (T::Null, other) | (other, T::Null) => Some(other.clone()),
         (x, y) if x.is_floating() && y.is_floating() => {
@@ -230,6 +240,23 @@ pub fn wider(a: &DataType, b: &DataType) -> Option<DataType> {
         }
         _ => None,
     }
+}
+
+/// The digits of a decimal's type, and of a whole number's.
+fn decimal_digits(data_type: &DataType) -> Option<Digits> {
+    use DataType as T;
+    let (whole, scale) = match data_type {
+        T::Decimal128(precision, scale @ 0..) | T::Decimal256(precision, scale @ 0..) => {
+            (precision.checked_sub(*scale as u8)?, *scale as u32)
+        }
+        T::Int8 | T::UInt8 => (3, 0),
+        T::Int16 | T::UInt16 => (5, 0),
+        T::Int32 | T::UInt32 => (10, 0),
+        T::Int64 => (19, 0),
+        T::UInt64 => (20, 0),
+        _ => return None,
+    };
+    Some(Digits { whole: whole.into(), scale })
 }
 
 fn finer(a: TimeUnit, b: TimeUnit) -> TimeUnit {
@@ -371,6 +398,10 @@ mod tests {
             (T::UInt8, T::Int8, Some(T::Int16)),
             (T::UInt32, T::Int8, Some(T::Int64)),
             (T::UInt64, T::Int8, Some(T::Decimal128(20, 0))),
+            (T::Decimal128(10, 2), T::Decimal128(6, 4), Some(T::Decimal128(12, 4))),
+            (T::Decimal128(38, 2), T::Decimal128(38, 10), Some(T::Decimal256(46, 10))),
+            (T::Decimal128(10, 2), T::Int64, Some(T::Decimal128(21, 2))),
+            (T::Decimal256(76, 2), T::Decimal256(76, 10), None),
             (T::UInt16, T::UInt32, Some(T::UInt32)),
             (T::Int16, T::Float32, Some(T::Float32)),
             (T::Int32, T::Float32, Some(T::Float64)),

@@ -9,7 +9,7 @@ use crate::rows::binary::{check_flat, decimal_or_zero, float_or_zero, within_day
 use crate::rows::keys::Slots;
 use crate::rows::parse::{Decimal, Float, Half, Integer};
 use crate::rows::syntax::Syntax;
-use crate::rows::walk::{Span, Walked, Walker, Wrong};
+use crate::rows::walk::{Span, Walked, Walker, Wrong, is_missing};
 
 /// What came of reading a varint.
 enum Varint {
@@ -94,6 +94,8 @@ struct Field {
     name: String,
     wire: Wire,
     nullable: bool,
+    /// Nothing says what a field that is not there means.
+    unsaid: bool,
     slot: Option<usize>,
 }
 
@@ -106,10 +108,12 @@ impl MessageWalker {
     /// A walker over the columns of the scan's schema.
     pub fn new(scan: &ScanOptions, slots: &Slots) -> Result<MessageWalker> {
         check_flat(&scan.schema)?;
-        let fields = scan.schema.fields().iter().zip(&slots.of_schema).map(|(field, &slot)| Field {
+        let columns = scan.schema.fields().iter().zip(&slots.of_schema).enumerate();
+        let fields = columns.map(|(column, (field, &slot))| Field {
             name: field.name().clone(),
             wire: wire(field.data_type()),
             nullable: field.is_nullable(),
+            unsaid: scan.format.unsaid.contains(&column),
             slot,
         });
         Ok(MessageWalker { fields: fields.collect() })
@@ -124,6 +128,7 @@ impl MessageWalker {
                 found[slot] = (at, at);
             }
         }
+        let start = at;
         let mut at = at;
         while at < end {
             let (tag, len) = whole(&bytes[at..end])?;
@@ -151,18 +156,44 @@ impl MessageWalker {
             at = to;
             let Some(field) = field else { continue };
             if field.wire != found_wire {
+                let packed = match found_wire {
+                    Wire::Counted => " (or it is a packed repeated field: a list, which is not read)",
+                    _ => "",
+                };
                 return Err(format!(
-                    "field {number} is no {}; the columns are others than those of the schema",
+                    "field {number} is no {}; the columns are others than those of the schema{packed}",
                     field.name
                 ));
             }
             if let Some(slot) = field.slot {
-                // Of a field that is there twice the last one counts.
+                let place = found[slot];
+                if !is_missing(place) && place != (start, start) {
+                    return Err(format!(
+                        "field {number}, column '{}', is there more than once: a repeated field is a list, \
+                         which is not read",
+                        field.name
+                    ));
+                }
                 found[slot] = (from, to);
+            }
+        }
+        for (number, field) in (1..).zip(&self.fields).filter(|(_, field)| field.unsaid) {
+            if field.slot.is_some_and(|slot| is_missing(found[slot])) {
+                return Err(unsaid(number, field));
             }
         }
         Ok(())
     }
+}
+
+/// What is wrong with a message that has no such field.
+#[cold]
+fn unsaid(number: usize, field: &Field) -> String {
+    format!(
+        "field {number}, column '{}', is not there, which means NULL if the field is `optional`, and else 0, false or \
+         empty: write NULL or NOT NULL behind the column's type in the schema",
+        field.name
+    )
 }
 
 /// The varint that bytes begin with, and how many it has: mostly one.

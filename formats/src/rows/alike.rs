@@ -7,7 +7,7 @@
 use arrow_schema::{DataType, Schema};
 use schema::FormatOptions;
 
-use super::infer::Kinds;
+use super::infer::{Digits, Kinds};
 use super::parse;
 use crate::open::combined;
 
@@ -77,7 +77,8 @@ impl Columns {
     pub fn fit(&mut self) -> bool {
         self.columns.iter_mut().fold(true, |fit, (known, kinds)| {
             let kinds = std::mem::take(kinds);
-            let holds = || combined(known, &kinds.data_type(), true, true).as_ref() == Some(known);
+            let holds =
+                || combined(known, &kinds.data_type(Digits::default()), true, true).as_ref() == Some(known);
             fit && (kinds == Kinds::default() || holds())
         })
     }
@@ -88,12 +89,16 @@ fn is_short_integer(text: &[u8]) -> bool {
     matches!(text, [b'0'] | [b'1'..=b'9', ..]) && text.len() <= 18 && text.iter().all(u8::is_ascii_digit)
 }
 
-/// Digits, a point and digits.
+/// Digits, a point and digits, as they are printed.
 fn is_plain_decimal(text: &[u8]) -> bool {
     let digits = |text: &[u8]| text.iter().take_while(|b| b.is_ascii_digit()).count();
     let whole = digits(text);
     let fraction = text.get(whole + 1..).unwrap_or_default();
-    whole > 0 && !fraction.is_empty() && text[whole] == b'.' && digits(fraction) == fraction.len()
+    parse::is_printed(text)
+        && whole > 0
+        && !fraction.is_empty()
+        && text[whole] == b'.'
+        && digits(fraction) == fraction.len()
 }
 
 #[cfg(test)]
@@ -162,7 +167,10 @@ mod tests {
             (Int64, &["1", "2.5"], false),
             (Int64, &["n/a"], false),
             (Int64, &["18446744073709551615"], false),
+            (Int64, &["+1"], false),
+            (Int64, &["007"], false),
             (Float64, &["1", "2.5", "1e3"], true),
+            (Float64, &["00.5"], false),
             (Float64, &["18446744073709551616"], false),
             (Float64, &["-1", "18446744073709551615"], false),
             (Date32, &["2020-01-01"], true),

@@ -10,6 +10,7 @@ use schema::OnError;
 
 use super::Input;
 use super::column::{Bad, Column, Found, Stretch, Within, unfit, view_type};
+use super::parse;
 use super::syntax::Syntax;
 use super::walk::MISSING;
 use crate::error::{DataError, Error, Result};
@@ -72,6 +73,8 @@ pub struct Batch {
     /// Whether records stand in lines.
     in_lines: bool,
     skipped: Skipped,
+    /// Types were inferred from examples.
+    inferred: bool,
 }
 
 impl Batch {
@@ -102,6 +105,7 @@ impl Batch {
             lines: 0,
             in_lines: true,
             skipped: Skipped::default(),
+            inferred: scan.format.inferred,
         })
     }
 
@@ -190,7 +194,7 @@ impl Batch {
         }
         self.skipped.replaced += found.replaced;
         if let Some((bad, column, within)) = worst {
-            return Err(self.bad_value(&records, bad, column, within));
+            return Err(self.bad_value(&records, syntax, bad, column, within));
         }
         self.advance(&records, records.count);
         Ok(())
@@ -224,7 +228,14 @@ impl Batch {
     }
 
     /// The error of a value that is not one of its column's type.
-    fn bad_value(&self, records: &Records, bad: Bad, column: usize, within: Option<Within>) -> Error {
+    fn bad_value<S: Syntax>(
+        &self,
+        records: &Records,
+        syntax: S,
+        bad: Bad,
+        column: usize,
+        within: Option<Within>,
+    ) -> Error {
         // One that is missing ends before it begins, at the beginning of its record; of one that is missing in another
         // value the place is not known.
         let start = bad.start.min(bad.end);
@@ -244,10 +255,22 @@ impl Batch {
             offset: text.map(|_| records.offset + start as u64),
             column: Some(format!("{name}{path}")),
             value: text.filter(|_| bad.start <= bad.end).map(shown),
-            message: format!("expected {}{nulls}", expected(data_type)),
+            message: match text.and_then(|text| syntax.refusal(text)) {
+                Some(refusal) => refusal.to_string(),
+                None => format!("expected {}{nulls}{}", expected(data_type), self.printed(data_type, text)),
+            },
             help: Some(if self.on_error == OnError::Null { NOT_NULL_HELP } else { HELP }.into()),
             ..DataError::default()
         }))
+    }
+
+    /// What is wrong with a number that is one, where types were inferred from examples.
+    fn printed(&self, data_type: &DataType, text: Option<&[u8]>) -> &'static str {
+        let text = text.map(<[u8]>::trim_ascii).unwrap_or_default();
+        match self.inferred && data_type.is_numeric() && !parse::is_printed(text) {
+            true => ", without '+' or zeros before it: the values that the type was inferred from have none",
+            false => "",
+        }
     }
 
     /// The error of a record that is not built as it should be.

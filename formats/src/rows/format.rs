@@ -10,6 +10,7 @@ use super::alike::{Alike, MakeAlike};
 use super::encoder::{RowEncoder, RowWriter};
 use super::reader::{MakeDecoder, RowReader};
 use super::split::{self, Border, SharedBorders};
+use super::tagged::outer::LOOKED_AT;
 use super::turns::{MAX_UNIT, MAX_WINDOW, TurnReader, Turns};
 use crate::compress::{self, Unit};
 use crate::error::{Error, Result};
@@ -24,7 +25,7 @@ const SMALL: u64 = 8 << 20;
 const SMALL_PACKED: u64 = 512 << 10;
 
 /// Decompressed bytes by which a file is known to hold records one after another.
-const HEAD_BYTES: usize = 4 << 10;
+const HEAD_BYTES: usize = LOOKED_AT;
 
 /// What is looked at to find the first unit of a compressed file, at first.
 const FIRST_WINDOW: u64 = 512 << 10;
@@ -37,7 +38,7 @@ pub struct RowFormat {
     pub extensions: &'static [&'static str],
     /// How the first record of a morsel is found.
     pub border: Border,
-    /// Whether a file that, decompressed, begins with these bytes (4 KiB are enough) holds records one after another,
+    /// Whether a file that, decompressed, begins with these bytes (of which [`LOOKED_AT`] are enough) holds records one after another,
     /// each of which can be read without those before it.
     pub splits: fn(&[u8]) -> bool,
     /// Makes its decoder.

@@ -14,7 +14,7 @@ use crate::reader::{FileReader, Next};
 
 /// The kinds of values that a column was seen to hold, as a set of bits.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Kinds(u16);
+pub struct Kinds(u32);
 
 impl Kinds {
     /// `true` or `false`.
@@ -49,6 +49,12 @@ impl Kinds {
     pub const LIST: Kinds = Kinds(16384);
     /// Named values.
     pub const OBJECT: Kinds = Kinds(32768);
+    /// A decimal: exact digits and where their point stands.
+    pub const DECIMAL: Kinds = Kinds(1 << 16);
+    /// A value that is neither text nor bytes.
+    pub const TYPED: Kinds = Kinds(1 << 17);
+    /// A timestamp beyond those that nanoseconds hold.
+    pub const FAR: Kinds = Kinds(1 << 18);
 
     /// Both kinds at once.
     pub const fn and(self, other: Kinds) -> Kinds {
@@ -69,15 +75,16 @@ impl Kinds {
         self.0 & other.0 != 0
     }
 
-    /// The kind of a number without spaces around it; text if it is none. A whole number with leading zeros is text,
-    /// because it would not come back as it was.
+    /// The kind of a number without spaces around it; text if it is none, or not written as numbers are
+    /// ([`parse::is_printed`]).
     pub fn of_number(text: &[u8]) -> Kinds {
-        let digits = text.strip_prefix(b"-").or(text.strip_prefix(b"+")).unwrap_or(text);
+        if !parse::is_printed(text) {
+            return Kinds::TEXT;
+        }
+        let digits = text.strip_prefix(b"-").unwrap_or(text);
         let sign = if text.first() == Some(&b'-') { Kinds::NEGATIVE.0 } else { 0 };
         let whole = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
-        if whole && digits.len() > 1 && digits[0] == b'0' {
-            Kinds::TEXT
-        } else if whole {
+        if whole {
             let kind = if parse::integer::<i64>(text).is_some() {
                 Kinds::INT
             } else if parse::integer::<u64>(text).is_some() {
@@ -87,7 +94,7 @@ impl Kinds {
             };
             Kinds(kind.0 | sign)
         } else if digits.first().is_some_and(|b| b.is_ascii_digit() || *b == b'.')
-            && parse::float::<f64>(text).is_some()
+            && parse::float::<f64>(text).is_some_and(|value| holds(value, digits))
         {
             Kinds(Kinds::FLOAT.0 | sign)
         } else {
@@ -107,9 +114,17 @@ impl Kinds {
             None => Kinds::TEXT,
             Some(at) => {
                 let zone = if at.zoned { Kinds::ZONED } else { Kinds::LOCAL };
-                Kinds(zone.0 | if at.nanos % 1000 != 0 { Kinds::FINE.0 } else { 0 })
+                zone.and(Kinds::of_moment(at.days.saturating_mul(86_400), at.nanos % 1000 != 0))
             }
         }
+    }
+
+    /// What the unit of a moment has to hold: seconds since 1970, and whether there is more than microseconds.
+    pub fn of_moment(seconds: i64, fine: bool) -> Kinds {
+        /// Nanoseconds of 64 bits reach over 106,751 days.
+        const NANOSECONDS_REACH: u64 = 106_751 * 86_400;
+        let far = seconds.unsigned_abs() >= NANOSECONDS_REACH;
+        Kinds(if fine { Kinds::FINE.0 } else { 0 } | if far { Kinds::FAR.0 } else { 0 })
     }
 
     /// The kind of a field in which everything is text.
@@ -134,30 +149,36 @@ impl Kinds {
         (Kinds(self.0 & !nested), self.has(Kinds::LIST), self.has(Kinds::OBJECT))
     }
 
-    /// The type that holds all that was seen and holds no others; `Null` if nothing was.
-    pub fn data_type(self) -> DataType {
+    /// The type that holds all that was seen and holds no others; `Null` if nothing was. `digits` are those of decimals.
+    pub fn data_type(self, digits: Digits) -> DataType {
         let whole = Kinds::INT.0 | Kinds::UINT.0 | Kinds::WIDE.0 | Kinds::HUGE.0;
-        let numbers = Kinds(whole | Kinds::FLOAT.0 | Kinds::NOT_FINITE.0);
+        let numbers = Kinds(whole | Kinds::DECIMAL.0 | Kinds::FLOAT.0 | Kinds::NOT_FINITE.0);
         let times = Kinds(Kinds::DATE.0 | Kinds::LOCAL.0 | Kinds::ZONED.0);
         let groups = [Kinds::BOOL, numbers, times, Kinds::TEXT].map(|group| self.has(group));
         if self.has(Kinds::BYTES) {
-            return DataType::BinaryView;
+            // Any text is bytes, and so is no other value.
+            return if self.has(Kinds::TYPED) { DataType::Utf8View } else { DataType::BinaryView };
         }
         match groups {
             [false, false, false, false] => DataType::Null,
             [true, false, false, false] => DataType::Boolean,
-            [false, true, false, false] => self.number_type(),
+            [false, true, false, false] => self.number_type(digits),
             [false, false, true, false] => self.time_type(),
             _ => DataType::Utf8View,
         }
     }
 
-    fn number_type(self) -> DataType {
-        let finite = self.has(Kinds(Kinds::INT.0 | Kinds::UINT.0 | Kinds::WIDE.0 | Kinds::FLOAT.0));
+    fn number_type(self, digits: Digits) -> DataType {
+        let whole = Kinds(Kinds::INT.0 | Kinds::UINT.0 | Kinds::WIDE.0);
+        let finite = self.has(Kinds(whole.0 | Kinds::DECIMAL.0 | Kinds::FLOAT.0));
         if self.has(Kinds::FLOAT) || (self.has(Kinds::NOT_FINITE) && finite) {
             DataType::Float64
         } else if self.has(Kinds::HUGE) || !finite {
             DataType::Utf8View
+        } else if self.has(Kinds::DECIMAL) {
+            let most = [(Kinds::WIDE, 38), (Kinds::UINT, 20), (Kinds::INT, 19)];
+            let beside = most.into_iter().find(|(kind, _)| self.has(*kind)).map_or(0, |(_, most)| most);
+            Digits { whole: digits.whole.max(beside), ..digits }.data_type()
         } else if self.has(Kinds::WIDE) {
             DataType::Decimal128(38, 0)
         } else if !self.has(Kinds::UINT) {
@@ -170,6 +191,9 @@ impl Kinds {
     }
 
     fn time_type(self) -> DataType {
+        if self.has(Kinds::FINE) && self.has(Kinds::FAR) {
+            return DataType::Utf8View;
+        }
         let unit = if self.has(Kinds::FINE) { TimeUnit::Nanosecond } else { TimeUnit::Microsecond };
         if !self.has(Kinds::ZONED) {
             if self.has(Kinds::LOCAL) { DataType::Timestamp(unit, None) } else { DataType::Date32 }
@@ -179,6 +203,37 @@ impl Kinds {
             DataType::Timestamp(unit, Some("UTC".into()))
         }
     }
+}
+
+/// The most digits that decimals of a column have before the point, and behind it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Digits {
+    /// Before the point.
+    pub whole: u32,
+    /// Behind it.
+    pub scale: u32,
+}
+
+impl Digits {
+    /// The most of both.
+    pub fn most(self, other: Digits) -> Digits {
+        Digits { whole: self.whole.max(other.whole), scale: self.scale.max(other.scale) }
+    }
+
+    /// The decimals of so many digits, and of as many more before the point as have room; text if there are none.
+    pub fn data_type(self) -> DataType {
+        match (self.whole.saturating_add(self.scale), self.scale as i8) {
+            (..=38, scale) => DataType::Decimal128(38, scale),
+            (..=76, scale) => DataType::Decimal256(76, scale),
+            _ => DataType::Utf8View,
+        }
+    }
+}
+
+/// Whether a float is near what was written: a number beyond its range would be an infinity, or 0.
+fn holds(value: f64, digits: &[u8]) -> bool {
+    let mantissa = digits.iter().take_while(|byte| !matches!(byte, b'e' | b'E'));
+    value.is_finite() && (value != 0.0 || mantissa.copied().all(|byte| matches!(byte, b'0' | b'.')))
 }
 
 /// The columns that were seen, in the order in which they appeared, and what was seen of their values.
@@ -212,7 +267,7 @@ mod tests {
     fn fields(texts: &[&str]) -> DataType {
         let mut kinds = Kinds::default();
         texts.iter().for_each(|text| kinds.add(Kinds::of_field(text.as_bytes())));
-        kinds.data_type()
+        kinds.data_type(Digits::default())
     }
 
     #[test]
@@ -230,7 +285,22 @@ mod tests {
             (&["NaN", "-Infinity"], Utf8View),
             (&["inf", "nan"], Utf8View),
             (&["007"], Utf8View),
-            (&["0.07", "00.5"], Float64),
+            (&["-007"], Utf8View),
+            (&["00"], Utf8View),
+            (&["+4930123"], Utf8View),
+            (&["1", "+1"], Utf8View),
+            (&["+1.5"], Utf8View),
+            (&["0.07", "-0.5", ".5", "5.", "0", "-0", "0e1"], Float64),
+            (&["0.07", "00.5"], Utf8View),
+            (&["-01.5"], Utf8View),
+            (&["00e5"], Utf8View),
+            (&["1.50", "1E5", "-0.0"], Float64),
+            (&["-0", "1"], Int64),
+            (&["1_000"], Utf8View),
+            (&["1e400"], Utf8View),
+            (&["1", "-1e400"], Utf8View),
+            (&["1e-400"], Utf8View),
+            (&["0e-400", "0.000"], Float64),
             (&["18446744073709551615", "1"], UInt64),
             (&["18446744073709551615", "-1"], Decimal128(20, 0)),
             (&["18446744073709551616"], Utf8View),
@@ -240,6 +310,12 @@ mod tests {
             (&["2020-01-01T10:00:00Z", "2020-01-01T10:00:00+01:00"], us(Some("UTC"))),
             (&["2020-01-01T10:00:00Z", "2020-01-01T10:00:00"], Utf8View),
             (&["2020-01-01T10:00:00.123456789"], Timestamp(TimeUnit::Nanosecond, None)),
+            (
+                &["2020-01-01T10:00:00.123456789", "2262-01-01T00:00:00"],
+                Timestamp(TimeUnit::Nanosecond, None),
+            ),
+            (&["2020-01-01T10:00:00.123456789", "9999-12-31T00:00:00"], Utf8View),
+            (&["9999-12-31T00:00:00"], us(None)),
             (&["2020-01-01", "1"], Utf8View),
             (&["2020-02-30"], Utf8View),
             (&["-", "+", ".", "1.2.3", "10:00"], Utf8View),

@@ -79,7 +79,8 @@ impl Keys {
 
     #[cold]
     fn look_up(&mut self, place: usize, raw: &[u8], name: Option<Vec<u8>>) -> Option<usize> {
-        let slot = name.and_then(|name| self.by_name.get(&name).copied());
+        // What is no text has the name that it was given where columns were inferred.
+        let slot = name.and_then(|name| self.by_name.get(String::from_utf8_lossy(&name).as_bytes()).copied());
         self.order.truncate(place);
         if self.order.len() == place {
             self.order.push((raw.to_vec(), slot));

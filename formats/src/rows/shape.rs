@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Fields};
 
-use super::infer::Kinds;
+use super::infer::{Digits, Kinds};
 
 /// Objects of more fields than that are maps: their keys are data. As many as in DuckDB.
 pub const MOST_FIELDS: usize = 200;
@@ -22,6 +22,8 @@ pub const MOST_FIELDS: usize = 200;
 #[derive(Debug, Default)]
 pub struct Shape {
     kinds: Kinds,
+    /// Those of decimals.
+    digits: Digits,
     /// What was seen of the items of lists.
     items: Option<Box<Shape>>,
     /// What was seen of the fields of objects.
@@ -42,12 +44,14 @@ pub struct Members {
 impl Members {
     /// What was seen of the value with this name.
     pub fn named(&mut self, name: &[u8]) -> &mut Shape {
-        let expected = self.of.get(self.next).filter(|(known, _)| known.as_bytes() == name);
-        let place = match expected.map(|_| self.next).or_else(|| self.by_name.get(name).copied()) {
+        // What is no text is called as readers look for it.
+        let name = &*String::from_utf8_lossy(name);
+        let expected = self.of.get(self.next).filter(|(known, _)| known == name);
+        let place = match expected.map(|_| self.next).or_else(|| self.by_name.get(name.as_bytes()).copied()) {
             Some(place) => place,
             None => {
-                self.by_name.insert(name.to_vec(), self.of.len());
-                self.of.push((String::from_utf8_lossy(name).into_owned(), Shape::default()));
+                self.by_name.insert(name.as_bytes().to_vec(), self.of.len());
+                self.of.push((name.to_string(), Shape::default()));
                 self.of.len() - 1
             }
         };
@@ -95,6 +99,12 @@ impl Shape {
         self.kinds.add(kinds);
     }
 
+    /// A decimal of so many digits was seen.
+    pub fn decimal(&mut self, digits: Digits) {
+        self.kinds.add(Kinds::DECIMAL.and(Kinds::TYPED));
+        self.digits = self.digits.most(digits);
+    }
+
     /// Whether something was seen that is nothing but text.
     pub fn is_text(&self) -> bool {
         self.kinds.is_text()
@@ -118,6 +128,7 @@ impl Shape {
 
     fn merge(&mut self, other: Shape) {
         self.kinds.add(other.kinds);
+        self.digits = self.digits.most(other.digits);
         if let Some(items) = other.items {
             self.items.get_or_insert_default().merge(*items);
         }
@@ -133,7 +144,7 @@ impl Shape {
     pub fn data_type(&self) -> DataType {
         let (flat, list, object) = self.kinds.split();
         match (list, object) {
-            (false, false) => flat.data_type(),
+            (false, false) => flat.data_type(self.digits),
             (true, false) if flat == Kinds::default() => {
                 let item = self.items.as_ref().map_or(DataType::Null, |items| items.data_type());
                 DataType::List(Arc::new(Field::new_list_field(item, true)))

@@ -1,5 +1,7 @@
 //! How an encoding writes values: what a field holds, and which value its bytes are.
 
+use std::borrow::Cow;
+
 use arrow_schema::TimeUnit;
 
 use super::parse::{self, Decimal, Float, Half, Integer};
@@ -73,8 +75,13 @@ pub trait Syntax: Copy {
     }
 
     /// The bytes of a key that is a string, as they stand.
-    fn key<'a>(&self, bytes: &'a [u8], (from, to): Span) -> Option<&'a [u8]> {
-        bytes.get(from..to)
+    fn key<'a>(&self, bytes: &'a [u8], (from, to): Span) -> Option<Cow<'a, [u8]>> {
+        bytes.get(from..to).map(Cow::Borrowed)
+    }
+
+    /// Why a value can't be read, whatever the type of its column is; `None` if it can.
+    fn refusal(&self, _value: &[u8]) -> Option<&'static str> {
+        None
     }
 
     /// The name that the bytes of a key spell.

@@ -45,6 +45,8 @@ pub fn spans(found: &[Span], slot: usize, each: usize) -> Spans<'_> {
 pub enum Walked {
     /// It ends here.
     Whole(usize),
+    /// There is none before this place, which is the end of what holds all records.
+    Passed(usize),
     /// It goes on behind the bytes at hand.
     Short,
 }
@@ -66,6 +68,15 @@ impl Wrong {
 
 /// Finds values in records.
 pub trait Walker: Send {
+    /// Looks at the beginning of a file, as which these bytes come first; with `last` it ends with them. False if it needs
+    /// more of them. It is called before records are walked over, whether a file begins or not.
+    fn begin(&mut self, _bytes: &[u8], _last: bool) -> Result<bool, Wrong> {
+        Ok(true)
+    }
+
+    /// Another file begins.
+    fn restart(&mut self) {}
+
     /// Walks over the record that begins at `at`, and notes where the values of wanted columns lie: `found` has a
     /// place for each slot of [`Slots`], and [`missing`] in all of them.
     fn walk(&mut self, bytes: &[u8], at: usize, found: &mut [Span]) -> Result<Walked, Wrong>;
@@ -101,11 +112,20 @@ impl<W: Walker, S: Syntax + Send> RecordParser for WalkParser<W, S> {
     const IN_LINES: bool = false;
     const NESTED: bool = S::NESTED;
 
+    fn restart(&mut self) {
+        self.walker.restart();
+    }
+
     fn parse(&mut self, input: Input, batch: &mut Batch) -> Result<usize> {
         let bytes = input.block.as_slice();
         let limit = input.limit.min(bytes.len());
         let each = self.slots.count;
         let mut at = input.at;
+        match self.walker.begin(&bytes[at..], input.last) {
+            Ok(true) => {}
+            Ok(false) => return Ok(0),
+            Err(wrong) => return Err(batch.lost(input.offset + at as u64, wrong.message)),
+        }
         while at < limit && batch.room() > 0 {
             let (start, room) = (at, batch.room());
             let (mut count, mut wrong) = (0, None);
@@ -119,6 +139,11 @@ impl<W: Walker, S: Syntax + Send> RecordParser for WalkParser<W, S> {
                 match self.walker.walk(&bytes[..within], at, &mut self.found[first..]) {
                     Ok(Walked::Whole(end)) => {
                         (at, count) = (end, count + 1);
+                        continue;
+                    }
+                    Ok(Walked::Passed(end)) => {
+                        self.found.truncate(first);
+                        at = end;
                         continue;
                     }
                     Ok(Walked::Short) => {}

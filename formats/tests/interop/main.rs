@@ -302,15 +302,20 @@ fn values_that_carry_their_kind_are_read_as_others_write_them() {
     let dir = tempfile::tempdir().unwrap();
     python("binary.py", "write", dir.path());
     let paths: Vec<PathBuf> = std::fs::read_dir(dir.path()).unwrap().map(|e| e.unwrap().path()).collect();
-    assert_eq!(paths.len(), 2 * 2);
+    assert_eq!(paths.len(), 2 * 4);
     for path in paths {
         let encoding = by_name(&path).encoding.unwrap();
-        let options = FormatOptions { encoding: encoding.into(), ..FormatOptions::default() };
+        let in_array = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("list"));
+        let options = FormatOptions { encoding: encoding.into(), in_array, ..FormatOptions::default() };
         // Columns of numbers and of text are told from their values, and named where the rows are maps.
         let inferred = format(encoding).unwrap().infer(&FileEntry::new(&path, 0, 0), &options, 1000).unwrap();
         let names: Vec<&String> = inferred.fields().iter().map(|f| f.name()).collect();
         assert_eq!(names.len(), table().num_columns());
-        assert_eq!(names[4] == "i64", path.ends_with(format!("maps.{encoding}")), "{names:?}");
+        assert_eq!(
+            names[4] == "i64",
+            path.to_string_lossy().ends_with(&format!("maps.{encoding}")),
+            "{names:?}"
+        );
         let found = read_as(&path, table().schema(), options);
         assert_eq!(found.num_rows(), ROWS);
         assert_same(&found, &path);
@@ -321,8 +326,10 @@ fn values_that_carry_their_kind_are_read_as_others_write_them() {
 fn values_that_carry_their_kind_are_written_as_others_read_them() {
     let dir = tempfile::tempdir().unwrap();
     for encoding in ["msgpack", "cbor"] {
-        let options = FormatOptions { encoding: encoding.into(), ..FormatOptions::default() };
-        write(&dir.path().join(format!("palais.{encoding}")), &options);
+        for (name, row_arrays) in [("maps", false), ("arrays", true)] {
+            let options = FormatOptions { encoding: encoding.into(), row_arrays, ..FormatOptions::default() };
+            write(&dir.path().join(format!("{name}.{encoding}")), &options);
+        }
     }
     python("binary.py", "check", dir.path());
 }

@@ -10,5 +10,7 @@ mod lines;
 mod nested;
 mod nested_tables;
 mod properties;
+mod protobuf;
 mod roundtrip;
+mod tagged;
 mod turns;

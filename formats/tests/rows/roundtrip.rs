@@ -9,6 +9,7 @@ use arrow_schema::{DataType, TimeUnit};
 use formats::compress::NAMES;
 use formats::format::format;
 use formats::rows::parse::Half;
+use schema::FormatOptions;
 
 use crate::common::*;
 
@@ -283,8 +284,10 @@ fn a_row_lies_as_the_documentation_has_it() {
     let batch = RecordBatch::try_from_iter_with_nullable(columns).unwrap();
     for (encoding, expected) in [
         ("bincode", &b"\x05\0\0\0\x01\x02\0\0\0\0\0\0\0ab\0"[..]),
-        ("msgpack", b"\x93\x05\xa2ab\xc0"),
-        ("cbor", b"\x83\x05\x62ab\xf6"),
+        ("msgpack", b"\x83\xa1i\x05\xa1s\xa2ab\xa1d\xc0"),
+        ("msgpack arrays", b"\x93\x05\xa2ab\xc0"),
+        ("cbor", b"\xa3\x61i\x05\x61s\x62ab\x61d\xf6"),
+        ("cbor arrays", b"\x83\x05\x62ab\xf6"),
         ("protobuf", b"\x06\x08\x05\x12\x02ab"),
         (
             "capnproto",
@@ -293,9 +296,14 @@ fn a_row_lies_as_the_documentation_has_it() {
         ),
         ("capnproto-packed", b"\x10\x05\x50\x02\x01\x01\x05\0\0\x11\x01\x1a\x03ab"),
     ] {
-        let bytes = write(&batch.schema(), std::slice::from_ref(&batch), &options(encoding)).unwrap();
+        let (name, row_arrays) = match encoding.strip_suffix(" arrays") {
+            Some(name) => (name, true),
+            None => (encoding, false),
+        };
+        let options = FormatOptions { row_arrays, ..options(name) };
+        let bytes = write(&batch.schema(), std::slice::from_ref(&batch), &options).unwrap();
         assert_eq!(bytes, expected, "{encoding}");
-        let (found, _) = read_whole(&bytes, &scan(&batch.schema(), &options(encoding))).unwrap();
+        let (found, _) = read_whole(&bytes, &scan(&batch.schema(), &options)).unwrap();
         assert_eq!(found.len(), 1, "{encoding}");
         assert_eq!(found[0], batch, "{encoding}");
     }

@@ -1,4 +1,4 @@
-//! `CREATE TABLE name (column TYPE [NOT NULL], …)`: printed, and read by a small parser that tells places.
+//! `CREATE TABLE name (column TYPE [NULL | NOT NULL], …)`: printed, and read by a small parser that tells places.
 //!
 //! Reading takes what other databases print where it does not change how rows are read: `OR REPLACE`, `TEMPORARY`,
 //! `IF NOT EXISTS`, a name with a schema before it, lengths of text, `PRIMARY KEY` and `UNIQUE` behind a column
@@ -28,15 +28,31 @@ pub fn print(table: &str, schema: &Schema) -> Result<String, TextError> {
         text += &format!(
             "  {} {name}{}",
             quoted(field.name()),
-            if field.is_nullable() { "" } else { " NOT NULL" }
+            if field.is_nullable() { " NULL" } else { " NOT NULL" }
         );
     }
     text += "\n);\n";
     Ok(text)
 }
 
+/// A table as a statement has it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Table {
+    /// Its name.
+    pub name: String,
+    /// Its columns.
+    pub schema: Schema,
+    /// The columns of which it is not said whether they may be NULL; they may, as in SQL.
+    pub unsaid: Vec<usize>,
+}
+
 /// Reads `CREATE TABLE` statements: the names of the tables and their schemas, in order.
 pub fn parse(text: &str) -> Result<Vec<(String, Schema)>, TextError> {
+    Ok(tables_of(text)?.into_iter().map(|table| (table.name, table.schema)).collect())
+}
+
+/// Reads `CREATE TABLE` statements.
+pub fn tables_of(text: &str) -> Result<Vec<Table>, TextError> {
     let mut parser = Parser { tokens: tokens(text)?, at: 0 };
     let mut tables = Vec::new();
     loop {
@@ -107,7 +123,7 @@ impl Parser {
         Ok(name)
     }
 
-    fn table(&mut self) -> Result<(String, Schema), TextError> {
+    fn table(&mut self) -> Result<Table, TextError> {
         if !self.words(&["CREATE"]) {
             return Err(self.expected("CREATE TABLE"));
         }
@@ -122,7 +138,7 @@ impl Parser {
             name = self.name("the table's name")?;
         }
         self.need_sign('(')?;
-        let mut fields: Vec<Field> = Vec::new();
+        let (mut fields, mut unsaid): (Vec<Field>, _) = (Vec::new(), Vec::new());
         loop {
             let place = self.place();
             let column = self.name("a column's name")?;
@@ -130,8 +146,9 @@ impl Parser {
                 return Err(place.error(format!("there are two columns called '{column}'")));
             }
             let data_type = self.data_type(0)?;
-            let nullable = self.nullable();
-            fields.push(Field::new(column, data_type, nullable));
+            let said = self.nullable();
+            unsaid.extend(said.is_none().then_some(fields.len()));
+            fields.push(Field::new(column, data_type, said.unwrap_or(true)));
             if !self.sign(',') {
                 break;
             }
@@ -139,15 +156,18 @@ impl Parser {
         if !self.sign(')') {
             return Err(self.expected("',' or ')' behind the column"));
         }
-        Ok((name, Schema::new(fields)))
+        Ok(Table { name, schema: Schema::new(fields), unsaid })
     }
 
-    fn nullable(&mut self) -> bool {
-        let mut nullable = true;
+    /// Whether a column may be NULL, if that is said.
+    fn nullable(&mut self) -> Option<bool> {
+        let mut nullable = None;
         loop {
             if self.words(&["NOT", "NULL"]) || self.words(&["PRIMARY", "KEY"]) {
-                nullable = false;
-            } else if !(self.words(&["NULL"]) || self.words(&["UNIQUE"])) {
+                nullable = Some(false);
+            } else if self.words(&["NULL"]) {
+                nullable = nullable.or(Some(true));
+            } else if !self.words(&["UNIQUE"]) {
                 return nullable;
             }
         }

@@ -227,7 +227,7 @@ impl Nested {
                         None => Some(place).filter(|&place| place < width),
                         Some(key) => syntax
                             .key(bytes, key)
-                            .and_then(|raw| keys.slot(place, raw, |raw| syntax.name(raw))),
+                            .and_then(|raw| keys.slot(place, &raw, |raw| syntax.name(raw))),
                     };
                     if let Some(slot) = slot {
                         places[slot] = value;

@@ -102,6 +102,13 @@ pub fn sign(text: &[u8]) -> (bool, &[u8]) {
     }
 }
 
+/// Whether a number begins as numbers are printed: with no `+`, and with no zeros before other digits. Phone numbers, zip
+/// codes and article numbers do, and would not come back as they were.
+#[inline]
+pub fn is_printed(text: &[u8]) -> bool {
+    !matches!(text, [b'+', ..] | [b'0', b'0'..=b'9', ..] | [b'-', b'0', b'0'..=b'9', ..])
+}
+
 /// An integer in decimal digits with an optional sign.
 #[inline]
 pub fn integer<T: Integer>(text: &[u8]) -> Option<T> {
@@ -122,6 +129,9 @@ pub trait Float: fast_float2::FastFloat {
 
     /// The value with the other sign.
     fn negated(self) -> Self;
+
+    /// Whether it is an infinity.
+    fn is_beyond(self) -> bool;
 }
 
 /// The powers of ten that are exact in 64 bits.
@@ -152,6 +162,11 @@ impl Float for f64 {
     fn negated(self) -> f64 {
         -self
     }
+
+    #[inline(always)]
+    fn is_beyond(self) -> bool {
+        self.is_infinite()
+    }
 }
 
 impl Float for f32 {
@@ -175,6 +190,11 @@ impl Float for f32 {
     #[inline(always)]
     fn negated(self) -> f32 {
         -self
+    }
+
+    #[inline(always)]
+    fn is_beyond(self) -> bool {
+        self.is_infinite()
     }
 }
 

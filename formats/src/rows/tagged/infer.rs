@@ -1,6 +1,7 @@
 //! The columns of a file of tagged values from its first rows: those of maps by their keys, those of arrays by their
 //! places.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
@@ -8,8 +9,9 @@ use arrow_schema::{Schema, SchemaRef};
 use schema::text::types::DEEPEST;
 use schema::{FileEntry, FormatOptions};
 
-use super::walk::{Item, Values, end_of, name};
-use super::{Tagged, kinds};
+use super::outer::{Outer, Place};
+use super::walk::{Item, Values, column, end_of, name};
+use super::{Tagged, see_flat};
 use crate::error::{DataError, Error, Result};
 use crate::reader::Skipped;
 use crate::rows::infer::{self, Kinds, Seen};
@@ -24,32 +26,50 @@ pub fn infer<T: Tagged + 'static>(
     options: &FormatOptions,
     rows: usize,
 ) -> Result<SchemaRef> {
-    infer::infer(file, options, false, |seen| Ok(Box::new(Guesser { tagged, seen, left: rows, rows: 0 })))
+    infer::infer(file, options, false, |seen| {
+        let outer = Outer::new(options.in_array, true);
+        Ok(Box::new(Guesser { tagged, outer, seen, left: rows, rows: 0 }))
+    })
 }
 
 /// A decoder that looks at the values of the first rows.
 struct Guesser<T> {
     tagged: T,
+    outer: Outer,
     seen: Seen,
     left: usize,
     rows: u64,
 }
 
 impl<T: Tagged> Guesser<T> {
-    /// Looks at the row that begins at `at`, and gives its end; `None` if it goes on behind the bytes at hand.
-    fn look(&mut self, bytes: &[u8], at: usize) -> Result<Option<usize>, Wrong> {
+    /// Passes the next row, and gives its end; `None` if it goes on behind the bytes at hand.
+    fn pass(&mut self, bytes: &[u8], at: usize) -> Result<Option<usize>, Wrong> {
+        let (at, left) = match self.outer.next(self.tagged, bytes, at)? {
+            Place::Row(at, left) => (at, left),
+            Place::End(end) => return Ok(Some(end)),
+            Place::Short => return Ok(None),
+        };
         let Some(end) = end_of(self.tagged, bytes, at)? else { return Ok(None) };
-        let Some(mut values) = Values::of(self.tagged, bytes, at) else { return Ok(Some(end)) };
+        let Some(next) = self.outer.end(self.tagged, bytes, end, left) else { return Ok(None) };
+        self.look(bytes, at)?;
+        (self.left, self.rows) = (self.left - 1, self.rows + 1);
+        Ok(Some(next))
+    }
+
+    /// Looks at the row that begins at `at`.
+    fn look(&mut self, bytes: &[u8], at: usize) -> Result<(), Wrong> {
+        let at = at + self.tagged.behind_tags(&bytes[at..]);
+        let Some(mut values) = Values::of(self.tagged, bytes, at) else { return Ok(()) };
         let mut seen = self.seen.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         loop {
             let place = values.passed + 1;
             let (key, value) = match values.next(bytes)? {
                 Item::Value(key, value) => (key, &bytes[value.0..value.1]),
-                Item::End(_) | Item::Short => return Ok(Some(end)),
+                Item::End(_) | Item::Short => return Ok(()),
             };
             let name = match key {
                 None => Some(format!("column{place}").into_bytes()),
-                Some((from, to)) => name(self.tagged, &bytes[from..to]).map(<[u8]>::to_vec),
+                Some((from, to)) => column(self.tagged, &bytes[from..to]).map(Cow::into_owned),
             };
             if let Some(name) = name {
                 see(self.tagged, value, DEEPEST, seen.named(&name));
@@ -66,7 +86,7 @@ fn see<T: Tagged>(tagged: T, value: &[u8], most: usize, shape: &mut Shape) {
         return;
     }
     let (Some(mut values), Some(deeper)) = (Values::of(tagged, value, 0), most.checked_sub(1)) else {
-        return shape.add(kinds(tagged, value));
+        return see_flat(tagged, value, shape);
     };
     let map = values.is_map();
     if map {
@@ -77,7 +97,7 @@ fn see<T: Tagged>(tagged: T, value: &[u8], most: usize, shape: &mut Shape) {
     while let Ok(Item::Value(key, (from, to))) = values.next(value) {
         let inner = match key.map(|(from, to)| name(tagged, &value[from..to])) {
             None => shape.list(),
-            Some(Some(name)) => shape.field(name),
+            Some(Some(name)) => shape.field(&name),
             // No struct has such a field, and text keeps it.
             Some(None) => {
                 shape.add(Kinds::TEXT);
@@ -93,7 +113,7 @@ impl<T: Tagged> Decoder for Guesser<T> {
         let bytes = input.block.as_slice();
         let mut at = input.at;
         while at < bytes.len() && self.left > 0 {
-            let end = self.look(bytes, at).map_err(|wrong| {
+            let end = self.pass(bytes, at).map_err(|wrong| {
                 Error::Data(Box::new(DataError {
                     row: Some(self.rows + 1),
                     offset: Some(input.offset + at as u64),
@@ -102,7 +122,7 @@ impl<T: Tagged> Decoder for Guesser<T> {
                 }))
             })?;
             let Some(end) = end else { break };
-            (at, self.left, self.rows) = (end, self.left - 1, self.rows + 1);
+            at = end;
         }
         Ok(at - input.at)
     }

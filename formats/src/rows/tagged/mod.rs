@@ -3,23 +3,28 @@
 //! A value is of a column's type if nothing of it is lost: an integer is a float or a decimal, a whole float an
 //! integer, and a text whatever it spells.
 //!
+//! - [`outer`]: whether rows follow one another or lie in one array.
 //! - [`walk`]: rows, which are arrays or maps of values.
 //! - `text`: any value as text.
 //! - [`infer`]: the columns of a file from its first rows.
 //! - [`write`](mod@write): columns to rows.
 
 pub mod infer;
+pub mod outer;
 mod text;
 pub mod walk;
 pub mod write;
 
+use std::borrow::Cow;
+
 use arrow_schema::TimeUnit;
 
 use super::binary::{self, within_precision};
+use super::infer::{Digits, Kinds};
 use super::parse::{self, Decimal, Float, Half, Integer, per_second};
+use super::shape::Shape;
 use super::syntax::{Syntax, Token};
 use super::walk::{MISSING, Span, is_missing};
-use crate::rows::infer::Kinds;
 use walk::{Item, Values};
 
 /// A value by its kind. Places count from its first byte.
@@ -100,6 +105,17 @@ pub trait Tagged: Copy + Send + Sync {
 
     /// A whole number of more than 64 bits, as its sign and its bytes, big endian; `None` if it is none.
     fn huge(self, _value: &[u8]) -> Option<(bool, Vec<u8>)> {
+        None
+    }
+
+    /// Appends the text of a value that is of none of the kinds of [`Scalar`], and tells whether it stands without quotes
+    /// in JSON.
+    fn spell_other(self, _value: &[u8], _out: &mut Vec<u8>) -> Option<bool> {
+        None
+    }
+
+    /// Why a value can't be read, whatever the type of its column is; `None` if it can.
+    fn refusal(self, _value: &[u8]) -> Option<&'static str> {
         None
     }
 
@@ -194,8 +210,12 @@ impl<T: Tagged> Syntax for TaggedSyntax<T> {
         self.members_of(self.container(bytes, value)?, &bytes[..value.1], each)
     }
 
-    fn key<'a>(&self, bytes: &'a [u8], (from, to): Span) -> Option<&'a [u8]> {
+    fn key<'a>(&self, bytes: &'a [u8], (from, to): Span) -> Option<Cow<'a, [u8]>> {
         walk::name(self.0, bytes.get(from..to)?)
+    }
+
+    fn refusal(&self, value: &[u8]) -> Option<&'static str> {
+        self.0.refusal(value)
     }
 
     fn boolean(&self, value: &[u8]) -> Option<bool> {
@@ -228,6 +248,11 @@ impl<T: Tagged> Syntax for TaggedSyntax<T> {
             Scalar::Float(value) => Some(F::from_f64(value)),
             Scalar::Unsigned(value) => Some(F::from_f64(value as f64)),
             Scalar::Negative(below) => Some(F::from_f64(-1.0 - below as f64)),
+            Scalar::Decimal(..) | Scalar::Other => {
+                let mut digits = Vec::new();
+                text::number(self.0, value, &mut digits)?;
+                parse::float(&digits).filter(|float: &F| !float.is_beyond())
+            }
             _ => parse::float(self.text(value)?),
         }
     }
@@ -286,11 +311,13 @@ impl<T: Tagged> Syntax for TaggedSyntax<T> {
     }
 }
 
-/// The decimal digits of a number of big endian bytes, of which there are at most 40.
+/// A number has at most so many bytes where its digits are wanted: to find them takes the square of that.
+const MOST_BYTES: usize = 1024;
+
+/// The decimal digits of a number of big endian bytes, of which there are at most 1,024.
 pub fn decimal_digits(bytes: &[u8]) -> Option<String> {
-    const MOST: usize = 40;
     let bytes = &bytes[bytes.iter().position(|&b| b != 0).unwrap_or(bytes.len())..];
-    if bytes.len() > MOST {
+    if bytes.len() > MOST_BYTES {
         return None;
     }
     let mut number = bytes.to_vec();
@@ -311,25 +338,69 @@ pub fn decimal_digits(bytes: &[u8]) -> Option<String> {
 /// A number of so many bytes has at most 37 digits.
 const WIDE_BYTES: usize = 15;
 
-/// The kinds of a value, for inferring a column's type.
-pub fn kinds<T: Tagged>(tagged: T, value: &[u8]) -> Kinds {
+/// Adds a value that holds no others to what was seen of a column.
+pub fn see_flat<T: Tagged>(tagged: T, value: &[u8], shape: &mut Shape) {
     match tagged.scalar(value) {
+        Scalar::Decimal(from, to, behind) => match decimal_size(tagged, value.get(from..to), behind) {
+            Some(digits) => shape.decimal(digits),
+            None => shape.add(Kinds::TEXT.and(Kinds::TYPED)),
+        },
+        scalar => shape.add(kinds(tagged, value, scalar)),
+    }
+}
+
+/// The digits of a decimal, of which this is the whole number, with so many digits behind the point; `None` if no decimal
+/// column has so many.
+fn decimal_size<T: Tagged>(tagged: T, whole: Option<&[u8]>, behind: i64) -> Option<Digits> {
+    /// The most that a decimal of any type has.
+    const MOST: u32 = 76;
+    let mut digits = Vec::new();
+    text::number(tagged, whole?, &mut digits)?;
+    let digits = digits.strip_prefix(b"-").unwrap_or(&digits);
+    let count = if digits == b"0" { 0 } else { u32::try_from(digits.len()).ok()? };
+    let scale = u32::try_from(behind.max(0)).ok().filter(|&scale| scale <= MOST)?;
+    let zeros = u32::try_from((-behind).max(0)).ok().filter(|&zeros| zeros <= MOST)?;
+    let whole = if count == 0 { 0 } else { (count + zeros).saturating_sub(scale) };
+    (whole + scale <= MOST).then_some(Digits { whole, scale })
+}
+
+/// The kinds of a value, for inferring a column's type.
+fn kinds<T: Tagged>(tagged: T, value: &[u8], scalar: Scalar) -> Kinds {
+    match scalar {
+        // Whether it is taken as text or as bytes, nothing of it is lost.
+        Scalar::Text(from, to) => Kinds::of_string(value.get(from..to).unwrap_or_default()),
+        Scalar::Bytes(..) => Kinds::BYTES,
+        Scalar::Pieces => pieces(tagged, value),
+        other => Kinds::TYPED.and(of_other(tagged, value, other)),
+    }
+}
+
+/// The kinds of a text or of bytes in pieces.
+fn pieces<T: Tagged>(tagged: T, value: &[u8]) -> Kinds {
+    let mut joined = Vec::new();
+    match tagged.join(value, &mut joined).map(|()| tagged.scalar(&joined)) {
+        Some(scalar @ (Scalar::Text(..) | Scalar::Bytes(..))) => kinds(tagged, &joined, scalar),
+        _ => Kinds::TEXT,
+    }
+}
+
+fn of_other<T: Tagged>(tagged: T, value: &[u8], scalar: Scalar) -> Kinds {
+    match scalar {
         Scalar::Bool(_) => Kinds::BOOL,
         Scalar::Unsigned(value) if i64::try_from(value).is_ok() => Kinds::INT,
         Scalar::Unsigned(_) => Kinds::UINT,
         Scalar::Negative(below) if i64::try_from(below).is_ok() => Kinds::INT.and(Kinds::NEGATIVE),
         Scalar::Negative(_) => Kinds::WIDE.and(Kinds::NEGATIVE),
         Scalar::Float(_) => Kinds::FLOAT,
-        Scalar::Text(from, to) => Kinds::of_string(value.get(from..to).unwrap_or_default()),
         Scalar::Day(_) => Kinds::DATE,
-        Scalar::Moment(_, nanos) if nanos % 1000 != 0 => Kinds::ZONED.and(Kinds::FINE),
-        Scalar::Moment(..) => Kinds::ZONED,
-        Scalar::Bytes(..) => Kinds::BYTES,
-        Scalar::Decimal(..) => Kinds::FLOAT,
-        Scalar::Pieces => Kinds::TEXT,
+        // Microseconds hold it.
+        Scalar::Moment(seconds, nanos) if seconds.unsigned_abs() < i64::MAX as u64 / 1_000_000 => {
+            Kinds::ZONED.and(Kinds::of_moment(seconds, nanos % 1000 != 0))
+        }
         Scalar::Other => match tagged.huge(value) {
             Some((_, bytes)) if bytes.len() <= WIDE_BYTES => Kinds::WIDE,
             _ => Kinds::TEXT,
         },
+        _ => Kinds::TEXT,
     }
 }

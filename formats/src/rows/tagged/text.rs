@@ -11,7 +11,7 @@ use crate::rows::print::{date, hex, not_finite, point, timestamp};
 /// Values nested deeper than this have no text.
 const MAX_DEPTH: usize = 128;
 
-/// The most digits of a decimal behind its point.
+/// The most digits of a decimal behind its point, and zeros before it, that are written without an exponent.
 const MAX_SCALE: i64 = 76;
 
 /// Appends the text of a value: JSON of a list or map, of others their text as it is.
@@ -21,6 +21,47 @@ pub fn spell<T: Tagged>(tagged: T, value: &[u8], out: &mut Vec<u8>) -> Option<()
         Some(_) => json(tagged, value, 1, out),
         None => scalar(tagged, value, out).map(|_| ()),
     }
+}
+
+/// The text of a key that is none: what JSON has in its place, where keys are text.
+pub fn spelled<T: Tagged>(tagged: T, key: &[u8]) -> Option<Vec<u8>> {
+    let key = key.get(tagged.behind_tags(key)..)?;
+    let mut out = Vec::new();
+    match tagged.container(key) {
+        Some(_) => json(tagged, key, 1, &mut out)?,
+        None if tagged.is_null(key) => out.extend_from_slice(b"null"),
+        None => scalar(tagged, key, &mut out).map(|_| ())?,
+    }
+    Some(out)
+}
+
+/// Appends a whole number or a decimal of any size, in a form that numbers are read in.
+pub fn number<T: Tagged>(tagged: T, value: &[u8], out: &mut Vec<u8>) -> Option<()> {
+    match tagged.scalar(value) {
+        Scalar::Unsigned(_) | Scalar::Negative(_) => scalar(tagged, value, out).map(|_| ()),
+        Scalar::Decimal(from, to, behind) => {
+            number(tagged, value.get(from..to)?, out)?;
+            exponent(behind, out)
+        }
+        Scalar::Other => huge(tagged, value, out),
+        _ => None,
+    }
+}
+
+/// Appends the exponent of a number that has so many digits behind its point.
+fn exponent(behind: i64, out: &mut Vec<u8>) -> Option<()> {
+    out.push(b'e');
+    out.extend_from_slice(itoa::Buffer::new().format(behind.checked_neg()?).as_bytes());
+    Some(())
+}
+
+/// Appends a whole number of more than 64 bits.
+fn huge<T: Tagged>(tagged: T, value: &[u8], out: &mut Vec<u8>) -> Option<()> {
+    let (negative, bytes) = tagged.huge(value)?;
+    let digits = decimal_digits(&bytes)?;
+    out.extend_from_slice(if negative { b"-" } else { b"" });
+    out.extend_from_slice(digits.as_bytes());
+    Some(())
 }
 
 /// Appends a value as JSON.
@@ -79,18 +120,22 @@ fn scalar<T: Tagged>(tagged: T, value: &[u8], out: &mut Vec<u8>) -> Option<bool>
             out.extend_from_slice(zmij::Buffer::new().format_finite(number).as_bytes());
         }
         Scalar::Decimal(from, to, behind) => {
-            let scale =
-                i8::try_from(behind.clamp(-MAX_SCALE, MAX_SCALE)).ok().filter(|&s| i64::from(s) == behind)?;
             let mut digits = Vec::new();
             scalar(tagged, value.get(from..to)?, &mut digits)?;
+            let scale =
+                i8::try_from(behind).ok().filter(|scale| i64::from(scale.unsigned_abs()) <= MAX_SCALE);
+            let Some(scale) = scale else {
+                out.extend_from_slice(&digits);
+                exponent(behind, out)?;
+                return Some(true);
+            };
             let unsigned = digits.strip_prefix(b"-");
             point(unsigned.is_some(), unsigned.unwrap_or(&digits), scale, out);
         }
         Scalar::Other => {
-            let (negative, bytes) = tagged.huge(value)?;
-            let digits = decimal_digits(&bytes)?;
-            out.extend_from_slice(if negative { b"-" } else { b"" });
-            out.extend_from_slice(digits.as_bytes());
+            if huge(tagged, value, out).is_none() {
+                return tagged.spell_other(value, out);
+            }
         }
         other => {
             text(tagged, value, other, out)?;

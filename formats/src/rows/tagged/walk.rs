@@ -1,16 +1,27 @@
 //! Rows of tagged values: arrays, whose values lie in the order of the columns, and maps from names to values.
 
-use super::{Container, End, Scalar, Tagged, TaggedSyntax};
+use std::borrow::Cow;
+
+use arrow_schema::SchemaRef;
+
+use super::outer::{Outer, Place};
+use super::{Container, End, Scalar, Tagged, TaggedSyntax, text};
 use crate::error::Result;
 use crate::format::ScanOptions;
 use crate::rows::keys::{Keys, Slots};
 use crate::rows::walk::{Span, WalkParser, Walked, Walker, Wrong};
 use crate::rows::{BatchDecoder, Decoder};
 
-/// The decoder of an encoding.
-pub fn decoder<T: Tagged + 'static>(tagged: T, scan: &ScanOptions) -> Result<Box<dyn Decoder>> {
+/// The decoder of an encoding; `first` says that the data begins at the file's beginning.
+pub fn decoder<T: Tagged + 'static>(tagged: T, scan: &ScanOptions, first: bool) -> Result<Box<dyn Decoder>> {
     let slots = Slots::new(scan);
-    let walker = TaggedWalker { tagged, columns: slots.of_schema.clone(), keys: Keys::new(scan, &slots) };
+    let walker = TaggedWalker {
+        tagged,
+        outer: Outer::new(scan.format.in_array, first),
+        schema: scan.schema.clone(),
+        columns: slots.of_schema.clone(),
+        keys: Keys::new(scan, &slots),
+    };
     let parser = WalkParser::new(walker, TaggedSyntax(tagged), slots, scan)?;
     Ok(Box::new(BatchDecoder::new(parser, scan)?))
 }
@@ -18,6 +29,8 @@ pub fn decoder<T: Tagged + 'static>(tagged: T, scan: &ScanOptions) -> Result<Box
 /// Walks over rows that are arrays or maps.
 struct TaggedWalker<T> {
     tagged: T,
+    outer: Outer,
+    schema: SchemaRef,
     /// For each column of the schema its slot, if it is wanted.
     columns: Vec<Option<usize>>,
     keys: Keys,
@@ -36,11 +49,19 @@ pub fn end_of<T: Tagged>(tagged: T, bytes: &[u8], at: usize) -> Result<Option<us
 }
 
 /// The bytes of a key, if it is a text.
-pub fn name<T: Tagged>(tagged: T, key: &[u8]) -> Option<&[u8]> {
+#[inline]
+pub fn name<T: Tagged>(tagged: T, key: &[u8]) -> Option<Cow<'_, [u8]>> {
     match tagged.scalar(key) {
-        Scalar::Text(from, to) | Scalar::Bytes(from, to) => key.get(from..to),
+        Scalar::Text(from, to) | Scalar::Bytes(from, to) => key.get(from..to).map(Cow::Borrowed),
+        Scalar::Pieces => text::spelled(tagged, key).map(Cow::Owned),
         _ => None,
     }
+}
+
+/// The name of the column that a key of a row stands for: the text that it is, or that it has in JSON.
+#[inline]
+pub fn column<T: Tagged>(tagged: T, key: &[u8]) -> Option<Cow<'_, [u8]>> {
+    name(tagged, key).or_else(|| text::spelled(tagged, key).map(Cow::Owned))
 }
 
 /// Goes over the values of a container from one to the next.
@@ -66,8 +87,17 @@ pub enum Item {
 impl<T: Tagged> Values<T> {
     /// The values of the container that begins at `at`; `None` if what begins there is none.
     pub fn of(tagged: T, bytes: &[u8], at: usize) -> Option<Values<T>> {
-        let container = tagged.container(&bytes[at..])?;
-        Some(Values { tagged, container, at: at + container.from, passed: 0 })
+        Some(Values::within(tagged, tagged.container(&bytes[at..])?, at))
+    }
+
+    /// The values of this container, which begins at `at`.
+    pub fn within(tagged: T, container: Container, at: usize) -> Values<T> {
+        Values { tagged, container, at: at + container.from, passed: 0 }
+    }
+
+    /// How many they are, if that is told.
+    pub fn count(&self) -> Option<u64> {
+        self.container.count
     }
 
     /// Whether they have keys.
@@ -103,8 +133,39 @@ impl<T: Tagged> Values<T> {
 }
 
 impl<T: Tagged> Walker for TaggedWalker<T> {
+    fn begin(&mut self, bytes: &[u8], last: bool) -> Result<bool, Wrong> {
+        self.outer.begin(self.tagged, bytes, last, &self.schema)
+    }
+
+    fn restart(&mut self) {
+        self.outer.restart();
+    }
+
     fn walk(&mut self, bytes: &[u8], at: usize, found: &mut [Span]) -> Result<Walked, Wrong> {
-        let Some(mut values) = Values::of(self.tagged, bytes, at) else {
+        let (at, left) = match self.outer.next(self.tagged, bytes, at)? {
+            Place::Row(at, left) => (at, left),
+            Place::End(end) => return Ok(Walked::Passed(end)),
+            Place::Short => return Ok(Walked::Short),
+        };
+        let tagged = self.tagged;
+        let behind = |outer: &mut Outer, end| outer.end(tagged, bytes, end, left);
+        match self.row(bytes, at, found) {
+            Ok(Walked::Whole(end)) => Ok(behind(&mut self.outer, end).map_or(Walked::Short, Walked::Whole)),
+            Err(Wrong { message, next: Some(end) }) => match behind(&mut self.outer, end) {
+                None => Ok(Walked::Short),
+                next => Err(Wrong { message, next }),
+            },
+            other => other,
+        }
+    }
+}
+
+impl<T: Tagged> TaggedWalker<T> {
+    /// Walks over the row that begins at `at`.
+    fn row(&mut self, bytes: &[u8], at: usize, found: &mut [Span]) -> Result<Walked, Wrong> {
+        let behind = at + self.tagged.behind_tags(&bytes[at.min(bytes.len())..]);
+        let Some(mut values) = bytes.get(behind..).and_then(|_| Values::of(self.tagged, bytes, behind))
+        else {
             // It may be that the head itself is not all there.
             let Some(end) = end_of(self.tagged, bytes, at)? else { return Ok(Walked::Short) };
             let message = "a row is an array or a map, and this is another value".to_string();
@@ -127,8 +188,8 @@ impl<T: Tagged> Walker for TaggedWalker<T> {
             };
             let slot = match key {
                 None => self.columns.get(place).copied().flatten(),
-                Some((from, to)) => name(self.tagged, &bytes[from..to])
-                    .and_then(|raw| self.keys.slot(place, raw, |raw| Some(raw.to_vec()))),
+                Some((from, to)) => column(self.tagged, &bytes[from..to])
+                    .and_then(|raw| self.keys.slot(place, &raw, |raw| Some(raw.to_vec()))),
             };
             if let Some(slot) = slot
                 && !self.tagged.is_null(&bytes[value.0..value.1])

@@ -1,12 +1,13 @@
-//! Writes rows of values that begin with their type and length: a row is an array, a struct a map from the names of its
-//! fields.
+//! Writes rows of values that begin with their type and length: a row is a map from the names of its columns, or an array,
+//! a struct a map from the names of its fields.
 
 use std::marker::PhantomData;
+use std::path::PathBuf;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::rows::binary::is_flat;
 use crate::rows::cells::Cells;
 use crate::rows::encoder::RowWriter;
@@ -34,18 +35,37 @@ pub trait Heads: Send + Sync {
 
 /// Writes batches.
 pub struct TaggedWriter<H> {
-    /// What a row begins with: the head of its array.
+    /// What a row begins with: the head of its map or array.
     row: Vec<u8>,
+    /// What stands before the value of each column: its name in a map.
+    names: Vec<Vec<u8>>,
     heads: PhantomData<H>,
 }
 
 impl<H: Heads> TaggedWriter<H> {
-    /// A writer for this schema.
-    pub fn new(schema: &SchemaRef) -> Result<TaggedWriter<H>> {
+    /// A writer for this schema: of rows that are arrays, or maps.
+    pub fn new(schema: &SchemaRef, arrays: bool) -> Result<TaggedWriter<H>> {
         check_nested(schema, H::NAME, is_flat)?;
-        let mut row = Vec::new();
-        H::array(schema.fields().len(), &mut row);
-        Ok(TaggedWriter { row, heads: PhantomData })
+        let fields = schema.fields();
+        let (mut row, mut names) = (Vec::new(), vec![Vec::new(); fields.len()]);
+        if arrays {
+            H::array(fields.len(), &mut row);
+            return Ok(TaggedWriter { row, names, heads: PhantomData });
+        }
+        H::map(fields.len(), &mut row);
+        for (place, (field, name)) in fields.iter().zip(&mut names).enumerate() {
+            if fields[..place].iter().any(|before| before.name() == field.name()) {
+                let message = format!(
+                    "two columns are called '{}', and a row of {} has each name once; give one another name, \
+                     or write rows as arrays",
+                    field.name(),
+                    H::NAME
+                );
+                return Err(Error::Schema { path: PathBuf::new(), message });
+            }
+            H::text(field.name().as_bytes(), name);
+        }
+        Ok(TaggedWriter { row, names, heads: PhantomData })
     }
 }
 
@@ -59,7 +79,8 @@ impl<H: Heads> RowWriter for TaggedWriter<H> {
         let mut word = Vec::new();
         for row in 0..batch.num_rows() {
             out.extend_from_slice(&self.row);
-            for column in &columns {
+            for (column, name) in columns.iter().zip(&self.names) {
+                out.extend_from_slice(name);
                 put_value::<H>(column, row, &mut word, out);
             }
         }
