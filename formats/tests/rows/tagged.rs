@@ -95,6 +95,10 @@ fn an_array_of_all_rows_ends_where_it_says() {
     for cut in 1..endless.len() {
         assert!(opened("cbor", &endless[..cut], None).and_then(|(_f, t)| shown(&t)).is_err(), "{cut}");
     }
+    // A row whose first value is longer than what is looked at is a row.
+    let long = [&b"\x92\xc6\x00\x02\x00\x00"[..], &[7; 0x20000], b"\x05"].concat();
+    let (_file, table) = opened("msgpack", &long, None).unwrap();
+    assert_eq!(table.schema.fields().len(), 2);
     // More than is looked at.
     let row = [&b"\x81\xa1a\xc5\x40\x00"[..], &[7; 0x4000]].concat();
     let mut many = [&b"\xdc\x01\x00"[..], &row.repeat(256)].concat();
@@ -179,7 +183,7 @@ fn inferred_types_read_the_values_that_they_were_inferred_from() {
         "cbor",
         &[b"\xc2\x49\x01\0\0\0\0\0\0\0\0", b"\xf9\x3e\x00"],
         "DOUBLE",
-        "18446744073709552000.0 1.5",
+        "1.8446744073709552e+19 1.5",
     );
     column(
         "cbor",

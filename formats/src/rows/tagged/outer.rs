@@ -67,7 +67,16 @@ pub fn layout<T: Tagged>(tagged: T, bytes: &[u8], whole: bool) -> Layout {
                     _ => return Layout::Short,
                 }
             }
-            Ok(Item::Short) => break,
+            Ok(Item::Short) => {
+                // What an element is that is cut off here, its head tells.
+                let next = bytes.get(values.at..).unwrap_or_default();
+                let head = next.get(tagged.behind_tags(next)..).unwrap_or_default();
+                first = first.or(tagged.container(head));
+                if first.is_none() {
+                    return Layout::Rows;
+                }
+                break;
+            }
             Err(_) => return Layout::Rows,
         }
     }
