@@ -50,6 +50,44 @@ fn an_unknown_column_names_the_nearest() {
 }
 
 #[test]
+fn columns_have_their_names_and_equal_ones_are_told_apart_where_they_must_be() {
+    let dir = scratch();
+    let o = write(dir.path(), "o.csv", "id,name,p\n1,a,2\n");
+    let c = write(dir.path(), "c.csv", "id,name\n1,b\n");
+    let (o, c) = (format!("'{o}' o"), format!("'{c}' c"));
+    let both = format!("SELECT o.*, c.name FROM {o} JOIN {c} USING (id)");
+    for (sql, header) in [
+        (both.clone(), "id,name,p,name"),
+        (format!("SELECT c.name, o.* FROM {o} JOIN {c} USING (id)"), "name,id,name,p"),
+        (format!("SELECT *, p FROM {o}"), "id,name,p,p"),
+        (format!("SELECT *, o.* FROM {o}"), "id,name,p,id,name,p"),
+        (format!("SELECT p, o.p, +p, p AS p FROM {o}"), "p,p,+p,p"),
+        (format!("SELECT * FROM {o}, {c}"), "id,name,p,id,name"),
+        (format!("SELECT * FROM {o} FULL JOIN {c} USING (id)"), "id,name,p,name"),
+        (format!("SELECT * FROM {o} SEMI JOIN {c} USING (id)"), "id,name,p"),
+        (format!("SELECT * EXCLUDE (name), name FROM {o}"), "id,p,name"),
+        (format!("SELECT p AS x, name AS X FROM {o} ORDER BY x"), "x,x"),
+        (format!("SELECT id, id FROM {o} UNION SELECT 1, 2"), "id,id"),
+        // Nobody could tell them apart in a relation.
+        (format!("WITH x AS ({both}) SELECT * FROM x"), "id,name,p,name_1"),
+        (format!("WITH x AS ({both}) SELECT NAME, name_1 FROM x WHERE x.Name_1 = 'b'"), "name,name_1"),
+        (format!("SELECT x.* FROM (SELECT * FROM {o}, {c}) x"), "id,name,p,id_1,name_1"),
+        ("SELECT * FROM (SELECT 3 a_1, 1 a, 2 a)".into(), "a_1,a,a_2"),
+        ("SELECT * FROM (SELECT 1 a, 2 a) t(x)".into(), "x,a"),
+    ] {
+        let done = palais(["query", &sql, "--format", "csv"]);
+        assert_eq!(done.code(), Some(0), "{sql}: {}", done.stderr);
+        assert_eq!(done.stdout.lines().next(), Some(header), "{sql}");
+    }
+    // So it is in a file.
+    let file = dir.path().join("x.parquet").to_string_lossy().into_owned();
+    let done = palais(["query", &both, "--output", &file]);
+    assert_eq!(done.code(), Some(0), "{}", done.stderr);
+    let done = palais(["query", &format!("SELECT name_1, name FROM '{file}'"), "--format", "csv"]);
+    assert_eq!(done.stdout, "name_1,name\nb,a\n");
+}
+
+#[test]
 fn the_beginning_of_a_text_is_all_that_is_read_where_nothing_else_is_seen() {
     let dir = scratch();
     let path = write(dir.path(), "t.csv", "a,b\nsome longer text,another longer text\n");

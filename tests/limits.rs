@@ -17,6 +17,7 @@ use parquet::file::properties::WriterProperties;
 use watched::{Home, PATIENCE};
 
 #[path = "support/watched.rs"]
+#[allow(dead_code, reason = "other tests look at files of no end")]
 mod watched;
 
 /// A list of so many items.

@@ -129,7 +129,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let at = |last| IpAddr::from([10, 0, 0, last]);
         let mut guests = Guests::default();
-        let mut enter = |guests: &mut Guests, from| {
+        let enter = |guests: &mut Guests, from| {
             let leaves = guests.leaves(from, 4, 3);
             let gone = leaves.map(|leaves| guests.waiting.remove(leaves).1);
             guests.came += 1;

@@ -73,8 +73,8 @@ pub fn batch(bytes: &[u8]) {
 /// behind it: two bytes of rows, then for each column a kind and a place of two bytes.
 pub fn loan(bytes: &[u8]) {
     let Some((schema, bytes)) = split(bytes) else { return };
-    let content = [7; 16];
-    let Some(memory) = Memory::of(std::process::id(), content.as_ptr() as u64, &content) else { return };
+    let mark = [7; 32];
+    let Some(memory) = Memory::of(std::process::id(), mark.as_ptr() as u64, mark) else { return };
     // What lies there is any memory of this process.
     if let Ok(batch) = loan::read(bytes, &schema, &memory) {
         assert_valid(&batch);
