@@ -192,7 +192,7 @@ fn a_query_whose_process_is_lost_is_run_again() {
 fn a_process_that_is_killed_or_stopped_ends_the_query() {
     for (name, says) in [
         ("KILL", "the process was killed"),
-        ("ABRT", "the process was ended by signal 6"),
+        ("ABRT", "the process ended with exit code 70"),
         ("STOP", "nothing was heard of the process for 2 seconds"),
     ] {
         for place in 0..3 {

@@ -62,10 +62,10 @@ pub fn now(settings: &Settings) -> chrono::DateTime<chrono::Utc> {
 /// Checks and coerces types, then simplifies and reorders.
 pub fn optimise(plan: LogicalPlan, settings: &Settings) -> Result<LogicalPlan> {
     let config = Arc::new(config());
-    let plan = query_time::replace(plan, &config, settings)?;
     let plan = Analyzer::new().execute_and_check(plan, &config, |_, _| {})?;
     let plan = exact::replace(text_casts::replace(plan)?)?;
-    let plan = grouping_keys::as_columns(plan)?;
+    // What is a key of a grouping set has to be a column before it becomes a literal.
+    let plan = query_time::replace(grouping_keys::as_columns(plan)?, &config, settings)?;
     let plan = fold_arithmetic(plan, settings)?;
     let plan = guards::mark(bounds::narrow(plan)?)?;
     let context = OptimizerContext::new_with_config_options(config)
@@ -127,12 +127,17 @@ fn fold_arithmetic(plan: LogicalPlan, settings: &Settings) -> Result<LogicalPlan
     Ok(folded.data)
 }
 
+/// Functions that only stand for another expression, and can't be computed.
+const STANDINS: [&str; 4] = ["arrow_cast", "coalesce", "nvl", "nvl2"];
+
 fn fold(e: Expr, props: &ExecutionProps) -> DfResult<Transformed<Expr>> {
     let Expr::ScalarFunction(f) = &e else { return fold_computed(e, props) };
     if !f.args.iter().all(is_constant) {
         return Ok(Transformed::no(e));
     }
-    // Functions such as coalesce() and arrow_cast() only stand for another expression, and can't be computed.
+    if !STANDINS.contains(&f.func.name()) {
+        return fold_computed(e, props);
+    }
     match f.func.simplify(f.args.clone(), &SimplifyContext::default()) {
         Ok(ExprSimplifyResult::Simplified(other)) => {
             Ok(Transformed::yes(tree::expr_up(other, &mut |e| fold(e, props))?.data))

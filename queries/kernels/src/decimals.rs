@@ -127,8 +127,9 @@ impl Rounding {
             };
         };
         let (cut, rest) = (units / by, units % by);
+        let is_half = rest.unsigned_abs() >= by.unsigned_abs() - rest.unsigned_abs();
         match self {
-            Rounding::Nearest => cut + i128::from(rest >= by - rest) - i128::from(-rest >= by + rest),
+            Rounding::Nearest => cut + if is_half { rest.signum() } else { 0 },
             Rounding::Cut => cut,
             Rounding::Up => cut + i128::from(rest > 0),
             Rounding::Down => cut - i128::from(rest < 0),

@@ -11,6 +11,7 @@ use arrow_schema::{DataType, Field, FieldRef, TimeUnit};
 use datafusion_common::tree_node::Transformed;
 use datafusion_common::{DFSchema, Result, ScalarValue, internal_err};
 use datafusion_expr::expr::ScalarFunction;
+use datafusion_expr::expr_rewriter::NamePreserver;
 use datafusion_expr::simplify::{ExprSimplifyResult, SimplifyContext};
 use datafusion_expr::utils::merge_schema;
 use datafusion_expr::{
@@ -45,8 +46,14 @@ impl OptimizerRule for Simplify {
             }
             other => merge_schema(&other.inputs()),
         };
-        let kept = tree::expressions(plan, &mut |e| {
-            tree::expr_up(e, &mut |e| literals::normal(e)?.transform_data(|e| keep(e, &schema)))
+        let names = NamePreserver::new(&plan);
+        let plan = tree::expressions(plan, &mut |e| {
+            let name = names.save(&e);
+            let normal = tree::expr_up(e, &mut literals::normal)?;
+            Ok(Transformed::new_transformed(name.restore(normal.data), normal.transformed))
+        })?;
+        let kept = plan.transform_data(|plan| {
+            tree::expressions(plan, &mut |e| tree::expr_up(e, &mut |e| keep(e, &schema)))
         })?;
         let mut simplified = with_nullable_inputs(kept.data, &mut |plan| self.0.rewrite(plan, config))?;
         if kept.transformed {

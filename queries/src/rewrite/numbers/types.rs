@@ -67,6 +67,9 @@ pub enum Use {
 /// there is no decimal, or something that is no number.
 pub fn common(all: &[(&Expr, DataType)], purpose: Use) -> Option<DataType> {
     let types = || all.iter().map(|(_, t)| t);
+    if types().any(|t| matches!(t, DataType::Struct(_))) {
+        return common_struct(&types().collect::<Vec<_>>(), purpose);
+    }
     if !types().any(is_decimal) {
         return None;
     }
@@ -88,6 +91,31 @@ pub fn common(all: &[(&Expr, DataType)], purpose: Use) -> Option<DataType> {
         Use::Compared => DataType::Decimal256(precision, scale as i8),
         Use::Result => DataType::Decimal128(DIGITS, scale as i8),
     })
+}
+
+/// The common type of structs, field by field in their order, if a field is a decimal in one and another number in others.
+fn common_struct(all: &[&DataType], purpose: Use) -> Option<DataType> {
+    let of_struct = |t: &&DataType| match t {
+        DataType::Struct(fields) => Some(fields.clone()),
+        _ => None,
+    };
+    let structs: Vec<_> = all.iter().filter(|t| !t.is_null()).map(of_struct).collect::<Option<_>>()?;
+    let first = structs.first()?;
+    if structs.iter().any(|fields| fields.len() != first.len()) {
+        return None;
+    }
+    let nothing = Expr::Literal(ScalarValue::Null, None);
+    let mut differ = false;
+    let mut fields = Vec::new();
+    for (i, field) in first.iter().enumerate() {
+        let typed: Vec<_> = structs.iter().map(|fields| (&nothing, fields[i].data_type().clone())).collect();
+        let same = typed.iter().all(|(_, t)| t == field.data_type());
+        let found = if same { None } else { common(&typed, purpose) };
+        differ |= found.is_some();
+        let data_type = found.unwrap_or_else(|| field.data_type().clone());
+        fields.push(field.as_ref().clone().with_data_type(data_type).with_nullable(true));
+    }
+    differ.then(|| DataType::Struct(fields.into()))
 }
 
 /// A whole number as a decimal; others as they are.
