@@ -94,6 +94,10 @@ const STACK: usize = 512 << 20;
 const THREAD_STACK: usize = 64 << 20;
 
 /// Gives the threads that are started from now on, those of other packages too, more stack than they usually get.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "no other thread runs yet, and threads of other packages take no setting"
+)]
 fn give_threads_stacks() {
     // SAFETY: this is the only thread, so that none reads the environment meanwhile.
     unsafe { std::env::set_var("RUST_MIN_STACK", THREAD_STACK.to_string()) };

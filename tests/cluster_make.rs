@@ -1,9 +1,7 @@
 //! Files that several processes make: the rows and the bytes of one process, or an error that says where, with nothing
 //! left behind.
 
-use std::fs::{self, File};
-use std::io::Read;
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -137,32 +135,6 @@ fn what_a_lost_process_did_not_make_is_made_again() {
         assert_same(&path("whole"), &out);
     }
     only_these_are_kept(home.path(), &["hosts", "hosts.toml", "local", "whole"]);
-}
-
-#[test]
-fn a_process_that_is_lost_while_files_appear_is_not_made_up_for() {
-    let home = tempfile::tempdir().expect("a temporary directory can be made");
-    let out = home.path().join("out");
-    let table = [text(&out), "--rankings", "90000", "--parts", "900"];
-    let running = Running::start(&[&table[..], &local("3"), &["--retries", "3"]].concat());
-    let first = running.first(&out, "rankings");
-    // The manifest of so many files is more than a pipe takes: whoever writes it stays there.
-    let partial = out.join(format!(".rankings.partial-{first}"));
-    let pipe = partial.join(format!("._manifest.json.partial-{first}"));
-    assert!(Command::new("mkfifo").arg(&pipe).status().expect("mkfifo starts").success());
-    let mut manifest =
-        File::options().read(true).custom_flags(libc::O_NONBLOCK).open(&pipe).expect("it is there");
-    wait_for("the manifest is written", || manifest.read(&mut [0]).is_ok_and(|read| read > 0).then_some(()));
-    // One that has done its part does not matter.
-    let other = running.processes().into_iter().find(|id| *id != first);
-    kill(other.expect("there are three"));
-    thread::sleep(Duration::from_secs(1));
-    kill(first);
-    let (code, told) = running.finish();
-    assert_eq!(code, Some(1), "{told}");
-    let says = ["error: local-0: the process was killed (signal 9", "help: look whether the files are there"];
-    assert!(says.iter().all(|says| told.contains(says)) && !told.contains("again"), "{told}");
-    only_these_are_kept(home.path(), &[]);
 }
 
 #[test]

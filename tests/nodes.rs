@@ -327,8 +327,7 @@ fn metrics_tell_what_a_node_has_done() {
     assert!(get("/metrics").contains("200 OK"));
     assert!(silent.iter().rev().take(5).all(|socket| {
         socket.set_nonblocking(true).expect("it is open");
-        let waits = (&mut &*socket).read(&mut [0]).is_err_and(|e| e.kind() == ErrorKind::WouldBlock);
-        waits
+        (&mut &*socket).read(&mut [0]).is_err_and(|e| e.kind() == ErrorKind::WouldBlock)
     }));
     drop(silent);
 }

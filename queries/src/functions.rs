@@ -12,7 +12,7 @@
 //! - [`average`]: `avg` of decimals.
 //! - [`decimal_rounding`]: `round`, `trunc`, `ceil` and `floor` of decimals.
 //! - [`rounding`]: `round` and `trunc` of floats.
-//! - [`percentile`]: `percentile_cont`.
+//! - [`percentile`]: `percentile_cont` of any fraction.
 //! - [`sum`]: `sum`, of NULL too.
 //!
 //! and what is syntax in SQL:
