@@ -386,7 +386,7 @@ fn long_statements_are_run_and_shown_in_part() {
     assert!(done.stdout.ends_with("\n499500\n"), "{}", done.stdout);
     fs::write(&file, long(17 << 20)).expect("it can be written");
     let done = nodes.query(0, &["-f", text(&file)]);
-    assert!(done.code() == Some(1) && done.stderr.contains("are the most"), "{}", done.stderr);
+    assert!(done.code() == Some(1) && done.stderr.contains("the statement is too large"), "{}", done.stderr);
     let log = fs::read_to_string(nodes.path("log-0")).expect("there is a log");
     assert!(log.contains("(3145") && log.lines().all(|line| line.len() < 10_000), "{}", log.len());
 }
@@ -396,8 +396,9 @@ fn names_do_not_reach_terminals_and_logs_as_they_are() {
     let nodes = Nodes::start(1, "log_format = \"text\"");
     let name = "a\u{1b}[31m\rb\u{9b}2J.csv";
     let file = nodes.path(name);
-    fs::write(&file, "n\u{1b}]0;x\u{7}\n1\nx\n").expect("it can be written");
-    let sql = format!("SELECT sum(\"n\u{1b}]0;x\u{7}\") FROM '{}'", text(&file));
+    // A quote that is not closed is told with the name of the file.
+    fs::write(&file, "n\u{1b}]0;x\u{7},b\n1,2\n3,\"4\n").expect("it can be written");
+    let sql = format!("SELECT sum(\"n\u{1b}]0;x\u{7}\"), max(b) FROM '{}'", text(&file));
     for done in [nodes.query(0, &[&sql]), palais(["query", &sql])] {
         assert_eq!(done.code(), Some(1), "{}", done.stderr);
         assert!(done.stderr.contains("a\\u001b[31m\\rb\\u009b2J.csv"), "{}", done.stderr);
