@@ -2,7 +2,6 @@
 
 use std::fs::{self, File};
 use std::io::{Seek, SeekFrom, Write};
-use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread::sleep;
@@ -102,25 +101,29 @@ impl Home {
 }
 
 /// Waits for a process; how it ended, and its peak of resident memory.
-fn wait(child: Child) -> (ExitStatus, u64) {
+fn wait(mut child: Child) -> (ExitStatus, u64) {
     let start = Instant::now();
+    let status = format!("/proc/{}/status", child.id());
+    let mut peak = 0;
     loop {
-        let mut status = 0;
-        // SAFETY: all bytes of the structure may be 0; it holds numbers.
-        let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-        let id = libc::pid_t::try_from(child.id()).expect("process ids are small");
-        // SAFETY: both places live as long as the call; the process is a child that nobody else waits for.
-        let waited = unsafe { libc::wait4(id, &mut status, libc::WNOHANG, &mut usage) };
-        if waited == id {
-            let kibibytes = u64::try_from(usage.ru_maxrss).expect("it is a size");
-            return (ExitStatus::from_raw(status), kibibytes << 10);
+        // What wait4(2) tells begins with what the process had before it was palais: a copy of this one.
+        peak = peak.max(resident(&status).unwrap_or(0));
+        if let Some(status) = child.try_wait().expect("a child can be waited for") {
+            return (status, peak);
         }
-        assert_eq!(waited, 0, "a child can be waited for");
         if start.elapsed() > PATIENCE {
-            // SAFETY: the process was not waited for, so that its id is its own.
-            unsafe { libc::kill(id, libc::SIGKILL) };
+            child.kill().expect("it can be killed");
             panic!("killed after {PATIENCE:?}");
         }
         sleep(Duration::from_millis(1));
     }
+}
+
+/// The most memory that a process had, in bytes, by its file of proc(5).
+fn resident(status: &str) -> Option<u64> {
+    let text = fs::read_to_string(status).ok()?;
+    // Until it is palais it has the name of the thread that started it.
+    let is_palais = text.lines().next()?.ends_with("palais");
+    let kibibytes = text.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB"));
+    is_palais.then_some(kibibytes?.parse::<u64>().ok()? << 10)
 }
