@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, TcpListener};
 use std::process::Command;
 
 use listening::listening;
-use nodes::{LONG, Nodes};
+use nodes::{LONG, Nodes, wait_for};
 use process::{palais, run};
 use several::{succeed, text};
 
@@ -44,8 +44,9 @@ fn processes_of_nodes_listen_at_the_ports_of_their_file() {
     let first = hold(ports[0]);
     let long = nodes.spawn(0, LONG);
     nodes.wait_for(2);
-    assert_eq!(listening(nodes.children(1, "process")[0]), [ports[1]]);
-    assert!(ports.contains(&listening(nodes.children(0, "process")[0])[0]));
+    let listen = |node| nodes.children(node, "process").into_iter().flat_map(listening).collect::<Vec<_>>();
+    wait_for("the second port is listened at", || listen(1) == [ports[1]]);
+    wait_for("a port is listened at", || listen(0).iter().any(|port| ports.contains(port)));
     let none = nodes.query(0, &[SUM]);
     let says = format!("cannot begin at 127.0.0.11: no port from {} to {} is free", ports[0], ports[1]);
     assert!(none.code() == Some(1) && none.stderr.contains(&says), "{}", none.stderr);

@@ -67,6 +67,11 @@ impl Found {
 
     fn take(&mut self, token: &Token, is_call: bool) {
         match token {
+            // `a[1][2]` and `BIGINT[][]` are chains.
+            Token::LBracket if self.level().is_behind_value => {
+                self.operator();
+                self.open();
+            }
             Token::LParen | Token::LBracket | Token::LBrace => self.open(),
             Token::RParen | Token::RBracket | Token::RBrace => self.close(),
             Token::Comma => {
