@@ -43,6 +43,9 @@ pub struct Found {
     pub limit: u64,
     /// The size of the file as it lies there.
     pub size: Option<u64>,
+    /// The decoder looks at the beginning of a file here. It does not where a [walker](super::stream::walker) did that and
+    /// more records follow the piece: how the rows of a file lie depends on what follows.
+    pub begins: bool,
 }
 
 /// Reads one morsel of a file of records.
@@ -154,9 +157,9 @@ impl RowReader {
 
     /// A reader of a piece of a file that was decompressed already: the records that begin in it.
     pub fn piece(make: MakeDecoder, border: Border, piece: Found, scan: &ScanOptions) -> Result<RowReader> {
-        let Found { blocks, start, limit, size } = piece;
+        let Found { blocks, start, limit, size, begins } = piece;
         let marks = border.marks(&scan.format);
-        let mut reader = RowReader::over(make(scan, start == 0)?, &scan.format, start..limit, size, marks)?;
+        let mut reader = RowReader::over(make(scan, begins)?, &scan.format, start..limit, size, marks)?;
         reader.blocks = blocks;
         reader.again = Some((make, scan.clone(), border));
         if border == Border::Unmarked {

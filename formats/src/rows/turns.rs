@@ -308,7 +308,8 @@ impl TurnReader {
         let mut blocks =
             Blocks::new(Source::new(*behind, *behind, self.size), start, unpacking, self.max_record());
         blocks.place_at(start, bytes.clone(), first);
-        self.read(blocks, start + first as u64, limit)
+        let start = start + first as u64;
+        self.read(Found { blocks, start, limit, size: self.size, begins: start == 0 })
     }
 
     /// Reads what is left of the file.
@@ -319,15 +320,14 @@ impl TurnReader {
         let unpacking = decompressor?.map_or(Unpacking::Plain, Unpacking::Stream);
         let source = Source::new(at, u64::MAX, self.size);
         let blocks = Blocks::new(source, raw, unpacking, self.max_record());
-        self.read(blocks, raw, u64::MAX)?;
+        self.read(Found { blocks, start: raw, limit: u64::MAX, size: self.size, begins: raw == 0 })?;
         if let Phase::Read(reader) = &mut self.phase {
             reader.pass_to_record(state);
         }
         Ok(None)
     }
 
-    fn read(&mut self, blocks: Blocks, start: u64, limit: u64) -> Result<Option<Next>> {
-        let found = Found { blocks, start, limit, size: self.size };
+    fn read(&mut self, found: Found) -> Result<Option<Next>> {
         self.phase = Phase::Read(Box::new(RowReader::piece(self.make, self.border, found, &self.scan)?));
         Ok(None)
     }
@@ -345,12 +345,16 @@ impl TurnReader {
             Find::Records(pieces, last) => {
                 self.turns.hand_on((!last).then_some(Cursor::Stream(stream)));
                 let start = pieces.front().map_or(0, |(offset, _)| *offset);
-                self.read(Blocks::of(pieces, self.max_record()), start, u64::MAX)
+                let whole = last && pieces.len() == 1;
+                let begins = start == 0 && (whole || self.border != Border::Unmarked);
+                let blocks = Blocks::of(pieces, self.max_record());
+                self.read(Found { blocks, start, limit: u64::MAX, size: self.size, begins })
             }
             Find::Rest => {
                 self.turns.hand_on(None);
                 let start = stream.place();
-                self.read(stream.into_blocks(), start, u64::MAX)
+                let blocks = stream.into_blocks();
+                self.read(Found { blocks, start, limit: u64::MAX, size: self.size, begins: start == 0 })
             }
         }
     }
