@@ -50,11 +50,12 @@ impl Runner {
     ) -> anyhow::Result<()> {
         let written = ["--to", encoding, "--compression", compression, "--no-progress", "--workers"];
         let mut command = Command::new(&self.binary);
+        command.arg("convert").arg(source).arg(directory).args(written).arg(workers.to_string());
         if TAGGED.contains(&encoding) {
             // As `palais generate` writes them: what is measured is values, and not the same names again and again.
             command.arg("--arrays");
         }
-        run(command.arg("convert").arg(source).arg(directory).args(written).arg(workers.to_string()))
+        run(&mut command)
     }
 
     /// Runs the query over a data set so many times in one process.
