@@ -9,6 +9,7 @@
 #              cargo-fuzz and a nightly toolchain
 # make soak    200 faults at random moments of queries in several processes, or SOAK="--runs …"; as root those of the
 #              network too
+# make stress  the tests ten times on a busy machine with a slow disk: STRESS="3 --test nodes"
 # make random  random statements on palais and on DuckDB: STATEMENTS=50000 SEED="1 2" (a new seed if none is given)
 # make deny    licences, advisories and sources of all crates; needs cargo-deny and the network
 # make venv    the Python packages of the oracle and the benchmark, in .venv
@@ -20,7 +21,7 @@ VENV := .venv
 PALAIS := target/release/palais
 DEMO := target/demo
 
-.PHONY: build demo test bench answers formats small-files scaling fuzz soak random deny tools venv others oracle
+.PHONY: build demo test bench answers formats small-files scaling fuzz soak stress random deny tools venv others oracle
 
 build:
 	cargo build --release
@@ -70,6 +71,9 @@ fuzz:
 
 soak: build
 	$(PYTHON) tests/soak.py $(PALAIS) $(SOAK)
+
+stress:
+	tests/stress.sh $(STRESS)
 
 random: build venv
 	cargo build --locked --release --example random_runner
