@@ -21,6 +21,8 @@ const SMALL_REQUESTS: u64 = 4;
 
 thread_local! {
     static PLANNING: Cell<bool> = const { Cell::new(false) };
+    /// This thread ends the process. What it needs for that is granted.
+    static ENDS: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Sets what ends the process when memory is asked for beyond the limit.
@@ -63,7 +65,8 @@ pub(super) fn look_at_sum(used: u64) {
 
 #[cold]
 fn end(asked: u64) {
-    if let Some(end) = END.get() {
+    let Some(end) = END.get() else { return };
+    if !ENDS.try_with(|ends| ends.replace(true)).unwrap_or(true) {
         end(error(asked));
     }
 }
