@@ -2,13 +2,13 @@
 //! among lists and structs of them.
 //!
 //! A NaN equals every NaN, whatever its sign, and is greater than all numbers; -0.0 equals 0.0; 36 hours are a day and a
-//! half. The kernels compare bits, and the fields of an interval in turn. So the comparison operators of floats are
-//! [`floats`], and those of lists and structs, in which NULL is a value, [`nested`]; elsewhere operands are brought to
-//! one representation ([`normal`]) where they are compared, and where one of them is the result it stays as it was
-//! ([`choice`]).
+//! half. The kernels compare bits, and the fields of an interval in turn. So floats,
+//! and lists and structs, in which NULL is a value ([`nested`]), have comparison operators of their own ([`comparison`]);
+//! elsewhere operands are brought to one representation ([`normal`]) where they are compared, and where one of them is
+//! the result it stays as it was ([`choice`]).
 
 pub mod choice;
-pub mod floats;
+pub mod comparison;
 pub mod nested;
 pub mod normal;
 
@@ -21,8 +21,7 @@ use datafusion_physical_expr::expressions::{BinaryExpr, CaseExpr, InListExpr, in
 
 use crate::plan::Expr;
 use choice::{Extreme, NullIf};
-use floats::FloatComparison;
-use nested::NestedComparison;
+use comparison::Comparison;
 use normal::{Normal, normal};
 
 /// Whether values of a type are compared otherwise than the kernels do: equal ones may have different representations,
@@ -45,10 +44,9 @@ pub fn replaced(e: &Expr, schema: &Schema) -> Result<Option<Expr>> {
             return Ok(None);
         }
         return Ok(match left.data_type(schema)? {
-            DataType::Float32 | DataType::Float64 => {
-                Some(Arc::new(FloatComparison::new(left.clone(), op, right.clone())))
+            t if t.is_floating() || t.is_nested() => {
+                Some(Arc::new(Comparison::new(left.clone(), op, right.clone())))
             }
-            t if t.is_nested() => Some(Arc::new(NestedComparison::new(left.clone(), op, right.clone()))),
             t if is_ambiguous(&t) => Some(Arc::new(BinaryExpr::new(normal(left)?, op, normal(right)?))),
             _ => None,
         });

@@ -1,4 +1,4 @@
-//! The comparison operators of floats.
+//! The comparison operators of floats, and of nested values.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,32 +9,33 @@ use arrow_schema::{DataType, Schema};
 use datafusion_common::{Result, internal_err};
 use datafusion_expr::{ColumnarValue, Operator};
 use datafusion_physical_expr::PhysicalExpr;
-use kernels::floats::compare;
+use kernels::floats;
 
+use super::nested;
 use crate::plan::Expr;
 
-/// `left op right` of floats of one type.
+/// `left op right` of floats or of nested values, of one type.
 #[derive(Debug, PartialEq, Eq, Hash)]
-pub struct FloatComparison {
+pub struct Comparison {
     // Pairs are compared by what they point to.
     sides: [Expr; 2],
     op: Operator,
 }
 
-impl FloatComparison {
+impl Comparison {
     /// Compares.
-    pub fn new(left: Expr, op: Operator, right: Expr) -> FloatComparison {
-        FloatComparison { sides: [left, right], op }
+    pub fn new(left: Expr, op: Operator, right: Expr) -> Comparison {
+        Comparison { sides: [left, right], op }
     }
 }
 
-impl fmt::Display for FloatComparison {
+impl fmt::Display for Comparison {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {} {}", self.sides[0], self.op, self.sides[1])
     }
 }
 
-impl PhysicalExpr for FloatComparison {
+impl PhysicalExpr for Comparison {
     fn data_type(&self, _: &Schema) -> Result<DataType> {
         Ok(DataType::Boolean)
     }
@@ -48,9 +49,12 @@ impl PhysicalExpr for FloatComparison {
         let (left, right) = (self.sides[0].evaluate(batch)?, self.sides[1].evaluate(batch)?);
         let rows = batch.num_rows();
         let compared = match left.data_type() {
-            DataType::Float64 => compare::<Float64Type>(left, self.op, right, rows)?,
-            DataType::Float32 => compare::<Float32Type>(left, self.op, right, rows)?,
-            other => return internal_err!("{other} is no float"),
+            DataType::Float64 => floats::compare::<Float64Type>(left, self.op, right, rows)?,
+            DataType::Float32 => floats::compare::<Float32Type>(left, self.op, right, rows)?,
+            t if t.is_nested() => {
+                nested::compare(&left.into_array(rows)?, self.op, &right.into_array(rows)?)?
+            }
+            other => return internal_err!("{other} is neither a float nor nested"),
         };
         Ok(ColumnarValue::Array(Arc::new(compared)))
     }
@@ -61,7 +65,7 @@ impl PhysicalExpr for FloatComparison {
 
     fn with_new_children(self: Arc<Self>, mut children: Vec<Expr>) -> Result<Expr> {
         let right = children.swap_remove(1);
-        Ok(Arc::new(FloatComparison::new(children.swap_remove(0), self.op, right)))
+        Ok(Arc::new(Comparison::new(children.swap_remove(0), self.op, right)))
     }
 
     fn fmt_sql(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
