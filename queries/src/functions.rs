@@ -48,6 +48,29 @@ use datafusion_expr::{AggregateUDF, HigherOrderUDF, ScalarUDF, WindowUDF};
 use crate::optimise;
 use crate::rewrite::casts;
 
+/// The name, aliases, signature and documentation of a function that stands for `self.general`.
+macro_rules! of_general {
+    () => {
+        fn name(&self) -> &str {
+            self.general.name()
+        }
+
+        fn aliases(&self) -> &[String] {
+            self.general.aliases()
+        }
+
+        fn signature(&self) -> &datafusion_expr::Signature {
+            self.general.signature()
+        }
+
+        fn documentation(&self) -> Option<&datafusion_expr::Documentation> {
+            self.general.documentation()
+        }
+    };
+}
+
+use of_general;
+
 /// All functions by name and alias.
 pub struct Functions {
     scalar: BTreeMap<String, Arc<ScalarUDF>>,

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use arrow_schema::{DataType, FieldRef};
 use datafusion_common::{Result, not_impl_err};
 use datafusion_expr::function::{AccumulatorArgs, StateFieldsArgs};
-use datafusion_expr::{
-    Accumulator, AggregateUDF, AggregateUDFImpl, Documentation, GroupsAccumulator, Signature,
-};
+use datafusion_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, GroupsAccumulator};
+
+use super::of_general;
 
 /// `avg`.
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -22,17 +22,7 @@ pub fn avg() -> Arc<AggregateUDF> {
 }
 
 impl AggregateUDFImpl for Average {
-    fn name(&self) -> &str {
-        self.general.name()
-    }
-
-    fn aliases(&self) -> &[String] {
-        self.general.aliases()
-    }
-
-    fn signature(&self) -> &Signature {
-        self.general.signature()
-    }
+    of_general!();
 
     fn return_type(&self, types: &[DataType]) -> Result<DataType> {
         match types {
@@ -59,9 +49,5 @@ impl AggregateUDFImpl for Average {
 
     fn create_groups_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn GroupsAccumulator>> {
         self.general.create_groups_accumulator(args)
-    }
-
-    fn documentation(&self) -> Option<&Documentation> {
-        self.general.documentation()
     }
 }

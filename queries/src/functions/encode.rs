@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use arrow_schema::DataType;
 use datafusion_common::{Result, ScalarValue};
-use datafusion_expr::{
-    ColumnarValue, Documentation, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
-};
+use datafusion_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl};
+
+use super::of_general;
 
 /// The function.
 pub fn encode() -> Arc<ScalarUDF> {
@@ -20,13 +20,7 @@ struct Encode {
 }
 
 impl ScalarUDFImpl for Encode {
-    fn name(&self) -> &str {
-        self.general.name()
-    }
-
-    fn signature(&self) -> &Signature {
-        self.general.signature()
-    }
+    of_general!();
 
     fn return_type(&self, types: &[DataType]) -> Result<DataType> {
         self.general.return_type(types)
@@ -39,9 +33,5 @@ impl ScalarUDFImpl for Encode {
             *encoding = ScalarValue::from("base64pad");
         }
         self.general.invoke_with_args(args)
-    }
-
-    fn documentation(&self) -> Option<&Documentation> {
-        self.general.documentation()
     }
 }

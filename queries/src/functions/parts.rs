@@ -15,11 +15,10 @@ use datafusion_common::{Result, ScalarValue, exec_err, internal_err, plan_err};
 use datafusion_expr::planner::{ExprPlanner, PlannerResult};
 use datafusion_expr::preimage::PreimageResult;
 use datafusion_expr::simplify::SimplifyContext;
-use datafusion_expr::{
-    ColumnarValue, Documentation, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl,
-    Signature,
-};
+use datafusion_expr::{ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl};
 use schema::durations::to_intervals;
+
+use super::of_general;
 
 /// The function.
 pub fn date_part() -> Arc<ScalarUDF> {
@@ -164,17 +163,7 @@ fn of_interval(
 }
 
 impl ScalarUDFImpl for DatePart {
-    fn name(&self) -> &str {
-        self.general.name()
-    }
-
-    fn aliases(&self) -> &[String] {
-        self.general.aliases()
-    }
-
-    fn signature(&self) -> &Signature {
-        self.general.signature()
-    }
+    of_general!();
 
     fn return_type(&self, _: &[DataType]) -> Result<DataType> {
         internal_err!("the type depends on the part")
@@ -209,9 +198,5 @@ impl ScalarUDFImpl for DatePart {
             },
             other => self.general.preimage(args, other, context),
         }
-    }
-
-    fn documentation(&self) -> Option<&Documentation> {
-        self.general.documentation()
     }
 }

@@ -8,11 +8,10 @@ use arrow_array::cast::AsArray;
 use arrow_schema::{DataType, FieldRef};
 use datafusion_common::{Result, ScalarValue};
 use datafusion_expr::planner::{ExprPlanner, PlannerResult};
-use datafusion_expr::{
-    ColumnarValue, Documentation, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl,
-    Signature,
-};
+use datafusion_expr::{ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl};
 use kernels::prefix::prefixes;
+
+use super::of_general;
 
 /// `substr`, with a kernel for prefixes; anything else is DataFusion's.
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -26,17 +25,7 @@ pub fn substr() -> Arc<ScalarUDF> {
 }
 
 impl ScalarUDFImpl for Substr {
-    fn name(&self) -> &str {
-        self.general.name()
-    }
-
-    fn aliases(&self) -> &[String] {
-        self.general.aliases()
-    }
-
-    fn signature(&self) -> &Signature {
-        self.general.signature()
-    }
+    of_general!();
 
     fn return_type(&self, types: &[DataType]) -> Result<DataType> {
         self.general.return_type(types)
@@ -59,10 +48,6 @@ impl ScalarUDFImpl for Substr {
             return Ok(ColumnarValue::Array(prefixes));
         }
         self.general.invoke_with_args(args)
-    }
-
-    fn documentation(&self) -> Option<&Documentation> {
-        self.general.documentation()
     }
 }
 

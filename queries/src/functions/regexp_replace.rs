@@ -8,9 +8,9 @@ use arrow_array::cast::AsArray;
 use arrow_cast::cast;
 use arrow_schema::{DataType, FieldRef};
 use datafusion_common::{Result, ScalarValue, exec_err};
-use datafusion_expr::{
-    ColumnarValue, Documentation, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
-};
+use datafusion_expr::{ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl};
+
+use super::of_general;
 
 /// The function.
 pub fn regexp_replace() -> Arc<ScalarUDF> {
@@ -56,13 +56,7 @@ fn translated(replacement: &str) -> Result<String> {
 }
 
 impl ScalarUDFImpl for RegexpReplace {
-    fn name(&self) -> &str {
-        self.general.name()
-    }
-
-    fn signature(&self) -> &Signature {
-        self.general.signature()
-    }
+    of_general!();
 
     fn return_type(&self, types: &[DataType]) -> Result<DataType> {
         self.general.return_type(types)
@@ -91,10 +85,6 @@ impl ScalarUDFImpl for RegexpReplace {
             };
         }
         self.general.invoke_with_args(args)
-    }
-
-    fn documentation(&self) -> Option<&Documentation> {
-        self.general.documentation()
     }
 }
 

@@ -8,7 +8,9 @@ use arrow_array::ArrayRef;
 use arrow_schema::{DataType, FieldRef};
 use datafusion_common::{Result, ScalarValue};
 use datafusion_expr::function::{AccumulatorArgs, StateFieldsArgs};
-use datafusion_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, Documentation, Signature};
+use datafusion_expr::{Accumulator, AggregateUDF, AggregateUDFImpl};
+
+use super::of_general;
 
 /// The function.
 pub fn regr_r2() -> Arc<AggregateUDF> {
@@ -22,13 +24,7 @@ struct RegrR2 {
 }
 
 impl AggregateUDFImpl for RegrR2 {
-    fn name(&self) -> &str {
-        self.general.name()
-    }
-
-    fn signature(&self) -> &Signature {
-        self.general.signature()
-    }
+    of_general!();
 
     fn return_type(&self, types: &[DataType]) -> Result<DataType> {
         self.general.return_type(types)
@@ -40,10 +36,6 @@ impl AggregateUDFImpl for RegrR2 {
 
     fn state_fields(&self, args: StateFieldsArgs) -> Result<Vec<FieldRef>> {
         self.general.state_fields(args)
-    }
-
-    fn documentation(&self) -> Option<&Documentation> {
-        self.general.documentation()
     }
 }
 

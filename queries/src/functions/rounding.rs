@@ -9,9 +9,9 @@ use arrow_array::{ArrayRef, Float32Array, Float64Array};
 use arrow_cast::cast;
 use arrow_schema::{DataType, FieldRef};
 use datafusion_common::Result;
-use datafusion_expr::{
-    ColumnarValue, Documentation, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
-};
+use datafusion_expr::{ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl};
+
+use super::of_general;
 
 /// Floats of this size and above are whole.
 const WHOLE: f64 = (1_u64 << 52) as f64;
@@ -50,17 +50,7 @@ impl Rounding {
 }
 
 impl ScalarUDFImpl for Rounding {
-    fn name(&self) -> &str {
-        self.general.name()
-    }
-
-    fn aliases(&self) -> &[String] {
-        self.general.aliases()
-    }
-
-    fn signature(&self) -> &Signature {
-        self.general.signature()
-    }
+    of_general!();
 
     fn return_type(&self, types: &[DataType]) -> Result<DataType> {
         self.general.return_type(types)
@@ -92,10 +82,6 @@ impl ScalarUDFImpl for Rounding {
             }
         };
         Ok(ColumnarValue::Array(rounded))
-    }
-
-    fn documentation(&self) -> Option<&Documentation> {
-        self.general.documentation()
     }
 }
 

@@ -9,9 +9,9 @@ use arrow_schema::{DataType, FieldRef};
 use datafusion_common::Result;
 use datafusion_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion_expr::utils::AggregateOrderSensitivity;
-use datafusion_expr::{
-    Accumulator, AggregateUDF, AggregateUDFImpl, Documentation, GroupsAccumulator, ReversedUDAF, Signature,
-};
+use datafusion_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, GroupsAccumulator, ReversedUDAF};
+
+use super::of_general;
 
 /// `sum`.
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -26,13 +26,7 @@ pub fn sum() -> Arc<AggregateUDF> {
 }
 
 impl AggregateUDFImpl for Sum {
-    fn name(&self) -> &str {
-        self.general.name()
-    }
-
-    fn signature(&self) -> &Signature {
-        self.general.signature()
-    }
+    of_general!();
 
     fn return_type(&self, types: &[DataType]) -> Result<DataType> {
         match types {
@@ -64,9 +58,5 @@ impl AggregateUDFImpl for Sum {
 
     fn order_sensitivity(&self) -> AggregateOrderSensitivity {
         self.general.order_sensitivity()
-    }
-
-    fn documentation(&self) -> Option<&Documentation> {
-        self.general.documentation()
     }
 }

@@ -9,10 +9,9 @@ use arrow_cast::{CastOptions, cast, cast_with_options};
 use arrow_schema::{DataType, FieldRef, TimeUnit};
 use chrono::{Datelike, NaiveDate};
 use datafusion_common::{Result, ScalarValue, exec_datafusion_err, internal_err};
-use datafusion_expr::{
-    ColumnarValue, Documentation, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
-};
+use datafusion_expr::{ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl};
 
+use super::of_general;
 use super::parts::part_of;
 
 /// The function.
@@ -54,17 +53,7 @@ fn years(value: i64, unit: TimeUnit, years: i32) -> Option<i64> {
 }
 
 impl ScalarUDFImpl for DateTrunc {
-    fn name(&self) -> &str {
-        self.general.name()
-    }
-
-    fn aliases(&self) -> &[String] {
-        self.general.aliases()
-    }
-
-    fn signature(&self) -> &Signature {
-        self.general.signature()
-    }
+    of_general!();
 
     fn return_type(&self, _: &[DataType]) -> Result<DataType> {
         internal_err!("the type is that of the argument's field")
@@ -103,10 +92,6 @@ impl ScalarUDFImpl for DateTrunc {
         }
         args.args[0] = ColumnarValue::Scalar(ScalarValue::from(part));
         self.general.invoke_with_args(args)
-    }
-
-    fn documentation(&self) -> Option<&Documentation> {
-        self.general.documentation()
     }
 }
 
