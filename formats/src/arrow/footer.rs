@@ -6,14 +6,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use arrow_array::ArrayRef;
-use arrow_ipc::convert::fb_to_schema;
 use arrow_ipc::{Block, root_as_footer};
 use arrow_schema::SchemaRef;
 
-use super::{MAGIC, bad, message};
+use super::{MAGIC, bad, message, schema as columns};
 use crate::columns::guard::guarded;
 use crate::columns::tail::{Tail, cut_short};
-use crate::columns::types::{check_readable, read_schema};
+use crate::columns::types::read_schema;
 use crate::error::{Error, Result};
 
 /// The length of the footer, and the magic.
@@ -57,14 +56,10 @@ impl Footer {
         let bytes = tail.bytes(path, start.ok_or_else(|| cut_short(tail.len))?..end)?;
         let footer = root_as_footer(&bytes).map_err(bad)?;
         let schema = footer.schema().ok_or_else(|| bad("its footer has no schema"))?;
-        if !schema.endianness().equals_to_target_endianness() {
-            return Err(Error::Unsupported(format!("{}: big endian Arrow can't be read", path.display())));
-        }
         let blocks = |blocks: Option<Vec<Block>>| -> Result<Vec<(Range<u64>, usize)>> {
             blocks.unwrap_or_default().iter().map(|block| place(block, tail.len)).collect()
         };
-        let schema = Arc::new(fb_to_schema(schema));
-        check_readable(&schema)?;
+        let schema = columns::read(schema)?;
         let (batches, metadata) =
             blocks(footer.recordBatches().map(|b| b.iter().copied().collect()))?.into_iter().unzip();
         Ok(Footer {

@@ -9,6 +9,7 @@ use arrow_ipc::{Message, RecordBatch, root_as_message};
 use arrow_schema::SchemaRef;
 use bytes::Bytes;
 
+use super::schema::check_wide;
 use super::{Slices, bad, sizes};
 use crate::error::Result;
 
@@ -48,6 +49,9 @@ pub fn columns(
     let (body, version) = (Buffer::from(body), message.version());
     let batch = read_record_batch(&body, header, schema.clone(), dictionaries, Some(positions), &version);
     let batch = batch.map_err(bad)?;
+    for (column, &position) in batch.columns().iter().zip(positions) {
+        check_wide(column, schema.field(position))?;
+    }
     Ok(Slices::new(batch.columns().to_vec(), batch.num_rows()))
 }
 

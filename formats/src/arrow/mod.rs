@@ -7,6 +7,7 @@
 //! message = 0xFFFFFFFF  length of the metadata: i32  metadata (flatbuffer, padded to 8 bytes)  body
 //! ```
 //!
+//! - `schema`: the columns that a file or stream says.
 //! - [`footer`]: the footer of a file and its dictionaries.
 //! - [`message`]: metadata, record batches and dictionaries.
 //! - [`read`]: the reader of a run of record batches of a file.
@@ -17,6 +18,7 @@
 pub mod footer;
 pub mod message;
 pub mod read;
+mod schema;
 mod sizes;
 pub mod stream;
 pub mod write;
@@ -24,9 +26,9 @@ pub mod write;
 use std::path::Path;
 use std::sync::Arc;
 
+use ::schema::{FileEntry, FormatOptions};
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::SchemaRef;
-use schema::{FileEntry, FormatOptions};
 
 use crate::columns::adapt::Adapter;
 use crate::columns::groups;

@@ -7,15 +7,14 @@ use std::sync::Arc;
 
 use arrow_array::ArrayRef;
 use arrow_ipc::MessageHeader;
-use arrow_ipc::convert::fb_to_schema;
 use arrow_schema::SchemaRef;
 use bytes::Bytes;
 
 use super::message::{self, CONTINUATION};
-use super::{Slices, bad};
+use super::{Slices, bad, schema as columns};
 use crate::columns::adapt::Adapter;
 use crate::columns::guard::guarded;
-use crate::columns::types::{check_readable, read_schema};
+use crate::columns::types::read_schema;
 use crate::error::{Error, Result};
 use crate::format::ScanOptions;
 use crate::input::Input;
@@ -50,12 +49,7 @@ fn first_schema(input: &Input) -> Result<SchemaRef> {
 fn schema(metadata: &[u8]) -> Result<SchemaRef> {
     let message = message::message(metadata)?;
     let schema = message.header_as_schema().ok_or_else(|| bad("its first message is no schema"))?;
-    if !schema.endianness().equals_to_target_endianness() {
-        return Err(Error::Unsupported("big endian Arrow can't be read".into()));
-    }
-    let schema = fb_to_schema(schema);
-    check_readable(&schema)?;
-    Ok(Arc::new(schema))
+    columns::read(schema)
 }
 
 fn no_schema(at: u64) -> Error {

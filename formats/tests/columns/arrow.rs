@@ -8,8 +8,8 @@ use crate::common::*;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int8Type;
 use arrow_array::{
-    Array, ArrayRef, BinaryArray, DictionaryArray, Int8Array, Int32Array, LargeStringArray, RecordBatch,
-    StringArray, StringViewArray,
+    Array, ArrayRef, BinaryArray, Decimal128Array, DictionaryArray, Int8Array, Int32Array, LargeStringArray,
+    RecordBatch, StringArray, StringViewArray,
 };
 use arrow_ipc::writer::{FileWriter, StreamWriter};
 use arrow_schema::{DataType, Field, Schema, UnionFields, UnionMode};
@@ -221,4 +221,29 @@ fn what_is_not_arrow_is_named() {
     let schema = all_types(1, 1).schema();
     let error = arrow().encoder(&schema, &options("arrow", "gzip")).err().unwrap().to_string();
     assert!(error.contains("gzip"), "{error}");
+}
+
+/// A file that Polars wrote.
+fn of_polars(name: &str) -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/columns/polars").join(name)
+}
+
+#[test]
+fn integers_of_128_bits_are_decimals() {
+    for name in ["wide.arrow", "wide.arrows"] {
+        let batch = read_all(arrow(), &of_polars(name)).unwrap();
+        for (column, power) in [(0, -(1i128 << 100)), (1, 1i128 << 100)] {
+            let expected = Decimal128Array::from(vec![Some(1), None, Some(power)]);
+            let expected = expected.with_precision_and_scale(38, 0).unwrap();
+            assert_eq!(batch.column(column).as_ref(), &expected as &dyn Array, "{name}");
+        }
+    }
+    let error = read_all(arrow(), &of_polars("too_wide.arrow")).unwrap_err().to_string();
+    assert!(error.contains("column signed") && error.contains("more than 38 digits"), "{error}");
+    let error = read_all(arrow(), &of_polars("nested.arrow")).unwrap_err().to_string();
+    assert!(error.contains("column 'l' has integers of 128 bits in lists"), "{error}");
+    // Parquet has no such type: the file says 16 bytes, and what Arrow's schema in it says is not known.
+    let batch = read_all(format("parquet").unwrap(), &of_polars("wide.parquet")).unwrap();
+    assert_eq!(batch.num_rows(), 2);
+    assert_eq!(batch.column(1).data_type(), &DataType::FixedSizeBinary(16));
 }
