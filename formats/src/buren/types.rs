@@ -16,6 +16,8 @@ use arrow_schema::{
     DECIMAL128_MAX_PRECISION, DECIMAL256_MAX_PRECISION, DataType, Field, IntervalUnit, TimeUnit,
 };
 
+use schema::text::types::sql_name;
+
 use super::bytes::{Input, put_text};
 use crate::error::{Error, Result};
 
@@ -105,8 +107,9 @@ fn put_field_at(out: &mut Vec<u8>, field: &Field, depth: usize) -> Result<()> {
             let simple = SIMPLE.iter().position(|t| t == other).map(|tag| tag as u8);
             let rare = || RARE.iter().position(|t| t == other).map(|place| RARE_FROM + place as u8);
             let tag = simple.or_else(rare).ok_or_else(|| {
+                let name = sql_name(other).unwrap_or_else(|| other.to_string());
                 Error::Unsupported(format!(
-                    "column '{}' is {other}, which buren can't hold: cast the column or write parquet or arrow",
+                    "column '{}' is {name}, which buren can't hold: cast the column or write parquet or arrow",
                     field.name()
                 ))
             })?;

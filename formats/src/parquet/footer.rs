@@ -6,13 +6,14 @@
 
 use std::ops::Range;
 use std::path::Path;
+use std::slice::Iter;
 use std::sync::Arc;
 
-use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef, TimeUnit};
+use arrow_schema::{DataType, FieldRef, Schema, SchemaRef, TimeUnit};
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
 use parquet::basic::{LogicalType, Type as PhysicalType};
 use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
-use parquet::schema::types::SchemaDescriptor;
+use parquet::schema::types::{ColumnDescPtr, ColumnDescriptor, SchemaDescriptor};
 
 use super::{bad, depth, interval};
 use crate::columns::guard::guarded;
@@ -83,12 +84,10 @@ impl Footer {
         let intervals = interval::columns(&metadata);
         let metadata = Arc::new(interval::as_bytes(metadata, &intervals)?);
         // An Arrow schema that lies in the file and can't be read must not stand in the way of the data.
-        let own = ArrowReaderMetadata::try_new(metadata.clone(), ArrowReaderOptions::new())
-            .or_else(|_| {
-                let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
-                ArrowReaderMetadata::try_new(metadata.clone(), options)
-            })
-            .map_err(bad)?;
+        // Polars writes such a one for integers of 128 bits, which then are what the file itself says: 16 bytes.
+        let read = |options| ArrowReaderMetadata::try_new(metadata.clone(), options).map_err(bad);
+        let own = guarded(|| read(ArrowReaderOptions::new()))
+            .or_else(|_| read(ArrowReaderOptions::new().with_skip_arrow_metadata(true)))?;
         let hinted = Arc::new(hints(&own));
         let decoded =
             with_intervals(with_uuids(&hinted, metadata.file_metadata().schema_descr()), &intervals);
@@ -159,30 +158,37 @@ impl Footer {
     }
 }
 
-/// A schema with the annotation of UUIDs at those of its leaves that the file's schema calls so.
-fn with_uuids(schema: &Schema, file: &SchemaDescriptor) -> Schema {
-    // Leaves are in the same order in both.
-    fn annotated(field: &FieldRef, file: &SchemaDescriptor, leaf: &mut usize) -> FieldRef {
-        let mut inner = |field: &FieldRef| annotated(field, file, leaf);
+/// A schema with other fields for its leaves, which are in the same order as those of the file's schema.
+fn with_leaves(
+    schema: &Schema,
+    file: &SchemaDescriptor,
+    change: impl Fn(&FieldRef, &ColumnDescriptor) -> FieldRef,
+) -> Schema {
+    type Change<'a> = &'a dyn Fn(&FieldRef, &ColumnDescriptor) -> FieldRef;
+    fn changed(field: &FieldRef, leaves: &mut Iter<ColumnDescPtr>, change: Change) -> FieldRef {
+        let mut inner = |field: &FieldRef| changed(field, leaves, change);
         let data_type = match field.data_type() {
             DataType::List(item) => DataType::List(inner(item)),
             DataType::LargeList(item) => DataType::LargeList(inner(item)),
             DataType::FixedSizeList(item, size) => DataType::FixedSizeList(inner(item), *size),
             DataType::Map(entries, sorted) => DataType::Map(inner(entries), *sorted),
             DataType::Struct(fields) => DataType::Struct(fields.iter().map(inner).collect()),
-            other => {
-                let is_uuid = *leaf < file.num_columns()
-                    && *other == DataType::FixedSizeBinary(16)
-                    && file.column(*leaf).logical_type_ref() == Some(&LogicalType::Uuid);
-                *leaf += 1;
-                return if is_uuid { Arc::new(uuid::annotated(field)) } else { field.clone() };
-            }
+            _ => return leaves.next().map_or_else(|| field.clone(), |leaf| change(field, leaf)),
         };
         Arc::new(field.as_ref().clone().with_data_type(data_type))
     }
-    let mut leaf = 0;
-    let fields = schema.fields().iter().map(|field| annotated(field, file, &mut leaf));
-    Schema::new(fields.collect::<Vec<_>>())
+    let mut leaves = file.columns().iter();
+    let fields = schema.fields().iter().map(|field| changed(field, &mut leaves, &change));
+    Schema::new_with_metadata(fields.collect::<Vec<_>>(), schema.metadata().clone())
+}
+
+/// A schema with the annotation of UUIDs at those of its leaves that the file's schema calls so.
+fn with_uuids(schema: &Schema, file: &SchemaDescriptor) -> Schema {
+    with_leaves(schema, file, |field, leaf| {
+        let is_uuid = *field.data_type() == DataType::FixedSizeBinary(16)
+            && leaf.logical_type_ref() == Some(&LogicalType::Uuid);
+        if is_uuid { Arc::new(uuid::annotated(field)) } else { field.clone() }
+    })
 }
 
 fn with_intervals(schema: Schema, columns: &[usize]) -> Schema {
@@ -196,19 +202,14 @@ fn with_intervals(schema: Schema, columns: &[usize]) -> Schema {
 /// The schema that the crate is asked to decode into: views for text and bytes, so that nothing is copied.
 /// Timestamps of the old 96-bit kind are read in microseconds, whose range holds every date that they can.
 fn hints(own: &ArrowReaderMetadata) -> Schema {
-    let roots = own.parquet_schema().root_schema().get_fields();
-    let hint = |(at, field): (usize, &Arc<Field>)| {
-        let int96 = roots
-            .get(at)
-            .is_some_and(|root| root.is_primitive() && root.get_physical_type() == PhysicalType::INT96);
-        let data_type = match field.data_type() {
-            DataType::Timestamp(TimeUnit::Nanosecond, zone) if int96 => {
-                DataType::Timestamp(TimeUnit::Microsecond, zone.clone())
-            }
-            other => read_type(other),
-        };
-        Arc::new(field.as_ref().clone().with_data_type(data_type))
-    };
-    let fields: Vec<_> = own.schema().fields().iter().enumerate().map(hint).collect();
-    Schema::new_with_metadata(fields, own.schema().metadata().clone())
+    let schema = with_leaves(own.schema(), own.parquet_schema(), |field, leaf| match field.data_type() {
+        DataType::Timestamp(TimeUnit::Nanosecond, zone) if leaf.physical_type() == PhysicalType::INT96 => {
+            let data_type = DataType::Timestamp(TimeUnit::Microsecond, zone.clone());
+            Arc::new(field.as_ref().clone().with_data_type(data_type))
+        }
+        _ => field.clone(),
+    });
+    let fields = schema.fields().iter();
+    let fields = fields.map(|field| field.as_ref().clone().with_data_type(read_type(field.data_type())));
+    Schema::new_with_metadata(fields.collect::<Vec<_>>(), schema.metadata().clone())
 }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_cast::{CastOptions, cast_with_options};
-use arrow_schema::{DataType, Schema, SchemaRef, TimeUnit};
+use arrow_schema::{DataType, IntervalUnit, Schema, SchemaRef, TimeUnit};
 use arrow_select::concat::concat;
 use parquet::arrow::arrow_writer::{ArrowColumnChunk, ArrowRowGroupWriterFactory, compute_leaves};
 use parquet::arrow::{ArrowSchemaConverter, add_encoded_arrow_schema_to_metadata};
@@ -53,6 +53,7 @@ impl Encoder {
             }
         };
         let schema = Arc::new(written_schema(schema));
+        check_writable(&schema)?;
         let parquet = ArrowSchemaConverter::new().convert(&schema).map_err(cannot_write)?;
         Ok(Encoder { schema, parquet: parquet.root_schema_ptr(), compression })
     }
@@ -161,6 +162,24 @@ fn add_values(array: &ArrayRef, seen: &mut HashSet<Vec<u8>>) -> bool {
         }
     }
     true
+}
+
+/// Refuses columns of types that the format, or the crate, has no form for.
+fn check_writable(schema: &Schema) -> Result<()> {
+    for field in schema.flattened_fields() {
+        let what = match field.data_type() {
+            DataType::Interval(IntervalUnit::MonthDayNano) => "is an INTERVAL",
+            DataType::Decimal128(_, scale) | DataType::Decimal256(_, scale) if *scale < 0 => {
+                "is a decimal with a negative scale"
+            }
+            _ => continue,
+        };
+        return Err(Error::Unsupported(format!(
+            "column '{}' {what}, which is not written as parquet: cast the column, or write arrow",
+            field.name()
+        )));
+    }
+    Ok(())
 }
 
 /// What the parquet crate says of a schema or of values that it can't write.

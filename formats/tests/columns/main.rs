@@ -6,3 +6,4 @@ mod common;
 mod golden;
 mod parquet;
 mod properties;
+mod repeated;
