@@ -1,5 +1,6 @@
 //! The bytes of CBOR values (RFC 8949, section 3).
 
+use crate::columns::uuid;
 use crate::rows::parse::{self, Half};
 use crate::rows::tagged::{Container, End, Scalar, Tagged};
 
@@ -41,6 +42,8 @@ pub mod tag {
     pub const TEXT_BEFORE: u64 = 25;
     /// A value that was marked before, by its number.
     pub const VALUE_BEFORE: u64 = 29;
+    /// A UUID as its 16 bytes.
+    pub const UUID: u64 = 37;
     /// [`DECIMAL`] with an exponent of any size.
     pub const LONG_DECIMAL: u64 = 264;
     /// [`BINARY`] with an exponent of any size.
@@ -234,6 +237,12 @@ impl Tagged for Cbor {
     }
 
     fn spell_other(self, value: &[u8], out: &mut Vec<u8>) -> Option<bool> {
+        if let Some(bytes) = uuid_of(value) {
+            let mut text = String::with_capacity(36);
+            uuid::spell(bytes, &mut text);
+            out.extend_from_slice(text.as_bytes());
+            return Some(false);
+        }
         let head = whole_head(value).filter(|head| head.major == major::OTHER && head.info <= 24)?;
         out.extend_from_slice(format!("simple({})", head.number?).as_bytes());
         Some(false)
@@ -274,7 +283,16 @@ impl Tagged for Cbor {
 fn has_meaning(tag: u64) -> bool {
     let number = matches!(tag, tag::HUGE..=tag::BINARY | tag::LONG_DECIMAL | tag::LONG_BINARY);
     let moment = matches!(tag, tag::DATE_TIME | tag::EPOCH | tag::DAYS | tag::DATE);
-    number || moment || matches!(tag, tag::TEXT_BEFORE | tag::VALUE_BEFORE)
+    number || moment || matches!(tag, tag::TEXT_BEFORE | tag::VALUE_BEFORE | tag::UUID)
+}
+
+/// The bytes of a UUID.
+fn uuid_of(value: &[u8]) -> Option<&[u8]> {
+    let outer =
+        whole_head(value).filter(|head| (head.major, head.number) == (major::TAG, Some(tag::UUID)))?;
+    let inner = value.get(outer.len..)?;
+    let head = whole_head(inner).filter(|head| (head.major, head.number) == (major::BYTES, Some(16)))?;
+    inner.get(head.len..)
 }
 
 /// What tags make of the value behind them. Those that are not known do not change what it is, and behind one that is
@@ -286,6 +304,8 @@ fn tagged(tag: u64, from: usize, bytes: &[u8]) -> Option<Scalar> {
     match tag {
         tag::DECIMAL | tag::LONG_DECIMAL => return decimal(from, bytes),
         tag::BINARY | tag::LONG_BINARY => return binary(from, bytes),
+        tag::UUID if uuid_of(bytes).is_some() => return Some(Scalar::Other),
+        tag::UUID => return behind_others(bytes),
         _ => {}
     }
     let mut inner = bytes.get(from..)?;

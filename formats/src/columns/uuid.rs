@@ -102,17 +102,22 @@ fn text(column: &ArrayRef) -> ArrayRef {
             continue;
         };
         text.clear();
-        for (i, byte) in value.iter().enumerate() {
-            if matches!(i, 4 | 6 | 8 | 10) {
-                text.push('-');
-            }
-            for digit in [byte >> 4, byte & 15] {
-                text.push(char::from_digit(digit.into(), 16).unwrap_or_default());
-            }
-        }
+        spell(value, &mut text);
         texts.append_value(&text);
     }
     Arc::new(texts.finish())
+}
+
+/// Appends the text of a UUID.
+pub fn spell(bytes: &[u8], text: &mut String) {
+    for (i, byte) in bytes.iter().enumerate() {
+        if matches!(i, 4 | 6 | 8 | 10) {
+            text.push('-');
+        }
+        for digit in [byte >> 4, byte & 15] {
+            text.push(char::from_digit(digit.into(), 16).unwrap_or_default());
+        }
+    }
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use crate::format::ScanOptions;
 use crate::rows::batch::{Batch, Records};
 use crate::rows::keys::{Keys, Slots};
 use crate::rows::syntax::{Syntax, Token};
-use crate::rows::walk::{Span, missing, spans};
+use crate::rows::walk::{Span, is_missing, missing, spans};
 use crate::rows::{Input, RecordParser};
 
 /// The bytes of lines that are walked before columns are filled.
@@ -94,12 +94,17 @@ impl JsonParser {
     fn walk(&mut self, bytes: &[u8], start: usize, end: usize) -> Result<(), String> {
         let first = self.found.len();
         self.found.resize(first + self.slots.count, missing(start));
-        let mut finder = Finder { bytes, keys: &mut self.keys, found: &mut self.found[first..], place: 0 };
+        let found = &mut self.found[first..];
+        let mut finder = Finder { bytes, keys: &mut self.keys, found, place: 0, twice: None };
         let walked = Cursor::new(&bytes[..end], start).record(&mut finder);
-        walked.map_err(|wrong| {
-            self.found.truncate(first);
-            format!("the record is not JSON: {wrong}")
-        })
+        let walked = walked.map_err(|wrong| format!("the record is not JSON: {wrong}"));
+        let walked = walked.and(match finder.twice {
+            None => Ok(()),
+            Some((from, to)) => {
+                Err(format!("the key {} is there twice", String::from_utf8_lossy(&bytes[from..to])))
+            }
+        });
+        walked.inspect_err(|_| self.found.truncate(first))
     }
 }
 
@@ -110,6 +115,8 @@ struct Finder<'a> {
     found: &'a mut [Span],
     /// The keys passed.
     place: usize,
+    /// A key of a wanted field that was there before: which of the values is meant, nobody knows.
+    twice: Option<Span>,
 }
 
 impl Fields for Finder<'_> {
@@ -125,6 +132,9 @@ impl Fields for Finder<'_> {
             false => self.keys.slot(self.place, &self.bytes[key.0..key.1], name),
         };
         if let Some(slot) = slot {
+            if !is_missing(self.found[slot]) {
+                self.twice = Some(key);
+            }
             self.found[slot] = value;
         }
         self.place += 1;

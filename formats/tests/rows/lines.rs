@@ -31,7 +31,7 @@ const OBJECTS: &str = concat!(
     "  {\"d\":null,\"b\":false,\"f\":\"-Infinity\",\"s\":\"\",\"y\":{\"n\":7}}\n",
     "{\"s\":{\"nested\": [1, 2]},\"n\":9007199254740993,\"f\":3}\n",
     "{}\n",
-    "{\"\\u006e\":5,\"s\":12.50,\"n\":6}",
+    "{\"\\u006e\":6,\"s\":12.50}",
 );
 
 fn object_fields() -> arrow_schema::SchemaRef {
@@ -44,7 +44,6 @@ fn fields_are_found_by_name_in_any_order() {
     let (batches, skipped) = read_whole(OBJECTS.as_bytes(), &scan(&schema, &options("jsonl"))).unwrap();
     let batch = concat(&schema, &batches);
     let numbers: Vec<_> = batch.column(2).as_primitive::<Int64Type>().iter().collect();
-    // Of two values for one key the last counts.
     assert_eq!(numbers, [Some(1), Some(-2), None, Some(9007199254740993), None, Some(6)]);
     let mut texts = some(&["one", "a \"quoted\" é text", "", "{\"nested\": [1, 2]}", "", "12.50"]);
     texts[4] = None;
@@ -281,4 +280,21 @@ fn a_missing_value_names_its_record() {
     rows.extend_from_slice(b"\x81\xa1b\x02");
     let found = message(read_whole(&rows, &scan(&schema, &options("msgpack"))));
     assert!(found.starts_with(", row 20001, byte 140000, column a: expected a whole number"), "{found}");
+}
+
+#[test]
+fn a_key_that_is_there_twice_is_an_error() {
+    let schema = fields(&[("n", Int64), ("s", Utf8View)]);
+    for record in ["{\"n\":1,\"n\":2}", "{\"n\":null,\"s\":\"a\",\"\\u006e\":2}", "{\"s\":1,\"s\":1}"] {
+        let bytes = format!("{{\"n\":7}}\n{record}\n{{\"n\":8}}\n");
+        let error = message(read_whole(bytes.as_bytes(), &scan(&schema, &options("jsonl"))));
+        assert!(error.contains("is there twice"), "{error}");
+        let mut passing = scan(&schema, &options("jsonl"));
+        passing.on_error = OnError::Skip;
+        let (batches, skipped) = read_whole(bytes.as_bytes(), &passing).unwrap();
+        assert_eq!((concat(&schema, &batches).num_rows(), skipped.rows), (2, 1), "{record}");
+    }
+    // Of a column that nobody wants nothing is known.
+    let (batches, _) = read_whole(b"{\"x\":1,\"x\":2,\"n\":3}\n", &scan(&schema, &options("jsonl"))).unwrap();
+    assert_eq!(concat(&schema, &batches).num_rows(), 1);
 }

@@ -204,6 +204,10 @@ fn inferred_types_read_the_values_that_they_were_inferred_from() {
     column("msgpack", &[fine], "TIMESTAMP(9) WITH TIME ZONE", r#""1970-01-01T00:00:01.000000001Z""#);
     let far_text = r#""1970-01-01T00:00:01.000000001Z" "9999-01-01T00:00:00Z""#;
     column("msgpack", &[fine, far], "VARCHAR", far_text);
+    // UUIDs, and what is tagged as one and has another length.
+    let uuid = [&b"\xd8\x25\x50"[..], &[0xab; 16]].concat();
+    column("cbor", &[&uuid, b"\xf6"], "VARCHAR", r#""abababab-abab-abab-abab-abababababab" null"#);
+    column("cbor", &[b"\xd8\x25\x41a"], "BLOB", r#""\\x61""#);
     // A date and time that is none is what stands there.
     column("cbor", &[b"\xc0\x61x"], "VARCHAR", r#""x""#);
 }
@@ -229,4 +233,13 @@ fn columns_of_one_name_are_not_written_as_maps() {
         assert!(error.contains("two columns are called 'a'"), "{error}");
         assert!(write(&schema, &[], &FormatOptions { row_arrays: true, ..options(encoding) }).is_ok());
     }
+}
+
+#[test]
+fn a_key_that_is_there_twice_is_an_error() {
+    fails("cbor", b"\xa2\x61a\x01\x61a\x02", None, "the key 'a' is there twice");
+    fails("msgpack", b"\x82\xa1a\x01\xa1a\x02", None, "the key 'a' is there twice");
+    // A number and its text are one name.
+    fails("msgpack", b"\x82\x01\x05\xa11\x06", None, "the key '1' is there twice");
+    fails("cbor", b"\xa1\x61s\xa2\x61a\x01\x61a\x02", None, "s");
 }

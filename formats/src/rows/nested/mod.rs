@@ -14,7 +14,7 @@ use arrow_schema::{DataType, FieldRef, Fields};
 use super::column::{Bad, Column, Found, Stretch, Within};
 use super::keys::Keys;
 use super::syntax::{Syntax, Token};
-use super::walk::{MISSING, Span, spans};
+use super::walk::{MISSING, Span, is_missing, spans};
 
 /// So many places are gathered before the columns within are extended by them.
 const GATHERED: usize = 4096;
@@ -221,7 +221,8 @@ impl Nested {
                 self.nulls.push(self.rows as u32);
             } else {
                 let syntax = stage.syntax;
-                let (mut place, mut unnamed, places) = (0, false, &mut self.places[at..]);
+                let (mut place, mut unnamed, mut twice) = (0, false, false);
+                let places = &mut self.places[at..];
                 let mut member = |key: Option<Span>, value: Span| {
                     let slot = match key {
                         None => Some(place).filter(|&place| place < width),
@@ -230,13 +231,14 @@ impl Nested {
                             .and_then(|raw| keys.slot(place, &raw, |raw| syntax.name(raw))),
                     };
                     if let Some(slot) = slot {
+                        twice |= !is_missing(places[slot]);
                         places[slot] = value;
                     }
                     unnamed |= key.is_none();
                     place += 1;
                 };
                 let whole = !null && syntax.members(bytes, (start, end), &mut member).is_some();
-                if !whole || (unnamed && place != width) {
+                if !whole || twice || (unnamed && place != width) {
                     self.places[at..].fill(MISSING);
                     stage.faults.add(Bad { record, start, end }, || None);
                 }

@@ -9,7 +9,7 @@ use super::{Container, End, Scalar, Tagged, TaggedSyntax, text};
 use crate::error::Result;
 use crate::format::ScanOptions;
 use crate::rows::keys::{Keys, Slots};
-use crate::rows::walk::{Span, WalkParser, Walked, Walker, Wrong};
+use crate::rows::walk::{Span, WalkParser, Walked, Walker, Wrong, is_missing};
 use crate::rows::{BatchDecoder, Decoder};
 
 /// The decoder of an encoding; `first` says that the data begins at the file's beginning.
@@ -171,6 +171,7 @@ impl<T: Tagged> TaggedWalker<T> {
             let message = "a row is an array or a map, and this is another value".to_string();
             return Err(Wrong { message, next: Some(end) });
         };
+        let mut twice = None;
         loop {
             let place = values.passed as usize;
             let (key, value) = match values.next(bytes)? {
@@ -183,7 +184,15 @@ impl<T: Tagged> TaggedWalker<T> {
                             format!("the row has {} values, and there are {columns} columns", values.passed);
                         return Err(Wrong { message, next: Some(end) });
                     }
-                    return Ok(Walked::Whole(end));
+                    return match twice {
+                        None => Ok(Walked::Whole(end)),
+                        Some(key) => {
+                            let name = column(self.tagged, key).unwrap_or_default();
+                            let name = String::from_utf8_lossy(&name);
+                            let message = format!("the key '{name}' is there twice");
+                            Err(Wrong { message, next: Some(end) })
+                        }
+                    };
                 }
             };
             let slot = match key {
@@ -194,6 +203,9 @@ impl<T: Tagged> TaggedWalker<T> {
             if let Some(slot) = slot
                 && !self.tagged.is_null(&bytes[value.0..value.1])
             {
+                if let Some((from, to)) = key.filter(|_| !is_missing(found[slot])) {
+                    twice = Some(&bytes[from..to]);
+                }
                 found[slot] = value;
             }
         }
