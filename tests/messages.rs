@@ -218,3 +218,56 @@ fn a_file_with_another_first_row_than_the_others_is_an_error() {
         fails(&done, [second.as_str(), "does not hold the names", "--header"]);
     }
 }
+
+/// Names of what palais is made of, which no user knows.
+const INSIDE: [&str; 32] = [
+    "DataFusion",
+    "Arrow error",
+    "Internal error",
+    "Execution error",
+    "Schema error",
+    "Compute error",
+    "Cast error",
+    "Invalid argument",
+    "Error during planning",
+    "This feature is not implemented",
+    "caused by",
+    "RowConverter",
+    "LogicalPlan",
+    "Logical expression",
+    "Physical plan",
+    "Optimizer rule",
+    "type_coercion",
+    "coerce",
+    "Utf8",
+    "Int8",
+    "Int16",
+    "Int32",
+    "Int64",
+    "Float64",
+    "Decimal128",
+    "Date32",
+    "Timestamp(",
+    "Interval(",
+    "Span(",
+    "NullAry",
+    "Projections require",
+    "Cannot get result type",
+];
+
+#[test]
+fn what_is_refused_is_told_without_names_of_the_inside() {
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    let table = format!("types={}", tests.join("slt/data/types.parquet").display());
+    let statements =
+        fs::read_to_string(tests.join("messages/refused.txt")).expect("the statements are there");
+    let mut refused = 0;
+    for statement in statements.lines() {
+        let done = palais(["query", statement, "--table", &table]);
+        let told = done.stderr.replace(statement, "");
+        let inside: Vec<&&str> = INSIDE.iter().filter(|name| told.contains(**name)).collect();
+        assert!(inside.is_empty(), "{statement}\n{}\n{inside:?}", done.stderr);
+        refused += usize::from(done.code() != Some(0));
+    }
+    assert!(refused > 250, "{refused} statements were refused");
+}

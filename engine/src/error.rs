@@ -92,8 +92,7 @@ pub enum Error {
 
 impl From<ArrowError> for Error {
     fn from(e: ArrowError) -> Self {
-        let text = e.to_string();
-        let text = queries::words::plain(text.strip_prefix("Compute error: ").unwrap_or(&text));
+        let text = queries::words::plain(&e.to_string());
         Error::Compute(queries::words::arithmetic(&text))
     }
 }
@@ -103,8 +102,8 @@ impl From<DataFusionError> for Error {
         match e {
             DataFusionError::ArrowError(inner, _) => Error::from(*inner),
             DataFusionError::Context(_, inner) => Error::from(*inner),
-            DataFusionError::Execution(text) => Error::Compute(text),
-            other => Error::Compute(other.to_string()),
+            DataFusionError::Execution(text) => Error::Compute(queries::words::plain(&text)),
+            other => Error::Compute(queries::words::plain(&other.to_string())),
         }
     }
 }

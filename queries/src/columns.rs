@@ -279,30 +279,50 @@ fn selected(item: &SelectItem, relations: &[Relation]) -> Columns {
     }
 }
 
-/// Makes `t.*` a list of its columns where it stands beside another `*`: that one may give the same columns.
+/// Makes `*` and `t.*` lists of their columns where they stand beside another: that one may give the same columns.
 fn expand(items: &mut Vec<SelectItem>, relations: &[Relation]) {
     let is_wildcard =
         |item: &&SelectItem| matches!(item, SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..));
     if items.iter().filter(is_wildcard).count() < 2 {
         return;
     }
-    let expanded = std::mem::take(items).into_iter().flat_map(|item| {
-        let SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::ObjectName(name), options) = &item
-        else {
-            return vec![item];
-        };
-        let plain = WildcardAdditionalOptions {
-            wildcard_token: options.wildcard_token.clone(),
-            ..WildcardAdditionalOptions::default()
-        };
-        let Some(columns) = selected(&item, relations).filter(|_| *options == plain) else {
-            return vec![item];
-        };
-        let relation = name.0.iter().filter_map(|part| part.as_ident().cloned());
-        let column = |column| relation.clone().chain([Ident::with_quote('"', column)]).collect();
-        columns.iter().map(|name| SelectItem::UnnamedExpr(Expr::CompoundIdentifier(column(name)))).collect()
+    let expanded = std::mem::take(items).into_iter().flat_map(|item| match listed(&item, relations) {
+        Some(columns) => columns,
+        None => vec![item],
     });
     *items = expanded.collect();
+}
+
+/// The columns of a `*` or `t.*`, each with its relation before it, where the text tells them.
+fn listed(item: &SelectItem, relations: &[Relation]) -> Option<Vec<SelectItem>> {
+    let (SelectItem::Wildcard(options) | SelectItem::QualifiedWildcard(_, options)) = item else {
+        return None;
+    };
+    let plain = WildcardAdditionalOptions {
+        wildcard_token: options.wildcard_token.clone(),
+        opt_exclude: options.opt_exclude.clone(),
+        ..WildcardAdditionalOptions::default()
+    };
+    if *options != plain {
+        return None;
+    }
+    let column = |relation: &[Ident], column: &String| {
+        let parts = relation.iter().cloned().chain([Ident::with_quote('"', column)]);
+        SelectItem::UnnamedExpr(Expr::CompoundIdentifier(parts.collect()))
+    };
+    if let SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::ObjectName(name), _) = item {
+        let parts = name.0.iter().filter_map(|part| part.as_ident());
+        let relation: Vec<Ident> = parts.map(|part| Ident::with_quote('"', &part.value)).collect();
+        return Some(selected(item, relations)?.iter().map(|name| column(&relation, name)).collect());
+    }
+    // A column that USING merges is of no relation.
+    let mut columns = Vec::new();
+    for relation in relations {
+        let name = relation.name.as_ref().filter(|_| relation.merged.is_empty())?;
+        let of_relation = shown(relation.columns.clone()?, options)?;
+        columns.extend(of_relation.iter().map(|of| column(&[Ident::with_quote('"', name)], of)));
+    }
+    Some(columns)
 }
 
 /// The columns of a `*` with such options.

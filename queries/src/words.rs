@@ -24,7 +24,13 @@ pub(crate) fn no_match(text: &str) -> String {
         [] => String::new(),
         _ => format!("there are {}; ", candidates.join(", ")),
     };
-    format!("there is no function {call}\n  help: {there_are}a CAST may help")
+    let numbers = |text: String| {
+        text.replace("(NullAry())", "()")
+            .replace("Numeric(1)", "number")
+            .replace("Numeric(2)", "number, number")
+            .replace("Comparable(2)", "value, value")
+    };
+    numbers(format!("there is no function {call}\n  help: {there_are}a CAST may help"))
 }
 
 /// The sentences of the planner and of Arrow that a user meets most, in plain words and with what would help.
@@ -33,14 +39,15 @@ pub fn plain(text: &str) -> String {
         let (_, rest) = text.split_once(before)?;
         Some(rest.split_once(after)?.0.to_string())
     };
-    let text = text.trim_start_matches("Cast error: ");
+    let text = without_layers(text);
     if text.starts_with("Cannot cast string '")
         && let Some((value, kind)) = text["Cannot cast string '".len()..].rsplit_once("' to value of ")
     {
         let kind = kind.trim_end_matches(" type");
         return format!("cannot cast '{value}' to {}\n  help: TRY_CAST gives NULL instead", sql_types(kind));
     }
-    if text.starts_with("Column in SELECT must be in GROUP BY")
+    if text.starts_with("Column in ")
+        && text.contains(" must be in GROUP BY")
         && let Some(column) = quoted(text, "column \"", "\" must appear")
     {
         return format!(
@@ -61,7 +68,9 @@ pub fn plain(text: &str) -> String {
              help: compare it with something"
         );
     }
-    let text = text.strip_prefix("Internal error: ").unwrap_or(text);
+    if let Some(sentence) = told(text) {
+        return sentence;
+    }
     let text = sql_types(text.split("\nThis issue was likely caused by a bug").next().unwrap_or(text));
     for (before, after) in [
         ("Cannot coerce arithmetic expression ", " to valid types"),
@@ -74,6 +83,125 @@ pub fn plain(text: &str) -> String {
         }
     }
     text
+}
+
+/// What the planner and Arrow put before their messages: the part of them that met the error.
+fn without_layers(mut text: &str) -> &str {
+    const LAYERS: [&str; 12] = [
+        "Error during planning: ",
+        "Execution error: ",
+        "Arrow error: ",
+        "Internal error: ",
+        "Schema error: ",
+        "External error: ",
+        "Invalid argument error: ",
+        "Compute error: ",
+        "Cast error: ",
+        "Parser error: ",
+        "This feature is not implemented: ",
+        "type_coercion\ncaused by\n",
+    ];
+    loop {
+        let layer = LAYERS.iter().find_map(|layer| text.strip_prefix(layer));
+        let rule = || text.strip_prefix("Optimizer rule '")?.split_once("failed\ncaused by\n");
+        match layer.or_else(|| Some(rule()?.1)) {
+            Some(rest) => text = rest,
+            None => return text,
+        }
+    }
+}
+
+/// Sentences that name a part of the planner, or a type of Arrow's behind an apostrophe.
+fn told(text: &str) -> Option<String> {
+    let between = |before: &str, after: &str| Some(text.split_once(before)?.1.split_once(after)?.0);
+    let cast = "a CAST of one of them may help";
+    if let Some(operation) = between("Cannot get result type for temporal operation ", ": ") {
+        return Some(format!(
+            "there is no operation {}\n  help: a CAST of one side may help",
+            sql_types(operation)
+        ));
+    }
+    if let Some((value, kind)) =
+        text.strip_prefix("Can't cast value ").and_then(|rest| rest.rsplit_once(" to type "))
+    {
+        return Some(format!(
+            "cannot cast {value} to {}: it is out of range\n  help: TRY_CAST gives NULL instead",
+            sql_types(kind)
+        ));
+    }
+    for (edge, most) in
+        [(" is too large to store in a Decimal", "most"), (" is too small to store in a Decimal", "least")]
+    {
+        let Some((value, rest)) = text.split_once(edge) else { continue };
+        let (_, rest) = rest.split_once(" of precision ")?;
+        let (digits, bound) = rest.split_once(". M")?;
+        let bound = bound.split_once(" is ")?.1;
+        return Some(format!(
+            "{value} does not fit a DECIMAL of {digits} digits, in which the {most} is {bound}"
+        ));
+    }
+    if let Some(kind) = text.strip_prefix("Unary operator 'NOT' requires a boolean expression, got ") {
+        return Some(format!(
+            "NOT takes a BOOLEAN, and this is {}\n  help: compare it with something",
+            sql_types(kind)
+        ));
+    }
+    for (one, other) in [("case (", ") and when ("), ("then (", ") and else (")] {
+        let Some(rest) = text.strip_prefix("Failed to coerce ").and_then(|rest| rest.strip_prefix(one))
+        else {
+            continue;
+        };
+        let (one, other) = rest.split_once(") to common types")?.0.split_once(other)?;
+        let (one, other) = (sql_types(one), sql_types(other));
+        return Some(format!("{one} and {other} in CASE have no type in common\n  help: {cast}"));
+    }
+    if let Some(types) = between("There isn't a common type to coerce ", " expression")
+        && let Some((types, operator)) = types.rsplit_once(" in ")
+    {
+        let (one, other) = types.split_once(" and ")?;
+        let (one, other) = (sql_types(one), sql_types(other));
+        return Some(format!(
+            "there is no operation {one} {operator} {other}\n  help: a CAST of one side may help"
+        ));
+    }
+    if let Some(what) = between("HAVING clause references: ", " must appear in the GROUP BY clause") {
+        let what = sql_types(what);
+        return Some(format!("{what} in HAVING is neither in GROUP BY nor in an aggregate"));
+    }
+    if let Some(name) =
+        between("Projections require unique expression names but the expression \"", "\" at position")
+    {
+        return Some(format!(
+            "two columns of a SELECT are {}\n  help: give one of them a name of its own with AS",
+            sql_types(name)
+        ));
+    }
+    if let Some((what, _)) = text.split_once(" overflow on ")
+        && let Some(kind) = what.strip_suffix("Array")
+    {
+        let call = &text[what.len() + " overflow on ".len()..];
+        return Some(format!(
+            "overflow: {call} does not fit {}\n  help: cast to a wider type",
+            sql_types(kind)
+        ));
+    }
+    let sentence = match text {
+        _ if text.starts_with("Physical plan does not support logical expression Wildcard") => {
+            "* stands for all columns in SELECT and in count(*) alone"
+        }
+        _ if text.starts_with("Substring without for/from is not valid") => {
+            "substring() takes a place to start at: substr(text, start, length)"
+        }
+        _ if text.starts_with("Granularity of `date_trunc` must be") => {
+            "the unit of date_trunc() must be a constant text, such as 'month'"
+        }
+        _ if text.ends_with("should satisfy `0 < precision <= 76`, and `scale <= precision`.") => {
+            "a DECIMAL has 1 to 38 digits, and not more than that behind the point"
+        }
+        _ if text.starts_with("Recursive CTE") => "recursive CTEs (WITH RECURSIVE)",
+        _ => return None,
+    };
+    Some(sentence.into())
 }
 
 /// Arrow's names of types as those of SQL, and literals without their types (`Int64(5)`). What stands in single quotes

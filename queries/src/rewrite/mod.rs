@@ -6,6 +6,8 @@
 //! - [`literals`]: numbers with a point, and those that 64 bits don't hold.
 //! - [`intervals`]: INTERVAL literals.
 //! - [`casts`]: casts that show in names.
+//! - [`commas`]: joins whose condition reaches back over a comma.
+//! - [`having`]: HAVING without a group.
 //! - [`grouping`]: GROUP BY with tuples, ROLLUP, CUBE and GROUPING SETS.
 //! - [`distinct`]: how far the right side of IS DISTINCT FROM reaches.
 //!
@@ -15,9 +17,11 @@
 //! - [`nulls`]: sums of NULL.
 
 pub mod casts;
+pub mod commas;
 pub mod dates;
 pub mod distinct;
 pub mod grouping;
+pub mod having;
 pub mod intervals;
 pub mod literals;
 pub mod multiset;
@@ -80,6 +84,8 @@ impl VisitorMut for Rewrite<'_> {
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Error> {
         refused::select(select)?;
+        commas::reach_back(&mut select.from);
+        having::make_one_group(select);
         select.from.iter_mut().try_for_each(joins)?;
         if select.flavor == SelectFlavor::FromFirstNoSelect {
             select.projection = vec![SelectItem::Wildcard(WildcardAdditionalOptions::default())];
