@@ -290,7 +290,7 @@ fn a_key_that_is_there_twice_is_an_error() {
         let error = message(read_whole(bytes.as_bytes(), &scan(&schema, &options("jsonl"))));
         assert!(error.contains("is there twice"), "{error}");
         let mut passing = scan(&schema, &options("jsonl"));
-        passing.on_error = OnError::Skip;
+        passing.format.on_error = OnError::Skip;
         let (batches, skipped) = read_whole(bytes.as_bytes(), &passing).unwrap();
         assert_eq!((concat(&schema, &batches).num_rows(), skipped.rows), (2, 1), "{record}");
     }

@@ -7,7 +7,6 @@
 
 use std::sync::Arc;
 
-use datafusion_common::metadata::FieldMetadata;
 use datafusion_common::tree_node::Transformed;
 use datafusion_common::{Column, DFSchemaRef, Result, not_impl_err};
 use datafusion_expr::expr::{Exists, InSubquery, SetComparison, Sort as SortExpr};
@@ -172,7 +171,7 @@ impl Names {
             }
             let named = match column.relation {
                 Some(_) => Expr::Column(column),
-                None => of_relation(Expr::Column(column), &relation, field.name()),
+                None => Expr::Column(column).alias_qualified(Some(relation.clone()), field.name()),
             };
             let (relation, name) = named.qualified_name();
             columns.push(Column::new(relation, name));
@@ -249,7 +248,7 @@ impl Names {
         for (e, name) in exprs.iter().zip(names) {
             named.push(match self.expr(e.clone(), scope)? {
                 Expr::Column(column) if column.name == *name => Expr::Column(column),
-                other => of_relation(other.unalias(), &relation, name),
+                other => other.unalias().alias_qualified(Some(relation.clone()), name),
             });
         }
         Ok(named)
@@ -318,10 +317,4 @@ fn project(plan: LogicalPlan, columns: Vec<Column>) -> Result<LogicalPlan> {
     let columns = columns.into_iter().filter(|c| c.name != Aggregate::INTERNAL_GROUPING_ID);
     let exprs = columns.map(Expr::Column).collect();
     Ok(LogicalPlan::Projection(Projection::try_new(exprs, Arc::new(plan))?))
-}
-
-/// An expression as a column of a relation. Where two projections become one, the optimiser drops an alias that has the
-/// name which the expression has anyway, and the relation with it; one with metadata, if only an empty list, it keeps.
-fn of_relation(e: Expr, relation: &str, name: &str) -> Expr {
-    e.alias_qualified_with_metadata(Some(relation), name, Some(FieldMetadata::default()))
 }
