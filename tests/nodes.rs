@@ -388,7 +388,7 @@ fn long_statements_are_run_and_shown_in_part() {
     let done = nodes.query(0, &["-f", text(&file)]);
     assert!(done.code() == Some(1) && done.stderr.contains("the statement is too large"), "{}", done.stderr);
     let log = fs::read_to_string(nodes.path("log-0")).expect("there is a log");
-    assert!(log.contains("(3145") && log.lines().all(|line| line.len() < 10_000), "{}", log.len());
+    assert!(log.contains("(3145") && log.lines().all(|line| line.len() < 10_000), "{log}");
 }
 
 #[test]
