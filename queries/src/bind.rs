@@ -69,7 +69,7 @@ impl TableSource for PlanTable {
 /// Binds names and types.
 pub fn bind(query: &Query, names: &Names, catalog: &Catalog, settings: &Settings) -> Result<LogicalPlan> {
     let context =
-        Context { names, catalog, settings, functions: Functions::new(), options: optimise::config() };
+        Context { names, catalog, settings, functions: Functions::all(), options: optimise::config() };
     let options = ParserOptions::new()
         .with_enable_ident_normalization(false)
         .with_default_null_ordering(NullOrdering::NullsLast);
@@ -130,7 +130,7 @@ struct Context<'a> {
     names: &'a Names,
     catalog: &'a Catalog,
     settings: &'a Settings,
-    functions: Functions,
+    functions: &'static Functions,
     options: ConfigOptions,
 }
 

@@ -3,6 +3,11 @@
 //! Two columns of a result may have one name. In a relation they may not, since nobody could tell them apart: of
 //! `(SELECT 1 AS a, 2 AS a) t` the second column is `a_1`, as in DuckDB. The planner has names of its own for it, which
 //! no query could know; here such a relation is given a list of its columns' names.
+//!
+//! What is known of the relations also says what a name without a table's before it means ([`scopes`]), and what
+//! NATURAL joins.
+
+mod scopes;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -14,11 +19,12 @@ use datafusion_sql::sqlparser::ast::{
     WildcardAdditionalOptions,
 };
 
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::names::Names;
 use crate::parse;
 use crate::rewrite::using::constraint;
 use crate::visits;
+use scopes::{Aliases, aliases, by_name};
 
 /// The names of columns, where the text tells them.
 type Columns = Option<Vec<String>>;
@@ -27,10 +33,14 @@ type Columns = Option<Vec<String>>;
 type Ctes = BTreeMap<String, Columns>;
 
 /// Tells equal columns of each relation apart. Gives the names of the result's columns, and the names that are new.
-pub fn tell_apart(query: &mut Query, names: &Names) -> (Columns, Vec<String>) {
-    let mut naming = Naming { names, new: Vec::new(), relations: 0 };
+pub fn tell_apart(query: &mut Query, names: &Names) -> Result<(Columns, Vec<String>)> {
+    let mut naming =
+        Naming { names, new: Vec::new(), relations: 0, scopes: Vec::new(), last: None, ambiguous: None };
     let columns = naming.query(query, &Ctes::new());
-    (columns, naming.new)
+    match naming.ambiguous {
+        None => Ok((columns, naming.new)),
+        Some(name) => Err(Error::ambiguous(&name)),
+    }
 }
 
 struct Naming<'a> {
@@ -39,6 +49,12 @@ struct Naming<'a> {
     new: Vec<String>,
     /// How many relations without an alias were given one.
     relations: usize,
+    /// The relations of the SELECTs around, the outermost first.
+    scopes: Vec<Vec<Relation>>,
+    /// Those of the SELECT that was the last to be left.
+    last: Option<Vec<Relation>>,
+    /// A name that more than one relation has.
+    ambiguous: Option<String>,
 }
 
 /// A relation of FROM.
@@ -47,9 +63,24 @@ struct Relation {
     columns: Columns,
     /// Columns that `*` leaves out, because a relation before it has them.
     merged: BTreeSet<String>,
+    /// Columns with which columns of later relations have been merged.
+    first: BTreeSet<String>,
+    /// Columns of which `*` gives another value than that of the first relation: RIGHT and FULL joins have merged them.
+    differs: BTreeSet<String>,
 }
 
 impl Relation {
+    /// A relation of which nothing is known.
+    fn unknown() -> Relation {
+        Relation {
+            name: None,
+            columns: None,
+            merged: BTreeSet::new(),
+            first: BTreeSet::new(),
+            differs: BTreeSet::new(),
+        }
+    }
+
     /// What `*` gives of it.
     fn shown(&self) -> Columns {
         let columns = self.columns.as_ref()?.iter();
@@ -71,7 +102,7 @@ impl Naming<'_> {
             ctes.insert(cte.alias.name.value.to_lowercase(), columns);
         }
         let columns = self.body(&mut query.body, &ctes);
-        self.inside(&mut query.order_by, &ctes);
+        self.order_by(query, &columns, &ctes);
         columns
     }
 
@@ -98,22 +129,37 @@ impl Naming<'_> {
         for item in &mut select.from {
             relations.extend(self.item(item, ctes));
         }
-        self.inside(&mut select.projection, ctes);
-        self.inside(&mut select.selection, ctes);
-        self.inside(&mut select.group_by, ctes);
-        self.inside(&mut select.having, ctes);
-        if select.flavor == SelectFlavor::FromFirstNoSelect {
-            return all(&relations);
-        }
-        expand(&mut select.projection, &relations);
-        let columns = select.projection.iter().map(|item| selected(item, &relations));
-        columns.collect::<Option<Vec<_>>>().map(|columns| columns.concat())
+        self.scopes.push(relations);
+        self.clause(&mut select.distinct, ctes, Aliases::new());
+        self.clause(&mut select.projection, ctes, Aliases::new());
+        self.clause(&mut select.selection, ctes, Aliases::new());
+        let named = aliases(select);
+        self.clause(&mut select.group_by, ctes, named.clone());
+        self.clause(&mut select.having, ctes, named);
+        let relations = self.scopes.pop().unwrap_or_default();
+        let columns = match select.flavor {
+            SelectFlavor::FromFirstNoSelect => all(&relations),
+            _ => {
+                expand(&mut select.projection, &relations);
+                let columns = select.projection.iter().map(|item| selected(item, &relations));
+                columns.collect::<Option<Vec<_>>>().map(|columns| columns.concat())
+            }
+        };
+        self.last = Some(relations);
+        columns
     }
 
-    /// The subqueries of a clause.
+    /// The subqueries of a clause that names no columns of a scope of its own.
     fn inside(&mut self, clause: &mut impl VisitMut, ctes: &Ctes) {
         // It never breaks off.
-        let _ = visits::change(clause, &mut Subqueries { naming: self, ctes, depth: 0 });
+        let _ = visits::change(clause, &mut Subqueries { naming: self, ctes, aliases: None, depth: 0 });
+    }
+
+    /// The subqueries of a clause, and the names in it, which are those of the innermost scope or such aliases.
+    fn clause(&mut self, clause: &mut impl VisitMut, ctes: &Ctes, aliases: Aliases) {
+        // It never breaks off.
+        let _ =
+            visits::change(clause, &mut Subqueries { naming: self, ctes, aliases: Some(aliases), depth: 0 });
     }
 
     /// The relations of an item of FROM.
@@ -128,20 +174,43 @@ impl Naming<'_> {
     /// Adds the relations of a join to those that stand before it.
     fn join(&mut self, join: &mut Join, left: &mut Vec<Relation>, ctes: &Ctes) {
         let mut right = self.factor(&mut join.relation, ctes);
-        match constraint(&mut join.join_operator) {
-            Some(JoinConstraint::On(condition)) => self.inside(condition, ctes),
+        let differs = matches!(
+            join.join_operator,
+            JoinOperator::Right(_) | JoinOperator::RightOuter(_) | JoinOperator::FullOuter(_)
+        );
+        let mut constraint = constraint(&mut join.join_operator);
+        if let Some(constraint) = &mut constraint {
+            by_name(constraint, left, &right);
+        }
+        match constraint {
+            Some(JoinConstraint::On(condition)) => {
+                let border = left.len();
+                let mut both = std::mem::take(left);
+                both.append(&mut right);
+                self.scopes.push(both);
+                self.clause(condition, ctes, Aliases::new());
+                *left = self.scopes.pop().unwrap_or_default();
+                right = left.split_off(border);
+            }
             Some(JoinConstraint::Using(columns)) => {
                 let merged = columns.iter().filter_map(|column| Some(last(column)?.to_lowercase()));
                 let merged: BTreeSet<String> = merged.collect();
-                right.iter_mut().for_each(|relation| relation.merged.extend(merged.clone()));
-            }
-            Some(JoinConstraint::Natural) => match (all(left), all(&right)) {
-                (Some(shown), Some(_)) => {
-                    let shown: BTreeSet<String> = shown.iter().map(|name| name.to_lowercase()).collect();
-                    right.iter_mut().for_each(|relation| relation.merged.extend(shown.clone()));
+                for relation in left.iter_mut() {
+                    let of_it = relation.shown().unwrap_or_default();
+                    relation
+                        .first
+                        .extend(of_it.iter().map(|c| c.to_lowercase()).filter(|c| merged.contains(c)));
                 }
-                _ => right.iter_mut().for_each(|relation| relation.columns = None),
-            },
+                for relation in &mut right {
+                    relation.merged.extend(merged.clone());
+                    if differs {
+                        relation.differs.extend(merged.clone());
+                    }
+                }
+            }
+            Some(JoinConstraint::Natural) if all(left).is_none() || all(&right).is_none() => {
+                right.iter_mut().for_each(|relation| relation.columns = None);
+            }
             _ => {}
         }
         match &join.join_operator {
@@ -168,8 +237,14 @@ impl Naming<'_> {
                 };
                 vec![self.relation(alias, Some(table), columns)]
             }
-            TableFactor::Derived { subquery, alias, .. } => {
+            TableFactor::Derived { subquery, alias, lateral, .. } => {
+                if *lateral {
+                    self.scopes.push(vec![Relation::unknown()]);
+                }
                 let columns = self.query(subquery, ctes);
+                if *lateral {
+                    self.scopes.pop();
+                }
                 vec![self.relation(alias, None, columns)]
             }
             TableFactor::NestedJoin { table_with_joins, alias } => {
@@ -183,7 +258,7 @@ impl Naming<'_> {
                 }
             }
             // What is not known is left as it is.
-            _ => vec![Relation { name: None, columns: None, merged: BTreeSet::new() }],
+            _ => vec![Relation::unknown()],
         }
     }
 
@@ -209,7 +284,7 @@ impl Naming<'_> {
             Some(alias) => (Some(alias.name.value.clone()), self.aliased(alias, columns)),
             None => (name, columns),
         };
-        Relation { name, columns, merged: BTreeSet::new() }
+        Relation { name, columns, ..Relation::unknown() }
     }
 
     /// The columns of a relation under an alias, which may name the first of them.
@@ -353,10 +428,12 @@ fn shown(mut columns: Vec<String>, options: &WildcardAdditionalOptions) -> Colum
     Some(columns)
 }
 
-/// The outermost subqueries of a clause.
+/// The outermost subqueries of a clause, and the names outside of them.
 struct Subqueries<'a, 'b> {
     naming: &'a mut Naming<'b>,
     ctes: &'a Ctes,
+    /// The aliases that the clause may name; none if names are left as they are.
+    aliases: Option<Aliases>,
     depth: usize,
 }
 
@@ -373,6 +450,15 @@ impl VisitorMut for Subqueries<'_, '_> {
 
     fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<Error> {
         self.depth -= 1;
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
+        if self.depth == 0
+            && let Some(aliases) = &self.aliases
+        {
+            self.naming.settle(expr, aliases);
+        }
         ControlFlow::Continue(())
     }
 }

@@ -98,11 +98,18 @@ fn schema_error(e: SchemaError) -> Error {
                 help,
             }
         }
-        SchemaError::AmbiguousReference { field } => Error::Name {
-            message: format!("column '{}' is ambiguous: more than one table has it", field.name()),
-            help: Some("put the table's name or alias and a dot before it".into()),
-        },
+        SchemaError::AmbiguousReference { field } => Error::ambiguous(field.name()),
         other => Error::Invalid(other.to_string()),
+    }
+}
+
+impl Error {
+    /// A column of a name that more than one relation has.
+    pub(crate) fn ambiguous(name: &str) -> Error {
+        Error::Name {
+            message: format!("column '{name}' is ambiguous: more than one table has it"),
+            help: Some("put the table's name or alias and a dot before it".into()),
+        }
     }
 }
 

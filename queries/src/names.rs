@@ -75,7 +75,7 @@ pub fn resolve(query: &Query, catalog: &Catalog) -> Result<(Query, Names)> {
     // It never breaks off.
     let _ = visits::change(&mut query, &mut Definitions { names: &mut names });
     rewrite(&mut query, &names)?;
-    let (result, new) = columns::tell_apart(&mut query, &names);
+    let (result, new) = columns::tell_apart(&mut query, &names)?;
     if !new.is_empty() {
         new.iter().for_each(|name| names.define(name));
         rewrite(&mut query, &names)?;

@@ -7,6 +7,7 @@
 //! - [`literals`]: equal literals as one.
 //! - [`nullability`]: which columns it may take for never NULL: none.
 //! - [`push_filter`]: below what a filter may move.
+//! - [`settled`]: what the analyser leaves wrong.
 //! - [`joins`]: which keys a join may be given.
 
 pub mod bounds;
@@ -17,6 +18,7 @@ pub mod literals;
 pub mod nullability;
 pub mod push_filter;
 pub mod query_time;
+pub mod settled;
 
 use std::sync::Arc;
 
@@ -63,7 +65,7 @@ pub fn now(settings: &Settings) -> chrono::DateTime<chrono::Utc> {
 pub fn optimise(plan: LogicalPlan, settings: &Settings) -> Result<LogicalPlan> {
     let config = Arc::new(config());
     let plan = Analyzer::new().execute_and_check(plan, &config, |_, _| {})?;
-    let plan = exact::replace(text_casts::replace(plan)?)?;
+    let plan = exact::replace(text_casts::replace(settled::replace(plan)?)?)?;
     // What is a key of a grouping set has to be a column before it becomes a literal.
     let plan = query_time::replace(grouping_keys::as_columns(plan)?, &config, settings)?;
     let plan = fold_arithmetic(plan, settings)?;
@@ -71,7 +73,7 @@ pub fn optimise(plan: LogicalPlan, settings: &Settings) -> Result<LogicalPlan> {
     let context = OptimizerContext::new_with_config_options(config)
         .with_query_execution_start_time(now(settings))
         .with_max_passes(8);
-    let context = Context { context, functions: Functions::new() };
+    let context = Context { context, functions: Functions::all() };
     Ok(optimizer().optimize(plan, &context, |_, _| {})?)
 }
 
@@ -92,7 +94,7 @@ fn optimizer() -> Optimizer {
 /// The optimiser's context, with the functions that it may put in.
 struct Context {
     context: OptimizerContext,
-    functions: Functions,
+    functions: &'static Functions,
 }
 
 impl OptimizerConfig for Context {
@@ -109,7 +111,7 @@ impl OptimizerConfig for Context {
     }
 
     fn function_registry(&self) -> Option<&dyn FunctionRegistry> {
-        Some(&self.functions)
+        Some(self.functions)
     }
 }
 
@@ -163,6 +165,7 @@ fn fold_computed(e: Expr, props: &ExecutionProps) -> DfResult<Transformed<Expr>>
     let compared = match &e {
         Expr::BinaryExpr(b) if b.op.supports_propagation() => Some(b.left.as_ref()),
         Expr::InList(list) => Some(list.expr.as_ref()),
+        Expr::Between(between) => Some(between.expr.as_ref()),
         Expr::Case(case) => case.expr.as_deref(),
         Expr::ScalarFunction(f) if matches!(f.func.name(), "nullif" | "greatest" | "least") => f.args.first(),
         _ => None,
@@ -197,7 +200,15 @@ fn is_constant(e: &Expr) -> bool {
         | Expr::Alias(_)
         | Expr::BinaryExpr(_)
         | Expr::InList(_)
+        | Expr::Between(_)
         | Expr::Case(_)
+        | Expr::Not(_)
+        | Expr::IsTrue(_)
+        | Expr::IsFalse(_)
+        | Expr::IsUnknown(_)
+        | Expr::IsNotTrue(_)
+        | Expr::IsNotFalse(_)
+        | Expr::IsNotUnknown(_)
         | Expr::Negative(_)
         | Expr::IsNull(_)
         | Expr::IsNotNull(_)

@@ -1,6 +1,7 @@
-//! Casts of text that Arrow's kernels read otherwise than SQL does: to intervals (where `'100'` would be months), to times
-//! of day (where `'11'` would be one) and to timestamps (where `'2024-01-31 10:00'` would be none, and an offset would
-//! move one that has no time zone). Each becomes a call of a function.
+//! Casts of text that Arrow's kernels read otherwise than SQL does: to integers (where `'1.5'` and `'1e2'` would be none),
+//! to intervals (where `'100'` would be months), to times of day (where `'11'` would be one) and to timestamps (where
+//! `'2024-01-31 10:00'` would be none, and an offset would move one that has no time zone). Each becomes a call of a
+//! function.
 //!
 //! Casts to and from nested types that Arrow has and SQL has not (a value to a list of that value) are refused here.
 
@@ -8,8 +9,9 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
-    Int64Type, IntervalMonthDayNanoType, Time32MillisecondType, Time32SecondType, Time64MicrosecondType,
-    Time64NanosecondType,
+    Int8Type, Int16Type, Int32Type, Int64Type, IntervalMonthDayNanoType, Time32MillisecondType,
+    Time32SecondType, Time64MicrosecondType, Time64NanosecondType, UInt8Type, UInt16Type, UInt32Type,
+    UInt64Type,
 };
 use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, PrimitiveArray, StringArray};
 use arrow_cast::cast;
@@ -23,6 +25,7 @@ use datafusion_expr::{
     Cast, ColumnarValue, Expr, ExprSchemable, LogicalPlan, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF,
     ScalarUDFImpl, Signature, TryCast, Volatility,
 };
+use kernels::integer_text::integer;
 use kernels::interval_text::interval;
 use kernels::time_text::{time, timestamp};
 use schema::instants::UTC;
@@ -81,13 +84,16 @@ fn is_read(to: &DataType) -> bool {
     match to {
         DataType::Interval(IntervalUnit::MonthDayNano) | DataType::Time32(_) | DataType::Time64(_) => true,
         DataType::Timestamp(_, zone) => zone.as_deref().is_none_or(|zone| zone == UTC),
-        _ => false,
+        other => other.is_integer(),
     }
 }
 
 fn shown(data_type: &DataType) -> String {
     sql_name(data_type).unwrap_or_else(|| data_type.to_string())
 }
+
+/// The name of such a call that gives NULL where it can't read a text, and so never fails.
+pub const TRY_READ_TEXT: &str = "try_read_text";
 
 /// The cast of text as a function.
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -103,6 +109,14 @@ impl ReadText {
         let nanos = |unit: i64| move |text: &str| time(text).map(|nanos| nanos / unit);
         let seconds = |unit: i64| move |text: &str| i32::try_from(time(text)? / unit).ok();
         Ok(match self.to {
+            DataType::Int8 => self.each::<Int8Type>(text, |text| integer(text)?.signed())?,
+            DataType::Int16 => self.each::<Int16Type>(text, |text| integer(text)?.signed())?,
+            DataType::Int32 => self.each::<Int32Type>(text, |text| integer(text)?.signed())?,
+            DataType::Int64 => self.each::<Int64Type>(text, |text| integer(text)?.signed())?,
+            DataType::UInt8 => self.each::<UInt8Type>(text, |text| integer(text)?.unsigned())?,
+            DataType::UInt16 => self.each::<UInt16Type>(text, |text| integer(text)?.unsigned())?,
+            DataType::UInt32 => self.each::<UInt32Type>(text, |text| integer(text)?.unsigned())?,
+            DataType::UInt64 => self.each::<UInt64Type>(text, |text| integer(text)?.unsigned())?,
             DataType::Interval(_) => self.each::<IntervalMonthDayNanoType>(text, interval)?,
             DataType::Time32(TimeUnit::Second) => {
                 self.each::<Time32SecondType>(text, seconds(1_000_000_000))?
@@ -169,7 +183,7 @@ impl ReadText {
 
 impl ScalarUDFImpl for ReadText {
     fn name(&self) -> &str {
-        "read_text"
+        if self.safe { TRY_READ_TEXT } else { "read_text" }
     }
 
     fn signature(&self) -> &Signature {

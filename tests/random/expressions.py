@@ -3,13 +3,16 @@
 import re
 
 from tables import KINDS, NESTED, TYPES, VALUES, literal
-from templates import CASES, GENERAL, OF_NESTED, ORDERED, TEMPLATES
+from templates import CASES, GENERAL, INEXACT, OF_NESTED, ORDERED, TEMPLATES
 from tree import Maybe, Node
 
 COMPARISONS = ["=", "=", "=", "<>", "<", "<=", ">", ">="]
 DECIMALS = ["0.1", "0.07", "1.5", "2.0", "10.25", "0.001", "3.14159"]
 FLOATS = ["0.5e0", "1e0", "2.5e1", "-1.5e0", "1e-3"]
 INTERVALS = ["1 day", "24 hours", "1 month", "30 days", "90 minutes", "0 days"]
+
+#: Kinds whose `greatest` and `least` differ from DuckDB's (docs/sql.md).
+UNORDERED = NESTED + "V"
 
 #: `[a|b]` and `{k}` in a template.
 CHOICE, HOLE = re.compile(r"\[([^\[\]]*\|[^\[\]]*)\]"), re.compile(r"\{(\w)(0?)\}")
@@ -20,6 +23,8 @@ class Expressions:
 
     def __init__(self, rng):
         self.rng = rng
+        #: Whether a float of the statement may differ between systems in its last digits.
+        self.is_inexact = False
 
     def chance(self, probability):
         return self.rng.random() < probability
@@ -37,7 +42,7 @@ class Expressions:
             return self.aggregate(kind, place)
         templates = TEMPLATES[kind]
         if not templates or self.chance(0.06 if kind == "B" else 0.25):
-            templates = CASES if self.chance(0.4) else GENERAL if kind in NESTED else GENERAL + ORDERED
+            templates = CASES if self.chance(0.4) else GENERAL if kind in UNORDERED else GENERAL + ORDERED
             return self.filled(kind, rng.choice(templates), place, depth - 1, kind)
         return self.filled(kind, rng.choice(templates), place, depth - 1)
 
@@ -47,6 +52,7 @@ class Expressions:
         if kind == "B" and same in NESTED:
             template = self.rng.choice(OF_NESTED)
         text = CHOICE.sub(lambda choice: self.rng.choice(choice[1].split("|")), template)
+        self.is_inexact |= bool(INEXACT.match(text))
         parts, start = [], 0
         for hole in HOLE.finditer(text):
             parts.append(text[start : hole.start()])

@@ -232,7 +232,7 @@ class Queries(Subqueries):
         node, columns = self.select(around, kinds, depth)
         if depth >= 0 and self.budget > 0 and self.chance(0.15):
             node, columns = self.set_operation(node, columns, around, depth)
-        if self.chance(0.12) and can_order(columns):
+        if self.chance(0.12) and self.can_order(columns):
             node = self.limited(node, columns)
         return Node("query" + "".join(kind for _, kind in columns), node), columns
 
@@ -245,6 +245,10 @@ class Queries(Subqueries):
         left, right = Node(sort, left), Node(sort, right)
         node = Node("", "(", left, f") {operator} (", right, ")") if self.chance(0.5) else Node("", left, f" {operator} ", right)
         return node, columns
+
+    def can_order(self, columns):
+        """Whether a query with these columns has an order that is the same in DuckDB."""
+        return all(kind not in NESTED and not (kind == "F" and self.is_inexact) for _, kind in columns)
 
     def order(self, columns):
         rng = self.rng
@@ -275,8 +279,3 @@ def column_of(key):
     """What tells whether two keys are one: a column without its table."""
     text = str(key)
     return text if "(" in text else text.rpartition(".")[2]
-
-
-def can_order(columns):
-    """Whether a query with these columns has an order that is the same in DuckDB."""
-    return all(kind not in NESTED for _, kind in columns)

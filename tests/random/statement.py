@@ -2,7 +2,7 @@
 
 import random
 
-from queries import Queries, can_order
+from queries import Queries
 from scope import Place, Scope
 from tree import Many, Maybe, Node
 
@@ -55,7 +55,7 @@ def random_statement(seed, tables):
     node, columns = maker.select(None, None, rng.choice([1, 2, 2, 3]))
     if maker.budget > 0 and maker.chance(0.15):
         node, columns = maker.set_operation(node, columns, None, 1)
-    if maker.chance(0.15) and can_order(columns):
+    if maker.chance(0.15) and maker.can_order(columns):
         return Statement(Node("", *names, maker.limited(node, columns)), ordered=True)
     return Statement(Node("", *names, Node("query" + "".join(k for _, k in columns), node)))
 

@@ -3,12 +3,13 @@
 //!
 //! - [`decimals`]: conversions between decimals and floats.
 //! - [`floats`]: comparisons of floats.
-//! - [`interval_text`], [`time_text`]: text to intervals and times of day.
+//! - [`integer_text`], [`interval_text`], [`time_text`]: text to integers, intervals and times of day.
 //! - [`normal`]: one representation for equal values.
 //! - [`prefix`]: prefixes of strings.
 
 pub mod decimals;
 pub mod floats;
+pub mod integer_text;
 pub mod interval_text;
 pub mod normal;
 pub mod prefix;

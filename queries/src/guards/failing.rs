@@ -2,10 +2,14 @@
 
 use crate::functions::exact::TO_FLOATS;
 use crate::optimise::casts::widens;
+use crate::text_casts::TRY_READ_TEXT;
 use crate::tree;
 use arrow_schema::{DECIMAL128_MAX_PRECISION, DataType};
 use datafusion_common::{DFSchema, ScalarValue};
 use datafusion_expr::{Expr, ExprSchemable, Operator};
+
+/// Functions of the planner that give a value for any arguments.
+const NEVER: [&str; 4] = [super::NAME, TO_FLOATS[0], TO_FLOATS[1], TRY_READ_TEXT];
 
 /// Functions that give a value for any arguments, if those after the first are constants.
 const TOTAL: [&str; 26] = [
@@ -72,9 +76,7 @@ fn fails_itself(e: &Expr, schema: &DFSchema) -> bool {
             Some(from) => !cast_is_total(&from, c.field.data_type()),
             None => true,
         },
-        Expr::ScalarFunction(f) if f.func.name() == super::NAME || TO_FLOATS.contains(&f.func.name()) => {
-            false
-        }
+        Expr::ScalarFunction(f) if NEVER.contains(&f.func.name()) => false,
         Expr::ScalarFunction(f) => {
             let name = f.func.name();
             let all =

@@ -3,7 +3,7 @@
 //! The optimiser takes the cast off a column that is compared with a literal, and casts the literal instead:
 //! `CAST(dec AS INT) = 1` becomes `dec = 1.00`. That is right only of a cast under which different values stay
 //! different, in their order, and which never fails. Other casts are put into a call that it can't look into while it
-//! simplifies, and taken out again behind it.
+//! simplifies, and taken out again behind it. So are other expressions that it would make something else of.
 
 use std::sync::Arc;
 
@@ -15,8 +15,8 @@ use datafusion_expr::expr_rewriter::NamePreserver;
 use datafusion_expr::simplify::{ExprSimplifyResult, SimplifyContext};
 use datafusion_expr::utils::merge_schema;
 use datafusion_expr::{
-    BinaryExpr, Cast, ColumnarValue, Expr, ExprSchemable, LogicalPlan, ReturnFieldArgs, ScalarFunctionArgs,
-    ScalarUDF, ScalarUDFImpl, Signature, TryCast, Volatility,
+    BinaryExpr, Cast, ColumnarValue, Expr, ExprSchemable, LogicalPlan, Operator, ReturnFieldArgs,
+    ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, TryCast, Volatility,
 };
 use datafusion_optimizer::optimizer::ApplyOrder;
 use datafusion_optimizer::simplify_expressions::SimplifyExpressions;
@@ -111,6 +111,10 @@ fn keep(e: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             }
             Transformed::yes(Expr::InList(list))
         }
+        // The optimiser takes the negation for that of each bit: `-(a | b)` would become `-a & -b`.
+        Expr::Negative(inner) if is_of_bits(inner) => {
+            Transformed::yes(Expr::Negative(Box::new(call(inner.as_ref().clone()))))
+        }
         Expr::IsNull(value) | Expr::IsNotNull(value) if !matches!(**value, Expr::Literal(..)) => {
             let value = Box::new(call(value.as_ref().clone()));
             Transformed::yes(if matches!(e, Expr::IsNull(_)) {
@@ -121,6 +125,10 @@ fn keep(e: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         }
         _ => Transformed::no(e),
     })
+}
+
+fn is_of_bits(e: &Expr) -> bool {
+    matches!(e, Expr::BinaryExpr(b) if matches!(b.op, Operator::BitwiseAnd | Operator::BitwiseOr))
 }
 
 /// An operand compared with `others`, where it is a cast that may not be taken off, or one around such a cast.

@@ -31,12 +31,12 @@ use datafusion_optimizer::analyzer::type_coercion::TypeCoercionRewriter;
 
 use super::casts;
 use crate::error::Result;
-use crate::functions::decimal_rounding;
+use crate::functions::{decimal_rounding, nullif};
 use crate::tree;
 use types::{Use, align, as_decimal, is_decimal, to};
 
 /// Functions whose arguments are brought to one type.
-const OF_ONE_TYPE: [&str; 7] = ["coalesce", "nullif", "greatest", "least", "nvl", "ifnull", "nvl2"];
+const OF_ONE_TYPE: [&str; 6] = ["coalesce", "greatest", "least", "nvl", "ifnull", "nvl2"];
 
 /// Functions of floats.
 const OF_FLOATS: [&str; 31] = [
@@ -309,7 +309,10 @@ fn own(e: Expr, schema: &DFSchema) -> DfResult<Expr> {
             align(&mut given, Use::Result)?;
             Expr::Case(case)
         }
-        Expr::ScalarFunction(call) => Expr::ScalarFunction(function(call, schema)?),
+        Expr::ScalarFunction(call) => match nullif(&call, schema)? {
+            Some(case) => case,
+            None => Expr::ScalarFunction(function(call, schema)?),
+        },
         Expr::AggregateFunction(call) => Expr::AggregateFunction(aggregate(call, schema)?),
         Expr::InSubquery(InSubquery { mut expr, mut subquery, negated }) => {
             of_subquery(&mut expr, &mut subquery, schema)?;
@@ -388,14 +391,26 @@ fn function(mut call: ScalarFunction, schema: &DFSchema) -> DfResult<ScalarFunct
         // The first argument of nvl2 is a condition.
         let first = usize::from(name == "nvl2");
         let mut all: Vec<_> = call.args.iter_mut().skip(first).map(|e| (e, schema)).collect();
-        let purpose = if name == "nullif" { Use::Compared } else { Use::Result };
-        align(&mut all, purpose)?;
+        align(&mut all, Use::Result)?;
     } else if let Some(rounding) = rounded(&call, schema)? {
         return Ok(rounding);
     } else if OF_FLOATS.contains(&name) {
         call.args = doubles(call.args, schema)?;
     }
     Ok(call)
+}
+
+/// `nullif` of a decimal and another number as a CASE: it has the type of its first argument.
+fn nullif(call: &ScalarFunction, schema: &DFSchema) -> DfResult<Option<Expr>> {
+    let (nullif::NAME, [value, other]) = (call.func.name(), call.args.as_slice()) else { return Ok(None) };
+    let (left, right) = (value.get_type(schema)?, other.get_type(schema)?);
+    let numbers = left.is_numeric() && right.is_numeric();
+    if left == right || !numbers || !(is_decimal(&left) || is_decimal(&right)) {
+        return Ok(None);
+    }
+    let (mut compared, mut with) = (value.clone(), other.clone());
+    align(&mut [(&mut compared, schema), (&mut with, schema)], Use::Compared)?;
+    nullif::case(value, &left, compared, with).map(Some)
 }
 
 /// The rounding of a decimal, whose type is settled here: it depends on the number of digits that is wanted, which the

@@ -1,0 +1,59 @@
+//! What the analyser leaves wrong, in a plan whose types are settled.
+//!
+//! - `nullif` of two types, see [`nullif`].
+//! - The quotient of an unsigned and a signed integer of 64 bits, for which the analyser has made both decimals: it has
+//!   four digits behind the point then, and a quotient of integers has none. Quotients of other decimals are floats.
+
+use arrow_schema::DataType;
+use datafusion_common::tree_node::Transformed;
+use datafusion_common::{DFSchema, Result};
+use datafusion_expr::expr::ScalarFunction;
+use datafusion_expr::expr_rewriter::NamePreserver;
+use datafusion_expr::utils::merge_schema;
+use datafusion_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator, cast};
+use kernels::decimals::Rounding;
+
+use crate::functions::{decimal_rounding, nullif};
+use crate::tree;
+
+/// Sets it right.
+pub fn replace(plan: LogicalPlan) -> crate::Result<LogicalPlan> {
+    let replaced = tree::plan_up(plan, &mut |node| {
+        let mut schema = merge_schema(&node.inputs());
+        if let LogicalPlan::TableScan(scan) = &node {
+            schema = DFSchema::try_from_qualified_schema(scan.table_name.clone(), &scan.source.schema())?;
+        }
+        let names = NamePreserver::new(&node);
+        tree::expressions(node, &mut |e| {
+            let name = names.save(&e);
+            let right = tree::expr_up(e, &mut |e| replaced(e, &schema))?;
+            Ok(Transformed::new_transformed(name.restore(right.data), right.transformed))
+        })
+    })?;
+    Ok(replaced.data)
+}
+
+fn replaced(e: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    let right = match &e {
+        Expr::ScalarFunction(call) => nullif::of_two_types(call, schema)?,
+        Expr::BinaryExpr(binary) if binary.op == Operator::Divide => cut(binary, schema)?,
+        _ => None,
+    };
+    Ok(right.map_or_else(|| Transformed::no(e), Transformed::yes))
+}
+
+/// The quotient of two decimals without digits behind the point, cut.
+fn cut(quotient: &BinaryExpr, schema: &DFSchema) -> Result<Option<Expr>> {
+    let whole = |e: &Expr| {
+        Ok::<_, datafusion_common::DataFusionError>(matches!(e.get_type(schema)?, DataType::Decimal128(_, 0)))
+    };
+    if !whole(&quotient.left)? || !whole(&quotient.right)? {
+        return Ok(None);
+    }
+    let cut = decimal_rounding::function(Rounding::Cut, Some(0));
+    let value = Expr::BinaryExpr(quotient.clone());
+    // What stands above has been given types by this one.
+    let data_type = value.get_type(schema)?;
+    let cut = Expr::ScalarFunction(ScalarFunction::new_udf(cut, vec![value]));
+    Ok(Some(cast(cut, data_type)))
+}
