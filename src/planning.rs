@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use crate::signals;
 
 /// The most time of a processor that planning a statement may take.
-const MOST: Duration = Duration::from_secs(30);
+const MOST: Duration = Duration::from_secs(10);
 
 /// How often the time is looked at.
 const LOOK: Duration = Duration::from_millis(200);

@@ -9,13 +9,16 @@
 
 mod tokens;
 
+use std::collections::{HashMap, VecDeque};
 use std::ops::ControlFlow;
 
 use datafusion_common::tree_node::TreeNodeRecursion;
 use datafusion_expr::LogicalPlan;
-use datafusion_sql::sqlparser::ast::{Expr, Query, TableFactor, Visitor};
+use datafusion_sql::sqlparser::ast::{Expr, Query, Select, TableFactor, Visitor};
 
 use crate::error::{Error, Result};
+use crate::parse::table_name;
+use crate::rewrite::casts;
 use crate::{tree, visits};
 pub use tokens::check as check_tokens;
 
@@ -35,6 +38,10 @@ pub const MOST_CALLS: usize = 16 * MOST_NESTED;
 /// The most subqueries within each other in expressions. The planner looks at each of them twice as often as at the one
 /// around it.
 pub const MOST_SUBQUERIES: usize = 20;
+
+/// The most casts and calls of functions within each other. The planner makes the name of each of them out of those inside
+/// it, again and again: a time that grows with the third power.
+pub const MOST_FUNCTIONS: usize = 200;
 
 /// The most tables, subqueries and CTEs in FROM and WITH together.
 pub const MOST_TABLES: usize = 2_000;
@@ -56,57 +63,146 @@ pub fn check_text(sql: &str) -> Result<()> {
     }
 }
 
-/// Checks how many tables a statement names, and how deep subqueries lie within each other.
+/// Checks how many tables a statement names, how large a plan its CTEs make, and how deep subqueries and functions lie
+/// within each other.
 ///
 /// # Errors
-/// They are more than [`MOST_TABLES`], or deeper than [`MOST_SUBQUERIES`].
+/// They are more than [`MOST_TABLES`] or [`MOST_OPERATORS`], or deeper than [`MOST_SUBQUERIES`] or [`MOST_FUNCTIONS`].
 pub fn check_tree(query: &Query) -> Result<()> {
     let mut count = Count::default();
     let _ = visits::look(query, &mut count);
-    let Count { tables, deepest, .. } = count;
+    let Count { tables, largest, subqueries, functions, .. } = count;
     let message = if tables > MOST_TABLES {
         format!("it names {tables} tables, subqueries and CTEs, and may name {MOST_TABLES}")
-    } else if deepest > MOST_SUBQUERIES {
-        format!("it has {deepest} subqueries within each other, and may have {MOST_SUBQUERIES}")
+    } else if subqueries.deepest > MOST_SUBQUERIES {
+        format!("it has {} subqueries within each other, and may have {MOST_SUBQUERIES}", subqueries.deepest)
+    } else if functions.deepest > MOST_FUNCTIONS {
+        format!(
+            "it has {} casts and functions within each other, and may have {MOST_FUNCTIONS}",
+            functions.deepest
+        )
+    } else if largest > MOST_OPERATORS {
+        many_operators()
     } else {
         return Ok(());
     };
     Err(Error::TooLarge { message, line: 0, column: 0 })
 }
 
+fn many_operators() -> String {
+    format!("its plan has more than {MOST_OPERATORS} operators; a CTE counts wherever it is named")
+}
+
 #[derive(Default)]
 struct Count {
     tables: usize,
-    /// The subqueries in expressions around what is at hand.
-    depth: usize,
+    /// Those in expressions.
+    subqueries: Depth,
+    functions: Depth,
+    /// The queries around what is at hand.
+    open: Vec<Size>,
+    /// The most operators of a query.
+    largest: usize,
+}
+
+/// How many of a kind are around what is at hand, and were at most.
+#[derive(Default)]
+struct Depth {
+    now: usize,
     deepest: usize,
+}
+
+/// How many operators the plan of a query has, about.
+#[derive(Default)]
+struct Size {
+    operators: usize,
+    /// Those of its CTEs, by their names in lower case.
+    ctes: HashMap<String, usize>,
+    /// The names of the CTEs that come next.
+    next: VecDeque<String>,
+}
+
+impl Depth {
+    fn enter(&mut self, is: bool) {
+        self.now += usize::from(is);
+        self.deepest = self.deepest.max(self.now);
+    }
+
+    fn leave(&mut self, is: bool) {
+        self.now -= usize::from(is);
+    }
+}
+
+impl Count {
+    fn add(&mut self, operators: usize) {
+        if let Some(size) = self.open.last_mut() {
+            size.operators = size.operators.saturating_add(operators);
+        }
+    }
 }
 
 fn is_subquery(e: &Expr) -> bool {
     matches!(e, Expr::Subquery(_) | Expr::Exists { .. } | Expr::InSubquery { .. })
 }
 
+/// Whether the planner makes a function of an expression. A cast in the same cast becomes one.
+fn is_function(e: &Expr) -> bool {
+    match e {
+        Expr::Cast { .. } => !casts::is_repeated(e),
+        Expr::Function(_) | Expr::AtTimeZone { .. } | Expr::AnyOp { .. } | Expr::AllOp { .. } => true,
+        _ => false,
+    }
+}
+
 impl Visitor for Count {
     type Break = ();
 
     fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<()> {
-        self.tables += query.with.as_ref().map_or(0, |with| with.cte_tables.len());
+        let ctes = query.with.iter().flat_map(|with| &with.cte_tables);
+        let next: VecDeque<String> = ctes.map(|cte| cte.alias.name.value.to_lowercase()).collect();
+        self.tables += next.len();
+        self.open.push(Size { next, ..Size::default() });
         ControlFlow::Continue(())
     }
 
-    fn pre_visit_table_factor(&mut self, _: &TableFactor) -> ControlFlow<()> {
+    fn post_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
+        let Some(ended) = self.open.pop() else { return ControlFlow::Continue(()) };
+        self.largest = self.largest.max(ended.operators);
+        // CTEs come before all else of a query, in their order.
+        match self.open.last_mut().and_then(|around| Some((around.next.pop_front()?, around))) {
+            Some((name, around)) => drop(around.ctes.insert(name, ended.operators)),
+            None => self.add(ended.operators),
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_select(&mut self, _: &Select) -> ControlFlow<()> {
+        self.add(1);
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_table_factor(&mut self, factor: &TableFactor) -> ControlFlow<()> {
         self.tables += 1;
+        let cte = match factor {
+            TableFactor::Table { name, args: None, .. } => {
+                let name = table_name(name).to_lowercase();
+                self.open.iter().rev().find_map(|size| size.ctes.get(&name).copied())
+            }
+            _ => None,
+        };
+        self.add(cte.unwrap_or_default().saturating_add(1));
         ControlFlow::Continue(())
     }
 
     fn pre_visit_expr(&mut self, e: &Expr) -> ControlFlow<()> {
-        self.depth += usize::from(is_subquery(e));
-        self.deepest = self.deepest.max(self.depth);
+        self.subqueries.enter(is_subquery(e));
+        self.functions.enter(is_function(e));
         ControlFlow::Continue(())
     }
 
     fn post_visit_expr(&mut self, e: &Expr) -> ControlFlow<()> {
-        self.depth -= usize::from(is_subquery(e));
+        self.subqueries.leave(is_subquery(e));
+        self.functions.leave(is_function(e));
         ControlFlow::Continue(())
     }
 }
@@ -122,13 +218,9 @@ pub fn check_plan(plan: &LogicalPlan) -> Result<()> {
         Ok(if operators > MOST_OPERATORS { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
     })?;
     match operators {
-        operators if operators > MOST_OPERATORS => Err(Error::TooLarge {
-            message: format!(
-                "its plan has more than {MOST_OPERATORS} operators; a CTE counts wherever it is named"
-            ),
-            line: 0,
-            column: 0,
-        }),
+        operators if operators > MOST_OPERATORS => {
+            Err(Error::TooLarge { message: many_operators(), line: 0, column: 0 })
+        }
         _ => Ok(()),
     }
 }

@@ -13,6 +13,7 @@ use super::{
     About, Compression, Container, Decompressor, Piece, Unit, corrupt, cut_short, refused, sized, u32_at,
 };
 use crate::error::{Error, Result};
+use crate::memory;
 
 /// The level of `zstd` itself.
 const LEVEL: i32 = 3;
@@ -70,6 +71,8 @@ struct Header {
     at: usize,
     /// The bytes of the frame's content, if it says so.
     size: Option<u64>,
+    /// How many of the last bytes of its content the library keeps.
+    window: u64,
 }
 
 /// The most bytes that the header of a frame has.
@@ -81,16 +84,21 @@ fn header(bytes: &[u8]) -> Option<Header> {
     let single = flags & 0x20 != 0;
     let dictionary = [0, 1, 2, 4][usize::from(flags & 3)];
     let size_at = 5 + usize::from(!single) + dictionary;
+    let window = match *bytes.get(5)? {
+        _ if single => 0,
+        byte => (1 << (10 + (byte >> 3))) / 8 * (8 + u64::from(byte & 7)),
+    };
     let (size_bytes, least) = match flags >> 6 {
         0 if single => (1, 0),
-        0 => return Some(Header { at: size_at, size: None }),
+        0 => return Some(Header { at: size_at, size: None, window }),
         1 => (2, 256),
         2 => (4, 0),
         _ => (8, 0),
     };
     let at = size_at + size_bytes;
     let size = bytes.get(size_at..at)?.iter().rev().fold(0u64, |n, b| n << 8 | u64::from(*b));
-    Some(Header { at, size: Some(size.saturating_add(least)) })
+    let size = size.saturating_add(least);
+    Some(Header { at, size: Some(size), window: if single { size } else { window } })
 }
 
 /// The frame that begins here, by its header and those of its blocks; `None` if it goes on behind the bytes. One that
@@ -105,7 +113,7 @@ fn unit(bytes: &[u8]) -> Option<Unit> {
         return Some(Unit::Unknown);
     }
     let flags = *bytes.get(4)?;
-    let Header { mut at, size } = header(bytes)?;
+    let Header { mut at, size, .. } = header(bytes)?;
     let Some(raw) = size.and_then(|size| usize::try_from(size).ok()) else { return Some(Unit::Unknown) };
     loop {
         let header = bytes.get(at..at + 3)?;
@@ -171,22 +179,35 @@ struct Unzstd {
     head: Vec<u8>,
     /// The bytes of the frame's content so far.
     content: u64,
+    /// Whether the frame's window was asked for.
+    asked: bool,
 }
 
 impl Unzstd {
     /// At the beginning of a frame before which there were so many.
     fn new(frames: u64) -> Result<Unzstd> {
         let inner = Decoder::new().map_err(|e| Error::Unsupported(format!("zstd cannot start: {e}")))?;
-        Ok(Unzstd { inner, state: State::Fresh, frames, head: Vec::new(), content: 0 })
+        Ok(Unzstd { inner, state: State::Fresh, frames, head: Vec::new(), content: 0, asked: false })
     }
 }
 
 impl Unzstd {
+    /// Asks for the frame's window, once its header is whole with these bytes. Until then the library allocates nothing.
+    fn ask(&mut self, next: &[u8]) -> Result<()> {
+        let room = HEADER_BYTES - self.head.len();
+        let head = [&self.head, &next[..next.len().min(room)]].concat();
+        let is_frame = u32_at(&head, 0) == Some(MAGIC);
+        let Some(Header { window, .. }) = header(&head).filter(|_| is_frame) else { return Ok(()) };
+        self.asked = true;
+        memory::ask(window, || format!("a zstd frame keeps {window} bytes to look back to"))
+    }
+
     /// At the end of a frame: an error unless it holds as many bytes as its header says. The library looks at that too,
     /// but not where the last block is empty.
     fn end_frame(&mut self) -> Result<()> {
         self.state = State::Fresh;
         self.frames += 1;
+        self.asked = false;
         let is_frame = u32_at(&self.head, 0) == Some(MAGIC);
         let size = header(&self.head).filter(|_| is_frame).and_then(|header| header.size);
         let (content, _) = (std::mem::take(&mut self.content), self.head.clear());
@@ -199,6 +220,9 @@ impl Decompressor for Unzstd {
         let mut consumed = 0;
         while self.state == State::Frame || consumed < input.len() {
             self.state = State::Frame;
+            if !self.asked {
+                self.ask(&input[consumed..])?;
+            }
             out.reserve(most.saturating_sub(out.len()));
             let before = out.len();
             let mut from = InBuffer::around(&input[consumed..]);

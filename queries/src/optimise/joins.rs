@@ -1,6 +1,6 @@
 //! Join keys.
 //!
-//! Two of DataFusion's rules lose what keys mean. Both are guarded here.
+//! Two of DataFusion's rules lose what keys mean. Both are guarded here. The second one is left out where it takes too long.
 //!
 //! - The one that makes `=` of a join's condition keys adds them to keys that have been made of `IS NOT DISTINCT FROM`,
 //!   under which NULL equals NULL.
@@ -17,6 +17,10 @@ use datafusion_optimizer::optimizer::ApplyOrder;
 use datafusion_optimizer::{OptimizerConfig, OptimizerRule};
 
 use crate::tree;
+
+/// The most relations that inner joins stand between and whose order is changed. The rule looks at each pair of them again
+/// for each of them: 1,000 took it minutes. More are joined as they stand, with the keys that their conditions have.
+const MOST_ORDERED: usize = 64;
 
 /// Makes equalities of a join's condition its keys.
 #[derive(Debug, Default)]
@@ -57,7 +61,7 @@ impl OptimizerRule for OrderJoins {
     fn rewrite(&self, plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
         let mut loses = false;
         tree::look_at_plans(&plan, &mut |node| {
-            loses |= matches!(node, LogicalPlan::Join(join) if loses_keys(join));
+            loses |= matches!(node, LogicalPlan::Join(join) if has_many_relations(join) || loses_keys(join));
             Ok(match loses {
                 true => TreeNodeRecursion::Stop,
                 false => TreeNodeRecursion::Continue,
@@ -69,6 +73,23 @@ impl OptimizerRule for OrderJoins {
 
 fn takes_null_for_equal(join: &Join) -> bool {
     join.null_equality == NullEquality::NullEqualsNull
+}
+
+/// Whether inner joins stand between too many relations to order them.
+fn has_many_relations(join: &Join) -> bool {
+    let mut open = vec![&join.left, &join.right];
+    let mut relations = 0;
+    while let Some(plan) = open.pop()
+        && relations <= MOST_ORDERED
+    {
+        match plan.as_ref() {
+            LogicalPlan::Join(join) if join.join_type == JoinType::Inner => {
+                open.extend([&join.left, &join.right]);
+            }
+            _ => relations += 1,
+        }
+    }
+    join.join_type == JoinType::Inner && relations > MOST_ORDERED
 }
 
 /// Whether the rule would lose a key of this join, or what it means.

@@ -2,7 +2,8 @@
 //!
 //! The planner names an expression without its casts, so that `sum(x)` and `sum(CAST(x AS DOUBLE))` are one name, which
 //! it refuses, or confuses. Here each cast in the syntax tree is put into a call of a function that gives its first
-//! argument; the second one is the text of the type. Once names are bound the calls are taken out again.
+//! argument; the second one is the text of the type. Once names are bound the calls are taken out again. A cast of the same
+//! cast, `x::INT::INT`, is one.
 
 use std::sync::Arc;
 
@@ -15,7 +16,7 @@ use datafusion_expr::{
     ColumnarValue, Expr as LogicalExpr, LogicalPlan, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
     Volatility,
 };
-use datafusion_sql::sqlparser::ast::{Expr, Value};
+use datafusion_sql::sqlparser::ast::{CastKind, DataType as SqlType, Expr, Value};
 
 use super::call;
 use crate::error::Result;
@@ -23,6 +24,38 @@ use crate::tree;
 
 /// The function's name. A user's call of it does no harm.
 pub const NAME: &str = "cast as";
+
+/// Whether a cast, perhaps in parentheses, is what another one is applied to, which changes nothing then.
+pub fn is_repeated(expr: &Expr) -> bool {
+    inner(expr).is_some_and(|(of, expr)| inner(expr).is_some_and(|(same, _)| of == same))
+}
+
+/// The kind and the type of a cast, and what is cast.
+fn inner(expr: &Expr) -> Option<((&CastKind, &SqlType), &Expr)> {
+    match expr {
+        Expr::Cast { kind, data_type, expr, format: None, .. } => {
+            let mut expr = expr.as_ref();
+            while let Expr::Nested(inner) = expr {
+                expr = inner;
+            }
+            Some(((kind, data_type), expr))
+        }
+        _ => None,
+    }
+}
+
+/// Takes the casts out that only repeat the one inside them.
+pub fn collapse(expr: &mut Expr) {
+    while is_repeated(expr) {
+        let Expr::Cast { expr: inner, .. } = std::mem::replace(expr, Expr::Value(Value::Null.into())) else {
+            return;
+        };
+        *expr = *inner;
+        while let Expr::Nested(inner) = expr {
+            *expr = std::mem::replace(inner, Expr::Value(Value::Null.into()));
+        }
+    }
+}
 
 /// Puts a cast into a call.
 pub fn wrap(expr: &mut Expr) {

@@ -33,9 +33,11 @@ pub fn rewrite(group_by: &mut GroupByExpr, selected: &[SelectItem]) -> Flow {
     for element in elements.iter() {
         let of_element = sets_of(element)?;
         limited(sets.len().saturating_mul(of_element.len()))?;
-        let product =
-            sets.iter().flat_map(|set| of_element.iter().map(move |more| [&set[..], &more[..]].concat()));
-        sets = product.collect();
+        let mut product = Vec::new();
+        for (set, more) in sets.iter().flat_map(|set| of_element.iter().map(move |more| (set, more))) {
+            product.push(distinct(set.clone(), more)?);
+        }
+        sets = product;
     }
     let mut keys: Vec<Expr> = Vec::new();
     let mut places: Vec<Vec<usize>> = Vec::new();
@@ -52,9 +54,7 @@ pub fn rewrite(group_by: &mut GroupByExpr, selected: &[SelectItem]) -> Flow {
         of_set.dedup();
         places.push(of_set);
     }
-    if keys.len() > MOST_KEYS {
-        return refuse(format!("grouping sets of more than {MOST_KEYS} keys"));
-    }
+    few(&keys)?;
     let mut sets: Vec<Set> =
         places.iter().map(|set| set.iter().map(|place| keys[*place].clone()).collect()).collect();
     // One set of keys is a plain GROUP BY. One without keys stays a set: it has a group, even of no rows.
@@ -74,6 +74,24 @@ fn limited(sets: usize) -> Flow {
     }
 }
 
+fn few(keys: &[Expr]) -> Flow {
+    match keys.len() > MOST_KEYS {
+        true => refuse(format!("grouping sets of more than {MOST_KEYS} keys")),
+        false => ControlFlow::Continue(()),
+    }
+}
+
+/// A set with these keys too, each once.
+fn distinct(mut set: Set, keys: &[Expr]) -> Flow<Set> {
+    for key in keys {
+        if !set.contains(key) {
+            set.push(key.clone());
+            few(&set)?;
+        }
+    }
+    ControlFlow::Continue(set)
+}
+
 fn is_key(element: &Expr) -> bool {
     !matches!(element, Expr::Tuple(_) | Expr::Rollup(_) | Expr::Cube(_) | Expr::GroupingSets(_))
 }
@@ -81,7 +99,7 @@ fn is_key(element: &Expr) -> bool {
 /// The sets of one element of GROUP BY or GROUPING SETS.
 fn sets_of(element: &Expr) -> Flow<Vec<Set>> {
     match element {
-        Expr::Tuple(keys) => ControlFlow::Continue(vec![keys.iter().flat_map(flat).collect()]),
+        Expr::Tuple(keys) => ControlFlow::Continue(vec![distinct(vec![], &flat_all(keys))?]),
         Expr::Rollup(parts) => rollup(&parts.iter().map(|part| flat_all(part)).collect::<Vec<_>>()),
         Expr::Cube(parts) => cube(&parts.iter().map(|part| flat_all(part)).collect::<Vec<_>>()),
         Expr::GroupingSets(elements) => {
@@ -89,7 +107,7 @@ fn sets_of(element: &Expr) -> Flow<Vec<Set>> {
             for element in elements {
                 match element.as_slice() {
                     [one] => sets.extend(sets_of(one)?),
-                    keys => sets.push(flat_all(keys)),
+                    keys => sets.push(distinct(vec![], &flat_all(keys))?),
                 }
                 limited(sets.len())?;
             }
@@ -108,17 +126,26 @@ fn sets_of(element: &Expr) -> Flow<Vec<Set>> {
 
 fn rollup(parts: &[Set]) -> Flow<Vec<Set>> {
     limited(parts.len())?;
-    ControlFlow::Continue((0..=parts.len()).rev().map(|n| parts[..n].concat()).collect())
+    let mut sets = vec![vec![]];
+    for part in parts {
+        sets.push(distinct(sets.last().cloned().unwrap_or_default(), part)?);
+    }
+    sets.reverse();
+    ControlFlow::Continue(sets)
 }
 
 fn cube(parts: &[Set]) -> Flow<Vec<Set>> {
     let count = u32::try_from(parts.len()).ok().and_then(|n| 1_usize.checked_shl(n)).unwrap_or(usize::MAX);
     limited(count)?;
-    let subset = |left_out: usize| -> Set {
-        let kept = parts.iter().enumerate().filter(|(i, _)| left_out >> (parts.len() - 1 - i) & 1 == 0);
-        kept.flat_map(|(_, part)| part.iter().cloned()).collect()
+    let subset = |left_out: usize| -> Flow<Set> {
+        let mut kept = parts.iter().enumerate().filter(|(i, _)| left_out >> (parts.len() - 1 - i) & 1 == 0);
+        kept.try_fold(vec![], |set, (_, part)| distinct(set, part))
     };
-    ControlFlow::Continue((0..count).map(subset).collect())
+    let mut sets = Vec::new();
+    for left_out in 0..count {
+        sets.push(subset(left_out)?);
+    }
+    ControlFlow::Continue(sets)
 }
 
 /// The keys of a tuple, of tuples inside it too.
@@ -202,5 +229,16 @@ mod tests {
         assert!(rewritten(&format!("CUBE ({})", keys(13))).is_none());
         assert!(rewritten(&format!("CUBE ({})", keys(70))).is_none());
         assert!(rewritten(&format!("CUBE ({0}), CUBE ({0})", keys(7))).is_none());
+    }
+
+    #[test]
+    fn more_keys_than_the_limit_are_refused_before_they_are_multiplied() {
+        let keys = |n: usize| (0..n).map(|i| format!("k{i}")).collect::<Vec<_>>().join(", ");
+        assert!(rewritten(&format!("ROLLUP ({})", keys(48))).is_some());
+        assert!(rewritten(&format!("ROLLUP ({})", keys(4000))).is_none());
+        assert!(rewritten(&format!("CUBE (({0}), ({0}))", keys(4000))).is_none());
+        let repeated = vec!["a"; 4000].join(", ");
+        let sets = rewritten(&format!("ROLLUP ({repeated})")).map_or(0, |sets| sets.matches("(a)").count());
+        assert_eq!(sets, 4000);
     }
 }

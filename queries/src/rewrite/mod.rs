@@ -6,6 +6,7 @@
 //! - [`literals`]: numbers with a point, and those that 64 bits don't hold.
 //! - [`intervals`]: INTERVAL literals.
 //! - [`casts`]: casts that show in names.
+//! - [`chains`]: long chains of AND and OR.
 //! - [`commas`]: joins whose condition reaches back over a comma.
 //! - [`having`]: HAVING without a group.
 //! - [`grouping`]: GROUP BY with tuples, ROLLUP, CUBE and GROUPING SETS.
@@ -17,6 +18,7 @@
 //! - [`nulls`]: sums of NULL.
 
 pub mod casts;
+pub mod chains;
 pub mod commas;
 pub mod dates;
 pub mod distinct;
@@ -48,6 +50,8 @@ use crate::visits;
 
 /// Rewrites a query whose names are resolved.
 pub fn rewrite(query: &mut Query, names: &Names) -> Result<()> {
+    // Before equal expressions are told apart.
+    visits::change_expressions(query, &mut casts::collapse);
     match visits::change(query, &mut Rewrite { names }) {
         ControlFlow::Break(e) => Err(e),
         ControlFlow::Continue(()) => Ok(()),
@@ -77,6 +81,7 @@ impl VisitorMut for Rewrite<'_> {
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
         refused::expr(expr)?;
+        chains::balance(expr);
         literals::of_interval(expr);
         intervals::normalise(expr)?;
         literals::exact(expr)
