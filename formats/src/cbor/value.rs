@@ -304,8 +304,7 @@ fn tagged(tag: u64, from: usize, bytes: &[u8]) -> Option<Scalar> {
     match tag {
         tag::DECIMAL | tag::LONG_DECIMAL => return decimal(from, bytes),
         tag::BINARY | tag::LONG_BINARY => return binary(from, bytes),
-        tag::UUID if uuid_of(bytes).is_some() => return Some(Scalar::Other),
-        tag::UUID => return behind_others(bytes),
+        tag::UUID => return Some(Scalar::Other),
         _ => {}
     }
     let mut inner = bytes.get(from..)?;
