@@ -17,7 +17,7 @@ use crate::visits;
 pub fn make_one_group(select: &mut Select) {
     let no_key = matches!(&select.group_by, GroupByExpr::Expressions(keys, _) if keys.is_empty());
     let Some(having) = select.having.as_ref().filter(|_| no_key) else { return };
-    let aggregates: BTreeSet<String> = Functions::new().aggregate_names().into_iter().collect();
+    let aggregates: BTreeSet<String> = Functions::all().aggregate_names().into_iter().collect();
     let selected = select.projection.iter().filter_map(|item| match item {
         SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => Some(expr),
         _ => None,
