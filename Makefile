@@ -1,5 +1,5 @@
 # make demo    builds, makes a small benchmark set, converts it to buren and runs the ten queries
-# make test    everything that a change must pass: format, clippy, tests, the oracle
+# make test    everything that a change must pass: format, clippy, tests, the oracle, random statements
 # make bench   palais against DuckDB, Polars and DataFusion on 20 million rows
 # make answers the ten queries on 20 million rows, over csv, Parquet and buren with 1, 2 and 5 workers, against DuckDB
 # make formats every encoding with every compression on 20 million rows: bytes, seconds, answers against DuckDB's
@@ -41,14 +41,18 @@ demo: build
 	done
 
 test: tools venv others
-	@echo "== 1 of 4: format"
+	@echo "== 1 of 5: format"
 	cargo fmt --all --check
-	@echo "== 2 of 4: clippy"
+	@echo "== 2 of 5: clippy"
 	cargo clippy --locked --release --workspace --all-targets -- -D warnings
-	@echo "== 3 of 4: tests"
+	@echo "== 3 of 5: tests"
 	cargo test --locked --release --workspace
-	@echo "== 4 of 4: the SQL tests agree with DuckDB"
+	@echo "== 4 of 5: the SQL tests agree with DuckDB"
 	$(VENV)/bin/python tests/oracle/slt.py --check
+	@echo "== 5 of 5: random statements agree with DuckDB"
+	cargo build --locked --release --bin palais --example random_runner
+	$(VENV)/bin/python tests/random/run.py --statements 3000 --seed 2
+	$(VENV)/bin/python tests/random/run.py --statements 2000 --seed new
 	@echo "== all passed"
 
 bench: build venv
