@@ -3,7 +3,7 @@
 //! The planner knows a column by the name of its relation and its own. In `SELECT i FROM t WHERE i > ANY (SELECT i FROM
 //! t)` both columns are `t.i` to it: once the subquery is a join they are one column. Here each table, set operation
 //! and list of computed columns gets a name that nothing else in the statement has. The names of columns stay, so that
-//! the result's do.
+//! the result's do; those of constants without an alias are given back at the end.
 
 use std::sync::Arc;
 
@@ -20,7 +20,19 @@ use crate::tree;
 
 /// Renames the relations of a plan and of its subqueries.
 pub(super) fn rename(plan: &LogicalPlan) -> Result<LogicalPlan> {
-    Ok(Names { given: 0, outer: vec![] }.plan(plan)?.plan)
+    let renamed = Names { given: 0, outer: vec![] }.plan(plan)?;
+    let fields = plan.schema().fields();
+    if renamed.columns.iter().zip(fields).all(|(column, field)| column.name == *field.name()) {
+        return Ok(renamed.plan);
+    }
+    let exprs = renamed.columns.into_iter().zip(fields).map(|(column, field)| {
+        if column.name == *field.name() {
+            Expr::Column(column)
+        } else {
+            Expr::Column(column).alias(field.name())
+        }
+    });
+    Ok(LogicalPlan::Projection(Projection::try_new(exprs.collect(), Arc::new(renamed.plan))?))
 }
 
 struct Names {
@@ -236,7 +248,8 @@ impl Names {
             .collect()
     }
 
-    /// Selected expressions; what is computed gets a relation of its own.
+    /// Selected expressions; what is computed gets a relation of its own. A constant that is named as it is gets another
+    /// name too: the optimiser would take such a name off, and the relation with it.
     fn named<'a>(
         &mut self,
         exprs: &[Expr],
@@ -248,7 +261,14 @@ impl Names {
         for (e, name) in exprs.iter().zip(names) {
             named.push(match self.expr(e.clone(), scope)? {
                 Expr::Column(column) if column.name == *name => Expr::Column(column),
-                other => other.unalias().alias_qualified(Some(relation.clone()), name),
+                other => {
+                    let e = other.unalias();
+                    let name = match e.schema_name().to_string() == *name {
+                        true => format!("{relation} {name}"),
+                        false => name.clone(),
+                    };
+                    e.alias_qualified(Some(relation.clone()), name)
+                }
             });
         }
         Ok(named)
