@@ -29,7 +29,6 @@ use datafusion_common::config::ConfigOptions;
 use datafusion_common::tree_node::Transformed;
 use datafusion_common::{DFSchema, DataFusionError, Result as DfResult, ScalarValue};
 use datafusion_expr::execution_props::ExecutionProps;
-use datafusion_expr::expr_rewriter::NamePreserver;
 use datafusion_expr::physical_planning_context::PhysicalPlanningContext;
 use datafusion_expr::registry::FunctionRegistry;
 use datafusion_expr::simplify::{ExprSimplifyResult, SimplifyContext};
@@ -118,15 +117,7 @@ impl OptimizerConfig for Context {
 /// Computes on constants what [`checked`] sets right. The optimiser would compute it as well, wrongly.
 fn fold_arithmetic(plan: LogicalPlan, settings: &Settings) -> Result<LogicalPlan> {
     let props = ExecutionProps::new().with_query_execution_start_time(now(settings));
-    let folded = tree::plan_up(plan, &mut |node| {
-        let names = NamePreserver::new(&node);
-        tree::expressions(node, &mut |e| {
-            let name = names.save(&e);
-            let folded = tree::expr_up(e, &mut |e| fold(e, &props))?;
-            Ok(Transformed::new_transformed(name.restore(folded.data), folded.transformed))
-        })
-    })?;
-    Ok(folded.data)
+    Ok(tree::all_expressions_up(plan, &mut |e, _| fold(e, &props))?)
 }
 
 /// Functions that only stand for another expression, and can't be computed.

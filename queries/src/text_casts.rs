@@ -19,8 +19,6 @@ use arrow_schema::{ArrowError, DataType, Field, FieldRef, IntervalUnit, TimeUnit
 use datafusion_common::tree_node::Transformed;
 use datafusion_common::{DFSchema, Result as DfResult, ScalarValue, internal_err, not_impl_err};
 use datafusion_expr::expr::ScalarFunction;
-use datafusion_expr::expr_rewriter::NamePreserver;
-use datafusion_expr::utils::merge_schema;
 use datafusion_expr::{
     Cast, ColumnarValue, Expr, ExprSchemable, LogicalPlan, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF,
     ScalarUDFImpl, Signature, TryCast, Volatility,
@@ -36,16 +34,7 @@ use crate::tree;
 
 /// Replaces the casts of an analysed plan.
 pub fn replace(plan: LogicalPlan) -> Result<LogicalPlan> {
-    let replaced = tree::plan_up(plan, &mut |node| {
-        let schema = merge_schema(&node.inputs());
-        let names = NamePreserver::new(&node);
-        tree::expressions(node, &mut |e| {
-            let name = names.save(&e);
-            let read = tree::expr_up(e, &mut |e| read(e, &schema))?;
-            Ok(Transformed::new_transformed(name.restore(read.data), read.transformed))
-        })
-    })?;
-    Ok(replaced.data)
+    Ok(tree::all_expressions_up(plan, &mut read)?)
 }
 
 fn read(e: Expr, schema: &DFSchema) -> DfResult<Transformed<Expr>> {

@@ -10,7 +10,6 @@ use arrow_schema::{DataType, Field, FieldRef};
 use datafusion_common::tree_node::Transformed;
 use datafusion_common::{DFSchema, DataFusionError, Result, ScalarValue, internal_err};
 use datafusion_expr::expr::ScalarFunction;
-use datafusion_expr::utils::merge_schema;
 use datafusion_expr::{
     Cast, ColumnarValue, Expr, ExprSchemable, LogicalPlan, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF,
     ScalarUDFImpl, Signature, TryCast, Volatility,
@@ -25,10 +24,7 @@ pub const TO_FLOATS: [&str; 2] = ["to_double", "to_float"];
 /// Puts a call in the place of each such cast of a plan whose types are settled.
 pub fn replace(plan: LogicalPlan) -> crate::Result<LogicalPlan> {
     let replaced = tree::plan_up(plan, &mut |node| {
-        let mut schema = merge_schema(&node.inputs());
-        if let LogicalPlan::TableScan(scan) = &node {
-            schema = DFSchema::try_from_qualified_schema(scan.table_name.clone(), &scan.source.schema())?;
-        }
+        let schema = tree::columns_below(&node)?;
         tree::expressions(node, &mut |e| tree::expr_up(e, &mut |e| Ok(replaced(e, &schema))))
     })?;
     Ok(replaced.data)

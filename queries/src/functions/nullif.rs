@@ -45,8 +45,13 @@ pub fn of_two_types(call: &ScalarFunction, schema: &DFSchema) -> Result<Option<E
     case(value, &left, compared, with).map(Some)
 }
 
-/// `CASE WHEN compared = with THEN NULL ELSE value END`.
+/// `CASE WHEN compared = with THEN NULL ELSE value END`. The value is computed twice, and must be the same.
 pub fn case(value: &Expr, data_type: &DataType, compared: Expr, with: Expr) -> Result<Expr> {
+    if value.is_volatile() {
+        return plan_err!(
+            "nullif() of a value that is another one at each call takes one of the same type\n  help: a CAST may help"
+        );
+    }
     let equal = BinaryExpr::new(Box::new(compared), Operator::Eq, Box::new(with));
     let null = Expr::Literal(ScalarValue::try_from(data_type)?, None);
     let branch = (Box::new(Expr::BinaryExpr(equal)), Box::new(null));

@@ -6,8 +6,6 @@
 use arrow_schema::DataType;
 use datafusion_common::tree_node::Transformed;
 use datafusion_common::{DFSchema, ScalarValue};
-use datafusion_expr::expr_rewriter::NamePreserver;
-use datafusion_expr::utils::merge_schema;
 use datafusion_expr::{BinaryExpr, Cast, Expr, ExprSchemable, LogicalPlan, Operator};
 
 use super::casts::widens;
@@ -15,21 +13,9 @@ use crate::tree;
 
 /// Takes such casts off in a plan whose types are settled and whose constants are computed.
 pub fn narrow(plan: LogicalPlan) -> crate::Result<LogicalPlan> {
-    let narrowed = tree::plan_up(plan, &mut |node| {
-        let mut schema = merge_schema(&node.inputs());
-        if let LogicalPlan::TableScan(scan) = &node {
-            schema = DFSchema::try_from_qualified_schema(scan.table_name.clone(), &scan.source.schema())?;
-        }
-        let names = NamePreserver::new(&node);
-        tree::expressions(node, &mut |e| {
-            let name = names.save(&e);
-            let e = tree::expr_up(e, &mut |e| {
-                Ok(narrowed(&e, &schema).map_or_else(|| Transformed::no(e), Transformed::yes))
-            })?;
-            Ok(Transformed::new_transformed(name.restore(e.data), e.transformed))
-        })
-    })?;
-    Ok(narrowed.data)
+    Ok(tree::all_expressions_up(plan, &mut |e, columns| {
+        Ok(narrowed(&e, columns).map_or_else(|| Transformed::no(e), Transformed::yes))
+    })?)
 }
 
 fn narrowed(e: &Expr, schema: &DFSchema) -> Option<Expr> {

@@ -11,9 +11,7 @@ use arrow_schema::{DataType, Field, FieldRef, TimeUnit};
 use datafusion_common::tree_node::Transformed;
 use datafusion_common::{DFSchema, Result, ScalarValue, internal_err};
 use datafusion_expr::expr::ScalarFunction;
-use datafusion_expr::expr_rewriter::NamePreserver;
 use datafusion_expr::simplify::{ExprSimplifyResult, SimplifyContext};
-use datafusion_expr::utils::merge_schema;
 use datafusion_expr::{
     BinaryExpr, Cast, ColumnarValue, Expr, ExprSchemable, LogicalPlan, Operator, ReturnFieldArgs,
     ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, TryCast, Volatility,
@@ -40,18 +38,8 @@ impl OptimizerRule for Simplify {
     }
 
     fn rewrite(&self, plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
-        let schema = match &plan {
-            LogicalPlan::TableScan(scan) => {
-                DFSchema::try_from_qualified_schema(scan.table_name.clone(), &scan.source.schema())?
-            }
-            other => merge_schema(&other.inputs()),
-        };
-        let names = NamePreserver::new(&plan);
-        let plan = tree::expressions(plan, &mut |e| {
-            let name = names.save(&e);
-            let normal = tree::expr_up(e, &mut literals::normal)?;
-            Ok(Transformed::new_transformed(name.restore(normal.data), normal.transformed))
-        })?;
+        let schema = tree::columns_below(&plan)?;
+        let plan = tree::expressions_up(plan, &mut literals::normal)?;
         let kept = plan.transform_data(|plan| {
             tree::expressions(plan, &mut |e| tree::expr_up(e, &mut |e| keep(e, &schema)))
         })?;

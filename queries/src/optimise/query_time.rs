@@ -8,7 +8,6 @@ use std::sync::Arc;
 use datafusion_common::config::ConfigOptions;
 use datafusion_common::tree_node::Transformed;
 use datafusion_common::{DFSchema, Result as DfResult};
-use datafusion_expr::expr_rewriter::NamePreserver;
 use datafusion_expr::simplify::{ExprSimplifyResult, SimplifyContext};
 use datafusion_expr::{Expr, LogicalPlan, Volatility};
 
@@ -24,15 +23,7 @@ pub fn replace(plan: LogicalPlan, config: &Arc<ConfigOptions>, settings: &Settin
         .with_config_options(config.clone())
         .with_query_execution_start_time(Some(now(settings)))
         .build();
-    let replaced = tree::plan_up(plan, &mut |node| {
-        let names = NamePreserver::new(&node);
-        tree::expressions(node, &mut |e| {
-            let name = names.save(&e);
-            let replaced = tree::expr_up(e, &mut |e| literal(e, &context))?;
-            Ok(Transformed::new_transformed(name.restore(replaced.data), replaced.transformed))
-        })
-    })?;
-    Ok(replaced.data)
+    Ok(tree::all_expressions_up(plan, &mut |e, _| literal(e, &context))?)
 }
 
 fn literal(e: Expr, context: &SimplifyContext) -> DfResult<Transformed<Expr>> {

@@ -8,8 +8,6 @@ use arrow_schema::DataType;
 use datafusion_common::tree_node::Transformed;
 use datafusion_common::{DFSchema, Result};
 use datafusion_expr::expr::ScalarFunction;
-use datafusion_expr::expr_rewriter::NamePreserver;
-use datafusion_expr::utils::merge_schema;
 use datafusion_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator, cast};
 use kernels::decimals::Rounding;
 
@@ -18,19 +16,7 @@ use crate::tree;
 
 /// Sets it right.
 pub fn replace(plan: LogicalPlan) -> crate::Result<LogicalPlan> {
-    let replaced = tree::plan_up(plan, &mut |node| {
-        let mut schema = merge_schema(&node.inputs());
-        if let LogicalPlan::TableScan(scan) = &node {
-            schema = DFSchema::try_from_qualified_schema(scan.table_name.clone(), &scan.source.schema())?;
-        }
-        let names = NamePreserver::new(&node);
-        tree::expressions(node, &mut |e| {
-            let name = names.save(&e);
-            let right = tree::expr_up(e, &mut |e| replaced(e, &schema))?;
-            Ok(Transformed::new_transformed(name.restore(right.data), right.transformed))
-        })
-    })?;
-    Ok(replaced.data)
+    Ok(tree::all_expressions_up(plan, &mut replaced)?)
 }
 
 fn replaced(e: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {

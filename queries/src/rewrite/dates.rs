@@ -4,8 +4,6 @@
 use arrow_schema::DataType;
 use datafusion_common::tree_node::Transformed;
 use datafusion_common::{DFSchema, Result as DfResult};
-use datafusion_expr::expr_rewriter::NamePreserver;
-use datafusion_expr::utils::merge_schema;
 use datafusion_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator, cast};
 
 use crate::error::Result;
@@ -13,16 +11,7 @@ use crate::tree;
 
 /// Rewrites the sums of a plan that is not analysed yet.
 pub fn rewrite(plan: LogicalPlan) -> Result<LogicalPlan> {
-    let rewritten = tree::plan_up(plan, &mut |node| {
-        let schema = merge_schema(&node.inputs());
-        let names = NamePreserver::new(&node);
-        tree::expressions(node, &mut |e| {
-            let name = names.save(&e);
-            let sum = tree::expr_up(e, &mut |e| days(e, &schema))?;
-            Ok(Transformed::new_transformed(name.restore(sum.data), sum.transformed))
-        })
-    })?;
-    Ok(rewritten.data)
+    Ok(tree::all_expressions_up(plan, &mut days)?)
 }
 
 /// Whether an operand is a long sum itself. It is no date then: with a date at its beginning it would be a cast by now.
