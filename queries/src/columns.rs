@@ -268,14 +268,15 @@ impl Naming<'_> {
         Some(columns.iter().map(|column| self.names.spelling(column).to_string()).collect())
     }
 
-    /// A relation with its alias, which it is given if two of its columns have one name.
+    /// A relation with its alias, which it is given if it has no name: the planner would know its columns by their own names
+    /// alone, which other relations may have too.
     fn relation(
         &mut self,
         alias: &mut Option<TableAlias>,
         name: Option<String>,
         columns: Columns,
     ) -> Relation {
-        if alias.is_none() && name.is_none() && columns.as_ref().is_some_and(|c| repeats(c)) {
+        if alias.is_none() && name.is_none() {
             self.relations += 1;
             let name = Ident::with_quote('"', format!("relation {}", self.relations));
             *alias = Some(TableAlias { explicit: true, name, columns: Vec::new(), at: None });
