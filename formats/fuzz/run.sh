@@ -1,12 +1,12 @@
 #!/bin/sh
-# Fuzzes all targets of formats/fuzz and cluster/fuzz in turn with cargo fuzz: run.sh [minutes in all, 60] [target…]
+# Fuzzes all targets of formats/fuzz, queries/fuzz and cluster/fuzz in turn with cargo fuzz: run.sh [minutes in all, 60] [target…]
 #
 # It needs a nightly toolchain and `cargo install cargo-fuzz`. What is found is left in artifacts/TARGET of the package: put
 # it into its seeds/TARGET and mend the code. SANITIZER=address builds with AddressSanitizer, which takes longer and finds
 # what unsafe code does to memory.
 set -eu
 cd "$(dirname "$0")/../.."
-manifests="formats/fuzz/Cargo.toml cluster/fuzz/Cargo.toml"
+manifests="formats/fuzz/Cargo.toml queries/fuzz/Cargo.toml cluster/fuzz/Cargo.toml"
 minutes=${1:-60}
 [ $# -eq 0 ] || shift
 targets=${*:-$(cat $manifests | sed -n 's/^name = "\(.*\)"$/\1/p' | grep -v '^fuzz$')}

@@ -1,0 +1,63 @@
+//! Text to plan.
+
+use std::sync::Arc;
+
+use arrow_schema::{DataType, Field, Schema, TimeUnit};
+use queries::explain::explain;
+use queries::parse::{Query, tables};
+use queries::{Catalog, Settings, Statement};
+use schema::{Source, Table};
+
+/// The longest statement that is tried: some of what the planner does takes a time that grows with the square of it.
+const LONGEST: usize = 8 << 10;
+
+/// Plans a statement twice.
+pub fn check(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(&bytes[..bytes.len().min(LONGEST)]);
+    let query = match queries::parse(&text) {
+        Ok(Statement::Query(query) | Statement::Explain { query, .. }) => query,
+        Ok(Statement::Copy { query, .. } | Statement::Summarize(query)) => query,
+        Ok(Statement::Describe(_) | Statement::ShowTables) | Err(_) => return,
+    };
+    let first = planned(&query);
+    assert_eq!(first, planned(&query), "the plan is another one the second time");
+}
+
+/// The plan of a query as text, or the error.
+fn planned(query: &Query) -> Result<Vec<String>, String> {
+    let mut catalog = Catalog::default();
+    for name in tables(query).map_err(|e| e.to_string())? {
+        catalog.add(table(name));
+    }
+    let settings = Settings { workers: 3, allow_scripts: true, ..Settings::default() };
+    let plan = queries::plan(query, &catalog, &settings).map_err(|e| e.to_string())?;
+    Ok(explain(&plan).into_iter().map(|line| line.text).collect())
+}
+
+/// A table with a column of each type. None is read.
+fn table(name: String) -> Table {
+    let nested = |data_type| Arc::new(Field::new("item", data_type, true));
+    let pair = vec![Field::new("key", DataType::Utf8View, false), Field::new("value", DataType::Int64, true)];
+    let pair = DataType::Struct(pair.into());
+    let columns = [
+        ("a", DataType::Int64),
+        ("b", DataType::Utf8View),
+        ("i", DataType::Int32),
+        ("k", DataType::UInt64),
+        ("s", DataType::Utf8View),
+        ("x", DataType::Float64),
+        ("f", DataType::Float32),
+        ("d", DataType::Decimal128(10, 2)),
+        ("t", DataType::Timestamp(TimeUnit::Microsecond, None)),
+        ("z", DataType::Timestamp(TimeUnit::Nanosecond, Some("UTC".into()))),
+        ("day", DataType::Date32),
+        ("flag", DataType::Boolean),
+        ("bytes", DataType::BinaryView),
+        ("list", DataType::List(nested(DataType::Int64))),
+        ("st", pair.clone()),
+        ("m", DataType::Map(Arc::new(Field::new("entries", pair, false)), false)),
+    ];
+    let fields: Vec<Field> = columns.map(|(name, data_type)| Field::new(name, data_type, true)).into();
+    let source = Source::Range { start: 0, end: 1000, step: 1 };
+    Table { name, schema: Arc::new(Schema::new(fields)), source, rows: Some(1000), spans: vec![] }
+}
