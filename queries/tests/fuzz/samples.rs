@@ -53,8 +53,8 @@ fn large() -> Vec<String> {
         format!("WITH c0 AS (SELECT 1 AS a){} SELECT count(*) FROM c7", list("", 7, &cte)),
         format!("SELECT count(*) FROM t GROUP BY CUBE ({})", list(", ", 8, &|i| format!("a + {i}"))),
         format!("SELECT {}1{}", "(SELECT ".repeat(8), ")".repeat(8)),
-        format!("SELECT {}1{}", "abs(-(".repeat(40), "))".repeat(40)),
-        format!("SELECT {}1{}", "CASE WHEN a > 1 THEN 2 ELSE ".repeat(30), " END".repeat(30)),
+        format!("SELECT {}1{}", "abs(-(".repeat(7), "))".repeat(7)),
+        format!("SELECT {}1{}", "CASE WHEN a > 1 THEN 2 ELSE ".repeat(12), " END".repeat(12)),
         list(" UNION ALL ", 60, &|_| "SELECT 1 AS a".into()),
         "SELECT a, (SELECT max(u.a) FROM u WHERE u.b = t.b AND u.a NOT IN (SELECT v.a FROM v WHERE v.i = u.i)) FROM t"
             .into(),
