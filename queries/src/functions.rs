@@ -9,7 +9,7 @@
 //! - [`encode`]: base64 with its padding.
 //! - [`ifnull`]: `coalesce` of two.
 //! - [`nullif`]: of the type of its first argument.
-//! - [`regr_r2`]: of points on a level line.
+//! - [`regression`]: counts of points, and points on a level line.
 //! - [`average`]: `avg` of decimals.
 //! - [`decimal_rounding`]: `round`, `trunc`, `ceil` and `floor` of decimals.
 //! - [`rounding`]: `round` and `trunc` of floats.
@@ -32,7 +32,7 @@ pub mod percentile;
 pub mod prefix;
 pub mod quantified;
 pub mod regexp_replace;
-pub mod regr_r2;
+pub mod regression;
 pub mod rounding;
 pub mod strftime;
 pub mod sum;
@@ -117,14 +117,13 @@ impl Functions {
             }
         }
         let mut aggregate = BTreeMap::new();
-        let own = [average::avg(), percentile::percentile_cont()];
+        let own = [average::avg(), percentile::percentile_cont()].into_iter().chain(regression::all());
         for f in datafusion_functions_aggregate::all_default_aggregate_functions().into_iter().chain(own) {
             for name in f.aliases() {
                 aggregate.insert(name.clone(), f.clone());
             }
             aggregate.insert(f.name().to_string(), f);
         }
-        aggregate.insert("regr_r2".to_string(), regr_r2::regr_r2());
         // Names that other systems have for the same.
         if let Some(f) = scalar.get("signum").cloned() {
             scalar.insert("sign".to_string(), f);

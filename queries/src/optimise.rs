@@ -9,6 +9,7 @@
 //! - [`push_filter`]: below what a filter may move.
 //! - [`settled`]: what the analyser leaves wrong.
 //! - [`joins`]: which keys a join may be given.
+//! - [`unions`]: what the columns of a union's inputs are called.
 
 pub mod bounds;
 pub mod casts;
@@ -19,6 +20,7 @@ pub mod nullability;
 pub mod push_filter;
 pub mod query_time;
 pub mod settled;
+pub mod unions;
 
 use std::sync::Arc;
 
@@ -80,11 +82,13 @@ type Rule = Arc<dyn OptimizerRule + Send + Sync>;
 
 /// The optimiser's rules, of which those that can give a wrong answer are guarded.
 fn optimizer() -> Optimizer {
-    let guarded: [Rule; 4] = [
+    let guarded: [Rule; 6] = [
         Arc::new(casts::Simplify::default()),
         Arc::new(joins::ExtractKeys::default()),
         Arc::new(joins::OrderJoins::default()),
         Arc::new(push_filter::PushDownFilter::default()),
+        Arc::new(unions::OptimizeUnions::default()),
+        Arc::new(unions::PropagateEmpty::default()),
     ];
     let own = |rule: Rule| guarded.iter().find(|own| own.name() == rule.name()).cloned().unwrap_or(rule);
     Optimizer::with_rules(Optimizer::new().rules.into_iter().map(own).collect())

@@ -3,9 +3,12 @@
 //! They are generic over what is done at each node, and each instance has code for every kind of node. With one instance
 //! for each use, and the like in [`crate::visits`], this package took 148 seconds to compile in place of 90.
 
+use std::sync::Arc;
+
 use datafusion_common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion_common::{DFSchema, Result};
 use datafusion_expr::expr_rewriter::NamePreserver;
+use datafusion_expr::logical_plan::Projection;
 use datafusion_expr::utils::merge_schema;
 use datafusion_expr::{Expr, LogicalPlan};
 
@@ -96,6 +99,19 @@ pub fn columns_below(node: &LogicalPlan) -> Result<DFSchema> {
         }
         other => Ok(merge_schema(&other.inputs())),
     }
+}
+
+/// A plan whose columns have the names of a schema, position by position.
+pub fn named(plan: LogicalPlan, schema: &DFSchema) -> Result<LogicalPlan> {
+    let columns = plan.schema().columns();
+    if columns == schema.columns() {
+        return Ok(plan);
+    }
+    let names = schema.iter().map(|(table, field)| (table.cloned(), field.name()));
+    let renamed = columns.into_iter().zip(names);
+    let renamed =
+        renamed.map(|(column, (table, name))| Expr::Column(column).alias_qualified(table, name)).collect();
+    Ok(LogicalPlan::Projection(Projection::try_new(renamed, Arc::new(plan))?))
 }
 
 /// [`TreeNode::apply`] to a plan without its subqueries.

@@ -146,6 +146,22 @@ fn told(text: &str) -> Option<String> {
             sql_types(kind)
         ));
     }
+    if text.starts_with("Unary operator '-' only supports") {
+        let sentence = "- takes a signed number, an interval or a timestamp";
+        return Some(format!("{sentence}\n  help: CAST it to BIGINT"));
+    }
+    if let Some(name) = between("Function '", "' user-defined coercion failed") {
+        return Some(format!("{name}() has no type in common for its arguments\n  help: {cast}"));
+    }
+    if let Some((one, other)) =
+        between("Incompatible inputs for Union: Previous inputs were of type ", " on column ")
+            .and_then(|types| types.split_once(", but got incompatible type "))
+    {
+        let (one, other) = (sql_types(one), sql_types(other));
+        return Some(format!(
+            "a column of a UNION is {one} in one query and {other} in another\n  help: {cast}"
+        ));
+    }
     for (one, other) in [("case (", ") and when ("), ("then (", ") and else (")] {
         let Some(rest) = text.strip_prefix("Failed to coerce ").and_then(|rest| rest.strip_prefix(one))
         else {

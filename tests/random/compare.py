@@ -8,6 +8,7 @@ since 1970, intervals nanoseconds with months of 30 days; a date and a timestamp
 import datetime
 import math
 import re
+import struct
 from decimal import Decimal
 
 EPOCH = datetime.datetime(1970, 1, 1)
@@ -20,8 +21,10 @@ LENGTHS = {"year": 360 * DAY, "mon": 30 * DAY, "day": DAY, "hour": DAY // 24, "m
 class Result:
     """What a system answers: rows of values and the classes of its columns."""
 
-    def __init__(self, classes, rows):
+    def __init__(self, classes, rows, singles=()):
         self.classes, self.rows = classes, rows
+        #: Columns of floats of 32 bits, whose values are those of 64 bits.
+        self.singles = singles
 
     def __str__(self):
         lines = ["  ".join(show(value, kind) for value, kind in zip(row, self.classes)) for row in sorted(self.rows, key=key)[:12]]
@@ -103,7 +106,8 @@ def nested(value):
 def of_palais(types, rows):
     """A result of the runner: names of Arrow's types, and text."""
     classes, readers = zip(*map(palais_type, types)) if types else ((), ())
-    return Result(list(classes), [tuple(None if v is None else read(v) for v, read in zip(row, readers)) for row in rows])
+    values = [tuple(None if v is None else read(v) for v, read in zip(row, readers)) for row in rows]
+    return Result(list(classes), values, [i for i, name in enumerate(types) if name == "Float32"])
 
 
 def palais_type(name):
@@ -141,9 +145,11 @@ def interval(text):
 
 def of_csv(rows, like):
     """A result of the program: fields of csv, read as the columns of another result of the same statement."""
-    def value(text, kind):
+    def value(text, kind, is_single):
         if text is None:
             return None
+        if is_single:
+            return struct.unpack("f", struct.pack("f", float(text)))[0]
         if kind == "B":
             return text == "true"
         if kind == "N":
@@ -155,7 +161,8 @@ def of_csv(rows, like):
         # Texts in structs are quoted there.
         return interval(text) if kind == "V" else text.replace("'", "") if kind == "S" else text
 
-    return Result(like.classes, [tuple(value(v, c) for v, c in zip(row, like.classes)) for row in rows])
+    singles = [i in like.singles for i in range(len(like.classes))]
+    return Result(like.classes, [tuple(map(value, row, like.classes, singles)) for row in rows], like.singles)
 
 
 def timestamp(text):

@@ -1,5 +1,7 @@
 """Random queries: FROM, SELECT, GROUP BY, set operations, WITH, LIMIT."""
 
+import re
+
 from scope import Column, Place, Scope
 from subqueries import Subqueries
 from tables import KINDS, NESTED, TYPES, VALUES, literal
@@ -150,12 +152,23 @@ class Queries(Subqueries):
             return self.grouped(clause, where, scope, kinds, depth)
         place = Place(scope)
         if kinds is None and self.chance(0.12) and not any(c.bare for c in columns) and len({c.name for c in columns}) == len(columns):
-            node = Node("", "SELECT * FROM ", clause, where)
-            return node, [(c.name, c.kind) for c in columns]
+            return self.star(clause, where, columns, place)
         wanted = kinds or [self.kind(place) for _ in range(rng.choice([1, 2, 2, 3]))]
         items = [(self.expression(kind, place, rng.choice([0, 1, depth])), kind) for kind in wanted]
         distinct = Maybe("DISTINCT ") if self.chance(0.15) else ""
         return self.selected(items, scope, kinds, distinct, " FROM ", clause, where)
+
+    def star(self, clause, where, columns, place):
+        """SELECT * with or without changes to it."""
+        rng, changes = self.rng, []
+        if len(columns) > 1 and self.chance(0.25):
+            out = rng.choice(columns)
+            columns = [c for c in columns if c is not out]
+            changes.append(f" EXCLUDE ({out.name})")
+        if self.chance(0.25):
+            column = rng.choice(columns)
+            changes.append(Node("", " REPLACE (", self.expression(column.kind, place, 1), f" AS {column.name})"))
+        return Node("", "SELECT *", *changes, " FROM ", clause, where), [(c.name, c.kind) for c in columns]
 
     def selected(self, items, scope, kinds, distinct, *rest):
         """SELECT … of these items, and what stands behind."""
@@ -201,7 +214,20 @@ class Queries(Subqueries):
             items[0] = (self.aggregate(items[0][1], place), items[0][1])
         having = Maybe(" HAVING ", self.expression("B", place, rng.choice([0, 1, 1, 2]))) if self.chance(0.25) else ""
         distinct = Maybe("DISTINCT ") if self.chance(0.05) else ""
+        if keys and not has_sets and self.chance(0.25):
+            by = self.group_by_items(keys, items) or by
         return self.selected(items, scope, kinds, distinct, " FROM ", clause, where, by, having)
+
+    def group_by_items(self, keys, items):
+        """GROUP BY of what is selected, by positions or ALL, if that means these keys; or None."""
+        texts, keys = [str(item) for item, _ in items], [str(key) for _, key in keys]
+        if not set(keys) <= set(texts):
+            return None
+        others = [text for text in texts if text not in keys]
+        if self.chance(0.5) and all(is_aggregate(text) for text in others):
+            return " GROUP BY ALL"
+        positions = [texts.index(key) + 1 for key in keys]
+        return f" GROUP BY {', '.join(map(str, positions))}"
 
     def group_by(self, keys):
         """A GROUP BY clause, and whether it has several sets of keys."""
@@ -228,23 +254,48 @@ class Queries(Subqueries):
 
     def query(self, around, kinds, depth):
         """A query and its columns; of these kinds, if they are given."""
-        rng = self.rng
+        outside, names = self.tables, []
+        if depth > 0 and self.budget > 1 and self.chance(0.06):
+            self.tables = list(outside)
+            names = [Maybe("WITH ", Many(self.with_names(depth - 1, around if self.chance(0.2) else None)), " ")]
         node, columns = self.select(around, kinds, depth)
         if depth >= 0 and self.budget > 0 and self.chance(0.15):
             node, columns = self.set_operation(node, columns, around, depth)
+        elif not names and self.chance(0.04) and self.can_order(columns):
+            node = self.first_of_each(node, columns)
         if self.chance(0.12) and self.can_order(columns):
             node = self.limited(node, columns)
-        return Node("query" + "".join(kind for _, kind in columns), node), columns
+        self.tables = outside
+        return Node("query" + "".join(kind for _, kind in columns), *names, node), columns
+
+    def first_of_each(self, node, columns):
+        """The first row of each value of some columns, under an order of all."""
+        names = [name for name, _ in columns]
+        by = names[: self.rng.choice(range(1, len(names) + 1))]
+        rest = [f"{name}{self.rng.choice(['', ' DESC', ' NULLS FIRST', ' DESC NULLS LAST'])}" for name in names]
+        listed = ", ".join(names)
+        return Node("", f"SELECT DISTINCT ON ({', '.join(by)}) {listed} FROM (", node, f") AS {self.fresh('d')} ORDER BY {', '.join(rest)}")
 
     def set_operation(self, left, columns, around, depth):
         rng = self.rng
         wanted = [kind for _, kind in columns]
         operator = rng.choice(["UNION ALL", "UNION ALL", "UNION", "INTERSECT", "EXCEPT", "INTERSECT ALL", "EXCEPT ALL"])
+        if self.chance(0.12):
+            return self.union_by_name(left, columns, around, depth)
         right, _ = self.select(around, wanted, depth - 1)
         sort = "query" + "".join(wanted)
         left, right = Node(sort, left), Node(sort, right)
         node = Node("", "(", left, f") {operator} (", right, ")") if self.chance(0.5) else Node("", left, f" {operator} ", right)
         return node, columns
+
+    def union_by_name(self, left, columns, around, depth):
+        """A union with a query that has these columns, or all but one of them, in another order."""
+        rng = self.rng
+        columns_of_right = rng.sample(columns, len(columns) - (len(columns) > 1 and self.chance(0.2)))
+        right, _ = self.select(around, [kind for _, kind in columns_of_right], depth - 1)
+        alias, names = self.fresh("u"), ", ".join(name for name, _ in columns_of_right)
+        right = Node("", f"SELECT {names} FROM (", right, f") AS {alias}({names})")
+        return Node("", left, f" UNION {rng.choice(['', 'ALL '])}BY NAME ", right), columns
 
     def can_order(self, columns):
         """Whether a query with these columns has an order that is the same in DuckDB."""
@@ -263,16 +314,28 @@ class Queries(Subqueries):
         offset = Maybe(f" OFFSET {rng.choice([0, 1, 2])}") if self.chance(0.3) or not limit else ""
         return Node("", node, self.order(columns), limit, offset)
 
-    def with_names(self, depth):
+    def with_names(self, depth, around=None):
         """WITH clauses, whose names can be used from here on."""
         clauses = []
         for _ in range(self.rng.choice([1, 1, 2])):
-            query, columns = self.query(None, None, depth)
+            query, columns = self.query(around, None, depth)
             name = self.fresh("w")
             clauses.append(Node("", f"{name} AS (", query, ")"))
             # Names of WITH are used more often than those of tables.
             self.tables += [(name, columns)] * 3
         return clauses
+
+
+def is_aggregate(text):
+    """Whether an expression is one aggregate and nothing else, by its text."""
+    if not re.match(r"(count|sum|avg|min|max|bool_and|bool_or|bit_\w+|stddev\w*|var_\w+|median)\(", text):
+        return False
+    depth = 0
+    for i, character in enumerate(text):
+        depth += (character == "(") - (character == ")")
+        if depth == 0 and character == ")":
+            return i == len(text) - 1
+    return False
 
 
 def column_of(key):

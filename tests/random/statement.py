@@ -55,6 +55,8 @@ def random_statement(seed, tables):
     node, columns = maker.select(None, None, rng.choice([1, 2, 2, 3]))
     if maker.budget > 0 and maker.chance(0.15):
         node, columns = maker.set_operation(node, columns, None, 1)
+    elif maker.chance(0.03) and maker.can_order(columns):
+        return Statement(Node("", *names, maker.first_of_each(node, columns)), ordered=True)
     if maker.chance(0.15) and maker.can_order(columns):
         return Statement(Node("", *names, maker.limited(node, columns)), ordered=True)
     return Statement(Node("", *names, Node("query" + "".join(k for _, k in columns), node)))

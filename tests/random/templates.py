@@ -10,6 +10,7 @@ import re
 COMPARE = "[=|=|=|<>|<|<=|>|>=]"
 PART = "[year|month|day|quarter|week|dow|doy|isodow|isoyear]"
 INTERVAL = "INTERVAL '[1 day|2 days|1 month|3 hours|90 minutes|1 year|1 month 2 days]'"
+ZONE = "[UTC|Europe/Berlin|America/New_York]"
 
 TEMPLATES = {
     "B": [
@@ -73,9 +74,10 @@ TEMPLATES = {
     ],
     "F": [
         "({F} [+|-|*] {F})",
-        "({F} / nullif({F}, 0e0))",
+        # Rounded: what is 0 but for the order of the computation would make any number of it.
+        "({F} / nullif(round(CAST({F} AS DOUBLE), 6), 0e0))",
         "({N} / nullif({N}, 0))",
-        "({I} / nullif({F}, 0e0))",
+        "({I} / nullif(round(CAST({F} AS DOUBLE), 6), 0e0))",
         "({I} [+|-|*] {F})",
         # A decimal with a FLOAT is a FLOAT in DuckDB, with its rounding.
         "({N} [+|-|*] CAST({F} AS DOUBLE))",
@@ -137,11 +139,13 @@ TEMPLATES = {
         "({P} [+|-] ({P0} - {P0}))",
         "CAST([{D}|{P}|{Z}] AS TIMESTAMP)",
         "date_trunc('[hour|day|month|minute|second|week]', {P})",
+        f"({{Z}} AT TIME ZONE '{ZONE}')",
     ],
     "Z": [
         f"({{Z}} [+|-] {INTERVAL})",
         "CAST([{D}|{P}|{Z}] AS TIMESTAMP WITH TIME ZONE)",
         "date_trunc('[hour|day|month]', {Z})",
+        f"({{P}} AT TIME ZONE '{ZONE}')",
     ],
     "V": [
         "({P} - {P})",

@@ -1,14 +1,16 @@
 //! Column formats: whatever a file claims, each column that is read alone is that of all columns together.
 
+use std::cell::Cell;
 use std::path::Path;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
+use formats::error::Error;
 use formats::format::{Format, ScanOptions, format};
 use formats::reader::BlockingReader;
 use schema::{FileEntry, FormatOptions};
 
-use super::{choice, texts};
+use super::{choice, memory, texts};
 
 /// Rows that are read; a file can claim any number of rows of columns that take no bytes.
 const ROWS: usize = 20_000;
@@ -16,8 +18,29 @@ const ROWS: usize = 20_000;
 /// Columns that are read on their own.
 const COLUMNS: usize = 4;
 
+/// Beyond this a column format that asks before it allocates is told that there is no room.
+const ROOM: isize = 64 << 20;
+
+thread_local! {
+    /// Whether this thread is here. Other targets compare ways to read that keep more or less.
+    static IS_HERE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether more would be too much.
+fn excess(more: u64) -> Option<String> {
+    let would = memory::kept().saturating_add(isize::try_from(more).unwrap_or(isize::MAX));
+    (IS_HERE.get() && would > ROOM).then(|| format!("take the target to {would} bytes"))
+}
+
 /// Reads a file of a column format.
 pub fn check(encoding: &str, bytes: &[u8]) {
+    formats::memory::ask_by(excess);
+    IS_HERE.set(true);
+    compare(encoding, bytes);
+    IS_HERE.set(false);
+}
+
+fn compare(encoding: &str, bytes: &[u8]) {
     let encoding = format(encoding).expect("targets are named after encodings");
     texts::with_file("f", bytes, |path| {
         let options = FormatOptions { encoding: encoding.name().into(), ..FormatOptions::default() };
@@ -36,8 +59,11 @@ pub fn check(encoding: &str, bytes: &[u8]) {
         let Ok(all) = read(encoding, path, bytes.len(), &scan((0..columns).collect(), 1000)) else { return };
         let first = choice(bytes, columns.max(1));
         for column in (0..columns).cycle().skip(first).take(COLUMNS.min(columns)) {
-            let alone = read(encoding, path, bytes.len(), &scan(vec![column], 777));
-            let alone = alone.expect("a column can be read where all columns can");
+            let alone = match read(encoding, path, bytes.len(), &scan(vec![column], 777)) {
+                // All columns are still there.
+                Err(Error::Memory { .. }) => continue,
+                alone => alone.expect("a column can be read where all columns can"),
+            };
             // How rows are cut into batches may differ where only the first ones are read.
             let most = rows(&all).min(rows(&alone));
             let value = |batches: &[RecordBatch], column: usize| {

@@ -12,16 +12,20 @@ pub const LONGEST: usize = 64 << 10;
 thread_local! {
     static KEPT: Cell<isize> = const { Cell::new(0) };
     static PEAK: Cell<isize> = const { Cell::new(0) };
+    static BEFORE: Cell<isize> = const { Cell::new(0) };
 }
 
 /// The system's allocator, counted.
 pub struct Counting;
 
+/// What this thread keeps more than when its target began.
+pub fn kept() -> isize {
+    KEPT.try_with(|kept| kept.get() - BEFORE.get()).unwrap_or_default()
+}
+
 fn count(bytes: isize) {
-    let _ = KEPT.try_with(|kept| {
-        kept.set(kept.get() + bytes);
-        PEAK.set(PEAK.get().max(kept.get()));
-    });
+    let _ = KEPT.try_with(|kept| kept.set(kept.get() + bytes));
+    let _ = PEAK.try_with(|peak| peak.set(peak.get().max(kept())));
 }
 
 // SAFETY: every call is handed to the system's allocator unchanged; counting allocates nothing.
@@ -59,9 +63,9 @@ pub fn run(targets: &[Target], most: isize, name: &str, bytes: &[u8]) {
     if bytes.len() > LONGEST {
         return;
     }
-    let before = KEPT.get();
-    PEAK.set(before);
+    BEFORE.set(KEPT.get());
+    PEAK.set(0);
     target(bytes);
-    let peak = PEAK.get() - before;
+    let peak = PEAK.get();
     assert!(peak <= most, "{peak} bytes were kept at once, {most} are the most");
 }

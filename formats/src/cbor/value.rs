@@ -385,9 +385,11 @@ fn binary(from: usize, bytes: &[u8]) -> Option<Scalar> {
         Scalar::Negative(below) => (true, u128::from(below) + 1),
         _ => {
             let (negative, huge) = Cbor.huge(mantissa)?;
-            let huge = huge.get(huge.iter().position(|&byte| byte != 0).unwrap_or(huge.len())..)?;
-            let fits = huge.len() <= 16;
-            (negative, huge.iter().fold(0, |sum, &byte| sum << 8 | u128::from(byte)) * u128::from(fits))
+            let digits = huge.iter().skip_while(|&&byte| byte == 0);
+            if digits.clone().count() > size_of::<u128>() {
+                return None;
+            }
+            (negative, digits.fold(0, |sum, &byte| sum << 8 | u128::from(byte)))
         }
     };
     if magnitude == 0 {
@@ -399,7 +401,10 @@ fn binary(from: usize, bytes: &[u8]) -> Option<Scalar> {
     let exponent = i32::try_from(exponent.checked_add(i64::from(zeros))?).ok()?;
     // Powers of two in this range are floats, and so is an odd number of at most 53 bits times one of them.
     let fits = odd < 1 << 53 && (-1022..=960).contains(&exponent);
-    let value = odd as f64 * 2f64.powi(if fits { exponent } else { return None });
+    if !fits {
+        return None;
+    }
+    let value = odd as f64 * 2f64.powi(exponent);
     Some(Scalar::Float(if negative { -value } else { value }))
 }
 

@@ -3,10 +3,13 @@
 use std::io::Write;
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, Int32Array, RecordBatch, RecordBatchOptions, StringViewArray};
+use arrow_array::{
+    ArrayRef, Int32Array, ListArray, RecordBatch, RecordBatchOptions, StringViewArray, StructArray,
+};
+use arrow_buffer::OffsetBuffer;
 use arrow_cast::{CastOptions, cast, cast_with_options};
 use arrow_ipc::writer::StreamWriter;
-use arrow_schema::{DataType, SchemaRef};
+use arrow_schema::{DataType, Field, SchemaRef};
 use formats::format::format;
 use schema::FormatOptions;
 use schema::manifest::{BlockContent, BlockStart, Manifest, PartFile};
@@ -34,8 +37,11 @@ pub fn files(target: &str) -> Vec<Vec<u8>> {
         }
         "csv" => [uncompressed("csv"), vec![b"\xef\xbb\xbfa,b\r\n\"x\"\"\n\",\r\n\n1,2".to_vec()]].concat(),
         "buren" => inner("buren", &["none", "lz4", "zstd"]),
-        "parquet" => inner("parquet", &["none", "snappy", "zstd"]),
-        "arrow" => [inner("arrow", &["none", "lz4"]), vec![stream()]].concat(),
+        "parquet" => {
+            [inner("parquet", &["none", "snappy", "zstd"]), deep_and_wide("parquet", &[160, 200])].concat()
+        }
+        "arrow" => [inner("arrow", &["none", "lz4"]), vec![stream()], deep_and_wide("arrow", &[30, 60, 300])]
+            .concat(),
         "gzip" | "zlib" | "snappy" | "lz4" | "zstd" => {
             vec![written("csv", target, &csv), written("csv", target, &csv.slice(0, 0))]
         }
@@ -141,6 +147,28 @@ fn written(encoding: &str, compression: &str, batch: &RecordBatch) -> Vec<u8> {
     }
     assembler.finish(&mut out).expect("memory can be written");
     out
+}
+
+/// Files of lists and structs within each other, so many levels of them, of which the last is refused; and one of columns
+/// each of which unpacks to a part of what may be kept, and all of which to more.
+fn deep_and_wide(encoding: &str, levels: &[usize]) -> Vec<Vec<u8>> {
+    let of = |columns: Vec<(String, ArrayRef)>| RecordBatch::try_from_iter(columns).expect("one length");
+    let deep = levels.iter().map(|&levels| of(vec![("deep".into(), nested(levels))]));
+    let text = StringViewArray::from_iter_values((0..4).map(|row| row.to_string().repeat(1 << 20)));
+    let text: ArrayRef = Arc::new(text);
+    let wide = of((0..64).map(|column| (format!("c{column}"), text.clone())).collect());
+    deep.map(|batch| written(encoding, "none", &batch)).chain([written(encoding, "zstd", &wide)]).collect()
+}
+
+/// Two rows of lists and structs in turn, within each other.
+fn nested(levels: usize) -> ArrayRef {
+    (0..levels).fold(Arc::new(Int32Array::from(vec![Some(1), None])), |inner: ArrayRef, level| {
+        let field = Arc::new(Field::new("item", inner.data_type().clone(), true));
+        match level % 2 {
+            0 => Arc::new(ListArray::new(field, OffsetBuffer::from_lengths([1, 1]), inner, None)),
+            _ => Arc::new(StructArray::new(vec![field].into(), vec![inner], None)),
+        }
+    })
 }
 
 /// An Arrow stream with a dictionary.

@@ -40,9 +40,8 @@ impl OptimizerRule for Simplify {
     fn rewrite(&self, plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
         let schema = tree::columns_below(&plan)?;
         let plan = tree::expressions_up(plan, &mut literals::normal)?;
-        let kept = plan.transform_data(|plan| {
-            tree::expressions(plan, &mut |e| tree::expr_up(e, &mut |e| keep(e, &schema)))
-        })?;
+        // With their names: the condition of an aggregate is a part of its name.
+        let kept = plan.transform_data(|plan| tree::expressions_up(plan, &mut |e| keep(e, &schema)))?;
         let mut simplified = with_nullable_inputs(kept.data, &mut |plan| self.0.rewrite(plan, config))?;
         if kept.transformed {
             // Below the node too: an aggregate may have become a projection of one.
