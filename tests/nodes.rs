@@ -66,7 +66,7 @@ fn answers_of_nodes_are_those_of_one_process() {
         succeed(&["query", &format!("SELECT count(*), sum(pageRank) FROM '{}'", place.display())]).stdout
     });
     assert!(counts[0] == counts[1] && counts[1] == counts[2], "{counts:?}");
-    assert_eq!(nodes.running(), []);
+    nodes.wait_until_idle();
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn queries_wait_for_their_turn_and_can_be_cancelled() {
         let (code, text) = other.finish();
         assert_eq!((code, text.ends_with("\n499500\n")), (Some(0), true), "{text}");
     }
-    wait_for("nothing runs", || nodes.running().is_empty());
+    nodes.wait_until_idle();
     let none = palais([&["cluster", "cancel", query], &at[..]].concat());
     assert!(none.code() == Some(1) && none.stderr.contains("no query"), "{}", none.stderr);
 }
@@ -143,7 +143,7 @@ fn a_caller_is_told_how_the_process_ended_that_led_its_query() {
     let (code, text) = waits.finish();
     let says = format!("error: {}: the process was killed (signal 9", nodes.addresses[0]);
     assert!(code == Some(1) && text.starts_with(&says), "{text}");
-    wait_for("nothing runs", || nodes.running().is_empty());
+    nodes.wait_until_idle();
     // One whose rows nobody reads can't tell that it is cancelled.
     let mut reads = Command::new(env!("CARGO_BIN_EXE_palais"))
         .args(["query", "SELECT range FROM range(100000000)", "--format", "csv"])
@@ -156,7 +156,7 @@ fn a_caller_is_told_how_the_process_ended_that_led_its_query() {
     reads.stdout.as_mut().expect("it is piped").read_exact(&mut first).expect("there are rows");
     let cancelled = nodes.ask(1, &["cluster", "cancel", &nodes.running()[0].2], &[]);
     assert_eq!(cancelled.code(), Some(0), "{}", cancelled.stderr);
-    wait_for("nothing runs", || nodes.running().is_empty());
+    nodes.wait_until_idle();
     let done = reads.wait_with_output().expect("it can be read");
     let told = String::from_utf8_lossy(&done.stderr);
     assert_eq!(told, format!("error: {}: the query was cancelled\n", nodes.addresses[0]));
@@ -273,7 +273,7 @@ fn who_has_no_token_is_not_served() {
     // They keep nobody out.
     nodes.succeed(0, &["SELECT 1"]);
     drop(silent);
-    assert_eq!(nodes.running(), []);
+    nodes.wait_until_idle();
 }
 
 #[test]
@@ -339,7 +339,7 @@ fn what_happens_is_logged_with_the_query_and_the_host() {
     let failing = nodes.query(0, &["SELECT * FROM 'nowhere.csv'"]);
     assert_eq!(failing.code(), Some(1));
     drop(TcpStream::connect(&nodes.addresses[0]));
-    wait_for("nothing runs", || nodes.running().is_empty());
+    nodes.wait_until_idle();
     let events = |node: usize| -> Vec<serde_json::Value> {
         let text = fs::read_to_string(nodes.path(&format!("log-{node}"))).expect("there is a log");
         text.lines().map(|line| serde_json::from_str(line).expect("each line is an object")).collect()
@@ -407,7 +407,7 @@ fn names_do_not_reach_terminals_and_logs_as_they_are() {
     let wrong = palais(["query", "--format", "\u{1b}[31m"]);
     assert!(wrong.code() == Some(2) && wrong.stderr.contains("--format"), "{}", wrong.stderr);
     assert!(!wrong.stderr.contains('\u{1b}'), "{:?}", wrong.stderr);
-    wait_for("nothing runs", || nodes.running().is_empty());
+    nodes.wait_until_idle();
     let log = fs::read_to_string(nodes.path("log-0")).expect("there is a log");
     assert!(log.contains("\\u001b[31m"), "{log}");
     assert!(!log.contains(|c: char| c.is_control() && c != '\n'), "{log:?}");
@@ -465,7 +465,7 @@ fn a_caller_that_is_silent_loses_its_query_and_the_log_tells_why() {
     let caller = nodes.spawn(0, LONG);
     nodes.wait_for(1);
     signal(caller.child.id(), "STOP");
-    wait_for("nothing runs", || nodes.running().is_empty());
+    nodes.wait_until_idle();
     wait_for("it is logged", || {
         let log = fs::read_to_string(nodes.path("log-0")).expect("there is a log");
         log.contains("nothing was heard of the one who asked for 8 seconds")

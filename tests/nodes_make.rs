@@ -100,7 +100,7 @@ fn files_have_the_bytes_of_one_process() {
     let done = made(&nodes, 2, &CONVERT, &[&["one/uservisits", "buren-3", "--verify"], &flags[..]].concat());
     assert!(done.stderr.contains("buren-3, verified: 40,000 rows"), "{}", done.stderr);
     assert_same(&path("buren-1"), &path("buren-3"));
-    assert_eq!(nodes.running(), []);
+    nodes.wait_until_idle();
     // What is passed over is told to the caller.
     fs::write(path("bad.csv"), "a\n1\nx\n3\n").expect("it can be written");
     fs::write(path("bad.sql"), "CREATE TABLE bad (a BIGINT);").expect("it can be written");

@@ -79,7 +79,7 @@ fn answers_are_those_of_one_process() {
     }
     let failing = nodes.query(1, &["SELECT 9223372036854775807 + range FROM range(5)"]);
     assert!(failing.code() == Some(1) && failing.stderr.contains("host: "), "{}", failing.stderr);
-    assert_eq!(nodes.running(), []);
+    nodes.wait_until_idle();
 }
 
 #[test]

@@ -6,6 +6,8 @@
 # what unsafe code does to memory.
 set -eu
 cd "$(dirname "$0")/../.."
+# As much stack as the threads of the program have, in KiB.
+ulimit -s 65536
 manifests="formats/fuzz/Cargo.toml queries/fuzz/Cargo.toml cluster/fuzz/Cargo.toml"
 minutes=${1:-60}
 [ $# -eq 0 ] || shift

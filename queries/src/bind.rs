@@ -115,15 +115,41 @@ fn refuse(plan: &LogicalPlan) -> Result<()> {
             LogicalPlan::Unnest(_) => "UNNEST",
             LogicalPlan::Extension(_) | LogicalPlan::Dml(_) | LogicalPlan::Ddl(_) => "this statement",
             LogicalPlan::Statement(_) => "transactions and settings",
+            LogicalPlan::Aggregate(aggregate) => {
+                let name = aggregate.aggr_expr.iter().find_map(distinct_of_several);
+                found = name.map(|name| {
+                    format!("DISTINCT in {name}(), which has several arguments; a subquery with SELECT DISTINCT may do")
+                });
+                return Ok(match found {
+                    Some(_) => TreeNodeRecursion::Stop,
+                    None => TreeNodeRecursion::Continue,
+                });
+            }
             _ => return Ok(TreeNodeRecursion::Continue),
         };
-        found = Some(what);
+        found = Some(what.to_string());
         Ok(TreeNodeRecursion::Stop)
     })?;
     match found {
-        Some(what) => Err(Error::Unsupported(what.into())),
+        Some(what) => Err(Error::Unsupported(what)),
         None => Ok(()),
     }
+}
+
+/// The name of an aggregate that would be given each combination of its arguments, and not each value of the first.
+fn distinct_of_several(e: &Expr) -> Option<String> {
+    const OF_THE_FIRST: [&str; 2] = ["string_agg", "percentile_cont"];
+    let mut name = None;
+    tree::any_expr(e, &mut |e| match e {
+        Expr::AggregateFunction(f)
+            if f.params.distinct && f.params.args.len() > 1 && !OF_THE_FIRST.contains(&f.func.name()) =>
+        {
+            name = Some(f.func.name().to_string());
+            true
+        }
+        _ => false,
+    });
+    name
 }
 
 struct Context<'a> {

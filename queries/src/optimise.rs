@@ -3,6 +3,7 @@
 //! - [`query_time`]: what depends on the query's time becomes a literal.
 //! - [`bounds`]: comparisons with decimals of more digits.
 //! - [`casts`]: which casts in comparisons it may take off.
+//! - [`distinct`]: types of aggregates of distinct values.
 //! - [`grouping_keys`]: keys of grouping sets as columns.
 //! - [`literals`]: equal literals as one.
 //! - [`nullability`]: which columns it may take for never NULL: none.
@@ -13,6 +14,7 @@
 
 pub mod bounds;
 pub mod casts;
+pub mod distinct;
 pub mod grouping_keys;
 pub mod joins;
 pub mod literals;
@@ -82,11 +84,12 @@ type Rule = Arc<dyn OptimizerRule + Send + Sync>;
 
 /// The optimiser's rules, of which those that can give a wrong answer are guarded.
 fn optimizer() -> Optimizer {
-    let guarded: [Rule; 6] = [
+    let guarded: [Rule; 7] = [
         Arc::new(casts::Simplify::default()),
         Arc::new(joins::ExtractKeys::default()),
         Arc::new(joins::OrderJoins::default()),
         Arc::new(push_filter::PushDownFilter::default()),
+        Arc::new(distinct::SingleDistinct::default()),
         Arc::new(unions::OptimizeUnions::default()),
         Arc::new(unions::PropagateEmpty::default()),
     ];

@@ -6,11 +6,11 @@
 use std::sync::Arc;
 
 use datafusion_common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
-use datafusion_common::{DFSchema, Result};
+use datafusion_common::{Column, DFSchema, Result};
 use datafusion_expr::expr_rewriter::NamePreserver;
 use datafusion_expr::logical_plan::Projection;
 use datafusion_expr::utils::merge_schema;
-use datafusion_expr::{Expr, LogicalPlan};
+use datafusion_expr::{Expr, LogicalPlan, cast};
 
 /// What becomes of a node.
 type Change<'a, N> = &'a mut dyn FnMut(N) -> Result<Transformed<N>>;
@@ -101,17 +101,24 @@ pub fn columns_below(node: &LogicalPlan) -> Result<DFSchema> {
     }
 }
 
-/// A plan whose columns have the names of a schema, position by position.
-pub fn named(plan: LogicalPlan, schema: &DFSchema) -> Result<LogicalPlan> {
-    let columns = plan.schema().columns();
-    if columns == schema.columns() {
+/// A plan whose columns have the names and types of a schema, position by position.
+pub fn like(plan: LogicalPlan, schema: &DFSchema) -> Result<LogicalPlan> {
+    let pairs = || plan.schema().iter().zip(schema.iter());
+    if pairs().all(|((table, field), (to_table, to))| {
+        table == to_table && field.name() == to.name() && field.data_type() == to.data_type()
+    }) {
         return Ok(plan);
     }
-    let names = schema.iter().map(|(table, field)| (table.cloned(), field.name()));
-    let renamed = columns.into_iter().zip(names);
-    let renamed =
-        renamed.map(|(column, (table, name))| Expr::Column(column).alias_qualified(table, name)).collect();
-    Ok(LogicalPlan::Projection(Projection::try_new(renamed, Arc::new(plan))?))
+    let columns = pairs().map(|((table, field), (to_table, to))| {
+        let column = Expr::Column(Column::new(table.cloned(), field.name()));
+        let column = match field.data_type() == to.data_type() {
+            true => column,
+            false => cast(column, to.data_type().clone()),
+        };
+        column.alias_qualified(to_table.cloned(), to.name())
+    });
+    let columns = columns.collect();
+    Ok(LogicalPlan::Projection(Projection::try_new(columns, Arc::new(plan))?))
 }
 
 /// [`TreeNode::apply`] to a plan without its subqueries.

@@ -155,6 +155,11 @@ impl Nodes {
         });
     }
 
+    /// Waits until no query is listed. One is while its processes end, also when its caller has the answer already.
+    pub fn wait_until_idle(&self) {
+        wait_for("nothing runs", || self.running().is_empty());
+    }
+
     /// The processes that a node has started, by their part.
     pub fn children(&self, node: usize, part: &str) -> Vec<u32> {
         let config = self.path(&format!("node-{node}.toml"));

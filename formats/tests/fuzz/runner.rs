@@ -7,9 +7,10 @@
 //! `make fuzz` runs the same targets under `cargo fuzz`, which finds more.
 
 use std::cell::Cell;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::PathBuf;
 use std::sync::Mutex;
+use std::thread::Builder;
 use std::time::{Duration, Instant};
 
 use crate::change::Changes;
@@ -19,6 +20,9 @@ use crate::targets::{TARGETS, run};
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
+
+/// The stack of a thread, in bytes, as in the program.
+const STACK: usize = 64 << 20;
 
 fn seeds_of(target: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("fuzz/seeds").join(target)
@@ -93,6 +97,13 @@ fn is_chosen(target: &str) -> bool {
 #[test]
 fn kept_files_and_changes_to_them() {
     quiet();
+    let thread = Builder::new().stack_size(STACK).spawn(try_all).expect("a thread can be started");
+    if let Err(panic) = thread.join() {
+        resume_unwind(panic);
+    }
+}
+
+fn try_all() {
     let mut wrong = Vec::new();
     for (target, _) in TARGETS.iter().filter(|(target, _)| is_chosen(target)) {
         let files = kept(target);
@@ -118,7 +129,9 @@ fn kept_files_and_changes_to_them() {
             }
             found
         };
-        let threads: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        let start =
+            |work| Builder::new().stack_size(STACK).spawn_scoped(scope, work).expect("it can be started");
+        let threads: Vec<_> = (0..threads).map(|_| start(work)).collect();
         threads.into_iter().flat_map(|thread| thread.join().expect("panics are caught")).collect()
     });
     assert!(found.is_empty(), "{}", found.join("\n"));

@@ -40,7 +40,7 @@ pub fn files(target: &str) -> Vec<Vec<u8>> {
         "parquet" => {
             [inner("parquet", &["none", "snappy", "zstd"]), deep_and_wide("parquet", &[160, 200])].concat()
         }
-        "arrow" => [inner("arrow", &["none", "lz4"]), vec![stream()], deep_and_wide("arrow", &[30, 60, 300])]
+        "arrow" => [inner("arrow", &["none", "lz4"]), vec![stream()], deep_and_wide("arrow", &[30, 60, 200])]
             .concat(),
         "gzip" | "zlib" | "snappy" | "lz4" | "zstd" => {
             vec![written("csv", target, &csv), written("csv", target, &csv.slice(0, 0))]
@@ -156,7 +156,7 @@ fn deep_and_wide(encoding: &str, levels: &[usize]) -> Vec<Vec<u8>> {
     let deep = levels.iter().map(|&levels| of(vec![("deep".into(), nested(levels))]));
     let text = StringViewArray::from_iter_values((0..4).map(|row| row.to_string().repeat(1 << 20)));
     let text: ArrayRef = Arc::new(text);
-    let wide = of((0..64).map(|column| (format!("c{column}"), text.clone())).collect());
+    let wide = of((0..40).map(|column| (format!("c{column}"), text.clone())).collect());
     deep.map(|batch| written(encoding, "none", &batch)).chain([written(encoding, "zstd", &wide)]).collect()
 }
 

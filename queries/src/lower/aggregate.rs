@@ -93,14 +93,11 @@ fn same(a: &[SortKey], b: &[SortKey]) -> bool {
 fn call(f: Arc<AggregateFunctionExpr>, filter: Option<Expr>, input: &Schema) -> Result<AggregateCall> {
     let args: Vec<Expr> = f.expressions().into_iter().map(|e| checked(e, input)).collect::<Result<_, _>>()?;
     // The order of its rows matters to none that is computed exactly, and to sums of floats in the last digits at most.
-    let unordered = f.order_bys().is_empty() || matches!(f.fun().name(), "sum" | "avg");
+    let unordered = f.order_bys().is_empty()
+        || matches!(f.fun().name(), "sum" | "avg" | "stddev" | "stddev_pop" | "approx_median");
     let plain = !f.is_distinct() && unordered;
     let (function, args, state_columns) = match (f.fun().name(), f.field().data_type()) {
-        _ if f.is_distinct()
-            && args.len() == 1
-            && f.order_bys().is_empty()
-            && counts_apart(&f, &args[0], input)? =>
-        {
+        _ if f.is_distinct() && args.len() == 1 && unordered && counts_apart(&f, &args[0], input)? => {
             // The call without DISTINCT, whose accumulator is given each value once.
             let all = AggregateExprBuilder::new(Arc::new(f.fun().clone()), args.clone())
                 .schema(Arc::new(input.clone()))
@@ -152,13 +149,14 @@ fn call(f: Arc<AggregateFunctionExpr>, filter: Option<Expr>, input: &Schema) -> 
     Ok(AggregateCall { function, args, filter, state_columns })
 }
 
-/// Whether palais itself keeps the values of a DISTINCT aggregate apart: where DataFusion's sum of them would wrap, or
-/// its count takes intervals of equal length for different ones.
+/// Whether palais itself keeps the values of a DISTINCT aggregate apart: where DataFusion's sum of them would wrap, its
+/// count takes intervals of equal length for different ones, or it can't.
 fn counts_apart(f: &AggregateFunctionExpr, arg: &Expr, input: &Schema) -> Result<bool> {
     let t = arg.data_type(input)?;
     Ok(match f.fun().name() {
         "sum" | "avg" => !t.is_floating(),
         "count" => is_interval(&t),
+        "stddev" | "stddev_pop" | "approx_median" => true,
         _ => false,
     })
 }

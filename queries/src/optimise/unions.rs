@@ -15,7 +15,7 @@ use datafusion_optimizer::optimizer::ApplyOrder;
 use datafusion_optimizer::propagate_empty_relation::PropagateEmptyRelation as UnguardedEmpty;
 use datafusion_optimizer::{OptimizerConfig, OptimizerRule};
 
-use crate::tree::named;
+use crate::tree;
 
 /// Leaves out relations that are known to have no rows, and what is made of them.
 #[derive(Debug, Default)]
@@ -34,7 +34,7 @@ impl OptimizerRule for PropagateEmpty {
         let LogicalPlan::Union(union) = &plan else { return self.0.rewrite(plan, config) };
         let mut inputs = union.inputs.iter().filter(|input| !is_empty(input));
         match (inputs.next(), inputs.next()) {
-            (Some(alone), None) => Ok(Transformed::yes(named(alone.as_ref().clone(), &union.schema)?)),
+            (Some(alone), None) => Ok(Transformed::yes(tree::like(alone.as_ref().clone(), &union.schema)?)),
             _ => self.0.rewrite(plan, config),
         }
     }
@@ -56,13 +56,13 @@ impl OptimizerRule for OptimizeUnions {
     fn rewrite(&self, plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
         match plan {
             LogicalPlan::Union(union) if union.inputs.len() == 1 => {
-                Ok(Transformed::yes(named(union.inputs[0].as_ref().clone(), &union.schema)?))
+                Ok(Transformed::yes(tree::like(union.inputs[0].as_ref().clone(), &union.schema)?))
             }
             // The rule above it puts this projection on each input of the union.
             LogicalPlan::Projection(mut projection) => {
                 if let LogicalPlan::Union(union) = projection.input.as_ref() {
                     let named = |input: &Arc<LogicalPlan>| {
-                        Ok(Arc::new(named(input.as_ref().clone(), &union.schema)?))
+                        Ok(Arc::new(tree::like(input.as_ref().clone(), &union.schema)?))
                     };
                     let inputs = union.inputs.iter().map(named);
                     let union =

@@ -1,5 +1,5 @@
-//! Sums of NULL. A column of which nothing but NULL is known has the type NULL, and there is no sum of that: it is an
-//! integer here.
+//! Sums and bits of NULL. A column of which nothing but NULL is known has the type NULL, and there is no sum of that, and
+//! are no bits: it is an integer here.
 
 use arrow_schema::DataType;
 use datafusion_common::Result as DfResult;
@@ -10,7 +10,10 @@ use datafusion_expr::{Expr, ExprSchemable, LogicalPlan, cast};
 use crate::error::Result;
 use crate::tree;
 
-/// Gives the arguments of sums a type.
+/// Aggregates that take no NULL without a type.
+const OF_INTEGERS: [&str; 4] = ["sum", "bit_and", "bit_or", "bit_xor"];
+
+/// Gives their arguments a type.
 pub fn rewrite(plan: LogicalPlan) -> Result<LogicalPlan> {
     let mut found = false;
     let rewritten = tree::plan_up(plan.clone(), &mut |node| {
@@ -37,7 +40,7 @@ fn of_aggregate(mut aggregate: Aggregate) -> DfResult<(Aggregate, bool)> {
     for call in &mut aggregate.aggr_expr {
         let typed = tree::expr_up(call.clone(), &mut |mut e| {
             let Expr::AggregateFunction(f) = &mut e else { return Ok(Transformed::no(e)) };
-            if f.func.name() != "sum" {
+            if !OF_INTEGERS.contains(&f.func.name()) {
                 return Ok(Transformed::no(e));
             }
             let mut changed = false;
