@@ -9,7 +9,7 @@ use datafusion_common::tree_node::{Transformed, TreeNodeRecursion};
 use datafusion_common::{DataFusionError, Result as DfResult, ScalarValue, TableReference, plan_err};
 use datafusion_expr::expr::Expr;
 use datafusion_expr::logical_plan::{Projection, Sort};
-use datafusion_expr::planner::{ContextProvider, ExprPlanner};
+use datafusion_expr::planner::{ContextProvider, ExprPlanner, RelationPlanner};
 use datafusion_expr::{
     AggregateUDF, HigherOrderUDF, LogicalPlan, ScalarUDF, TableProviderFilterPushDown, TableSource, WindowUDF,
 };
@@ -26,6 +26,7 @@ use crate::error::{Error, Result};
 use crate::functions::Functions;
 use crate::names::Names;
 use crate::optimise;
+use crate::optimise::dependencies::Relations;
 use crate::parse::Query;
 use crate::rewrite::{casts, dates, multiset, nulls, numbers};
 use crate::subqueries;
@@ -68,8 +69,14 @@ impl TableSource for PlanTable {
 
 /// Binds names and types.
 pub fn bind(query: &Query, names: &Names, catalog: &Catalog, settings: &Settings) -> Result<LogicalPlan> {
-    let context =
-        Context { names, catalog, settings, functions: Functions::all(), options: optimise::config() };
+    let context = Context {
+        names,
+        catalog,
+        settings,
+        functions: Functions::all(),
+        options: optimise::config(),
+        relations: [Arc::new(Relations::default())],
+    };
     let options = ParserOptions::new()
         .with_enable_ident_normalization(false)
         .with_default_null_ordering(NullOrdering::NullsLast);
@@ -158,6 +165,7 @@ struct Context<'a> {
     settings: &'a Settings,
     functions: &'static Functions,
     options: ConfigOptions,
+    relations: [Arc<dyn RelationPlanner>; 1],
 }
 
 impl Context<'_> {
@@ -194,6 +202,10 @@ impl ContextProvider for Context<'_> {
 
     fn get_expr_planners(&self) -> &[Arc<dyn ExprPlanner>] {
         self.functions.planners()
+    }
+
+    fn get_relation_planners(&self) -> &[Arc<dyn RelationPlanner>] {
+        &self.relations
     }
 
     fn get_function_meta(&self, name: &str) -> Option<Arc<ScalarUDF>> {

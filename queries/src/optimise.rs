@@ -3,6 +3,7 @@
 //! - [`query_time`]: what depends on the query's time becomes a literal.
 //! - [`bounds`]: comparisons with decimals of more digits.
 //! - [`casts`]: which casts in comparisons it may take off.
+//! - [`dependencies`]: which columns determine others.
 //! - [`distinct`]: types of aggregates of distinct values.
 //! - [`grouping_keys`]: keys of grouping sets as columns.
 //! - [`literals`]: equal literals as one.
@@ -14,6 +15,7 @@
 
 pub mod bounds;
 pub mod casts;
+pub mod dependencies;
 pub mod distinct;
 pub mod grouping_keys;
 pub mod joins;
@@ -94,7 +96,7 @@ fn optimizer() -> Optimizer {
         Arc::new(unions::PropagateEmpty::default()),
     ];
     let own = |rule: Rule| guarded.iter().find(|own| own.name() == rule.name()).cloned().unwrap_or(rule);
-    Optimizer::with_rules(Optimizer::new().rules.into_iter().map(own).collect())
+    Optimizer::with_rules(Optimizer::new().rules.into_iter().map(own).map(dependencies::guarded).collect())
 }
 
 /// The optimiser's context, with the functions that it may put in.

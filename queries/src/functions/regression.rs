@@ -46,6 +46,13 @@ impl AggregateUDFImpl for Regression {
         Ok(Box::new(Points { of: self.of, general: self.general.accumulator(args)? }))
     }
 
+    fn default_value(&self, data_type: &DataType) -> Result<ScalarValue> {
+        match self.of {
+            Of::Count => Ok(ScalarValue::Int64(Some(0))),
+            Of::R2 => self.general.default_value(data_type),
+        }
+    }
+
     fn state_fields(&self, args: StateFieldsArgs) -> Result<Vec<FieldRef>> {
         self.general.state_fields(args)
     }

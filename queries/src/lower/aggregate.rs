@@ -156,7 +156,7 @@ fn counts_apart(f: &AggregateFunctionExpr, arg: &Expr, input: &Schema) -> Result
     Ok(match f.fun().name() {
         "sum" | "avg" => !t.is_floating(),
         "count" => is_interval(&t),
-        "stddev" | "stddev_pop" | "approx_median" => true,
+        "stddev" | "stddev_pop" | "approx_median" | "bit_xor" => true,
         _ => false,
     })
 }

@@ -37,12 +37,12 @@ impl Rewrite {
         if tree::any_plan(&source, &mut is_arbitrary) {
             return not_impl_err!("this correlated subquery over a query with LIMIT");
         }
-        let mut fields = Vec::with_capacity(columns.len());
+        let mut types = Vec::with_capacity(columns.len());
         for column in &columns {
             let field = outer.schema().qualified_field_from_column(column)?.1;
-            fields.push((field.data_type().clone(), field.is_nullable()));
+            types.push(field.data_type().clone());
         }
-        let mut push = Push { names: self, source, named, columns, fields };
+        let mut push = Push { names: self, source, named, columns, types };
         let (plan, domain) = push.plan(plan)?;
         let on = push.same(&push.columns, &domain)?;
         Ok((plan, on))
@@ -116,8 +116,8 @@ struct Push<'a> {
     named: Vec<Column>,
     /// The outer columns by the names that the subquery has for them.
     columns: Vec<Column>,
-    /// Their types, and whether they can be NULL.
-    fields: Vec<(DataType, bool)>,
+    /// Their types.
+    types: Vec<DataType>,
 }
 
 /// A plan with the columns that it had and those of a domain, and the names of the latter.
@@ -207,15 +207,11 @@ impl Push<'_> {
         Ok((LogicalPlan::SubqueryAlias(alias), columns))
     }
 
-    /// Where two instances have the same combination. NULL is one of the values.
+    /// Where two instances have the same combination. NULL is one of the values: what a plan says of that is wrong at times.
     fn same(&self, left: &[Column], right: &[Column]) -> Result<Vec<Expr>> {
         let mut on = Vec::new();
-        for ((l, r), (data_type, nullable)) in left.iter().zip(right).zip(&self.fields) {
+        for ((l, r), data_type) in left.iter().zip(right).zip(&self.types) {
             let (l, r) = (Expr::Column(l.clone()), Expr::Column(r.clone()));
-            if !nullable {
-                on.push(l.eq(r));
-                continue;
-            }
             // Two equalities, and not IS NOT DISTINCT FROM: the optimiser would make all keys of a join such.
             let some = lit(ScalarValue::new_default(data_type)?);
             on.push(coalesce(vec![l.clone(), some.clone()]).eq(coalesce(vec![r.clone(), some])));

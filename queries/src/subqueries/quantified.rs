@@ -14,9 +14,7 @@ use datafusion_common::{Column, NullEquality, Result, Spans, not_impl_err};
 use datafusion_expr::expr::{InSubquery, SetComparison, SetQuantifier};
 use datafusion_expr::logical_plan::{Aggregate, Distinct, Join, JoinConstraint, Limit, Subquery};
 use datafusion_expr::utils::conjunction;
-use datafusion_expr::{
-    Expr, ExprSchemable, FetchType, Filter, JoinType, LogicalPlan, Operator, SkipType, binary_expr, lit,
-};
+use datafusion_expr::{Expr, FetchType, Filter, JoinType, LogicalPlan, Operator, SkipType, binary_expr, lit};
 use datafusion_functions_aggregate::count::count_all;
 
 use super::{Outer, Rewrite, has, named, null, outer_columns, replace};
@@ -69,13 +67,18 @@ impl Quantified {
         binary_expr(self.x.clone(), self.op, self.y())
     }
 
-    /// The rows whose y is NULL, if one can be.
-    fn nulls(&self) -> Result<Option<LogicalPlan>> {
-        if !self.rows.schema().field(0).is_nullable() {
-            return Ok(None);
-        }
+    /// The rows whose y is NULL. What the plan says of that is not asked: of a scalar subquery it is wrong.
+    fn nulls(&self) -> Result<LogicalPlan> {
         let nulls = Filter::try_new(self.y().is_null(), Arc::new(self.rows.clone()))?;
-        Ok(Some(LogicalPlan::Filter(nulls)))
+        Ok(LogicalPlan::Filter(nulls))
+    }
+
+    /// Whether x is NULL, if it can be.
+    fn x_is_null(&self) -> Option<Expr> {
+        match &self.x {
+            Expr::Literal(value, _) if !value.is_null() => None,
+            x => Some(x.clone().is_null()),
+        }
     }
 }
 
@@ -132,14 +135,10 @@ impl Rewrite {
             return Ok(None);
         }
         // The join that knows NULLs takes a key, and not what may turn out to be a constant.
-        let nulls = q.nulls()?.map(|rows| self.exists(rows, outer)).transpose()?;
-        let any = match q.x.nullable(outer.plan.schema())? {
-            true => Some(q.x.clone().is_null().and(self.exists(q.rows.clone(), outer)?)),
-            false => None,
-        };
+        let unknown = self.unknown(&q, outer)?;
         let compared = q.compared();
         let left = self.semi(q.rows, Some(compared), outer, JoinType::LeftAnti)?;
-        Ok(conjunction([nulls, any].into_iter().flatten().map(|e| !e).chain(left)))
+        Ok(conjunction(unknown.into_iter().map(|e| !e).chain(left)))
     }
 
     /// Keeps the rows of `outer` that have a match among those of a subquery, or that have none.
@@ -166,18 +165,22 @@ impl Rewrite {
         self.mark(bare(rows), None, outer)
     }
 
+    /// What makes a comparison without a match NULL: a y that is NULL, or an x that is and any row.
+    fn unknown(&mut self, q: &Quantified, outer: &mut Outer) -> Result<Vec<Expr>> {
+        let mut unknown = vec![self.exists(q.nulls()?, outer)?];
+        if let Some(x_is_null) = q.x_is_null() {
+            unknown.push(x_is_null.and(self.exists(q.rows.clone(), outer)?));
+        }
+        Ok(unknown)
+    }
+
     /// A comparison as a value.
     pub(super) fn quantified(&mut self, q: Quantified, outer: &mut Outer) -> Result<Expr> {
         q.check()?;
-        let x_is_null = q.x.nullable(outer.plan.schema())?.then(|| q.x.clone().is_null());
-        let nulls = q.nulls()?.map(|rows| self.exists(rows, outer)).transpose()?;
-        let any = match x_is_null {
-            Some(x_is_null) => Some(x_is_null.and(self.exists(q.rows.clone(), outer)?)),
-            None => None,
-        };
+        let unknown = self.unknown(&q, outer)?;
         let compared = q.compared();
         let found = self.mark(q.rows, Some(compared), outer)?;
-        let value = match [nulls, any].into_iter().flatten().reduce(Expr::or) {
+        let value = match unknown.into_iter().reduce(Expr::or) {
             Some(unknown) => found.or(unknown.and(null())),
             None => found,
         };

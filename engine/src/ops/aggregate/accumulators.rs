@@ -33,7 +33,7 @@ pub fn accumulator(function: &AggregateFunction, empty: bool) -> Result<Box<dyn 
         AggregateFunction::AvgDecimal { scale } => Box::new(AvgDecimal::new(*scale)),
         AggregateFunction::Extreme { max, data_type } => extreme::extreme(*max, data_type)?,
         AggregateFunction::Distinct { of, data_type } => {
-            Box::new(Distinct::new(of.as_ref().clone(), data_type, empty)?)
+            Box::new(Distinct::new(of.as_ref().clone(), data_type)?)
         }
         AggregateFunction::General(f) if !empty && f.groups_accumulator_supported() => {
             f.create_groups_accumulator()?

@@ -22,7 +22,6 @@ use crate::error::Result;
 pub struct Distinct {
     of: AggregateFunction,
     data_type: DataType,
-    empty: bool,
     /// Groups and values.
     pairs: Box<dyn GroupKeys>,
     numbers: Vec<usize>,
@@ -30,10 +29,10 @@ pub struct Distinct {
 }
 
 impl Distinct {
-    /// Aggregates values of a type by `of`; `empty` as for its [`accumulator`].
-    pub fn new(of: AggregateFunction, data_type: &DataType, empty: bool) -> Result<Distinct> {
+    /// Aggregates values of a type by `of`.
+    pub fn new(of: AggregateFunction, data_type: &DataType) -> Result<Distinct> {
         let pairs = group_keys(KeyLayout::Rows, &[DataType::UInt64, data_type.clone()])?;
-        Ok(Distinct { of, data_type: data_type.clone(), empty, pairs, numbers: Vec::new(), groups: 0 })
+        Ok(Distinct { of, data_type: data_type.clone(), pairs, numbers: Vec::new(), groups: 0 })
     }
 
     fn add(&mut self, values: ArrayRef, groups: UInt64Array, total: usize) -> DfResult<()> {
@@ -84,7 +83,8 @@ impl GroupsAccumulator for Distinct {
     fn evaluate(&mut self, to: EmitTo) -> DfResult<ArrayRef> {
         let (groups, values) = self.take(to)?;
         let groups: Vec<usize> = groups.values().iter().map(|g| *g as usize).collect();
-        let mut of = accumulator(&self.of, self.empty).map_err(external)?;
+        // A group whose values are all NULL has none here.
+        let mut of = accumulator(&self.of, true).map_err(external)?;
         of.update_batch(&[values], &groups, None, self.groups)?;
         of.evaluate(to)
     }
