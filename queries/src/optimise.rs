@@ -13,6 +13,19 @@
 //! - [`joins`]: which keys a join may be given.
 //! - [`unions`]: what the columns of a union's inputs are called.
 
+/// What a rule around one of DataFusion's has from it.
+macro_rules! of_unguarded {
+    () => {
+        fn name(&self) -> &str {
+            self.0.name()
+        }
+
+        fn apply_order(&self) -> Option<datafusion_optimizer::optimizer::ApplyOrder> {
+            self.0.apply_order()
+        }
+    };
+}
+
 pub mod bounds;
 pub mod casts;
 pub mod dependencies;

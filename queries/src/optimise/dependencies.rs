@@ -13,7 +13,6 @@ use datafusion_common::{DFSchema, DFSchemaRef, FunctionalDependencies, Result};
 use datafusion_expr::LogicalPlan;
 use datafusion_expr::logical_plan::Distinct;
 use datafusion_expr::planner::{PlannedRelation, RelationPlanner, RelationPlannerContext, RelationPlanning};
-use datafusion_optimizer::optimizer::ApplyOrder;
 use datafusion_optimizer::{OptimizerConfig, OptimizerRule};
 use datafusion_sql::sqlparser::ast::TableFactor;
 
@@ -34,13 +33,7 @@ pub fn guarded(rule: Rule) -> Rule {
 struct Unknowing(Rule);
 
 impl OptimizerRule for Unknowing {
-    fn name(&self) -> &str {
-        self.0.name()
-    }
-
-    fn apply_order(&self) -> Option<ApplyOrder> {
-        self.0.apply_order()
-    }
+    of_unguarded!();
 
     fn rewrite(&self, plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
         let plan = match self.apply_order() {
@@ -75,66 +68,36 @@ impl RelationPlanner for Relations {
 }
 
 /// A plan of whose columns it is not known which determine others.
-fn forget(plan: LogicalPlan) -> LogicalPlan {
-    let below = |input: Arc<LogicalPlan>| match input.schema().functional_dependencies().is_empty() {
-        true => input,
-        false => Arc::new(forget(Arc::unwrap_or_clone(input))),
-    };
-    match plan {
-        LogicalPlan::Projection(mut node) => {
-            node.schema = without(node.schema);
-            LogicalPlan::Projection(node)
-        }
-        LogicalPlan::Aggregate(mut node) => {
-            node.schema = without(node.schema);
-            LogicalPlan::Aggregate(node)
-        }
-        LogicalPlan::Join(mut node) => {
-            node.schema = without(node.schema);
-            LogicalPlan::Join(node)
-        }
-        LogicalPlan::SubqueryAlias(mut node) => {
-            node.schema = without(node.schema);
-            LogicalPlan::SubqueryAlias(node)
-        }
-        LogicalPlan::Union(mut node) => {
-            node.schema = without(node.schema);
-            LogicalPlan::Union(node)
-        }
-        LogicalPlan::TableScan(mut node) => {
-            node.projected_schema = without(node.projected_schema);
-            LogicalPlan::TableScan(node)
-        }
-        LogicalPlan::Distinct(Distinct::On(mut node)) => {
-            node.schema = without(node.schema);
-            LogicalPlan::Distinct(Distinct::On(node))
-        }
-        LogicalPlan::Distinct(Distinct::All(input)) => LogicalPlan::Distinct(Distinct::All(below(input))),
+fn forget(mut plan: LogicalPlan) -> LogicalPlan {
+    match &mut plan {
+        LogicalPlan::Projection(node) => empty(&mut node.schema),
+        LogicalPlan::Aggregate(node) => empty(&mut node.schema),
+        LogicalPlan::Join(node) => empty(&mut node.schema),
+        LogicalPlan::SubqueryAlias(node) => empty(&mut node.schema),
+        LogicalPlan::Union(node) => empty(&mut node.schema),
+        LogicalPlan::TableScan(node) => empty(&mut node.projected_schema),
+        LogicalPlan::Distinct(Distinct::On(node)) => empty(&mut node.schema),
         // These have the schema of their input.
-        LogicalPlan::Filter(mut node) => {
-            node.input = below(node.input);
-            LogicalPlan::Filter(node)
-        }
-        LogicalPlan::Sort(mut node) => {
-            node.input = below(node.input);
-            LogicalPlan::Sort(node)
-        }
-        LogicalPlan::Limit(mut node) => {
-            node.input = below(node.input);
-            LogicalPlan::Limit(node)
-        }
-        LogicalPlan::Repartition(mut node) => {
-            node.input = below(node.input);
-            LogicalPlan::Repartition(node)
-        }
-        other => other,
+        LogicalPlan::Distinct(Distinct::All(input)) => forget_below(input),
+        LogicalPlan::Filter(node) => forget_below(&mut node.input),
+        LogicalPlan::Sort(node) => forget_below(&mut node.input),
+        LogicalPlan::Limit(node) => forget_below(&mut node.input),
+        LogicalPlan::Repartition(node) => forget_below(&mut node.input),
+        _ => {}
+    }
+    plan
+}
+
+fn forget_below(input: &mut Arc<LogicalPlan>) {
+    if !input.schema().functional_dependencies().is_empty() {
+        *input = Arc::new(forget(Arc::unwrap_or_clone(std::mem::take(input))));
     }
 }
 
-fn without(schema: DFSchemaRef) -> DFSchemaRef {
-    if schema.functional_dependencies().is_empty() {
-        return schema;
+fn empty(schema: &mut DFSchemaRef) {
+    if !schema.functional_dependencies().is_empty() {
+        let none = FunctionalDependencies::empty();
+        let forgetful = DFSchema::clone(schema).with_functional_dependencies(none);
+        *schema = Arc::new(forgetful.expect("no dependency names a column that is not there"));
     }
-    let schema = DFSchema::clone(&schema).with_functional_dependencies(FunctionalDependencies::empty());
-    Arc::new(schema.expect("no dependency names a column that is not there"))
 }

@@ -6,7 +6,6 @@
 use datafusion_common::Result;
 use datafusion_common::tree_node::Transformed;
 use datafusion_expr::LogicalPlan;
-use datafusion_optimizer::optimizer::ApplyOrder;
 use datafusion_optimizer::single_distinct_to_groupby::SingleDistinctToGroupBy as Unguarded;
 use datafusion_optimizer::{OptimizerConfig, OptimizerRule};
 
@@ -17,13 +16,7 @@ use crate::tree;
 pub struct SingleDistinct(Unguarded);
 
 impl OptimizerRule for SingleDistinct {
-    fn name(&self) -> &str {
-        self.0.name()
-    }
-
-    fn apply_order(&self) -> Option<ApplyOrder> {
-        self.0.apply_order()
-    }
+    of_unguarded!();
 
     fn rewrite(&self, plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
         let schema = plan.schema().clone();

@@ -13,7 +13,6 @@ use datafusion_expr::logical_plan::Join;
 use datafusion_expr::{Expr, LogicalPlan};
 use datafusion_optimizer::eliminate_cross_join::EliminateCrossJoin as UnguardedOrder;
 use datafusion_optimizer::extract_equijoin_predicate::ExtractEquijoinPredicate as UnguardedKeys;
-use datafusion_optimizer::optimizer::ApplyOrder;
 use datafusion_optimizer::{OptimizerConfig, OptimizerRule};
 
 use crate::tree;
@@ -27,13 +26,7 @@ const MOST_ORDERED: usize = 64;
 pub struct ExtractKeys(UnguardedKeys);
 
 impl OptimizerRule for ExtractKeys {
-    fn name(&self) -> &str {
-        self.0.name()
-    }
-
-    fn apply_order(&self) -> Option<ApplyOrder> {
-        self.0.apply_order()
-    }
+    of_unguarded!();
 
     fn rewrite(&self, plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
         match plan {
@@ -50,13 +43,7 @@ impl OptimizerRule for ExtractKeys {
 pub struct OrderJoins(UnguardedOrder);
 
 impl OptimizerRule for OrderJoins {
-    fn name(&self) -> &str {
-        self.0.name()
-    }
-
-    fn apply_order(&self) -> Option<ApplyOrder> {
-        self.0.apply_order()
-    }
+    of_unguarded!();
 
     fn rewrite(&self, plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
         let mut loses = false;

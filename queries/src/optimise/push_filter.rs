@@ -12,7 +12,6 @@ use datafusion_common::tree_node::Transformed;
 use datafusion_expr::logical_plan::{Aggregate, Distinct, Filter};
 use datafusion_expr::utils::{conjunction, split_conjunction_owned};
 use datafusion_expr::{Expr, LogicalPlan};
-use datafusion_optimizer::optimizer::ApplyOrder;
 use datafusion_optimizer::push_down_filter::PushDownFilter as Unguarded;
 use datafusion_optimizer::{OptimizerConfig, OptimizerRule};
 
@@ -21,13 +20,7 @@ use datafusion_optimizer::{OptimizerConfig, OptimizerRule};
 pub struct PushDownFilter(Unguarded);
 
 impl OptimizerRule for PushDownFilter {
-    fn name(&self) -> &str {
-        self.0.name()
-    }
-
-    fn apply_order(&self) -> Option<ApplyOrder> {
-        self.0.apply_order()
-    }
+    of_unguarded!();
 
     fn rewrite(&self, plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
         let LogicalPlan::Filter(filter) = plan else { return self.0.rewrite(plan, config) };

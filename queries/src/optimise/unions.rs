@@ -11,7 +11,6 @@ use datafusion_common::tree_node::Transformed;
 use datafusion_expr::LogicalPlan;
 use datafusion_expr::logical_plan::{EmptyRelation, Union};
 use datafusion_optimizer::optimize_unions::OptimizeUnions as UnguardedUnions;
-use datafusion_optimizer::optimizer::ApplyOrder;
 use datafusion_optimizer::propagate_empty_relation::PropagateEmptyRelation as UnguardedEmpty;
 use datafusion_optimizer::{OptimizerConfig, OptimizerRule};
 
@@ -22,13 +21,7 @@ use crate::tree;
 pub struct PropagateEmpty(UnguardedEmpty);
 
 impl OptimizerRule for PropagateEmpty {
-    fn name(&self) -> &str {
-        self.0.name()
-    }
-
-    fn apply_order(&self) -> Option<ApplyOrder> {
-        self.0.apply_order()
-    }
+    of_unguarded!();
 
     fn rewrite(&self, plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
         let LogicalPlan::Union(union) = &plan else { return self.0.rewrite(plan, config) };
@@ -45,13 +38,7 @@ impl OptimizerRule for PropagateEmpty {
 pub struct OptimizeUnions(UnguardedUnions);
 
 impl OptimizerRule for OptimizeUnions {
-    fn name(&self) -> &str {
-        self.0.name()
-    }
-
-    fn apply_order(&self) -> Option<ApplyOrder> {
-        self.0.apply_order()
-    }
+    of_unguarded!();
 
     fn rewrite(&self, plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
         match plan {
