@@ -152,7 +152,7 @@ def random_tables(rng):
             sql_type = rng.choice(TYPES[kind])
             columns.append(Column(column, kind, sql_type, values_of(rng, kind, sql_type, rows)))
         if all(c.kind in NESTED for c in columns):
-            columns.append(Column("k", "I", "BIGINT", values_of(rng, "I", "BIGINT", rows)))
+            columns.append(Column("h", "I", "BIGINT", values_of(rng, "I", "BIGINT", rows)))
         tables.append(Table(name, columns))
     return tables
 
