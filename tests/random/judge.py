@@ -13,6 +13,7 @@ from variants import draw
 EXPLAINED = {
     "palais": {
         r"[Oo]verflow": "which rows are computed, and in which type, depends on the plan",
+        r"cannot cast -\d+ to UBIGINT": "bits of an unsigned number and a negative one",
     },
     "DuckDB": {
         r"Overflow in|out of range|Could not cast value|Failed to cast decimal": "DuckDB takes the narrowest type for a constant",
