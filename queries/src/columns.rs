@@ -23,6 +23,7 @@ use crate::names::Names;
 use crate::parse;
 use crate::rewrite::using::constraint;
 use crate::visits;
+use crate::words::relation_name;
 use items::{expand, last, selected};
 use scopes::{Aliases, aliases, by_name};
 
@@ -278,7 +279,7 @@ impl Naming<'_> {
     ) -> Relation {
         if alias.is_none() && name.is_none() {
             self.relations += 1;
-            let name = Ident::with_quote('"', format!("relation {}", self.relations));
+            let name = Ident::with_quote('"', relation_name(self.relations));
             *alias = Some(TableAlias { explicit: true, name, columns: Vec::new(), at: None });
         }
         let (name, columns) = match alias {
