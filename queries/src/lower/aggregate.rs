@@ -57,6 +57,12 @@ pub(super) fn lower(lowering: &mut Lowering, a: &LogicalAggregate) -> Result<Nod
             .map(|s| Ok(SortKey { expr: checked(s.expr.clone(), schema.as_arrow())?, options: s.options }))
             .collect::<Result<_>>()?;
         // Some accumulators keep the order themselves (first_value); the others need their rows sorted.
+        let name = lowered.aggregate.fun().name();
+        if matches!(name, "first_value" | "last_value") && has_nested(&keys, schema.as_arrow())? {
+            // They compare them otherwise than ORDER BY does where these hold NULL.
+            let what = "ORDER BY a list, struct or map in first_value(), last_value() or with DISTINCT ON";
+            return Err(Error::Unsupported(what.into()));
+        }
         let sorted = lowered.aggregate.order_sensitivity() == AggregateOrderSensitivity::HardRequirement;
         if sorted && !keys.is_empty() && !orderings.iter().any(|o| same(o, &keys)) {
             orderings.push(keys);
@@ -83,6 +89,11 @@ pub(super) fn lower(lowering: &mut Lowering, a: &LogicalAggregate) -> Result<Nod
         Some(order) => Ok(ordered(lowering, input, plan, order, output)),
         None => phases(lowering, input, plan, output),
     }
+}
+
+fn has_nested(keys: &[SortKey], schema: &Schema) -> Result<bool> {
+    let types = keys.iter().map(|key| key.expr.data_type(schema)).collect::<Result<Vec<_>, _>>()?;
+    Ok(types.iter().any(DataType::is_nested))
 }
 
 fn same(a: &[SortKey], b: &[SortKey]) -> bool {

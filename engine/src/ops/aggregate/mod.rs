@@ -29,6 +29,7 @@ use arrow_schema::{Field, Schema, SchemaRef};
 use datafusion_common::ScalarValue;
 use datafusion_expr::EmitTo;
 use datafusion_physical_expr::aggregate::AggregateFunctionExpr;
+use queries::compare::normal::normalised;
 use queries::plan::{Aggregate as Plan, AggregateCall, AggregateFunction, Expr, Phase};
 
 use super::{Ready, batch_of, evaluate, evaluate_all, rows_of, slices};
@@ -93,7 +94,7 @@ pub struct Place {
     pub spread: bool,
 }
 
-/// Whether an accumulator of DataFusion's asks which values are distinct; it compares the bits of floats.
+/// Whether an accumulator of DataFusion's asks which values are distinct. It compares bits, as it does to order rows.
 fn tells_apart(f: &AggregateFunctionExpr) -> bool {
     f.is_distinct() || f.fun().name() == "approx_distinct"
 }
@@ -136,8 +137,18 @@ impl Aggregate {
     fn arguments(call: &AggregateCall, batch: &RecordBatch) -> Result<(Vec<ArrayRef>, Option<BooleanArray>)> {
         let filter = call.filter.as_ref().map(|f| evaluate(f, batch)).transpose()?;
         let mut args = evaluate_all(&call.args, batch)?;
-        if matches!(&call.function, AggregateFunction::General(f) if tells_apart(f)) {
-            args = args.into_iter().map(normalise).collect();
+        let compared = match &call.function {
+            AggregateFunction::Distinct { .. } => &mut args[..],
+            AggregateFunction::General(f) if tells_apart(f) => &mut args[..],
+            // The keys of its order are behind its arguments.
+            AggregateFunction::General(f) => {
+                let own = args.len().saturating_sub(f.order_bys().len());
+                &mut args[own..]
+            }
+            _ => &mut [],
+        };
+        for column in compared {
+            *column = normalised(column);
         }
         Ok((args, filter.map(|f| f.as_boolean().clone())))
     }
