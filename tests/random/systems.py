@@ -37,6 +37,16 @@ class DuckDB:
             for statement in table.create():
                 self.db.execute(statement)
 
+    def plainly(self, sql):
+        """Its answer without its optimiser, and with any row of a scalar subquery that has several."""
+        self.db.execute("PRAGMA disable_optimizer")
+        self.db.execute("SET scalar_subquery_error_on_multiple_rows = false")
+        try:
+            return self.run(sql)
+        finally:
+            self.db.execute("PRAGMA enable_optimizer")
+            self.db.execute("SET scalar_subquery_error_on_multiple_rows = true")
+
     def run(self, sql):
         timer = threading.Timer(PATIENCE, self.db.interrupt)
         timer.start()

@@ -103,10 +103,12 @@ fn same(a: &[SortKey], b: &[SortKey]) -> bool {
 /// One aggregate: palais' own accumulator where it has one.
 fn call(f: Arc<AggregateFunctionExpr>, filter: Option<Expr>, input: &Schema) -> Result<AggregateCall> {
     let args: Vec<Expr> = f.expressions().into_iter().map(|e| checked(e, input)).collect::<Result<_, _>>()?;
-    // The order of its rows matters to none that is computed exactly, and to sums of floats in the last digits at most.
+    // The order of its rows matters to none that is computed exactly, and to sums of floats in the last digits at most; and
+    // to the least and the greatest value it matters neither how often one is there.
     let unordered = f.order_bys().is_empty()
         || matches!(f.fun().name(), "sum" | "avg" | "stddev" | "stddev_pop" | "approx_median");
-    let plain = !f.is_distinct() && unordered;
+    let extreme = matches!(f.fun().name(), "min" | "max");
+    let plain = extreme || !f.is_distinct() && unordered;
     let (function, args, state_columns) = match (f.fun().name(), f.field().data_type()) {
         _ if f.is_distinct() && args.len() == 1 && unordered && counts_apart(&f, &args[0], input)? => {
             // The call without DISTINCT, whose accumulator is given each value once.

@@ -137,18 +137,20 @@ impl Aggregate {
     fn arguments(call: &AggregateCall, batch: &RecordBatch) -> Result<(Vec<ArrayRef>, Option<BooleanArray>)> {
         let filter = call.filter.as_ref().map(|f| evaluate(f, batch)).transpose()?;
         let mut args = evaluate_all(&call.args, batch)?;
-        let compared = match &call.function {
-            AggregateFunction::Distinct { .. } => &mut args[..],
-            AggregateFunction::General(f) if tells_apart(f) => &mut args[..],
-            // The keys of its order are behind its arguments.
-            AggregateFunction::General(f) => {
-                let own = args.len().saturating_sub(f.order_bys().len());
-                &mut args[own..]
+        match &call.function {
+            // It knows which intervals are equal, and gives them as they came.
+            AggregateFunction::Distinct { .. } => {
+                args = args.into_iter().map(normalise).collect();
             }
-            _ => &mut [],
-        };
-        for column in compared {
-            *column = normalised(column);
+            AggregateFunction::General(f) => {
+                // The keys of its order are behind its arguments.
+                let keys = args.len().saturating_sub(f.order_bys().len());
+                let compared = if tells_apart(f) { 0 } else { keys };
+                for column in &mut args[compared..] {
+                    *column = normalised(column);
+                }
+            }
+            _ => {}
         }
         Ok((args, filter.map(|f| f.as_boolean().clone())))
     }
