@@ -56,13 +56,13 @@ pub(super) fn lower(lowering: &mut Lowering, a: &LogicalAggregate) -> Result<Nod
             .iter()
             .map(|s| Ok(SortKey { expr: checked(s.expr.clone(), schema.as_arrow())?, options: s.options }))
             .collect::<Result<_>>()?;
-        // Some accumulators keep the order themselves (first_value); the others need their rows sorted.
         let name = lowered.aggregate.fun().name();
         if matches!(name, "first_value" | "last_value") && has_nested(&keys, schema.as_arrow())? {
             // They compare them otherwise than ORDER BY does where these hold NULL.
             let what = "ORDER BY a list, struct or map in first_value(), last_value() or with DISTINCT ON";
             return Err(Error::Unsupported(what.into()));
         }
+        // Some accumulators keep the order themselves (first_value); the others need their rows sorted.
         let sorted = lowered.aggregate.order_sensitivity() == AggregateOrderSensitivity::HardRequirement;
         if sorted && !keys.is_empty() && !orderings.iter().any(|o| same(o, &keys)) {
             orderings.push(keys);

@@ -135,10 +135,10 @@ impl Rewrite {
             return Ok(None);
         }
         // The join that knows NULLs takes a key, and not what may turn out to be a constant.
-        let unknown = self.unknown(&q, outer)?;
+        let known = !self.unknown(&q, outer)?;
         let compared = q.compared();
         let left = self.semi(q.rows, Some(compared), outer, JoinType::LeftAnti)?;
-        Ok(conjunction(unknown.into_iter().map(|e| !e).chain(left)))
+        Ok(conjunction([known].into_iter().chain(left)))
     }
 
     /// Keeps the rows of `outer` that have a match among those of a subquery, or that have none.
@@ -165,13 +165,13 @@ impl Rewrite {
         self.mark(bare(rows), None, outer)
     }
 
-    /// What makes a comparison without a match NULL: a y that is NULL, or an x that is and any row.
-    fn unknown(&mut self, q: &Quantified, outer: &mut Outer) -> Result<Vec<Expr>> {
-        let mut unknown = vec![self.exists(q.nulls()?, outer)?];
-        if let Some(x_is_null) = q.x_is_null() {
-            unknown.push(x_is_null.and(self.exists(q.rows.clone(), outer)?));
-        }
-        Ok(unknown)
+    /// Whether a comparison without a match is NULL: there is a y that is NULL, or x is and there is any row.
+    fn unknown(&mut self, q: &Quantified, outer: &mut Outer) -> Result<Expr> {
+        let nulls = self.exists(q.nulls()?, outer)?;
+        Ok(match q.x_is_null() {
+            Some(x_is_null) => nulls.or(x_is_null.and(self.exists(q.rows.clone(), outer)?)),
+            None => nulls,
+        })
     }
 
     /// A comparison as a value.
@@ -180,10 +180,7 @@ impl Rewrite {
         let unknown = self.unknown(&q, outer)?;
         let compared = q.compared();
         let found = self.mark(q.rows, Some(compared), outer)?;
-        let value = match unknown.into_iter().reduce(Expr::or) {
-            Some(unknown) => found.or(unknown.and(null())),
-            None => found,
-        };
+        let value = found.or(unknown.and(null()));
         Ok(if q.negated { !value } else { value })
     }
 
