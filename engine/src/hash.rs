@@ -18,7 +18,7 @@ use arrow_buffer::OffsetBuffer;
 use arrow_row::{RowConverter, SortField};
 use arrow_schema::{DataType, FieldRef, IntervalUnit};
 use foldhash::fast::FixedState;
-use queries::compare::normal::{interval_length, normal32, normal64};
+use queries::normal::{interval_length, normal32, normal64};
 
 use crate::batch::list_values;
 use crate::error::Result;

@@ -1,43 +1,5 @@
-//! The functions that SQL can call: DataFusion's packages, by name.
-//!
-//! In place of some of them:
-//! - [`prefix`]: `substr` of string views.
-//! - [`parts`]: parts of dates, times and intervals.
-//! - [`truncate`]: dates and times cut to a part.
-//! - [`strftime`]: dates and times as text.
-//! - [`regexp_replace`]: what a replacement says.
-//! - [`encode`]: base64 with its padding.
-//! - [`ifnull`]: `coalesce` of two.
-//! - [`nullif`]: of the type of its first argument.
-//! - [`regression`]: counts of points, and points on a level line.
-//! - [`average`]: `avg` of decimals.
-//! - [`decimal_rounding`]: `round`, `trunc`, `ceil` and `floor` of decimals.
-//! - [`rounding`]: `round` and `trunc` of floats.
-//! - [`percentile`]: `percentile_cont` of any fraction.
-//! - [`sum`]: `sum`, of NULL too.
-//!
-//! and what is syntax in SQL:
-//! - [`exact`]: casts between decimals and floats.
-//! - [`quantified`]: ANY and ALL over the items of a list.
-//! - [`zone`]: AT TIME ZONE.
-
-pub mod average;
-pub mod decimal_rounding;
-pub mod encode;
-pub mod exact;
-pub mod ifnull;
-pub mod nullif;
-pub mod parts;
-pub mod percentile;
-pub mod prefix;
-pub mod quantified;
-pub mod regexp_replace;
-pub mod regression;
-pub mod rounding;
-pub mod strftime;
-pub mod sum;
-pub mod truncate;
-pub mod zone;
+//! The functions that SQL can call, by name: those of DataFusion's packages, and in place of some of them those of
+//! [`expressions`].
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, LazyLock};
@@ -46,32 +8,13 @@ use datafusion_common::{Result, plan_datafusion_err, plan_err};
 use datafusion_expr::planner::ExprPlanner;
 use datafusion_expr::registry::FunctionRegistry;
 use datafusion_expr::{AggregateUDF, HigherOrderUDF, ScalarUDF, WindowUDF};
+use expressions::functions::{
+    average, encode, ifnull, nullif, parts, percentile, prefix, quantified, regexp_replace, regression,
+    rounding, strftime, sum, truncate, zone,
+};
 
 use crate::optimise;
 use crate::rewrite::casts;
-
-/// The name, aliases, signature and documentation of a function that stands for `self.general`.
-macro_rules! of_general {
-    () => {
-        fn name(&self) -> &str {
-            self.general.name()
-        }
-
-        fn aliases(&self) -> &[String] {
-            self.general.aliases()
-        }
-
-        fn signature(&self) -> &datafusion_expr::Signature {
-            self.general.signature()
-        }
-
-        fn documentation(&self) -> Option<&datafusion_expr::Documentation> {
-            self.general.documentation()
-        }
-    };
-}
-
-use of_general;
 
 /// All functions by name and alias.
 pub struct Functions {

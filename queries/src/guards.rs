@@ -5,16 +5,15 @@
 //! operand that can fail in a call that the optimiser can't look into, with its place in the order of evaluation: a
 //! filter of a derived table before the one outside, the left operand before the right one. [`arrange`] takes the
 //! marks away when an expression is lowered: operands that can't fail come first, then the marked ones in their
-//! order, each evaluated on those rows only that the ones before it leave open ([`short_circuit`]).
+//! order, each evaluated on those rows only that the ones before it leave open ([`expressions::short_circuit`]).
 //!
 //! The same mark hides from the optimiser that the column of a scalar subquery is never NULL: of no row the value is.
 //!
 //! - [`failing`]: what can fail.
-//! - [`short_circuit`]: AND and OR in order, as an expression.
 
 pub mod failing;
-pub mod short_circuit;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, FieldRef};
@@ -28,6 +27,7 @@ use datafusion_expr::{
     BinaryExpr, Case, ColumnarValue, Expr, ExprSchemable, LogicalPlan, Operator, ReturnFieldArgs,
     ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility, lit,
 };
+use expressions::short_circuit;
 
 use crate::error::Result;
 use crate::guards::failing::fails;
@@ -199,8 +199,9 @@ fn is_boolean(e: &Expr, schema: &DFSchema) -> bool {
 /// Whether it is an equality of two tables, which the optimiser shall find and make a join's key of.
 fn is_join_key(e: &Expr) -> bool {
     let Expr::BinaryExpr(BinaryExpr { left, op: Operator::Eq, right }) = e else { return false };
-    let tables = |e: &Expr| e.column_refs().into_iter().map(|c| c.relation.clone()).next();
-    e.contains_outer() || matches!((tables(left), tables(right)), (Some(left), Some(right)) if left != right)
+    let tables = |e: &Expr| e.column_refs().into_iter().map(|c| c.relation.clone()).collect::<HashSet<_>>();
+    let (left, right) = (tables(left), tables(right));
+    e.contains_outer() || !left.is_empty() && !right.is_empty() && left.is_disjoint(&right)
 }
 
 fn has_subquery(e: &Expr) -> bool {

@@ -9,11 +9,10 @@
 //! - [`refused`]: clauses that would be ignored.
 //! - [`bind`]: statement to logical plan, over a catalog.
 //! - [`subqueries`]: IN and EXISTS, where the optimiser would answer them wrongly.
-//! - [`text_casts`]: text to intervals and times of day.
 //! - [`guards`]: what can fail on a row is evaluated only where what stands beside it lets the row through.
 //! - [`optimise`]: DataFusion's analyzer and optimiser, configured to be deterministic.
-//! - [`expr`]: logical expressions to compiled ones, with the [`checks`] that the kernels lack, how floats and intervals
-//!   [`compare`], the [`date_shift`] by intervals, and the [`differences`] of timestamps.
+//! - [`cast_calls`]: casts that Arrow would compute otherwise than SQL does.
+//! - [`expr`]: logical expressions to compiled ones, those of [`expressions`] among them.
 //! - [`lower`]: logical plan to physical [`plan`]; every decision is taken here.
 //! - [`plan`]: the physical plan, what `engine` renders.
 //! - [`summarize`]: SUMMARIZE as a query.
@@ -22,12 +21,9 @@
 pub mod bdb;
 pub mod bind;
 pub mod bounds;
+pub mod cast_calls;
 pub mod catalog;
-pub mod checks;
 pub mod columns;
-pub mod compare;
-pub mod date_shift;
-pub mod differences;
 pub mod error;
 pub mod explain;
 pub mod expr;
@@ -42,7 +38,6 @@ pub mod refused;
 pub mod rewrite;
 pub mod subqueries;
 pub mod summarize;
-pub mod text_casts;
 mod tree;
 mod visits;
 pub mod words;
@@ -51,7 +46,7 @@ use std::sync::Arc;
 
 pub use catalog::Catalog;
 pub use error::{Error, Result};
-pub use kernels::decimals;
+pub use expressions::values::{decimals, normal};
 pub use parse::{CopyOptions, Statement, parse};
 pub use plan::Plan;
 

@@ -54,15 +54,15 @@ use datafusion_expr::simplify::{ExprSimplifyResult, SimplifyContext};
 use datafusion_expr::{Expr, ExprSchemable, LogicalPlan, Operator, Volatility};
 use datafusion_optimizer::{Analyzer, Optimizer, OptimizerConfig, OptimizerContext, OptimizerRule};
 use datafusion_physical_expr::create_physical_expr;
+use expressions::checked::checked;
+use expressions::compare::is_ambiguous;
 use schema::instants::UTC;
 
 use crate::Settings;
-use crate::compare::is_ambiguous;
+use crate::cast_calls;
 use crate::error::Result;
-use crate::expr::checked;
-use crate::functions::{Functions, exact};
+use crate::functions::Functions;
 use crate::guards;
-use crate::text_casts;
 use crate::tree;
 
 /// The planner's options, the same in every process.
@@ -83,7 +83,7 @@ pub fn now(settings: &Settings) -> chrono::DateTime<chrono::Utc> {
 pub fn optimise(plan: LogicalPlan, settings: &Settings) -> Result<LogicalPlan> {
     let config = Arc::new(config());
     let plan = Analyzer::new().execute_and_check(plan, &config, |_, _| {})?;
-    let plan = exact::replace(text_casts::replace(settled::replace(plan)?)?)?;
+    let plan = cast_calls::replace(settled::replace(plan)?)?;
     // What is a key of a grouping set has to be a column before it becomes a literal.
     let plan = query_time::replace(grouping_keys::as_columns(plan)?, &config, settings)?;
     let plan = fold_arithmetic(plan, settings)?;

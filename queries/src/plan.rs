@@ -6,16 +6,14 @@ use arrow_array::RecordBatch;
 use arrow_schema::{DataType, SchemaRef, SortOptions};
 use datafusion_common::{NullEquality, ScalarValue};
 use datafusion_expr::physical_planning_context::ScalarSubqueryResults;
-use datafusion_physical_expr::PhysicalExpr;
 use datafusion_physical_expr::aggregate::AggregateFunctionExpr;
 use schema::{ColumnBound, ColumnPrefix, Table};
 
 pub use datafusion_common::JoinType;
+/// A compiled expression over the columns of one input.
+pub use expressions::Expr;
 
 use crate::bind::Transform;
-
-/// A compiled expression over the columns of one input.
-pub type Expr = Arc<dyn PhysicalExpr>;
 
 /// Identifies a node of a plan: its number in a walk, inputs first.
 pub type NodeId = usize;

@@ -224,7 +224,8 @@ class Queries(Subqueries):
         if not set(keys) <= set(texts):
             return None
         others = [text for text in texts if text not in keys]
-        if self.chance(0.5) and all(is_aggregate(text) for text in others):
+        # Of constants alone DuckDB makes no group.
+        if self.chance(0.5) and others and all(is_aggregate(text) for text in others):
             return " GROUP BY ALL"
         positions = [texts.index(key) + 1 for key in keys]
         return f" GROUP BY {', '.join(map(str, positions))}"

@@ -1,12 +1,12 @@
 //! What can fail on a row.
 
-use crate::functions::exact::TO_FLOATS;
 use crate::optimise::casts::widens;
-use crate::text_casts::TRY_READ_TEXT;
 use crate::tree;
 use arrow_schema::{DECIMAL128_MAX_PRECISION, DataType};
 use datafusion_common::{DFSchema, ScalarValue};
 use datafusion_expr::{Expr, ExprSchemable, Operator};
+use expressions::exact::TO_FLOATS;
+use expressions::text::TRY_READ_TEXT;
 
 /// Functions of the planner that give a value for any arguments.
 const NEVER: [&str; 4] = [super::NAME, TO_FLOATS[0], TO_FLOATS[1], TRY_READ_TEXT];

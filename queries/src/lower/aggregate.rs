@@ -11,11 +11,11 @@ use datafusion_physical_expr::aggregate::{
     AggregateExprBuilder, AggregateFunctionExpr, LoweredAggregateBuilder,
 };
 use datafusion_physical_expr::expressions::{CastExpr, Literal};
+use expressions::checked::checked;
+use expressions::compare::is_interval;
 
 use super::{Lowering, batch_schema, columns, estimate, nullable};
-use crate::compare::is_interval;
 use crate::error::{Error, Result};
-use crate::expr::checked;
 use crate::guards;
 use crate::plan::{
     Aggregate, AggregateCall, AggregateFunction, Exchange, Expr, KeyLayout, Node, Op, Phase, SortKey,

@@ -3,14 +3,14 @@
 //! The optimiser takes the cast off a column that is compared with a literal, and casts the literal instead:
 //! `CAST(dec AS INT) = 1` becomes `dec = 1.00`. That is right only of a cast under which different values stay
 //! different, in their order, and which never fails. Other casts are put into a call that it can't look into while it
-//! simplifies, and taken out again behind it. So are other expressions that it would make something else of.
+//! simplifies, and taken out again behind it. So are other expressions that it would make something else of, and operands
+//! of types of which one value has many representations: a literal that becomes of them is compared by its own.
 
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, FieldRef, TimeUnit};
 use datafusion_common::tree_node::Transformed;
 use datafusion_common::{DFSchema, Result, ScalarValue, internal_err};
-use datafusion_expr::expr::ScalarFunction;
 use datafusion_expr::simplify::{ExprSimplifyResult, SimplifyContext};
 use datafusion_expr::{
     BinaryExpr, Cast, ColumnarValue, Expr, ExprSchemable, LogicalPlan, Operator, ReturnFieldArgs,
@@ -18,6 +18,8 @@ use datafusion_expr::{
 };
 use datafusion_optimizer::simplify_expressions::SimplifyExpressions;
 use datafusion_optimizer::{OptimizerConfig, OptimizerRule};
+use expressions::compare::is_ambiguous;
+use expressions::values::normal::normalised;
 
 use super::literals;
 use super::nullability::with_nullable_inputs;
@@ -91,12 +93,36 @@ fn keep(e: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             }
             Transformed::yes(Expr::InList(list))
         }
+        Expr::Case(case) if case.expr.is_some() => {
+            let mut case = case.clone();
+            let whens: Vec<Expr> =
+                case.when_then_expr.iter().map(|(when, _)| when.as_ref().clone()).collect();
+            let mut changed = false;
+            let compared = case.expr.iter_mut().chain(case.when_then_expr.iter_mut().map(|(when, _)| when));
+            for operand in compared {
+                if let Some(new) = kept(operand, &whens.iter().collect::<Vec<_>>()) {
+                    **operand = new;
+                    changed = true;
+                }
+            }
+            Transformed::new_transformed(Expr::Case(case), changed)
+        }
+        // They give one of their arguments as it was.
+        Expr::ScalarFunction(f)
+            if matches!(f.func.name(), "nullif" | "greatest" | "least")
+                && f.args.first().is_some_and(|e| e.get_type(schema).is_ok_and(|t| is_ambiguous(&t))) =>
+        {
+            let mut f = f.clone();
+            let first = std::mem::take(&mut f.args[0]);
+            f.args[0] = call(Kept::open(), first);
+            Transformed::yes(Expr::ScalarFunction(f))
+        }
         // The optimiser takes the negation for that of each bit: `-(a | b)` would become `-a & -b`.
         Expr::Negative(inner) if is_of_bits(inner) => {
-            Transformed::yes(Expr::Negative(Box::new(call(inner.as_ref().clone()))))
+            Transformed::yes(Expr::Negative(Box::new(call(Kept::as_it_is(), inner.as_ref().clone()))))
         }
         Expr::IsNull(value) | Expr::IsNotNull(value) if !matches!(**value, Expr::Literal(..)) => {
-            let value = Box::new(call(value.as_ref().clone()));
+            let value = Box::new(call(Kept::as_it_is(), value.as_ref().clone()));
             Transformed::yes(if matches!(e, Expr::IsNull(_)) {
                 Expr::IsNull(value)
             } else {
@@ -111,11 +137,16 @@ fn is_of_bits(e: &Expr) -> bool {
     matches!(e, Expr::BinaryExpr(b) if matches!(b.op, Operator::BitwiseAnd | Operator::BitwiseOr))
 }
 
-/// An operand compared with `others`, where it is a cast that may not be taken off, or one around such a cast.
+/// An operand compared with `others`, where it is a cast that may not be taken off, or one around such a cast; or where
+/// it may turn out to be a literal, in the representation that stands for all equal ones.
 fn kept(e: &Expr, others: &[&Expr], schema: &DFSchema) -> Option<Expr> {
+    if !matches!(e, Expr::Column(_) | Expr::Literal(..)) && e.get_type(schema).is_ok_and(|t| is_ambiguous(&t))
+    {
+        return Some(call(Kept::normalised(), e.clone()));
+    }
     let (Expr::Cast(Cast { expr, .. }) | Expr::TryCast(TryCast { expr, .. })) = e else { return None };
     if !is_removable(e, others, schema) {
-        return Some(call(e.clone()));
+        return Some(call(Kept::as_it_is(), e.clone()));
     }
     let inner = Box::new(kept(expr, others, schema)?);
     Some(match e {
@@ -211,19 +242,34 @@ pub fn widens(from: &DataType, to: &DataType) -> bool {
     }
 }
 
-fn call(e: Expr) -> Expr {
-    let signature = Signature::any(1, Volatility::Immutable);
-    let udf = Arc::new(ScalarUDF::new_from_impl(Kept { signature }));
-    Expr::ScalarFunction(ScalarFunction::new_udf(udf, vec![e]))
+fn call(kept: Kept, e: Expr) -> Expr {
+    Arc::new(ScalarUDF::new_from_impl(kept)).call(vec![e])
 }
 
-/// The call: its argument as it is, and by its name.
+/// The call: its argument, and by its name.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Kept {
     signature: Signature,
+    /// Whether a constant becomes the one that stands for all equal ones.
+    normalised: bool,
 }
 
-const NAME: &str = "kept_cast";
+impl Kept {
+    fn as_it_is() -> Kept {
+        Kept { signature: Signature::any(1, Volatility::Immutable), normalised: false }
+    }
+
+    fn normalised() -> Kept {
+        Kept { normalised: true, ..Kept::as_it_is() }
+    }
+
+    /// Never a constant, whatever its argument is.
+    fn open() -> Kept {
+        Kept { signature: Signature::any(1, Volatility::Volatile), normalised: false }
+    }
+}
+
+const NAME: &str = "kept";
 
 impl ScalarUDFImpl for Kept {
     fn name(&self) -> &str {
@@ -239,7 +285,7 @@ impl ScalarUDFImpl for Kept {
     }
 
     fn return_type(&self, _: &[DataType]) -> Result<DataType> {
-        internal_err!("the type of a kept cast is that of its field")
+        internal_err!("the type of what is kept is that of its field")
     }
 
     fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef> {
@@ -249,14 +295,23 @@ impl ScalarUDFImpl for Kept {
     }
 
     fn simplify(&self, mut args: Vec<Expr>, _: &SimplifyContext) -> Result<ExprSimplifyResult> {
-        Ok(match args[0] {
-            Expr::Literal(..) => ExprSimplifyResult::Simplified(args.swap_remove(0)),
+        Ok(match &args[0] {
+            Expr::Literal(value, _) if self.normalised => {
+                ExprSimplifyResult::Simplified(Expr::Literal(literals::of_all_equal(value)?, None))
+            }
+            Expr::Literal(..) if self.signature.volatility == Volatility::Immutable => {
+                ExprSimplifyResult::Simplified(args.swap_remove(0))
+            }
             _ => ExprSimplifyResult::Original(args),
         })
     }
 
     fn invoke_with_args(&self, mut args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        Ok(args.args.swap_remove(0))
+        match args.args.swap_remove(0) {
+            value if !self.normalised => Ok(value),
+            ColumnarValue::Scalar(value) => Ok(ColumnarValue::Scalar(literals::of_all_equal(&value)?)),
+            ColumnarValue::Array(values) => Ok(ColumnarValue::Array(normalised(&values))),
+        }
     }
 }
 

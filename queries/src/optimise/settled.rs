@@ -9,9 +9,9 @@ use datafusion_common::tree_node::Transformed;
 use datafusion_common::{DFSchema, Result};
 use datafusion_expr::expr::ScalarFunction;
 use datafusion_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator, cast};
-use kernels::decimals::Rounding;
+use expressions::functions::{decimal_rounding, nullif};
+use expressions::values::decimals::Rounding;
 
-use crate::functions::{decimal_rounding, nullif};
 use crate::tree;
 
 /// Sets it right.

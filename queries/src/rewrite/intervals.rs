@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use datafusion_sql::sqlparser::ast::{
     BinaryOperator, CastKind, DataType, DateTimeField, Expr, Interval, Value,
 };
-use kernels::interval_text::interval;
+use expressions::values::interval_text::interval;
 
 use crate::error::{Error, Result};
 

@@ -11,6 +11,8 @@
 //! - [`having`]: HAVING without a group.
 //! - [`grouping`]: GROUP BY with tuples, ROLLUP, CUBE and GROUPING SETS.
 //! - [`distinct`]: how far the right side of IS DISTINCT FROM reaches.
+//! - [`quantified`]: ANY and ALL of lists.
+//! - [`zone`]: AT TIME ZONE.
 //!
 //! and of the bound plan:
 //! - [`dates`]: dates plus a number of days.
@@ -29,8 +31,10 @@ pub mod literals;
 pub mod multiset;
 pub mod nulls;
 pub mod numbers;
+pub mod quantified;
 pub mod replaced;
 pub mod using;
+pub mod zone;
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -43,7 +47,6 @@ use datafusion_sql::sqlparser::ast::{
 };
 
 use crate::error::{Error, Result};
-use crate::functions::{quantified, zone};
 use crate::names::Names;
 use crate::refused;
 use crate::visits;

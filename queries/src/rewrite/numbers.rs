@@ -28,10 +28,10 @@ use datafusion_expr::{
     BinaryExpr, Cast, Expr, ExprSchemable, GroupingSet, LogicalPlan, LogicalPlanBuilder, Operator,
 };
 use datafusion_optimizer::analyzer::type_coercion::TypeCoercionRewriter;
+use expressions::functions::{decimal_rounding, nullif};
 
 use super::casts;
 use crate::error::Result;
-use crate::functions::{decimal_rounding, nullif};
 use crate::tree;
 use types::{Use, align, as_decimal, is_decimal, to};
 

@@ -7,7 +7,7 @@ use arrow_array::{ArrayRef, BooleanArray, PrimitiveArray};
 use arrow_schema::{DataType, IntervalUnit};
 use datafusion_common::Result as DfResult;
 use datafusion_expr::{EmitTo, GroupsAccumulator};
-use queries::compare::normal::{interval_length, normal32, normal64};
+use queries::normal::{interval_length, normal32, normal64};
 
 use super::accumulators::{emit, filtered, values};
 use super::nested_extreme::NestedExtreme;

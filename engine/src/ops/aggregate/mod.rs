@@ -29,7 +29,7 @@ use arrow_schema::{Field, Schema, SchemaRef};
 use datafusion_common::ScalarValue;
 use datafusion_expr::EmitTo;
 use datafusion_physical_expr::aggregate::AggregateFunctionExpr;
-use queries::compare::normal::normalised;
+use queries::normal::normalised;
 use queries::plan::{Aggregate as Plan, AggregateCall, AggregateFunction, Expr, Phase};
 
 use super::{Ready, batch_of, evaluate, evaluate_all, rows_of, slices};

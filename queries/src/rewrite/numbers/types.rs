@@ -3,7 +3,7 @@
 use arrow_schema::DataType;
 use datafusion_common::{DFSchema, Result as DfResult, ScalarValue};
 use datafusion_expr::{Expr, ExprSchemable, cast};
-use kernels::decimals::{to_f32, to_f64};
+use expressions::values::decimals::{to_f32, to_f64};
 
 /// The most digits of a DECIMAL.
 pub const DIGITS: u8 = 38;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::values::decimals::Rounding;
 use arrow_array::Decimal128Array;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Decimal128Type, DecimalType, Int64Type};
@@ -9,7 +10,6 @@ use arrow_cast::cast;
 use arrow_schema::{ArrowError, DECIMAL128_MAX_PRECISION, DataType};
 use datafusion_common::{Result, internal_err};
 use datafusion_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility};
-use kernels::decimals::Rounding;
 
 /// The rounding that a function does, by its name.
 pub fn of_function(name: &str) -> Option<Rounding> {

@@ -19,7 +19,7 @@ use datafusion_common::Result;
 use datafusion_physical_expr::ScalarFunctionExpr;
 use datafusion_physical_expr::expressions::{BinaryExpr, CaseExpr, InListExpr, in_list};
 
-use crate::plan::Expr;
+use crate::Expr;
 use choice::{Extreme, NullIf};
 use comparison::Comparison;
 use normal::{Normal, normal};

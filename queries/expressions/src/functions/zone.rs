@@ -1,7 +1,6 @@
 //! `x AT TIME ZONE 'zone'`: an instant to the date and time that a clock in the zone shows, and such a date and time to
 //! the instant. The planner's cast changes the label of an instant alone.
 
-use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use arrow_array::ArrayRef;
@@ -11,24 +10,10 @@ use datafusion_common::{Result, ScalarValue, internal_err, plan_err};
 use datafusion_expr::{
     ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
-use datafusion_sql::sqlparser::ast;
 use schema::instants::UTC;
 
-use crate::error::Error;
-use crate::rewrite::call;
-
-const NAME: &str = "at_time_zone";
-
-/// Makes the syntax a call of this function.
-pub fn rewrite(expr: &mut ast::Expr) -> ControlFlow<Error> {
-    if matches!(expr, ast::Expr::AtTimeZone { .. }) {
-        let nothing = ast::Expr::Value(ast::Value::Null.into());
-        if let ast::Expr::AtTimeZone { timestamp, time_zone } = std::mem::replace(expr, nothing) {
-            *expr = call(NAME, vec![*timestamp, *time_zone]);
-        }
-    }
-    ControlFlow::Continue(())
-}
+/// Its name, which nobody types: AT TIME ZONE becomes a call of it.
+pub const NAME: &str = "at_time_zone";
 
 /// The function.
 pub fn at_time_zone() -> Arc<ScalarUDF> {

@@ -7,45 +7,27 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Decimal128Type, DecimalType, Float32Type, Float64Type};
 use arrow_array::{ArrayRef, Decimal128Array, Float32Array, Float64Array};
 use arrow_schema::{DataType, Field, FieldRef};
-use datafusion_common::tree_node::Transformed;
-use datafusion_common::{DFSchema, DataFusionError, Result, ScalarValue, internal_err};
-use datafusion_expr::expr::ScalarFunction;
+use datafusion_common::{DataFusionError, Result, ScalarValue, internal_err};
 use datafusion_expr::{
-    Cast, ColumnarValue, Expr, ExprSchemable, LogicalPlan, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF,
-    ScalarUDFImpl, Signature, TryCast, Volatility,
+    ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
-use kernels::decimals::{from_f64, to_f32, to_f64};
 
-use crate::tree;
+use crate::values::decimals::{from_f64, to_f32, to_f64};
 
 /// The names of the casts to floats, which can't fail.
 pub const TO_FLOATS: [&str; 2] = ["to_double", "to_float"];
 
-/// Puts a call in the place of each such cast of a plan whose types are settled.
-pub fn replace(plan: LogicalPlan) -> crate::Result<LogicalPlan> {
-    let replaced = tree::plan_up(plan, &mut |node| {
-        let schema = tree::columns_below(&node)?;
-        tree::expressions(node, &mut |e| tree::expr_up(e, &mut |e| Ok(replaced(e, &schema))))
-    })?;
-    Ok(replaced.data)
-}
-
-fn replaced(e: Expr, schema: &DFSchema) -> Transformed<Expr> {
-    let (value, to, safe) = match &e {
-        Expr::Cast(Cast { expr, field }) => (expr, field.data_type(), false),
-        Expr::TryCast(TryCast { expr, field }) => (expr, field.data_type(), true),
-        _ => return Transformed::no(e),
-    };
+/// Whether a cast from one type to another is one of these.
+pub fn is_exact(from: &DataType, to: &DataType) -> bool {
     let float = |t: &DataType| matches!(t, DataType::Float32 | DataType::Float64);
     let decimal = |t: &DataType| matches!(t, DataType::Decimal128(..));
-    let of_both = |from: &DataType| float(from) && decimal(to) || decimal(from) && float(to);
-    if !(float(to) || decimal(to)) || !value.get_type(schema).is_ok_and(|from| of_both(&from)) {
-        return Transformed::no(e);
-    }
+    float(from) && decimal(to) || decimal(from) && float(to)
+}
+
+/// The cast to a type as a function of one argument. If it is `safe`, what is no such value becomes NULL.
+pub fn to(to: DataType, safe: bool) -> Arc<ScalarUDF> {
     let signature = Signature::any(1, Volatility::Immutable);
-    let cast = Exact { to: to.clone(), safe, signature };
-    let udf = Arc::new(ScalarUDF::new_from_impl(cast));
-    Transformed::yes(Expr::ScalarFunction(ScalarFunction::new_udf(udf, vec![value.as_ref().clone()])))
+    Arc::new(ScalarUDF::new_from_impl(Exact { to, safe, signature }))
 }
 
 /// The cast of decimals to floats of a type, or of floats to decimals of a type.

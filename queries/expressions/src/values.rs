@@ -1,5 +1,4 @@
-//! Loops over the values of columns, for expressions of [`queries`](../queries/index.html). They are a package of their
-//! own because planning is compiled for a quick build, and these are compiled for a quick run.
+//! Loops over the values of columns.
 //!
 //! - [`decimals`]: conversions between decimals and floats.
 //! - [`floats`]: comparisons of floats.

@@ -119,7 +119,7 @@ fn float_between(low: f64, high: f64, part: f64) -> f64 {
 
 impl Between for Float64Type {
     fn order(a: &f64, b: &f64) -> std::cmp::Ordering {
-        kernels::normal::normal64(*a).total_cmp(&kernels::normal::normal64(*b))
+        crate::values::normal::normal64(*a).total_cmp(&crate::values::normal::normal64(*b))
     }
 
     fn between(low: f64, high: f64, part: f64) -> f64 {
@@ -129,7 +129,7 @@ impl Between for Float64Type {
 
 impl Between for Float32Type {
     fn order(a: &f32, b: &f32) -> std::cmp::Ordering {
-        kernels::normal::normal32(*a).total_cmp(&kernels::normal::normal32(*b))
+        crate::values::normal::normal32(*a).total_cmp(&crate::values::normal::normal32(*b))
     }
 
     fn between(low: f32, high: f32, part: f64) -> f32 {

@@ -1,10 +1,8 @@
 //! `x = ANY(list)`, `x < ALL(list)` and the like, over the items of a list.
 //!
-//! The planner would ask whether the list holds the value, or compare it with the list's extremes, and forget that a NULL
-//! among the items leaves the answer open. Here it is computed item by item, as over the rows of a subquery. A list that
+//! It is computed item by item, as over the rows of a subquery: a NULL among the items leaves the answer open. A list that
 //! is NULL has no items.
 
-use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -17,53 +15,20 @@ use datafusion_expr::{
     ColumnarValue, Operator, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 use datafusion_physical_expr::expressions::{BinaryExpr, Column};
-use datafusion_sql::sqlparser::ast::{self, BinaryOperator};
 
-use crate::error::Error;
-use crate::expr::checked;
-use crate::rewrite::call;
+use crate::checked::checked;
 
-/// The comparisons.
-static OPERATORS: [(BinaryOperator, Operator); 6] = [
-    (BinaryOperator::Eq, Operator::Eq),
-    (BinaryOperator::NotEq, Operator::NotEq),
-    (BinaryOperator::Lt, Operator::Lt),
-    (BinaryOperator::LtEq, Operator::LtEq),
-    (BinaryOperator::Gt, Operator::Gt),
-    (BinaryOperator::GtEq, Operator::GtEq),
-];
+const OPERATORS: [Operator; 6] =
+    [Operator::Eq, Operator::NotEq, Operator::Lt, Operator::LtEq, Operator::Gt, Operator::GtEq];
 
-/// Makes the syntax a call of a function of this module. Subqueries stay.
-pub fn rewrite(expr: &mut ast::Expr) -> ControlFlow<Error> {
-    let (all, compare_op, right) = match &*expr {
-        ast::Expr::AnyOp { compare_op, right, .. } => (false, compare_op, right),
-        ast::Expr::AllOp { compare_op, right, .. } => (true, compare_op, right),
-        _ => return ControlFlow::Continue(()),
-    };
-    if matches!(right.as_ref(), ast::Expr::Subquery(_)) {
-        return ControlFlow::Continue(());
-    }
-    let Some((_, op)) = OPERATORS.iter().find(|(syntax, _)| syntax == compare_op) else {
-        let what = if all { "ALL" } else { "ANY" };
-        return ControlFlow::Break(Error::Unsupported(format!("{compare_op} {what}")));
-    };
-    let name = name(*op, all);
-    let nothing = ast::Expr::Value(ast::Value::Null.into());
-    if let ast::Expr::AnyOp { left, right, .. } | ast::Expr::AllOp { left, right, .. } =
-        std::mem::replace(expr, nothing)
-    {
-        *expr = call(&name, vec![*left, *right]);
-    }
-    ControlFlow::Continue(())
-}
-
-fn name(op: Operator, all: bool) -> String {
+/// The name of the function for a comparison with any item, or with all.
+pub fn name(op: Operator, all: bool) -> String {
     format!("{op} {}", if all { "ALL" } else { "ANY" }).to_lowercase()
 }
 
 /// The functions.
 pub fn functions() -> Vec<Arc<ScalarUDF>> {
-    let each = OPERATORS.iter().flat_map(|(_, op)| [(*op, false), (*op, true)]);
+    let each = OPERATORS.into_iter().flat_map(|op| [(op, false), (op, true)]);
     each.map(|(op, all)| {
         let signature = Signature::user_defined(Volatility::Immutable);
         Arc::new(ScalarUDF::new_from_impl(Quantified { name: name(op, all), op, all, signature }))

@@ -1,9 +1,6 @@
 //! Casts of text that Arrow's kernels read otherwise than SQL does: to integers (where `'1.5'` and `'1e2'` would be none),
 //! to intervals (where `'100'` would be months), to times of day (where `'11'` would be one) and to timestamps (where
-//! `'2024-01-31 10:00'` would be none, and an offset would move one that has no time zone). Each becomes a call of a
-//! function.
-//!
-//! Casts to and from nested types that Arrow has and SQL has not (a value to a list of that value) are refused here.
+//! `'2024-01-31 10:00'` would be none, and an offset would move one that has no time zone).
 
 use std::sync::Arc;
 
@@ -16,60 +13,19 @@ use arrow_array::types::{
 use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, PrimitiveArray, StringArray};
 use arrow_cast::cast;
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, IntervalUnit, TimeUnit};
-use datafusion_common::tree_node::Transformed;
-use datafusion_common::{DFSchema, Result as DfResult, ScalarValue, internal_err, not_impl_err};
-use datafusion_expr::expr::ScalarFunction;
+use datafusion_common::{Result as DfResult, ScalarValue, internal_err};
 use datafusion_expr::{
-    Cast, ColumnarValue, Expr, ExprSchemable, LogicalPlan, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF,
-    ScalarUDFImpl, Signature, TryCast, Volatility,
+    ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility,
 };
-use kernels::integer_text::integer;
-use kernels::interval_text::interval;
-use kernels::time_text::{time, timestamp};
 use schema::instants::UTC;
 use schema::text::types::sql_name;
 
-use crate::error::Result;
-use crate::tree;
+use crate::values::integer_text::integer;
+use crate::values::interval_text::interval;
+use crate::values::time_text::{time, timestamp};
 
-/// Replaces the casts of an analysed plan.
-pub fn replace(plan: LogicalPlan) -> Result<LogicalPlan> {
-    Ok(tree::all_expressions_up(plan, &mut read)?)
-}
-
-fn read(e: Expr, schema: &DFSchema) -> DfResult<Transformed<Expr>> {
-    let (Expr::Cast(Cast { expr, field }) | Expr::TryCast(TryCast { expr, field })) = &e else {
-        return Ok(Transformed::no(e));
-    };
-    let to = field.data_type();
-    if !is_read(to) && !to.is_nested() {
-        return Ok(Transformed::no(e));
-    }
-    let from = expr.get_type(schema)?;
-    if to.is_nested() {
-        return match from.is_nested() || from.is_null() {
-            true => Ok(Transformed::no(e)),
-            false => not_impl_err!("a cast of {} to {}", shown(&from), shown(to)),
-        };
-    }
-    if !matches!(from, DataType::Utf8 | DataType::Utf8View | DataType::LargeUtf8) {
-        return Ok(Transformed::no(e));
-    }
-    let call = ReadText {
-        to: to.clone(),
-        safe: matches!(e, Expr::TryCast(_)),
-        signature: Signature::any(1, Volatility::Immutable),
-    };
-    if let Expr::Literal(text, _) = expr.as_ref()
-        && let Ok(value) = call.values(&text.to_array()?)
-    {
-        return Ok(Transformed::yes(Expr::Literal(ScalarValue::try_from_array(&value, 0)?, None)));
-    }
-    let function = Arc::new(ScalarUDF::new_from_impl(call));
-    Ok(Transformed::yes(Expr::ScalarFunction(ScalarFunction::new_udf(function, vec![*expr.clone()]))))
-}
-
-fn is_read(to: &DataType) -> bool {
+/// Whether text is cast to values of a type here.
+pub fn is_read(to: &DataType) -> bool {
     match to {
         DataType::Interval(IntervalUnit::MonthDayNano) | DataType::Time32(_) | DataType::Time64(_) => true,
         DataType::Timestamp(_, zone) => zone.as_deref().is_none_or(|zone| zone == UTC),
@@ -77,7 +33,13 @@ fn is_read(to: &DataType) -> bool {
     }
 }
 
-fn shown(data_type: &DataType) -> String {
+/// The cast to such a type as a function of one argument. If it is `safe`, text that is no such value becomes NULL.
+pub fn read(to: DataType, safe: bool) -> ReadText {
+    ReadText { to, safe, signature: Signature::any(1, Volatility::Immutable) }
+}
+
+/// A type as SQL names it.
+pub fn shown(data_type: &DataType) -> String {
     sql_name(data_type).unwrap_or_else(|| data_type.to_string())
 }
 
@@ -86,7 +48,7 @@ pub const TRY_READ_TEXT: &str = "try_read_text";
 
 /// The cast of text as a function.
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct ReadText {
+pub struct ReadText {
     to: DataType,
     /// Whether a text that is no such value is NULL.
     safe: bool,
@@ -94,7 +56,8 @@ struct ReadText {
 }
 
 impl ReadText {
-    fn values(&self, text: &ArrayRef) -> DfResult<ArrayRef> {
+    /// The values that texts stand for. Fails at one that stands for none, unless it is safe.
+    pub fn values(&self, text: &ArrayRef) -> DfResult<ArrayRef> {
         let nanos = |unit: i64| move |text: &str| time(text).map(|nanos| nanos / unit);
         let seconds = |unit: i64| move |text: &str| i32::try_from(time(text)? / unit).ok();
         Ok(match self.to {

@@ -16,7 +16,7 @@ use datafusion_physical_expr::PhysicalExpr;
 
 use super::nested;
 use super::normal::normalised;
-use crate::plan::Expr;
+use crate::Expr;
 
 /// `left op right`, where `op` is one of `=`, `<` and `>`.
 fn compared(left: &ArrayRef, op: Operator, right: &ArrayRef) -> Result<BooleanArray> {

@@ -14,7 +14,7 @@ use datafusion_common::{Result, internal_err};
 use datafusion_expr::ColumnarValue;
 use datafusion_physical_expr::PhysicalExpr;
 
-use crate::plan::Expr;
+use crate::Expr;
 
 /// A computed decimal. The kernels fail beyond 128 bits only, which hold 38 digits and most numbers of 39.
 #[derive(Debug, Eq)]

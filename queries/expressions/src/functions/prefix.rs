@@ -3,13 +3,13 @@
 
 use std::sync::Arc;
 
+use crate::values::prefix::prefixes;
 use arrow_array::ArrayRef;
 use arrow_array::cast::AsArray;
 use arrow_schema::{DataType, FieldRef};
 use datafusion_common::{Result, ScalarValue};
 use datafusion_expr::planner::{ExprPlanner, PlannerResult};
 use datafusion_expr::{ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl};
-use kernels::prefix::prefixes;
 
 use super::of_general;
 

@@ -15,7 +15,7 @@ use datafusion_expr::{
 };
 use datafusion_physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 
-use crate::plan::Expr;
+use crate::Expr;
 
 /// What is computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

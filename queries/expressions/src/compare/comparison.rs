@@ -3,16 +3,16 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::values::floats;
 use arrow_array::RecordBatch;
 use arrow_array::types::{Float32Type, Float64Type};
 use arrow_schema::{DataType, Schema};
 use datafusion_common::{Result, internal_err};
 use datafusion_expr::{ColumnarValue, Operator};
 use datafusion_physical_expr::PhysicalExpr;
-use kernels::floats;
 
 use super::nested;
-use crate::plan::Expr;
+use crate::Expr;
 
 /// `left op right` of floats or of nested values, of one type.
 #[derive(Debug, PartialEq, Eq, Hash)]

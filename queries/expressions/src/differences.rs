@@ -10,7 +10,7 @@ use datafusion_expr::ColumnarValue;
 use datafusion_physical_expr::PhysicalExpr;
 use schema::durations::to_intervals;
 
-use crate::plan::Expr;
+use crate::Expr;
 
 /// A difference, which is a duration to the kernels.
 #[derive(Debug, PartialEq, Eq, Hash)]

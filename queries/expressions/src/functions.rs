@@ -1,0 +1,59 @@
+//! Functions in place of DataFusion's:
+//! - [`prefix`]: `substr` of string views.
+//! - [`parts`]: parts of dates, times and intervals.
+//! - [`truncate`]: dates and times cut to a part.
+//! - [`strftime`]: dates and times as text.
+//! - [`regexp_replace`]: what a replacement says.
+//! - [`encode`]: base64 with its padding.
+//! - [`ifnull`]: `coalesce` of two.
+//! - [`nullif`]: of the type of its first argument.
+//! - [`regression`]: counts of points, and points on a level line.
+//! - [`average`]: `avg` of decimals.
+//! - [`decimal_rounding`]: `round`, `trunc`, `ceil` and `floor` of decimals.
+//! - [`rounding`]: `round` and `trunc` of floats.
+//! - [`percentile`]: `percentile_cont` of any fraction.
+//! - [`sum`]: `sum`, of NULL too.
+//!
+//! and what is syntax in SQL:
+//! - [`quantified`]: ANY and ALL over the items of a list.
+//! - [`zone`]: AT TIME ZONE.
+
+pub mod average;
+pub mod decimal_rounding;
+pub mod encode;
+pub mod ifnull;
+pub mod nullif;
+pub mod parts;
+pub mod percentile;
+pub mod prefix;
+pub mod quantified;
+pub mod regexp_replace;
+pub mod regression;
+pub mod rounding;
+pub mod strftime;
+pub mod sum;
+pub mod truncate;
+pub mod zone;
+
+/// The name, aliases, signature and documentation of a function that stands for `self.general`.
+macro_rules! of_general {
+    () => {
+        fn name(&self) -> &str {
+            self.general.name()
+        }
+
+        fn aliases(&self) -> &[String] {
+            self.general.aliases()
+        }
+
+        fn signature(&self) -> &datafusion_expr::Signature {
+            self.general.signature()
+        }
+
+        fn documentation(&self) -> Option<&datafusion_expr::Documentation> {
+            self.general.documentation()
+        }
+    };
+}
+
+use of_general;

@@ -1,0 +1,28 @@
+//! What [`queries`](../queries/index.html) calls on the values of columns: functions, and compiled expressions where
+//! DataFusion's would give a wrong value. They are a package of their own because planning is compiled for a quick
+//! build, and these are compiled for a quick run.
+//!
+//! - [`functions`]: functions that SQL can call.
+//! - [`exact`] and [`text`]: casts between decimals and floats, and of text.
+//! - [`checked`]: expressions of which none wraps in silence: with the [`checks`] that the kernels lack, how floats and
+//!   intervals [`compare`], the [`date_shift`] by intervals, the [`differences`] of timestamps, and AND and OR in order
+//!   ([`short_circuit`]).
+//! - [`values`]: the loops over values.
+
+pub mod checked;
+pub mod checks;
+pub mod compare;
+pub mod date_shift;
+pub mod differences;
+pub mod exact;
+pub mod functions;
+pub mod short_circuit;
+pub mod text;
+pub mod values;
+
+use std::sync::Arc;
+
+use datafusion_physical_expr::PhysicalExpr;
+
+/// An expression compiled for columns at fixed positions.
+pub type Expr = Arc<dyn PhysicalExpr>;
