@@ -10,6 +10,7 @@
 //! - [`nullability`]: which columns it may take for never NULL: none.
 //! - [`push_filter`]: below what a filter may move.
 //! - [`settled`]: what the analyser leaves wrong.
+//! - [`simplify`]: what it may not make something else of.
 //! - [`joins`]: which keys a join may be given.
 //! - [`unions`]: what the columns of a union's inputs are called.
 
@@ -37,6 +38,7 @@ pub mod nullability;
 pub mod push_filter;
 pub mod query_time;
 pub mod settled;
+pub mod simplify;
 pub mod unions;
 
 use std::sync::Arc;
@@ -100,7 +102,7 @@ type Rule = Arc<dyn OptimizerRule + Send + Sync>;
 /// The optimiser's rules, of which those that can give a wrong answer are guarded.
 fn optimizer() -> Optimizer {
     let guarded: [Rule; 7] = [
-        Arc::new(casts::Simplify::default()),
+        Arc::new(simplify::Simplify::default()),
         Arc::new(joins::ExtractKeys::default()),
         Arc::new(joins::OrderJoins::default()),
         Arc::new(push_filter::PushDownFilter::default()),

@@ -56,4 +56,23 @@ macro_rules! of_general {
     };
 }
 
-use of_general;
+/// The type of a scalar function that stands for `self.general`.
+macro_rules! type_of_general {
+    () => {
+        fn return_type(
+            &self,
+            types: &[arrow_schema::DataType],
+        ) -> datafusion_common::Result<arrow_schema::DataType> {
+            self.general.return_type(types)
+        }
+
+        fn return_field_from_args(
+            &self,
+            args: datafusion_expr::ReturnFieldArgs,
+        ) -> datafusion_common::Result<arrow_schema::FieldRef> {
+            self.general.return_field_from_args(args)
+        }
+    };
+}
+
+use {of_general, type_of_general};

@@ -15,8 +15,8 @@ use datafusion_expr::{ColumnarValue, Operator};
 use datafusion_physical_expr::PhysicalExpr;
 
 use super::nested;
-use super::normal::normalised;
 use crate::Expr;
+use crate::values::normal::normalised;
 
 /// `left op right`, where `op` is one of `=`, `<` and `>`.
 fn compared(left: &ArrayRef, op: Operator, right: &ArrayRef) -> Result<BooleanArray> {

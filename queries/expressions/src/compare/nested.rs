@@ -10,7 +10,7 @@ use arrow_schema::SortOptions;
 use datafusion_common::{Result, internal_err};
 use datafusion_expr::Operator;
 
-use super::normal::normalised;
+use crate::values::normal::normalised;
 
 /// `left op right` of two columns of nested values.
 pub fn compare(left: &ArrayRef, op: Operator, right: &ArrayRef) -> Result<BooleanArray> {

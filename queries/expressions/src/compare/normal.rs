@@ -4,7 +4,6 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-pub use crate::values::normal::{interval_length, normal32, normal64, normalised};
 use arrow_array::RecordBatch;
 use arrow_schema::{FieldRef, Schema};
 use datafusion_common::{Result, ScalarValue};
@@ -13,6 +12,7 @@ use datafusion_physical_expr::PhysicalExpr;
 use datafusion_physical_expr::expressions::Literal;
 
 use crate::Expr;
+use crate::values::normal::normalised;
 
 /// The expression whose values are normalised. A literal stays one: what is known of constants is computed once.
 pub fn normal(e: &Expr) -> Result<Expr> {

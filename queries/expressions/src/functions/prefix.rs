@@ -6,12 +6,12 @@ use std::sync::Arc;
 use crate::values::prefix::prefixes;
 use arrow_array::ArrayRef;
 use arrow_array::cast::AsArray;
-use arrow_schema::{DataType, FieldRef};
+use arrow_schema::DataType;
 use datafusion_common::{Result, ScalarValue};
 use datafusion_expr::planner::{ExprPlanner, PlannerResult};
-use datafusion_expr::{ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl};
+use datafusion_expr::{ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl};
 
-use super::of_general;
+use super::{of_general, type_of_general};
 
 /// `substr`, with a kernel for prefixes; anything else is DataFusion's.
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -26,14 +26,7 @@ pub fn substr() -> Arc<ScalarUDF> {
 
 impl ScalarUDFImpl for Substr {
     of_general!();
-
-    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
-        self.general.return_type(types)
-    }
-
-    fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef> {
-        self.general.return_field_from_args(args)
-    }
+    type_of_general!();
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         if let [

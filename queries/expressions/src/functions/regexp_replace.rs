@@ -6,11 +6,11 @@ use std::sync::Arc;
 use arrow_array::StringArray;
 use arrow_array::cast::AsArray;
 use arrow_cast::cast;
-use arrow_schema::{DataType, FieldRef};
+use arrow_schema::DataType;
 use datafusion_common::{Result, ScalarValue, exec_err};
-use datafusion_expr::{ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl};
+use datafusion_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl};
 
-use super::of_general;
+use super::{of_general, type_of_general};
 
 /// The function.
 pub fn regexp_replace() -> Arc<ScalarUDF> {
@@ -57,14 +57,7 @@ fn translated(replacement: &str) -> Result<String> {
 
 impl ScalarUDFImpl for RegexpReplace {
     of_general!();
-
-    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
-        self.general.return_type(types)
-    }
-
-    fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef> {
-        self.general.return_field_from_args(args)
-    }
+    type_of_general!();
 
     fn invoke_with_args(&self, mut args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         if let Some(replacement) = args.args.get_mut(2) {

@@ -7,11 +7,11 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Float32Type, Float64Type, Int64Type};
 use arrow_array::{ArrayRef, Float32Array, Float64Array};
 use arrow_cast::cast;
-use arrow_schema::{DataType, FieldRef};
+use arrow_schema::DataType;
 use datafusion_common::Result;
-use datafusion_expr::{ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl};
+use datafusion_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl};
 
-use super::of_general;
+use super::{of_general, type_of_general};
 
 /// Floats of this size and above are whole.
 const WHOLE: f64 = (1_u64 << 52) as f64;
@@ -51,14 +51,7 @@ impl Rounding {
 
 impl ScalarUDFImpl for Rounding {
     of_general!();
-
-    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
-        self.general.return_type(types)
-    }
-
-    fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef> {
-        self.general.return_field_from_args(args)
-    }
+    type_of_general!();
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let [value, digits] = args.args.as_slice() else { return self.general.invoke_with_args(args) };
