@@ -9,6 +9,7 @@ import datetime
 import math
 import re
 import struct
+import warnings
 from decimal import Decimal
 
 EPOCH = datetime.datetime(1970, 1, 1)
@@ -41,6 +42,9 @@ def show(value, kind):
 
 
 # DuckDB
+
+# The results here are small.
+warnings.filterwarnings("ignore", "Arrow output on a DB-API result makes an extra copy")
 
 
 def of_duckdb(result):
