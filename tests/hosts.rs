@@ -2,6 +2,7 @@
 //! be made, the tests say so and pass.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::thread;
@@ -27,22 +28,40 @@ struct Net {
     number: u8,
     home: tempfile::TempDir,
     servers: Vec<Child>,
-    /// Its names are those of the machine: of several runs of these tests one has them at a time.
-    _turn: fs::File,
+    /// Held for as long as the number is taken.
+    _taken: fs::File,
 }
 
 fn shell(command: &str) -> Output {
     Command::new("sh").args(["-ec", command]).output().expect("there is a shell")
 }
 
+/// A number that no network of these tests has on this machine, in this run of them or in another one's, with the file
+/// whose lock keeps it. Names of devices and addresses are the machine's, and so are these files.
+fn free_number() -> io::Result<(u8, fs::File)> {
+    for number in 1..=250 {
+        let file = fs::File::create(format!("/run/palais-net-{number}"))?;
+        match file.try_lock() {
+            Ok(()) => return Ok((number, file)),
+            Err(fs::TryLockError::WouldBlock) => {}
+            Err(fs::TryLockError::Error(e)) => return Err(e),
+        }
+    }
+    Err(io::Error::other("all 250 are taken"))
+}
+
 impl Net {
     /// Three hosts; `None`, with the reason printed, where they can't be made.
-    fn new(number: u8) -> Option<Net> {
+    fn new() -> Option<Net> {
         let home = tempfile::tempdir().expect("a temporary directory can be made");
-        let turn = std::env::temp_dir().join(format!("palais-net-{number}"));
-        let turn = fs::File::create(turn).expect("a temporary file can be made");
-        turn.lock().expect("a file can be locked");
-        let mut net = Net { number, home, servers: Vec::new(), _turn: turn };
+        let (number, taken) = match free_number() {
+            Ok(found) => found,
+            Err(e) => {
+                eprintln!("skipped: no number of a network can be taken: {e}");
+                return None;
+            }
+        };
+        let mut net = Net { number, home, servers: Vec::new(), _taken: taken };
         net.clear();
         let made = shell(&format!(
             "ip link add plb{number} type bridge
@@ -176,7 +195,7 @@ impl Drop for Net {
 
 #[test]
 fn three_hosts_give_the_answer_of_one() {
-    let Some(net) = Net::new(1) else { return };
+    let Some(net) = Net::new() else { return };
     let data = net.path("data");
     succeed(&[
         "generate",
@@ -220,31 +239,32 @@ fn three_hosts_give_the_answer_of_one() {
 
 #[test]
 fn a_host_that_is_cut_off_ends_the_query_on_all() {
-    let Some(net) = Net::new(2) else { return };
+    let Some(net) = Net::new() else { return };
     let hosts = net.hosts("hosts.toml", "");
     let count = ["cluster", "run", "--hosts", text(&hosts), "SELECT count(*) FROM range(1000)"];
+    let n = net.number;
     let to_processes = |signal: &str, host: u8| {
         format!(
-            "for p in $(ip netns pids pl2-{host}); do
+            "for p in $(ip netns pids pl{n}-{host}); do
                if tr '\\0' ' ' < /proc/$p/cmdline | grep -q 'cluster process'; then kill -{signal} $p; fi
              done"
         )
     };
     for (harm, heal, says) in [
         // Nobody reaches host 2.
-        ("ip link set plv2-2 down".into(), "ip link set plv2-2 up", "h2: nothing was heard"),
+        (format!("ip link set plv{n}-2 down"), format!("ip link set plv{n}-2 up"), "h2: nothing was heard"),
         // Host 1 and host 2 don't reach one another.
         (
-            "ip -n pl2-1 route add blackhole 10.77.2.2/32".into(),
-            "ip -n pl2-1 route del blackhole 10.77.2.2/32",
+            format!("ip -n pl{n}-1 route add blackhole 10.77.{n}.2/32"),
+            format!("ip -n pl{n}-1 route del blackhole 10.77.{n}.2/32"),
             "the connection to h",
         ),
-        (to_processes("KILL", 3), "true", "h3: the process "),
-        (to_processes("STOP", 1), "true", "h1: nothing was heard"),
+        (to_processes("KILL", 3), "true".into(), "h3: the process "),
+        (to_processes("STOP", 1), "true".into(), "h1: nothing was heard"),
     ] {
         let message = net.harmed(&hosts, &harm);
         assert!(message.contains(says), "{harm}: {message}");
-        assert!(shell(heal).status.success(), "{heal}");
+        assert!(shell(&heal).status.success(), "{heal}");
         let done = succeed(&count);
         assert_eq!(done.stdout, "count(*)\n1000\n", "{harm}");
     }
@@ -252,14 +272,14 @@ fn a_host_that_is_cut_off_ends_the_query_on_all() {
 
 #[test]
 fn a_host_that_is_missing_is_named() {
-    let Some(net) = Net::new(3) else { return };
+    let Some(net) = Net::new() else { return };
     let count = "SELECT count(*) FROM range(1000)";
     let hosts = net.hosts("hosts.toml", "binary = \"/nowhere/palais\"\n");
     let done = palais(["cluster", "run", "--hosts", text(&hosts), count]);
     assert_eq!(done.code(), Some(1));
     assert!(done.stderr.contains("h2: the process ended with exit code 127"), "{}", done.stderr);
     assert!(done.stderr.contains("/nowhere/palais"), "{}", done.stderr);
-    assert!(shell("ip link set plv3-2 down").status.success());
+    assert!(shell(&format!("ip link set plv{}-2 down", net.number)).status.success());
     let hosts = net.hosts("hosts.toml", "");
     let done = palais(["cluster", "run", "--hosts", text(&hosts), count]);
     assert_eq!(done.code(), Some(1));
@@ -269,12 +289,13 @@ fn a_host_that_is_missing_is_named() {
 
 #[test]
 fn a_slow_link_changes_no_answer_and_takes_no_memory() {
-    let Some(net) = Net::new(4) else { return };
+    let Some(net) = Net::new() else { return };
     // Both directions of host 2: 40 Mbit/s.
-    let slow = shell(
-        "tc qdisc add dev plv4-2 root tbf rate 40mbit burst 32kbit latency 400ms
-         tc -n pl4-2 qdisc add dev eth0 root tbf rate 40mbit burst 32kbit latency 400ms",
-    );
+    let slow = shell(&format!(
+        "tc qdisc add dev plv{n}-2 root tbf rate 40mbit burst 32kbit latency 400ms
+         tc -n pl{n}-2 qdisc add dev eth0 root tbf rate 40mbit burst 32kbit latency 400ms",
+        n = net.number,
+    ));
     if !slow.status.success() {
         eprintln!("skipped: tbf is not there: {}", String::from_utf8_lossy(&slow.stderr));
         return;
@@ -297,10 +318,13 @@ fn a_slow_link_changes_no_answer_and_takes_no_memory() {
 
 #[test]
 fn a_slow_link_has_less_to_carry() {
-    let Some(net) = Net::new(6) else { return };
-    let slow = shell(
-        "for i in 1 2 3; do tc -n pl6-$i qdisc add dev eth0 root tbf rate 100mbit burst 64kbit latency 400ms; done",
-    );
+    let Some(net) = Net::new() else { return };
+    let slow = shell(&format!(
+        "for i in 1 2 3; do
+           tc -n pl{}-$i qdisc add dev eth0 root tbf rate 100mbit burst 64kbit latency 400ms
+         done",
+        net.number,
+    ));
     if !slow.status.success() {
         eprintln!("skipped: tbf is not there: {}", String::from_utf8_lossy(&slow.stderr));
         return;
@@ -325,15 +349,16 @@ fn a_slow_link_has_less_to_carry() {
 
 #[test]
 fn packets_that_are_dropped_end_the_query_on_all() {
-    let Some(net) = Net::new(5) else { return };
-    let on = |host: u8, rules: &[&str]| {
+    let Some(net) = Net::new() else { return };
+    let n = net.number;
+    let on = |host: u8, rules: &[String]| {
         let table = "add table inet palais
              add chain inet palais in { type filter hook input priority 0; }
              add chain inet palais out { type filter hook output priority 0; }";
         let rules: String = rules.iter().map(|rule| format!("\nadd rule inet palais {rule} drop")).collect();
-        format!("ip netns exec pl5-{host} nft -f - <<'rules'\n{table}{rules}\nrules\n")
+        format!("ip netns exec pl{n}-{host} nft -f - <<'rules'\n{table}{rules}\nrules\n")
     };
-    let heal = |host: u8| format!("ip netns exec pl5-{host} nft delete table inet palais");
+    let heal = |host: u8| format!("ip netns exec pl{n}-{host} nft delete table inet palais");
     let tried = shell(&(on(1, &[]) + &heal(1)));
     if !tried.status.success() {
         eprintln!("skipped: nftables are not there: {}", String::from_utf8_lossy(&tried.stderr));
@@ -341,25 +366,22 @@ fn packets_that_are_dropped_end_the_query_on_all() {
     }
     let hosts = net.hosts("hosts.toml", "");
     let count = ["cluster", "run", "--hosts", text(&hosts), "SELECT count(*) FROM range(1000)"];
+    let from = |host: u8| format!("in ip saddr 10.77.{n}.{host}");
+    let to = |host: u8| format!("out ip daddr 10.77.{n}.{host}");
     for (host, rules, names, says) in [
         // Nobody reaches host 2, whose sockets stay open: nothing tells the others.
         (
             2,
-            &["in iifname eth0", "out oifname eth0"][..],
+            vec!["in iifname eth0".into(), "out oifname eth0".into()],
             "error: h2: ",
             "nothing was heard of the process for",
         ),
         // Host 1 and host 3 don't reach one another; the starter reaches both.
-        (
-            1,
-            &["in ip saddr 10.77.5.3", "out ip daddr 10.77.5.3"],
-            ": the connection to h",
-            "nothing was heard for",
-        ),
+        (1, vec![from(3), to(3)], ": the connection to h", "nothing was heard for"),
         // Host 3 is heard by host 2, and does not hear it.
-        (3, &["in ip saddr 10.77.5.2"], ": the connection to h", "nothing was heard for"),
+        (3, vec![from(2)], ": the connection to h", "nothing was heard for"),
     ] {
-        let message = net.harmed(&hosts, &on(host, rules));
+        let message = net.harmed(&hosts, &on(host, &rules));
         assert!(message.contains(names) && message.contains(says), "{rules:?}: {message}");
         assert!(shell(&heal(host)).status.success(), "{rules:?}");
         assert_eq!(succeed(&count).stdout, "count(*)\n1000\n", "{rules:?}");
