@@ -12,11 +12,14 @@ use arrow_buffer::OffsetBuffer;
 use arrow_ipc::CompressionType;
 use arrow_ipc::writer::{FileWriter, IpcWriteOptions};
 use arrow_schema::{DataType, Field, Schema};
+use interrupt::interrupt;
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{BrotliLevel, Compression};
 use parquet::file::properties::WriterProperties;
 use watched::{Home, PATIENCE};
 
+#[path = "support/interrupt.rs"]
+mod interrupt;
 #[path = "support/watched.rs"]
 #[allow(dead_code, reason = "other tests look at files of no end")]
 mod watched;
@@ -254,8 +257,7 @@ fn an_interrupt_ends_planning_at_once() {
     );
     let child = home.start(&["query", "--file", "statement.sql"]);
     sleep(Duration::from_millis(300));
-    let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
-    assert!(sent.expect("kill runs").success());
+    interrupt(child.id());
     let done = home.finish(child);
     assert_eq!((done.status.code(), done.stderr.as_str()), (Some(130), "interrupted\n"));
     assert_eq!(names(&home), ["statement.sql"]);
@@ -292,6 +294,26 @@ fn runs_out(home: &Home, sql: &str, options: &[&str], expected: &[&str]) {
     assert!(done.stderr.starts_with("error: out of memory: "), "{what}");
     assert!(expected.iter().all(|part| done.stderr.contains(part)), "{what}");
     assert!(done.peak < RESIDENT, "{what}");
+}
+
+#[test]
+fn a_file_of_more_columns_than_a_table_may_have() {
+    let home = Home::new();
+    let keys =
+        |range: std::ops::Range<usize>| range.map(|i| format!("\"k{i}\":1")).collect::<Vec<_>>().join(",");
+    // In one record, and in several.
+    home.write("one.jsonl", format!("{{{}}}\n", keys(0..2_000_000)).as_bytes());
+    let several = (0..20).map(|i| format!("{{{}}}\n", keys(i * 10_000..(i + 1) * 10_000)));
+    home.write("several.jsonl", several.collect::<String>().as_bytes());
+    home.write("header.csv", list(",", 300_000, |i| format!("k{i}")).as_bytes());
+    for file in ["one.jsonl", "several.jsonl", "header.csv"] {
+        let sql = format!("SELECT count(*) FROM '{file}'");
+        let done = home.finish(home.start(&["query", &sql, "--memory-limit", "128MiB"]));
+        assert_eq!(done.status.code(), Some(1), "{file}");
+        let message = format!("error: {file}: there are more than 100000 columns");
+        assert!(done.stderr.starts_with(&message), "{}", done.stderr);
+        assert!(done.peak < RESIDENT, "{file}: {} MiB", done.peak >> 20);
+    }
 }
 
 #[test]

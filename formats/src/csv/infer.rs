@@ -1,5 +1,6 @@
 //! The columns of a csv file from its first records.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
@@ -11,8 +12,9 @@ use super::decode::{CsvParser, CsvSyntax, single_record};
 use crate::error::{Error, Result};
 use crate::format::ScanOptions;
 use crate::reader::Skipped;
-use crate::rows::infer::{Kinds, Seen};
+use crate::rows::infer::{Kinds, Seen, too_many_columns};
 use crate::rows::quotes::Marks;
+use crate::rows::shape::MOST_COLUMNS;
 use crate::rows::{BatchDecoder, Decoder, Input};
 
 /// So many records are made into a batch: few, so that the memory of one serves the next.
@@ -55,9 +57,12 @@ impl CsvGuesser {
         if at == bytes.len() {
             return Ok(None);
         }
+        if fields.len() > MOST_COLUMNS {
+            return Err(too_many_columns());
+        }
         let names: Vec<_> = fields.iter().enumerate().map(|(i, &field)| self.name(bytes, i, field)).collect();
         // Names that differ in their letters' case alone are told apart where a query uses them.
-        let doubled = names.iter().enumerate().any(|(i, name)| names[..i].contains(name));
+        let doubled = names.iter().collect::<HashSet<_>>().len() < names.len();
         let names = match schema::names::distinct(names.iter().map(String::as_str)) {
             Some(distinct) if doubled => distinct,
             _ => names,

@@ -16,8 +16,8 @@ use super::frame::{Frames, Wrong};
 use crate::error::{DataError, Error, Result};
 use crate::reader::Skipped;
 use crate::rows::batch::shown;
-use crate::rows::infer::{Kinds, Seen};
-use crate::rows::shape::Shape;
+use crate::rows::infer::{Kinds, Seen, too_many_columns};
+use crate::rows::shape::{MOST_COLUMNS, Shape};
 use crate::rows::walk::Span;
 use crate::rows::{Decoder, Input};
 
@@ -46,7 +46,12 @@ impl JsonGuesser {
 
     fn look(&mut self, record: &[u8], offset: u64, line: u64) -> Result<()> {
         let mut fields: Vec<(Span, Span)> = Vec::new();
-        match Cursor::new(record, 0).record(&mut |key, value| fields.push((key, value))) {
+        let mut few = |key, value| {
+            if fields.len() <= MOST_COLUMNS {
+                fields.push((key, value));
+            }
+        };
+        match Cursor::new(record, 0).record(&mut few) {
             Ok(()) => {}
             Err(_) if self.on_error != OnError::Fail => return Ok(()),
             Err(wrong) => {
@@ -60,6 +65,9 @@ impl JsonGuesser {
                     ..DataError::default()
                 })));
             }
+        }
+        if fields.len() > MOST_COLUMNS {
+            return Err(too_many_columns());
         }
         let mut seen = self.seen.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         for (key, value) in fields {

@@ -1,6 +1,8 @@
 //! What the first lines of a text tell: whether it is csv, JSON lines or just lines, between what the fields of csv
 //! stand, and whether its first record holds the names.
 
+use std::collections::HashSet;
+
 use arrow_schema::Schema;
 
 use crate::rows::quotes::{Marks, State};
@@ -163,7 +165,7 @@ pub fn header(records: &[Vec<String>], schema: Option<&Schema>) -> Result<bool, 
             rest.iter().filter_map(|r| r.get(column)).map(|f| f.trim()).filter(|f| !f.is_empty()).peekable();
         !trimmed[column].is_empty() && fields.peek().is_some() && fields.all(is_value)
     };
-    let distinct = trimmed.iter().enumerate().all(|(i, field)| !trimmed[..i].contains(field));
+    let distinct = trimmed.iter().collect::<HashSet<_>>().len() == trimmed.len();
     // The column of row numbers that pandas writes has no name.
     let named = |(i, field): (usize, &&str)| match field.is_empty() {
         true => i == 0 && trimmed.len() > 1,

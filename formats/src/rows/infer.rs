@@ -6,9 +6,9 @@ use arrow_schema::{DataType, Schema, SchemaRef, TimeUnit};
 use schema::{FileEntry, FormatOptions};
 
 use super::reader::RowReader;
-use super::shape::Members;
+use super::shape::{MOST_COLUMNS, Members};
 use super::{Decoder, parse};
-use crate::error::Result;
+use crate::error::{DataError, Error, Result};
 use crate::input::Input;
 use crate::reader::{FileReader, Next};
 
@@ -239,6 +239,13 @@ fn holds(value: f64, digits: &[u8]) -> bool {
 /// The columns that were seen, in the order in which they appeared, and what was seen of their values.
 pub type Seen = Arc<Mutex<Members>>;
 
+/// The error of a file with more than [`MOST_COLUMNS`] columns.
+pub fn too_many_columns() -> Error {
+    let message = format!("there are more than {MOST_COLUMNS} columns, the most that a file may have");
+    let help = "if the names are data, read the file with --from text and take it apart".to_string();
+    Error::Data(Box::new(DataError { message, help: Some(help), ..DataError::default() }))
+}
+
 /// Reads a file from its beginning until the decoder, which fills in what it saw, gives a batch or the file ends.
 /// All columns may be NULL; one without values has the type `Null`.
 pub fn infer(
@@ -257,6 +264,9 @@ pub fn infer(
         }
     }
     let seen = seen.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    if seen.many() {
+        return Err(too_many_columns().at(&file.path));
+    }
     Ok(Arc::new(Schema::new(seen.fields())))
 }
 

@@ -18,6 +18,9 @@ use super::infer::{Digits, Kinds};
 /// Objects of more fields than that are maps: their keys are data. As many as in DuckDB.
 pub const MOST_FIELDS: usize = 200;
 
+/// A file with more columns than that is refused: its names are data, or it is no table.
+pub const MOST_COLUMNS: usize = 100_000;
+
 /// What was seen of a column.
 #[derive(Debug, Default)]
 pub struct Shape {
@@ -37,18 +40,23 @@ pub struct Members {
     by_name: HashMap<Vec<u8>, usize>,
     /// The place behind the one that was named last: names mostly come in the same order.
     next: usize,
-    /// Whether the names were too many: then there is one shape for all.
+    /// Whether the names were too many: then there is one shape for all of an object's, and what a file's columns have
+    /// come to be is nothing.
     many: bool,
 }
 
 impl Members {
-    /// What was seen of the value with this name.
+    /// What was seen of the value with this name. Beyond [`MOST_COLUMNS`] names it is anything's ([`Members::many`]).
     pub fn named(&mut self, name: &[u8]) -> &mut Shape {
         // What is no text is called as readers look for it.
         let name = &*String::from_utf8_lossy(name);
         let expected = self.of.get(self.next).filter(|(known, _)| known == name);
         let place = match expected.map(|_| self.next).or_else(|| self.by_name.get(name.as_bytes()).copied()) {
             Some(place) => place,
+            None if self.of.len() == MOST_COLUMNS => {
+                self.many = true;
+                0
+            }
             None => {
                 self.by_name.insert(name.as_bytes().to_vec(), self.of.len());
                 self.of.push((name.to_string(), Shape::default()));
@@ -80,6 +88,11 @@ impl Members {
     pub fn push(&mut self, name: String) {
         self.by_name.insert(name.clone().into_bytes(), self.of.len());
         self.of.push((name, Shape::default()));
+    }
+
+    /// Whether the names were too many.
+    pub fn many(&self) -> bool {
+        self.many
     }
 
     /// What was seen, in order.
