@@ -108,7 +108,7 @@ pub struct Place {
     /// shared by all of them.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=64))]
     pub local: Option<u16>,
-    /// End all of them when nothing was heard of one for so many seconds, 2 at least.
+    /// End all of them when nothing was heard of one for so many seconds, 2 at least. One has 30 to begin.
     #[arg(long, value_name = "SECONDS", default_value = "8", value_parser = crate::settings::patience)]
     pub timeout: Duration,
 }

@@ -2,6 +2,7 @@
 //! lost all are ended.
 
 use std::collections::VecDeque;
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -21,6 +22,9 @@ use crate::message::{Failure, Figures, Order, Raw, Report};
 const TICK: Duration = Duration::from_millis(50);
 /// Of the time between two looks no more counts as a process's silence: the starter may have been stopped meanwhile.
 const MOST_TICK: Duration = Duration::from_millis(200);
+/// How long a process that has said nothing yet may take to begin, if silence is not allowed longer anyway: a login on a
+/// busy host, a container that is made.
+const BEGINNING: Duration = Duration::from_secs(30);
 /// What has failed first is often told of by others sooner; so long is waited for what tells more.
 const GRACE: Duration = Duration::from_millis(500);
 /// How long processes may take to end.
@@ -127,6 +131,7 @@ impl Group {
         let mut events = locked(&self.events);
         let (mut said, mut had) = (0, vec![false; self.members.len()]);
         let mut silent = vec![Duration::ZERO; self.members.len()];
+        let mut allowed: Vec<Duration> = self.members.iter().map(|member| self.allowed(member)).collect();
         let mut failed: Option<(Error, Instant)> = None;
         let mut last = Instant::now();
         while said < wanted {
@@ -141,6 +146,8 @@ impl Group {
             let error = match event {
                 Ok((process, Event::Report(report))) => {
                     silent[process] = Duration::ZERO;
+                    self.members[process].begun.store(true, Ordering::Relaxed);
+                    allowed[process] = self.patience;
                     match report {
                         Report::Failed(failure) => Some(self.failed(process, failure)),
                         Report::Lost { peer, reason } => Some(self.lost(process, peer, reason)),
@@ -165,8 +172,8 @@ impl Group {
                     Some(Error::System("all threads that listen have ended".into()))
                 }
                 Err(RecvTimeoutError::Timeout) => {
-                    let lost = silent[..needed].iter().position(|silent| *silent > self.patience);
-                    lost.map(|process| Error::Silent { host: self.name(process), patience: self.patience })
+                    let lost = (0..needed).find(|process| silent[*process] > allowed[*process]);
+                    lost.map(|process| Error::Silent { host: self.name(process), patience: allowed[process] })
                 }
             };
             if let Some(error) = error
@@ -183,6 +190,14 @@ impl Group {
         *locked(&self.lost) = error.lost().map(String::from);
         self.end();
         Err(error)
+    }
+
+    /// How long a process may be silent.
+    fn allowed(&self, member: &Member) -> Duration {
+        match member.begun.load(Ordering::Relaxed) {
+            true => self.patience,
+            false => self.patience.max(BEGINNING),
+        }
     }
 
     fn failed(&self, process: usize, failure: Failure) -> Error {

@@ -6,7 +6,7 @@ use std::net::{IpAddr, Shutdown, SocketAddr};
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -61,6 +61,8 @@ pub enum Launch {
 pub(super) struct Member {
     pub name: String,
     started: Started,
+    /// Whether it has told anything yet.
+    pub begun: AtomicBool,
     /// What is to be told; a thread tells it, so that a process that does not listen holds nobody up.
     pub orders: Mutex<Option<Sender<Order>>>,
     /// Where it listens, once it does.
@@ -138,7 +140,8 @@ impl Member {
         thread("reports").spawn(move || listen(index, out, host, ours, &events)).map_err(system)?;
         let (orders, workers) = (Mutex::new(Some(teller)), AtomicUsize::new(1));
         let (address, place, memory) = (Mutex::default(), Mutex::default(), Mutex::default());
-        Ok(Member { name, started, orders, address, workers, near, place, memory })
+        let begun = AtomicBool::new(false);
+        Ok(Member { name, started, begun, orders, address, workers, near, place, memory })
     }
 
     /// Tells it something. Where that fails it has ended, which its output tells.
