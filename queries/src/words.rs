@@ -235,6 +235,10 @@ fn told(text: &str) -> Option<String> {
             sql_types(kind)
         ));
     }
+    if let Some(argument) = between("Argument ", " to grouping function is not in grouping columns") {
+        let argument = sql_types(without_alias(argument));
+        return Some(format!("grouping() takes keys of GROUP BY, and {argument} is none"));
+    }
     let sentence = match text {
         _ if text.starts_with("Physical plan does not support logical expression Wildcard") => {
             "* stands for all columns in SELECT and in count(*) alone"
@@ -252,6 +256,20 @@ fn told(text: &str) -> Option<String> {
         _ => return None,
     };
     Some(sentence.into())
+}
+
+/// An expression without the name that it has outside of all parentheses.
+fn without_alias(text: &str) -> &str {
+    let mut depth = 0_usize;
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            b'(' => depth += 1,
+            b')' => depth = depth.saturating_sub(1),
+            b' ' if depth == 0 && text[at..].starts_with(" AS ") => return &text[..at],
+            _ => {}
+        }
+    }
+    text
 }
 
 /// Arrow's names of types as those of SQL, and literals without their types (`Int64(5)`). What stands in single quotes
@@ -358,6 +376,9 @@ mod tests {
             "there is no function 'summ'\n  help: did you mean sum?"
         );
         assert_eq!(plain("Invalid function 'foobar'.\nDid you mean 'cos'?"), "there is no function 'foobar'");
+        let grouping =
+            "Argument CAST(t.a AS Int32) AS t.a to grouping function is not in grouping columns t.b";
+        assert_eq!(plain(grouping), "grouping() takes keys of GROUP BY, and CAST(t.a AS INT) is none");
         assert_eq!(plain("anything else"), "anything else");
     }
 

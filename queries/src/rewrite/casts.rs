@@ -103,32 +103,52 @@ pub fn wrapped(expr: &LogicalExpr) -> Option<&LogicalExpr> {
 
 /// The expression without calls.
 pub fn unwrapped(e: LogicalExpr) -> DfResult<LogicalExpr> {
-    let e = tree::expr_up(e, &mut |e| {
-        Ok(match wrapped(&e) {
-            Some(cast) => Transformed::yes(cast.clone()),
-            None => Transformed::no(e),
-        })
-    })?;
-    Ok(e.data)
+    Ok(tree::expr_up(e, &mut |e| Ok(taken_out(e)))?.data)
 }
 
-/// Takes the calls out; names stay as they are. Grouping sets keep theirs: their names can't be kept otherwise.
+fn taken_out(e: LogicalExpr) -> Transformed<LogicalExpr> {
+    match wrapped(&e) {
+        Some(cast) => Transformed::yes(cast.clone()),
+        None => Transformed::no(e),
+    }
+}
+
+/// Takes the calls out; names stay as they are. Grouping sets keep theirs: their names can't be kept otherwise. The
+/// arguments of grouping() stay what the keys are, among which they are looked for.
 pub fn unwrap(plan: LogicalPlan) -> Result<LogicalPlan> {
     let unwrapped = tree::plan_up(plan, &mut |node| {
         let names = NamePreserver::new(&node);
+        let is_set = |e: &LogicalExpr| matches!(e, LogicalExpr::GroupingSet(_));
+        let has_sets = matches!(&node, LogicalPlan::Aggregate(a) if a.group_expr.iter().any(is_set));
         tree::expressions(node, &mut |e| {
-            if matches!(e, LogicalExpr::GroupingSet(_)) {
+            if is_set(&e) || has_sets && is_grouping(&e) {
                 return Ok(Transformed::no(e));
+            }
+            let key = |e: LogicalExpr| {
+                let name = names.save(&e);
+                let e = tree::expr_up(e, &mut |e| Ok(taken_out(e)))?;
+                Ok(Transformed::new_transformed(name.restore(e.data), e.transformed))
+            };
+            if !is_grouping(&e) {
+                return key(e);
             }
             let name = names.save(&e);
             let e = tree::expr_up(e, &mut |e| {
-                Ok(match wrapped(&e) {
-                    Some(cast) => Transformed::yes(cast.clone()),
-                    None => Transformed::no(e),
-                })
+                let LogicalExpr::AggregateFunction(mut call) = e else { return Ok(Transformed::no(e)) };
+                let arguments = call.params.args.into_iter().map(|e| Ok(key(e)?.data));
+                call.params.args = arguments.collect::<DfResult<_>>()?;
+                Ok(Transformed::yes(LogicalExpr::AggregateFunction(call)))
             })?;
-            Ok(Transformed::new_transformed(name.restore(e.data), e.transformed))
+            Ok(Transformed::yes(name.restore(e.data)))
         })
     })?;
     Ok(unwrapped.data)
+}
+
+fn is_grouping(e: &LogicalExpr) -> bool {
+    match e {
+        LogicalExpr::Alias(alias) => is_grouping(&alias.expr),
+        LogicalExpr::AggregateFunction(call) => call.func.name() == "grouping",
+        _ => false,
+    }
 }
