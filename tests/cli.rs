@@ -6,8 +6,11 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use interrupt::interrupt;
 use process::{Finished, palais};
 
+#[path = "support/interrupt.rs"]
+mod interrupt;
 #[path = "support/process.rs"]
 mod process;
 
@@ -281,8 +284,7 @@ fn an_interrupt_stops_a_query() {
         let mut child = endless(&["--workers", workers, "--memory-limit", "16GiB"]);
         std::thread::sleep(Duration::from_millis(500));
         let start = Instant::now();
-        let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill runs");
-        assert!(sent.success());
+        interrupt(child.id());
         let status = child.wait().expect("a child can be waited for");
         assert_eq!(status.code(), Some(130));
         assert!(start.elapsed() < Duration::from_secs(20), "it took {:?}", start.elapsed());

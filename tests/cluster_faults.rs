@@ -122,12 +122,18 @@ fn signal(process: u32, name: &str) {
 fn an_idle_process_takes_little_and_rows_have_large_pages() {
     let running = Running::start("SELECT count(*) FROM range(20000000000)");
     for id in running.processes() {
-        let status = fs::read_to_string(format!("/proc/{id}/status")).expect("it runs");
-        let says = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
-        // Kernels before 5.0 do not say it.
-        assert!(says("THP_enabled:").is_none_or(|enabled| enabled == "1"), "{status}");
-        let resident = says("RssAnon:").and_then(|size| size.strip_suffix(" kB")).map(str::parse::<u64>);
-        assert!(matches!(resident, Some(Ok(..=17_000))), "{resident:?} KiB");
+        let says = |name: &str| {
+            let status = fs::read_to_string(format!("/proc/{id}/status")).expect("it runs");
+            status.lines().find_map(|line| line.strip_prefix(name)).map(|value| value.trim().to_owned())
+        };
+        // From the first row on. Kernels before 5.0 do not say it.
+        let deadline = Instant::now() + PATIENCE;
+        while says("THP_enabled:").is_some_and(|enabled| enabled != "1") {
+            assert!(Instant::now() < deadline, "process {id} has large pages");
+            thread::sleep(Duration::from_millis(10));
+        }
+        let resident = says("RssAnon:").and_then(|size| size.strip_suffix(" kB")?.parse::<u64>().ok());
+        assert!(matches!(resident, Some(..=17_000)), "{resident:?} KiB");
     }
 }
 
@@ -220,6 +226,16 @@ fn without_the_starter_no_process_is_left() {
         assert_eq!(ended, code, "{name}: {err}");
         assert!(out.is_empty(), "{name}");
     }
+}
+
+#[test]
+fn a_process_may_take_longer_to_begin_than_to_be_silent() {
+    let home = tempfile::tempdir().expect("a temporary directory can be made");
+    let hosts = home.path().join("hosts.toml");
+    let launch = r#"launch = ["sh", "-c", "sleep 4; exec \"$@\"", "sh"]"#;
+    fs::write(&hosts, format!("[[host]]\naddress = \"127.0.0.1\"\n{launch}\n")).expect("it can be written");
+    let done = succeed(&["cluster", "run", "--hosts", text(&hosts), "--timeout", "2", "SELECT 1 AS a"]);
+    assert_eq!(done.stdout, "a\n1\n");
 }
 
 /// A process that is stopped before it is palais ends with the starter too.

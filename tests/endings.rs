@@ -8,8 +8,11 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use interrupt::interrupt;
 use process::{palais, run};
 
+#[path = "support/interrupt.rs"]
+mod interrupt;
 #[path = "support/process.rs"]
 mod process;
 
@@ -168,7 +171,7 @@ fn a_signal_ends_a_query_that_waits_for_its_input() {
         }
         let run = Running::start(&mut command);
         sleep(Duration::from_millis(300));
-        run.signal("-INT");
+        interrupt(run.0.id());
         assert_eq!(run.end().0.code(), Some(130), "{sql}");
         silent =
             Running(Command::new("sleep").arg("1000").stdout(Stdio::piped()).spawn().expect("sleep starts"));

@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::thread;
@@ -148,13 +149,14 @@ impl Net {
 
     /// The processes of queries in a host.
     fn processes(&self, host: u8) -> usize {
-        let listed = shell(&format!("ip netns pids pl{}-{host}", self.number));
-        let ids = String::from_utf8_lossy(&listed.stdout).into_owned();
-        let is_query = |id: &&str| {
-            let words = fs::read(format!("/proc/{id}/cmdline")).unwrap_or_default();
-            words.ends_with(b"palais\0cluster\0process\0")
+        let space = |path: String| fs::metadata(path).map(|meta| meta.ino()).ok();
+        let here = space(format!("/run/netns/pl{}-{host}", self.number));
+        let is_query = |process: &fs::DirEntry| {
+            let process = process.path().display().to_string();
+            let words = fs::read(format!("{process}/cmdline")).unwrap_or_default();
+            words.ends_with(b"palais\0cluster\0process\0") && space(format!("{process}/ns/net")) == here
         };
-        ids.lines().filter(is_query).count()
+        fs::read_dir("/proc").expect("the system has /proc").flatten().filter(is_query).count()
     }
 
     fn wait_for(&self, processes: usize) {
