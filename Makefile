@@ -21,7 +21,7 @@ VENV := .venv
 PALAIS := target/release/palais
 DEMO := target/demo
 
-.PHONY: build demo test bench answers formats small-files scaling fuzz soak stress random deny tools venv others oracle
+.PHONY: build demo test test-run test-oracle test-clippy bench answers formats small-files scaling fuzz soak stress random deny tools venv others oracle
 
 build:
 	cargo build --release
@@ -43,17 +43,27 @@ demo: build
 test: tools venv others
 	@echo "== 1 of 5: format"
 	cargo fmt --all --check
-	@echo "== 2 of 5: clippy"
-	cargo clippy --locked --release --workspace --all-targets -- -D warnings
+	@echo "== 2 of 5: the build of the tests"
+	cargo test --locked --release --workspace --no-run
+	@echo "== 3, 4 and 5 side by side; what each prints is shown when it ends"
+	@$(MAKE) --no-print-directory --jobs 3 --output-sync=target test-run test-oracle test-clippy
+	@echo "== all passed"
+
+# Steps of `make test`, which has built what they run. Tests wait a lot, for time to pass and for processes.
+test-run:
 	@echo "== 3 of 5: tests"
 	cargo test --locked --release --workspace
-	@echo "== 4 of 5: the SQL tests agree with DuckDB"
+
+test-oracle:
+	@echo "== 4 of 5: the SQL tests and random statements agree with DuckDB"
 	$(VENV)/bin/python tests/oracle/slt.py --check
-	@echo "== 5 of 5: random statements agree with DuckDB"
-	cargo build --locked --release --bin palais --example random_runner
 	$(VENV)/bin/python tests/random/run.py --statements 3000 --seed 2
 	$(VENV)/bin/python tests/random/run.py --statements 2000 --seed new
-	@echo "== all passed"
+
+test-clippy:
+	@sleep 15 # The tests take the lock of cargo for a moment first; they would wait for clippy.
+	@echo "== 5 of 5: clippy"
+	cargo clippy --locked --release --workspace --all-targets -- -D warnings
 
 bench: build venv
 	$(VENV)/bin/python bench/peers.py $(BENCH)
