@@ -9,7 +9,7 @@
 #              cargo-fuzz and a nightly toolchain
 # make soak    200 faults at random moments of queries in several processes, or SOAK="--runs …"; as root those of the
 #              network too
-# make stress  the tests ten times on a busy machine with a slow disk: STRESS="3 --test nodes"
+# make stress  the tests ten times on a busy machine with a slow disk: STRESS="3 --test nodes", SIDE=5 for five at once
 # make random  random statements on palais and on DuckDB: STATEMENTS=50000 SEED="1 2" (a new seed if none is given)
 # make deny    licences, advisories and sources of all crates; needs cargo-deny and the network
 # make venv    the Python packages of the oracle and the benchmark, in .venv
@@ -58,7 +58,7 @@ test-oracle:
 	@echo "== 4 of 5: the SQL tests and random statements agree with DuckDB"
 	$(VENV)/bin/python tests/oracle/slt.py --check
 	$(VENV)/bin/python tests/random/run.py --statements 3000 --seed 2
-	$(VENV)/bin/python tests/random/run.py --statements 2000 --seed new
+	$(VENV)/bin/python tests/random/run.py --statements 2000 --seed new --tell
 
 test-clippy:
 	@sleep 15 # The tests take the lock of cargo for a moment first; they would wait for clippy.

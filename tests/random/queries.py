@@ -10,6 +10,13 @@ from tree import Many, Maybe, Node
 JOINS = ["JOIN", "JOIN", "LEFT JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "CROSS JOIN", "SEMI JOIN", "ANTI JOIN"]
 
 
+def names_result(having, keys, items, names):
+    """Whether HAVING has a key that is an expression over a column, in which DuckDB takes another item of that name."""
+    others = {name for (item, _), name in zip(items, names) if str(item).rpartition(".")[2] != name}
+    computed = [key for key in keys if "(" in key and key in str(having)]
+    return any(re.search(rf"(?<![.\w]){name}\b", key) for name in others for key in computed)
+
+
 class Queries(Subqueries):
     """Makes queries over some tables."""
 
@@ -128,7 +135,7 @@ class Queries(Subqueries):
 
     # SELECT
 
-    def names(self, items, scope):
+    def names(self, items):
         """Names for the columns of a query, all different; a column keeps its name mostly."""
         names = []
         for item, _ in items:
@@ -156,7 +163,7 @@ class Queries(Subqueries):
         wanted = kinds or [self.kind(place) for _ in range(rng.choice([1, 2, 2, 3]))]
         items = [(self.expression(kind, place, rng.choice([0, 1, depth])), kind) for kind in wanted]
         distinct = Maybe("DISTINCT ") if self.chance(0.15) else ""
-        return self.selected(items, scope, kinds, distinct, " FROM ", clause, where)
+        return self.selected(items, self.names(items), kinds, distinct, " FROM ", clause, where)
 
     def star(self, clause, where, columns, place):
         """SELECT * with or without changes to it."""
@@ -170,9 +177,8 @@ class Queries(Subqueries):
             changes.append(Node("", " REPLACE (", self.expression(column.kind, place, 1), f" AS {column.name})"))
         return Node("", "SELECT *", *changes, " FROM ", clause, where), [(c.name, c.kind) for c in columns]
 
-    def selected(self, items, scope, kinds, distinct, *rest):
-        """SELECT … of these items, and what stands behind."""
-        names = self.names(items, scope)
+    def selected(self, items, names, kinds, distinct, *rest):
+        """SELECT … of these items under these names, and what stands behind."""
         pieces = [Node("", item, f" AS {name}") for (item, _), name in zip(items, names)]
         listed = Many(pieces, least=len(pieces) if kinds else 1)
         return Node("", "SELECT ", distinct, listed, *rest), [(name, kind) for name, (_, kind) in zip(names, items)]
@@ -183,7 +189,7 @@ class Queries(Subqueries):
         place = Place(Scope([], around), None, False, 0.5)
         items = [(self.expression(kind, place, 1), kind) for kind in wanted]
         where = Maybe(" WHERE ", self.expression("B", place, 1)) if self.chance(0.3) else ""
-        return self.selected(items, None, kinds, "", where)
+        return self.selected(items, self.names(items), kinds, "", where)
 
     def grouped(self, clause, where, scope, kinds, depth):
         """A SELECT with aggregates; with keys, or without."""
@@ -216,7 +222,10 @@ class Queries(Subqueries):
         distinct = Maybe("DISTINCT ") if self.chance(0.05) else ""
         if keys and not has_sets and self.chance(0.25):
             by = self.group_by_items(keys, items) or by
-        return self.selected(items, scope, kinds, distinct, " FROM ", clause, where, by, having)
+        names = self.names(items)
+        if names_result(having, [str(key) for _, key in keys], items, names):
+            having = ""
+        return self.selected(items, names, kinds, distinct, " FROM ", clause, where, by, having)
 
     def group_by_items(self, keys, items):
         """GROUP BY of what is selected, by positions or ALL, if that means these keys; or None."""
