@@ -20,6 +20,9 @@ mod several;
 /// A query that takes long in each process.
 const LONG: &str = "SELECT count(*), sum(a.range % 7) FROM range(0, 200000000000) a";
 
+/// How long a process may be silent whose link is busy with rows, in seconds.
+const PATIENT: &str = "30";
+
 /// What takes longer counts as hanging.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -310,6 +313,8 @@ fn a_slow_link_changes_no_answer_and_takes_no_memory() {
         "run",
         "--hosts",
         text(&hosts),
+        "--timeout",
+        PATIENT,
         "--memory-limit",
         "400MiB",
         sql,
@@ -338,7 +343,8 @@ fn a_slow_link_has_less_to_carry() {
         let text_of = fs::read_to_string(&hosts).expect("it was written");
         fs::write(&hosts, format!("{compression}\n{text_of}")).expect("it can be written");
         let stats = net.path("stats.json");
-        let done = succeed(&["cluster", "run", "--hosts", text(&hosts), "--stats", text(&stats), sql]);
+        let options = ["--hosts", text(&hosts), "--timeout", PATIENT, "--stats", text(&stats)];
+        let done = succeed(&[&["cluster", "run"][..], &options, &[sql]].concat());
         assert!(done.stdout.ends_with("\n3000000,3000000\n"), "{}", done.stdout);
         let stats = fs::read_to_string(stats).expect("they were written");
         let stats: serde_json::Value = serde_json::from_str(&stats).expect("they are JSON");
