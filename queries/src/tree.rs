@@ -69,13 +69,17 @@ pub fn expressions(plan: LogicalPlan, change: Change<Expr>) -> Result<Transforme
     plan.map_expressions(change)
 }
 
-/// [`LogicalPlan::map_expressions`] and in each of them [`expr_up`]; what they are called stays.
+/// [`LogicalPlan::map_expressions`] and in each of them [`expr_up`]; what they are called stays, and so does what each
+/// key of grouping sets is called.
 pub fn expressions_up(plan: LogicalPlan, change: Change<Expr>) -> Result<Transformed<LogicalPlan>> {
     let names = NamePreserver::new(&plan);
     expressions(plan, &mut |e| {
-        let name = names.save(&e);
-        let e = expr_up(e, &mut *change)?;
-        Ok(Transformed::new_transformed(name.restore(e.data), e.transformed))
+        let mut one = |e: Expr| {
+            let name = names.save(&e);
+            let e = expr_up(e, &mut *change)?;
+            Ok(Transformed::new_transformed(name.restore(e.data), e.transformed))
+        };
+        if matches!(e, Expr::GroupingSet(_)) { expr_children(e, &mut one) } else { one(e) }
     })
 }
 
