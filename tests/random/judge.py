@@ -17,8 +17,6 @@ EXPLAINED = {
     },
     "DuckDB": {
         r"Overflow in|out of range|Could not cast value|Failed to cast decimal": "DuckDB takes the narrowest type for a constant",
-        # A CASE in a correlated subquery.
-        r"BindBuiltinScalarFunction did not": "a defect of DuckDB's",
         # `least(a.g, a.g, b.g)` in a CTE that is read twice.
         r"^Serialization Error": "DuckDB copies its plan, and can't read the copy",
     },

@@ -27,12 +27,17 @@ class DuckDB:
     """The oracle."""
 
     def __init__(self):
+        self.tables = []
+        self.start()
+
+    def start(self):
         self.db = duckdb.connect(config={"threads": 1})
         for setting in ("TimeZone = 'UTC'", "integer_division = true"):
             self.db.execute(f"SET {setting}")
         self.db.execute("CREATE MACRO regexp_like(text, pattern) AS regexp_matches(text, pattern)")
 
     def make(self, tables):
+        self.tables = tables
         for table in tables:
             for statement in table.create():
                 self.db.execute(statement)
@@ -53,6 +58,11 @@ class DuckDB:
         try:
             result = self.db.execute(sql)
             return compare.of_duckdb(result)
+        except (duckdb.InternalException, duckdb.FatalException) as error:
+            # The database takes no further statement after such an error.
+            self.start()
+            self.make(self.tables)
+            raise Failed("plan", f"a defect of DuckDB's: {error}") from None
         except duckdb.Error as error:
             refused = (duckdb.BinderException, duckdb.ParserException, duckdb.CatalogException, duckdb.NotImplementedException)
             at = "plan" if isinstance(error, refused) else "end" if isinstance(error, duckdb.InterruptException) else "run"
