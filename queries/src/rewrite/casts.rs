@@ -113,42 +113,23 @@ fn taken_out(e: LogicalExpr) -> Transformed<LogicalExpr> {
     }
 }
 
-/// Takes the calls out; names stay as they are. Grouping sets keep theirs: their names can't be kept otherwise. The
-/// arguments of grouping() stay what the keys are, among which they are looked for.
+/// Takes the calls out; names stay as they are, also those of the arguments of grouping(), which are looked for among the
+/// keys.
 pub fn unwrap(plan: LogicalPlan) -> Result<LogicalPlan> {
     let unwrapped = tree::plan_up(plan, &mut |node| {
         let names = NamePreserver::new(&node);
-        let is_set = |e: &LogicalExpr| matches!(e, LogicalExpr::GroupingSet(_));
-        let has_sets = matches!(&node, LogicalPlan::Aggregate(a) if a.group_expr.iter().any(is_set));
-        tree::expressions(node, &mut |e| {
-            if is_set(&e) || has_sets && is_grouping(&e) {
-                return Ok(Transformed::no(e));
-            }
-            let key = |e: LogicalExpr| {
-                let name = names.save(&e);
-                let e = tree::expr_up(e, &mut |e| Ok(taken_out(e)))?;
-                Ok(Transformed::new_transformed(name.restore(e.data), e.transformed))
-            };
-            if !is_grouping(&e) {
-                return key(e);
-            }
-            let name = names.save(&e);
-            let e = tree::expr_up(e, &mut |e| {
-                let LogicalExpr::AggregateFunction(mut call) = e else { return Ok(Transformed::no(e)) };
-                let arguments = call.params.args.into_iter().map(|e| Ok(key(e)?.data));
-                call.params.args = arguments.collect::<DfResult<_>>()?;
-                Ok(Transformed::yes(LogicalExpr::AggregateFunction(call)))
-            })?;
-            Ok(Transformed::yes(name.restore(e.data)))
-        })
+        let named = tree::expressions(node, &mut |e| {
+            tree::expr_up(e, &mut |e| match e {
+                LogicalExpr::AggregateFunction(mut call) if call.func.name() == "grouping" => {
+                    let key = |e: LogicalExpr| Ok(names.save(&e).restore(unwrapped(e)?));
+                    let keys = call.params.args.into_iter().map(key);
+                    call.params.args = keys.collect::<DfResult<_>>()?;
+                    Ok(Transformed::yes(LogicalExpr::AggregateFunction(call)))
+                }
+                e => Ok(Transformed::no(e)),
+            })
+        })?;
+        tree::expressions_up(named.data, &mut |e| Ok(taken_out(e)))
     })?;
     Ok(unwrapped.data)
-}
-
-fn is_grouping(e: &LogicalExpr) -> bool {
-    match e {
-        LogicalExpr::Alias(alias) => is_grouping(&alias.expr),
-        LogicalExpr::AggregateFunction(call) => call.func.name() == "grouping",
-        _ => false,
-    }
 }

@@ -153,7 +153,7 @@ fn plan_of(plan: LogicalPlan, outer: &[DFSchemaRef]) -> DfResult<LogicalPlan> {
             return Ok(Transformed::yes(Expr::GroupingSet(set)));
         }
         let name = names.save(&e);
-        let e = replace_keys(expr_of(casts::unwrapped(e)?, &schema, outer)?, &sets)?;
+        let e = replace_keys(expr_of(e, &schema, outer)?, &sets)?;
         Ok(Transformed::yes(name.restore(e)))
     })?
     .data;
@@ -177,9 +177,8 @@ fn grouping_set(
     keys: &mut Vec<(Expr, String)>,
 ) -> DfResult<GroupingSet> {
     let mut key = |e: Expr| {
-        // Only keys of sets, and grouping() of them, still have the calls of casts in them.
         let name = e.schema_name().to_string();
-        let e = expr_of(casts::unwrapped(e)?, schema, outer)?;
+        let e = expr_of(e, schema, outer)?;
         if e.schema_name().to_string() == name {
             return Ok(e);
         }
