@@ -18,6 +18,8 @@ side=${SIDE:-1} bytes=$((${MEGABYTES:-8} << 20))
 blkio=/sys/fs/cgroup/blkio
 logs=target/stress
 rm -rf "$logs" && mkdir -p "$logs"
+# A run whose log is left has failed, or did not begin.
+for run in $(seq "$runs"); do : > "$logs/run-$run.log"; done
 
 busy=()
 stop_busy() { [ ${#busy[@]} -eq 0 ] || kill "${busy[@]}" 2>/dev/null || true; }
@@ -78,7 +80,7 @@ for lane in $(seq "$side"); do
   (for run in $(seq "$lane" "$side" "$runs"); do run_tests "$run"; done) &
   lanes+=($!)
 done
-wait "${lanes[@]}"
+wait "${lanes[@]}" || true
 failed=$(find "$logs" -name 'run-*.log' | wc -l)
 echo "$failed of $runs runs failed"
 exit $((failed > 0))

@@ -16,8 +16,8 @@ Modules in the order in which a statement passes through them:
 - `shrink`: makes what differs smaller, with the tables written into it.
 
 The exit code is 1 if anything differs, but for `--tell`: what a new seed finds is seldom of the change that is tested,
-and is told. What is refused is counted by the message; `--against` counts it for another
-runner on the same statements too.
+and is told. What is refused is counted by the message; `--against` counts it for another runner on the same statements
+too.
 """
 
 import argparse
