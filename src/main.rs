@@ -133,6 +133,9 @@ pub fn describe(e: &anyhow::Error) -> (String, u8) {
     if elsewhere || matches!(e.downcast_ref(), Some(engine::Error::Cancelled)) {
         return ("interrupted".into(), 130);
     }
+    if let Some(panic @ engine::Error::Panic { .. }) = e.downcast_ref() {
+        return (panic.to_string(), signals::INTERNAL);
+    }
     if let Some(::cluster::Error::Failed { code, .. } | ::cluster::Error::Told { code, .. }) =
         e.downcast_ref()
     {

@@ -20,13 +20,13 @@ const GRACE: Duration = Duration::from_millis(700);
 const INTERRUPT: i32 = 130;
 
 /// The exit code of an internal error, EX_SOFTWARE of sysexits(3).
-const INTERNAL: i32 = 70;
+pub const INTERNAL: u8 = 70;
 
-/// A panic anywhere ends the process: timely itself would hang or abort.
+/// A panic ends the process, unless it becomes the error of a query or of a file.
 pub fn install_panic_hook() {
     std::panic::set_hook(Box::new(|info| {
         // A library's panic on the bytes of a file, which `formats` catches and turns into an error.
-        if formats::columns::guard::is_guarded() {
+        if formats::columns::guard::is_guarded() || engine::panics::is_caught(info) {
             return;
         }
         let place = info.location().map_or(String::new(), |l| format!(" at {}:{}", l.file(), l.line()));
@@ -44,7 +44,7 @@ pub fn install_panic_hook() {
             "internal error: {text}{place}\n  help: this is a bug in palais; please report it with the query"
         ));
         leave();
-        std::process::exit(INTERNAL);
+        std::process::exit(INTERNAL.into());
     }));
 }
 
@@ -144,7 +144,7 @@ pub fn take_interrupts() {
                 say(format_args!(
                     "internal error: a thread was aborted\n  help: this is a bug in palais; please report it with the query"
                 ));
-                end(INTERNAL);
+                end(INTERNAL.into());
             }
             let running = RUNNING.lock().unwrap_or_else(std::sync::PoisonError::into_inner).upgrade();
             match running {

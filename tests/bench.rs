@@ -212,7 +212,7 @@ fn an_interrupt_leaves_no_data_set_and_no_process() {
             names.any(|name| name == seen || seen.starts_with('.') && name.starts_with(seen))
         };
         while !is_there() {
-            assert!(start.elapsed() < Duration::from_secs(100), "{bench:?}: there is no {seen}");
+            assert!(start.elapsed() < Duration::from_secs(600), "{bench:?}: there is no {seen}");
             assert!(child.try_wait().expect("a child can be waited for").is_none(), "{bench:?} has ended");
             sleep(Duration::from_millis(1));
         }
@@ -223,7 +223,7 @@ fn an_interrupt_leaves_no_data_set_and_no_process() {
         assert_eq!(done.status.code(), Some(130), "{bench:?} {seen}: {said}");
         assert!(said.ends_with("interrupted\n") && !said.contains("signal"), "{bench:?} {seen}: {said}");
         while runs(&scratch) {
-            assert!(start.elapsed() < Duration::from_secs(110), "{bench:?} {seen}: a process still runs");
+            assert!(start.elapsed() < Duration::from_secs(600), "{bench:?} {seen}: a process still runs");
             sleep(Duration::from_millis(5));
         }
         assert_eq!(names(home.path()), [""; 0], "{bench:?} {seen}");

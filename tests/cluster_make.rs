@@ -42,7 +42,7 @@ fn refused(done: &Finished, code: i32, parts: &[&str]) {
 }
 
 /// How long something may take before it counts as hanging.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(600);
 
 /// Waits until there is something.
 fn wait_for<T>(what: &str, found: impl FnMut() -> Option<T>) -> T {

@@ -17,7 +17,7 @@ mod interrupt;
 mod process;
 
 /// What guards against hangs; how long endings take is not a test's business.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(600);
 
 fn scratch() -> tempfile::TempDir {
     tempfile::tempdir().expect("a temporary directory can be made")

@@ -70,7 +70,7 @@ else
   slow=no
   echo "without a slow disk: that takes root and the blkio controller of cgroups"
 fi
-for _ in $(seq $(($(nproc) * 2))); do
+for _ in $(seq "$(nproc)"); do
   (while :; do :; done) &
   busy+=($!)
 done

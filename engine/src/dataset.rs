@@ -26,6 +26,7 @@ use crate::aside::{self, Aside, Overwrite};
 use crate::content::Content;
 use crate::error::{Error, Result};
 use crate::ordered::{self, Dealer, Limits, Piece, Reader, Stages};
+use crate::panics;
 use crate::state::QueryState;
 use crate::verify;
 use cut::{Cutter, Work};
@@ -241,12 +242,11 @@ impl Output {
                 let named = std::thread::Builder::new().name("palais-write".into());
                 named.spawn_scoped(scope, move || {
                     // The first error stops the others.
-                    one(lane).inspect_err(|_| state.cancel())
+                    panics::catch(|| one(lane)).inspect_err(|_| state.cancel())
                 })
             };
             let threads: Vec<_> = lanes.into_iter().map(start).collect();
             let ended = |thread: std::io::Result<std::thread::ScopedJoinHandle<'_, _>>| match thread {
-                // A panic of the thread has ended the process in the hook.
                 Ok(thread) => thread.join().unwrap_or(Err(Error::Cancelled)),
                 Err(e) => Err(Error::Start(e.to_string())),
             };

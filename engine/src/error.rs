@@ -85,6 +85,16 @@ pub enum Error {
     /// The query was cancelled.
     #[error("cancelled")]
     Cancelled,
+    /// A thread of the query panicked.
+    #[error(
+        "internal error: {text}{place}\n  help: this is a bug in palais; please report it with the query"
+    )]
+    Panic {
+        /// What the panic says.
+        text: String,
+        /// The file and line of the panic, as a clause that follows the text; empty if they are not known.
+        place: String,
+    },
     /// timely could not start its workers.
     #[error("cannot start workers: {0}")]
     Start(String),

@@ -13,6 +13,7 @@
 //! - [`raw`]: bytes within their messages.
 //! - [`hash`]: hashes of columns; [`frequent`]: which of them are frequent.
 //! - [`state`]: what the workers of a query share: the first error, cancel, enough, figures.
+//! - [`panics`]: panics of a query's threads become its error.
 //! - [`children`]: the processes that a query has started.
 //! - [`memory`]: the counting allocator and the limit.
 //! - [`spill`]: what does not fit it, on disk.
@@ -47,6 +48,7 @@ pub mod operator;
 pub mod ops;
 pub mod ordered;
 pub mod pages;
+pub mod panics;
 pub mod processes;
 pub mod raw;
 pub mod render;

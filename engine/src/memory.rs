@@ -98,6 +98,12 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Counting<A> {
     }
 }
 
+/// Settles the balance of this thread, which ends: what it has not settled would be counted for ever.
+pub fn settle() {
+    let balance = BALANCE.try_with(Cell::take).unwrap_or(0);
+    USED.fetch_add(balance, Ordering::Relaxed);
+}
+
 /// Bytes in use, within 256 KiB a thread.
 pub fn used() -> u64 {
     USED.load(Ordering::Relaxed).max(0) as u64

@@ -14,7 +14,7 @@
 //!   item, and at most [`Limits::works`] pieces, and those of one more cut, are between `cut` and `put`.
 //! - The oldest piece can always proceed, whatever the limits: a later stage is served before an earlier one and an
 //!   older lane before a younger one, and no limit holds back the oldest lane once the stages behind it are empty.
-//! - The first error stops everything, as does [`QueryState::stopped`]; nothing is put after an error.
+//! - The first error stops everything, as do a panic of a stage and [`QueryState::stopped`]; nothing is put after an error.
 
 mod stages;
 
@@ -23,22 +23,12 @@ use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
 use crate::error::{Error, Result};
+use crate::panics;
 use crate::state::QueryState;
 pub use stages::{Cutter, Dealer, Limits, Piece, Reader, Sink, Stages, Step, Worker};
 
 /// How often a thread without work looks at the flags and at lanes that wait.
 const PARK: Duration = Duration::from_millis(10);
-
-/// Calls its function when it is dropped by a panic.
-struct Alarm<F: Fn()>(F);
-
-impl<F: Fn()> Drop for Alarm<F> {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            (self.0)();
-        }
-    }
-}
 
 /// Runs the stages to the end or to the first error.
 pub fn run<L, I, W, O>(stages: Stages<'_, L, I, W, O>, limits: Limits, state: &QueryState) -> Result<()>
@@ -61,7 +51,6 @@ where
             first_work: 0,
             sink: Some(put),
             failed: None,
-            panicked: false,
         }),
         changed: Condvar::new(),
         read,
@@ -110,7 +99,6 @@ struct Inner<'a, L, I, W, O> {
     first_work: u64,
     sink: Option<Sink<'a, O>>,
     failed: Option<Error>,
-    panicked: bool,
 }
 
 struct LaneSlot<L, I> {
@@ -228,17 +216,12 @@ impl<'a, L, I, W, O> Line<'a, L, I, W, O> {
 
     /// Does jobs until everything is done.
     fn serve(&self) {
-        // A stage that panics takes its thread down, and scope() passes the panic on when all threads have ended.
-        let _alarm = Alarm(|| {
-            self.lock().panicked = true;
-            self.changed.notify_all();
-        });
         let mut inner = self.lock();
         loop {
             if inner.failed.is_none() && self.state.stopped() {
                 inner.fail(Error::Cancelled);
             }
-            if inner.failed.is_some() || inner.panicked || inner.finished() {
+            if inner.failed.is_some() || inner.finished() {
                 drop(inner);
                 self.changed.notify_all();
                 return;
@@ -246,7 +229,12 @@ impl<'a, L, I, W, O> Line<'a, L, I, W, O> {
             inner = match inner.pick(&self.limits) {
                 Some(job) => {
                     drop(inner);
-                    let inner = self.perform(job);
+                    // A stage that has panicked is not taken up again: an error ends all of them.
+                    let inner = panics::catch(|| Ok(self.perform(job))).unwrap_or_else(|e| {
+                        let mut inner = self.lock();
+                        inner.fail(e);
+                        inner
+                    });
                     self.changed.notify_all();
                     inner
                 }

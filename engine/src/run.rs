@@ -11,15 +11,19 @@ use datafusion_common::ScalarValue;
 use datafusion_expr::physical_planning_context::SubqueryIndex;
 use queries::Plan;
 use queries::plan::{Node, Subquery};
+use timely::WorkerConfig;
+use timely::communication::{Allocator, initialize_from};
 use timely::logging::TimelyProgressEventBuilder;
 use timely::worker::Worker;
 
 use crate::error::{Error, Result};
+use crate::memory;
 use crate::operator::{Local, Time};
 use crate::ops::batch_of;
 use crate::ops::output::{Queue, Taken};
 use crate::ops::scan::ahead::PARTS;
 use crate::pages;
+use crate::panics;
 use crate::processes::{Channels, Processes, Site};
 use crate::render::{Renderer, Shared};
 use crate::state::QueryState;
@@ -141,12 +145,14 @@ fn start(tree: Tree, site: Site, settings: &Settings) -> Result<Results> {
         }
     };
     let (among, worker_state, worker_queues) = (site.processes.is_some(), state.clone(), queues.clone());
-    let work = move |worker: &mut Worker| {
-        let queue = &worker_queues[worker.index() % worker_queues.len()];
-        run_worker(worker, &tree, &worker_state, &shared, &site, queue);
+    let work = move |allocator: Allocator| {
+        let run = |worker: &mut Worker| {
+            let queue = &worker_queues[worker.index() % worker_queues.len()];
+            run_worker(worker, &tree, &worker_state, &shared, &site, queue);
+        };
+        run_thread(allocator, &worker_state, among, run);
     };
-    let config = timely::WorkerConfig::default();
-    let guards = timely::execute::execute_from(allocators, guard, config, work).map_err(Error::Start)?;
+    let guards = initialize_from(allocators, guard, work).map_err(Error::Start)?;
     // Joining takes a thread of its own: the caller's thread takes the rows.
     let (waiting, ended) = (state.clone(), queues.clone());
     let thread = std::thread::Builder::new()
@@ -158,9 +164,43 @@ fn start(tree: Tree, site: Site, settings: &Settings) -> Result<Results> {
                 }
             }
             ended.iter().for_each(|queue| queue.end());
+            memory::settle();
         })
         .map_err(|e| Error::Start(e.to_string()))?;
     Ok(Results { schema, queues, state, thread: Mutex::new(Some(thread)), among, done: false })
+}
+
+/// The thread of a worker, `among` those of other processes or not.
+fn run_thread(allocator: Allocator, state: &QueryState, among: bool, run: impl FnOnce(&mut Worker)) {
+    let mut worker = None;
+    let work = || {
+        run(worker.insert(Worker::new(WorkerConfig::default(), allocator, Some(Instant::now()))));
+        Ok(())
+    };
+    if among {
+        // A panic ends the process, and its starter ends the others: they could not tell that rows are missing.
+        let _ = work();
+        return;
+    }
+    if let Err(e) = panics::catch(work) {
+        state.break_off(e);
+    }
+    if let Some(worker) = worker {
+        // What panics while it is dropped stays in memory.
+        let _ = panics::catch(|| {
+            leave(worker);
+            Ok(())
+        });
+    }
+    memory::settle();
+}
+
+/// Drops a worker with the dataflows that it has not completed. They hold a handle of the worker, and it holds them.
+#[expect(clippy::disallowed_methods, reason = "nothing is stepped any more, on any worker of the query")]
+fn leave(mut worker: Worker) {
+    for dataflow in worker.installed_dataflows() {
+        worker.drop_dataflow(dataflow);
+    }
 }
 
 fn run_worker(
@@ -186,7 +226,7 @@ fn run_worker(
     // The rows begin.
     pages::large();
     let mut epoch = state.epoch();
-    while worker.has_dataflows() {
+    while worker.has_dataflows() && !state.is_broken_off() {
         if state.epoch() != epoch {
             epoch = state.epoch();
             local.wake_all();
@@ -245,7 +285,7 @@ impl Results {
         let queue = Arc::<Queue>::default();
         let sink = Sink { queue: queue.clone(), state: state.clone() };
         let run = move || {
-            if let Err(e) = feed(&sink) {
+            if let Err(e) = panics::catch(|| feed(&sink)) {
                 sink.state.fail(e);
             }
             sink.queue.end();
@@ -292,7 +332,7 @@ impl Results {
                 }
             }
         };
-        let drain = |queue: &Queue| drain(queue).inspect_err(|_| results.state.cancel());
+        let drain = |queue: &Queue| panics::catch(|| drain(queue)).inspect_err(|_| results.state.cancel());
         let outcome = std::thread::scope(|scope| {
             let start = |queue| {
                 let thread = std::thread::Builder::new().name("palais-drain".into());
@@ -306,9 +346,7 @@ impl Results {
                     results.state.cancel();
                     Error::Start(e.to_string())
                 });
-                let ended = ended.and_then(|thread| {
-                    thread.join().unwrap_or_else(|_| Err(Error::Start("a thread panicked".into())))
-                });
+                let ended = ended.and_then(|thread| thread.join().unwrap_or(Err(Error::Cancelled)));
                 outcome = outcome.and(ended);
             }
             outcome

@@ -13,6 +13,7 @@ use crate::error::Error;
 #[derive(Debug, Default)]
 pub struct QueryState {
     stop: AtomicBool,
+    broken_off: AtomicBool,
     error: Mutex<Option<Error>>,
     /// Raised whenever a flag changes, so that workers wake their parked operators.
     epoch: AtomicU64,
@@ -76,6 +77,18 @@ impl QueryState {
     /// Stops the query: somebody asked.
     pub fn cancel(&self) {
         self.fail(Error::Cancelled);
+    }
+
+    /// Keeps the first error, and has the workers leave their dataflows as they are: one of them has panicked, and its
+    /// part would never end.
+    pub fn break_off(&self, error: Error) {
+        self.broken_off.store(true, Ordering::Release);
+        self.fail(error);
+    }
+
+    /// Whether the workers leave their dataflows as they are.
+    pub fn is_broken_off(&self) -> bool {
+        self.broken_off.load(Ordering::Acquire)
     }
 
     /// Whether the query has failed or was cancelled.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::names::names;
 
 /// What takes longer counts as hanging.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(600);
 
 /// Waits until nothing lies in a directory but these. Processes that are ended before they have removed what they were
 /// writing leave it to another one, which waits a second and then takes the time that the disk takes.

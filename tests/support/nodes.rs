@@ -18,7 +18,7 @@ pub const LONG: &str = "SELECT count(*), sum(a.range % 7) FROM range(0, 20000000
 pub const TOKEN: &str = "a text that all have, and long enough";
 
 /// What takes longer counts as hanging.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(600);
 
 /// Some nodes, each at an address of its own.
 pub struct Nodes {

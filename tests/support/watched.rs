@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 pub const MOST: u64 = 200 << 20;
 
 /// How long a process may take before it counts as hanging.
-pub const PATIENCE: Duration = Duration::from_secs(120);
+pub const PATIENCE: Duration = Duration::from_secs(600);
 
 /// A directory of files, in which palais is run.
 pub struct Home(tempfile::TempDir);

@@ -160,8 +160,8 @@ impl<'a> Sink<'a> {
     /// Waits until the file that is being synced, if there is one, lies on disk.
     fn wait_for_sync(&mut self) -> formats::Result<()> {
         let Some(thread) = self.syncing.take() else { return Ok(()) };
-        // A panic of the thread has ended the process in the hook.
-        let synced = thread.join().unwrap_or(Ok(()));
+        let synced =
+            thread.join().unwrap_or_else(|_| Err(io::Error::other("the thread that syncs panicked")));
         synced.map_err(|e| io("sync", e))
     }
 }

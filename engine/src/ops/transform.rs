@@ -28,6 +28,7 @@ use crate::batch::{BATCH_ROWS, Parcel};
 use crate::children::{self, Group};
 use crate::error::{Error, Result};
 use crate::operator::{Operator, Pull, Wake};
+use crate::panics;
 use crate::state::QueryState;
 
 /// Batches that wait between a process and the worker.
@@ -109,7 +110,9 @@ impl Transform {
             drop(sender);
             let _ = wake.activate();
         });
-        let feeder = Some(std::thread::spawn(move || feed(rows, BufWriter::with_capacity(1 << 16, stdin))));
+        let feeder = Some(std::thread::spawn(move || {
+            panics::catch(|| feed(rows, BufWriter::with_capacity(1 << 16, stdin)))
+        }));
         let stderr = Some(std::thread::spawn(move || last_bytes(stderr)));
         self.running = Some(Running { file, child, group: Some(group), rows: receiver, feeder, stderr });
         Ok(true)
@@ -210,7 +213,7 @@ fn read_rows(
     let mut lines = BufReader::with_capacity(1 << 16, stdout);
     let mut number = 0;
     loop {
-        let batch = read_batch(&mut lines, schema, &mut number);
+        let batch = panics::catch(|| read_batch(&mut lines, schema, &mut number));
         let last = !matches!(&batch, Ok(Some(_)));
         let gone = match batch {
             Ok(Some(batch)) => sender.send(Ok(batch)).is_err(),

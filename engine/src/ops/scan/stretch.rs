@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use super::work::Work;
 use crate::error::{Error, Result};
+use crate::panics;
 
 /// A process may read so much more or less of its share, a part of it, that no file is divided there.
 const SLACK: u64 = 8;
@@ -129,7 +130,7 @@ impl Stretch {
         let (next, failed) = (AtomicUsize::new(0), Mutex::new(None));
         let serve = || {
             while let Some(morsel) = mine.get(next.fetch_add(1, Ordering::Relaxed)) {
-                if let Err(e) = look_at(work, morsel) {
+                if let Err(e) = panics::catch(|| look_at(work, morsel)) {
                     next.store(mine.len(), Ordering::Relaxed);
                     failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(e);
                 }

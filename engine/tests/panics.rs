@@ -1,0 +1,173 @@
+//! A query whose thread panics ends alone: with an error, without a thread or memory left, and without harm to others.
+
+use std::alloc::System;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use arrow_array::{Int64Array, RecordBatch};
+use arrow_schema::{DataType, Schema};
+use datafusion_common::Result as Computed;
+use datafusion_expr::ColumnarValue;
+use datafusion_physical_expr::PhysicalExpr;
+use engine::Error;
+use engine::memory::Counting;
+use queries::plan::{Exchange, Expr, Node, Op, Phase};
+use queries::{Catalog, Plan, Settings, Statement};
+
+#[global_allocator]
+static ALLOCATOR: Counting<System> = Counting(System);
+
+/// An expression that panics when it is evaluated for the so-manieth time, by any worker.
+#[derive(Debug)]
+struct Panics {
+    of: Expr,
+    left: AtomicUsize,
+}
+
+impl Panics {
+    fn wrap(expr: &mut Expr, calls: usize) {
+        *expr = Arc::new(Panics { of: expr.clone(), left: AtomicUsize::new(calls) });
+    }
+}
+
+impl PartialEq for Panics {
+    fn eq(&self, other: &Panics) -> bool {
+        self.of.eq(&other.of)
+    }
+}
+
+impl Eq for Panics {}
+
+impl Hash for Panics {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.of.hash(state);
+    }
+}
+
+impl fmt::Display for Panics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "panics({})", self.of)
+    }
+}
+
+impl PhysicalExpr for Panics {
+    fn data_type(&self, schema: &Schema) -> Computed<DataType> {
+        self.of.data_type(schema)
+    }
+
+    fn nullable(&self, schema: &Schema) -> Computed<bool> {
+        self.of.nullable(schema)
+    }
+
+    fn evaluate(&self, batch: &RecordBatch) -> Computed<ColumnarValue> {
+        assert!(self.left.fetch_sub(1, Ordering::SeqCst) != 1, "on purpose");
+        self.of.evaluate(batch)
+    }
+
+    fn children(&self) -> Vec<&Expr> {
+        Vec::new()
+    }
+
+    fn with_new_children(self: Arc<Self>, _: Vec<Expr>) -> Computed<Expr> {
+        Ok(self)
+    }
+
+    fn fmt_sql(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+fn planned(sql: &str, workers: usize) -> Plan {
+    let Statement::Query(query) = queries::parse(sql).unwrap() else { unreachable!("it is a query") };
+    let settings = Settings { workers, ..Settings::default() };
+    let plan = queries::plan(&query, &Catalog::default(), &settings).unwrap();
+    Arc::into_inner(plan).unwrap()
+}
+
+/// Has the first expression of the first operator of this kind panic, at its so-manieth batch; false if there is none.
+fn sabotage(node: &mut Node, kind: &str, calls: usize) -> bool {
+    let expr = match (&mut node.op, kind) {
+        (Op::Project { exprs }, "project") => exprs.first_mut(),
+        (Op::Filter { predicate }, "filter") => Some(predicate),
+        // The last phase finds the keys in its input.
+        (Op::Aggregate(aggregate), "aggregate") if aggregate.phase != Phase::Final => {
+            aggregate.keys.first_mut()
+        }
+        (Op::Join(join), "join") => join.on.first_mut().map(|(_, right)| right),
+        (Op::Sort { keys, .. }, "sort") => keys.first_mut().map(|key| &mut key.expr),
+        (Op::Exchange(Exchange::Hash(keys)), "exchange") => keys.first_mut(),
+        (Op::Exchange(Exchange::Merge { keys, .. }), "merge") => keys.first_mut().map(|key| &mut key.expr),
+        _ => None,
+    };
+    match expr {
+        Some(expr) => {
+            Panics::wrap(expr, calls);
+            true
+        }
+        None => node.inputs.iter_mut().any(|input| sabotage(input, kind, calls)),
+    }
+}
+
+fn run(plan: Plan, workers: usize) -> engine::Result<Vec<RecordBatch>> {
+    engine::run(&Arc::new(plan), &engine::Settings::new(workers))?.collect()
+}
+
+/// Filters, joins, groups and sorts, so that each kind of operator is there; the sum of `n` is 999,993.
+const SQL: &str = "SELECT k + 0 AS k, n FROM (
+        SELECT a.range % 1000 AS k, count(*) AS n
+        FROM range(1000000) a JOIN range(7, 1000000) b ON a.range = b.range
+        WHERE (a.range * 3) % 7 < 9 GROUP BY 1
+    ) ORDER BY n, k";
+
+fn sum(batches: &[RecordBatch]) -> i64 {
+    let values = |batch: &RecordBatch| batch.column(1).as_any().downcast_ref::<Int64Array>().unwrap().clone();
+    batches.iter().flat_map(|batch| values(batch).iter().flatten().collect::<Vec<_>>()).sum()
+}
+
+fn threads() -> usize {
+    std::fs::read_dir("/proc/self/task").unwrap().count()
+}
+
+/// What a query had goes within a moment of its end.
+fn wait_until(what: &str, holds: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !holds() {
+        assert!(start.elapsed() < Duration::from_secs(20), "{what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn a_query_that_panics_ends_alone() {
+    assert_eq!(sum(&run(planned(SQL, 2), 2).unwrap()), 999_993);
+    let before = (threads(), engine::memory::used());
+    let mut panicked = 0;
+    for workers in [1, 4] {
+        for kind in ["project", "filter", "aggregate", "join", "sort", "exchange", "merge"] {
+            for calls in [1, 20] {
+                let mut plan = planned(SQL, workers);
+                if !sabotage(&mut plan.root, kind, calls) {
+                    assert!(workers == 1, "{kind} is in the plan of several workers");
+                    continue;
+                }
+                let other = std::thread::spawn(|| run(planned(SQL, 2), 2));
+                match run(plan, workers) {
+                    Err(Error::Panic { text, .. }) => {
+                        assert_eq!(text, "on purpose");
+                        panicked += 1;
+                    }
+                    // It has fewer batches.
+                    Ok(rows) => assert!(calls > 1 && sum(&rows) == 999_993, "{kind}"),
+                    Err(e) => panic!("{kind}: {e}"),
+                }
+                assert_eq!(sum(&other.join().unwrap().unwrap()), 999_993, "beside {kind}");
+            }
+        }
+    }
+    assert!(panicked >= 14, "{panicked}");
+    wait_until("threads are left", || threads() <= before.0);
+    wait_until("memory is left", || engine::memory::used() < before.1 + (1 << 20));
+}
