@@ -153,7 +153,11 @@ fn a_query_that_panics_ends_alone() {
                     assert!(workers == 1, "{kind} is in the plan of several workers");
                     continue;
                 }
-                let other = std::thread::spawn(|| run(planned(SQL, 2), 2));
+                let other = std::thread::spawn(|| {
+                    let rows = run(planned(SQL, 2), 2);
+                    engine::memory::settle();
+                    rows
+                });
                 match run(plan, workers) {
                     Err(Error::Panic { text, .. }) => {
                         assert_eq!(text, "on purpose");
