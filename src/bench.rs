@@ -36,7 +36,7 @@ use crate::print::table::grouped;
 use crate::say::say;
 use crate::settings;
 use crate::signals;
-use crate::tables::Tables;
+use crate::tables;
 use cell::{Bench, Cell};
 use command::Runner;
 use report::Report;
@@ -178,7 +178,7 @@ fn write_source(
     signals::cancel_on_interrupt(&state);
     match &table.path {
         Some(path) => {
-            let table = Arc::new(Tables::resolve(input)?.open(path)?);
+            let table = Arc::new(tables::open_one(input, path)?);
             let destination = Destination::Dataset(directory.to_path_buf());
             engine::convert::convert(&table, &destination, &options, &state)?;
         }

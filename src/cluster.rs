@@ -37,10 +37,10 @@ use engine::{QueryState, Results};
 use process::{Look, Process, Query};
 use queries::Catalog;
 use schema::Table;
+use session::{Planned, Runner as _};
 
 use crate::Usage;
 use crate::args::{self, Input};
-use crate::query::Prepared;
 use crate::{query, signals};
 
 /// `palais cluster`.
@@ -204,23 +204,13 @@ impl Runner {
         Runner { settings, memory_limit, ..self }
     }
 
-    /// The workers of each process.
-    pub fn workers(&self) -> usize {
-        self.settings.workers
-    }
-
     /// The host that was lost, if that ended a query.
     pub fn lost(&self) -> Option<String> {
         self.cluster.lost()
     }
 
-    /// How many processes there are.
-    pub fn processes(&self) -> usize {
-        self.cluster.processes()
-    }
-
     /// The tables of these names, as the first process sees them.
-    pub fn catalog(&self, names: &[String]) -> anyhow::Result<Catalog> {
+    fn tables(&self, names: &[String]) -> anyhow::Result<Catalog> {
         let places =
             self.input.tables.iter().filter_map(|table| table.split_once('=').map(|(_, place)| place));
         if names.iter().map(String::as_str).chain(places).any(|place| place == "-") {
@@ -253,37 +243,23 @@ impl Runner {
         Ok(catalog(joined))
     }
 
-    /// The names of the tables that flags name, as the first process sees them.
-    pub fn names(&self) -> anyhow::Result<Vec<String>> {
-        let look = Look::Names(self.input.clone());
-        let seen = self.cluster.open(&bincode::serialize(&look)?, 1)?;
-        decode(&seen[0])
-    }
-
-    /// Runs a query, which was planned for so many processes.
-    pub fn run(&self, prepared: &Prepared) -> anyhow::Result<Results> {
-        let (bytes, fingerprint, state) = self.query(prepared, false)?;
-        let query = cluster::caller::Query { bytes: &bytes, fingerprint };
-        Ok(self.cluster.run(&query, prepared.plan.schema.clone(), state)?)
-    }
-
     /// Runs the query of a COPY to a directory, into which the processes write; gives the rows. `begun` is called with
     /// the figures once there are some.
     pub fn write(
         &self,
-        prepared: &Prepared,
+        planned: &Planned,
         overwrite: bool,
         begun: impl FnOnce(&Arc<QueryState>),
     ) -> anyhow::Result<(u64, Arc<QueryState>)> {
-        let (bytes, fingerprint, state) = self.query(prepared, overwrite)?;
+        let (bytes, fingerprint, state) = self.query(planned, overwrite)?;
         begun(&state);
         let written = self.cluster.write(&cluster::caller::Query { bytes: &bytes, fingerprint }, &state)?;
         Ok((written.rows, state))
     }
 
     /// What the processes are told of a query, with its fingerprint and its figures.
-    fn query(&self, prepared: &Prepared, overwrite: bool) -> anyhow::Result<(Vec<u8>, u64, Arc<QueryState>)> {
-        let Prepared { plan, is_summary, catalog, planning } = prepared;
+    fn query(&self, planned: &Planned, overwrite: bool) -> anyhow::Result<(Vec<u8>, u64, Arc<QueryState>)> {
+        let Planned { plan, is_summary, catalog, planning, .. } = planned;
         let sent = Query {
             statement: self.statement.clone(),
             is_summary: *is_summary,
@@ -299,6 +275,37 @@ impl Runner {
         let sent = bincode::serialize(&sent).context("the names of files must be UTF-8 here")?;
         Ok((sent, queries::explain::fingerprint(plan), state))
     }
+}
+
+impl session::Runner for Runner {
+    fn processes(&self) -> usize {
+        self.cluster.processes()
+    }
+
+    fn workers(&self) -> usize {
+        self.settings.workers
+    }
+
+    fn catalog(&self, names: &[String]) -> Result<Catalog, session::runner::Failure> {
+        self.tables(names).map_err(failure)
+    }
+
+    fn names(&self) -> Result<Vec<String>, session::runner::Failure> {
+        let look = Look::Names(self.input.clone());
+        let seen = self.cluster.open(&bincode::serialize(&look)?, 1)?;
+        decode(&seen[0]).map_err(failure)
+    }
+
+    fn run(&self, planned: &Planned) -> Result<Results, session::runner::Failure> {
+        let (bytes, fingerprint, state) = self.query(planned, false).map_err(failure)?;
+        let query = cluster::caller::Query { bytes: &bytes, fingerprint };
+        Ok(self.cluster.run(&query, planned.plan.schema.clone(), state)?)
+    }
+}
+
+/// An error as a session has it, of the type that it has here.
+fn failure(e: anyhow::Error) -> session::runner::Failure {
+    e.reallocate_into_boxed_dyn_error_without_backtrace()
 }
 
 fn version() -> String {

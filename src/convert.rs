@@ -17,11 +17,11 @@ use schema::{FormatOptions, Source};
 use crate::Usage;
 use crate::args;
 use crate::progress::Progress;
-use crate::query::warn_skipped;
+use crate::query::warn;
 use crate::say::say;
 use crate::settings;
 use crate::signals;
-use crate::tables::Tables;
+use crate::tables;
 
 /// `palais convert`.
 pub fn run(c: &args::Convert) -> anyhow::Result<()> {
@@ -32,7 +32,7 @@ pub fn run(c: &args::Convert) -> anyhow::Result<()> {
         let shown = c.destination.display();
         return Err(Usage(format!("{shown} is no file, and --verify could not read it back")).into());
     }
-    let table = Arc::new(Tables::resolve(&c.input)?.open(&c.source)?);
+    let table = Arc::new(tables::open_one(&c.input, &c.source)?);
     let total = match &table.source {
         Source::Files(set) => set.bytes(),
         _ => 0,
@@ -43,7 +43,7 @@ pub fn run(c: &args::Convert) -> anyhow::Result<()> {
     let progress = Progress::of_bytes(total, &state, c.write.no_progress);
     let written = engine::convert::convert(&table, &destination, &options, &state)?;
     drop(progress);
-    warn_skipped(&state);
+    warn(state.skipped());
     say(report_converted(c, &written, start));
     Ok(())
 }

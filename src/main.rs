@@ -14,7 +14,6 @@ mod copy;
 mod flags;
 mod generate;
 mod inspect;
-mod planning;
 mod print;
 mod profile;
 mod progress;
@@ -124,24 +123,30 @@ fn run(command: Command) -> anyhow::Result<()> {
     }
 }
 
+/// The cause of this type, if an error has one.
+pub fn cause<T: std::error::Error + Send + Sync + 'static>(e: &anyhow::Error) -> Option<&T> {
+    e.chain().find_map(|cause| cause.downcast_ref())
+}
+
 /// The message and the exit code of an error.
 pub fn describe(e: &anyhow::Error) -> (String, u8) {
-    if let Some(usage) = e.downcast_ref::<Usage>() {
+    if let Some(usage) = cause::<Usage>(e) {
         return (format!("error: {usage}"), 2);
     }
-    let elsewhere = matches!(e.downcast_ref(), Some(::cluster::Error::Cancelled));
-    if elsewhere || matches!(e.downcast_ref(), Some(engine::Error::Cancelled)) {
+    if let Some(wrong @ session::Error::Settings(_)) = cause(e) {
+        return (format!("error: {wrong}"), 2);
+    }
+    let elsewhere = matches!(cause(e), Some(::cluster::Error::Cancelled));
+    if elsewhere || matches!(cause(e), Some(engine::Error::Cancelled)) {
         return ("interrupted".into(), 130);
     }
-    if let Some(panic @ engine::Error::Panic { .. }) = e.downcast_ref() {
+    if let Some(panic @ engine::Error::Panic { .. }) = cause(e) {
         return (panic.to_string(), signals::INTERNAL);
     }
-    if let Some(::cluster::Error::Failed { code, .. } | ::cluster::Error::Told { code, .. }) =
-        e.downcast_ref()
-    {
+    if let Some(::cluster::Error::Failed { code, .. } | ::cluster::Error::Told { code, .. }) = cause(e) {
         return (format!("error: {e}"), *code);
     }
-    if matches!(e.downcast_ref::<print::Error>(), Some(print::Error::Closed)) {
+    if matches!(cause(e), Some(print::Error::Closed)) {
         // The reader of the output has enough.
         return (String::new(), 0);
     }

@@ -1,9 +1,6 @@
 //! `palais query` and `palais bdb`: a statement to rows on the screen, in a file or in memory.
 
-mod about;
 mod elsewhere;
-mod late;
-mod prepared;
 
 use std::io::{IsTerminal, Read};
 use std::path::Path;
@@ -12,14 +9,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use anyhow::Context;
-use arrow_array::{ArrayRef, RecordBatch, StringArray};
+use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use cluster::remote::Caller;
 pub use elsewhere::{lead, run_among};
-use engine::Results;
+use engine::QueryState;
 use engine::state::Skipped;
-pub use prepared::Prepared;
-use queries::{Statement, parse};
+use queries::Statement;
+use queries::parse::Query;
+use session::{Planned, Session, Statistics};
 
 use crate::Usage;
 use crate::args;
@@ -27,15 +25,14 @@ use crate::cluster::Runner;
 use crate::cluster::remote::Teller;
 use crate::copy::To;
 use crate::flags;
-use crate::planning::within_limits;
 use crate::print::{self, Format, ResultWriter, Target};
 use crate::profile::Profile;
 use crate::progress::Progress;
 use crate::say::{self, say};
-use crate::settings::Settings;
+use crate::settings;
 use crate::signals;
-use crate::stats::Stats;
-use crate::tables::Tables;
+use crate::stats;
+use crate::tables;
 use crate::terminal;
 
 /// `palais query`.
@@ -45,12 +42,12 @@ pub fn run(q: &args::Query) -> anyhow::Result<()> {
         let at = args::At { cluster: cluster.clone(), token_file: token_file.clone(), tls: q.tls.clone() };
         return elsewhere::run_on_nodes(q, &at, &sql);
     }
-    let session = Session::new(&q.input, &q.run)?;
+    let command = QueryCommand::new(&q.input, &q.run)?;
     if q.plan_fingerprint {
         let mut statements = sql.split("\n;\n").filter(|s| !s.trim().is_empty());
-        return statements.try_for_each(|s| session.fingerprint(s));
+        return statements.try_for_each(|s| command.fingerprint(s));
     }
-    session.statement(&sql)
+    command.statement(&sql)
 }
 
 /// The statement that is given, or in a file, or on standard input.
@@ -81,7 +78,7 @@ pub fn run_bdb(b: &args::Bdb) -> anyhow::Result<()> {
         return Err(Usage(format!("there is no benchmark query '{}'; there are {names}", b.name)).into());
     };
     let start = Instant::now();
-    Session::new(&b.input, &b.run)?.statement(&sql)?;
+    QueryCommand::new(&b.input, &b.run)?.statement(&sql)?;
     say(format_args!("{}: {:.3} s", b.name.to_lowercase(), start.elapsed().as_secs_f64()));
     Ok(())
 }
@@ -90,11 +87,6 @@ pub fn run_bdb(b: &args::Bdb) -> anyhow::Result<()> {
 fn url_count() -> String {
     let script = include_str!("../bench/url_count.py");
     format!("python3 -c '{}'", script.replace('\'', r"'\''"))
-}
-
-/// Says what `--on-error` passed over in a query.
-pub fn warn_skipped(state: &engine::QueryState) {
-    warn(state.skipped());
 }
 
 /// Says what `--on-error` passed over.
@@ -110,13 +102,12 @@ pub fn warn(skipped: Skipped) {
     }
 }
 
-struct Session<'a> {
+/// What the flags make of a statement.
+struct QueryCommand<'a> {
     run: &'a args::Run,
-    settings: Settings,
-    engine: engine::Settings,
-    tables: Tables,
+    session: Session,
     /// The processes that run its queries, if this one doesn't.
-    runner: Option<Runner>,
+    runner: Option<Arc<Runner>>,
     /// Who takes the rows, if they are not for whoever has started this process.
     caller: Option<Arc<Caller>>,
     start: Instant,
@@ -124,36 +115,26 @@ struct Session<'a> {
     given: AtomicBool,
 }
 
-impl<'a> Session<'a> {
-    fn new(input: &args::Input, run: &'a args::Run) -> anyhow::Result<Session<'a>> {
+impl<'a> QueryCommand<'a> {
+    fn new(input: &args::Input, run: &'a args::Run) -> anyhow::Result<QueryCommand<'a>> {
         let start = Instant::now();
-        let settings = Settings::resolve(&run.execution);
-        engine::memory::set_limit(settings.memory_limit);
-        let engine = engine::Settings { workers: settings.workers, read_ahead: run.read_ahead.into() };
-        Ok(Session {
-            run,
-            settings,
-            engine,
-            tables: Tables::resolve(input)?,
-            runner: None,
-            caller: None,
-            start,
-            given: AtomicBool::new(false),
-        })
+        let settings = settings::resolve(&run.execution, Some(run.read_ahead), tables::options(input)?);
+        let session = Session::new(settings).with_tables(tables::resolve(input)?);
+        Ok(QueryCommand { run, session, runner: None, caller: None, start, given: AtomicBool::new(false) })
     }
 
     fn fingerprint(&self, sql: &str) -> anyhow::Result<()> {
-        let Statement::Query(query) = within_limits(|| queries::parse(sql))? else {
+        let Statement::Query(query) = session::parse(sql)? else {
             return Err(Usage("only a query has a plan".into()).into());
         };
         // The query's time is given, not read, where plans are compared.
-        let planning = queries::Settings { now_ns: 0, ..self.settings.planning.clone() };
-        let fingerprint = queries::explain::fingerprint(&self.prepare(&query, &planning)?.plan);
+        let planning = queries::Settings { now_ns: 0, ..self.session.planning() };
+        let fingerprint = queries::explain::fingerprint(&self.session.plan(&query, &planning)?.plan);
         Ok(print::text(&format!("{fingerprint:016x}\n"))?)
     }
 
     fn statement(&self, sql: &str) -> anyhow::Result<()> {
-        let statement = within_limits(|| queries::parse(sql))?;
+        let statement = session::parse(sql)?;
         flags::check(self.run, &statement)?;
         // The file is opened first: one that can't be written is known before the query runs.
         let profile = self.run.profile.as_deref().map(|path| Profile::start(path, self.run.overwrite));
@@ -163,155 +144,158 @@ impl<'a> Session<'a> {
     }
 
     fn execute_statement(&self, statement: Statement) -> anyhow::Result<()> {
-        match statement {
-            Statement::Query(query) => self.query(&query),
-            Statement::Explain { analyze, query } => self.explain(&query, analyze),
-            Statement::Describe(name) => self.describe(&name),
-            Statement::ShowTables => {
-                let names: Vec<String> = match &self.runner {
-                    Some(runner) => runner.names()?,
-                    None => self.tables.names().map(String::from).collect(),
-                };
-                let names: ArrayRef = Arc::new(StringArray::from(names));
-                self.show(&[("table_name", names)])
-            }
-            Statement::Summarize(query) => self.summarize(&query),
-            Statement::Copy { query, target, options } => {
+        match (statement, &self.run.output) {
+            (Statement::Copy { query, target, options }, _) => {
                 let to = To::of_copy(&target, &options, self.run.overwrite)?;
                 match &self.runner {
                     Some(runner) if to.dataset => self.write_there(&query, runner),
                     _ => self.write(&query, &to),
                 }
             }
+            (Statement::Query(query), _) if self.run.repeat.is_some() => self.repeat(&query),
+            (Statement::Query(query), Some(path)) => self.write(&query, &To::of_flags(path, self.run)?),
+            (statement, _) => self.show(&statement),
         }
     }
 
-    fn query(&self, query: &parse::Query) -> anyhow::Result<()> {
-        if let (Some(path), None) = (&self.run.output, self.run.repeat) {
-            return self.write(query, &To::of_flags(path, self.run)?);
+    /// Runs a statement and shows its rows.
+    fn show(&self, statement: &Statement) -> anyhow::Result<()> {
+        let (mut writer, mut progress) = (self.writer()?, None);
+        let mut results = self.session.run(statement, &mut |planned, state| {
+            progress = Some(self.begun(planned, state));
+        })?;
+        let rows =
+            self.print_rows(&results.schema().clone(), &mut results, &mut progress, writer.as_mut())?;
+        drop(progress);
+        warn(results.skipped());
+        match results.statistics() {
+            Some(statistics) if matches!(statement, Statement::Query(_)) => self.finish(rows, &statistics),
+            Some(statistics) => self.write_statistics(&statistics),
+            None => Ok(()),
         }
-        let Some(times) = self.run.repeat else {
-            return self.planned(query, &self.settings.planning, |prepared| {
-                let mut stats = self.stats();
-                let rows = self.show_rows(prepared, &mut stats, self.writer()?.as_mut())?;
-                self.finish(rows, &stats)
-            });
-        };
-        let prepared = self.prepare(query, &self.settings.planning)?;
-        let mut stats = self.stats();
-        for _ in 0..times {
-            self.show_rows(&prepared, &mut stats, &mut Memory::default())?;
-        }
-        self.run.stats.as_ref().map_or(Ok(()), |path| stats.write(path))
     }
 
-    fn stats(&self) -> Stats {
-        let processes = self.runner.as_ref().map_or(1, Runner::processes);
-        Stats::new(self.start.elapsed(), self.settings.workers * processes)
+    /// Runs a query as often as the flag says, and keeps its rows in memory.
+    fn repeat(&self, query: &Arc<Query>) -> anyhow::Result<()> {
+        let planned = self.session.plan(query, &self.session.planning())?;
+        let mut statistics = self.statistics();
+        for _ in 0..self.run.repeat.unwrap_or(1) {
+            self.execute(&planned, &mut statistics, |results, _| {
+                let batches: Vec<RecordBatch> = results.collect::<Result<_, _>>()?;
+                Ok(batches.iter().map(|batch| batch.num_rows() as u64).sum())
+            })?;
+        }
+        self.write_statistics(&statistics)
+    }
+
+    /// Figures of a statement that is planned.
+    fn statistics(&self) -> Statistics {
+        Statistics::new(self.start.elapsed(), self.session.planning().workers)
     }
 
     /// Says what came of a query.
-    fn finish(&self, rows: u64, stats: &Stats) -> anyhow::Result<()> {
+    fn finish(&self, rows: u64, statistics: &Statistics) -> anyhow::Result<()> {
         self.summary(rows);
-        self.run.stats.as_ref().map_or(Ok(()), |path| stats.write(path))
+        self.write_statistics(statistics)
+    }
+
+    fn write_statistics(&self, statistics: &Statistics) -> anyhow::Result<()> {
+        self.run.stats.as_ref().map_or(Ok(()), |path| stats::write(statistics, path))
+    }
+
+    /// A plan begins to run: it can be interrupted, and its progress is shown.
+    fn begun(&self, planned: &Planned, state: &Arc<QueryState>) -> Progress {
+        signals::cancel_on_interrupt(state);
+        self.caller.iter().for_each(|caller| caller.follow(state));
+        Progress::start(&planned.plan, state, self.run.no_progress)
     }
 
     /// Runs a plan once; `take` takes its rows and tells how many there were.
     fn execute(
         &self,
-        prepared: &Prepared,
-        stats: &mut Stats,
-        take: impl FnOnce(&mut Results, &mut Progress) -> anyhow::Result<u64>,
+        planned: &Planned,
+        statistics: &mut Statistics,
+        take: impl FnOnce(&mut engine::Results, &mut Option<Progress>) -> anyhow::Result<u64>,
     ) -> anyhow::Result<u64> {
         let start = Instant::now();
-        let plan = &prepared.plan;
-        let mut results = match &self.runner {
-            Some(runner) => runner.run(prepared)?,
-            None => engine::run(plan, &self.engine)?,
-        };
-        signals::cancel_on_interrupt(results.state());
-        self.caller.iter().for_each(|caller| caller.follow(results.state()));
-        let mut progress = Progress::start(plan, results.state(), self.run.no_progress);
+        let mut results = self.session.begin(planned)?;
+        let mut progress = Some(self.begun(planned, results.state()));
         let rows = take(&mut results, &mut progress)?;
-        stats.execution_seconds.push(start.elapsed().as_secs_f64());
-        stats.take(plan, results.state(), rows);
+        statistics.execution_seconds.push(start.elapsed().as_secs_f64());
+        statistics.take(&planned.plan, results.state(), rows);
         drop(progress);
-        warn_skipped(results.state());
+        warn(results.state().skipped());
         Ok(rows)
     }
 
-    /// Runs a plan once and hands its rows to the writer.
-    fn show_rows(
-        &self,
-        prepared: &Prepared,
-        stats: &mut Stats,
-        writer: &mut dyn ResultWriter,
-    ) -> anyhow::Result<u64> {
-        self.execute(prepared, stats, |results, progress| self.print_rows(results, progress, writer))
-    }
-
     /// Hands the rows of a result to the writer.
-    fn print_rows(
+    fn print_rows<E>(
         &self,
-        results: &mut Results,
-        progress: &mut Progress,
+        schema: &SchemaRef,
+        batches: impl Iterator<Item = Result<RecordBatch, E>>,
+        progress: &mut Option<Progress>,
         writer: &mut dyn ResultWriter,
-    ) -> anyhow::Result<u64> {
+    ) -> anyhow::Result<u64>
+    where
+        anyhow::Error: From<E>,
+    {
         // Nothing is written before there is something to write: an error comes without half a result before it.
-        let schema = results.schema().clone();
         let (mut rows, mut begun) = (0, false);
-        for batch in results.by_ref() {
+        for batch in batches {
             let batch = batch?;
             if !begun {
                 self.given.store(true, Ordering::Relaxed);
-                writer.begin(&schema)?;
+                writer.begin(schema)?;
                 begun = true;
             }
             rows += batch.num_rows() as u64;
-            progress.hide_before_output();
+            progress.iter_mut().for_each(Progress::hide_before_output);
             writer.batch(&batch)?;
             // Some writers keep what they are given.
             engine::memory::check(0, || "the result".into())?;
         }
-        progress.hide_before_output();
+        progress.iter_mut().for_each(Progress::hide_before_output);
         if !begun {
-            writer.begin(&schema)?;
+            writer.begin(schema)?;
         }
         writer.end()?;
         Ok(rows)
     }
 
     /// Writes the rows of a query.
-    fn write(&self, query: &parse::Query, to: &To) -> anyhow::Result<()> {
+    fn write(&self, query: &Arc<Query>, to: &To) -> anyhow::Result<()> {
         let spread_result = to.dataset || self.runner.is_some();
-        let planning = queries::Settings { spread_result, ..self.settings.planning.clone() };
-        self.planned(query, &planning, |prepared| self.write_rows(prepared, to))
+        let planning = queries::Settings { spread_result, ..self.session.planning() };
+        let write = |planned: &Planned| self.write_rows(planned, to);
+        self.session.plan_and_run(query, &planning, &self.given, crate::cause::<engine::Error>, write)
     }
 
-    fn write_rows(&self, prepared: &Prepared, to: &To) -> anyhow::Result<()> {
-        let plan = &prepared.plan;
-        let mut stats = self.stats();
+    fn write_rows(&self, planned: &Planned, to: &To) -> anyhow::Result<()> {
+        let plan = &planned.plan;
+        let mut statistics = self.statistics();
         // The target is opened first: one that can't be written is known before the query runs.
         let rows = match to.format() {
             Some(format) => {
                 let (columns, shape) = print::shape(to.form, &plan.schema);
                 // Rows that lie on all workers of this process make a part a worker anyhow.
                 let parts = plan.root.single || self.runner.is_some();
-                let output = to.open(format, columns, parts, self.settings.workers)?;
+                let output = to.open(format, columns, parts, self.session.settings().workers)?;
                 let shape = |batch| {
                     self.given.store(true, Ordering::Relaxed);
                     shape(batch)
                 };
-                self.execute(prepared, &mut stats, |results, _| {
+                self.execute(planned, &mut statistics, |results, _| {
                     Ok(engine::copy::copy(results, output, shape)?.rows)
                 })?
             }
             None => {
                 let mut writer = to.writer()?;
-                self.show_rows(prepared, &mut stats, writer.as_mut())?
+                self.execute(planned, &mut statistics, |results, progress| {
+                    self.print_rows(&results.schema().clone(), results, progress, writer.as_mut())
+                })?
             }
         };
-        self.finish(rows, &stats)
+        self.finish(rows, &statistics)
     }
 
     /// The writer that the flags ask for, of a result that is small.
@@ -337,26 +321,5 @@ impl<'a> Session<'a> {
         if std::io::stderr().is_terminal() {
             say(print::summary(rows, self.start.elapsed()));
         }
-    }
-}
-
-/// Keeps a result in memory.
-#[derive(Default)]
-struct Memory {
-    batches: Vec<RecordBatch>,
-}
-
-impl ResultWriter for Memory {
-    fn begin(&mut self, _schema: &SchemaRef) -> print::Result<()> {
-        Ok(())
-    }
-
-    fn batch(&mut self, batch: &RecordBatch) -> print::Result<()> {
-        self.batches.push(batch.clone());
-        Ok(())
-    }
-
-    fn end(&mut self) -> print::Result<()> {
-        Ok(())
     }
 }

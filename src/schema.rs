@@ -7,7 +7,7 @@ use schema::Table;
 
 use crate::args;
 use crate::print;
-use crate::tables::Tables;
+use crate::tables;
 
 /// The form of the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -24,7 +24,7 @@ pub enum Form {
 
 /// `palais schema`.
 pub fn run(s: &args::Schema) -> anyhow::Result<()> {
-    let table = Tables::resolve(&s.input)?.open(&s.path)?;
+    let table = tables::open_one(&s.input, &s.path)?;
     Ok(print::text(&text(&table, s.form)?)?)
 }
 

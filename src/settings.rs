@@ -2,35 +2,27 @@
 
 use std::time::Duration;
 
+use formats::open::OpenOptions;
+use session::Settings;
+
 use crate::args;
 
-/// What running a query needs, with every default filled in.
-#[derive(Debug, Clone)]
-pub struct Settings {
-    /// Worker threads.
-    pub workers: usize,
-    /// The most memory, in bytes.
-    pub memory_limit: u64,
-    /// What planning depends on.
-    pub planning: queries::Settings,
+/// The settings of a session that reads files so, from flags.
+pub fn resolve(run: &args::Execution, read_ahead: Option<u16>, open: OpenOptions) -> Settings {
+    let usual = Settings::default();
+    Settings {
+        workers: workers(run.workers),
+        read_ahead: read_ahead.map_or(usual.read_ahead, usize::from),
+        memory_limit: memory_limit(run),
+        broadcast_bytes: run.broadcast_limit.unwrap_or(usual.broadcast_bytes),
+        allow_scripts: run.allow_scripts,
+        open,
+    }
 }
 
-impl Settings {
-    /// Resolves flags.
-    pub fn resolve(run: &args::Execution) -> Settings {
-        let workers = workers(run.workers);
-        let memory_limit = run.memory_limit.unwrap_or_else(engine::memory::default_limit);
-        let since_1970 = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-        let usual = queries::Settings::default();
-        let planning = queries::Settings {
-            now_ns: since_1970.map_or(0, |d| d.as_nanos() as i64),
-            workers,
-            allow_scripts: run.allow_scripts,
-            broadcast_bytes: run.broadcast_limit.unwrap_or(usual.broadcast_bytes),
-            ..usual
-        };
-        Settings { workers, memory_limit, planning }
-    }
+/// The most memory, from flags.
+pub fn memory_limit(run: &args::Execution) -> u64 {
+    run.memory_limit.unwrap_or_else(engine::memory::default_limit)
 }
 
 /// The workers of `--workers`; the cores of the machine or its control group if it isn't given.

@@ -1,154 +1,85 @@
-//! The tables of a statement: from flags and paths to a catalog.
+//! What flags say about tables.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use formats::open::{OpenOptions, SchemaChoice, open, open_data_dir};
-use queries::Catalog;
+use formats::open::{OpenOptions, SchemaChoice, open};
 use schema::{OnError, Table};
+use session::Tables;
 
 use crate::Usage;
 use crate::args::{Header, Input, OnErrorFlag};
 
-/// What the flags say about tables.
-pub struct Tables {
-    /// By name in lower case: the name, and where the table lies. Names of which a directory has several can't be used.
-    named: BTreeMap<String, (String, Vec<String>)>,
-    schemas: BTreeMap<String, SchemaChoice>,
-    options: OpenOptions,
+/// The tables that flags name. Lists the directory of `--data`, opens nothing.
+pub fn resolve(input: &Input) -> anyhow::Result<Tables> {
+    let mut tables = Tables::default();
+    if let Some(directory) = &input.data {
+        tables.add_directory(directory)?;
+    }
+    let mut given = BTreeSet::new();
+    for table in &input.tables {
+        let (name, location) = pair("--table", "NAME=PATH", table)?;
+        if !given.insert(name.to_lowercase()) {
+            return Err(Usage(format!("--table gives two places for '{name}'")).into());
+        }
+        tables.add(&name, &location);
+    }
+    for (name, schema) in schemas(input)? {
+        if !tables.set_schema(&name, schema) {
+            return Err(Usage(format!("--schema gives two schemas for '{name}'")).into());
+        }
+    }
+    Ok(tables)
 }
 
-impl Tables {
-    /// Resolves flags; lists the directory of `--data`, opens nothing.
-    pub fn resolve(input: &Input) -> anyhow::Result<Tables> {
-        let mut named = BTreeMap::new();
-        if let Some(dir) = &input.data {
-            for (name, location) in open_data_dir(dir)? {
-                let known = named.entry(name.to_lowercase()).or_insert((name, Vec::new()));
-                known.1.push(location);
-            }
-        }
-        let mut given = BTreeSet::new();
-        for table in &input.tables {
-            let (name, location) = pair("--table", "NAME=PATH", table)?;
-            let lower = name.to_lowercase();
-            if !given.insert(lower.clone()) {
-                return Err(Usage(format!("--table gives two places for '{name}'")).into());
-            }
-            named.insert(lower, (name, vec![location]));
-        }
-        let mut schemas = BTreeMap::new();
-        for choice in &input.schemas {
-            let (name, value) = pair("--schema", "TABLE=bdb or TABLE=FILE", choice)?;
-            if schemas.insert(name.to_lowercase(), SchemaChoice::parse(&value)).is_some() {
-                return Err(Usage(format!("--schema gives two schemas for '{name}'")).into());
-            }
-        }
-        let quote = input.quote.as_deref().map_or(Ok(b'"'), |c| byte("--quote", c))?;
-        let delimiter = input.delimiter.as_deref().map(|c| byte("--delimiter", c)).transpose()?;
-        if delimiter == Some(quote) {
-            return Err(Usage("--delimiter and --quote must differ".into()).into());
-        }
-        let options = OpenOptions {
-            encoding: input.from.clone(),
-            delimiter,
-            quote,
-            header: match input.header {
-                Header::Yes => Some(true),
-                Header::No => Some(false),
-                Header::Auto => None,
-            },
-            infer_rows: input.infer_rows as usize,
-            union_by_name: input.union_by_name,
-            on_error: match input.on_error {
-                OnErrorFlag::Fail => OnError::Fail,
-                OnErrorFlag::Null => OnError::Null,
-                OnErrorFlag::Skip => OnError::Skip,
-            },
-            max_record: input.max_record as usize,
-            file_column: input.file_column,
-            ..OpenOptions::default()
-        };
-        Ok(Tables { named, schemas, options })
-    }
-
-    /// The names of the tables that flags name.
-    pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.named.values().map(|(name, _)| name.as_str())
-    }
-
-    /// Opens one location, whatever it is called, with the schema that is given, if one is.
-    pub fn open(&self, location: &str) -> anyhow::Result<Table> {
-        if !self.named.is_empty() || self.schemas.len() > 1 {
-            return Err(Usage(
-                "files are read by their path here: no --table, no --data, one --schema".into(),
-            )
-            .into());
-        }
-        let given = self.schemas.iter().next();
-        let name = given.map_or_else(|| crate::schema::name(location), |(name, _)| name.clone());
-        let schema = given.map(|(_, choice)| choice.clone());
-        Ok(open(location, &name, &OpenOptions { schema, ..self.options.clone() })?)
-    }
-
-    /// Opens these tables. A name that no flag gives is a path. With `late`, not all of many small files are looked at,
-    /// see [`OpenOptions::late`].
-    pub fn catalog(&self, names: &[String], late: bool) -> anyhow::Result<Catalog> {
-        let is_read = |schema: &str| names.iter().any(|name| name.to_lowercase() == schema);
-        if let Some(name) = self.schemas.keys().find(|name| !self.named.contains_key(*name) && !is_read(name))
-        {
-            let read: Vec<_> = names.iter().map(|name| format!("'{name}'")).collect();
-            return Err(Usage(format!(
-                "--schema {name}=…: there is no table '{name}'; the query reads {}\n  \
-                 help: give the table this name with --table {name}=PATH",
-                if read.is_empty() { "none".to_string() } else { read.join(", ") }
-            ))
-            .into());
-        }
-        let mut catalog = Catalog::default();
-        for name in names {
-            let lower = name.to_lowercase();
-            let known = self.named.get(&lower);
-            if known.is_none() && !is_location(name) {
-                let near = formats::open::nearest(name, self.names());
-                let help = match near.as_slice() {
-                    [] => "there is no file or directory of this name either; --table NAME=PATH and --data DIR name tables".to_string(),
-                    near => format!("did you mean {}?", near.join(" or ")),
-                };
-                return Err(queries::Error::Name {
-                    message: format!("there is no table '{name}'"),
-                    help: Some(help),
-                }
-                .into());
-            }
-            // A name that a flag gives is one table however the query spells it.
-            let (name, location) = match known.map(|(known, locations)| (known, locations.as_slice())) {
-                None => (name, name),
-                Some((known, [location])) => (known, location),
-                Some((_, several)) => {
-                    return Err(queries::Error::Name {
-                        message: format!("'{name}' could be {}", several.join(" or ")),
-                        help: Some(format!(
-                            "name one of them with --table {name}=PATH, or read it by its path"
-                        )),
-                    }
-                    .into());
-                }
-            };
-            let schema = self.schemas.get(&lower).cloned();
-            let options = OpenOptions { schema, late, ..self.options.clone() };
-            let mut table = open(location, name, &options)?;
-            table.name.clone_from(name);
-            catalog.add(table);
-        }
-        Ok(catalog)
-    }
+fn schemas(input: &Input) -> anyhow::Result<Vec<(String, SchemaChoice)>> {
+    let schema = |choice: &String| {
+        let (name, value) = pair("--schema", "TABLE=bdb or TABLE=FILE", choice)?;
+        Ok((name, SchemaChoice::parse(&value)))
+    };
+    input.schemas.iter().map(schema).collect()
 }
 
-/// Whether a name that no flag gives may be a path.
-fn is_location(name: &str) -> bool {
-    name == "-"
-        || name.contains(['/', '.', '*', '?', '['])
-        || formats::roots::exists(std::path::Path::new(name))
+/// How flags say that files are read.
+pub fn options(input: &Input) -> anyhow::Result<OpenOptions> {
+    let quote = input.quote.as_deref().map_or(Ok(b'"'), |c| byte("--quote", c))?;
+    let delimiter = input.delimiter.as_deref().map(|c| byte("--delimiter", c)).transpose()?;
+    if delimiter == Some(quote) {
+        return Err(Usage("--delimiter and --quote must differ".into()).into());
+    }
+    Ok(OpenOptions {
+        encoding: input.from.clone(),
+        delimiter,
+        quote,
+        header: match input.header {
+            Header::Yes => Some(true),
+            Header::No => Some(false),
+            Header::Auto => None,
+        },
+        infer_rows: input.infer_rows as usize,
+        union_by_name: input.union_by_name,
+        on_error: match input.on_error {
+            OnErrorFlag::Fail => OnError::Fail,
+            OnErrorFlag::Null => OnError::Null,
+            OnErrorFlag::Skip => OnError::Skip,
+        },
+        max_record: input.max_record as usize,
+        file_column: input.file_column,
+        ..OpenOptions::default()
+    })
+}
+
+/// Opens one location, whatever it is called, with the schema that is given, if one is.
+pub fn open_one(input: &Input, location: &str) -> anyhow::Result<Table> {
+    let options = options(input)?;
+    let schemas = schemas(input)?;
+    if input.data.is_some() || !input.tables.is_empty() || schemas.len() > 1 {
+        let text = "files are read by their path here: no --table, no --data, one --schema";
+        return Err(Usage(text.into()).into());
+    }
+    let given = schemas.into_iter().next();
+    let name = given.as_ref().map_or_else(|| crate::schema::name(location), |(name, _)| name.to_lowercase());
+    let schema = given.map(|(_, choice)| choice);
+    Ok(open(location, &name, &OpenOptions { schema, ..options })?)
 }
 
 fn pair(flag: &str, form: &str, text: &str) -> anyhow::Result<(String, String)> {

@@ -10,15 +10,15 @@ use arrow_schema::{DataType, Field, Schema};
 use engine::live::{Change, Watch};
 use queries::{Statement, parse};
 use schema::{Source, Table};
+use session::Planned;
 use std::sync::Arc;
 
 use crate::Usage;
 use crate::args;
-use crate::planning::within_limits;
 use crate::print::{self, Format, Target};
 use crate::query::warn;
-use crate::settings::Settings;
-use crate::tables::Tables;
+use crate::settings;
+use crate::tables;
 use crate::terminal;
 
 /// How often the files are listed.
@@ -26,10 +26,10 @@ const POLL: Duration = Duration::from_millis(100);
 
 /// `palais watch`.
 pub fn run(w: &args::Watch) -> anyhow::Result<()> {
-    let settings = Settings::resolve(&w.run);
+    let settings = settings::resolve(&w.run, None, tables::options(&w.input)?);
     engine::memory::set_limit(settings.memory_limit);
-    let tables = Tables::resolve(&w.input)?;
-    let Statement::Query(query) = within_limits(|| queries::parse(&w.sql))? else {
+    let tables = tables::resolve(&w.input)?;
+    let Statement::Query(query) = session::parse(&w.sql)? else {
         return Err(Usage("watch takes a query".into()).into());
     };
     let names = parse::tables(&query)?;
@@ -38,8 +38,8 @@ pub fn run(w: &args::Watch) -> anyhow::Result<()> {
             Usage(format!("watch takes a query over one table, and this one reads {}", names.len())).into()
         );
     };
-    let catalog = tables.catalog(&names, false)?;
-    let plan = within_limits(|| queries::plan(&query, &catalog, &settings.planning))?;
+    let catalog = tables.catalog(&names, false, &settings.open)?;
+    let plan = Planned::new(&query, catalog.clone(), &settings.planning())?.plan;
     let first = catalog.table(name)?.as_ref().clone();
     let mut seen = BTreeMap::new();
     let mut watch = Watch::start(&plan, settings.workers)?;
@@ -51,7 +51,7 @@ pub fn run(w: &args::Watch) -> anyhow::Result<()> {
         if closed_within(POLL) {
             return Err(print::Error::Closed.into());
         }
-        let catalog = tables.catalog(&names, false)?;
+        let catalog = tables.catalog(&names, false, &settings.open)?;
         let table = catalog.table(name)?.as_ref().clone();
         if table.schema != first.schema {
             anyhow::bail!(

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use datafusion_sql::parser::Statement as ResolvableStatement;
 use datafusion_sql::resolve::resolve_table_references;
@@ -24,24 +25,24 @@ pub type Query = ast::Query;
 #[derive(Debug, Clone)]
 pub enum Statement {
     /// Rows.
-    Query(Box<Query>),
+    Query(Arc<Query>),
     /// The plan of a query; with `analyze` it is run and measured.
     Explain {
         /// Whether the query is run.
         analyze: bool,
         /// The query.
-        query: Box<Query>,
+        query: Arc<Query>,
     },
     /// The columns of a table.
     Describe(String),
     /// The names of the tables of `--data` and `--table`.
     ShowTables,
     /// Count, minimum, maximum, distinct values and nulls of each column.
-    Summarize(Box<Query>),
+    Summarize(Arc<Query>),
     /// Rows into files.
     Copy {
         /// The rows.
-        query: Box<Query>,
+        query: Arc<Query>,
         /// The file or directory.
         target: String,
         /// What stands in parentheses behind it.
@@ -139,10 +140,10 @@ fn statement(parser: &mut Parser) -> Result<Statement> {
     })
 }
 
-fn query(parser: &mut Parser) -> Result<Box<Query>> {
+fn query(parser: &mut Parser) -> Result<Arc<Query>> {
     let query = parser.parse_query().map_err(|e| syntax(&e.to_string()))?;
     bounds::check_tree(&query)?;
-    Ok(query)
+    Ok(query.into())
 }
 
 fn object_name(parser: &mut Parser) -> Result<String> {
@@ -151,7 +152,7 @@ fn object_name(parser: &mut Parser) -> Result<String> {
 }
 
 /// A query in parentheses or bare, or the name of a table, as a query.
-fn relation(parser: &mut Parser) -> Result<Box<Query>> {
+fn relation(parser: &mut Parser) -> Result<Arc<Query>> {
     if parser.consume_token(&Token::LParen) {
         let inner = query(parser)?;
         parser.expect_token(&Token::RParen).map_err(|e| syntax(&e.to_string()))?;
@@ -167,7 +168,7 @@ fn relation(parser: &mut Parser) -> Result<Box<Query>> {
 }
 
 /// `SELECT * FROM name`.
-pub fn select_all(name: &str) -> Result<Box<Query>> {
+pub fn select_all(name: &str) -> Result<Arc<Query>> {
     let sql = format!("SELECT * FROM \"{}\"", name.replace('"', "\"\""));
     match parse(&sql)? {
         Statement::Query(query) => Ok(query),

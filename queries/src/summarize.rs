@@ -1,5 +1,7 @@
 //! `SUMMARIZE`: one pass over the rows, then a row a column.
 
+use std::sync::Arc;
+
 use arrow_schema::{DataType, SchemaRef};
 use datafusion_sql::sqlparser::ast::{SetExpr, TableFactor, TableWithJoins};
 
@@ -10,7 +12,7 @@ use crate::parse::{self, Query, Statement};
 pub const FIGURES: [&str; 7] = ["count", "nulls", "approx_distinct", "min", "max", "avg", "stddev"];
 
 /// A query of one row that holds [`FIGURES`] of each column of `source`, one column after another.
-pub fn query(source: &Query, columns: &SchemaRef) -> Result<Box<Query>> {
+pub fn query(source: &Query, columns: &SchemaRef) -> Result<Arc<Query>> {
     let mut items = Vec::new();
     for (i, field) in columns.fields().iter().enumerate() {
         let c = format!("\"{}\"", field.name().replace('"', "\"\""));
@@ -37,15 +39,16 @@ pub fn query(source: &Query, columns: &SchemaRef) -> Result<Box<Query>> {
         ];
         items.extend(figures.iter().enumerate().map(|(f, e)| format!("{e} AS \"{i} {}\"", FIGURES[f])));
     }
-    let Statement::Query(mut query) = parse::parse(&format!("SELECT {} FROM (SELECT 1)", items.join(", ")))?
+    let Statement::Query(query) = parse::parse(&format!("SELECT {} FROM (SELECT 1)", items.join(", ")))?
     else {
         unreachable!("the text is a SELECT");
     };
+    let mut query = Arc::unwrap_or_clone(query);
     // The source takes its place as it is: of text that was printed, `- -a` would be a comment.
     if let SetExpr::Select(select) = &mut *query.body
         && let [TableWithJoins { relation: TableFactor::Derived { subquery, .. }, .. }] = &mut select.from[..]
     {
         **subquery = source.clone();
     }
-    Ok(query)
+    Ok(Arc::new(query))
 }

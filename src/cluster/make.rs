@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use super::retry::{Undone, retried};
 use super::{hosts, remote};
 use crate::progress::Progress;
-use crate::query::warn_skipped;
+use crate::query::warn;
 use crate::say::{self, say};
 use crate::{Usage, args, convert, generate, signals};
 use group::Group;
@@ -175,7 +175,7 @@ impl Listener {
     /// What was passed over.
     fn skipped(&self, state: &QueryState) {
         match self {
-            Listener::Here { .. } => warn_skipped(state),
+            Listener::Here { .. } => warn(state.skipped()),
             // It is told when all is done.
             Listener::Caller(_) => {}
         }

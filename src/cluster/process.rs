@@ -17,16 +17,16 @@ use engine::dataset::{Begun, Output, Share, Written};
 use queries::{Statement, summarize};
 use schema::Table;
 use serde::{Deserialize, Serialize};
+use session::Planned as PlannedQuery;
 
 use super::decode::decode;
 use super::maker::{Files, Job};
 use super::{catalog, make, node, version};
 use crate::args::{self, Input};
 use crate::copy::To;
-use crate::planning::within_limits;
 use crate::print;
 use crate::signals;
-use crate::tables::Tables;
+use crate::tables;
 
 /// How long the node may take to hear what a process has done.
 const TELL: Duration = Duration::from_secs(1);
@@ -90,14 +90,16 @@ impl Process {
 
     fn look(&self, request: &[u8]) -> anyhow::Result<Vec<u8>> {
         let catalog = match decode(request)? {
-            Look::Tables(input, names) => Tables::resolve(&input)?.catalog(&names, false)?,
+            Look::Tables(input, names) => {
+                tables::resolve(&input)?.catalog(&names, false, &tables::options(&input)?)?
+            }
             Look::Names(input) => {
-                let tables = Tables::resolve(&input)?;
+                let tables = tables::resolve(&input)?;
                 return Ok(bincode::serialize(&tables.names().collect::<Vec<_>>())?);
             }
             Look::Source(input, source) => {
                 make::check_source(&source)?;
-                let table = Tables::resolve(&input)?.open(&source)?;
+                let table = tables::open_one(&input, &source)?;
                 return bincode::serialize(&table).context("the names of files must be UTF-8 here");
             }
         };
@@ -130,7 +132,7 @@ impl Process {
         }
         let mut to = None;
         self.limit_memory(query.memory_limit, sharing);
-        let parsed = match within_limits(|| queries::parse(&query.statement))? {
+        let parsed = match session::parse(&query.statement)? {
             Statement::Query(parsed) | Statement::Summarize(parsed) => parsed,
             Statement::Explain { query: parsed, .. } => parsed,
             Statement::Copy { query: parsed, target, options } => {
@@ -140,7 +142,8 @@ impl Process {
             Statement::Describe(_) | Statement::ShowTables => anyhow::bail!("only a query has a plan"),
         };
         let catalog = catalog(std::mem::take(&mut query.tables));
-        let planned = |parsed: &_| within_limits(|| queries::plan(parsed, &catalog, &query.planning));
+        let planned =
+            |parsed: &_| PlannedQuery::new(parsed, catalog.clone(), &query.planning).map(|p| p.plan);
         let mut plan = planned(&parsed)?;
         if query.is_summary {
             let summary = summarize::query(&parsed, &plan.schema)?;

@@ -10,7 +10,7 @@ pub struct Undone {
 
 impl From<anyhow::Error> for Undone {
     fn from(error: anyhow::Error) -> Undone {
-        let lost = error.downcast_ref::<cluster::Error>().and_then(|e| e.lost().map(String::from));
+        let lost = crate::cause::<cluster::Error>(&error).and_then(|e| e.lost().map(String::from));
         Undone { error, lost }
     }
 }

@@ -6,72 +6,67 @@ use std::time::Instant;
 
 use cluster::remote::Caller;
 use engine::QueryState;
-use queries::parse;
+use queries::parse::Query;
+use session::Runner as _;
 
-use super::{Session, text, warn_skipped};
+use super::{QueryCommand, text, warn};
 use crate::args;
 use crate::cluster::remote::{self, Asking};
 use crate::cluster::retry::{Undone, retried};
 use crate::cluster::{Runner, has_local_parts, sweep_up};
 use crate::copy::To;
 use crate::flags;
-use crate::planning::within_limits;
 use crate::print;
 use crate::progress::Progress;
-use crate::settings::Settings;
-use crate::{say, signals};
+use crate::{say, settings, signals};
 
-impl Session<'_> {
+impl QueryCommand<'_> {
     /// Has these processes run its queries.
     fn run_by(&mut self, runner: Runner) {
-        self.settings.workers = runner.workers();
-        let planning = &mut self.settings.planning;
-        planning.processes = runner.processes();
-        planning.workers = runner.workers() * runner.processes();
-        // Each process brings its rows here.
-        planning.spread_result = true;
+        let runner = Arc::new(runner);
+        self.session.run_by(runner.clone());
         self.runner = Some(runner);
     }
 
     /// Has the processes write the rows of a query, each its own into files of its own.
-    pub(super) fn write_there(&self, query: &parse::Query, runner: &Runner) -> anyhow::Result<()> {
-        let prepared = self.prepare(query, &self.settings.planning)?;
-        let mut stats = self.stats();
+    pub(super) fn write_there(&self, query: &Arc<Query>, runner: &Runner) -> anyhow::Result<()> {
+        let planned = self.session.plan(query, &self.session.planning())?;
+        let mut statistics = self.statistics();
         let begun = Instant::now();
         let mut progress = None;
-        let (rows, state) = runner.write(&prepared, self.run.overwrite, |state| {
+        let (rows, state) = runner.write(&planned, self.run.overwrite, |state| {
             self.caller.iter().for_each(|caller| caller.follow(state));
-            progress = Some(Progress::start(&prepared.plan, state, self.run.no_progress));
+            progress = Some(Progress::start(&planned.plan, state, self.run.no_progress));
         })?;
         drop(progress);
-        stats.execution_seconds.push(begun.elapsed().as_secs_f64());
-        stats.take(&prepared.plan, &state, rows);
-        warn_skipped(&state);
-        self.finish(rows, &stats)
+        statistics.execution_seconds.push(begun.elapsed().as_secs_f64());
+        statistics.take(&planned.plan, &state, rows);
+        warn(state.skipped());
+        self.finish(rows, &statistics)
     }
 }
 
 /// Runs a statement with processes that `start` gives, and again while one is lost, so often at most; without its host,
 /// unless that has `local_parts` of tables. `warn` takes what is to be known besides.
 fn try_again<'a>(
-    session: impl Fn() -> anyhow::Result<Session<'a>>,
+    command: impl Fn() -> anyhow::Result<QueryCommand<'a>>,
     retries: u32,
     local_parts: bool,
     warn: impl Fn(String),
-    start: impl Fn(&Session<'_>, &[String]) -> anyhow::Result<Runner>,
+    start: impl Fn(&QueryCommand<'_>, &[String]) -> anyhow::Result<Runner>,
     sql: &str,
 ) -> anyhow::Result<()> {
     retried(retries, local_parts, "the query is run", warn, |without| {
-        let mut session = session()?;
-        let outcome = start(&session, without).and_then(|runner| {
-            session.run_by(runner.with_local_parts(local_parts));
-            session.statement(sql)
+        let mut command = command()?;
+        let outcome = start(&command, without).and_then(|runner| {
+            command.run_by(runner.with_local_parts(local_parts));
+            command.statement(sql)
         });
         outcome.map_err(|error| {
             let Undone { error, lost } = error.into();
-            let lost = session.runner.as_ref().and_then(Runner::lost).or(lost);
+            let lost = command.runner.as_ref().and_then(|runner| runner.lost()).or(lost);
             // Rows that were given can't be taken back.
-            Undone { error, lost: lost.filter(|_| !session.given.load(Ordering::Relaxed)) }
+            Undone { error, lost: lost.filter(|_| !command.given.load(Ordering::Relaxed)) }
         })
     })
 }
@@ -82,13 +77,13 @@ pub fn run_among(c: &args::ClusterRun) -> anyhow::Result<()> {
     // Where tables lie, processes look: a directory need not be here.
     let input = args::Input { data: None, ..c.input.clone() };
     // What can be known without the processes is told before they are started.
-    engine::memory::set_limit(Settings::resolve(&c.run.execution).memory_limit);
-    flags::check(&c.run, &within_limits(|| queries::parse(&sql))?)?;
-    let start = |session: &Session<'_>, without: &[String]| {
-        Runner::of_flags(c, &sql, session.settings.memory_limit, without)
+    engine::memory::set_limit(settings::memory_limit(&c.run.execution));
+    flags::check(&c.run, &session::parse(&sql)?)?;
+    let start = |command: &QueryCommand<'_>, without: &[String]| {
+        Runner::of_flags(c, &sql, command.session.settings().memory_limit, without)
     };
     let local_parts = has_local_parts(c)?;
-    try_again(|| Session::new(&input, &c.run), c.retries, local_parts, say::warn, start, &sql)
+    try_again(|| QueryCommand::new(&input, &c.run), c.retries, local_parts, say::warn, start, &sql)
 }
 
 /// Leads a statement for a caller within this memory of its own; `start` gives the processes, without those of nodes that were lost.
@@ -115,60 +110,65 @@ pub fn lead(
         no_progress: true,
     };
     let input = args::Input { data: None, ..request.input.clone() };
-    let session = || {
-        let mut session = Session::new(&input, &run)?;
-        session.caller = Some(caller.clone());
-        Ok(session)
+    let command = || {
+        let mut command = QueryCommand::new(&input, &run)?;
+        command.caller = Some(caller.clone());
+        Ok(command)
     };
-    let start = |_: &Session<'_>, without: &[String]| {
+    let start = |_: &QueryCommand<'_>, without: &[String]| {
         let runner = start(without)?;
         let workers = request.workers.map_or(usize::MAX, usize::from).clamp(1, runner.workers().max(1));
         let settings = engine::Settings { workers, read_ahead: request.read_ahead.into() };
         Ok(runner.with(settings, request.memory_limit))
     };
     let warn = |text| remote::warn(caller, text);
-    try_again(session, request.retries, request.local_parts, warn, start, &request.statement)
+    try_again(command, request.retries, request.local_parts, warn, start, &request.statement)
 }
 
 /// `palais query --cluster`.
 pub fn run_on_nodes(q: &args::Query, at: &args::At, sql: &str) -> anyhow::Result<()> {
-    engine::memory::set_limit(Settings::resolve(&q.run.execution).memory_limit);
-    let statement = within_limits(|| queries::parse(sql))?;
+    engine::memory::set_limit(settings::memory_limit(&q.run.execution));
+    let statement = session::parse(sql)?;
     flags::check(&q.run, &statement)?;
     let writes = matches!(statement, queries::Statement::Copy { .. });
     sweep_up();
     // What lies on the nodes is looked at there.
     let input = args::Input { data: None, tables: Vec::new(), schemas: Vec::new(), ..q.input.clone() };
-    let session = Session::new(&input, &q.run)?;
+    let command = QueryCommand::new(&input, &q.run)?;
     let to = q.run.output.as_deref().map(|path| To::of_flags(path, &q.run)).transpose()?;
     let state = Arc::new(QueryState::new(0, 1));
     signals::cancel_on_interrupt(&state);
-    let mut stats = session.stats();
+    let mut statistics = command.statistics();
     let begun = Instant::now();
     let mut results = remote::ask(q, at, sql, writes, state.clone())?;
     // COPY has no rows to show.
     let shown = !results.schema().fields().is_empty();
-    let mut progress = Progress::of_bytes(0, &state, true);
     let rows = match to {
         _ if !shown => {
             results.by_ref().try_for_each(|batch| batch.map(|_| ()))?;
             0
         }
-        None => session.print_rows(&mut results, &mut progress, session.writer()?.as_mut())?,
+        None => {
+            let mut writer = command.writer()?;
+            command.print_rows(&results.schema().clone(), &mut results, &mut None, writer.as_mut())?
+        }
         Some(to) => match to.format() {
             Some(format) => {
                 let (columns, shape) = print::shape(to.form, results.schema());
-                let output = to.open(format, columns, true, session.settings.workers)?;
+                let output = to.open(format, columns, true, command.session.settings().workers)?;
                 engine::copy::copy(&mut results, output, shape)?.rows
             }
-            None => session.print_rows(&mut results, &mut progress, to.writer()?.as_mut())?,
+            None => {
+                let mut writer = to.writer()?;
+                command.print_rows(&results.schema().clone(), &mut results, &mut None, writer.as_mut())?
+            }
         },
     };
-    stats.execution_seconds.push(begun.elapsed().as_secs_f64());
-    stats.take_sums(&state, rows);
-    warn_skipped(&state);
+    statistics.execution_seconds.push(begun.elapsed().as_secs_f64());
+    statistics.take_sums(&state, rows);
+    warn(state.skipped());
     match shown {
-        true => session.finish(rows, &stats),
+        true => command.finish(rows, &statistics),
         false => Ok(()),
     }
 }

@@ -57,7 +57,7 @@ pub fn mark(body: &mut SetExpr) -> ControlFlow<Error> {
 fn named(side: SetExpr, name: &str) -> ControlFlow<Error, Box<Query>> {
     let text = format!("SELECT * FROM (SELECT 1) AS \"{name}\"");
     let mut query = match parse::parse(&text) {
-        Ok(Statement::Query(query)) => query,
+        Ok(Statement::Query(query)) => Box::new(Arc::unwrap_or_clone(query)),
         Ok(_) => unreachable!("the text is a SELECT"),
         Err(e) => return ControlFlow::Break(e),
     };

@@ -11,7 +11,7 @@ use super::{Group, Listener, Task};
 use crate::args;
 use crate::cluster::remote::{self, PATIENCE, Request};
 use crate::progress::Progress;
-use crate::query::warn_skipped;
+use crate::query::warn;
 use crate::say::{self, say};
 use crate::signals;
 
@@ -63,6 +63,6 @@ pub fn ask(task: Task, retries: u32, at: &args::At) -> anyhow::Result<()> {
     for rows in remote.results(state.clone(), hear)? {
         rows?;
     }
-    warn_skipped(&state);
+    warn(state.skipped());
     Ok(())
 }

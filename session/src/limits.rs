@@ -1,14 +1,15 @@
 //! The limits of planning: memory and time.
 //!
-//! The planner's rules can't be interrupted, and some take time that grows with the square of a statement. Planning runs on
-//! the thread that called, and ends the process with an error where it passes a limit: the allocator looks at its memory, and
-//! a thread of its own at its time. Ctrl-C ends the process in any case while no query runs.
+//! The planner's rules can't be interrupted, and some take time that grows with the square of a statement. They recurse
+//! once for each level of an expression, and `a AND b AND …` of thousands of terms is as deep. Planning so runs on a thread
+//! of its own, with a stack that is large enough, and whoever asked for it gets an error once it takes too long. The thread
+//! then goes on until it is done, or until the process ends. The allocator looks at its memory.
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-use crate::signals;
+use crate::error::{Error, Result};
 
 /// The most time of a processor that planning a statement may take.
 const MOST: Duration = Duration::from_secs(10);
@@ -16,31 +17,41 @@ const MOST: Duration = Duration::from_secs(10);
 /// How often the time is looked at.
 const LOOK: Duration = Duration::from_millis(200);
 
+/// The stack of a thread that plans, in bytes; memory is taken only as far as it is used.
+const STACK: usize = 512 << 20;
+
 /// The system's unit of the time of threads: a hundredth of a second on Linux, whatever its kernel counts in.
 const TICKS: u64 = 100;
 
 /// Parses or plans a statement within the limits.
-pub fn within_limits<T>(plan: impl FnOnce() -> T) -> T {
-    let (done, waiting) = channel::<()>();
-    let clock = Clock::of_this_thread();
-    let watch = move || {
-        while waiting.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
-            if clock.elapsed() > MOST {
-                signals::fail(&anyhow::anyhow!(
-                    "planning the statement took more than {} seconds\n  \
-                     help: write a shorter statement, or several with COPY (…) TO 'file' between them",
-                    MOST.as_secs()
-                ));
+///
+/// # Errors
+/// The time is over, there is no thread, or the planner panicked.
+pub fn within_limits<T: Send + 'static>(plan: impl FnOnce() -> T + Send + 'static) -> Result<T> {
+    let (done, waiting) = channel();
+    let (told, clock) = channel();
+    let run = move || {
+        let _ = told.send(Clock::of_this_thread());
+        let planned = engine::panics::catch(|| Ok(engine::memory::planning(plan)));
+        // Whoever has waited too long has gone.
+        let _ = done.send(planned);
+    };
+    let thread = std::thread::Builder::new().name("palais-planning".into()).stack_size(STACK);
+    thread.spawn(run).map_err(|e| engine::Error::Start(e.to_string()))?;
+    let clock = clock.recv().ok();
+    loop {
+        match waiting.recv_timeout(LOOK) {
+            Ok(planned) => return Ok(planned?),
+            Err(RecvTimeoutError::Timeout) if clock.as_ref().is_some_and(|clock| clock.elapsed() > MOST) => {
+                return Err(Error::PlanningTime { seconds: MOST.as_secs() });
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(engine::Error::Start("the thread that plans has ended".into()).into());
             }
         }
-    };
-    // Without the thread the time has no limit.
-    let _ = std::thread::Builder::new().name("palais-planning".into()).spawn(watch);
-    let planned = engine::memory::planning(plan);
-    drop(done);
-    planned
+    }
 }
-
 /// The time that a thread has a processor, so that a machine that is busy does not count.
 struct Clock {
     /// Where the system tells it.
@@ -91,6 +102,8 @@ mod tests {
 
     #[test]
     fn what_was_planned_is_given() {
-        assert_eq!(within_limits(|| 7), 7);
+        assert_eq!(within_limits(|| 7).unwrap(), 7);
+        let error = within_limits(|| -> u8 { panic!("on purpose") }).unwrap_err();
+        assert!(error.to_string().contains("on purpose"), "{error}");
     }
 }

@@ -1,0 +1,98 @@
+//! Statements that tell something of a query or a table.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, StringArray};
+use arrow_schema::{DataType, Field, Schema};
+use formats::rows::cells::Cells;
+use queries::parse::Query;
+use queries::summarize;
+
+use crate::error::Result;
+use crate::planned::Planned;
+use crate::results::Results;
+use crate::session::{Begun, Session};
+
+impl Session {
+    pub(crate) fn explain(&self, query: &Arc<Query>) -> Result<Results> {
+        let planned = self.plan(query, &self.planning())?;
+        let lines: Vec<String> =
+            queries::explain::explain(&planned.plan).into_iter().map(|l| l.text).collect();
+        Ok(Results::made(columns(&[("plan", Arc::new(StringArray::from(lines)))])?, None))
+    }
+
+    pub(crate) fn explain_analyze(&self, query: &Arc<Query>, begun: Begun<'_>) -> Result<Results> {
+        let start = Instant::now();
+        let planned = self.plan(query, &self.planning())?;
+        let mut results = self.start(&planned, start, begun)?;
+        results.by_ref().try_for_each(|batch| batch.map(|_| ()))?;
+        let run = results.into_run();
+        let lines = run.as_ref().map(|run| run.statistics().analyzed(&planned.plan)).unwrap_or_default();
+        Ok(Results::made(columns(&[("plan", Arc::new(StringArray::from(lines)))])?, run))
+    }
+
+    pub(crate) fn describe(&self, name: &str) -> Result<Results> {
+        let catalog = self.catalog(&[name.to_string()], false)?;
+        let schema = catalog.table(name)?.schema.clone();
+        let nullable = schema.fields().iter().map(|f| Some(f.is_nullable())).collect::<BooleanArray>();
+        let [names, types] = names_and_types(&schema);
+        Ok(Results::made(columns(&[names, types, ("nullable", Arc::new(nullable))])?, None))
+    }
+
+    pub(crate) fn show_tables(&self) -> Result<Results> {
+        let names = Arc::new(StringArray::from(self.table_names()?));
+        Ok(Results::made(columns(&[("table_name", names)])?, None))
+    }
+
+    pub(crate) fn summarize(&self, query: &Arc<Query>, begun: Begun<'_>) -> Result<Results> {
+        let (start, planning) = (Instant::now(), self.planning());
+        let source = self.plan(query, &planning)?.plan.schema.clone();
+        let summary = summarize::query(query, &source)?;
+        let planned = Planned { is_summary: true, ..self.plan(&summary, &planning)? };
+        let mut results = self.start(&planned, start, begun)?;
+        let mut row = None;
+        for batch in results.by_ref() {
+            row = Some(batch?).filter(|batch| batch.num_rows() > 0).or(row);
+        }
+        let value = |column: usize| -> Result<Option<String>> {
+            let Some(column) = row.as_ref().map(|row| row.column(column)) else { return Ok(None) };
+            if column.logical_nulls().is_some_and(|nulls| nulls.is_null(0)) {
+                return Ok(None);
+            }
+            let mut text = Vec::new();
+            Cells::new(column)?.print(0, &mut text);
+            Ok(Some(String::from_utf8_lossy(&text).into_owned()))
+        };
+        let mut shown = names_and_types(&source).to_vec();
+        let width = summarize::FIGURES.len();
+        for (figure, name) in summarize::FIGURES.iter().enumerate() {
+            let values = (0..source.fields().len()).map(|column| value(column * width + figure));
+            let values = values.collect::<Result<Vec<_>>>()?;
+            shown.push((name, Arc::new(StringArray::from(values))));
+        }
+        Ok(Results::made(columns(&shown)?, results.into_run()))
+    }
+}
+
+/// A column with its name.
+type Named = (&'static str, ArrayRef);
+
+fn names_and_types(schema: &Schema) -> [Named; 2] {
+    let fields = schema.fields();
+    let names = StringArray::from_iter_values(fields.iter().map(|f| f.name()));
+    let types = StringArray::from_iter_values(fields.iter().map(|f| type_name(f.data_type())));
+    [("column_name", Arc::new(names)), ("column_type", Arc::new(types))]
+}
+
+fn columns(columns: &[Named]) -> Result<RecordBatch> {
+    let fields: Vec<Field> =
+        columns.iter().map(|(name, column)| Field::new(*name, column.data_type().clone(), true)).collect();
+    let columns = columns.iter().map(|(_, column)| column.clone()).collect();
+    Ok(RecordBatch::try_new(Arc::new(Schema::new(fields)), columns).map_err(engine::Error::from)?)
+}
+
+/// A type as SQL names it, or as Arrow does where SQL has no name for it.
+fn type_name(t: &DataType) -> String {
+    schema::text::types::sql_name(t).unwrap_or_else(|| t.to_string())
+}

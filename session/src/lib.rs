@@ -1,0 +1,55 @@
+//! palais as a library: tables, statements and their results.
+//!
+//! ```
+//! use session::{Session, Settings};
+//!
+//! # fn main() -> session::Result<()> {
+//! # let directory = tempfile::tempdir().expect("a directory can be made");
+//! # let path = directory.path().join("visits.csv").display().to_string();
+//! # std::fs::write(&path, "page,seconds\na,3\nb,4\na,5\n").expect("it can be written");
+//! let session = Session::new(Settings::default());
+//! session.register("visits", &path);
+//! let rows = session.execute("SELECT page, sum(seconds) AS s FROM visits GROUP BY page ORDER BY s")?;
+//! for batch in rows {
+//!     println!("{:?}", batch?);
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Modules in the order in which a statement meets them:
+//! - [`session`]: a session, its tables and what it runs.
+//! - [`settings`]: how queries are planned and run, and how files are read.
+//! - [`tables`]: the tables that a session knows by name.
+//! - [`limits`]: how long planning may take.
+//! - [`planned`]: a query with its plan.
+//! - [`runner`]: who runs queries, if not threads of this process.
+//! - `about`: EXPLAIN, DESCRIBE, SHOW TABLES and SUMMARIZE.
+//! - [`results`]: the rows of a statement.
+//! - [`statistics`]: the figures of a run.
+//! - [`error`]: what can go wrong.
+
+mod about;
+pub mod error;
+pub mod limits;
+pub mod planned;
+pub mod results;
+pub mod runner;
+pub mod session;
+pub mod settings;
+pub mod statistics;
+pub mod tables;
+
+/// The example of the README is a test.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct Readme;
+
+pub use error::{Error, Result};
+pub use planned::Planned;
+pub use results::Results;
+pub use runner::Runner;
+pub use session::{Session, parse};
+pub use settings::Settings;
+pub use statistics::Statistics;
+pub use tables::Tables;

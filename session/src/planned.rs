@@ -1,0 +1,34 @@
+//! From a query to its plan.
+
+use std::sync::Arc;
+
+use queries::parse::Query;
+use queries::{Catalog, Plan};
+
+use crate::error::Result;
+use crate::limits::within_limits;
+
+/// A query with its plan, and what other processes need to make the same one.
+#[derive(Debug, Clone)]
+pub struct Planned {
+    /// The plan.
+    pub plan: Arc<Plan>,
+    /// Whether it is that of a SUMMARIZE, which is made of the statement's own.
+    pub is_summary: bool,
+    /// Its tables.
+    pub catalog: Catalog,
+    /// What planning depended on besides.
+    pub planning: queries::Settings,
+    /// Whether the query may be planned and run anew, as long as it has given no row: not all files were looked at.
+    pub may_run_anew: bool,
+}
+
+impl Planned {
+    /// Plans a query over these tables.
+    pub fn new(query: &Arc<Query>, catalog: Catalog, planning: &queries::Settings) -> Result<Planned> {
+        let (query, tables, settings) = (query.clone(), catalog.clone(), planning.clone());
+        let plan = within_limits(move || queries::plan(&query, &tables, &settings))??;
+        let planning = planning.clone();
+        Ok(Planned { plan, is_summary: false, catalog, planning, may_run_anew: false })
+    }
+}

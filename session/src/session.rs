@@ -1,0 +1,232 @@
+//! A session: its settings and tables, and the statements that it runs.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Instant;
+
+use engine::QueryState;
+use formats::open::SchemaChoice;
+use queries::parse::{Query, tables};
+use queries::{Catalog, Statement};
+use schema::{FileSet, Source, Table, Unseen};
+
+use crate::error::{Error, Result};
+use crate::limits::within_limits;
+use crate::planned::Planned;
+use crate::results::{Results, Run};
+use crate::runner::Runner;
+use crate::settings::Settings;
+use crate::tables::Tables;
+
+/// Is told of each run of a plan when it begins: a statement whose files turn out to be unlike is run twice.
+pub type Begun<'a> = &'a mut dyn FnMut(&Planned, &Arc<QueryState>);
+
+/// Parses a statement.
+///
+/// # Errors
+/// It is wrong, or too large.
+pub fn parse(sql: &str) -> Result<Statement> {
+    let text = sql.to_string();
+    Ok(within_limits(move || queries::parse(&text))??)
+}
+
+/// Tables by name, and how statements over them are run. Several threads may run statements at once.
+pub struct Session {
+    settings: Settings,
+    tables: RwLock<Tables>,
+    runner: Option<Arc<dyn Runner>>,
+}
+
+impl Session {
+    /// A session without tables. Its limit of memory becomes that of the process.
+    pub fn new(settings: Settings) -> Session {
+        engine::memory::set_limit(settings.memory_limit);
+        Session { settings, tables: RwLock::default(), runner: None }
+    }
+
+    /// With these tables.
+    pub fn with_tables(self, tables: Tables) -> Session {
+        Session { tables: RwLock::new(tables), ..self }
+    }
+
+    /// Has somebody else run its queries.
+    pub fn run_by(&mut self, runner: Arc<dyn Runner>) {
+        self.settings.workers = runner.workers();
+        self.runner = Some(runner);
+    }
+
+    /// How its queries are planned and run.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Names a file, a glob, a directory or a dataset as a table. One of this name is replaced.
+    pub fn register(&self, name: &str, location: &str) {
+        self.tables.write().unwrap_or_else(PoisonError::into_inner).add(name, location);
+    }
+
+    /// Gives the table of this name, or at this path, a schema instead of the one that its files tell.
+    pub fn set_schema(&self, name: &str, schema: SchemaChoice) {
+        self.tables.write().unwrap_or_else(PoisonError::into_inner).set_schema(name, schema);
+    }
+
+    /// The names of the tables.
+    ///
+    /// # Errors
+    /// Those of whoever runs the queries.
+    pub fn table_names(&self) -> Result<Vec<String>> {
+        match &self.runner {
+            Some(runner) => runner.names().map_err(Error::Runner),
+            None => Ok(self.tables().names().map(String::from).collect()),
+        }
+    }
+
+    /// Runs a statement.
+    ///
+    /// # Errors
+    /// The statement is wrong, or can't be begun; what goes wrong later is told by the rows.
+    pub fn execute(&self, sql: &str) -> Result<Results> {
+        self.run(&parse(sql)?, &mut |_, _| ())
+    }
+
+    /// Runs a statement that was parsed.
+    ///
+    /// # Errors
+    /// As of [`Session::execute`].
+    pub fn run(&self, statement: &Statement, begun: Begun<'_>) -> Result<Results> {
+        match statement {
+            Statement::Query(query) => self.rows(query, begun),
+            Statement::Explain { analyze: false, query } => self.explain(query),
+            Statement::Explain { analyze: true, query } => self.explain_analyze(query, begun),
+            Statement::Describe(name) => self.describe(name),
+            Statement::ShowTables => self.show_tables(),
+            Statement::Summarize(query) => self.summarize(query, begun),
+            Statement::Copy { .. } => {
+                Err(queries::Error::Unsupported("COPY here; read the rows and write them".into()).into())
+            }
+        }
+    }
+
+    /// What planning depends on, for a statement that begins now.
+    pub fn planning(&self) -> queries::Settings {
+        let processes = self.runner.as_ref().map_or(1, |runner| runner.processes());
+        queries::Settings {
+            workers: self.settings.workers * processes,
+            processes,
+            // Each process brings its rows to whoever takes them.
+            spread_result: self.runner.is_some(),
+            ..self.settings.planning()
+        }
+    }
+
+    /// Plans a query.
+    ///
+    /// # Errors
+    /// The statement is wrong, or names what is not there.
+    pub fn plan(&self, query: &Arc<Query>, planning: &queries::Settings) -> Result<Planned> {
+        Planned::new(query, self.catalog(&named(query)?, false)?, planning)
+    }
+
+    /// Plans a query and has it run. Not all of many small files are looked at before, and one that turns out to be unlike
+    /// those that were has all of them looked at, and the query planned and run anew. `given` says that rows were given,
+    /// which can't be taken back; `cause` is why a run has failed.
+    ///
+    /// # Errors
+    /// Those of planning, and of `run`.
+    pub fn plan_and_run<T, E: From<Error>>(
+        &self,
+        query: &Arc<Query>,
+        planning: &queries::Settings,
+        given: &AtomicBool,
+        cause: impl Fn(&E) -> Option<&engine::Error>,
+        mut run: impl FnMut(&Planned) -> Result<T, E>,
+    ) -> Result<T, E> {
+        // Other processes look at all files before.
+        if self.runner.is_some() {
+            return run(&self.plan(query, planning)?);
+        }
+        let names = named(query)?;
+        let catalog = self.catalog(&names, true)?;
+        if !catalog.tables().any(|table| is_late(table)) {
+            return run(&Planned::new(query, catalog, planning)?);
+        }
+        // What gives rows before it has read all files can't be run anew.
+        let first = Planned::new(query, catalog, planning).ok().filter(|p| p.plan.root.reads_first());
+        let Some(first) = first else { return run(&self.plan(query, planning)?) };
+        let first = Planned { may_run_anew: true, ..first };
+        let error = match run(&first) {
+            Err(error) if !given.load(Ordering::Relaxed) => error,
+            done => return done,
+        };
+        let unlike = match cause(&error) {
+            Some(engine::Error::Format(formats::Error::Unlike { .. })) => true,
+            Some(engine::Error::Cancelled) | None => return Err(error),
+            Some(_) => false,
+        };
+        // Types that hold the values of all files may be wider, and with them there may be no error.
+        let all = self.catalog(&names, false)?;
+        let is_as_before = || {
+            let mut pairs = all.tables().zip(first.catalog.tables());
+            pairs.all(|(all, some)| all.schema == some.schema)
+        };
+        if !unlike && is_as_before() {
+            return Err(error);
+        }
+        run(&Planned::new(query, all, planning)?)
+    }
+
+    /// Begins to run a plan.
+    ///
+    /// # Errors
+    /// It can't be begun.
+    pub fn begin(&self, planned: &Planned) -> Result<engine::Results> {
+        match &self.runner {
+            Some(runner) => runner.run(planned).map_err(Error::Runner),
+            None => Ok(engine::run(&planned.plan, &self.settings.engine())?),
+        }
+    }
+
+    /// The tables of these names.
+    pub(crate) fn catalog(&self, names: &[String], late: bool) -> Result<Catalog> {
+        match &self.runner {
+            Some(runner) => runner.catalog(names).map_err(Error::Runner),
+            None => self.tables().catalog(names, late, &self.settings.open),
+        }
+    }
+
+    /// Begins to run a plan, whose planning began at `start`.
+    pub(crate) fn start(&self, planned: &Planned, start: Instant, begun: Begun<'_>) -> Result<Results> {
+        let (planning, now) = (start.elapsed(), Instant::now());
+        let results = self.begin(planned)?;
+        let state = results.state().clone();
+        begun(planned, &state);
+        let workers = planned.planning.workers;
+        let run = Run { planned: planned.clone(), state, planning, workers, begun: now, took: None, rows: 0 };
+        Ok(Results::computed(results, run))
+    }
+
+    fn rows(&self, query: &Arc<Query>, begun: Begun<'_>) -> Result<Results> {
+        let (start, given) = (Instant::now(), AtomicBool::new(false));
+        self.plan_and_run(query, &self.planning(), &given, Error::of_query, |planned| {
+            let mut results = self.start(planned, start, begun)?;
+            if planned.may_run_anew {
+                results.wait_for_rows()?;
+            }
+            Ok(results)
+        })
+    }
+
+    fn tables(&self) -> std::sync::RwLockReadGuard<'_, Tables> {
+        self.tables.read().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whether some of a table's files are looked at only when they are read.
+fn is_late(table: &Table) -> bool {
+    matches!(&table.source, Source::Files(FileSet { unseen: Unseen::Records { .. }, .. }))
+}
+
+/// The tables that a query names.
+fn named(query: &Query) -> Result<Vec<String>> {
+    Ok(engine::memory::planning(|| tables(query))?)
+}

@@ -1,0 +1,56 @@
+//! How the queries of a session are planned and run, and how it reads files.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use formats::open::OpenOptions;
+
+/// How the queries of a session are planned and run, and how it reads files.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Worker threads of a query.
+    pub workers: usize,
+    /// Parts of files that the system is asked to read ahead; see [`engine::Settings::read_ahead`].
+    pub read_ahead: usize,
+    /// The most memory of the process, in bytes.
+    pub memory_limit: u64,
+    /// A build side of a join of at most this many bytes is sent to every worker.
+    pub broadcast_bytes: u64,
+    /// Whether `transform()` may start the user's command.
+    pub allow_scripts: bool,
+    /// How files are read, unless something else is said for a table.
+    pub open: OpenOptions,
+}
+
+impl Default for Settings {
+    /// All cores, and four fifths of the memory, of the machine or its control group.
+    fn default() -> Settings {
+        let workers = std::thread::available_parallelism().map_or(1, usize::from);
+        Settings {
+            workers,
+            read_ahead: engine::Settings::new(workers).read_ahead,
+            memory_limit: engine::memory::default_limit(),
+            broadcast_bytes: queries::Settings::default().broadcast_bytes,
+            allow_scripts: false,
+            open: OpenOptions::default(),
+        }
+    }
+}
+
+impl Settings {
+    /// What planning depends on, for a statement that begins now and is run by threads of this process.
+    pub fn planning(&self) -> queries::Settings {
+        let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH);
+        queries::Settings {
+            now_ns: since_1970.map_or(0, |d| d.as_nanos() as i64),
+            workers: self.workers,
+            broadcast_bytes: self.broadcast_bytes,
+            allow_scripts: self.allow_scripts,
+            ..queries::Settings::default()
+        }
+    }
+
+    /// How this process runs a plan.
+    pub fn engine(&self) -> engine::Settings {
+        engine::Settings { workers: self.workers, read_ahead: self.read_ahead }
+    }
+}
