@@ -1,5 +1,6 @@
 //! What a user sees: messages and exit codes, interrupts, closed pipes, panics, output that is whole or not there.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -421,30 +422,33 @@ fn a_watched_query_ends_equal_to_the_batch_answer() {
     let table = format!("t={}", data.display());
     let sql = "SELECT k, count(*) AS n, sum(v) AS s FROM t WHERE v > 3 GROUP BY k";
     let child = Command::new(env!("CARGO_BIN_EXE_palais"))
-        .args(["watch", "--until-idle=3", sql, "--table", &table, "--workers", "2"])
+        .args(["watch", "--until-idle=600", sql, "--table", &table, "--workers", "2"])
         .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("palais starts");
+        .spawn();
+    let mut child = child.expect("palais starts");
     for i in 2..6 {
         std::thread::sleep(Duration::from_millis(300));
         add(i);
     }
-    let done = child.wait_with_output().expect("a child can be waited for");
-    assert_eq!(done.status.code(), Some(0), "{}", String::from_utf8_lossy(&done.stderr));
-    let mut rows = std::collections::BTreeMap::new();
-    for line in String::from_utf8_lossy(&done.stdout).lines() {
-        let change: serde_json::Value = serde_json::from_str(line).expect("a change is JSON");
-        let row = (change["k"].as_i64(), change["n"].as_i64(), change["s"].as_i64());
-        *rows.entry(row).or_insert(0) += change["__diff"].as_i64().expect("a change has __diff");
-    }
-    let mut kept: Vec<_> = rows.into_iter().filter(|(_, d)| *d != 0).collect();
-    kept.sort();
-    assert!(kept.iter().all(|(_, d)| *d == 1), "{kept:?}");
     let batch = palais(["query", &format!("{sql} ORDER BY k"), "--table", &table, "--format", "csv"]);
-    let expected: String = kept
-        .iter()
-        .map(|((k, n, s), _)| format!("{},{},{}\n", k.unwrap_or(-1), n.unwrap_or(-1), s.unwrap_or(-1)))
-        .collect();
-    assert_eq!(batch.stdout, format!("k,n,s\n{expected}"), "{}", batch.stderr);
+    assert_eq!(batch.code(), Some(0), "{}", batch.stderr);
+    let mut rows = BTreeMap::new();
+    let text = |rows: &BTreeMap<_, i64>| {
+        let kept = rows.iter().filter(|(_, diff)| **diff != 0);
+        let line = |((k, n, s), diff): (&(i64, i64, i64), &i64)| {
+            assert_eq!(*diff, 1, "{k} {n} {s}");
+            format!("{k},{n},{s}\n")
+        };
+        format!("k,n,s\n{}", kept.map(line).collect::<String>())
+    };
+    // A round of changes has a line for each row that came or went; the last round ends with the batch answer.
+    let mut lines = BufReader::new(child.stdout.take().expect("it is piped")).lines();
+    while rows.values().any(|diff| *diff != 0 && *diff != 1) || text(&rows) != batch.stdout {
+        let line = lines.next().expect("the changes lead to the batch answer").expect("it can be read");
+        let change: serde_json::Value = serde_json::from_str(&line).expect("a change is JSON");
+        let number = |name: &str| change[name].as_i64().expect("it is a number");
+        *rows.entry((number("k"), number("n"), number("s"))).or_insert(0) += number("__diff");
+    }
+    interrupt(child.id());
+    assert_eq!(child.wait().expect("a child can be waited for").code(), Some(130));
 }

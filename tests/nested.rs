@@ -158,3 +158,55 @@ fn a_bad_value_within_is_named_and_passed_over() {
     assert_eq!(skip.stdout, "n,a\n1,\"[1, 2]\"\n3,\n");
     assert!(skip.stderr.contains("1 row"), "{}", skip.stderr);
 }
+
+/// Structs of which one is NULL, with something in its field all the same: not nullable in Parquet, any value in Arrow.
+const HIDDEN: &str = "
+import sys, pyarrow as pa, pyarrow.parquet as pq
+home = sys.argv[1]
+required = pa.struct([pa.field('a', pa.int64(), nullable=False)])
+pq.write_table(pa.table({'id': [1, 2, 3], 's': pa.array([{'a': 5}, None, {'a': 7}], required)}), home + '/s.parquet')
+hidden = pa.StructArray.from_arrays([pa.array([5, 99, 7])], ['a'], mask=pa.array([False, True, False]))
+table = pa.table({'id': [1, 2, 3], 's': hidden})
+with pa.ipc.new_file(home + '/s.arrow', table.schema) as out:
+    out.write_table(table)
+";
+
+#[test]
+fn a_field_of_a_struct_that_is_null_is_null() {
+    let home = tempfile::tempdir().expect("a temporary directory can be made");
+    let python = std::env::var("PALAIS_PYTHON").unwrap_or_else(|_| ".venv/bin/python".into());
+    let made = run(Command::new(python).args(["-c", HIDDEN]).arg(home.path()));
+    assert_eq!(made.code(), Some(0), "{}", made.stderr);
+    fs::write(
+        home.path().join("s.jsonl"),
+        "{\"id\":1,\"s\":{\"a\":5}}\n{\"id\":2}\n{\"id\":3,\"s\":{\"a\":7}}\n",
+    )
+    .expect("it can be written");
+    for name in ["s.parquet", "s.arrow", "s.jsonl"] {
+        let path = home.path().join(name);
+        let rows = |sql: &str| query(sql, &path, "csv");
+        assert_eq!(
+            rows("SELECT id, s.a AS a, s.a IS NULL AS n FROM $T ORDER BY id"),
+            "id,a,n\n1,5,false\n2,,true\n3,7,false\n"
+        );
+        assert_eq!(rows("SELECT count(s.a) AS c, sum(s.a) AS s FROM $T"), "c,s\n2,12\n", "{name}");
+        assert_eq!(rows("SELECT id FROM $T WHERE s.a IS NULL"), "id\n2\n", "{name}");
+        assert_eq!(rows("SELECT id FROM $T WHERE coalesce(s.a, 7) = 7 ORDER BY id"), "id\n2\n3\n", "{name}");
+        let computed =
+            "SELECT id, c.a AS a FROM (SELECT id, CASE WHEN id = 1 THEN s END AS c FROM $T) q ORDER BY id";
+        assert_eq!(rows(computed), "id,a\n1,5\n2,\n3,\n", "{name}");
+    }
+}
+
+#[test]
+fn functions_of_text_refuse_what_is_nested() {
+    let home = tempfile::tempdir().expect("a temporary directory can be made");
+    let path = home.path().join("l.jsonl");
+    fs::write(&path, "{\"l\":[2]}\n{\"l\":[2,3]}\n").expect("it can be written");
+    for call in ["length(l)", "reverse(l)", "l || 'x'", "concat(l, 'x')"] {
+        let done = palais(["query", &format!("SELECT {call} FROM '{}'", path.display())]);
+        assert_eq!(done.code(), Some(1), "{call}: {}", done.stdout);
+        assert!(done.stderr.contains("of a list, struct or map"), "{call}: {}", done.stderr);
+    }
+    assert_eq!(query("SELECT length(CAST(l AS VARCHAR)) AS n FROM $T", &path, "csv"), "n\n3\n6\n");
+}

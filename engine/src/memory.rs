@@ -98,10 +98,22 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Counting<A> {
     }
 }
 
-/// Settles the balance of this thread, which ends: what it has not settled would be counted for ever.
-pub fn settle() {
-    let balance = BALANCE.try_with(Cell::take).unwrap_or(0);
-    USED.fetch_add(balance, Ordering::Relaxed);
+/// Settles the balance of a thread when it ends: what it has not settled would be counted for ever.
+struct Settle;
+
+impl Drop for Settle {
+    fn drop(&mut self) {
+        USED.fetch_add(BALANCE.try_with(Cell::take).unwrap_or(0), Ordering::Relaxed);
+    }
+}
+
+/// Has the balance of this thread settled when it ends, after all that it has is dropped.
+pub fn settle_at_end() {
+    thread_local! {
+        static SETTLE: Settle = const { Settle };
+    }
+    // A thread that is being torn down has nothing left to settle.
+    let _ = SETTLE.try_with(|_| ());
 }
 
 /// Bytes in use, within 256 KiB a thread.

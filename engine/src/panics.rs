@@ -8,6 +8,7 @@ use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind};
 
 use crate::error::{Error, Result};
+use crate::memory;
 
 thread_local! {
     static DEPTH: Cell<usize> = const { Cell::new(0) };
@@ -24,7 +25,7 @@ pub fn is_caught(info: &PanicHookInfo<'_>) -> bool {
     is_caught
 }
 
-/// Runs a part of a query. What it has touched must not be used after a panic, but for what all threads of the query
+/// Runs a part of a query on this thread, whose memory is counted to its end. What it has touched must not be used after a panic, but for what all threads of the query
 /// share: they hold no lock while code runs that can panic.
 ///
 /// # Errors
@@ -36,6 +37,7 @@ pub fn catch<T>(run: impl FnOnce() -> Result<T>) -> Result<T> {
             DEPTH.set(DEPTH.get() - 1);
         }
     }
+    memory::settle_at_end();
     let caught = catch_unwind(AssertUnwindSafe(|| {
         DEPTH.set(DEPTH.get() + 1);
         let _leave = Leave;

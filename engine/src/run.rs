@@ -158,13 +158,13 @@ fn start(tree: Tree, site: Site, settings: &Settings) -> Result<Results> {
     let thread = std::thread::Builder::new()
         .name("palais-join".into())
         .spawn(move || {
+            memory::settle_at_end();
             for outcome in guards.join() {
                 if let Err(e) = outcome {
                     waiting.fail(Error::Start(e));
                 }
             }
             ended.iter().for_each(|queue| queue.end());
-            memory::settle();
         })
         .map_err(|e| Error::Start(e.to_string()))?;
     Ok(Results { schema, queues, state, thread: Mutex::new(Some(thread)), among, done: false })
@@ -192,7 +192,6 @@ fn run_thread(allocator: Allocator, state: &QueryState, among: bool, run: impl F
             Ok(())
         });
     }
-    memory::settle();
 }
 
 /// Drops a worker with the dataflows that it has not completed. They hold a handle of the worker, and it holds them.

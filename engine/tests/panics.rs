@@ -154,9 +154,8 @@ fn a_query_that_panics_ends_alone() {
                     continue;
                 }
                 let other = std::thread::spawn(|| {
-                    let rows = run(planned(SQL, 2), 2);
-                    engine::memory::settle();
-                    rows
+                    engine::memory::settle_at_end();
+                    run(planned(SQL, 2), 2)
                 });
                 match run(plan, workers) {
                     Err(Error::Panic { text, .. }) => {

@@ -11,7 +11,8 @@ use datafusion_expr::expr::Expr;
 use datafusion_expr::logical_plan::{Projection, Sort};
 use datafusion_expr::planner::{ContextProvider, ExprPlanner, RelationPlanner};
 use datafusion_expr::{
-    AggregateUDF, HigherOrderUDF, LogicalPlan, ScalarUDF, TableProviderFilterPushDown, TableSource, WindowUDF,
+    AggregateUDF, ExprSchemable, HigherOrderUDF, LogicalPlan, Operator, ScalarUDF,
+    TableProviderFilterPushDown, TableSource, WindowUDF,
 };
 use datafusion_sql::parser::Statement as DfStatement;
 use datafusion_sql::planner::{NullOrdering, ParserOptions, SqlToRel};
@@ -28,7 +29,7 @@ use crate::names::Names;
 use crate::optimise;
 use crate::optimise::dependencies::Relations;
 use crate::parse::Query;
-use crate::rewrite::{casts, dates, multiset, nulls, numbers};
+use crate::rewrite::{casts, dates, multiset, nulls, numbers, orders};
 use crate::subqueries;
 use crate::tree;
 
@@ -87,9 +88,56 @@ pub fn bind(query: &Query, names: &Names, catalog: &Catalog, settings: &Settings
     refuse(&plan)?;
     let plan = numbers::of_values(order_added_columns(plan)?)?;
     let plan = multiset::apply(casts::unwrap(plan)?)?;
+    let plan = refuse_nested(orders::rewrite(plan)?)?;
     let plan = nulls::rewrite(numbers::rewrite(dates::rewrite(plan)?)?)?;
     let plan = subqueries::rewrite(plan)?;
     Ok(plan)
+}
+
+/// Functions that take lists, structs and maps as they are. Others would be given their text.
+const OF_NESTED: [&str; 14] = [
+    "get_field",
+    "greatest",
+    "least",
+    "coalesce",
+    "nvl",
+    "nvl2",
+    "ifnull",
+    "nullif",
+    "arrow_typeof",
+    "arrow_cast",
+    "struct",
+    "named_struct",
+    "row",
+    "kept",
+];
+
+/// Refuses a list, struct or map where text is taken: the planner would cast it in silence, and the length of a list be that
+/// of its text.
+fn refuse_nested(plan: LogicalPlan) -> Result<LogicalPlan> {
+    Ok(tree::all_expressions_up(plan, &mut |e, schema| {
+        // What names a column of a query around has no type here, and is bound again with it.
+        let is_nested = |e: &Expr| e.get_type(schema).is_ok_and(|t| t.is_nested());
+        let of = match &e {
+            Expr::ScalarFunction(f)
+                if !OF_NESTED.contains(&f.func.name())
+                    // `= any`, of a list.
+                    && !f.func.name().contains(' ')
+                    && f.args.iter().any(is_nested) =>
+            {
+                format!("{}()", f.func.name())
+            }
+            Expr::BinaryExpr(b)
+                if b.op == Operator::StringConcat && (is_nested(&b.left) || is_nested(&b.right)) =>
+            {
+                "||".into()
+            }
+            _ => return Ok(Transformed::no(e)),
+        };
+        Err(DataFusionError::NotImplemented(format!(
+            "{of} of a list, struct or map\n  help: CAST(… AS VARCHAR) makes a text of it"
+        )))
+    })?)
 }
 
 /// The columns that ORDER BY needs beyond those selected are added to the projection in the order of a hash set, which
@@ -123,10 +171,17 @@ fn refuse(plan: &LogicalPlan) -> Result<()> {
             LogicalPlan::Extension(_) | LogicalPlan::Dml(_) | LogicalPlan::Ddl(_) => "this statement",
             LogicalPlan::Statement(_) => "transactions and settings",
             LogicalPlan::Aggregate(aggregate) => {
-                let name = aggregate.aggr_expr.iter().find_map(distinct_of_several);
-                found = name.map(|name| {
+                let calls = || aggregate.aggr_expr.iter();
+                let distinct = calls().find_map(distinct_of_several).map(|name| {
                     format!("DISTINCT in {name}(), which has several arguments; a subquery with SELECT DISTINCT may do")
                 });
+                let outer = || {
+                    let name = calls().find_map(of_outer_columns)?;
+                    Some(format!(
+                        "{name}() in a subquery over columns of the query around it alone, to which it belongs then"
+                    ))
+                };
+                found = distinct.or_else(outer);
                 return Ok(match found {
                     Some(_) => TreeNodeRecursion::Stop,
                     None => TreeNodeRecursion::Continue,
@@ -155,6 +210,25 @@ fn distinct_of_several(e: &Expr) -> Option<String> {
             true
         }
         _ => false,
+    });
+    name
+}
+
+/// The name of an aggregate whose arguments name columns, and none of the query in which it stands: by the standard it is
+/// one of the query around, which has these columns.
+fn of_outer_columns(e: &Expr) -> Option<String> {
+    let mut name = None;
+    tree::any_expr(e, &mut |e| {
+        let Expr::AggregateFunction(f) = e else { return false };
+        let names = |is: fn(&Expr) -> bool| {
+            f.params.args.iter().chain(f.params.filter.as_deref()).any(|e| tree::any_expr(e, &mut |e| is(e)))
+        };
+        let is_outer = names(|e| matches!(e, Expr::OuterReferenceColumn(..)))
+            && !names(|e| matches!(e, Expr::Column(_)));
+        if is_outer {
+            name = Some(f.func.name().to_string());
+        }
+        is_outer
     });
     name
 }

@@ -49,7 +49,7 @@ impl Syntax for Bincode {
     }
 
     #[inline(always)]
-    fn timestamp(&self, value: &[u8], _: TimeUnit) -> Option<i64> {
+    fn timestamp(&self, value: &[u8], _: TimeUnit, _: bool) -> Option<i64> {
         i64::read_le(value)
     }
 

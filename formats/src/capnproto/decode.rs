@@ -48,7 +48,7 @@ impl Syntax for Values {
     }
 
     #[inline(always)]
-    fn timestamp(&self, value: &[u8], _: TimeUnit) -> Option<i64> {
+    fn timestamp(&self, value: &[u8], _: TimeUnit, _: bool) -> Option<i64> {
         self.integer(value)
     }
 

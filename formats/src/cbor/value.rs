@@ -329,8 +329,8 @@ fn tagged(tag: u64, from: usize, bytes: &[u8]) -> Option<Scalar> {
 fn moment(tag: u64, scalar: Scalar, inner: &[u8]) -> Option<Scalar> {
     match (tag, scalar) {
         (tag::DATE_TIME, Scalar::Text(a, b)) => {
-            let at = parse::instant(inner.get(a..b)?).filter(|at| at.zoned)?;
-            let seconds = at.days.checked_mul(86_400)?.checked_add(at.seconds)?;
+            let at = parse::instant(inner.get(a..b)?)?;
+            let seconds = at.days.checked_mul(86_400)?.checked_add(at.seconds - at.offset?)?;
             Some(Scalar::Moment(seconds, u32::try_from(at.nanos).ok()?))
         }
         (tag::EPOCH, Scalar::Unsigned(seconds)) => Some(Scalar::Moment(i64::try_from(seconds).ok()?, 0)),

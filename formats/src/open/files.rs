@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::path::Path;
 
-use arrow_schema::{DataType, Schema, SchemaRef};
+use arrow_schema::{DataType, FieldRef, Schema, SchemaRef};
 use schema::{FileEntry, FileSet, FormatOptions, Source, Table, Unseen};
 
 use super::detect::{self, Detected, Named};
@@ -301,6 +301,26 @@ impl Opening<'_> {
         self.encoding.infer(entry, &self.options(file), rows).map_err(|e| e.at(&entry.path))
     }
 
+    /// Refuses a csv file whose first record was taken for new names, as that of the first file was, and is a row.
+    fn check_header(&self, file: usize, schema: &Schema, known: &Schema) -> Result<()> {
+        let is_known = |field: &FieldRef| known.field_with_name(field.name()).is_ok();
+        let guessed = self.encoding.name() == "csv" && self.options.header.is_none() && self.base.header;
+        if !guessed || schema.fields().iter().all(is_known) {
+            return Ok(());
+        }
+        let entry = &self.files[file];
+        let (head, _) =
+            csv_head(entry, self.detected[file].compression, Some(self.base.delimiter), self.options)?;
+        match has_header(&entry.path, &head, self.base, None)? {
+            true => Ok(()),
+            false => {
+                let help = "say --header yes or --header no, or read the files apart".to_string();
+                let message = "its first record is a row, and that of the first file has names";
+                Err(Error::location(entry.path.display(), message, Some(help)))
+            }
+        }
+    }
+
     /// Whether it is certain, and quickly seen, that a file says nothing new.
     fn begins_alike(&self, alike: &mut dyn Alike, file: usize) -> bool {
         let compression = self.detected[file].compression;
@@ -364,6 +384,7 @@ impl Opening<'_> {
                 return Ok(Seen::default());
             }
             let schema = self.infer_one(file, rows)?;
+            self.check_header(file, &schema, &known)?;
             // Of many thousand files nearly all have the same columns: only others are kept.
             Ok(Seen { schema: (schema != known).then_some(schema), rows: self.rows(file)? })
         })?;

@@ -80,7 +80,7 @@ impl Syntax for Protobuf {
     }
 
     #[inline(always)]
-    fn timestamp(&self, value: &[u8], _: TimeUnit) -> Option<i64> {
+    fn timestamp(&self, value: &[u8], _: TimeUnit, _: bool) -> Option<i64> {
         self.integer(value)
     }
 

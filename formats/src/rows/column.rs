@@ -167,15 +167,15 @@ stores! {
     Decimal128: Decimal128Type, DataType::Decimal128(p, s) => |syntax, value| syntax.decimal(value, *p, *s);
     Decimal256: Decimal256Type, DataType::Decimal256(p, s) => |syntax, value| syntax.decimal(value, *p, *s);
     Date32: Date32Type, DataType::Date32 => |syntax, value| syntax.date(value);
-    Date64: Date64Type, DataType::Date64 => |syntax, value| syntax.timestamp(value, Millisecond);
-    Seconds: TimestampSecondType, DataType::Timestamp(Second, _) =>
-        |syntax, value| syntax.timestamp(value, Second);
-    Millis: TimestampMillisecondType, DataType::Timestamp(Millisecond, _) =>
-        |syntax, value| syntax.timestamp(value, Millisecond);
-    Micros: TimestampMicrosecondType, DataType::Timestamp(Microsecond, _) =>
-        |syntax, value| syntax.timestamp(value, Microsecond);
-    Nanos: TimestampNanosecondType, DataType::Timestamp(Nanosecond, _) =>
-        |syntax, value| syntax.timestamp(value, Nanosecond);
+    Date64: Date64Type, DataType::Date64 => |syntax, value| syntax.timestamp(value, Millisecond, true);
+    Seconds: TimestampSecondType, DataType::Timestamp(Second, zone) =>
+        |syntax, value| syntax.timestamp(value, Second, zone.is_some());
+    Millis: TimestampMillisecondType, DataType::Timestamp(Millisecond, zone) =>
+        |syntax, value| syntax.timestamp(value, Millisecond, zone.is_some());
+    Micros: TimestampMicrosecondType, DataType::Timestamp(Microsecond, zone) =>
+        |syntax, value| syntax.timestamp(value, Microsecond, zone.is_some());
+    Nanos: TimestampNanosecondType, DataType::Timestamp(Nanosecond, zone) =>
+        |syntax, value| syntax.timestamp(value, Nanosecond, zone.is_some());
     TimeSeconds: Time32SecondType, DataType::Time32(Second) =>
         |syntax, value| syntax.time_of_day(value, Second).map(|time| time as i32);
     TimeMillis: Time32MillisecondType, DataType::Time32(Millisecond) =>

@@ -113,7 +113,7 @@ impl Kinds {
         match parse::instant(text) {
             None => Kinds::TEXT,
             Some(at) => {
-                let zone = if at.zoned { Kinds::ZONED } else { Kinds::LOCAL };
+                let zone = if at.offset.is_some() { Kinds::ZONED } else { Kinds::LOCAL };
                 zone.and(Kinds::of_moment(at.days.saturating_mul(86_400), at.nanos % 1000 != 0))
             }
         }

@@ -122,10 +122,11 @@ pub trait Syntax: Copy {
         parse::date(value)
     }
 
-    /// Units since 1970-01-01T00:00:00.
+    /// Units since 1970-01-01T00:00:00; of an instant, where it is `zoned`, in UTC. An offset in the text of another
+    /// timestamp says nothing.
     #[inline(always)]
-    fn timestamp(&self, value: &[u8], unit: TimeUnit) -> Option<i64> {
-        parse::timestamp(value, unit)
+    fn timestamp(&self, value: &[u8], unit: TimeUnit, zoned: bool) -> Option<i64> {
+        parse::timestamp(value, unit, zoned)
     }
 
     /// Units since midnight.

@@ -27,6 +27,36 @@ fn csv_with_a_schema() {
 }
 
 #[test]
+fn a_first_row_is_not_taken_for_new_names() {
+    let dir = texts(&[
+        ("u/a.csv", "x,y\n1,2\n"),
+        ("u/b.csv", "3,4\n5,6\n"),
+        ("v/a.csv", "x,y\n1,2\n"),
+        ("v/b.csv", "y,z\n3,4\n"),
+    ]);
+    let union = OpenOptions { union_by_name: true, ..OpenOptions::default() };
+    let error = message(&dir, "u", &union);
+    assert!(error.contains("b.csv: its first record is a row") && error.contains("--header"), "{error}");
+    let named = at(&dir, "v", &union).unwrap();
+    assert_eq!(rows(&named), [["1", "2", "NULL"], ["NULL", "3", "4"]]);
+    let none = OpenOptions { header: Some(false), ..union };
+    assert_eq!(rows(&at(&dir, "u", &none).unwrap()).len(), 4);
+}
+
+#[test]
+fn an_offset_says_nothing_of_a_timestamp_without_a_zone() {
+    let lines = "x\n2024-01-02 10:00:00\n2024-01-02 10:00:00+02\n";
+    let dir = texts(&[
+        ("o.csv", lines),
+        ("o.jsonl", "{\"x\":\"2024-01-02 10:00:00\"}\n{\"x\":\"2024-01-02 10:00:00+02\"}\n"),
+    ]);
+    let one = OpenOptions { infer_rows: 1, ..OpenOptions::default() };
+    for name in ["o.csv", "o.jsonl"] {
+        assert_eq!(rows(&at(&dir, name, &one).unwrap()), [["2024-01-02T10:00:00"], ["2024-01-02T10:00:00"]]);
+    }
+}
+
+#[test]
 fn delimiters_come_from_options_suffix_or_content() {
     let dir = texts(&[("a.tsv", "1\tx,y\n"), ("a.csv", "1;x,y\n2;z\n"), ("a.dat", "1|x\n2|y\n")]);
     let options = given(&[("n", DataType::Int64), ("text", DataType::Utf8)]);

@@ -21,6 +21,7 @@
 pub mod average;
 pub mod decimal_rounding;
 pub mod encode;
+pub mod field;
 pub mod ifnull;
 pub mod nullif;
 pub mod parts;

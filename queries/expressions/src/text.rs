@@ -89,7 +89,14 @@ impl ReadText {
 
     /// A timestamp in its unit. Without a zone the offset says nothing. What is written otherwise Arrow may know.
     fn timestamp(&self, text: &str, unit: TimeUnit, zoned: bool) -> Option<i64> {
-        let Some(written) = timestamp(text) else {
+        let written = timestamp(text).or_else(|| match text.trim_ascii().rsplit_once(' ') {
+            // The name of a zone says nothing either.
+            Some((text, zone)) if !zoned && zone.starts_with(|c: char| c.is_ascii_alphabetic()) => {
+                timestamp(text)
+            }
+            _ => None,
+        });
+        let Some(written) = written else {
             let one: ArrayRef = Arc::new(StringArray::from(vec![text]));
             let value = cast(&cast(&one, &self.to).ok()?, &DataType::Int64).ok()?;
             return value.as_primitive::<Int64Type>().iter().next()?;

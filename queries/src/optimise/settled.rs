@@ -1,6 +1,7 @@
 //! What the analyser leaves wrong, in a plan whose types are settled.
 //!
 //! - `nullif` of two types, see [`nullif`].
+//! - Fields of structs, see [`field`].
 //! - The quotient of an unsigned and a signed integer of 64 bits, for which the analyser has made both decimals: it has
 //!   four digits behind the point then, and a quotient of integers has none. Quotients of other decimals are floats.
 
@@ -9,7 +10,7 @@ use datafusion_common::tree_node::Transformed;
 use datafusion_common::{DFSchema, Result};
 use datafusion_expr::expr::ScalarFunction;
 use datafusion_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator, cast};
-use expressions::functions::{decimal_rounding, nullif};
+use expressions::functions::{decimal_rounding, field, nullif};
 use expressions::values::decimals::Rounding;
 
 use crate::tree;
@@ -21,7 +22,10 @@ pub fn replace(plan: LogicalPlan) -> crate::Result<LogicalPlan> {
 
 fn replaced(e: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let right = match &e {
-        Expr::ScalarFunction(call) => nullif::of_two_types(call, schema)?,
+        Expr::ScalarFunction(call) => match field::of_struct(call) {
+            Some(field) => Some(field),
+            None => nullif::of_two_types(call, schema)?,
+        },
         Expr::BinaryExpr(binary) if binary.op == Operator::Divide => cut(binary, schema)?,
         _ => None,
     };

@@ -4,11 +4,13 @@
 //! taken off what is compared ([`casts`]), and operands of types of which one value has many representations. A literal
 //! that becomes of one of these is compared by its value.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, FieldRef};
-use datafusion_common::tree_node::Transformed;
-use datafusion_common::{DFSchema, Result, internal_err};
+use datafusion_common::tree_node::{Transformed, TreeNodeRecursion};
+use datafusion_common::{DFSchema, Result, ScalarValue, internal_err};
+use datafusion_expr::expr_rewriter::NamePreserver;
 use datafusion_expr::simplify::{ExprSimplifyResult, SimplifyContext};
 use datafusion_expr::{
     BinaryExpr, Cast, ColumnarValue, Expr, ExprSchemable, LogicalPlan, Operator, ReturnFieldArgs,
@@ -35,6 +37,7 @@ impl OptimizerRule for Simplify {
         let plan = tree::expressions_up(plan, &mut literals::normal)?;
         // With their names: the condition of an aggregate is a part of its name.
         let kept = plan.transform_data(|plan| tree::expressions_up(plan, &mut |e| keep(e, &schema)))?;
+        let kept = kept.transform_data(keep_lists_apart)?;
         let mut simplified = with_nullable_inputs(kept.data, &mut |plan| self.0.rewrite(plan, config))?;
         if kept.transformed {
             // Below the node too: an aggregate may have become a projection of one.
@@ -51,6 +54,12 @@ impl OptimizerRule for Simplify {
 fn keep(e: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let kept = |e: &Expr, others: &[&Expr]| kept(e, others, schema);
     Ok(match &e {
+        Expr::BinaryExpr(b)
+            if matches!(b.op, Operator::RegexMatch | Operator::RegexIMatch) && is_anything(&b.right) =>
+        {
+            let pattern = Box::new(empty(&b.right)?);
+            Transformed::yes(Expr::BinaryExpr(BinaryExpr::new(b.left.clone(), b.op, pattern)))
+        }
         Expr::BinaryExpr(b) if b.op.supports_propagation() => {
             let (left, right) = (kept(&b.left, &[&b.right]), kept(&b.right, &[&b.left]));
             if left.is_none() && right.is_none() {
@@ -59,6 +68,13 @@ fn keep(e: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             let side = |kept: Option<Expr>, old: &Expr| Box::new(kept.unwrap_or_else(|| old.clone()));
             let (left, right) = (side(left, &b.left), side(right, &b.right));
             Transformed::yes(Expr::BinaryExpr(BinaryExpr::new(left, b.op, right)))
+        }
+        Expr::ScalarFunction(f)
+            if f.func.name() == "regexp_like" && f.args.get(1).is_some_and(is_anything) =>
+        {
+            let mut f = f.clone();
+            f.args[1] = empty(&f.args[1])?;
+            Transformed::yes(Expr::ScalarFunction(f))
         }
         Expr::Between(b) => {
             // The bounds are compared with the value each, and the value with both.
@@ -129,6 +145,87 @@ fn keep(e: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         }
         _ => Transformed::no(e),
     })
+}
+
+/// Puts lists into calls where an expression has several with the same value. The optimiser makes one list of two as if
+/// NULL, and columns among their items, were constants that differ from all others, and an empty one false.
+fn keep_lists_apart(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+    let names = NamePreserver::new(&plan);
+    tree::expressions(plan, &mut |e| {
+        let (mut values, mut repeated) = (HashSet::new(), HashSet::new());
+        tree::look_at_expr(&e, &mut |e| {
+            let Some(value) = value_of_list(e) else { return Ok(TreeNodeRecursion::Continue) };
+            if !values.insert(value.clone()) {
+                repeated.insert(value.clone());
+            }
+            Ok(TreeNodeRecursion::Jump)
+        })?;
+        if repeated.is_empty() {
+            return Ok(Transformed::no(e));
+        }
+        let name = names.save(&e);
+        let kept = tree::expr_down(e, &mut |e| {
+            let is_kept = value_of_list(&e).is_some_and(|value| repeated.contains(value));
+            Ok(match is_kept {
+                true => Transformed::new(call(Kept::as_it_is(), e), true, TreeNodeRecursion::Jump),
+                false => Transformed::no(e),
+            })
+        })?;
+        Ok(Transformed::yes(name.restore(kept.data)))
+    })
+}
+
+/// The value of which a list says what it is, or is not: that of IN, or `a` of `a = 1 OR a = 2`.
+fn value_of_list(e: &Expr) -> Option<&Expr> {
+    match e {
+        Expr::InList(list) => Some(uncast(&list.expr)),
+        Expr::BinaryExpr(b) if b.op == Operator::Or => {
+            let (left, right) = (value_of_item(&b.left)?, value_of_item(&b.right)?);
+            (left == right).then_some(left)
+        }
+        _ => None,
+    }
+}
+
+fn value_of_item(e: &Expr) -> Option<&Expr> {
+    match e {
+        Expr::BinaryExpr(b) if b.op == Operator::Eq => match (uncast(&b.left), uncast(&b.right)) {
+            (Expr::Literal(..), Expr::Literal(..)) => None,
+            (value, Expr::Literal(..)) | (Expr::Literal(..), value) => Some(value),
+            _ => None,
+        },
+        // Lists of what a value is not are made one in another way.
+        Expr::InList(list) if list.negated => None,
+        _ => value_of_list(e),
+    }
+}
+
+/// An expression without casts around it: the optimiser may take them off.
+fn uncast(e: &Expr) -> &Expr {
+    match e {
+        Expr::Cast(Cast { expr, .. }) | Expr::TryCast(TryCast { expr, .. }) => uncast(expr),
+        other => other,
+    }
+}
+
+/// A pattern that each text matches.
+const ANYTHING: &str = ".*";
+
+/// Whether it is a pattern of which the optimiser makes IS NOT NULL, which is false where the match is NULL.
+fn is_anything(pattern: &Expr) -> bool {
+    matches!(uncast(pattern), Expr::Literal(value, _) if value.try_as_str().flatten() == Some(ANYTHING))
+}
+
+/// The empty pattern in the place of another one; each text matches it too.
+fn empty(pattern: &Expr) -> Result<Expr> {
+    let emptied = tree::expr_up(pattern.clone(), &mut |e| match e {
+        Expr::Literal(value, metadata) => {
+            let empty = ScalarValue::from("").cast_to(&value.data_type())?;
+            Ok(Transformed::yes(Expr::Literal(empty, metadata)))
+        }
+        other => Ok(Transformed::no(other)),
+    })?;
+    Ok(emptied.data)
 }
 
 fn is_of_bits(e: &Expr) -> bool {

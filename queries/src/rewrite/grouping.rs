@@ -192,7 +192,8 @@ mod tests {
 
     fn rewritten(group_by: &str) -> Option<String> {
         let text = format!("SELECT a, b, count(*) FROM t GROUP BY {group_by}");
-        let Ok(Statement::Query(mut query)) = parse(&text) else { panic!("not a query: {text}") };
+        let Ok(Statement::Query(query)) = parse(&text) else { panic!("not a query: {text}") };
+        let mut query = std::sync::Arc::unwrap_or_clone(query);
         let SetExpr::Select(select) = query.body.as_mut() else { panic!("not a SELECT: {text}") };
         match rewrite(&mut select.group_by, &select.projection) {
             ControlFlow::Continue(()) => Some(select.group_by.to_string().replacen("GROUP BY ", "", 1)),

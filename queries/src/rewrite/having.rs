@@ -38,7 +38,12 @@ pub fn make_one_group(select: &mut Select) {
         Some(Expr::BinaryOp { left: Box::new(condition), op: BinaryOperator::And, right: Box::new(always) });
 }
 
-/// Whether an aggregate stands in an expression. Those of its subqueries are theirs.
+/// Whether an aggregate stands in an expression.
+pub fn is_aggregated(expr: &Expr) -> bool {
+    has_aggregate(expr, &Functions::all().aggregate_names().into_iter().collect())
+}
+
+/// Whether one of these aggregates stands in an expression. Those of its subqueries are theirs.
 fn has_aggregate(expr: &Expr, aggregates: &BTreeSet<String>) -> bool {
     struct Search<'a> {
         aggregates: &'a BTreeSet<String>,

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
-    BinaryOperator, CastKind, DataType, DateTimeField, Expr, Interval, Value,
+    BinaryOperator, CastKind, DataType, DateTimeField, Expr, Interval, UnaryOperator, Value,
 };
 use expressions::values::interval_text::interval;
 
@@ -40,6 +40,17 @@ pub fn normalise(expr: &mut Expr) -> ControlFlow<Error> {
             };
             ControlFlow::Continue(())
         }
+    }
+}
+
+/// Puts a literal behind a minus into parentheses: the planner would put the sign into its text, before the first of its
+/// numbers alone, or before one that has a sign.
+pub fn keep_sign_outside(expr: &mut Expr) {
+    if let Expr::UnaryOp { op: UnaryOperator::Minus, expr: negated } = expr
+        && matches!(**negated, Expr::Interval(_))
+    {
+        let literal = std::mem::replace(&mut **negated, Expr::Value(Value::Null.into()));
+        **negated = Expr::Nested(Box::new(literal));
     }
 }
 

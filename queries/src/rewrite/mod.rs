@@ -18,6 +18,7 @@
 //! - [`dates`]: dates plus a number of days.
 //! - [`numbers`]: the types of numbers.
 //! - [`nulls`]: sums of NULL.
+//! - [`orders`]: keys that stand twice.
 
 pub mod casts;
 pub mod chains;
@@ -31,6 +32,7 @@ pub mod literals;
 pub mod multiset;
 pub mod nulls;
 pub mod numbers;
+pub mod orders;
 pub mod quantified;
 pub mod replaced;
 pub mod using;
@@ -55,6 +57,7 @@ use crate::visits;
 pub fn rewrite(query: &mut Query, names: &Names) -> Result<()> {
     // Before equal expressions are told apart.
     visits::change_expressions(query, &mut casts::collapse);
+    name_places(query);
     match visits::change(query, &mut Rewrite { names }) {
         ControlFlow::Break(e) => Err(e),
         ControlFlow::Continue(()) => Ok(()),
@@ -85,6 +88,7 @@ impl VisitorMut for Rewrite<'_> {
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
         refused::expr(expr)?;
         chains::balance(expr);
+        intervals::keep_sign_outside(expr);
         literals::of_interval(expr);
         intervals::normalise(expr)?;
         literals::exact(expr)
@@ -113,8 +117,70 @@ impl VisitorMut for Rewrite<'_> {
     }
 }
 
+/// Gives expressions that ORDER BY names by their place a name, by which the planner finds them behind an aggregation. The
+/// result has the names of the query.
+fn name_places(query: &mut Query) {
+    let (SetExpr::Select(select), Some(order_by)) = (query.body.as_mut(), &query.order_by) else { return };
+    let OrderByKind::Expressions(keys) = &order_by.kind else { return };
+    if select.projection.iter().any(is_wildcard) {
+        return;
+    }
+    for key in keys {
+        let Expr::Value(value) = &key.expr else { continue };
+        let Value::Number(place, _) = &value.value else { continue };
+        let item =
+            place.parse::<usize>().ok().and_then(|place| select.projection.get_mut(place.checked_sub(1)?));
+        if let Some(item) = item
+            && let SelectItem::UnnamedExpr(expr) = item
+            && !matches!(unsigned(expr), Expr::Identifier(_) | Expr::CompoundIdentifier(_))
+        {
+            let alias = Ident::with_quote('"', format!("order:{place}"));
+            *item = SelectItem::ExprWithAlias { expr: expr.clone(), alias };
+        }
+    }
+}
+
+/// The name that an item gives a column, and the column.
+fn column_of(item: &SelectItem) -> Option<(&str, &Expr)> {
+    match item {
+        SelectItem::ExprWithAlias { expr, alias } => Some((&alias.value, expr)),
+        SelectItem::UnnamedExpr(expr) => match unsigned(expr) {
+            Expr::Identifier(name) => Some((&name.value, expr)),
+            Expr::CompoundIdentifier(parts) => Some((&parts.last()?.value, expr)),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Refuses a key that is the name of two columns of the result, one of which was given it.
+fn refuse_names_of_two(items: &[SelectItem], keys: &[OrderByExpr]) -> ControlFlow<Error> {
+    for key in keys {
+        let Expr::Identifier(name) = &key.expr else { continue };
+        let meant = |is: fn(&str, &str) -> bool| -> Vec<&SelectItem> {
+            let is_meant =
+                |item: &&SelectItem| column_of(item).is_some_and(|(known, _)| is(known, &name.value));
+            items.iter().filter(is_meant).collect()
+        };
+        let mut meant_exactly = meant(|known, name| known == name);
+        if meant_exactly.is_empty() {
+            meant_exactly = meant(str::eq_ignore_ascii_case);
+        }
+        let meant = meant_exactly;
+        let column = |item: &SelectItem| column_of(item).map(|(_, column)| unsigned(column).clone());
+        let differ = meant.windows(2).any(|two| column(two[0]) != column(two[1]));
+        if differ && meant.iter().any(|item| matches!(item, SelectItem::ExprWithAlias { .. })) {
+            return ControlFlow::Break(Error::Name {
+                message: format!("'{}' in ORDER BY is the name of two columns of the result", name.value),
+                help: Some("give one of them another name, or order by its place (ORDER BY 1)".into()),
+            });
+        }
+    }
+    ControlFlow::Continue(())
+}
+
 /// Makes what ORDER BY says of the whole result, or repeats of a selected expression where DISTINCT needs it to be
-/// selected, a place of the result.
+/// selected, or of a selected aggregate, a place of the result.
 fn order_by_columns(query: &mut Query) -> ControlFlow<Error> {
     let (SetExpr::Select(select), Some(order_by)) = (query.body.as_ref(), &mut query.order_by) else {
         return ControlFlow::Continue(());
@@ -131,10 +197,16 @@ fn order_by_columns(query: &mut Query) -> ControlFlow<Error> {
         *keys = (0..select.projection.len()).map(|i| OrderByExpr { expr: place(i), ..key.clone() }).collect();
         return ControlFlow::Continue(());
     }
-    if !matches!(select.distinct, Some(Distinct::Distinct)) || select.projection.iter().any(is_wildcard) {
+    refuse_names_of_two(&select.projection, keys)?;
+    if select.projection.iter().any(is_wildcard) {
         return ControlFlow::Continue(());
     }
+    let distinct = matches!(select.distinct, Some(Distinct::Distinct));
     for key in keys.iter_mut().filter(|k| !matches!(k.expr, Expr::Identifier(_) | Expr::Value(_))) {
+        // An alias in the argument of an aggregate would be taken for the column that it names.
+        if !distinct && !having::is_aggregated(&key.expr) {
+            continue;
+        }
         let selected = select.projection.iter().position(|item| match item {
             SelectItem::UnnamedExpr(e) | SelectItem::ExprWithAlias { expr: e, .. } => *e == key.expr,
             _ => false,

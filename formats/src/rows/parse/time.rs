@@ -141,28 +141,29 @@ pub fn per_second(unit: TimeUnit) -> i64 {
 pub struct Instant {
     /// The day since 1970-01-01.
     pub days: i64,
-    /// Seconds of that day in UTC (in local time where there is no zone); a zone may carry them beyond the day.
+    /// Seconds of that day, as the text says them.
     pub seconds: i64,
     /// Nanoseconds of the second.
     pub nanos: i64,
-    /// Whether the text names a zone.
-    pub zoned: bool,
+    /// The seconds by which they are ahead of UTC, if the text says so.
+    pub offset: Option<i64>,
 }
 
 /// A date, or a date and a time `HH:MM[:SS[.fraction]]` behind a `T` or a space, with an optional zone.
 pub fn instant(text: &[u8]) -> Option<Instant> {
     let (days, rest) = leading_date(text)?;
     let [b'T' | b't' | b' ', time @ ..] = rest else {
-        return rest.is_empty().then_some(Instant { days, seconds: 0, nanos: 0, zoned: false });
+        return rest.is_empty().then_some(Instant { days, seconds: 0, nanos: 0, offset: None });
     };
     let (seconds, nanos, rest) = leading_time(time)?;
     let rest = rest.strip_prefix(b" ").unwrap_or(rest);
-    let offset = if rest.is_empty() { 0 } else { zone(rest)? };
-    Some(Instant { days, seconds: seconds - offset, nanos, zoned: !rest.is_empty() })
+    let offset = if rest.is_empty() { None } else { Some(zone(rest)?) };
+    Some(Instant { days, seconds, nanos, offset })
 }
 
-/// A timestamp in `unit`s since 1970-01-01 UTC. Digits finer than the unit must be zeros.
-pub fn timestamp(text: &[u8], unit: TimeUnit) -> Option<i64> {
+/// A timestamp in `unit`s since 1970-01-01; of an instant, where it is `zoned`, in UTC, and of another one as the text says
+/// it, whatever its offset. Digits finer than the unit must be zeros.
+pub fn timestamp(text: &[u8], unit: TimeUnit, zoned: bool) -> Option<i64> {
     let at = instant(text)?;
     let per_second = per_second(unit);
     let nanos_per_unit = 1_000_000_000 / per_second;
@@ -170,7 +171,8 @@ pub fn timestamp(text: &[u8], unit: TimeUnit) -> Option<i64> {
         return None;
     }
     // In 128 bits, because the earliest timestamps that fit begin on a day whose midnight does not.
-    let seconds = i128::from(at.days) * 86_400 + i128::from(at.seconds);
+    let offset = if zoned { at.offset.unwrap_or(0) } else { 0 };
+    let seconds = i128::from(at.days) * 86_400 + i128::from(at.seconds - offset);
     let value = seconds * i128::from(per_second) + i128::from(at.nanos / nanos_per_unit);
     i64::try_from(value).ok()
 }
@@ -208,7 +210,7 @@ mod tests {
 
     #[test]
     fn timestamps_with_and_without_zone() {
-        let us = |text: &str| timestamp(text.as_bytes(), TimeUnit::Microsecond);
+        let us = |text: &str| timestamp(text.as_bytes(), TimeUnit::Microsecond, true);
         assert_eq!(us("1970-01-01T00:00:01"), Some(1_000_000));
         assert_eq!(us("1970-01-01 00:00:01.5"), Some(1_500_000));
         assert_eq!(us("1969-12-31 23:59:59.999999"), Some(-1));
@@ -216,9 +218,9 @@ mod tests {
         assert_eq!(us("1970-01-01 00:00:00 -0130"), Some(5_400_000_000));
         assert_eq!(us("1970-01-02"), Some(86_400_000_000));
         assert_eq!(us("1970-01-01T00:00:00.0000001"), None);
-        assert_eq!(timestamp(b"1970-01-01T00:00:00.0000001", TimeUnit::Nanosecond), Some(100));
-        assert_eq!(timestamp(b"1677-09-21T00:12:43.145224192", TimeUnit::Nanosecond), Some(i64::MIN));
-        assert_eq!(timestamp(b"2262-04-11T23:47:16.854775808", TimeUnit::Nanosecond), None);
+        assert_eq!(timestamp(b"1970-01-01T00:00:00.0000001", TimeUnit::Nanosecond, false), Some(100));
+        assert_eq!(timestamp(b"1677-09-21T00:12:43.145224192", TimeUnit::Nanosecond, false), Some(i64::MIN));
+        assert_eq!(timestamp(b"2262-04-11T23:47:16.854775808", TimeUnit::Nanosecond, false), None);
         for bad in ["1970-01-01T", "1970-01-01T24:00", "1970-01-01T1:00", "1970-01-01T00:00:60", "x"] {
             assert_eq!(us(bad), None, "{bad}");
         }

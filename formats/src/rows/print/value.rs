@@ -173,7 +173,7 @@ mod tests {
                 // A year beyond 12 digits is not read; only seconds reach that far.
                 for zoned in [false, true] {
                     let text = text(|out| timestamp(value, unit, zoned, out));
-                    assert_eq!(parse::timestamp(text.as_bytes(), unit), Some(value), "{text}");
+                    assert_eq!(parse::timestamp(text.as_bytes(), unit, true), Some(value), "{text}");
                 }
             }
         }

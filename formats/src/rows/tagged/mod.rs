@@ -292,11 +292,11 @@ impl<T: Tagged> Syntax for TaggedSyntax<T> {
     }
 
     #[inline(always)]
-    fn timestamp(&self, value: &[u8], unit: TimeUnit) -> Option<i64> {
+    fn timestamp(&self, value: &[u8], unit: TimeUnit, zoned: bool) -> Option<i64> {
         let (seconds, nanos) = match self.0.scalar(value) {
             Scalar::Moment(seconds, nanos) => (seconds, i64::from(nanos)),
             Scalar::Day(day) => (day.checked_mul(86_400)?, 0),
-            _ => return parse::timestamp(self.text(value)?, unit),
+            _ => return parse::timestamp(self.text(value)?, unit, zoned),
         };
         let nanos_per_unit = 1_000_000_000 / per_second(unit);
         if nanos % nanos_per_unit != 0 {

@@ -1,0 +1,110 @@
+//! `s.a` and `s['a']`: a field of a struct, NULL where the struct is. DataFusion's gives what the field's column holds
+//! there, which may be any value, and says that it is never NULL where the field alone is not.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, BooleanArray};
+use arrow_schema::{DataType, Field, FieldRef};
+use arrow_select::nullif::nullif;
+use datafusion_common::{Result, ScalarValue, internal_err};
+use datafusion_expr::expr::ScalarFunction;
+use datafusion_expr::{
+    ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+};
+
+/// The name of DataFusion's function, and of this one.
+const NAME: &str = "get_field";
+
+/// A call of DataFusion's function as one of this; none for another function.
+pub fn of_struct(call: &ScalarFunction) -> Option<Expr> {
+    let is_other = call.func.name() == NAME && !call.func.inner().is::<FieldOf>();
+    is_other.then(|| {
+        let field =
+            FieldOf { of: call.func.clone(), signature: Signature::variadic_any(Volatility::Immutable) };
+        Expr::ScalarFunction(ScalarFunction::new_udf(
+            Arc::new(ScalarUDF::new_from_impl(field)),
+            call.args.clone(),
+        ))
+    })
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct FieldOf {
+    of: Arc<ScalarUDF>,
+    signature: Signature,
+}
+
+impl ScalarUDFImpl for FieldOf {
+    fn name(&self) -> &str {
+        NAME
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn schema_name(&self, args: &[Expr]) -> Result<String> {
+        self.of.schema_name(args)
+    }
+
+    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        internal_err!("the type of a field is that of its column")
+    }
+
+    fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef> {
+        let field: Field = self.of.return_field_from_args(args)?.as_ref().clone();
+        Ok(Arc::new(field.with_nullable(true)))
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let [value, names @ ..] = args.args.as_slice() else { return self.of.invoke_with_args(args) };
+        let mut value = value.to_array(args.number_rows)?;
+        for name in names {
+            let ColumnarValue::Scalar(name) = name else { return self.of.invoke_with_args(args) };
+            match field(&value, name)? {
+                Some(field) => value = field,
+                // A map.
+                None => return self.of.invoke_with_args(args),
+            }
+        }
+        Ok(ColumnarValue::Array(value))
+    }
+}
+
+/// A field of a struct by its name; none of something else.
+fn field(value: &ArrayRef, name: &ScalarValue) -> Result<Option<ArrayRef>> {
+    let (Some(structs), Some(name)) = (value.as_struct_opt(), name.try_as_str().flatten()) else {
+        return Ok(None);
+    };
+    let Some(field) = structs.column_by_name(name) else { return Ok(None) };
+    Ok(Some(match structs.nulls().filter(|nulls| nulls.null_count() > 0) {
+        // A column of type NULL has no other values.
+        Some(nulls) if !field.data_type().is_null() => {
+            nullif(field, &BooleanArray::new(!nulls.inner(), None))?
+        }
+        _ => field.clone(),
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::types::Int64Type;
+    use arrow_array::{Int64Array, StructArray};
+    use arrow_buffer::NullBuffer;
+    use arrow_schema::Fields;
+
+    use super::*;
+
+    #[test]
+    fn what_lies_below_a_null_struct_is_null() {
+        let fields = Fields::from(vec![Field::new("a", DataType::Int64, false)]);
+        let column: ArrayRef = Arc::new(Int64Array::from(vec![5, 6, 7]));
+        let nulls = NullBuffer::from(vec![true, false, true]);
+        let structs: ArrayRef = Arc::new(StructArray::new(fields, vec![column], Some(nulls)));
+        let values = field(&structs, &ScalarValue::from("a")).unwrap().unwrap();
+        assert_eq!(values.as_primitive::<Int64Type>().iter().collect::<Vec<_>>(), [Some(5), None, Some(7)]);
+        assert!(field(&structs, &ScalarValue::from("b")).unwrap().is_none());
+        assert!(field(&values, &ScalarValue::from("a")).unwrap().is_none());
+    }
+}
