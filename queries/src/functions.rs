@@ -106,6 +106,11 @@ impl Functions {
         self.aggregate.keys().cloned().collect()
     }
 
+    /// Whether this is the name of an aggregate, in lower case.
+    pub fn is_aggregate(&self, name: &str) -> bool {
+        self.aggregate.contains_key(name)
+    }
+
     /// What turns syntax such as `EXTRACT`, `SUBSTRING` and `COUNT(*)` into calls.
     pub fn planners(&self) -> &[Arc<dyn ExprPlanner>] {
         &self.planners

@@ -11,6 +11,8 @@ use datafusion_sql::sqlparser::ast::{
 };
 
 use super::{Columns, Ctes, Naming, Relation, all};
+use crate::rewrite::having::is_aggregate;
+use crate::visits;
 
 /// The expressions that a SELECT gives a name, which its GROUP BY, HAVING and ORDER BY can use.
 pub type Aliases = Vec<(String, Expr)>;
@@ -112,6 +114,9 @@ impl Naming<'_> {
     /// The ORDER BY of a query whose body gives these columns.
     pub fn order_by(&mut self, query: &mut Query, columns: &Columns, ctes: &Ctes) {
         let Some(order_by) = &mut query.order_by else { return };
+        if let (SetExpr::Select(select), Some(relations)) = (query.body.as_ref(), &self.last) {
+            qualify_in_aggregates(order_by, &aliases(select), relations);
+        }
         if self.scopes.is_empty() {
             self.inside(order_by, ctes);
             return;
@@ -126,6 +131,35 @@ impl Naming<'_> {
             }
             _ => self.inside(order_by, ctes),
         }
+    }
+}
+
+/// Puts the table before a name in the argument of an aggregate that a column and an alias have: it is the column, since
+/// what the alias names may be an aggregate itself.
+fn qualify_in_aggregates(order_by: &mut OrderBy, aliases: &Aliases, relations: &[Relation]) {
+    let OrderByKind::Expressions(keys) = &mut order_by.kind else { return };
+    if aliases.is_empty() {
+        return;
+    }
+    let mut qualify = |expr: &mut Expr| {
+        let Expr::Identifier(name) = &*expr else { return };
+        if !aliases.iter().any(|(alias, _)| *alias == name.value) {
+            return;
+        }
+        let table = find(relations, &name.value).and_then(|found| match found.shown.as_slice() {
+            [only] if found.all == 1 => only.name.clone(),
+            _ => None,
+        });
+        if let Some(table) = table {
+            *expr = Expr::CompoundIdentifier(vec![Ident::with_quote('"', table), name.clone()]);
+        }
+    };
+    for key in keys {
+        visits::change_expressions(&mut key.expr, &mut |expr| {
+            if matches!(expr, Expr::Function(function) if is_aggregate(function)) {
+                visits::change_expressions(expr, &mut qualify);
+            }
+        });
     }
 }
 

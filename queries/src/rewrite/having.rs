@@ -1,12 +1,11 @@
 //! HAVING makes one group of all rows where there is no GROUP BY, which the planner takes it to do only beside an
 //! aggregate. So one is put there that says nothing: `HAVING (condition) AND count(*) >= 0`.
 
-use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use datafusion_sql::sqlparser::ast::{
-    BinaryOperator, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr, Query, Select,
-    SelectItem, Value, Visitor,
+    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr, Query,
+    Select, SelectItem, Value, Visitor,
 };
 
 use super::call;
@@ -17,12 +16,11 @@ use crate::visits;
 pub fn make_one_group(select: &mut Select) {
     let no_key = matches!(&select.group_by, GroupByExpr::Expressions(keys, _) if keys.is_empty());
     let Some(having) = select.having.as_ref().filter(|_| no_key) else { return };
-    let aggregates: BTreeSet<String> = Functions::all().aggregate_names().into_iter().collect();
     let selected = select.projection.iter().filter_map(|item| match item {
         SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => Some(expr),
         _ => None,
     });
-    if selected.chain([having]).any(|expr| has_aggregate(expr, &aggregates)) {
+    if selected.chain([having]).any(is_aggregated) {
         return;
     }
     let mut count = call("count", Vec::new());
@@ -38,38 +36,36 @@ pub fn make_one_group(select: &mut Select) {
         Some(Expr::BinaryOp { left: Box::new(condition), op: BinaryOperator::And, right: Box::new(always) });
 }
 
-/// Whether an aggregate stands in an expression.
-pub fn is_aggregated(expr: &Expr) -> bool {
-    has_aggregate(expr, &Functions::all().aggregate_names().into_iter().collect())
+/// Whether a call is that of an aggregate.
+pub fn is_aggregate(function: &Function) -> bool {
+    let name = function.name.0.last().and_then(|part| part.as_ident());
+    name.is_some_and(|name| Functions::all().is_aggregate(&name.value.to_lowercase()))
 }
 
-/// Whether one of these aggregates stands in an expression. Those of its subqueries are theirs.
-fn has_aggregate(expr: &Expr, aggregates: &BTreeSet<String>) -> bool {
-    struct Search<'a> {
-        aggregates: &'a BTreeSet<String>,
-        depth: usize,
-    }
+/// Whether an aggregate stands in an expression. Those of its subqueries are theirs.
+pub fn is_aggregated(expr: &Expr) -> bool {
+    struct Search(usize);
 
-    impl Visitor for Search<'_> {
+    impl Visitor for Search {
         type Break = ();
 
         fn pre_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
-            self.depth += 1;
+            self.0 += 1;
             ControlFlow::Continue(())
         }
 
         fn post_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
-            self.depth -= 1;
+            self.0 -= 1;
             ControlFlow::Continue(())
         }
 
         fn pre_visit_expr(&mut self, e: &Expr) -> ControlFlow<()> {
-            let Expr::Function(function) = e else { return ControlFlow::Continue(()) };
-            let name = function.name.0.last().and_then(|part| part.as_ident());
-            let is_one = name.is_some_and(|name| self.aggregates.contains(&name.value.to_lowercase()));
-            if is_one && self.depth == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            match e {
+                Expr::Function(function) if self.0 == 0 && is_aggregate(function) => ControlFlow::Break(()),
+                _ => ControlFlow::Continue(()),
+            }
         }
     }
 
-    visits::look(expr, &mut Search { aggregates, depth: 0 }).is_break()
+    visits::look(expr, &mut Search(0)).is_break()
 }
