@@ -53,12 +53,15 @@ class Expressions:
             template = self.rng.choice(OF_NESTED)
         text = CHOICE.sub(lambda choice: self.rng.choice(choice[1].split("|")), template)
         self.is_inexact |= bool(INEXACT.match(text))
-        parts, start = [], 0
+        parts, start, once = [], 0, None
         for hole in HOLE.finditer(text):
             parts.append(text[start : hole.start()])
             of = same if hole[1] == "k" else hole[1]
             if of == "f":
                 parts.append(self.filter(place))
+            elif of == "c":
+                once = once or str(self.leaf(same, place))
+                parts.append(once)
             else:
                 parts.append(self.leaf(of, place) if hole[2] else self.expression(of, place, depth))
             start = hole.end()

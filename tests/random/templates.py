@@ -1,7 +1,7 @@
 """What expressions are made of: templates by the kind that they give.
 
 `{I}` is an expression of that kind, `{I0}` a column or a constant, `{k}` and `{k0}` are of a kind that is the same in the
-whole template, and `[a|b]` is one of the texts. A template that occurs more than once is taken more often. What docs/sql.md
+whole template, `{c}` a column or a constant of that kind and the same one each time, and `[a|b]` is one of the texts. A template that occurs more than once is taken more often. What docs/sql.md
 lists as different from DuckDB is not here.
 """
 
@@ -32,6 +32,8 @@ TEMPLATES = {
         "({k} [BETWEEN|NOT BETWEEN] {k0} AND {k0})",
         "({k} [IN|NOT IN] ({k0}, {k0}, {k0}))",
         "({k} [IN|NOT IN] ({k0}))",
+        "(({c} [IN|NOT IN] ({k0}, {k0})) [AND|OR] ({c} [IN|NOT IN] ({k0}, {k0}, {k0})))",
+        "((({c} = {k0}) OR ({c} = {k0})) [AND|OR] (({c} = {k0}) OR ({c} [=|<>] {k0})))",
         "(coalesce({k}, {k0}) [=|<>] {k})",
         "({B} [AND|OR] {B})",
         "({B} [AND|OR] {B})",
@@ -44,7 +46,7 @@ TEMPLATES = {
         "({B} [=|<>] {B})",
         "({T} [LIKE|NOT LIKE|ILIKE] '[%|a%|%b|_|%a%|a_|__||longer%|%twelve%]')",
         "[starts_with|ends_with|contains]({T}, '[a|b|longer|]')",
-        "(CAST({T} AS VARCHAR) ~ '[a|^a|b$|^longer.*too$]')",
+        "(CAST({T} AS VARCHAR) ~ '[a|^a|b$|.*|^longer.*too$]')",
         "isnan(CAST({F} AS DOUBLE))",
         "CAST({I} AS BOOLEAN)",
         "{B0}",
@@ -152,6 +154,7 @@ TEMPLATES = {
         "({Z} - {Z})",
         INTERVAL,
         f"(({{P}} - {{P}}) [+|-] {INTERVAL})",
+        f"(-{INTERVAL})",
     ],
 }
 
