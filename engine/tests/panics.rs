@@ -142,6 +142,12 @@ fn wait_until(what: &str, holds: impl Fn() -> bool) {
 
 #[test]
 fn a_query_that_panics_ends_alone() {
+    // The usual hook keeps what it has looked up for a backtrace.
+    std::panic::set_hook(Box::new(|info| {
+        if !engine::panics::is_caught(info) {
+            eprintln!("{info}");
+        }
+    }));
     assert_eq!(sum(&run(planned(SQL, 2), 2).unwrap()), 999_993);
     let before = (threads(), engine::memory::used());
     let mut panicked = 0;
@@ -158,8 +164,9 @@ fn a_query_that_panics_ends_alone() {
                     run(planned(SQL, 2), 2)
                 });
                 match run(plan, workers) {
-                    Err(Error::Panic { text, .. }) => {
+                    Err(Error::Panic { text, place }) => {
                         assert_eq!(text, "on purpose");
+                        assert!(place.contains("panics.rs:"), "{place}");
                         panicked += 1;
                     }
                     // It has fewer batches.

@@ -59,6 +59,8 @@ class Expressions:
             of = same if hole[1] == "k" else hole[1]
             if of == "f":
                 parts.append(self.filter(place))
+            elif of == "l":
+                parts.append(self.constant(same))
             elif of == "c":
                 once = once or str(self.leaf(same, place))
                 parts.append(once)

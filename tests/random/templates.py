@@ -1,7 +1,7 @@
 """What expressions are made of: templates by the kind that they give.
 
 `{I}` is an expression of that kind, `{I0}` a column or a constant, `{k}` and `{k0}` are of a kind that is the same in the
-whole template, `{c}` a column or a constant of that kind and the same one each time, and `[a|b]` is one of the texts. A template that occurs more than once is taken more often. What docs/sql.md
+whole template, `{l}` a constant of that kind, `{c}` a column or a constant of it and the same one each time, and `[a|b]` is one of the texts. A template that occurs more than once is taken more often. What docs/sql.md
 lists as different from DuckDB is not here.
 """
 
@@ -32,8 +32,9 @@ TEMPLATES = {
         "({k} [BETWEEN|NOT BETWEEN] {k0} AND {k0})",
         "({k} [IN|NOT IN] ({k0}, {k0}, {k0}))",
         "({k} [IN|NOT IN] ({k0}))",
-        "(({c} [IN|NOT IN] ({k0}, {k0})) [AND|OR] ({c} [IN|NOT IN] ({k0}, {k0}, {k0})))",
-        "((({c} = {k0}) OR ({c} = {k0})) [AND|OR] (({c} = {k0}) OR ({c} [=|<>] {k0})))",
+        "(({c} [IN|NOT IN] ({l}, {l})) [AND|OR] ({c} [IN|NOT IN] ({l}, {l}, {k0})))",
+        "(NOT (({c} [IN|NOT IN] ({l}, {l})) [AND|OR] ({c} [IN|NOT IN] ({l}, {l}, {l}))))",
+        "((({c} = {l}) OR ({c} = {l})) [AND|OR] (({c} = {l}) OR ({c} [=|<>] {l})))",
         "(coalesce({k}, {k0}) [=|<>] {k})",
         "({B} [AND|OR] {B})",
         "({B} [AND|OR] {B})",
