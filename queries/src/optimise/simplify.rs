@@ -175,28 +175,35 @@ fn keep_lists_apart(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     })
 }
 
-/// The value of which a list says what it is, or is not: that of IN, or `a` of `a = 1 OR a = 2`.
+/// The value of which a list says what it is, or is not: that of IN, or `a` of `a = 1 OR a = 2` and of `a <> 1 AND a <> 2`,
+/// of which the optimiser makes lists, under NOT too.
 fn value_of_list(e: &Expr) -> Option<&Expr> {
     match e {
         Expr::InList(list) => Some(uncast(&list.expr)),
-        Expr::BinaryExpr(b) if b.op == Operator::Or => {
-            let (left, right) = (value_of_item(&b.left)?, value_of_item(&b.right)?);
+        Expr::BinaryExpr(b) => {
+            let item = match b.op {
+                Operator::Or => Operator::Eq,
+                Operator::And => Operator::NotEq,
+                _ => return None,
+            };
+            let (left, right) = (value_of_item(&b.left, b.op, item)?, value_of_item(&b.right, b.op, item)?);
             (left == right).then_some(left)
         }
         _ => None,
     }
 }
 
-fn value_of_item(e: &Expr) -> Option<&Expr> {
+/// The value that an item of a list is compared with.
+fn value_of_item(e: &Expr, list: Operator, item: Operator) -> Option<&Expr> {
     match e {
-        Expr::BinaryExpr(b) if b.op == Operator::Eq => match (uncast(&b.left), uncast(&b.right)) {
+        Expr::BinaryExpr(b) if b.op == item => match (uncast(&b.left), uncast(&b.right)) {
             (Expr::Literal(..), Expr::Literal(..)) => None,
             (value, Expr::Literal(..)) | (Expr::Literal(..), value) => Some(value),
             _ => None,
         },
-        // Lists of what a value is not are made one in another way.
-        Expr::InList(list) if list.negated => None,
-        _ => value_of_list(e),
+        Expr::BinaryExpr(b) if b.op == list => value_of_list(e),
+        Expr::InList(inner) if inner.negated == (list == Operator::And) => value_of_list(e),
+        _ => None,
     }
 }
 

@@ -44,8 +44,8 @@ use std::ops::ControlFlow;
 use datafusion_sql::sqlparser::ast::{
     DataType, Distinct, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
     FunctionArguments, Ident, JoinOperator, ObjectName, OrderByExpr, OrderByKind, Query, Select,
-    SelectFlavor, SelectItem, SetExpr, TableFactor, TableWithJoins, UnaryOperator, Value, VisitorMut,
-    WildcardAdditionalOptions,
+    SelectFlavor, SelectItem, SetExpr, TableFactor, TableWithJoins, UnaryOperator, Value, Visitor,
+    VisitorMut, WildcardAdditionalOptions,
 };
 
 use crate::error::{Error, Result};
@@ -153,30 +153,42 @@ fn column_of(item: &SelectItem) -> Option<(&str, &Expr)> {
     }
 }
 
-/// Refuses a key that is the name of two columns of the result, one of which was given it.
-fn refuse_names_of_two(items: &[SelectItem], keys: &[OrderByExpr]) -> ControlFlow<Error> {
-    for key in keys {
-        let Expr::Identifier(name) = &key.expr else { continue };
-        let meant = |is: fn(&str, &str) -> bool| -> Vec<&SelectItem> {
-            let is_meant =
-                |item: &&SelectItem| column_of(item).is_some_and(|(known, _)| is(known, &name.value));
-            items.iter().filter(is_meant).collect()
-        };
-        let mut meant_exactly = meant(|known, name| known == name);
-        if meant_exactly.is_empty() {
-            meant_exactly = meant(str::eq_ignore_ascii_case);
-        }
-        let meant = meant_exactly;
-        let column = |item: &SelectItem| column_of(item).map(|(_, column)| unsigned(column).clone());
-        let differ = meant.windows(2).any(|two| column(two[0]) != column(two[1]));
-        if differ && meant.iter().any(|item| matches!(item, SelectItem::ExprWithAlias { .. })) {
-            return ControlFlow::Break(Error::Name {
-                message: format!("'{}' in ORDER BY is the name of two columns of the result", name.value),
-                help: Some("give one of them another name, or order by its place (ORDER BY 1)".into()),
-            });
+/// Refuses ORDER BY a name that two columns of the result have, one of which was given it. Names are those of the text: two
+/// that differ by case are told apart.
+pub fn refuse_names_of_two(query: &Query) -> Result<()> {
+    struct Check(Result<()>);
+
+    impl Visitor for Check {
+        type Break = ();
+
+        fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<()> {
+            let (SetExpr::Select(select), Some(order_by)) = (query.body.as_ref(), &query.order_by) else {
+                return ControlFlow::Continue(());
+            };
+            let OrderByKind::Expressions(keys) = &order_by.kind else { return ControlFlow::Continue(()) };
+            self.0 = keys.iter().try_for_each(|key| refuse_name_of_two(&select.projection, &key.expr));
+            if self.0.is_err() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         }
     }
-    ControlFlow::Continue(())
+
+    let mut check = Check(Ok(()));
+    let _ = visits::look(query, &mut check);
+    check.0
+}
+
+fn refuse_name_of_two(items: &[SelectItem], key: &Expr) -> Result<()> {
+    let Expr::Identifier(name) = key else { return Ok(()) };
+    let is_meant = |item: &&SelectItem| column_of(item).is_some_and(|(known, _)| known == name.value);
+    let meant: Vec<&SelectItem> = items.iter().filter(is_meant).collect();
+    let column = |item: &SelectItem| column_of(item).map(|(_, column)| unsigned(column).clone());
+    let differ = meant.windows(2).any(|two| column(two[0]) != column(two[1]));
+    if differ && meant.iter().any(|item| matches!(item, SelectItem::ExprWithAlias { .. })) {
+        return Err(Error::Name {
+            message: format!("'{}' in ORDER BY is the name of two columns of the result", name.value),
+            help: Some("give one of them another name, or order by its place (ORDER BY 1)".into()),
+        });
+    }
+    Ok(())
 }
 
 /// Makes what ORDER BY says of the whole result, or repeats of a selected expression where DISTINCT needs it to be
@@ -197,7 +209,6 @@ fn order_by_columns(query: &mut Query) -> ControlFlow<Error> {
         *keys = (0..select.projection.len()).map(|i| OrderByExpr { expr: place(i), ..key.clone() }).collect();
         return ControlFlow::Continue(());
     }
-    refuse_names_of_two(&select.projection, keys)?;
     if select.projection.iter().any(is_wildcard) {
         return ControlFlow::Continue(());
     }
