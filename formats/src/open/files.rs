@@ -305,6 +305,8 @@ impl Opening<'_> {
     fn check_header(&self, file: usize, schema: &Schema, known: &Schema) -> Result<()> {
         let is_known = |field: &FieldRef| known.field_with_name(field.name()).is_ok();
         let guessed = self.encoding.name() == "csv" && self.options.header.is_none() && self.base.header;
+        // Without --union-by-name other names are an error anyhow, which tells both files.
+        let guessed = guessed && self.options.union_by_name;
         if !guessed || schema.fields().iter().all(is_known) {
             return Ok(());
         }
