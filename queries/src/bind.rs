@@ -29,7 +29,7 @@ use crate::names::Names;
 use crate::optimise;
 use crate::optimise::dependencies::Relations;
 use crate::parse::Query;
-use crate::rewrite::{casts, dates, multiset, nulls, numbers, orders};
+use crate::rewrite::{casts, dates, multiset, nulls, numbers, repeated_keys};
 use crate::subqueries;
 use crate::tree;
 
@@ -88,14 +88,14 @@ pub fn bind(query: &Query, names: &Names, catalog: &Catalog, settings: &Settings
     refuse(&plan)?;
     let plan = numbers::of_values(order_added_columns(plan)?)?;
     let plan = multiset::apply(casts::unwrap(plan)?)?;
-    let plan = refuse_nested(orders::rewrite(plan)?)?;
+    let plan = refuse_nested(repeated_keys::rewrite(plan)?)?;
     let plan = nulls::rewrite(numbers::rewrite(dates::rewrite(plan)?)?)?;
     let plan = subqueries::rewrite(plan)?;
     Ok(plan)
 }
 
 /// Functions that take lists, structs and maps as they are. Others would be given their text.
-const OF_NESTED: [&str; 14] = [
+const OF_NESTED: [&str; 12] = [
     "get_field",
     "greatest",
     "least",
@@ -108,8 +108,6 @@ const OF_NESTED: [&str; 14] = [
     "arrow_cast",
     "struct",
     "named_struct",
-    "row",
-    "kept",
 ];
 
 /// Refuses a list, struct or map where text is taken: the planner would cast it in silence, and the length of a list be that

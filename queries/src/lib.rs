@@ -83,7 +83,7 @@ impl Default for Settings {
 
 /// Plans a query over the tables of the catalog. The same inputs give the same plan in every process.
 pub fn plan(query: &parse::Query, catalog: &Catalog, settings: &Settings) -> Result<Arc<Plan>> {
-    rewrite::refuse_names_of_two(query)?;
+    rewrite::order_by::refuse_names_of_two(query)?;
     let (mut query, names) = names::resolve(query, catalog)?;
     rewrite::rewrite(&mut query, &names)?;
     let bound = bind::bind(&query, &names, catalog, settings)?;

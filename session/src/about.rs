@@ -10,7 +10,7 @@ use queries::parse::Query;
 use queries::summarize;
 
 use crate::error::Result;
-use crate::planned::Planned;
+use crate::planned_query::PlannedQuery;
 use crate::results::Results;
 use crate::session::{Begun, Session};
 
@@ -49,7 +49,7 @@ impl Session {
         let (start, planning) = (Instant::now(), self.planning());
         let source = self.plan(query, &planning)?.plan.schema.clone();
         let summary = summarize::query(query, &source)?;
-        let planned = Planned { is_summary: true, ..self.plan(&summary, &planning)? };
+        let planned = PlannedQuery { is_summary: true, ..self.plan(&summary, &planning)? };
         let mut results = self.start(&planned, start, begun)?;
         let mut row = None;
         for batch in results.by_ref() {

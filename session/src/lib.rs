@@ -22,7 +22,7 @@
 //! - [`settings`]: how queries are planned and run, and how files are read.
 //! - [`tables`]: the tables that a session knows by name.
 //! - [`limits`]: how long planning may take.
-//! - [`planned`]: a query with its plan.
+//! - [`planned_query`]: a query with its plan.
 //! - [`runner`]: who runs queries, if not threads of this process.
 //! - `about`: EXPLAIN, DESCRIBE, SHOW TABLES and SUMMARIZE.
 //! - [`results`]: the rows of a statement.
@@ -32,7 +32,7 @@
 mod about;
 pub mod error;
 pub mod limits;
-pub mod planned;
+pub mod planned_query;
 pub mod results;
 pub mod runner;
 pub mod session;
@@ -46,7 +46,7 @@ pub mod tables;
 struct Readme;
 
 pub use error::{Error, Result};
-pub use planned::Planned;
+pub use planned_query::PlannedQuery;
 pub use results::Results;
 pub use runner::Runner;
 pub use session::{Session, parse};

@@ -9,7 +9,7 @@ use engine::QueryState;
 use engine::state::Skipped;
 
 use crate::error::Result;
-use crate::planned::Planned;
+use crate::planned_query::PlannedQuery;
 use crate::statistics::Statistics;
 
 /// The rows of a statement, as they are computed. Dropping it cancels the query.
@@ -28,7 +28,7 @@ enum Rows {
 
 /// One run of a plan.
 pub(crate) struct Run {
-    pub planned: Planned,
+    pub planned: PlannedQuery,
     pub state: Arc<QueryState>,
     /// How long planning took.
     pub planning: Duration,

@@ -4,7 +4,7 @@ use std::error::Error;
 
 use queries::Catalog;
 
-use crate::planned::Planned;
+use crate::planned_query::PlannedQuery;
 
 /// What goes wrong elsewhere.
 pub type Failure = Box<dyn Error + Send + Sync>;
@@ -33,5 +33,5 @@ pub trait Runner: Send + Sync {
     ///
     /// # Errors
     /// It can't be begun.
-    fn run(&self, planned: &Planned) -> Result<engine::Results, Failure>;
+    fn run(&self, planned: &PlannedQuery) -> Result<engine::Results, Failure>;
 }

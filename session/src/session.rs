@@ -12,14 +12,14 @@ use schema::{FileSet, Source, Table, Unseen};
 
 use crate::error::{Error, Result};
 use crate::limits::within_limits;
-use crate::planned::Planned;
+use crate::planned_query::PlannedQuery;
 use crate::results::{Results, Run};
 use crate::runner::Runner;
 use crate::settings::Settings;
 use crate::tables::Tables;
 
 /// Is told of each run of a plan when it begins: a statement whose files turn out to be unlike is run twice.
-pub type Begun<'a> = &'a mut dyn FnMut(&Planned, &Arc<QueryState>);
+pub type Begun<'a> = &'a mut dyn FnMut(&PlannedQuery, &Arc<QueryState>);
 
 /// Parses a statement.
 ///
@@ -123,8 +123,8 @@ impl Session {
     ///
     /// # Errors
     /// The statement is wrong, or names what is not there.
-    pub fn plan(&self, query: &Arc<Query>, planning: &queries::Settings) -> Result<Planned> {
-        Planned::new(query, self.catalog(&named(query)?, false)?, planning)
+    pub fn plan(&self, query: &Arc<Query>, planning: &queries::Settings) -> Result<PlannedQuery> {
+        PlannedQuery::new(query, self.catalog(&named(query)?, false)?, planning)
     }
 
     /// Plans a query and has it run. Not all of many small files are looked at before, and one that turns out to be unlike
@@ -139,7 +139,7 @@ impl Session {
         planning: &queries::Settings,
         given: &AtomicBool,
         cause: impl Fn(&E) -> Option<&engine::Error>,
-        mut run: impl FnMut(&Planned) -> Result<T, E>,
+        mut run: impl FnMut(&PlannedQuery) -> Result<T, E>,
     ) -> Result<T, E> {
         // Other processes look at all files before.
         if self.runner.is_some() {
@@ -148,12 +148,12 @@ impl Session {
         let names = named(query)?;
         let catalog = self.catalog(&names, true)?;
         if !catalog.tables().any(|table| is_late(table)) {
-            return run(&Planned::new(query, catalog, planning)?);
+            return run(&PlannedQuery::new(query, catalog, planning)?);
         }
         // What gives rows before it has read all files can't be run anew.
-        let first = Planned::new(query, catalog, planning).ok().filter(|p| p.plan.root.reads_first());
+        let first = PlannedQuery::new(query, catalog, planning).ok().filter(|p| p.plan.root.reads_first());
         let Some(first) = first else { return run(&self.plan(query, planning)?) };
-        let first = Planned { may_run_anew: true, ..first };
+        let first = PlannedQuery { may_run_anew: true, ..first };
         let error = match run(&first) {
             Err(error) if !given.load(Ordering::Relaxed) => error,
             done => return done,
@@ -172,14 +172,14 @@ impl Session {
         if !unlike && is_as_before() {
             return Err(error);
         }
-        run(&Planned::new(query, all, planning)?)
+        run(&PlannedQuery::new(query, all, planning)?)
     }
 
     /// Begins to run a plan.
     ///
     /// # Errors
     /// It can't be begun.
-    pub fn begin(&self, planned: &Planned) -> Result<engine::Results> {
+    pub fn begin(&self, planned: &PlannedQuery) -> Result<engine::Results> {
         match &self.runner {
             Some(runner) => runner.run(planned).map_err(Error::Runner),
             None => Ok(engine::run(&planned.plan, &self.settings.engine())?),
@@ -195,7 +195,7 @@ impl Session {
     }
 
     /// Begins to run a plan, whose planning began at `start`.
-    pub(crate) fn start(&self, planned: &Planned, start: Instant, begun: Begun<'_>) -> Result<Results> {
+    pub(crate) fn start(&self, planned: &PlannedQuery, start: Instant, begun: Begun<'_>) -> Result<Results> {
         let (planning, now) = (start.elapsed(), Instant::now());
         let results = self.begin(planned)?;
         let state = results.state().clone();

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
@@ -123,7 +123,6 @@ fn another_thread_cancels_a_query() {
     let endless = "SELECT a.range FROM range(100000000) a, range(100000000) b WHERE a.range + b.range < 0";
     let mut results = session.execute(endless).unwrap();
     let state = results.state().unwrap().clone();
-    let start = Instant::now();
     std::thread::scope(|scope| {
         scope.spawn(move || {
             std::thread::sleep(Duration::from_millis(50));
@@ -133,7 +132,6 @@ fn another_thread_cancels_a_query() {
         assert!(matches!(error, Error::Query(engine::Error::Cancelled)), "{error}");
         assert!(results.next().is_none());
     });
-    assert!(start.elapsed() < Duration::from_secs(600), "it ends");
     // What is dropped is cancelled too.
     drop(session.execute(endless).unwrap());
     assert_eq!(integers(&rows(&session, "SELECT count(*) FROM range(5)").unwrap(), 0), [Some(5)]);

@@ -17,7 +17,7 @@ use engine::dataset::{Begun, Output, Share, Written};
 use queries::{Statement, summarize};
 use schema::Table;
 use serde::{Deserialize, Serialize};
-use session::Planned as PlannedQuery;
+use session::PlannedQuery;
 
 use super::decode::decode;
 use super::maker::{Files, Job};

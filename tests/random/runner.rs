@@ -60,7 +60,7 @@ struct Run {
 fn main() {
     std::panic::set_hook(Box::new(|info| {
         // A library's panic on the bytes of a file, which `formats` catches and turns into an error.
-        if !formats::columns::guard::is_guarded() {
+        if !formats::panics::is_caught(info) {
             eprintln!("internal error: {info}");
             std::process::exit(70);
         }

@@ -11,7 +11,7 @@ static ALLOCATOR: Counting = Counting;
 fuzz_target!(init: {
     // libFuzzer ends at any panic, those too that are caught and become errors.
     std::panic::set_hook(Box::new(|info| {
-        if !formats::columns::guard::is_guarded() {
+        if !formats::panics::is_caught(info) {
             eprintln!("{info}");
             std::process::abort();
         }

@@ -306,8 +306,7 @@ impl Opening<'_> {
         let is_known = |field: &FieldRef| known.field_with_name(field.name()).is_ok();
         let guessed = self.encoding.name() == "csv" && self.options.header.is_none() && self.base.header;
         // Without --union-by-name other names are an error anyhow, which tells both files.
-        let guessed = guessed && self.options.union_by_name;
-        if !guessed || schema.fields().iter().all(is_known) {
+        if !guessed || !self.options.union_by_name || schema.fields().iter().all(is_known) {
             return Ok(());
         }
         let entry = &self.files[file];

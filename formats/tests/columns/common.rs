@@ -20,7 +20,7 @@ pub fn quiet_guarded_panics() {
     ONCE.call_once(|| {
         let print = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |info| {
-            if !formats::columns::guard::is_guarded() {
+            if !formats::panics::is_caught(info) {
                 print(info);
             }
         }));

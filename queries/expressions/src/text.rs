@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
+use arrow_array::timezone::Tz;
 use arrow_array::types::{
     Int8Type, Int16Type, Int32Type, Int64Type, IntervalMonthDayNanoType, Time32MillisecondType,
     Time32SecondType, Time64MicrosecondType, Time64NanosecondType, UInt8Type, UInt16Type, UInt32Type,
@@ -91,9 +92,7 @@ impl ReadText {
     fn timestamp(&self, text: &str, unit: TimeUnit, zoned: bool) -> Option<i64> {
         let written = timestamp(text).or_else(|| match text.trim_ascii().rsplit_once(' ') {
             // The name of a zone says nothing either.
-            Some((text, zone)) if !zoned && zone.starts_with(|c: char| c.is_ascii_alphabetic()) => {
-                timestamp(text)
-            }
+            Some((text, zone)) if !zoned && zone.parse::<Tz>().is_ok() => timestamp(text),
             _ => None,
         });
         let Some(written) = written else {

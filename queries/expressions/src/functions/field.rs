@@ -57,18 +57,23 @@ impl ScalarUDFImpl for FieldOf {
         Ok(Arc::new(field.with_nullable(true)))
     }
 
-    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        let [value, names @ ..] = args.args.as_slice() else { return self.of.invoke_with_args(args) };
-        let mut value = value.to_array(args.number_rows)?;
-        for name in names {
-            let ColumnarValue::Scalar(name) = name else { return self.of.invoke_with_args(args) };
-            match field(&value, name)? {
-                Some(field) => value = field,
-                // A map.
-                None => return self.of.invoke_with_args(args),
-            }
+    fn invoke_with_args(&self, mut args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        if let Some(value) = args.args.first_mut() {
+            *value = ColumnarValue::Array(value.to_array(args.number_rows)?);
         }
-        Ok(ColumnarValue::Array(value))
+        while let [ColumnarValue::Array(structs), ColumnarValue::Scalar(name), ..] = args.args.as_slice()
+            && let Some(values) = field(structs, name)?
+        {
+            if args.args.len() == 2 {
+                return Ok(ColumnarValue::Array(values));
+            }
+            // What lies further below has this one for its struct, or map.
+            args.arg_fields.remove(1);
+            args.arg_fields[0] = Arc::new(Field::new(NAME, values.data_type().clone(), true));
+            args.args.remove(1);
+            args.args[0] = ColumnarValue::Array(values);
+        }
+        self.of.invoke_with_args(args)
     }
 }
 

@@ -10,7 +10,7 @@ use crate::limits::within_limits;
 
 /// A query with its plan, and what other processes need to make the same one.
 #[derive(Debug, Clone)]
-pub struct Planned {
+pub struct PlannedQuery {
     /// The plan.
     pub plan: Arc<Plan>,
     /// Whether it is that of a SUMMARIZE, which is made of the statement's own.
@@ -23,12 +23,12 @@ pub struct Planned {
     pub may_run_anew: bool,
 }
 
-impl Planned {
+impl PlannedQuery {
     /// Plans a query over these tables.
-    pub fn new(query: &Arc<Query>, catalog: Catalog, planning: &queries::Settings) -> Result<Planned> {
+    pub fn new(query: &Arc<Query>, catalog: Catalog, planning: &queries::Settings) -> Result<PlannedQuery> {
         let (query, tables, settings) = (query.clone(), catalog.clone(), planning.clone());
         let plan = within_limits(move || queries::plan(&query, &tables, &settings))??;
         let planning = planning.clone();
-        Ok(Planned { plan, is_summary: false, catalog, planning, may_run_anew: false })
+        Ok(PlannedQuery { plan, is_summary: false, catalog, planning, may_run_anew: false })
     }
 }
