@@ -175,7 +175,8 @@ impl Runner {
         }
         let runner = Runner::start(hosts, statement, &c.input, c.place.timeout, traffic)?;
         let workers = asked.unwrap_or(runner.settings.workers);
-        let settings = engine::Settings { workers, read_ahead: usize::from(c.run.read_ahead) };
+        let settings =
+            engine::Settings { read_ahead: usize::from(c.run.read_ahead), ..engine::Settings::new(workers) };
         Ok(runner.with(settings, memory_limit))
     }
 

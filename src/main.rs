@@ -67,8 +67,11 @@ fn main() -> ExitCode {
         }
     };
     // Planning recurses once for each level of an expression: `a AND b AND …` of thousands of terms is as deep.
-    let thread = std::thread::Builder::new().name("palais".into()).stack_size(STACK);
-    let outcome = match thread.spawn(move || run(args.command)) {
+    let thread = std::thread::Builder::new().name("palais".into()).stack_size(engine::stack::DEEP);
+    let outcome = match thread.spawn(move || {
+        engine::stack::is_deep();
+        run(args.command)
+    }) {
         // A panic of the thread has ended the process in the hook.
         Ok(running) => running.join().unwrap_or(Ok(())),
         Err(e) => Err(anyhow::anyhow!("cannot start a thread: {e}")),
@@ -85,13 +88,6 @@ fn main() -> ExitCode {
     }
 }
 
-/// The stack of the thread that plans, in bytes; memory is taken only as far as it is used.
-const STACK: usize = 512 << 20;
-
-/// The stack of all other threads, in bytes: a worker evaluates an expression, and builds an operator's inputs, with a call
-/// for each level.
-const THREAD_STACK: usize = 64 << 20;
-
 /// Gives the threads that are started from now on, those of other packages too, more stack than they usually get.
 #[expect(
     clippy::disallowed_methods,
@@ -99,7 +95,7 @@ const THREAD_STACK: usize = 64 << 20;
 )]
 fn give_threads_stacks() {
     // SAFETY: this is the only thread, so that none reads the environment meanwhile.
-    unsafe { std::env::set_var("RUST_MIN_STACK", THREAD_STACK.to_string()) };
+    unsafe { std::env::set_var("RUST_MIN_STACK", engine::stack::WORKER.to_string()) };
 }
 
 fn run(command: Command) -> anyhow::Result<()> {

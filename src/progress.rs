@@ -106,7 +106,7 @@ fn work(node: &Node) -> (u64, u64) {
     let own = match &node.op {
         Op::Scan(scan) => match &scan.table.source {
             Source::Files(set) => (set.bytes(), 0),
-            Source::Range { .. } => (0, scan.table.rows.unwrap_or(0)),
+            Source::Range { .. } | Source::Memory(_) => (0, scan.table.rows.unwrap_or(0)),
             Source::Generated(spec) => (0, spec.rows().or(scan.table.rows).unwrap_or(0)),
         },
         _ => (0, 0),

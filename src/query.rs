@@ -17,7 +17,7 @@ use engine::QueryState;
 use engine::state::Skipped;
 use queries::Statement;
 use queries::parse::Query;
-use session::{PlannedQuery, Session, Statistics};
+use session::{Cancel, PlannedQuery, Session, Statistics};
 
 use crate::Usage;
 use crate::args;
@@ -111,6 +111,8 @@ struct QueryCommand<'a> {
     /// Who takes the rows, if they are not for whoever has started this process.
     caller: Option<Arc<Caller>>,
     start: Instant,
+    /// An interrupt ends the process by itself while nothing runs.
+    cancel: Cancel,
     /// Rows of the result were given.
     given: AtomicBool,
 }
@@ -119,8 +121,17 @@ impl<'a> QueryCommand<'a> {
     fn new(input: &args::Input, run: &'a args::Run) -> anyhow::Result<QueryCommand<'a>> {
         let start = Instant::now();
         let settings = settings::resolve(&run.execution, Some(run.read_ahead), tables::options(input)?);
+        engine::memory::set_limit(settings.memory_limit);
         let session = Session::new(settings).with_tables(tables::resolve(input)?);
-        Ok(QueryCommand { run, session, runner: None, caller: None, start, given: AtomicBool::new(false) })
+        Ok(QueryCommand {
+            run,
+            session,
+            runner: None,
+            caller: None,
+            start,
+            cancel: Cancel::default(),
+            given: AtomicBool::new(false),
+        })
     }
 
     fn fingerprint(&self, sql: &str) -> anyhow::Result<()> {
@@ -129,7 +140,8 @@ impl<'a> QueryCommand<'a> {
         };
         // The query's time is given, not read, where plans are compared.
         let planning = queries::Settings { now_ns: 0, ..self.session.planning() };
-        let fingerprint = queries::explain::fingerprint(&self.session.plan(&query, &planning)?.plan);
+        let fingerprint =
+            queries::explain::fingerprint(&self.session.plan(&query, &planning, &self.cancel)?.plan);
         Ok(print::text(&format!("{fingerprint:016x}\n"))?)
     }
 
@@ -161,7 +173,7 @@ impl<'a> QueryCommand<'a> {
     /// Runs a statement and shows its rows.
     fn show(&self, statement: &Statement) -> anyhow::Result<()> {
         let (mut writer, mut progress) = (self.writer()?, None);
-        let mut results = self.session.run(statement, &mut |planned, state| {
+        let mut results = self.session.run(statement, &self.cancel, &mut |planned, state| {
             progress = Some(self.begun(planned, state));
         })?;
         let rows =
@@ -177,7 +189,7 @@ impl<'a> QueryCommand<'a> {
 
     /// Runs a query as often as the flag says, and keeps its rows in memory.
     fn repeat(&self, query: &Arc<Query>) -> anyhow::Result<()> {
-        let planned = self.session.plan(query, &self.session.planning())?;
+        let planned = self.session.plan(query, &self.session.planning(), &self.cancel)?;
         let mut statistics = self.statistics();
         for _ in 0..self.run.repeat.unwrap_or(1) {
             self.execute(&planned, &mut statistics, |results, _| {
@@ -218,7 +230,7 @@ impl<'a> QueryCommand<'a> {
         take: impl FnOnce(&mut engine::Results, &mut Option<Progress>) -> anyhow::Result<u64>,
     ) -> anyhow::Result<u64> {
         let start = Instant::now();
-        let mut results = self.session.begin(planned)?;
+        let mut results = self.session.begin(planned, &self.cancel)?;
         let mut progress = Some(self.begun(planned, results.state()));
         let rows = take(&mut results, &mut progress)?;
         statistics.execution_seconds.push(start.elapsed().as_secs_f64());
@@ -267,7 +279,14 @@ impl<'a> QueryCommand<'a> {
         let spread_result = to.dataset || self.runner.is_some();
         let planning = queries::Settings { spread_result, ..self.session.planning() };
         let write = |planned: &PlannedQuery| self.write_rows(planned, to);
-        self.session.plan_and_run(query, &planning, &self.given, crate::cause::<engine::Error>, write)
+        self.session.plan_and_run(
+            query,
+            &planning,
+            &self.cancel,
+            &self.given,
+            crate::cause::<engine::Error>,
+            write,
+        )
     }
 
     fn write_rows(&self, planned: &PlannedQuery, to: &To) -> anyhow::Result<()> {

@@ -10,7 +10,7 @@ use arrow_schema::{DataType, Field, Schema};
 use engine::live::{Change, Watch};
 use queries::{Statement, parse};
 use schema::{Source, Table};
-use session::PlannedQuery;
+use session::{Cancel, PlannedQuery};
 use std::sync::Arc;
 
 use crate::Usage;
@@ -39,7 +39,7 @@ pub fn run(w: &args::Watch) -> anyhow::Result<()> {
         );
     };
     let catalog = tables.catalog(&names, false, &settings.open)?;
-    let plan = PlannedQuery::new(&query, catalog.clone(), &settings.planning())?.plan;
+    let plan = PlannedQuery::new(&query, catalog.clone(), &settings.planning(), &Cancel::default())?.plan;
     let first = catalog.table(name)?.as_ref().clone();
     let mut seen = BTreeMap::new();
     let mut watch = Watch::start(&plan, settings.workers)?;

@@ -63,7 +63,7 @@ pub(crate) fn open(table: &Arc<Table>, destination: &Destination, options: &Writ
 pub(crate) fn files(table: &Table) -> &[FileEntry] {
     match &table.source {
         Source::Files(set) => &set.files,
-        Source::Range { .. } | Source::Generated(_) => &[],
+        Source::Range { .. } | Source::Generated(_) | Source::Memory(_) => &[],
     }
 }
 

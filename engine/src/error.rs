@@ -18,10 +18,12 @@ pub enum Error {
     #[error("{0}")]
     Compute(String),
     /// The limit of memory is reached.
-    #[error("out of memory: {needed_by} took the process to {used} of {limit}\n  help: {help}")]
+    #[error("out of memory: {needed_by} took {whose} to {used} of {limit}\n  help: {help}")]
     Memory {
         /// Which operator asked.
         needed_by: String,
+        /// The process, or one query of several.
+        whose: &'static str,
         /// What is in use, for people.
         used: String,
         /// Which limit and how much it is, for people.

@@ -13,6 +13,8 @@
 //! - [`raw`]: bytes within their messages.
 //! - [`hash`]: hashes of columns; [`frequent`]: which of them are frequent.
 //! - [`state`]: what the workers of a query share: the first error, cancel, enough, figures.
+//! - [`cancel`]: a handle that stops a query.
+//! - [`stack`]: threads with a stack for what goes as deep as a statement.
 //! - [`panics`]: panics of a query's threads become its error.
 //! - [`children`]: the processes that a query has started.
 //! - [`memory`]: the counting allocator and the limit.
@@ -30,6 +32,7 @@
 
 pub mod aside;
 pub mod batch;
+pub mod cancel;
 pub mod children;
 pub mod content;
 pub mod convert;
@@ -54,6 +57,7 @@ pub mod raw;
 pub mod render;
 pub mod run;
 pub mod spill;
+pub mod stack;
 pub mod state;
 pub mod verify;
 pub mod wire;

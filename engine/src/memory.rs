@@ -4,23 +4,25 @@
 //! process, whoever asked for it. Each thread keeps a small balance of its own and settles it with the shared counter
 //! when it passes 256 KiB, so that counting costs no contention.
 //!
+//! - [`account`]: what the operators of one query keep.
 //! - `backstop`: what ends a query where nobody looks at the limit in time.
 //! - `machine`: how much memory there is.
 
+pub mod account;
 mod backstop;
 mod machine;
 
 use std::alloc::{GlobalAlloc, Layout};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, TryLockError, Weak};
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
+pub use account::Account;
 pub use backstop::{end_by, planning};
 pub use machine::default_limit;
 
 use crate::error::{Error, Result};
-use crate::spill;
 
 static USED: AtomicI64 = AtomicI64::new(0);
 static PEAK: AtomicI64 = AtomicI64::new(0);
@@ -131,17 +133,35 @@ pub fn peak_resident() -> u64 {
     of_status("VmHWM:").unwrap_or_default()
 }
 
-/// Whether so much is in use that what the operators keep is worth noting.
+/// Whether so much is in use that what the operators keep is worth noting, and worth keeping small.
 pub fn is_scarce() -> bool {
-    used() > limit() / 4
+    used() > LIMIT.load(Ordering::Relaxed) / 4
+        || of_own_limit(|account, limit| account.kept() > limit / 4).unwrap_or(false)
+}
+
+/// Whether what an operator keeps is to be noted: there is not much memory left, or its query has a limit of its own.
+pub fn is_counted() -> bool {
+    used() > LIMIT.load(Ordering::Relaxed) / 4 || of_own_limit(|_, _| ()).is_some()
 }
 
 /// Whether so little would be left after `more` bytes that what can be put on disk should be: a quarter of the limit, and
 /// where that is small what rows on their way between operators may take. Or of what there is, however much is counted.
 pub fn is_short(more: u64) -> bool {
-    let limit = limit();
+    let short = |used: u64, limit: u64| {
+        used.saturating_add(more) > limit - (limit / 4).max(ON_THE_WAY).min(limit / 2)
+    };
     SQUEEZED.load(Ordering::Relaxed)
-        || used().saturating_add(more) > limit - (limit / 4).max(ON_THE_WAY).min(limit / 2)
+        || short(used(), LIMIT.load(Ordering::Relaxed))
+        || of_own_limit(|account, limit| short(account.kept(), limit)).unwrap_or(false)
+}
+
+/// The account of this thread's query with its limit, if that is less than the one of the process: all memory is counted
+/// there, and what operators keep is part of it.
+fn of_own_limit<T>(with: impl FnOnce(&Account, u64) -> T) -> Option<T> {
+    account::own(|account| {
+        let limit = account.limit();
+        (limit < LIMIT.load(Ordering::Relaxed)).then(|| with(account, limit))
+    })?
 }
 
 /// Sets the limit of the process.
@@ -151,16 +171,23 @@ pub fn set_limit(bytes: u64) {
     formats::memory::ask_by(excess);
 }
 
+/// Gives the process the usual limit if it has none.
+pub fn set_default_limit() {
+    if LIMIT.load(Ordering::Relaxed) == u64::MAX {
+        set_limit(default_limit());
+    }
+}
+
 /// What so many more bytes would lead to, unless the limit allows them.
 fn excess(more: u64) -> Option<String> {
-    let (would_use, limit) = (used().saturating_add(more), limit());
+    let (would_use, limit) = (used().saturating_add(more), LIMIT.load(Ordering::Relaxed));
     let text = || format!("take the process to {} of --memory-limit {}", human(would_use), human(limit));
     (would_use > limit).then(text)
 }
 
-/// The limit of the process.
+/// The limit of this thread's query, or of the process if that is less.
 pub fn limit() -> u64 {
-    LIMIT.load(Ordering::Relaxed)
+    of_own_limit(|_, limit| limit).unwrap_or_else(|| LIMIT.load(Ordering::Relaxed))
 }
 
 /// An operator that keeps rows or states, and how many bytes of them, so that the message can name the one that took
@@ -170,57 +197,90 @@ pub struct Holder {
     label: String,
     help: &'static str,
     bytes: AtomicUsize,
+    account: Arc<Account>,
 }
 
-static HOLDERS: Mutex<Vec<Weak<Holder>>> = Mutex::new(Vec::new());
-
 impl Holder {
-    /// Registers an operator until it is dropped. `help` says what would lessen what it keeps, behind "or".
+    /// Registers an operator of this thread's query until it is dropped. `help` says what would lessen what it keeps, behind
+    /// "or".
     pub fn new(label: String, help: &'static str) -> Arc<Holder> {
-        let holder = Arc::new(Holder { label, help, bytes: AtomicUsize::new(0) });
-        let mut holders = HOLDERS.lock().unwrap_or_else(PoisonError::into_inner);
-        holders.retain(|known| known.strong_count() > 0);
-        holders.push(Arc::downgrade(&holder));
+        let account = Account::of_this_thread();
+        let holder = Arc::new(Holder { label, help, bytes: AtomicUsize::new(0), account });
+        holder.account.add(&holder);
         holder
     }
 
     /// Notes how much it keeps, in bytes.
     pub fn keeps(&self, bytes: usize) {
-        self.bytes.store(bytes, Ordering::Relaxed);
+        self.account.change(self.bytes.swap(bytes, Ordering::Relaxed), bytes);
+    }
+}
+
+impl Drop for Holder {
+    fn drop(&mut self) {
+        self.keeps(0);
+    }
+}
+
+/// An operator with what it keeps.
+struct Kept {
+    bytes: usize,
+    holder: Arc<Holder>,
+}
+
+impl Kept {
+    fn of(holder: Arc<Holder>) -> Kept {
+        Kept { bytes: holder.bytes.load(Ordering::Relaxed), holder }
     }
 }
 
 /// The operator that keeps most, with what would help, if that is a good part of `used`.
-fn keeps_most(used: u64) -> Option<(String, &'static str)> {
-    most_of(&HOLDERS.lock().unwrap_or_else(PoisonError::into_inner), used)
-}
-
-/// The same for a thread that may hold the lock itself: it does not wait.
-fn keeps_most_now(used: u64) -> Option<(String, &'static str)> {
-    match HOLDERS.try_lock() {
-        Ok(holders) => most_of(&holders, used),
-        Err(TryLockError::Poisoned(holders)) => most_of(&holders.into_inner(), used),
-        Err(TryLockError::WouldBlock) => None,
-    }
-}
-
-fn most_of(holders: &[Weak<Holder>], used: u64) -> Option<(String, &'static str)> {
-    let mut sums: Vec<(usize, Arc<Holder>)> = Vec::new();
-    for holder in holders.iter().filter_map(Weak::upgrade) {
-        let bytes = holder.bytes.load(Ordering::Relaxed);
-        match sums.iter_mut().find(|(_, known)| known.label == holder.label) {
-            Some((sum, _)) => *sum += bytes,
-            None => sums.push((bytes, holder)),
+fn most_of(all: Vec<Kept>, used: u64) -> Option<(String, &'static str)> {
+    let mut sums: Vec<Kept> = Vec::new();
+    for kept in all {
+        match sums.iter_mut().find(|known| known.holder.label == kept.holder.label) {
+            Some(known) => known.bytes += kept.bytes,
+            None => sums.push(kept),
         }
     }
-    let (bytes, most) = sums.into_iter().max_by_key(|(bytes, _)| *bytes)?;
-    (bytes as u64 >= used / 8).then(|| (most.label.clone(), most.help))
+    let most = sums.into_iter().max_by_key(|kept| kept.bytes)?;
+    (most.bytes as u64 >= used / 8).then(|| (most.holder.label.clone(), most.holder.help))
 }
 
-/// Fails if `more` bytes on top of those in use would pass the limit, or if the limit was passed since it was set: a
-/// single large allocation may be over when somebody looks. `who` says what noticed.
+/// What took the memory of the process, with what would help: an operator of this thread's query, or of another one.
+fn keeps_most(used: u64) -> Option<(String, &'static str)> {
+    let Some(own) = account::own(|account| account.operators()) else {
+        return most_of(account::of_all(), used);
+    };
+    most_of(own, used).or_else(|| {
+        let (others, _) = most_of(account::of_all(), used)?;
+        Some((format!("{others}, of another query,"), "run fewer queries at once"))
+    })
+}
+
+/// Fails if `more` bytes on top of those in use would pass a limit, that of this thread's query or of the process, or if a
+/// thread of the query has passed that of the process: a single large allocation may be over when somebody looks. `who` says
+/// what noticed.
 pub fn check(more: usize, who: impl FnOnce() -> String) -> Result<()> {
-    let (used, limit) = (used().saturating_add(more as u64).max(peak()), limit());
+    let usual = "read fewer columns or rows, or make smaller values";
+    if let Some((used, limit, operators)) = of_own_limit(|account, limit| {
+        let used = account.kept().saturating_add(more as u64);
+        (used > limit).then(|| (used, limit, account.operators()))
+    })
+    .flatten()
+    {
+        let (needed_by, help) = most_of(operators, used).unwrap_or_else(|| (who(), usual));
+        return Err(Error::Memory {
+            needed_by,
+            whose: "the query",
+            used: human(used),
+            limit: human(limit),
+            help: format!("give the query more memory, or {help}{}", refused()),
+        });
+    }
+    let passed = account::own(|account| account.passed()).unwrap_or_default();
+    let used = used().saturating_add(more as u64).max(passed);
+    let limit = LIMIT.load(Ordering::Relaxed);
     let (used, limit, change) = if used > limit {
         (used, format!("--memory-limit {}", human(limit)), "raise --memory-limit")
     } else if let Some(resident) = resident_near_the_end() {
@@ -229,11 +289,15 @@ pub fn check(more: usize, who: impl FnOnce() -> String) -> Result<()> {
     } else {
         return Ok(());
     };
-    let (needed_by, help) =
-        keeps_most(used).unwrap_or_else(|| (who(), "read fewer columns or rows, or make smaller values"));
-    let refused = spill::refused().map(|why| format!("; nothing could be put on disk ({why}): set TMPDIR"));
-    let help = format!("{change}, or {help}{}", refused.unwrap_or_default());
-    Err(Error::Memory { needed_by, used: human(used), limit, help })
+    let (needed_by, help) = keeps_most(used).unwrap_or_else(|| (who(), usual));
+    let help = format!("{change}, or {help}{}", refused());
+    Err(Error::Memory { needed_by, whose: "the process", used: human(used), limit, help })
+}
+
+/// Why nothing could be put on disk for the query of this thread, if that was wanted, behind other help.
+fn refused() -> String {
+    let why = account::own(|account| account.refused().map(str::to_string)).flatten();
+    why.map(|why| format!("; nothing could be put on disk ({why}): set TMPDIR")).unwrap_or_default()
 }
 
 /// How often the system is asked what the process takes, in milliseconds.
@@ -319,13 +383,54 @@ mod tests {
 
     #[test]
     fn the_operator_that_keeps_most_is_named() {
+        let account = Account::new(u64::MAX);
+        let most = |used| most_of(account.operators(), used);
+        let entered = account.enter();
         let little = (Holder::new("sort by a".into(), "x"), Holder::new("join".into(), "x"));
         let much = [Holder::new("aggregate".into(), "group less"), Holder::new("aggregate".into(), "x")];
-        little.0.bytes.store(30, Ordering::Relaxed);
-        much.iter().for_each(|h| h.bytes.store(20, Ordering::Relaxed));
-        assert_eq!(keeps_most(100), Some(("aggregate".into(), "group less")));
-        assert_eq!(keeps_most(1000), None, "others took it");
+        drop(entered);
+        little.0.keeps(30);
+        much.iter().for_each(|h| h.keeps(20));
+        assert_eq!(most(100), Some(("aggregate".into(), "group less")));
+        assert_eq!(most(1000), None, "others took it");
         drop(much);
-        assert_eq!(keeps_most(100).map(|(label, _)| label), Some("sort by a".into()));
+        assert_eq!(most(100).map(|(label, _)| label), Some("sort by a".into()));
+        assert_eq!(account.kept(), 30);
+    }
+
+    #[test]
+    fn a_query_is_held_to_its_own_limit() {
+        let (one, other) = (Account::new(1000), Account::new(u64::MAX));
+        let fails = |more| check(more, || "sort".into()).map_err(|e| e.to_string());
+        {
+            let _entered = one.enter();
+            let join = Holder::new("join (build side)".into(), "join less");
+            join.keeps(600);
+            assert!(is_scarce() && is_counted() && is_short(0) && limit() == 1000);
+            assert_eq!(fails(400), Ok(()));
+            let error = fails(401).unwrap_err();
+            assert!(error.contains("join (build side) took the query to 1001 B of 1000 B"), "{error}");
+            {
+                let _entered = other.enter();
+                assert!(!is_counted());
+                assert_eq!(fails(401), Ok(()));
+            }
+            assert!(fails(401).is_err(), "the thread works for the first query again");
+        }
+        assert_eq!(one.kept(), 0, "what is dropped is kept no more");
+        assert_eq!(fails(401), Ok(()));
+    }
+
+    #[test]
+    fn another_query_is_told_from_this_one() {
+        let (one, other) = (Account::new(u64::MAX), Account::new(u64::MAX));
+        let much = {
+            let _entered = other.enter();
+            Holder::new("sort by b".into(), "x")
+        };
+        much.keeps(1 << 40);
+        let _entered = one.enter();
+        let (needed_by, help) = keeps_most(1 << 41).unwrap();
+        assert_eq!((needed_by.as_str(), help), ("sort by b, of another query,", "run fewer queries at once"));
     }
 }

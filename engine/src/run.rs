@@ -8,16 +8,16 @@ use std::time::{Duration, Instant};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use datafusion_common::ScalarValue;
-use datafusion_expr::physical_planning_context::SubqueryIndex;
 use queries::Plan;
 use queries::plan::{Node, Subquery};
 use timely::WorkerConfig;
-use timely::communication::{Allocator, initialize_from};
+use timely::communication::{Allocator, AllocatorBuilder, WorkerGuards, initialize_from};
 use timely::logging::TimelyProgressEventBuilder;
 use timely::worker::Worker;
 
+use crate::cancel::Cancel;
 use crate::error::{Error, Result};
-use crate::memory;
+use crate::memory::{self, Account};
 use crate::operator::{Local, Time};
 use crate::ops::batch_of;
 use crate::ops::output::{Queue, Taken};
@@ -26,6 +26,7 @@ use crate::pages;
 use crate::panics;
 use crate::processes::{Channels, Processes, Site};
 use crate::render::{Renderer, Shared};
+use crate::stack::{self, Deep};
 use crate::state::QueryState;
 use crate::wire;
 
@@ -36,12 +37,14 @@ pub struct Settings {
     pub workers: usize,
     /// Parts of files that the system is asked to read ahead; see [`crate::ops::scan::ahead`].
     pub read_ahead: usize,
+    /// What operators of the query may keep, in bytes, if that is less than the limit of the process.
+    pub memory_limit: u64,
 }
 
 impl Settings {
     /// So many workers, and the usual otherwise.
     pub fn new(workers: usize) -> Settings {
-        Settings { workers, read_ahead: PARTS }
+        Settings { workers, read_ahead: PARTS, memory_limit: u64::MAX }
     }
 }
 
@@ -52,10 +55,13 @@ const PARK: Duration = Duration::from_millis(20);
 /// doesn't see that it is stopped.
 const GRACE: Duration = Duration::from_millis(700);
 
-/// Runs a plan. Its scalar subqueries are run at once, one after another; the rows of the plan itself are then taken
-/// from [`Results`].
-pub fn run(plan: &Arc<Plan>, settings: &Settings) -> Result<Results> {
-    run_in(plan, settings, None)
+/// Runs a plan, until `cancel` is asked for the end. Its scalar subqueries are run at once, one after another; the rows of the
+/// plan itself are then taken from [`Results`].
+///
+/// # Errors
+/// Those of the subqueries, and what keeps the workers from being started.
+pub fn run(plan: &Arc<Plan>, settings: &Settings, cancel: &Cancel) -> Result<Results> {
+    run_in(plan, settings, cancel, None)
 }
 
 /// Runs a plan's part of this process; all processes of the query have the same plan. Of rows that lie on worker 0
@@ -64,16 +70,24 @@ pub fn run(plan: &Arc<Plan>, settings: &Settings) -> Result<Results> {
 /// # Errors
 /// The query's own, and what keeps the processes from reaching one another.
 pub fn run_among(plan: &Arc<Plan>, settings: &Settings, processes: Arc<Processes>) -> Result<Results> {
-    run_in(plan, settings, Some(processes))
+    run_in(plan, settings, &Cancel::default(), Some(processes))
 }
 
-fn run_in(plan: &Arc<Plan>, settings: &Settings, processes: Option<Arc<Processes>>) -> Result<Results> {
+fn run_in(
+    plan: &Arc<Plan>,
+    settings: &Settings,
+    cancel: &Cancel,
+    processes: Option<Arc<Processes>>,
+) -> Result<Results> {
+    let account = Account::new(settings.memory_limit);
     let site = |stage| Site { stage, workers: settings.workers, processes: processes.clone() };
-    plan.subquery_results.clear();
-    for (stage, subquery) in plan.subqueries.iter().enumerate() {
-        let site = site(stage);
-        let tree = Tree { plan: plan.clone(), subquery: Some(subquery.index) };
-        let mut results = start(tree, site.clone(), settings)?;
+    let (mut plan, mut before) = (Deep::from(plan.clone()), None);
+    for stage in 0..plan.subqueries.len() {
+        let (site, subquery) = (site(stage), &plan.subqueries[stage]);
+        let tree = Tree { plan: Arc::clone(&plan), subquery: Some(stage) };
+        let state = Arc::new(QueryState::new(tree.nodes(), site.peers()));
+        let mut results =
+            start(tree, site.clone(), settings, &account, begun(state, cancel, before.as_deref()))?;
         let batches: Vec<RecordBatch> = results.by_ref().collect::<Result<_>>()?;
         let value = match &site.processes {
             None => subquery_value(subquery, &batches)?,
@@ -87,9 +101,20 @@ fn run_in(plan: &Arc<Plan>, settings: &Settings, processes: Option<Arc<Processes
                 wire::decode_value(&processes.network.value(stage)?, t)?
             }
         };
-        plan.subquery_results.set(SubqueryIndex::new(subquery.index), value)?;
+        before = Some(results.state().clone());
+        plan = Deep::new(stack::deep(|| plan.with_value(subquery, &value))??);
     }
-    start(Tree { plan: plan.clone(), subquery: None }, site(plan.subqueries.len()), settings)
+    let stage = plan.subqueries.len();
+    let tree = Tree { plan: Arc::clone(&plan), subquery: None };
+    let state = Arc::new(QueryState::new(tree.nodes(), site(stage).peers()));
+    start(tree, site(stage), settings, &account, begun(state, cancel, before.as_deref()))
+}
+
+/// A stage that begins: it can be stopped, and has the figures of those before it.
+fn begun(state: Arc<QueryState>, cancel: &Cancel, before: Option<&QueryState>) -> Arc<QueryState> {
+    before.into_iter().for_each(|before| state.go_on_from(before));
+    cancel.stops(&state);
+    state
 }
 
 fn subquery_value(subquery: &Subquery, batches: &[RecordBatch]) -> Result<ScalarValue> {
@@ -123,8 +148,13 @@ impl Tree {
     }
 }
 
-fn start(tree: Tree, site: Site, settings: &Settings) -> Result<Results> {
-    let state = Arc::new(QueryState::new(tree.nodes(), site.peers()));
+fn start(
+    tree: Tree,
+    site: Site,
+    settings: &Settings,
+    account: &Arc<Account>,
+    state: Arc<QueryState>,
+) -> Result<Results> {
     let shared = Arc::new(Shared::new(tree.root(), tree.nodes(), settings, site.clone())?);
     // Rows that lie on worker 0 come through one queue, others through one a worker.
     let queues = if tree.root().single { 1 } else { settings.workers };
@@ -133,7 +163,7 @@ fn start(tree: Tree, site: Site, settings: &Settings) -> Result<Results> {
         None => tree.plan.schema.clone(),
         Some(_) => tree.root().schema.clone(),
     };
-    let Channels { allocators, guard } = match &site.processes {
+    let channels = match &site.processes {
         None => {
             let config = timely::CommunicationConfig::Process(settings.workers);
             let (allocators, guard) = config.try_build().map_err(Error::Start)?;
@@ -144,37 +174,98 @@ fn start(tree: Tree, site: Site, settings: &Settings) -> Result<Results> {
             processes.network.connect(site.stage)?
         }
     };
-    let (among, worker_state, worker_queues) = (site.processes.is_some(), state.clone(), queues.clone());
-    let work = move |allocator: Allocator| {
-        let run = |worker: &mut Worker| {
-            let queue = &worker_queues[worker.index() % worker_queues.len()];
-            run_worker(worker, &tree, &worker_state, &shared, &site, queue);
-        };
-        run_thread(allocator, &worker_state, among, run);
+    let (among, plan) = (site.processes.is_some(), Deep::from(tree.plan.clone()));
+    let work = {
+        let (state, queues, account) = (state.clone(), queues.clone(), account.clone());
+        move |build: Build| {
+            stack::is_deep();
+            let _entered = account.enter();
+            let run = |worker: &mut Worker| {
+                let queue = &queues[worker.index() % queues.len()];
+                run_worker(worker, &tree, &state, &shared, &site, queue);
+            };
+            run_thread(build, &state, among, run);
+        }
     };
-    let guards = initialize_from(allocators, guard, work).map_err(Error::Start)?;
+    let workers = start_workers(channels, work, &state)?;
     // Joining takes a thread of its own: the caller's thread takes the rows.
     let (waiting, ended) = (state.clone(), queues.clone());
-    let thread = std::thread::Builder::new()
-        .name("palais-join".into())
-        .spawn(move || {
-            memory::settle_at_end();
-            for outcome in guards.join() {
-                if let Err(e) = outcome {
-                    waiting.fail(Error::Start(e));
-                }
+    let join = move || {
+        memory::settle_at_end();
+        for e in workers.join() {
+            waiting.fail(Error::Start(e));
+        }
+        ended.iter().for_each(|queue| queue.end());
+    };
+    let thread = std::thread::Builder::new().name("palais-join".into()).spawn(join);
+    let thread = thread.map_err(|e| {
+        state.cancel();
+        Error::Start(e.to_string())
+    })?;
+    let thread = Mutex::new(Some(thread));
+    Ok(Results { schema, queues, state, plan: Some(plan), thread, among, done: false })
+}
+
+/// Makes the channels of a worker on its thread, which waits for the other workers.
+type Build = Box<dyn FnOnce() -> Allocator>;
+
+/// The threads of the workers.
+enum Workers {
+    /// Those of a query that runs in this process alone.
+    Alone(Vec<JoinHandle<()>>),
+    /// Those of one of several processes, with what carries their messages.
+    Among(WorkerGuards<()>),
+}
+
+impl Workers {
+    /// Waits until they have ended; gives what they panicked of.
+    fn join(self) -> Vec<String> {
+        match self {
+            Workers::Alone(threads) => {
+                let ended = threads.into_iter().map(JoinHandle::join);
+                ended.filter_map(Result::err).map(|e| format!("{e:?}")).collect()
             }
-            ended.iter().for_each(|queue| queue.end());
-        })
-        .map_err(|e| Error::Start(e.to_string()))?;
-    Ok(Results { schema, queues, state, thread: Mutex::new(Some(thread)), among, done: false })
+            Workers::Among(guards) => guards.join().into_iter().filter_map(Result::err).collect(),
+        }
+    }
+}
+
+/// Starts a thread for each worker. timely's own have the stack that all threads of the process have, which is enough where
+/// the process is palais' own, as each of several is.
+fn start_workers(
+    channels: Channels,
+    work: impl Fn(Build) + Send + Sync + 'static,
+    state: &QueryState,
+) -> Result<Workers> {
+    let is_alone = channels.allocators.iter().all(|a| matches!(a, AllocatorBuilder::Process(_)));
+    if !is_alone {
+        let guards = initialize_from(channels.allocators, channels.guard, move |a| work(Box::new(|| a)));
+        return Ok(Workers::Among(guards.map_err(Error::Start)?));
+    }
+    let (work, mut threads) = (Arc::new(work), Vec::with_capacity(channels.allocators.len()));
+    for (index, builder) in channels.allocators.into_iter().enumerate() {
+        let AllocatorBuilder::Process(builder) = builder else { continue };
+        let work = work.clone();
+        let thread =
+            std::thread::Builder::new().name(format!("palais-work-{index}")).stack_size(stack::WORKER);
+        match thread.spawn(move || work(Box::new(|| Allocator::Process(builder.build())))) {
+            Ok(thread) => threads.push(thread),
+            Err(e) => {
+                // The others, which wait for this one, are told.
+                state.break_off(Error::Start(e.to_string()));
+                break;
+            }
+        }
+    }
+    Ok(Workers::Alone(threads))
 }
 
 /// The thread of a worker, `among` those of other processes or not.
-fn run_thread(allocator: Allocator, state: &QueryState, among: bool, run: impl FnOnce(&mut Worker)) {
+fn run_thread(build: Build, state: &QueryState, among: bool, run: impl FnOnce(&mut Worker)) {
     let mut worker = None;
     let work = || {
-        run(worker.insert(Worker::new(WorkerConfig::default(), allocator, Some(Instant::now()))));
+        let worker = worker.insert(Worker::new(WorkerConfig::default(), build(), Some(Instant::now())));
+        run(worker);
         Ok(())
     };
     if among {
@@ -252,6 +343,7 @@ pub struct Results {
     schema: SchemaRef,
     queues: Vec<Arc<Queue>>,
     state: Arc<QueryState>,
+    plan: Option<Deep<Plan>>,
     thread: Mutex<Option<JoinHandle<()>>>,
     /// Whether the workers are among those of other processes: then they don't end once the query is stopped.
     among: bool,
@@ -292,7 +384,7 @@ impl Results {
         let thread = std::thread::Builder::new().name("palais-feed".into()).spawn(run);
         let thread = thread.map_err(|e| Error::Start(e.to_string()))?;
         let thread = Mutex::new(Some(thread));
-        Ok(Results { schema, queues: vec![queue], state, thread, among: false, done: false })
+        Ok(Results { schema, queues: vec![queue], state, plan: None, thread, among: false, done: false })
     }
 
     /// The columns of the result.
@@ -303,6 +395,11 @@ impl Results {
     /// Figures, cancel, errors.
     pub fn state(&self) -> &Arc<QueryState> {
         &self.state
+    }
+
+    /// The plan that is run, with the values of its scalar subqueries, if it runs in this process.
+    pub fn plan(&self) -> Option<&Deep<Plan>> {
+        self.plan.as_ref()
     }
 
     /// The queues of the result, for whoever empties all of them at once.

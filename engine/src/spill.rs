@@ -7,12 +7,12 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
-use std::sync::OnceLock;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
 use crate::error::{Error, Result};
+use crate::memory::account;
 use crate::wire;
 
 /// Where there is room for what the memory has none for: `/tmp` lies in memory on many machines.
@@ -20,9 +20,6 @@ const DIRECTORY: &str = "/var/tmp";
 
 /// So many bytes, or a batch, are written together.
 const TOGETHER: usize = 1 << 20;
-
-/// Why there is no file, if one was wanted.
-static REFUSED: OnceLock<String> = OnceLock::new();
 
 /// Batches on disk.
 #[derive(Debug)]
@@ -49,13 +46,13 @@ impl Spilled {
 }
 
 impl Spill {
-    /// Makes a file; `None` where that can't be done, of which [`refused`] tells then.
+    /// Makes a file; `None` where that can't be done, which is noted for the message when memory runs out.
     pub fn begin() -> Option<Spill> {
         let directory = directory();
         match tempfile::tempfile_in(&directory) {
             Ok(file) => Some(Spill { file, end: 0, buffer: Vec::new() }),
             Err(e) => {
-                REFUSED.get_or_init(|| format!("{}: {e}", directory.display()));
+                account::refuse(|| format!("{}: {e}", directory.display()));
                 None
             }
         }
@@ -109,11 +106,6 @@ impl Spill {
     pub fn bytes(&self) -> u64 {
         self.end
     }
-}
-
-/// Why nothing could be put on disk, if something was to be.
-pub fn refused() -> Option<&'static str> {
-    REFUSED.get().map(String::as_str)
 }
 
 fn directory() -> PathBuf {

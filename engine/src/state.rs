@@ -68,6 +68,22 @@ impl QueryState {
         }
     }
 
+    /// Takes over what an earlier stage of the query has read, skipped and put on disk.
+    pub fn go_on_from(&self, earlier: &QueryState) {
+        for (sum, more) in [
+            (&self.bytes_read, &earlier.bytes_read),
+            (&self.bytes_spilled, &earlier.bytes_spilled),
+            (&self.bytes_sent, &earlier.bytes_sent),
+            (&self.bytes_received, &earlier.bytes_received),
+            (&self.bytes_lent, &earlier.bytes_lent),
+            (&self.progress_sent, &earlier.progress_sent),
+            (&self.rows_read, &earlier.rows_read),
+        ] {
+            sum.fetch_add(more.load(Ordering::Relaxed), Ordering::Relaxed);
+        }
+        self.add_skipped(earlier.skipped());
+    }
+
     /// Keeps the first error and stops the query.
     pub fn fail(&self, error: Error) {
         self.error.lock().expect("nothing panics with this lock").get_or_insert(error);

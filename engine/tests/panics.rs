@@ -1,84 +1,21 @@
 //! A query whose thread panics ends alone: with an error, without a thread or memory left, and without harm to others.
 
 use std::alloc::System;
-use std::fmt;
-use std::hash::{Hash, Hasher};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use arrow_array::{Int64Array, RecordBatch};
-use arrow_schema::{DataType, Schema};
-use datafusion_common::Result as Computed;
-use datafusion_expr::ColumnarValue;
-use datafusion_physical_expr::PhysicalExpr;
 use engine::Error;
+use engine::cancel::Cancel;
 use engine::memory::Counting;
-use queries::plan::{Exchange, Expr, Node, Op, Phase};
+use panicking::sabotage;
 use queries::{Catalog, Plan, Settings, Statement};
+
+#[path = "support/panicking.rs"]
+mod panicking;
 
 #[global_allocator]
 static ALLOCATOR: Counting<System> = Counting(System);
-
-/// An expression that panics when it is evaluated for the so-manieth time, by any worker.
-#[derive(Debug)]
-struct Panics {
-    of: Expr,
-    left: AtomicUsize,
-}
-
-impl Panics {
-    fn wrap(expr: &mut Expr, calls: usize) {
-        *expr = Arc::new(Panics { of: expr.clone(), left: AtomicUsize::new(calls) });
-    }
-}
-
-impl PartialEq for Panics {
-    fn eq(&self, other: &Panics) -> bool {
-        self.of.eq(&other.of)
-    }
-}
-
-impl Eq for Panics {}
-
-impl Hash for Panics {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.of.hash(state);
-    }
-}
-
-impl fmt::Display for Panics {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "panics({})", self.of)
-    }
-}
-
-impl PhysicalExpr for Panics {
-    fn data_type(&self, schema: &Schema) -> Computed<DataType> {
-        self.of.data_type(schema)
-    }
-
-    fn nullable(&self, schema: &Schema) -> Computed<bool> {
-        self.of.nullable(schema)
-    }
-
-    fn evaluate(&self, batch: &RecordBatch) -> Computed<ColumnarValue> {
-        assert!(self.left.fetch_sub(1, Ordering::SeqCst) != 1, "on purpose");
-        self.of.evaluate(batch)
-    }
-
-    fn children(&self) -> Vec<&Expr> {
-        Vec::new()
-    }
-
-    fn with_new_children(self: Arc<Self>, _: Vec<Expr>) -> Computed<Expr> {
-        Ok(self)
-    }
-
-    fn fmt_sql(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
 
 fn planned(sql: &str, workers: usize) -> Plan {
     let Statement::Query(query) = queries::parse(sql).unwrap() else { unreachable!("it is a query") };
@@ -87,32 +24,8 @@ fn planned(sql: &str, workers: usize) -> Plan {
     Arc::into_inner(plan).unwrap()
 }
 
-/// Has the first expression of the first operator of this kind panic, at its so-manieth batch; false if there is none.
-fn sabotage(node: &mut Node, kind: &str, calls: usize) -> bool {
-    let expr = match (&mut node.op, kind) {
-        (Op::Project { exprs }, "project") => exprs.first_mut(),
-        (Op::Filter { predicate }, "filter") => Some(predicate),
-        // The last phase finds the keys in its input.
-        (Op::Aggregate(aggregate), "aggregate") if aggregate.phase != Phase::Final => {
-            aggregate.keys.first_mut()
-        }
-        (Op::Join(join), "join") => join.on.first_mut().map(|(_, right)| right),
-        (Op::Sort { keys, .. }, "sort") => keys.first_mut().map(|key| &mut key.expr),
-        (Op::Exchange(Exchange::Hash(keys)), "exchange") => keys.first_mut(),
-        (Op::Exchange(Exchange::Merge { keys, .. }), "merge") => keys.first_mut().map(|key| &mut key.expr),
-        _ => None,
-    };
-    match expr {
-        Some(expr) => {
-            Panics::wrap(expr, calls);
-            true
-        }
-        None => node.inputs.iter_mut().any(|input| sabotage(input, kind, calls)),
-    }
-}
-
 fn run(plan: Plan, workers: usize) -> engine::Result<Vec<RecordBatch>> {
-    engine::run(&Arc::new(plan), &engine::Settings::new(workers))?.collect()
+    engine::run(&Arc::new(plan), &engine::Settings::new(workers), &Cancel::default())?.collect()
 }
 
 /// Filters, joins, groups and sorts, so that each kind of operator is there; the sum of `n` is 999,993.
@@ -166,7 +79,7 @@ fn a_query_that_panics_ends_alone() {
                 match run(plan, workers) {
                     Err(Error::Panic { text, place }) => {
                         assert_eq!(text, "on purpose");
-                        assert!(place.contains("panics.rs:"), "{place}");
+                        assert!(place.contains("panicking.rs:"), "{place}");
                         panicked += 1;
                     }
                     // It has fewer batches.

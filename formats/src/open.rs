@@ -10,6 +10,7 @@
 //! - [`layouts`]: where they differ from their table all the same.
 //! - [`hive`], [`assemble`]: columns that do not lie in the files.
 //! - [`dataset`]: directories with a manifest.
+//! - [`batches`]: a table that is in memory already.
 //! - [`spans`]: from which value to which columns go.
 //! - [`suggest`]: errors that say what may have been meant.
 //!
@@ -18,6 +19,7 @@
 //! it was cut short, and that is an error.
 
 mod assemble;
+mod batches;
 mod dataset;
 mod detect;
 mod files;
@@ -39,6 +41,7 @@ use ::schema::{OnError, Table, bdb};
 use arrow_schema::SchemaRef;
 
 pub use assemble::FILE_COLUMN;
+pub use batches::open_batches;
 pub(crate) use detect::head;
 pub use detect::{Named, by_name};
 pub(crate) use sniff::{IN_ORDER, header};

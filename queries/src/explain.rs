@@ -171,6 +171,7 @@ fn source(source: &Source) -> String {
         }
         Source::Generated(spec) => format!("generated {spec:?}"),
         Source::Range { start, end, step } => format!("{start} to {end} by {step}"),
+        Source::Memory(rows) => format!("{rows:?}"),
     }
 }
 

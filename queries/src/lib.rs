@@ -15,6 +15,7 @@
 //! - [`expr`]: logical expressions to compiled ones, those of [`expressions`] among them.
 //! - [`lower`]: logical plan to physical [`plan`]; every decision is taken here.
 //! - [`plan`]: the physical plan, what `engine` renders.
+//! - `stages`: the values of scalar subqueries, put into the plan of one run.
 //! - [`summarize`]: SUMMARIZE as a query.
 //! - [`explain`]: the plan as text, and its fingerprint.
 
@@ -36,6 +37,7 @@ pub mod parse;
 pub mod plan;
 pub mod refused;
 pub mod rewrite;
+mod stages;
 pub mod subqueries;
 pub mod summarize;
 mod tree;

@@ -23,7 +23,7 @@ pub type NodeId = usize;
 pub struct Plan {
     /// Scalar subqueries, in the order in which they are run: each may use the values of those before it.
     pub subqueries: Vec<Subquery>,
-    /// Where the subqueries' values are put; the expressions that use them read from here.
+    /// What expressions that use the subqueries' values read, until a run puts the values in their place; it stays empty.
     pub subquery_results: ScalarSubqueryResults,
     /// The operator that gives the result; on worker 0, unless [`crate::Settings::spread_result`] lets it stay spread.
     pub root: Node,

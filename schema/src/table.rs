@@ -1,8 +1,10 @@
 //! What a query knows of a table: its schema, its size and where its rows come from.
 
+use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use arrow_array::ArrayRef;
+use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::SchemaRef;
 use serde::{Deserialize, Serialize};
 
@@ -41,6 +43,50 @@ pub enum Source {
         /// The distance between values; not 0.
         step: i64,
     },
+    /// Rows in the memory of this process, which are not sent to another one.
+    #[serde(skip)]
+    Memory(MemoryRows),
+}
+
+/// Record batches in memory, of the columns and types of their table. Clones share them.
+#[derive(Clone)]
+pub struct MemoryRows {
+    batches: Arc<[RecordBatch]>,
+    /// For each batch how many rows are before it, and behind them those of all.
+    before: Arc<[u64]>,
+}
+
+impl MemoryRows {
+    /// These batches.
+    pub fn new(batches: Vec<RecordBatch>) -> MemoryRows {
+        let mut before = vec![0];
+        for batch in &batches {
+            before.push(before[before.len() - 1] + batch.num_rows() as u64);
+        }
+        MemoryRows { batches: batches.into(), before: before.into() }
+    }
+
+    /// How many rows there are.
+    pub fn rows(&self) -> u64 {
+        self.before[self.batches.len()]
+    }
+
+    /// A part of one batch: the rows from `start` on, at most so many. `None` behind the last row.
+    pub fn part(&self, start: u64, most: u64) -> Option<RecordBatch> {
+        if start >= self.rows() {
+            return None;
+        }
+        let number = self.before.partition_point(|&before| before <= start) - 1;
+        let batch = &self.batches[number];
+        let from = (start - self.before[number]) as usize;
+        Some(batch.slice(from, (batch.num_rows() - from).min(usize::try_from(most).unwrap_or(usize::MAX))))
+    }
+}
+
+impl fmt::Debug for MemoryRows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} rows in memory", self.rows())
+    }
 }
 
 /// Files of one schema and one format.

@@ -5,6 +5,8 @@ use std::time::Instant;
 
 use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, Schema};
+use engine::cancel::Cancel;
+use engine::stack::{self, Deep};
 use formats::rows::cells::Cells;
 use queries::parse::Query;
 use queries::summarize;
@@ -15,25 +17,31 @@ use crate::results::Results;
 use crate::session::{Begun, Session};
 
 impl Session {
-    pub(crate) fn explain(&self, query: &Arc<Query>) -> Result<Results> {
-        let planned = self.plan(query, &self.planning())?;
-        let lines: Vec<String> =
-            queries::explain::explain(&planned.plan).into_iter().map(|l| l.text).collect();
+    pub(crate) fn explain(&self, query: &Arc<Query>, cancel: &Cancel) -> Result<Results> {
+        let planned = self.plan(query, &self.planning(), cancel)?;
+        let lines = || queries::explain::explain(&planned.plan).into_iter().map(|l| l.text);
+        let lines: Vec<String> = stack::deep(|| lines().collect())?;
         Ok(Results::made(columns(&[("plan", Arc::new(StringArray::from(lines)))])?, None))
     }
 
-    pub(crate) fn explain_analyze(&self, query: &Arc<Query>, begun: Begun<'_>) -> Result<Results> {
+    pub(crate) fn explain_analyze(
+        &self,
+        query: &Arc<Query>,
+        cancel: &Cancel,
+        begun: Begun<'_>,
+    ) -> Result<Results> {
         let start = Instant::now();
-        let planned = self.plan(query, &self.planning())?;
-        let mut results = self.start(&planned, start, begun)?;
+        let planned = self.plan(query, &self.planning(), cancel)?;
+        let mut results = self.start(&planned, start, cancel, begun)?;
         results.by_ref().try_for_each(|batch| batch.map(|_| ()))?;
         let run = results.into_run();
-        let lines = run.as_ref().map(|run| run.statistics().analyzed(&planned.plan)).unwrap_or_default();
+        let lines = run.as_ref().map(|run| stack::deep(|| run.statistics().analyzed(&run.plan)));
+        let lines = lines.transpose()?.unwrap_or_default();
         Ok(Results::made(columns(&[("plan", Arc::new(StringArray::from(lines)))])?, run))
     }
 
-    pub(crate) fn describe(&self, name: &str) -> Result<Results> {
-        let catalog = self.catalog(&[name.to_string()], false)?;
+    pub(crate) fn describe(&self, name: &str, cancel: &Cancel) -> Result<Results> {
+        let catalog = self.catalog(&[name.to_string()], false, cancel)?;
         let schema = catalog.table(name)?.schema.clone();
         let nullable = schema.fields().iter().map(|f| Some(f.is_nullable())).collect::<BooleanArray>();
         let [names, types] = names_and_types(&schema);
@@ -45,12 +53,12 @@ impl Session {
         Ok(Results::made(columns(&[("table_name", names)])?, None))
     }
 
-    pub(crate) fn summarize(&self, query: &Arc<Query>, begun: Begun<'_>) -> Result<Results> {
+    pub(crate) fn summarize(&self, query: &Arc<Query>, cancel: &Cancel, begun: Begun<'_>) -> Result<Results> {
         let (start, planning) = (Instant::now(), self.planning());
-        let source = self.plan(query, &planning)?.plan.schema.clone();
-        let summary = summarize::query(query, &source)?;
-        let planned = PlannedQuery { is_summary: true, ..self.plan(&summary, &planning)? };
-        let mut results = self.start(&planned, start, begun)?;
+        let source = self.plan(query, &planning, cancel)?.plan.schema.clone();
+        let summary = Deep::from(stack::deep(|| summarize::query(query, &source))??);
+        let planned = PlannedQuery { is_summary: true, ..self.plan(&summary, &planning, cancel)? };
+        let mut results = self.start(&planned, start, cancel, begun)?;
         let mut row = None;
         for batch in results.by_ref() {
             row = Some(batch?).filter(|batch| batch.num_rows() > 0).or(row);

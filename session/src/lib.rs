@@ -21,7 +21,7 @@
 //! - [`session`]: a session, its tables and what it runs.
 //! - [`settings`]: how queries are planned and run, and how files are read.
 //! - [`tables`]: the tables that a session knows by name.
-//! - [`limits`]: how long planning may take.
+//! - [`limits`]: how long what comes before a run may take.
 //! - [`planned_query`]: a query with its plan.
 //! - [`runner`]: who runs queries, if not threads of this process.
 //! - `about`: EXPLAIN, DESCRIBE, SHOW TABLES and SUMMARIZE.
@@ -45,6 +45,7 @@ pub mod tables;
 #[doc = include_str!("../../README.md")]
 struct Readme;
 
+pub use engine::cancel::Cancel;
 pub use error::{Error, Result};
 pub use planned_query::PlannedQuery;
 pub use results::Results;

@@ -1,4 +1,4 @@
-//! The limits of planning: memory and time.
+//! The limits of what comes before a query runs: memory, time, and that somebody asks for the end.
 //!
 //! The planner's rules can't be interrupted, and some take time that grows with the square of a statement. They recurse
 //! once for each level of an expression, and `a AND b AND …` of thousands of terms is as deep. Planning so runs on a thread
@@ -7,7 +7,11 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread::Builder;
 use std::time::{Duration, Instant};
+
+use engine::cancel::Cancel;
+use engine::stack;
 
 use crate::error::{Error, Result};
 
@@ -17,8 +21,8 @@ const MOST: Duration = Duration::from_secs(10);
 /// How often the time is looked at.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// The stack of a thread that plans, in bytes; memory is taken only as far as it is used.
-const STACK: usize = 512 << 20;
+/// How often is looked whether the end was asked for.
+const LOOK_FOR_CANCEL: Duration = Duration::from_millis(20);
 
 /// The system's unit of the time of threads: a hundredth of a second on Linux, whatever its kernel counts in.
 const TICKS: u64 = 100;
@@ -26,32 +30,70 @@ const TICKS: u64 = 100;
 /// Parses or plans a statement within the limits.
 ///
 /// # Errors
-/// The time is over, there is no thread, or the planner panicked.
-pub fn within_limits<T: Send + 'static>(plan: impl FnOnce() -> T + Send + 'static) -> Result<T> {
-    let (done, waiting) = channel();
+/// The time is over, the end was asked for, there is no thread, or the planner panicked.
+pub fn within_limits<T: Send + 'static>(
+    cancel: &Cancel,
+    plan: impl FnOnce() -> T + Send + 'static,
+) -> Result<T> {
+    let thread = std::thread::Builder::new().name("palais-planning".into()).stack_size(stack::DEEP);
     let (told, clock) = channel();
     let run = move || {
+        stack::is_deep();
         let _ = told.send(Clock::of_this_thread());
-        let planned = engine::panics::catch(|| Ok(engine::memory::planning(plan)));
-        // Whoever has waited too long has gone.
-        let _ = done.send(planned);
+        engine::memory::planning(plan)
     };
-    let thread = std::thread::Builder::new().name("palais-planning".into()).stack_size(STACK);
+    let mut begun = None;
+    wait_for(thread, run, cancel, || {
+        begun = begun.take().or_else(|| clock.try_recv().ok());
+        match &begun {
+            Some(clock) if clock.elapsed() > MOST => Err(Error::PlanningTime { seconds: MOST.as_secs() }),
+            _ => Ok(()),
+        }
+    })
+}
+
+/// Opens files, or does what else takes its time, until the end is asked for: then it goes on, but nobody waits for it.
+///
+/// # Errors
+/// The end was asked for, there is no thread, or it panicked.
+pub fn until<T: Send + 'static>(cancel: &Cancel, work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
+    let thread = std::thread::Builder::new().name("palais-open".into()).stack_size(stack::WORKER);
+    wait_for(thread, work, cancel, || Ok(()))
+}
+
+/// Waits for work on a thread of its own, as long as `look` finds nothing against it.
+fn wait_for<T: Send + 'static>(
+    thread: Builder,
+    work: impl FnOnce() -> T + Send + 'static,
+    cancel: &Cancel,
+    mut look: impl FnMut() -> Result<()>,
+) -> Result<T> {
+    let (done, waiting) = channel();
+    let run = move || {
+        let result = engine::panics::catch(|| Ok(work()));
+        // Whoever has waited too long has gone.
+        let _ = done.send(result);
+    };
+    cancel.check()?;
     thread.spawn(run).map_err(|e| engine::Error::Start(e.to_string()))?;
-    let clock = clock.recv().ok();
+    let mut looked = Instant::now();
     loop {
-        match waiting.recv_timeout(LOOK) {
-            Ok(planned) => return Ok(planned?),
-            Err(RecvTimeoutError::Timeout) if clock.as_ref().is_some_and(|clock| clock.elapsed() > MOST) => {
-                return Err(Error::PlanningTime { seconds: MOST.as_secs() });
+        match waiting.recv_timeout(LOOK_FOR_CANCEL) {
+            Ok(result) => return Ok(result?),
+            Err(RecvTimeoutError::Timeout) => {
+                cancel.check()?;
+                if looked.elapsed() >= LOOK {
+                    look()?;
+                    looked = Instant::now();
+                }
             }
-            Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => {
                 return Err(engine::Error::Start("the thread that plans has ended".into()).into());
             }
         }
     }
 }
+
 /// The time that a thread has a processor, so that a machine that is busy does not count.
 struct Clock {
     /// Where the system tells it.
@@ -102,8 +144,23 @@ mod tests {
 
     #[test]
     fn what_was_planned_is_given() {
-        assert_eq!(within_limits(|| 7).unwrap(), 7);
-        let error = within_limits(|| -> u8 { panic!("on purpose") }).unwrap_err();
+        let cancel = Cancel::default();
+        assert_eq!(within_limits(&cancel, || 7).unwrap(), 7);
+        let error = within_limits(&cancel, || -> u8 { panic!("on purpose") }).unwrap_err();
         assert!(error.to_string().contains("on purpose"), "{error}");
+        cancel.cancel();
+        let error = within_limits(&cancel, || 7).unwrap_err();
+        assert!(matches!(error, Error::Query(engine::Error::Cancelled)), "{error}");
+    }
+
+    #[test]
+    fn nobody_waits_for_what_is_not_wanted_any_more() {
+        let (cancel, (go_on, wait)) = (Cancel::default(), channel::<()>());
+        let asking = cancel.clone();
+        let asker = std::thread::spawn(move || asking.cancel());
+        let error = until(&cancel, move || wait.recv()).unwrap_err();
+        assert!(matches!(error, Error::Query(engine::Error::Cancelled)), "{error}");
+        asker.join().unwrap();
+        drop(go_on);
     }
 }

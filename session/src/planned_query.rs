@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use engine::cancel::Cancel;
+use engine::stack::Deep;
 use queries::parse::Query;
 use queries::{Catalog, Plan};
 
@@ -12,7 +14,7 @@ use crate::limits::within_limits;
 #[derive(Debug, Clone)]
 pub struct PlannedQuery {
     /// The plan.
-    pub plan: Arc<Plan>,
+    pub plan: Deep<Plan>,
     /// Whether it is that of a SUMMARIZE, which is made of the statement's own.
     pub is_summary: bool,
     /// Its tables.
@@ -25,9 +27,17 @@ pub struct PlannedQuery {
 
 impl PlannedQuery {
     /// Plans a query over these tables.
-    pub fn new(query: &Arc<Query>, catalog: Catalog, planning: &queries::Settings) -> Result<PlannedQuery> {
+    ///
+    /// # Errors
+    /// The statement is wrong, planning takes too long, or somebody asks for the end.
+    pub fn new(
+        query: &Arc<Query>,
+        catalog: Catalog,
+        planning: &queries::Settings,
+        cancel: &Cancel,
+    ) -> Result<PlannedQuery> {
         let (query, tables, settings) = (query.clone(), catalog.clone(), planning.clone());
-        let plan = within_limits(move || queries::plan(&query, &tables, &settings))??;
+        let plan = within_limits(cancel, move || queries::plan(&query, &tables, &settings))??.into();
         let planning = planning.clone();
         Ok(PlannedQuery { plan, is_summary: false, catalog, planning, may_run_anew: false })
     }

@@ -6,10 +6,11 @@ use std::time::{Duration, Instant};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use engine::QueryState;
+use engine::stack::Deep;
 use engine::state::Skipped;
+use queries::Plan;
 
 use crate::error::Result;
-use crate::planned_query::PlannedQuery;
 use crate::statistics::Statistics;
 
 /// The rows of a statement, as they are computed. Dropping it cancels the query.
@@ -28,7 +29,8 @@ enum Rows {
 
 /// One run of a plan.
 pub(crate) struct Run {
-    pub planned: PlannedQuery,
+    /// With the values of its scalar subqueries, if it runs in this process.
+    pub plan: Deep<Plan>,
     pub state: Arc<QueryState>,
     /// How long planning took.
     pub planning: Duration,
@@ -47,7 +49,7 @@ impl Run {
         let mut statistics = Statistics::new(self.planning, self.workers);
         let took = self.took.unwrap_or_else(|| self.begun.elapsed());
         statistics.execution_seconds.push(took.as_secs_f64());
-        statistics.take(&self.planned.plan, &self.state, self.rows);
+        statistics.take(&self.plan, &self.state, self.rows);
         statistics
     }
 }

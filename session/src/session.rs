@@ -4,14 +4,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Instant;
 
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
 use engine::QueryState;
+use engine::cancel::Cancel;
+use engine::stack::Deep;
 use formats::open::SchemaChoice;
 use queries::parse::{Query, tables};
 use queries::{Catalog, Statement};
 use schema::{FileSet, Source, Table, Unseen};
 
 use crate::error::{Error, Result};
-use crate::limits::within_limits;
+use crate::limits::{until, within_limits};
 use crate::planned_query::PlannedQuery;
 use crate::results::{Results, Run};
 use crate::runner::Runner;
@@ -21,13 +25,17 @@ use crate::tables::Tables;
 /// Is told of each run of a plan when it begins: a statement whose files turn out to be unlike is run twice.
 pub type Begun<'a> = &'a mut dyn FnMut(&PlannedQuery, &Arc<QueryState>);
 
-/// Parses a statement.
+/// Parses a statement. One that is nested deeply needs a deep stack to be dropped ([`engine::stack::Deep`]).
 ///
 /// # Errors
 /// It is wrong, or too large.
 pub fn parse(sql: &str) -> Result<Statement> {
+    parse_until(sql, &Cancel::default())
+}
+
+fn parse_until(sql: &str, cancel: &Cancel) -> Result<Statement> {
     let text = sql.to_string();
-    Ok(within_limits(move || queries::parse(&text))??)
+    Ok(within_limits(cancel, move || queries::parse(&text))??)
 }
 
 /// Tables by name, and how statements over them are run. Several threads may run statements at once.
@@ -38,9 +46,9 @@ pub struct Session {
 }
 
 impl Session {
-    /// A session without tables. Its limit of memory becomes that of the process.
+    /// A session without tables. Sessions of one process are independent of each other, but for its memory.
     pub fn new(settings: Settings) -> Session {
-        engine::memory::set_limit(settings.memory_limit);
+        engine::memory::set_default_limit();
         Session { settings, tables: RwLock::default(), runner: None }
     }
 
@@ -65,6 +73,20 @@ impl Session {
         self.tables.write().unwrap_or_else(PoisonError::into_inner).add(name, location);
     }
 
+    /// Names record batches that are in memory, all of which have the columns of `schema`, as a table. One of this name is
+    /// replaced. Only threads of this process can read it.
+    ///
+    /// # Errors
+    /// A column of a type that no operator knows, and batches of other columns.
+    pub fn register_batches(&self, name: &str, schema: &SchemaRef, batches: &[RecordBatch]) -> Result<()> {
+        self.tables.write().unwrap_or_else(PoisonError::into_inner).add_batches(name, schema, batches)
+    }
+
+    /// Forgets the table of this name; false if there is none. Queries that run go on.
+    pub fn remove(&self, name: &str) -> bool {
+        self.tables.write().unwrap_or_else(PoisonError::into_inner).remove(name)
+    }
+
     /// Gives the table of this name, or at this path, a schema instead of the one that its files tell.
     pub fn set_schema(&self, name: &str, schema: SchemaChoice) {
         self.tables.write().unwrap_or_else(PoisonError::into_inner).set_schema(name, schema);
@@ -86,21 +108,31 @@ impl Session {
     /// # Errors
     /// The statement is wrong, or can't be begun; what goes wrong later is told by the rows.
     pub fn execute(&self, sql: &str) -> Result<Results> {
-        self.run(&parse(sql)?, &mut |_, _| ())
+        self.execute_until(sql, &Cancel::default())
+    }
+
+    /// Runs a statement until somebody asks for the end, from another thread: while it is planned and its files are opened,
+    /// and then while it runs.
+    ///
+    /// # Errors
+    /// As of [`Session::execute`], and that somebody has asked.
+    pub fn execute_until(&self, sql: &str, cancel: &Cancel) -> Result<Results> {
+        let statement = Deep::new(parse_until(sql, cancel)?);
+        self.run(&statement, cancel, &mut |_, _| ())
     }
 
     /// Runs a statement that was parsed.
     ///
     /// # Errors
     /// As of [`Session::execute`].
-    pub fn run(&self, statement: &Statement, begun: Begun<'_>) -> Result<Results> {
+    pub fn run(&self, statement: &Statement, cancel: &Cancel, begun: Begun<'_>) -> Result<Results> {
         match statement {
-            Statement::Query(query) => self.rows(query, begun),
-            Statement::Explain { analyze: false, query } => self.explain(query),
-            Statement::Explain { analyze: true, query } => self.explain_analyze(query, begun),
-            Statement::Describe(name) => self.describe(name),
+            Statement::Query(query) => self.rows(query, cancel, begun),
+            Statement::Explain { analyze: false, query } => self.explain(query, cancel),
+            Statement::Explain { analyze: true, query } => self.explain_analyze(query, cancel, begun),
+            Statement::Describe(name) => self.describe(name, cancel),
             Statement::ShowTables => self.show_tables(),
-            Statement::Summarize(query) => self.summarize(query, begun),
+            Statement::Summarize(query) => self.summarize(query, cancel, begun),
             Statement::Copy { .. } => {
                 Err(queries::Error::Unsupported("COPY here; read the rows and write them".into()).into())
             }
@@ -122,9 +154,14 @@ impl Session {
     /// Plans a query.
     ///
     /// # Errors
-    /// The statement is wrong, or names what is not there.
-    pub fn plan(&self, query: &Arc<Query>, planning: &queries::Settings) -> Result<PlannedQuery> {
-        PlannedQuery::new(query, self.catalog(&named(query)?, false)?, planning)
+    /// The statement is wrong, names what is not there, or somebody asks for the end.
+    pub fn plan(
+        &self,
+        query: &Arc<Query>,
+        planning: &queries::Settings,
+        cancel: &Cancel,
+    ) -> Result<PlannedQuery> {
+        PlannedQuery::new(query, self.catalog(&named(query, cancel)?, false, cancel)?, planning, cancel)
     }
 
     /// Plans a query and has it run. Not all of many small files are looked at before, and one that turns out to be unlike
@@ -137,22 +174,24 @@ impl Session {
         &self,
         query: &Arc<Query>,
         planning: &queries::Settings,
+        cancel: &Cancel,
         given: &AtomicBool,
         cause: impl Fn(&E) -> Option<&engine::Error>,
         mut run: impl FnMut(&PlannedQuery) -> Result<T, E>,
     ) -> Result<T, E> {
         // Other processes look at all files before.
         if self.runner.is_some() {
-            return run(&self.plan(query, planning)?);
+            return run(&self.plan(query, planning, cancel)?);
         }
-        let names = named(query)?;
-        let catalog = self.catalog(&names, true)?;
+        let names = named(query, cancel)?;
+        let catalog = self.catalog(&names, true, cancel)?;
         if !catalog.tables().any(|table| is_late(table)) {
-            return run(&PlannedQuery::new(query, catalog, planning)?);
+            return run(&PlannedQuery::new(query, catalog, planning, cancel)?);
         }
         // What gives rows before it has read all files can't be run anew.
-        let first = PlannedQuery::new(query, catalog, planning).ok().filter(|p| p.plan.root.reads_first());
-        let Some(first) = first else { return run(&self.plan(query, planning)?) };
+        let first =
+            PlannedQuery::new(query, catalog, planning, cancel).ok().filter(|p| p.plan.root.reads_first());
+        let Some(first) = first else { return run(&self.plan(query, planning, cancel)?) };
         let first = PlannedQuery { may_run_anew: true, ..first };
         let error = match run(&first) {
             Err(error) if !given.load(Ordering::Relaxed) => error,
@@ -164,7 +203,7 @@ impl Session {
             Some(_) => false,
         };
         // Types that hold the values of all files may be wider, and with them there may be no error.
-        let all = self.catalog(&names, false)?;
+        let all = self.catalog(&names, false, cancel)?;
         let is_as_before = || {
             let mut pairs = all.tables().zip(first.catalog.tables());
             pairs.all(|(all, some)| all.schema == some.schema)
@@ -172,43 +211,55 @@ impl Session {
         if !unlike && is_as_before() {
             return Err(error);
         }
-        run(&PlannedQuery::new(query, all, planning)?)
+        run(&PlannedQuery::new(query, all, planning, cancel)?)
     }
 
     /// Begins to run a plan.
     ///
     /// # Errors
     /// It can't be begun.
-    pub fn begin(&self, planned: &PlannedQuery) -> Result<engine::Results> {
+    pub fn begin(&self, planned: &PlannedQuery, cancel: &Cancel) -> Result<engine::Results> {
         match &self.runner {
-            Some(runner) => runner.run(planned).map_err(Error::Runner),
-            None => Ok(engine::run(&planned.plan, &self.settings.engine())?),
+            Some(runner) => {
+                let results = runner.run(planned).map_err(Error::Runner)?;
+                cancel.stops(results.state());
+                Ok(results)
+            }
+            None => Ok(engine::run(&planned.plan, &self.settings.engine(), cancel)?),
         }
     }
 
     /// The tables of these names.
-    pub(crate) fn catalog(&self, names: &[String], late: bool) -> Result<Catalog> {
-        match &self.runner {
-            Some(runner) => runner.catalog(names).map_err(Error::Runner),
-            None => self.tables().catalog(names, late, &self.settings.open),
+    pub(crate) fn catalog(&self, names: &[String], late: bool, cancel: &Cancel) -> Result<Catalog> {
+        if let Some(runner) = &self.runner {
+            return runner.catalog(names).map_err(Error::Runner);
         }
+        let (tables, names, options) = (self.tables().clone(), names.to_vec(), self.settings.open.clone());
+        until(cancel, move || tables.catalog(&names, late, &options))?
     }
 
     /// Begins to run a plan, whose planning began at `start`.
-    pub(crate) fn start(&self, planned: &PlannedQuery, start: Instant, begun: Begun<'_>) -> Result<Results> {
+    pub(crate) fn start(
+        &self,
+        planned: &PlannedQuery,
+        start: Instant,
+        cancel: &Cancel,
+        begun: Begun<'_>,
+    ) -> Result<Results> {
         let (planning, now) = (start.elapsed(), Instant::now());
-        let results = self.begin(planned)?;
+        let results = self.begin(planned, cancel)?;
         let state = results.state().clone();
         begun(planned, &state);
         let workers = planned.planning.workers;
-        let run = Run { planned: planned.clone(), state, planning, workers, begun: now, took: None, rows: 0 };
+        let plan = results.plan().unwrap_or(&planned.plan).clone();
+        let run = Run { plan, state, planning, workers, begun: now, took: None, rows: 0 };
         Ok(Results::computed(results, run))
     }
 
-    fn rows(&self, query: &Arc<Query>, begun: Begun<'_>) -> Result<Results> {
+    fn rows(&self, query: &Arc<Query>, cancel: &Cancel, begun: Begun<'_>) -> Result<Results> {
         let (start, given) = (Instant::now(), AtomicBool::new(false));
-        self.plan_and_run(query, &self.planning(), &given, Error::of_query, |planned| {
-            let mut results = self.start(planned, start, begun)?;
+        self.plan_and_run(query, &self.planning(), cancel, &given, Error::of_query, |planned| {
+            let mut results = self.start(planned, start, cancel, begun)?;
             if planned.may_run_anew {
                 results.wait_for_rows()?;
             }
@@ -227,6 +278,7 @@ fn is_late(table: &Table) -> bool {
 }
 
 /// The tables that a query names.
-fn named(query: &Query) -> Result<Vec<String>> {
-    Ok(engine::memory::planning(|| tables(query))?)
+fn named(query: &Arc<Query>, cancel: &Cancel) -> Result<Vec<String>> {
+    let query = query.clone();
+    Ok(within_limits(cancel, move || tables(&query))??)
 }

@@ -11,7 +11,8 @@ pub struct Settings {
     pub workers: usize,
     /// Parts of files that the system is asked to read ahead; see [`engine::Settings::read_ahead`].
     pub read_ahead: usize,
-    /// The most memory of the process, in bytes.
+    /// What the operators of a query may keep, in bytes, if that is less than the limit of the process
+    /// ([`engine::memory::set_limit`]; four fifths of what there is, if nobody sets it). What does not fit is put on disk.
     pub memory_limit: u64,
     /// A build side of a join of at most this many bytes is sent to every worker.
     pub broadcast_bytes: u64,
@@ -51,6 +52,10 @@ impl Settings {
 
     /// How this process runs a plan.
     pub fn engine(&self) -> engine::Settings {
-        engine::Settings { workers: self.workers, read_ahead: self.read_ahead }
+        engine::Settings {
+            workers: self.workers,
+            read_ahead: self.read_ahead,
+            memory_limit: self.memory_limit,
+        }
     }
 }

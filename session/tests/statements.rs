@@ -2,12 +2,18 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::Int64Type;
-use arrow_array::{Array, RecordBatch};
-use session::{Error, Result, Session, Settings};
+use arrow_array::types::{Int32Type, Int64Type};
+use arrow_array::{
+    Array, ArrayRef, DictionaryArray, Int64Array, RecordBatch, StringArray, TimestampSecondArray,
+};
+use formats::open::OpenOptions;
+use schema::OnError;
+use session::{Cancel, Error, Result, Session, Settings};
 
 fn session(workers: usize) -> Session {
     Session::new(Settings { workers, ..Settings::default() })
@@ -135,4 +141,141 @@ fn another_thread_cancels_a_query() {
     // What is dropped is cancelled too.
     drop(session.execute(endless).unwrap());
     assert_eq!(integers(&rows(&session, "SELECT count(*) FROM range(5)").unwrap(), 0), [Some(5)]);
+}
+
+#[test]
+fn a_plan_runs_several_times_at_once() {
+    let home = tempfile::tempdir().unwrap();
+    let path = write(home.path(), "t.csv", "a\n1\n2\n3\n");
+    let session = session(2);
+    session.register("t", &path);
+    let sql = "SELECT (SELECT sum(a) FROM t) + (SELECT count(*) FROM t WHERE a > (SELECT min(a) FROM t)) AS s FROM t";
+    let queries::Statement::Query(query) = session::parse(sql).unwrap() else { panic!("it is a query") };
+    let cancel = Cancel::default();
+    let planned = session.plan(&query, &session.planning(), &cancel).unwrap();
+    let mut running: Vec<_> = (0..3).map(|_| session.begin(&planned, &cancel).unwrap()).collect();
+    for results in &mut running {
+        let batches: Vec<RecordBatch> = results.collect::<engine::Result<_>>().unwrap();
+        assert_eq!(integers(&batches, 0), [Some(8); 3]);
+        // What the subqueries have read counts too.
+        assert_eq!(results.state().rows_read.load(Ordering::Relaxed), 12);
+    }
+}
+
+#[test]
+fn what_a_subquery_leaves_out_is_counted() {
+    let home = tempfile::tempdir().unwrap();
+    // The type is guessed from the first lines.
+    let lines: String = (0..20_000).map(|n| format!("{n}\n")).collect();
+    let open = OpenOptions { on_error: OnError::Skip, ..OpenOptions::default() };
+    let session = Session::new(Settings { workers: 2, open, ..Settings::default() });
+    session.register("t", &write(home.path(), "t.csv", &format!("a\n{lines}x\n7\ny\n")));
+    let mut results = session.execute("SELECT (SELECT max(a) FROM t), range FROM range(1)").unwrap();
+    let batches: Vec<RecordBatch> = results.by_ref().collect::<Result<_>>().unwrap();
+    assert_eq!(integers(&batches, 0), [Some(19_999)]);
+    assert_eq!(results.skipped().rows, 2);
+    assert_eq!(results.statistics().unwrap().rows_read, 20_002);
+}
+
+#[test]
+fn the_end_can_be_asked_for_before_and_between_the_stages() {
+    let home = tempfile::tempdir().unwrap();
+    let session = session(2);
+    session.register("t", &write(home.path(), "t.csv", "a\n1\n"));
+    let cancelled =
+        |error: Error| assert!(matches!(error, Error::Query(engine::Error::Cancelled)), "{error}");
+    let cancel = Cancel::default();
+    let endless = "SELECT count(*) FROM range(100000000) a, range(100000000) b WHERE a.range + b.range < 0";
+    std::thread::scope(|scope| {
+        let asking = cancel.clone();
+        scope.spawn(move || {
+            std::thread::sleep(Duration::from_millis(100));
+            asking.cancel();
+        });
+        let sql = format!("SELECT a FROM t WHERE a > ({endless})");
+        cancelled(session.execute_until(&sql, &cancel).err().expect("a subquery was running"));
+    });
+    for sql in ["SELECT a FROM t", "DESCRIBE t", "SUMMARIZE t", "EXPLAIN SELECT a FROM t"] {
+        cancelled(session.execute_until(sql, &cancel).err().expect("it was asked for before"));
+    }
+    assert_eq!(integers(&rows(&session, "SELECT a FROM t").unwrap(), 0), [Some(1)]);
+}
+
+#[test]
+fn a_query_is_held_to_its_own_memory() {
+    let settings = Settings { workers: 2, memory_limit: 8 << 20, ..Settings::default() };
+    let (small, large) = (Session::new(settings), session(2));
+    let groups = "SELECT count(*), sum(n) FROM (SELECT range % 400000 AS k, count(*) AS n FROM range(800000) GROUP BY k)";
+    let join = "SELECT count(*) FROM range(2000000) a JOIN range(2000000) b ON a.range = b.range";
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for _ in 0..2 {
+                let error = rows(&small, join).unwrap_err().to_string();
+                assert!(error.contains("join") && error.contains("took the query to"), "{error}");
+                assert!(error.contains("of 8.0 MiB"), "{error}");
+                // What can be put on disk is.
+                let mut results = small.execute(groups).unwrap();
+                let batches: Vec<RecordBatch> = results.by_ref().collect::<Result<_>>().unwrap();
+                assert_eq!(
+                    (integers(&batches, 0), integers(&batches, 1)),
+                    (vec![Some(400_000)], vec![Some(800_000)])
+                );
+                assert!(results.statistics().unwrap().bytes_spilled > 0);
+            }
+        });
+        for _ in 0..2 {
+            assert_eq!(integers(&rows(&large, join).unwrap(), 0), [Some(2_000_000)]);
+        }
+    });
+}
+
+#[test]
+fn record_batches_are_a_table() {
+    let home = tempfile::tempdir().unwrap();
+    let batch = |range: std::ops::Range<i64>| {
+        let names: StringArray =
+            range.clone().map(|n| (n % 3 > 0).then(|| format!("name {}", n % 3))).collect();
+        let names: DictionaryArray<Int32Type> = {
+            let names: Vec<Option<&str>> = names.iter().collect();
+            names.into_iter().collect()
+        };
+        let times = TimestampSecondArray::from_iter_values(range.clone()).with_timezone("Europe/Berlin");
+        let columns: [(&str, ArrayRef); 3] = [
+            ("N", Arc::new(Int64Array::from_iter_values(range))),
+            ("name", Arc::new(names)),
+            ("time", Arc::new(times)),
+        ];
+        RecordBatch::try_from_iter(columns).unwrap()
+    };
+    // Some are longer than what operators take at once, and some are empty.
+    let batches = [batch(0..5), batch(5..5), batch(5..300_000), batch(300_000..300_001)];
+    for workers in [1, 3] {
+        let session = session(workers);
+        session.register("t", &write(home.path(), "t.csv", "k,v\nname 1,7\n"));
+        session.register_batches("Rows", &batches[0].schema(), &batches).unwrap();
+        let sum = "SELECT count(*), sum(n), count(name), max(extract(epoch FROM time))::BIGINT FROM rows";
+        let figures = rows(&session, sum).unwrap();
+        let figure = |column| integers(&figures, column)[0].unwrap();
+        assert_eq!([0, 1, 2, 3].map(figure), [300_001, 45_000_150_000, 200_000, 300_000]);
+        let join = "SELECT sum(v), count(*) FROM rows JOIN t ON name = k WHERE n >= 3";
+        let figures = rows(&session, join).unwrap();
+        assert_eq!((integers(&figures, 0), integers(&figures, 1)), (vec![Some(699_993)], vec![Some(99_999)]));
+        let names = rows(&session, "SELECT DISTINCT name FROM ROWS WHERE name > 'name 1'").unwrap();
+        assert_eq!(names.iter().map(RecordBatch::num_rows).sum::<usize>(), 1);
+        let first = rows(&session, "SELECT n FROM rows LIMIT 2 OFFSET 4").unwrap();
+        assert_eq!(first.iter().map(RecordBatch::num_rows).sum::<usize>(), 2);
+        assert_eq!(texts(&rows(&session, "SHOW TABLES").unwrap(), 0), ["Rows", "t"]);
+        let plan = texts(&rows(&session, "EXPLAIN SELECT n FROM rows").unwrap(), 0).join("\n");
+        assert!(plan.contains("scan Rows [N] 300001 rows in memory"), "{plan}");
+
+        session.register_batches("rows", &batches[0].schema(), &[]).unwrap();
+        assert_eq!(integers(&rows(&session, "SELECT count(*) FROM rows").unwrap(), 0), [Some(0)]);
+        assert!(session.remove("ROWS") && !session.remove("rows"));
+        assert!(matches!(rows(&session, "SELECT n FROM rows").unwrap_err(), Error::Statement(_)));
+    }
+    let other =
+        RecordBatch::try_from_iter([("other", Arc::new(Int64Array::from(vec![1])) as ArrayRef)]).unwrap();
+    let given = [batches[0].clone(), other];
+    let error = session(1).register_batches("x", &batches[0].schema(), &given).unwrap_err().to_string();
+    assert!(error.contains("x: record batch 1 of it has other columns"), "{error}");
 }

@@ -12,6 +12,7 @@ use formats::open::{OpenOptions, open_path};
 use queries::{Catalog, Plan, Statement};
 use schema::{FileSet, FormatOptions, Source, Table};
 use serde::Serialize;
+use session::Cancel;
 
 use super::command::{Queried, Runner};
 use super::{TABLE, forget, median};
@@ -143,7 +144,7 @@ pub fn plan(sql: &str, table: &Table, workers: usize) -> anyhow::Result<Arc<Plan
 
 /// The answer of a plan, by running it here.
 pub fn answer(plan: &Arc<Plan>, workers: usize) -> anyhow::Result<Answer> {
-    let results = engine::run(plan, &engine::Settings::new(workers))?;
+    let results = engine::run(plan, &engine::Settings::new(workers), &Cancel::default())?;
     crate::signals::cancel_on_interrupt(results.state());
     Ok(Answer::collect(&plan.schema, results)?)
 }

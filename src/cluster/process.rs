@@ -17,7 +17,7 @@ use engine::dataset::{Begun, Output, Share, Written};
 use queries::{Statement, summarize};
 use schema::Table;
 use serde::{Deserialize, Serialize};
-use session::PlannedQuery;
+use session::{Cancel, PlannedQuery};
 
 use super::decode::decode;
 use super::maker::{Files, Job};
@@ -142,16 +142,19 @@ impl Process {
             Statement::Describe(_) | Statement::ShowTables => anyhow::bail!("only a query has a plan"),
         };
         let catalog = catalog(std::mem::take(&mut query.tables));
-        let planned =
-            |parsed: &_| PlannedQuery::new(parsed, catalog.clone(), &query.planning).map(|p| p.plan);
+        let planned = |parsed: &_| {
+            PlannedQuery::new(parsed, catalog.clone(), &query.planning, &Cancel::default()).map(|p| p.plan)
+        };
         let mut plan = planned(&parsed)?;
         if query.is_summary {
             let summary = summarize::query(&parsed, &plan.schema)?;
             plan = planned(&summary)?;
         }
         let fingerprint = queries::explain::fingerprint(&plan);
-        let settings =
-            engine::Settings { workers: query.workers, read_ahead: query.read_ahead.min(u16::MAX.into()) };
+        let settings = engine::Settings {
+            read_ahead: query.read_ahead.min(u16::MAX.into()),
+            ..engine::Settings::new(query.workers)
+        };
         let writer = to.map(|to| -> Box<dyn Writer> {
             Box::new(Parts {
                 to,
@@ -162,7 +165,7 @@ impl Process {
                 state: None,
             })
         });
-        Ok(Planned { plan, settings, fingerprint, writer })
+        Ok(Planned { plan: Arc::clone(&plan), settings, fingerprint, writer })
     }
 }
 

@@ -30,7 +30,7 @@ impl QueryCommand<'_> {
 
     /// Has the processes write the rows of a query, each its own into files of its own.
     pub(super) fn write_there(&self, query: &Arc<Query>, runner: &Runner) -> anyhow::Result<()> {
-        let planned = self.session.plan(query, &self.session.planning())?;
+        let planned = self.session.plan(query, &self.session.planning(), &self.cancel)?;
         let mut statistics = self.statistics();
         let begun = Instant::now();
         let mut progress = None;
@@ -118,7 +118,8 @@ pub fn lead(
     let start = |_: &QueryCommand<'_>, without: &[String]| {
         let runner = start(without)?;
         let workers = request.workers.map_or(usize::MAX, usize::from).clamp(1, runner.workers().max(1));
-        let settings = engine::Settings { workers, read_ahead: request.read_ahead.into() };
+        let settings =
+            engine::Settings { read_ahead: request.read_ahead.into(), ..engine::Settings::new(workers) };
         Ok(runner.with(settings, request.memory_limit))
     };
     let warn = |text| remote::warn(caller, text);

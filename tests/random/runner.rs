@@ -15,6 +15,7 @@ use std::io::{BufRead, Write};
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_cast::display::{ArrayFormatter, FormatOptions};
 use arrow_schema::{ArrowError, DataType};
+use engine::cancel::Cancel;
 use formats::open::{OpenOptions, SchemaChoice, open};
 use queries::{Catalog, Statement};
 use schema::Table;
@@ -127,7 +128,7 @@ fn run(order: &Run, tables: &[Table]) -> Result<Value, Failed> {
     tables.iter().for_each(|table| catalog.add(table.clone()));
     let plan = queries::plan(&query, &catalog, &settings).map_err(planning)?;
     let tight = order.tight.then(Tight::begin);
-    let batches = engine::run(&plan, &engine::Settings::new(settings.workers))
+    let batches = engine::run(&plan, &engine::Settings::new(settings.workers), &Cancel::default())
         .and_then(|results| results.collect::<engine::Result<Vec<RecordBatch>>>());
     drop(tight);
     let batches = batches.map_err(|e| ("run", e.to_string()))?;

@@ -8,8 +8,10 @@
 
 use std::cell::Cell;
 use std::sync::OnceLock;
+use std::sync::atomic::Ordering;
 
-use super::{human, keeps_most_now, limit, used};
+use super::account::{of_all_now, pass};
+use super::{LIMIT, human, most_of, used};
 use crate::error::Error;
 
 /// Ends the process with an error.
@@ -50,7 +52,9 @@ fn is_planning() -> bool {
 /// Looks at one large request, before it is granted.
 #[cold]
 pub(super) fn look_at_request(asked: u64) {
-    if used().saturating_add(asked) > limit() {
+    let would_use = used().saturating_add(asked);
+    if would_use > limit() {
+        pass(would_use);
         end(asked);
     }
 }
@@ -58,9 +62,17 @@ pub(super) fn look_at_request(asked: u64) {
 /// Looks at what is in use, at times.
 pub(super) fn look_at_sum(used: u64) {
     let limit = limit();
-    if used > limit && (is_planning() || used > limit.saturating_add(limit / SMALL_REQUESTS)) {
-        end(0);
+    if used > limit {
+        pass(used);
+        if is_planning() || used > limit.saturating_add(limit / SMALL_REQUESTS) {
+            end(0);
+        }
     }
+}
+
+/// The limit of the process.
+fn limit() -> u64 {
+    LIMIT.load(Ordering::Relaxed)
 }
 
 #[cold]
@@ -84,7 +96,7 @@ fn error(asked: u64) -> Error {
             help: if reading.is_some() { claims } else { "raise --memory-limit" },
         };
     }
-    let most = keeps_most_now(would_use).map(|(label, help)| (label, help.to_string()));
+    let most = most_of(of_all_now(), would_use).map(|(label, help)| (label, help.to_string()));
     let (needed_by, help) = if is_planning() {
         ("planning the statement".to_string(), "write a shorter statement".to_string())
     } else if let Some(file) = reading.filter(|_| asked > would_use / 2 || most.is_none()) {
@@ -96,6 +108,7 @@ fn error(asked: u64) -> Error {
     };
     Error::Memory {
         needed_by,
+        whose: "the process",
         used: human(would_use),
         limit: format!("--memory-limit {}", human(limit)),
         help: format!("raise --memory-limit, or {help}"),

@@ -1,4 +1,4 @@
-//! Notes how much an operator keeps, for the message when memory runs out.
+//! Notes how much an operator keeps, against the limit of its query and for the message when memory runs out.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ impl<O: Operator> Keeper<O> {
 impl<O: Operator> Operator for Keeper<O> {
     fn push(&mut self, port: usize, parcel: Parcel) -> Result<()> {
         self.operator.push(port, parcel)?;
-        if memory::is_scarce() {
+        if memory::is_counted() {
             self.holder.keeps(self.operator.kept());
         }
         Ok(())

@@ -71,7 +71,7 @@ impl Group {
         let table = self.open(&asked.input, &asked.source)?;
         let bytes = match &table.source {
             Source::Files(set) => set.bytes(),
-            Source::Range { .. } | Source::Generated(_) => 0,
+            Source::Range { .. } | Source::Generated(_) | Source::Memory(_) => 0,
         };
         let job = Job {
             of: Of::Table(table),

@@ -60,7 +60,7 @@ impl Files {
     pub fn list(&self) -> &[FileEntry] {
         match &self.table.source {
             Source::Files(set) => &set.files,
-            Source::Range { .. } | Source::Generated(_) => &[],
+            Source::Range { .. } | Source::Generated(_) | Source::Memory(_) => &[],
         }
     }
 

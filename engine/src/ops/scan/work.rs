@@ -9,7 +9,7 @@ use formats::format::{Format, Found, Morsel, Part, ScanOptions};
 use formats::reader::BlockingReader;
 use queries::plan::Scan as Plan;
 use schema::bdb::Generator;
-use schema::{FileEntry, Source};
+use schema::{FileEntry, MemoryRows, Source};
 use timely::scheduling::SyncActivator;
 
 use super::super::batch_of;
@@ -49,6 +49,7 @@ enum From {
     Files(Box<Files>),
     Range { start: i64, step: i64, rows: u64 },
     Generator(Box<Generator>, u64),
+    Memory(MemoryRows),
 }
 
 /// What a worker takes.
@@ -68,6 +69,7 @@ impl Work {
                 From::Range { start: *start, step: *step, rows: plan.table.rows.unwrap_or(0) }
             }
             Source::Generated(spec) => From::Generator(Box::new(spec.generator()), spec.units()),
+            Source::Memory(rows) => From::Memory(rows.clone()),
         };
         let window = Window::new(ahead::PARTS);
         let share = Share::of(Site::alone(1), 0);
@@ -90,7 +92,7 @@ impl Work {
     pub fn with_share(self, mut share: Share) -> Result<Work> {
         let files = match &self.from {
             From::Files(files) => files.list(),
-            From::Range { .. } | From::Generator(..) => &[],
+            From::Range { .. } | From::Generator(..) | From::Memory(_) => &[],
         };
         if !share.is_all() && files.iter().any(|file| file.path.as_os_str() == "-") {
             return Err(Error::Unsupported("standard input read by several processes".into()));
@@ -104,6 +106,7 @@ impl Work {
                 }
             }
             From::Range { rows, .. } => (share.total, share.least) = (*rows, MORSEL_ROWS),
+            From::Memory(rows) => (share.total, share.least) = (rows.rows(), MORSEL_ROWS),
             From::Generator(generator, units) => {
                 let least = steal::LEAST / generator.spec().unit_bytes().max(1);
                 (share.total, share.least) = (*units, least.min(MORSEL_ROWS));
@@ -147,7 +150,7 @@ impl Work {
         let mut taken = self.taken.lock().expect("a panic with this lock ends the process");
         let next = match &self.from {
             From::Files(_) => taken.parts.at().unwrap_or(taken.before),
-            From::Range { .. } | From::Generator(..) => taken.row,
+            From::Range { .. } | From::Generator(..) | From::Memory(_) => taken.row,
         };
         let next = next.max(taken.stretch.start);
         let left = taken.stretch.end.min(self.share.total).saturating_sub(next);
@@ -238,6 +241,7 @@ impl Work {
             From::Files(files) => return Ok(self.take_part(files, taken)?.map(Piece::File)),
             From::Range { rows, .. } => *rows,
             From::Generator(_, units) => *units,
+            From::Memory(rows) => rows.rows(),
         };
         let start = taken.row.max(taken.stretch.start);
         let end = rows.min(taken.stretch.end).min(start.saturating_add(MORSEL_ROWS));
@@ -363,8 +367,15 @@ impl Work {
         batch_of(&self.schema, columns.collect::<Result<Vec<ArrayRef>>>()?, rows)
     }
 
-    /// Makes rows of a made table, at most a batch of them, from the front of `range`.
+    /// Makes rows of a made table, or takes those of one in memory, at most a batch of them, from the front of `range`.
     pub fn make(&self, range: &mut Range<u64>) -> Result<Option<RecordBatch>> {
+        if let From::Memory(rows) = &self.from {
+            let most = (range.end - range.start).min(BATCH_ROWS as u64);
+            let Some(part) = rows.part(range.start, most).filter(|_| most > 0) else { return Ok(None) };
+            range.start += part.num_rows() as u64;
+            let columns = self.plan.projection.iter().map(|&column| part.column(column).clone()).collect();
+            return Ok(Some(batch_of(&self.schema, columns, part.num_rows())?));
+        }
         // A unit of documents is a page of many rows.
         let units = match &self.from {
             From::Generator(g, _) if g.spec().rows().is_none() => {
@@ -389,7 +400,7 @@ impl Work {
                 let made = generator.batch(part, &self.plan.projection);
                 Ok(Some(batch_of(&self.schema, made.columns().to_vec(), made.num_rows())?))
             }
-            From::Files(_) => Ok(None),
+            From::Files(_) | From::Memory(_) => Ok(None),
         }
     }
 }

@@ -1,0 +1,213 @@
+//! Many sessions at once in one process: each statement has its answer, and one that is cancelled, takes too much memory or
+//! panics ends alone, with its own error and with nothing left.
+
+use std::alloc::System;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use arrow_array::{Array, ArrayRef, RecordBatch};
+use engine::memory::Counting;
+use engine::stack::Deep;
+use expected::{cell, same_rows};
+use formats::open::SchemaChoice;
+use formats::rows::cells::Cells;
+use panicking::sabotage;
+use queries::Plan;
+use session::{Cancel, Error, Result, Session, Settings};
+use sqllogictest::{QueryExpect, SortMode};
+use statements::{Statement, statements, table_arguments};
+
+#[path = "support/expected.rs"]
+mod expected;
+#[path = "../engine/tests/support/panicking.rs"]
+mod panicking;
+#[path = "support/statements.rs"]
+mod statements;
+
+#[global_allocator]
+static ALLOCATOR: Counting<System> = Counting(System);
+
+/// A query that would run for days.
+const ENDLESS: &str =
+    "SELECT count(*) FROM range(100000000) a, range(100000000) b WHERE a.range + b.range < 0";
+
+/// A query whose join keeps more than [`LITTLE`].
+const LARGE: &str = "SELECT count(*) FROM range(300000) a JOIN range(300000) b ON a.range = b.range";
+const LITTLE: u64 = 4 << 20;
+
+/// A query with an operator of each of these kinds, whose expressions are made to panic.
+const SABOTAGED: &str = "SELECT k + 0 AS k, n FROM (
+        SELECT range % 10 AS k, count(*) AS n FROM range(1000) WHERE (range * 3) % 7 < 9 GROUP BY 1
+    ) ORDER BY n, k";
+const KINDS: [&str; 4] = ["project", "filter", "aggregate", "sort"];
+
+/// Numbers that are drawn alike in each run (xorshift, Marsaglia 2003).
+struct Drawn(u64);
+
+impl Drawn {
+    fn below(&mut self, most: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 % most as u64) as usize
+    }
+}
+
+fn session(workers: usize, memory_limit: u64, tables: &[String]) -> Session {
+    let session = Session::new(Settings { workers, memory_limit, ..Settings::default() });
+    for flag in tables.chunks(2) {
+        let (name, value) = flag[1].split_once('=').expect("NAME=…");
+        match flag[0].as_str() {
+            "--table" => session.register(name, value),
+            _ => session.set_schema(name, SchemaChoice::parse(value)),
+        }
+    }
+    session
+}
+
+/// The rows as `tests/slt` has them.
+fn cells(batches: &[RecordBatch]) -> Vec<Vec<String>> {
+    let column = |column: &ArrayRef| {
+        let (values, nulls) = (Cells::new(column).expect("it can be printed"), column.logical_nulls());
+        let value = |row| {
+            let mut text = Vec::new();
+            values.print(row, &mut text);
+            String::from_utf8(text).expect("text is UTF-8")
+        };
+        let is_null = |row| nulls.as_ref().is_some_and(|nulls| nulls.is_null(row));
+        (0..column.len()).map(|row| cell((!is_null(row)).then(|| value(row)))).collect::<Vec<_>>()
+    };
+    let of = |batch: &RecordBatch| {
+        let columns: Vec<Vec<String>> = batch.columns().iter().map(column).collect();
+        let row = |row: usize| columns.iter().map(|column| column[row].clone()).collect();
+        (0..batch.num_rows()).map(row).collect::<Vec<Vec<String>>>()
+    };
+    batches.iter().flat_map(of).collect()
+}
+
+fn check(session: &Session, statement: &Statement) -> std::result::Result<(), String> {
+    let got = session.execute(&statement.sql).and_then(Iterator::collect::<Result<Vec<RecordBatch>>>);
+    match (&statement.expected, got) {
+        (QueryExpect::Results { types: kinds, sort_mode, results: lines, .. }, Ok(batches)) => {
+            let mut rows = cells(&batches);
+            if *sort_mode == Some(SortMode::RowSort) {
+                rows.sort();
+            }
+            same_rows(kinds, &rows, lines)
+        }
+        (QueryExpect::Error(expected), Err(e)) => match expected.is_match(&format!("error: {e}"), None) {
+            true => Ok(()),
+            false => Err(format!("the message is not as expected: {e}")),
+        },
+        (QueryExpect::Error(_), Ok(_)) => Err("an error was expected".into()),
+        (QueryExpect::Results { .. }, Err(e)) => Err(e.to_string()),
+    }
+}
+
+/// A query that another thread cancels before it runs or while it does.
+fn cancelled(session: &Session, after: Duration) {
+    let cancel = Cancel::default();
+    let asking = cancel.clone();
+    let asker = thread::spawn(move || {
+        thread::sleep(after);
+        asking.cancel();
+    });
+    let got = session.execute_until(ENDLESS, &cancel).and_then(Iterator::collect::<Result<Vec<RecordBatch>>>);
+    assert!(matches!(got, Err(Error::Query(engine::Error::Cancelled))), "{got:?}");
+    asker.join().expect("it panics nowhere");
+}
+
+fn too_large(session: &Session) {
+    let got = session.execute(LARGE).and_then(Iterator::collect::<Result<Vec<RecordBatch>>>);
+    let said = got.expect_err("it keeps too much").to_string();
+    assert!(said.contains("join") && said.contains("took the query to"), "{said}");
+}
+
+fn panics(session: &Session, kind: &str) {
+    let queries::Statement::Query(query) = session::parse(SABOTAGED).expect("it is right") else {
+        unreachable!("it is a query")
+    };
+    let cancel = Cancel::default();
+    let mut planned = session.plan(&query, &session.planning(), &cancel).expect("it can be planned");
+    let mut root = planned.plan.root.clone();
+    assert!(sabotage(&mut root, kind, 1), "{kind} is in the plan");
+    let results = planned.plan.subquery_results.clone();
+    let (schema, nodes) = (planned.plan.schema.clone(), planned.plan.nodes);
+    planned.plan = Deep::new(Plan { subqueries: vec![], subquery_results: results, root, schema, nodes });
+    let got = session.begin(&planned, &cancel).map(Iterator::collect::<engine::Result<Vec<RecordBatch>>>);
+    let error = got.expect("it begins").expect_err("it panics");
+    assert!(matches!(error, engine::Error::Panic { .. }), "{error}");
+}
+
+/// One session's statements, and how many of them were compared.
+fn run(number: usize, count: usize, all: &[Statement], tables: &[String]) -> usize {
+    let workers = 1 + number % 3;
+    let (usual, small) = (session(workers, u64::MAX, tables), session(workers, LITTLE, &[]));
+    let mut drawn = Drawn(0x9e37_79b9_7f4a_7c15 ^ (number as u64 + 1));
+    let mut compared = 0;
+    for round in 0..count {
+        match round % 10 {
+            3 => cancelled(&usual, Duration::from_millis(drawn.below(30) as u64)),
+            5 => too_large(&small),
+            7 => panics(&usual, KINDS[drawn.below(KINDS.len())]),
+            _ => {}
+        }
+        let statement = &all[drawn.below(all.len())];
+        if let Err(what) = check(&usual, statement) {
+            panic!("{}: {what}\n    {}", statement.place, statement.sql);
+        }
+        compared += 1;
+    }
+    compared
+}
+
+fn at_once(sessions: usize, count: usize, all: &[Statement], tables: &[String]) -> usize {
+    let compared = AtomicUsize::new(0);
+    thread::scope(|scope| {
+        for number in 0..sessions {
+            let compared = &compared;
+            scope.spawn(move || {
+                engine::memory::settle_at_end();
+                compared.fetch_add(run(number, count, all, tables), Ordering::Relaxed);
+            });
+        }
+    });
+    compared.into_inner()
+}
+
+fn entries(directory: &str) -> usize {
+    std::fs::read_dir(directory).expect("the system has it").count()
+}
+
+/// What a query had goes within a moment of its end.
+fn wait_until(what: &str, holds: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !holds() {
+        assert!(start.elapsed() < Duration::from_secs(60), "{what}");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn eight_sessions_at_once_do_not_harm_one_another() {
+    // The usual hook keeps what it has looked up for a backtrace.
+    std::panic::set_hook(Box::new(|info| {
+        if !formats::panics::is_caught(info) {
+            eprintln!("{info}");
+        }
+    }));
+    // A session that has all tables shows all.
+    let is_of_its_tables = |s: &Statement| !s.sql.to_lowercase().contains("show tables");
+    let all: Vec<Statement> = statements().into_iter().filter(is_of_its_tables).collect();
+    let text: Vec<&str> = all.iter().map(|s| s.sql.as_str()).collect();
+    let tables = table_arguments(&text.join("\n"));
+    // What is made once for the process.
+    at_once(2, 50, &all, &tables);
+    let before = [entries("/proc/self/task"), entries("/proc/self/fd")];
+    let used = engine::memory::used();
+    assert_eq!(at_once(8, 200, &all, &tables), 1600);
+    wait_until("threads are left", || entries("/proc/self/task") <= before[0]);
+    wait_until("files are left", || entries("/proc/self/fd") <= before[1]);
+    wait_until("memory is left", || engine::memory::used() < used + (1 << 20));
+}
