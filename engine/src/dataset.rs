@@ -27,6 +27,7 @@ use crate::content::Content;
 use crate::error::{Error, Result};
 use crate::ordered::{self, Dealer, Limits, Piece, Reader, Stages};
 use crate::panics;
+use crate::stack;
 use crate::state::QueryState;
 use crate::verify;
 use cut::{Cutter, Work};
@@ -239,8 +240,7 @@ impl Output {
         let one = &one;
         let outcomes: Vec<Result<Parts>> = std::thread::scope(|scope| {
             let start = |lane| {
-                let named = std::thread::Builder::new().name("palais-write".into());
-                named.spawn_scoped(scope, move || {
+                stack::worker("palais-write".into()).spawn_scoped(scope, move || {
                     // The first error stops the others.
                     panics::catch(|| one(lane)).inspect_err(|_| state.cancel())
                 })

@@ -155,8 +155,8 @@ pub fn is_short(more: u64) -> bool {
         || of_own_limit(|account, limit| short(account.kept(), limit)).unwrap_or(false)
 }
 
-/// The account of this thread's query with its limit, if that is less than the one of the process: all memory is counted
-/// there, and what operators keep is part of it.
+/// The account of this thread's query with its limit, if that is less than the limit of the process, for which all memory
+/// is counted and not what operators keep alone.
 fn of_own_limit<T>(with: impl FnOnce(&Account, u64) -> T) -> Option<T> {
     account::own(|account| {
         let limit = account.limit();
@@ -169,6 +169,7 @@ pub fn set_limit(bytes: u64) {
     LIMIT.store(bytes, Ordering::Relaxed);
     THERE.store(machine::available(), Ordering::Relaxed);
     formats::memory::ask_by(excess);
+    formats::memory::count_threads_by(settle_at_end);
 }
 
 /// Gives the process the usual limit if it has none.

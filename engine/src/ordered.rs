@@ -24,6 +24,7 @@ use std::time::Duration;
 
 use crate::error::{Error, Result};
 use crate::panics;
+use crate::stack;
 use crate::state::QueryState;
 pub use stages::{Cutter, Dealer, Limits, Piece, Reader, Sink, Stages, Step, Worker};
 
@@ -61,9 +62,8 @@ where
     };
     std::thread::scope(|scope| {
         for i in 1..limits.threads {
-            let spawned = std::thread::Builder::new().name(format!("palais-{i}"));
             // With fewer threads the result is the same.
-            if spawned.spawn_scoped(scope, || line.serve()).is_err() {
+            if stack::worker(format!("palais-{i}")).spawn_scoped(scope, || line.serve()).is_err() {
                 break;
             }
         }

@@ -246,9 +246,9 @@ fn start_workers(
     for (index, builder) in channels.allocators.into_iter().enumerate() {
         let AllocatorBuilder::Process(builder) = builder else { continue };
         let work = work.clone();
-        let thread =
-            std::thread::Builder::new().name(format!("palais-work-{index}")).stack_size(stack::WORKER);
-        match thread.spawn(move || work(Box::new(|| Allocator::Process(builder.build())))) {
+        match stack::worker(format!("palais-work-{index}"))
+            .spawn(move || work(Box::new(|| Allocator::Process(builder.build()))))
+        {
             Ok(thread) => threads.push(thread),
             Err(e) => {
                 // The others, which wait for this one, are told.
@@ -430,10 +430,8 @@ impl Results {
         };
         let drain = |queue: &Queue| panics::catch(|| drain(queue)).inspect_err(|_| results.state.cancel());
         let outcome = std::thread::scope(|scope| {
-            let start = |queue| {
-                let thread = std::thread::Builder::new().name("palais-drain".into());
-                thread.spawn_scoped(scope, move || drain(queue))
-            };
+            let start =
+                |queue| stack::worker("palais-drain".into()).spawn_scoped(scope, move || drain(queue));
             let (first, others) = self.queues.split_first().expect("there is a worker");
             let threads: Vec<_> = others.iter().map(|queue| start(queue)).collect();
             let mut outcome = drain(first);

@@ -13,14 +13,20 @@ use crate::panics;
 /// terms is as deep as it is long.
 pub const DEEP: usize = 512 << 20;
 
-/// That of a worker, which evaluates an expression, and builds an operator's inputs, with a call for each level.
+/// That of a worker, which evaluates an expression, and builds an operator's inputs, with a call for each level; and of those
+/// that read and write nested values.
 pub const WORKER: usize = 64 << 20;
 
 thread_local! {
     static IS_DEEP: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Says that this thread was given such a stack.
+/// A thread with the stack of a worker.
+pub fn worker(name: String) -> Builder {
+    Builder::new().name(name).stack_size(WORKER)
+}
+
+/// Says that this thread was given such a stack, or that of a worker.
 pub fn is_deep() {
     IS_DEEP.set(true);
 }

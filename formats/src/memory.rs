@@ -15,6 +15,8 @@ type Ask = fn(u64) -> Option<String>;
 
 static ASK: OnceLock<Ask> = OnceLock::new();
 
+static COUNT_TO_THE_END: OnceLock<fn()> = OnceLock::new();
+
 /// Less than this need not be asked for, in bytes.
 const SMALL: u64 = 1 << 20;
 
@@ -27,6 +29,19 @@ thread_local! {
 pub fn ask_by(ask: Ask) {
     // Set once; a second call wants the same.
     let _ = ASK.set(ask);
+}
+
+/// Sets what a thread that is started here calls first, so that its memory is counted to its end.
+pub fn count_threads_by(count: fn()) {
+    // Set once; a second call wants the same.
+    let _ = COUNT_TO_THE_END.set(count);
+}
+
+/// Has the memory of this thread, which was started here, counted to its end.
+pub fn count_to_the_end() {
+    if let Some(count) = COUNT_TO_THE_END.get() {
+        count();
+    }
 }
 
 /// Asks for memory; `what` says what takes it.

@@ -57,7 +57,7 @@ pub fn within_limits<T: Send + 'static>(
 /// # Errors
 /// The end was asked for, there is no thread, or it panicked.
 pub fn until<T: Send + 'static>(cancel: &Cancel, work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
-    let thread = std::thread::Builder::new().name("palais-open".into()).stack_size(stack::WORKER);
+    let thread = stack::worker("palais-open".into());
     wait_for(thread, work, cancel, || Ok(()))
 }
 

@@ -2,11 +2,16 @@
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread::Builder;
 
 use crate::error::Result;
+use crate::memory::count_to_the_end;
 
 /// The most files that are open at once.
 const AT_ONCE: usize = 8;
+
+/// The stack of a thread, in bytes: values are decoded with a call for each level of them.
+const STACK: usize = 64 << 20;
 
 /// The most numbers that a thread takes at once.
 const MOST_TAKEN: usize = 64;
@@ -32,23 +37,33 @@ pub fn each_with<S, T: Send>(
     let next = AtomicUsize::new(0);
     let failed = AtomicBool::new(false);
     let done: Mutex<Vec<(usize, Result<Vec<T>>)>> = Mutex::new(Vec::with_capacity(count / taken + 1));
-    std::thread::scope(|scope| {
-        for _ in 0..AT_ONCE.min(count) {
-            scope.spawn(|| {
-                let (mut own, mut results) = (make(), Vec::new());
-                while !failed.load(Ordering::Relaxed) {
-                    let first = next.fetch_add(taken, Ordering::Relaxed);
-                    if first >= count {
-                        break;
-                    }
-                    let numbers = first..count.min(first + taken);
-                    let result: Result<Vec<T>> = numbers.map(|number| work(&mut own, number)).collect();
-                    failed.fetch_or(result.is_err(), Ordering::Relaxed);
-                    results.push((first, result));
-                }
-                done.lock().expect("nothing panics while it holds this lock").extend(results);
-            });
+    let serve = || {
+        let (mut own, mut results) = (make(), Vec::new());
+        while !failed.load(Ordering::Relaxed) {
+            let first = next.fetch_add(taken, Ordering::Relaxed);
+            if first >= count {
+                break;
+            }
+            let numbers = first..count.min(first + taken);
+            let result: Result<Vec<T>> = numbers.map(|number| work(&mut own, number)).collect();
+            failed.fetch_or(result.is_err(), Ordering::Relaxed);
+            results.push((first, result));
         }
+        done.lock().expect("nothing panics while it holds this lock").extend(results);
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..AT_ONCE.min(count) {
+            let thread = Builder::new().name("palais-open".into()).stack_size(STACK);
+            // With fewer threads it takes longer.
+            let serve = || {
+                count_to_the_end();
+                serve();
+            };
+            if thread.spawn_scoped(scope, serve).is_err() {
+                break;
+            }
+        }
+        serve();
     });
     let mut done = done.into_inner().expect("nothing panics while it holds this lock");
     done.sort_unstable_by_key(|(first, _)| *first);

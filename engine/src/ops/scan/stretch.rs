@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use super::work::Work;
 use crate::error::{Error, Result};
 use crate::panics;
+use crate::stack;
 
 /// A process may read so much more or less of its share, a part of it, that no file is divided there.
 const SLACK: u64 = 8;
@@ -139,8 +140,8 @@ impl Stretch {
         std::thread::scope(|scope| {
             for _ in 1..workers.min(mine.len()) {
                 // With fewer threads it takes longer.
-                if std::thread::Builder::new().name("palais-look".into()).spawn_scoped(scope, serve).is_err()
-                {
+                let thread = stack::worker("palais-look".into());
+                if thread.spawn_scoped(scope, serve).is_err() {
                     break;
                 }
             }
