@@ -6,20 +6,17 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_array::RecordBatch;
 use engine::memory::Counting;
 use engine::stack::Deep;
-use expected::{cell, same_rows};
-use formats::open::SchemaChoice;
-use formats::rows::cells::Cells;
+use in_session::{check, with_tables};
 use panicking::sabotage;
 use queries::Plan;
 use session::{Cancel, Error, Result, Session, Settings};
-use sqllogictest::{QueryExpect, SortMode};
 use statements::{Statement, statements, table_arguments};
 
-#[path = "support/expected.rs"]
-mod expected;
+#[path = "support/in_session.rs"]
+mod in_session;
 #[path = "../engine/tests/support/panicking.rs"]
 mod panicking;
 #[path = "support/statements.rs"]
@@ -51,57 +48,6 @@ impl Drawn {
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
         (self.0 % most as u64) as usize
-    }
-}
-
-fn session(workers: usize, memory_limit: u64, tables: &[String]) -> Session {
-    let session = Session::new(Settings { workers, memory_limit, ..Settings::default() });
-    for flag in tables.chunks(2) {
-        let (name, value) = flag[1].split_once('=').expect("NAME=…");
-        match flag[0].as_str() {
-            "--table" => session.register(name, value),
-            _ => session.set_schema(name, SchemaChoice::parse(value)),
-        }
-    }
-    session
-}
-
-/// The rows as `tests/slt` has them.
-fn cells(batches: &[RecordBatch]) -> Vec<Vec<String>> {
-    let column = |column: &ArrayRef| {
-        let (values, nulls) = (Cells::new(column).expect("it can be printed"), column.logical_nulls());
-        let value = |row| {
-            let mut text = Vec::new();
-            values.print(row, &mut text);
-            String::from_utf8(text).expect("text is UTF-8")
-        };
-        let is_null = |row| nulls.as_ref().is_some_and(|nulls| nulls.is_null(row));
-        (0..column.len()).map(|row| cell((!is_null(row)).then(|| value(row)))).collect::<Vec<_>>()
-    };
-    let of = |batch: &RecordBatch| {
-        let columns: Vec<Vec<String>> = batch.columns().iter().map(column).collect();
-        let row = |row: usize| columns.iter().map(|column| column[row].clone()).collect();
-        (0..batch.num_rows()).map(row).collect::<Vec<Vec<String>>>()
-    };
-    batches.iter().flat_map(of).collect()
-}
-
-fn check(session: &Session, statement: &Statement) -> std::result::Result<(), String> {
-    let got = session.execute(&statement.sql).and_then(Iterator::collect::<Result<Vec<RecordBatch>>>);
-    match (&statement.expected, got) {
-        (QueryExpect::Results { types: kinds, sort_mode, results: lines, .. }, Ok(batches)) => {
-            let mut rows = cells(&batches);
-            if *sort_mode == Some(SortMode::RowSort) {
-                rows.sort();
-            }
-            same_rows(kinds, &rows, lines)
-        }
-        (QueryExpect::Error(expected), Err(e)) => match expected.is_match(&format!("error: {e}"), None) {
-            true => Ok(()),
-            false => Err(format!("the message is not as expected: {e}")),
-        },
-        (QueryExpect::Error(_), Ok(_)) => Err("an error was expected".into()),
-        (QueryExpect::Results { .. }, Err(e)) => Err(e.to_string()),
     }
 }
 
@@ -143,7 +89,8 @@ fn panics(session: &Session, kind: &str) {
 /// One session's statements, and how many of them were compared.
 fn run(number: usize, count: usize, all: &[Statement], tables: &[String]) -> usize {
     let workers = 1 + number % 3;
-    let (usual, small) = (session(workers, u64::MAX, tables), session(workers, LITTLE, &[]));
+    let session = |memory_limit| Session::new(Settings { workers, memory_limit, ..Settings::default() });
+    let (usual, small) = (with_tables(session(u64::MAX), tables), session(LITTLE));
     let mut drawn = Drawn(0x9e37_79b9_7f4a_7c15 ^ (number as u64 + 1));
     let mut compared = 0;
     for round in 0..count {

@@ -1,5 +1,5 @@
-//! Every statement of `tests/slt` on the real binary, a fresh process each: with one worker, in two processes, and with
-//! three workers; of those with three workers every second one so that each join spreads its build side over the workers,
+//! Every statement of `tests/slt`: on the real binary with one worker and in two processes, a fresh one each, and in a session
+//! of this process with three workers; there every second one so that each join spreads its build side over the workers,
 //! which otherwise only large tables make it do. A quarter runs in three processes too, and another one in five.
 
 use std::sync::Mutex;
@@ -7,15 +7,17 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use cells::csv_rows;
-use expected::{cell, same_cell, same_rows};
+use in_session::expected::{cell, same_cell, same_rows};
+use in_session::with_tables;
 use process::palais;
+use session::{Session, Settings};
 use sqllogictest::{QueryExpect, SortMode};
 use statements::{Kind, Statement, statements, table_arguments};
 
 #[path = "support/cells.rs"]
 mod cells;
-#[path = "support/expected.rs"]
-mod expected;
+#[path = "support/in_session.rs"]
+mod in_session;
 #[path = "support/process.rs"]
 mod process;
 #[path = "support/statements.rs"]
@@ -26,17 +28,24 @@ const SPREAD: [&str; 2] = ["--broadcast-limit", "0"];
 
 #[test]
 fn one_worker() {
-    run_those(&["query"], &["--workers", "1"], |_| true);
+    run_those(|_| true, |statement| check(statement, &["query"], &["--workers", "1"]));
 }
 
 #[test]
 fn three_workers() {
-    run_those(&["query"], &["--workers", "3"], |number| number % 2 == 0);
+    run_those(|number| number % 2 == 0, |statement| with_three_workers(statement, Settings::default()));
 }
 
 #[test]
 fn three_workers_and_spread_build_sides() {
-    run_those(&["query"], &[&["--workers", "3"], &SPREAD[..]].concat(), |number| number % 2 == 1);
+    let spread =
+        |statement: &_| with_three_workers(statement, Settings { broadcast_bytes: 0, ..Settings::default() });
+    run_those(|number| number % 2 == 1, spread);
+}
+
+fn with_three_workers(statement: &Statement, settings: Settings) -> Result<(), String> {
+    let session = Session::new(Settings { workers: 3, ..settings });
+    in_session::check(&with_tables(session, &table_arguments(&statement.sql)), statement)
 }
 
 #[test]
@@ -56,11 +65,12 @@ fn five_processes_with_sockets_only() {
 
 fn run_in(processes: usize, flags: &[&str], chosen: fn(usize) -> bool) {
     let local = ["--local", &processes.to_string(), "--workers", "1"];
-    run_those(&["cluster", "run"], &[&local, flags].concat(), chosen);
+    let flags = [&local, flags].concat();
+    run_those(chosen, |statement| check(statement, &["cluster", "run"], &flags));
 }
 
-/// Runs the statements of some numbers by a command, a few at a time, and reports all failures at once.
-fn run_those(command: &[&str], flags: &[&str], chosen: fn(usize) -> bool) {
+/// Runs the statements of some numbers, a few at a time, and reports all failures at once.
+fn run_those(chosen: fn(usize) -> bool, check: impl Fn(&Statement) -> Result<(), String> + Sync) {
     let numbered = statements().into_iter().enumerate();
     let statements: Vec<Statement> = numbered.filter(|(number, _)| chosen(*number)).map(|(_, s)| s).collect();
     let next = AtomicUsize::new(0);
@@ -69,7 +79,7 @@ fn run_those(command: &[&str], flags: &[&str], chosen: fn(usize) -> bool) {
         for _ in 0..thread::available_parallelism().map_or(2, |n| n.get()) {
             scope.spawn(|| {
                 while let Some(statement) = statements.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    if let Err(what) = check(statement, command, flags) {
+                    if let Err(what) = check(statement) {
                         let report = format!("{}: {what}\n    {}", statement.place, statement.sql);
                         failures.lock().expect("no test thread panics").push(report);
                     }
@@ -83,7 +93,7 @@ fn run_those(command: &[&str], flags: &[&str], chosen: fn(usize) -> bool) {
     assert!(failures.is_empty(), "{failed} of {all} statements fail:\n{}", failures.join("\n"));
 }
 
-/// Runs one statement and compares.
+/// Runs one statement by a command and compares.
 fn check(statement: &Statement, command: &[&str], flags: &[&str]) -> Result<(), String> {
     let mut arguments = [command, &[&statement.sql, "--format", "csv"]].concat();
     arguments.extend(flags);

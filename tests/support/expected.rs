@@ -2,7 +2,7 @@
 
 use close::close;
 
-use super::statements::Kind;
+use crate::statements::Kind;
 
 #[path = "close.rs"]
 mod close;
