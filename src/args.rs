@@ -71,9 +71,9 @@ pub enum Command {
 /// `palais query`.
 #[derive(Debug, Flags)]
 pub struct Query {
-    /// The statement; read from standard input if neither this nor --file is given.
+    /// The statement, or several with semicolons between them; read from standard input if neither this nor --file is given.
     pub sql: Option<String>,
-    /// Read the statement from a file.
+    /// Read the statements from a file.
     #[arg(short = 'f', long = "file", value_name = "FILE", conflicts_with = "sql")]
     pub file: Option<PathBuf>,
     /// Print the fingerprint of the plan instead of running it; a line for each statement where lines of a single

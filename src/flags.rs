@@ -5,6 +5,20 @@ use queries::Statement;
 use crate::Usage;
 use crate::args;
 
+/// Checks the flags of a run of several statements.
+pub fn check_several(run: &args::Run) -> Result<(), Usage> {
+    let for_one = [
+        (run.output.is_some(), "--output"),
+        (run.repeat.is_some(), "--repeat"),
+        (run.stats.is_some(), "--stats"),
+        (run.profile.is_some(), "--profile"),
+    ];
+    match for_one.iter().find(|(given, _)| *given) {
+        Some((_, flag)) => Err(Usage(format!("{flag} takes one statement, and there are several"))),
+        None => Ok(()),
+    }
+}
+
 /// Checks the flags of a run against the statement.
 pub fn check(run: &args::Run, statement: &Statement) -> Result<(), Usage> {
     let (name, executes) = match statement {

@@ -2,6 +2,7 @@
 
 mod elsewhere;
 
+use std::cell::Cell;
 use std::io::{IsTerminal, Read};
 use std::path::Path;
 use std::sync::Arc;
@@ -47,7 +48,7 @@ pub fn run(q: &args::Query) -> anyhow::Result<()> {
         let mut statements = sql.split("\n;\n").filter(|s| !s.trim().is_empty());
         return statements.try_for_each(|s| command.fingerprint(s));
     }
-    command.statement(&sql)
+    command.statements(&sql)
 }
 
 /// The statement that is given, or in a file, or on standard input.
@@ -110,7 +111,7 @@ struct QueryCommand<'a> {
     runner: Option<Arc<Runner>>,
     /// Who takes the rows, if they are not for whoever has started this process.
     caller: Option<Arc<Caller>>,
-    start: Instant,
+    start: Cell<Instant>,
     /// An interrupt ends the process by itself while nothing runs.
     cancel: Cancel,
     /// Rows of the result were given.
@@ -119,7 +120,7 @@ struct QueryCommand<'a> {
 
 impl<'a> QueryCommand<'a> {
     fn new(input: &args::Input, run: &'a args::Run) -> anyhow::Result<QueryCommand<'a>> {
-        let start = Instant::now();
+        let start = Cell::new(Instant::now());
         let settings = settings::resolve(&run.execution, Some(run.read_ahead), tables::options(input)?);
         engine::memory::set_limit(settings.memory_limit);
         let session = Session::new(settings).with_tables(tables::resolve(input)?);
@@ -145,9 +146,27 @@ impl<'a> QueryCommand<'a> {
         Ok(print::text(&format!("{fingerprint:016x}\n"))?)
     }
 
+    /// Runs one statement or several, one after another, and the next one only if nothing was wrong.
+    fn statements(&self, sql: &str) -> anyhow::Result<()> {
+        let statements = session::parse_all(sql)?;
+        if let [statement] = statements.as_slice() {
+            return self.measured(statement, sql);
+        }
+        flags::check_several(self.run)?;
+        statements.iter().try_for_each(|statement| flags::check(self.run, statement))?;
+        statements.iter().try_for_each(|statement| {
+            self.start.set(Instant::now());
+            self.given.store(false, Ordering::Relaxed);
+            self.execute_statement(statement)
+        })
+    }
+
     fn statement(&self, sql: &str) -> anyhow::Result<()> {
-        let statement = session::parse(sql)?;
-        flags::check(self.run, &statement)?;
+        self.measured(&session::parse(sql)?, sql)
+    }
+
+    fn measured(&self, statement: &Statement, sql: &str) -> anyhow::Result<()> {
+        flags::check(self.run, statement)?;
         // The file is opened first: one that can't be written is known before the query runs.
         let profile = self.run.profile.as_deref().map(|path| Profile::start(path, self.run.overwrite));
         let profile = profile.transpose()?;
@@ -155,18 +174,18 @@ impl<'a> QueryCommand<'a> {
         profile.map_or(Ok(()), |profile| profile.finish(sql))
     }
 
-    fn execute_statement(&self, statement: Statement) -> anyhow::Result<()> {
+    fn execute_statement(&self, statement: &Statement) -> anyhow::Result<()> {
         match (statement, &self.run.output) {
             (Statement::Copy { query, target, options }, _) => {
-                let to = To::of_copy(&target, &options, self.run.overwrite)?;
+                let to = To::of_copy(target, options, self.run.overwrite)?;
                 match &self.runner {
-                    Some(runner) if to.dataset => self.write_there(&query, runner),
-                    _ => self.write(&query, &to),
+                    Some(runner) if to.dataset => self.write_there(query, runner),
+                    _ => self.write(query, &to),
                 }
             }
-            (Statement::Query(query), _) if self.run.repeat.is_some() => self.repeat(&query),
-            (Statement::Query(query), Some(path)) => self.write(&query, &To::of_flags(path, self.run)?),
-            (statement, _) => self.show(&statement),
+            (Statement::Query(query), _) if self.run.repeat.is_some() => self.repeat(query),
+            (Statement::Query(query), Some(path)) => self.write(query, &To::of_flags(path, self.run)?),
+            (statement, _) => self.show(statement),
         }
     }
 
@@ -202,7 +221,7 @@ impl<'a> QueryCommand<'a> {
 
     /// Figures of a statement that is planned.
     fn statistics(&self) -> Statistics {
-        Statistics::new(self.start.elapsed(), self.session.planning().workers)
+        Statistics::new(self.start.get().elapsed(), self.session.planning().workers)
     }
 
     /// Says what came of a query.
@@ -299,8 +318,9 @@ impl<'a> QueryCommand<'a> {
                 // Rows that lie on all workers of this process make a part a worker anyhow.
                 let parts = plan.root.single || self.runner.is_some();
                 let output = to.open(format, columns, parts, self.session.settings().workers)?;
+                let given = &self.given;
                 let shape = |batch| {
-                    self.given.store(true, Ordering::Relaxed);
+                    given.store(true, Ordering::Relaxed);
                     shape(batch)
                 };
                 self.execute(planned, &mut statistics, |results, _| {
@@ -338,7 +358,7 @@ impl<'a> QueryCommand<'a> {
     /// The line below a result, for people.
     fn summary(&self, rows: u64) {
         if std::io::stderr().is_terminal() {
-            say(print::summary(rows, self.start.elapsed()));
+            say(print::summary(rows, self.start.get().elapsed()));
         }
     }
 }

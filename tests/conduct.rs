@@ -393,3 +393,28 @@ fn intervals_of_parquet_keep_their_months() {
         "n\n3\n"
     );
 }
+
+#[test]
+fn several_statements_run_one_after_another() {
+    let script =
+        "COPY (SELECT a * 2 AS b FROM 't.csv') TO 'u.csv'; -- and then\nSELECT sum(b) AS s FROM 'u.csv';;\n";
+    let dir = Scratch::new(&[("t.csv", "a\n1\n2\n"), ("script.sql", script)]);
+    assert_eq!(dir.rows("SELECT 1 AS x; SELECT count(*) AS n FROM 't.csv'", &[]), "x\n1\nn\n2\n");
+    let done = dir.palais(&["query", "--file", "script.sql"]);
+    assert_eq!((done.code(), done.stdout.as_str()), (Some(0), "s\n6\n"), "{}", done.stderr);
+    let (code, out, _) = dir.piped(&["query"], "SELECT 1 AS x;\nDESCRIBE 't.csv';");
+    assert_eq!((code, out.lines().count()), (Some(0), 4), "{out}");
+    // All are parsed before the first one runs; one that fails is the last.
+    says(&dir.fails(1, &["query", "SELECT 1 AS x; SELEC 2"]), &["SQL syntax", "line 1, column 16"]);
+    says(&dir.fails(1, &["query", "SELECT 1 SELECT 2; SELECT 3"]), &["SQL syntax", "a semicolon or the end"]);
+    let done = dir.palais(&["query", "SELECT 1 AS x; SELECT 1 / (a - 1) FROM 't.csv'; SELECT 2 AS x"]);
+    assert_eq!((done.code(), done.stdout.as_str()), (Some(1), "x\n1\n"));
+    says(&done.stderr, &["error: "]);
+    for flags in
+        [&["--output", "o.csv"][..], &["--repeat", "2"], &["--stats", "s.json"], &["--profile", "p.svg"]]
+    {
+        let refused = dir.fails(2, &[&["query", "SELECT 1; SELECT 2"], flags].concat());
+        says(&refused, &[flags[0], "takes one statement"]);
+    }
+    says(&dir.fails(1, &["cluster", "run", "--local", "2", "SELECT 1; SELECT 2"]), &["one statement a call"]);
+}

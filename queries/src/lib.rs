@@ -3,6 +3,7 @@
 //! Modules in the order in which a query passes through them:
 //! - [`bounds`]: how long, deep and large a statement may be.
 //! - [`parse`]: text to statement, and the tables that it names.
+//! - [`parameters`]: values in the place of `?`, `$1` and `$name`.
 //! - [`names`]: identifiers to the spelling of the catalog, so that names match without regard to case.
 //! - [`columns`]: which columns queries and relations give, and equal ones told apart.
 //! - [`rewrite`]: repairs of the syntax tree, where the planner would read it wrongly or refuse it.
@@ -33,6 +34,7 @@ pub mod guards;
 pub mod lower;
 pub mod names;
 pub mod optimise;
+pub mod parameters;
 pub mod parse;
 pub mod plan;
 pub mod refused;
@@ -47,9 +49,10 @@ pub mod words;
 use std::sync::Arc;
 
 pub use catalog::Catalog;
+pub use datafusion_common::ScalarValue;
 pub use error::{Error, Result};
 pub use expressions::values::{decimals, normal};
-pub use parse::{CopyOptions, Statement, parse};
+pub use parse::{CopyOptions, Statement, parse, parse_all};
 pub use plan::Plan;
 
 /// What planning depends on besides the statement and the catalog.
@@ -85,6 +88,7 @@ impl Default for Settings {
 
 /// Plans a query over the tables of the catalog. The same inputs give the same plan in every process.
 pub fn plan(query: &parse::Query, catalog: &Catalog, settings: &Settings) -> Result<Arc<Plan>> {
+    parameters::check_none(query)?;
     rewrite::order_by::refuse_names_of_two(query)?;
     let (mut query, names) = names::resolve(query, catalog)?;
     rewrite::rewrite(&mut query, &names)?;

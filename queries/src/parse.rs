@@ -54,8 +54,38 @@ pub enum Statement {
 pub type CopyOptions = BTreeMap<String, String>;
 
 /// Parses one statement; a semicolon may end it.
+///
+/// # Errors
+/// It is wrong or too large, or something stands behind it.
 pub fn parse(sql: &str) -> Result<Statement> {
-    parse_statement(sql).map_err(|e| at_end(e, sql))
+    let one = |parser: &mut Parser| {
+        let statement = statement(parser)?;
+        while parser.consume_token(&Token::SemiColon) {}
+        expect_end(parser, "the end of the statement", "; one statement a call")?;
+        Ok(statement)
+    };
+    parsed(sql, one).map_err(|e| at_end(e, sql))
+}
+
+/// Parses statements with semicolons between them.
+///
+/// # Errors
+/// One of them is wrong or too large, or there is none.
+pub fn parse_all(sql: &str) -> Result<Vec<Statement>> {
+    let all = |parser: &mut Parser| {
+        let mut all = Vec::new();
+        loop {
+            while parser.consume_token(&Token::SemiColon) {}
+            if parser.peek_token().token == Token::EOF && !all.is_empty() {
+                return Ok(all);
+            }
+            all.push(statement(parser)?);
+            if parser.peek_token().token != Token::SemiColon {
+                expect_end(parser, "a semicolon or the end of the statement", "")?;
+            }
+        }
+    };
+    parsed(sql, all).map_err(|e| at_end(e, sql))
 }
 
 /// The parser knows no place for what is missing at the end of the text.
@@ -73,7 +103,7 @@ fn at_end(e: Error, sql: &str) -> Error {
     }
 }
 
-fn parse_statement(sql: &str) -> Result<Statement> {
+fn parsed<T>(sql: &str, parse: impl FnOnce(&mut Parser) -> Result<T>) -> Result<T> {
     bounds::check_text(sql)?;
     let dialect = GenericDialect {};
     let tokens = Tokenizer::new(&dialect, sql).tokenize_with_location();
@@ -81,18 +111,17 @@ fn parse_statement(sql: &str) -> Result<Statement> {
     bounds::check_tokens(&tokens)?;
     let mut parser =
         Parser::new(&dialect).with_recursion_limit(bounds::MOST_CALLS).with_tokens_with_locations(tokens);
-    let statement = statement(&mut parser)?;
-    while parser.consume_token(&Token::SemiColon) {}
+    parse(&mut parser)
+}
+
+fn expect_end(parser: &Parser, what: &str, more: &str) -> Result<()> {
     let rest = parser.peek_token();
-    if rest.token != Token::EOF {
-        let place = rest.span.start;
-        return Err(Error::Syntax {
-            message: format!("expected the end of the statement, found: {rest}; one statement a call"),
-            line: place.line,
-            column: place.column,
-        });
+    if rest.token == Token::EOF {
+        return Ok(());
     }
-    Ok(statement)
+    let place = rest.span.start;
+    let message = format!("expected {what}, found: {rest}{more}");
+    Err(Error::Syntax { message, line: place.line, column: place.column })
 }
 
 fn statement(parser: &mut Parser) -> Result<Statement> {

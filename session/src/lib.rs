@@ -22,6 +22,7 @@
 //! - [`settings`]: how queries are planned and run, and how files are read.
 //! - [`tables`]: the tables that a session knows by name.
 //! - [`limits`]: how long what comes before a run may take.
+//! - [`prepared`]: a statement that is parsed once, and run with values.
 //! - [`planned_query`]: a query with its plan.
 //! - [`runner`]: who runs queries, if not threads of this process.
 //! - `about`: EXPLAIN, DESCRIBE, SHOW TABLES and SUMMARIZE.
@@ -33,6 +34,7 @@ mod about;
 pub mod error;
 pub mod limits;
 pub mod planned_query;
+pub mod prepared;
 pub mod results;
 pub mod runner;
 pub mod session;
@@ -48,9 +50,12 @@ struct Readme;
 pub use engine::cancel::Cancel;
 pub use error::{Error, Result};
 pub use planned_query::PlannedQuery;
+pub use prepared::Prepared;
+pub use queries::ScalarValue;
+pub use queries::parameters::{Parameter, Values};
 pub use results::Results;
 pub use runner::Runner;
-pub use session::{Session, parse};
+pub use session::{Session, parse, parse_all};
 pub use settings::Settings;
 pub use statistics::Statistics;
 pub use tables::Tables;

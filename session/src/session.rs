@@ -33,6 +33,15 @@ pub fn parse(sql: &str) -> Result<Statement> {
     parse_until(sql, &Cancel::default())
 }
 
+/// Parses statements with semicolons between them; as of [`parse`].
+///
+/// # Errors
+/// One of them is wrong or too large, or there is none.
+pub fn parse_all(sql: &str) -> Result<Vec<Statement>> {
+    let text = sql.to_string();
+    Ok(within_limits(&Cancel::default(), move || queries::parse_all(&text))??)
+}
+
 fn parse_until(sql: &str, cancel: &Cancel) -> Result<Statement> {
     let text = sql.to_string();
     Ok(within_limits(cancel, move || queries::parse(&text))??)

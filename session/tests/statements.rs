@@ -11,9 +11,10 @@ use arrow_array::types::{Int32Type, Int64Type};
 use arrow_array::{
     Array, ArrayRef, DictionaryArray, Int64Array, RecordBatch, StringArray, TimestampSecondArray,
 };
+use arrow_schema::DataType;
 use formats::open::OpenOptions;
 use schema::OnError;
-use session::{Cancel, Error, Result, Session, Settings};
+use session::{Cancel, Error, Parameter, Result, ScalarValue, Session, Settings, Values};
 
 fn session(workers: usize) -> Session {
     Session::new(Settings { workers, ..Settings::default() })
@@ -227,6 +228,59 @@ fn a_query_is_held_to_its_own_memory() {
             assert_eq!(integers(&rows(&large, join).unwrap(), 0), [Some(2_000_000)]);
         }
     });
+}
+
+#[test]
+fn a_prepared_statement_has_values() {
+    let home = tempfile::tempdir().unwrap();
+    let session = session(2);
+    let lines = "id,name,day,price\n1,it's,2024-02-29,1.5\n2,b,2024-03-01,-2.25\n-3,,2023-01-01,0\n";
+    session.register("t", &write(home.path(), "t.csv", lines));
+    let ids = |sql: &str, values: Values| {
+        let bound = session.prepare(sql)?.bind(&values)?;
+        Ok::<_, Error>(integers(&bound.execute()?.collect::<Result<Vec<_>>>()?, 0))
+    };
+    let one = |sql: &str, value: ScalarValue| ids(sql, Values::of([value])).unwrap();
+    assert_eq!(one("SELECT id FROM t WHERE name = ?", "it's".into()), [Some(1)]);
+    assert_eq!(one("SELECT id FROM t WHERE id = $1", (-3_i64).into()), [Some(-3)]);
+    assert_eq!(one("SELECT id FROM t WHERE day = ?", ScalarValue::Date32(Some(19_782))), [Some(1)]);
+    assert_eq!(one("SELECT id FROM t WHERE price < ?", (-0.5).into()), [Some(2)]);
+    let decimal = ScalarValue::Decimal128(Some(150), 5, 2);
+    assert_eq!(one("SELECT id FROM t WHERE price = $1 OR $1 IS NULL", decimal), [Some(1)]);
+    assert_eq!(one("SELECT id FROM t WHERE id = ?", ScalarValue::Null), []);
+    assert_eq!(one("SELECT id FROM t ORDER BY id LIMIT ?", 1_i64.into()), [Some(-3)]);
+    let time = ScalarValue::TimestampMicrosecond(Some(86_400_500_000), None);
+    assert_eq!(one("SELECT extract(day FROM ?)::BIGINT", time), [Some(2)]);
+    // It is no place of a column.
+    assert_eq!(one("SELECT id FROM t ORDER BY ?, id LIMIT 1", 1_i64.into()), [Some(-3)]);
+    assert!(ids("SELECT id FROM t GROUP BY ?", Values::of([1_i64.into()])).is_err());
+    // In the order of the text, whatever the parser's order is.
+    let places = "SELECT CASE WHEN id = ? THEN ? ELSE ? END FROM t WHERE id BETWEEN ? AND ? ORDER BY id LIMIT ? OFFSET ?";
+    let values = [1, 10, 20, 0, 5, 2, 0].map(|n: i64| ScalarValue::from(n));
+    assert_eq!(ids(places, Values::of(values)).unwrap(), [Some(10), Some(20)]);
+    let named = Values::default().with("least", 2_i64.into()).with("name", "b".into());
+    let sql = "SELECT id FROM t WHERE id >= $least AND (SELECT max(name) FROM t WHERE name = $name) = 'b'";
+    assert_eq!(ids(sql, named.clone()).unwrap(), [Some(2)]);
+    let prepared = session.prepare(sql).unwrap();
+    assert_eq!(
+        prepared.parameters().unwrap(),
+        [Parameter::Name("least".into()), Parameter::Name("name".into())]
+    );
+    let bound = prepared.bind(&named).unwrap();
+    assert_eq!(bound.schema().unwrap().field(0).name(), "id");
+    let mut running: Vec<_> = (0..3).map(|_| bound.execute().unwrap()).collect();
+    for results in &mut running {
+        assert_eq!(integers(&results.collect::<Result<Vec<_>>>().unwrap(), 0), [Some(2)]);
+    }
+
+    let wrong = |sql: &str, values: Values| ids(sql, values).unwrap_err().to_string();
+    assert_eq!(wrong("SELECT $2 + $1", Values::of([1_i64.into()])), "there is no value for the parameter $2");
+    assert!(wrong("SELECT ?", Values::of([1_i64, 2].map(Into::into))).contains("a value for $2"));
+    assert!(wrong("SELECT ?, $1", Values::of([1_i64.into()])).contains("not both"));
+    let list = ScalarValue::List(ScalarValue::new_list(&[1_i64.into()], &DataType::Int64, true));
+    assert!(wrong("SELECT ?", Values::of([list])).contains("for a parameter"));
+    let error = session.execute("SELECT $1").err().expect("it has no value").to_string();
+    assert_eq!(error, "there is no value for the parameter $1");
 }
 
 #[test]

@@ -1,0 +1,223 @@
+//! The parameters of a statement, `?`, `$1` and `$name`, and values in their place.
+//!
+//! A value is put into the syntax tree as a literal of its type, so that planning sees what it would see in the text: a
+//! filter over a parameter finds its zone maps and estimates.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use arrow_cast::display::{ArrayFormatter, FormatOptions};
+use arrow_schema::DataType;
+use datafusion_common::{DataFusionError, ScalarValue};
+use datafusion_sql::sqlparser::ast::{Expr, Value, ValueWithSpan, Visitor, VisitorMut};
+use datafusion_sql::sqlparser::dialect::GenericDialect;
+use datafusion_sql::sqlparser::parser::Parser;
+use datafusion_sql::sqlparser::tokenizer::Location;
+
+use crate::error::{Error, Result, syntax};
+use crate::parse::{Query, Statement};
+use crate::visits;
+
+/// A parameter.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Parameter {
+    /// By its number from 1 on: `$1`, or the first `?` of the text.
+    Number(usize),
+    /// By its name: `$name` or `:name`.
+    Name(String),
+}
+
+/// The values of parameters.
+#[derive(Debug, Clone, Default)]
+pub struct Values(BTreeMap<Parameter, ScalarValue>);
+
+impl Values {
+    /// Values of `?`, or of `$1` and so on, in their order.
+    pub fn of(values: impl IntoIterator<Item = ScalarValue>) -> Values {
+        Values(values.into_iter().enumerate().map(|(i, value)| (Parameter::Number(i + 1), value)).collect())
+    }
+
+    /// With the value of a name.
+    pub fn with(mut self, name: &str, value: ScalarValue) -> Values {
+        self.0.insert(Parameter::Name(name.to_string()), value);
+        self
+    }
+}
+
+/// The parameters of a statement, each once.
+///
+/// # Errors
+/// `?` beside `$1`, and what is neither a number nor a name.
+pub fn parameters(statement: &Statement) -> Result<Vec<Parameter>> {
+    let mut all: Vec<Parameter> =
+        query_of(statement).map(places).transpose()?.unwrap_or_default().into_values().collect();
+    all.sort();
+    all.dedup();
+    Ok(all)
+}
+
+/// The statement with these values in the place of its parameters.
+///
+/// # Errors
+/// A parameter without a value, a value without a parameter, and one of a type that has no literal.
+pub fn bind(statement: &Statement, values: &Values) -> Result<Statement> {
+    let places = query_of(statement).map(places).transpose()?.unwrap_or_default();
+    if let Some((unknown, _)) = values.0.iter().find(|(known, _)| !places.values().any(|p| p == *known)) {
+        return Err(Error::Invalid(format!(
+            "there is a value for {}, which the statement has not",
+            name(unknown)
+        )));
+    }
+    if places.is_empty() {
+        return Ok(statement.clone());
+    }
+    let mut literals = BTreeMap::new();
+    for parameter in places.values() {
+        let value = values.0.get(parameter).ok_or_else(|| missing(parameter))?;
+        literals.insert(parameter.clone(), literal(value)?);
+    }
+    let mut statement = statement.clone();
+    if let Statement::Query(query)
+    | Statement::Explain { query, .. }
+    | Statement::Summarize(query)
+    | Statement::Copy { query, .. } = &mut statement
+    {
+        let mut put = Put { places: &places, literals: &literals };
+        // It never breaks off.
+        let _ = visits::change(Arc::make_mut(query), &mut put);
+    }
+    Ok(statement)
+}
+
+/// Refuses a query with parameters that have no value.
+pub(crate) fn check_none(query: &Query) -> Result<()> {
+    places(query)?.values().next().map_or(Ok(()), |parameter| Err(missing(parameter)))
+}
+
+fn missing(parameter: &Parameter) -> Error {
+    Error::Invalid(format!("there is no value for the parameter {}", name(parameter)))
+}
+
+fn name(parameter: &Parameter) -> String {
+    match parameter {
+        Parameter::Number(number) => format!("${number}"),
+        Parameter::Name(name) => format!("${name}"),
+    }
+}
+
+fn query_of(statement: &Statement) -> Option<&Query> {
+    match statement {
+        Statement::Query(query)
+        | Statement::Explain { query, .. }
+        | Statement::Summarize(query)
+        | Statement::Copy { query, .. } => Some(query),
+        Statement::Describe(_) | Statement::ShowTables => None,
+    }
+}
+
+/// The places of the parameters in the text.
+fn places(query: &Query) -> Result<BTreeMap<Location, Parameter>> {
+    struct Find(BTreeMap<Location, String>);
+
+    impl Visitor for Find {
+        type Break = ();
+
+        fn pre_visit_value(&mut self, value: &ValueWithSpan) -> ControlFlow<()> {
+            if let Value::Placeholder(text) = &value.value {
+                self.0.insert(value.span.start, text.clone());
+            }
+            ControlFlow::Continue(())
+        }
+    }
+
+    let mut found = Find(BTreeMap::new());
+    // It never breaks off.
+    let _ = visits::look(query, &mut found);
+    let (mut places, mut unnamed) = (BTreeMap::new(), 0);
+    for (place, text) in &found.0 {
+        let parameter = match text.as_str() {
+            "?" => {
+                unnamed += 1;
+                Parameter::Number(unnamed)
+            }
+            other => {
+                let name = other.trim_start_matches(['$', ':', '?', '@']);
+                match name.parse() {
+                    Ok(number) if number > 0 => Parameter::Number(number),
+                    _ if name.starts_with(|c: char| c.is_alphabetic() || c == '_') => {
+                        Parameter::Name(name.into())
+                    }
+                    _ => {
+                        return Err(Error::Invalid(format!(
+                            "the parameter {other} is neither a number from 1 on nor a name"
+                        )));
+                    }
+                }
+            }
+        };
+        places.insert(*place, parameter);
+    }
+    let numbered = places.values().filter(|p| matches!(p, Parameter::Number(_))).count();
+    if unnamed > 0 && numbered > unnamed {
+        return Err(Error::Invalid(
+            "parameters are either ? or have numbers, not both in one statement".into(),
+        ));
+    }
+    Ok(places)
+}
+
+struct Put<'a> {
+    places: &'a BTreeMap<Location, Parameter>,
+    literals: &'a BTreeMap<Parameter, Expr>,
+}
+
+impl VisitorMut for Put<'_> {
+    type Break = Error;
+
+    fn post_visit_expr(&mut self, e: &mut Expr) -> ControlFlow<Error> {
+        if let Expr::Value(value) = e
+            && matches!(value.value, Value::Placeholder(_))
+            && let Some(literal) = self.places.get(&value.span.start).and_then(|p| self.literals.get(p))
+        {
+            *e = literal.clone();
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// A value as SQL writes it.
+fn literal(value: &ScalarValue) -> Result<Expr> {
+    let array = value.to_array()?;
+    let options = FormatOptions::new();
+    let formatter = ArrayFormatter::try_new(&array, &options).map_err(DataFusionError::from)?;
+    let quoted = || {
+        let text = formatter.value(0).try_to_string().map_err(DataFusionError::from)?;
+        Ok::<_, Error>(text.replace('\'', "''"))
+    };
+    let sql = match value.data_type() {
+        _ if value.is_null() => "NULL".to_string(),
+        DataType::Boolean => quoted()?,
+        // A bare number would be the place of a column in ORDER BY and GROUP BY.
+        t if t.is_integer() => {
+            let text = quoted()?;
+            match text.parse::<i64>() {
+                Ok(_) => format!("CAST('{text}' AS BIGINT)"),
+                Err(_) => format!("({text})"),
+            }
+        }
+        DataType::Float16 | DataType::Float32 | DataType::Float64 => {
+            format!("CAST('{}' AS DOUBLE)", quoted()?)
+        }
+        DataType::Decimal32(p, s) | DataType::Decimal64(p, s) | DataType::Decimal128(p, s) => {
+            format!("CAST('{}' AS DECIMAL({p}, {s}))", quoted()?)
+        }
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => format!("'{}'", quoted()?),
+        DataType::Date32 => format!("CAST('{}' AS DATE)", quoted()?),
+        DataType::Timestamp(_, None) => format!("CAST('{}' AS TIMESTAMP)", quoted()?),
+        other => return Err(Error::Unsupported(format!("a value of the type {other} for a parameter"))),
+    };
+    let mut parser =
+        Parser::new(&GenericDialect {}).try_with_sql(&sql).map_err(|e| syntax(&e.to_string()))?;
+    parser.parse_expr().map_err(|e| syntax(&e.to_string()))
+}

@@ -1,0 +1,88 @@
+//! A statement that is parsed once, and run with values in the place of its parameters.
+
+use arrow_schema::SchemaRef;
+use engine::cancel::Cancel;
+use engine::stack::{self, Deep};
+use queries::Statement;
+use queries::parameters::{self, Parameter, Values};
+
+use crate::error::{Error, Result};
+use crate::results::Results;
+use crate::session::{Session, parse};
+
+/// A statement of a session. It may be run several times, at once too; each run plans it over the files as they are then.
+#[derive(Clone)]
+pub struct Prepared<'a> {
+    session: &'a Session,
+    statement: Deep<Statement>,
+}
+
+impl Session {
+    /// Parses a statement, with or without parameters: `?`, `$1` or `$name`.
+    ///
+    /// ```
+    /// use session::{Session, Settings, Values};
+    ///
+    /// # fn main() -> session::Result<()> {
+    /// let session = Session::new(Settings::default());
+    /// let between = session.prepare("SELECT count(*) FROM range(100) WHERE range BETWEEN ? AND ?")?;
+    /// for batch in between.bind(&Values::of([5.into(), 7.into()]))?.execute()? {
+    ///     println!("{:?}", batch?);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// It is wrong, or too large.
+    pub fn prepare(&self, sql: &str) -> Result<Prepared<'_>> {
+        Ok(Prepared { session: self, statement: Deep::new(parse(sql)?) })
+    }
+}
+
+impl<'a> Prepared<'a> {
+    /// The parameters, each once.
+    ///
+    /// # Errors
+    /// `?` beside `$1`, and what is neither a number nor a name.
+    pub fn parameters(&self) -> Result<Vec<Parameter>> {
+        Ok(stack::deep(|| parameters::parameters(&self.statement))??)
+    }
+
+    /// The statement with these values.
+    ///
+    /// # Errors
+    /// A parameter without a value, a value without a parameter, and one of a type that has no literal.
+    pub fn bind(&self, values: &Values) -> Result<Prepared<'a>> {
+        let bound = stack::deep(|| parameters::bind(&self.statement, values))??;
+        Ok(Prepared { session: self.session, statement: Deep::new(bound) })
+    }
+
+    /// The columns that it gives, if it is a query; it is planned and not run.
+    ///
+    /// # Errors
+    /// Those of planning, and that it is no query.
+    pub fn schema(&self) -> Result<SchemaRef> {
+        let Statement::Query(query) = &**self.statement else {
+            return Err(Error::Settings("the columns of a query alone are known before it is run".into()));
+        };
+        let planned = self.session.plan(query, &self.session.planning(), &Cancel::default())?;
+        Ok(planned.plan.schema.clone())
+    }
+
+    /// Runs it.
+    ///
+    /// # Errors
+    /// As of [`Session::execute`].
+    pub fn execute(&self) -> Result<Results> {
+        self.execute_until(&Cancel::default())
+    }
+
+    /// Runs it until somebody asks for the end.
+    ///
+    /// # Errors
+    /// As of [`Session::execute_until`].
+    pub fn execute_until(&self, cancel: &Cancel) -> Result<Results> {
+        self.session.run(&self.statement, cancel, &mut |_, _| ())
+    }
+}
