@@ -69,7 +69,7 @@ fn main() -> ExitCode {
     // Planning recurses once for each level of an expression: `a AND b AND …` of thousands of terms is as deep.
     let thread = std::thread::Builder::new().name("palais".into()).stack_size(engine::stack::DEEP);
     let outcome = match thread.spawn(move || {
-        engine::stack::is_deep();
+        engine::stack::mark_deep();
         run(args.command)
     }) {
         // A panic of the thread has ended the process in the hook.

@@ -178,7 +178,7 @@ fn start(
     let work = {
         let (state, queues, account) = (state.clone(), queues.clone(), account.clone());
         move |build: Build| {
-            stack::is_deep();
+            stack::mark_deep();
             let _entered = account.enter();
             let run = |worker: &mut Worker| {
                 let queue = &queues[worker.index() % queues.len()];

@@ -27,7 +27,7 @@ pub fn worker(name: String) -> Builder {
 }
 
 /// Says that this thread was given such a stack, or that of a worker.
-pub fn is_deep() {
+pub fn mark_deep() {
     IS_DEEP.set(true);
 }
 
@@ -41,7 +41,7 @@ pub fn deep<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T> {
     }
     std::thread::scope(|scope| {
         let run = || {
-            is_deep();
+            mark_deep();
             panics::catch(|| Ok(work()))
         };
         let thread = Builder::new().name("palais-deep".into()).stack_size(DEEP).spawn_scoped(scope, run);

@@ -40,7 +40,7 @@ fn put(e: &Expr, read: &ScalarSubqueryExpr, literal: &Expr) -> Result<Expr> {
         let reads = e.downcast_ref::<ScalarSubqueryExpr>().is_some_and(|found| found == read);
         Ok(if reads { Transformed::yes(literal.clone()) } else { Transformed::no(e) })
     };
-    Ok(e.clone().transform_up(replace).data()?)
+    e.clone().transform_up(replace).data()
 }
 
 /// An operator and those below it, with other expressions.

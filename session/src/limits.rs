@@ -38,7 +38,7 @@ pub fn within_limits<T: Send + 'static>(
     let thread = std::thread::Builder::new().name("palais-planning".into()).stack_size(stack::DEEP);
     let (told, clock) = channel();
     let run = move || {
-        stack::is_deep();
+        stack::mark_deep();
         let _ = told.send(Clock::of_this_thread());
         engine::memory::planning(plan)
     };
