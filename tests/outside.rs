@@ -6,12 +6,15 @@ use std::os::unix::fs::symlink;
 use std::path::{Component, Path, PathBuf};
 use std::process::Command;
 
+use chance::Chance;
 use nodes::Nodes;
 use process::Finished;
 use several::text;
 
 #[path = "support/cells.rs"]
 mod cells;
+#[path = "support/chance.rs"]
+mod chance;
 #[path = "support/nodes.rs"]
 #[allow(dead_code, reason = "other tests look at nodes more closely")]
 mod nodes;
@@ -77,20 +80,9 @@ impl Trees {
     }
 }
 
-/// Numbers that look like chance and are always the same (xorshift64).
-struct Chance(u64);
-
-impl Chance {
-    fn below(&mut self, end: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % end as u64) as usize
-    }
-
-    fn of<'a>(&mut self, words: &[&'a str]) -> &'a str {
-        words[self.below(words.len())]
-    }
+/// One of these words.
+fn one_of<'a>(chance: &mut Chance, words: &[&'a str]) -> &'a str {
+    words[chance.below(words.len())]
 }
 
 /// A path that leads outside, or may; `NAME` in it stands for one of the names there.
@@ -100,11 +92,12 @@ fn path(chance: &mut Chance, trees: &Trees) -> String {
         1 => format!(
             "{}/{}",
             text(&trees.data),
-            chance.of(&["absolute", "relative", "../outside", "a/../relative"])
+            one_of(chance, &["absolute", "relative", "../outside", "a/../relative"])
         ),
         2 => format!("{}/outside", text(&trees.home)),
-        _ => chance
-            .of(&[
+        _ => one_of(
+            chance,
+            &[
                 "absolute",
                 "relative",
                 "a/deeper",
@@ -115,21 +108,25 @@ fn path(chance: &mut Chance, trees: &Trees) -> String {
                 "a//b/..//deeper",
                 "none/../../outside",
                 "../data/../outside",
-            ])
-            .to_string(),
+            ],
+        )
+        .to_string(),
     };
-    let end = chance.of(&[
-        "NAME.csv",
-        "NAME",
-        "NAME/",
-        "NAME/x.csv",
-        "NAME/set",
-        "NAME*",
-        "NAME/*.csv",
-        "NAME?csv",
-        "[N]AME/**",
-        "NAME/../NAME.csv",
-    ]);
+    let end = one_of(
+        chance,
+        &[
+            "NAME.csv",
+            "NAME",
+            "NAME/",
+            "NAME/x.csv",
+            "NAME/set",
+            "NAME*",
+            "NAME/*.csv",
+            "NAME?csv",
+            "[N]AME/**",
+            "NAME/../NAME.csv",
+        ],
+    );
     format!("{start}/{}", end.replace("[N]AME", "[em]xists"))
 }
 

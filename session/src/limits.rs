@@ -88,7 +88,9 @@ fn wait_for<T: Send + 'static>(
                 }
             }
             Err(RecvTimeoutError::Disconnected) => {
-                return Err(engine::Error::Start("the thread that plans has ended".into()).into());
+                return Err(
+                    engine::Error::Start("the thread that opens files or plans has ended".into()).into()
+                );
             }
         }
     }
