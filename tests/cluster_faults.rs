@@ -33,14 +33,24 @@ struct Running {
     home: tempfile::TempDir,
 }
 
+/// How long a process may be silent, in seconds, where silence is what ends a query.
+const IMPATIENT: &str = "2";
+
+/// The same where something else does: on a machine that is busy a process takes its time to end.
+const PATIENT: &str = "120";
+
 impl Running {
     fn start(sql: &str) -> Running {
+        Running::with(sql, PATIENT)
+    }
+
+    fn with(sql: &str, timeout: &str) -> Running {
         let home = tempfile::tempdir().expect("a temporary directory can be made");
         let mark = format!("PALAIS_TEST_MARK={}", home.path().display());
         let (name, value) = mark.split_once('=').expect("it has a sign");
         let out = |name| fs::File::create(home.path().join(name)).expect("it can be made");
         let starter = Command::new(env!("CARGO_BIN_EXE_palais"))
-            .args(["cluster", "run", "--local", "3", "--workers", "1", "--timeout", "2", sql])
+            .args(["cluster", "run", "--local", "3", "--workers", "1", "--timeout", timeout, sql])
             .env(name, value)
             .stdin(Stdio::null())
             .stdout(out("out"))
@@ -143,7 +153,7 @@ fn a_dataset_is_written_by_all_processes_or_not_at_all() {
     let out = home.path().join("out");
     fs::create_dir(&out).expect("it can be made");
     let copy = |name: &str, rows: &str| format!("COPY ({rows}) TO '{}/{name}/' (FORMAT csv)", text(&out));
-    let several = ["cluster", "run", "--local", "3", "--workers", "1", "--timeout", "2"];
+    let several = ["cluster", "run", "--local", "3", "--workers", "1", "--timeout", PATIENT];
     let rows = "SELECT range AS a FROM range(1000000)";
     succeed(&[&several[..], &[&copy("all", rows)]].concat());
     succeed(&[&several[..], &[&copy("ordered", &format!("{rows} ORDER BY a DESC LIMIT 7"))]].concat());
@@ -196,13 +206,13 @@ fn a_query_whose_process_is_lost_is_run_again() {
 
 #[test]
 fn a_process_that_is_killed_or_stopped_ends_the_query() {
-    for (name, says) in [
-        ("KILL", "the process was killed"),
-        ("ABRT", "the process ended with exit code 70"),
-        ("STOP", "nothing was heard of the process for 2 seconds"),
+    for (name, timeout, says) in [
+        ("KILL", PATIENT, "the process was killed"),
+        ("ABRT", PATIENT, "the process ended with exit code 70"),
+        ("STOP", IMPATIENT, "nothing was heard of the process for 2 seconds"),
     ] {
         for place in 0..3 {
-            let running = Running::start(LONG);
+            let running = Running::with(LONG, timeout);
             let processes = running.processes();
             assert_eq!(processes.len(), 3);
             signal(processes[place], name);
@@ -217,7 +227,7 @@ fn a_process_that_is_killed_or_stopped_ends_the_query() {
 #[test]
 fn without_the_starter_no_process_is_left() {
     for (name, code) in [("INT", Some(130)), ("TERM", Some(130)), ("KILL", None)] {
-        let running = Running::start(LONG);
+        let running = Running::with(LONG, IMPATIENT);
         if name == "KILL" {
             signal(running.processes()[1], "STOP");
         }

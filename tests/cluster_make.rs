@@ -26,7 +26,7 @@ mod trees;
 
 /// The flags of so many processes of this machine.
 fn local(processes: &'static str) -> [&'static str; 6] {
-    ["--local", processes, "--workers", "2", "--timeout", "5"]
+    ["--local", processes, "--workers", "2", "--timeout", "120"]
 }
 
 /// What the parts of a dataset hold, one after another.
@@ -118,7 +118,7 @@ fn what_a_lost_process_did_not_make_is_made_again() {
     fs::write(&hosts, ["one", "two", "three"].map(host).concat()).expect("it can be written");
     let flags = ["--rankings", "2000", "--uservisits", "800000", "--parts", "30", "--compression", "gzip"];
     succeed(&[&["generate", text(&path("whole"))][..], &flags].concat());
-    let retries = ["--workers", "1", "--timeout", "5", "--retries", "1"];
+    let retries = ["--workers", "1", "--timeout", "120", "--retries", "1"];
     for (out, place) in [("local", ["--local", "3"]), ("hosts", ["--hosts", text(&hosts)])] {
         let out = path(out);
         let running = Running::start(&[&[text(&out)], &flags[..], &place, &retries].concat());

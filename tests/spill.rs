@@ -35,7 +35,7 @@ const QUERIES: [(&str, u32); 3] = [
 const WAYS: [&[&str]; 3] = [
     &["query", "--workers", "1"],
     &["query", "--workers", "3"],
-    &["cluster", "run", "--local", "2", "--workers", "1", "--timeout", "5"],
+    &["cluster", "run", "--local", "2", "--workers", "1", "--timeout", "120"],
 ];
 
 /// Whether two files have the same rows, but for the last bits of a number: DuckDB's answer on what it reads, and palais'.

@@ -279,7 +279,7 @@ fn processes_of_hosts_speak_tls() {
     let sql = "SELECT countryCode, count(*), sum(duration) FROM uservisits GROUP BY 1";
     let input = ["--data", text(&data), "--format", "csv"];
     let among = |hosts: &Path| {
-        palais([&["cluster", "run", "--hosts", text(hosts), "--timeout", "5", sql], &input[..]].concat())
+        palais([&["cluster", "run", "--hosts", text(hosts), "--timeout", "120", sql], &input[..]].concat())
     };
     let expected = sorted(&succeed(&[&["query", sql], &input[..]].concat()).stdout);
     let done = among(&hosts(&certificates_of));
