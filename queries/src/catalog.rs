@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use schema::instants::schema_in_utc;
 use schema::{Source, Table};
+use strsim::osa_distance;
 
-use crate::error::{Error, Result, distance};
+use crate::error::{Error, Result};
 
 /// Tables by name; names match without regard to case, but for two that differ by case alone (paths of files).
 #[derive(Debug, Clone, Default)]
@@ -32,7 +33,7 @@ impl Catalog {
         });
         found.ok_or_else(|| {
             let mut near: Vec<_> =
-                self.tables.keys().map(|k| (distance(&k.to_lowercase(), &lower), k.as_str())).collect();
+                self.tables.keys().map(|k| (osa_distance(&k.to_lowercase(), &lower), k.as_str())).collect();
             near.sort_unstable();
             let help = match near.first() {
                 Some((d, n)) if *d <= 2.max(n.len() / 3) => Some(format!("did you mean '{n}'?")),

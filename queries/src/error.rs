@@ -1,6 +1,7 @@
 //! What can be wrong with a statement.
 
 use datafusion_common::{DataFusionError, SchemaError};
+use strsim::osa_distance;
 
 use crate::words::{no_match, plain, strip};
 
@@ -76,7 +77,9 @@ fn schema_error(e: SchemaError) -> Error {
             let wanted = field.name().to_string();
             let mut names: Vec<(usize, String)> = valid_fields
                 .iter()
-                .map(|f| (distance(&wanted.to_lowercase(), &f.name().to_lowercase()), f.name().to_string()))
+                .map(|f| {
+                    (osa_distance(&wanted.to_lowercase(), &f.name().to_lowercase()), f.name().to_string())
+                })
                 .collect();
             names.sort();
             names.dedup();
@@ -125,20 +128,4 @@ pub(crate) fn syntax(text: &str) -> Error {
         return Error::Syntax { message: message.to_string(), line, column };
     }
     Error::Syntax { message: text.to_string(), line: 0, column: 0 }
-}
-
-/// The Levenshtein distance of two names.
-pub fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, ca) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, cb) in b.iter().enumerate() {
-            let next = (diagonal + usize::from(ca != *cb)).min(row[j] + 1).min(row[j + 1] + 1);
-            diagonal = row[j + 1];
-            row[j + 1] = next;
-        }
-    }
-    row[b.len()]
 }

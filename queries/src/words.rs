@@ -2,8 +2,7 @@
 
 use arrow_schema::DataType;
 use schema::text::types::sql_name;
-
-use crate::error::distance;
+use strsim::osa_distance;
 
 /// Of the planner's many lines about a call that fits no function, those that a user can use.
 pub(crate) fn no_match(text: &str) -> String {
@@ -56,8 +55,8 @@ pub fn plain(text: &str) -> String {
         );
     }
     if let Some(name) = quoted(text, "Invalid function '", "'") {
-        let near =
-            quoted(text, "Did you mean '", "'").filter(|near| distance(&name, near) <= 1.max(name.len() / 3));
+        let near = quoted(text, "Did you mean '", "'")
+            .filter(|near| osa_distance(&name, near) <= 1.max(name.len() / 3));
         let help = near.map(|near| format!("\n  help: did you mean {near}?")).unwrap_or_default();
         return format!("there is no function '{name}'{help}");
     }
