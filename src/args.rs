@@ -160,7 +160,7 @@ pub struct Generate {
     #[arg(long, value_name = "N", requires = "rankings")]
     pub uservisits: Option<u64>,
     /// About the bytes of documents, such as 20MB.
-    #[arg(long, value_name = "BYTES", requires = "rankings", value_parser = crate::settings::size)]
+    #[arg(long, value_name = "BYTES", requires = "rankings", value_parser = session::variables::size)]
     pub documents: Option<u64>,
     /// The files of each table; one for each 256 MB of text if not given.
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
@@ -271,7 +271,7 @@ pub struct Input {
     #[arg(long, value_enum, default_value = "fail")]
     pub on_error: OnErrorFlag,
     /// The longest record that is read.
-    #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = crate::settings::record)]
+    #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = session::variables::record)]
     pub max_record: u64,
     /// Add a column _file with the path that each row comes from.
     #[arg(long)]
@@ -287,11 +287,11 @@ pub struct Execution {
     pub workers: Option<u16>,
     /// The most memory that is used, such as 4GiB; 70 % of what the machine or its control group has if not given.
     /// Groups that do not fit are put on disk, in the directory that TMPDIR names or in /var/tmp.
-    #[arg(long, value_name = "SIZE", value_parser = crate::settings::memory)]
+    #[arg(long, value_name = "SIZE", value_parser = session::variables::memory)]
     pub memory_limit: Option<u64>,
     /// A join copies its smaller input to every worker if that is estimated at no more than this; a larger one is spread
     /// over the workers by its keys. 16MiB if not given.
-    #[arg(long, value_name = "SIZE", value_parser = crate::settings::size)]
+    #[arg(long, value_name = "SIZE", value_parser = session::variables::size)]
     pub broadcast_limit: Option<u64>,
     /// Allow transform() to start commands.
     #[arg(long)]

@@ -10,7 +10,6 @@ use queries::CopyOptions;
 use crate::Usage;
 use crate::args;
 use crate::print::{self, Format, ResultWriter, Target};
-use crate::settings;
 use crate::terminal;
 
 /// A part of a dataset whose rows have an order has about this many bytes where nobody says how many.
@@ -95,7 +94,7 @@ impl To {
                 "overwrite" => {}
                 "per_thread_output" => dataset |= switch(name, value)?,
                 "file_size_bytes" => {
-                    to.part_bytes = Some(settings::size(value).map_err(Usage)?.max(1));
+                    to.part_bytes = Some(session::variables::size(value).map_err(Usage)?.max(1));
                     dataset = true;
                 }
                 "arrays" => to.arrays = switch(name, value)?,

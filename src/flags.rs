@@ -19,6 +19,22 @@ pub fn check_several(run: &args::Run) -> Result<(), Usage> {
     }
 }
 
+/// Whether a statement gives rows to be shown.
+pub fn gives_rows(statement: &Statement) -> bool {
+    match statement {
+        Statement::Query(_)
+        | Statement::Explain { .. }
+        | Statement::Describe(_)
+        | Statement::ShowTables
+        | Statement::Summarize(_) => true,
+        Statement::Copy { .. }
+        | Statement::CreateView(_)
+        | Statement::CreateTable(_)
+        | Statement::Drop { .. }
+        | Statement::Set { .. } => false,
+    }
+}
+
 /// Checks the flags of a run against the statement.
 pub fn check(run: &args::Run, statement: &Statement) -> Result<(), Usage> {
     let (name, executes) = match statement {
@@ -29,14 +45,20 @@ pub fn check(run: &args::Run, statement: &Statement) -> Result<(), Usage> {
         Statement::Explain { .. } => ("EXPLAIN", false),
         Statement::Describe(_) => ("DESCRIBE", false),
         Statement::ShowTables => ("SHOW TABLES", false),
+        Statement::CreateView(_) => ("CREATE VIEW", false),
+        Statement::CreateTable(_) => ("CREATE TEMP TABLE", true),
+        Statement::Drop { .. } => ("DROP", false),
+        Statement::Set { .. } => ("SET", false),
     };
     let copies = matches!(statement, Statement::Copy { .. });
+    let shows = gives_rows(statement) || copies;
     let useless = [
         (run.repeat.is_some(), "--repeat", "it runs queries"),
         (run.stats.is_some() && !executes, "--stats", "no rows are read"),
         (run.profile.is_some() && !executes, "--profile", "no rows are read"),
         (run.output.is_some() && copies, "--output", "the statement names the file"),
         (run.format.is_some() && copies, "--format", "the statement has FORMAT"),
+        (run.output.is_some() && !shows, "--output", "it gives no rows"),
     ];
     match useless.iter().find(|(given, ..)| *given) {
         Some((_, flag, why)) => Err(Usage(format!("{flag} has no use for {name}: {why}"))),

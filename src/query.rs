@@ -153,7 +153,6 @@ impl<'a> QueryCommand<'a> {
             return self.measured(statement, sql);
         }
         flags::check_several(self.run)?;
-        statements.iter().try_for_each(|statement| flags::check(self.run, statement))?;
         statements.iter().try_for_each(|statement| {
             self.start.set(Instant::now());
             self.given.store(false, Ordering::Relaxed);
@@ -185,7 +184,8 @@ impl<'a> QueryCommand<'a> {
             }
             (Statement::Query(query), _) if self.run.repeat.is_some() => self.repeat(query),
             (Statement::Query(query), Some(path)) => self.write(query, &To::of_flags(path, self.run)?),
-            (statement, _) => self.show(statement),
+            (statement, _) if flags::gives_rows(statement) => self.show(statement),
+            (statement, _) => self.define(statement),
         }
     }
 
@@ -202,6 +202,20 @@ impl<'a> QueryCommand<'a> {
         match results.statistics() {
             Some(statistics) if matches!(statement, Statement::Query(_)) => self.finish(rows, &statistics),
             Some(statistics) => self.write_statistics(&statistics),
+            None => Ok(()),
+        }
+    }
+
+    /// Runs a statement that gives no rows to be shown.
+    fn define(&self, statement: &Statement) -> anyhow::Result<()> {
+        let mut progress = None;
+        let results = self.session.run(statement, &self.cancel, &mut |planned, state| {
+            progress = Some(self.begun(planned, state));
+        })?;
+        drop(progress);
+        warn(results.skipped());
+        match results.statistics() {
+            Some(statistics) => self.finish(statistics.rows, &statistics),
             None => Ok(()),
         }
     }

@@ -30,27 +30,6 @@ pub fn workers(flag: Option<u16>) -> usize {
     flag.map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), usize::from)
 }
 
-/// The least limit of memory, in bytes: below it not even a small file could be read.
-const LEAST_MEMORY: u64 = 16 << 20;
-
-/// A limit of memory.
-pub fn memory(text: &str) -> Result<u64, String> {
-    let bytes = size(text)?;
-    if bytes < LEAST_MEMORY {
-        return Err(format!("at least {} are needed", engine::memory::human(LEAST_MEMORY)));
-    }
-    Ok(bytes)
-}
-
-/// The most bytes of a record.
-pub fn record(text: &str) -> Result<u64, String> {
-    let most = formats::rows::reader::MAX_RECORD as u64;
-    match size(text)? {
-        bytes if bytes > most => Err(format!("{} are the most", engine::memory::human(most))),
-        bytes => Ok(bytes),
-    }
-}
-
 /// A number of seconds, with or without a fraction.
 pub fn seconds(text: &str) -> Result<Duration, String> {
     let seconds: f64 = text.parse().map_err(|_| format!("'{text}' is not a number of seconds"))?;
@@ -64,26 +43,4 @@ pub fn patience(text: &str) -> Result<Duration, String> {
         .ok()
         .filter(|time| time.as_secs() >= 2)
         .ok_or_else(|| "a number of seconds from 2 on is needed".into())
-}
-
-/// A size such as `512MiB`, `4G` or `1000000`: units of 1024 (K, M, G, T, with or without `iB`), `kB`, `MB` and `GB`
-/// of 1000.
-pub fn size(text: &str) -> Result<u64, String> {
-    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-    let (number, unit) = text.split_at(digits);
-    let wrong = || format!("'{text}' is not a size such as 512MiB or 4G");
-    let number: f64 = number.parse().map_err(|_| wrong())?;
-    let factor: u64 = match unit.trim().to_ascii_lowercase().as_str() {
-        "" | "b" => 1,
-        "k" | "kib" => 1 << 10,
-        "m" | "mib" => 1 << 20,
-        "g" | "gib" => 1 << 30,
-        "t" | "tib" => 1 << 40,
-        "kb" => 1_000,
-        "mb" => 1_000_000,
-        "gb" => 1_000_000_000,
-        "tb" => 1_000_000_000_000,
-        _ => return Err(wrong()),
-    };
-    Ok((number * factor as f64) as u64)
 }

@@ -418,3 +418,54 @@ fn several_statements_run_one_after_another() {
     }
     says(&dir.fails(1, &["cluster", "run", "--local", "2", "SELECT 1; SELECT 2"]), &["one statement a call"]);
 }
+
+#[test]
+fn views_and_settings_last_for_a_run() {
+    let dir = Scratch::new(&[("t.csv", "a,b\n1,x\n2,y\nz,z\n")]);
+    let view = "CREATE VIEW v AS SELECT a, b FROM 't.csv' WHERE b > 'x'; SELECT count(*) AS n FROM v";
+    assert_eq!(dir.rows(view, &[]), "n\n2\n");
+    says(&dir.fails(1, &["query", "SELECT * FROM v"]), &["there is no table 'v'"]);
+    // What it keeps is told on standard error, and the rows alone are on standard output.
+    let table = "SET on_error = skip; SET infer_rows = 2; CREATE TEMP TABLE t AS SELECT sum(a) AS s FROM 't.csv'; FROM t";
+    let done = dir.palais(&["query", table, "--format", "csv"]);
+    assert_eq!((done.code(), done.stdout.as_str()), (Some(0), "s\n3\n"), "{}", done.stderr);
+    says(&done.stderr, &["1 rows left out"]);
+    let kinds = "CREATE VIEW v AS SELECT 1 AS a; CREATE TEMP TABLE t AS SELECT 2 AS a; SHOW TABLES; DESCRIBE v; SUMMARIZE v";
+    let shown = dir.rows(kinds, &[]);
+    assert!(shown.starts_with("table_name\nt\nv\ncolumn_name,column_type,nullable\na,"), "{shown}");
+    let file = "CREATE VIEW v AS SELECT 7 AS a; COPY v TO 'o.csv'; SELECT a FROM 'o.csv'";
+    assert_eq!(dir.rows(file, &[]), "a\n7\n");
+
+    for (sql, parts) in [
+        ("SET workers = 0", &["SET workers takes a number from 1 to 1024", "'0'"][..]),
+        ("SET memory_limit = 1MiB", &["SET memory_limit takes a size from 16MiB on"]),
+        (
+            "SET quote = ','; SET delimiter = ','",
+            &["SET delimiter takes one ASCII character other than the quote"],
+        ),
+        ("SET allow_scripts = true", &["allow_scripts is not set by a statement"]),
+        ("SET nothing = 1", &["there is no setting nothing; there are workers, memory_limit"]),
+        ("SET workers", &["SQL syntax"]),
+        ("CREATE VIEW v", &["SQL syntax"]),
+        ("CREATE TABLE t AS SELECT 1", &["CREATE TABLE", "help: CREATE TEMP TABLE"]),
+        ("CREATE TEMP TABLE t (a INT)", &["with types of columns"]),
+        ("CREATE INDEX i ON t (a)", &["CREATE of something else"]),
+        (
+            "CREATE VIEW v AS SELECT 1; WITH v AS (SELECT * FROM v) SELECT * FROM v",
+            &["a CTE that is called 'v'"],
+        ),
+        ("CREATE VIEW v AS SELECT c FROM 't.csv'", &["c"]),
+        ("CREATE VIEW v AS SELECT ? AS x", &["no value for the parameter"]),
+    ] {
+        says(&dir.fails(1, &["query", sql]), parts);
+    }
+    for (sql, flag) in [("CREATE VIEW v AS SELECT 1", "--output"), ("DROP VIEW v", "--stats")] {
+        says(&dir.fails(2, &["query", sql, flag, "o"]), &[flag, "has no use for"]);
+    }
+    says(
+        &dir.fails(1, &["cluster", "run", "--local", "2", "CREATE VIEW v AS SELECT 1"]),
+        &["CREATE VIEW where other processes run the queries"],
+    );
+    let named = dir.fails(1, &["query", "--table", "t=t.csv", "DROP TABLE t"]);
+    says(&named, &["the table 't' is a file, which is not removed"]);
+}

@@ -1,6 +1,7 @@
 //! Every statement of `tests/slt`: on the real binary with one worker and in two processes, a fresh one each, and in a session
 //! of this process with three workers; there every second one so that each join spreads its build side over the workers,
-//! which otherwise only large tables make it do. A quarter runs in three processes too, and another one in five.
+//! which otherwise only large tables make it do. A quarter runs in three processes too, and another one in five. What
+//! `tests/slt/scripts` has are several statements each, which one process runs.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,7 +13,7 @@ use in_session::with_tables;
 use process::palais;
 use session::{Session, Settings};
 use sqllogictest::{QueryExpect, SortMode};
-use statements::{Kind, Statement, statements, table_arguments};
+use statements::{Kind, Statement, statements, statements_in, table_arguments};
 
 #[path = "support/cells.rs"]
 mod cells;
@@ -69,10 +70,27 @@ fn run_in(processes: usize, flags: &[&str], chosen: fn(usize) -> bool) {
     run_those(chosen, |statement| check(statement, &["cluster", "run"], &flags));
 }
 
-/// Runs the statements of some numbers, a few at a time, and reports all failures at once.
+#[test]
+fn scripts_with_one_worker() {
+    let check = |script: &Statement| check(script, &["query"], &["--workers", "1"]);
+    run_all(&statements_in("tests/slt/scripts"), check);
+}
+
+#[test]
+fn scripts_with_three_workers() {
+    let check = |script: &Statement| with_three_workers(script, Settings::default());
+    run_all(&statements_in("tests/slt/scripts"), check);
+}
+
+/// Runs the statements of some numbers.
 fn run_those(chosen: fn(usize) -> bool, check: impl Fn(&Statement) -> Result<(), String> + Sync) {
     let numbered = statements().into_iter().enumerate();
     let statements: Vec<Statement> = numbered.filter(|(number, _)| chosen(*number)).map(|(_, s)| s).collect();
+    run_all(&statements, check);
+}
+
+/// Runs statements, a few at a time, and reports all failures at once.
+fn run_all(statements: &[Statement], check: impl Fn(&Statement) -> Result<(), String> + Sync) {
     let next = AtomicUsize::new(0);
     let failures = Mutex::new(Vec::new());
     thread::scope(|scope| {

@@ -108,7 +108,8 @@ impl Spill {
     }
 }
 
-fn directory() -> PathBuf {
+/// Where what does not fit the memory is put.
+pub fn directory() -> PathBuf {
     std::env::var_os("TMPDIR").filter(|name| !name.is_empty()).map_or_else(|| DIRECTORY.into(), PathBuf::from)
 }
 

@@ -4,6 +4,7 @@
 //! - [`bounds`]: how long, deep and large a statement may be.
 //! - [`parse`]: text to statement, and the tables that it names.
 //! - [`parameters`]: values in the place of `?`, `$1` and `$name`.
+//! - [`views`]: names of queries.
 //! - [`names`]: identifiers to the spelling of the catalog, so that names match without regard to case.
 //! - [`columns`]: which columns queries and relations give, and equal ones told apart.
 //! - [`rewrite`]: repairs of the syntax tree, where the planner would read it wrongly or refuse it.
@@ -43,6 +44,7 @@ mod stages;
 pub mod subqueries;
 pub mod summarize;
 mod tree;
+pub mod views;
 mod visits;
 pub mod words;
 
@@ -52,8 +54,10 @@ pub use catalog::Catalog;
 pub use datafusion_common::ScalarValue;
 pub use error::{Error, Result};
 pub use expressions::values::{decimals, normal};
+pub use parse::definitions::{Definition, Existing, Kind};
 pub use parse::{CopyOptions, Statement, parse, parse_all};
 pub use plan::Plan;
+pub use views::{View, Views};
 
 /// What planning depends on besides the statement and the catalog.
 #[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]

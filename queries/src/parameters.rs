@@ -51,7 +51,7 @@ impl Values {
 /// `?` beside `$1`, and what is neither a number nor a name.
 pub fn parameters(statement: &Statement) -> Result<Vec<Parameter>> {
     let mut all: Vec<Parameter> =
-        query_of(statement).map(places).transpose()?.unwrap_or_default().into_values().collect();
+        statement.query().map(|query| places(query)).transpose()?.unwrap_or_default().into_values().collect();
     all.sort();
     all.dedup();
     Ok(all)
@@ -62,7 +62,7 @@ pub fn parameters(statement: &Statement) -> Result<Vec<Parameter>> {
 /// # Errors
 /// A parameter without a value, a value without a parameter, and one of a type that has no literal.
 pub fn bind(statement: &Statement, values: &Values) -> Result<Statement> {
-    let places = query_of(statement).map(places).transpose()?.unwrap_or_default();
+    let places = statement.query().map(|query| places(query)).transpose()?.unwrap_or_default();
     if let Some((unknown, _)) = values.0.iter().find(|(known, _)| !places.values().any(|p| p == *known)) {
         return Err(Error::Invalid(format!(
             "there is a value for {}, which the statement has not",
@@ -78,11 +78,7 @@ pub fn bind(statement: &Statement, values: &Values) -> Result<Statement> {
         literals.insert(parameter.clone(), literal(value)?);
     }
     let mut statement = statement.clone();
-    if let Statement::Query(query)
-    | Statement::Explain { query, .. }
-    | Statement::Summarize(query)
-    | Statement::Copy { query, .. } = &mut statement
-    {
+    if let Some(query) = statement.query_mut() {
         let mut put = Put { places: &places, literals: &literals };
         // It never breaks off.
         let _ = visits::change(Arc::make_mut(query), &mut put);
@@ -103,16 +99,6 @@ fn name(parameter: &Parameter) -> String {
     match parameter {
         Parameter::Number(number) => format!("${number}"),
         Parameter::Name(name) => format!("${name}"),
-    }
-}
-
-fn query_of(statement: &Statement) -> Option<&Query> {
-    match statement {
-        Statement::Query(query)
-        | Statement::Explain { query, .. }
-        | Statement::Summarize(query)
-        | Statement::Copy { query, .. } => Some(query),
-        Statement::Describe(_) | Statement::ShowTables => None,
     }
 }
 

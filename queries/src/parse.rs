@@ -1,4 +1,8 @@
 //! Text to statement, and the tables that it names.
+//!
+//! - [`definitions`]: statements that define names and settings of a session.
+
+pub mod definitions;
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -17,6 +21,7 @@ use datafusion_sql::sqlparser::tokenizer::{Token, Tokenizer};
 
 use crate::error::{Error, Result, syntax};
 use crate::{bounds, visits};
+use definitions::{Definition, Kind};
 
 /// A query's syntax tree.
 pub type Query = ast::Query;
@@ -48,6 +53,60 @@ pub enum Statement {
         /// What stands in parentheses behind it.
         options: CopyOptions,
     },
+    /// A name for a query, which is run wherever the name is read.
+    CreateView(Definition),
+    /// A name for the rows that a query has now.
+    CreateTable(Definition),
+    /// Names that are forgotten.
+    Drop {
+        /// What they stand for.
+        kind: Kind,
+        /// The names.
+        names: Vec<String>,
+        /// Whether some may be unknown.
+        if_exists: bool,
+    },
+    /// A setting of the session.
+    Set {
+        /// Its name in lower case.
+        name: String,
+        /// Its value as written; `None` for what it was when the session began.
+        value: Option<String>,
+    },
+}
+
+impl Statement {
+    /// The query that it runs or names, if it has one.
+    pub fn query(&self) -> Option<&Arc<Query>> {
+        match self {
+            Statement::Query(query)
+            | Statement::Explain { query, .. }
+            | Statement::Summarize(query)
+            | Statement::Copy { query, .. }
+            | Statement::CreateView(Definition { query, .. })
+            | Statement::CreateTable(Definition { query, .. }) => Some(query),
+            Statement::Describe(_)
+            | Statement::ShowTables
+            | Statement::Drop { .. }
+            | Statement::Set { .. } => None,
+        }
+    }
+
+    /// The same, to be changed.
+    pub fn query_mut(&mut self) -> Option<&mut Arc<Query>> {
+        match self {
+            Statement::Query(query)
+            | Statement::Explain { query, .. }
+            | Statement::Summarize(query)
+            | Statement::Copy { query, .. }
+            | Statement::CreateView(Definition { query, .. })
+            | Statement::CreateTable(Definition { query, .. }) => Some(query),
+            Statement::Describe(_)
+            | Statement::ShowTables
+            | Statement::Drop { .. }
+            | Statement::Set { .. } => None,
+        }
+    }
 }
 
 /// The options of `COPY … TO`: names in lower case and their values as written.
@@ -156,13 +215,16 @@ fn statement(parser: &mut Parser) -> Result<Statement> {
             parser.next_token();
             copy(parser)?
         }
+        "CREATE" => definitions::create(parser)?,
+        "DROP" => definitions::drop(parser)?,
+        "SET" | "RESET" => definitions::set(parser)?,
         "SELECT" | "WITH" | "VALUES" | "FROM" | "TABLE" | "" => Statement::Query(query(parser)?),
-        "INSERT" | "UPDATE" | "DELETE" | "CREATE" | "DROP" | "ALTER" | "MERGE" | "TRUNCATE" => {
+        "INSERT" | "UPDATE" | "DELETE" | "ALTER" | "MERGE" | "TRUNCATE" => {
             return Err(Error::Unsupported(format!(
                 "{word}: palais reads files and writes new ones; use COPY (query) TO 'path'"
             )));
         }
-        "SET" | "USE" | "BEGIN" | "COMMIT" | "GRANT" | "ANALYZE" | "PREPARE" | "EXECUTE" => {
+        "USE" | "BEGIN" | "COMMIT" | "GRANT" | "ANALYZE" | "PREPARE" | "EXECUTE" => {
             return Err(Error::Unsupported(format!("the statement {word}")));
         }
         _ => Statement::Query(query(parser)?),

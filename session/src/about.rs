@@ -8,8 +8,8 @@ use arrow_schema::{DataType, Field, Schema};
 use engine::cancel::Cancel;
 use engine::stack::{self, Deep};
 use formats::rows::cells::Cells;
-use queries::parse::Query;
-use queries::summarize;
+use queries::parse::{Query, select_all};
+use queries::{Kind, summarize};
 
 use crate::error::Result;
 use crate::planned_query::PlannedQuery;
@@ -41,8 +41,14 @@ impl Session {
     }
 
     pub(crate) fn describe(&self, name: &str, cancel: &Cancel) -> Result<Results> {
-        let catalog = self.catalog(&[name.to_string()], false, cancel)?;
-        let schema = catalog.table(name)?.schema.clone();
+        let kind = self.tables().kind(name);
+        let schema = match kind {
+            Some(Kind::View) => {
+                let all = Deep::from(select_all(name)?);
+                self.plan(&all, &self.planning(), cancel)?.plan.schema.clone()
+            }
+            _ => self.open(&[name.to_string()], false, cancel)?.catalog.table(name)?.schema.clone(),
+        };
         let nullable = schema.fields().iter().map(|f| Some(f.is_nullable())).collect::<BooleanArray>();
         let [names, types] = names_and_types(&schema);
         Ok(Results::made(columns(&[names, types, ("nullable", Arc::new(nullable))])?, None))

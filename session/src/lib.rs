@@ -26,12 +26,17 @@
 //! - [`planned_query`]: a query with its plan.
 //! - [`runner`]: who runs queries, if not threads of this process.
 //! - `about`: EXPLAIN, DESCRIBE, SHOW TABLES and SUMMARIZE.
+//! - `definitions`: CREATE, DROP, SET and RESET.
+//! - `kept`: rows that a statement keeps for later ones.
+//! - [`variables`]: what SET changes.
 //! - [`results`]: the rows of a statement.
 //! - [`statistics`]: the figures of a run.
 //! - [`error`]: what can go wrong.
 
 mod about;
+mod definitions;
 pub mod error;
+mod kept;
 pub mod limits;
 pub mod planned_query;
 pub mod prepared;
@@ -41,6 +46,7 @@ pub mod session;
 pub mod settings;
 pub mod statistics;
 pub mod tables;
+pub mod variables;
 
 /// The example of the README is a test.
 #[cfg(doctest)]

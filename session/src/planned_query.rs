@@ -8,7 +8,9 @@ use queries::parse::Query;
 use queries::{Catalog, Plan};
 
 use crate::error::Result;
+use crate::kept::Kept;
 use crate::limits::within_limits;
+use crate::tables::Opened;
 
 /// A query with its plan, and what other processes need to make the same one.
 #[derive(Debug, Clone)]
@@ -23,6 +25,8 @@ pub struct PlannedQuery {
     pub planning: queries::Settings,
     /// Whether the query may be planned and run anew, as long as it has given no row: not all files were looked at.
     pub may_run_anew: bool,
+    /// Rows of the session that it reads: they stay as long as it runs.
+    pub(crate) kept: Vec<Arc<Kept>>,
 }
 
 impl PlannedQuery {
@@ -39,6 +43,17 @@ impl PlannedQuery {
         let (query, tables, settings) = (query.clone(), catalog.clone(), planning.clone());
         let plan = within_limits(cancel, move || queries::plan(&query, &tables, &settings))??.into();
         let planning = planning.clone();
-        Ok(PlannedQuery { plan, is_summary: false, catalog, planning, may_run_anew: false })
+        Ok(PlannedQuery { plan, is_summary: false, catalog, planning, may_run_anew: false, kept: Vec::new() })
+    }
+
+    /// Plans a query over tables of a session.
+    pub(crate) fn over(
+        query: &Arc<Query>,
+        opened: Opened,
+        planning: &queries::Settings,
+        cancel: &Cancel,
+    ) -> Result<PlannedQuery> {
+        let Opened { catalog, kept } = opened;
+        Ok(PlannedQuery { kept, ..PlannedQuery::new(query, catalog, planning, cancel)? })
     }
 }

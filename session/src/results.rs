@@ -4,13 +4,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use arrow_array::RecordBatch;
-use arrow_schema::SchemaRef;
+use arrow_schema::{Schema, SchemaRef};
 use engine::QueryState;
 use engine::stack::Deep;
 use engine::state::Skipped;
 use queries::Plan;
 
 use crate::error::Result;
+use crate::kept::Kept;
 use crate::statistics::Statistics;
 
 /// The rows of a statement, as they are computed. Dropping it cancels the query.
@@ -41,6 +42,8 @@ pub(crate) struct Run {
     pub took: Option<Duration>,
     /// The rows that it gave so far.
     pub rows: u64,
+    /// Rows of the session that it reads.
+    pub _kept: Vec<Arc<Kept>>,
 }
 
 impl Run {
@@ -62,6 +65,11 @@ impl Results {
 
     pub(crate) fn made(batch: RecordBatch, run: Option<Run>) -> Results {
         Results { schema: batch.schema(), rows: Rows::Made(Some(batch)), run }
+    }
+
+    /// Those of a statement that has none.
+    pub(crate) fn nothing() -> Results {
+        Results::made(RecordBatch::new_empty(Arc::new(Schema::empty())), None)
     }
 
     /// Waits for the first rows, or for the end.
@@ -101,10 +109,9 @@ impl Results {
     }
 }
 
-impl Iterator for Results {
-    type Item = Result<RecordBatch>;
-
-    fn next(&mut self) -> Option<Self::Item> {
+impl Results {
+    /// The next rows.
+    pub(crate) fn take(&mut self) -> Option<engine::Result<RecordBatch>> {
         let next = match &mut self.rows {
             Rows::Made(batch) => return batch.take().map(Ok),
             Rows::Computed { results, first } => match first.take() {
@@ -120,6 +127,14 @@ impl Iterator for Results {
                 }
             }
         }
-        next.map(|batch| Ok(batch?))
+        next
+    }
+}
+
+impl Iterator for Results {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.take().map(|batch| Ok(batch?))
     }
 }

@@ -1,7 +1,7 @@
 //! A session: its settings and tables, and the statements that it runs.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Instant;
 
 use arrow_array::RecordBatch;
@@ -11,7 +11,7 @@ use engine::cancel::Cancel;
 use engine::stack::Deep;
 use formats::open::SchemaChoice;
 use queries::parse::{Query, tables};
-use queries::{Catalog, Statement};
+use queries::{Kind, Statement};
 use schema::{FileSet, Source, Table, Unseen};
 
 use crate::error::{Error, Result};
@@ -20,7 +20,7 @@ use crate::planned_query::PlannedQuery;
 use crate::results::{Results, Run};
 use crate::runner::Runner;
 use crate::settings::Settings;
-use crate::tables::Tables;
+use crate::tables::{Opened, Tables};
 
 /// Is told of each run of a plan when it begins: a statement whose files turn out to be unlike is run twice.
 pub type Begun<'a> = &'a mut dyn FnMut(&PlannedQuery, &Arc<QueryState>);
@@ -30,7 +30,8 @@ pub type Begun<'a> = &'a mut dyn FnMut(&PlannedQuery, &Arc<QueryState>);
 /// # Errors
 /// It is wrong, or too large.
 pub fn parse(sql: &str) -> Result<Statement> {
-    parse_until(sql, &Cancel::default())
+    let text = sql.to_string();
+    Ok(within_limits(&Cancel::default(), move || queries::parse(&text))??)
 }
 
 /// Parses statements with semicolons between them; as of [`parse`].
@@ -42,14 +43,17 @@ pub fn parse_all(sql: &str) -> Result<Vec<Statement>> {
     Ok(within_limits(&Cancel::default(), move || queries::parse_all(&text))??)
 }
 
-fn parse_until(sql: &str, cancel: &Cancel) -> Result<Statement> {
+fn parse_all_until(sql: &str, cancel: &Cancel) -> Result<Vec<Deep<Statement>>> {
     let text = sql.to_string();
-    Ok(within_limits(cancel, move || queries::parse(&text))??)
+    let parse = move || Ok(queries::parse_all(&text)?.into_iter().map(Deep::new).collect());
+    within_limits(cancel, parse)?
 }
 
-/// Tables by name, and how statements over them are run. Several threads may run statements at once.
+/// Tables and views by name, and how statements over them are run. Several threads may run statements at once.
 pub struct Session {
-    settings: Settings,
+    settings: RwLock<Settings>,
+    /// The settings that it was made with.
+    first: Settings,
     tables: RwLock<Tables>,
     runner: Option<Arc<dyn Runner>>,
 }
@@ -58,7 +62,8 @@ impl Session {
     /// A session without tables. Sessions of one process are independent of each other, but for its memory.
     pub fn new(settings: Settings) -> Session {
         engine::memory::set_default_limit();
-        Session { settings, tables: RwLock::default(), runner: None }
+        let first = settings.clone();
+        Session { settings: RwLock::new(settings), first, tables: RwLock::default(), runner: None }
     }
 
     /// With these tables.
@@ -68,18 +73,18 @@ impl Session {
 
     /// Has somebody else run its queries.
     pub fn run_by(&mut self, runner: Arc<dyn Runner>) {
-        self.settings.workers = runner.workers();
+        self.settings_mut().workers = runner.workers();
         self.runner = Some(runner);
     }
 
-    /// How its queries are planned and run.
-    pub fn settings(&self) -> &Settings {
-        &self.settings
+    /// How its queries are planned and run, as statements have left it.
+    pub fn settings(&self) -> Settings {
+        self.settings.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Names a file, a glob, a directory or a dataset as a table. One of this name is replaced.
     pub fn register(&self, name: &str, location: &str) {
-        self.tables.write().unwrap_or_else(PoisonError::into_inner).add(name, location);
+        self.tables_mut().add(name, location);
     }
 
     /// Names record batches that are in memory, all of which have the columns of `schema`, as a table. One of this name is
@@ -88,31 +93,37 @@ impl Session {
     /// # Errors
     /// A column of a type that no operator knows, and batches of other columns.
     pub fn register_batches(&self, name: &str, schema: &SchemaRef, batches: &[RecordBatch]) -> Result<()> {
-        self.tables.write().unwrap_or_else(PoisonError::into_inner).add_batches(name, schema, batches)
+        self.tables_mut().add_batches(name, schema, batches)
     }
 
-    /// Forgets the table of this name; false if there is none. Queries that run go on.
+    /// Forgets the table or view of this name; false if there is none. Queries that run go on.
     pub fn remove(&self, name: &str) -> bool {
-        self.tables.write().unwrap_or_else(PoisonError::into_inner).remove(name)
+        let mut tables = self.tables_mut();
+        match tables.kind(name) {
+            Some(Kind::View) => tables.remove_view(name),
+            Some(Kind::Table) => tables.remove(name),
+            None => false,
+        }
     }
 
     /// Gives the table of this name, or at this path, a schema instead of the one that its files tell.
     pub fn set_schema(&self, name: &str, schema: SchemaChoice) {
-        self.tables.write().unwrap_or_else(PoisonError::into_inner).set_schema(name, schema);
+        self.tables_mut().set_schema(name, schema);
     }
 
-    /// The names of the tables.
+    /// The names of the tables and views.
     ///
     /// # Errors
     /// Those of whoever runs the queries.
     pub fn table_names(&self) -> Result<Vec<String>> {
         match &self.runner {
             Some(runner) => runner.names().map_err(Error::Runner),
-            None => Ok(self.tables().names().map(String::from).collect()),
+            None => Ok(self.tables().names().into_iter().map(String::from).collect()),
         }
     }
 
-    /// Runs a statement.
+    /// Runs a statement, or several with semicolons between them: those before the last one to their end, and only if nothing
+    /// goes wrong the next one. The rows are those of the last one.
     ///
     /// # Errors
     /// The statement is wrong, or can't be begun; what goes wrong later is told by the rows.
@@ -126,8 +137,12 @@ impl Session {
     /// # Errors
     /// As of [`Session::execute`], and that somebody has asked.
     pub fn execute_until(&self, sql: &str, cancel: &Cancel) -> Result<Results> {
-        let statement = Deep::new(parse_until(sql, cancel)?);
-        self.run(&statement, cancel, &mut |_, _| ())
+        let statements = parse_all_until(sql, cancel)?;
+        let Some((last, before)) = statements.split_last() else { return Ok(Results::nothing()) };
+        for statement in before {
+            self.run(statement, cancel, &mut |_, _| ())?.try_for_each(|batch| batch.map(|_| ()))?;
+        }
+        self.run(last, cancel, &mut |_, _| ())
     }
 
     /// Runs a statement that was parsed.
@@ -145,18 +160,23 @@ impl Session {
             Statement::Copy { .. } => {
                 Err(queries::Error::Unsupported("COPY here; read the rows and write them".into()).into())
             }
+            Statement::CreateView(definition) => self.create_view(definition, cancel),
+            Statement::CreateTable(definition) => self.create_table(definition, cancel, begun),
+            Statement::Drop { kind, names, if_exists } => self.drop_names(*kind, names, *if_exists),
+            Statement::Set { name, value } => self.set(name, value.as_deref()),
         }
     }
 
     /// What planning depends on, for a statement that begins now.
     pub fn planning(&self) -> queries::Settings {
         let processes = self.runner.as_ref().map_or(1, |runner| runner.processes());
+        let settings = self.settings();
         queries::Settings {
-            workers: self.settings.workers * processes,
+            workers: settings.workers * processes,
             processes,
             // Each process brings its rows to whoever takes them.
             spread_result: self.runner.is_some(),
-            ..self.settings.planning()
+            ..settings.planning()
         }
     }
 
@@ -170,7 +190,20 @@ impl Session {
         planning: &queries::Settings,
         cancel: &Cancel,
     ) -> Result<PlannedQuery> {
-        PlannedQuery::new(query, self.catalog(&named(query, cancel)?, false, cancel)?, planning, cancel)
+        let query = self.expanded(query, cancel)?;
+        PlannedQuery::over(&query, self.open(&named(&query, cancel)?, false, cancel)?, planning, cancel)
+    }
+
+    /// Plans a query over these tables and views.
+    pub(crate) fn plan_over(
+        &self,
+        tables: &Tables,
+        query: &Arc<Query>,
+        cancel: &Cancel,
+    ) -> Result<PlannedQuery> {
+        let query = expanded(tables, query, cancel)?;
+        let opened = open(tables, &named(&query, cancel)?, false, &self.settings(), cancel)?;
+        PlannedQuery::over(&query, opened, &self.planning(), cancel)
     }
 
     /// Plans a query and has it run. Not all of many small files are looked at before, and one that turns out to be unlike
@@ -192,14 +225,15 @@ impl Session {
         if self.runner.is_some() {
             return run(&self.plan(query, planning, cancel)?);
         }
+        let query = &self.expanded(query, cancel)?;
         let names = named(query, cancel)?;
-        let catalog = self.catalog(&names, true, cancel)?;
-        if !catalog.tables().any(|table| is_late(table)) {
-            return run(&PlannedQuery::new(query, catalog, planning, cancel)?);
+        let opened = self.open(&names, true, cancel)?;
+        if !opened.catalog.tables().any(|table| is_late(table)) {
+            return run(&PlannedQuery::over(query, opened, planning, cancel)?);
         }
         // What gives rows before it has read all files can't be run anew.
         let first =
-            PlannedQuery::new(query, catalog, planning, cancel).ok().filter(|p| p.plan.root.reads_first());
+            PlannedQuery::over(query, opened, planning, cancel).ok().filter(|p| p.plan.root.reads_first());
         let Some(first) = first else { return run(&self.plan(query, planning, cancel)?) };
         let first = PlannedQuery { may_run_anew: true, ..first };
         let error = match run(&first) {
@@ -212,15 +246,15 @@ impl Session {
             Some(_) => false,
         };
         // Types that hold the values of all files may be wider, and with them there may be no error.
-        let all = self.catalog(&names, false, cancel)?;
+        let all = self.open(&names, false, cancel)?;
         let is_as_before = || {
-            let mut pairs = all.tables().zip(first.catalog.tables());
+            let mut pairs = all.catalog.tables().zip(first.catalog.tables());
             pairs.all(|(all, some)| all.schema == some.schema)
         };
         if !unlike && is_as_before() {
             return Err(error);
         }
-        run(&PlannedQuery::new(query, all, planning, cancel)?)
+        run(&PlannedQuery::over(query, all, planning, cancel)?)
     }
 
     /// Begins to run a plan.
@@ -234,17 +268,28 @@ impl Session {
                 cancel.stops(results.state());
                 Ok(results)
             }
-            None => Ok(engine::run(&planned.plan, &self.settings.engine(), cancel)?),
+            None => {
+                // It was planned for so many workers.
+                let settings = Settings { workers: planned.planning.workers, ..self.settings() };
+                Ok(engine::run(&planned.plan, &settings.engine(), cancel)?)
+            }
         }
     }
 
-    /// The tables of these names.
-    pub(crate) fn catalog(&self, names: &[String], late: bool, cancel: &Cancel) -> Result<Catalog> {
+    /// Opens the tables of these names.
+    pub(crate) fn open(&self, names: &[String], late: bool, cancel: &Cancel) -> Result<Opened> {
         if let Some(runner) = &self.runner {
-            return runner.catalog(names).map_err(Error::Runner);
+            let catalog = runner.catalog(names).map_err(Error::Runner)?;
+            return Ok(Opened { catalog, kept: Vec::new() });
         }
-        let (tables, names, options) = (self.tables().clone(), names.to_vec(), self.settings.open.clone());
-        until(cancel, move || tables.catalog(&names, late, &options))?
+        let tables = self.tables().clone();
+        open(&tables, names, late, &self.settings(), cancel)
+    }
+
+    /// The query with the views that it reads.
+    fn expanded(&self, query: &Arc<Query>, cancel: &Cancel) -> Result<Deep<Query>> {
+        let tables = self.tables().clone();
+        expanded(&tables, query, cancel)
     }
 
     /// Begins to run a plan, whose planning began at `start`.
@@ -261,11 +306,12 @@ impl Session {
         begun(planned, &state);
         let workers = planned.planning.workers;
         let plan = results.plan().unwrap_or(&planned.plan).clone();
-        let run = Run { plan, state, planning, workers, begun: now, took: None, rows: 0 };
+        let kept = planned.kept.clone();
+        let run = Run { plan, state, planning, workers, begun: now, took: None, rows: 0, _kept: kept };
         Ok(Results::computed(results, run))
     }
 
-    fn rows(&self, query: &Arc<Query>, cancel: &Cancel, begun: Begun<'_>) -> Result<Results> {
+    pub(crate) fn rows(&self, query: &Arc<Query>, cancel: &Cancel, begun: Begun<'_>) -> Result<Results> {
         let (start, given) = (Instant::now(), AtomicBool::new(false));
         self.plan_and_run(query, &self.planning(), cancel, &given, Error::of_query, |planned| {
             let mut results = self.start(planned, start, cancel, begun)?;
@@ -276,9 +322,45 @@ impl Session {
         })
     }
 
-    fn tables(&self) -> std::sync::RwLockReadGuard<'_, Tables> {
+    pub(crate) fn tables(&self) -> RwLockReadGuard<'_, Tables> {
         self.tables.read().unwrap_or_else(PoisonError::into_inner)
     }
+
+    pub(crate) fn tables_mut(&self) -> RwLockWriteGuard<'_, Tables> {
+        self.tables.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn settings_mut(&self) -> RwLockWriteGuard<'_, Settings> {
+        self.settings.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn first_settings(&self) -> &Settings {
+        &self.first
+    }
+
+    /// Whether its queries are not run by threads of this process.
+    pub(crate) fn is_run_elsewhere(&self) -> bool {
+        self.runner.is_some()
+    }
+}
+
+fn open(
+    tables: &Tables,
+    names: &[String],
+    late: bool,
+    settings: &Settings,
+    cancel: &Cancel,
+) -> Result<Opened> {
+    let (tables, names, options) = (tables.clone(), names.to_vec(), settings.open.clone());
+    until(cancel, move || tables.open(&names, late, &options))?
+}
+
+fn expanded(tables: &Tables, query: &Arc<Query>, cancel: &Cancel) -> Result<Deep<Query>> {
+    let (views, query) = (tables.views().clone(), query.clone());
+    if views.is_empty() {
+        return Ok(query.into());
+    }
+    Ok(within_limits(cancel, move || views.expand(&query).map(Deep::from))??)
 }
 
 /// Whether some of a table's files are looked at only when they are read.

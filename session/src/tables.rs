@@ -1,4 +1,4 @@
-//! The tables that a session knows by name, and those that a statement names by their path.
+//! The tables and views that a session knows by name, and the tables that a statement names by their path.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -6,18 +6,27 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
+use engine::stack::{self, Deep};
 use formats::open::{OpenOptions, SchemaChoice, nearest, open, open_batches, open_data_dir};
-use queries::Catalog;
+use queries::{Catalog, Kind, View, Views};
 use schema::Table;
 
 use crate::error::{Error, Result};
+use crate::kept::Kept;
 
-/// The tables that a session knows by name. None is opened before a statement reads it.
-#[derive(Debug, Clone, Default)]
+/// The tables and views that a session knows by name. No table is opened before a statement reads it.
+#[derive(Debug, Clone)]
 pub struct Tables {
     /// By name in lower case.
     named: BTreeMap<String, Named>,
     schemas: BTreeMap<String, SchemaChoice>,
+    views: Deep<Views>,
+}
+
+impl Default for Tables {
+    fn default() -> Tables {
+        Tables { named: BTreeMap::new(), schemas: BTreeMap::new(), views: Deep::new(Views::default()) }
+    }
 }
 
 /// A name, and where its table lies. One of which a directory has several can't be used.
@@ -31,8 +40,10 @@ struct Named {
 enum Place {
     /// A file, a glob, a directory or a dataset.
     Path(String),
-    /// In memory.
+    /// Record batches that somebody else has.
     Memory(Arc<Table>),
+    /// Rows that a statement has kept.
+    Kept(Arc<Kept>),
 }
 
 impl Tables {
@@ -63,6 +74,52 @@ impl Tables {
         Ok(())
     }
 
+    /// Names rows that a statement has kept. A table of this name is replaced.
+    pub(crate) fn add_kept(&mut self, name: &str, kept: Kept) {
+        self.insert(name, Place::Kept(Arc::new(kept)));
+    }
+
+    /// Adds a view, or replaces the one of this name.
+    ///
+    /// # Errors
+    /// It would read itself.
+    pub(crate) fn add_view(&mut self, view: View) -> Result<()> {
+        let mut views = Views::clone(&self.views);
+        let inserted = stack::deep(|| {
+            views.insert(view)?;
+            Ok::<_, Error>(views)
+        });
+        self.views = Deep::new(inserted??);
+        Ok(())
+    }
+
+    /// Forgets the view of this name; false if there is none.
+    pub fn remove_view(&mut self, name: &str) -> bool {
+        let mut views = Views::clone(&self.views);
+        let removed = views.remove(name);
+        self.views = Deep::new(views);
+        removed
+    }
+
+    /// The views.
+    pub(crate) fn views(&self) -> &Deep<Views> {
+        &self.views
+    }
+
+    /// What this name stands for, if it is known.
+    pub fn kind(&self, name: &str) -> Option<Kind> {
+        match self.views.get(name) {
+            Some(_) => Some(Kind::View),
+            None => self.named.contains_key(&name.to_lowercase()).then_some(Kind::Table),
+        }
+    }
+
+    /// Whether the rows of the table of this name end with the session.
+    pub(crate) fn is_kept(&self, name: &str) -> bool {
+        let named = self.named.get(&name.to_lowercase());
+        named.is_some_and(|named| matches!(named.places.as_slice(), [Place::Kept(_) | Place::Memory(_)]))
+    }
+
     fn insert(&mut self, name: &str, place: Place) {
         let named = Named { name: name.to_string(), places: vec![place] };
         self.named.insert(name.to_lowercase(), named);
@@ -80,9 +137,12 @@ impl Tables {
         self.schemas.insert(name.to_lowercase(), schema).is_none()
     }
 
-    /// The names of the tables.
-    pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.named.values().map(|named| named.name.as_str())
+    /// The names of the tables and views, in their order.
+    pub fn names(&self) -> Vec<&str> {
+        let tables = self.named.values().map(|named| named.name.as_str());
+        let mut names: Vec<&str> = tables.chain(self.views.names()).collect();
+        names.sort_by_key(|name| name.to_lowercase());
+        names
     }
 
     /// Opens these tables. A name that is not known is a path. With `late`, not all of many small files are looked at, see
@@ -91,6 +151,11 @@ impl Tables {
     /// # Errors
     /// There is no such table, or its files don't go together.
     pub fn catalog(&self, names: &[String], late: bool, options: &OpenOptions) -> Result<Catalog> {
+        Ok(self.open(names, late, options)?.catalog)
+    }
+
+    /// The same, with what must stay as long as they are read.
+    pub(crate) fn open(&self, names: &[String], late: bool, options: &OpenOptions) -> Result<Opened> {
         let is_read = |schema: &str| names.iter().any(|name| name.to_lowercase() == schema);
         let mut schemas = self.schemas.keys();
         if let Some(name) = schemas.find(|name| !self.named.contains_key(*name) && !is_read(name)) {
@@ -101,7 +166,7 @@ impl Tables {
                 if read.is_empty() { "none".to_string() } else { read.join(", ") }
             )));
         }
-        let mut catalog = Catalog::default();
+        let mut opened = Opened::default();
         for name in names {
             let (name, place) = self.place(name)?;
             let schema = self.schemas.get(&name.to_lowercase()).cloned();
@@ -111,11 +176,16 @@ impl Tables {
                     open(&location, name, &options)?
                 }
                 Place::Memory(table) => Table::clone(&table),
+                Place::Kept(kept) => {
+                    let table = kept.table(name)?;
+                    opened.kept.push(kept);
+                    table
+                }
             };
             name.clone_into(&mut table.name);
-            catalog.add(table);
+            opened.catalog.add(table);
         }
-        Ok(catalog)
+        Ok(opened)
     }
 
     /// The name of a table however a statement spells it, and where it lies.
@@ -127,7 +197,7 @@ impl Tables {
                 several => {
                     let paths = several.iter().filter_map(|place| match place {
                         Place::Path(path) => Some(path.as_str()),
-                        Place::Memory(_) => None,
+                        Place::Memory(_) | Place::Kept(_) => None,
                     });
                     wrong(
                         format!("'{name}' could be {}", paths.collect::<Vec<_>>().join(" or ")),
@@ -135,6 +205,10 @@ impl Tables {
                     )
                 }
             },
+            None if self.views.get(name).is_some() => wrong(
+                format!("'{name}' is a view, and has no files"),
+                "CREATE TEMP TABLE name AS query makes a table of its rows".to_string(),
+            ),
             None if is_location(name) => Ok((name, Place::Path(name.to_string()))),
             None => {
                 let near = nearest(name, self.names());
@@ -146,6 +220,13 @@ impl Tables {
             }
         }
     }
+}
+
+/// The tables of a statement, and what must stay as long as it runs.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Opened {
+    pub catalog: Catalog,
+    pub kept: Vec<Arc<Kept>>,
 }
 
 /// Whether a name that no table has may be a path.

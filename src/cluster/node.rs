@@ -18,7 +18,6 @@ use super::version;
 use crate::args;
 use crate::print::{self, Format, Target};
 use crate::say::Log;
-use crate::settings;
 use crate::terminal;
 
 /// How long a node may take to tell what runs on all of them.
@@ -70,7 +69,7 @@ fn log(config: &Config) {
 
 /// The most memory of all queries of a node together, in bytes.
 pub fn memory_limit(config: &Config) -> anyhow::Result<u64> {
-    let given = config.memory_limit.as_deref().map(settings::memory).transpose();
+    let given = config.memory_limit.as_deref().map(session::variables::memory).transpose();
     let given = given.map_err(|e| crate::Usage(format!("memory_limit of the node: {e}")))?;
     Ok(given.unwrap_or_else(engine::memory::default_limit))
 }

@@ -95,7 +95,7 @@ impl Process {
             }
             Look::Names(input) => {
                 let tables = tables::resolve(&input)?;
-                return Ok(bincode::serialize(&tables.names().collect::<Vec<_>>())?);
+                return Ok(bincode::serialize(&tables.names())?);
             }
             Look::Source(input, source) => {
                 make::check_source(&source)?;
@@ -139,7 +139,7 @@ impl Process {
                 to = Some(To::of_copy(&target, &options, query.overwrite)?);
                 parsed
             }
-            Statement::Describe(_) | Statement::ShowTables => anyhow::bail!("only a query has a plan"),
+            _ => anyhow::bail!("only a query has a plan"),
         };
         let catalog = catalog(std::mem::take(&mut query.tables));
         let planned = |parsed: &_| {

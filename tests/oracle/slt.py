@@ -7,7 +7,7 @@ differences.
 A record is one of
 
     query ITR rowsort          types and order; `--write` fills in the types
-    SELECT ...
+    SELECT ...                 in `tests/slt/scripts` several statements with semicolons between them
     ----
     1<tab>x<tab>0.5            one line a row, cells between tabs
 
@@ -161,7 +161,16 @@ def escape(text):
 
 
 def answer(db, record):
-    """DuckDB's types and rows for a record."""
+    """DuckDB's types and rows for a record. What its statements define is forgotten."""
+    db.begin()
+    try:
+        return rows_of(db, record)
+    finally:
+        db.rollback()
+
+
+def rows_of(db, record):
+    """DuckDB's types and rows for a record; of several statements those of the last one."""
     result = db.execute(record.marks.get("duckdb", record.sql))
     duck_types = [column[1] for column in result.description]
     rows = [[cell(v, t) for v, t in zip(row, duck_types)] for row in result.fetchall()]
@@ -253,7 +262,7 @@ def main():
 
     db = None if args.differences else connect()
     count, differences, problems = 0, 0, 0
-    for path in [p.resolve() for p in args.files] or sorted(SLT.glob("*.slt")):
+    for path in [p.resolve() for p in args.files] or sorted(SLT.rglob("*.slt")):
         found, lines = records(path)
         news = []
         for record in found:

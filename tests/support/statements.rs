@@ -1,4 +1,4 @@
-//! The statements of `tests/slt/*.slt` and the command line that runs one; the rules of the files are in
+//! The statements of `tests/slt` and the command line that runs one; the rules of the files are in
 //! `tests/oracle/slt.py`, which holds them against DuckDB.
 
 use std::fs;
@@ -67,8 +67,13 @@ pub struct Statement {
 
 /// All statements, in the order of the files' names; `SLT=part` keeps the files whose name holds `part`.
 pub fn statements() -> Vec<Statement> {
+    statements_in("tests/slt")
+}
+
+/// The same of a directory.
+pub fn statements_in(directory: &str) -> Vec<Statement> {
     let part = std::env::var("SLT").unwrap_or_default();
-    let mut files: Vec<PathBuf> = fs::read_dir("tests/slt")
+    let mut files: Vec<PathBuf> = fs::read_dir(directory)
         .expect("tests run in the directory of the package")
         .map(|entry| entry.expect("the directory can be listed").path())
         .filter(|path| path.extension().is_some_and(|e| e == "slt"))
@@ -76,7 +81,7 @@ pub fn statements() -> Vec<Statement> {
         .collect();
     files.sort();
     let statements: Vec<Statement> = files.iter().flat_map(|file| statements_of(file)).collect();
-    assert!(!statements.is_empty(), "no statement in tests/slt");
+    assert!(!statements.is_empty(), "no statement in {directory}");
     statements
 }
 

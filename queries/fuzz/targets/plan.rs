@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Schema, TimeUnit};
 use queries::explain::explain;
-use queries::parse::{Query, tables};
-use queries::{Catalog, Settings, Statement};
+use queries::parse::{Query, select_all, tables};
+use queries::{Catalog, Settings, View, Views};
 use schema::{Source, Table};
 
 /// The longest statement that is tried: some of what the planner does takes a time that grows with the square of it.
@@ -16,19 +16,28 @@ const LONGEST: usize = 8 << 10;
 /// Deeper statements are those of `tests/limits.rs`.
 const DEEPEST: usize = 16;
 
-/// Plans a statement twice.
+/// The name of a view.
+const VIEW: &str = "a view";
+
+/// Plans a statement twice, and as a view.
 pub fn check(bytes: &[u8]) {
     let text = String::from_utf8_lossy(&bytes[..bytes.len().min(LONGEST)]);
     if depth(&text) > DEEPEST {
         return;
     }
-    let query = match queries::parse(&text) {
-        Ok(Statement::Query(query) | Statement::Explain { query, .. }) => query,
-        Ok(Statement::Copy { query, .. } | Statement::Summarize(query)) => query,
-        Ok(Statement::Describe(_) | Statement::ShowTables) | Err(_) => return,
-    };
-    let first = planned(&query);
-    assert_eq!(first, planned(&query), "the plan is another one the second time");
+    let Ok(statement) = queries::parse(&text) else { return };
+    let Some(query) = statement.query() else { return };
+    let first = planned(query);
+    assert_eq!(first, planned(query), "the plan is another one the second time");
+    // A view of it is planned, or refused.
+    let view = View { name: VIEW.into(), columns: Vec::new(), query: query.clone() };
+    let mut views = Views::default();
+    if views.insert(view).is_ok()
+        && let Ok(all) = select_all(VIEW)
+        && let Ok(expanded) = views.expand(&all)
+    {
+        let _ = planned(&expanded);
+    }
 }
 
 /// How many parentheses and CASEs are open at once at most, wherever they stand.

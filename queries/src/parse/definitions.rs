@@ -1,0 +1,164 @@
+//! Statements that define names and settings of a session: `CREATE`, `DROP`, `SET` and `RESET`.
+
+use std::sync::Arc;
+
+use datafusion_sql::sqlparser::keywords::Keyword;
+use datafusion_sql::sqlparser::parser::{Parser, ParserError};
+use datafusion_sql::sqlparser::tokenizer::Token;
+
+use super::{Query, Statement, query};
+use crate::error::{Error, Result, syntax};
+
+/// A name for the rows of a query.
+#[derive(Debug, Clone)]
+pub struct Definition {
+    /// The name.
+    pub name: String,
+    /// Other names for the first columns.
+    pub columns: Vec<String>,
+    /// The query.
+    pub query: Arc<Query>,
+    /// What becomes of what has the name already.
+    pub existing: Existing,
+}
+
+/// What becomes of what has the name of a definition already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Existing {
+    /// It is an error that there is something.
+    Refuse,
+    /// It stays, and nothing is defined: `IF NOT EXISTS`.
+    Keep,
+    /// It is replaced: `OR REPLACE`.
+    Replace,
+}
+
+/// What a name stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A query, which is run wherever the name is read.
+    View,
+    /// Rows.
+    Table,
+}
+
+/// `CREATE VIEW` and `CREATE TEMP TABLE … AS`, from `CREATE` on.
+pub(super) fn create(parser: &mut Parser) -> Result<Statement> {
+    parser.next_token();
+    let replace = parser.parse_keywords(&[Keyword::OR, Keyword::REPLACE]);
+    let temporary = parser.parse_one_of_keywords(&[Keyword::TEMP, Keyword::TEMPORARY]).is_some();
+    let kind = match parser.parse_one_of_keywords(&[Keyword::VIEW, Keyword::TABLE]) {
+        Some(Keyword::VIEW) => Kind::View,
+        Some(_) if temporary => Kind::Table,
+        Some(_) => {
+            return Err(Error::Unsupported(
+                "CREATE TABLE: a table that stays is a file, which COPY (query) TO 'path' writes\n  \
+                 help: CREATE TEMP TABLE name AS query keeps rows as long as the session lasts"
+                    .into(),
+            ));
+        }
+        None => {
+            return Err(Error::Unsupported(
+                "CREATE of something else than a VIEW or a TEMP TABLE; COPY (query) TO 'path' writes files"
+                    .into(),
+            ));
+        }
+    };
+    let keep = parser.parse_keywords(&[Keyword::IF, Keyword::NOT, Keyword::EXISTS]);
+    let existing = match (replace, keep) {
+        (true, true) => {
+            return Err(Error::Invalid("OR REPLACE and IF NOT EXISTS do not go together".into()));
+        }
+        (true, false) => Existing::Replace,
+        (false, true) => Existing::Keep,
+        (false, false) => Existing::Refuse,
+    };
+    let name = name(parser)?;
+    let mut columns = Vec::new();
+    if parser.consume_token(&Token::LParen) {
+        loop {
+            columns.push(parser.parse_identifier().map_err(wrong)?.value);
+            if !parser.consume_token(&Token::Comma) {
+                break;
+            }
+        }
+        if parser.peek_token().token != Token::RParen && kind == Kind::Table {
+            return Err(Error::Unsupported(
+                "CREATE TEMP TABLE with types of columns; CREATE TEMP TABLE name AS query takes those of the query"
+                    .into(),
+            ));
+        }
+        parser.expect_token(&Token::RParen).map_err(wrong)?;
+    }
+    parser.expect_keyword(Keyword::AS).map_err(wrong)?;
+    let definition = Definition { name, columns, query: query(parser)?, existing };
+    Ok(match kind {
+        Kind::View => Statement::CreateView(definition),
+        Kind::Table => Statement::CreateTable(definition),
+    })
+}
+
+/// `DROP VIEW` and `DROP TABLE`, from `DROP` on.
+pub(super) fn drop(parser: &mut Parser) -> Result<Statement> {
+    parser.next_token();
+    let kind = match parser.parse_one_of_keywords(&[Keyword::VIEW, Keyword::TABLE]) {
+        Some(Keyword::VIEW) => Kind::View,
+        Some(_) => Kind::Table,
+        None => return Err(Error::Unsupported("DROP of something else than a VIEW or a TABLE".into())),
+    };
+    let if_exists = parser.parse_keywords(&[Keyword::IF, Keyword::EXISTS]);
+    let mut names = vec![name(parser)?];
+    while parser.consume_token(&Token::Comma) {
+        names.push(name(parser)?);
+    }
+    Ok(Statement::Drop { kind, names, if_exists })
+}
+
+/// `SET name = value`, `SET name TO value` and `RESET name`, from their first word on.
+pub(super) fn set(parser: &mut Parser) -> Result<Statement> {
+    let reset = parser.parse_keyword(Keyword::RESET);
+    if !reset {
+        parser.next_token();
+        let _ = parser.parse_keyword(Keyword::SESSION);
+    }
+    let name = parser.parse_identifier().map_err(wrong)?.value.to_lowercase();
+    if reset {
+        return Ok(Statement::Set { name, value: None });
+    }
+    if !parser.consume_token(&Token::Eq) {
+        parser.expect_keyword(Keyword::TO).map_err(wrong)?;
+    }
+    // `512MiB` is a number and a word, `-1` a sign and a number.
+    let mut value = String::new();
+    while !matches!(parser.peek_token().token, Token::SemiColon | Token::EOF) {
+        match parser.next_token().token {
+            Token::Word(word) => value.push_str(&word.value),
+            Token::Number(text, _) | Token::SingleQuotedString(text) => value.push_str(&text),
+            Token::Minus => value.push('-'),
+            other => {
+                let message = format!("expected a value for the setting {name}, found: {other}");
+                return Err(Error::Syntax { message, line: 0, column: 0 });
+            }
+        }
+    }
+    if value.is_empty() {
+        let message = format!("expected a value for the setting {name}, found: EOF");
+        return Err(Error::Syntax { message, line: 0, column: 0 });
+    }
+    Ok(Statement::Set { name, value: Some(value) })
+}
+
+/// A name of one part: a session has no schemas.
+fn name(parser: &mut Parser) -> Result<String> {
+    let name = parser.parse_object_name(false).map_err(wrong)?;
+    match name.0.as_slice() {
+        [part] if part.as_ident().is_some() => Ok(super::table_name(&name)),
+        _ => {
+            Err(Error::Invalid(format!("{name} has several parts, and the name of a view or table has one")))
+        }
+    }
+}
+
+fn wrong(e: ParserError) -> Error {
+    syntax(&e.to_string())
+}

@@ -1,0 +1,143 @@
+//! Views: names of queries. A query that reads some is given them as CTEs, before its own, so that a view sees none of the
+//! CTEs of the query that reads it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use datafusion_sql::sqlparser::ast::helpers::attached_token::AttachedToken;
+use datafusion_sql::sqlparser::ast::{Cte, Ident, TableAlias, TableAliasColumnDef, With};
+
+use crate::bounds;
+use crate::error::{Error, Result};
+use crate::parse::{Query, tables};
+
+/// A view.
+#[derive(Debug, Clone)]
+pub struct View {
+    /// Its name.
+    pub name: String,
+    /// Other names for its first columns.
+    pub columns: Vec<String>,
+    /// The query.
+    pub query: Arc<Query>,
+}
+
+/// Views by their names in lower case. None reads itself.
+#[derive(Debug, Clone, Default)]
+pub struct Views(BTreeMap<String, View>);
+
+impl Views {
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The view of this name.
+    pub fn get(&self, name: &str) -> Option<&View> {
+        self.0.get(&name.to_lowercase())
+    }
+
+    /// The names of all, in their order.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.values().map(|view| view.name.as_str())
+    }
+
+    /// Adds a view, or replaces the one of this name.
+    ///
+    /// # Errors
+    /// It reads itself, by way of others perhaps.
+    pub fn insert(&mut self, view: View) -> Result<()> {
+        let key = view.name.to_lowercase();
+        if self.read_by(&view.query)?.contains(&key) {
+            return Err(Error::Invalid(format!("the view '{}' would read itself", view.name)));
+        }
+        self.0.insert(key, view);
+        Ok(())
+    }
+
+    /// Forgets the view of this name; false if there is none.
+    pub fn remove(&mut self, name: &str) -> bool {
+        self.0.remove(&name.to_lowercase()).is_some()
+    }
+
+    /// The query with the views that it reads.
+    ///
+    /// # Errors
+    /// It names a CTE as a view that it reads, or is too large with its views.
+    pub fn expand(&self, query: &Arc<Query>) -> Result<Arc<Query>> {
+        if self.0.is_empty() {
+            return Ok(query.clone());
+        }
+        let mut ctes = Vec::new();
+        for name in self.read_by(query)? {
+            ctes.extend(self.0.get(&name).map(cte));
+        }
+        if ctes.is_empty() {
+            return Ok(query.clone());
+        }
+        let mut query = Query::clone(query);
+        let with = query.with.get_or_insert_with(|| With {
+            with_token: AttachedToken::empty(),
+            recursive: false,
+            cte_tables: Vec::new(),
+        });
+        if with.recursive {
+            return Err(Error::Unsupported("WITH RECURSIVE over views".into()));
+        }
+        let name = |cte: &Cte| cte.alias.name.value.to_lowercase();
+        if let Some(own) = with.cte_tables.iter().find(|own| ctes.iter().any(|view| name(view) == name(own)))
+        {
+            return Err(Error::Unsupported(format!(
+                "a CTE that is called '{0}' as a view that the statement reads\n  help: give the CTE another name",
+                own.alias.name.value
+            )));
+        }
+        ctes.append(&mut with.cte_tables);
+        with.cte_tables = ctes;
+        bounds::check_tree(&query)?;
+        Ok(Arc::new(query))
+    }
+
+    /// The keys of what a query reads by way of views, those that others read before them: views, and names that become
+    /// views later.
+    fn read_by(&self, query: &Query) -> Result<Vec<String>> {
+        let lower = |query: &Query| -> Result<Vec<String>> {
+            Ok(tables(query)?.iter().map(|name| name.to_lowercase()).collect())
+        };
+        let (mut done, mut open) = (Vec::new(), vec![(String::new(), lower(query)?)]);
+        while let Some((name, reads)) = open.last_mut() {
+            match reads.pop() {
+                Some(next) if done.contains(&next) => {}
+                Some(next) => {
+                    let reads = self.0.get(&next).map_or(Ok(Vec::new()), |view| lower(&view.query))?;
+                    open.push((next, reads));
+                }
+                None => {
+                    done.push(std::mem::take(name));
+                    open.pop();
+                }
+            }
+        }
+        // The query itself has no name.
+        done.pop();
+        Ok(done)
+    }
+}
+
+/// A view as a CTE.
+fn cte(view: &View) -> Cte {
+    let quoted = |name: &String| Ident::with_quote('"', name);
+    let column = |name: &String| TableAliasColumnDef { name: quoted(name), data_type: None };
+    Cte {
+        alias: TableAlias {
+            explicit: false,
+            name: quoted(&view.name),
+            columns: view.columns.iter().map(column).collect(),
+            at: None,
+        },
+        query: Box::new(Query::clone(&view.query)),
+        from: None,
+        materialized: None,
+        closing_paren_token: AttachedToken::empty(),
+    }
+}

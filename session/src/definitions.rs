@@ -1,0 +1,167 @@
+//! Statements that change what a session knows: CREATE VIEW, CREATE TEMP TABLE, DROP, SET and RESET.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Int64Array, RecordBatch};
+use arrow_schema::{DataType, Field, Schema};
+use engine::cancel::Cancel;
+use engine::stack::Deep;
+use queries::parse::select_all;
+use queries::{Definition, Existing, Kind, View};
+
+use crate::error::{Error, Result};
+use crate::kept::Kept;
+use crate::results::Results;
+use crate::session::{Begun, Session};
+use crate::tables::Tables;
+
+/// Of the memory that a query may use, the rows of one table take no more than this part.
+const PART_FOR_A_TABLE: u64 = 4;
+
+impl Session {
+    /// Names a query. It is planned, so that what is wrong with it is told now.
+    pub(crate) fn create_view(&self, definition: &Definition, cancel: &Cancel) -> Result<Results> {
+        let Definition { name, columns, query, existing } = definition;
+        self.refuse_elsewhere("CREATE VIEW")?;
+        if self.tables().may_define(name, Kind::View, *existing)? {
+            let view = View { name: name.clone(), columns: columns.clone(), query: query.clone() };
+            let mut tables = self.tables().clone();
+            tables.add_view(view.clone())?;
+            let all = Deep::from(select_all(name)?);
+            self.plan_over(&tables, &all, cancel)?;
+            let mut tables = self.tables_mut();
+            if tables.may_define(name, Kind::View, *existing)? {
+                tables.add_view(view)?;
+            }
+        }
+        Ok(Results::nothing())
+    }
+
+    /// Names the rows that a query has now.
+    pub(crate) fn create_table(
+        &self,
+        definition: &Definition,
+        cancel: &Cancel,
+        begun: Begun<'_>,
+    ) -> Result<Results> {
+        let Definition { name, columns, query, existing } = definition;
+        self.refuse_elsewhere("CREATE TEMP TABLE")?;
+        if !self.tables().may_define(name, Kind::Table, *existing)? {
+            return Ok(Results::nothing());
+        }
+        let mut results = self.rows(query, cancel, begun)?;
+        let given = results.schema().fields().len();
+        if columns.len() > given {
+            return Err(invalid(format!(
+                "the table '{name}' is given {} names of columns, and its query has {given}",
+                columns.len()
+            )));
+        }
+        let settings = self.settings();
+        let memory = settings.memory_limit.min(engine::memory::limit()) / PART_FOR_A_TABLE;
+        let kept = Kept::of(&mut results, columns, memory, settings.workers)?;
+        let run = results.into_run();
+        let rows = run.as_ref().map_or(0, |run| run.rows);
+        let mut tables = self.tables_mut();
+        if tables.may_define(name, Kind::Table, *existing)? {
+            tables.add_kept(name, kept);
+        }
+        drop(tables);
+        Ok(Results::made(count(rows)?, run))
+    }
+
+    /// Forgets names.
+    pub(crate) fn drop_names(&self, kind: Kind, names: &[String], if_exists: bool) -> Result<Results> {
+        let mut tables = self.tables_mut();
+        for name in names {
+            match tables.kind(name) {
+                None if if_exists => {}
+                None => return Err(invalid(format!("there is no {} '{name}'", word(kind)))),
+                Some(other) if other != kind => {
+                    let other = word(other);
+                    return Err(invalid(format!(
+                        "'{name}' is a {other}\n  help: DROP {} {name}",
+                        other.to_uppercase()
+                    )));
+                }
+                Some(Kind::Table) if !tables.is_kept(name) => {
+                    return Err(invalid(format!("the table '{name}' is a file, which is not removed")));
+                }
+                Some(_) => {}
+            }
+        }
+        for name in names {
+            match kind {
+                Kind::View => tables.remove_view(name),
+                Kind::Table => tables.remove(name),
+            };
+        }
+        Ok(Results::nothing())
+    }
+
+    /// Changes a setting; without a value it is what it was at first.
+    pub(crate) fn set(&self, name: &str, value: Option<&str>) -> Result<Results> {
+        self.refuse_elsewhere("SET")?;
+        match value {
+            Some(value) => self.settings_mut().set(name, value)?,
+            None => self.settings_mut().reset(name, self.first_settings())?,
+        }
+        Ok(Results::nothing())
+    }
+
+    /// Refuses a statement that whoever runs the queries would not know of.
+    fn refuse_elsewhere(&self, statement: &str) -> Result<()> {
+        match self.is_run_elsewhere() {
+            true => {
+                Err(queries::Error::Unsupported(format!("{statement} where other processes run the queries"))
+                    .into())
+            }
+            false => Ok(()),
+        }
+    }
+}
+
+impl Tables {
+    /// Whether a name is to be given a meaning; not if it has one, and that is to stay.
+    fn may_define(&self, name: &str, kind: Kind, existing: Existing) -> Result<bool> {
+        match (self.kind(name), existing) {
+            (None, _) => Ok(true),
+            (Some(_), Existing::Keep) => Ok(false),
+            (Some(there), Existing::Replace)
+                if there == kind && (kind == Kind::View || self.is_kept(name)) =>
+            {
+                Ok(true)
+            }
+            (Some(there), Existing::Replace) => Err(invalid(format!(
+                "'{name}' is a {}, which CREATE OR REPLACE {} does not replace",
+                if there == Kind::Table && !self.is_kept(name) { "file" } else { word(there) },
+                if kind == Kind::View { "VIEW" } else { "TEMP TABLE" },
+            ))),
+            (Some(there), Existing::Refuse) => {
+                let help = match there == kind && (kind == Kind::View || self.is_kept(name)) {
+                    true => "CREATE OR REPLACE replaces it",
+                    false => "give the new one another name",
+                };
+                Err(invalid(format!("there is a {} '{name}' already\n  help: {help}", word(there))))
+            }
+        }
+    }
+}
+
+fn word(kind: Kind) -> &'static str {
+    match kind {
+        Kind::View => "view",
+        Kind::Table => "table",
+    }
+}
+
+fn invalid(message: String) -> Error {
+    queries::Error::Invalid(message).into()
+}
+
+/// The result of a statement that wrote so many rows: one row, with the column `count`.
+fn count(rows: u64) -> Result<RecordBatch> {
+    let schema = Schema::new(vec![Field::new("count", DataType::Int64, false)]);
+    let rows: ArrayRef = Arc::new(Int64Array::from(vec![rows as i64]));
+    Ok(RecordBatch::try_new(Arc::new(schema), vec![rows]).map_err(engine::Error::from)?)
+}

@@ -1,0 +1,119 @@
+//! Rows that a statement keeps for later ones.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use arrow_array::{RecordBatch, RecordBatchOptions};
+use arrow_schema::{Schema, SchemaRef};
+use engine::aside::{Aside, Overwrite};
+use engine::batch::{batch_bytes, compact};
+use engine::dataset::{Destination, Output, Rows, WriteOptions};
+use engine::ordered::Step;
+use engine::spill;
+use formats::open::{OpenOptions, open, open_batches};
+use schema::{FormatOptions, Table};
+
+use crate::error::Result;
+use crate::results::Results;
+
+/// A part of a dataset has about this many bytes.
+const PART_BYTES: u64 = 256_000_000;
+
+/// Rows in memory, or in a dataset that is removed with this value.
+#[derive(Debug)]
+pub(crate) enum Kept {
+    Memory(Box<Table>),
+    Disk(Aside),
+}
+
+impl Kept {
+    /// Takes all rows of a result, in memory as long as they take no more than `memory` bytes there. What takes more is
+    /// written by so many threads as there are `workers`.
+    ///
+    /// # Errors
+    /// Those of the query, those of the disk, and types that no column of a table has.
+    pub fn of(results: &mut Results, columns: &[String], memory: u64, workers: usize) -> Result<Kept> {
+        let schema = named(results.schema(), columns);
+        let (mut batches, mut bytes) = (Vec::new(), 0);
+        while let Some(batch) = results.take() {
+            let batch = compact(&with_schema(&batch?, &schema)?);
+            bytes += batch_bytes(&batch) as u64;
+            batches.push(batch);
+            if bytes > memory || engine::memory::is_scarce() {
+                return Ok(Kept::Disk(on_disk(&schema, batches, results, workers)?));
+            }
+        }
+        Ok(Kept::Memory(Box::new(open_batches("", &schema, &batches)?)))
+    }
+
+    /// The rows as a table.
+    ///
+    /// # Errors
+    /// Those of the disk.
+    pub fn table(&self, name: &str) -> Result<Table> {
+        match self {
+            Kept::Memory(table) => Ok(Table::clone(table)),
+            Kept::Disk(place) => {
+                Ok(open(&dataset(place).display().to_string(), name, &OpenOptions::default())?)
+            }
+        }
+    }
+}
+
+fn dataset(place: &Aside) -> PathBuf {
+    place.path().join("rows")
+}
+
+/// Writes these rows, and then all of a result, into a directory that never gets its name, and so goes with the value, or
+/// with the process.
+fn on_disk(schema: &SchemaRef, first: Vec<RecordBatch>, rest: &mut Results, workers: usize) -> Result<Aside> {
+    static NUMBER: AtomicU64 = AtomicU64::new(0);
+    let name = format!("palais-table-{}", NUMBER.fetch_add(1, Ordering::Relaxed));
+    let place = Aside::directory(&spill::directory().join(name), Overwrite::Yes)?;
+    let options = WriteOptions {
+        format: FormatOptions { encoding: "buren".into(), ..FormatOptions::default() },
+        workers,
+        overwrite: Overwrite::Yes,
+        part_bytes: Some(PART_BYTES),
+        verify: false,
+    };
+    let mut output = Output::open(None, schema.clone(), &Destination::Dataset(dataset(&place)), &options)?;
+    let state = rest.state().cloned().unwrap_or_default();
+    let others = std::iter::from_fn(|| rest.take()).map(|batch| with_schema(&batch?, schema));
+    let mut lane = Some(first.into_iter().map(Ok).chain(others));
+    let rows = Rows {
+        files: 1,
+        deal: Box::new(|| Ok(lane.take())),
+        read: Box::new(|rows| {
+            Ok(rows.next().transpose()?.map_or(Step::Done, |batch| Step::Item((0, batch))))
+        }),
+    };
+    let parts = match output.write(rows, &state) {
+        // Whoever writes is stopped with the query, which tells why.
+        Err(engine::Error::Cancelled) => {
+            let why = std::iter::from_fn(|| rest.take()).find_map(Result::err);
+            return Err(why.unwrap_or(engine::Error::Cancelled).into());
+        }
+        written => written?,
+    };
+    output.finish(parts, &state)?;
+    Ok(place)
+}
+
+/// The columns of a table: those of the result, the first ones with these names, and with names that differ.
+fn named(schema: &SchemaRef, columns: &[String]) -> SchemaRef {
+    let own = schema.fields().iter().map(|field| field.name());
+    let names: Vec<&str> = columns.iter().chain(own.skip(columns.len())).map(String::as_str).collect();
+    let names = schema::names::distinct(names.iter().copied())
+        .unwrap_or_else(|| names.iter().map(|name| name.to_string()).collect());
+    let fields = schema.fields().iter().zip(names);
+    Arc::new(Schema::new(
+        fields.map(|(field, name)| field.as_ref().clone().with_name(name)).collect::<Vec<_>>(),
+    ))
+}
+
+fn with_schema(batch: &RecordBatch, schema: &SchemaRef) -> engine::Result<RecordBatch> {
+    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    Ok(RecordBatch::try_new_with_options(schema.clone(), batch.columns().to_vec(), &options)?)
+}

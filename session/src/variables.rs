@@ -1,0 +1,248 @@
+//! What `SET name = value` changes: the settings of a session by their names, which are those of the flags.
+
+use formats::rows::reader::MAX_RECORD;
+use schema::OnError;
+
+use crate::error::{Error, Result};
+use crate::settings::Settings;
+
+/// The least limit of memory, in bytes: below it not even a small file could be read.
+const LEAST_MEMORY: u64 = 16 << 20;
+
+/// The most workers of a process.
+const MOST_WORKERS: u64 = 1024;
+
+/// The most parts of files that are read ahead.
+const MOST_AHEAD: u64 = 256;
+
+/// A setting.
+struct Variable {
+    names: &'static [&'static str],
+    /// What its values are, for messages.
+    takes: &'static str,
+    /// Sets it; `None` if the value is not one of those.
+    set: fn(&mut Settings, &str) -> Option<()>,
+    /// Sets it to what it is in other settings.
+    copy: fn(&mut Settings, &Settings),
+}
+
+/// All that can be set. That scripts may be started is not: it is for whoever starts the program.
+const VARIABLES: &[Variable] = &[
+    Variable {
+        names: &["workers", "threads"],
+        takes: "a number from 1 to 1024",
+        set: |s, text| number(text, 1, MOST_WORKERS).map(|n| s.workers = n as usize),
+        copy: |s, from| s.workers = from.workers,
+    },
+    Variable {
+        names: &["memory_limit"],
+        takes: "a size from 16MiB on, such as 4GiB",
+        set: |s, text| memory(text).ok().map(|bytes| s.memory_limit = bytes),
+        copy: |s, from| s.memory_limit = from.memory_limit,
+    },
+    Variable {
+        names: &["broadcast_limit"],
+        takes: "a size such as 16MiB",
+        set: |s, text| size(text).ok().map(|bytes| s.broadcast_bytes = bytes),
+        copy: |s, from| s.broadcast_bytes = from.broadcast_bytes,
+    },
+    Variable {
+        names: &["read_ahead"],
+        takes: "a number from 0 to 256",
+        set: |s, text| number(text, 0, MOST_AHEAD).map(|n| s.read_ahead = n as usize),
+        copy: |s, from| s.read_ahead = from.read_ahead,
+    },
+    Variable {
+        names: &["from"],
+        takes: "the name of a format, or auto",
+        set: |s, text| {
+            s.open.encoding = match text.to_lowercase().as_str() {
+                "auto" => None,
+                name => Some(formats::format::format(name).ok()?.name().to_string()),
+            };
+            Some(())
+        },
+        copy: |s, from| s.open.encoding.clone_from(&from.open.encoding),
+    },
+    Variable {
+        names: &["delimiter"],
+        takes: "one ASCII character other than the quote, \\t, or auto",
+        set: |s, text| {
+            let delimiter = match text.to_lowercase().as_str() {
+                "auto" => None,
+                _ => Some(byte(text).filter(|byte| *byte != s.open.quote)?),
+            };
+            s.open.delimiter = delimiter;
+            Some(())
+        },
+        copy: |s, from| s.open.delimiter = from.open.delimiter,
+    },
+    Variable {
+        names: &["quote"],
+        takes: "one ASCII character other than the delimiter",
+        set: |s, text| {
+            s.open.quote = byte(text).filter(|byte| s.open.delimiter != Some(*byte))?;
+            Some(())
+        },
+        copy: |s, from| s.open.quote = from.open.quote,
+    },
+    Variable {
+        names: &["header"],
+        takes: "yes, no or auto",
+        set: |s, text| {
+            s.open.header = match text.to_lowercase().as_str() {
+                "auto" => None,
+                _ => Some(switch(text)?),
+            };
+            Some(())
+        },
+        copy: |s, from| s.open.header = from.open.header,
+    },
+    Variable {
+        names: &["infer_rows"],
+        takes: "a number from 1 on",
+        set: |s, text| number(text, 1, u64::MAX).map(|n| s.open.infer_rows = n as usize),
+        copy: |s, from| s.open.infer_rows = from.open.infer_rows,
+    },
+    Variable {
+        names: &["union_by_name"],
+        takes: "true or false",
+        set: |s, text| switch(text).map(|is| s.open.union_by_name = is),
+        copy: |s, from| s.open.union_by_name = from.open.union_by_name,
+    },
+    Variable {
+        names: &["on_error"],
+        takes: "fail, null or skip",
+        set: |s, text| {
+            s.open.on_error = match text.to_lowercase().as_str() {
+                "fail" => OnError::Fail,
+                "null" => OnError::Null,
+                "skip" => OnError::Skip,
+                _ => return None,
+            };
+            Some(())
+        },
+        copy: |s, from| s.open.on_error = from.open.on_error,
+    },
+    Variable {
+        names: &["max_record"],
+        takes: "a size of at most 1GiB",
+        set: |s, text| record(text).ok().map(|bytes| s.open.max_record = bytes as usize),
+        copy: |s, from| s.open.max_record = from.open.max_record,
+    },
+    Variable {
+        names: &["file_column"],
+        takes: "true or false",
+        set: |s, text| switch(text).map(|is| s.open.file_column = is),
+        copy: |s, from| s.open.file_column = from.open.file_column,
+    },
+];
+
+impl Settings {
+    /// Changes the setting of this name, as a text says.
+    ///
+    /// # Errors
+    /// There is no such setting, or it doesn't take this value.
+    pub fn set(&mut self, name: &str, value: &str) -> Result<()> {
+        let variable = variable(name)?;
+        (variable.set)(self, value)
+            .ok_or_else(|| wrong(format!("SET {name} takes {}, and was given '{value}'", variable.takes)))
+    }
+
+    /// Changes the setting of this name to what it is in `first`.
+    ///
+    /// # Errors
+    /// There is no such setting.
+    pub fn reset(&mut self, name: &str, first: &Settings) -> Result<()> {
+        let variable = variable(name)?;
+        (variable.copy)(self, first);
+        Ok(())
+    }
+}
+
+fn variable(name: &str) -> Result<&'static Variable> {
+    if name == "allow_scripts" {
+        let text =
+            "allow_scripts is not set by a statement\n  help: --allow-scripts is for whoever starts palais";
+        return Err(wrong(text.into()));
+    }
+    let names = || VARIABLES.iter().map(|variable| variable.names[0]).collect::<Vec<_>>().join(", ");
+    VARIABLES
+        .iter()
+        .find(|variable| variable.names.contains(&name))
+        .ok_or_else(|| wrong(format!("there is no setting {name}; there are {}", names())))
+}
+
+fn wrong(message: String) -> Error {
+    queries::Error::Invalid(message).into()
+}
+
+fn number(text: &str, least: u64, most: u64) -> Option<u64> {
+    text.parse().ok().filter(|number| (least..=most).contains(number))
+}
+
+fn switch(text: &str) -> Option<bool> {
+    match text.to_lowercase().as_str() {
+        "true" | "on" | "yes" | "1" => Some(true),
+        "false" | "off" | "no" | "0" => Some(false),
+        _ => None,
+    }
+}
+
+fn byte(text: &str) -> Option<u8> {
+    match text {
+        "\\t" | "tab" => Some(b'\t'),
+        _ if text.is_ascii() && text.len() == 1 => text.bytes().next(),
+        _ => None,
+    }
+}
+
+/// A limit of memory.
+///
+/// # Errors
+/// It is no size, or too small.
+pub fn memory(text: &str) -> Result<u64, String> {
+    let bytes = size(text)?;
+    if bytes < LEAST_MEMORY {
+        return Err(format!("at least {} are needed", engine::memory::human(LEAST_MEMORY)));
+    }
+    Ok(bytes)
+}
+
+/// The most bytes of a record.
+///
+/// # Errors
+/// It is no size, or too large.
+pub fn record(text: &str) -> Result<u64, String> {
+    match size(text)? {
+        bytes if bytes > MAX_RECORD as u64 => {
+            Err(format!("{} are the most", engine::memory::human(MAX_RECORD as u64)))
+        }
+        bytes => Ok(bytes),
+    }
+}
+
+/// A size such as `512MiB`, `4G` or `1000000`: units of 1024 (K, M, G, T, with or without `iB`), `kB`, `MB` and `GB`
+/// of 1000.
+///
+/// # Errors
+/// It is no size.
+pub fn size(text: &str) -> Result<u64, String> {
+    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let wrong = || format!("'{text}' is not a size such as 512MiB or 4G");
+    let number: f64 = number.parse().map_err(|_| wrong())?;
+    let factor: u64 = match unit.trim().to_ascii_lowercase().as_str() {
+        "" | "b" => 1,
+        "k" | "kib" => 1 << 10,
+        "m" | "mib" => 1 << 20,
+        "g" | "gib" => 1 << 30,
+        "t" | "tib" => 1 << 40,
+        "kb" => 1_000,
+        "mb" => 1_000_000,
+        "gb" => 1_000_000_000,
+        "tb" => 1_000_000_000_000,
+        _ => return Err(wrong()),
+    };
+    Ok((number * factor as f64) as u64)
+}
