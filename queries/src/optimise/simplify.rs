@@ -152,26 +152,49 @@ fn keep(e: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
 fn keep_lists_apart(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     let names = NamePreserver::new(&plan);
     tree::expressions(plan, &mut |e| {
-        let (mut values, mut repeated) = (HashSet::new(), HashSet::new());
-        tree::look_at_expr(&e, &mut |e| {
-            let Some(value) = value_of_list(e) else { return Ok(TreeNodeRecursion::Continue) };
-            if !values.insert(value.clone()) {
-                repeated.insert(value.clone());
-            }
-            Ok(TreeNodeRecursion::Jump)
-        })?;
-        if repeated.is_empty() {
-            return Ok(Transformed::no(e));
-        }
         let name = names.save(&e);
-        let kept = tree::expr_down(e, &mut |e| {
-            let is_kept = value_of_list(&e).is_some_and(|value| repeated.contains(value));
-            Ok(match is_kept {
-                true => Transformed::new(call(Kept::as_it_is(), e), true, TreeNodeRecursion::Jump),
-                false => Transformed::no(e),
-            })
+        // What is compared, with a list too, may have lists of its own.
+        let within = tree::expr_up(e, &mut |mut e| {
+            let parts: Vec<&mut Expr> = match &mut e {
+                Expr::InList(list) => std::iter::once(&mut *list.expr).chain(&mut list.list).collect(),
+                Expr::BinaryExpr(b) if b.op.supports_propagation() => vec![&mut *b.left, &mut *b.right],
+                _ => vec![],
+            };
+            let mut changed = false;
+            for part in parts {
+                let kept = lists_apart(std::mem::take(part))?;
+                changed |= kept.transformed;
+                *part = kept.data;
+            }
+            Ok(Transformed::new_transformed(e, changed))
         })?;
-        Ok(Transformed::yes(name.restore(kept.data)))
+        let whole = lists_apart(within.data)?;
+        match within.transformed || whole.transformed {
+            true => Ok(Transformed::yes(name.restore(whole.data))),
+            false => Ok(Transformed::no(whole.data)),
+        }
+    })
+}
+
+/// The same of one expression, without the lists inside of others.
+fn lists_apart(e: Expr) -> Result<Transformed<Expr>> {
+    let (mut values, mut repeated) = (HashSet::new(), HashSet::new());
+    tree::look_at_expr(&e, &mut |e| {
+        let Some(value) = value_of_list(e) else { return Ok(TreeNodeRecursion::Continue) };
+        if !values.insert(value.clone()) {
+            repeated.insert(value.clone());
+        }
+        Ok(TreeNodeRecursion::Jump)
+    })?;
+    if repeated.is_empty() {
+        return Ok(Transformed::no(e));
+    }
+    tree::expr_down(e, &mut |e| {
+        let is_kept = value_of_list(&e).is_some_and(|value| repeated.contains(value));
+        Ok(match is_kept {
+            true => Transformed::new(call(Kept::as_it_is(), e), true, TreeNodeRecursion::Jump),
+            false => Transformed::no(e),
+        })
     })
 }
 
