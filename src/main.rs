@@ -28,6 +28,7 @@ mod tables;
 mod terminal;
 mod watch;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -54,7 +55,7 @@ fn main() -> ExitCode {
     signals::end_at_memory_limit();
     signals::take_interrupts();
     signals::end_on_abort();
-    let args = match Args::try_parse() {
+    let args = match Args::try_parse_from(arguments()) {
         Ok(args) => args,
         Err(e) => {
             // Help and versions go to standard output. An error tells words of the command line.
@@ -86,6 +87,20 @@ fn main() -> ExitCode {
             ExitCode::from(code)
         }
     }
+}
+
+/// The arguments, with `query` before a statement that stands in the place of a command.
+fn arguments() -> Vec<OsString> {
+    let mut all: Vec<OsString> = std::env::args_os().collect();
+    // No command and no flag has a space in it.
+    let is_statement = |word: &OsString| {
+        let word = word.to_string_lossy();
+        !word.starts_with('-') && word.trim().contains(char::is_whitespace)
+    };
+    if all.get(1).is_some_and(is_statement) {
+        all.insert(1, "query".into());
+    }
+    all
 }
 
 /// Gives the threads that are started from now on, those of other packages too, more stack than they usually get.

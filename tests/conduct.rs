@@ -208,6 +208,20 @@ fn equal_names_of_columns_are_told_apart_where_they_are_written() {
 }
 
 #[test]
+fn a_statement_stands_in_the_place_of_a_command() {
+    let dir = Scratch::new(&[("t.csv", "a\n1\n2\n")]);
+    for sql in
+        ["SELECT sum(a) AS s FROM 't.csv'", "\nSELECT sum(a) AS s\nFROM 't.csv'\n", "FROM (SELECT 3 AS s)"]
+    {
+        let done = dir.palais(&[sql, "--format", "csv"]);
+        assert_eq!((done.code(), done.stdout.as_str()), (Some(0), "s\n3\n"), "{sql}: {}", done.stderr);
+    }
+    says(&dir.fails(1, &["SELEC 1"]), &["SQL syntax"]);
+    says(&dir.fails(2, &["SELECT"]), &["unrecognized subcommand 'SELECT'"]);
+    says(&dir.fails(2, &["--table a", "SELECT 1"]), &["unexpected argument '--table a'"]);
+}
+
+#[test]
 fn settings_without_effect_are_refused() {
     let dir = Scratch::new(&[("a.csv", "x\n1\n"), ("s.sql", "CREATE TABLE t (x BIGINT);")]);
     let query = |more: &[&str]| dir.fails(2, &[&["query", "SELECT x FROM './a.csv'"], more].concat());
