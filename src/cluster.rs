@@ -37,10 +37,10 @@ use engine::{QueryState, Results};
 use process::{Look, Process, Query};
 use queries::Catalog;
 use schema::Table;
-use session::{PlannedQuery, Runner as _};
+use session::{PlannedQuery, Runner as _, Sources};
 
 use crate::Usage;
-use crate::args::{self, Input};
+use crate::args;
 use crate::{query, signals};
 
 /// `palais cluster`.
@@ -95,7 +95,7 @@ fn streams() -> std::io::Result<(File, File)> {
 pub struct Runner {
     cluster: cluster::Cluster,
     statement: String,
-    input: Input,
+    sources: Sources,
     /// Whether each process has files of its own.
     local_parts: bool,
     /// Of each process.
@@ -159,6 +159,7 @@ impl Runner {
     pub fn of_flags(
         c: &args::ClusterRun,
         statement: &str,
+        sources: &Sources,
         memory_limit: u64,
         without: &[String],
     ) -> anyhow::Result<Runner> {
@@ -173,7 +174,7 @@ impl Runner {
             traffic.compression = file.compression;
             traffic.sockets_only |= file.sockets_only;
         }
-        let runner = Runner::start(hosts, statement, &c.input, c.place.timeout, traffic)?;
+        let runner = Runner::start(hosts, statement, sources, c.place.timeout, traffic)?;
         let workers = asked.unwrap_or(runner.settings.workers);
         let settings =
             engine::Settings { read_ahead: usize::from(c.run.read_ahead), ..engine::Settings::new(workers) };
@@ -184,15 +185,15 @@ impl Runner {
     pub fn start(
         hosts: Vec<Host>,
         statement: &str,
-        input: &Input,
+        sources: &Sources,
         patience: Duration,
         traffic: Traffic,
     ) -> anyhow::Result<Runner> {
         let options = Options { version: version(), hosts, traffic, patience };
         let cluster = cluster::Cluster::start(options)?;
         let settings = engine::Settings::new(cluster.workers());
-        let (statement, input) = (statement.to_string(), input.clone());
-        Ok(Runner { cluster, statement, input, local_parts: false, settings, memory_limit: None })
+        let (statement, sources) = (statement.to_string(), sources.clone());
+        Ok(Runner { cluster, statement, sources, local_parts: false, settings, memory_limit: None })
     }
 
     /// With files of each process's own, if so.
@@ -212,13 +213,12 @@ impl Runner {
 
     /// The tables of these names, as the first process sees them.
     fn tables(&self, names: &[String]) -> anyhow::Result<Catalog> {
-        let places =
-            self.input.tables.iter().filter_map(|table| table.split_once('=').map(|(_, place)| place));
+        let places = self.sources.tables.iter().map(|(_, place)| place.as_str());
         if names.iter().map(String::as_str).chain(places).any(|place| place == "-") {
             let text = "standard input can't be read by several processes\n  help: write it to a file first";
             return Err(Usage(text.into()).into());
         }
-        let look = bincode::serialize(&Look::Tables(self.input.clone(), names.to_vec()))?;
+        let look = bincode::serialize(&Look::Tables(self.sources.clone(), names.to_vec()))?;
         let seen = self.cluster.open(&look, if self.local_parts { self.processes() } else { 1 })?;
         let seen = seen.iter().map(|tables| decode::<Vec<Table>>(tables));
         let seen = seen.collect::<Result<Vec<_>, _>>()?;
@@ -296,7 +296,7 @@ impl session::Runner for Runner {
     }
 
     fn names(&self) -> Result<Vec<String>, session::runner::Failure> {
-        let look = Look::Names(self.input.clone());
+        let look = Look::Names(self.sources.clone());
         let seen = self.cluster.open(&bincode::serialize(&look)?, 1)?;
         decode(&seen[0]).map_err(failure)
     }

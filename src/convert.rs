@@ -32,7 +32,7 @@ pub fn run(c: &args::Convert) -> anyhow::Result<()> {
         let shown = c.destination.display();
         return Err(Usage(format!("{shown} is no file, and --verify could not read it back")).into());
     }
-    let table = Arc::new(tables::open_one(&c.input, &c.source)?);
+    let table = Arc::new(tables::open_one(&tables::sources(&c.input)?, &c.source)?);
     let total = match &table.source {
         Source::Files(set) => set.bytes(),
         _ => 0,

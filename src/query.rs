@@ -18,7 +18,7 @@ use engine::QueryState;
 use engine::state::Skipped;
 use queries::Statement;
 use queries::parse::Query;
-use session::{Cancel, PlannedQuery, Session, Statistics};
+use session::{Cancel, PlannedQuery, Session, Sources, Statistics};
 
 use crate::Usage;
 use crate::args;
@@ -43,10 +43,11 @@ pub fn run(q: &args::Query) -> anyhow::Result<()> {
         let at = args::At { cluster: cluster.clone(), token_file: token_file.clone(), tls: q.tls.clone() };
         return elsewhere::run_on_nodes(q, &at, &sql);
     }
-    let command = QueryCommand::new(&q.input, &q.run)?;
+    let command = QueryCommand::new(&tables::sources(&q.input)?, &q.run)?;
     if q.plan_fingerprint {
-        let mut statements = sql.split("\n;\n").filter(|s| !s.trim().is_empty());
-        return statements.try_for_each(|s| command.fingerprint(s));
+        let statements = sql.split("\n;\n").filter(|s| !s.trim().is_empty());
+        let fingerprints = statements.map(|s| command.fingerprint(s)).collect::<anyhow::Result<String>>()?;
+        return Ok(print::text(&fingerprints)?);
     }
     command.statements(&sql)
 }
@@ -79,7 +80,7 @@ pub fn run_bdb(b: &args::Bdb) -> anyhow::Result<()> {
         return Err(Usage(format!("there is no benchmark query '{}'; there are {names}", b.name)).into());
     };
     let start = Instant::now();
-    QueryCommand::new(&b.input, &b.run)?.statement(&sql)?;
+    QueryCommand::new(&tables::sources(&b.input)?, &b.run)?.statement(&sql)?;
     say(format_args!("{}: {:.3} s", b.name.to_lowercase(), start.elapsed().as_secs_f64()));
     Ok(())
 }
@@ -119,11 +120,11 @@ struct QueryCommand<'a> {
 }
 
 impl<'a> QueryCommand<'a> {
-    fn new(input: &args::Input, run: &'a args::Run) -> anyhow::Result<QueryCommand<'a>> {
+    fn new(sources: &Sources, run: &'a args::Run) -> anyhow::Result<QueryCommand<'a>> {
         let start = Cell::new(Instant::now());
-        let settings = settings::resolve(&run.execution, Some(run.read_ahead), tables::options(input)?);
+        let settings = settings::resolve(&run.execution, Some(run.read_ahead), sources.open.clone());
         engine::memory::set_limit(settings.memory_limit);
-        let session = Session::new(settings).with_tables(tables::resolve(input)?);
+        let session = Session::new(settings).with_tables(sources.tables()?);
         Ok(QueryCommand {
             run,
             session,
@@ -135,7 +136,8 @@ impl<'a> QueryCommand<'a> {
         })
     }
 
-    fn fingerprint(&self, sql: &str) -> anyhow::Result<()> {
+    /// The fingerprint of a query's plan, a line.
+    fn fingerprint(&self, sql: &str) -> anyhow::Result<String> {
         let Statement::Query(query) = session::parse(sql)? else {
             return Err(Usage("only a query has a plan".into()).into());
         };
@@ -143,7 +145,7 @@ impl<'a> QueryCommand<'a> {
         let planning = queries::Settings { now_ns: 0, ..self.session.planning() };
         let fingerprint =
             queries::explain::fingerprint(&self.session.plan(&query, &planning, &self.cancel)?.plan);
-        Ok(print::text(&format!("{fingerprint:016x}\n"))?)
+        Ok(format!("{fingerprint:016x}\n"))
     }
 
     /// Runs one statement or several, one after another, and the next one only if nothing was wrong.

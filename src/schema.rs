@@ -24,7 +24,7 @@ pub enum Form {
 
 /// `palais schema`.
 pub fn run(s: &args::Schema) -> anyhow::Result<()> {
-    let table = tables::open_one(&s.input, &s.path)?;
+    let table = tables::open_one(&tables::sources(&s.input)?, &s.path)?;
     Ok(print::text(&text(&table, s.form)?)?)
 }
 

@@ -4,43 +4,35 @@ use std::collections::BTreeSet;
 
 use formats::open::{OpenOptions, SchemaChoice, open};
 use schema::{OnError, Table};
-use session::Tables;
+use session::Sources;
 
 use crate::Usage;
 use crate::args::{Header, Input, OnErrorFlag};
 
-/// The tables that flags name. Lists the directory of `--data`, opens nothing.
-pub fn resolve(input: &Input) -> anyhow::Result<Tables> {
-    let mut tables = Tables::default();
-    if let Some(directory) = &input.data {
-        tables.add_directory(directory)?;
-    }
-    let mut given = BTreeSet::new();
-    for table in &input.tables {
-        let (name, location) = pair("--table", "NAME=PATH", table)?;
-        if !given.insert(name.to_lowercase()) {
-            return Err(Usage(format!("--table gives two places for '{name}'")).into());
-        }
-        tables.add(&name, &location);
-    }
-    for (name, schema) in schemas(input)? {
-        if !tables.set_schema(&name, schema) {
-            return Err(Usage(format!("--schema gives two schemas for '{name}'")).into());
-        }
-    }
-    Ok(tables)
-}
-
-fn schemas(input: &Input) -> anyhow::Result<Vec<(String, SchemaChoice)>> {
-    let schema = |choice: &String| {
-        let (name, value) = pair("--schema", "TABLE=bdb or TABLE=FILE", choice)?;
-        Ok((name, SchemaChoice::parse(&value)))
+/// What flags say about tables. Nothing is looked at.
+pub fn sources(input: &Input) -> anyhow::Result<Sources> {
+    let pairs = |flag: &str, form: &str, texts: &[String], what: &str| {
+        let mut given = BTreeSet::new();
+        let one = |text: &String| -> anyhow::Result<(String, String)> {
+            let (name, value) = pair(flag, form, text)?;
+            match given.insert(name.to_lowercase()) {
+                true => Ok((name, value)),
+                false => Err(Usage(format!("{flag} gives two {what} for '{name}'")).into()),
+            }
+        };
+        texts.iter().map(one).collect::<anyhow::Result<Vec<_>>>()
     };
-    input.schemas.iter().map(schema).collect()
+    let schemas = pairs("--schema", "TABLE=bdb or TABLE=FILE", &input.schemas, "schemas")?;
+    Ok(Sources {
+        directory: input.data.clone(),
+        tables: pairs("--table", "NAME=PATH", &input.tables, "places")?,
+        schemas: schemas.into_iter().map(|(name, value)| (name, SchemaChoice::parse(&value))).collect(),
+        open: options(input)?,
+    })
 }
 
 /// How flags say that files are read.
-pub fn options(input: &Input) -> anyhow::Result<OpenOptions> {
+fn options(input: &Input) -> anyhow::Result<OpenOptions> {
     let quote = input.quote.as_deref().map_or(Ok(b'"'), |c| byte("--quote", c))?;
     let delimiter = input.delimiter.as_deref().map(|c| byte("--delimiter", c)).transpose()?;
     if delimiter == Some(quote) {
@@ -69,17 +61,16 @@ pub fn options(input: &Input) -> anyhow::Result<OpenOptions> {
 }
 
 /// Opens one location, whatever it is called, with the schema that is given, if one is.
-pub fn open_one(input: &Input, location: &str) -> anyhow::Result<Table> {
-    let options = options(input)?;
-    let schemas = schemas(input)?;
-    if input.data.is_some() || !input.tables.is_empty() || schemas.len() > 1 {
+pub fn open_one(sources: &Sources, location: &str) -> anyhow::Result<Table> {
+    let Sources { directory, tables, schemas, open: options } = sources;
+    if directory.is_some() || !tables.is_empty() || schemas.len() > 1 {
         let text = "files are read by their path here: no --table, no --data, one --schema";
         return Err(Usage(text.into()).into());
     }
-    let given = schemas.into_iter().next();
-    let name = given.as_ref().map_or_else(|| crate::schema::name(location), |(name, _)| name.to_lowercase());
-    let schema = given.map(|(_, choice)| choice);
-    Ok(open(location, &name, &OpenOptions { schema, ..options })?)
+    let given = schemas.first();
+    let name = given.map_or_else(|| crate::schema::name(location), |(name, _)| name.to_lowercase());
+    let schema = given.map(|(_, choice)| choice.clone());
+    Ok(open(location, &name, &OpenOptions { schema, ..options.clone() })?)
 }
 
 fn pair(flag: &str, form: &str, text: &str) -> anyhow::Result<(String, String)> {

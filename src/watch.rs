@@ -26,9 +26,10 @@ const POLL: Duration = Duration::from_millis(100);
 
 /// `palais watch`.
 pub fn run(w: &args::Watch) -> anyhow::Result<()> {
-    let settings = settings::resolve(&w.run, None, tables::options(&w.input)?);
+    let sources = tables::sources(&w.input)?;
+    let settings = settings::resolve(&w.run, None, sources.open.clone());
     engine::memory::set_limit(settings.memory_limit);
-    let tables = tables::resolve(&w.input)?;
+    let tables = sources.tables()?;
     let Statement::Query(query) = session::parse(&w.sql)? else {
         return Err(Usage("watch takes a query".into()).into());
     };

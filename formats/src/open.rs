@@ -39,6 +39,7 @@ use std::sync::Arc;
 
 use ::schema::{OnError, Table, bdb};
 use arrow_schema::SchemaRef;
+use serde::{Deserialize, Serialize};
 
 pub use assemble::FILE_COLUMN;
 pub use batches::open_batches;
@@ -55,7 +56,7 @@ use crate::roots;
 use list::Listing;
 
 /// What is said about a table beside its location.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OpenOptions {
     /// The encoding, instead of what names and contents of files tell.
     pub encoding: Option<String>,
@@ -109,13 +110,14 @@ impl Default for OpenOptions {
 }
 
 /// Where the schema of a table is taken from.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SchemaChoice {
     /// The schema of the benchmark's table of this name: `rankings`, `uservisits`, `documents`.
     Bdb,
     /// A schema file, as `palais schema` prints it.
     File(PathBuf),
-    /// This one.
+    /// This one, which is not sent to another process.
+    #[serde(skip)]
     Given(SchemaRef),
 }
 

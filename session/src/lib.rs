@@ -20,6 +20,7 @@
 //! Modules in the order in which a statement meets them:
 //! - [`session`]: a session, its tables and what it runs.
 //! - [`settings`]: how queries are planned and run, and how files are read.
+//! - [`sources`]: where tables lie, and how files are read, for other processes too.
 //! - [`tables`]: the tables that a session knows by name.
 //! - [`limits`]: how long what comes before a run may take.
 //! - [`prepared`]: a statement that is parsed once, and run with values.
@@ -44,6 +45,7 @@ pub mod results;
 pub mod runner;
 pub mod session;
 pub mod settings;
+pub mod sources;
 pub mod statistics;
 pub mod tables;
 pub mod variables;
@@ -63,5 +65,6 @@ pub use results::Results;
 pub use runner::Runner;
 pub use session::{Session, parse, parse_all};
 pub use settings::Settings;
+pub use sources::Sources;
 pub use statistics::Statistics;
 pub use tables::Tables;

@@ -131,10 +131,9 @@ impl Tables {
         self.named.remove(&name.to_lowercase()).is_some()
     }
 
-    /// Gives the table of this name, or at this path, a schema instead of the one that its files tell. False if it has
-    /// been given one before.
-    pub fn set_schema(&mut self, name: &str, schema: SchemaChoice) -> bool {
-        self.schemas.insert(name.to_lowercase(), schema).is_none()
+    /// Gives the table of this name, or at this path, a schema instead of the one that its files tell.
+    pub fn set_schema(&mut self, name: &str, schema: SchemaChoice) {
+        self.schemas.insert(name.to_lowercase(), schema);
     }
 
     /// The names of the tables and views, in their order.

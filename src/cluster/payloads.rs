@@ -5,18 +5,18 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Schema};
-use clap::Parser;
 use engine::dataset::{Begun, Parts};
+use formats::open::{OpenOptions, SchemaChoice};
 use schema::manifest::PartFile;
 use schema::{FileEntry, FileSet, FormatOptions, Source, Table, Unseen};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use session::Sources;
 
 use super::decode::decode;
 use super::maker::{Job, Of};
 use super::process::{Look, Query};
 use super::remote::{Asking, Request};
-use crate::args::{Args, Command, Input};
 
 /// Numbers that look like chance and are always the same (xorshift64).
 struct Chance(u64);
@@ -85,13 +85,12 @@ fn table() -> Table {
     }
 }
 
-fn input() -> Input {
-    match Args::try_parse_from(["palais", "query", "SELECT 1", "--table", "t=a", "--quote", "'"])
-        .unwrap()
-        .command
-    {
-        Command::Query(query) => query.input,
-        _ => unreachable!("it is a query"),
+fn sources() -> Sources {
+    Sources {
+        directory: Some("d".into()),
+        tables: vec![("t".into(), "a/*.csv".into())],
+        schemas: vec![("t".into(), SchemaChoice::Bdb), ("u".into(), SchemaChoice::File("u.sql".into()))],
+        open: OpenOptions { delimiter: Some(b';'), ..OpenOptions::default() },
     }
 }
 
@@ -107,9 +106,9 @@ fn what_is_asked_of_processes() {
         memory_limit: Some(1 << 30),
         overwrite: true,
     });
-    check(&Look::Tables(input(), vec!["t".into()]));
-    check(&Look::Names(input()));
-    check(&Look::Source(input(), "a/*.csv".into()));
+    check(&Look::Tables(sources(), vec!["t".into()]));
+    check(&Look::Names(sources()));
+    check(&Look::Source(sources(), "a/*.csv".into()));
     check(&Job {
         of: Of::Table(table()),
         path: "out".into(),
@@ -134,7 +133,7 @@ fn what_processes_write_together() {
 fn what_callers_ask_nodes_for() {
     check(&Request::Rows(Asking {
         statement: "SELECT 1".into(),
-        input: input(),
+        sources: sources(),
         workers: Some(1),
         memory_limit: None,
         broadcast_limit: Some(7),

@@ -17,12 +17,12 @@ use engine::dataset::{Begun, Output, Share, Written};
 use queries::{Statement, summarize};
 use schema::Table;
 use serde::{Deserialize, Serialize};
-use session::{Cancel, PlannedQuery};
+use session::{Cancel, PlannedQuery, Sources};
 
 use super::decode::decode;
 use super::maker::{Files, Job};
 use super::{catalog, make, node, version};
-use crate::args::{self, Input};
+use crate::args;
 use crate::copy::To;
 use crate::print;
 use crate::signals;
@@ -56,11 +56,11 @@ pub struct Query {
 #[derive(Serialize, Deserialize)]
 pub enum Look {
     /// These tables.
-    Tables(Input, Vec<String>),
-    /// The names of all tables that flags name.
-    Names(Input),
+    Tables(Sources, Vec<String>),
+    /// The names of all tables that have one.
+    Names(Sources),
     /// The table that lies here.
-    Source(Input, String),
+    Source(Sources, String),
 }
 
 /// What the binary does for a process.
@@ -90,16 +90,11 @@ impl Process {
 
     fn look(&self, request: &[u8]) -> anyhow::Result<Vec<u8>> {
         let catalog = match decode(request)? {
-            Look::Tables(input, names) => {
-                tables::resolve(&input)?.catalog(&names, false, &tables::options(&input)?)?
-            }
-            Look::Names(input) => {
-                let tables = tables::resolve(&input)?;
-                return Ok(bincode::serialize(&tables.names())?);
-            }
-            Look::Source(input, source) => {
+            Look::Tables(sources, names) => sources.tables()?.catalog(&names, false, &sources.open)?,
+            Look::Names(sources) => return Ok(bincode::serialize(&sources.tables()?.names())?),
+            Look::Source(sources, source) => {
                 make::check_source(&source)?;
-                let table = tables::open_one(&input, &source)?;
+                let table = tables::open_one(&sources, &source)?;
                 return bincode::serialize(&table).context("the names of files must be UTF-8 here");
             }
         };

@@ -17,13 +17,14 @@ use cluster::ports::Ports;
 use cluster::remote::{Besides, Caller, Remote};
 use engine::{QueryState, Results};
 use serde::{Deserialize, Serialize};
+use session::Sources;
 
 use super::decode::decode;
 use super::make::nodes::Asked;
 use super::process::failure;
 use super::{Runner, node, remaining, streams, version};
 use crate::Usage;
-use crate::args::{self, Input};
+use crate::args;
 use crate::print::{self, ResultWriter};
 use crate::say::{self, say};
 use crate::{query, signals};
@@ -56,7 +57,7 @@ pub struct Asking {
     /// The statement.
     pub statement: String,
     /// Its tables, which lie on the nodes.
-    pub input: Input,
+    pub sources: Sources,
     /// Workers of each process, if fewer than the node gives.
     pub workers: Option<u16>,
     /// The most memory of each process, if less than the node gives.
@@ -80,13 +81,14 @@ pub fn ask(
     q: &args::Query,
     at: &args::At,
     statement: &str,
+    sources: Sources,
     writes: bool,
     state: Arc<QueryState>,
 ) -> anyhow::Result<Results> {
     let args::Execution { workers, memory_limit, broadcast_limit, allow_scripts } = q.run.execution;
     let request = Asking {
         statement: statement.to_string(),
-        input: q.input.clone(),
+        sources,
         workers,
         memory_limit,
         broadcast_limit,
@@ -202,7 +204,7 @@ fn run(path: &Path, id: &str, caller: &Arc<Caller>, request: &[u8]) -> anyhow::R
             }
             let start = |without: &[String]| {
                 let traffic = Traffic { compression: config.compression, sockets_only: config.sockets_only };
-                Runner::start(hosts(without)?, &asking.statement, &asking.input, PATIENCE, traffic)
+                Runner::start(hosts(without)?, &asking.statement, &asking.sources, PATIENCE, traffic)
             };
             let limit = asking.memory_limit.map_or(limit, |asked| asked.min(limit));
             engine::memory::set_limit(limit);

@@ -7,7 +7,7 @@ use std::time::Instant;
 use cluster::remote::Caller;
 use engine::QueryState;
 use queries::parse::Query;
-use session::Runner as _;
+use session::{Runner as _, Sources};
 
 use super::{QueryCommand, text, warn};
 use crate::args;
@@ -18,7 +18,7 @@ use crate::copy::To;
 use crate::flags;
 use crate::print;
 use crate::progress::Progress;
-use crate::{say, settings, signals};
+use crate::{say, settings, signals, tables};
 
 impl QueryCommand<'_> {
     /// Has these processes run its queries.
@@ -75,15 +75,16 @@ fn try_again<'a>(
 pub fn run_among(c: &args::ClusterRun) -> anyhow::Result<()> {
     let sql = text(c.sql.as_deref(), c.file.as_deref())?;
     // Where tables lie, processes look: a directory need not be here.
-    let input = args::Input { data: None, ..c.input.clone() };
+    let sources = tables::sources(&c.input)?;
+    let here = Sources { directory: None, ..sources.clone() };
     // What can be known without the processes is told before they are started.
     engine::memory::set_limit(settings::memory_limit(&c.run.execution));
     flags::check(&c.run, &session::parse(&sql)?)?;
     let start = |command: &QueryCommand<'_>, without: &[String]| {
-        Runner::of_flags(c, &sql, command.session.settings().memory_limit, without)
+        Runner::of_flags(c, &sql, &sources, command.session.settings().memory_limit, without)
     };
     let local_parts = has_local_parts(c)?;
-    try_again(|| QueryCommand::new(&input, &c.run), c.retries, local_parts, say::warn, start, &sql)
+    try_again(|| QueryCommand::new(&here, &c.run), c.retries, local_parts, say::warn, start, &sql)
 }
 
 /// Leads a statement for a caller within this memory of its own; `start` gives the processes, without those of nodes that were lost.
@@ -109,9 +110,9 @@ pub fn lead(
         read_ahead: request.read_ahead,
         no_progress: true,
     };
-    let input = args::Input { data: None, ..request.input.clone() };
+    let here = Sources { directory: None, ..request.sources.clone() };
     let command = || {
-        let mut command = QueryCommand::new(&input, &run)?;
+        let mut command = QueryCommand::new(&here, &run)?;
         command.caller = Some(caller.clone());
         Ok(command)
     };
@@ -134,14 +135,14 @@ pub fn run_on_nodes(q: &args::Query, at: &args::At, sql: &str) -> anyhow::Result
     let writes = matches!(statement, queries::Statement::Copy { .. });
     sweep_up();
     // What lies on the nodes is looked at there.
-    let input = args::Input { data: None, tables: Vec::new(), schemas: Vec::new(), ..q.input.clone() };
-    let command = QueryCommand::new(&input, &q.run)?;
+    let sources = tables::sources(&q.input)?;
+    let command = QueryCommand::new(&Sources { open: sources.open.clone(), ..Sources::default() }, &q.run)?;
     let to = q.run.output.as_deref().map(|path| To::of_flags(path, &q.run)).transpose()?;
     let state = Arc::new(QueryState::new(0, 1));
     signals::cancel_on_interrupt(&state);
     let mut statistics = command.statistics();
     let begun = Instant::now();
-    let mut results = remote::ask(q, at, sql, writes, state.clone())?;
+    let mut results = remote::ask(q, at, sql, sources, writes, state.clone())?;
     // COPY has no rows to show.
     let shown = !results.schema().fields().is_empty();
     let rows = match to {

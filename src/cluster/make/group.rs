@@ -19,6 +19,7 @@ use crate::cluster::maker::{Job, Of};
 use crate::cluster::process::Look;
 use crate::cluster::version;
 use crate::generate::Wanted;
+use crate::tables;
 
 /// Processes that make files.
 pub struct Group {
@@ -86,7 +87,7 @@ impl Group {
 
     /// The table of a source, as the first process sees it.
     fn open(&self, input: &args::Input, source: &str) -> anyhow::Result<Table> {
-        let look = bincode::serialize(&Look::Source(input.clone(), source.to_string()))?;
+        let look = bincode::serialize(&Look::Source(tables::sources(input)?, source.to_string()))?;
         let seen = self.cluster.open(&look, 1)?;
         decode(&seen[0])
     }
