@@ -77,6 +77,18 @@ fn convert_keeps_the_zone_and_a_query_writes_utc() {
 }
 
 #[test]
+fn an_instant_is_another_constant_than_a_timestamp_of_its_value() {
+    let (local, instant) =
+        ("TIMESTAMP '2024-01-01 00:00:00'", "CAST('2024-01-01 00:00:00+00:00' AS TIMESTAMP WITH TIME ZONE)");
+    let both = "2024-01-01T00:00:00,2024-01-01T00:00:00Z\n";
+    let sql = format!("SELECT max({local}) AS a, max({instant}) AS b FROM range(3)");
+    assert_eq!(csv(&sql), format!("a,b\n{both}"));
+    let when = |value| format!("CASE WHEN range > 1 THEN {value} END");
+    let sql = format!("SELECT {} AS a, {} AS b FROM range(3) WHERE range = 2", when(local), when(instant));
+    assert_eq!(csv(&sql), format!("a,b\n{both}"));
+}
+
+#[test]
 fn uuids_are_text_in_every_file() {
     let home = tempfile::tempdir().expect("a temporary directory can be made");
     let expected = csv(&format!("SELECT id, u FROM '{NESTED}' ORDER BY id"));

@@ -102,6 +102,11 @@ fn schema_error(e: SchemaError) -> Error {
             }
         }
         SchemaError::AmbiguousReference { field } => Error::ambiguous(field.name()),
+        SchemaError::DuplicateUnqualifiedField { name } => Error::Unsupported(format!(
+            "two expressions that are both {} and differ in types alone\n  \
+             help: compute one of them in a subquery in FROM",
+            plain(&name)
+        )),
         other => Error::Invalid(other.to_string()),
     }
 }

@@ -3,6 +3,7 @@
 //! - [`query_time`]: what depends on the query's time becomes a literal.
 //! - [`bounds`]: comparisons with decimals of more digits.
 //! - [`casts`]: which casts in comparisons it may take off.
+//! - [`common`]: expressions that are computed once.
 //! - [`dependencies`]: which columns determine others.
 //! - [`distinct`]: types of aggregates of distinct values.
 //! - [`grouping_keys`]: keys of grouping sets as columns.
@@ -29,6 +30,7 @@ macro_rules! of_unguarded {
 
 pub mod bounds;
 pub mod casts;
+pub mod common;
 pub mod dependencies;
 pub mod distinct;
 pub mod grouping_keys;
@@ -101,8 +103,9 @@ type Rule = Arc<dyn OptimizerRule + Send + Sync>;
 
 /// The optimiser's rules, of which those that can give a wrong answer are guarded.
 fn optimizer() -> Optimizer {
-    let guarded: [Rule; 7] = [
+    let guarded: [Rule; 8] = [
         Arc::new(simplify::Simplify::default()),
+        Arc::new(common::ComputeOnce::default()),
         Arc::new(joins::ExtractKeys::default()),
         Arc::new(joins::OrderJoins::default()),
         Arc::new(push_filter::PushDownFilter::default()),
