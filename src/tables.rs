@@ -83,9 +83,6 @@ fn pair(flag: &str, form: &str, text: &str) -> anyhow::Result<(String, String)> 
 }
 
 fn byte(flag: &str, text: &str) -> anyhow::Result<u8> {
-    match text {
-        "\\t" | "tab" => Ok(b'\t'),
-        _ if text.len() == 1 && text.is_ascii() => Ok(text.as_bytes()[0]),
-        _ => Err(Usage(format!("{flag} takes one ASCII character (or \\t), and was given '{text}'")).into()),
-    }
+    let wrong = || Usage(format!("{flag} takes one ASCII character (or \\t), and was given '{text}'"));
+    Ok(session::variables::byte(text).ok_or_else(wrong)?)
 }

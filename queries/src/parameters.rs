@@ -50,8 +50,13 @@ impl Values {
 /// # Errors
 /// `?` beside `$1`, and what is neither a number nor a name.
 pub fn parameters(statement: &Statement) -> Result<Vec<Parameter>> {
-    let mut all: Vec<Parameter> =
-        statement.query().map(|query| places(query)).transpose()?.unwrap_or_default().into_values().collect();
+    let mut all: Vec<Parameter> = statement
+        .query()
+        .map(|query| places(&query))
+        .transpose()?
+        .unwrap_or_default()
+        .into_values()
+        .collect();
     all.sort();
     all.dedup();
     Ok(all)
@@ -62,7 +67,7 @@ pub fn parameters(statement: &Statement) -> Result<Vec<Parameter>> {
 /// # Errors
 /// A parameter without a value, a value without a parameter, and one of a type that has no literal.
 pub fn bind(statement: &Statement, values: &Values) -> Result<Statement> {
-    let places = statement.query().map(|query| places(query)).transpose()?.unwrap_or_default();
+    let places = statement.query().map(|query| places(&query)).transpose()?.unwrap_or_default();
     if let Some((unknown, _)) = values.0.iter().find(|(known, _)| !places.values().any(|p| p == *known)) {
         return Err(Error::Invalid(format!(
             "there is a value for {}, which the statement has not",

@@ -77,19 +77,8 @@ pub enum Statement {
 
 impl Statement {
     /// The query that it runs or names, if it has one.
-    pub fn query(&self) -> Option<&Arc<Query>> {
-        match self {
-            Statement::Query(query)
-            | Statement::Explain { query, .. }
-            | Statement::Summarize(query)
-            | Statement::Copy { query, .. }
-            | Statement::CreateView(Definition { query, .. })
-            | Statement::CreateTable(Definition { query, .. }) => Some(query),
-            Statement::Describe(_)
-            | Statement::ShowTables
-            | Statement::Drop { .. }
-            | Statement::Set { .. } => None,
-        }
+    pub fn query(&self) -> Option<Arc<Query>> {
+        self.clone().query_mut().cloned()
     }
 
     /// The same, to be changed.

@@ -124,25 +124,22 @@ impl Session {
 impl Tables {
     /// Whether a name is to be given a meaning; not if it has one, and that is to stay.
     fn may_define(&self, name: &str, kind: Kind, existing: Existing) -> Result<bool> {
-        match (self.kind(name), existing) {
-            (None, _) => Ok(true),
-            (Some(_), Existing::Keep) => Ok(false),
-            (Some(there), Existing::Replace)
-                if there == kind && (kind == Kind::View || self.is_kept(name)) =>
-            {
-                Ok(true)
+        let Some(there) = self.kind(name) else { return Ok(true) };
+        let is_file = there == Kind::Table && !self.is_kept(name);
+        let is_alike = there == kind && !is_file;
+        let what = if is_file { "file" } else { word(there) };
+        match existing {
+            Existing::Keep => Ok(false),
+            Existing::Replace if is_alike => Ok(true),
+            Existing::Replace => {
+                Err(invalid(format!("'{name}' is a {what}, which a {} does not replace", word(kind))))
             }
-            (Some(there), Existing::Replace) => Err(invalid(format!(
-                "'{name}' is a {}, which CREATE OR REPLACE {} does not replace",
-                if there == Kind::Table && !self.is_kept(name) { "file" } else { word(there) },
-                if kind == Kind::View { "VIEW" } else { "TEMP TABLE" },
-            ))),
-            (Some(there), Existing::Refuse) => {
-                let help = match there == kind && (kind == Kind::View || self.is_kept(name)) {
+            Existing::Refuse => {
+                let help = match is_alike {
                     true => "CREATE OR REPLACE replaces it",
                     false => "give the new one another name",
                 };
-                Err(invalid(format!("there is a {} '{name}' already\n  help: {help}", word(there))))
+                Err(invalid(format!("there is a {what} '{name}' already\n  help: {help}")))
             }
         }
     }

@@ -4,11 +4,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use arrow_array::{RecordBatch, RecordBatchOptions};
+use arrow_array::RecordBatch;
 use arrow_schema::{Schema, SchemaRef};
 use engine::aside::{Aside, Overwrite};
 use engine::batch::{batch_bytes, compact};
 use engine::dataset::{Destination, Output, Rows, WriteOptions};
+use engine::ops::batch_of;
 use engine::ordered::Step;
 use engine::spill;
 use formats::open::{OpenOptions, open, open_batches};
@@ -34,10 +35,10 @@ impl Kept {
     /// # Errors
     /// Those of the query, those of the disk, and types that no column of a table has.
     pub fn of(results: &mut Results, columns: &[String], memory: u64, workers: usize) -> Result<Kept> {
-        let schema = named(results.schema(), columns);
+        let schema = columns_of(results.schema(), columns);
         let (mut batches, mut bytes) = (Vec::new(), 0);
         while let Some(batch) = results.take() {
-            let batch = compact(&with_schema(&batch?, &schema)?);
+            let batch = compact(&named(&schema, &batch?)?);
             bytes += batch_bytes(&batch) as u64;
             batches.push(batch);
             if bytes > memory || engine::memory::is_scarce() {
@@ -80,7 +81,7 @@ fn on_disk(schema: &SchemaRef, first: Vec<RecordBatch>, rest: &mut Results, work
     };
     let mut output = Output::open(None, schema.clone(), &Destination::Dataset(dataset(&place)), &options)?;
     let state = rest.state().cloned().unwrap_or_default();
-    let others = std::iter::from_fn(|| rest.take()).map(|batch| with_schema(&batch?, schema));
+    let others = std::iter::from_fn(|| rest.take()).map(|batch| named(schema, &batch?));
     let mut lane = Some(first.into_iter().map(Ok).chain(others));
     let rows = Rows {
         files: 1,
@@ -102,7 +103,7 @@ fn on_disk(schema: &SchemaRef, first: Vec<RecordBatch>, rest: &mut Results, work
 }
 
 /// The columns of a table: those of the result, the first ones with these names, and with names that differ.
-fn named(schema: &SchemaRef, columns: &[String]) -> SchemaRef {
+fn columns_of(schema: &SchemaRef, columns: &[String]) -> SchemaRef {
     let own = schema.fields().iter().map(|field| field.name());
     let names: Vec<&str> = columns.iter().chain(own.skip(columns.len())).map(String::as_str).collect();
     let names = schema::names::distinct(names.iter().copied())
@@ -113,7 +114,7 @@ fn named(schema: &SchemaRef, columns: &[String]) -> SchemaRef {
     ))
 }
 
-fn with_schema(batch: &RecordBatch, schema: &SchemaRef) -> engine::Result<RecordBatch> {
-    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-    Ok(RecordBatch::try_new_with_options(schema.clone(), batch.columns().to_vec(), &options)?)
+/// A batch with the names of a table's columns.
+fn named(schema: &SchemaRef, batch: &RecordBatch) -> engine::Result<RecordBatch> {
+    batch_of(schema, batch.columns().to_vec(), batch.num_rows())
 }

@@ -189,7 +189,8 @@ fn switch(text: &str) -> Option<bool> {
     }
 }
 
-fn byte(text: &str) -> Option<u8> {
+/// One ASCII character; `\t` and `tab` are the tab.
+pub fn byte(text: &str) -> Option<u8> {
     match text {
         "\\t" | "tab" => Some(b'\t'),
         _ if text.is_ascii() && text.len() == 1 => text.bytes().next(),

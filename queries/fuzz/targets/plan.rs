@@ -27,10 +27,10 @@ pub fn check(bytes: &[u8]) {
     }
     let Ok(statement) = queries::parse(&text) else { return };
     let Some(query) = statement.query() else { return };
-    let first = planned(query);
-    assert_eq!(first, planned(query), "the plan is another one the second time");
+    let first = planned(&query);
+    assert_eq!(first, planned(&query), "the plan is another one the second time");
     // A view of it is planned, or refused.
-    let view = View { name: VIEW.into(), columns: Vec::new(), query: query.clone() };
+    let view = View { name: VIEW.into(), columns: Vec::new(), query };
     let mut views = Views::default();
     if views.insert(view).is_ok()
         && let Ok(all) = select_all(VIEW)
