@@ -9,10 +9,12 @@ mod cluster;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::builder::PossibleValuesParser;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args as Flags, Parser, Subcommand, ValueEnum};
 
 use serde::{Deserialize, Serialize};
+
+use session::writers::ResultFormat;
 
 pub use bench::{Bench, BenchFormats, BenchPlace, BenchTable, BenchThreads};
 pub use cluster::{
@@ -33,6 +35,12 @@ const READ_AHEAD: u16 = engine::ops::scan::ahead::PARTS as u16;
 
 fn encodings() -> PossibleValuesParser {
     PossibleValuesParser::new(formats::format::formats().iter().map(|f| f.name()))
+}
+
+fn result_formats() -> impl TypedValueParser<Value = ResultFormat> {
+    let values = ResultFormat::ALL.map(|(_, name, what)| PossibleValue::new(name).help(what));
+    PossibleValuesParser::new(values)
+        .try_map(|name| ResultFormat::named(&name).ok_or("there is no such format"))
 }
 
 /// The front doors.
@@ -306,8 +314,8 @@ pub struct Run {
     #[command(flatten)]
     pub execution: Execution,
     /// The form of the result: on a terminal a table if not given, else csv.
-    #[arg(long, value_enum)]
-    pub format: Option<crate::print::Format>,
+    #[arg(long, value_parser = result_formats())]
+    pub format: Option<ResultFormat>,
     /// Write the result to a file.
     #[arg(long, short = 'o', value_name = "FILE")]
     pub output: Option<PathBuf>,

@@ -29,10 +29,10 @@ use formats::open::{OpenOptions, open_path};
 use schema::bdb::{Kind, Sizes};
 use schema::{FileSet, FormatOptions};
 use serde::Serialize;
+use session::writers::table::grouped;
 
 use crate::args;
 use crate::print;
-use crate::print::table::grouped;
 use crate::say::say;
 use crate::settings;
 use crate::signals;

@@ -244,20 +244,6 @@ impl Runner {
         Ok(catalog(joined))
     }
 
-    /// Runs the query of a COPY to a directory, into which the processes write; gives the rows. `begun` is called with
-    /// the figures once there are some.
-    pub fn write(
-        &self,
-        planned: &PlannedQuery,
-        overwrite: bool,
-        begun: impl FnOnce(&Arc<QueryState>),
-    ) -> anyhow::Result<(u64, Arc<QueryState>)> {
-        let (bytes, fingerprint, state) = self.query(planned, overwrite)?;
-        begun(&state);
-        let written = self.cluster.write(&cluster::caller::Query { bytes: &bytes, fingerprint }, &state)?;
-        Ok((written.rows, state))
-    }
-
     /// What the processes are told of a query, with its fingerprint and its figures.
     fn query(
         &self,
@@ -305,6 +291,18 @@ impl session::Runner for Runner {
         let (bytes, fingerprint, state) = self.query(planned, false).map_err(failure)?;
         let query = cluster::caller::Query { bytes: &bytes, fingerprint };
         Ok(self.cluster.run(&query, planned.plan.schema.clone(), state)?)
+    }
+
+    fn write(
+        &self,
+        planned: &PlannedQuery,
+        overwrite: bool,
+        begun: &mut dyn FnMut(&Arc<QueryState>),
+    ) -> Result<(u64, Arc<QueryState>), session::runner::Failure> {
+        let (bytes, fingerprint, state) = self.query(planned, overwrite).map_err(failure)?;
+        begun(&state);
+        let written = self.cluster.write(&cluster::caller::Query { bytes: &bytes, fingerprint }, &state)?;
+        Ok((written.rows, state))
     }
 }
 

@@ -5,11 +5,11 @@ use std::path::Path;
 
 use formats::buren::inspect::{ChunkInspection, Inspection, check, inspect};
 use schema::text::types::sql_name;
+use session::writers::table::{grouped, plural};
 use unicode_width::UnicodeWidthStr;
 
 use crate::args;
 use crate::print;
-use crate::print::table::{grouped, plural};
 
 /// The most characters of a least or greatest value.
 const LONGEST: usize = 24;

@@ -10,7 +10,6 @@ mod args;
 mod bench;
 mod cluster;
 mod convert;
-mod copy;
 mod flags;
 mod generate;
 mod inspect;
@@ -157,7 +156,7 @@ pub fn describe(e: &anyhow::Error) -> (String, u8) {
     if let Some(::cluster::Error::Failed { code, .. } | ::cluster::Error::Told { code, .. }) = cause(e) {
         return (format!("error: {e}"), *code);
     }
-    if matches!(cause(e), Some(print::Error::Closed)) {
+    if matches!(cause(e), Some(session::writers::Error::Closed)) {
         // The reader of the output has enough.
         return (String::new(), 0);
     }

@@ -15,18 +15,20 @@ use arrow_schema::SchemaRef;
 use cluster::remote::Caller;
 pub use elsewhere::{lead, run_among};
 use engine::QueryState;
+use engine::aside::Overwrite;
 use engine::state::Skipped;
 use queries::Statement;
 use queries::parse::Query;
-use session::{Cancel, PlannedQuery, Session, Sources, Statistics};
+use session::session::Begun;
+use session::writers::{self, ResultWriter};
+use session::{Cancel, CopyTarget, PlannedQuery, Results, Session, Settings, Sources, Statistics};
 
 use crate::Usage;
 use crate::args;
 use crate::cluster::Runner;
 use crate::cluster::remote::Teller;
-use crate::copy::To;
 use crate::flags;
-use crate::print::{self, Format, ResultWriter, Target};
+use crate::print;
 use crate::profile::Profile;
 use crate::progress::Progress;
 use crate::say::{self, say};
@@ -34,7 +36,6 @@ use crate::settings;
 use crate::signals;
 use crate::stats;
 use crate::tables;
-use crate::terminal;
 
 /// `palais query`.
 pub fn run(q: &args::Query) -> anyhow::Result<()> {
@@ -123,6 +124,7 @@ impl<'a> QueryCommand<'a> {
     fn new(sources: &Sources, run: &'a args::Run) -> anyhow::Result<QueryCommand<'a>> {
         let start = Cell::new(Instant::now());
         let settings = settings::resolve(&run.execution, Some(run.read_ahead), sources.open.clone());
+        let settings = Settings { overwrite: run.overwrite, ..settings };
         engine::memory::set_limit(settings.memory_limit);
         let session = Session::new(settings).with_tables(sources.tables()?);
         Ok(QueryCommand {
@@ -177,18 +179,23 @@ impl<'a> QueryCommand<'a> {
 
     fn execute_statement(&self, statement: &Statement) -> anyhow::Result<()> {
         match (statement, &self.run.output) {
-            (Statement::Copy { query, target, options }, _) => {
-                let to = To::of_copy(target, options, self.run.overwrite)?;
-                match &self.runner {
-                    Some(runner) if to.dataset => self.write_there(query, runner),
-                    _ => self.write(query, &to),
-                }
-            }
             (Statement::Query(query), _) if self.run.repeat.is_some() => self.repeat(query),
-            (Statement::Query(query), Some(path)) => self.write(query, &To::of_flags(path, self.run)?),
+            (Statement::Query(query), Some(path)) => {
+                let to = self.target(path)?;
+                self.write(|begun| self.session.write(query, &to, &self.cancel, begun), &to)
+            }
+            (Statement::Copy { target, options, .. }, _) => {
+                let to = CopyTarget::of_statement(target, options, self.run.overwrite)?;
+                self.write(|begun| self.session.run(statement, &self.cancel, begun), &to)
+            }
             (statement, _) if flags::gives_rows(statement) => self.show(statement),
-            (statement, _) => self.define(statement),
+            (statement, _) => self.count(|begun| self.session.run(statement, &self.cancel, begun)),
         }
+    }
+
+    /// Where the flag says that the rows go.
+    fn target(&self, path: &Path) -> session::Result<CopyTarget> {
+        CopyTarget::of_path(path, self.run.format, Overwrite::flag(self.run.overwrite))
     }
 
     /// Runs a statement and shows its rows.
@@ -208,13 +215,22 @@ impl<'a> QueryCommand<'a> {
         }
     }
 
+    /// Writes rows, which can't be taken back if they do not appear as a whole.
+    fn write(
+        &self,
+        write: impl FnOnce(Begun<'_>) -> session::Result<Results>,
+        to: &CopyTarget,
+    ) -> anyhow::Result<()> {
+        self.given.store(!to.appears_whole(), Ordering::Relaxed);
+        self.count(write)
+    }
+
     /// Runs a statement that gives no rows to be shown.
-    fn define(&self, statement: &Statement) -> anyhow::Result<()> {
+    fn count(&self, run: impl FnOnce(Begun<'_>) -> session::Result<Results>) -> anyhow::Result<()> {
         let mut progress = None;
-        let results = self.session.run(statement, &self.cancel, &mut |planned, state| {
-            progress = Some(self.begun(planned, state));
-        })?;
+        let results = run(&mut |planned, state| progress = Some(self.begun(planned, state)))?;
         drop(progress);
+        results.warning().into_iter().for_each(say::warn);
         warn(results.skipped());
         match results.statistics() {
             Some(statistics) => self.finish(statistics.rows, &statistics),
@@ -286,71 +302,13 @@ impl<'a> QueryCommand<'a> {
     where
         anyhow::Error: From<E>,
     {
-        // Nothing is written before there is something to write: an error comes without half a result before it.
-        let (mut rows, mut begun) = (0, false);
-        for batch in batches {
-            let batch = batch?;
-            if !begun {
-                self.given.store(true, Ordering::Relaxed);
-                writer.begin(schema)?;
-                begun = true;
-            }
-            rows += batch.num_rows() as u64;
+        let batches = batches.map(|batch| batch.map_err(anyhow::Error::from));
+        let rows = writers::write_all(schema, batches, writer, || {
+            self.given.store(true, Ordering::Relaxed);
             progress.iter_mut().for_each(Progress::hide_before_output);
-            writer.batch(&batch)?;
-            // Some writers keep what they are given.
-            engine::memory::check(0, || "the result".into())?;
-        }
-        progress.iter_mut().for_each(Progress::hide_before_output);
-        if !begun {
-            writer.begin(schema)?;
-        }
-        writer.end()?;
+        })?;
+        writer.warning().into_iter().for_each(say::warn);
         Ok(rows)
-    }
-
-    /// Writes the rows of a query.
-    fn write(&self, query: &Arc<Query>, to: &To) -> anyhow::Result<()> {
-        let spread_result = to.dataset || self.runner.is_some();
-        let planning = queries::Settings { spread_result, ..self.session.planning() };
-        let write = |planned: &PlannedQuery| self.write_rows(planned, to);
-        self.session.plan_and_run(
-            query,
-            &planning,
-            &self.cancel,
-            &self.given,
-            crate::cause::<engine::Error>,
-            write,
-        )
-    }
-
-    fn write_rows(&self, planned: &PlannedQuery, to: &To) -> anyhow::Result<()> {
-        let plan = &planned.plan;
-        let mut statistics = self.statistics();
-        // The target is opened first: one that can't be written is known before the query runs.
-        let rows = match to.format() {
-            Some(format) => {
-                let (columns, shape) = print::shape(to.form, &plan.schema);
-                // Rows that lie on all workers of this process make a part a worker anyhow.
-                let parts = plan.root.single || self.runner.is_some();
-                let output = to.open(format, columns, parts, self.session.settings().workers)?;
-                let given = &self.given;
-                let shape = |batch| {
-                    given.store(true, Ordering::Relaxed);
-                    shape(batch)
-                };
-                self.execute(planned, &mut statistics, |results, _| {
-                    Ok(engine::copy::copy(results, output, shape)?.rows)
-                })?
-            }
-            None => {
-                let mut writer = to.writer()?;
-                self.execute(planned, &mut statistics, |results, progress| {
-                    self.print_rows(&results.schema().clone(), results, progress, writer.as_mut())
-                })?
-            }
-        };
-        self.finish(rows, &statistics)
     }
 
     /// The writer that the flags ask for, of a result that is small.
@@ -359,16 +317,13 @@ impl<'a> QueryCommand<'a> {
             return Ok(Box::new(Teller(caller.clone())));
         }
         let Some(path) = &self.run.output else {
-            let usual = if std::io::stdout().is_terminal() { Format::Table } else { Format::Csv };
-            let form = self.run.format.unwrap_or(usual);
-            return Ok(print::writer(form, &Target::Standard, terminal::table_options(true))?);
+            return Ok(print::writer(self.run.format)?);
         };
-        let to = To::of_flags(path, self.run)?;
+        let to = self.target(path)?;
         if to.dataset {
             return Err(Usage("this result goes into one file, not into a directory".into()).into());
         }
-        let target = Target::File { path: to.path, overwrite: to.overwrite, compression: None };
-        Ok(print::writer(to.form, &target, terminal::table_options(false))?)
+        Ok(to.writer()?)
     }
 
     /// The line below a result, for people.

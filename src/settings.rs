@@ -17,6 +17,7 @@ pub fn resolve(run: &args::Execution, read_ahead: Option<u16>, open: OpenOptions
         broadcast_bytes: run.broadcast_limit.unwrap_or(usual.broadcast_bytes),
         allow_scripts: run.allow_scripts,
         open,
+        ..usual
     }
 }
 

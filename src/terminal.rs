@@ -2,27 +2,19 @@
 
 use std::io::IsTerminal;
 
-use crate::print::TableOptions;
+use session::writers::TableOptions;
 
 /// The rows of a table that goes to a terminal: the first and the last half of so many.
 const SHOWN_ROWS: usize = 40;
 
-/// The rows of one that goes elsewhere. A table is held whole until its widths are known, so that there must be an end.
-const WRITTEN_ROWS: usize = 10_000;
-
-/// How a table is shown: fitted to the terminal, or in its full width where it goes elsewhere.
-pub fn table_options(to_stdout: bool) -> TableOptions {
-    let terminal = to_stdout && std::io::stdout().is_terminal();
-    let set = |name: &str| std::env::var_os(name).is_some_and(|v| !v.is_empty());
-    let locale =
-        ["LC_ALL", "LC_CTYPE", "LANG"].iter().filter_map(|n| std::env::var(n).ok()).find(|v| !v.is_empty());
-    let utf8 = locale.is_some_and(|l| l.to_ascii_lowercase().replace('-', "").contains("utf8"));
-    TableOptions {
-        width: terminal.then(width),
-        max_rows: if terminal { SHOWN_ROWS } else { WRITTEN_ROWS },
-        color: terminal && !set("NO_COLOR"),
-        unicode: utf8,
+/// How a table on standard output is shown: fitted to the terminal, or in its full width where it goes elsewhere.
+pub fn table_options() -> TableOptions {
+    let usual = TableOptions::default();
+    if !std::io::stdout().is_terminal() {
+        return usual;
     }
+    let color = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    TableOptions { width: Some(width()), max_rows: SHOWN_ROWS, color, ..usual }
 }
 
 /// The characters in a line of the terminal; 80 where it does not say.

@@ -1,9 +1,5 @@
 //! Statements that change what a session knows: CREATE VIEW, CREATE TEMP TABLE, DROP, SET and RESET.
 
-use std::sync::Arc;
-
-use arrow_array::{ArrayRef, Int64Array, RecordBatch};
-use arrow_schema::{DataType, Field, Schema};
 use engine::cancel::Cancel;
 use engine::stack::Deep;
 use queries::parse::select_all;
@@ -47,7 +43,7 @@ impl Session {
         let Definition { name, columns, query, existing } = definition;
         self.refuse_elsewhere("CREATE TEMP TABLE")?;
         if !self.tables().may_define(name, Kind::Table, *existing)? {
-            return Ok(Results::nothing());
+            return Results::counted(None, None);
         }
         let mut results = self.rows(query, cancel, begun)?;
         let given = results.schema().fields().len();
@@ -60,14 +56,12 @@ impl Session {
         let settings = self.settings();
         let memory = settings.memory_limit.min(engine::memory::limit()) / PART_FOR_A_TABLE;
         let kept = Kept::of(&mut results, columns, memory, settings.workers)?;
-        let run = results.into_run();
-        let rows = run.as_ref().map_or(0, |run| run.rows);
         let mut tables = self.tables_mut();
         if tables.may_define(name, Kind::Table, *existing)? {
             tables.add_kept(name, kept);
         }
         drop(tables);
-        Ok(Results::made(count(rows)?, run))
+        Results::counted(results.into_run(), None)
     }
 
     /// Forgets names.
@@ -154,11 +148,4 @@ fn word(kind: Kind) -> &'static str {
 
 fn invalid(message: String) -> Error {
     queries::Error::Invalid(message).into()
-}
-
-/// The result of a statement that wrote so many rows: one row, with the column `count`.
-fn count(rows: u64) -> Result<RecordBatch> {
-    let schema = Schema::new(vec![Field::new("count", DataType::Int64, false)]);
-    let rows: ArrayRef = Arc::new(Int64Array::from(vec![rows as i64]));
-    Ok(RecordBatch::try_new(Arc::new(schema), vec![rows]).map_err(engine::Error::from)?)
 }

@@ -15,6 +15,9 @@ pub enum Error {
     /// The query failed while it ran, or was cancelled.
     #[error("{0}")]
     Query(#[from] engine::Error),
+    /// A result can't be written.
+    #[error("{0}")]
+    Write(#[from] crate::writers::Error),
     /// What the session was told does not go together.
     #[error("{0}")]
     Settings(String),

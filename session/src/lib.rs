@@ -28,13 +28,17 @@
 //! - [`runner`]: who runs queries, if not threads of this process.
 //! - `about`: EXPLAIN, DESCRIBE, SHOW TABLES and SUMMARIZE.
 //! - `definitions`: CREATE, DROP, SET and RESET.
+//! - [`copy`]: COPY: where rows are written, and how.
 //! - `kept`: rows that a statement keeps for later ones.
 //! - [`variables`]: what SET changes.
 //! - [`results`]: the rows of a statement.
+//! - [`watch`]: a query whose result is kept up to date.
+//! - [`writers`]: the rows of a result to text or bytes.
 //! - [`statistics`]: the figures of a run.
 //! - [`error`]: what can go wrong.
 
 mod about;
+pub mod copy;
 mod definitions;
 pub mod error;
 mod kept;
@@ -49,12 +53,15 @@ pub mod sources;
 pub mod statistics;
 pub mod tables;
 pub mod variables;
+pub mod watch;
+pub mod writers;
 
 /// The example of the README is a test.
 #[cfg(doctest)]
 #[doc = include_str!("../../README.md")]
 struct Readme;
 
+pub use copy::CopyTarget;
 pub use engine::cancel::Cancel;
 pub use error::{Error, Result};
 pub use planned_query::PlannedQuery;
@@ -68,3 +75,4 @@ pub use settings::Settings;
 pub use sources::Sources;
 pub use statistics::Statistics;
 pub use tables::Tables;
+pub use watch::Watch;

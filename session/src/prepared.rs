@@ -58,16 +58,21 @@ impl<'a> Prepared<'a> {
         Ok(Prepared { session: self.session, statement: Deep::new(bound) })
     }
 
-    /// The columns that it gives, if it is a query; it is planned and not run.
+    /// The columns that it gives; its query is planned and not run.
     ///
     /// # Errors
-    /// Those of planning, and that it is no query.
+    /// Those of planning.
     pub fn schema(&self) -> Result<SchemaRef> {
-        let Statement::Query(query) = &**self.statement else {
-            return Err(Error::Settings("the columns of a query alone are known before it is run".into()));
-        };
-        let planned = self.session.plan(query, &self.session.planning(), &Cancel::default())?;
-        Ok(planned.plan.schema.clone())
+        self.session.columns_of(&self.statement, &Cancel::default())
+    }
+
+    /// The plan of its query, a line for each operator, as EXPLAIN shows it.
+    ///
+    /// # Errors
+    /// Those of planning, and that it has no query.
+    pub fn explain(&self) -> Result<Vec<String>> {
+        let none = || Error::Settings("the statement has no query, and so no plan".into());
+        self.session.plan_lines(&self.statement.query().ok_or_else(none)?, &Cancel::default())
     }
 
     /// Runs it.

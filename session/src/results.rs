@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use arrow_array::RecordBatch;
-use arrow_schema::{Schema, SchemaRef};
+use arrow_array::{ArrayRef, Int64Array, RecordBatch};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use engine::QueryState;
+use engine::dataset::Output;
 use engine::stack::Deep;
 use engine::state::Skipped;
 use queries::Plan;
@@ -19,6 +20,7 @@ pub struct Results {
     schema: SchemaRef,
     rows: Rows,
     run: Option<Run>,
+    warning: Option<String>,
 }
 
 enum Rows {
@@ -57,14 +59,41 @@ impl Run {
     }
 }
 
+/// The columns of what a statement gives that wrote rows.
+pub(crate) fn counted() -> SchemaRef {
+    Arc::new(Schema::new(vec![Field::new("count", DataType::Int64, false)]))
+}
+
 impl Results {
     pub(crate) fn computed(results: engine::Results, run: Run) -> Results {
         let schema = results.schema().clone();
-        Results { schema, rows: Rows::Computed { results, first: None }, run: Some(run) }
+        Results { schema, rows: Rows::Computed { results, first: None }, run: Some(run), warning: None }
     }
 
     pub(crate) fn made(batch: RecordBatch, run: Option<Run>) -> Results {
-        Results { schema: batch.schema(), rows: Rows::Made(Some(batch)), run }
+        Results { schema: batch.schema(), rows: Rows::Made(Some(batch)), run, warning: None }
+    }
+
+    /// Those of a statement that wrote rows: one row, which says how many.
+    pub(crate) fn counted(run: Option<Run>, warning: Option<String>) -> Result<Results> {
+        let rows = run.as_ref().map_or(0, |run| run.rows);
+        let rows: ArrayRef = Arc::new(Int64Array::from(vec![rows as i64]));
+        let batch = RecordBatch::try_new(counted(), vec![rows]).map_err(engine::Error::from)?;
+        Ok(Results { warning, ..Results::made(batch, run) })
+    }
+
+    /// Writes all rows, of which none was taken; `shape` gives a batch the columns that `output` was opened with.
+    pub(crate) fn copy(
+        &mut self,
+        output: Output,
+        shape: impl Fn(RecordBatch) -> formats::Result<RecordBatch> + Sync,
+    ) -> Result<()> {
+        if let (Rows::Computed { results, .. }, Some(run)) = (&mut self.rows, &mut self.run) {
+            let written = engine::copy::copy(results, output, shape)?;
+            run.rows = written.rows;
+            run.took = Some(run.begun.elapsed());
+        }
+        Ok(())
     }
 
     /// Those of a statement that has none.
@@ -101,6 +130,11 @@ impl Results {
     /// What readers passed over so far, as the session's settings ask.
     pub fn skipped(&self) -> Skipped {
         self.state().map(|state| state.skipped()).unwrap_or_default()
+    }
+
+    /// What the reader may not expect of what a statement wrote.
+    pub fn warning(&self) -> Option<&str> {
+        self.warning.as_deref()
     }
 
     /// The figures of the query so far, if one is run.

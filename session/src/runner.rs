@@ -1,7 +1,9 @@
 //! Who runs the queries of a session, if not threads of this process.
 
 use std::error::Error;
+use std::sync::Arc;
 
+use engine::QueryState;
 use queries::Catalog;
 
 use crate::planned_query::PlannedQuery;
@@ -34,4 +36,16 @@ pub trait Runner: Send + Sync {
     /// # Errors
     /// It can't be begun.
     fn run(&self, planned: &PlannedQuery) -> Result<engine::Results, Failure>;
+
+    /// Runs the query of a COPY statement to a directory, into which each process writes its own rows, and gives how many
+    /// all have written. `overwrite` lets it replace a directory that is there; `begun` is told when there are figures.
+    ///
+    /// # Errors
+    /// Those of the query, and those of writing.
+    fn write(
+        &self,
+        planned: &PlannedQuery,
+        overwrite: bool,
+        begun: &mut dyn FnMut(&Arc<QueryState>),
+    ) -> Result<(u64, Arc<QueryState>), Failure>;
 }

@@ -157,9 +157,7 @@ impl Session {
             Statement::Describe(name) => self.describe(name, cancel),
             Statement::ShowTables => self.show_tables(),
             Statement::Summarize(query) => self.summarize(query, cancel, begun),
-            Statement::Copy { .. } => {
-                Err(queries::Error::Unsupported("COPY here; read the rows and write them".into()).into())
-            }
+            Statement::Copy { query, target, options } => self.copy(query, (target, options), cancel, begun),
             Statement::CreateView(definition) => self.create_view(definition, cancel),
             Statement::CreateTable(definition) => self.create_table(definition, cancel, begun),
             Statement::Drop { kind, names, if_exists } => self.drop_names(*kind, names, *if_exists),
@@ -287,7 +285,7 @@ impl Session {
     }
 
     /// The query with the views that it reads.
-    fn expanded(&self, query: &Arc<Query>, cancel: &Cancel) -> Result<Deep<Query>> {
+    pub(crate) fn expanded(&self, query: &Arc<Query>, cancel: &Cancel) -> Result<Deep<Query>> {
         let tables = self.tables().clone();
         expanded(&tables, query, cancel)
     }
@@ -342,6 +340,10 @@ impl Session {
     pub(crate) fn is_run_elsewhere(&self) -> bool {
         self.runner.is_some()
     }
+
+    pub(crate) fn runner(&self) -> Option<&dyn Runner> {
+        self.runner.as_deref()
+    }
 }
 
 fn open(
@@ -369,7 +371,7 @@ fn is_late(table: &Table) -> bool {
 }
 
 /// The tables that a query names.
-fn named(query: &Arc<Query>, cancel: &Cancel) -> Result<Vec<String>> {
+pub(crate) fn named(query: &Arc<Query>, cancel: &Cancel) -> Result<Vec<String>> {
     let query = query.clone();
     Ok(within_limits(cancel, move || tables(&query))??)
 }

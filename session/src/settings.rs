@@ -16,6 +16,8 @@ pub struct Settings {
     pub memory_limit: u64,
     /// A build side of a join of at most this many bytes is sent to every worker.
     pub broadcast_bytes: u64,
+    /// Whether COPY may replace what is there, without the option OVERWRITE.
+    pub overwrite: bool,
     /// Whether `transform()` may start the user's command.
     pub allow_scripts: bool,
     /// How files are read, unless something else is said for a table.
@@ -31,6 +33,7 @@ impl Default for Settings {
             read_ahead: engine::Settings::new(workers).read_ahead,
             memory_limit: engine::memory::default_limit(),
             broadcast_bytes: queries::Settings::default().broadcast_bytes,
+            overwrite: false,
             allow_scripts: false,
             open: OpenOptions::default(),
         }

@@ -53,6 +53,12 @@ const VARIABLES: &[Variable] = &[
         copy: |s, from| s.read_ahead = from.read_ahead,
     },
     Variable {
+        names: &["overwrite"],
+        takes: "true or false",
+        set: |s, text| switch(text).map(|is| s.overwrite = is),
+        copy: |s, from| s.overwrite = from.overwrite,
+    },
+    Variable {
         names: &["from"],
         takes: "the name of a format, or auto",
         set: |s, text| {

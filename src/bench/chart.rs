@@ -1,7 +1,8 @@
 //! The chart: for each encoding a group of bars, one a compression, all on one scale.
 
+use session::writers::table::grouped;
+
 use super::report::Report;
-use crate::print::table::grouped;
 use crate::svg::Svg;
 
 const WIDTH: f64 = 900.0;

@@ -4,10 +4,10 @@ use std::fmt::Write;
 use std::path::Path;
 
 use serde::Serialize;
+use session::writers::table::grouped;
 
 use super::cell::{Cell, Measured, Outcome};
 use super::{chart, grid, history};
-use crate::print::table::grouped;
 
 /// What was measured.
 #[derive(Serialize)]

@@ -4,10 +4,10 @@ use std::fmt::Write;
 use std::path::Path;
 
 use serde::Serialize;
+use session::writers::table::grouped;
 
 use super::grid;
 use super::threads::{Figure, Set};
-use crate::print::table::grouped;
 use crate::svg::Svg;
 
 /// A setting is as good as the quickest one if it takes at most so many times as long.

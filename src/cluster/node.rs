@@ -16,9 +16,8 @@ use cluster::tls::Client;
 
 use super::version;
 use crate::args;
-use crate::print::{self, Format, Target};
+use crate::print;
 use crate::say::Log;
-use crate::terminal;
 
 /// How long a node may take to tell what runs on all of them.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -124,8 +123,7 @@ pub fn status(at: &args::At) -> anyhow::Result<()> {
         ("statement", maybe(|row| row.statement.as_deref())),
     ];
     let batch = RecordBatch::try_from_iter_with_nullable(columns.map(|(name, column)| (name, column, true)))?;
-    let form = if std::io::IsTerminal::is_terminal(&std::io::stdout()) { Format::Table } else { Format::Csv };
-    let mut writer = print::writer(form, &Target::Standard, terminal::table_options(true))?;
+    let mut writer = print::writer(None)?;
     writer.begin(&batch.schema())?;
     writer.batch(&batch)?;
     Ok(writer.end()?)

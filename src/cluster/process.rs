@@ -17,14 +17,12 @@ use engine::dataset::{Begun, Output, Share, Written};
 use queries::{Statement, summarize};
 use schema::Table;
 use serde::{Deserialize, Serialize};
-use session::{Cancel, PlannedQuery, Sources};
+use session::{Cancel, CopyTarget, PlannedQuery, Sources, writers};
 
 use super::decode::decode;
 use super::maker::{Files, Job};
 use super::{catalog, make, node, version};
 use crate::args;
-use crate::copy::To;
-use crate::print;
 use crate::signals;
 use crate::tables;
 
@@ -131,7 +129,7 @@ impl Process {
             Statement::Query(parsed) | Statement::Summarize(parsed) => parsed,
             Statement::Explain { query: parsed, .. } => parsed,
             Statement::Copy { query: parsed, target, options } => {
-                to = Some(To::of_copy(&target, &options, query.overwrite)?);
+                to = Some(CopyTarget::of_statement(&target, &options, query.overwrite)?);
                 parsed
             }
             _ => anyhow::bail!("only a query has a plan"),
@@ -228,7 +226,7 @@ impl Binary for Process {
 
 /// What a process writes of a dataset.
 struct Parts {
-    to: To,
+    to: CopyTarget,
     columns: SchemaRef,
     /// Whether all rows lie on one worker.
     single: bool,
@@ -246,7 +244,7 @@ impl Parts {
 impl Together for Parts {
     fn begin(&mut self, processes: usize) -> Result<Vec<u8>, Failure> {
         let mut begin = || -> anyhow::Result<Vec<u8>> {
-            let (columns, _) = print::shape(self.to.form, &self.columns);
+            let (columns, _) = writers::shape(self.to.form, &self.columns);
             let output = self.to.open(self.format()?, columns, self.single, self.workers)?;
             let output = output.with_share(Share { index: 0, count: processes });
             let begun = output.begun()?;
@@ -259,7 +257,7 @@ impl Together for Parts {
     fn join(&mut self, begun: &[u8], process: usize, processes: usize) -> Result<(), Failure> {
         let mut join = || -> anyhow::Result<()> {
             let begun: Begun = decode(begun)?;
-            let (columns, _) = print::shape(self.to.form, &self.columns);
+            let (columns, _) = writers::shape(self.to.form, &self.columns);
             let share = Share { index: process, count: processes };
             let options = self.to.options(self.format()?, self.single, self.workers);
             let output = Output::join(columns, &self.to.path, &begun, &options)?;
@@ -284,7 +282,7 @@ impl Together for Parts {
 
 impl Writer for Parts {
     fn write(&mut self, mut results: engine::Results) -> engine::Result<Vec<u8>> {
-        let (_, shape) = print::shape(self.to.form, &self.columns);
+        let (_, shape) = writers::shape(self.to.form, &self.columns);
         self.state = Some(results.state().clone());
         let Some(output) = &mut self.output else { return Err(engine::Error::Cancelled) };
         let parts = engine::copy::copy_parts(&mut results, output, shape)?;

@@ -18,6 +18,7 @@ use cluster::remote::{Besides, Caller, Remote};
 use engine::{QueryState, Results};
 use serde::{Deserialize, Serialize};
 use session::Sources;
+use session::writers::{self, ResultWriter};
 
 use super::decode::decode;
 use super::make::nodes::Asked;
@@ -25,7 +26,6 @@ use super::process::failure;
 use super::{Runner, node, remaining, streams, version};
 use crate::Usage;
 use crate::args;
-use crate::print::{self, ResultWriter};
 use crate::say::{self, say};
 use crate::{query, signals};
 
@@ -232,19 +232,19 @@ fn reached_at(node: &str) -> cluster::Result<IpAddr> {
 pub struct Teller(pub Arc<Caller>);
 
 impl ResultWriter for Teller {
-    fn begin(&mut self, schema: &SchemaRef) -> print::Result<()> {
+    fn begin(&mut self, schema: &SchemaRef) -> writers::Result<()> {
         self.0.columns(schema).map_err(refused)
     }
 
-    fn batch(&mut self, batch: &RecordBatch) -> print::Result<()> {
+    fn batch(&mut self, batch: &RecordBatch) -> writers::Result<()> {
         self.0.rows(batch).map_err(refused)
     }
 
-    fn end(&mut self) -> print::Result<()> {
+    fn end(&mut self) -> writers::Result<()> {
         Ok(())
     }
 }
 
-fn refused(e: engine::Error) -> print::Error {
-    print::Error::Refused(e.to_string())
+fn refused(e: engine::Error) -> writers::Error {
+    writers::Error::Refused(e.to_string())
 }

@@ -6,18 +6,14 @@ use std::time::Instant;
 
 use cluster::remote::Caller;
 use engine::QueryState;
-use queries::parse::Query;
-use session::{Runner as _, Sources};
+use session::{Runner as _, Sources, writers};
 
 use super::{QueryCommand, text, warn};
 use crate::args;
 use crate::cluster::remote::{self, Asking};
 use crate::cluster::retry::{Undone, retried};
 use crate::cluster::{Runner, has_local_parts, sweep_up};
-use crate::copy::To;
 use crate::flags;
-use crate::print;
-use crate::progress::Progress;
 use crate::{say, settings, signals, tables};
 
 impl QueryCommand<'_> {
@@ -26,23 +22,6 @@ impl QueryCommand<'_> {
         let runner = Arc::new(runner);
         self.session.run_by(runner.clone());
         self.runner = Some(runner);
-    }
-
-    /// Has the processes write the rows of a query, each its own into files of its own.
-    pub(super) fn write_there(&self, query: &Arc<Query>, runner: &Runner) -> anyhow::Result<()> {
-        let planned = self.session.plan(query, &self.session.planning(), &self.cancel)?;
-        let mut statistics = self.statistics();
-        let begun = Instant::now();
-        let mut progress = None;
-        let (rows, state) = runner.write(&planned, self.run.overwrite, |state| {
-            self.caller.iter().for_each(|caller| caller.follow(state));
-            progress = Some(Progress::start(&planned.plan, state, self.run.no_progress));
-        })?;
-        drop(progress);
-        statistics.execution_seconds.push(begun.elapsed().as_secs_f64());
-        statistics.take(&planned.plan, &state, rows);
-        warn(state.skipped());
-        self.finish(rows, &statistics)
     }
 }
 
@@ -137,7 +116,7 @@ pub fn run_on_nodes(q: &args::Query, at: &args::At, sql: &str) -> anyhow::Result
     // What lies on the nodes is looked at there.
     let sources = tables::sources(&q.input)?;
     let command = QueryCommand::new(&Sources { open: sources.open.clone(), ..Sources::default() }, &q.run)?;
-    let to = q.run.output.as_deref().map(|path| To::of_flags(path, &q.run)).transpose()?;
+    let to = q.run.output.as_deref().map(|path| command.target(path)).transpose()?;
     let state = Arc::new(QueryState::new(0, 1));
     signals::cancel_on_interrupt(&state);
     let mut statistics = command.statistics();
@@ -156,7 +135,7 @@ pub fn run_on_nodes(q: &args::Query, at: &args::At, sql: &str) -> anyhow::Result
         }
         Some(to) => match to.format() {
             Some(format) => {
-                let (columns, shape) = print::shape(to.form, results.schema());
+                let (columns, shape) = writers::shape(to.form, results.schema());
                 let output = to.open(format, columns, true, command.session.settings().workers)?;
                 engine::copy::copy(&mut results, output, shape)?.rows
             }

@@ -4,9 +4,9 @@ use arrow_schema::SchemaRef;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::{Cell, TableWriter, grouped, plural};
-use crate::print::fit::{Fit, Need, fit};
-use crate::print::value::{is_number, quote};
-use crate::say::escaped;
+use crate::writers::escape::escaped;
+use crate::writers::fit::{Fit, Need, fit};
+use crate::writers::value::{is_number, quote};
 
 /// The characters of frames: corners and crossings from the top left, the lines, and what stands for what is left out.
 struct Frame {

@@ -9,7 +9,7 @@ use arrow_buffer::NullBuffer;
 use arrow_schema::DataType;
 use formats::rows::cells::Cells;
 
-use crate::say::{escaped, is_unseen, push_escaped};
+use super::escape::{escaped, is_unseen, push_escaped};
 
 /// A column of a batch, ready to be read as text.
 pub struct Column {

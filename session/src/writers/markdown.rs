@@ -73,7 +73,7 @@ fn escaped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::print::output::tests::Memory;
+    use crate::writers::output::tests::Memory;
 
     use std::sync::Arc;
 

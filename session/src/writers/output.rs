@@ -34,46 +34,6 @@ pub fn failed(path: &Path, action: &'static str, source: std::io::Error) -> Erro
     }
 }
 
-/// Standard output.
-pub struct StandardOutput {
-    out: BufWriter<std::io::Stdout>,
-}
-
-impl StandardOutput {
-    /// Standard output of this process.
-    pub fn new() -> StandardOutput {
-        StandardOutput { out: BufWriter::with_capacity(BUFFER, std::io::stdout()) }
-    }
-}
-
-impl Write for StandardOutput {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.out.write(bytes)
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        self.out.flush()
-    }
-}
-
-impl Output for StandardOutput {
-    fn put(&mut self, bytes: &[u8]) -> Result<()> {
-        self.out.write_all(bytes).map_err(|e| failed(self.path(), "write", e))
-    }
-
-    fn pass_on(&mut self) -> Result<()> {
-        self.out.flush().map_err(|e| failed(self.path(), "write", e))
-    }
-
-    fn finish(&mut self) -> Result<()> {
-        self.pass_on()
-    }
-
-    fn path(&self) -> &Path {
-        Path::new("standard output")
-    }
-}
-
 /// A file that is written aside, in the same directory, and gets its name when it is whole. Dropped before, it leaves
 /// nothing. What is there and is not a regular file (`/dev/null`, a pipe) is written as it is.
 pub struct FileOutput {

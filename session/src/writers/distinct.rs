@@ -48,4 +48,8 @@ impl ResultWriter for Distinct {
     fn end(&mut self) -> Result<()> {
         self.inner.end()
     }
+
+    fn warning(&self) -> Option<String> {
+        self.inner.warning()
+    }
 }

@@ -9,56 +9,62 @@ use std::sync::Arc;
 
 use super::distinct::{distinct, renamed};
 use super::value::Column;
-use super::{Error, Format, Output, Result, ResultWriter};
+use super::{Error, Output, Result, ResultFormat, ResultWriter};
 
 /// How a form of results is encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Encoding {
     /// Its name among the formats.
-    pub name: &'static str,
+    name: &'static str,
     delimiter: u8,
     /// Whether it is text, that a terminal can show and that goes on as the rows come.
-    pub text: bool,
+    text: bool,
     /// Whether records are the elements of one JSON array.
     array: bool,
 }
 
 /// The encoding of a form; `None` of those that are for people.
-pub fn encoding(format: Format) -> Option<Encoding> {
+pub fn encoding(format: ResultFormat) -> Option<Encoding> {
     let text = Encoding { name: "csv", delimiter: b',', text: true, array: false };
     let binary = Encoding { text: false, ..text };
     Some(match format {
-        Format::Table | Format::Markdown => return None,
-        Format::Csv => text,
-        Format::Tsv => Encoding { delimiter: b'\t', ..text },
-        Format::Json => Encoding { name: "jsonl", array: true, ..text },
-        Format::Jsonl => Encoding { name: "jsonl", ..text },
-        Format::Parquet => Encoding { name: "parquet", ..binary },
-        Format::Arrow => Encoding { name: "arrow", ..binary },
-        Format::Buren => Encoding { name: "buren", ..binary },
-        Format::Bincode => Encoding { name: "bincode", ..binary },
-        Format::Msgpack => Encoding { name: "msgpack", ..binary },
-        Format::Cbor => Encoding { name: "cbor", ..binary },
-        Format::Protobuf => Encoding { name: "protobuf", ..binary },
-        Format::Capnproto => Encoding { name: "capnproto", ..binary },
-        Format::CapnprotoPacked => Encoding { name: "capnproto-packed", ..binary },
+        ResultFormat::Table | ResultFormat::Markdown => return None,
+        ResultFormat::Csv => text,
+        ResultFormat::Tsv => Encoding { delimiter: b'\t', ..text },
+        ResultFormat::Json => Encoding { name: "jsonl", array: true, ..text },
+        ResultFormat::Jsonl => Encoding { name: "jsonl", ..text },
+        ResultFormat::Parquet => Encoding { name: "parquet", ..binary },
+        ResultFormat::Arrow => Encoding { name: "arrow", ..binary },
+        ResultFormat::Buren => Encoding { name: "buren", ..binary },
+        ResultFormat::Bincode => Encoding { name: "bincode", ..binary },
+        ResultFormat::Msgpack => Encoding { name: "msgpack", ..binary },
+        ResultFormat::Cbor => Encoding { name: "cbor", ..binary },
+        ResultFormat::Protobuf => Encoding { name: "protobuf", ..binary },
+        ResultFormat::Capnproto => Encoding { name: "capnproto", ..binary },
+        ResultFormat::CapnprotoPacked => Encoding { name: "capnproto-packed", ..binary },
     })
 }
 
+/// Whether the form is nothing that a terminal could show.
+pub fn is_binary(format: ResultFormat) -> bool {
+    encoding(format).is_some_and(|encoding| !encoding.text)
+}
+
 /// How files of this form are written by `formats`; `None` of forms that are written otherwise.
-pub fn file_format(format: Format, compression: &str) -> Option<FormatOptions> {
+pub fn file_format(format: ResultFormat, compression: &str) -> Option<FormatOptions> {
     encoding(format).filter(|encoding| !encoding.array).map(|encoding| encoding.options(compression))
 }
 
 /// The columns that a file of this form has, and how a result gets them: nested columns become text in csv, and equal
 /// names differ but in csv.
 pub fn shape(
-    format: Format,
+    format: ResultFormat,
     schema: &SchemaRef,
 ) -> (SchemaRef, impl Fn(RecordBatch) -> formats::Result<RecordBatch> + Sync + use<>) {
     let text = encoding(format).is_some_and(|e| e.is_flat());
     let shaped = if text { flat_schema(schema) } else { schema.clone() };
-    let named = (!matches!(format, Format::Csv | Format::Tsv)).then(|| distinct(&shaped)).flatten();
+    let named =
+        (!matches!(format, ResultFormat::Csv | ResultFormat::Tsv)).then(|| distinct(&shaped)).flatten();
     let (from, to) = (shaped.clone(), named.clone());
     let lay_out = move |batch: RecordBatch| {
         let batch = if text { flat(&batch, &from)? } else { batch };
@@ -245,7 +251,7 @@ fn flat(batch: &RecordBatch, schema: &SchemaRef) -> formats::Result<RecordBatch>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::print::output::tests::Memory;
+    use crate::writers::output::tests::Memory;
 
     use arrow_array::builder::{Int32Builder, ListBuilder};
     use arrow_array::{Array, Float64Array, StringViewArray};
@@ -273,7 +279,7 @@ mod tests {
         RecordBatch::try_new(Arc::new(schema), columns).unwrap()
     }
 
-    fn written(format: Format, compression: &str, batches: &[RecordBatch]) -> Memory {
+    fn written(format: ResultFormat, compression: &str, batches: &[RecordBatch]) -> Memory {
         let memory = Memory::default();
         let mut writer = EncodedWriter::new(Box::new(memory.clone()), encoding(format).unwrap(), compression);
         writer.begin(&batch(0, 0).schema()).unwrap();
@@ -287,17 +293,17 @@ mod tests {
 
     #[test]
     fn csv_has_a_header_and_lists_as_text() {
-        let text = written(Format::Csv, "none", &[batch(0, 2), batch(2, 2)]).text();
+        let text = written(ResultFormat::Csv, "none", &[batch(0, 2), batch(2, 2)]).text();
         let expected = "text,x,list\n,NaN,\"[0, NULL]\"\n\"\",0.5,\"[1, NULL]\"\n\
                         \"a,\"\"b\"\"\n\",1.0,\"[2, NULL]\"\nrow 3,NaN,\"[3, NULL]\"\n";
         assert_eq!(text.replace("\r\n", "\n"), expected);
-        assert_eq!(written(Format::Csv, "none", &[]).text().trim_end(), "text,x,list");
-        assert!(written(Format::Tsv, "none", &[]).text().starts_with("text\tx\tlist"));
+        assert_eq!(written(ResultFormat::Csv, "none", &[]).text().trim_end(), "text,x,list");
+        assert!(written(ResultFormat::Tsv, "none", &[]).text().starts_with("text\tx\tlist"));
     }
 
     #[test]
     fn borders_of_batches_are_not_seen() {
-        for format in [Format::Csv, Format::Parquet] {
+        for format in [ResultFormat::Csv, ResultFormat::Parquet] {
             let whole = written(format, "none", &[batch(0, 20_000)]).bytes();
             let pieces: Vec<_> =
                 [0, 1, 500, 9_000, 19_999].windows(2).map(|w| batch(w[0], w[1] - w[0])).collect();
@@ -310,7 +316,8 @@ mod tests {
     #[test]
     fn rows_go_on_as_they_come() {
         let memory = Memory::default();
-        let mut writer = EncodedWriter::new(Box::new(memory.clone()), encoding(Format::Csv).unwrap(), "none");
+        let mut writer =
+            EncodedWriter::new(Box::new(memory.clone()), encoding(ResultFormat::Csv).unwrap(), "none");
         writer.begin(&batch(0, 0).schema()).unwrap();
         writer.batch(&batch(3, 1)).unwrap();
         assert!(memory.text().contains("row 3"));

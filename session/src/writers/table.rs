@@ -11,8 +11,11 @@ use unicode_width::UnicodeWidthStr;
 
 use super::value::Column;
 use super::{Output, Result, ResultWriter};
-use crate::say;
 use drawing::Drawing;
+
+/// The rows of a table that does not go to a terminal. A table is held whole until its widths are known, so that there
+/// must be an end.
+const MOST_ROWS: usize = 10_000;
 
 /// How a table is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,6 +28,16 @@ pub struct TableOptions {
     pub color: bool,
     /// Whether frames may be drawn with other characters than ASCII's.
     pub unicode: bool,
+}
+
+impl Default for TableOptions {
+    /// In full width, for a file, with frames as the locale has characters for them.
+    fn default() -> TableOptions {
+        let set = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().filter_map(|name| std::env::var(name).ok());
+        let locale = set.into_iter().find(|value| !value.is_empty()).unwrap_or_default();
+        let unicode = locale.to_ascii_lowercase().replace('-', "").contains("utf8");
+        TableOptions { width: None, max_rows: MOST_ROWS, color: false, unicode }
+    }
 }
 
 /// Shows the first and the last rows in a frame when all of them have come. Holds only the rows that it shows.
@@ -88,12 +101,15 @@ impl ResultWriter for TableWriter {
         let Some(schema) = self.schema.take() else { return Ok(()) };
         let text = Drawing::new(self, &schema).draw(self);
         self.out.put(text.as_bytes())?;
-        // On a terminal the note within the table is seen.
-        if self.hidden() > 0 && self.options.width.is_none() {
-            let (shown, all) = (grouped(self.options.max_rows as u64), grouped(self.rows));
-            say::warn(format_args!("the table shows {shown} of {all} rows\n  help: --format csv gives all"));
-        }
         self.out.finish()
+    }
+
+    fn warning(&self) -> Option<String> {
+        // On a terminal the note within the table is seen.
+        (self.hidden() > 0 && self.options.width.is_none()).then(|| {
+            let (shown, all) = (grouped(self.options.max_rows as u64), grouped(self.rows));
+            format!("the table shows {shown} of {all} rows\n  help: the format csv gives all")
+        })
     }
 }
 

@@ -1,5 +1,5 @@
 use super::*;
-use crate::print::output::tests::Memory;
+use crate::writers::output::tests::Memory;
 
 use std::sync::Arc;
 

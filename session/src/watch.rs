@@ -1,0 +1,140 @@
+//! A query whose result is kept up to date as files are added.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, Int64Array, RecordBatch};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use engine::cancel::Cancel;
+use engine::live;
+use engine::ops::batch_of;
+use engine::state::Skipped;
+use queries::Statement;
+use schema::{FileSet, Source, Table};
+
+use crate::error::{Error, Result};
+use crate::session::{Session, named, parse};
+
+/// The column of changes that says how often a row came, or with a minus went.
+pub const DIFF: &str = "__diff";
+
+/// A query over files that is kept up to date. Each call of [`Watch::poll`] takes in the files that were added meanwhile.
+pub struct Watch<'a> {
+    session: &'a Session,
+    name: String,
+    /// The table as it was at first; its files are those of the next round, if none has been.
+    first: Table,
+    schema: SchemaRef,
+    /// The files that were taken in, with their sizes in bytes and their times in nanoseconds.
+    seen: BTreeMap<PathBuf, (u64, i64)>,
+    is_begun: bool,
+    live: live::Watch,
+}
+
+impl Session {
+    /// Begins to watch a query over one table of files. Its result is a change too, and the first one.
+    ///
+    /// # Errors
+    /// The statement is wrong or no query, the query reads another number of tables than one, its table does not lie in
+    /// files, and queries that can't be kept up to date.
+    pub fn watch(&self, sql: &str) -> Result<Watch<'_>> {
+        let cancel = Cancel::default();
+        let refuse = |what: String| Err(Error::Settings(format!("watch takes a query{what}")));
+        if self.is_run_elsewhere() {
+            return refuse(" that threads of this process run".into());
+        }
+        let Statement::Query(query) = parse(sql)? else { return refuse(String::new()) };
+        let expanded = self.expanded(&query, &cancel)?;
+        let names = named(&expanded, &cancel)?;
+        let [name] = names.as_slice() else {
+            return refuse(format!(" over one table, and this one reads {}", names.len()));
+        };
+        let planned = self.plan(&query, &self.planning(), &cancel)?;
+        let first = Table::clone(planned.catalog.table(name)?);
+        if !matches!(first.source, Source::Files(_)) {
+            return refuse(" over a table of files".into());
+        }
+        let mut fields: Vec<_> = planned.plan.schema.fields().iter().cloned().collect();
+        fields.push(Arc::new(Field::new(DIFF, DataType::Int64, false)));
+        let live = live::Watch::start(&planned.plan, planned.planning.workers)?;
+        let (schema, name) = (Arc::new(Schema::new(fields)), name.clone());
+        Ok(Watch { session: self, name, first, schema, seen: BTreeMap::new(), is_begun: false, live })
+    }
+}
+
+impl Watch<'_> {
+    /// The columns of changes: those of the query, and [`DIFF`].
+    pub fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// Takes in the files that were added since the last call, and gives the rows that came or went; nothing if no file
+    /// was added. The first call gives the result as it is.
+    ///
+    /// # Errors
+    /// A file was removed or has changed, one that was added has other columns, and those of reading. The watch has ended
+    /// then.
+    pub fn poll(&mut self) -> Result<Option<Vec<RecordBatch>>> {
+        let table = match self.is_begun {
+            false => self.first.clone(),
+            true => self.table_now()?,
+        };
+        let Source::Files(set) = &table.source else { return Ok(None) };
+        let new = self.added(set)?;
+        if new.is_empty() && self.is_begun {
+            return Ok(None);
+        }
+        self.is_begun = true;
+        let source = Source::Files(FileSet { files: new, ..set.clone() });
+        let changes = self.live.round(&Table { source, ..table.clone() })?;
+        let batch = |change: live::Change| {
+            let diffs: ArrayRef = Arc::new(Int64Array::from(change.diffs));
+            let columns = [change.rows.columns(), &[diffs]].concat();
+            Ok(batch_of(&self.schema, columns, change.rows.num_rows())?)
+        };
+        changes.into_iter().map(batch).collect::<Result<_>>().map(Some)
+    }
+
+    /// What readers passed over since this was asked last.
+    pub fn skipped(&self) -> Skipped {
+        self.live.skipped()
+    }
+
+    /// The table with the files that are there now.
+    fn table_now(&self) -> Result<Table> {
+        let opened = self.session.open(std::slice::from_ref(&self.name), false, &Cancel::default())?;
+        let table = Table::clone(opened.catalog.table(&self.name)?);
+        if table.schema != self.first.schema {
+            let help = format!("give the schema with --schema {}=FILE", self.name);
+            let what = "a file was added whose columns differ";
+            return Err(formats::Error::location(&self.name, what, Some(help)).into());
+        }
+        Ok(table)
+    }
+
+    /// The files that were not seen before. One that was seen must stay as it was: its rows are in the result, and can't
+    /// be taken back.
+    fn added(&mut self, set: &FileSet) -> Result<Vec<schema::FileEntry>> {
+        let there: BTreeSet<&PathBuf> = set.files.iter().map(|file| &file.path).collect();
+        let wrong = |path: &PathBuf, what: &str, help: &str| {
+            Err(formats::Error::location(path.display(), what, Some(help.into())).into())
+        };
+        if let Some(gone) = self.seen.keys().find(|path| !there.contains(path)) {
+            let what = "the file was removed, and watch can't take its rows back";
+            return wrong(gone, what, "start watch again");
+        }
+        let mut new = Vec::new();
+        for file in &set.files {
+            match self.seen.insert(file.path.clone(), (file.bytes, file.modified_ns)) {
+                None => new.push(file.clone()),
+                Some(before) if before == (file.bytes, file.modified_ns) => {}
+                Some(_) => {
+                    let what = "the file has changed, and watch takes in files that are added whole";
+                    return wrong(&file.path, what, "write them aside and rename them");
+                }
+            }
+        }
+        Ok(new)
+    }
+}

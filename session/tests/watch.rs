@@ -1,0 +1,80 @@
+//! A query that is watched through a session.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use arrow_array::RecordBatch;
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+use session::{Error, Session, Settings, Watch};
+
+fn session() -> Session {
+    Session::new(Settings { workers: 2, ..Settings::default() })
+}
+
+/// Adds the changes to rows of two integers, each with how often it is there.
+fn take(rows: &mut BTreeMap<(i64, i64), i64>, changes: &[RecordBatch]) {
+    for change in changes {
+        assert_eq!(change.schema().fields().iter().last().unwrap().name(), session::watch::DIFF);
+        let column = |i: usize| change.column(i).as_primitive::<Int64Type>().values().to_vec();
+        for (row, diff) in column(0).into_iter().zip(column(1)).zip(column(2)) {
+            *rows.entry(row).or_default() += diff;
+        }
+    }
+    rows.retain(|_, count| *count != 0);
+}
+
+fn ends(watch: &mut Watch<'_>) -> String {
+    watch.poll().expect_err("the watch has ended").to_string()
+}
+
+fn add(directory: &Path, name: &str, text: &str) {
+    fs::write(directory.join(name), text).expect("it can be written");
+}
+
+#[test]
+fn each_poll_takes_in_what_was_added() {
+    let home = tempfile::tempdir().unwrap();
+    let session = session();
+    session.register("t", &home.path().display().to_string());
+    add(home.path(), "1.csv", "k,v\n1,10\n2,20\n");
+    session.execute("CREATE VIEW large AS SELECT * FROM t WHERE v >= 10").unwrap();
+    let mut watch = session.watch("SELECT k, sum(v) AS s FROM large GROUP BY k").unwrap();
+    let mut rows = BTreeMap::new();
+    take(&mut rows, &watch.poll().unwrap().expect("the first result is a change"));
+    assert_eq!(rows, BTreeMap::from([((1, 10), 1), ((2, 20), 1)]));
+    assert!(watch.poll().unwrap().is_none());
+    add(home.path(), "2.csv", "k,v\n2,22\n3,3\n4,40\n");
+    take(&mut rows, &watch.poll().unwrap().expect("a file was added"));
+    assert_eq!(rows, BTreeMap::from([((1, 10), 1), ((2, 42), 1), ((4, 40), 1)]));
+    add(home.path(), "1.csv", "k,v\n1,11\n");
+    assert!(ends(&mut watch).contains("1.csv: the file has changed"));
+}
+
+#[test]
+fn what_can_not_be_watched_is_told() {
+    let home = tempfile::tempdir().unwrap();
+    let session = session();
+    session.register("t", &home.path().display().to_string());
+    add(home.path(), "1.csv", "k,v\n1,10\n");
+    for (sql, message) in [
+        ("SHOW TABLES", "watch takes a query"),
+        ("SELECT 1", "this one reads 0"),
+        ("SELECT * FROM t, t AS u, '1.csv'", "this one reads 2"),
+        ("SELECT * FROM range(5)", "watch takes a query over"),
+    ] {
+        let error = session.watch(sql).err().unwrap_or_else(|| panic!("{sql} can be watched"));
+        assert!(matches!(error, Error::Settings(_)) && error.to_string().contains(message), "{sql}: {error}");
+    }
+    let mut watch = session.watch("SELECT count(*) AS n FROM t").unwrap();
+    watch.poll().unwrap();
+    add(home.path(), "2.csv", "k,w,x\n1,10,3\n");
+    assert!(ends(&mut watch).contains("columns differ"));
+    fs::remove_file(home.path().join("2.csv")).unwrap();
+    let mut watch = session.watch("SELECT count(*) AS n FROM t").unwrap();
+    watch.poll().unwrap();
+    add(home.path(), "2.csv", "k,v\n2,20\n");
+    fs::remove_file(home.path().join("1.csv")).unwrap();
+    assert!(ends(&mut watch).contains("1.csv: the file was removed"));
+}
