@@ -48,6 +48,8 @@ fn result_formats() -> impl TypedValueParser<Value = ResultFormat> {
 pub enum Command {
     /// Run a SQL query over files.
     Query(Query),
+    /// Run statements that are typed, one after another.
+    Shell(Shell),
     /// Run a query of the AMPLab Big Data Benchmark by name: 1a to 1c, 2a to 2c, 3a to 3c, 4.
     Bdb(Bdb),
     /// Write files into files of another format, in the order of their rows.
@@ -110,6 +112,29 @@ pub struct Query {
     /// How to run.
     #[command(flatten)]
     pub run: Run,
+}
+
+/// `palais shell`.
+#[derive(Debug, Flags)]
+pub struct Shell {
+    /// Run the statements and commands of a file first, and not those of ~/.config/palais/init.sql.
+    #[arg(long, value_name = "FILE")]
+    pub init: Option<PathBuf>,
+    /// Run nothing first.
+    #[arg(long, conflicts_with = "init")]
+    pub no_init: bool,
+    /// The form of results: on a terminal a table if not given, else csv.
+    #[arg(long, value_parser = result_formats())]
+    pub format: Option<ResultFormat>,
+    /// Don't show a progress bar.
+    #[arg(long)]
+    pub no_progress: bool,
+    /// Tables and how to read them.
+    #[command(flatten)]
+    pub input: Input,
+    /// How to run.
+    #[command(flatten)]
+    pub execution: Execution,
 }
 
 /// `palais bdb`.

@@ -20,6 +20,7 @@ mod query;
 mod say;
 mod schema;
 mod settings;
+mod shell;
 mod signals;
 mod stats;
 mod svg;
@@ -28,6 +29,7 @@ mod terminal;
 mod watch;
 
 use std::ffi::OsString;
+use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -88,9 +90,13 @@ fn main() -> ExitCode {
     }
 }
 
-/// The arguments, with `query` before a statement that stands in the place of a command.
+/// The arguments, with `query` before a statement that stands in the place of a command, and `shell` where there are none
+/// and somebody types.
 fn arguments() -> Vec<OsString> {
     let mut all: Vec<OsString> = std::env::args_os().collect();
+    if all.len() == 1 && std::io::stdin().is_terminal() && std::io::stdout().is_terminal() {
+        all.push("shell".into());
+    }
     // No command and no flag has a space in it.
     let is_statement = |word: &OsString| {
         let word = word.to_string_lossy();
@@ -120,6 +126,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Generate(g) => generate::run(&g),
         Command::Schema(s) => schema::run(&s),
         Command::Inspect(i) => inspect::run(&i),
+        Command::Shell(s) => shell::run(&s),
         Command::Watch(w) => watch::run(&w),
         Command::Cluster(c) => cluster::run(&c),
         Command::Node(n) => cluster::node::serve(&n),

@@ -2,10 +2,11 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
-use std::sync::{Arc, Mutex, OnceLock, Weak};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::time::{Duration, Instant};
 
 use engine::QueryState;
+use session::Cancel;
 
 use crate::say::say;
 
@@ -140,13 +141,17 @@ pub fn take_interrupts() {
             let mut signal = 0;
             // SAFETY: the set is initialised and `signal` is a valid place for the result.
             unsafe { libc::sigwait(&raw const set, &raw mut signal) };
+            if signal == libc::SIGINT && IS_SHELL.load(Ordering::Relaxed) {
+                interrupt_shell();
+                continue;
+            }
             if signal == ABORTED {
                 say(format_args!(
                     "internal error: a thread was aborted\n  help: this is a bug in palais; please report it with the query"
                 ));
                 end(INTERNAL.into());
             }
-            let running = RUNNING.lock().unwrap_or_else(std::sync::PoisonError::into_inner).upgrade();
+            let running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner).upgrade();
             match running {
                 Some(state) if !INTERRUPTED.swap(true, Ordering::SeqCst) => {
                     state.cancel();
@@ -167,9 +172,64 @@ pub fn take_interrupts() {
     }
 }
 
+/// Whether interrupts cancel a statement and leave the process.
+static IS_SHELL: AtomicBool = AtomicBool::new(false);
+
+/// What an interrupt cancels in a shell, and when one came.
+static STATEMENT: Mutex<Option<(Cancel, Option<Instant>)>> = Mutex::new(None);
+
+/// How the terminal was set when the process began to change that.
+static TERMINAL: OnceLock<libc::termios> = OnceLock::new();
+
+/// Has the terminal set as it is now when the process ends early: a line editor sets it otherwise.
+pub fn keep_terminal() {
+    // SAFETY: an all-zero termios is valid, and the call writes one to the place given.
+    unsafe {
+        let mut settings: libc::termios = std::mem::zeroed();
+        if libc::tcgetattr(libc::STDIN_FILENO, &raw mut settings) == 0 {
+            let _ = TERMINAL.set(settings);
+        }
+    }
+}
+
+/// From now on an interrupt cancels the statement that runs, and does not end the process. A second one does, if the
+/// statement has not stopped after [`GRACE`]: a thread may wait for a pipe into which nobody writes.
+pub fn interrupts_cancel() {
+    IS_SHELL.store(true, Ordering::Relaxed);
+}
+
+/// A statement that runs until this is dropped.
+pub struct Running(());
+
+/// An interrupt cancels this statement, until what is given is dropped.
+pub fn running(cancel: &Cancel) -> Running {
+    *STATEMENT.lock().unwrap_or_else(PoisonError::into_inner) = Some((cancel.clone(), None));
+    Running(())
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        *STATEMENT.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+}
+
+fn interrupt_shell() {
+    match &mut *STATEMENT.lock().unwrap_or_else(PoisonError::into_inner) {
+        Some((cancel, asked @ None)) => {
+            *asked = Some(Instant::now());
+            cancel.cancel();
+        }
+        Some((_, Some(asked))) if asked.elapsed() > GRACE => {
+            say("interrupted");
+            end(INTERRUPT);
+        }
+        Some(_) | None => {}
+    }
+}
+
 /// An interrupt cancels this query from now on.
 pub fn cancel_on_interrupt(state: &Arc<QueryState>) {
-    *RUNNING.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Arc::downgrade(state);
+    *RUNNING.lock().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(state);
 }
 
 /// Ends the process after [`GRACE`], if it has not ended by itself.
@@ -202,6 +262,10 @@ pub fn end(code: i32) -> ! {
 
 /// What a process that ends without unwinding still has to do.
 fn leave() {
+    if let Some(settings) = TERMINAL.get() {
+        // SAFETY: the call reads the settings, which are whole.
+        unsafe { libc::tcsetattr(libc::STDIN_FILENO, libc::TCSANOW, &raw const *settings) };
+    }
     engine::children::end_all();
     engine::aside::remove_all();
 }

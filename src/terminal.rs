@@ -19,11 +19,17 @@ pub fn table_options() -> TableOptions {
 
 /// The characters in a line of the terminal; 80 where it does not say.
 fn width() -> usize {
-    if let Some(columns) = std::env::var("COLUMNS").ok().and_then(|c| c.parse().ok()) {
-        return columns;
-    }
+    size().1
+}
+
+/// The lines of the terminal, and the characters in a line; 24 and 80 where it does not say.
+pub fn size() -> (usize, usize) {
     let mut size = libc::winsize { ws_row: 0, ws_col: 0, ws_xpixel: 0, ws_ypixel: 0 };
-    // SAFETY: TIOCGWINSZ writes a winsize to the place given, which is one.
-    let known = unsafe { libc::ioctl(libc::STDOUT_FILENO, libc::TIOCGWINSZ, &raw mut size) } == 0;
-    if known && size.ws_col > 0 { usize::from(size.ws_col) } else { 80 }
+    // SAFETY: TIOCGWINSZ writes a winsize to the place given, which is one; where it fails both are 0.
+    unsafe { libc::ioctl(libc::STDOUT_FILENO, libc::TIOCGWINSZ, &raw mut size) };
+    let side = |variable: &str, told: u16, usual: usize| {
+        let set = std::env::var(variable).ok().and_then(|text| text.parse().ok());
+        set.or(Some(told.into())).filter(|side| *side > 0).unwrap_or(usual)
+    };
+    (side("LINES", size.ws_row, 24), side("COLUMNS", size.ws_col, 80))
 }

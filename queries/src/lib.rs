@@ -20,6 +20,7 @@
 //! - `stages`: the values of scalar subqueries, put into the plan of one run.
 //! - [`summarize`]: SUMMARIZE as a query.
 //! - [`explain`]: the plan as text, and its fingerprint.
+//! - [`tokens`]: the tokens of a text, for programs that show it while it is typed.
 
 pub mod bdb;
 pub mod bind;
@@ -43,6 +44,7 @@ pub mod rewrite;
 mod stages;
 pub mod subqueries;
 pub mod summarize;
+pub mod tokens;
 mod tree;
 pub mod views;
 mod visits;

@@ -63,7 +63,15 @@ impl<'a> Prepared<'a> {
     /// # Errors
     /// Those of planning.
     pub fn schema(&self) -> Result<SchemaRef> {
-        self.session.columns_of(&self.statement, &Cancel::default())
+        self.schema_until(&Cancel::default())
+    }
+
+    /// The columns that it gives, unless somebody asks for the end before they are known.
+    ///
+    /// # Errors
+    /// As of [`Prepared::schema`], and that somebody has asked.
+    pub fn schema_until(&self, cancel: &Cancel) -> Result<SchemaRef> {
+        self.session.columns_of(&self.statement, cancel)
     }
 
     /// The plan of its query, a line for each operator, as EXPLAIN shows it.

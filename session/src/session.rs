@@ -122,6 +122,11 @@ impl Session {
         }
     }
 
+    /// What a name stands for, if it has a meaning; a file needs no name.
+    pub fn kind(&self, name: &str) -> Option<Kind> {
+        self.tables().kind(name)
+    }
+
     /// Runs a statement, or several with semicolons between them: those before the last one to their end, and only if nothing
     /// goes wrong the next one. The rows are those of the last one.
     ///

@@ -1,0 +1,230 @@
+//! `palais shell`: statements and commands that are typed, one after another.
+//!
+//! - [`commands`]: commands, which begin with a point or a backslash.
+//! - [`complete`]: what Tab offers, and colours.
+//! - [`files`]: the history, and what is run at first.
+//! - [`mark`]: the place of an error in what was typed.
+//! - [`pager`]: results that are longer or wider than the terminal.
+//! - [`script`]: statements and commands that lie in a file.
+
+mod commands;
+mod complete;
+mod files;
+mod mark;
+mod pager;
+mod script;
+
+use std::fs::File;
+use std::io::IsTerminal;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+
+use engine::stack::Deep;
+use queries::Statement;
+use queries::tokens::{TokenKind, Tokens};
+use rustyline::error::ReadlineError;
+use rustyline::history::FileHistory;
+use rustyline::{Behavior, CompletionType, Config, Editor};
+use session::writers::{self, ResultFormat, ResultWriter};
+use session::{Cancel, Session};
+
+use crate::args;
+use crate::flags;
+use crate::print;
+use crate::progress::Progress;
+use crate::query::warn;
+use crate::say::{self, say};
+use crate::settings;
+use crate::signals;
+use crate::tables;
+use complete::Helper;
+use pager::Pager;
+
+/// What stands before a statement.
+const PROMPT: &str = "palais> ";
+
+/// The most statements in the history.
+const HISTORY: usize = 10_000;
+
+/// A shell: a session, and how results are shown.
+struct Shell {
+    session: Arc<Session>,
+    /// The form of results; that which is usual where they go, if none was chosen.
+    mode: Option<ResultFormat>,
+    /// The file into which results go.
+    output: Option<(PathBuf, File)>,
+    /// Whether a line with rows and time stands below each result.
+    timer: bool,
+    /// The characters in a line of a table, if chosen.
+    width: Option<usize>,
+    /// The rows of a table, if chosen.
+    max_rows: Option<usize>,
+    pager: Pager,
+    no_progress: bool,
+    /// Whether somebody types.
+    is_interactive: bool,
+    /// The scripts that are being run, each by the one before.
+    scripts: usize,
+}
+
+/// `palais shell`.
+pub fn run(s: &args::Shell) -> anyhow::Result<()> {
+    let sources = tables::sources(&s.input)?;
+    let settings = settings::resolve(&s.execution, None, sources.open.clone());
+    engine::memory::set_limit(settings.memory_limit);
+    let session = Session::new(settings).with_tables(sources.tables()?);
+    let is_interactive = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
+    let mut shell = Shell {
+        session: Arc::new(session),
+        mode: s.format,
+        output: None,
+        timer: is_interactive,
+        width: None,
+        max_rows: None,
+        pager: Pager::usual(),
+        no_progress: s.no_progress,
+        is_interactive,
+        scripts: 0,
+    };
+    signals::interrupts_cancel();
+    let init = match &s.init {
+        Some(file) => Some(file.clone()),
+        None if is_interactive && !s.no_init => files::init().filter(|file| file.exists()),
+        None => None,
+    };
+    if let Some(file) = init
+        && shell.read(&file)?.is_break()
+    {
+        return Ok(());
+    }
+    match is_interactive {
+        true => shell.converse(),
+        false => {
+            let text = std::io::read_to_string(std::io::stdin());
+            let text = text.map_err(|e| anyhow::anyhow!("cannot read standard input: {e}"))?;
+            shell.script(&text).map(|_| ())
+        }
+    }
+}
+
+impl Shell {
+    /// Takes what is typed until the end.
+    fn converse(&mut self) -> anyhow::Result<()> {
+        signals::keep_terminal();
+        let config = Config::builder()
+            .max_history_size(HISTORY)?
+            .completion_type(CompletionType::List)
+            .history_ignore_space(true)
+            .behavior(Behavior::Stdio)
+            .build();
+        let mut editor: Editor<Helper, FileHistory> = Editor::with_config(config)?;
+        editor.set_helper(Some(Helper::new(self.session.clone())));
+        let history = files::history();
+        if let Some(file) = &history {
+            // There is none before the first run.
+            let _ = editor.load_history(file);
+        }
+        say(format_args!("palais {}; .help for help, .quit or Ctrl-D to leave", env!("PALAIS_VERSION")));
+        loop {
+            let text = match editor.readline(PROMPT) {
+                Ok(text) => text,
+                // What was typed so far is left.
+                Err(ReadlineError::Interrupted) => continue,
+                Err(ReadlineError::Eof) => return Ok(()),
+                Err(e) => return Err(e.into()),
+            };
+            if text.trim().is_empty() {
+                continue;
+            }
+            let is_new = editor.add_history_entry(text.trim_end())?;
+            if let Some(file) = history.as_deref().filter(|_| is_new)
+                && let Err(e) = files::append(&mut editor, file)
+            {
+                say::warn(format_args!("{}: the history can't be written: {e}", file.display()));
+            }
+            let done = match commands::is_command(&text) {
+                // What is pasted may have several lines.
+                true => self.script(&text),
+                false => self.statements(&text).map(|()| ControlFlow::Continue(())),
+            };
+            match done {
+                Ok(ControlFlow::Continue(())) => {}
+                Ok(ControlFlow::Break(())) => return Ok(()),
+                Err(e) => self.tell(&e, &text),
+            }
+            editor.helper_mut().iter_mut().for_each(|helper| helper.forget_columns());
+        }
+    }
+
+    /// Tells an error, and where it lies in what was typed.
+    fn tell(&self, error: &anyhow::Error, text: &str) {
+        let (message, _) = crate::describe(error);
+        match mark::mark(error, text) {
+            Some(mark) => say(format_args!("{message}\n{mark}")),
+            None => say(message),
+        }
+    }
+
+    /// Runs statements one after another; all of them are parsed before the first one runs.
+    fn statements(&mut self, text: &str) -> anyhow::Result<()> {
+        let is_aside = |kind| matches!(kind, TokenKind::Comment | TokenKind::Semicolon);
+        if Tokens::of(text).tokens.iter().all(|(kind, _)| is_aside(*kind)) {
+            return Ok(());
+        }
+        let statements = session::parse_all(text)?.into_iter().map(Deep::new);
+        statements.collect::<Vec<_>>().iter().try_for_each(|statement| self.statement(statement))
+    }
+
+    /// Runs a statement, which an interrupt cancels.
+    fn statement(&mut self, statement: &Statement) -> anyhow::Result<()> {
+        let (start, cancel) = (Instant::now(), Cancel::default());
+        let _running = signals::running(&cancel);
+        let mut progress = None;
+        // It is made first: a form that can't be shown is told before the query runs.
+        let writer = flags::gives_rows(statement).then(|| self.writer()).transpose()?;
+        let mut results = self.session.run(statement, &cancel, &mut |planned, state| {
+            progress = Some(Progress::start(&planned.plan, state, self.no_progress));
+        })?;
+        let mut rows = results.statistics().map(|statistics| statistics.rows);
+        if let Some(mut writer) = writer {
+            let schema = results.schema().clone();
+            let batches = results.by_ref().map(|batch| batch.map_err(anyhow::Error::from));
+            let written = writers::write_all(&schema, batches, writer.as_mut(), || {
+                progress.iter_mut().for_each(Progress::hide_before_output);
+            });
+            rows = match written {
+                Ok(rows) => Some(rows),
+                // Whoever looks at the pager has seen enough of this result, and may want the next one.
+                Err(e) if self.is_interactive && is_closed(&e) => return Ok(()),
+                Err(e) => return Err(e),
+            };
+            writer.warning().into_iter().for_each(say::warn);
+        }
+        drop(progress);
+        results.warning().into_iter().for_each(say::warn);
+        warn(results.skipped());
+        if let Some(rows) = rows.filter(|_| self.timer) {
+            say(print::summary(rows, start.elapsed()));
+        }
+        Ok(())
+    }
+
+    /// The writer of the next result.
+    fn writer(&self) -> anyhow::Result<Box<dyn ResultWriter>> {
+        match &self.output {
+            Some((path, file)) => {
+                let usual = ResultFormat::by_suffix(path).unwrap_or(ResultFormat::Csv);
+                Ok(pager::to_file(self.mode.unwrap_or(usual), path, file)?)
+            }
+            None if self.is_interactive => Ok(self.pager.writer(self.mode, self.width, self.max_rows)?),
+            None => Ok(print::writer(self.mode)?),
+        }
+    }
+}
+
+/// Whether whoever read the output has gone.
+fn is_closed(error: &anyhow::Error) -> bool {
+    matches!(crate::cause(error), Some(writers::Error::Closed))
+}
