@@ -52,8 +52,9 @@ impl Output for StandardOutput {
     }
 }
 
-/// The writer of a result to standard output; in the form that is usual there, if none is given.
-pub fn writer(format: Option<ResultFormat>) -> Result<Box<dyn ResultWriter>> {
+/// The writer of a result to standard output; in the form that is usual there, if none is given. `plan` as of
+/// [`writers::writer`].
+pub fn writer(format: Option<ResultFormat>, plan: Option<usize>) -> Result<Box<dyn ResultWriter>> {
     let is_terminal = std::io::stdout().is_terminal();
     let usual = if is_terminal { ResultFormat::Table } else { ResultFormat::Csv };
     let format = format.unwrap_or(usual);
@@ -63,7 +64,7 @@ pub fn writer(format: Option<ResultFormat>) -> Result<Box<dyn ResultWriter>> {
             format.name()
         )));
     }
-    writers::writer(format, Box::new(StandardOutput::new()), "none", terminal::table_options())
+    writers::writer(format, Box::new(StandardOutput::new()), "none", terminal::table_options(), plan)
 }
 
 /// Prints a text on standard output; on a terminal what that would obey is escaped.

@@ -200,7 +200,7 @@ impl<'a> QueryCommand<'a> {
 
     /// Runs a statement and shows its rows.
     fn show(&self, statement: &Statement) -> anyhow::Result<()> {
-        let (mut writer, mut progress) = (self.writer()?, None);
+        let (mut writer, mut progress) = (self.writer(statement)?, None);
         let mut results = self.session.run(statement, &self.cancel, &mut |planned, state| {
             progress = Some(self.begun(planned, state));
         })?;
@@ -312,18 +312,19 @@ impl<'a> QueryCommand<'a> {
     }
 
     /// The writer that the flags ask for, of a result that is small.
-    fn writer(&self) -> anyhow::Result<Box<dyn ResultWriter>> {
+    fn writer(&self, statement: &Statement) -> anyhow::Result<Box<dyn ResultWriter>> {
+        let plan = writers::before_operators(statement);
         if let Some(caller) = &self.caller {
             return Ok(Box::new(Teller(caller.clone())));
         }
         let Some(path) = &self.run.output else {
-            return Ok(print::writer(self.run.format)?);
+            return Ok(print::writer(self.run.format, plan)?);
         };
         let to = self.target(path)?;
         if to.dataset {
             return Err(Usage("this result goes into one file, not into a directory".into()).into());
         }
-        Ok(to.writer()?)
+        Ok(to.writer(plan)?)
     }
 
     /// The line below a result, for people.

@@ -183,7 +183,7 @@ impl Shell {
         let _running = signals::running(&cancel);
         let mut progress = None;
         // It is made first: a form that can't be shown is told before the query runs.
-        let writer = flags::gives_rows(statement).then(|| self.writer()).transpose()?;
+        let writer = flags::gives_rows(statement).then(|| self.writer(statement)).transpose()?;
         let mut results = self.session.run(statement, &cancel, &mut |planned, state| {
             progress = Some(Progress::start(&planned.plan, state, self.no_progress));
         })?;
@@ -212,14 +212,17 @@ impl Shell {
     }
 
     /// The writer of the next result.
-    fn writer(&self) -> anyhow::Result<Box<dyn ResultWriter>> {
+    fn writer(&self, statement: &Statement) -> anyhow::Result<Box<dyn ResultWriter>> {
+        let plan = writers::before_operators(statement);
         match &self.output {
             Some((path, file)) => {
                 let usual = ResultFormat::by_suffix(path).unwrap_or(ResultFormat::Csv);
-                Ok(pager::to_file(self.mode.unwrap_or(usual), path, file)?)
+                Ok(pager::to_file(self.mode.unwrap_or(usual), path, file, plan)?)
             }
-            None if self.is_interactive => Ok(self.pager.writer(self.mode, self.width, self.max_rows)?),
-            None => Ok(print::writer(self.mode)?),
+            None if self.is_interactive => {
+                Ok(self.pager.writer(self.mode, self.width, self.max_rows, plan)?)
+            }
+            None => Ok(print::writer(self.mode, plan)?),
         }
     }
 }

@@ -51,7 +51,7 @@ fn closed_within(time: Duration) -> bool {
 /// Prints each row that came or went as a JSON line with `__diff`.
 fn print_changes(changes: &[RecordBatch]) -> anyhow::Result<()> {
     for change in changes {
-        let mut writer = print::writer(Some(ResultFormat::Jsonl))?;
+        let mut writer = print::writer(Some(ResultFormat::Jsonl), None)?;
         writer.begin(&change.schema())?;
         writer.batch(change)?;
         writer.end()?;

@@ -110,7 +110,7 @@ fn memory_is_that_of_the_process_that_took_most() {
     let resident = stats["peak_resident_bytes"].as_u64().expect("it is there");
     assert!((8_000_000..resident).contains(&peak), "{peak} of {resident}");
     let explained = succeed(&[&several[..], &[&["EXPLAIN ANALYZE", sql].join(" ")]].concat());
-    assert!(explained.stdout.contains(" a process\""), "{}", explained.stdout);
+    assert!(explained.stdout.contains(" a process\n"), "{}", explained.stdout);
 }
 
 #[test]

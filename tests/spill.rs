@@ -132,7 +132,7 @@ fn what_is_put_on_disk_is_told() {
     let sql = "EXPLAIN ANALYZE SELECT DISTINCT range FROM range(20000000)";
     let done = succeed(&["query", sql, "--workers", "2", "--memory-limit", "100MiB"]);
     assert!(done.stdout.contains("did not fit the memory and were put on disk"), "{}", done.stdout);
-    assert!(done.stdout.contains("20000000 rows"), "{}", done.stdout);
+    assert!(done.stdout.contains("20,000,000 "), "{}", done.stdout);
 }
 
 #[test]

@@ -63,12 +63,14 @@ fn parts_of_turn(csv: &str, processes: u64, process: u64) -> String {
 
 /// The rows that a scan or filter gave on the workers that gave the fewest and the most.
 fn spread(plan: &str, node: &str) -> (u64, u64) {
-    let begins = |line: &&str| line.trim_start_matches(['"', ' ']).starts_with(node);
+    // Figures stand before the operator.
+    let begins = |line: &&str| line.get(37..).is_some_and(|operator| operator.trim_start().starts_with(node));
     let line = plan.lines().find(begins).expect("the plan has such a node");
-    let (_, rows) = line.rsplit_once(" rows (").expect("it tells rows");
-    let (rows, _) = rows.split_once(" a worker)").expect("of each worker");
+    let (_, rows) = line.rsplit_once("; ").expect("it tells rows");
+    let (rows, _) = rows.split_once(" rows and ").expect("of each worker");
     let (fewest, most) = rows.split_once(" to ").expect("from the fewest to the most");
-    (fewest.parse().expect("a number"), most.parse().expect("a number"))
+    let number = |text: &str| text.replace(',', "").parse().expect("a number");
+    (number(fewest), number(most))
 }
 
 /// Texts of some rows are worked on at length: those of the first part of the file, or of the last one.

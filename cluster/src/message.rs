@@ -225,8 +225,8 @@ impl Figures {
 pub struct Done {
     /// At the end.
     pub figures: Figures,
-    /// For each of its workers and each node: rows, batches, bytes, nanoseconds.
-    pub nodes: Vec<Vec<[u64; 4]>>,
+    /// For each of its workers and each node: rows, batches, bytes, nanoseconds, bytes kept.
+    pub nodes: Vec<Vec<[u64; 5]>>,
     /// Rows left out, values read as NULL, sequences replaced.
     pub skipped: [u64; 3],
     /// What it has written, if the query writes files.

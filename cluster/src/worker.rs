@@ -396,7 +396,8 @@ impl Process {
         let first = process * planned.settings.workers;
         let nodes = state.figures[first..first + planned.settings.workers].iter().map(|worker| {
             let node = |f: &engine::state::Figures| {
-                [&f.rows, &f.batches, &f.bytes, &f.busy_ns].map(|figure| figure.load(Ordering::Relaxed))
+                let all = [&f.rows, &f.batches, &f.bytes, &f.busy_ns, &f.kept];
+                all.map(|figure| figure.load(Ordering::Relaxed))
             };
             worker.iter().map(node).collect()
         });

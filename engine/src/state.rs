@@ -55,6 +55,8 @@ pub struct Figures {
     pub bytes: AtomicU64,
     /// Nanoseconds spent in it.
     pub busy_ns: AtomicU64,
+    /// The most bytes that it kept at once, as far as it counts them.
+    pub kept: AtomicU64,
 }
 
 impl QueryState {

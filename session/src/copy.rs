@@ -168,13 +168,13 @@ impl CopyTarget {
         self.dataset || formats::roots::metadata(&self.path).map_or(true, |there| there.is_file())
     }
 
-    /// A writer for one thread, in any form.
+    /// A writer for one thread, in any form; `plan` as of [`writers::writer`].
     ///
     /// # Errors
     /// It can't be written, and a compression around a table for people.
-    pub fn writer(&self) -> writers::Result<Box<dyn ResultWriter>> {
+    pub fn writer(&self, plan: Option<usize>) -> writers::Result<Box<dyn ResultWriter>> {
         let out = Box::new(FileOutput::create(&self.path, self.overwrite)?);
-        writers::writer(self.form, out, &self.compression(), TableOptions::default())
+        writers::writer(self.form, out, &self.compression(), TableOptions::default(), plan)
     }
 
     /// Opens it for rows of these columns; `parts` says that those of a dataset come in one stream, of which parts are
@@ -253,7 +253,7 @@ impl Session {
                     Results::counted(results.into_run(), None)
                 }
                 None => {
-                    let mut writer = to.writer()?;
+                    let mut writer = to.writer(None)?;
                     let mut results = self.start(planned, start, cancel, begun)?;
                     let schema = results.schema().clone();
                     writers::write_all(&schema, &mut results, writer.as_mut(), give)?;

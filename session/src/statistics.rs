@@ -6,6 +6,8 @@ use std::time::Duration;
 use engine::QueryState;
 use serde::Serialize;
 
+use crate::writers::table::grouped;
+
 /// The figures of a run.
 #[derive(Debug, Default, Serialize)]
 pub struct Statistics {
@@ -65,7 +67,12 @@ pub struct Figures {
     pub bytes: u64,
     /// Seconds of work.
     pub busy_seconds: f64,
+    /// The most bytes kept at once, of groups, of rows to be joined or sorted; over all workers the sum of what each had.
+    pub kept_bytes: u64,
 }
+
+/// The characters before the operator in a line of [`Statistics::analyzed`].
+pub const FIGURES: usize = 37;
 
 impl Figures {
     fn of(figures: &engine::state::Figures) -> Figures {
@@ -74,6 +81,7 @@ impl Figures {
             batches: figures.batches.load(Ordering::Relaxed),
             bytes: figures.bytes.load(Ordering::Relaxed),
             busy_seconds: figures.busy_ns.load(Ordering::Relaxed) as f64 / 1e9,
+            kept_bytes: figures.kept.load(Ordering::Relaxed),
         }
     }
 
@@ -83,27 +91,32 @@ impl Figures {
             batches: self.batches + other.batches,
             bytes: self.bytes + other.bytes,
             busy_seconds: self.busy_seconds + other.busy_seconds,
+            kept_bytes: self.kept_bytes + other.kept_bytes,
         }
     }
 }
 
 impl Operator {
-    /// The figures in a line, with the least and the most that a worker has where there are several.
-    fn line(&self) -> String {
-        let Figures { rows, batches, bytes, busy_seconds } = self.all;
-        let bytes = engine::memory::human(bytes);
+    /// A line with the figures before the operator, and what differs from worker to worker behind it.
+    fn line(&self, operator: &str) -> String {
+        let Figures { rows, busy_seconds, kept_bytes, .. } = self.all;
+        let kept = if kept_bytes == 0 { "-".into() } else { engine::memory::human(kept_bytes) };
+        let line = figures(&grouped(rows), &format!("{busy_seconds:.3} s"), &kept, operator);
         if self.workers.len() < 2 {
-            return format!("{rows} rows, {batches} batches, {bytes}, {busy_seconds:.3} s busy");
+            return line;
         }
         let rows_of = || self.workers.iter().map(|w| w.rows);
         let (fewest, most) = (rows_of().min().unwrap_or(0), rows_of().max().unwrap_or(0));
         let busy = || self.workers.iter().map(|w| w.busy_seconds);
         let (least, longest) = (busy().fold(f64::INFINITY, f64::min), busy().fold(0.0, f64::max));
-        format!(
-            "{rows} rows ({fewest} to {most} a worker), {batches} batches, {bytes}, \
-             {busy_seconds:.3} s busy ({least:.3} to {longest:.3} a worker)"
-        )
+        let (fewest, most) = (grouped(fewest), grouped(most));
+        format!("{line}; {fewest} to {most} rows and {least:.3} to {longest:.3} s a worker")
     }
+}
+
+/// A line of figures and an operator, or of their headings.
+fn figures(rows: &str, busy: &str, kept: &str, operator: &str) -> String {
+    format!("{rows:>13}{busy:>11}{kept:>11}  {operator}")
 }
 
 impl Statistics {
@@ -134,15 +147,18 @@ impl Statistics {
             state.peak_resident.load(Ordering::Relaxed).max(engine::memory::peak_resident());
     }
 
-    /// The plan with the figures of each operator.
+    /// The plan with the figures of each operator: its rows, the time that it was busy, and what it kept, over all workers.
     pub fn analyzed(&self, plan: &queries::Plan) -> Vec<String> {
-        let figures = |line: queries::explain::Line| {
-            let Some(o) = self.operators.iter().find(|o| Some(o.node) == line.node && line.main) else {
-                return line.text;
-            };
-            format!("{}: {}", line.text, o.line())
+        let line = |line: queries::explain::Line| match self
+            .operators
+            .iter()
+            .find(|o| Some(o.node) == line.node && line.main)
+        {
+            Some(o) => o.line(&line.text),
+            None => figures("", "", "", &line.text),
         };
-        let mut lines: Vec<String> = queries::explain::explain(plan).into_iter().map(figures).collect();
+        let mut lines = vec![figures("rows", "busy", "kept", "operator")];
+        lines.extend(queries::explain::explain(plan).into_iter().map(line));
         if self.bytes_sent > 0 {
             let (sent, lent) = (self.bytes_sent, self.bytes_lent);
             let [sent, lent] = [sent, lent].map(engine::memory::human);
@@ -163,7 +179,7 @@ impl Statistics {
             self.plan_seconds,
             self.execution_seconds.last().copied().unwrap_or_default(),
             self.workers,
-            self.rows_read,
+            grouped(self.rows_read),
             engine::memory::human(self.bytes_read),
             engine::memory::human(self.peak_memory_bytes),
             if self.bytes_sent > 0 { " a process" } else { "" },
@@ -181,4 +197,14 @@ fn walk(node: &queries::plan::Node, state: &QueryState, all: &mut Vec<Operator>)
         workers,
     });
     node.inputs.iter().for_each(|n| walk(n, state, all));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn operators_stand_behind_the_figures() {
+        assert_eq!(figures("12,345,678", "1000.123 s", "1023.9 MiB", "x").find('x'), Some(FIGURES));
+    }
 }

@@ -5,6 +5,7 @@
 //! - [`distinct`]: columns of equal names, in forms that can't hold them.
 //! - [`table`], [`fit`]: a table in a frame, fitted to a terminal.
 //! - [`markdown`]: a table in markdown.
+//! - [`lines`]: lines as they are, for plans.
 //! - [`value`]: one value as text; [`escape`]: text that a terminal does not obey.
 //! - [`output`]: where it goes: a file that appears whole or not at all, or what the caller has.
 
@@ -13,6 +14,7 @@ mod encoded;
 pub mod escape;
 mod fit;
 pub mod format;
+mod lines;
 mod markdown;
 mod output;
 pub mod table;
@@ -25,6 +27,7 @@ use arrow_schema::SchemaRef;
 
 pub use encoded::{file_format, is_binary, shape};
 pub use format::ResultFormat;
+pub use lines::{LinesWriter, before_operators};
 pub use output::{FileOutput, Output, failed};
 pub use table::TableOptions;
 
@@ -84,7 +87,8 @@ pub trait ResultWriter: Send {
     }
 }
 
-/// The writer of a result in this form; a table for people is shown as `table` says.
+/// The writer of a result in this form; a table for people is shown as `table` says. A plan, with so many characters
+/// before the operators, is written as lines for people where the form is no other than the usual ones.
 ///
 /// # Errors
 /// A compression around a form that is for people.
@@ -93,7 +97,14 @@ pub fn writer(
     out: Box<dyn Output>,
     compression: &str,
     table: TableOptions,
+    plan: Option<usize>,
 ) -> Result<Box<dyn ResultWriter>> {
+    if let Some(before) = plan
+        && compression == "none"
+        && matches!(format, ResultFormat::Table | ResultFormat::Csv | ResultFormat::Tsv)
+    {
+        return Ok(Box::new(LinesWriter::new(out, table.width, before)));
+    }
     let encoding = encoded::encoding(format);
     if encoding.is_none() && compression != "none" {
         return Err(Error::Refused(format!(

@@ -123,7 +123,7 @@ pub fn status(at: &args::At) -> anyhow::Result<()> {
         ("statement", maybe(|row| row.statement.as_deref())),
     ];
     let batch = RecordBatch::try_from_iter_with_nullable(columns.map(|(name, column)| (name, column, true)))?;
-    let mut writer = print::writer(None)?;
+    let mut writer = print::writer(None, None)?;
     writer.begin(&batch.schema())?;
     writer.batch(&batch)?;
     Ok(writer.end()?)

@@ -130,7 +130,7 @@ pub fn run_on_nodes(q: &args::Query, at: &args::At, sql: &str) -> anyhow::Result
             0
         }
         None => {
-            let mut writer = command.writer()?;
+            let mut writer = command.writer(&statement)?;
             command.print_rows(&results.schema().clone(), &mut results, &mut None, writer.as_mut())?
         }
         Some(to) => match to.format() {
@@ -140,7 +140,7 @@ pub fn run_on_nodes(q: &args::Query, at: &args::At, sql: &str) -> anyhow::Result
                 engine::copy::copy(&mut results, output, shape)?.rows
             }
             None => {
-                let mut writer = to.writer()?;
+                let mut writer = to.writer(None)?;
                 command.print_rows(&results.schema().clone(), &mut results, &mut None, writer.as_mut())?
             }
         },

@@ -34,6 +34,7 @@ impl Pager {
         format: Option<ResultFormat>,
         width: Option<usize>,
         max_rows: Option<usize>,
+        plan: Option<usize>,
     ) -> Result<Box<dyn ResultWriter>> {
         let format = format.unwrap_or(ResultFormat::Table);
         if writers::is_binary(format) {
@@ -45,13 +46,14 @@ impl Pager {
         let fitted = terminal::table_options();
         let is_paged = self.command.is_some();
         let table = TableOptions {
-            width: width.or(fitted.width.filter(|_| !is_paged)),
+            // A plan is folded at the terminal's width, and read from above.
+            width: width.or(fitted.width.filter(|_| !is_paged || plan.is_some())),
             max_rows: max_rows.unwrap_or(if is_paged { PAGED_ROWS } else { fitted.max_rows }),
             ..fitted
         };
         let out =
             Paged { command: self.command.clone(), held: Vec::new(), size: Size::default(), child: None };
-        writers::writer(format, Box::new(out), "none", table)
+        writers::writer(format, Box::new(out), "none", table, plan)
     }
 }
 
@@ -171,7 +173,12 @@ fn width(line: &str) -> usize {
 }
 
 /// The writer of a result into a file that has others before it.
-pub fn to_file(format: ResultFormat, path: &Path, file: &File) -> Result<Box<dyn ResultWriter>> {
+pub fn to_file(
+    format: ResultFormat,
+    path: &Path,
+    file: &File,
+    plan: Option<usize>,
+) -> Result<Box<dyn ResultWriter>> {
     if writers::is_binary(format) {
         let text =
             format!("{}: several results in one file are text\n  help: COPY (…) TO 'file'", path.display());
@@ -179,7 +186,7 @@ pub fn to_file(format: ResultFormat, path: &Path, file: &File) -> Result<Box<dyn
     }
     let file = file.try_clone().map_err(|e| failed(path, "write", e))?;
     let out = Appended { path: path.to_path_buf(), out: io::BufWriter::new(file) };
-    writers::writer(format, Box::new(out), "none", TableOptions::default())
+    writers::writer(format, Box::new(out), "none", TableOptions::default(), plan)
 }
 
 /// A file to which results are added.

@@ -29,11 +29,12 @@ pub(super) fn take(done: &Done, process: usize, state: &QueryState) {
     let first = process * done.nodes.len();
     for (worker, nodes) in done.nodes.iter().enumerate() {
         let Some(known) = state.figures.get(first + worker) else { continue };
-        for ([rows, batches, bytes, busy], known) in nodes.iter().zip(known) {
+        for ([rows, batches, bytes, busy, kept], known) in nodes.iter().zip(known) {
             known.rows.store(*rows, Ordering::Relaxed);
             known.batches.store(*batches, Ordering::Relaxed);
             known.bytes.store(*bytes, Ordering::Relaxed);
             known.busy_ns.store(*busy, Ordering::Relaxed);
+            known.kept.store(*kept, Ordering::Relaxed);
         }
     }
     let [rows, values, replaced] = done.skipped;

@@ -225,7 +225,7 @@ fn reports() -> Vec<u8> {
         Report::Failed(failure),
         Report::Done(Done {
             figures: FIGURES,
-            nodes: vec![vec![[1, 2, 3, 4]; 2]; 2],
+            nodes: vec![vec![[1, 2, 3, 4, 5]; 2]; 2],
             skipped: [1, 2, 3],
             written: Some(Raw(b"written".into())),
         }),

@@ -123,6 +123,7 @@ impl Runner {
                     gate.release(1);
                 }
                 operator.push(port, parcel)?;
+                note_kept(&self.local, self.node, operator.kept());
                 memory::check(0, || self.name.clone())?;
                 continue;
             }
@@ -135,9 +136,17 @@ impl Runner {
                 Some(port) => {
                     self.ended[port] = true;
                     operator.end(port)?;
+                    note_kept(&self.local, self.node, operator.kept());
                 }
                 None => return Ok(self.ended.iter().all(|e| *e)),
             }
         }
+    }
+}
+
+/// Notes how much an operator keeps on a worker.
+fn note_kept(local: &Local, node: NodeId, kept: usize) {
+    if kept > 0 {
+        local.state.figures[local.index][node].kept.fetch_max(kept as u64, Ordering::Relaxed);
     }
 }
