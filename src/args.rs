@@ -33,12 +33,19 @@ pub struct Args {
 /// The usual `--read-ahead`.
 const READ_AHEAD: u16 = engine::ops::scan::ahead::PARTS as u16;
 
-fn encodings() -> PossibleValuesParser {
-    PossibleValuesParser::new(formats::format::formats().iter().map(|f| f.name()))
+/// The name of an encoding, of which the suffix of its files is one too.
+fn encodings() -> impl TypedValueParser<Value = String> {
+    let values =
+        formats::format::formats().iter().map(|f| PossibleValue::new(f.name()).aliases(f.extensions()));
+    PossibleValuesParser::new(values)
+        .try_map(|name| formats::format::format(&name).map(|f| f.name().to_string()))
 }
 
 fn result_formats() -> impl TypedValueParser<Value = ResultFormat> {
-    let values = ResultFormat::ALL.map(|(_, name, what)| PossibleValue::new(name).help(what));
+    let aliases =
+        |format| ResultFormat::ALIASES.iter().filter(move |(_, of)| *of == format).map(|(alias, _)| *alias);
+    let values = ResultFormat::ALL
+        .map(|(format, name, what)| PossibleValue::new(name).help(what).aliases(aliases(format)));
     PossibleValuesParser::new(values)
         .try_map(|name| ResultFormat::named(&name).ok_or("there is no such format"))
 }
@@ -344,6 +351,11 @@ pub struct Run {
     /// Write the result to a file.
     #[arg(long, short = 'o', value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// The compression of that file: none, gzip, zlib, snappy, lz4 or zstd, as far as its format takes it; what its name
+    /// says, or what is usual, if not given.
+    #[arg(long, value_name = "COMPRESSION", requires = "output",
+        value_parser = PossibleValuesParser::new(formats::compress::NAMES))]
+    pub compression: Option<String>,
     /// Replace a file that is already there.
     #[arg(long)]
     pub overwrite: bool,

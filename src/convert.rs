@@ -111,7 +111,7 @@ fn target(path: &Path, write: &args::Write, header: bool) -> anyhow::Result<(Des
             return Err(usage(format!("--to ENCODING is needed; there are {}", names.join(", "))));
         }
     };
-    let inside = format(encoding)?.compresses_inside();
+    let (inside, usual) = (format(encoding)?.compresses_inside(), format(encoding)?.usual_compression());
     let compression_name = match (&write.compression, named.compression) {
         (Some(asked), Some(named)) if asked != named => {
             return Err(usage(format!("the name {shown} says {named}, and --compression says {asked}")));
@@ -129,7 +129,7 @@ fn target(path: &Path, write: &args::Write, header: bool) -> anyhow::Result<(Des
         }
         (Some(asked), _) => asked.as_str(),
         (None, Some(named)) => named,
-        (None, None) => "none",
+        (None, None) => usual,
     };
     let destination = match is_file {
         true => Destination::File(path.to_path_buf()),

@@ -71,9 +71,11 @@ pub fn tables(g: &args::Generate) -> anyhow::Result<Vec<Wanted>> {
 /// The format of the files. Rows of MessagePack and CBOR are arrays: the manifest beside them has the columns' names, and
 /// what is measured is values.
 pub fn format(write: &args::Write) -> FormatOptions {
+    let encoding = write.to.as_deref().unwrap_or("csv");
+    let usual = formats::format::format(encoding).map_or("none", |format| format.usual_compression());
     FormatOptions {
-        encoding: write.to.clone().unwrap_or_else(|| "csv".into()),
-        compression: write.compression.clone().unwrap_or_else(|| "none".into()),
+        encoding: encoding.into(),
+        compression: write.compression.as_deref().unwrap_or(usual).into(),
         row_arrays: true,
         ..FormatOptions::default()
     }

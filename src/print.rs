@@ -64,7 +64,8 @@ pub fn writer(format: Option<ResultFormat>, plan: Option<usize>) -> Result<Box<d
             format.name()
         )));
     }
-    writers::writer(format, Box::new(StandardOutput::new()), "none", terminal::table_options(), plan)
+    let compression = writers::usual_compression(format);
+    writers::writer(format, Box::new(StandardOutput::new()), compression, terminal::table_options(), plan)
 }
 
 /// Prints a text on standard output; on a terminal what that would obey is escaped.

@@ -182,20 +182,23 @@ impl<'a> QueryCommand<'a> {
             (Statement::Query(query), _) if self.run.repeat.is_some() => self.repeat(query),
             (Statement::Query(query), Some(path)) => {
                 let to = self.target(path)?;
-                self.write(|begun| self.session.write(query, &to, &self.cancel, begun), &to)
+                let is_shown = !to.appears_whole();
+                self.count(is_shown, |begun| self.session.write(query, &to, &self.cancel, &self.given, begun))
             }
-            (Statement::Copy { target, options, .. }, _) => {
-                let to = CopyTarget::of_statement(target, options, self.run.overwrite)?;
-                self.write(|begun| self.session.run(statement, &self.cancel, begun), &to)
+            (Statement::Copy { query, target, options }, _) => {
+                let to = CopyTarget::of_statement(target, options, self.session.settings().overwrite)?;
+                let is_shown = !to.appears_whole();
+                self.count(is_shown, |begun| self.session.copy(query, &to, &self.cancel, &self.given, begun))
             }
             (statement, _) if flags::gives_rows(statement) => self.show(statement),
-            (statement, _) => self.count(|begun| self.session.run(statement, &self.cancel, begun)),
+            (statement, _) => self.count(false, |begun| self.session.run(statement, &self.cancel, begun)),
         }
     }
 
     /// Where the flag says that the rows go.
     fn target(&self, path: &Path) -> session::Result<CopyTarget> {
-        CopyTarget::of_path(path, self.run.format, Overwrite::flag(self.run.overwrite))
+        let compression = self.run.compression.as_deref();
+        CopyTarget::of_path(path, self.run.format, compression, Overwrite::flag(self.run.overwrite))
     }
 
     /// Runs a statement and shows its rows.
@@ -215,20 +218,20 @@ impl<'a> QueryCommand<'a> {
         }
     }
 
-    /// Writes rows, which can't be taken back if they do not appear as a whole.
-    fn write(
+    /// Runs a statement that gives no rows to be shown, unless what it writes `is_shown` while it comes.
+    fn count(
         &self,
-        write: impl FnOnce(Begun<'_>) -> session::Result<Results>,
-        to: &CopyTarget,
+        is_shown: bool,
+        run: impl FnOnce(Begun<'_>) -> session::Result<Results>,
     ) -> anyhow::Result<()> {
-        self.given.store(!to.appears_whole(), Ordering::Relaxed);
-        self.count(write)
-    }
-
-    /// Runs a statement that gives no rows to be shown.
-    fn count(&self, run: impl FnOnce(Begun<'_>) -> session::Result<Results>) -> anyhow::Result<()> {
         let mut progress = None;
-        let results = run(&mut |planned, state| progress = Some(self.begun(planned, state)))?;
+        let results = run(&mut |planned, state| {
+            let mut bar = self.begun(planned, state);
+            if is_shown {
+                bar.hide_before_output();
+            }
+            progress = Some(bar);
+        })?;
         drop(progress);
         results.warning().into_iter().for_each(say::warn);
         warn(results.skipped());

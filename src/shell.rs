@@ -15,7 +15,7 @@ mod pager;
 mod script;
 
 use std::fs::File;
-use std::io::IsTerminal;
+use std::io::{ErrorKind, IsTerminal};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use std::time::Instant;
 
 use engine::stack::Deep;
 use queries::Statement;
-use queries::tokens::{TokenKind, Tokens};
+use queries::tokens::Tokens;
 use rustyline::error::ReadlineError;
 use rustyline::history::FileHistory;
 use rustyline::{Behavior, CompletionType, Config, Editor};
@@ -88,7 +88,9 @@ pub fn run(s: &args::Shell) -> anyhow::Result<()> {
         is_interactive,
         scripts: 0,
     };
-    signals::interrupts_cancel();
+    if is_interactive {
+        signals::interrupts_cancel();
+    }
     let init = match &s.init {
         Some(file) => Some(file.clone()),
         None if is_interactive && !s.no_init => files::init().filter(|file| file.exists()),
@@ -133,6 +135,10 @@ impl Shell {
                 // What was typed so far is left.
                 Err(ReadlineError::Interrupted) => continue,
                 Err(ReadlineError::Eof) => return Ok(()),
+                Err(ReadlineError::Io(e)) if e.kind() == ErrorKind::InvalidData => {
+                    say("error: what was typed is not UTF-8");
+                    continue;
+                }
                 Err(e) => return Err(e.into()),
             };
             if text.trim().is_empty() {
@@ -161,7 +167,9 @@ impl Shell {
     /// Tells an error, and where it lies in what was typed.
     fn tell(&self, error: &anyhow::Error, text: &str) {
         let (message, _) = crate::describe(error);
-        match mark::mark(error, text) {
+        // Of a script the text is another one.
+        let mark = if commands::is_command(text) { None } else { mark::mark(error, text) };
+        match mark {
             Some(mark) => say(format_args!("{message}\n{mark}")),
             None => say(message),
         }
@@ -169,8 +177,7 @@ impl Shell {
 
     /// Runs statements one after another; all of them are parsed before the first one runs.
     fn statements(&mut self, text: &str) -> anyhow::Result<()> {
-        let is_aside = |kind| matches!(kind, TokenKind::Comment | TokenKind::Semicolon);
-        if Tokens::of(text).tokens.iter().all(|(kind, _)| is_aside(*kind)) {
+        if Tokens::of(text).is_empty() {
             return Ok(());
         }
         let statements = session::parse_all(text)?.into_iter().map(Deep::new);
@@ -185,15 +192,21 @@ impl Shell {
         // It is made first: a form that can't be shown is told before the query runs.
         let writer = flags::gives_rows(statement).then(|| self.writer(statement)).transpose()?;
         let mut results = self.session.run(statement, &cancel, &mut |planned, state| {
+            if !self.is_interactive {
+                signals::cancel_on_interrupt(state);
+            }
             progress = Some(Progress::start(&planned.plan, state, self.no_progress));
         })?;
         let mut rows = results.statistics().map(|statistics| statistics.rows);
+        let mut took = None;
         if let Some(mut writer) = writer {
             let schema = results.schema().clone();
             let batches = results.by_ref().map(|batch| batch.map_err(anyhow::Error::from));
             let written = writers::write_all(&schema, batches, writer.as_mut(), || {
                 progress.iter_mut().for_each(Progress::hide_before_output);
             });
+            // What it takes to look at it does not count.
+            took = Some(start.elapsed());
             rows = match written {
                 Ok(rows) => Some(rows),
                 // Whoever looks at the pager has seen enough of this result, and may want the next one.
@@ -206,7 +219,7 @@ impl Shell {
         results.warning().into_iter().for_each(say::warn);
         warn(results.skipped());
         if let Some(rows) = rows.filter(|_| self.timer) {
-            say(print::summary(rows, start.elapsed()));
+            say(print::summary(rows, took.unwrap_or_else(|| start.elapsed())));
         }
         Ok(())
     }

@@ -178,6 +178,9 @@ static IS_SHELL: AtomicBool = AtomicBool::new(false);
 /// What an interrupt cancels in a shell, and when one came.
 static STATEMENT: Mutex<Option<(Cancel, Option<Instant>)>> = Mutex::new(None);
 
+/// Has the terminal give what is pasted as if it were typed; a line editor asks for marks around it.
+const PASTE_AS_TYPED: &[u8] = b"\x1b[?2004l";
+
 /// How the terminal was set when the process began to change that.
 static TERMINAL: OnceLock<libc::termios> = OnceLock::new();
 
@@ -198,19 +201,41 @@ pub fn interrupts_cancel() {
     IS_SHELL.store(true, Ordering::Relaxed);
 }
 
-/// A statement that runs until this is dropped.
-pub struct Running(());
+/// Whether a pager has the terminal, which takes interrupts too.
+static PAGES: AtomicBool = AtomicBool::new(false);
+
+/// A statement that runs until this is dropped, and the one within which it does.
+pub struct Running(Option<(Cancel, Option<Instant>)>);
 
 /// An interrupt cancels this statement, until what is given is dropped.
 pub fn running(cancel: &Cancel) -> Running {
-    *STATEMENT.lock().unwrap_or_else(PoisonError::into_inner) = Some((cancel.clone(), None));
-    Running(())
+    Running(STATEMENT.lock().unwrap_or_else(PoisonError::into_inner).replace((cancel.clone(), None)))
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        *STATEMENT.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *STATEMENT.lock().unwrap_or_else(PoisonError::into_inner) = self.0.take();
     }
+}
+
+/// Tells whether a pager has the terminal: a second interrupt is for the pager then.
+pub fn pages(is_so: bool) {
+    PAGES.store(is_so, Ordering::Relaxed);
+}
+
+/// Has a process that is about to begin take all signals, of which this one blocks some ([`take_interrupts`]).
+///
+/// # Errors
+/// The system refuses it.
+pub fn take_none() -> std::io::Result<()> {
+    // SAFETY: an all-zero set is valid storage for sigemptyset, which initialises it; both calls may be made between fork
+    // and exec.
+    let changed = unsafe {
+        let mut none: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut none);
+        libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut())
+    };
+    if changed == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
 }
 
 fn interrupt_shell() {
@@ -219,7 +244,7 @@ fn interrupt_shell() {
             *asked = Some(Instant::now());
             cancel.cancel();
         }
-        Some((_, Some(asked))) if asked.elapsed() > GRACE => {
+        Some((_, Some(asked))) if asked.elapsed() > GRACE && !PAGES.load(Ordering::Relaxed) => {
             say("interrupted");
             end(INTERRUPT);
         }
@@ -262,9 +287,15 @@ pub fn end(code: i32) -> ! {
 
 /// What a process that ends without unwinding still has to do.
 fn leave() {
-    if let Some(settings) = TERMINAL.get() {
-        // SAFETY: the call reads the settings, which are whole.
-        unsafe { libc::tcsetattr(libc::STDIN_FILENO, libc::TCSANOW, &raw const *settings) };
+    // SAFETY: the first two calls touch no memory, the other ones read the settings and the bytes, which are whole.
+    unsafe {
+        if let Some(settings) = TERMINAL.get()
+            // One in the background would be stopped for it.
+            && libc::tcgetpgrp(libc::STDIN_FILENO) == libc::getpgrp()
+        {
+            libc::tcsetattr(libc::STDIN_FILENO, libc::TCSANOW, &raw const *settings);
+            libc::write(libc::STDOUT_FILENO, PASTE_AS_TYPED.as_ptr().cast(), PASTE_AS_TYPED.len());
+        }
     }
     engine::children::end_all();
     engine::aside::remove_all();

@@ -17,6 +17,7 @@ use terminal::Terminal;
 const CTRL_C: &str = "\x03";
 const CTRL_D: &str = "\x04";
 const UP: &str = "\x1b[A";
+const PROMPT: &str = "palais> ";
 
 fn home() -> TempDir {
     tempfile::tempdir().expect("a temporary directory can be made")
@@ -25,7 +26,7 @@ fn home() -> TempDir {
 /// palais in this directory, with nothing of the user's own.
 fn palais(home: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_palais"));
-    command.args(arguments).current_dir(home).env("HOME", home).env("PAGER", "");
+    command.args(arguments).current_dir(home).env("HOME", home).env("PAGER", "").env("LC_ALL", "C.UTF-8");
     for name in ["XDG_STATE_HOME", "XDG_CONFIG_HOME", "PALAIS_PAGER", "LESS", "NO_COLOR", "LINES", "COLUMNS"]
     {
         command.env_remove(name);
@@ -34,108 +35,117 @@ fn palais(home: &Path, arguments: &[&str]) -> Command {
 }
 
 /// A shell that waits for the first statement.
-fn shell(command: &mut Command) -> Terminal {
-    let mut shell = Terminal::start(command, 24, 80);
-    shell.until("palais> ");
-    shell
-}
+struct Shell(Terminal);
 
-fn leave(mut shell: Terminal) {
-    shell.send(CTRL_D);
-    let (status, shown) = shell.end();
-    assert_eq!(status.code(), Some(0), "{shown}");
+impl Shell {
+    fn start(command: &mut Command) -> Shell {
+        let mut terminal = Terminal::start(command, 24, 80);
+        terminal.prompt(PROMPT);
+        Shell(terminal)
+    }
+
+    /// Types a line, and gives what is shown before the next prompt.
+    fn says(&mut self, line: &str) -> String {
+        self.0.send(line);
+        self.0.send("\r");
+        self.0.prompt(PROMPT)
+    }
+
+    /// Leaves, with all well.
+    fn leave(mut self) {
+        self.0.send(CTRL_D);
+        let (status, shown) = self.0.end();
+        assert_eq!(status.code(), Some(0), "{shown}");
+    }
 }
 
 #[test]
 fn statements_are_run_as_they_are_typed() {
     let home = home();
-    let mut shell = shell(&mut palais(home.path(), &[]));
-    shell.send("CREATE TEMP TABLE t AS\rSELECT range AS n,\r'x;y' AS s FROM range(40);\r");
-    shell.until("(40 rows");
-    shell.send("SELECT sum(n) AS total FROM t; SELECT max(n) + 1000 FROM t;\r");
-    let shown = shell.until("1039");
-    assert!(shown.contains("total") && shown.contains("780"), "{shown}");
-    shell.until("palais> ");
-    // What was not ended goes on, and what was typed is left with Ctrl-C.
-    shell.send("SELECT 1\r");
-    shell.send(CTRL_C);
-    shell.send("SELECT 40 + 2;\r");
-    shell.until("42");
-    leave(shell);
+    let mut shell = Shell::start(&mut palais(home.path(), &[]));
+    let shown = shell.says("CREATE TEMP TABLE t AS\rSELECT range AS n,\r'x;y' AS s FROM range(40);");
+    assert!(shown.contains("(40 rows"), "{shown}");
+    let shown = shell.says("SELECT sum(n) AS total FROM t; SELECT max(n) + 1000 FROM t;");
+    assert!(shown.contains("total") && shown.contains("780") && shown.contains("1039"), "{shown}");
+    // What was not ended is left with Ctrl-C.
+    shell.0.send("SELECT 1\r");
+    shell.0.send(CTRL_C);
+    shell.0.prompt(PROMPT);
+    assert!(shell.says("SELECT 40 + 2;").contains("42"));
+    // What is typed before the prompt comes is not lost.
+    shell.0.send("SELECT 2000 + 1;\rSELECT 2000 + 2;\r");
+    shell.0.until("│ 2001");
+    shell.0.until("│ 2002");
+    shell.0.prompt(PROMPT);
+    shell.leave();
 }
 
 #[test]
 fn an_error_has_a_mark_and_does_not_end_the_shell() {
     let home = home();
-    let mut shell = shell(&mut palais(home.path(), &["shell"]));
-    shell.send("SELECT nme FROM (VALUES (1)) t(name);\r");
-    shell.until("error: there is no column 'nme'");
-    shell.until("\n         ^^^\n");
-    shell.send("SELECT 1 +;\r");
-    shell.until("error: SQL syntax");
-    shell.until("^");
-    shell.send("SELECT 9223372036854775807 + 1;\r");
-    shell.until("error: overflow");
-    shell.send(".nothing\r");
-    shell.until("there is no command .nothing");
-    shell.send("SELECT 40 + 2;\r");
-    shell.until("42");
-    leave(shell);
+    let mut shell = Shell::start(&mut palais(home.path(), &["shell"]));
+    let shown = shell.says("SELECT nme FROM (VALUES (1)) t(name);");
+    assert!(
+        shown.contains("error: there is no column 'nme'") && shown.contains("\n         ^^^\n"),
+        "{shown}"
+    );
+    let shown = shell.says("SELECT 1 +;");
+    assert!(shown.contains("error: SQL syntax") && shown.contains('^'), "{shown}");
+    assert!(shell.says("SELECT 9223372036854775807 + 1;").contains("error: overflow"));
+    assert!(shell.says("SELECT E'\\xe9';").contains("error: "));
+    assert!(shell.says(".nothing").contains("there is no command .nothing"));
+    assert!(shell.says("SELECT 40 + 2;").contains("42"));
+    shell.leave();
 }
 
 #[test]
 fn an_interrupt_cancels_the_query() {
     let home = home();
-    let mut shell = shell(&mut palais(home.path(), &["shell"]));
+    let mut shell = Shell::start(&mut palais(home.path(), &["shell"]));
     for _ in 0..2 {
-        shell.send(
+        shell.0.send(
             "SELECT count(*) FROM range(1000000000) a, range(1000000) b WHERE a.range + b.range < 0;\r",
         );
         // The bar shows that it runs.
-        shell.until(" left");
-        shell.send(CTRL_C);
-        shell.until("interrupted");
-        shell.until("palais> ");
+        shell.0.until(" left");
+        shell.0.send(CTRL_C);
+        shell.0.until("interrupted");
+        shell.0.prompt(PROMPT);
     }
-    shell.send("SELECT 40 + 2;\r");
-    shell.until("42");
-    leave(shell);
+    assert!(shell.says("SELECT 40 + 2;").contains("42"));
+    shell.leave();
 }
 
 #[test]
 fn what_was_typed_is_there_the_next_time() {
     let home = home();
-    let mut first = shell(&mut palais(home.path(), &["shell"]));
-    first.send("SELECT 40 +\r2;\r");
-    first.until("42");
-    first.until("palais> ");
-    leave(first);
+    let mut first = Shell::start(&mut palais(home.path(), &["shell"]));
+    assert!(first.says("SELECT 40 +\r2;").contains("42"));
+    first.leave();
     let history = home.path().join(".local/state/palais/history");
     assert_eq!(fs::metadata(&history).unwrap().permissions().mode() & 0o777, 0o600);
-    let mut second = shell(&mut palais(home.path(), &["shell"]));
-    second.send(UP);
-    second.until("2;");
-    second.send("\r");
-    second.until("42");
-    leave(second);
+    let mut second = Shell::start(&mut palais(home.path(), &["shell"]));
+    second.0.send(UP);
+    second.0.until("2;");
+    assert!(second.says("").contains("42"));
+    second.leave();
 }
 
 #[test]
 fn tab_completes_words_tables_columns_and_paths() {
     let home = home();
     fs::write(home.path().join("visits.csv"), "page,seconds\na,40\nb,2\n").unwrap();
-    let mut shell = shell(&mut palais(home.path(), &["shell", "--table", "visits=visits.csv"]));
-    shell.send("SEL\t sum(seconds) FROM vis\t;\r");
-    shell.until("42");
-    shell.until("palais> ");
-    shell.send("select max(secon\t) + 1000 from 'vis\t';\r");
-    shell.until("1040");
-    shell.until("palais> ");
-    shell.send("SELECT 1000 + min(sec");
-    shell.send("\x01\x05");
-    shell.send("onds) FROM visits;\r");
-    shell.until("1002");
-    leave(shell);
+    let mut shell = Shell::start(&mut palais(home.path(), &["shell", "--table", "visits=visits.csv"]));
+    let mut completes = |typed: &str, whole: &str, rest: &str, expected: &str| {
+        shell.0.send(typed);
+        shell.0.until(whole);
+        assert!(shell.says(rest).contains(expected), "{typed}{rest}");
+    };
+    completes("SEL\t", "SELECT", " sum(seconds) FROM visits;", "42");
+    completes("SELECT sum(seconds) FROM vis\t", "FROM visits", ";", "42");
+    completes("select 1000 + max(secon\t", "seconds", ") from visits;", "1040");
+    completes("select 1000 + min(seconds) from 'vis\t", "'visits.csv", "';", "1002");
+    shell.leave();
 }
 
 #[test]
@@ -144,41 +154,42 @@ fn commands_show_and_change_what_they_say() {
     let write = |name: &str, text: &str| fs::write(home.path().join(name), text).unwrap();
     write("t.csv", "a,b\n1,x\n");
     write("more.sql", "-- a script\n.mode csv\nSELECT a + 41 AS\n  answer FROM t;\n.mode auto\n");
+    write("self.sql", ".read self.sql\n");
+    write("wrong.sql", "SELECT 1;\n/* forgotten\nSELECT 2;\n");
     fs::create_dir(home.path().join("below")).unwrap();
-    let mut shell = shell(&mut palais(home.path(), &["shell", "--table", "t=t.csv"]));
-    let mut says = |line: &str, expected: &str| {
-        shell.send(line);
-        shell.send("\r");
-        shell.until(expected);
-        shell.until("palais> ");
-    };
-    says(".help", ".maxrows N");
-    says(".tables", "│ t ");
-    says("CREATE VIEW v AS SELECT a AS only FROM t;", "\n");
-    says(".schema t", "a BIGINT");
-    says("\\d v", "CREATE VIEW v (only)");
-    says(".read more.sql", "answer\n42\n");
-    says(".timer off", "\n");
-    says(".width 20; ", "\n");
-    says(".maxrows 4", "\n");
-    says("SELECT range FROM range(100);", "96 more rows");
-    says(".maxrows none", "error: .maxrows takes N, and was given 'none'");
-    says(".mode xls", "there are auto, table");
-    says(".output out.jsonl", "\n");
-    says("SELECT a FROM t; SELECT b FROM t;", "\n");
-    says(".output", "\n");
-    says(".output out.jsonl", "error: out.jsonl: cannot create");
-    says(".mode parquet", "\n");
-    says("SELECT 1;", "error: parquet is not text");
-    says(".mode", "error: .mode takes FORMAT");
-    says(".mode auto", "\n");
-    says(".cd below", "\n");
-    says("SELECT count(*) + 41 FROM '../t.csv';", "42");
-    says(".cd nowhere", "error: nowhere");
-    fs::write(home.path().join("below/self.sql"), ".read self.sql\n").unwrap();
-    says(".read self.sql", "20 scripts run each other");
-    shell.send(".quit\r");
-    let (status, shown) = shell.end();
+    let mut shell = Shell::start(&mut palais(home.path(), &["shell", "--table", "t=t.csv"]));
+    for (line, expected) in [
+        (".help", ".maxrows N"),
+        (".tables", "│ t "),
+        ("CREATE VIEW v AS SELECT a AS only FROM t;", ""),
+        (".schema t", "a BIGINT"),
+        ("\\d v", "CREATE VIEW v (only)"),
+        (".read more.sql", "answer\n42\n"),
+        (".read self.sql", "20 scripts run each other"),
+        (".read wrong.sql", "error: "),
+        (".timer off", ""),
+        (".width 20; ", ""),
+        (".maxrows 4", ""),
+        ("SELECT range FROM range(100);", "96 more rows"),
+        (".maxrows none", "error: .maxrows takes N, and was given 'none'"),
+        (".mode xls", "there are auto, table"),
+        (".output out.jsonl", ""),
+        ("SELECT a FROM t; SELECT b FROM t;", ""),
+        (".output", ""),
+        (".output out.jsonl", "error: out.jsonl: cannot create"),
+        (".mode parquet", ""),
+        ("SELECT 1;", "error: parquet is not text"),
+        (".mode", "error: .mode takes FORMAT"),
+        (".mode auto", ""),
+        (".cd below", ""),
+        ("SELECT count(*) + 41 FROM '../t.csv';", "42"),
+        (".cd nowhere", "error: nowhere"),
+    ] {
+        let shown = shell.says(line);
+        assert!(shown.contains(expected), "{line}: {shown}");
+    }
+    shell.0.send(".quit\r");
+    let (status, shown) = shell.0.end();
     assert_eq!(status.code(), Some(0), "{shown}");
     assert_eq!(fs::read_to_string(home.path().join("out.jsonl")).unwrap(), "{\"a\":1}\n{\"b\":\"x\"}\n");
 }
@@ -188,28 +199,55 @@ fn a_pager_shows_what_does_not_fit() {
     let home = home();
     let paged = home.path().join("paged");
     let mut command = palais(home.path(), &["shell"]);
-    let mut shell = shell(command.env("PAGER", "cat > paged; echo was paged"));
-    shell.send("SELECT 40 + 2;\r");
-    let shown = shell.until("(1 row");
-    assert!(shown.contains("42") && !paged.exists(), "{shown}");
-    shell.send("SELECT range FROM range(300);\r");
-    shell.until("was paged");
-    shell.until("(300 rows");
+    let mut shell = Shell::start(command.env("PAGER", "cat > paged; echo was pag''ed"));
+    let shown = shell.says("SELECT 40 + 2;");
+    assert!(shown.contains("42") && shown.contains("(1 row") && !paged.exists(), "{shown}");
+    let shown = shell.says("SELECT range FROM range(300);");
+    assert!(shown.contains("was paged") && shown.contains("(300 rows"), "{shown}");
     let text = fs::read_to_string(&paged).unwrap();
     assert!(text.contains("299") && text.lines().count() == 305, "{text}");
-    shell.send("SELECT repeat('wide ', 40) AS w;\r");
-    shell.until("was paged");
+    assert!(shell.says("SELECT repeat('wide ', 40) AS w;").contains("was paged"));
     assert!(fs::read_to_string(&paged).unwrap().contains(&"wide ".repeat(40)));
     // One that has seen enough ends the result, and nothing is wrong.
-    shell.send(
-        ".mode csv\r.pager head -n 2 > paged; echo had enough\rSELECT range AS n FROM range(100000000);\r",
-    );
-    shell.until("had enough");
-    shell.until("palais> ");
+    shell.says(".mode csv");
+    shell.says(".pager head -n 2 > paged; echo had en''ough");
+    let shown = shell.says("SELECT range AS n FROM range(100000000);");
+    assert!(shown.contains("had enough") && !shown.contains("error"), "{shown}");
     assert_eq!(fs::read_to_string(&paged).unwrap(), "n\n0\n");
-    shell.send(".mode table\r.pager off\rSELECT range FROM range(300);\r");
-    shell.until("260 more rows");
-    leave(shell);
+    // It takes interrupts, and palais waits for it.
+    shell.says(".pager trap 'echo interr''upted; exit' INT; echo wai''ts; while :; do sleep 0.05; done");
+    shell.0.send("SELECT range AS n FROM range(300);\r");
+    shell.0.until("waits");
+    shell.0.send(CTRL_C);
+    shell.0.until("interrupted");
+    shell.0.prompt(PROMPT);
+    shell.says(".mode table");
+    shell.says(".pager off");
+    assert!(shell.says("SELECT range FROM range(300);").contains("260 more rows"));
+    shell.leave();
+}
+
+#[test]
+fn a_plan_fits_the_terminal() {
+    let home = home();
+    let sql = "SELECT range % 7 AS k, count(*) AS n FROM range(100000) GROUP BY k ORDER BY n DESC, k LIMIT 3";
+    let mut shell = Shell::start(&mut palais(home.path(), &["shell", "--workers", "2"]));
+    shell.says(".timer off");
+    let shown = shell.says(&format!("EXPLAIN ANALYZE {sql};"));
+    let plan = &shown[shown.find("         rows").expect("there are headings")..];
+    assert!(plan.lines().all(|line| line.chars().count() <= 80), "{plan}");
+    for part in ["final aggregate by", "scan range", "100,000", " a worker", "planned in"] {
+        assert!(plan.contains(part), "{part}: {plan}");
+    }
+    let plan = shell.says(&format!("EXPLAIN {sql};"));
+    assert!(plan.contains("\nmerge on worker 0"), "{plan}");
+    shell.leave();
+    // Off a terminal it is a line for each operator, without quotes.
+    let done = run(&mut palais(home.path(), &["query", &format!("EXPLAIN ANALYZE {sql}")]));
+    let operators = done.stdout.lines().filter(|line| line.contains(" (about ")).count();
+    assert!(operators > 4 && !done.stdout.contains('"'), "{}", done.stdout);
+    let rows = run(&mut palais(home.path(), &["query", &format!("EXPLAIN {sql}"), "--format", "jsonl"]));
+    assert!(rows.stdout.starts_with("{\"plan\":\"merge on worker 0"), "{}", rows.stdout);
 }
 
 #[test]
@@ -240,6 +278,7 @@ fn a_script_on_standard_input_ends_at_its_first_error() {
     assert_eq!((done.code(), done.stdout.as_str()), (Some(1), "n\n1\n"), "{}", done.stderr);
     assert_eq!(script(".mode xls", &[]).code(), Some(2));
     assert_eq!(script("SELECT 'a;", &[]).code(), Some(1));
+    assert_eq!(script("SELECT 1;\n/* forgotten\nSELECT 2;\n", &[]).code(), Some(1));
     fs::write(home.path().join("first"), "SET workers = 1;\nCREATE VIEW w AS SELECT 7 AS n;\n").unwrap();
     let done = script("SELECT n FROM w;\n.quit\nSELECT x;\n", &["--init", "first", "--format", "jsonl"]);
     assert_eq!((done.code(), done.stdout.as_str()), (Some(0), "{\"n\":7}\n"), "{}", done.stderr);
@@ -251,14 +290,12 @@ fn what_the_user_wants_first_is_run_first() {
     let config = home.path().join(".config/palais");
     fs::create_dir_all(&config).unwrap();
     fs::write(config.join("init.sql"), "CREATE VIEW v AS SELECT 42 AS n;\n.mode csv\n").unwrap();
-    let mut with = shell(&mut palais(home.path(), &["shell"]));
-    with.send("SELECT * FROM v;\r");
-    with.until("n\n42\n");
-    leave(with);
-    let mut without = shell(&mut palais(home.path(), &["shell", "--no-init"]));
-    without.send("SELECT * FROM v;\r");
-    without.until("error: ");
-    leave(without);
+    let mut with = Shell::start(&mut palais(home.path(), &["shell"]));
+    assert!(with.says("SELECT * FROM v;").contains("\nn\n42\n"));
+    with.leave();
+    let mut without = Shell::start(&mut palais(home.path(), &["shell", "--no-init"]));
+    assert!(without.says("SELECT * FROM v;").contains("error: "));
+    without.leave();
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use parquet::file::reader::{FileReader, SerializedFileReader};
 use process::palais;
 
 #[path = "support/process.rs"]
@@ -104,4 +105,61 @@ fn generated_tables_are_converted_and_refused_as_the_flags_say() {
     let (done, said) = code(&["generate", &path("y"), "--uservisits", "10"]);
     assert!(done == Some(2) && said.contains("--rankings"), "{said}");
     assert_eq!(names(home.path()), ["back.csv.gz", "csv", "new"]);
+}
+
+#[test]
+fn parquet_is_compressed_as_it_is_asked_for_or_with_snappy() {
+    let home = tempfile::tempdir().expect("a temporary directory can be made");
+    let path = |name: &str| home.path().join(name).to_string_lossy().into_owned();
+    fs::write(path("t.csv"), "a,b\n".to_string() + &"1,one\n".repeat(10_000)).expect("it can be written");
+    let (from, select) = (path("t.csv"), format!("SELECT * FROM '{}'", path("t.csv")));
+    let copy = |name: &str, options: &str| format!("COPY ({select}) TO '{}' {options}", path(name));
+    for (name, arguments, expected) in [
+        ("a.parquet", vec!["convert".into(), from.clone(), path("a.parquet")], "SNAPPY"),
+        (
+            "b.parquet",
+            vec!["convert".into(), from.clone(), path("b.parquet"), "--compression".into(), "none".into()],
+            "UNCOMPRESSED",
+        ),
+        ("c.parquet", vec!["query".into(), copy("c.parquet", "")], "SNAPPY"),
+        ("d.parquet", vec!["query".into(), copy("d.parquet", "(COMPRESSION none)")], "UNCOMPRESSED"),
+        ("e.pq", vec!["query".into(), select.clone(), "--output".into(), path("e.pq")], "SNAPPY"),
+        (
+            "f.pq",
+            vec![
+                "query".into(),
+                select.clone(),
+                "-o".into(),
+                path("f.pq"),
+                "--compression".into(),
+                "zstd".into(),
+            ],
+            "ZSTD",
+        ),
+    ] {
+        let done = palais(arguments);
+        assert_eq!(done.code(), Some(0), "{name}: {}", done.stderr);
+        let file = fs::File::open(path(name)).expect("it was written");
+        let footer = SerializedFileReader::new(file).expect("it is Parquet");
+        let compression = footer.metadata().row_group(0).column(0).compression().to_string();
+        assert!(compression.starts_with(expected), "{name}: {compression}");
+    }
+}
+
+#[test]
+fn encodings_have_the_names_of_their_suffixes_too() {
+    let home = tempfile::tempdir().expect("a temporary directory can be made");
+    let path = |name: &str| home.path().join(name).to_string_lossy().into_owned();
+    fs::write(path("t"), "{\"a\":1}\n{\"a\":2}\n").expect("it can be written");
+    for name in ["json", "ndjson", "jsonl"] {
+        let done = palais(["convert", &path("t"), &path(name), "--from", name, "--to", name]);
+        assert_eq!(done.code(), Some(0), "{name}: {}", done.stderr);
+        let part = Path::new(&path(name)).join("part-00000.jsonl");
+        assert_eq!(fs::read_to_string(part).expect("it was written"), "{\"a\":1}\n{\"a\":2}\n");
+    }
+    let done = palais(["query", "SELECT 1 AS a", "--format", "ndjson"]);
+    assert_eq!(done.stdout, "{\"a\":1}\n", "{}", done.stderr);
+    let done = palais(["query", &format!("COPY (SELECT 1 AS a) TO '{}' (FORMAT ndjson)", path("x"))]);
+    assert_eq!(done.code(), Some(0), "{}", done.stderr);
+    assert_eq!(fs::read_to_string(path("x")).expect("it was written"), "{\"a\":1}\n");
 }

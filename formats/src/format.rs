@@ -126,6 +126,11 @@ pub trait Format: Send + Sync {
     /// The compressions that it can be written with.
     fn compressions(&self) -> &'static [&'static str];
 
+    /// The compression that it is written with where nobody asks for another one.
+    fn usual_compression(&self) -> &'static str {
+        "none"
+    }
+
     /// The schema of a file: from its footer, or inferred from its first `infer_rows` records.
     fn infer(&self, file: &FileEntry, options: &FormatOptions, infer_rows: usize) -> Result<SchemaRef>;
 
@@ -201,9 +206,10 @@ pub fn formats() -> &'static [&'static dyn Format] {
     FORMATS
 }
 
-/// The encoding of this name.
+/// The encoding of this name, or of the suffix that its files have (`ndjson`, `pq`).
 pub fn format(name: &str) -> Result<&'static dyn Format> {
-    formats().iter().copied().find(|f| f.name() == name).ok_or_else(|| {
+    let is_it = |f: &&dyn Format| f.name() == name || f.extensions().contains(&name);
+    formats().iter().copied().find(is_it).ok_or_else(|| {
         let names: Vec<_> = formats().iter().map(|f| f.name()).collect();
         Error::Unsupported(format!("there is no encoding '{name}'; there are {}", names.join(", ")))
     })

@@ -31,6 +31,8 @@ pub struct Tokens {
     pub tokens: Vec<(TokenKind, Range<usize>)>,
     /// Where something begins that has no end: a quote that is not closed, or a comment.
     pub open: Option<usize>,
+    /// Whether there is no token where they end, whatever follows.
+    pub is_wrong: bool,
 }
 
 impl Tokens {
@@ -46,17 +48,37 @@ impl Tokens {
                 kinds.push((kind, range));
             }
         }
-        // What is wrong inside of a token is not made right by more text.
-        let is_open = |e: &TokenizerError| e.message.contains("Unterminated") || e.message.contains("EOF");
-        let open = ended.err().filter(is_open).map(|_| text.len() - text[end..].trim_start().len());
-        Tokens { tokens: kinds, open }
+        let Err(error) = ended else { return Tokens { tokens: kinds, open: None, is_wrong: false } };
+        let is_open = can_go_on(text, &error);
+        let open = is_open.then(|| text.len() - text[end..].trim_start().len());
+        Tokens { tokens: kinds, open, is_wrong: !is_open }
     }
 
-    /// Whether the text ends with a semicolon behind the last statement, comments aside, or has nothing.
-    pub fn is_whole(&self) -> bool {
-        let last = self.tokens.iter().rev().find(|(kind, _)| *kind != TokenKind::Comment);
-        self.open.is_none() && last.is_none_or(|(kind, _)| *kind == TokenKind::Semicolon)
+    /// Whether there are no statements: nothing but comments and semicolons.
+    pub fn is_empty(&self) -> bool {
+        let is_aside = |kind| matches!(kind, TokenKind::Comment | TokenKind::Semicolon);
+        self.open.is_none() && !self.is_wrong && self.tokens.iter().all(|(kind, _)| is_aside(*kind))
     }
+}
+
+/// Whether a text ends with a semicolon behind the last statement, comments aside, or has nothing. One that is wrong is
+/// whole with a semicolon at its end: the parser tells what is wrong with it.
+pub fn is_whole(text: &str) -> bool {
+    let tokens = Tokens::of(text);
+    let last = tokens.tokens.iter().rev().find(|(kind, _)| *kind != TokenKind::Comment);
+    match tokens.is_wrong {
+        true => text.trim_end().ends_with(';'),
+        false => tokens.open.is_none() && last.is_none_or(|(kind, _)| *kind == TokenKind::Semicolon),
+    }
+}
+
+/// Whether more text can end what is wrong with this one: a quote or a comment is to be closed.
+fn can_go_on(text: &str, error: &TokenizerError) -> bool {
+    let ends = |end: &str| {
+        let longer = format!("{text}{end}");
+        Tokenizer::new(&GenericDialect {}, &longer).tokenize().is_ok()
+    };
+    error.message.contains("dollar-quoted") || ["'", "\"", "*/", "*/*/"].iter().any(|end| ends(end))
 }
 
 /// What a token is; nothing if it is white space.
@@ -244,8 +266,18 @@ mod tests {
             ("SELECT \"a;", false),
             ("SELECT 1 /* ;", false),
             ("SELECT $$ ; $$;", true),
+            ("SELECT $$ ;", false),
+            ("SELECT E'a;", false),
+            ("SELECT E'C:\\Users\\x';", true),
+            ("SELECT E'C:\\Users\\x'", false),
+            ("/* /* ;", false),
+            ("SELECT t ._x FROM t;", true),
         ] {
-            assert_eq!(Tokens::of(text).is_whole(), is_whole, "{text}");
+            assert_eq!(super::is_whole(text), is_whole, "{text}");
+        }
+        for (text, is_empty) in [("", true), (" ; -- x", true), ("/* x", false), ("\"x", false), ("1", false)]
+        {
+            assert_eq!(Tokens::of(text).is_empty(), is_empty, "{text}");
         }
         let open = "SELECT 'a', \"b;";
         assert_eq!(Tokens::of(open).open, open.find('"'));

@@ -45,11 +45,17 @@ pub struct CopyTarget {
 }
 
 impl CopyTarget {
-    /// A file, or a directory if the path ends with a slash. Its form is `format`, or what its name tells.
+    /// A file, or a directory if the path ends with a slash. Its form and compression are those that are given, or what
+    /// its name tells.
     ///
     /// # Errors
     /// Its name tells no form, and what does not go together.
-    pub fn of_path(path: &Path, format: Option<ResultFormat>, overwrite: Overwrite) -> Result<CopyTarget> {
+    pub fn of_path(
+        path: &Path,
+        format: Option<ResultFormat>,
+        compression: Option<&str>,
+        overwrite: Overwrite,
+    ) -> Result<CopyTarget> {
         let (path, dataset) = directory(path.to_path_buf());
         let form = match (format, ResultFormat::by_suffix(&path)) {
             (Some(form), _) => form,
@@ -62,7 +68,8 @@ impl CopyTarget {
             }
             (None, _) => ResultFormat::Csv,
         };
-        CopyTarget { dataset, form, overwrite, ..CopyTarget::of_csv(path) }.checked()
+        let compression = compression.map(String::from);
+        CopyTarget { dataset, form, overwrite, compression, ..CopyTarget::of_csv(path) }.checked()
     }
 
     /// As a COPY statement says; `overwrite` is the setting.
@@ -156,10 +163,11 @@ impl CopyTarget {
         Some(format)
     }
 
-    /// The compression that was asked for, or that the name says.
+    /// The compression that was asked for, or that the name says, or that is usual.
     fn compression(&self) -> String {
-        let by_name = || formats::open::by_name(&self.path).compression.unwrap_or("none").to_string();
-        self.compression.clone().unwrap_or_else(by_name)
+        let by_name = || formats::open::by_name(&self.path).compression;
+        let usual = || by_name().unwrap_or_else(|| writers::usual_compression(self.form)).to_string();
+        self.compression.clone().unwrap_or_else(usual)
     }
 
     /// Whether what is written appears when it is whole, so that it may be begun anew. A pipe or a device has no such
@@ -173,6 +181,8 @@ impl CopyTarget {
     /// # Errors
     /// It can't be written, and a compression around a table for people.
     pub fn writer(&self, plan: Option<usize>) -> writers::Result<Box<dyn ResultWriter>> {
+        // Before it is opened: a pipe waits for whoever reads it.
+        writers::check_compression(self.form, &self.compression(), &self.path)?;
         let out = Box::new(FileOutput::create(&self.path, self.overwrite)?);
         writers::writer(self.form, out, &self.compression(), TableOptions::default(), plan)
     }
@@ -206,22 +216,27 @@ impl CopyTarget {
 }
 
 impl Session {
-    /// Runs the query of a COPY statement, and writes its rows.
-    pub(crate) fn copy(
+    /// Runs the query of a COPY statement, and writes its rows where they are computed if that is a directory;
+    /// else as [`Session::write`].
+    ///
+    /// # Errors
+    /// As of [`Session::write`].
+    pub fn copy(
         &self,
         query: &Arc<Query>,
-        (target, options): (&str, &CopyOptions),
+        to: &CopyTarget,
         cancel: &Cancel,
+        given: &AtomicBool,
         begun: Begun<'_>,
     ) -> Result<Results> {
-        let to = CopyTarget::of_statement(target, options, self.settings().overwrite)?;
         match self.runner() {
             Some(runner) if to.dataset => self.write_there(query, runner, cancel, begun),
-            _ => self.write(query, &to, cancel, begun),
+            _ => self.write(query, to, cancel, given, begun),
         }
     }
 
-    /// Runs a query and writes its rows. Those of the result say how many.
+    /// Runs a query and writes its rows. Those of the result say how many. `given` is set when rows go to a pipe or a
+    /// device, which can't be taken back.
     ///
     /// # Errors
     /// Those of the query, and those of writing. Nothing is left then, but in a pipe or a device.
@@ -230,15 +245,18 @@ impl Session {
         query: &Arc<Query>,
         to: &CopyTarget,
         cancel: &Cancel,
+        given: &AtomicBool,
         begun: Begun<'_>,
     ) -> Result<Results> {
-        let (start, given) = (Instant::now(), AtomicBool::new(false));
+        let start = Instant::now();
         let spread_result = to.dataset || self.is_run_elsewhere();
         let planning = queries::Settings { spread_result, ..self.planning() };
-        self.plan_and_run(query, &planning, cancel, &given, Error::of_query, |planned| {
+        self.plan_and_run(query, &planning, cancel, given, Error::of_query, |planned| {
             // It is opened first: one that can't be written is known before the query runs.
             let is_whole = to.appears_whole();
-            let give = || given.store(!is_whole, Ordering::Relaxed);
+            let give = || {
+                given.fetch_or(!is_whole, Ordering::Relaxed);
+            };
             match to.format() {
                 Some(format) => {
                     let (columns, shape) = writers::shape(to.form, &planned.plan.schema);
@@ -257,6 +275,7 @@ impl Session {
                     let mut results = self.start(planned, start, cancel, begun)?;
                     let schema = results.schema().clone();
                     writers::write_all(&schema, &mut results, writer.as_mut(), give)?;
+                    results.end_run();
                     Results::counted(results.into_run(), writer.warning())
                 }
             }

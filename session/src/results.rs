@@ -82,6 +82,13 @@ impl Results {
         Ok(Results { warning, ..Results::made(batch, run) })
     }
 
+    /// Its run has ended now, and not when the last row was taken.
+    pub(crate) fn end_run(&mut self) {
+        if let Some(run) = &mut self.run {
+            run.took = Some(run.begun.elapsed());
+        }
+    }
+
     /// Writes all rows, of which none was taken; `shape` gives a batch the columns that `output` was opened with.
     pub(crate) fn copy(
         &mut self,
@@ -91,8 +98,8 @@ impl Results {
         if let (Rows::Computed { results, .. }, Some(run)) = (&mut self.rows, &mut self.run) {
             let written = engine::copy::copy(results, output, shape)?;
             run.rows = written.rows;
-            run.took = Some(run.begun.elapsed());
         }
+        self.end_run();
         Ok(())
     }
 

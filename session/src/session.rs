@@ -14,6 +14,7 @@ use queries::parse::{Query, tables};
 use queries::{Kind, Statement};
 use schema::{FileSet, Source, Table, Unseen};
 
+use crate::copy::CopyTarget;
 use crate::error::{Error, Result};
 use crate::limits::{until, within_limits};
 use crate::planned_query::PlannedQuery;
@@ -162,7 +163,10 @@ impl Session {
             Statement::Describe(name) => self.describe(name, cancel),
             Statement::ShowTables => self.show_tables(),
             Statement::Summarize(query) => self.summarize(query, cancel, begun),
-            Statement::Copy { query, target, options } => self.copy(query, (target, options), cancel, begun),
+            Statement::Copy { query, target, options } => {
+                let to = CopyTarget::of_statement(target, options, self.settings().overwrite)?;
+                self.copy(query, &to, cancel, &AtomicBool::new(false), begun)
+            }
             Statement::CreateView(definition) => self.create_view(definition, cancel),
             Statement::CreateTable(definition) => self.create_table(definition, cancel, begun),
             Statement::Drop { kind, names, if_exists } => self.drop_names(*kind, names, *if_exists),

@@ -11,7 +11,7 @@ use crate::writers::table::grouped;
 /// The figures of a run.
 #[derive(Debug, Default, Serialize)]
 pub struct Statistics {
-    /// Seconds to parse, resolve tables and plan.
+    /// Seconds to resolve tables, to plan, and to open what is written.
     pub plan_seconds: f64,
     /// Seconds of each execution, from the start of the workers to the last batch.
     pub execution_seconds: Vec<f64>,

@@ -1,4 +1,7 @@
 //! A query whose result is kept up to date as files are added.
+//!
+//! A panic of one of its workers is not caught, as it is of other queries: in a program of one's own the others wait for
+//! it, and [`Watch::poll`] does not return.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -9,6 +12,7 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use engine::cancel::Cancel;
 use engine::live;
 use engine::ops::batch_of;
+use engine::stack::{self, Deep};
 use engine::state::Skipped;
 use queries::Statement;
 use schema::{FileSet, Source, Table};
@@ -29,6 +33,8 @@ pub struct Watch<'a> {
     /// The files that were taken in, with their sizes in bytes and their times in nanoseconds.
     seen: BTreeMap<PathBuf, (u64, i64)>,
     is_begun: bool,
+    /// An error has ended it: rows of a round may be missing in the next one.
+    has_ended: bool,
     live: live::Watch,
 }
 
@@ -40,26 +46,36 @@ impl Session {
     /// files, and queries that can't be kept up to date.
     pub fn watch(&self, sql: &str) -> Result<Watch<'_>> {
         let cancel = Cancel::default();
+        let statement = Deep::new(parse(sql)?);
         let refuse = |what: String| Err(Error::Settings(format!("watch takes a query{what}")));
         if self.is_run_elsewhere() {
             return refuse(" that threads of this process run".into());
         }
-        let Statement::Query(query) = parse(sql)? else { return refuse(String::new()) };
-        let expanded = self.expanded(&query, &cancel)?;
+        let Statement::Query(query) = &**statement else { return refuse(String::new()) };
+        let expanded = self.expanded(query, &cancel)?;
         let names = named(&expanded, &cancel)?;
         let [name] = names.as_slice() else {
             return refuse(format!(" over one table, and this one reads {}", names.len()));
         };
-        let planned = self.plan(&query, &self.planning(), &cancel)?;
+        let planned = self.plan(query, &self.planning(), &cancel)?;
         let first = Table::clone(planned.catalog.table(name)?);
         if !matches!(first.source, Source::Files(_)) {
             return refuse(" over a table of files".into());
         }
         let mut fields: Vec<_> = planned.plan.schema.fields().iter().cloned().collect();
         fields.push(Arc::new(Field::new(DIFF, DataType::Int64, false)));
-        let live = live::Watch::start(&planned.plan, planned.planning.workers)?;
+        let live = stack::deep(|| live::Watch::start(&planned.plan, planned.planning.workers))??;
         let (schema, name) = (Arc::new(Schema::new(fields)), name.clone());
-        Ok(Watch { session: self, name, first, schema, seen: BTreeMap::new(), is_begun: false, live })
+        Ok(Watch {
+            session: self,
+            name,
+            first,
+            schema,
+            seen: BTreeMap::new(),
+            is_begun: false,
+            has_ended: false,
+            live,
+        })
     }
 }
 
@@ -74,8 +90,17 @@ impl Watch<'_> {
     ///
     /// # Errors
     /// A file was removed or has changed, one that was added has other columns, and those of reading. The watch has ended
-    /// then.
+    /// then, and every further call is an error.
     pub fn poll(&mut self) -> Result<Option<Vec<RecordBatch>>> {
+        if self.has_ended {
+            return Err(Error::Settings("the watch has ended with an error".into()));
+        }
+        let polled = self.take_in();
+        self.has_ended = polled.is_err();
+        polled
+    }
+
+    fn take_in(&mut self) -> Result<Option<Vec<RecordBatch>>> {
         let table = match self.is_begun {
             false => self.first.clone(),
             true => self.table_now()?,

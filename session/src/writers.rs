@@ -20,12 +20,12 @@ mod output;
 pub mod table;
 mod value;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
-pub use encoded::{file_format, is_binary, shape};
+pub use encoded::{file_format, is_binary, shape, usual_compression};
 pub use format::ResultFormat;
 pub use lines::{LinesWriter, before_operators};
 pub use output::{FileOutput, Output, failed};
@@ -105,13 +105,8 @@ pub fn writer(
     {
         return Ok(Box::new(LinesWriter::new(out, table.width, before)));
     }
+    check_compression(format, compression, out.path())?;
     let encoding = encoded::encoding(format);
-    if encoding.is_none() && compression != "none" {
-        return Err(Error::Refused(format!(
-            "{}: a table for people is not compressed",
-            out.path().display()
-        )));
-    }
     Ok(match (format, encoding) {
         (ResultFormat::Csv | ResultFormat::Tsv, Some(encoding)) => {
             Box::new(encoded::EncodedWriter::new(out, encoding, compression))
@@ -123,6 +118,16 @@ pub fn writer(
         (ResultFormat::Markdown, None) => Box::new(markdown::MarkdownWriter::new(out)),
         (_, None) => Box::new(table::TableWriter::new(out, table)),
     })
+}
+
+/// Refuses a compression around a form that is for people.
+pub(crate) fn check_compression(format: ResultFormat, compression: &str, path: &Path) -> Result<()> {
+    match encoded::encoding(format) {
+        None if compression != "none" => {
+            Err(Error::Refused(format!("{}: a table for people is not compressed", path.display())))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Hands all rows to the writer, and gives how many there were; `before` is called each time before something is written.

@@ -50,6 +50,7 @@ fn each_poll_takes_in_what_was_added() {
     assert_eq!(rows, BTreeMap::from([((1, 10), 1), ((2, 42), 1), ((4, 40), 1)]));
     add(home.path(), "1.csv", "k,v\n1,11\n");
     assert!(ends(&mut watch).contains("1.csv: the file has changed"));
+    assert!(ends(&mut watch).contains("the watch has ended"));
 }
 
 #[test]

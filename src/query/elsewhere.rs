@@ -82,6 +82,7 @@ pub fn lead(
         },
         format: None,
         output: None,
+        compression: None,
         overwrite: request.overwrite,
         stats: None,
         profile: None,

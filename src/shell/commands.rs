@@ -5,12 +5,14 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use queries::Kind;
+use session::Cancel;
 use session::writers::ResultFormat;
 
 use super::Shell;
 use super::pager::Pager;
 use crate::Usage;
 use crate::print;
+use crate::signals;
 
 /// The commands: name, short forms, what stands behind it, and what it does.
 pub const COMMANDS: &[(&str, &[&str], &str, &str)] = &[
@@ -40,6 +42,9 @@ pub fn is_command(line: &str) -> bool {
 impl Shell {
     /// Runs a command; tells whether the shell goes on.
     pub(super) fn command(&mut self, line: &str) -> anyhow::Result<ControlFlow<()>> {
+        // What waits for a pipe ends with palais, at the second interrupt.
+        let cancel = Cancel::default();
+        let _running = signals::running(&cancel);
         // A semicolon at the end is a habit.
         let line = line.trim_end_matches(';').trim();
         let (word, argument) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
@@ -56,10 +61,10 @@ impl Shell {
             (".tables", "") => self.statements("SHOW TABLES")?,
             (".schema", "") => {
                 for table in self.session.table_names()? {
-                    self.schema(&table)?;
+                    self.schema(&table, &cancel)?;
                 }
             }
-            (".schema", table) => self.schema(table)?,
+            (".schema", table) => self.schema(table, &cancel)?,
             (".read", file) if !file.is_empty() => return self.read(Path::new(file)),
             (".cd", "") => {}
             (".cd", directory) => std::env::set_current_dir(directory)
@@ -79,10 +84,10 @@ impl Shell {
     }
 
     /// Shows the columns of a table, or of what lies at a path.
-    fn schema(&mut self, table: &str) -> anyhow::Result<()> {
+    fn schema(&mut self, table: &str, cancel: &Cancel) -> anyhow::Result<()> {
         let quoted = schema::text::types::quoted(table);
         let all = self.session.prepare(&format!("SELECT * FROM {quoted}"))?;
-        let columns = all.schema()?;
+        let columns = all.schema_until(cancel)?;
         let text = match self.session.kind(table) {
             Some(Kind::View) => {
                 let names: Vec<_> = columns.fields().iter().map(|field| field.name().as_str()).collect();

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use queries::functions::Functions;
-use queries::tokens::{KEYWORDS, TokenKind, Tokens};
+use queries::tokens::{KEYWORDS, TokenKind, Tokens, is_whole};
 use rustyline::completion::{Completer, Pair};
 use rustyline::highlight::{CmdKind, Highlighter};
 use rustyline::hint::Hinter;
@@ -21,7 +21,13 @@ use session::{Cancel, Session};
 use super::commands::{COMMANDS, is_command};
 
 /// How long it may take to find out the columns of a table while somebody types.
-const PATIENCE: Duration = Duration::from_millis(300);
+const PATIENCE: Duration = Duration::from_millis(if cfg!(test) { 60_000 } else { 300 });
+
+/// A statement that names no table yet is offered the columns of so many.
+const MOST_TABLES: usize = 20;
+
+/// The most paths that are offered: the editor counts them in 16 bits.
+const MOST_PATHS: usize = 10_000;
 
 /// A longer text gets no colours: it is taken apart at each key.
 const COLOURED_BYTES: usize = 20_000;
@@ -69,7 +75,7 @@ impl Helper {
         names
     }
 
-    /// The tables and files that a statement names.
+    /// The tables and files that a statement names; those of the session, if it names none.
     fn tables_in(&self, line: &str) -> Vec<String> {
         let known = self.session.table_names().unwrap_or_default();
         let tokens = Tokens::of(line).tokens;
@@ -88,6 +94,10 @@ impl Helper {
             if is_table {
                 tables.push(word.to_string());
             }
+        }
+        if tables.is_empty() {
+            // FROM is still to come.
+            tables = known.into_iter().take(MOST_TABLES).collect();
         }
         tables
     }
@@ -141,6 +151,7 @@ fn paths(path: &str) -> (usize, Vec<Pair>) {
         })
         .collect();
     names.sort();
+    names.truncate(MOST_PATHS);
     (begin, names.into_iter().map(pair).collect())
 }
 
@@ -212,7 +223,7 @@ impl Hinter for Helper {
 impl Validator for Helper {
     fn validate(&self, context: &mut ValidationContext<'_>) -> Result<ValidationResult> {
         let text = context.input();
-        Ok(match is_command(text) || Tokens::of(text).is_whole() {
+        Ok(match is_command(text) || is_whole(text) {
             true => ValidationResult::Valid(None),
             false => ValidationResult::Incomplete,
         })
@@ -238,7 +249,7 @@ impl Highlighter for Helper {
 
 /// The text with colours, which are of no width.
 fn coloured(line: &str) -> String {
-    let Tokens { tokens, open } = Tokens::of(line);
+    let Tokens { tokens, open, .. } = Tokens::of(line);
     let mut out = String::with_capacity(line.len() * 2);
     let mut done = 0;
     let mut push = |range: Range<usize>, colour: &str| {
@@ -296,6 +307,7 @@ mod tests {
         assert_eq!(of("SUMM|"), ("SUMM".into(), vec!["SUMMARIZE".to_string()]));
         assert_eq!(of("SELECT 1 FROM vis|").1, ["visits"]);
         assert_eq!(of("SELECT pag| FROM visits").1, ["page", "\"page no\""]);
+        assert_eq!(of("SELECT max(secon|").1[0], "seconds");
         assert_eq!(of("SELECT v.sec| FROM visits v").1, ["seconds"]);
         assert!(of("SELECT regexp_m|").1.contains(&"regexp_match(".to_string()));
         assert_eq!(of("SELECT |").1, [""; 0]);

@@ -2,13 +2,14 @@
 
 use std::fs::File;
 use std::io::{self, Write};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use session::writers::{self, Error, Output, Result, ResultFormat, ResultWriter, TableOptions, failed};
 use unicode_width::UnicodeWidthStr;
 
-use crate::terminal;
+use crate::{signals, terminal};
 
 /// The most rows of a table that a pager shows, unless the user says how many: it is held whole.
 const PAGED_ROWS: usize = 10_000;
@@ -24,8 +25,9 @@ impl Pager {
     /// The command of `PALAIS_PAGER` or `PAGER`, or else `less`. Where they are empty there is none.
     pub fn usual() -> Pager {
         let set = |name: &str| std::env::var(name).ok();
-        let command = set("PALAIS_PAGER").or_else(|| set("PAGER")).unwrap_or_else(|| "less".into());
-        Pager { command: Some(command).filter(|command| !command.trim().is_empty()) }
+        let command =
+            set("PALAIS_PAGER").or_else(|| set("PAGER")).or_else(|| has_less().then(|| "less".into()));
+        Pager { command: command.filter(|command: &String| !command.trim().is_empty()) }
     }
 
     /// The writer of a result to the terminal, as a table if no form is given.
@@ -55,6 +57,12 @@ impl Pager {
             Paged { command: self.command.clone(), held: Vec::new(), size: Size::default(), child: None };
         writers::writer(format, Box::new(out), "none", table, plan)
     }
+}
+
+/// Whether there is `less`; small images of containers have none.
+fn has_less() -> bool {
+    std::env::var_os("PATH")
+        .is_some_and(|path| std::env::split_paths(&path).any(|at| at.join("less").is_file()))
 }
 
 /// Text that is held until it is known whether it fits the terminal.
@@ -101,7 +109,11 @@ fn start(command: &str) -> io::Result<Child> {
     if std::env::var_os("LESS").is_none() {
         shell.env("LESS", "-R -S");
     }
-    shell.spawn()
+    // SAFETY: between fork and exec is one call of the system, which takes a set that is whole.
+    unsafe { shell.pre_exec(signals::take_none) };
+    let child = shell.spawn()?;
+    signals::pages(true);
+    Ok(child)
 }
 
 impl Write for Paged {
@@ -138,6 +150,7 @@ impl Drop for Paged {
         if let Some(child) = &mut self.child {
             drop(child.stdin.take());
             let _ = child.wait();
+            signals::pages(false);
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use queries::tokens::Tokens;
+use queries::tokens;
 
 use super::{Shell, commands};
 
@@ -33,7 +33,9 @@ impl Shell {
             if statements.is_empty() && (line.trim().is_empty() || line.trim_start().starts_with('#')) {
                 continue;
             }
-            if statements.is_empty() && commands::is_command(line) {
+            // Comments may stand before it.
+            if commands::is_command(line) && tokens::is_whole(&statements) {
+                statements.clear();
                 if self.command(line.trim())?.is_break() {
                     return Ok(ControlFlow::Break(()));
                 }
@@ -42,7 +44,7 @@ impl Shell {
             statements.push_str(line);
             statements.push('\n');
             // Most lines end no statement, and a long one is not taken apart for each of them.
-            if line.contains(';') && Tokens::of(&statements).is_whole() {
+            if line.contains(';') && tokens::is_whole(&statements) {
                 self.statements(&statements)?;
                 statements.clear();
             }

@@ -37,6 +37,11 @@ impl Terminal {
             )
         };
         assert_eq!(opened, 0, "a terminal can be opened: {}", io::Error::last_os_error());
+        for descriptor in [ours, theirs] {
+            // Else processes that other tests start would hold it, and it would not end. The command gets copies.
+            // SAFETY: the call touches no memory, and the descriptor was just opened.
+            unsafe { libc::fcntl(descriptor, libc::F_SETFD, libc::FD_CLOEXEC) };
+        }
         // SAFETY: both descriptors were just opened, and belong to nobody else.
         let (ours, theirs) = unsafe { (File::from_raw_fd(ours), OwnedFd::from_raw_fd(theirs)) };
         let side = || Stdio::from(theirs.try_clone().expect("a descriptor can be copied"));
@@ -86,6 +91,11 @@ impl Terminal {
                 Err(RecvTimeoutError::Disconnected) => panic!("it ended without '{text}'; there is: {seen}"),
             }
         }
+    }
+
+    /// Waits until a prompt stands in a new line; the line that is typed is drawn again at each key, with its prompt.
+    pub fn prompt(&mut self, prompt: &str) -> String {
+        self.until(&format!("\n{prompt}"))
     }
 
     /// Waits for the end, and gives what was shown before it.

@@ -58,6 +58,11 @@ impl Format for Parquet {
         &["none", "snappy", "gzip", "lz4", "zstd"]
     }
 
+    fn usual_compression(&self) -> &'static str {
+        // As DuckDB, pyarrow and Spark do: every reader has it, and it costs little.
+        "snappy"
+    }
+
     fn infer(&self, file: &FileEntry, _options: &FormatOptions, _infer_rows: usize) -> Result<SchemaRef> {
         Ok(Footer::open(&file.path)?.schema().clone())
     }

@@ -50,6 +50,12 @@ pub fn is_binary(format: ResultFormat) -> bool {
     encoding(format).is_some_and(|encoding| !encoding.text)
 }
 
+/// The compression of a form where nobody asks for another one.
+pub fn usual_compression(format: ResultFormat) -> &'static str {
+    let encoding = encoding(format).and_then(|encoding| formats::format::format(encoding.name).ok());
+    encoding.map_or("none", |encoding| encoding.usual_compression())
+}
+
 /// How files of this form are written by `formats`; `None` of forms that are written otherwise.
 pub fn file_format(format: ResultFormat, compression: &str) -> Option<FormatOptions> {
     encoding(format).filter(|encoding| !encoding.array).map(|encoding| encoding.options(compression))

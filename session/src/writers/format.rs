@@ -57,10 +57,21 @@ impl ResultFormat {
         (ResultFormat::CapnprotoPacked, "capnproto-packed", "Cap'n Proto, packed"),
     ];
 
+    /// Other names of forms.
+    pub const ALIASES: [(&str, ResultFormat); 6] = [
+        ("ndjson", ResultFormat::Jsonl),
+        ("md", ResultFormat::Markdown),
+        ("pq", ResultFormat::Parquet),
+        ("ipc", ResultFormat::Arrow),
+        ("feather", ResultFormat::Arrow),
+        ("pb", ResultFormat::Protobuf),
+    ];
+
     /// The form of this name, in capitals or not.
     pub fn named(name: &str) -> Option<ResultFormat> {
-        let mut all = ResultFormat::ALL.into_iter();
-        all.find(|(_, known, _)| known.eq_ignore_ascii_case(name)).map(|(format, ..)| format)
+        let names = ResultFormat::ALL.into_iter().map(|(format, known, _)| (known, format));
+        let mut all = names.chain(ResultFormat::ALIASES);
+        all.find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, format)| format)
     }
 
     /// Its name.
@@ -109,6 +120,7 @@ mod tests {
             assert_eq!((ResultFormat::named(name), format.name()), (Some(format), name));
         }
         assert_eq!(ResultFormat::named("CSV"), Some(ResultFormat::Csv));
+        assert_eq!(ResultFormat::named("ndjson"), Some(ResultFormat::Jsonl));
         assert_eq!(ResultFormat::named("xls"), None);
     }
 }
