@@ -96,10 +96,12 @@ pub fn run(s: &args::Shell) -> anyhow::Result<()> {
         None if is_interactive && !s.no_init => files::init().filter(|file| file.exists()),
         None => None,
     };
-    if let Some(file) = init
-        && shell.read(&file)?.is_break()
-    {
-        return Ok(());
+    match init.map(|file| shell.read(&file)) {
+        Some(Ok(ControlFlow::Break(()))) => return Ok(()),
+        // Who types can set it right.
+        Some(Err(e)) if is_interactive => say(crate::describe(&e).0),
+        Some(Err(e)) => return Err(e),
+        Some(Ok(ControlFlow::Continue(()))) | None => {}
     }
     match is_interactive {
         true => shell.converse(),
@@ -218,7 +220,8 @@ impl Shell {
         drop(progress);
         results.warning().into_iter().for_each(say::warn);
         warn(results.skipped());
-        if let Some(rows) = rows.filter(|_| self.timer) {
+        let is_plan = matches!(statement, Statement::Explain { .. });
+        if let Some(rows) = rows.filter(|_| self.timer && !is_plan) {
             say(print::summary(rows, took.unwrap_or_else(|| start.elapsed())));
         }
         Ok(())

@@ -66,8 +66,7 @@ impl Shell {
             }
             (".schema", table) => self.schema(table, &cancel)?,
             (".read", file) if !file.is_empty() => return self.read(Path::new(file)),
-            (".cd", "") => {}
-            (".cd", directory) => std::env::set_current_dir(directory)
+            (".cd", directory) if !directory.is_empty() => std::env::set_current_dir(directory)
                 .map_err(|e| formats::Error::io(Path::new(directory), "enter", e))?,
             (".mode", format) => self.mode = chosen(name, format, ResultFormat::named)?,
             (".timer", "on") => self.timer = true,

@@ -111,7 +111,7 @@ impl Helper {
         words.extend(self.session.table_names().unwrap_or_default().into_iter().filter(begins));
         let is_lower = prefix.chars().all(|c| !c.is_uppercase());
         let keyword = |word: &&str| if is_lower { word.to_lowercase() } else { word.to_string() };
-        words.extend(KEYWORDS.iter().map(|word| keyword(word)).filter(begins));
+        words.extend(KEYWORDS.iter().map(keyword).filter(begins));
         let functions = Functions::all();
         let mut names = [functions.scalar_names(), functions.aggregate_names()].concat();
         names.sort();

@@ -60,7 +60,8 @@ mod tests {
 
     fn marked(text: &str) -> Option<String> {
         let session = session::Session::new(session::Settings::default());
-        let error = session.execute(text).err().expect("it is wrong");
+        let rows = session.execute(text).and_then(|rows| rows.collect::<session::Result<Vec<_>>>());
+        let error = rows.expect_err("it is wrong");
         mark(&error.into(), text)
     }
 
@@ -72,7 +73,7 @@ mod tests {
         assert_eq!(marked("SELECT 1\n\tSELEC 2").unwrap(), "   SELEC 2\n         ^");
         assert_eq!(marked("SELECT t.nme FROM (VALUES (1)) t(a), range(nme)"), None);
         assert_eq!(marked("SELECT 1 / 0"), None);
-        let long = format!("SELECT {} nme {t}", "1 + ".repeat(40));
+        let long = format!("SELECT {} nme {t} WHERE größe > 1 AND größe > 2", "1 + ".repeat(40));
         let lines = marked(&long).unwrap();
         let (line, mark) = lines.split_once('\n').unwrap();
         assert!(line.starts_with("  …") && line.ends_with('…'), "{lines}");

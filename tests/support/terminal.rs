@@ -12,13 +12,18 @@ use std::time::{Duration, Instant};
 /// What takes longer counts as hanging.
 const PATIENCE: Duration = Duration::from_secs(300);
 
+/// Stands in what was shown for the request of a line editor that pasted text be marked, which it makes before each line.
+const BEGUN: char = '\u{1}';
+
 /// A command on a terminal. It is killed when this is dropped.
 pub struct Terminal {
     keys: File,
     child: Child,
     shown: Receiver<Vec<u8>>,
-    /// What was shown and has not been waited for, as bytes.
+    /// What was shown and is not text yet.
     rest: Vec<u8>,
+    /// What was shown and has not been waited for.
+    text: String,
 }
 
 impl Terminal {
@@ -67,7 +72,7 @@ impl Terminal {
                 && give.send(bytes[..count].to_vec()).is_ok()
             {}
         });
-        Terminal { keys: ours, child, shown, rest: Vec::new() }
+        Terminal { keys: ours, child, shown, rest: Vec::new(), text: String::new() }
     }
 
     /// Types keys.
@@ -77,25 +82,40 @@ impl Terminal {
 
     /// Waits until this is shown, and gives all that was shown up to it since the last call, without what moves or colours.
     pub fn until(&mut self, text: &str) -> String {
+        self.wait(text, |seen| seen.find(text).map(|at| at + text.len()))
+    }
+
+    /// Waits until a line editor begins to take a line behind a prompt, and gives all that was shown since the last call. A
+    /// line that is typed is drawn again at each key, with its prompt.
+    pub fn prompt(&mut self, prompt: &str) -> String {
+        self.wait(prompt, |seen| {
+            let begun = seen.find(BEGUN)?;
+            Some(begun + seen[begun..].find(prompt)? + prompt.len())
+        })
+    }
+
+    /// Waits until the end of something is there.
+    fn wait(&mut self, what: &str, end: impl Fn(&str) -> Option<usize>) -> String {
         let start = Instant::now();
         loop {
-            let seen = plain(&self.rest);
-            if let Some(at) = seen.find(text) {
-                self.rest = seen.as_bytes()[at + text.len()..].to_vec();
-                return seen[..at + text.len()].to_string();
+            if let Some(end) = end(&self.text) {
+                let rest = self.text.split_off(end);
+                return std::mem::replace(&mut self.text, rest);
             }
-            assert!(start.elapsed() < PATIENCE, "'{text}' is not shown; there is: {seen}");
+            assert!(start.elapsed() < PATIENCE, "{what:?} is not shown; there is: {}", self.text);
             match self.shown.recv_timeout(Duration::from_millis(200)) {
-                Ok(bytes) => self.rest.extend(bytes),
+                Ok(bytes) => self.take(bytes),
                 Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => panic!("it ended without '{text}'; there is: {seen}"),
+                Err(RecvTimeoutError::Disconnected) => {
+                    panic!("it ended without {what:?}; there is: {}", self.text)
+                }
             }
         }
     }
 
-    /// Waits until a prompt stands in a new line; the line that is typed is drawn again at each key, with its prompt.
-    pub fn prompt(&mut self, prompt: &str) -> String {
-        self.until(&format!("\n{prompt}"))
+    fn take(&mut self, bytes: Vec<u8>) {
+        self.rest.extend(bytes);
+        take_text(&mut self.rest, &mut self.text);
     }
 
     /// Waits for the end, and gives what was shown before it.
@@ -103,15 +123,15 @@ impl Terminal {
         let start = Instant::now();
         loop {
             match self.shown.recv_timeout(Duration::from_millis(200)) {
-                Ok(bytes) => self.rest.extend(bytes),
+                Ok(bytes) => self.take(bytes),
                 Err(RecvTimeoutError::Disconnected) => break,
                 Err(RecvTimeoutError::Timeout) => {
-                    assert!(start.elapsed() < PATIENCE, "it does not end: {}", plain(&self.rest));
+                    assert!(start.elapsed() < PATIENCE, "it does not end: {}", self.text);
                 }
             }
         }
         let status = self.child.wait().expect("a child can be waited for");
-        (status, plain(&self.rest))
+        (status, std::mem::take(&mut self.text))
     }
 }
 
@@ -122,20 +142,33 @@ impl Drop for Terminal {
     }
 }
 
-/// A text without sequences that move, colour or name something (ECMA-48), and without carriage returns.
-fn plain(bytes: &[u8]) -> String {
-    let text = String::from_utf8_lossy(bytes);
-    let (mut out, mut chars) = (String::new(), text.chars().peekable());
-    while let Some(c) = chars.next() {
-        match (c, chars.peek()) {
-            ('\x1b', Some('[')) => {
-                chars.next();
-                while chars.next().is_some_and(|c| !('@'..='~').contains(&c)) {}
+/// Takes text out of bytes, without sequences that move, colour or name something (ECMA-48), and without carriage returns.
+/// What is not whole yet stays.
+fn take_text(bytes: &mut Vec<u8>, out: &mut String) {
+    let whole = match std::str::from_utf8(bytes) {
+        Ok(text) => text.len(),
+        Err(e) => e.valid_up_to(),
+    };
+    let text = String::from_utf8_lossy(&bytes[..whole]).into_owned();
+    let mut rest = text.as_str();
+    while let Some(c) = rest.chars().next() {
+        let length = match rest.as_bytes() {
+            [b'\x1b'] | [b'\x1b', b'['] => None,
+            [b'\x1b', b'[', sequence @ ..] => {
+                sequence.iter().position(|c| (b'@'..=b'~').contains(c)).map(|at| at + 3)
             }
-            ('\x1b', Some(']')) => while chars.next().is_some_and(|c| c != '\x07') {},
-            ('\r', _) => {}
-            (c, _) => out.push(c),
+            [b'\x1b', b']', ..] => rest.find('\x07').map(|at| at + 1),
+            _ => Some(c.len_utf8()),
+        };
+        let Some(length) = length else { break };
+        match &rest[..length] {
+            "\x1b[?2004h" => out.push(BEGUN),
+            "\r" => {}
+            sequence if sequence.starts_with('\x1b') => {}
+            text => out.push_str(text),
         }
+        rest = &rest[length..];
     }
-    out
+    let taken = text.len() - rest.len();
+    bytes.drain(..taken);
 }

@@ -95,7 +95,7 @@ mod tests {
         let line = "   1,000    filter  a = 1 and b = 'größe' and c";
         assert_eq!(fold(line, 80, 8), [line]);
         assert_eq!(fold(line, 30, 8), ["   1,000    filter  a = 1 and", "          b = 'größe' and c"]);
-        assert_eq!(fold("no room at all", 5, 8), ["no", "room", "at", "all"]);
+        assert_eq!(fold("no room at all", 5, 0), ["no", "room", "at", "all"]);
         assert_eq!(fold("", 80, 8), [""]);
     }
 
