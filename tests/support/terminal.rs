@@ -51,11 +51,15 @@ impl Terminal {
         let (ours, theirs) = unsafe { (File::from_raw_fd(ours), OwnedFd::from_raw_fd(theirs)) };
         let side = || Stdio::from(theirs.try_clone().expect("a descriptor can be copied"));
         command.stdin(side()).stdout(side()).stderr(side()).env("TERM", "xterm");
-        // SAFETY: between fork and exec are only two calls of the system, which touch no memory.
+        // SAFETY: between fork and exec are only three calls of the system, which touch no memory.
         unsafe {
-            command.pre_exec(|| match libc::setsid() >= 0 && libc::ioctl(0, libc::TIOCSCTTY, 0) == 0 {
-                true => Ok(()),
-                false => Err(io::Error::last_os_error()),
+            command.pre_exec(|| {
+                // Whoever runs tests in the background has interrupts ignored, and who has a terminal does not.
+                let is_usual = libc::signal(libc::SIGINT, libc::SIG_DFL) != libc::SIG_ERR;
+                match is_usual && libc::setsid() >= 0 && libc::ioctl(0, libc::TIOCSCTTY, 0) == 0 {
+                    true => Ok(()),
+                    false => Err(io::Error::last_os_error()),
+                }
             })
         };
         let child = command.spawn().expect("the command starts");
