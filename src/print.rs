@@ -35,10 +35,6 @@ impl Write for StandardOutput {
 }
 
 impl Output for StandardOutput {
-    fn put(&mut self, bytes: &[u8]) -> Result<()> {
-        self.out.write_all(bytes).map_err(|e| failed(self.path(), "write", e))
-    }
-
     fn pass_on(&mut self) -> Result<()> {
         self.out.flush().map_err(|e| failed(self.path(), "write", e))
     }

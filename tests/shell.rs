@@ -1,7 +1,6 @@
 //! `palais shell` on a terminal, and with a script on standard input.
 
 #[path = "support/process.rs"]
-#[allow(dead_code, reason = "other tests run palais with nothing set")]
 mod process;
 #[path = "support/terminal.rs"]
 mod terminal;
@@ -243,9 +242,9 @@ fn a_plan_fits_the_terminal() {
     assert!(plan.contains("\nmerge on worker 0"), "{plan}");
     shell.leave();
     // Off a terminal it is a line for each operator, without quotes.
-    let done = run(&mut palais(home.path(), &["query", &format!("EXPLAIN ANALYZE {sql}")]));
+    let done = process::palais(["query", &format!("EXPLAIN ANALYZE {sql}")]);
     let operators = done.stdout.lines().filter(|line| line.contains(" (about ")).count();
-    assert!(operators > 4 && !done.stdout.contains('"'), "{}", done.stdout);
+    assert!(operators > 4 && !done.stdout.contains('"'), "{}: {}", done.ending(), done.stdout);
     let rows = run(&mut palais(home.path(), &["query", &format!("EXPLAIN {sql}"), "--format", "jsonl"]));
     assert!(rows.stdout.starts_with("{\"plan\":\"merge on worker 0"), "{}", rows.stdout);
 }

@@ -127,14 +127,6 @@ impl Write for Paged {
 }
 
 impl Output for Paged {
-    fn put(&mut self, bytes: &[u8]) -> Result<()> {
-        self.give(bytes).map_err(|e| failed(self.path(), "write", e))
-    }
-
-    fn pass_on(&mut self) -> Result<()> {
-        Ok(())
-    }
-
     fn finish(&mut self) -> Result<()> {
         self.show().map_err(|e| failed(self.path(), "write", e))
     }
@@ -219,14 +211,6 @@ impl Write for Appended {
 }
 
 impl Output for Appended {
-    fn put(&mut self, bytes: &[u8]) -> Result<()> {
-        self.out.write_all(bytes).map_err(|e| failed(&self.path, "write", e))
-    }
-
-    fn pass_on(&mut self) -> Result<()> {
-        Ok(())
-    }
-
     fn finish(&mut self) -> Result<()> {
         self.out.flush().map_err(|e| failed(&self.path, "write", e))
     }

@@ -14,10 +14,14 @@ const BUFFER: usize = 64 << 10;
 /// Takes bytes. As a [`Write`] it is for encoders; its errors there come back as those of [`Output::put`].
 pub trait Output: Write + Send {
     /// Writes all of these bytes.
-    fn put(&mut self, bytes: &[u8]) -> Result<()>;
+    fn put(&mut self, bytes: &[u8]) -> Result<()> {
+        self.write_all(bytes).map_err(|e| failed(self.path(), "write", e))
+    }
 
-    /// Hands on what was gathered, so that a reader sees it now.
-    fn pass_on(&mut self) -> Result<()>;
+    /// Hands on what was gathered, so that a reader sees it now, if somebody reads while it is written.
+    fn pass_on(&mut self) -> Result<()> {
+        Ok(())
+    }
 
     /// What was written is whole.
     fn finish(&mut self) -> Result<()>;
@@ -65,14 +69,6 @@ impl Write for FileOutput {
 }
 
 impl Output for FileOutput {
-    fn put(&mut self, bytes: &[u8]) -> Result<()> {
-        self.write_all(bytes).map_err(|e| failed(&self.path, "write", e))
-    }
-
-    fn pass_on(&mut self) -> Result<()> {
-        Ok(())
-    }
-
     fn finish(&mut self) -> Result<()> {
         let (Some(out), Some(aside)) = (self.out.take(), self.aside.take()) else { return Ok(()) };
         out.into_inner().map_err(|e| failed(&self.path, "write", e.into_error()))?;
