@@ -11,7 +11,7 @@ use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use schema::FileEntry;
@@ -91,7 +91,7 @@ impl Input {
                 read_range(file, &range).map_err(|e| Error::io(&self.path, "read", e))
             }
             Source::Pipe(pipe) => {
-                let mut pipe = pipe.lock().expect("a panic with this lock ends the process");
+                let mut pipe = pipe.lock().unwrap_or_else(PoisonError::into_inner);
                 pipe.read_until(range.end).and_then(|()| pipe.kept(range)).map_err(|e| self.error(e))
             }
         }
@@ -136,7 +136,7 @@ impl Input {
         match &self.source {
             Source::File(_, len) => Ok(*len),
             Source::Pipe(pipe) => {
-                let mut pipe = pipe.lock().expect("a panic with this lock ends the process");
+                let mut pipe = pipe.lock().unwrap_or_else(PoisonError::into_inner);
                 pipe.read_until(u64::MAX).map_err(|e| self.error(e))?;
                 Ok(pipe.read)
             }
@@ -187,7 +187,7 @@ fn source(path: &Path) -> std::io::Result<Source> {
             return Ok(Source::File(Arc::new(file), meta.len()));
         }
     }
-    let mut pipes = PIPES.lock().expect("a panic with this lock ends the process");
+    let mut pipes = PIPES.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(pipe) = pipes.get(path) {
         return Ok(Source::Pipe(pipe.clone()));
     }
