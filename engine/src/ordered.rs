@@ -22,6 +22,8 @@ use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
+use formats::threads;
+
 use crate::error::{Error, Result};
 use crate::panics;
 use crate::stack;
@@ -60,15 +62,8 @@ where
         limits,
         state,
     };
-    std::thread::scope(|scope| {
-        for i in 1..limits.threads {
-            // With fewer threads the result is the same.
-            if stack::worker(format!("palais-{i}")).spawn_scoped(scope, || line.serve()).is_err() {
-                break;
-            }
-        }
-        line.serve();
-    });
+    // With fewer threads the result is the same.
+    threads::side_by_side("palais-line", stack::WORKER, limits.threads.saturating_sub(1), || line.serve());
     match line.lock().failed.take() {
         Some(e) => Err(e),
         None => Ok(()),

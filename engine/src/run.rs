@@ -481,7 +481,7 @@ impl Results {
         // The queues end when the last worker has.
         while self.state.stopped() && !matches!(self.queues[0].take(PARK), Taken::End) {
             if self.among || start.elapsed() > GRACE {
-                return;
+                return stack::leave(thread);
             }
         }
         // The thread's own panic was reported by the hook.

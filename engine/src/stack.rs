@@ -4,7 +4,7 @@
 use std::cell::Cell;
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::Builder;
+use std::thread::{Builder, JoinHandle};
 
 use crate::error::{Error, Result};
 use crate::panics;
@@ -24,6 +24,22 @@ thread_local! {
 /// A thread with the stack of a worker.
 pub fn worker(name: String) -> Builder {
     Builder::new().name(name).stack_size(WORKER)
+}
+
+/// Threads that were left, until they have ended.
+static LEFT: Mutex<Vec<JoinHandle<()>>> = Mutex::new(Vec::new());
+
+/// Lets a thread go on without anybody waiting for its end. It is not detached, see [`formats::threads::side_by_side`], but
+/// joined once it has ended and another one is left.
+pub fn leave(thread: JoinHandle<()>) {
+    let mut left = LEFT.lock().unwrap_or_else(PoisonError::into_inner);
+    let (ended, running) = left.drain(..).partition(JoinHandle::is_finished);
+    *left = running;
+    left.push(thread);
+    drop(left);
+    let ended: Vec<JoinHandle<()>> = ended;
+    // What they panicked of was told by the hook.
+    ended.into_iter().for_each(|thread| drop(thread.join()));
 }
 
 /// Says that this thread was given such a stack, or that of a worker.

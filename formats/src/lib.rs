@@ -4,6 +4,7 @@
 //! - [`error`]: what can be wrong with bytes, and where.
 //! - [`memory`]: what decoders ask before they allocate.
 //! - [`panics`]: panics that are caught where they happen.
+//! - [`threads`]: threads that do the same work side by side.
 //! - [`format`]: the traits that an encoding implements, and the table of encodings.
 //! - [`input`]: where a file's bytes come from: a file or a pipe.
 //! - [`roots`]: directories outside of which nothing is touched.
@@ -41,6 +42,7 @@ pub mod reader;
 pub mod roots;
 pub mod rows;
 pub mod text;
+pub mod threads;
 pub mod writer;
 
 pub use error::{Error, Result};

@@ -75,9 +75,9 @@ fn wait_for<T: Send + 'static>(
         let _ = done.send(result);
     };
     cancel.check()?;
-    thread.spawn(run).map_err(|e| engine::Error::Start(e.to_string()))?;
+    let thread = thread.spawn(run).map_err(|e| engine::Error::Start(e.to_string()))?;
     let mut looked = Instant::now();
-    loop {
+    let mut ended = || loop {
         match waiting.recv_timeout(LOOK_FOR_CANCEL) {
             Ok(result) => return Ok(result?),
             Err(RecvTimeoutError::Timeout) => {
@@ -88,12 +88,15 @@ fn wait_for<T: Send + 'static>(
                 }
             }
             Err(RecvTimeoutError::Disconnected) => {
-                return Err(
-                    engine::Error::Start("the thread that opens files or plans has ended".into()).into()
-                );
+                let what = "the thread that opens files or plans has ended";
+                return Err(engine::Error::Start(what.into()).into());
             }
         }
-    }
+    };
+    let result = ended();
+    // It may go on for long, if it was too slow or the end was asked for.
+    stack::leave(thread);
+    result
 }
 
 /// The time that a thread has a processor, so that a machine that is busy does not count.

@@ -2,10 +2,9 @@
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::thread::Builder;
 
 use crate::error::Result;
-use crate::memory::count_to_the_end;
+use crate::threads;
 
 /// The most files that are open at once.
 const AT_ONCE: usize = 8;
@@ -51,20 +50,7 @@ pub fn each_with<S, T: Send>(
         }
         done.lock().expect("nothing panics while it holds this lock").extend(results);
     };
-    std::thread::scope(|scope| {
-        for _ in 1..AT_ONCE.min(count) {
-            let thread = Builder::new().name("palais-open".into()).stack_size(STACK);
-            // With fewer threads it takes longer.
-            let serve = || {
-                count_to_the_end();
-                serve();
-            };
-            if thread.spawn_scoped(scope, serve).is_err() {
-                break;
-            }
-        }
-        serve();
-    });
+    threads::side_by_side("palais-open", STACK, AT_ONCE.min(count) - 1, serve);
     let mut done = done.into_inner().expect("nothing panics while it holds this lock");
     done.sort_unstable_by_key(|(first, _)| *first);
     let mut all = Vec::with_capacity(count);

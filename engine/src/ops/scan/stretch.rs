@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use formats::format::{Format, Found, Morsel};
 use formats::input::Input;
 use formats::reader::Next;
+use formats::threads;
 use schema::FileEntry;
 use serde::{Deserialize, Serialize};
 
@@ -137,16 +138,8 @@ impl Stretch {
                 }
             }
         };
-        std::thread::scope(|scope| {
-            for _ in 1..workers.min(mine.len()) {
-                // With fewer threads it takes longer.
-                let thread = stack::worker("palais-look".into());
-                if thread.spawn_scoped(scope, serve).is_err() {
-                    break;
-                }
-            }
-            serve();
-        });
+        let others = workers.min(mine.len()).saturating_sub(1);
+        threads::side_by_side("palais-look", stack::WORKER, others, serve);
         match failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
             Some(e) => Err(e),
             None => Ok(found.lock().unwrap_or_else(PoisonError::into_inner).clone()),
