@@ -65,8 +65,8 @@ pub enum Command {
     Generate(Generate),
     /// Print the schema of files, as text that --schema reads.
     Schema(Schema),
-    /// Print what lies in a buren file: its row groups, and of each column the encoding, the bytes, the least and the
-    /// greatest value.
+    /// Print what lies in files: format, rows, bytes and columns; of Parquet, Arrow and buren the row groups, and of each
+    /// column the encoding, the bytes, the least and the greatest value.
     Inspect(Inspect),
     /// Keep the result of a query up to date as files are added; prints changes as JSON lines with __diff.
     Watch(Watch),
@@ -250,11 +250,14 @@ pub struct Schema {
 /// `palais inspect`.
 #[derive(Debug, Flags)]
 pub struct Inspect {
-    /// A buren file.
-    pub file: PathBuf,
-    /// Compare every checksum with the bytes.
+    /// A file, a directory or a glob.
+    pub path: String,
+    /// Compare every checksum of buren files and of a dataset's manifest with the bytes.
     #[arg(long)]
     pub check: bool,
+    /// How to read the files.
+    #[command(flatten)]
+    pub input: Input,
 }
 
 /// `palais watch`.

@@ -9,6 +9,7 @@ use schema::{ColumnBound, ColumnPrefix, Cut, FileEntry, FormatOptions, Unseen};
 
 use crate::columns::bounds::Zone;
 use crate::error::{Error, Result};
+use crate::inspect::Inspection;
 use crate::reader::FileReader;
 use crate::rows::alike::Alike;
 use crate::rows::split::blocks_of;
@@ -146,6 +147,17 @@ pub trait Format: Send + Sync {
     /// What a file's footer tells of the values of its columns; empty for formats without zone maps.
     fn zones(&self, _path: &Path) -> Result<Vec<Zone>> {
         Ok(Vec::new())
+    }
+
+    /// What lies in a file, for people; `None` of encodings whose files are not made of parts that they tell of.
+    fn inspect(&self, _path: &Path) -> Result<Option<Inspection>> {
+        Ok(None)
+    }
+
+    /// Compares every checksum that a file has with its bytes. The number of those compared, or the first that does not
+    /// agree; `None` of encodings that have no checksum of each part.
+    fn check(&self, _path: &Path) -> Result<Option<u64>> {
+        Ok(None)
     }
 
     /// How a file that no manifest lists is best cut for several workers.

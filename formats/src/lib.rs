@@ -6,6 +6,7 @@
 //! - [`panics`]: panics that are caught where they happen.
 //! - [`threads`]: threads that do the same work side by side.
 //! - [`format`]: the traits that an encoding implements, and the table of encodings.
+//! - [`inspect`]: what lies in a file, for people.
 //! - [`input`]: where a file's bytes come from: a file or a pipe.
 //! - [`roots`]: directories outside of which nothing is touched.
 //! - [`open`]: from what a user writes behind FROM to a table: which files, in which format, of which schema.
@@ -31,6 +32,7 @@ pub mod csv;
 pub mod error;
 pub mod format;
 pub mod input;
+pub mod inspect;
 pub mod jsonl;
 pub mod memory;
 pub mod msgpack;

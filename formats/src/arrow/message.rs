@@ -29,7 +29,12 @@ pub fn message(bytes: &[u8]) -> Result<Message<'_>> {
 
 /// The number of rows of a record batch, by its metadata.
 pub fn rows(message: &Message) -> Result<usize> {
-    usize::try_from(batch(message)?.length()).map_err(bad)
+    rows_of(&batch(message)?)
+}
+
+/// The number of rows that a record batch says.
+pub fn rows_of(batch: &RecordBatch) -> Result<usize> {
+    usize::try_from(batch.length()).map_err(bad)
 }
 
 /// The columns of these positions, ascending, of a record batch.
@@ -69,7 +74,8 @@ pub fn dictionary(
     read_dictionary(&Buffer::from(body), header, schema, dictionaries, &message.version()).map_err(bad)
 }
 
-fn batch<'a>(message: &Message<'a>) -> Result<RecordBatch<'a>> {
+/// The record batch of a message.
+pub fn batch<'a>(message: &Message<'a>) -> Result<RecordBatch<'a>> {
     message.header_as_record_batch().ok_or_else(|| bad("a record batch that is none"))
 }
 

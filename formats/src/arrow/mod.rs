@@ -9,6 +9,7 @@
 //!
 //! - `schema`: the columns that a file or stream says.
 //! - [`footer`]: the footer of a file and its dictionaries.
+//! - `inspect`: what lies in a file, for people.
 //! - [`message`]: metadata, record batches and dictionaries.
 //! - [`read`]: the reader of a run of record batches of a file.
 //! - `sizes`: what compressed buffers unpack to, asked for before.
@@ -16,6 +17,7 @@
 //! - [`write`]: record batches encoded in parallel and appended in order.
 
 pub mod footer;
+mod inspect;
 pub mod message;
 pub mod read;
 mod schema;
@@ -35,6 +37,7 @@ use crate::columns::groups;
 use crate::error::{Error, Result};
 use crate::format::{Format, Morsel, Part, ScanOptions};
 use crate::input::Input;
+use crate::inspect::Inspection;
 use crate::reader::FileReader;
 use crate::writer::FileEncoder;
 
@@ -75,6 +78,10 @@ impl Format for Arrow {
             true => Ok(None),
             false => Ok(Some(Footer::open(path)?.rows(path)?)),
         }
+    }
+
+    fn inspect(&self, path: &Path) -> Result<Option<Inspection>> {
+        inspect::inspect(path).map(Some)
     }
 
     fn split(&self, file: &Arc<FileEntry>, scan: &ScanOptions, target_bytes: u64) -> Result<Vec<Morsel>> {

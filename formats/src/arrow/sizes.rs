@@ -47,7 +47,7 @@ fn claimed(batch: &RecordBatch, body: &[u8], first: usize, count: usize) -> u64 
 }
 
 /// How many buffers a column of this type has. Those of views have any number, which the message tells.
-fn buffers(data_type: &DataType, variadic: &mut impl Iterator<Item = i64>) -> usize {
+pub fn buffers(data_type: &DataType, variadic: &mut impl Iterator<Item = i64>) -> usize {
     let own = match data_type {
         DataType::Null | DataType::RunEndEncoded(..) => 0,
         DataType::FixedSizeList(..) | DataType::Struct(_) | DataType::Union(_, UnionMode::Sparse) => 1,

@@ -1,9 +1,9 @@
-//! What lies in a file, for people.
+//! What lies in a file, for people, and whether its checksums agree.
 
 use std::path::Path;
 
 use arrow_cast::display::array_value_to_string;
-use arrow_schema::{DataType, SchemaRef};
+use arrow_schema::DataType;
 
 use super::bytes::Input as Bytes;
 use super::describe::{Description, describe};
@@ -11,53 +11,7 @@ use super::footer::{Chunk, Footer};
 use super::zone::zone_array;
 use crate::error::{DataError, Error, Result};
 use crate::input::Input;
-
-/// What lies in a file.
-#[derive(Debug, Clone)]
-pub struct Inspection {
-    /// The columns.
-    pub schema: SchemaRef,
-    /// The number of rows.
-    pub rows: u64,
-    /// About the number of distinct values of each column.
-    pub distinct: Vec<u64>,
-    /// The row groups in order.
-    pub groups: Vec<GroupInspection>,
-}
-
-/// What lies in a row group.
-#[derive(Debug, Clone)]
-pub struct GroupInspection {
-    /// The number of rows.
-    pub rows: u64,
-    /// A chunk for each column.
-    pub chunks: Vec<ChunkInspection>,
-}
-
-/// What lies in a column of a row group.
-#[derive(Debug, Clone)]
-pub struct ChunkInspection {
-    /// The column's name.
-    pub column: String,
-    /// The place in the file.
-    pub offset: u64,
-    /// How the values are encoded, and the bytes of the buffers.
-    pub description: Description,
-    /// The bytes of the values: their width times the rows that have one; of text and bytes their lengths.
-    pub raw_bytes: u64,
-    /// The bytes in the file.
-    pub stored_bytes: u64,
-    /// The number of NULL rows.
-    pub nulls: u64,
-    /// About the number of distinct values.
-    pub distinct: u64,
-    /// The least value, if it is known.
-    pub min: Option<String>,
-    /// The greatest value, if it is known.
-    pub max: Option<String>,
-    /// CRC-32 of the stored bytes.
-    pub checksum: u32,
-}
+use crate::inspect::{ChunkInspection, Inspection, PartInspection};
 
 /// Reads the footer of a file, and the descriptions of its chunks.
 pub fn inspect(path: &Path) -> Result<Inspection> {
@@ -65,27 +19,27 @@ pub fn inspect(path: &Path) -> Result<Inspection> {
     let input = Input::open(path)?;
     let rows = footer.rows();
     let distinct = footer.sketches.iter().map(|sketch| sketch.estimate().min(rows)).collect();
-    let mut groups = Vec::with_capacity(footer.groups.len());
+    let mut parts = Vec::with_capacity(footer.groups.len());
     for group in &footer.groups {
         let chunks = group.chunks.iter().zip(footer.schema.fields()).map(|(chunk, field)| {
             let show = |bytes: &Option<Vec<u8>>| show(field.data_type(), bytes.as_ref()?);
+            let description = description(&input, chunk, field.data_type())
+                .map_err(|e| located(e, chunk, field.name()).at(path))?;
             Ok(ChunkInspection {
                 column: field.name().clone(),
-                offset: chunk.offset,
-                description: description(&input, chunk, field.data_type())
-                    .map_err(|e| located(e, chunk, field.name()).at(path))?,
-                raw_bytes: chunk.raw,
+                raw_bytes: Some(chunk.raw),
                 stored_bytes: chunk.stored.into(),
-                nulls: chunk.nulls.into(),
-                distinct: chunk.distinct.into(),
+                nulls: Some(chunk.nulls.into()),
+                distinct: Some(chunk.distinct.into()),
                 min: show(&chunk.limits.min),
                 max: show(&chunk.limits.max),
-                checksum: chunk.checksum,
+                compression: description.compression.into(),
+                encoding: description.encoding,
             })
         });
-        groups.push(GroupInspection { rows: group.rows.into(), chunks: chunks.collect::<Result<_>>()? });
+        parts.push(PartInspection { rows: group.rows.into(), chunks: chunks.collect::<Result<_>>()? });
     }
-    Ok(Inspection { schema: footer.schema, rows, distinct, groups })
+    Ok(Inspection { schema: footer.schema, rows: Some(rows), distinct, part: "row group", parts })
 }
 
 /// Compares every checksum of a file with its bytes; the number of those compared, or the first that does not agree.

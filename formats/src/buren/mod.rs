@@ -65,6 +65,7 @@ use crate::columns::bounds::{Wanted, Zone, united};
 use crate::columns::groups;
 use crate::error::{Error, Result};
 use crate::format::{Format, Morsel, Part, ScanOptions};
+use crate::inspect::Inspection;
 use crate::reader::FileReader;
 use crate::writer::FileEncoder;
 
@@ -114,6 +115,14 @@ impl Format for Buren {
             united(footer.groups.iter().map(|group| group.chunks[column].zone(field.data_type())))
         });
         Ok(zones.collect())
+    }
+
+    fn inspect(&self, path: &Path) -> Result<Option<Inspection>> {
+        inspect::inspect(path).map(Some)
+    }
+
+    fn check(&self, path: &Path) -> Result<Option<u64>> {
+        inspect::check(path).map(Some)
     }
 
     fn split(&self, file: &Arc<FileEntry>, scan: &ScanOptions, target_bytes: u64) -> Result<Vec<Morsel>> {

@@ -1,6 +1,7 @@
 //! Apache Parquet, by the `parquet` crate.
 //!
 //! - [`footer`]: the footer, parsed once a file, and the types in which its columns are read.
+//! - `inspect`: what lies in a file, for people.
 //! - [`interval`]: INTERVAL, which the crate does not read whole.
 //! - [`prune`]: row groups that a scan can't want, by their statistics.
 //! - `depth`: how deep a schema is nested, looked at before the crate makes a tree of it.
@@ -12,6 +13,7 @@
 
 mod depth;
 pub mod footer;
+mod inspect;
 pub mod interval;
 mod pages;
 pub mod prune;
@@ -33,6 +35,7 @@ use crate::columns::groups;
 use crate::columns::guard::guarded;
 use crate::error::{Error, Result};
 use crate::format::{Format, Morsel, Part, ScanOptions};
+use crate::inspect::Inspection;
 use crate::reader::FileReader;
 use crate::writer::FileEncoder;
 
@@ -78,6 +81,10 @@ impl Format for Parquet {
             united((0..footer.groups()).map(zone))
         });
         Ok(zones.collect())
+    }
+
+    fn inspect(&self, path: &Path) -> Result<Option<Inspection>> {
+        inspect::inspect(path).map(Some)
     }
 
     fn split(&self, file: &Arc<FileEntry>, scan: &ScanOptions, target_bytes: u64) -> Result<Vec<Morsel>> {

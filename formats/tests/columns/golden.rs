@@ -191,10 +191,8 @@ fn golden_files_are_read() {
 fn golden_files_have_every_encoding() {
     let mut found = String::new();
     for (name, ..) in golden() {
-        for chunk in inspect(&path(&name)).unwrap().groups.iter().flat_map(|g| &g.chunks) {
-            let description = &chunk.description;
-            found +=
-                &format!("{} is {} with {}\n", chunk.column, description.encoding, description.compression);
+        for chunk in inspect(&path(&name)).unwrap().parts.iter().flat_map(|part| &part.chunks) {
+            found += &format!("{} is {} with {}\n", chunk.column, chunk.encoding, chunk.compression);
         }
     }
     for wanted in [

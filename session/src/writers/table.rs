@@ -141,7 +141,11 @@ pub fn grouped(number: u64) -> String {
 
 /// The word, with an `s` where there is not one of it.
 pub fn plural(number: u64, word: &str) -> String {
-    if number == 1 { word.to_string() } else { format!("{word}s") }
+    match (number, word.ends_with("ch")) {
+        (1, _) => word.to_string(),
+        (_, true) => format!("{word}es"),
+        (_, false) => format!("{word}s"),
+    }
 }
 
 #[cfg(test)]
