@@ -37,8 +37,10 @@ pub struct Parcel {
     pub credit: Option<Arc<Credit>>,
     /// The worker that sent it, where that matters (merging sorted runs, credit between processes).
     pub source: u32,
-    /// Whether it is the sender's last one; such a parcel of an exchange that merges has no rows.
+    /// Whether it is the sender's last one; such a parcel of an exchange that merges or arranges has no rows.
     pub last: bool,
+    /// The piece of the scan's table that the rows behind it come from; such a parcel has no rows, and stays in its process.
+    pub begins: Option<u64>,
 }
 
 /// Rows as bytes.
@@ -101,7 +103,7 @@ impl Accountable for Parcel {
             (None, None) => 0,
         };
         // timely drops containers that count nothing.
-        rows + i64::from(self.last)
+        rows + i64::from(self.last) + i64::from(self.begins.is_some())
     }
 }
 

@@ -76,6 +76,7 @@ pub(crate) fn all_of(table: &Arc<Table>) -> Result<Work> {
         prefixes: vec![],
         filters: Vec::new(),
         fetch: None,
+        in_order: false,
         transform: None,
     };
     Work::new(&scan, table.schema.clone())

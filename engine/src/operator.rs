@@ -82,6 +82,17 @@ pub trait Operator {
     fn wants(&self, _port: usize) -> bool {
         true
     }
+
+    /// Gives what it keeps back for larger batches at the next pulls: what comes behind is of another piece of the table.
+    fn flush(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    /// Whether it is pushed the parcels that say which piece of the table begins. Others are flushed where one comes, which is
+    /// then passed on.
+    fn takes_beginnings(&self) -> bool {
+        false
+    }
 }
 
 /// How an operator is woken.
@@ -232,6 +243,7 @@ impl<'scope> Stage<'_, 'scope> {
             name: self.name,
             counts: self.counts,
             next_port: 0,
+            beginning: None,
         };
         builder.build(move |mut capabilities| {
             let mut capability = capabilities.pop();

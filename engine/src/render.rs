@@ -12,11 +12,13 @@ use timely::dataflow::Scope;
 
 use crate::credit::Pool;
 use crate::error::Result;
+use crate::memory;
 use crate::operator::{Edge, Inputs, Latch, Local, Stage, Time};
 use crate::ops::aggregate::{Aggregate, Place};
 use crate::ops::exchange::{At, Receive, Send};
 use crate::ops::expand::Expand;
 use crate::ops::filter::Filter;
+use crate::ops::in_order::InOrder;
 use crate::ops::join::heavy::{Replicas, Wanted};
 use crate::ops::join::shared::Builds;
 use crate::ops::join::watch::Watch;
@@ -48,13 +50,26 @@ const FEWER_BUILD_ROWS: &str = "read fewer columns or rows of the join's build s
 /// What lessens what a sort keeps.
 const FEWER_SORTED_ROWS: &str = "read fewer columns or rows, or add LIMIT: a sort keeps all of its rows";
 
+/// What lessens what waits for rows before it.
+const FEWER_ARRANGED_ROWS: &str = "read fewer columns or rows, or run with fewer --workers";
+
+/// A worker whose piece of the table is not the first may have so many bytes of rows wait for those before them: about those
+/// of a piece, so that it goes on meanwhile, if that is little of the memory.
+const ARRANGED_BYTES: usize = 16 << 20;
+const ARRANGED_PART: u64 = 16;
+
+fn in_order_bytes(limit: u64, peers: usize) -> usize {
+    let each = usize::try_from(limit / ARRANGED_PART / peers as u64).unwrap_or(usize::MAX);
+    each.min(ARRANGED_BYTES).max(EXCHANGE_BYTES / peers)
+}
+
 /// What the workers of a process share of a plan, by node: the work of its scans, the credit of its exchanges and the
 /// build sides of those joins that share them.
 pub struct Shared {
     site: Site,
     work: Vec<Option<Arc<Work>>>,
-    /// One for all senders, or one for each where runs are merged: one that is ahead must not use up what another one
-    /// needs to send the batch that is waited for.
+    /// One for all senders, or one for each where worker 0 merges or arranges: one that is ahead must not use up what
+    /// another one needs to send the batch that is waited for.
     pools: Vec<Vec<Arc<Pool>>>,
     builds: Vec<Option<Arc<Builds>>>,
     /// By the join and by the exchange of its probe side.
@@ -67,11 +82,12 @@ impl Shared {
         let (work, pools, builds) = (vec![None; nodes], vec![vec![]; nodes], vec![None; nodes]);
         let replicas = vec![None; nodes];
         let mut shared = Shared { site, work, pools, builds, replicas };
-        shared.add(root, Window::new(settings.read_ahead))?;
+        shared.add(root, settings)?;
         Ok(shared)
     }
 
-    fn add(&mut self, node: &Node, window: Window) -> Result<()> {
+    fn add(&mut self, node: &Node, settings: &Settings) -> Result<()> {
+        let window = Window::new(settings.read_ahead);
         match &node.op {
             Op::Scan(scan) => {
                 let work = Work::new(scan, node.schema.clone())?;
@@ -80,6 +96,11 @@ impl Shared {
             }
             Op::Exchange(Exchange::Merge { .. }) => {
                 let each = EXCHANGE_BYTES / self.site.peers();
+                self.pools[node.id] = (0..self.site.workers).map(|_| Pool::new(each)).collect();
+            }
+            Op::Exchange(Exchange::InOrder) => {
+                let limit = settings.memory_limit.min(memory::limit());
+                let each = in_order_bytes(limit, self.site.peers());
                 self.pools[node.id] = (0..self.site.workers).map(|_| Pool::new(each)).collect();
             }
             Op::Exchange(_) => self.pools[node.id] = vec![Pool::new(EXCHANGE_BYTES)],
@@ -93,7 +114,7 @@ impl Shared {
             }
             _ => {}
         }
-        node.inputs.iter().try_for_each(|n| self.add(n, window))
+        node.inputs.iter().try_for_each(|n| self.add(n, settings))
     }
 
     fn work(&self, id: NodeId) -> Arc<Work> {
@@ -336,8 +357,8 @@ impl<'scope> Renderer<'_, 'scope> {
             Box::new(Send::new(exchange, &node.schema, at, pool, wake).watching(watch))
         });
         // What the node gives is what its last operator gives.
-        let merges = matches!(exchange, Exchange::Merge { .. });
-        let received = self.stage(node, "receive", !merges).add(Inputs::Exchange(sent.stream), |_| {
+        let arranges = matches!(exchange, Exchange::Merge { .. } | Exchange::InOrder);
+        let received = self.stage(node, "receive", !arranges).add(Inputs::Exchange(sent.stream), |_| {
             Box::new(Receive::new(node.schema.clone(), self.local.site.clone()))
         });
         match exchange {
@@ -348,7 +369,12 @@ impl<'scope> Renderer<'_, 'scope> {
                 }),
                 Err(e) => self.fail(e, received),
             },
-            _ => received,
+            Exchange::InOrder => {
+                self.stage(node, "in order", true).add(Inputs::Local(vec![received]), |_| {
+                    Box::new(Keeper::new(InOrder::new(self.local.peers), operator(node), FEWER_ARRANGED_ROWS))
+                })
+            }
+            Exchange::Hash(_) | Exchange::Broadcast | Exchange::Gather => received,
         }
     }
 }

@@ -138,6 +138,7 @@ pub fn operator(n: &Node) -> String {
             Exchange::Hash(keys) => format!("exchange by hash of [{}]", list(keys)),
             Exchange::Broadcast => "broadcast".into(),
             Exchange::Gather => "gather on worker 0".into(),
+            Exchange::InOrder => "gather on worker 0 in the table's order".into(),
             Exchange::Merge { keys, fetch: Some(n) } => {
                 format!("merge on worker 0 by {}, first {n}", sort_keys(keys))
             }

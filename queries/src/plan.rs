@@ -136,6 +136,8 @@ pub struct Scan {
     pub filters: Vec<String>,
     /// At most this many rows are wanted of each worker.
     pub fetch: Option<usize>,
+    /// Whether each worker says which piece of the table its rows come from, for [`Exchange::InOrder`].
+    pub in_order: bool,
     /// The command that the lines of each file are streamed through.
     pub transform: Option<Transform>,
 }
@@ -158,6 +160,8 @@ pub enum Exchange {
     Broadcast,
     /// All rows to worker 0; their order within each worker is kept.
     Gather,
+    /// All rows of one scan to worker 0, in the order that they have in the table; in one process.
+    InOrder,
     /// All rows to worker 0, where the sorted runs of the workers are merged.
     Merge {
         /// The keys by which each worker's rows are sorted.

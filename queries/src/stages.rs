@@ -74,6 +74,6 @@ fn visit_exprs(op: &mut Op, visit: &mut impl FnMut(&mut Expr) -> Result<()>) -> 
             keys.iter_mut().try_for_each(|key| visit(&mut key.expr))
         }
         Op::Scan(_) | Op::Values(_) | Op::Limit { .. } | Op::Repeat | Op::Union => Ok(()),
-        Op::Exchange(Exchange::Broadcast | Exchange::Gather) => Ok(()),
+        Op::Exchange(Exchange::Broadcast | Exchange::Gather | Exchange::InOrder) => Ok(()),
     }
 }

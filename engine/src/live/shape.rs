@@ -54,7 +54,7 @@ impl Shape {
                 }
                 Op::Filter { .. } | Op::Project { .. } => steps.push(node.clone()),
                 // Differential moves rows to where their group lies by itself.
-                Op::Exchange(Exchange::Gather | Exchange::Hash(_)) => {}
+                Op::Exchange(Exchange::Gather | Exchange::InOrder | Exchange::Hash(_)) => {}
                 Op::Aggregate(a) if shape.aggregate.is_none() => {
                     let mut on_rows = a;
                     let mut below = node;

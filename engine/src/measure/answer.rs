@@ -47,6 +47,7 @@ impl Answer {
             prefixes: vec![],
             filters: Vec::new(),
             fetch: None,
+            in_order: false,
             transform: None,
         };
         let work = Work::new(&scan, own)?;

@@ -30,6 +30,8 @@ pub(super) struct Runner {
     pub name: String,
     pub counts: bool,
     pub next_port: usize,
+    /// Says which piece of the table begins; what the operator has of the one before is given first.
+    pub beginning: Option<Parcel>,
 }
 
 impl Runner {
@@ -91,10 +93,14 @@ impl Runner {
                 self.activator.activate();
                 return Ok(false);
             }
-            match operator.pull()? {
+            let pulled = match operator.pull()? {
+                Pull::Empty => self.beginning.take().map_or(Pull::Empty, Pull::Batch),
+                pulled => pulled,
+            };
+            match pulled {
                 Pull::Batch(parcel) => {
                     let Some(batch) = &parcel.batch else { continue };
-                    if batch.num_rows() == 0 && !parcel.last {
+                    if batch.num_rows() == 0 && !parcel.last && parcel.begins.is_none() {
                         continue;
                     }
                     if self.counts && batch.num_rows() > 0 {
@@ -121,6 +127,11 @@ impl Runner {
                 let parcel = self.queues[port].pop_front().expect("the queue was looked at");
                 if let Some(gate) = &self.gates[port] {
                     gate.release(1);
+                }
+                if parcel.begins.is_some() && !operator.takes_beginnings() {
+                    operator.flush()?;
+                    self.beginning = Some(parcel);
+                    continue;
                 }
                 operator.push(port, parcel)?;
                 note_kept(&self.local, self.node, operator.kept());

@@ -63,9 +63,9 @@ enum Route {
         hashes: Vec<u64>,
     },
     Broadcast,
-    /// To worker 0; where that merges it has to know when a run has ended.
+    /// To worker 0; where that waits for the next rows of a worker, it has to know when there are no more.
     ToFirst {
-        merges: Option<SchemaRef>,
+        waits: Option<SchemaRef>,
     },
 }
 
@@ -118,8 +118,8 @@ impl Send {
                 hashes: Vec::new(),
             },
             Exchange::Broadcast => Route::Broadcast,
-            Exchange::Gather => Route::ToFirst { merges: None },
-            Exchange::Merge { .. } => Route::ToFirst { merges: Some(schema.clone()) },
+            Exchange::Gather => Route::ToFirst { waits: None },
+            Exchange::InOrder | Exchange::Merge { .. } => Route::ToFirst { waits: Some(schema.clone()) },
         };
         let outgoing = VecDeque::new();
         Send { route, peers, here, index, processes, pool, wake, outgoing, watch: None }
@@ -202,6 +202,10 @@ fn partition(
 
 impl Operator for Send {
     fn push(&mut self, _port: usize, parcel: Parcel) -> Result<()> {
+        if parcel.begins.is_some() {
+            self.outgoing.push_back(Parcel { source: self.index as u32, ..parcel });
+            return Ok(());
+        }
         let batch = rows_of(&parcel).clone();
         let peers = self.peers;
         match &mut self.route {
@@ -242,11 +246,11 @@ impl Operator for Send {
                     }
                 }
             }
-            Route::ToFirst { merges: Some(schema) } => {
+            Route::ToFirst { waits: Some(schema) } => {
                 let (source, batch) = (self.index as u32, RecordBatch::new_empty(schema.clone()));
                 self.outgoing.push_back(Parcel { source, last: true, ..Parcel::from(batch) });
             }
-            Route::ToFirst { merges: None } | Route::Broadcast => {}
+            Route::ToFirst { waits: None } | Route::Broadcast => {}
         }
         last.into_iter().for_each(|(target, batch)| self.queue(target, batch));
         Ok(())
@@ -273,6 +277,10 @@ impl Operator for Send {
             }
         }
         Ok(self.outgoing.pop_front().map_or(Pull::Empty, Pull::Batch))
+    }
+
+    fn takes_beginnings(&self) -> bool {
+        true
     }
 }
 
@@ -331,5 +339,9 @@ impl Operator for Receive {
             return Ok(Pull::Batch(Parcel { batch: Some(batch.slice(0, BATCH_ROWS)), ..first.clone() }));
         }
         Ok(self.waiting.pop_front().map_or(Pull::Empty, Pull::Batch))
+    }
+
+    fn takes_beginnings(&self) -> bool {
+        true
     }
 }

@@ -53,12 +53,16 @@ impl Operator for Filter {
     }
 
     fn end(&mut self, _port: usize) -> Result<()> {
-        self.sparse.finish_buffered_batch()?;
-        self.drain();
-        Ok(())
+        self.flush()
     }
 
     fn pull(&mut self) -> Result<Pull> {
         Ok(self.ready.pull())
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        self.sparse.finish_buffered_batch()?;
+        self.drain();
+        Ok(())
     }
 }

@@ -46,4 +46,12 @@ impl<O: Operator> Operator for Keeper<O> {
     fn wants(&self, port: usize) -> bool {
         self.operator.wants(port)
     }
+
+    fn flush(&mut self) -> Result<()> {
+        self.operator.flush()
+    }
+
+    fn takes_beginnings(&self) -> bool {
+        self.operator.takes_beginnings()
+    }
 }

@@ -4,6 +4,7 @@ pub mod aggregate;
 pub mod exchange;
 pub mod expand;
 pub mod filter;
+pub mod in_order;
 pub mod join;
 pub mod keeper;
 pub mod limit;

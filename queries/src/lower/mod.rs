@@ -3,11 +3,13 @@
 //! - [`aggregate`]: accumulators, key layouts, one phase or two.
 //! - [`join`]: build side, broadcast or exchange.
 //! - [`scan`]: projection, zone-map bounds.
+//! - `order`: which rows come in the order of their table.
 //! - [`estimate`]: row counts and widths, from the catalog alone.
 
 pub mod aggregate;
 pub mod estimate;
 pub mod join;
+mod order;
 pub mod scan;
 
 use std::sync::Arc;
@@ -130,7 +132,7 @@ impl Lowering<'_> {
 
     /// Moves the rows of a node.
     pub fn exchange(&mut self, exchange: Exchange, input: Node) -> Node {
-        let single = matches!(exchange, Exchange::Gather | Exchange::Merge { .. });
+        let single = !matches!(exchange, Exchange::Hash(_) | Exchange::Broadcast);
         let (schema, rows) = (input.schema.clone(), input.rows);
         let mut node = self.node(Op::Exchange(exchange), schema, vec![input], rows);
         node.single = single;
@@ -139,7 +141,14 @@ impl Lowering<'_> {
 
     fn root(&mut self, plan: &LogicalPlan) -> Result<Node> {
         let node = self.lower(plan)?;
-        Ok(if node.single { node } else { self.exchange(Exchange::Gather, node) })
+        Ok(if node.single { node } else { self.gather(node, false) })
+    }
+
+    /// Brings rows to worker 0: in the order of the table that they come from if that has a cost that is not felt, or if
+    /// only some are wanted, which are the first ones then.
+    fn gather(&mut self, mut node: Node, limited: bool) -> Node {
+        let in_order = self.settings.processes == 1 && order::keep(&mut node, limited);
+        self.exchange(if in_order { Exchange::InOrder } else { Exchange::Gather }, node)
     }
 
     /// Lowers a subtree. Columns of the node are those of the logical plan, by position.
@@ -303,7 +312,7 @@ impl Lowering<'_> {
                 input =
                     self.node(Op::Limit { skip: 0, fetch: Some(enough) }, schema.clone(), vec![input], rows);
             }
-            input = self.exchange(Exchange::Gather, input);
+            input = self.gather(input, fetch.is_some());
         }
         let rows = fetch.map_or(input.rows, |n| input.rows.min(n as f64));
         self.node(Op::Limit { skip, fetch }, schema, vec![input], rows)

@@ -26,6 +26,7 @@ pub(super) fn lower(lowering: &mut Lowering, scan: &TableScan, above: Option<&[E
         prefixes: above.map_or(Ok(vec![]), |above| prefixes(above, source))?,
         filters: scan.filters.iter().map(shown).collect::<Result<_>>()?,
         fetch: scan.fetch,
+        in_order: false,
         transform: source.transform.clone(),
     });
     let schema = batch_schema(&scan.projected_schema);

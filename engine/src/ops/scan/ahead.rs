@@ -100,13 +100,15 @@ pub struct FilePart {
     at: Option<u64>,
     /// Its number among the parts that are dealt as workers ask, if it is one.
     pub number: Option<u64>,
+    /// Its number among the parts that workers of this process have taken, once one has.
+    pub piece: u64,
     /// The file, if it was opened to be read ahead.
     opened: Arc<OnceLock<Kept>>,
 }
 
 impl FilePart {
     fn new(morsel: Morsel, at: Option<u64>) -> FilePart {
-        FilePart { morsel, at, number: None, opened: Arc::default() }
+        FilePart { morsel, at, number: None, piece: 0, opened: Arc::default() }
     }
 
     /// The part of a number among those that are dealt as workers ask.

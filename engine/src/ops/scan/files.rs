@@ -38,6 +38,8 @@ pub struct Taken {
     pub given: bool,
     /// The next parts of files in order.
     pub parts: Queue,
+    /// How many of them were taken.
+    pub pieces: u64,
     /// The next row of a made table.
     pub row: u64,
 }

@@ -25,6 +25,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use arrow_array::RecordBatch;
 use formats::format::Morsel;
 use formats::input::Input;
 use formats::reader::{FileReader, Next};
@@ -58,6 +59,8 @@ pub struct Scan {
     /// A piece that was taken too early.
     kept: Option<FilePart>,
     left: Option<usize>,
+    /// The piece at hand, if it is to be told that its rows begin.
+    begins: Option<u64>,
     /// How often its process was given more.
     seen: u64,
 }
@@ -74,6 +77,8 @@ struct Reading {
     reader: Counted,
     /// Its number among the parts that are dealt one by one, as long as one before it may be left.
     number: Option<u64>,
+    /// Its number among the parts that workers have taken.
+    piece: u64,
     /// The file that the reader goes on with.
     next: Option<FilePart>,
     /// How many of those that followed are done or at hand.
@@ -83,7 +88,7 @@ struct Reading {
 impl Reading {
     /// Takes the file that follows, if one does.
     fn follow(&mut self, work: &Work) -> Result<Option<FilePart>> {
-        let Some(next) = work.take_following(&self.morsel.file)? else { return Ok(None) };
+        let Some(next) = work.take_following(&self.morsel.file, self.piece)? else { return Ok(None) };
         match self.reader.follow(&next.morsel) {
             true => self.next = Some(next),
             // It is read on its own.
@@ -100,6 +105,7 @@ impl Reading {
         self.followed = self.reader.followed();
         if let Some(next) = self.next.take() {
             self.file = next.open()?;
+            self.piece = next.piece;
             self.morsel = next.morsel;
         }
         Ok(true)
@@ -117,7 +123,22 @@ impl Scan {
     ) -> Scan {
         let (left, wanted) = (work.plan.fetch, Some(Wanted::Own));
         let (current, aside, kept) = (None, None, None);
-        Scan { work, state, latches, wake, worker, current, aside, wanted, asks: false, kept, left, seen: 0 }
+        let (begins, seen) = (None, 0);
+        Scan {
+            work,
+            state,
+            latches,
+            wake,
+            worker,
+            current,
+            aside,
+            wanted,
+            asks: false,
+            kept,
+            left,
+            begins,
+            seen,
+        }
     }
 
     fn open(&mut self, piece: Piece) -> Result<Current> {
@@ -125,7 +146,7 @@ impl Scan {
             Piece::Rows(range) => return Ok(Current::Rows(range)),
             Piece::File(part) => part,
         };
-        let (file, number) = (part.open()?, part.number);
+        let (file, number, piece) = (part.open()?, part.number, part.piece);
         let morsel = part.morsel;
         let path = morsel.file.path.as_path();
         let (format, options) = (self.work.format(), self.work.options(&morsel.file));
@@ -134,7 +155,7 @@ impl Scan {
         };
         let reader = format.reader(&morsel, options).map_err(|e| e.at(path))?;
         let reader = Counted::new(reader, self.state.clone());
-        let mut reading = Reading { file, morsel, reader, number, next: None, followed: 0 };
+        let mut reading = Reading { file, morsel, reader, number, piece, next: None, followed: 0 };
         self.kept = reading.follow(&self.work)?;
         Ok(Current::File(Box::new(reading)))
     }
@@ -182,6 +203,12 @@ impl Scan {
             Some(part) => Some(Piece::File(part)),
             None => self.work.take()?,
         };
+        if self.work.is_in_order() {
+            self.begins = piece.as_ref().map(|piece| match piece {
+                Piece::File(part) => part.piece,
+                Piece::Rows(range) => range.start,
+            });
+        }
         self.current = piece.map(|piece| self.open(piece)).transpose()?;
         Ok(self.current.is_some())
     }
@@ -233,6 +260,10 @@ impl Operator for Scan {
             self.latches.pop();
         }
         loop {
+            if let Some(piece) = self.begins.take() {
+                let batch = RecordBatch::new_empty(self.work.schema().clone());
+                return Ok(Pull::Batch(Parcel { begins: Some(piece), ..Parcel::from(batch) }));
+            }
             if !self.asks {
                 match self.advance()? {
                     Pull::Batch(parcel) => {

@@ -251,20 +251,28 @@ impl Work {
 
     /// The next part of a file. Those that come into the window are asked for when others may take again.
     fn take_part(&self, files: &Files, mut taken: MutexGuard<'_, Taken>) -> Result<Option<FilePart>> {
-        let part = files.take(&mut taken, self.window, &self.share)?;
+        let mut part = files.take(&mut taken, self.window, &self.share)?;
+        if let Some(part) = &mut part {
+            part.piece = taken.pieces;
+            taken.pieces += 1;
+        }
         let soon = taken.parts.soon(self.window);
         drop(taken);
         self.read_ahead(files, &soon);
         Ok(part)
     }
 
-    /// The next piece, if it is a small file whose rows can stand in the same batches as those of this one.
-    pub fn take_following(&self, file: &FileEntry) -> Result<Option<FilePart>> {
+    /// The next piece, if it is a small file whose rows can stand in the same batches as those of this one, which has the
+    /// number `piece`.
+    pub fn take_following(&self, file: &FileEntry, piece: u64) -> Result<Option<FilePart>> {
         let From::Files(files) = &self.from else { return Ok(None) };
         if self.plan.fetch.is_some() || file.bytes > SMALL || !file.constants.is_empty() {
             return Ok(None);
         }
         let taken = self.taken.lock().expect("a panic with this lock ends the process");
+        if self.plan.in_order && taken.pieces != piece + 1 {
+            return Ok(None);
+        }
         let follows = taken.parts.front().is_some_and(|next| {
             next.part == Part::Whole
                 && next.file.bytes <= SMALL
@@ -272,6 +280,16 @@ impl Work {
                 && next.file.constants.is_empty()
         });
         if follows && !files.format.compresses_inside() { self.take_part(files, taken) } else { Ok(None) }
+    }
+
+    /// The columns of the scan's batches.
+    pub fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// Whether workers say which piece their rows come from.
+    pub fn is_in_order(&self) -> bool {
+        self.plan.in_order
     }
 
     /// The format of the table's files.
