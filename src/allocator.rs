@@ -3,7 +3,8 @@
 use libmimalloc_sys::{mi_collect, mi_option_set_default, mi_option_t};
 
 #[global_allocator]
-static ALLOCATOR: engine::memory::Counting<mimalloc::MiMalloc> = engine::memory::Counting(mimalloc::MiMalloc);
+static ALLOCATOR: engine::context::memory::Counting<mimalloc::MiMalloc> =
+    engine::context::memory::Counting(mimalloc::MiMalloc);
 
 /// The number of mimalloc's option of that name, which its crate does not name.
 const PURGE_DELAY: mi_option_t = 15;
@@ -16,7 +17,7 @@ const DELAY: libc::c_long = 10_000;
 
 /// Keeps memory that was freed for a while, or until the machine has little left.
 pub fn keep_freed_memory() {
-    engine::memory::give_back_by(give_back);
+    engine::context::memory::give_back_by(give_back);
     // SAFETY: the function takes any number and writes to the allocator's own table of options, which no other thread
     // does; those that read it at the same time see the one or the other number.
     unsafe { mi_option_set_default(PURGE_DELAY, DELAY) };

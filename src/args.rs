@@ -31,7 +31,7 @@ pub struct Args {
 }
 
 /// The usual `--read-ahead`.
-const READ_AHEAD: u16 = engine::ops::scan::ahead::PARTS as u16;
+const READ_AHEAD: u16 = engine::operators::scan::prefetch::PARTS as u16;
 
 /// The name of an encoding, of which the suffix of its files is one too.
 fn encodings() -> impl TypedValueParser<Value = String> {

@@ -20,12 +20,12 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use engine::QueryState;
-use engine::aside::{Aside, Overwrite};
-use engine::dataset::{Destination, WriteOptions};
 use engine::measure::answer::Answer;
+use engine::writing::atomic::{AtomicWrite, Overwrite};
+use engine::writing::dataset::{Destination, WriteOptions};
+use formats::discover::{OpenOptions, open_path};
 use formats::format::{Format, formats};
-use formats::input::Input;
-use formats::open::{OpenOptions, open_path};
+use formats::store::input::Input;
 use schema::bdb::{Kind, Sizes};
 use schema::{FileSet, FormatOptions};
 use serde::Serialize;
@@ -63,7 +63,7 @@ pub fn run(bench: &args::Bench) -> anyhow::Result<()> {
 
 /// `palais bench formats`.
 fn run_formats(f: &args::BenchFormats) -> anyhow::Result<()> {
-    engine::memory::set_limit(engine::memory::default_limit());
+    engine::context::memory::set_limit(engine::context::memory::default_limit());
     let workers = settings::workers(f.workers);
     let scratch = Scratch::new(&f.place.scratch)?;
     let pairs = pairs(f);
@@ -125,12 +125,12 @@ fn run_formats(f: &args::BenchFormats) -> anyhow::Result<()> {
 }
 
 /// A directory that goes with its owner.
-struct Scratch(Aside);
+struct Scratch(AtomicWrite);
 
 impl Scratch {
     fn new(parent: &Path) -> anyhow::Result<Scratch> {
         // It is never committed: dropping it removes it, as does an interrupt.
-        Ok(Scratch(Aside::directory(&parent.join("palais-bench"), Overwrite::Unless("remove it"))?))
+        Ok(Scratch(AtomicWrite::directory(&parent.join("palais-bench"), Overwrite::Unless("remove it"))?))
     }
 
     fn path(&self) -> &Path {
@@ -157,8 +157,8 @@ fn title(table: &args::BenchTable) -> String {
 }
 
 /// The directory of figures, if one is wanted.
-fn output(place: &args::BenchPlace) -> anyhow::Result<Option<Aside>> {
-    let begin = |path: &std::path::PathBuf| Aside::directory(path, Overwrite::flag(place.overwrite));
+fn output(place: &args::BenchPlace) -> anyhow::Result<Option<AtomicWrite>> {
+    let begin = |path: &std::path::PathBuf| AtomicWrite::directory(path, Overwrite::flag(place.overwrite));
     Ok(place.output.as_ref().map(begin).transpose()?)
 }
 
@@ -180,13 +180,13 @@ fn write_source(
         Some(path) => {
             let table = Arc::new(tables::open_one(&tables::sources(input)?, path)?);
             let destination = Destination::Dataset(directory.to_path_buf());
-            engine::convert::convert(&table, &destination, &options, &state)?;
+            engine::writing::convert::convert(&table, &destination, &options, &state)?;
         }
         None => {
             let rankings = (table.rows / VISITS_PER_PAGE).max(1);
             let sizes = Sizes { rankings, uservisits: table.rows, documents_bytes: 0 };
             let spec = sizes.table(Kind::UserVisits, 0);
-            engine::generate::generate(&spec, parts, directory, &options, &state)?;
+            engine::writing::generate::generate(&spec, parts, directory, &options, &state)?;
         }
     }
     Ok(())

@@ -27,12 +27,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use cluster::caller::{Host, Launch, Options, Traffic};
+use cluster::coordinator::{Host, Launch, Options, Traffic};
 use cluster::hosts::Hosts;
 use cluster::message::Failure;
 use cluster::ports::Ports;
 use decode::decode;
-use engine::aside::Remains;
+use engine::writing::atomic::Remains;
 use engine::{QueryState, Results};
 use process::{Look, Process, Query};
 use queries::Catalog;
@@ -65,7 +65,7 @@ pub fn run(c: &args::Cluster) -> anyhow::Result<()> {
         args::Cluster::Lead(started) => remote::lead(started),
         args::Cluster::Sweep(args::Sweep { path, parents }) => {
             let remains = Remains { path: path.clone(), parents: parents.clone() };
-            engine::aside::sweep(std::io::stdin(), remains);
+            engine::writing::atomic::sweep(std::io::stdin(), remains);
             Ok(())
         }
     }
@@ -73,7 +73,7 @@ pub fn run(c: &args::Cluster) -> anyhow::Result<()> {
 
 /// Has what this process writes removed if it is killed.
 pub fn sweep_up() {
-    engine::aside::sweep_with(&["cluster", "sweep"]);
+    engine::writing::atomic::sweep_with(&["cluster", "sweep"]);
 }
 
 /// The standard input and output of a process, which carry orders and reports. What else reads or writes them finds
@@ -289,7 +289,7 @@ impl session::Runner for Runner {
 
     fn run(&self, planned: &PlannedQuery) -> Result<Results, session::runner::Failure> {
         let (bytes, fingerprint, state) = self.query(planned, false).map_err(failure)?;
-        let query = cluster::caller::Query { bytes: &bytes, fingerprint };
+        let query = cluster::coordinator::Query { bytes: &bytes, fingerprint };
         Ok(self.cluster.run(&query, planned.plan.schema.clone(), state)?)
     }
 
@@ -301,7 +301,8 @@ impl session::Runner for Runner {
     ) -> Result<(u64, Arc<QueryState>), session::runner::Failure> {
         let (bytes, fingerprint, state) = self.query(planned, overwrite).map_err(failure)?;
         begun(&state);
-        let written = self.cluster.write(&cluster::caller::Query { bytes: &bytes, fingerprint }, &state)?;
+        let written =
+            self.cluster.write(&cluster::coordinator::Query { bytes: &bytes, fingerprint }, &state)?;
         Ok((written.rows, state))
     }
 }

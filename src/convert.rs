@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use engine::QueryState;
-use engine::aside::Overwrite;
-use engine::dataset::{Destination, WriteOptions, Written};
+use engine::writing::atomic::Overwrite;
+use engine::writing::dataset::{Destination, WriteOptions, Written};
 use formats::compress::compression;
+use formats::discover::by_name;
 use formats::format::format;
-use formats::input::STDIN;
-use formats::open::by_name;
+use formats::store::input::STDIN;
 use indicatif::{DecimalBytes, HumanCount};
 use schema::{FormatOptions, Source};
 
@@ -26,7 +26,7 @@ use crate::tables;
 /// `palais convert`.
 pub fn run(c: &args::Convert) -> anyhow::Result<()> {
     let start = Instant::now();
-    engine::memory::set_limit(engine::memory::default_limit());
+    engine::context::memory::set_limit(engine::context::memory::default_limit());
     let (destination, format) = target_of(c)?;
     if c.verify && is_device(&c.destination) {
         let shown = c.destination.display();
@@ -41,7 +41,7 @@ pub fn run(c: &args::Convert) -> anyhow::Result<()> {
     let state = Arc::new(QueryState::default());
     signals::cancel_on_interrupt(&state);
     let progress = Progress::of_bytes(total, &state, c.write.no_progress);
-    let written = engine::convert::convert(&table, &destination, &options, &state)?;
+    let written = engine::writing::convert::convert(&table, &destination, &options, &state)?;
     drop(progress);
     warn(state.skipped());
     say(report_converted(c, &written, start));
@@ -71,7 +71,7 @@ pub fn report(what: &str, written: &Written, start: Instant) -> String {
 
 /// Whether there is something that is neither a file nor a directory, such as a named pipe.
 pub fn is_device(path: &Path) -> bool {
-    formats::roots::metadata(path).is_ok_and(|there| !there.is_dir() && !there.is_file())
+    formats::store::roots::metadata(path).is_ok_and(|there| !there.is_dir() && !there.is_file())
 }
 
 /// Where and in which format `palais convert` writes.

@@ -37,7 +37,7 @@ pub fn run(g: &args::Generate) -> anyhow::Result<()> {
         signals::cancel_on_interrupt(&state);
         let progress = Progress::of_bytes(bytes, &state, g.write.no_progress);
         let directory = g.directory.join(spec.table.name());
-        let written = engine::generate::generate(&spec, parts, &directory, &options, &state)?;
+        let written = engine::writing::generate::generate(&spec, parts, &directory, &options, &state)?;
         drop(progress);
         say(report(spec.table.name(), &written, start));
     }

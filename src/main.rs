@@ -69,9 +69,9 @@ fn main() -> ExitCode {
         }
     };
     // Planning recurses once for each level of an expression: `a AND b AND …` of thousands of terms is as deep.
-    let thread = std::thread::Builder::new().name("palais".into()).stack_size(engine::stack::DEEP);
+    let thread = std::thread::Builder::new().name("palais".into()).stack_size(engine::context::stack::DEEP);
     let outcome = match thread.spawn(move || {
-        engine::stack::mark_deep();
+        engine::context::stack::mark_deep();
         run(args.command)
     }) {
         // A panic of the thread has ended the process in the hook.
@@ -115,7 +115,7 @@ fn arguments() -> Vec<OsString> {
 )]
 fn give_threads_stacks() {
     // SAFETY: this is the only thread, so that none reads the environment meanwhile.
-    unsafe { std::env::set_var("RUST_MIN_STACK", engine::stack::WORKER.to_string()) };
+    unsafe { std::env::set_var("RUST_MIN_STACK", engine::context::stack::WORKER.to_string()) };
 }
 
 fn run(command: Command) -> anyhow::Result<()> {

@@ -12,14 +12,14 @@ use std::io::Write;
 use std::path::Path;
 
 use anyhow::Context;
-use engine::aside::{Aside, Overwrite};
+use engine::writing::atomic::{AtomicWrite, Overwrite};
 
 use flame::Flame;
 use sampler::{INTERVAL, Sampler};
 
 /// A profile that is being taken.
 pub struct Profile {
-    aside: Aside,
+    aside: AtomicWrite,
     file: File,
     sampler: Sampler,
 }
@@ -27,7 +27,7 @@ pub struct Profile {
 impl Profile {
     /// Opens the file, so that one that can't be written is known at once, and begins.
     pub fn start(path: &Path, overwrite: bool) -> anyhow::Result<Profile> {
-        let (aside, file) = Aside::file(path, Overwrite::flag(overwrite))?;
+        let (aside, file) = AtomicWrite::file(path, Overwrite::flag(overwrite))?;
         let sampler = Sampler::start().context("--profile: no samples can be taken")?;
         Ok(Profile { aside, file, sampler })
     }

@@ -1,6 +1,6 @@
 //! `palais query` and `palais bdb`: a statement to rows on the screen, in a file or in memory.
 
-mod elsewhere;
+mod remote;
 
 use std::cell::Cell;
 use std::io::{IsTerminal, Read};
@@ -13,12 +13,12 @@ use anyhow::Context;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use cluster::remote::Caller;
-pub use elsewhere::{lead, run_among};
 use engine::QueryState;
-use engine::aside::Overwrite;
-use engine::state::Skipped;
+use engine::context::query::Skipped;
+use engine::writing::atomic::Overwrite;
 use queries::Statement;
 use queries::parse::Query;
+pub use remote::{lead, run_among};
 use session::session::Begun;
 use session::writers::{self, ResultWriter};
 use session::{Cancel, CopyTarget, PlannedQuery, Results, Session, Settings, Sources, Statistics};
@@ -42,7 +42,7 @@ pub fn run(q: &args::Query) -> anyhow::Result<()> {
     let sql = text(q.sql.as_deref(), q.file.as_deref())?;
     if let (Some(cluster), Some(token_file)) = (&q.cluster, &q.token_file) {
         let at = args::At { cluster: cluster.clone(), token_file: token_file.clone(), tls: q.tls.clone() };
-        return elsewhere::run_on_nodes(q, &at, &sql);
+        return remote::run_on_nodes(q, &at, &sql);
     }
     let command = QueryCommand::new(&tables::sources(&q.input)?, &q.run)?;
     if q.plan_fingerprint {
@@ -125,7 +125,7 @@ impl<'a> QueryCommand<'a> {
         let start = Cell::new(Instant::now());
         let settings = settings::resolve(&run.execution, Some(run.read_ahead), sources.open.clone());
         let settings = Settings { overwrite: run.overwrite, ..settings };
-        engine::memory::set_limit(settings.memory_limit);
+        engine::context::memory::set_limit(settings.memory_limit);
         let session = Session::new(settings).with_tables(sources.tables()?);
         Ok(QueryCommand {
             run,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use formats::open::OpenOptions;
+use formats::discover::OpenOptions;
 use session::Settings;
 
 use crate::args;
@@ -23,7 +23,7 @@ pub fn resolve(run: &args::Execution, read_ahead: Option<u16>, open: OpenOptions
 
 /// The most memory, from flags.
 pub fn memory_limit(run: &args::Execution) -> u64 {
-    run.memory_limit.unwrap_or_else(engine::memory::default_limit)
+    run.memory_limit.unwrap_or_else(engine::context::memory::default_limit)
 }
 
 /// The workers of `--workers`; the cores of the machine or its control group if it isn't given.

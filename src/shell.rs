@@ -21,7 +21,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-use engine::stack::Deep;
+use engine::context::stack::Deep;
 use queries::Statement;
 use queries::tokens::Tokens;
 use rustyline::error::ReadlineError;
@@ -73,7 +73,7 @@ struct Shell {
 pub fn run(s: &args::Shell) -> anyhow::Result<()> {
     let sources = tables::sources(&s.input)?;
     let settings = settings::resolve(&s.execution, None, sources.open.clone());
-    engine::memory::set_limit(settings.memory_limit);
+    engine::context::memory::set_limit(settings.memory_limit);
     let session = Session::new(settings).with_tables(sources.tables()?);
     let is_interactive = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
     let mut shell = Shell {

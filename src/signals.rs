@@ -93,7 +93,7 @@ pub fn tell_failures_by(tell: impl Fn(String, u8) -> bool + Send + Sync + 'stati
 
 /// A request for memory beyond `--memory-limit` ends the process: an allocator can give no error.
 pub fn end_at_memory_limit() {
-    engine::memory::end_by(|error| fail(&error.into()));
+    engine::context::memory::end_by(|error| fail(&error.into()));
 }
 
 /// Has an abort (a stack that overflows, a panic while another one unwinds) end the process as a panic does, with nothing
@@ -297,8 +297,8 @@ fn leave() {
             libc::write(libc::STDOUT_FILENO, PASTE_AS_TYPED.as_ptr().cast(), PASTE_AS_TYPED.len());
         }
     }
-    engine::children::end_all();
-    engine::aside::remove_all();
+    engine::context::children::end_all();
+    engine::writing::atomic::remove_all();
 }
 
 fn signal_set() -> libc::sigset_t {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use formats::open::{OpenOptions, SchemaChoice, open};
+use formats::discover::{OpenOptions, SchemaChoice, open};
 use schema::{OnError, Table};
 use session::Sources;
 

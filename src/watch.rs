@@ -20,7 +20,7 @@ const POLL: Duration = Duration::from_millis(100);
 pub fn run(w: &args::Watch) -> anyhow::Result<()> {
     let sources = tables::sources(&w.input)?;
     let settings = settings::resolve(&w.run, None, sources.open.clone());
-    engine::memory::set_limit(settings.memory_limit);
+    engine::context::memory::set_limit(settings.memory_limit);
     let session = Session::new(settings).with_tables(sources.tables()?);
     let mut watch = session.watch(&w.sql)?;
     let mut last = Instant::now();

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use arrow_schema::{DataType, Field, Schema};
-use cluster::caller::{Host, Launch, Options, Query, Traffic};
+use cluster::coordinator::{Host, Launch, Options, Query, Traffic};
 use cluster::ports::Ports;
 use cluster::{Cluster, Error};
 use engine::QueryState;

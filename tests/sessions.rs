@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use arrow_array::RecordBatch;
 use chance::Chance;
-use engine::memory::Counting;
-use engine::stack::Deep;
+use engine::context::memory::Counting;
+use engine::context::stack::Deep;
 use in_session::{check, with_tables};
 use panicking::sabotage;
 use queries::Plan;
@@ -100,7 +100,7 @@ fn at_once(sessions: usize, count: usize, all: &[Statement], tables: &[String]) 
     thread::scope(|scope| {
         for number in 0..sessions {
             scope.spawn(move || {
-                engine::memory::settle_at_end();
+                engine::context::memory::settle_at_end();
                 run(number, count, all, tables);
             });
         }
@@ -136,9 +136,9 @@ fn eight_sessions_at_once_do_not_harm_one_another() {
     // What is made once for the process.
     at_once(2, 50, &all, &tables);
     let before = [entries("/proc/self/task"), entries("/proc/self/fd")];
-    let used = engine::memory::used();
+    let used = engine::context::memory::used();
     at_once(8, 200, &all, &tables);
     wait_until("threads are left", || entries("/proc/self/task") <= before[0]);
     wait_until("files are left", || entries("/proc/self/fd") <= before[1]);
-    wait_until("memory is left", || engine::memory::used() < used + (1 << 20));
+    wait_until("memory is left", || engine::context::memory::used() < used + (1 << 20));
 }

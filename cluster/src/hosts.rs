@@ -34,7 +34,7 @@ use std::process::Command;
 
 use serde::Deserialize;
 
-use crate::caller::{Host, Launch};
+use crate::coordinator::{Host, Launch};
 use crate::error::{Error, Result};
 use crate::mesh::link::Compression;
 use crate::ports::Ports;

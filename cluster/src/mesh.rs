@@ -18,16 +18,16 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use engine::processes::{Channels, Network, Note, Notes};
-use engine::wire::loan::Loans;
+use engine::distributed::processes::{Channels, Network, Note, Notes};
+use engine::distributed::wire::transfer::Transfers;
 use serde::{Deserialize, Serialize};
 use timely::communication::allocator::zero_copy::initialize::initialize_networking_from_sockets;
 use timely::communication::allocator::{AllocatorBuilder, ProcessBuilder};
 
+use crate::handshake::{Hello, Kind};
 use crate::lobby::Lobby;
 use crate::locked;
 use crate::message::{self, Raw};
-use crate::proof::{Hello, Kind};
 use crate::socket::Socket;
 use crate::tls::Tls;
 use link::{Carried, Compression, Link};
@@ -50,7 +50,7 @@ pub enum Word {
     Note(Note),
     /// The value of a scalar subquery.
     Value(usize, Raw),
-    /// These loans were read; see [`engine::wire::loan`].
+    /// These loans were read; see [`engine::distributed::wire::transfer`].
     Returned(Vec<u64>),
     /// It has done its part.
     Goodbye,
@@ -93,7 +93,7 @@ pub struct Mesh {
     values: Arc<Values>,
     over: Arc<Over>,
     carried: Arc<Carried>,
-    loans: Arc<Loans>,
+    loans: Arc<Transfers>,
 }
 
 /// What is to be told to another process.
@@ -108,7 +108,7 @@ struct Teller {
 struct Credit {
     /// Bytes by stage, exchange and sender.
     bytes: HashMap<(u32, u32, u32), u64>,
-    /// Loans that were read.
+    /// Transfers that were read.
     loans: Vec<u64>,
 }
 
@@ -170,7 +170,7 @@ impl Mesh {
         listener: Arc<TcpListener>,
         notes: Arc<Notes>,
         carried: Arc<Carried>,
-        loans: Arc<Loans>,
+        loans: Arc<Transfers>,
     ) -> engine::Result<Arc<Mesh>> {
         let mesh = Arc::new(Mesh {
             settings,
@@ -345,7 +345,7 @@ fn tell(mut socket: Socket, told: &Receiver<Option<Word>>, credit: &Mutex<Credit
 }
 
 /// Takes words until the other end says goodbye.
-fn hear(socket: Socket, notes: &Notes, values: &Values, loans: &Loans) -> io::Result<()> {
+fn hear(socket: Socket, notes: &Notes, values: &Values, loans: &Transfers) -> io::Result<()> {
     let mut socket = io::BufReader::new(socket);
     loop {
         match message::read(&mut socket)?.ok_or(io::ErrorKind::UnexpectedEof)? {

@@ -1,8 +1,8 @@
 //! What the starter and a process tell each other.
 //!
 //! A message is a length (u32, little-endian) and so many bytes of bincode 1.3 with its default options. Rows have the
-//! highest bit of the length set, and are what [`engine::wire`] gives: they are copied no more than needed. What a process
-//! tells is read only if its version is the starter's, see [`crate::greeting`], so that messages may change with any
+//! highest bit of the length set, and are what [`engine::distributed::wire`] gives: they are copied no more than needed. What a process
+//! tells is read only if its version is the starter's, see [`crate::version_exchange`], so that messages may change with any
 //! version.
 
 use std::io::{self, Read, Write};
@@ -12,14 +12,15 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use arrow_array::RecordBatch;
-use engine::dataset::Written;
-pub use engine::raw::Raw;
-use engine::{QueryState, memory};
+use engine::QueryState;
+use engine::context::memory;
+pub use engine::distributed::raw::Raw;
+use engine::writing::dataset::Written;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::locality::Place;
 use crate::mesh::link::Compression;
-use crate::near::Place;
 use crate::ports::Ports;
 use crate::tls::Files;
 
@@ -51,7 +52,7 @@ pub enum Order {
         /// Whether each process can read this one's memory.
         lends: Vec<bool>,
     },
-    /// These loans were read; see [`engine::wire::loan`].
+    /// These loans were read; see [`engine::distributed::wire::transfer`].
     Returned(Vec<u64>),
     /// Make files without a query; [`Report::Planned`] answers. What the bytes are only the binary knows.
     Make(Raw),
@@ -253,9 +254,9 @@ pub fn write(out: &mut impl Write, message: &impl Serialize) -> io::Result<()> {
 /// # Errors
 /// Rows that take too many bytes, and values that can't be encoded.
 pub fn rows(batch: &RecordBatch) -> engine::Result<Vec<u8>> {
-    let mut bytes = Vec::with_capacity(4 + engine::wire::size(batch).unwrap_or(0));
+    let mut bytes = Vec::with_capacity(4 + engine::distributed::wire::size(batch).unwrap_or(0));
     bytes.extend_from_slice(&[0; 4]);
-    engine::wire::write(batch, &mut bytes)?;
+    engine::distributed::wire::write(batch, &mut bytes)?;
     with_length(bytes)
 }
 
@@ -280,7 +281,7 @@ fn with_length(mut bytes: Vec<u8>) -> engine::Result<Vec<u8>> {
 pub enum Frame<M> {
     /// A message.
     Message(M),
-    /// Rows, as [`engine::wire::encode`] or [`engine::wire::loan`] gives them.
+    /// Rows, as [`engine::distributed::wire::encode`] or [`engine::distributed::wire::transfer`] gives them.
     Rows(Vec<u8>),
 }
 
@@ -380,7 +381,7 @@ mod tests {
         write(&mut bytes, &planned).unwrap();
         let mut rest = &bytes[..];
         let Some(Frame::Rows(read_rows)) = read_frame::<Report>(&mut rest).unwrap() else { panic!("rows") };
-        assert_eq!(engine::wire::decode(&read_rows, &batch.schema()).unwrap(), batch);
+        assert_eq!(engine::distributed::wire::decode(&read_rows, &batch.schema()).unwrap(), batch);
         assert!(
             matches!(read(&mut rest).unwrap(), Some(Report::Opened(Raw(tables))) if tables == vec![7; 3 << 20])
         );

@@ -1,6 +1,6 @@
 //! A node, the daemon of a host: what it is asked, and how.
 //!
-//! Whoever asks connects, shows that it has the token of the nodes (see [`crate::proof`]), and sends one [`Ask`]. What
+//! Whoever asks connects, shows that it has the token of the nodes (see [`crate::handshake`]), and sends one [`Ask`]. What
 //! follows depends on it: an answer, or a connection to the process that was started for it. The versions stand outside
 //! of what may change with them, so that a node of another version can say so.
 //!
@@ -23,8 +23,8 @@ use sha2::{Digest, Sha256};
 
 use crate::brief::brief;
 use crate::error::{Error, Result};
+use crate::handshake::{self, Channel, Hello, Kind};
 use crate::message::{self, Figures, Raw};
-use crate::proof::{self, Channel, Hello, Kind};
 use crate::socket::Socket;
 use crate::tls::Client;
 
@@ -171,7 +171,7 @@ pub fn token(text: &str) -> [u8; 32] {
 
 /// The way to a node.
 #[derive(Clone)]
-pub struct Door {
+pub struct NodeClient {
     /// Where it listens: an address or a name, and a port.
     pub address: String,
     /// The token.
@@ -184,7 +184,7 @@ pub struct Door {
     pub patience: Duration,
 }
 
-impl Door {
+impl NodeClient {
     fn failed(&self, what: impl Into<String>) -> Error {
         Error::Node { node: self.address.clone(), what: what.into() }
     }
@@ -259,7 +259,7 @@ impl Door {
         };
         socket.set_read_timeout(Some(self.patience))?;
         socket.set_write_timeout(Some(self.patience))?;
-        proof::connect(&mut socket, channel, &HELLO, &self.token)?;
+        handshake::connect(&mut socket, channel, &HELLO, &self.token)?;
         write(&mut socket, &self.version, ask)?;
         Ok(socket)
     }
@@ -295,7 +295,7 @@ impl Door {
     /// How a process of a query has ended, if it has: the one that `led` it, or the one that read rows for it.
     ///
     /// # Errors
-    /// As [`Door::ask`].
+    /// As [`NodeClient::ask`].
     pub(crate) fn fate(&self, query: &str, led: bool) -> Result<Option<Fate>> {
         let (begun, ask) = (Instant::now(), Ask::Fate { query: query.into(), led });
         let reply = self.ask(&ask).or_else(|e| {
@@ -313,14 +313,14 @@ impl Door {
     }
 
     /// The same way, for what is not worth waiting for.
-    pub(crate) fn quick(&self) -> Door {
-        Door { patience: self.patience.min(Duration::from_secs(2)), ..self.clone() }
+    pub(crate) fn quick(&self) -> NodeClient {
+        NodeClient { patience: self.patience.min(Duration::from_secs(2)), ..self.clone() }
     }
 
     /// Asks for a connection to a process, and waits while others are before; gives it with the name of the query.
     ///
     /// # Errors
-    /// As [`Door::ask`].
+    /// As [`NodeClient::ask`].
     pub fn enter(&self, ask: &Ask) -> Result<(Socket, String)> {
         let mut socket = self.connect(ask)?;
         loop {
@@ -346,19 +346,19 @@ fn host_of(address: &str) -> &str {
 
 /// A place for a process of a query on a node.
 #[derive(Clone)]
-pub struct Seat {
+pub struct Slot {
     /// The node.
-    pub door: Door,
+    pub door: NodeClient,
     /// The query.
     pub query: String,
     /// Its statement.
     pub statement: String,
 }
 
-impl Seat {
+impl Slot {
     /// Has the process started, as soon as its turn has come.
     pub(crate) fn take(&self) -> Result<Socket> {
-        let Seat { door, query, statement } = self;
+        let Slot { door, query, statement } = self;
         Ok(door.enter(&Ask::Process { query: query.clone(), statement: brief(statement) })?.0)
     }
 

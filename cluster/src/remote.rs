@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use arrow_array::RecordBatch;
 use arrow_schema::{Schema, SchemaRef};
-use engine::run::Sink;
+use engine::dataflow::run::Sink;
 use engine::{QueryState, Results};
 use serde::{Deserialize, Serialize};
 
@@ -19,7 +19,7 @@ use crate::brief::brief;
 use crate::error::{Error, Result};
 use crate::locked;
 use crate::message::{self, Failure, Figures, Frame, Raw};
-use crate::node::{Ask, Door, Fate};
+use crate::node::{Ask, Fate, NodeClient};
 use crate::socket::Socket;
 
 /// How often is told that one lives.
@@ -44,8 +44,8 @@ pub enum Word {
 
 /// What the process that leads tells.
 #[derive(Serialize, Deserialize)]
-pub enum Told {
-    /// The columns of the result, as a batch without rows that [`engine::wire::encode_with_schema`] gives.
+pub enum Response {
+    /// The columns of the result, as a batch without rows that [`engine::distributed::wire::encode_with_schema`] gives.
     Columns(Raw),
     /// How far it is.
     Alive(Figures),
@@ -63,19 +63,19 @@ pub enum Told {
 
 /// What the process that leads tells besides rows and figures.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Besides {
-    /// [`Told::Warning`].
+pub enum Event {
+    /// [`Response::Warning`].
     Warning(String),
-    /// [`Told::Work`].
+    /// [`Response::Work`].
     Work(u64),
-    /// [`Told::Note`].
+    /// [`Response::Note`].
     Note(String),
 }
 
 /// A statement that nodes run, seen by whoever has asked for it.
 pub struct Remote {
     socket: Socket,
-    door: Door,
+    door: NodeClient,
     /// The name of the query on the nodes.
     pub query: String,
     /// Whether files appear there in the end.
@@ -87,7 +87,7 @@ impl Remote {
     ///
     /// # Errors
     /// The node can't be reached, is of another version, or refuses.
-    pub fn ask(door: &Door, statement: &str, request: Vec<u8>, writes: bool) -> Result<Remote> {
+    pub fn ask(door: &NodeClient, statement: &str, request: Vec<u8>, writes: bool) -> Result<Remote> {
         if request.len() as u64 > u64::from(REQUEST) {
             let what = format!("what is asked has {} bytes, and {REQUEST} are the most", request.len());
             return Err(Error::Node { node: door.address.clone(), what });
@@ -143,23 +143,25 @@ impl Remote {
         }
     }
 
-    fn told(&self, from: &mut impl Read) -> Result<Frame<Told>> {
+    fn told(&self, from: &mut impl Read) -> Result<Frame<Response>> {
         let told = message::read_frame(from);
         match told.and_then(|told| told.ok_or(std::io::ErrorKind::UnexpectedEof.into())) {
-            Ok(Frame::Message(Told::Failed(Failure { code: 130, .. }))) => Err(self.failed(CANCELLED)),
-            Ok(Frame::Message(Told::Failed(Failure { message, code }))) => Err(Error::Told { message, code }),
+            Ok(Frame::Message(Response::Failed(Failure { code: 130, .. }))) => Err(self.failed(CANCELLED)),
+            Ok(Frame::Message(Response::Failed(Failure { message, code }))) => {
+                Err(Error::Told { message, code })
+            }
             Ok(told) => Ok(told),
             Err(e) => Err(self.lost(&e)),
         }
     }
 
     /// What is told next of rows and figures; `hear` takes what is told besides.
-    fn next(&self, from: &mut impl Read, hear: &mut impl FnMut(Besides)) -> Result<Frame<Told>> {
+    fn next(&self, from: &mut impl Read, hear: &mut impl FnMut(Event)) -> Result<Frame<Response>> {
         loop {
             match self.told(from)? {
-                Frame::Message(Told::Warning(text)) => hear(Besides::Warning(text)),
-                Frame::Message(Told::Work(bytes)) => hear(Besides::Work(bytes)),
-                Frame::Message(Told::Note(text)) => hear(Besides::Note(text)),
+                Frame::Message(Response::Warning(text)) => hear(Event::Warning(text)),
+                Frame::Message(Response::Work(bytes)) => hear(Event::Work(bytes)),
+                Frame::Message(Response::Note(text)) => hear(Event::Note(text)),
                 told => return Ok(told),
             }
         }
@@ -173,7 +175,7 @@ impl Remote {
     pub fn results(
         self,
         state: Arc<QueryState>,
-        mut hear: impl FnMut(Besides) + Send + 'static,
+        mut hear: impl FnMut(Event) + Send + 'static,
     ) -> Result<Results> {
         let system = |e: std::io::Error| Error::System(e.to_string());
         let (socket, stopped) = (self.socket.try_clone().map_err(system)?, Arc::downgrade(&state));
@@ -200,16 +202,16 @@ impl Remote {
         let ended = |e| if state.stopped() { Error::Cancelled } else { e };
         let schema = loop {
             match self.next(&mut from, &mut hear).map_err(ended)? {
-                Frame::Message(Told::Done(figures, skipped)) => {
+                Frame::Message(Response::Done(figures, skipped)) => {
                     // There is no result.
                     finish(&state, figures, skipped);
                     let none = Arc::new(Schema::empty());
                     return Results::fed(none, state, |_| Ok(())).map_err(|e| Error::System(e.to_string()));
                 }
-                Frame::Message(Told::Columns(bytes)) => {
+                Frame::Message(Response::Columns(bytes)) => {
                     break columns(&bytes.0).map_err(|e| self.lost(&std::io::Error::other(e)))?;
                 }
-                Frame::Message(Told::Alive(figures)) => figures.tell(&state),
+                Frame::Message(Response::Alive(figures)) => figures.tell(&state),
                 _ => return Err(self.lost(&std::io::ErrorKind::InvalidData.into())),
             }
         };
@@ -218,12 +220,12 @@ impl Remote {
             loop {
                 match self.next(&mut from, &mut hear)? {
                     Frame::Rows(bytes) => {
-                        if !sink.give(&engine::wire::decode(&bytes, &rows_of)?) {
+                        if !sink.give(&engine::distributed::wire::decode(&bytes, &rows_of)?) {
                             return Err(engine::Error::Cancelled);
                         }
                     }
-                    Frame::Message(Told::Alive(figures)) => figures.tell(&known),
-                    Frame::Message(Told::Done(figures, skipped)) => {
+                    Frame::Message(Response::Alive(figures)) => figures.tell(&known),
+                    Frame::Message(Response::Done(figures, skipped)) => {
                         finish(&known, figures, skipped);
                         return Ok(());
                     }
@@ -247,11 +249,11 @@ impl Drop for Remote {
 /// Takes the figures of what is done.
 fn finish(state: &QueryState, figures: Figures, [rows, values, replaced]: [u64; 3]) {
     figures.tell(state);
-    state.add_skipped(engine::state::Skipped { rows, values, replaced });
+    state.add_skipped(engine::context::query::Skipped { rows, values, replaced });
 }
 
 fn columns(bytes: &[u8]) -> engine::Result<SchemaRef> {
-    Ok(engine::wire::decode_with_schema(bytes)?.schema())
+    Ok(engine::distributed::wire::decode_with_schema(bytes)?.schema())
 }
 
 /// Whoever has asked for a statement, seen by the process that leads it.
@@ -290,7 +292,7 @@ impl Caller {
         let beat = move || {
             loop {
                 std::thread::sleep(BEAT / 2);
-                telling.tell(&Told::Alive(telling.figures()));
+                telling.tell(&Response::Alive(telling.figures()));
             }
         };
         // A thread of its own, for one that tells may wait for a caller that takes nothing.
@@ -308,7 +310,7 @@ impl Caller {
     }
 
     /// Tells it something. Where that fails it is gone, and the thread that hears it ends the process.
-    fn tell(&self, told: &Told) {
+    fn tell(&self, told: &Response) {
         let _ = message::write(&mut *locked(&self.out), told);
     }
 
@@ -327,7 +329,7 @@ impl Caller {
     /// A type that Arrow's IPC does not write.
     pub fn columns(&self, schema: &SchemaRef) -> engine::Result<()> {
         let none = RecordBatch::new_empty(schema.clone());
-        self.tell(&Told::Columns(Raw(engine::wire::encode_with_schema(&none)?)));
+        self.tell(&Response::Columns(Raw(engine::distributed::wire::encode_with_schema(&none)?)));
         Ok(())
     }
 
@@ -345,29 +347,29 @@ impl Caller {
 
     /// What it is to know besides.
     pub fn warn(&self, text: String) {
-        self.tell(&Told::Warning(text));
+        self.tell(&Response::Warning(text));
     }
 
     /// Something begins for which about so many bytes are read or made, with these figures.
     pub fn begin(&self, bytes: u64, state: &Arc<QueryState>) {
         self.follow(state);
-        self.tell(&Told::Work(bytes));
+        self.tell(&Response::Work(bytes));
     }
 
     /// What was done, for people.
     pub fn note(&self, text: String) {
-        self.tell(&Told::Note(text));
+        self.tell(&Response::Note(text));
     }
 
     /// All rows were told, or all files made.
     pub fn done(&self) {
         let skipped = locked(&self.state).as_ref().map_or_else(Default::default, |state| state.skipped());
         let skipped = [skipped.rows, skipped.values, skipped.replaced];
-        self.tell(&Told::Done(self.figures(), skipped));
+        self.tell(&Response::Done(self.figures(), skipped));
     }
 
     /// The statement failed.
     pub fn failed(&self, failure: Failure) {
-        self.tell(&Told::Failed(failure));
+        self.tell(&Response::Failed(failure));
     }
 }

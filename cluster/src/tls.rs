@@ -1,7 +1,7 @@
 //! TLS 1.3 (RFC 8446) between processes, by `rustls`.
 //!
 //! Whoever connects checks that the certificate of the other end comes from the authority that all of them trust, and is
-//! for the name that it expects. The other way round the token is what counts (see [`crate::proof`]): it is shown inside
+//! for the name that it expects. The other way round the token is what counts (see [`crate::handshake`]): it is shown inside
 //! of the connection.
 //!
 //! timely needs connections that can be copied, and processes of a node get theirs as standard streams. So the plain
@@ -25,8 +25,8 @@ use rustls::{
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
+use crate::handshake::Channel;
 use crate::locked;
-use crate::proof::Channel;
 use crate::socket::{Hasty, Socket};
 
 /// So much is sealed at once: four records of TLS.

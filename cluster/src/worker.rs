@@ -15,19 +15,19 @@ use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
-use engine::processes::{Near, Notes, Processes};
-use engine::wire::loan::Loans;
-use engine::wire::memory::Memory;
+use engine::distributed::processes::{Locality, Notes, Processes};
+use engine::distributed::wire::memory::Memory;
+use engine::distributed::wire::transfer::Transfers;
 use queries::Plan;
 
-use crate::greeting;
+use crate::handshake::{Hello, Kind};
+use crate::locality::{self, Place};
 use crate::locked;
 use crate::mesh::{Mesh, OnLost, Settings};
 use crate::message::{self, Begin, Done, Failure, Figures, Job, Order, Raw, Report};
-use crate::near::{self, Place};
 use crate::ports::Ports;
-use crate::proof::{Hello, Kind};
 use crate::tls::{Files, Tls};
+use crate::version_exchange;
 pub use files::{Maker, Together, Writer};
 use out::Out;
 use shared::{Running, Shared};
@@ -141,9 +141,9 @@ pub fn serve(
     binary: &Arc<impl Binary + 'static>,
 ) -> ! {
     // The threads are more than most, and come before the rows.
-    engine::pages::small();
+    engine::context::pages::small();
     // Where that fails the starter is gone.
-    let _ = greeting::write(&mut output, &binary.version());
+    let _ = version_exchange::write(&mut output, &binary.version());
     let Ok(Some(Order::Begin(begin))) = message::read(&mut input) else {
         // A starter of another version, which ends this process once it has seen that.
         let _ = std::io::copy(&mut input, &mut std::io::sink());
@@ -153,7 +153,7 @@ pub fn serve(
         out: Mutex::new(Out::new(output)),
         running: Mutex::default(),
         carried: Arc::default(),
-        lent: Loans::default(),
+        lent: Transfers::default(),
         lost: AtomicBool::new(false),
         heard: Mutex::new(Instant::now()),
     });
@@ -308,7 +308,7 @@ impl Process {
                     if let (Some(Raw(begun)), Some(writer), true) = (&begun, &mut made.writer, process > 0) {
                         writer.join(begun, process, processes)?;
                     }
-                    let near = Near { reads: std::mem::take(reads), lends, loans: Arc::default() };
+                    let near = Locality { reads: std::mem::take(reads), lends, loans: Arc::default() };
                     self.done(self.run(job, made, near), binary)?;
                 }
                 Order::Write(told) => {
@@ -341,7 +341,7 @@ impl Process {
         let here = job.addresses.get(*me).map(SocketAddr::ip);
         let places = job.places.iter().zip(&job.addresses).enumerate();
         let memory = |(process, (place, address)): (usize, (&Option<Place>, &SocketAddr))| {
-            let is_near = process != *me && here.is_some_and(|here| near::are_near(here, address.ip()));
+            let is_near = process != *me && here.is_some_and(|here| locality::are_near(here, address.ip()));
             place.filter(|_| is_near)?.memory()
         };
         places.map(memory).collect()
@@ -355,7 +355,7 @@ impl Process {
         Ok(())
     }
 
-    fn run(&self, job: &Job, planned: &mut Planned, near: Near) -> engine::Result<Done> {
+    fn run(&self, job: &Job, planned: &mut Planned, near: Locality) -> engine::Result<Done> {
         let (notes, loans) = (Arc::new(Notes::default()), near.loans.clone());
         let running = Running { notes: notes.clone(), state: None, loans: loans.clone() };
         *locked(&self.shared.running) = running;
@@ -395,7 +395,7 @@ impl Process {
         mesh.end();
         let first = process * planned.settings.workers;
         let nodes = state.figures[first..first + planned.settings.workers].iter().map(|worker| {
-            let node = |f: &engine::state::Figures| {
+            let node = |f: &engine::context::query::Figures| {
                 let all = [&f.rows, &f.batches, &f.bytes, &f.busy_ns, &f.kept];
                 all.map(|figure| figure.load(Ordering::Relaxed))
             };

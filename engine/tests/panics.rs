@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use arrow_array::{Int64Array, RecordBatch};
 use engine::Error;
-use engine::cancel::Cancel;
-use engine::memory::Counting;
+use engine::context::cancel::Cancel;
+use engine::context::memory::Counting;
 use panicking::sabotage;
 use queries::{Catalog, Plan, Settings, Statement};
 
@@ -62,7 +62,7 @@ fn a_query_that_panics_ends_alone() {
         }
     }));
     assert_eq!(sum(&run(planned(SQL, 2), 2).unwrap()), 999_993);
-    let before = (threads(), engine::memory::used());
+    let before = (threads(), engine::context::memory::used());
     let mut panicked = 0;
     for workers in [1, 4] {
         for kind in ["project", "filter", "aggregate", "join", "sort", "exchange", "merge"] {
@@ -73,7 +73,7 @@ fn a_query_that_panics_ends_alone() {
                     continue;
                 }
                 let other = std::thread::spawn(|| {
-                    engine::memory::settle_at_end();
+                    engine::context::memory::settle_at_end();
                     run(planned(SQL, 2), 2)
                 });
                 match run(plan, workers) {
@@ -92,5 +92,5 @@ fn a_query_that_panics_ends_alone() {
     }
     assert!(panicked >= 14, "{panicked}");
     wait_until("threads are left", || threads() <= before.0);
-    wait_until("memory is left", || engine::memory::used() < before.1 + (1 << 20));
+    wait_until("memory is left", || engine::context::memory::used() < before.1 + (1 << 20));
 }

@@ -4,13 +4,13 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use engine::aside::Overwrite;
-use engine::convert::convert;
-use engine::dataset::{Destination, WriteOptions};
-use engine::generate::generate;
-use engine::verify::{content, verify};
+use engine::writing::atomic::Overwrite;
+use engine::writing::convert::convert;
+use engine::writing::dataset::{Destination, WriteOptions};
+use engine::writing::generate::generate;
+use engine::writing::verify::{content, verify};
 use engine::{Error, QueryState};
-use formats::open::{OpenOptions, SchemaChoice, open};
+use formats::discover::{OpenOptions, SchemaChoice, open};
 use schema::bdb::{Kind, Sizes};
 use schema::{FormatOptions, Manifest, Table};
 

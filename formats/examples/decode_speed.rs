@@ -185,7 +185,7 @@ fn read(
             projection,
             bounds: vec![],
             prefixes: vec![],
-            unseen: schema::Unseen::Nothing,
+            unseen: schema::DeferredValidation::Nothing,
             batch_rows: 8192,
             format: options.clone(),
         };

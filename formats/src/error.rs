@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::roots::Outside;
+use crate::store::roots::Outside;
 
 /// The result of this package's functions.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

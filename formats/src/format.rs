@@ -5,15 +5,15 @@ use std::path::Path;
 use std::sync::Arc;
 
 use arrow_schema::{Schema, SchemaRef};
-use schema::{ColumnBound, ColumnPrefix, Cut, FileEntry, FormatOptions, Unseen};
+use schema::{ColumnBound, ColumnPrefix, Cut, DeferredValidation, FileEntry, FormatOptions};
 
 use crate::columns::bounds::Zone;
 use crate::error::{Error, Result};
 use crate::inspect::Inspection;
 use crate::reader::FileReader;
-use crate::rows::alike::Alike;
+use crate::rows::schema_probe::SchemaProbe;
+use crate::rows::sequential_splits::SequentialSplits;
 use crate::rows::split::blocks_of;
-use crate::rows::turns::Turns;
 use crate::writer::FileEncoder;
 
 /// What a scan wants of a file.
@@ -28,7 +28,7 @@ pub struct ScanOptions {
     /// Columns of text of which the beginnings are enough; a reader may ignore it.
     pub prefixes: Vec<ColumnPrefix>,
     /// What is compared when a file is read, since it was not when the table was opened.
-    pub unseen: Unseen,
+    pub unseen: DeferredValidation,
     /// The most rows of a batch.
     pub batch_rows: usize,
     /// How the bytes are to be read.
@@ -80,7 +80,7 @@ impl Morsel {
 
     /// Whether the file turned out to have no such morsel.
     pub fn is_over(&self) -> bool {
-        match (&self.part, self.shared.downcast_ref::<Turns>()) {
+        match (&self.part, self.shared.downcast_ref::<SequentialSplits>()) {
             (Part::Turn(number), Some(turns)) => turns.is_over(*number),
             _ => false,
         }
@@ -137,7 +137,12 @@ pub trait Format: Send + Sync {
 
     /// What sees quickly that the first `infer_rows` records of a file would be inferred to have a schema that is known;
     /// for encodings that have it.
-    fn alike(&self, _options: &FormatOptions, _infer_rows: usize, _known: &Schema) -> Option<Box<dyn Alike>> {
+    fn alike(
+        &self,
+        _options: &FormatOptions,
+        _infer_rows: usize,
+        _known: &Schema,
+    ) -> Option<Box<dyn SchemaProbe>> {
         None
     }
 

@@ -11,7 +11,7 @@ use schema::{FileEntry, FileSet};
 use crate::columns::bounds::Value;
 use crate::error::{Error, Result};
 use crate::format::format;
-use crate::input::Input;
+use crate::store::input::Input;
 
 /// What lies in a file that is made of parts, as far as the file says it without its values being read.
 #[derive(Debug, Clone)]

@@ -7,9 +7,8 @@
 //! - [`threads`]: threads that do the same work side by side.
 //! - [`format`]: the traits that an encoding implements, and the table of encodings.
 //! - [`inspect`]: what lies in a file, for people.
-//! - [`input`]: where a file's bytes come from: a file or a pipe.
-//! - [`roots`]: directories outside of which nothing is touched.
-//! - [`open`]: from what a user writes behind FROM to a table: which files, in which format, of which schema.
+//! - [`store`]: where bytes are: files and pipes, and the directories outside of which nothing is touched.
+//! - [`discover`]: from what a user writes behind FROM to a table: which files, in which format, of which schema.
 //! - [`compress`]: compressions around whole files.
 //! - [`rows`]: what all row encodings share, and the adapter that makes them file readers.
 //! - [`text`], [`csv`], [`jsonl`]: row encodings.
@@ -29,20 +28,19 @@ pub mod cbor;
 pub mod columns;
 pub mod compress;
 pub mod csv;
+pub mod discover;
 pub mod error;
 pub mod format;
-pub mod input;
 pub mod inspect;
 pub mod jsonl;
 pub mod memory;
 pub mod msgpack;
-pub mod open;
 pub mod panics;
 pub mod parquet;
 pub mod protobuf;
 pub mod reader;
-pub mod roots;
 pub mod rows;
+pub mod store;
 pub mod text;
 pub mod threads;
 pub mod writer;

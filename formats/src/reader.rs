@@ -9,8 +9,8 @@ pub use bytes::Bytes;
 
 use crate::error::Result;
 use crate::format::Morsel;
-use crate::input::Input;
 use crate::memory;
+use crate::store::input::Input;
 
 /// What a reader says when it is asked to go on.
 #[derive(Debug)]

@@ -11,8 +11,8 @@ use arrow_array::types::*;
 use arrow_array::*;
 use arrow_ipc::writer::StreamWriter;
 use arrow_schema::Schema;
+use formats::discover::{OpenOptions, open};
 use formats::format::{ScanOptions, format};
-use formats::open::{OpenOptions, open};
 use formats::reader::{FileReader, Next};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, Encoding};
@@ -168,7 +168,7 @@ fn read(path: &Path, on_error: OnError) -> formats::Result<usize> {
         projection: (0..table.schema.fields().len()).collect(),
         bounds: vec![],
         prefixes: vec![],
-        unseen: schema::Unseen::Nothing,
+        unseen: schema::DeferredValidation::Nothing,
         batch_rows: 64,
         format: set.format.clone(),
     };

@@ -21,6 +21,6 @@ pub mod text;
 
 pub use manifest::{Manifest, ManifestError};
 pub use table::{
-    ColumnBound, ColumnPrefix, Cut, FileEntry, FileLayout, FileSet, FormatOptions, Listed, MemoryRows,
-    OnError, Source, Table, Unseen,
+    ColumnBound, ColumnPrefix, Cut, DeferredValidation, FileEntry, FileLayout, FileSet, FormatOptions,
+    Listed, MemoryRows, OnError, Source, Table,
 };

@@ -72,7 +72,7 @@ mod tests {
     use arrow_schema::{DataType, Field, Schema};
 
     use super::*;
-    use crate::{FileEntry, FormatOptions, Unseen};
+    use crate::{DeferredValidation, FileEntry, FormatOptions};
 
     fn table(names: &[&str], column: &str) -> Table {
         let schema = Arc::new(Schema::new(vec![Field::new(column, DataType::Int64, true)]));
@@ -87,7 +87,7 @@ mod tests {
             format: FormatOptions::default(),
             file_columns: 1,
             layouts: vec![layout],
-            unseen: Unseen::Nothing,
+            unseen: DeferredValidation::Nothing,
         };
         Table {
             name: "t".into(),

@@ -102,12 +102,12 @@ pub struct FileSet {
     #[serde(default)]
     pub layouts: Vec<FileLayout>,
     /// What is compared with the table when a file is read.
-    pub unseen: Unseen,
+    pub unseen: DeferredValidation,
 }
 
 /// What of the files of a table was not looked at when it was opened.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub enum Unseen {
+pub enum DeferredValidation {
     /// All that tells whether they go together.
     #[default]
     Nothing,

@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use engine::QueryState;
-use engine::aside::Overwrite;
-use engine::cancel::Cancel;
-use engine::dataset::{Destination, Output, WriteOptions};
+use engine::context::cancel::Cancel;
+use engine::writing::atomic::Overwrite;
+use engine::writing::dataset::{Destination, Output, WriteOptions};
 use queries::CopyOptions;
 use queries::parse::Query;
 
@@ -135,7 +135,7 @@ impl CopyTarget {
                 "a directory is not written as json, markdown or table; jsonl has an object a line",
             );
         }
-        let named = formats::open::by_name(&self.path).compression;
+        let named = formats::discover::by_name(&self.path).compression;
         let inside = matches!(self.form, ResultFormat::Parquet | ResultFormat::Arrow | ResultFormat::Buren);
         if let Some(named) = named.filter(|_| inside && !self.dataset) {
             let (form, bare) = (self.form.name(), self.path.with_extension(""));
@@ -165,7 +165,7 @@ impl CopyTarget {
 
     /// The compression that was asked for, or that the name says, or that is usual.
     fn compression(&self) -> String {
-        let by_name = || formats::open::by_name(&self.path).compression;
+        let by_name = || formats::discover::by_name(&self.path).compression;
         let usual = || by_name().unwrap_or_else(|| writers::usual_compression(self.form)).to_string();
         self.compression.clone().unwrap_or_else(usual)
     }
@@ -173,7 +173,7 @@ impl CopyTarget {
     /// Whether what is written appears when it is whole, so that it may be begun anew. A pipe or a device has no such
     /// moment.
     pub fn appears_whole(&self) -> bool {
-        self.dataset || formats::roots::metadata(&self.path).map_or(true, |there| there.is_file())
+        self.dataset || formats::store::roots::metadata(&self.path).map_or(true, |there| there.is_file())
     }
 
     /// A writer for one thread, in any form; `plan` as of [`writers::writer`].
@@ -196,7 +196,7 @@ impl CopyTarget {
         parts: bool,
         workers: usize,
     ) -> engine::Result<Output> {
-        if !self.dataset && formats::roots::is_dir(&self.path) {
+        if !self.dataset && formats::store::roots::is_dir(&self.path) {
             let help = "name a file in it, or end the name with / to write a dataset".to_string();
             let message = "a file is to be written, and this is a directory";
             return Err(formats::Error::location(self.path.display(), message, Some(help)).into());

@@ -1,7 +1,7 @@
 //! Statements that change what a session knows: CREATE VIEW, CREATE TEMP TABLE, DROP, SET and RESET.
 
-use engine::cancel::Cancel;
-use engine::stack::Deep;
+use engine::context::cancel::Cancel;
+use engine::context::stack::Deep;
 use queries::parse::select_all;
 use queries::{Definition, Existing, Kind, View};
 
@@ -54,7 +54,7 @@ impl Session {
             )));
         }
         let settings = self.settings();
-        let memory = settings.memory_limit.min(engine::memory::limit()) / PART_FOR_A_TABLE;
+        let memory = settings.memory_limit.min(engine::context::memory::limit()) / PART_FOR_A_TABLE;
         let kept = Kept::of(&mut results, columns, memory, settings.workers)?;
         let mut tables = self.tables_mut();
         if tables.may_define(name, Kind::Table, *existing)? {

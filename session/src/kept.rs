@@ -6,13 +6,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use arrow_array::RecordBatch;
 use arrow_schema::{Schema, SchemaRef};
-use engine::aside::{Aside, Overwrite};
-use engine::batch::{batch_bytes, compact};
-use engine::dataset::{Destination, Output, Rows, WriteOptions};
-use engine::ops::batch_of;
-use engine::ordered::Step;
-use engine::spill;
-use formats::open::{OpenOptions, open, open_batches};
+use engine::context::spill;
+use engine::dataflow::batch::{batch_bytes, compact};
+use engine::operators::batch_of;
+use engine::writing::atomic::{AtomicWrite, Overwrite};
+use engine::writing::dataset::{Destination, Output, Rows, WriteOptions};
+use engine::writing::ordered_pipeline::Step;
+use formats::discover::{OpenOptions, open, open_batches};
 use schema::{FormatOptions, Table};
 
 use crate::error::Result;
@@ -25,7 +25,7 @@ const PART_BYTES: u64 = 256_000_000;
 #[derive(Debug)]
 pub(crate) enum Kept {
     Memory(Box<Table>),
-    Disk(Aside),
+    Disk(AtomicWrite),
 }
 
 impl Kept {
@@ -41,7 +41,7 @@ impl Kept {
             let batch = compact(&named(&schema, &batch?)?);
             bytes += batch_bytes(&batch) as u64;
             batches.push(batch);
-            if bytes > memory || engine::memory::is_scarce() {
+            if bytes > memory || engine::context::memory::is_scarce() {
                 return Ok(Kept::Disk(on_disk(&schema, batches, results, workers)?));
             }
         }
@@ -62,16 +62,21 @@ impl Kept {
     }
 }
 
-fn dataset(place: &Aside) -> PathBuf {
+fn dataset(place: &AtomicWrite) -> PathBuf {
     place.path().join("rows")
 }
 
 /// Writes these rows, and then all of a result, into a directory that never gets its name, and so goes with the value, or
 /// with the process.
-fn on_disk(schema: &SchemaRef, first: Vec<RecordBatch>, rest: &mut Results, workers: usize) -> Result<Aside> {
+fn on_disk(
+    schema: &SchemaRef,
+    first: Vec<RecordBatch>,
+    rest: &mut Results,
+    workers: usize,
+) -> Result<AtomicWrite> {
     static NUMBER: AtomicU64 = AtomicU64::new(0);
     let name = format!("palais-table-{}", NUMBER.fetch_add(1, Ordering::Relaxed));
-    let place = Aside::directory(&spill::directory().join(name), Overwrite::Yes)?;
+    let place = AtomicWrite::directory(&spill::directory().join(name), Overwrite::Yes)?;
     let options = WriteOptions {
         format: FormatOptions { encoding: "buren".into(), ..FormatOptions::default() },
         workers,

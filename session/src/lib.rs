@@ -26,7 +26,7 @@
 //! - [`prepared`]: a statement that is parsed once, and run with values.
 //! - [`planned_query`]: a query with its plan.
 //! - [`runner`]: who runs queries, if not threads of this process.
-//! - `about`: EXPLAIN, DESCRIBE, SHOW TABLES and SUMMARIZE.
+//! - `introspection`: EXPLAIN, DESCRIBE, SHOW TABLES and SUMMARIZE.
 //! - `definitions`: CREATE, DROP, SET and RESET.
 //! - [`copy`]: COPY: where rows are written, and how.
 //! - `kept`: rows that a statement keeps for later ones.
@@ -37,10 +37,10 @@
 //! - [`statistics`]: the figures of a run.
 //! - [`error`]: what can go wrong.
 
-mod about;
 pub mod copy;
 mod definitions;
 pub mod error;
+mod introspection;
 mod kept;
 pub mod limits;
 pub mod planned_query;
@@ -62,7 +62,7 @@ pub mod writers;
 struct Readme;
 
 pub use copy::CopyTarget;
-pub use engine::cancel::Cancel;
+pub use engine::context::cancel::Cancel;
 pub use error::{Error, Result};
 pub use planned_query::PlannedQuery;
 pub use prepared::Prepared;

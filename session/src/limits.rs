@@ -10,8 +10,8 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread::Builder;
 use std::time::{Duration, Instant};
 
-use engine::cancel::Cancel;
-use engine::stack;
+use engine::context::cancel::Cancel;
+use engine::context::stack;
 
 use crate::error::{Error, Result};
 
@@ -40,7 +40,7 @@ pub fn within_limits<T: Send + 'static>(
     let run = move || {
         stack::mark_deep();
         let _ = told.send(Clock::of_this_thread());
-        engine::memory::planning(plan)
+        engine::context::memory::planning(plan)
     };
     let mut begun = None;
     wait_for(thread, run, cancel, || {
@@ -70,7 +70,7 @@ fn wait_for<T: Send + 'static>(
 ) -> Result<T> {
     let (done, waiting) = channel();
     let run = move || {
-        let result = engine::panics::catch(|| Ok(work()));
+        let result = engine::context::panics::catch(|| Ok(work()));
         // Whoever has waited too long has gone.
         let _ = done.send(result);
     };

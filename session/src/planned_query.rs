@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use engine::cancel::Cancel;
-use engine::stack::Deep;
+use engine::context::cancel::Cancel;
+use engine::context::stack::Deep;
 use queries::parse::Query;
 use queries::{Catalog, Plan};
 

@@ -1,8 +1,8 @@
 //! A statement that is parsed once, and run with values in the place of its parameters.
 
 use arrow_schema::SchemaRef;
-use engine::cancel::Cancel;
-use engine::stack::{self, Deep};
+use engine::context::cancel::Cancel;
+use engine::context::stack::{self, Deep};
 use queries::Statement;
 use queries::parameters::{self, Parameter, Values};
 

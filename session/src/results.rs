@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 use arrow_array::{ArrayRef, Int64Array, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use engine::QueryState;
-use engine::dataset::Output;
-use engine::stack::Deep;
-use engine::state::Skipped;
+use engine::context::query::Skipped;
+use engine::context::stack::Deep;
+use engine::writing::dataset::Output;
 use queries::Plan;
 
 use crate::error::Result;
@@ -96,7 +96,7 @@ impl Results {
         shape: impl Fn(RecordBatch) -> formats::Result<RecordBatch> + Sync,
     ) -> Result<()> {
         if let (Rows::Computed { results, .. }, Some(run)) = (&mut self.rows, &mut self.run) {
-            let written = engine::copy::copy(results, output, shape)?;
+            let written = engine::writing::copy::copy(results, output, shape)?;
             run.rows = written.rows;
         }
         self.end_run();

@@ -7,12 +7,12 @@ use std::time::Instant;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use engine::QueryState;
-use engine::cancel::Cancel;
-use engine::stack::Deep;
-use formats::open::SchemaChoice;
+use engine::context::cancel::Cancel;
+use engine::context::stack::Deep;
+use formats::discover::SchemaChoice;
 use queries::parse::{Query, tables};
 use queries::{Kind, Statement};
-use schema::{FileSet, Source, Table, Unseen};
+use schema::{DeferredValidation, FileSet, Source, Table};
 
 use crate::copy::CopyTarget;
 use crate::error::{Error, Result};
@@ -26,7 +26,7 @@ use crate::tables::{Opened, Tables};
 /// Is told of each run of a plan when it begins: a statement whose files turn out to be unlike is run twice.
 pub type Begun<'a> = &'a mut dyn FnMut(&PlannedQuery, &Arc<QueryState>);
 
-/// Parses a statement. One that is nested deeply needs a deep stack to be dropped ([`engine::stack::Deep`]).
+/// Parses a statement. One that is nested deeply needs a deep stack to be dropped ([`engine::context::stack::Deep`]).
 ///
 /// # Errors
 /// It is wrong, or too large.
@@ -62,7 +62,7 @@ pub struct Session {
 impl Session {
     /// A session without tables. Sessions of one process are independent of each other, but for its memory.
     pub fn new(settings: Settings) -> Session {
-        engine::memory::set_default_limit();
+        engine::context::memory::set_default_limit();
         let first = settings.clone();
         Session { settings: RwLock::new(settings), first, tables: RwLock::default(), runner: None }
     }
@@ -376,7 +376,7 @@ fn expanded(tables: &Tables, query: &Arc<Query>, cancel: &Cancel) -> Result<Deep
 
 /// Whether some of a table's files are looked at only when they are read.
 fn is_late(table: &Table) -> bool {
-    matches!(&table.source, Source::Files(FileSet { unseen: Unseen::Records { .. }, .. }))
+    matches!(&table.source, Source::Files(FileSet { unseen: DeferredValidation::Records { .. }, .. }))
 }
 
 /// The tables that a query names.

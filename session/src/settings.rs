@@ -2,7 +2,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use formats::open::OpenOptions;
+use formats::discover::OpenOptions;
 
 /// How the queries of a session are planned and run, and how it reads files.
 #[derive(Debug, Clone)]
@@ -12,7 +12,7 @@ pub struct Settings {
     /// Parts of files that the system is asked to read ahead; see [`engine::Settings::read_ahead`].
     pub read_ahead: usize,
     /// What the operators of a query may keep, in bytes, if that is less than the limit of the process
-    /// ([`engine::memory::set_limit`]; four fifths of what there is, if nobody sets it). What does not fit is put on disk.
+    /// ([`engine::context::memory::set_limit`]; four fifths of what there is, if nobody sets it). What does not fit is put on disk.
     pub memory_limit: u64,
     /// A build side of a join of at most this many bytes is sent to every worker.
     pub broadcast_bytes: u64,
@@ -31,7 +31,7 @@ impl Default for Settings {
         Settings {
             workers,
             read_ahead: engine::Settings::new(workers).read_ahead,
-            memory_limit: engine::memory::default_limit(),
+            memory_limit: engine::context::memory::default_limit(),
             broadcast_bytes: queries::Settings::default().broadcast_bytes,
             overwrite: false,
             allow_scripts: false,

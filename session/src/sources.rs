@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use formats::open::{OpenOptions, SchemaChoice};
+use formats::discover::{OpenOptions, SchemaChoice};
 use serde::{Deserialize, Serialize};
 
 use crate::error::Result;

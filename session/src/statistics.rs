@@ -75,7 +75,7 @@ pub struct Figures {
 pub const FIGURES: usize = 37;
 
 impl Figures {
-    fn of(figures: &engine::state::Figures) -> Figures {
+    fn of(figures: &engine::context::query::Figures) -> Figures {
         Figures {
             rows: figures.rows.load(Ordering::Relaxed),
             batches: figures.batches.load(Ordering::Relaxed),
@@ -100,7 +100,7 @@ impl Operator {
     /// A line with the figures before the operator, and what differs from worker to worker behind it.
     fn line(&self, operator: &str) -> String {
         let Figures { rows, busy_seconds, kept_bytes, .. } = self.all;
-        let kept = if kept_bytes == 0 { "-".into() } else { engine::memory::human(kept_bytes) };
+        let kept = if kept_bytes == 0 { "-".into() } else { engine::context::memory::human(kept_bytes) };
         let line = figures(&grouped(rows), &format!("{busy_seconds:.3} s"), &kept, operator);
         if self.workers.len() < 2 {
             return line;
@@ -142,9 +142,10 @@ impl Statistics {
         self.bytes_spilled = state.bytes_spilled.load(Ordering::Relaxed);
         self.bytes_lent = state.bytes_lent.load(Ordering::Relaxed);
         self.progress_messages = state.progress_sent.load(Ordering::Relaxed);
-        self.peak_memory_bytes = state.peak_memory.load(Ordering::Relaxed).max(engine::memory::peak());
+        self.peak_memory_bytes =
+            state.peak_memory.load(Ordering::Relaxed).max(engine::context::memory::peak());
         self.peak_resident_bytes =
-            state.peak_resident.load(Ordering::Relaxed).max(engine::memory::peak_resident());
+            state.peak_resident.load(Ordering::Relaxed).max(engine::context::memory::peak_resident());
     }
 
     /// The plan with the figures of each operator: its rows, the time that it was busy, and what it kept, over all workers.
@@ -161,7 +162,7 @@ impl Statistics {
         lines.extend(queries::explain::explain(plan).into_iter().map(line));
         if self.bytes_sent > 0 {
             let (sent, lent) = (self.bytes_sent, self.bytes_lent);
-            let [sent, lent] = [sent, lent].map(engine::memory::human);
+            let [sent, lent] = [sent, lent].map(engine::context::memory::human);
             let lent = if self.bytes_lent > 0 { format!(", {lent} read in memory") } else { String::new() };
             lines.push(format!(
                 "{sent} sent between processes{lent}, {} messages about progress",
@@ -171,7 +172,7 @@ impl Statistics {
         if self.bytes_spilled > 0 {
             lines.push(format!(
                 "{} did not fit the memory and were put on disk",
-                engine::memory::human(self.bytes_spilled)
+                engine::context::memory::human(self.bytes_spilled)
             ));
         }
         lines.push(format!(
@@ -180,8 +181,8 @@ impl Statistics {
             self.execution_seconds.last().copied().unwrap_or_default(),
             self.workers,
             grouped(self.rows_read),
-            engine::memory::human(self.bytes_read),
-            engine::memory::human(self.peak_memory_bytes),
+            engine::context::memory::human(self.bytes_read),
+            engine::context::memory::human(self.peak_memory_bytes),
             if self.bytes_sent > 0 { " a process" } else { "" },
         ));
         lines

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use engine::stack::{self, Deep};
-use formats::open::{OpenOptions, SchemaChoice, nearest, open, open_batches, open_data_dir};
+use engine::context::stack::{self, Deep};
+use formats::discover::{OpenOptions, SchemaChoice, nearest, open, open_batches, open_data_dir};
 use queries::{Catalog, Kind, View, Views};
 use schema::Table;
 
@@ -230,5 +230,5 @@ pub(crate) struct Opened {
 
 /// Whether a name that no table has may be a path.
 fn is_location(name: &str) -> bool {
-    name == "-" || name.contains(['/', '.', '*', '?', '[']) || formats::roots::exists(Path::new(name))
+    name == "-" || name.contains(['/', '.', '*', '?', '[']) || formats::store::roots::exists(Path::new(name))
 }

@@ -211,7 +211,7 @@ pub fn byte(text: &str) -> Option<u8> {
 pub fn memory(text: &str) -> Result<u64, String> {
     let bytes = size(text)?;
     if bytes < LEAST_MEMORY {
-        return Err(format!("at least {} are needed", engine::memory::human(LEAST_MEMORY)));
+        return Err(format!("at least {} are needed", engine::context::memory::human(LEAST_MEMORY)));
     }
     Ok(bytes)
 }
@@ -223,7 +223,7 @@ pub fn memory(text: &str) -> Result<u64, String> {
 pub fn record(text: &str) -> Result<u64, String> {
     match size(text)? {
         bytes if bytes > MAX_RECORD as u64 => {
-            Err(format!("{} are the most", engine::memory::human(MAX_RECORD as u64)))
+            Err(format!("{} are the most", engine::context::memory::human(MAX_RECORD as u64)))
         }
         bytes => Ok(bytes),
     }

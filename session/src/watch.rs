@@ -9,11 +9,11 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use engine::cancel::Cancel;
-use engine::live;
-use engine::ops::batch_of;
-use engine::stack::{self, Deep};
-use engine::state::Skipped;
+use engine::context::cancel::Cancel;
+use engine::context::query::Skipped;
+use engine::context::stack::{self, Deep};
+use engine::incremental;
+use engine::operators::batch_of;
 use queries::Statement;
 use schema::{FileSet, Source, Table};
 
@@ -35,7 +35,7 @@ pub struct Watch<'a> {
     is_begun: bool,
     /// An error has ended it: rows of a round may be missing in the next one.
     has_ended: bool,
-    live: live::Watch,
+    live: incremental::Watch,
 }
 
 impl Session {
@@ -64,7 +64,7 @@ impl Session {
         }
         let mut fields: Vec<_> = planned.plan.schema.fields().iter().cloned().collect();
         fields.push(Arc::new(Field::new(DIFF, DataType::Int64, false)));
-        let live = stack::deep(|| live::Watch::start(&planned.plan, planned.planning.workers))??;
+        let live = stack::deep(|| incremental::Watch::start(&planned.plan, planned.planning.workers))??;
         let (schema, name) = (Arc::new(Schema::new(fields)), name.clone());
         Ok(Watch {
             session: self,
@@ -113,7 +113,7 @@ impl Watch<'_> {
         self.is_begun = true;
         let source = Source::Files(FileSet { files: new, ..set.clone() });
         let changes = self.live.round(&Table { source, ..table.clone() })?;
-        let batch = |change: live::Change| {
+        let batch = |change: incremental::Change| {
             let diffs: ArrayRef = Arc::new(Int64Array::from(change.diffs));
             let columns = [change.rows.columns(), &[diffs]].concat();
             Ok(batch_of(&self.schema, columns, change.rows.num_rows())?)

@@ -152,7 +152,7 @@ pub fn write_all<E: From<Error> + From<engine::Error>>(
         rows += batch.num_rows() as u64;
         writer.batch(&batch)?;
         // Some writers keep what they are given.
-        engine::memory::check(0, || "the result".into())?;
+        engine::context::memory::check(0, || "the result".into())?;
     }
     before();
     if !is_begun {

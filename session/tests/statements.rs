@@ -12,7 +12,7 @@ use arrow_array::{
     Array, ArrayRef, DictionaryArray, Int64Array, RecordBatch, StringArray, TimestampSecondArray,
 };
 use arrow_schema::DataType;
-use formats::open::OpenOptions;
+use formats::discover::OpenOptions;
 use schema::OnError;
 use session::{Cancel, Error, Parameter, Result, ScalarValue, Session, Settings, Values};
 

@@ -37,7 +37,7 @@ pub enum Cluster {
     Sweep(Sweep),
 }
 
-/// What is removed, as [`engine::aside::Remains`] has it.
+/// What is removed, as [`engine::writing::atomic::Remains`] has it.
 #[derive(Debug, Flags)]
 pub struct Sweep {
     /// The file or directory.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::Context;
-use engine::children;
+use engine::context::children;
 use serde::Deserialize;
 
 use super::TABLE;

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use engine::QueryState;
-use engine::aside::Overwrite;
-use engine::dataset::WriteOptions;
 use engine::measure::small;
-use formats::open::{OpenOptions, open_path};
+use engine::writing::atomic::Overwrite;
+use engine::writing::dataset::WriteOptions;
+use formats::discover::{OpenOptions, open_path};
 use schema::{FileSet, FormatOptions, Source, Table};
 use serde::Serialize;
 
@@ -60,7 +60,7 @@ pub struct Figure {
 
 /// `palais bench threads`.
 pub fn run(t: &args::BenchThreads) -> anyhow::Result<()> {
-    engine::memory::set_limit(engine::memory::default_limit());
+    engine::context::memory::set_limit(engine::context::memory::default_limit());
     let cores = settings::workers(None);
     let scratch = Scratch::new(&t.place.scratch)?;
     let output = super::output(&t.place)?;

@@ -13,8 +13,8 @@ use std::time::Instant;
 use cluster::hosts::Hosts;
 use cluster::remote::Caller;
 use engine::QueryState;
-use engine::dataset::Destination;
-use formats::input::STDIN;
+use engine::writing::dataset::Destination;
+use formats::store::input::STDIN;
 use serde::{Deserialize, Serialize};
 
 use super::retry::{Undone, retried};
@@ -114,7 +114,7 @@ impl Task {
             Task::Convert(asked) => {
                 let start = Instant::now();
                 // What lies outside of what a node serves is not even looked at.
-                formats::roots::check(&asked.destination)?;
+                formats::store::roots::check(&asked.destination)?;
                 let (destination, format) = convert::target_of(asked)?;
                 let Destination::Dataset(path) = destination else {
                     let shown = asked.destination.display();
@@ -139,7 +139,7 @@ impl Task {
 pub fn check_source(source: &str) -> anyhow::Result<()> {
     let path = Path::new(source);
     // What may not be touched is refused by whoever opens it.
-    match formats::roots::check(path).is_ok() && convert::is_device(path) {
+    match formats::store::roots::check(path).is_ok() && convert::is_device(path) {
         true => Err(Usage(not_a_file(source)).into()),
         false => Ok(()),
     }

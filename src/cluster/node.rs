@@ -11,7 +11,7 @@ use anyhow::Context;
 use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray, UInt64Array};
 use cluster::node::config::{self, Config, LogFormat, LogLevel};
 use cluster::node::serve::Settings;
-use cluster::node::{Ask, Door, Reply, Status, serve as daemon};
+use cluster::node::{Ask, NodeClient, Reply, Status, serve as daemon};
 use cluster::tls::Client;
 
 use super::version;
@@ -70,12 +70,12 @@ fn log(config: &Config) {
 pub fn memory_limit(config: &Config) -> anyhow::Result<u64> {
     let given = config.memory_limit.as_deref().map(session::variables::memory).transpose();
     let given = given.map_err(|e| crate::Usage(format!("memory_limit of the node: {e}")))?;
-    Ok(given.unwrap_or_else(engine::memory::default_limit))
+    Ok(given.unwrap_or_else(engine::context::memory::default_limit))
 }
 
 /// Makes this process one of a node: of its directory, and of its files alone.
 pub fn enter(config: &Config) -> anyhow::Result<()> {
-    formats::roots::allow(&config.data_root)?;
+    formats::store::roots::allow(&config.data_root)?;
     if let Some(directory) = &config.directory {
         std::env::set_current_dir(directory)
             .with_context(|| format!("{}: cannot be entered", directory.display()))?;
@@ -84,11 +84,11 @@ pub fn enter(config: &Config) -> anyhow::Result<()> {
 }
 
 /// The way to a node.
-pub fn door(at: &args::At, patience: Duration) -> anyhow::Result<Door> {
+pub fn door(at: &args::At, patience: Duration) -> anyhow::Result<NodeClient> {
     let token = config::read_token(&at.token_file)?;
     let tls = at.tls.tls_authority.as_deref().map(|file| Client::read(file, at.tls.tls_name.as_deref()));
     let tls = tls.transpose()?;
-    Ok(Door { address: at.cluster.clone(), token, tls, version: version(), patience })
+    Ok(NodeClient { address: at.cluster.clone(), token, tls, version: version(), patience })
 }
 
 /// `palais cluster status`: a row for each process of a query, and one for each node where none runs.

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Schema};
-use engine::dataset::{Begun, Parts};
-use formats::open::{OpenOptions, SchemaChoice};
+use engine::writing::dataset::{Begun, Parts};
+use formats::discover::{OpenOptions, SchemaChoice};
 use schema::manifest::PartFile;
-use schema::{FileEntry, FileSet, FormatOptions, Source, Table, Unseen};
+use schema::{DeferredValidation, FileEntry, FileSet, FormatOptions, Source, Table};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use session::Sources;
@@ -72,7 +72,7 @@ fn table() -> Table {
         format: FormatOptions::default(),
         file_columns: 2,
         layouts: vec![],
-        unseen: Unseen::Nothing,
+        unseen: DeferredValidation::Nothing,
     };
     let list = DataType::List(Arc::new(Field::new("item", DataType::Int64, true)));
     let fields = vec![Field::new("a", DataType::Utf8View, true), Field::new("b", list, false)];

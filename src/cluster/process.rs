@@ -8,12 +8,12 @@ use anyhow::Context;
 use arrow_schema::SchemaRef;
 use cluster::message::{Failure, Figures};
 use cluster::node::config::Config;
-use cluster::node::{Ask, Door};
+use cluster::node::{Ask, NodeClient};
 use cluster::ports::Ports;
 use cluster::tls::{self, Tls};
 use cluster::worker::{Binary, Maker, Planned, Together, Writer};
 use engine::QueryState;
-use engine::dataset::{Begun, Output, Share, Written};
+use engine::writing::dataset::{Begun, Output, Share, Written};
 use queries::{Statement, summarize};
 use schema::Table;
 use serde::{Deserialize, Serialize};
@@ -102,9 +102,9 @@ impl Process {
 
     /// Holds memory to what this process may use, `asked` for if that is less.
     fn limit_memory(&self, asked: Option<u64>, sharing: usize) {
-        let usual = || engine::memory::default_limit() / sharing.max(1) as u64;
+        let usual = || engine::context::memory::default_limit() / sharing.max(1) as u64;
         let limit = asked.or(self.memory_limit).unwrap_or_else(usual);
-        engine::memory::set_limit(limit.min(self.memory_limit.unwrap_or(u64::MAX)));
+        engine::context::memory::set_limit(limit.min(self.memory_limit.unwrap_or(u64::MAX)));
     }
 
     /// Refuses more workers than this process may have, as somebody may say who has the token.
@@ -207,7 +207,7 @@ impl Binary for Process {
 
     fn done(&self, figures: &Figures) {
         if let Some((config, token)) = &self.node {
-            let door = Door {
+            let door = NodeClient {
                 address: config.reached_here().to_string(),
                 token: *token,
                 tls: self.tls.as_ref().map(|tls| tls.client.clone()),
@@ -270,9 +270,9 @@ impl Together for Parts {
     fn finish(&mut self, written: Vec<Vec<u8>>) -> Result<Written, Failure> {
         let finish = || -> anyhow::Result<Written> {
             let (output, state) = self.output.take().zip(self.state.as_ref()).context("nothing was begun")?;
-            let mut parts = engine::dataset::Parts::new();
+            let mut parts = engine::writing::dataset::Parts::new();
             for written in written {
-                parts.extend(decode::<engine::dataset::Parts>(&written)?);
+                parts.extend(decode::<engine::writing::dataset::Parts>(&written)?);
             }
             Ok(output.finish(parts, state)?)
         };
@@ -285,7 +285,7 @@ impl Writer for Parts {
         let (_, shape) = writers::shape(self.to.form, &self.columns);
         self.state = Some(results.state().clone());
         let Some(output) = &mut self.output else { return Err(engine::Error::Cancelled) };
-        let parts = engine::copy::copy_parts(&mut results, output, shape)?;
+        let parts = engine::writing::copy::copy_parts(&mut results, output, shape)?;
         bincode::serialize(&parts).map_err(|e| engine::Error::Processes(e.to_string()))
     }
 }

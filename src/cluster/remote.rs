@@ -9,12 +9,12 @@ use std::time::Duration;
 use anyhow::Context;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use cluster::caller::{Host, Launch, Traffic};
+use cluster::coordinator::{Host, Launch, Traffic};
 use cluster::message::Failure;
 use cluster::node::config::Config;
-use cluster::node::{Door, FAILED, PORT, Seat};
+use cluster::node::{FAILED, NodeClient, PORT, Slot};
 use cluster::ports::Ports;
-use cluster::remote::{Besides, Caller, Remote};
+use cluster::remote::{Caller, Event, Remote};
 use engine::{QueryState, Results};
 use serde::{Deserialize, Serialize};
 use session::Sources;
@@ -99,7 +99,7 @@ pub fn ask(
         local_parts: q.local_parts,
     };
     let hear = |besides| {
-        if let Besides::Warning(text) = besides {
+        if let Event::Warning(text) = besides {
             say::warn(text);
         }
     };
@@ -164,7 +164,7 @@ fn run(path: &Path, id: &str, caller: &Arc<Caller>, request: &[u8]) -> anyhow::R
     node::enter(&config)?;
     // As each process of the query.
     let limit = node::memory_limit(&config)? / config.queries as u64;
-    engine::memory::set_limit(limit);
+    engine::context::memory::set_limit(limit);
     let request: Request = decode(request)?;
     // All who lead ask for places in the same order, so that none waits for one who waits for it.
     let mut nodes = config.nodes.clone();
@@ -172,14 +172,14 @@ fn run(path: &Path, id: &str, caller: &Arc<Caller>, request: &[u8]) -> anyhow::R
     nodes.dedup();
     let host = |address: &&String| {
         let address = *address;
-        let door = Door {
+        let door = NodeClient {
             address: address.clone(),
             token,
             tls: tls.as_ref().map(|tls| tls.client.clone()),
             version: version(),
             patience: PATIENCE,
         };
-        let seat = Seat { door, query: id.to_string(), statement: request.text() };
+        let seat = Slot { door, query: id.to_string(), statement: request.text() };
         Ok(Host {
             name: address.clone(),
             address: reached_at(address)?,
@@ -207,7 +207,7 @@ fn run(path: &Path, id: &str, caller: &Arc<Caller>, request: &[u8]) -> anyhow::R
                 Runner::start(hosts(without)?, &asking.statement, &asking.sources, PATIENCE, traffic)
             };
             let limit = asking.memory_limit.map_or(limit, |asked| asked.min(limit));
-            engine::memory::set_limit(limit);
+            engine::context::memory::set_limit(limit);
             query::lead(asking, limit, start, caller)
         }
         Request::Files(asked) => asked.lead(hosts, caller),

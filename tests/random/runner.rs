@@ -15,15 +15,16 @@ use std::io::{BufRead, Write};
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_cast::display::{ArrayFormatter, FormatOptions};
 use arrow_schema::{ArrowError, DataType};
-use engine::cancel::Cancel;
-use formats::open::{OpenOptions, SchemaChoice, open};
+use engine::context::cancel::Cancel;
+use formats::discover::{OpenOptions, SchemaChoice, open};
 use queries::{Catalog, Statement};
 use schema::Table;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 #[global_allocator]
-static ALLOCATOR: engine::memory::Counting<mimalloc::MiMalloc> = engine::memory::Counting(mimalloc::MiMalloc);
+static ALLOCATOR: engine::context::memory::Counting<mimalloc::MiMalloc> =
+    engine::context::memory::Counting(mimalloc::MiMalloc);
 
 /// The stack of the thread that plans, as `palais` has it.
 const STACK: usize = 512 << 20;
@@ -172,14 +173,14 @@ impl Tight {
         // SAFETY: the layout is not of size 0.
         let ballast = unsafe { alloc(Tight::LAYOUT) };
         assert!(!ballast.is_null(), "there are addresses for what is never touched");
-        engine::memory::set_limit(engine::memory::peak() + LEFT);
+        engine::context::memory::set_limit(engine::context::memory::peak() + LEFT);
         Tight(ballast)
     }
 }
 
 impl Drop for Tight {
     fn drop(&mut self) {
-        engine::memory::set_limit(u64::MAX);
+        engine::context::memory::set_limit(u64::MAX);
         // SAFETY: it was allocated with this layout, and nobody else has it.
         unsafe { dealloc(self.0, Tight::LAYOUT) };
     }

@@ -2,7 +2,7 @@
 
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use expected::{cell, same_rows};
-use formats::open::SchemaChoice;
+use formats::discover::SchemaChoice;
 use formats::rows::cells::Cells;
 use session::{Result, Session};
 use sqllogictest::{QueryExpect, SortMode};

@@ -2,21 +2,21 @@
 //! they are handled wrongly: if what was read is not valid, or not the same when it is sent on; or if more memory is kept
 //! than so few bytes can be worth.
 //!
-//! - [`rows`]: record batches, also lent ones, the parcels in which timely carries them, and the values of subqueries.
-//! - [`greeting`]: the first that a process tells.
+//! - [`rows`]: record batches, also lent ones, the exchange batches in which timely carries them, and the values of subqueries.
+//! - [`version_exchange`]: the first that a process tells.
 //! - [`messages`]: what processes, nodes and callers tell each other.
-//! - [`proof`]: how they show each other the token.
+//! - [`handshake`]: how they show each other the token.
 //! - [`metrics`]: what a node is asked for its metrics.
 //!
 //! Two programs call them, as those of `formats/fuzz`, with which this package shares its bound on memory.
 
-pub mod greeting;
+pub mod handshake;
 #[path = "../../../formats/fuzz/targets/memory.rs"]
 pub mod memory;
 pub mod messages;
 pub mod metrics;
-pub mod proof;
 pub mod rows;
+pub mod version_exchange;
 
 use cluster::message::{Order, Report};
 use cluster::{mesh, node, remote};
@@ -29,20 +29,20 @@ const MOST: isize = 4 << 20;
 /// All targets. Each is a `[[bin]]` of the package `fuzz` too, and has a directory in `seeds/`.
 pub const TARGETS: &[Target] = &[
     ("rows", rows::batch),
-    ("loan", rows::loan),
-    ("parcel", rows::parcel),
+    ("transfer", rows::transfer),
+    ("exchange_batch", rows::exchange_batch),
     ("stream", rows::stream),
     ("value", rows::value),
-    ("greeting", greeting::check),
+    ("version_exchange", version_exchange::check),
     ("order", messages::check::<Order>),
     ("report", messages::check::<Report>),
     ("note", messages::check::<mesh::Word>),
     ("request", messages::check::<remote::Word>),
-    ("result", messages::check::<remote::Told>),
+    ("result", messages::check::<remote::Response>),
     ("letter", messages::check::<node::Letter>),
     ("ask", messages::check::<node::Ask>),
     ("reply", messages::check::<node::Reply>),
-    ("proof", proof::check),
+    ("handshake", handshake::check),
     ("metrics", metrics::check),
 ];
 

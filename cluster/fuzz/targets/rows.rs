@@ -4,17 +4,17 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
-use engine::batch::{BATCH_ROWS, Parcel};
-use engine::operator::{Operator, Pull};
-use engine::ops::exchange::Receive;
-use engine::processes::Site;
-use engine::wire;
-use engine::wire::loan;
-use engine::wire::memory::Memory;
+use engine::dataflow::batch::{BATCH_ROWS, ExchangeBatch};
+use engine::dataflow::operator::{Operator, Pull};
+use engine::distributed::processes::Topology;
+use engine::distributed::wire;
+use engine::distributed::wire::memory::Memory;
+use engine::distributed::wire::transfer;
+use engine::operators::exchange::Receive;
 use timely::bytes::arc::BytesMut;
 use timely::dataflow::channels::ContainerBytes;
 
-/// The columns that rows may have: all kinds of `engine::wire`, and types that differ within one.
+/// The columns that rows may have: all kinds of `engine::distributed::wire`, and types that differ within one.
 pub fn schemas() -> Vec<SchemaRef> {
     let some = |data_type| Field::new("some", data_type, true);
     let all = |data_type| Field::new("all", data_type, false);
@@ -71,12 +71,12 @@ pub fn batch(bytes: &[u8]) {
 
 /// Reads a batch that is lent, by a loan whose addresses are anywhere, and by one whose addresses are those of the bytes
 /// behind it: two bytes of rows, then for each column a kind and a place of two bytes.
-pub fn loan(bytes: &[u8]) {
+pub fn transfer(bytes: &[u8]) {
     let Some((schema, bytes)) = split(bytes) else { return };
     let mark = [7; 32];
     let Some(memory) = Memory::of(std::process::id(), mark.as_ptr() as u64, mark) else { return };
     // What lies there is any memory of this process.
-    if let Ok(batch) = loan::read(bytes, &schema, &memory) {
+    if let Ok(batch) = transfer::read(bytes, &schema, &memory) {
         assert_valid(&batch);
     }
     let Some((rows, rest)) = bytes.split_first_chunk::<2>() else { return };
@@ -88,26 +88,26 @@ pub fn loan(bytes: &[u8]) {
         made.push(column[0]);
         made.extend((values.as_ptr() as u64 + place as u64).to_le_bytes());
     }
-    assert!(loan::number(&made) == Some(5), "it is a loan");
-    if let Ok(batch) = loan::read(&made, &schema, &memory) {
+    assert!(transfer::number(&made) == Some(5), "it is a loan");
+    if let Ok(batch) = transfer::read(&made, &schema, &memory) {
         assert!(batch.num_rows() == usize::from(u16::from_le_bytes(*rows)), "it has other rows");
         assert_valid(&batch);
     }
 }
 
 /// Takes a parcel out of timely's buffer, sends it on, and has it received.
-pub fn parcel(bytes: &[u8]) {
+pub fn exchange_batch(bytes: &[u8]) {
     let Some((schema, bytes)) = split(bytes) else { return };
-    let parcel = Parcel::from_bytes(BytesMut::from(bytes.to_vec()).freeze());
+    let parcel = ExchangeBatch::from_bytes(BytesMut::from(bytes.to_vec()).freeze());
     let mut sent = Vec::new();
     parcel.into_bytes(&mut sent);
     assert!(sent.len() == parcel.length_in_bytes(), "its bytes are not as many as it says");
-    let again = Parcel::from_bytes(BytesMut::from(sent).freeze());
+    let again = ExchangeBatch::from_bytes(BytesMut::from(sent).freeze());
     assert!(again.source == parcel.source && again.last == parcel.last, "it is another one");
     let wire = parcel.wire.as_ref().expect("it came as bytes").clone();
     assert!(again.wire.is_some_and(|again| again.bytes() == wire.bytes()), "it has other rows");
     let last = parcel.last && wire.rows == 0;
-    let mut receive = Receive::new(schema.clone(), Site::alone(1));
+    let mut receive = Receive::new(schema.clone(), Topology::alone(1));
     if receive.push(0, parcel).is_err() {
         return;
     }

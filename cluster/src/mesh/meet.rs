@@ -5,8 +5,8 @@ use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use super::{Mesh, Settings, reason};
+use crate::handshake::{self, Channel, Hello, Kind};
 use crate::locked;
-use crate::proof::{self, Channel, Hello, Kind};
 use crate::socket::{Hasty, Socket};
 use crate::tls::Server;
 
@@ -57,7 +57,7 @@ impl Mesh {
                     None => (Socket::Bare(socket), Channel::Plain),
                 };
                 socket.set_read_timeout(Some(left.max(PAUSE)))?;
-                proof::connect(&mut socket, channel, &hello, token)?;
+                handshake::connect(&mut socket, channel, &hello, token)?;
                 socket.set_read_timeout(None)?;
                 Ok(socket)
             });
@@ -108,7 +108,7 @@ impl Mesh {
                 *hello == Hello { kind: hello.kind, from: hello.from, to: me, ..ours }
                     && (me + 1..processes).contains(&hello.from)
             };
-            let prove = |socket: &mut Hasty<'_>, channel| proof::accept(socket, channel, expects, &token);
+            let prove = |socket: &mut Hasty<'_>, channel| handshake::accept(socket, channel, expects, &token);
             if let Ok((socket, hello)) = take_within(socket, server.as_ref(), SHOW, prove) {
                 locked(&came).entry((hello.kind, hello.from)).or_insert(socket);
             }

@@ -18,13 +18,13 @@ use tracing::{debug, info, warn};
 use super::config::Config;
 use super::metrics::{self, Counts};
 use super::table::{Purpose, Table};
-use super::{Ask, Door, HELLO, Reply, Status, read, wait_until, write};
+use super::{Ask, HELLO, NodeClient, Reply, Status, read, wait_until, write};
 use crate::brief::brief;
 use crate::error::{Error, Result};
+use crate::handshake;
 use crate::lobby::{Guest, Lobby};
 use crate::mesh::meet::take_within;
 use crate::message::Figures;
-use crate::proof;
 use crate::socket::{Hasty, Socket};
 use crate::tls::Tls;
 
@@ -110,7 +110,7 @@ impl Node {
         let peer = socket.peer_addr().map(|peer| peer.to_string()).unwrap_or_default();
         let server = self.tls.as_ref().map(|tls| &tls.server);
         let asked = take_within(socket, server, SHOW, |socket: &mut Hasty<'_>, channel| {
-            proof::accept(socket, channel, |hello| *hello == HELLO, &self.token)?;
+            handshake::accept(socket, channel, |hello| *hello == HELLO, &self.token)?;
             // It is no stranger any more.
             drop(guest);
             read(socket, version, LETTER)
@@ -189,7 +189,7 @@ impl Node {
     fn all(&self, ask: &Ask) -> Vec<(String, Result<Reply>)> {
         let deadline = Instant::now() + LOOK;
         let asking = |address: &String| {
-            let door = Door {
+            let door = NodeClient {
                 address: address.clone(),
                 token: self.token,
                 tls: self.tls.as_ref().map(|tls| tls.client.clone()),

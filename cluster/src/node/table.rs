@@ -15,7 +15,7 @@ use tracing::{info, warn};
 use super::metrics::Counts;
 use super::{BEAT, FAILED, Fate, Running};
 use crate::brief::Lines;
-use crate::caller::{Tail, how};
+use crate::coordinator::{Tail, how};
 use crate::locked;
 use crate::socket::{Socket, is_closed};
 
@@ -155,8 +155,8 @@ impl Table {
         let (started, outcome) = channel();
         // The thread that starts it lives as long: the system ends a child that asks for it with the thread it came from.
         let follow = move || {
-            engine::children::end_with_this_thread(&mut command);
-            let (mut child, group) = match engine::children::spawn(&mut command) {
+            engine::context::children::end_with_this_thread(&mut command);
+            let (mut child, group) = match engine::context::children::spawn(&mut command) {
                 Ok(spawned) => spawned,
                 Err(e) => {
                     let _ = started.send(Err(e));

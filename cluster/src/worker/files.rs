@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use engine::QueryState;
-use engine::dataset::Written;
+use engine::writing::dataset::Written;
 
 use super::{Process, Running};
 use crate::locked;
@@ -58,7 +58,7 @@ pub trait Maker: Together {
 impl Process {
     /// Has this process make its share of files.
     pub(super) fn make(&self, maker: &mut dyn Maker, told: Vec<Raw>) -> engine::Result<Done> {
-        engine::pages::large();
+        engine::context::pages::large();
         let state = Arc::new(QueryState::default());
         *locked(&self.shared.running) = Running { state: Some(state.clone()), ..Running::default() };
         self.shared.carried.clear();

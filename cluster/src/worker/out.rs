@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::message::{self, Report};
 
-/// Loans of so many bytes are told at once: each word wakes some threads of the starter.
+/// Transfers of so many bytes are told at once: each word wakes some threads of the starter.
 const GATHERED: usize = 1 << 20;
 /// Unless nothing was told for so long. What waits longer is told with the next report: a process says that it lives.
 const QUIET: Duration = Duration::from_millis(5);
@@ -13,7 +13,7 @@ const QUIET: Duration = Duration::from_millis(5);
 /// What the starter is told goes here.
 pub(super) struct Out {
     to: Box<dyn Write + Send>,
-    /// Loans that were not told yet, as messages, and the bytes that they are of.
+    /// Transfers that were not told yet, as messages, and the bytes that they are of.
     waiting: Vec<u8>,
     gathered: usize,
     told: Instant,

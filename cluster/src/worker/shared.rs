@@ -6,8 +6,8 @@ use std::time::Instant;
 
 use arrow_array::RecordBatch;
 use engine::QueryState;
-use engine::processes::Notes;
-use engine::wire::loan::Loans;
+use engine::distributed::processes::Notes;
+use engine::distributed::wire::transfer::Transfers;
 
 use super::out::Out;
 use crate::locked;
@@ -20,7 +20,7 @@ pub struct Shared {
     pub running: Mutex<Running>,
     pub carried: Arc<Carried>,
     /// The rows that the starter reads in memory.
-    pub lent: Loans,
+    pub lent: Transfers,
     /// Another process was lost, and the starter knows.
     pub lost: AtomicBool,
     /// When the starter was heard last.
@@ -33,7 +33,7 @@ pub struct Running {
     pub notes: Arc<Notes>,
     pub state: Option<Arc<QueryState>>,
     /// What other processes read in memory.
-    pub loans: Arc<Loans>,
+    pub loans: Arc<Transfers>,
 }
 
 impl Shared {

@@ -13,17 +13,17 @@ use arrow_array::{
 use arrow_buffer::OffsetBuffer;
 use arrow_data::ArrayData;
 use arrow_schema::DataType;
+use cluster::handshake::Channel;
+use cluster::locality::Place;
 use cluster::mesh::link::Compression;
 use cluster::message::{self, Begin, Done, Failure, Figures, Job, Order, Raw, Report};
-use cluster::near::Place;
 use cluster::node::{Ask, Fate, HELLO, Reply, Running, Status};
 use cluster::ports::Ports;
-use cluster::proof::Channel;
-use cluster::{mesh, proof, remote};
-use engine::batch::{Parcel, Wire, WireBytes};
-use engine::dataset::Written;
-use engine::processes::Note;
-use engine::wire;
+use cluster::{handshake, mesh, remote};
+use engine::dataflow::batch::{ExchangeBatch, Wire, WireBytes};
+use engine::distributed::processes::Note;
+use engine::distributed::wire;
+use engine::writing::dataset::Written;
 use serde::Serialize;
 use timely::dataflow::channels::ContainerBytes;
 
@@ -37,14 +37,16 @@ pub fn files(target: &str) -> Vec<Vec<u8>> {
     };
     match target {
         "rows" => of_each(|batch| wire::encode(batch).expect("it can be encoded")),
-        "loan" => (0..schemas().len()).map(|number| [vec![number as u8], lent(number)].concat()).collect(),
-        "parcel" => of_each(parcel),
+        "transfer" => {
+            (0..schemas().len()).map(|number| [vec![number as u8], lent(number)].concat()).collect()
+        }
+        "exchange_batch" => of_each(parcel),
         "stream" => (0..schemas().len()).map(|number| with_schema(&table(number, 4))).collect(),
         "value" => of_each(|batch| match batch.num_columns() {
             0 => Vec::new(),
             _ => with_schema(&batch.project(&[0]).expect("it is there").slice(1, 1)),
         }),
-        "greeting" => vec![b"palais process 0.1.0 (c68be9eb0a2d)\nwhat follows".to_vec()],
+        "version_exchange" => vec![b"palais process 0.1.0 (c68be9eb0a2d)\nwhat follows".to_vec()],
         "order" => vec![orders()],
         "report" => vec![reports()],
         "note" => vec![notes()],
@@ -54,7 +56,7 @@ pub fn files(target: &str) -> Vec<Vec<u8>> {
         "letter" => vec![told(&[("0.1.0".to_string(), Raw(b"text".into()))])],
         "ask" => vec![asks()],
         "reply" => vec![replies()],
-        "proof" => vec![hello()],
+        "handshake" => vec![hello()],
         "metrics" => ["/metrics", "/"]
             .map(|path| format!("GET {path} HTTP/1.1\r\nHost: one:9700\r\nAccept: */*\r\n\r\n").into_bytes())
             .to_vec(),
@@ -145,7 +147,7 @@ fn parcel(batch: &RecordBatch) -> Vec<u8> {
     let bytes = WireBytes::Made(Arc::new(wire::encode(batch).expect("it can be encoded")));
     let wire = Some(Wire { rows: batch.num_rows() as u32, owed: 100, bytes });
     let mut written = Vec::new();
-    Parcel { source: 3, wire, ..Parcel::default() }.into_bytes(&mut written);
+    ExchangeBatch { source: 3, wire, ..ExchangeBatch::default() }.into_bytes(&mut written);
     written
 }
 
@@ -245,7 +247,7 @@ fn notes() -> Vec<u8> {
         mesh::Word::Note(Note::Abandoned { stage, node, file }),
         mesh::Word::Note(Note::Enough { stage, node }),
         mesh::Word::Note(Note::Wants { stage, node, worker: 3, before: Some(5) }),
-        mesh::Word::Note(Note::Dealt { stage, node, worker: 3, part: Some(4) }),
+        mesh::Word::Note(Note::Assigned { stage, node, worker: 3, part: Some(4) }),
         mesh::Word::Note(Note::Idle { stage, node, process: 1 }),
         mesh::Word::Note(Note::Given { stage, node, start: 5, end: 6 }),
         mesh::Word::Note(Note::Wanted { stage, node, hash: 6, key: Raw(vec![1, 0, 0, 0]), process: 1 }),
@@ -257,13 +259,14 @@ fn notes() -> Vec<u8> {
 
 fn results() -> Vec<u8> {
     let rows = message::rows(&table(1, 3)).expect("it can be encoded");
-    let before = [remote::Told::Columns(Raw(with_schema(&table(1, 0)))), remote::Told::Alive(FIGURES)];
+    let before =
+        [remote::Response::Columns(Raw(with_schema(&table(1, 0)))), remote::Response::Alive(FIGURES)];
     let behind = [
-        remote::Told::Warning("one row left out".into()),
-        remote::Told::Done(FIGURES, [1, 2, 3]),
-        remote::Told::Failed(Failure { message: "overflow".into(), code: 1 }),
-        remote::Told::Work(1 << 20),
-        remote::Told::Note("rankings: 10 rows".into()),
+        remote::Response::Warning("one row left out".into()),
+        remote::Response::Done(FIGURES, [1, 2, 3]),
+        remote::Response::Failed(Failure { message: "overflow".into(), code: 1 }),
+        remote::Response::Work(1 << 20),
+        remote::Response::Note("rankings: 10 rows".into()),
     ];
     [told(&before), rows, told(&behind)].concat()
 }
@@ -314,7 +317,7 @@ fn replies() -> Vec<u8> {
 fn hello() -> Vec<u8> {
     let mut said = Vec::new();
     let mut socket = Said(&mut said);
-    proof::connect(&mut socket, Channel::Plain, &HELLO, &[1; 32]).expect_err("nobody answers");
+    handshake::connect(&mut socket, Channel::Plain, &HELLO, &[1; 32]).expect_err("nobody answers");
     said.extend_from_slice(&[9; 32]);
     said
 }

@@ -12,11 +12,11 @@ use arrow_schema::{DataType, SchemaRef};
 use queries::plan::Scan;
 use schema::Table;
 
+use crate::context::query::QueryState;
 use crate::error::{Error, Result};
-use crate::hash::normalise;
-use crate::ops::batch_of;
-use crate::ops::scan::work::Work;
-use crate::state::QueryState;
+use crate::operators::batch_of;
+use crate::operators::scan::source::ScanSource;
+use crate::state::hash::normalise;
 
 /// Sums of 64-bit floats that were added in another order differ by less than this, as a share of their size.
 const WIDE: f64 = 1e-9;
@@ -50,7 +50,7 @@ impl Answer {
             in_order: false,
             transform: None,
         };
-        let work = Work::new(&scan, own)?;
+        let work = ScanSource::new(&scan, own)?;
         let mut batches = Vec::new();
         work.read_all(&Arc::new(QueryState::default()), &mut |batch| {
             batches.push(batch);
@@ -170,7 +170,7 @@ fn append(rows: &mut Vec<Row>, converter: &RowConverter, exact: &[usize], batch:
 mod tests {
     use std::io::Write;
 
-    use formats::open::{OpenOptions, open};
+    use formats::discover::{OpenOptions, open};
 
     use super::*;
 

@@ -6,15 +6,15 @@ use std::time::Instant;
 
 use formats::compress::compression;
 use formats::format::Part;
-use formats::input::Input;
 use formats::rows::split::blocks_of;
+use formats::store::input::Input;
 use queries::Plan;
 use queries::plan::{Node, Op, Scan};
 use schema::{Cut, FileEntry, Source};
 
+use crate::context::query::QueryState;
 use crate::error::Result;
-use crate::ops::scan::work::Work;
-use crate::state::QueryState;
+use crate::operators::scan::source::ScanSource;
 
 /// Bytes that are read at once, and decompressed.
 const BLOCK_BYTES: u64 = 1 << 20;
@@ -47,7 +47,7 @@ pub fn bounds(plan: &Plan, workers: usize, before: &dyn Fn() -> Result<()>) -> R
                 total.decompress = Some(total.decompress.unwrap_or(0.0) + taken);
             }
         }
-        let work = Work::new(scan, node.schema.clone())?;
+        let work = ScanSource::new(scan, node.schema.clone())?;
         let state = Arc::new(QueryState::default());
         before()?;
         total.decode += timed(|| on_threads(workers, &|| work.read_all(&state, &mut |_| Ok(()))))?;

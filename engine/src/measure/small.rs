@@ -8,11 +8,11 @@ use arrow_array::RecordBatch;
 use formats::format::format;
 use schema::{FormatOptions, Source, Table};
 
-use crate::convert::{all_of, rows};
-use crate::dataset::{Destination, Output, Rows, WriteOptions, Written};
+use crate::context::query::QueryState;
 use crate::error::Result;
-use crate::ordered::Step;
-use crate::state::QueryState;
+use crate::writing::convert::{all_of, rows};
+use crate::writing::dataset::{Destination, Output, Rows, WriteOptions, Written};
+use crate::writing::ordered_pipeline::Step;
 
 /// Rows that are encoded to see how large they are.
 const SAMPLE_ROWS: usize = 1000;
@@ -103,7 +103,7 @@ mod tests {
     use schema::bdb::{Kind, Sizes};
 
     use super::*;
-    use crate::aside::Overwrite;
+    use crate::writing::atomic::Overwrite;
 
     #[test]
     fn files_have_the_size_that_is_asked_for() {
@@ -118,10 +118,10 @@ mod tests {
         };
         let (source, state) = (home.path().join("source"), QueryState::default());
         let spec = Sizes { rankings: 100, uservisits: 20_000, documents_bytes: 0 }.table(Kind::UserVisits, 0);
-        crate::generate::generate(&spec, 3, &source, &options, &state).unwrap();
+        crate::writing::generate::generate(&spec, 3, &source, &options, &state).unwrap();
         let open = |path: &Path| {
-            let options = formats::open::OpenOptions::default();
-            Arc::new(formats::open::open_path(path, "t", &options).unwrap())
+            let options = formats::discover::OpenOptions::default();
+            Arc::new(formats::discover::open_path(path, "t", &options).unwrap())
         };
         let out = home.path().join("out");
         let written = write(&open(&source), 50, 10_000, &out, &options, &state).unwrap();

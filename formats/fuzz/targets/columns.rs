@@ -51,7 +51,7 @@ fn compare(encoding: &str, bytes: &[u8]) {
             projection,
             bounds: Vec::new(),
             prefixes: vec![],
-            unseen: schema::Unseen::Nothing,
+            unseen: schema::DeferredValidation::Nothing,
             batch_rows,
             format: options.clone(),
         };

@@ -74,7 +74,7 @@ pub fn check(encoding: &str, bytes: &[u8]) {
         projection,
         bounds: Vec::new(),
         prefixes: Vec::new(),
-        unseen: schema::Unseen::Nothing,
+        unseen: schema::DeferredValidation::Nothing,
         batch_rows: 16 + way,
         format,
     };

@@ -4,10 +4,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Schema};
+use formats::discover::{OpenOptions, open, wider};
 use formats::format::{ScanOptions, format};
-use formats::open::{OpenOptions, open, wider};
 use formats::reader::BlockingReader;
-use formats::rows::alike::Like;
+use formats::rows::schema_probe::Like;
 use schema::manifest::{FILE_NAME, Manifest};
 use schema::text::{ddl, json};
 use schema::{FileEntry, FormatOptions, OnError, Source};
@@ -55,7 +55,7 @@ pub fn inference(bytes: &[u8]) {
             projection: (0..table.schema.fields().len()).collect(),
             bounds: Vec::new(),
             prefixes: vec![],
-            unseen: schema::Unseen::Nothing,
+            unseen: schema::DeferredValidation::Nothing,
             batch_rows: 100,
             format: set.format.clone(),
         };

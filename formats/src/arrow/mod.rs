@@ -36,9 +36,9 @@ use crate::columns::adapt::Adapter;
 use crate::columns::groups;
 use crate::error::{Error, Result};
 use crate::format::{Format, Morsel, Part, ScanOptions};
-use crate::input::Input;
 use crate::inspect::Inspection;
 use crate::reader::FileReader;
+use crate::store::input::Input;
 use crate::writer::FileEncoder;
 
 use footer::Footer;

@@ -17,8 +17,8 @@ use crate::columns::guard::guarded;
 use crate::columns::types::read_schema;
 use crate::error::{Error, Result};
 use crate::format::ScanOptions;
-use crate::input::Input;
 use crate::reader::{FileReader, Next};
+use crate::store::input::Input;
 
 /// The least and the most that is asked for at a time: a message may claim any length.
 const LEAST: u64 = 1 << 20;

@@ -10,8 +10,8 @@ use super::describe::{Description, describe};
 use super::footer::{Chunk, Footer};
 use super::zone::zone_array;
 use crate::error::{DataError, Error, Result};
-use crate::input::Input;
 use crate::inspect::{ChunkInspection, Inspection, PartInspection};
+use crate::store::input::Input;
 
 /// Reads the footer of a file, and the descriptions of its chunks.
 pub fn inspect(path: &Path) -> Result<Inspection> {

@@ -65,7 +65,7 @@ struct Word {
 /// A way over some words.
 enum Step {
     /// Words whose tags are known.
-    Alike {
+    SchemaProbe {
         /// All bits of the tags and of the lengths of runs, and none of other bytes.
         mask: [u8; TOGETHER],
         /// Those bits.
@@ -140,7 +140,7 @@ impl Header {
             // No steps have more bytes; so much is told to the compiler.
             let look = look[passed % PACKED..].first_chunk::<{ TOGETHER + 8 }>()?;
             match step {
-                Step::Alike { mask, tags, bytes, wanted } => {
+                Step::SchemaProbe { mask, tags, bytes, wanted } => {
                     let differences = (0..TOGETHER).fold(0, |other, i| other | (look[i] ^ tags[i]) & mask[i]);
                     if differences != 0 {
                         return None;
@@ -236,13 +236,13 @@ fn steps(samples: &[Vec<Piece>], wants: impl Fn(usize) -> bool) -> Vec<Step> {
             continue;
         }
         match steps.last() {
-            Some(Step::Alike { bytes, .. }) if bytes + piece.bytes() <= TOGETHER => {}
+            Some(Step::SchemaProbe { bytes, .. }) if bytes + piece.bytes() <= TOGETHER => {}
             _ => {
                 let (mask, tags) = ([0; TOGETHER], [0; TOGETHER]);
-                steps.push(Step::Alike { mask, tags, bytes: 0, wanted: Vec::new() });
+                steps.push(Step::SchemaProbe { mask, tags, bytes: 0, wanted: Vec::new() });
             }
         }
-        if let Some(Step::Alike { mask, tags, bytes, wanted }) = steps.last_mut() {
+        if let Some(Step::SchemaProbe { mask, tags, bytes, wanted }) = steps.last_mut() {
             (mask[*bytes], tags[*bytes]) = (0xff, piece.tag);
             if let Some(run) = piece.run_place() {
                 (mask[*bytes + run], tags[*bytes + run]) = (0xff, piece.run);

@@ -175,7 +175,7 @@ mod tests {
             projection: vec![0],
             bounds: vec![ColumnBound { column: 0, min, max }],
             prefixes: vec![],
-            unseen: schema::Unseen::Nothing,
+            unseen: schema::DeferredValidation::Nothing,
             batch_rows: 8192,
             format: FormatOptions::default(),
         }

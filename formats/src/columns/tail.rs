@@ -6,8 +6,8 @@ use std::path::Path;
 use bytes::Bytes;
 
 use crate::error::{Error, Result};
-use crate::input::Input;
 use crate::memory::{self, Reading};
+use crate::store::input::Input;
 
 /// What is read at first, in the hope that the footer lies in it.
 const SPECULATIVE: u64 = 64 << 10;

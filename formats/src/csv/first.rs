@@ -2,12 +2,12 @@
 //! first record of one without it would be lost.
 
 use arrow_schema::SchemaRef;
-use schema::Unseen;
+use schema::DeferredValidation;
 
 use super::decode::{CsvSyntax, single_record};
+use crate::discover::{IN_ORDER, header};
 use crate::error::{DataError, Error, Result};
 use crate::format::ScanOptions;
-use crate::open::{IN_ORDER, header};
 use crate::rows::Input;
 use crate::rows::quotes::Marks;
 
@@ -24,7 +24,7 @@ pub struct FirstRecord {
 impl FirstRecord {
     /// For the files of a scan; `first` says that the data begins at the file's beginning.
     pub fn new(scan: &ScanOptions, marks: Marks, first: bool) -> FirstRecord {
-        let schema = (scan.unseen == Unseen::Header).then(|| scan.schema.clone());
+        let schema = (scan.unseen == DeferredValidation::Header).then(|| scan.schema.clone());
         FirstRecord { passed: schema.is_none() || !first, schema, header: scan.format.header, marks }
     }
 

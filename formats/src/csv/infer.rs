@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_schema::{DataType, Field, Schema};
-use schema::{FormatOptions, OnError, Unseen};
+use schema::{DeferredValidation, FormatOptions, OnError};
 
 use super::decode::{CsvParser, CsvSyntax, single_record};
 use crate::error::{Error, Result};
@@ -73,7 +73,7 @@ impl CsvGuesser {
             projection: (0..names.len()).collect(),
             bounds: Vec::new(),
             prefixes: vec![],
-            unseen: Unseen::Nothing,
+            unseen: DeferredValidation::Nothing,
             batch_rows: self.left.clamp(1, LOOKED_AT_ONCE),
             format: FormatOptions { on_error: OnError::Skip, ..self.format.clone() },
         };

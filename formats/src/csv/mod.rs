@@ -3,16 +3,16 @@
 //! - `index`: where fields and records end; `count`: how many records there are.
 //! - `decode`: bytes to rows.
 //! - `encode`: rows to bytes.
-//! - `infer`: the columns of a file from its first records; `alike`: whether another has the same; `first`: whether all
+//! - `infer`: the columns of a file from its first records; `schema_probe`: whether another has the same; `first`: whether all
 //!   have a header or none.
 
-mod alike;
 mod count;
 mod decode;
 mod encode;
 mod first;
 mod index;
 mod infer;
+mod schema_probe;
 
 use schema::FormatOptions;
 
@@ -33,7 +33,7 @@ pub static CSV: RowFormat = RowFormat {
     infer: |file, options, rows| {
         infer(file, options, true, |seen| Ok(Box::new(infer::CsvGuesser::new(options, rows, seen)?)))
     },
-    alike: |options, rows, known| Some(Box::new(alike::CsvAlike::new(options, rows, known)?)),
+    alike: |options, rows, known| Some(Box::new(schema_probe::CsvAlike::new(options, rows, known)?)),
     writer: |schema, options| Ok(Box::new(encode::CsvWriter::new(schema, options)?)),
 };
 

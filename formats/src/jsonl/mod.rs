@@ -4,15 +4,15 @@
 //! - `cursor`: where values lie; `escapes`: what strings spell, and how they are written.
 //! - `decode`: bytes to rows.
 //! - `encode`: rows to bytes.
-//! - `infer`: the columns of a file from its first records; `alike`: whether another has the same.
+//! - `infer`: the columns of a file from its first records; `schema_probe`: whether another has the same.
 
-mod alike;
 mod cursor;
 mod decode;
 mod encode;
 pub(crate) mod escapes;
 mod frame;
 mod infer;
+mod schema_probe;
 
 use crate::rows::BatchDecoder;
 use crate::rows::format::RowFormat;
@@ -29,7 +29,7 @@ pub static JSONL: RowFormat = RowFormat {
     infer: |file, options, rows| {
         infer(file, options, true, |seen| Ok(Box::new(infer::JsonGuesser::new(options, rows, seen))))
     },
-    alike: |_, rows, known| alike::alike(rows, known),
+    alike: |_, rows, known| schema_probe::alike(rows, known),
     writer: |schema, _| Ok(Box::new(encode::JsonWriter::new(schema)?)),
 };
 

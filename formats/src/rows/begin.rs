@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use super::alike::Like;
 use super::blocks::{Blocks, Refill, Unpacking};
 use super::reader::{BYTE_ORDER_MARK, Phase, RowReader};
+use super::schema_probe::Like;
 use super::split::Border;
 use crate::compress;
 use crate::error::{Error, Result};

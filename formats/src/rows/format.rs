@@ -4,20 +4,20 @@ use std::path::Path;
 use std::sync::Arc;
 
 use arrow_schema::{Schema, SchemaRef};
-use schema::{Cut, FileEntry, FormatOptions, Unseen};
+use schema::{Cut, DeferredValidation, FileEntry, FormatOptions};
 
-use super::alike::{Alike, MakeAlike};
 use super::encoder::{RowEncoder, RowWriter};
 use super::reader::{MakeDecoder, RowReader};
+use super::schema_probe::{MakeAlike, SchemaProbe};
+use super::sequential_splits::{MAX_UNIT, MAX_WINDOW, SequentialSplits, TurnReader};
 use super::split::{self, Border, SharedBorders};
 use super::tagged::outer::LOOKED_AT;
-use super::turns::{MAX_UNIT, MAX_WINDOW, TurnReader, Turns};
 use crate::compress::{self, Unit};
+use crate::discover::head;
 use crate::error::{Error, Result};
 use crate::format::{Borders, Format, Morsel, Part, ScanOptions};
-use crate::input::Input;
-use crate::open::head;
 use crate::reader::FileReader;
+use crate::store::input::Input;
 use crate::writer::FileEncoder;
 
 /// Files of at most so many bytes, plain and compressed, are read by one worker each.
@@ -72,7 +72,12 @@ impl Format for RowFormat {
         (self.infer)(file, options, infer_rows)
     }
 
-    fn alike(&self, options: &FormatOptions, infer_rows: usize, known: &Schema) -> Option<Box<dyn Alike>> {
+    fn alike(
+        &self,
+        options: &FormatOptions,
+        infer_rows: usize,
+        known: &Schema,
+    ) -> Option<Box<dyn SchemaProbe>> {
         (self.alike)(options, infer_rows, known)
     }
 
@@ -133,15 +138,19 @@ impl Format for RowFormat {
 
     fn reader(&self, morsel: &Morsel, scan: &ScanOptions) -> Result<Box<dyn FileReader>> {
         if let Part::Turn(number) = morsel.part
-            && let Ok(turns) = morsel.shared.clone().downcast::<Turns>()
+            && let Ok(turns) = morsel.shared.clone().downcast::<SequentialSplits>()
         {
             return Ok(Box::new(TurnReader::new(self.decoder, self.border, morsel, turns, number, scan)?));
         }
         let reader = RowReader::new(self.decoder, self.border, morsel, scan)?;
         let alike = match (&scan.unseen, &morsel.part) {
-            (Unseen::Records { known, rows }, Part::Whole) => self.alike(&scan.format, *rows, known),
+            (DeferredValidation::Records { known, rows }, Part::Whole) => {
+                self.alike(&scan.format, *rows, known)
+            }
             // What is cut is looked at before.
-            (Unseen::Records { .. }, _) => return Err(Error::Unlike { path: morsel.file.path.clone() }),
+            (DeferredValidation::Records { .. }, _) => {
+                return Err(Error::Unlike { path: morsel.file.path.clone() });
+            }
             _ => None,
         };
         Ok(Box::new(reader.with(alike)))

@@ -9,8 +9,8 @@ use super::reader::RowReader;
 use super::shape::{MOST_COLUMNS, Members};
 use super::{Decoder, parse};
 use crate::error::{DataError, Error, Result};
-use crate::input::Input;
 use crate::reader::{FileReader, Next};
+use crate::store::input::Input;
 
 /// The kinds of values that a column was seen to hold, as a set of bits.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

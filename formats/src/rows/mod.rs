@@ -5,8 +5,8 @@
 //! - [`split`]: cutting a file into morsels, and where the first record of a morsel begins.
 //! - [`quotes`]: the automaton of quotes, for borders and for records that are not regular.
 //! - [`reader`]: the adapter: which morsel is read, and where its first record begins.
-//! - `begin`: how it begins with a file; `seek`: how it finds that record; `guess`: how it counts records without looking for quotes first.
-//! - [`turns`]: files whose pieces are found as they are read.
+//! - `begin`: how it begins with a file; `seek`: how it finds that record; `speculative`: how it counts records without looking for quotes first.
+//! - [`sequential_splits`]: files whose pieces are found as they are read.
 //! - `stream`: cutting pieces of whole records off a stream.
 //! - `blocks`: which bytes are needed, decompression, records that cross blocks.
 //! - `decoder`: what an encoding implements.
@@ -21,10 +21,9 @@
 //! - [`cells`], [`values`], [`print`](mod@print): columns to values, values to text.
 //! - [`bits`]: where bytes occur, 64 at a time.
 //! - [`encoder`]: blocks of rows to bytes.
-//! - [`infer`](mod@infer), [`shape`]: types from examples; [`alike`]: whether others have the same.
+//! - [`infer`](mod@infer), [`shape`]: types from examples; [`schema_probe`]: whether others have the same.
 //! - [`format`](mod@format): what makes an encoding one of the table of formats.
 
-pub mod alike;
 pub mod batch;
 mod begin;
 pub mod binary;
@@ -36,7 +35,6 @@ mod decoder;
 pub mod encoder;
 mod fixed;
 pub mod format;
-mod guess;
 pub mod infer;
 pub mod keys;
 mod nested;
@@ -44,15 +42,17 @@ pub mod parse;
 pub mod print;
 pub mod quotes;
 pub mod reader;
+pub mod schema_probe;
 mod seek;
+pub mod sequential_splits;
 pub mod shape;
 mod source;
+mod speculative;
 pub mod split;
 mod stream;
 mod strings;
 pub mod syntax;
 pub mod tagged;
-pub mod turns;
 pub mod values;
 pub mod views;
 pub mod walk;

@@ -10,11 +10,11 @@ use bytes::Bytes;
 use schema::{FileEntry, FormatOptions, OnError};
 
 use super::Decoder;
-use super::alike::Alike;
 use super::blocks::{Blocks, Refill, Unpacking};
-use super::guess::Guess;
 use super::quotes::{Marks, State};
+use super::schema_probe::SchemaProbe;
 use super::source::Source;
+use super::speculative::Speculative;
 use super::split::{self, Border, SharedBorders, SharedWithin};
 use crate::compress;
 use crate::error::{Error, Result};
@@ -62,13 +62,13 @@ pub struct RowReader {
     pub(super) marks: Marks,
     pub(super) max_record: usize,
     /// What is assumed of the morsel's borders where no column is read.
-    pub(super) guess: Option<Guess>,
+    pub(super) guess: Option<Speculative>,
     /// It reads a whole file, and others may follow.
     whole: bool,
     /// What the morsels of the file know of long records.
     within: Option<Arc<SharedWithin>>,
     /// What each file is compared by before its records are read.
-    pub(super) alike: Option<Box<dyn Alike>>,
+    pub(super) alike: Option<Box<dyn SchemaProbe>>,
     /// The file that follows, and how many have followed.
     pub(super) next: Option<(Source, Option<u64>)>,
     pub(super) followed: u64,
@@ -78,7 +78,7 @@ pub(super) enum Phase {
     /// All bytes of the morsel are asked for, to find what its quotes do.
     Gather { shared: Arc<SharedBorders>, morsel: usize, asked: bool },
     /// The state at the beginning is looked up, or guessed.
-    Guess,
+    Speculative,
     /// The morsels before have to be looked at first.
     Await { shared: Arc<SharedBorders>, morsel: usize },
     /// The first record is looked for.
@@ -123,8 +123,8 @@ impl RowReader {
             (Part::Bytes(_), Ok(shared)) if border == Border::Quotes => {
                 let morsel = shared.begins.partition_point(|&begin| begin < range.start);
                 if scan.projection.is_empty() {
-                    reader.guess = Some(Guess::new(shared, morsel));
-                    reader.phase = Phase::Guess;
+                    reader.guess = Some(Speculative::new(shared, morsel));
+                    reader.phase = Phase::Speculative;
                 } else {
                     reader.phase = Phase::Gather { shared, morsel, asked: false };
                 }
@@ -217,7 +217,7 @@ impl RowReader {
     }
 
     /// Compares the beginning of each file with others before its records are read; for whole files with text.
-    pub fn with(mut self, alike: Option<Box<dyn Alike>>) -> RowReader {
+    pub fn with(mut self, alike: Option<Box<dyn SchemaProbe>>) -> RowReader {
         self.alike = alike;
         self
     }
@@ -294,7 +294,7 @@ impl RowReader {
         error
     }
 
-    /// Turns to counting the records before the morsel, for an error that names a row of it.
+    /// SequentialSplits to counting the records before the morsel, for an error that names a row of it.
     pub(super) fn locate(&mut self, error: Error) -> Result<()> {
         let located = matches!(&error, Error::Data(e) if e.row.is_some()) && self.start > 0;
         let Some((make, scan, border)) = self.again.as_ref().filter(|_| located) else {
@@ -341,7 +341,7 @@ impl FileReader for RowReader {
         loop {
             let next = match &self.phase {
                 Phase::Gather { .. } => self.gather(),
-                Phase::Guess => {
+                Phase::Speculative => {
                     self.begin_guess();
                     None
                 }

@@ -12,8 +12,8 @@ use schema::manifest::BlockStart;
 use schema::{FileEntry, FormatOptions, Listed};
 
 use super::quotes::{Marks, State, Transition};
+use super::sequential_splits::SequentialSplits;
 use super::source::ListedBlock;
-use super::turns::Turns;
 use crate::format::{Borders, Found, Morsel, Part, Tell};
 
 /// How the first record of a morsel is found.
@@ -236,7 +236,7 @@ pub fn raw_before(file: &FileEntry, part: &Part) -> u64 {
 
 /// A file whose pieces are found as it is read: the first morsel, behind which come as many as there turn out to be.
 pub fn by_turns(file: &Arc<FileEntry>, target_bytes: u64) -> Vec<Morsel> {
-    let shared = Arc::new(Turns::new(file.cut, target_bytes));
+    let shared = Arc::new(SequentialSplits::new(file.cut, target_bytes));
     vec![Morsel { file: file.clone(), part: Part::Turn(0), bytes: file.bytes, shared }]
 }
 

@@ -1,5 +1,5 @@
 //! A file in the order of its bytes, of which pieces of whole records are cut: the second kind of
-//! [turns](super::turns).
+//! [turns](super::sequential_splits).
 
 use std::collections::VecDeque;
 use std::ops::Range;

@@ -209,7 +209,7 @@ pub fn scan(schema: &SchemaRef, projection: Vec<usize>, bounds: Vec<ColumnBound>
         projection,
         bounds,
         prefixes: vec![],
-        unseen: schema::Unseen::Nothing,
+        unseen: schema::DeferredValidation::Nothing,
         batch_rows: 1000,
         format: FormatOptions::default(),
     }

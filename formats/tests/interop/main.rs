@@ -13,8 +13,8 @@ use std::sync::Arc;
 use arrow_array::types::*;
 use arrow_array::*;
 use arrow_schema::{Field, Schema, SchemaRef};
+use formats::discover::by_name;
 use formats::format::{ScanOptions, format};
-use formats::open::by_name;
 use formats::reader::BlockingReader;
 use schema::{FileEntry, FormatOptions};
 
@@ -166,7 +166,7 @@ fn try_read(path: &Path, schema: SchemaRef, options: FormatOptions) -> Result<Re
         schema: schema.clone(),
         bounds: vec![],
         prefixes: vec![],
-        unseen: schema::Unseen::Nothing,
+        unseen: schema::DeferredValidation::Nothing,
         batch_rows: 1024,
         format: options,
     };

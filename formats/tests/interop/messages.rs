@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Schema, TimeUnit};
 use formats::capnproto::layout::{Place, layout};
-use formats::open::by_name;
+use formats::discover::by_name;
 use schema::FormatOptions;
 
 use super::{ROWS, assert_same, python, read_as, table, write};

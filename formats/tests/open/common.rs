@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use arrow_array::{Array, Int64Array, RecordBatch, StringViewArray};
 use arrow_schema::{DataType, Field, Schema};
+use formats::discover::{OpenOptions, SchemaChoice, open};
 use formats::format::{ScanOptions, format};
-use formats::open::{OpenOptions, SchemaChoice, open};
 use formats::reader::BlockingReader;
 use schema::manifest::{Manifest, PartFile};
 use schema::{FileSet, FormatOptions, Source, Table};

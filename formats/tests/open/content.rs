@@ -1,7 +1,7 @@
 //! What the content of files tells: encodings, compressions, files of nothing.
 
 use arrow_schema::DataType;
-use formats::open::OpenOptions;
+use formats::discover::OpenOptions;
 
 use crate::common::*;
 

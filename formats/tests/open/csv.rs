@@ -1,7 +1,7 @@
 //! csv: headers, delimiters, types, and files that differ.
 
 use arrow_schema::DataType;
-use formats::open::OpenOptions;
+use formats::discover::OpenOptions;
 
 use crate::common::*;
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow_array::{Float64Array, Int32Array, RecordBatch};
 use arrow_schema::{DataType, Field, Schema};
-use formats::open::{OpenOptions, open, open_data_dir};
+use formats::discover::{OpenOptions, open, open_data_dir};
 
 use crate::common::*;
 

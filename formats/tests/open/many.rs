@@ -2,8 +2,8 @@
 
 use arrow_schema::DataType;
 use formats::Error;
-use formats::open::OpenOptions;
-use schema::Unseen;
+use formats::discover::OpenOptions;
+use schema::DeferredValidation;
 
 use crate::common::{at, rows, set, tree, try_rows};
 
@@ -25,10 +25,12 @@ fn files(count: usize, other: Option<(usize, &str)>) -> tempfile::TempDir {
 fn many_small_files_are_compared_when_they_are_read() {
     let dir = files(256, None);
     let table = at(&dir, "", &late()).unwrap();
-    let Unseen::Records { known, rows: compared } = &set(&table).unseen else { panic!("all were looked at") };
+    let DeferredValidation::Records { known, rows: compared } = &set(&table).unseen else {
+        panic!("all were looked at")
+    };
     assert_eq!((known.field(0).data_type(), *compared), (&DataType::Int64, 10));
     assert_eq!(rows(&table).len(), 256);
-    assert_eq!(set(&at(&dir, "", &OpenOptions::default()).unwrap()).unseen, Unseen::Nothing);
+    assert_eq!(set(&at(&dir, "", &OpenOptions::default()).unwrap()).unseen, DeferredValidation::Nothing);
 }
 
 #[test]
@@ -42,7 +44,7 @@ fn few_or_large_files_or_such_that_differ_are_looked_at() {
     ] {
         let dir = files(count, other);
         let table = at(&dir, "", &late()).unwrap();
-        assert_eq!(set(&table).unseen, Unseen::Nothing, "{count} {:?}", other.map(|(i, _)| i));
+        assert_eq!(set(&table).unseen, DeferredValidation::Nothing, "{count} {:?}", other.map(|(i, _)| i));
         assert_eq!(rows(&table).len(), if count == 256 && other.unwrap().0 == 77 { 150_255 } else { count });
     }
 }

@@ -1,7 +1,7 @@
 //! Schemas that are given: by manifests, by schema files, by the benchmark.
 
 use arrow_schema::DataType;
-use formats::open::{OpenOptions, SchemaChoice};
+use formats::discover::{OpenOptions, SchemaChoice};
 
 use crate::common::*;
 

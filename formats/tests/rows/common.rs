@@ -69,7 +69,7 @@ pub fn scan(schema: &SchemaRef, format: &FormatOptions) -> ScanOptions {
         projection: (0..schema.fields().len()).collect(),
         bounds: Vec::new(),
         prefixes: vec![],
-        unseen: schema::Unseen::Nothing,
+        unseen: schema::DeferredValidation::Nothing,
         batch_rows: 1000,
         format: format.clone(),
     }

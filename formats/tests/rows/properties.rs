@@ -130,7 +130,7 @@ fn check(random: &mut Random, encoding: &dyn Format, compression: &str) {
         let scan = ScanOptions {
             prefixes: prefixes.collect(),
             projection: projection.clone(),
-            unseen: schema::Unseen::Nothing,
+            unseen: schema::DeferredValidation::Nothing,
             batch_rows: 1 + random.below(100),
             ..scan(&table.schema(), &with)
         };

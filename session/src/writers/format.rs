@@ -88,7 +88,7 @@ impl ResultFormat {
             "md" | "markdown" => return Some(ResultFormat::Markdown),
             _ => {}
         }
-        let named = formats::open::by_name(path);
+        let named = formats::discover::by_name(path);
         match (named.encoding?, named.delimiter) {
             ("csv", Some(b'\t')) => Some(ResultFormat::Tsv),
             ("csv", Some(_)) => None,

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-use engine::aside::{Aside, Overwrite};
+use engine::writing::atomic::{AtomicWrite, Overwrite};
 
 use super::{Error, Result};
 
@@ -42,14 +42,14 @@ pub fn failed(path: &Path, action: &'static str, source: std::io::Error) -> Erro
 /// nothing. What is there and is not a regular file (`/dev/null`, a pipe) is written as it is.
 pub struct FileOutput {
     path: PathBuf,
-    aside: Option<Aside>,
+    aside: Option<AtomicWrite>,
     out: Option<BufWriter<File>>,
 }
 
 impl FileOutput {
     /// Begins a file. That it exists is an error unless it may be overwritten.
     pub fn create(path: &Path, overwrite: Overwrite) -> Result<FileOutput> {
-        let (aside, file) = Aside::file(path, overwrite)?;
+        let (aside, file) = AtomicWrite::file(path, overwrite)?;
         let out = Some(BufWriter::with_capacity(BUFFER, file));
         Ok(FileOutput { path: path.to_path_buf(), aside: Some(aside), out })
     }

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use anyhow::Context;
 use cluster::Cluster;
-use cluster::caller::{Host, Options, Traffic};
+use cluster::coordinator::{Host, Options, Traffic};
 use cluster::mesh::link::Compression;
 use engine::QueryState;
-use engine::dataset::Written;
+use engine::writing::dataset::Written;
 use schema::{FormatOptions, Source, Table};
 
 use super::Listener;

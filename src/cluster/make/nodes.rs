@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use cluster::caller::Host;
-use cluster::remote::{Besides, Caller};
+use cluster::coordinator::Host;
+use cluster::remote::{Caller, Event};
 use engine::QueryState;
 use serde::{Deserialize, Serialize};
 
@@ -55,9 +55,9 @@ pub fn ask(task: Task, retries: u32, at: &args::At) -> anyhow::Result<()> {
         // No bar is to stand on the line of a text, nor two at once.
         drop(progress.take());
         match besides {
-            Besides::Work(bytes) => progress = Some(Progress::of_bytes(bytes, &shown, no_progress)),
-            Besides::Note(text) => say(text),
-            Besides::Warning(text) => say::warn(text),
+            Event::Work(bytes) => progress = Some(Progress::of_bytes(bytes, &shown, no_progress)),
+            Event::Note(text) => say(text),
+            Event::Warning(text) => say::warn(text),
         }
     };
     for rows in remote.results(state.clone(), hear)? {

@@ -151,7 +151,7 @@ fn walker(columns: usize, projection: Vec<usize>) -> (MessageWalker, Slots) {
         projection,
         bounds: vec![],
         prefixes: vec![],
-        unseen: schema::Unseen::Nothing,
+        unseen: schema::DeferredValidation::Nothing,
         batch_rows: 1,
         format: schema::FormatOptions::default(),
     };

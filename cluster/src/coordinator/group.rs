@@ -1,0 +1,269 @@
+//! The processes of a group, seen by their starter: what they report is waited for of all of them, and when one fails or is
+//! lost all are ended.
+
+use std::collections::VecDeque;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use arrow_schema::SchemaRef;
+use engine::QueryState;
+use engine::dataflow::run::Sink;
+
+use super::figures;
+use super::member::{Event, Member, Reports};
+use super::rows::Rows;
+use crate::error::{Error, Result};
+use crate::locked;
+use crate::message::{Failure, Figures, Order, Raw, Report};
+
+/// How often is looked whether something has to be done although nobody said anything.
+const TICK: Duration = Duration::from_millis(50);
+/// Of the time between two looks no more counts as a process's silence: the starter may have been stopped meanwhile.
+const MOST_TICK: Duration = Duration::from_millis(200);
+/// How long a process that has said nothing yet may take to begin, if silence is not allowed longer anyway: a login on a
+/// busy host, a container that is made.
+const BEGINNING: Duration = Duration::from_secs(30);
+/// What has failed first is often told of by others sooner; so long is waited for what tells more.
+const GRACE: Duration = Duration::from_millis(500);
+/// How long processes may take to end.
+pub(super) const ENDING: Duration = Duration::from_secs(2);
+
+/// The processes, and what they report.
+pub(super) struct Group {
+    pub members: Vec<Member>,
+    pub events: Mutex<Events>,
+    pub patience: Duration,
+    /// The host that was lost.
+    pub lost: Mutex<Option<String>>,
+}
+
+/// What processes tell.
+pub(super) struct Events {
+    from: Receiver<Reports>,
+    /// What came together with what was taken last.
+    come: VecDeque<(usize, Event)>,
+    /// What some have told when they were not needed.
+    later: VecDeque<(usize, Event)>,
+}
+
+impl Events {
+    pub fn new(from: Receiver<Reports>) -> Events {
+        Events { from, come: VecDeque::new(), later: VecDeque::new() }
+    }
+
+    /// What one of the first `needed` processes tells next.
+    fn next(&mut self, needed: usize) -> std::result::Result<(usize, Event), RecvTimeoutError> {
+        if let Some(at) = self.later.iter().position(|(process, _)| *process < needed)
+            && let Some(told) = self.later.remove(at)
+        {
+            return Ok(told);
+        }
+        while self.come.is_empty() {
+            let (process, events) = self.from.recv_timeout(TICK)?;
+            self.come.extend(events.into_iter().map(|event| (process, event)));
+        }
+        let Some(told) = self.come.pop_front() else { return Err(RecvTimeoutError::Timeout) };
+        if told.0 < needed {
+            return Ok(told);
+        }
+        self.later.push_back(told);
+        Err(RecvTimeoutError::Timeout)
+    }
+}
+
+impl Group {
+    pub fn name(&self, process: usize) -> String {
+        self.members.get(process).map_or_else(String::new, |member| member.name.clone())
+    }
+
+    /// Takes what processes report until all have done their part. Gives what they have written, in their order.
+    pub fn conduct(&self, rows: Option<(&Sink, &SchemaRef)>, state: &Arc<QueryState>) -> Result<Vec<Raw>> {
+        let mut figures = vec![Figures::default(); self.members.len()];
+        let mut written = vec![Raw(Vec::new()); self.members.len()];
+        let rows = Rows::new(self, rows);
+        let give = |process: usize, bytes: &[u8]| rows.take(process, bytes);
+        let all = self.members.len();
+        self.wait_with_rows(&|| state.stopped(), all, all, &give, |process, report| {
+            match report {
+                Report::Alive(now) => figures[process] = now,
+                Report::Done(done) => {
+                    figures[process] = done.figures;
+                    figures::take(&done, process, state);
+                    figures::tell(&figures, state);
+                    written[process] = done.written.unwrap_or(Raw(Vec::new()));
+                    return Ok(true);
+                }
+                other => return self.unless_alive(process, &other),
+            }
+            figures::tell(&figures, state);
+            Ok(false)
+        })?;
+        Ok(written)
+    }
+
+    /// Takes reports until so many processes have said what is waited for, which `take` tells. When one of the first
+    /// `needed` ones fails, or when `stopped`, all are ended; what others tell is looked at when they are needed again.
+    pub fn wait(
+        &self,
+        stopped: &dyn Fn() -> bool,
+        needed: usize,
+        wanted: usize,
+        take: impl FnMut(usize, Report) -> Result<bool>,
+    ) -> Result<()> {
+        let none = |process, _: &[u8]| {
+            let what = "the process told rows when it was not its turn".into();
+            Err(Error::Protocol { host: self.name(process), what })
+        };
+        self.wait_with_rows(stopped, needed, wanted, &none, take)
+    }
+
+    /// As [`Group::wait`], and rows go to `give`.
+    fn wait_with_rows(
+        &self,
+        stopped: &dyn Fn() -> bool,
+        needed: usize,
+        wanted: usize,
+        give: &dyn Fn(usize, &[u8]) -> Result<()>,
+        mut take: impl FnMut(usize, Report) -> Result<bool>,
+    ) -> Result<()> {
+        let mut events = locked(&self.events);
+        let (mut said, mut had) = (0, vec![false; self.members.len()]);
+        let mut silent = vec![Duration::ZERO; self.members.len()];
+        let mut allowed: Vec<Duration> = self.members.iter().map(|member| self.allowed(member)).collect();
+        let mut failed: Option<(Error, Instant)> = None;
+        let mut last = Instant::now();
+        while said < wanted {
+            let event = events.next(needed);
+            let passed = last.elapsed().min(MOST_TICK);
+            last = Instant::now();
+            silent.iter_mut().for_each(|silent| *silent += passed);
+            if stopped() && failed.is_none() {
+                self.end();
+                return Err(Error::Cancelled);
+            }
+            let error = match event {
+                Ok((process, Event::Report(report))) => {
+                    silent[process] = Duration::ZERO;
+                    self.members[process].begun.store(true, Ordering::Relaxed);
+                    allowed[process] = self.patience;
+                    match report {
+                        Report::Failed(failure) => Some(self.failed(process, failure)),
+                        Report::Lost { peer, reason } => Some(self.lost(process, peer, reason)),
+                        report if failed.is_none() => match take(process, report) {
+                            Ok(true) => {
+                                said += usize::from(!std::mem::replace(&mut had[process], true));
+                                None
+                            }
+                            Ok(false) => None,
+                            Err(e) => Some(e),
+                        },
+                        _ => None,
+                    }
+                }
+                Ok((process, Event::Rows(bytes))) => {
+                    silent[process] = Duration::ZERO;
+                    if failed.is_none() { give(process, &bytes).err() } else { None }
+                }
+                Ok((_, Event::Other(error))) => Some(error),
+                Ok((process, Event::Over)) => Some(self.members[process].ending()),
+                Err(RecvTimeoutError::Disconnected) => {
+                    Some(Error::System("all threads that listen have ended".into()))
+                }
+                Err(RecvTimeoutError::Timeout) => {
+                    let lost = (0..needed).find(|process| silent[*process] > allowed[*process]);
+                    lost.map(|process| Error::Silent { host: self.name(process), patience: allowed[process] })
+                }
+            };
+            if let Some(error) = error
+                && failed.as_ref().is_none_or(|(known, _)| known.tells() < error.tells())
+            {
+                failed = Some((error, failed.map_or_else(|| last + GRACE, |(_, until)| until)));
+            }
+            if failed.as_ref().is_some_and(|(error, until)| error.tells() > 2 || last >= *until) {
+                break;
+            }
+        }
+        let Some((error, _)) = failed else { return Ok(()) };
+        drop(events);
+        *locked(&self.lost) = error.lost().map(String::from);
+        self.end();
+        Err(error)
+    }
+
+    /// How long a process may be silent.
+    fn allowed(&self, member: &Member) -> Duration {
+        match member.begun.load(Ordering::Relaxed) {
+            true => self.patience,
+            false => self.patience.max(BEGINNING),
+        }
+    }
+
+    fn failed(&self, process: usize, failure: Failure) -> Error {
+        // What was stopped was stopped for a reason that somebody else tells.
+        if failure.code == 130 {
+            return Error::Cancelled;
+        }
+        Error::Failed { host: self.name(process), message: failure.message, code: failure.code }
+    }
+
+    fn lost(&self, process: usize, peer: usize, reason: String) -> Error {
+        Error::Lost { host: self.name(process), peer: self.name(peer), reason }
+    }
+
+    /// That a process lives can be told at any time, anything else only when it is its turn.
+    pub fn unless_alive(&self, process: usize, report: &Report) -> Result<bool> {
+        let name = match report {
+            Report::Listening { .. } => "that it listens",
+            Report::Opened(_) => "of tables",
+            Report::Planned { .. } => "that it has planned",
+            Report::Joined(_) => "that it takes part",
+            Report::Finished(_) => "that it has finished",
+            Report::Alive(_) => return Ok(false),
+            Report::Lost { .. } | Report::Failed(_) => "that it failed",
+            Report::Done(_) => "that it is done",
+        };
+        let what = format!("the process told {name} when it was not its turn");
+        Err(Error::Protocol { host: self.name(process), what })
+    }
+
+    /// Ends all processes.
+    pub fn end(&self) {
+        for member in &self.members {
+            member.tell(Order::Stop);
+            member.release();
+        }
+        // Who is lost does not end by itself; others remove what they have begun.
+        let lost = locked(&self.lost).clone();
+        self.members.iter().filter(|member| lost.as_ref() == Some(&member.name)).for_each(Member::kill);
+        let deadline = Instant::now() + ENDING;
+        while Instant::now() < deadline && !self.members.iter().all(Member::is_over) {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        self.members.iter().for_each(Member::kill);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::sync_channel;
+
+    use super::*;
+
+    #[test]
+    fn what_a_process_tells_while_it_is_not_needed_is_looked_at_later() {
+        let (tell, told) = sync_channel(4);
+        let mut events = Events::new(told);
+        tell.send((1, vec![Event::Over])).unwrap();
+        tell.send((0, vec![Event::Rows(vec![7]), Event::Rows(vec![8])])).unwrap();
+        assert!(matches!(events.next(1), Err(RecvTimeoutError::Timeout)));
+        assert!(matches!(events.next(1), Ok((0, Event::Rows(rows))) if rows == [7]));
+        tell.send((0, vec![Event::Over])).unwrap();
+        assert!(matches!(events.next(2), Ok((1, Event::Over))));
+        assert!(matches!(events.next(2), Ok((0, Event::Rows(rows))) if rows == [8]));
+        assert!(matches!(events.next(2), Ok((0, Event::Over))));
+        drop(tell);
+        assert!(matches!(events.next(2), Err(RecvTimeoutError::Disconnected)));
+    }
+}

@@ -1,0 +1,352 @@
+//! Record batches as timely containers.
+
+use std::io::Write;
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{ByteArrayType, ByteViewType};
+use arrow_array::{
+    Array, ArrayRef, GenericByteArray, GenericByteViewArray, GenericListArray, OffsetSizeTrait, RecordBatch,
+    StructArray, make_array,
+};
+use arrow_buffer::{ArrowNativeType, OffsetBuffer};
+use arrow_data::transform::MutableArrayData;
+use arrow_schema::{DataType, FieldRef};
+use timely::Accountable;
+use timely::bytes::arc::Bytes;
+use timely::communication::Push;
+use timely::dataflow::channels::pushers::exchange::Distributor;
+use timely::dataflow::channels::{ContainerBytes, Message};
+
+use crate::dataflow::credit::Credit;
+
+/// The most rows of a batch.
+pub const BATCH_ROWS: usize = 8192;
+
+/// A record batch on its way, for one worker. Counts rows. Between threads of a process it moves by pointer, between
+/// processes as bytes, encoded once; see [`crate::distributed::wire`].
+#[derive(Clone, Default)]
+pub struct ExchangeBatch {
+    /// The worker that it is for; of no meaning outside an exchange.
+    pub target: u32,
+    /// The rows; `None` where timely has taken them out, and where they came from another process as [`ExchangeBatch::wire`].
+    pub batch: Option<RecordBatch>,
+    /// The rows as bytes, where they go to another process or came from one.
+    pub wire: Option<Wire>,
+    /// What the sender of an exchange gets back once the rows are absorbed: when the last copy is dropped.
+    pub credit: Option<Arc<Credit>>,
+    /// The worker that sent it, where that matters (merging sorted runs, credit between processes).
+    pub source: u32,
+    /// Whether it is the sender's last one; such a parcel of an exchange that merges or arranges has no rows.
+    pub last: bool,
+    /// The piece of the scan's table that the rows behind it come from; such a parcel has no rows, and stays in its process.
+    pub begins: Option<u64>,
+}
+
+/// Rows as bytes.
+#[derive(Clone)]
+pub struct Wire {
+    /// How many rows.
+    pub rows: u32,
+    /// The credit that was taken for them, in bytes.
+    pub owed: u64,
+    /// What [`crate::distributed::wire::encode`] gives.
+    pub bytes: WireBytes,
+}
+
+/// Bytes that are made here, or came in.
+#[derive(Clone)]
+pub enum WireBytes {
+    /// So many, which are made of [`ExchangeBatch::batch`] where timely wants them.
+    ToMake(usize),
+    /// Made here; shared where they go to several processes.
+    Made(Arc<Vec<u8>>),
+    /// Came in, with up to 7 bytes behind them.
+    Came {
+        /// Timely's buffer.
+        buffer: Bytes,
+        /// The bytes in it that count.
+        length: usize,
+    },
+}
+
+impl Wire {
+    /// How many bytes there are, or will be.
+    pub fn length(&self) -> usize {
+        match &self.bytes {
+            WireBytes::ToMake(length) => *length,
+            _ => self.bytes().len(),
+        }
+    }
+
+    /// The bytes; none of those that are still to be made.
+    pub fn bytes(&self) -> &[u8] {
+        match &self.bytes {
+            WireBytes::ToMake(_) => &[],
+            WireBytes::Made(bytes) => bytes,
+            WireBytes::Came { buffer, length } => &buffer[..*length],
+        }
+    }
+}
+
+impl From<RecordBatch> for ExchangeBatch {
+    fn from(batch: RecordBatch) -> Self {
+        ExchangeBatch { batch: Some(batch), ..ExchangeBatch::default() }
+    }
+}
+
+impl Accountable for ExchangeBatch {
+    fn record_count(&self) -> i64 {
+        let rows = match (&self.batch, &self.wire) {
+            (Some(batch), _) => batch.num_rows() as i64,
+            (None, Some(wire)) => i64::from(wire.rows),
+            (None, None) => 0,
+        };
+        // timely drops containers that count nothing.
+        rows + i64::from(self.last) + i64::from(self.begins.is_some())
+    }
+}
+
+/// The bytes of a parcel before its rows: source, flags, rows, length (each u32), owed (u64), little-endian.
+const HEADER: usize = 24;
+
+impl ContainerBytes for ExchangeBatch {
+    fn from_bytes(mut buffer: Bytes) -> Self {
+        // timely carves out what `into_bytes` of a process of this query wrote, which has shown its token and its
+        // version. What is too short for that has no rows; the receiver tells it by their number.
+        let number = |at: usize| {
+            let bytes = buffer.get(at..at + 4).and_then(|bytes| bytes.try_into().ok());
+            bytes.map_or(0, u32::from_le_bytes)
+        };
+        let [source, flags, rows, length] = [0, 4, 8, 12].map(number);
+        let owed = u64::from(number(16)) | u64::from(number(20)) << 32;
+        if buffer.len() >= HEADER {
+            buffer.extract_to(HEADER);
+        }
+        let length = (length as usize).min(buffer.len());
+        let wire = Wire { rows, owed, bytes: WireBytes::Came { buffer, length } };
+        ExchangeBatch { wire: Some(wire), source, last: flags != 0, ..ExchangeBatch::default() }
+    }
+
+    fn length_in_bytes(&self) -> usize {
+        HEADER + self.wire.as_ref().map_or(0, Wire::length).next_multiple_of(8)
+    }
+
+    fn into_bytes<W: Write>(&self, writer: &mut W) {
+        let (rows, owed, length) = self.wire.as_ref().map_or((0, 0, 0), |w| (w.rows, w.owed, w.length()));
+        let lost = self.wire.is_none() && self.batch.as_ref().is_some_and(|batch| batch.num_rows() > 0);
+        assert!(!lost, "an exchange encodes what goes to another process");
+        const ROOM: &str = "timely's buffer takes what was asked for";
+        let mut put = |bytes: &[u8]| writer.write_all(bytes).expect(ROOM);
+        [self.source, u32::from(self.last), rows, length as u32].iter().for_each(|n| put(&n.to_le_bytes()));
+        put(&owed.to_le_bytes());
+        match (&self.wire, &self.batch) {
+            (Some(Wire { bytes: WireBytes::ToMake(_), .. }), Some(batch)) => {
+                crate::distributed::wire::write(batch, writer).expect(ROOM);
+            }
+            (Some(wire), _) => put(wire.bytes()),
+            (None, _) => {}
+        }
+        writer.write_all(&[0; 8][..length.next_multiple_of(8) - length]).expect(ROOM);
+    }
+}
+
+/// Sends each parcel to the worker that it is for.
+#[derive(Debug, Default)]
+pub struct ToTarget;
+
+impl Distributor<ExchangeBatch> for ToTarget {
+    fn partition<T: Clone, P: Push<Message<T, ExchangeBatch>>>(
+        &mut self,
+        parcel: &mut ExchangeBatch,
+        time: &T,
+        pushers: &mut [P],
+    ) {
+        let target = parcel.target as usize;
+        Message::push_at(parcel, time.clone(), &mut pushers[target]);
+    }
+
+    fn flush<T: Clone, P: Push<Message<T, ExchangeBatch>>>(&mut self, _time: &T, _pushers: &mut [P]) {}
+}
+
+/// About the bytes that a batch's rows take, whatever buffers they share with others.
+pub fn batch_bytes(batch: &RecordBatch) -> usize {
+    batch.columns().iter().map(|c| array_bytes(c.as_ref())).sum::<usize>() + 64
+}
+
+fn array_bytes(array: &dyn Array) -> usize {
+    match array.data_type() {
+        DataType::Utf8View => view_bytes(array.as_string_view()),
+        DataType::BinaryView => view_bytes(array.as_binary_view()),
+        DataType::Utf8 => offset_bytes(array.as_string::<i32>()),
+        DataType::LargeUtf8 => offset_bytes(array.as_string::<i64>()),
+        DataType::Binary => offset_bytes(array.as_binary::<i32>()),
+        DataType::LargeBinary => offset_bytes(array.as_binary::<i64>()),
+        DataType::Boolean => array.len() / 8 + 1,
+        DataType::List(_) => list_bytes(array.as_list::<i32>()),
+        DataType::LargeList(_) => list_bytes(array.as_list::<i64>()),
+        DataType::Struct(_) => array.as_struct().columns().iter().map(|c| array_bytes(c.as_ref())).sum(),
+        t => match t.primitive_width() {
+            Some(width) => width * array.len(),
+            None => array.get_array_memory_size(),
+        },
+    }
+}
+
+fn view_bytes<T: ByteViewType>(array: &GenericByteViewArray<T>) -> usize {
+    let outside = if array.data_buffers().is_empty() { 0 } else { array.total_buffer_bytes_used() };
+    outside + 16 * array.len()
+}
+
+fn offset_bytes<T: ByteArrayType>(array: &GenericByteArray<T>) -> usize {
+    let offsets = array.value_offsets();
+    (offsets[array.len()] - offsets[0]).as_usize() + size_of::<T::Offset>() * array.len()
+}
+
+fn list_bytes<O: OffsetSizeTrait>(list: &GenericListArray<O>) -> usize {
+    array_bytes(list_values(list).as_ref()) + size_of::<O>() * list.len()
+}
+
+/// The values of a list column's rows. A slice of a column has those of the whole column in its buffer.
+pub fn list_values<O: OffsetSizeTrait>(list: &GenericListArray<O>) -> ArrayRef {
+    let offsets = list.offsets();
+    let (first, last) = (offsets[0].as_usize(), offsets[list.len()].as_usize());
+    list.values().slice(first, last - first)
+}
+
+fn compact_list<O: OffsetSizeTrait>(list: &GenericListArray<O>, field: &FieldRef) -> ArrayRef {
+    let mut values = list_values(list);
+    if values.len() < list.values().len() {
+        values = copied_column(&values);
+    }
+    let offsets = OffsetBuffer::<O>::from_lengths(list.offsets().lengths());
+    let nulls = list.nulls().cloned();
+    Arc::new(GenericListArray::new(field.clone(), offsets, compact_column(&values), nulls))
+}
+
+fn compact_views<T: ByteViewType>(column: &ArrayRef, array: &GenericByteViewArray<T>) -> ArrayRef {
+    if array.data_buffers().is_empty() { column.clone() } else { Arc::new(array.gc()) }
+}
+
+/// Copies the strings and the values of lists that a batch uses out of buffers that it shares, so that keeping it pins
+/// no others.
+pub fn compact(batch: &RecordBatch) -> RecordBatch {
+    map(batch, compact_column)
+}
+
+/// A batch from which rows can be taken: arrow's `take` makes room for all lists that a slice is one of (arrow 59), so that
+/// slices of lists are copied first.
+pub fn to_take_from(batch: &RecordBatch) -> RecordBatch {
+    map(batch, |column| match column.data_type() {
+        DataType::List(_) | DataType::LargeList(_) => compact_column(column),
+        _ => column.clone(),
+    })
+}
+
+/// Copies the rows of a batch out of buffers that it shares, so that keeping it pins no others.
+pub fn copied(batch: &RecordBatch) -> RecordBatch {
+    compact(&map(batch, copied_column))
+}
+
+fn copied_column(column: &ArrayRef) -> ArrayRef {
+    let data = column.to_data();
+    let mut copy = MutableArrayData::new(vec![&data], false, data.len());
+    copy.try_extend(0, 0, data.len()).expect("a part of an array fits one");
+    make_array(copy.freeze())
+}
+
+/// A batch of other arrays of the same types and lengths.
+fn map(batch: &RecordBatch, of: impl FnMut(&ArrayRef) -> ArrayRef) -> RecordBatch {
+    let columns = batch.columns().iter().map(of).collect();
+    let options = arrow_array::RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    RecordBatch::try_new_with_options(batch.schema(), columns, &options)
+        .expect("the columns are the batch's own")
+}
+
+fn compact_column(column: &ArrayRef) -> ArrayRef {
+    match column.data_type() {
+        DataType::Utf8View => compact_views(column, column.as_string_view()),
+        DataType::BinaryView => compact_views(column, column.as_binary_view()),
+        DataType::List(field) => compact_list(column.as_list::<i32>(), field),
+        DataType::LargeList(field) => compact_list(column.as_list::<i64>(), field),
+        DataType::Struct(fields) if !fields.is_empty() => {
+            let columns = column.as_struct().columns().iter().map(compact_column).collect();
+            Arc::new(StructArray::new(fields.clone(), columns, column.nulls().cloned()))
+        }
+        _ => column.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::types::Int64Type;
+    use arrow_array::{LargeStringArray, ListArray, StringViewArray, UInt32Array};
+    use arrow_select::take::take_record_batch;
+
+    use super::*;
+
+    /// A batch of one column.
+    fn batch(column: ArrayRef) -> RecordBatch {
+        RecordBatch::try_from_iter([("c", column)]).expect("one column is a batch")
+    }
+
+    #[test]
+    fn a_slice_of_lists_counts_and_keeps_its_own_values_only() {
+        let lists = (0..8192_i64).map(|i| (i % 5 > 0).then(|| vec![Some(i), None, Some(-i)]));
+        let all = batch(Arc::new(ListArray::from_iter_primitive::<Int64Type, _, _>(lists)));
+        let whole = batch_bytes(&all);
+        assert!((150_000..200_000).contains(&whole), "{whole}");
+        let slices: Vec<RecordBatch> = (0..64).map(|i| all.slice(i * 128, 128)).collect();
+        let counted: usize = slices.iter().map(batch_bytes).sum();
+        assert!(counted < whole + 64 * 80, "{counted} of {whole}");
+        for (slice, keep) in
+            slices.iter().flat_map(|slice| [(slice, compact as fn(&_) -> _), (slice, copied)])
+        {
+            let kept = keep(slice);
+            assert_eq!(&kept, slice);
+            let buffers = kept.column(0).get_buffer_memory_size();
+            assert!(buffers < whole / 16, "{buffers} of {whole}");
+        }
+    }
+
+    #[test]
+    fn rows_of_a_slice_of_lists_take_no_more_than_their_own_room() {
+        let lists = (0..8192_i64).map(|i| Some(vec![Some(i); 100]));
+        let all = batch(Arc::new(ListArray::from_iter_primitive::<Int64Type, _, _>(lists)));
+        let rows = UInt32Array::from(vec![1, 0]);
+        let taken = take_record_batch(&to_take_from(&all.slice(5000, 2)), &rows).unwrap();
+        assert_eq!(taken.slice(0, 1), all.slice(5001, 1));
+        assert_eq!(taken.slice(1, 1), all.slice(5000, 1));
+        let room = taken.column(0).get_buffer_memory_size();
+        assert!(room < 4000, "{room}");
+    }
+
+    #[test]
+    fn a_slice_of_strings_counts_its_own_only() {
+        let all = batch(Arc::new(LargeStringArray::from_iter_values((0..8192).map(|i| format!("{i:100}")))));
+        assert_eq!(batch_bytes(&all), 8192 * 108 + 64);
+        assert_eq!(batch_bytes(&all.slice(100, 7)), 7 * 108 + 64);
+        assert_eq!(batch_bytes(&all.slice(100, 0)), 64);
+        let kept = copied(&all.slice(100, 7));
+        assert_eq!(kept, all.slice(100, 7));
+        assert!(kept.column(0).get_buffer_memory_size() < 2000);
+    }
+
+    #[test]
+    fn strings_in_lists_are_compacted() {
+        let text = |i: usize| format!("a string that is longer than twelve bytes {i}");
+        let strings: ArrayRef = Arc::new(StringViewArray::from_iter_values((0..1000).map(text)));
+        let field = Arc::new(arrow_schema::Field::new_list_field(DataType::Utf8View, true));
+        let offsets = OffsetBuffer::from_lengths([10; 100]);
+        let all = batch(Arc::new(ListArray::new(field, offsets, strings, None)));
+        let slice = all.slice(50, 2);
+        let kept = compact(&slice);
+        assert_eq!(kept, slice);
+        assert!(batch_bytes(&slice) < 2000, "{}", batch_bytes(&slice));
+        assert!(
+            kept.column(0).get_buffer_memory_size() < 5000,
+            "{}",
+            kept.column(0).get_buffer_memory_size()
+        );
+    }
+}

@@ -1,0 +1,385 @@
+//! Plan to dataflow, straight-line: every decision is in the plan.
+
+use std::cell::RefCell;
+use std::ops::Range;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use formats::format::Found;
+use queries::explain::operator;
+use queries::plan::{Exchange, Node, NodeId, Op, Side};
+use timely::dataflow::Scope;
+
+use crate::context::memory;
+use crate::dataflow::credit::Pool;
+use crate::dataflow::operator::{BuildBarrier, Edge, Inputs, Local, Stage, Time};
+use crate::dataflow::run::Settings;
+use crate::distributed::processes::Topology;
+use crate::error::Result;
+use crate::operators::aggregate::{Aggregate, Placement};
+use crate::operators::exchange::{At, Receive, Send};
+use crate::operators::expand::Expand;
+use crate::operators::filter::Filter;
+use crate::operators::in_order::InOrder;
+use crate::operators::join::heavy::{Replicas, Wanted};
+use crate::operators::join::shared::Builds;
+use crate::operators::join::watch::Watch;
+use crate::operators::join::{self, Join};
+use crate::operators::limit::Limit;
+use crate::operators::memory_tracker::MemoryTracker;
+use crate::operators::merge::Merge;
+use crate::operators::order::Order;
+use crate::operators::output::{Output, Queue};
+use crate::operators::project::Project;
+use crate::operators::repeat::Repeat;
+use crate::operators::scan::Scan;
+use crate::operators::scan::prefetch::Window;
+use crate::operators::scan::source::ScanSource;
+use crate::operators::scan::static_partition::StaticPartition;
+use crate::operators::sort::Sort;
+use crate::operators::transform::Transform;
+use crate::operators::union::Union;
+use crate::operators::values::Values;
+
+/// Bytes that may be on their way in one exchange of one process.
+const EXCHANGE_BYTES: usize = 32 << 20;
+
+/// What lessens what a join keeps.
+const FEWER_BUILD_ROWS: &str = "read fewer columns or rows of the join's build side, which is kept";
+
+/// What lessens what a sort keeps.
+const FEWER_SORTED_ROWS: &str = "read fewer columns or rows, or add LIMIT: a sort keeps all of its rows";
+
+/// What lessens what waits for rows before it.
+const FEWER_ARRANGED_ROWS: &str = "read fewer columns or rows, or run with fewer --workers";
+
+/// A worker whose piece of the table is not the first may have so many bytes of rows wait for those before them: about those
+/// of a piece, so that it goes on meanwhile, if that is little of the memory.
+const ARRANGED_BYTES: usize = 16 << 20;
+const ARRANGED_PART: u64 = 16;
+
+fn in_order_bytes(limit: u64, peers: usize) -> usize {
+    let each = usize::try_from(limit / ARRANGED_PART / peers as u64).unwrap_or(usize::MAX);
+    each.min(ARRANGED_BYTES).max(EXCHANGE_BYTES / peers)
+}
+
+/// What the workers of a process share of a plan, by node: the work of its scans, the credit of its exchanges and the
+/// build sides of those joins that share them.
+pub struct Shared {
+    site: Topology,
+    work: Vec<Option<Arc<ScanSource>>>,
+    /// One for all senders, or one for each where worker 0 merges or arranges: one that is ahead must not use up what
+    /// another one needs to send the batch that is waited for.
+    pools: Vec<Vec<Arc<Pool>>>,
+    builds: Vec<Option<Arc<Builds>>>,
+    /// By the join and by the exchange of its probe side.
+    replicas: Vec<Option<Arc<Replicas>>>,
+}
+
+impl Shared {
+    /// For the tree below `root`, which has `nodes` nodes.
+    pub fn new(root: &Node, nodes: usize, settings: &Settings, site: Topology) -> Result<Shared> {
+        let (work, pools, builds) = (vec![None; nodes], vec![vec![]; nodes], vec![None; nodes]);
+        let replicas = vec![None; nodes];
+        let mut shared = Shared { site, work, pools, builds, replicas };
+        shared.add(root, settings)?;
+        Ok(shared)
+    }
+
+    fn add(&mut self, node: &Node, settings: &Settings) -> Result<()> {
+        let window = Window::new(settings.read_ahead);
+        match &node.op {
+            Op::Scan(scan) => {
+                let work = ScanSource::new(scan, node.schema.clone())?;
+                let work =
+                    work.with_window(window).with_share(StaticPartition::of(self.site.clone(), node.id))?;
+                self.work[node.id] = Some(Arc::new(work));
+            }
+            Op::Exchange(Exchange::Merge { .. }) => {
+                let each = EXCHANGE_BYTES / self.site.peers();
+                self.pools[node.id] = (0..self.site.workers).map(|_| Pool::new(each)).collect();
+            }
+            Op::Exchange(Exchange::InOrder) => {
+                let limit = settings.memory_limit.min(memory::limit());
+                let each = in_order_bytes(limit, self.site.peers());
+                self.pools[node.id] = (0..self.site.workers).map(|_| Pool::new(each)).collect();
+            }
+            Op::Exchange(_) => self.pools[node.id] = vec![Pool::new(EXCHANGE_BYTES)],
+            Op::Join(join) if join.shared => self.builds[node.id] = Some(Builds::new(self.site.workers)),
+            Op::Join(join) if join.replicates => {
+                let [build, probe] = if join.build == Side::Left { [0, 1] } else { [1, 0] };
+                let schema = node.inputs[build].schema.clone();
+                let replicas = Replicas::new(join, schema, node.id, self.site.clone())?;
+                self.replicas[node.inputs[probe].id] = Some(replicas.clone());
+                self.replicas[node.id] = Some(replicas);
+            }
+            _ => {}
+        }
+        node.inputs.iter().try_for_each(|n| self.add(n, settings))
+    }
+
+    fn work(&self, id: NodeId) -> Arc<ScanSource> {
+        self.work[id].clone().expect("every scan has work")
+    }
+
+    /// The build side of a join, and which part of it `worker` builds.
+    fn builds(&self, id: NodeId, worker: usize) -> (Arc<Builds>, usize) {
+        match &self.builds[id] {
+            Some(shared) => (shared.clone(), worker),
+            None => (Builds::new(1), 0),
+        }
+    }
+
+    /// The credit of a worker of this process in an exchange.
+    fn pool(&self, id: NodeId, worker: usize) -> Option<&Arc<Pool>> {
+        let pools = self.pools.get(id)?;
+        let worker = worker.checked_sub(self.site.here().start)?;
+        if pools.len() > 1 { pools.get(worker) } else { pools.first() }
+    }
+
+    /// Tells another process the build rows of a key that is heavy there.
+    pub fn give_replica(&self, join: NodeId, wanted: Wanted) -> Result<()> {
+        self.replicas.get(join).and_then(Option::as_ref).map_or(Ok(()), |r| r.give(wanted))
+    }
+
+    /// Takes the build rows of a heavy key from another process.
+    pub fn take_replica(&self, join: NodeId, hash: u64, rows: &[u8]) -> Result<()> {
+        self.replicas.get(join).and_then(Option::as_ref).map_or(Ok(()), |r| r.take(hash, rows))
+    }
+
+    /// Takes what a reader in another process has found at a border of a file.
+    pub fn hear(&self, scan: NodeId, file: usize, found: Found) {
+        if let Some(Some(work)) = self.work.get(scan) {
+            work.hear(file, found);
+        }
+    }
+
+    /// Gives another process some of what this one has left to read.
+    pub fn give_work(&self, scan: NodeId, process: usize) {
+        if let Some(Some(work)) = self.work.get(scan) {
+            work.give(process);
+        }
+    }
+
+    /// Takes what another process gives of what it had to read.
+    pub fn take_work(&self, scan: NodeId, stretch: Range<u64>) {
+        if let Some(Some(work)) = self.work.get(scan) {
+            work.take_over(stretch);
+        }
+    }
+
+    /// Tells a worker of another process which part of a file it gets.
+    pub fn deal(&self, scan: NodeId, worker: usize, before: Option<u64>) {
+        if let Some(Some(work)) = self.work.get(scan) {
+            work.answer(worker, before);
+        }
+    }
+
+    /// Takes what a worker of this process is told that it gets.
+    pub fn take_dealt(&self, scan: NodeId, worker: usize, part: Option<u64>) {
+        if let Some(Some(work)) = self.work.get(scan) {
+            work.answered(worker, part);
+        }
+    }
+
+    /// Gives credit back for what a worker of this process sent to another process.
+    pub fn give_credit(&self, exchange: NodeId, worker: usize, bytes: usize) {
+        if let Some(pool) = self.pool(exchange, worker) {
+            pool.give(bytes);
+        }
+    }
+}
+
+/// Renders one tree of a plan on one worker.
+pub struct Renderer<'a, 'scope> {
+    /// The dataflow.
+    pub scope: Scope<'scope, Time>,
+    /// What the worker's operators share.
+    pub local: &'a Rc<Local>,
+    /// What the process's workers share.
+    pub shared: &'a Shared,
+    /// An error in making an operator; it ends the query once the dataflow runs.
+    pub failed: RefCell<Option<crate::Error>>,
+}
+
+impl<'scope> Renderer<'_, 'scope> {
+    /// Renders the tree; its rows go into `queue`.
+    pub fn root(&self, node: &Node, queue: Arc<Queue>) {
+        let edge = self.node(node, &[]);
+        let stage = self.stage(node, "output", false);
+        stage.add(Inputs::Local(vec![edge]), |wake| Box::new(Output::new(queue, wake)));
+    }
+
+    fn stage(&self, node: &Node, name: &str, counts: bool) -> Stage<'_, 'scope> {
+        Stage {
+            scope: self.scope,
+            local: self.local,
+            node: node.id,
+            name: name.to_string(),
+            counts,
+            gated: true,
+        }
+    }
+
+    /// Keeps an error in making an operator, whose place `edge` takes until it ends the query.
+    fn fail(&self, e: crate::Error, edge: Edge<'scope>) -> Edge<'scope> {
+        self.failed.borrow_mut().get_or_insert(e);
+        edge
+    }
+
+    /// Renders a node; scans in it start once `latches` are open.
+    fn node(&self, node: &Node, latches: &[Rc<BuildBarrier>]) -> Edge<'scope> {
+        let input = |i: usize| self.node(&node.inputs[i], latches);
+        match &node.op {
+            Op::Scan(scan) if scan.transform.is_some() => {
+                self.stage(node, "transform", true).add(Inputs::None, |wake| {
+                    let plan = scan.transform.clone().expect("it was looked at");
+                    let (work, state) = (self.shared.work(node.id), self.local.state.clone());
+                    Box::new(Transform::new(
+                        plan,
+                        scan.projection.clone(),
+                        node.schema.clone(),
+                        work,
+                        state,
+                        wake,
+                    ))
+                })
+            }
+            Op::Scan(_) => self.stage(node, "scan", true).add(Inputs::None, |wake| {
+                Box::new(Scan::new(
+                    self.shared.work(node.id),
+                    self.local.state.clone(),
+                    latches.to_vec(),
+                    wake,
+                    self.local.index,
+                ))
+            }),
+            Op::Values(batches) => self
+                .stage(node, "values", true)
+                .add(Inputs::None, |_| Box::new(Values::new(batches, self.local.index))),
+            Op::Filter { predicate } => {
+                let edge = input(0);
+                self.stage(node, "filter", true).add(Inputs::Local(vec![edge]), |_| {
+                    Box::new(Filter::new(predicate.clone(), node.schema.clone()))
+                })
+            }
+            Op::Project { exprs } => {
+                let edge = input(0);
+                self.stage(node, "project", true).add(Inputs::Local(vec![edge]), |_| {
+                    Box::new(Project::new(exprs.clone(), node.schema.clone()))
+                })
+            }
+            Op::Expand { sets } => {
+                let edge = input(0);
+                self.stage(node, "expand", true).add(Inputs::Local(vec![edge]), |_| {
+                    Box::new(Expand::new(sets.clone(), node.schema.clone()))
+                })
+            }
+            Op::Aggregate(plan) => {
+                let edge = input(0);
+                let schema = node.inputs[0].schema.clone();
+                let place = Placement {
+                    index: self.local.index,
+                    peers: self.local.peers,
+                    spread: !node.inputs[0].single,
+                };
+                let state = self.local.state.clone();
+                match Aggregate::new(plan, schema, node.schema.clone(), place, state) {
+                    Ok(op) => {
+                        let op = MemoryTracker::new(op, operator(node), "group by fewer distinct values");
+                        self.stage(node, "aggregate", true).add(Inputs::Local(vec![edge]), |_| Box::new(op))
+                    }
+                    Err(e) => self.fail(e, edge),
+                }
+            }
+            Op::Join(plan) => {
+                let latch = Rc::new(BuildBarrier::default());
+                let mut for_probe = latches.to_vec();
+                for_probe.push(latch.clone());
+                let (left, right) = match plan.build {
+                    Side::Left => {
+                        (self.node(&node.inputs[0], latches), self.node(&node.inputs[1], &for_probe))
+                    }
+                    Side::Right => {
+                        (self.node(&node.inputs[0], &for_probe), self.node(&node.inputs[1], latches))
+                    }
+                };
+                let schemas = (node.inputs[0].schema.clone(), node.inputs[1].schema.clone());
+                let (builds, part) = self.shared.builds(node.id, self.local.index);
+                self.stage(node, "join", true).add(Inputs::Local(vec![left, right]), |wake| {
+                    let replicas = self.shared.replicas[node.id].clone();
+                    let at = join::Placement { builds, part, replicas, index: self.local.index, latch, wake };
+                    let join = Join::new(plan, schemas.0, schemas.1, node.schema.clone(), at);
+                    Box::new(MemoryTracker::new(join, operator(node), FEWER_BUILD_ROWS))
+                })
+            }
+            Op::Sort { keys, fetch } => {
+                let edge = input(0);
+                match Order::new(keys.clone(), &node.schema) {
+                    Ok(order) => self.stage(node, "sort", true).add(Inputs::Local(vec![edge]), |_| {
+                        let sort = Sort::new(order, *fetch, node.schema.clone());
+                        Box::new(MemoryTracker::new(sort, operator(node), FEWER_SORTED_ROWS))
+                    }),
+                    Err(e) => self.fail(e, edge),
+                }
+            }
+            Op::Limit { skip, fetch } => {
+                let edge = input(0);
+                self.stage(node, "limit", true).add(Inputs::Local(vec![edge]), |_| {
+                    Box::new(Limit::new(*skip, *fetch, node.inputs[0].clone(), self.local.clone()))
+                })
+            }
+            Op::Repeat => {
+                let edge = input(0);
+                self.stage(node, "repeat", true)
+                    .add(Inputs::Local(vec![edge]), |_| Box::new(Repeat::new(node.schema.clone())))
+            }
+            Op::Union => {
+                let edges = (0..node.inputs.len()).map(input).collect();
+                self.stage(node, "union", true)
+                    .add(Inputs::Local(edges), |_| Box::new(Union::new(node.schema.clone())))
+            }
+            Op::Exchange(exchange) => {
+                let edge = input(0);
+                self.exchange(node, exchange, edge)
+            }
+        }
+    }
+
+    fn exchange(&self, node: &Node, exchange: &Exchange, edge: Edge<'scope>) -> Edge<'scope> {
+        let sender = Stage { gated: false, ..self.stage(node, "exchange", false) };
+        let sent = sender.add(Inputs::Local(vec![edge]), |wake| {
+            let Local { index, peers, site, .. } = &**self.local;
+            let pool = self.shared.pool(node.id, *index).expect("every exchange has credit").clone();
+            let (here, processes) = (site.here(), site.processes.clone());
+            let at = At { index: *index, here, peers: *peers, processes };
+            let replicas = self.shared.replicas[node.id].clone();
+            let watch = replicas.map(|replicas| Watch::new(replicas, site.here(), *peers));
+            Box::new(Send::new(exchange, &node.schema, at, pool, wake).watching(watch))
+        });
+        // What the node gives is what its last operator gives.
+        let arranges = matches!(exchange, Exchange::Merge { .. } | Exchange::InOrder);
+        let received = self.stage(node, "receive", !arranges).add(Inputs::Exchange(sent.stream), |_| {
+            Box::new(Receive::new(node.schema.clone(), self.local.site.clone()))
+        });
+        match exchange {
+            Exchange::Merge { keys, fetch } => match Order::new(keys.clone(), &node.schema) {
+                Ok(order) => self.stage(node, "merge", true).add(Inputs::Local(vec![received]), |_| {
+                    let merge = Merge::new(order, node.schema.clone(), self.local.peers, *fetch);
+                    Box::new(MemoryTracker::new(merge, operator(node), FEWER_SORTED_ROWS))
+                }),
+                Err(e) => self.fail(e, received),
+            },
+            Exchange::InOrder => {
+                self.stage(node, "in order", true).add(Inputs::Local(vec![received]), |_| {
+                    Box::new(MemoryTracker::new(
+                        InOrder::new(self.local.peers),
+                        operator(node),
+                        FEWER_ARRANGED_ROWS,
+                    ))
+                })
+            }
+            Exchange::Hash(_) | Exchange::Broadcast | Exchange::Gather => received,
+        }
+    }
+}

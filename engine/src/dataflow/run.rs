@@ -1,0 +1,519 @@
+//! Starts workers, runs the stages of a plan and hands the result over.
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use datafusion_common::ScalarValue;
+use queries::Plan;
+use queries::plan::{Node, Subquery};
+use timely::WorkerConfig;
+use timely::communication::{Allocator, AllocatorBuilder, WorkerGuards, initialize_from};
+use timely::logging::TimelyProgressEventBuilder;
+use timely::worker::Worker;
+
+use crate::context::cancel::Cancel;
+use crate::context::memory::{self, Account};
+use crate::context::pages;
+use crate::context::panics;
+use crate::context::query::QueryState;
+use crate::context::stack::{self, Deep};
+use crate::dataflow::operator::{Local, Time};
+use crate::dataflow::render::{Renderer, Shared};
+use crate::distributed::processes::{Channels, Processes, Topology};
+use crate::distributed::wire;
+use crate::error::{Error, Result};
+use crate::operators::batch_of;
+use crate::operators::output::{Queue, Taken};
+use crate::operators::scan::prefetch::PARTS;
+
+/// How a plan is run.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Workers of a process, each a thread.
+    pub workers: usize,
+    /// Parts of files that the system is asked to read ahead; see [`crate::operators::scan::prefetch`].
+    pub read_ahead: usize,
+    /// What operators of the query may keep, in bytes, if that is less than the limit of the process.
+    pub memory_limit: u64,
+}
+
+impl Settings {
+    /// So many workers, and the usual otherwise.
+    pub fn new(workers: usize) -> Settings {
+        Settings { workers, read_ahead: PARTS, memory_limit: u64::MAX }
+    }
+}
+
+/// The most time that a parked worker sleeps before it looks at the flags.
+const PARK: Duration = Duration::from_millis(20);
+
+/// How long a stopped query is waited for. A worker that waits for the system (for a pipe into which nobody writes)
+/// doesn't see that it is stopped.
+const GRACE: Duration = Duration::from_millis(700);
+
+/// Runs a plan, until `cancel` is asked for the end. Its scalar subqueries are run at once, one after another; the rows of the
+/// plan itself are then taken from [`Results`].
+///
+/// # Errors
+/// Those of the subqueries, and what keeps the workers from being started.
+pub fn run(plan: &Arc<Plan>, settings: &Settings, cancel: &Cancel) -> Result<Results> {
+    run_in(plan, settings, cancel, None)
+}
+
+/// Runs a plan's part of this process; all processes of the query have the same plan. Of rows that lie on worker 0
+/// process 0 has all, and the others none.
+///
+/// # Errors
+/// The query's own, and what keeps the processes from reaching one another.
+pub fn run_among(plan: &Arc<Plan>, settings: &Settings, processes: Arc<Processes>) -> Result<Results> {
+    run_in(plan, settings, &Cancel::default(), Some(processes))
+}
+
+fn run_in(
+    plan: &Arc<Plan>,
+    settings: &Settings,
+    cancel: &Cancel,
+    processes: Option<Arc<Processes>>,
+) -> Result<Results> {
+    let account = Account::new(settings.memory_limit);
+    let site = |stage| Topology { stage, workers: settings.workers, processes: processes.clone() };
+    let (mut plan, mut before) = (Deep::from(plan.clone()), None);
+    for stage in 0..plan.subqueries.len() {
+        let (site, subquery) = (site(stage), &plan.subqueries[stage]);
+        let tree = Tree { plan: Arc::clone(&plan), subquery: Some(stage) };
+        let state = Arc::new(QueryState::new(tree.nodes(), site.peers()));
+        let mut results =
+            start(tree, site.clone(), settings, &account, begun(state, cancel, before.as_deref()))?;
+        let batches: Vec<RecordBatch> = results.by_ref().collect::<Result<_>>()?;
+        let value = match &site.processes {
+            None => subquery_value(subquery, &batches)?,
+            Some(processes) if processes.index == 0 => {
+                let value = subquery_value(subquery, &batches)?;
+                processes.network.tell_value(stage, wire::encode_value(&value)?);
+                value
+            }
+            Some(processes) => {
+                let t = subquery.root.schema.field(0).data_type();
+                wire::decode_value(&processes.network.value(stage)?, t)?
+            }
+        };
+        before = Some(results.state().clone());
+        plan = Deep::new(stack::deep(|| plan.with_value(subquery, &value))??);
+    }
+    let stage = plan.subqueries.len();
+    let tree = Tree { plan: Arc::clone(&plan), subquery: None };
+    let state = Arc::new(QueryState::new(tree.nodes(), site(stage).peers()));
+    start(tree, site(stage), settings, &account, begun(state, cancel, before.as_deref()))
+}
+
+/// A stage that begins: it can be stopped, and has the figures of those before it.
+fn begun(state: Arc<QueryState>, cancel: &Cancel, before: Option<&QueryState>) -> Arc<QueryState> {
+    before.into_iter().for_each(|before| state.go_on_from(before));
+    cancel.stops(&state);
+    state
+}
+
+fn subquery_value(subquery: &Subquery, batches: &[RecordBatch]) -> Result<ScalarValue> {
+    let rows: usize = batches.iter().map(RecordBatch::num_rows).sum();
+    if rows > 1 {
+        return Err(Error::SubqueryRows(rows));
+    }
+    Ok(match batches.iter().find(|b| b.num_rows() == 1) {
+        Some(batch) => ScalarValue::try_from_array(batch.column(0), 0)?,
+        None => ScalarValue::try_from(subquery.root.schema.field(0).data_type())?,
+    })
+}
+
+/// One tree of a plan.
+#[derive(Clone)]
+struct Tree {
+    plan: Arc<Plan>,
+    subquery: Option<usize>,
+}
+
+impl Tree {
+    fn root(&self) -> &Node {
+        match self.subquery {
+            Some(index) => &self.plan.subqueries[index].root,
+            None => &self.plan.root,
+        }
+    }
+
+    fn nodes(&self) -> usize {
+        self.subquery.map_or(self.plan.nodes, |i| self.plan.subqueries[i].nodes)
+    }
+}
+
+fn start(
+    tree: Tree,
+    site: Topology,
+    settings: &Settings,
+    account: &Arc<Account>,
+    state: Arc<QueryState>,
+) -> Result<Results> {
+    let shared = Arc::new(Shared::new(tree.root(), tree.nodes(), settings, site.clone())?);
+    // Rows that lie on worker 0 come through one queue, others through one a worker.
+    let queues = if tree.root().single { 1 } else { settings.workers };
+    let queues: Vec<Arc<Queue>> = (0..queues).map(|_| Arc::default()).collect();
+    let schema = match tree.subquery {
+        None => tree.plan.schema.clone(),
+        Some(_) => tree.root().schema.clone(),
+    };
+    let channels = match &site.processes {
+        None => {
+            let config = timely::CommunicationConfig::Process(settings.workers);
+            let (allocators, guard) = config.try_build().map_err(Error::Start)?;
+            Channels { allocators, guard }
+        }
+        Some(processes) => {
+            processes.notes.begin(site.stage, &state, &shared)?;
+            processes.network.connect(site.stage)?
+        }
+    };
+    let (among, plan) = (site.processes.is_some(), Deep::from(tree.plan.clone()));
+    let work = {
+        let (state, queues, account) = (state.clone(), queues.clone(), account.clone());
+        move |build: Build| {
+            stack::mark_deep();
+            let _entered = account.enter();
+            let run = |worker: &mut Worker| {
+                let queue = &queues[worker.index() % queues.len()];
+                run_worker(worker, &tree, &state, &shared, &site, queue);
+            };
+            run_thread(build, &state, among, run);
+        }
+    };
+    let workers = start_workers(channels, work, &state)?;
+    // Joining takes a thread of its own: the caller's thread takes the rows.
+    let (waiting, ended) = (state.clone(), queues.clone());
+    let join = move || {
+        memory::settle_at_end();
+        for e in workers.join() {
+            waiting.fail(Error::Start(e));
+        }
+        ended.iter().for_each(|queue| queue.end());
+    };
+    let thread = std::thread::Builder::new().name("palais-join".into()).spawn(join);
+    let thread = thread.map_err(|e| {
+        state.cancel();
+        Error::Start(e.to_string())
+    })?;
+    let thread = Mutex::new(Some(thread));
+    Ok(Results { schema, queues, state, plan: Some(plan), thread, among, done: false })
+}
+
+/// Makes the channels of a worker on its thread, which waits for the other workers.
+type Build = Box<dyn FnOnce() -> Allocator>;
+
+/// The threads of the workers.
+enum Workers {
+    /// Those of a query that runs in this process alone.
+    Alone(Vec<JoinHandle<()>>),
+    /// Those of one of several processes, with what carries their messages.
+    Among(WorkerGuards<()>),
+}
+
+impl Workers {
+    /// Waits until they have ended; gives what they panicked of.
+    fn join(self) -> Vec<String> {
+        match self {
+            Workers::Alone(threads) => {
+                let ended = threads.into_iter().map(JoinHandle::join);
+                ended.filter_map(Result::err).map(|e| format!("{e:?}")).collect()
+            }
+            Workers::Among(guards) => guards.join().into_iter().filter_map(Result::err).collect(),
+        }
+    }
+}
+
+/// Starts a thread for each worker. timely's own have the stack that all threads of the process have, which is enough where
+/// the process is palais' own, as each of several is.
+fn start_workers(
+    channels: Channels,
+    work: impl Fn(Build) + Send + Sync + 'static,
+    state: &QueryState,
+) -> Result<Workers> {
+    let is_alone = channels.allocators.iter().all(|a| matches!(a, AllocatorBuilder::Process(_)));
+    if !is_alone {
+        let guards = initialize_from(channels.allocators, channels.guard, move |a| work(Box::new(|| a)));
+        return Ok(Workers::Among(guards.map_err(Error::Start)?));
+    }
+    let (work, mut threads) = (Arc::new(work), Vec::with_capacity(channels.allocators.len()));
+    for (index, builder) in channels.allocators.into_iter().enumerate() {
+        let AllocatorBuilder::Process(builder) = builder else { continue };
+        let work = work.clone();
+        match stack::worker(format!("palais-work-{index}"))
+            .spawn(move || work(Box::new(|| Allocator::Process(builder.build()))))
+        {
+            Ok(thread) => threads.push(thread),
+            Err(e) => {
+                // The others, which wait for this one, are told.
+                state.break_off(Error::Start(e.to_string()));
+                break;
+            }
+        }
+    }
+    Ok(Workers::Alone(threads))
+}
+
+/// The thread of a worker, `among` those of other processes or not.
+fn run_thread(build: Build, state: &QueryState, among: bool, run: impl FnOnce(&mut Worker)) {
+    let mut worker = None;
+    let work = || {
+        let worker = worker.insert(Worker::new(WorkerConfig::default(), build(), Some(Instant::now())));
+        run(worker);
+        Ok(())
+    };
+    if among {
+        // A panic ends the process, and its starter ends the others: they could not tell that rows are missing.
+        let _ = work();
+        return;
+    }
+    if let Err(e) = panics::catch(work) {
+        state.break_off(e);
+    }
+    if let Some(worker) = worker {
+        // What panics while it is dropped stays in memory.
+        let _ = panics::catch(|| {
+            leave(worker);
+            Ok(())
+        });
+    }
+}
+
+/// Drops a worker with the dataflows that it has not completed. They hold a handle of the worker, and it holds them.
+#[expect(clippy::disallowed_methods, reason = "nothing is stepped any more, on any worker of the query")]
+fn leave(mut worker: Worker) {
+    for dataflow in worker.installed_dataflows() {
+        worker.drop_dataflow(dataflow);
+    }
+}
+
+fn run_worker(
+    worker: &mut Worker,
+    tree: &Tree,
+    state: &Arc<QueryState>,
+    shared: &Shared,
+    site: &Topology,
+    queue: &Arc<Queue>,
+) {
+    state.register_thread();
+    if site.processes.is_some() {
+        count_progress(worker, state.clone());
+    }
+    let local = Local::new(worker, state.clone(), site.clone(), tree.nodes());
+    worker.dataflow(|scope| {
+        let renderer = Renderer { scope, local: &local, shared, failed: Default::default() };
+        renderer.root(tree.root(), queue.clone());
+        if let Some(e) = renderer.failed.take() {
+            state.fail(e);
+        }
+    });
+    // The rows begin.
+    pages::large();
+    let mut epoch = state.epoch();
+    while worker.has_dataflows() && !state.is_broken_off() {
+        if state.epoch() != epoch {
+            epoch = state.epoch();
+            local.wake_all();
+        }
+        worker.step_or_park(Some(PARK));
+    }
+}
+
+/// Counts what a worker tells the others of its progress.
+fn count_progress(worker: &Worker, state: Arc<QueryState>) {
+    let Some(mut register) = worker.log_register() else { return };
+    let name = format!("timely/progress/{}", std::any::type_name::<Time>());
+    register.insert::<TimelyProgressEventBuilder<Time>, _>(&name, move |_, events| {
+        let sent = events.iter().flatten().filter(|(_, event)| event.is_send).count();
+        state.progress_sent.fetch_add(sent as u64, Ordering::Relaxed);
+    });
+}
+
+/// The rows of a running query. Dropping it cancels the query.
+///
+/// Of a plan whose rows lie on all workers, only [`Results::drain`] and [`crate::writing::copy`] can take them: one after another,
+/// the queues of the workers that nobody empties would hold back the others.
+pub struct Results {
+    schema: SchemaRef,
+    queues: Vec<Arc<Queue>>,
+    state: Arc<QueryState>,
+    plan: Option<Deep<Plan>>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+    /// Whether the workers are among those of other processes: then they don't end once the query is stopped.
+    among: bool,
+    done: bool,
+}
+
+/// Takes rows that are computed elsewhere.
+pub struct Sink {
+    queue: Arc<Queue>,
+    state: Arc<QueryState>,
+}
+
+impl Sink {
+    /// Gives a batch to whoever takes the rows, and waits while that is slow; false if the query was stopped.
+    pub fn give(&self, batch: &RecordBatch) -> bool {
+        self.queue.put_waiting(batch, || self.state.stopped())
+    }
+}
+
+impl Results {
+    /// Rows that are computed elsewhere, which `feed` takes from there on a thread of its own.
+    ///
+    /// # Errors
+    /// The system has no more threads.
+    pub fn fed(
+        schema: SchemaRef,
+        state: Arc<QueryState>,
+        feed: impl FnOnce(&Sink) -> Result<()> + Send + 'static,
+    ) -> Result<Results> {
+        let queue = Arc::<Queue>::default();
+        let sink = Sink { queue: queue.clone(), state: state.clone() };
+        let run = move || {
+            if let Err(e) = panics::catch(|| feed(&sink)) {
+                sink.state.fail(e);
+            }
+            sink.queue.end();
+        };
+        let thread = std::thread::Builder::new().name("palais-feed".into()).spawn(run);
+        let thread = thread.map_err(|e| Error::Start(e.to_string()))?;
+        let thread = Mutex::new(Some(thread));
+        Ok(Results { schema, queues: vec![queue], state, plan: None, thread, among: false, done: false })
+    }
+
+    /// The columns of the result.
+    pub fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// Figures, cancel, errors.
+    pub fn state(&self) -> &Arc<QueryState> {
+        &self.state
+    }
+
+    /// The plan that is run, with the values of its scalar subqueries, if it runs in this process.
+    pub fn plan(&self) -> Option<&Deep<Plan>> {
+        self.plan.as_ref()
+    }
+
+    /// The queues of the result, for whoever empties all of them at once.
+    pub(crate) fn queues(&self) -> &[Arc<Queue>] {
+        &self.queues
+    }
+
+    /// A batch of a queue with the columns of the result.
+    pub(crate) fn named(&self, batch: &RecordBatch) -> Result<RecordBatch> {
+        batch_of(&self.schema, batch.columns().to_vec(), batch.num_rows())
+    }
+
+    /// Gives all rows to `each`, those of a queue in their order, and those of several on a thread for each.
+    ///
+    /// # Errors
+    /// The query's own, and those of `each`, which end it.
+    pub fn drain(mut self, each: impl Fn(RecordBatch) -> Result<()> + Sync) -> Result<()> {
+        let results = &self;
+        let drain = |queue: &Queue| {
+            loop {
+                match queue.take(PARK) {
+                    _ if results.state.stopped() => return Err(Error::Cancelled),
+                    Taken::Late => {}
+                    Taken::Batch(batch) => each(results.named(&batch)?)?,
+                    Taken::End => return Ok(()),
+                }
+            }
+        };
+        let drain = |queue: &Queue| panics::catch(|| drain(queue)).inspect_err(|_| results.state.cancel());
+        let outcome = std::thread::scope(|scope| {
+            let start =
+                |queue| stack::worker("palais-drain".into()).spawn_scoped(scope, move || drain(queue));
+            let (first, others) = self.queues.split_first().expect("there is a worker");
+            let threads: Vec<_> = others.iter().map(|queue| start(queue)).collect();
+            let mut outcome = drain(first);
+            for thread in threads {
+                let ended = thread.map_err(|e| {
+                    results.state.cancel();
+                    Error::Start(e.to_string())
+                });
+                let ended = ended.and_then(|thread| thread.join().unwrap_or(Err(Error::Cancelled)));
+                outcome = outcome.and(ended);
+            }
+            outcome
+        });
+        match outcome {
+            Ok(()) => {
+                self.finish();
+                self.state.take_error().map_or(Ok(()), Err)
+            }
+            Err(e) => Err(self.stop(e)),
+        }
+    }
+
+    /// Stops the query and waits until it has ended. The reason is the query's own error, or `error` if it had none.
+    pub(crate) fn stop(&mut self, error: Error) -> Error {
+        self.state.cancel();
+        self.join();
+        self.done = true;
+        match (error, self.state.take_error()) {
+            // Whoever takes the rows was stopped with the query.
+            (Error::Cancelled, Some(why)) => why,
+            (error, _) => error,
+        }
+    }
+
+    /// Waits until the query has ended, when all its rows were taken.
+    pub(crate) fn finish(&mut self) {
+        self.join();
+        self.done = true;
+    }
+
+    /// Waits until the workers have ended; once the query is stopped, not longer than [`GRACE`], and not
+    /// at all where they are among others.
+    fn join(&self) {
+        let thread = self.thread.lock().expect("nothing panics with this lock").take();
+        let Some(thread) = thread else { return };
+        let start = Instant::now();
+        // The queues end when the last worker has.
+        while self.state.stopped() && !matches!(self.queues[0].take(PARK), Taken::End) {
+            if self.among || start.elapsed() > GRACE {
+                return stack::leave(thread);
+            }
+        }
+        // The thread's own panic was reported by the hook.
+        let _ = thread.join();
+    }
+}
+
+impl Iterator for Results {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        while !self.done {
+            debug_assert!(self.queues.len() == 1, "the plan gathers its rows");
+            match self.queues[0].take(PARK) {
+                // An error is told before the rows that came ahead of it.
+                _ if self.state.stopped() => {}
+                Taken::Late => continue,
+                Taken::Batch(batch) => return Some(self.named(&batch)),
+                Taken::End => {}
+            }
+            self.finish();
+            return self.state.take_error().map(Err);
+        }
+        None
+    }
+}
+
+impl Drop for Results {
+    fn drop(&mut self) {
+        if !self.done {
+            self.state.cancel();
+            self.join();
+        }
+    }
+}

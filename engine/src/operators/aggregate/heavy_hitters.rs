@@ -1,0 +1,56 @@
+//! Heavy keys of a partial phase that passes rows on: their states are still combined, since all of them would go to one
+//! worker.
+
+use arrow_array::{ArrayRef, BooleanArray, RecordBatch};
+use arrow_select::filter::filter_record_batch;
+
+use crate::error::Result;
+use crate::state::frequency_sketch::{Few, Frequent};
+use crate::state::hash::{comparable, hash_columns, hash_word};
+
+/// As long as no key is heavy, one batch in so many is looked at, on average.
+const LOOKED_AT: usize = 16;
+
+/// Watches the keys of states that are passed on.
+pub struct Heavy {
+    /// The first columns are keys, so many.
+    keys: usize,
+    frequent: Frequent,
+    few: Few,
+    /// Batches until the next one that is looked at, and how many were.
+    until: usize,
+    looked_at: u64,
+    hashes: Vec<u64>,
+}
+
+impl Heavy {
+    /// For states with so many keys, which go to `peers` workers.
+    pub fn new(keys: usize, peers: usize) -> Heavy {
+        let (frequent, few) = (Frequent::new(peers), Few::default());
+        Heavy { keys, frequent, few, until: 0, looked_at: 0, hashes: Vec::new() }
+    }
+
+    /// Takes the states of heavy keys out: the others, and those.
+    pub fn split(&mut self, states: RecordBatch) -> Result<(RecordBatch, Option<RecordBatch>)> {
+        if self.few.is_empty() && self.until > 0 {
+            self.until -= 1;
+            return Ok((states, None));
+        }
+        // By chance: the batches of grouping sets come in turns, and one set may have one group.
+        self.looked_at += 1;
+        self.until = hash_word(self.looked_at) as usize % (2 * LOOKED_AT - 1);
+        let columns: Vec<ArrayRef> = states.columns()[..self.keys].iter().cloned().map(comparable).collect();
+        hash_columns(&columns, states.num_rows(), &mut self.hashes)?;
+        self.frequent.see(&self.hashes);
+        self.frequent.heavy().for_each(|hash| self.few.insert(hash));
+        let is_heavy = |hash: &u64| self.few.contains(*hash);
+        if !self.hashes.iter().any(is_heavy) {
+            return Ok((states, None));
+        }
+        let of = |heavy: bool| {
+            let mask: BooleanArray = self.hashes.iter().map(|hash| Some(is_heavy(hash) == heavy)).collect();
+            filter_record_batch(&states, &mask)
+        };
+        Ok((of(false)?, Some(of(true)?)))
+    }
+}

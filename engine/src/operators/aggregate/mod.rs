@@ -1,0 +1,420 @@
+//! Groups and aggregates.
+//!
+//! - `table`: groups and the states of their aggregates.
+//! - [`keys`]: group keys to group numbers; `hash_table`: the table of short strings.
+//! - [`partitions`]: many groups, one part at a time; `radix_partitioner`: rows of fixed width by partition.
+//! - [`accumulators`], [`integers`], [`extreme`]: palais' own count, sum, avg, min and max, and the way to DataFusion's.
+//! - `heavy_hitters`: keys that many rows have, where rows are passed on.
+//! - [`distinct`]: of values that differ.
+
+pub mod accumulators;
+pub mod distinct;
+pub mod extreme;
+mod hash_table;
+mod heavy_hitters;
+pub mod integers;
+pub mod keys;
+mod nested_extreme;
+pub mod partitions;
+mod radix_partitioner;
+mod table;
+mod write_combining;
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{ArrayRef, BooleanArray, RecordBatch};
+use arrow_schema::{Field, Schema, SchemaRef};
+use datafusion_common::ScalarValue;
+use datafusion_expr::EmitTo;
+use datafusion_physical_expr::aggregate::AggregateFunctionExpr;
+use queries::normal::normalised;
+use queries::plan::{Aggregate as Plan, AggregateCall, AggregateFunction, Expr, Phase};
+
+use super::{Ready, batch_of, evaluate, evaluate_all, rows_of, slices};
+use crate::context::memory;
+use crate::context::query::QueryState;
+use crate::dataflow::batch::ExchangeBatch;
+use crate::dataflow::operator::{Operator, Pull};
+use crate::error::Result;
+use crate::state::hash::{hash_columns, normalise, worker_of};
+use heavy_hitters::Heavy;
+use partitions::Partitions;
+use table::Table;
+
+/// A partial table that has grown to so many groups gives them away and starts anew, so that it stays in the cache.
+const PARTIAL_GROUPS: usize = 1 << 16;
+/// A final or single phase of more groups than this goes on in partitions.
+const FINAL_GROUPS: usize = 1 << 17;
+/// States of heavy keys that take so many bytes are given away: those of values that differ may grow.
+const HEAVY_BYTES: usize = 4 << 20;
+/// A partial phase that has more groups than this part of its rows goes on in partitions, or where memory is scarce
+/// stops combining: a state that it gives away costs several times what a row costs here.
+const REDUCES: f64 = 0.4;
+
+/// So many times the bytes that a partition has on disk its groups may take: a table, and the rows made of it.
+const ROOM: u64 = 3;
+
+/// One phase of an aggregation.
+pub struct Aggregate {
+    phase: Phase,
+    keys: Vec<Expr>,
+    calls: Vec<AggregateCall>,
+    global: bool,
+    index: usize,
+    peers: usize,
+    spread: bool,
+    schema: SchemaRef,
+    table: Table,
+    plan: Plan,
+    input: SchemaRef,
+    rows_in: usize,
+    groups_out: usize,
+    /// Once rows are passed on.
+    passing: Option<Heavy>,
+    partitions: Option<Partitions>,
+    /// The groups of the partition that was combined last.
+    groups_of_part: usize,
+    /// The keys and the states of groups: what a final phase takes and a partial one gives.
+    states: SchemaRef,
+    merging: bool,
+    ready: Ready,
+    state: Arc<QueryState>,
+}
+
+/// Where an aggregation runs.
+#[derive(Debug, Clone, Copy)]
+pub struct Placement {
+    /// This worker.
+    pub index: usize,
+    /// The number of workers.
+    pub peers: usize,
+    /// Whether groups are spread over the workers by the hash of their keys; else they are all on worker 0.
+    pub spread: bool,
+}
+
+/// Whether an accumulator of DataFusion's asks which values are distinct. It compares bits, as it does to order rows.
+fn tells_apart(f: &AggregateFunctionExpr) -> bool {
+    f.is_distinct() || f.fun().name() == "approx_distinct"
+}
+
+impl Aggregate {
+    /// Aggregates batches of `input`; what it puts on disk is counted in `state`.
+    pub fn new(
+        plan: &Plan,
+        input: SchemaRef,
+        schema: SchemaRef,
+        at: Placement,
+        state: Arc<QueryState>,
+    ) -> Result<Aggregate> {
+        let states = if plan.phase == Phase::Final { input.clone() } else { schema.clone() };
+        Ok(Aggregate {
+            phase: plan.phase,
+            keys: plan.keys.clone(),
+            calls: plan.aggregates.clone(),
+            global: plan.global,
+            index: at.index,
+            peers: at.peers,
+            spread: at.spread,
+            schema,
+            table: Table::new(plan, &input)?,
+            plan: plan.clone(),
+            input,
+            rows_in: 0,
+            groups_out: 0,
+            passing: None,
+            partitions: None,
+            groups_of_part: 0,
+            states,
+            merging: false,
+            ready: Ready::default(),
+            state,
+        })
+    }
+
+    /// The arguments and the filter of a call.
+    fn arguments(call: &AggregateCall, batch: &RecordBatch) -> Result<(Vec<ArrayRef>, Option<BooleanArray>)> {
+        let filter = call.filter.as_ref().map(|f| evaluate(f, batch)).transpose()?;
+        let mut args = evaluate_all(&call.args, batch)?;
+        match &call.function {
+            // It knows which intervals are equal, and gives them as they came.
+            AggregateFunction::Distinct { .. } => {
+                args = args.into_iter().map(normalise).collect();
+            }
+            AggregateFunction::General(f) => {
+                // The keys of its order are behind its arguments.
+                let keys = args.len().saturating_sub(f.order_bys().len());
+                let compared = if tells_apart(f) { 0 } else { keys };
+                for column in &mut args[compared..] {
+                    *column = normalised(column);
+                }
+            }
+            _ => {}
+        }
+        Ok((args, filter.map(|f| f.as_boolean().clone())))
+    }
+
+    fn absorb(&mut self, batch: &RecordBatch) -> Result<()> {
+        if self.phase == Phase::Final {
+            return self.absorb_states(batch);
+        }
+        let columns = self.key_columns(batch)?;
+        let total = self.table.intern(&columns, batch.num_rows())?;
+        let table = &mut self.table;
+        for (call, accumulator) in self.calls.iter().zip(&mut table.accumulators) {
+            let (args, filter) = Self::arguments(call, batch)?;
+            accumulator.update_batch(&args, &table.groups, filter.as_ref(), total)?;
+        }
+        Ok(())
+    }
+
+    /// The keys of rows.
+    fn key_columns(&self, batch: &RecordBatch) -> Result<Vec<ArrayRef>> {
+        Ok(evaluate_all(&self.keys, batch)?.into_iter().map(normalise).collect())
+    }
+
+    fn absorb_states(&mut self, batch: &RecordBatch) -> Result<()> {
+        let (keys, mut states) = batch.columns().split_at(self.keys.len());
+        let keys: Vec<ArrayRef> = keys.iter().cloned().map(normalise).collect();
+        let total = self.table.intern(&keys, batch.num_rows())?;
+        let table = &mut self.table;
+        for (call, accumulator) in self.calls.iter().zip(&mut table.accumulators) {
+            let (own, others) = states.split_at(call.state_columns);
+            accumulator.merge_batch(own, &table.groups, total)?;
+            states = others;
+        }
+        Ok(())
+    }
+
+    /// States of rows as they are, without looking for equal keys.
+    fn states_of(&self, batch: &RecordBatch) -> Result<RecordBatch> {
+        let rows = batch.num_rows();
+        let mut columns = self.key_columns(batch)?;
+        for (call, accumulator) in self.calls.iter().zip(&self.table.accumulators) {
+            let (args, filter) = Self::arguments(call, batch)?;
+            columns.extend(accumulators::states_of(accumulator.as_ref(), &args, filter.as_ref(), rows)?);
+        }
+        batch_of(&self.states, columns, rows)
+    }
+
+    /// The group of an empty grouping set is there for no rows too: on the worker that has it.
+    fn add_total(&mut self, key: &[ScalarValue]) -> Result<()> {
+        let key = key.iter().map(|v| v.to_array_of_size(1)).collect::<std::result::Result<Vec<_>, _>>()?;
+        let mut hashes = Vec::new();
+        hash_columns(&key, 1, &mut hashes)?;
+        let owner = if self.spread { worker_of(hashes[0], self.peers) } else { 0 };
+        if owner != self.index {
+            return Ok(());
+        }
+        self.table.keys.intern(&key, 1, &mut self.table.groups)?;
+        self.absorb(&RecordBatch::new_empty(self.input.clone()))
+    }
+
+    /// Whether what comes is states, or can be made states row by row.
+    fn gives_states(&self) -> bool {
+        self.phase == Phase::Final || accumulators::all_convert(&self.calls)
+    }
+
+    /// Whether states are all that there is to a group.
+    fn can_partition(&self) -> bool {
+        self.plan.totals.is_empty()
+    }
+
+    /// Puts the groups so far aside as states, and goes on in partitions.
+    fn partition(&mut self) -> Result<()> {
+        let (columns, rows) = self.table.take_states()?;
+        self.table = Table::new(&self.plan, &self.input)?;
+        if self.phase == Phase::Single {
+            let fields = columns.iter().enumerate();
+            let fields = fields.map(|(i, c)| Field::new(i.to_string(), c.data_type().clone(), true));
+            self.states = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+        }
+        let (schema, keys) = (&self.states, self.keys.len());
+        let partitions =
+            self.partitions.get_or_insert_with(|| Partitions::new(schema.clone(), keys, self.peers));
+        let states = batch_of(schema, columns, rows)?;
+        slices(states, partitions::most(self.peers)).try_for_each(|states| partitions.add(&states))
+    }
+
+    /// A new table for the groups of a partition. All partitions have about as many.
+    fn begin_partition(&mut self) -> Result<()> {
+        self.table = Table::new(&self.plan, &self.input)?;
+        self.table.keys.reserve(self.groups_of_part + self.groups_of_part / 8);
+        Ok(())
+    }
+
+    /// Combines the states of a partition that has many.
+    fn combine(&mut self) -> Result<()> {
+        let Some((part, states)) = self.partitions.as_mut().and_then(Partitions::ripe) else { return Ok(()) };
+        self.begin_partition()?;
+        states.iter().try_for_each(|batch| self.absorb_states(batch))?;
+        self.groups_of_part = self.table.keys.len();
+        let (columns, rows) = self.table.take_states()?;
+        let combined = batch_of(&self.states, columns, rows)?;
+        let Some(partitions) = &mut self.partitions else { return Ok(()) };
+        partitions.back(part, combined);
+        Ok(())
+    }
+
+    /// Puts states on disk while `more` bytes would make the memory short; whether there may be others. A partial phase
+    /// gives its states away instead.
+    fn spill(&mut self, more: u64) -> Result<bool> {
+        let is_wanted = || self.phase != Phase::Partial && memory::is_short(more);
+        let Some(partitions) = self.partitions.as_mut().filter(|_| is_wanted()) else { return Ok(false) };
+        let spilled = partitions.spill()?;
+        self.state.bytes_spilled.fetch_add(spilled, Ordering::Relaxed);
+        Ok(spilled > 0 && !self.state.stopped())
+    }
+
+    /// Gives away what a partial phase has put aside, and passes rows on from now on.
+    fn pass_on(&mut self) -> Result<()> {
+        let Some(mut partitions) = self.partitions.take() else { return Ok(()) };
+        partitions.end()?;
+        // Those of heavy keys have been combined.
+        while partitions.advance()? {
+            while let Some(states) = partitions.batch()? {
+                self.ready.add(states);
+            }
+        }
+        self.begin_to_pass()
+    }
+
+    /// Rows are passed on from now on.
+    fn begin_to_pass(&mut self) -> Result<()> {
+        self.table = Table::new(&self.plan, &self.input)?;
+        self.passing = Some(Heavy::new(self.keys.len(), self.peers));
+        Ok(())
+    }
+
+    /// Passes states on, those of heavy keys combined.
+    fn pass(&mut self, states: RecordBatch) -> Result<()> {
+        let Some(passing) = &mut self.passing else { return Ok(()) };
+        let (others, heavy) = passing.split(states)?;
+        self.ready.add(others);
+        let Some(heavy) = heavy else { return Ok(()) };
+        self.absorb_states(&heavy)?;
+        if self.table.bytes() > HEAVY_BYTES {
+            self.emit()?;
+            self.table = Table::new(&self.plan, &self.input)?;
+        }
+        Ok(())
+    }
+
+    /// Merges the next partition. `false` once there is none.
+    fn merge_next(&mut self) -> Result<bool> {
+        let Some(partitions) = self.partitions.as_ref().filter(|_| self.merging) else { return Ok(false) };
+        // What has to come back makes room for itself.
+        let room = partitions.on_disk() * ROOM;
+        while self.spill(room)? {}
+        if !self.partitions.as_mut().map_or(Ok(false), Partitions::advance)? {
+            return Ok(false);
+        }
+        self.begin_partition()?;
+        while let Some(states) = self.partitions.as_mut().map_or(Ok(None), Partitions::batch)? {
+            self.absorb_states(&states)?;
+        }
+        self.groups_of_part = self.table.keys.len();
+        self.emit()?;
+        Ok(true)
+    }
+
+    /// Gives all groups and empties the table.
+    fn emit(&mut self) -> Result<()> {
+        let rows = self.table.keys.len();
+        if rows == 0 {
+            return Ok(());
+        }
+        self.groups_out += rows;
+        memory::check(self.table.bytes() / 2, || "aggregate".into())?;
+        let mut columns = self.table.keys.take()?;
+        for accumulator in &mut self.table.accumulators {
+            match self.phase {
+                Phase::Partial => columns.extend(accumulator.state(EmitTo::All)?),
+                Phase::Final | Phase::Single => columns.push(accumulator.evaluate(EmitTo::All)?),
+            }
+        }
+        let groups = batch_of(&self.schema, columns, rows)?;
+        slices(groups, partitions::most(self.peers)).for_each(|b| self.ready.add(b));
+        Ok(())
+    }
+}
+
+impl Operator for Aggregate {
+    fn push(&mut self, _port: usize, parcel: ExchangeBatch) -> Result<()> {
+        let batch = rows_of(&parcel);
+        self.rows_in += batch.num_rows();
+        if self.passing.is_some() {
+            let states = self.states_of(batch)?;
+            return self.pass(states);
+        }
+        if self.partitions.is_some() && self.gives_states() {
+            let states = if self.phase == Phase::Final { batch.clone() } else { self.states_of(batch)? };
+            if let Some(partitions) = &mut self.partitions {
+                partitions.add(&states)?;
+            }
+            self.combine()?;
+            self.spill(0)?;
+            let combines = self.partitions.as_ref().is_some_and(Partitions::combines);
+            if self.phase == Phase::Partial && (!combines || memory::is_scarce() || memory::is_short(0)) {
+                self.pass_on()?;
+            }
+            return Ok(());
+        }
+        self.absorb(batch)?;
+        let groups = self.table.keys.len();
+        let is_short = || !self.plan.global && self.table.makes_short(partitions::most(self.peers));
+        match self.phase {
+            Phase::Final | Phase::Single
+                if (groups > FINAL_GROUPS && self.gives_states() || is_short()) && self.can_partition() =>
+            {
+                self.partition()?;
+                self.spill(0)?;
+                Ok(())
+            }
+            Phase::Partial if groups >= PARTIAL_GROUPS || is_short() => {
+                let reduces = (self.groups_out + groups) as f64 <= self.rows_in as f64 * REDUCES;
+                if !reduces && !memory::is_scarce() && self.can_partition() && self.gives_states() {
+                    return self.partition();
+                }
+                self.emit()?;
+                if !reduces && accumulators::all_convert(&self.calls) {
+                    return self.begin_to_pass();
+                }
+                self.table = Table::new(&self.plan, &self.input)?;
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn end(&mut self, _port: usize) -> Result<()> {
+        if self.partitions.is_some() {
+            if !self.table.keys.is_empty() {
+                self.partition()?;
+            }
+            self.merging = true;
+            return self.partitions.as_mut().map_or(Ok(()), Partitions::end);
+        }
+        if self.global {
+            // COUNT(*) of no rows is 0: one group, whose result is given by one worker.
+            if self.phase != Phase::Partial && self.index != 0 {
+                return Ok(());
+            }
+            self.absorb(&RecordBatch::new_empty(self.input.clone()))?;
+        }
+        if self.phase != Phase::Partial {
+            self.plan.totals.clone().iter().try_for_each(|key| self.add_total(key))?;
+        }
+        self.emit()
+    }
+
+    fn kept(&self) -> usize {
+        self.table.bytes() + self.partitions.as_ref().map_or(0, Partitions::bytes)
+    }
+
+    fn pull(&mut self) -> Result<Pull> {
+        while self.ready.is_empty() && self.merge_next()? {}
+        Ok(self.ready.pull())
+    }
+}

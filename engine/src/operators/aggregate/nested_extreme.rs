@@ -1,0 +1,103 @@
+//! `MIN` and `MAX` of lists, structs and maps, in the order of ORDER BY: a NULL within a value is greater than all else.
+
+use arrow_array::{Array, ArrayRef, BooleanArray, new_null_array};
+use arrow_row::{RowConverter, SortField};
+use arrow_schema::{DataType, SortOptions};
+use datafusion_common::Result as DfResult;
+use datafusion_expr::{EmitTo, GroupsAccumulator};
+
+use super::accumulators::{emit, filtered, passes};
+use crate::error::{Error, Result};
+use crate::state::hash::normalise;
+
+/// The extreme of each group, as a row of bytes that compares like the value.
+pub struct NestedExtreme {
+    max: bool,
+    converter: RowConverter,
+    /// The row of NULL.
+    null: Vec<u8>,
+    best: Vec<Option<Vec<u8>>>,
+    /// The bytes of all rows in `best`.
+    bytes: usize,
+}
+
+impl NestedExtreme {
+    /// The accumulator for a type.
+    ///
+    /// # Errors
+    /// A type without an order.
+    pub fn new(max: bool, data_type: &DataType) -> Result<NestedExtreme> {
+        let options = SortOptions { descending: false, nulls_first: false };
+        let fields = vec![SortField::new_with_options(data_type.clone(), options)];
+        if !RowConverter::supports_fields(&fields) {
+            return Err(Error::Unsupported(format!("MIN and MAX of {data_type}")));
+        }
+        let converter = RowConverter::new(fields)?;
+        let null = converter.convert_columns(&[new_null_array(data_type, 1)])?.row(0).data().to_vec();
+        Ok(NestedExtreme { max, converter, null, best: Vec::new(), bytes: 0 })
+    }
+
+    fn add(
+        &mut self,
+        column: &ArrayRef,
+        groups: &[usize],
+        filter: Option<&BooleanArray>,
+        total: usize,
+    ) -> DfResult<()> {
+        self.best.resize(total, None);
+        let rows = self.converter.convert_columns(&[normalise(column.clone())])?;
+        for (row, &group) in groups.iter().enumerate() {
+            if column.is_null(row) || !passes(filter, row) {
+                continue;
+            }
+            let value = rows.row(row);
+            let best = &mut self.best[group];
+            let better = best.as_deref().is_none_or(|best| match self.max {
+                true => value.data() > best,
+                false => value.data() < best,
+            });
+            if better {
+                let old = best.replace(value.data().to_vec());
+                self.bytes += value.data().len();
+                self.bytes -= old.map_or(0, |old| old.len());
+            }
+        }
+        Ok(())
+    }
+}
+
+impl GroupsAccumulator for NestedExtreme {
+    fn update_batch(
+        &mut self,
+        args: &[ArrayRef],
+        groups: &[usize],
+        filter: Option<&BooleanArray>,
+        total: usize,
+    ) -> DfResult<()> {
+        self.add(&args[0], groups, filter, total)
+    }
+
+    fn evaluate(&mut self, to: EmitTo) -> DfResult<ArrayRef> {
+        let best = emit(&mut self.best, to);
+        self.bytes -= best.iter().flatten().map(Vec::len).sum::<usize>();
+        let parser = self.converter.parser();
+        let rows = best.iter().map(|row| parser.parse(row.as_deref().unwrap_or(&self.null)));
+        Ok(self.converter.convert_rows(rows)?.swap_remove(0))
+    }
+
+    fn state(&mut self, to: EmitTo) -> DfResult<Vec<ArrayRef>> {
+        Ok(vec![self.evaluate(to)?])
+    }
+
+    fn merge_batch(&mut self, states: &[ArrayRef], groups: &[usize], total: usize) -> DfResult<()> {
+        self.add(&states[0], groups, None, total)
+    }
+
+    fn convert_to_state(&self, args: &[ArrayRef], filter: Option<&BooleanArray>) -> DfResult<Vec<ArrayRef>> {
+        Ok(vec![filtered(&args[0], filter)?])
+    }
+
+    fn size(&self) -> usize {
+        self.best.capacity() * size_of::<Option<Vec<u8>>>() + self.bytes
+    }
+}

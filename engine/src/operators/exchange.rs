@@ -1,0 +1,350 @@
+//! Moves rows between workers: a sender, which partitions and takes credit, and a receiver.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_array::{RecordBatch, UInt32Array};
+use arrow_schema::SchemaRef;
+use arrow_select::coalesce::BatchCoalescer;
+use arrow_select::take::take_record_batch;
+use queries::plan::{Exchange, Expr};
+
+use super::join::watch::Watch;
+use super::{evaluate_all, rows_of};
+use crate::dataflow::batch::{BATCH_ROWS, ExchangeBatch, Wire, WireBytes, batch_bytes, to_take_from};
+use crate::dataflow::credit::Pool;
+use crate::dataflow::operator::{Operator, Pull, Wake};
+use crate::distributed::processes::{Locality, Processes, Topology};
+use crate::distributed::wire::{self, transfer};
+use crate::error::Result;
+use crate::state::hash::{comparable, hash_columns, worker_of};
+
+/// Rows that go to another process at once, if there are few workers: each time some threads are woken on both sides.
+const FAR_ROWS: usize = 4 * BATCH_ROWS;
+/// With more workers than this a sender gathers fewer rows for each, so that it keeps no more of them.
+const FEW: usize = 32;
+
+/// A sender gathers about so many bytes in all where rows are large, and for each worker so many at least and at most.
+const GATHERED: usize = 16 << 20;
+const GATHERED_FOR_ONE: (usize, usize) = (256 << 10, 4 << 20);
+
+/// Where a sender is.
+pub struct At {
+    /// Its worker.
+    pub index: usize,
+    /// The workers of its process.
+    pub here: Range<usize>,
+    /// How many workers there are in all.
+    pub peers: usize,
+    /// The processes, if there are several.
+    pub processes: Option<Arc<Processes>>,
+}
+
+/// Sends each row to the worker that it belongs to.
+pub struct Send {
+    route: Route,
+    peers: usize,
+    /// The workers of this process.
+    here: Range<usize>,
+    index: usize,
+    processes: Option<Arc<Processes>>,
+    pool: Arc<Pool>,
+    wake: Wake,
+    outgoing: VecDeque<ExchangeBatch>,
+    /// What tells heavy keys; their rows are gathered behind those of all workers.
+    watch: Option<Watch>,
+}
+
+enum Route {
+    Hash {
+        keys: Vec<Expr>,
+        gathered: Vec<Gathered>,
+        hashes: Vec<u64>,
+    },
+    Broadcast,
+    /// To worker 0; where that waits for the next rows of a worker, it has to know when there are no more.
+    ToFirst {
+        waits: Option<SchemaRef>,
+    },
+}
+
+/// Rows that wait for others to the same worker.
+struct Gathered {
+    rows: BatchCoalescer,
+    /// About their bytes.
+    bytes: usize,
+    /// Of which so many are enough.
+    enough: usize,
+}
+
+impl Gathered {
+    /// For batches of so many rows, or fewer if they are large.
+    fn new(schema: SchemaRef, rows: usize, peers: usize) -> Gathered {
+        let (least, most) = GATHERED_FOR_ONE;
+        let enough = (GATHERED / peers).clamp(least, most);
+        Gathered { rows: BatchCoalescer::new(schema, rows), bytes: 0, enough }
+    }
+
+    fn push(&mut self, rows: RecordBatch) -> Result<()> {
+        self.bytes += batch_bytes(&rows);
+        self.rows.push_batch(rows)?;
+        if self.bytes >= self.enough { self.end() } else { Ok(()) }
+    }
+
+    /// Gives what is there.
+    fn end(&mut self) -> Result<()> {
+        Ok(self.rows.finish_buffered_batch()?)
+    }
+
+    /// A batch that is to be sent.
+    fn next(&mut self) -> Option<RecordBatch> {
+        let next = self.rows.next_completed_batch()?;
+        self.bytes = 0;
+        Some(next)
+    }
+}
+
+impl Send {
+    /// Sends batches of `schema`.
+    pub fn new(exchange: &Exchange, schema: &SchemaRef, at: At, pool: Arc<Pool>, wake: Wake) -> Send {
+        let At { peers, here, index, processes } = at;
+        let far_rows = (FAR_ROWS * FEW / peers).clamp(BATCH_ROWS, FAR_ROWS);
+        let rows = |target: usize| if here.contains(&target) { BATCH_ROWS } else { far_rows };
+        let route = match exchange {
+            Exchange::Hash(keys) => Route::Hash {
+                keys: keys.clone(),
+                gathered: (0..peers).map(|to| Gathered::new(schema.clone(), rows(to), peers)).collect(),
+                hashes: Vec::new(),
+            },
+            Exchange::Broadcast => Route::Broadcast,
+            Exchange::Gather => Route::ToFirst { waits: None },
+            Exchange::InOrder | Exchange::Merge { .. } => Route::ToFirst { waits: Some(schema.clone()) },
+        };
+        let outgoing = VecDeque::new();
+        Send { route, peers, here, index, processes, pool, wake, outgoing, watch: None }
+    }
+
+    /// Keeps the rows of heavy keys in this process.
+    pub fn watching(mut self, watch: Option<Watch>) -> Send {
+        if let Route::Hash { gathered, .. } = &mut self.route
+            && watch.is_some()
+        {
+            let schema = gathered[self.index].rows.schema();
+            gathered.push(Gathered::new(schema, BATCH_ROWS, self.peers));
+            self.watch = watch;
+        }
+        self
+    }
+
+    fn queue(&mut self, target: usize, batch: RecordBatch) {
+        let target = match &mut self.watch {
+            Some(watch) if target == self.peers => watch.deal(),
+            _ => target,
+        };
+        let (target, source) = (target as u32, self.index as u32);
+        self.outgoing.push_back(ExchangeBatch { target, source, ..ExchangeBatch::from(batch) });
+    }
+
+    fn queue_for_all(&mut self, batch: &RecordBatch) -> Result<()> {
+        let elsewhere = (0..self.peers).any(|target| !self.here.contains(&target));
+        let bytes = if elsewhere { Some(encode(batch)?) } else { None };
+        for target in 0..self.peers {
+            self.queue(target, batch.clone());
+            if !self.here.contains(&target)
+                && let Some(parcel) = self.outgoing.back_mut()
+            {
+                parcel.wire.clone_from(&bytes);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn encode(batch: &RecordBatch) -> Result<Wire> {
+    let bytes = wire::encode(batch)?;
+    let owed = bytes.len() as u64;
+    Ok(Wire { rows: batch.num_rows() as u32, owed, bytes: WireBytes::Made(Arc::new(bytes)) })
+}
+
+/// As [`encode`] for one process, which may be `near`; timely's buffer takes the bytes as they are made.
+fn encode_once(batch: &RecordBatch, near: Option<&Locality>, process: usize) -> Result<Wire> {
+    if let Some(lent) = near.and_then(|near| near.lend(process, batch)) {
+        return Ok(lent);
+    }
+    let rows = batch.num_rows() as u32;
+    match wire::size(batch) {
+        Some(size) => Ok(Wire { rows, owed: size as u64, bytes: WireBytes::ToMake(size) }),
+        None => encode(batch),
+    }
+}
+
+/// The rows of each target, in their order; behind them, with `watch`, those that stay, but for those that can be dropped.
+fn partition(
+    batch: &RecordBatch,
+    hashes: &[u64],
+    peers: usize,
+    watch: Option<&Watch>,
+) -> Result<Vec<RecordBatch>> {
+    let targets = peers + usize::from(watch.is_some());
+    let mut rows: Vec<Vec<u32>> =
+        (0..targets).map(|_| Vec::with_capacity(hashes.len() / peers + 16)).collect();
+    for (row, hash) in hashes.iter().enumerate() {
+        match watch {
+            Some(watch) if watch.keeps(*hash) && watch.drops() => {}
+            Some(watch) if watch.keeps(*hash) => rows[peers].push(row as u32),
+            _ => rows[worker_of(*hash, peers)].push(row as u32),
+        }
+    }
+    let batch = to_take_from(batch);
+    rows.into_iter().map(|rows| Ok(take_record_batch(&batch, &UInt32Array::from(rows))?)).collect()
+}
+
+impl Operator for Send {
+    fn push(&mut self, _port: usize, parcel: ExchangeBatch) -> Result<()> {
+        if parcel.begins.is_some() {
+            self.outgoing.push_back(ExchangeBatch { source: self.index as u32, ..parcel });
+            return Ok(());
+        }
+        let batch = rows_of(&parcel).clone();
+        let peers = self.peers;
+        match &mut self.route {
+            Route::ToFirst { .. } => self.queue(0, batch),
+            Route::Broadcast => self.queue_for_all(&batch)?,
+            Route::Hash { .. } if peers == 1 => self.queue(0, batch),
+            Route::Hash { keys, gathered, hashes } => {
+                let columns: Vec<_> = evaluate_all(keys, &batch)?.into_iter().map(comparable).collect();
+                hash_columns(&columns, batch.num_rows(), hashes)?;
+                if let Some(watch) = &mut self.watch {
+                    watch.see(hashes, &columns)?;
+                }
+                let mut full = Vec::new();
+                for (target, rows) in
+                    partition(&batch, hashes, peers, self.watch.as_ref())?.into_iter().enumerate()
+                {
+                    if rows.num_rows() > 0 {
+                        gathered[target].push(rows)?;
+                    }
+                    while let Some(batch) = gathered[target].next() {
+                        full.push((target, batch));
+                    }
+                }
+                full.into_iter().for_each(|(target, batch)| self.queue(target, batch));
+            }
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, _port: usize) -> Result<()> {
+        let mut last = Vec::new();
+        match &mut self.route {
+            Route::Hash { gathered, .. } => {
+                for (target, rows) in gathered.iter_mut().enumerate() {
+                    rows.end()?;
+                    while let Some(batch) = rows.next() {
+                        last.push((target, batch));
+                    }
+                }
+            }
+            Route::ToFirst { waits: Some(schema) } => {
+                let (source, batch) = (self.index as u32, RecordBatch::new_empty(schema.clone()));
+                self.outgoing.push_back(ExchangeBatch { source, last: true, ..ExchangeBatch::from(batch) });
+            }
+            Route::ToFirst { waits: None } | Route::Broadcast => {}
+        }
+        last.into_iter().for_each(|(target, batch)| self.queue(target, batch));
+        Ok(())
+    }
+
+    fn pull(&mut self) -> Result<Pull> {
+        let Some(next) = self.outgoing.front_mut() else { return Ok(Pull::Empty) };
+        if self.here.contains(&(next.target as usize)) {
+            let bytes = batch_bytes(rows_of(next));
+            let Some(credit) = self.pool.take(bytes, || self.wake.sync()) else { return Ok(Pull::Blocked) };
+            next.credit = Some(credit);
+        } else {
+            let wire = match &mut next.wire {
+                Some(wire) => wire,
+                None => {
+                    let batch = next.batch.as_ref().expect("it is one's own parcel");
+                    let near = self.processes.as_ref().map(|processes| &processes.near);
+                    let process = next.target as usize / self.here.len();
+                    next.wire.insert(encode_once(batch, near, process)?)
+                }
+            };
+            if !self.pool.take_to_be_given(wire.owed as usize, || self.wake.sync()) {
+                return Ok(Pull::Blocked);
+            }
+        }
+        Ok(self.outgoing.pop_front().map_or(Pull::Empty, Pull::Batch))
+    }
+
+    fn takes_beginnings(&self) -> bool {
+        true
+    }
+}
+
+/// Hands what other workers sent to the operator above; the credit goes along.
+pub struct Receive {
+    schema: SchemaRef,
+    site: Topology,
+    waiting: VecDeque<ExchangeBatch>,
+}
+
+impl Receive {
+    /// Batches of `schema`, at this site.
+    pub fn new(schema: SchemaRef, site: Topology) -> Receive {
+        Receive { schema, site, waiting: VecDeque::new() }
+    }
+
+    fn decode(&self, source: u32, bytes: &[u8]) -> Result<RecordBatch> {
+        match &self.site.processes {
+            Some(processes) if transfer::number(bytes).is_some() => {
+                processes.near.read(source as usize / self.site.workers, bytes, &self.schema)
+            }
+            _ => wire::decode(bytes, &self.schema),
+        }
+    }
+}
+
+impl Operator for Receive {
+    fn push(&mut self, _port: usize, mut parcel: ExchangeBatch) -> Result<()> {
+        let Some(wire) = parcel.wire.take() else {
+            self.waiting.push_back(parcel);
+            return Ok(());
+        };
+        if parcel.last && wire.rows == 0 {
+            parcel.batch = Some(RecordBatch::new_empty(self.schema.clone()));
+            self.waiting.push_back(parcel);
+            return Ok(());
+        }
+        let batch = self.decode(parcel.source, wire.bytes())?;
+        if batch.num_rows() > 0 {
+            self.waiting.push_back(ExchangeBatch { batch: Some(batch), ..parcel });
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, _port: usize) -> Result<()> {
+        Ok(())
+    }
+
+    fn pull(&mut self) -> Result<Pull> {
+        // A few bytes may be many rows without columns: they are cut as they are wanted.
+        if let Some(first) = self.waiting.front_mut()
+            && let Some(batch) = first.batch.take_if(|batch| batch.num_rows() > BATCH_ROWS)
+        {
+            first.batch = Some(batch.slice(BATCH_ROWS, batch.num_rows() - BATCH_ROWS));
+            // The credit comes back with the last of them.
+            return Ok(Pull::Batch(ExchangeBatch {
+                batch: Some(batch.slice(0, BATCH_ROWS)),
+                ..first.clone()
+            }));
+        }
+        Ok(self.waiting.pop_front().map_or(Pull::Empty, Pull::Batch))
+    }
+
+    fn takes_beginnings(&self) -> bool {
+        true
+    }
+}

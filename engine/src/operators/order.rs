@@ -1,0 +1,278 @@
+//! The keys of an order in a form that is compared quickly.
+
+use std::cmp::Ordering;
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    Date32Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type,
+    UInt32Type, UInt64Type,
+};
+use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, BooleanArray, RecordBatch};
+use arrow_buffer::BooleanBuffer;
+use arrow_row::{RowConverter, Rows, SortField};
+use arrow_schema::{DataType, Schema, SchemaRef, SortOptions};
+use arrow_select::interleave::interleave;
+use queries::plan::SortKey;
+
+use super::{batch_of, evaluate_all};
+use crate::error::{Error, Result};
+use crate::state::hash::{comparable, comparable_type};
+
+/// An order of rows.
+pub struct Order {
+    keys: Vec<SortKey>,
+    converter: RowConverter,
+    /// Whether a row's bytes lie in its prefix whole.
+    exact: bool,
+}
+
+/// The keys of a batch's rows: rows of bytes that compare like the values, and the first bytes of each as an integer.
+pub struct Keys {
+    prefixes: Vec<u128>,
+    /// Absent where the prefixes hold everything.
+    rows: Option<Rows>,
+}
+
+/// The bytes of a row that its prefix holds: the upper ones of 16, most significant first, zeros behind a shorter row.
+/// The lower four are 0; [`Sorter`] puts numbers there.
+const PREFIX: usize = 12;
+
+impl Order {
+    /// The order by `keys` of rows of `schema`.
+    pub fn new(keys: Vec<SortKey>, schema: &Schema) -> Result<Order> {
+        let types = keys.iter().map(|k| Ok(k.expr.data_type(schema)?)).collect::<Result<Vec<_>>>()?;
+        let fields: Vec<SortField> =
+            types.iter().zip(&keys).flat_map(|(t, k)| fields(t, k.options)).collect();
+        if !RowConverter::supports_fields(&fields) {
+            let names: Vec<String> = types.iter().map(ToString::to_string).collect();
+            return Err(Error::Unsupported(format!("ORDER BY a value of type {}", names.join(", "))));
+        }
+        // A value of fixed width takes a byte more, which says whether it is NULL.
+        let width = |t: &DataType| match t {
+            DataType::Boolean => Some(2),
+            other => other.primitive_width().map(|w| w + 1),
+        };
+        let exact = types.iter().map(width).sum::<Option<usize>>().is_some_and(|w| w <= PREFIX);
+        Ok(Order { keys, converter: RowConverter::new(fields)?, exact })
+    }
+
+    /// The keys of a batch's rows.
+    pub fn keys(&self, batch: &RecordBatch) -> Result<Keys> {
+        let exprs: Vec<_> = self.keys.iter().map(|k| k.expr.clone()).collect();
+        let columns = evaluate_all(&exprs, batch)?;
+        if let [column] = columns.as_slice()
+            && let Some(prefixes) = words(column, self.keys[0].options)
+        {
+            return Ok(Keys { prefixes, rows: None });
+        }
+        let columns: Vec<ArrayRef> = columns.into_iter().flat_map(parts).collect();
+        let rows = self.converter.convert_columns(&columns)?;
+        let prefixes = rows.iter().map(|row| prefix(row.data())).collect();
+        Ok(Keys { prefixes, rows: (!self.exact).then_some(rows) })
+    }
+}
+
+/// The fields of a key. Where NULLs come is asked of whole values alone: a NULL within one is greater than all else. So
+/// whether a nested value is NULL is a field of its own.
+fn fields(t: &DataType, options: SortOptions) -> Vec<SortField> {
+    let value = |options| SortField::new_with_options(comparable_type(t), options);
+    if !t.is_nested() {
+        return vec![value(options)];
+    }
+    let null = SortOptions { descending: options.nulls_first, nulls_first: false };
+    let within = SortOptions { nulls_first: options.descending, ..options };
+    vec![SortField::new_with_options(DataType::Boolean, null), value(within)]
+}
+
+/// The columns of these fields.
+fn parts(column: ArrayRef) -> Vec<ArrayRef> {
+    if !column.data_type().is_nested() {
+        return vec![comparable(column)];
+    }
+    let null = match column.nulls() {
+        Some(nulls) => BooleanArray::new(!nulls.inner(), None),
+        None => BooleanArray::new(BooleanBuffer::new_unset(column.len()), None),
+    };
+    vec![Arc::new(null), comparable(column)]
+}
+
+/// The prefixes of a column of numbers or dates.
+fn words(column: &ArrayRef, options: SortOptions) -> Option<Vec<u128>> {
+    fn each<T: ArrowPrimitiveType>(
+        column: &ArrayRef,
+        options: SortOptions,
+        word: impl Fn(T::Native) -> u64,
+    ) -> Option<Vec<u128>> {
+        let flip = if options.descending { u64::MAX } else { 0 };
+        let null = if options.nulls_first { 0 } else { u128::from(u8::MAX) << 120 };
+        let column = column.as_primitive::<T>();
+        let value = |v: T::Native| 1 << 120 | u128::from(word(v) ^ flip) << 56;
+        Some(match column.null_count() {
+            0 => column.values().iter().map(|v| value(*v)).collect(),
+            _ => column.iter().map(|v| v.map_or(null, value)).collect(),
+        })
+    }
+    const SIGN: u64 = 1 << 63;
+    let signed = |v: i64| v as u64 ^ SIGN;
+    let float = |v: f64| {
+        let bits = if v.is_nan() { f64::NAN.to_bits() } else { v.to_bits() };
+        if bits & SIGN == 0 { bits ^ SIGN } else { !bits }
+    };
+    match column.data_type() {
+        DataType::Int8 => each::<Int8Type>(column, options, |v| signed(v.into())),
+        DataType::Int16 => each::<Int16Type>(column, options, |v| signed(v.into())),
+        DataType::Int32 => each::<Int32Type>(column, options, |v| signed(v.into())),
+        DataType::Int64 => each::<Int64Type>(column, options, signed),
+        DataType::UInt8 => each::<UInt8Type>(column, options, u64::from),
+        DataType::UInt16 => each::<UInt16Type>(column, options, u64::from),
+        DataType::UInt32 => each::<UInt32Type>(column, options, u64::from),
+        DataType::UInt64 => each::<UInt64Type>(column, options, |v| v),
+        DataType::Date32 => each::<Date32Type>(column, options, |v| signed(v.into())),
+        DataType::Float32 => each::<Float32Type>(column, options, |v| float(v.into())),
+        DataType::Float64 => each::<Float64Type>(column, options, float),
+        _ => None,
+    }
+}
+
+fn prefix(row: &[u8]) -> u128 {
+    let mut bytes = [0; 16];
+    match row.first_chunk::<PREFIX>() {
+        Some(first) => bytes[..PREFIX].copy_from_slice(first),
+        None => bytes[..row.len()].copy_from_slice(row),
+    }
+    u128::from_be_bytes(bytes)
+}
+
+impl Keys {
+    /// The prefix of a row. Of two rows with different prefixes the one with the smaller prefix comes first.
+    pub fn prefix(&self, row: usize) -> u128 {
+        self.prefixes[row]
+    }
+
+    /// The prefixes of all rows.
+    pub fn prefixes(&self) -> &[u128] {
+        &self.prefixes
+    }
+
+    /// The number of rows.
+    pub fn count(&self) -> usize {
+        self.prefixes.len()
+    }
+
+    /// Compares a row with a row of other keys of the same order.
+    pub fn compare(&self, row: usize, other: &Keys, other_row: usize) -> Ordering {
+        self.prefixes[row].cmp(&other.prefixes[other_row]).then_with(|| match (&self.rows, &other.rows) {
+            (Some(a), Some(b)) => a.row(row).cmp(&b.row(other_row)),
+            _ => Ordering::Equal,
+        })
+    }
+
+    /// The first of some rows, which are sorted, that comes after a row of other keys of the same order.
+    pub fn first_above(&self, rows: Range<usize>, other: &Keys, other_row: usize) -> usize {
+        let above = |row: usize| self.compare(row, other, other_row).is_gt();
+        let (mut from, mut to) = (rows.start, rows.end);
+        while from < to {
+            let middle = from.midpoint(to);
+            (from, to) = if above(middle) { (from, middle) } else { (middle + 1, to) };
+        }
+        from
+    }
+}
+
+/// Some rows of a piece.
+pub struct Part<'a> {
+    /// The keys of the piece's rows.
+    pub keys: &'a Keys,
+    /// Which of them.
+    pub rows: Range<usize>,
+}
+
+/// Sorts rows of several pieces. Its memory is used again.
+#[derive(Default)]
+pub struct Sorter {
+    order: Vec<u128>,
+    rows: Vec<(usize, usize)>,
+    sorted: Vec<(usize, usize)>,
+}
+
+impl Sorter {
+    /// Sorts rows of parts that are sorted each, which is fast where those are long.
+    pub fn merge(&mut self, parts: &[Part]) {
+        self.number(parts);
+        match parts.iter().any(|p| p.keys.rows.is_some()) {
+            true => self.order.sort_by(whole(parts, &self.rows)),
+            false => self.order.sort(),
+        }
+        self.finish();
+    }
+
+    /// Sorts rows, of which the first `fetch` are wanted; equal ones keep their places.
+    pub fn sort(&mut self, parts: &[Part], fetch: Option<usize>) {
+        self.number(parts);
+        if let Some(n) = fetch
+            && n < self.order.len()
+        {
+            self.order.select_nth_unstable_by(n, whole(parts, &self.rows));
+            self.order.truncate(n);
+        }
+        match parts.iter().any(|p| p.keys.rows.is_some()) {
+            true => self.order.sort_unstable_by(whole(parts, &self.rows)),
+            false => self.order.sort_unstable(),
+        }
+        self.finish();
+    }
+
+    /// The rows in their order: a part and a row of its piece.
+    pub fn sorted(&self) -> &[(usize, usize)] {
+        &self.sorted
+    }
+
+    /// Forgets the rows.
+    pub fn clear(&mut self) {
+        self.sorted.clear();
+    }
+
+    /// Puts the prefixes of all rows together, each with the row's number below it.
+    fn number(&mut self, parts: &[Part]) {
+        self.order.clear();
+        self.rows.clear();
+        for (i, part) in parts.iter().enumerate() {
+            let prefixes = part.keys.prefixes[part.rows.clone()].iter();
+            self.order
+                .extend(prefixes.zip(self.rows.len() as u128..).map(|(prefix, number)| prefix | number));
+            self.rows.extend(part.rows.clone().map(|row| (i, row)));
+        }
+        debug_assert!(self.rows.len() <= u32::MAX as usize, "a number has 32 bits");
+    }
+
+    fn finish(&mut self) {
+        self.sorted.clear();
+        self.sorted.extend(self.order.iter().map(|o| self.rows[*o as u32 as usize]));
+    }
+}
+
+/// Compares numbered prefixes, equal ones by their rows' whole keys, and then by their numbers.
+fn whole<'a>(parts: &'a [Part], rows: &'a [(usize, usize)]) -> impl Fn(&u128, &u128) -> Ordering + 'a {
+    move |x, y| {
+        let row = |o: &u128| rows[*o as u32 as usize];
+        let prefixes = (x >> 32).cmp(&(y >> 32));
+        prefixes
+            .then_with(|| {
+                let ((a, i), (b, j)) = (row(x), row(y));
+                parts[a].keys.compare(i, parts[b].keys, j)
+            })
+            .then(x.cmp(y))
+    }
+}
+
+/// The rows `rows` of `pieces` (a piece and a row there) as a batch.
+pub fn gather(schema: &SchemaRef, pieces: &[&RecordBatch], rows: &[(usize, usize)]) -> Result<RecordBatch> {
+    let column = |i: usize| {
+        let columns: Vec<&dyn Array> = pieces.iter().map(|p| p.column(i).as_ref()).collect();
+        Ok(interleave(&columns, rows)?)
+    };
+    let columns = (0..schema.fields().len()).map(column).collect::<Result<_>>()?;
+    batch_of(schema, columns, rows.len())
+}

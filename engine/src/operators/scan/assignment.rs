@@ -1,0 +1,238 @@
+//! Parts of files whose readers wait for each other, which are dealt to the workers of all processes as they ask.
+//!
+//! The reader of a part of a csv file waits until all parts before it have been looked at, for a quote may be open where
+//! one begins. Whoever takes a part looks at it at once, so that nobody waits for long as long as the first parts are
+//! taken first: what a process does with the rows of a part must not hold up the others.
+//!
+//! The parts of all such files are numbered. Process 0 deals: to each process those of its turn, which are the same ones
+//! in each query, and so lie in its memory from the last one; but if that were too far ahead of the first part that is
+//! left, that one, whosesoever turn it is. A reader that has looked at its part and waits asks for one before it that
+//! nobody has taken, which its worker reads meanwhile.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use formats::format::Morsel;
+use queries::plan::NodeId;
+use timely::scheduling::SyncActivator;
+
+use super::files::{Files, MORSEL_BYTES};
+use super::prefetch::{FileSplit, Window};
+use super::static_partition::StaticPartition;
+use crate::distributed::processes::{Note, Processes, Topology};
+use crate::error::Result;
+
+/// The process that deals.
+const DEALER: usize = 0;
+
+/// What a worker is dealt.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Assigned<T> {
+    /// A part.
+    Part(T),
+    /// None that it asked for is left.
+    Nothing,
+    /// It is woken when the answer is there.
+    Later,
+}
+
+/// What a worker asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wanted {
+    /// One of its process's turn, if that is not too far ahead.
+    Own,
+    /// The first that is left, if it has a smaller number than this.
+    Before(u64),
+}
+
+/// Deals, in process 0; elsewhere asks it.
+pub struct Assigner {
+    site: Topology,
+    node: NodeId,
+    next: Mutex<Next>,
+    /// What workers of this process have asked for.
+    asked: Mutex<HashMap<usize, Asked>>,
+}
+
+enum Asked {
+    Waiting(SyncActivator),
+    Answered(Option<u64>),
+}
+
+/// The next part of each process's turn.
+struct Next {
+    parts: Vec<u64>,
+    /// So far ahead of the first part that is left a turn goes on.
+    slack: u64,
+}
+
+impl Next {
+    fn of(site: &Topology) -> Next {
+        let (_, processes) = site.process();
+        Next { parts: (0..processes as u64).collect(), slack: site.peers() as u64 }
+    }
+
+    /// The number of the part that a process gets.
+    fn deal(&mut self, process: usize, wanted: Wanted) -> Option<u64> {
+        let own = *self.parts.get(process)?;
+        let (first, left) = self.parts.iter().copied().enumerate().min_by_key(|(_, part)| *part)?;
+        let turn = match wanted {
+            Wanted::Own if own < left + self.slack => process,
+            Wanted::Before(part) if left >= part => return None,
+            Wanted::Own | Wanted::Before(_) => first,
+        };
+        let part = self.parts[turn];
+        self.parts[turn] += self.parts.len() as u64;
+        Some(part)
+    }
+}
+
+impl Assigner {
+    /// In the scan of a node.
+    pub fn new(site: Topology, node: NodeId) -> Assigner {
+        Assigner { next: Mutex::new(Next::of(&site)), asked: Mutex::default(), site, node }
+    }
+
+    fn next(&self) -> MutexGuard<'_, Next> {
+        self.next.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn asked(&self) -> MutexGuard<'_, HashMap<usize, Asked>> {
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn tell(
+        &self,
+        processes: &Processes,
+        process: usize,
+        worker: usize,
+        note: impl Fn(u32, u32, u32) -> Note,
+    ) {
+        processes.network.tell(process, note(self.site.stage as u32, self.node as u32, worker as u32));
+    }
+
+    /// The number of the part that a worker gets. It asks for one until it has the answer.
+    pub fn ask(&self, worker: usize, wanted: Wanted, wake: impl Fn() -> SyncActivator) -> Assigned<u64> {
+        let Some(processes) = &self.site.processes else { return Assigned::Nothing };
+        if processes.index == DEALER {
+            return self.next().deal(DEALER, wanted).map_or(Assigned::Nothing, Assigned::Part);
+        }
+        let mut asked = self.asked();
+        match asked.remove(&worker) {
+            Some(Asked::Answered(part)) => return part.map_or(Assigned::Nothing, Assigned::Part),
+            Some(waiting) => drop(asked.insert(worker, waiting)),
+            None => {
+                asked.insert(worker, Asked::Waiting(wake()));
+                let before = match wanted {
+                    Wanted::Own => None,
+                    Wanted::Before(part) => Some(part),
+                };
+                self.tell(processes, DEALER, worker, |stage, node, worker| Note::Wants {
+                    stage,
+                    node,
+                    worker,
+                    before,
+                });
+            }
+        }
+        Assigned::Later
+    }
+
+    /// Answers a worker of another process.
+    pub fn answer(&self, worker: usize, before: Option<u64>) {
+        let (process, wanted) = (worker / self.site.workers, before.map_or(Wanted::Own, Wanted::Before));
+        if let Some(processes) = &self.site.processes
+            && process < processes.count
+        {
+            let part = self.next().deal(process, wanted);
+            self.tell(processes, process, worker, |stage, node, worker| Note::Assigned {
+                stage,
+                node,
+                worker,
+                part,
+            });
+        }
+    }
+
+    /// Takes the answer for a worker of this process.
+    pub fn answered(&self, worker: usize, part: Option<u64>) {
+        if let Some(asked) = self.asked().get_mut(&worker)
+            && let Asked::Waiting(waiting) = std::mem::replace(asked, Asked::Answered(part))
+        {
+            // A worker that is gone needs no waking.
+            let _ = waiting.activate();
+        }
+    }
+}
+
+/// The parts that are dealt, by their numbers, of as many files as have been cut.
+#[derive(Default)]
+pub struct Numbered {
+    parts: Vec<Morsel>,
+    /// Files before this one have been cut.
+    file: usize,
+    /// Parts of this process's turn before this one were asked for ahead.
+    ahead: u64,
+}
+
+impl Numbered {
+    /// The part of a number, if there are as many.
+    ///
+    /// # Errors
+    /// A file that can't be cut.
+    pub fn part(&mut self, number: u64, files: &Files, share: &StaticPartition) -> Result<Option<FileSplit>> {
+        while self.parts.len() as u64 <= number {
+            let Some(file) = files.list().get(self.file) else { return Ok(None) };
+            if files.is_dealt_in_turn(file) {
+                let morsels = files.split(file)?;
+                share.tell_borders(files.format, self.file, &morsels);
+                self.parts.extend(morsels);
+            }
+            self.file += 1;
+        }
+        let part = self.parts.get(number as usize);
+        Ok(part.map(|morsel| FileSplit::dealt(morsel.clone(), number)))
+    }
+
+    /// Those of a process's turn behind a number that have come into the window, to be asked for now.
+    pub fn soon(&mut self, number: u64, window: Window, (process, processes): (u64, u64)) -> Vec<FileSplit> {
+        let following = (number / processes + 1) * processes + process;
+        let end = following + window.bytes() / MORSEL_BYTES * processes;
+        let Range { start, end } = self.ahead.max(following)..end;
+        self.ahead = self.ahead.max(end);
+        let numbers = (start..end).step_by(processes as usize);
+        let part = |number| Some(FileSplit::dealt(self.parts.get(number as usize)?.clone(), number));
+        numbers.filter_map(part).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn next(processes: u64, slack: u64) -> Next {
+        Next { parts: (0..processes).collect(), slack }
+    }
+
+    #[test]
+    fn processes_that_keep_pace_get_those_of_their_turn() {
+        let mut next = next(3, 3);
+        for round in 0..5 {
+            for process in [2, 0, 1] {
+                assert_eq!(next.deal(process, Wanted::Own), Some(round * 3 + process as u64));
+            }
+        }
+    }
+
+    #[test]
+    fn who_is_ahead_gets_what_others_have_left() {
+        let mut next = next(2, 2);
+        let dealt: Vec<_> = (0..6).map(|_| next.deal(0, Wanted::Own).unwrap()).collect();
+        assert_eq!(dealt, [0, 2, 1, 4, 3, 6]);
+        assert_eq!(next.deal(1, Wanted::Own), Some(5));
+        assert_eq!(next.deal(1, Wanted::Before(7)), None);
+        assert_eq!(next.deal(1, Wanted::Before(8)), Some(7));
+        assert_eq!(next.deal(9, Wanted::Own), None);
+    }
+}

@@ -1,0 +1,298 @@
+//! Parts of files in the order in which workers take them, and the system's reading ahead of them.
+//!
+//! The system reads in the background what it is asked for (`posix_fadvise`), so that no thread waits for a disk that
+//! could have been busy before. What is asked for is a window over the next parts: so many of them and so many bytes,
+//! see [`Window`]. A file that is asked for is opened for it, and stays open until a worker has taken its part.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use formats::format::{Format, Morsel, Part, ScanOptions};
+use formats::store::input::Input;
+
+use super::source::SMALL;
+use crate::error::Result;
+
+/// So many parts are asked for ahead if nobody says how many. Measured for files of 10 KB on a virtual disk, see
+/// `docs/decisions/0010-reading-ahead.md`: 4 are half as good, 64 are no better.
+pub const PARTS: usize = 16;
+/// Bytes that are asked for ahead for each part of the window.
+const BYTES: u64 = 2 << 20;
+/// So many parts at most of formats that read the end of a file to know its parts.
+const FOOTERS: usize = 4;
+
+/// When a small file was in memory, so many further ones are thought to be.
+const LIKELY: usize = 15;
+
+/// So many files of all scans stay open at most until a worker takes them. Others are closed when they were asked for.
+const KEPT: usize = 256;
+/// How many do.
+static OPEN: AtomicUsize = AtomicUsize::new(0);
+
+/// A file that stays open until a worker takes it.
+struct Kept(Input);
+
+impl Kept {
+    fn new(input: Input) -> Option<Kept> {
+        let room =
+            OPEN.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |open| (open < KEPT).then_some(open + 1));
+        room.is_ok().then_some(Kept(input))
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        OPEN.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// How far is read ahead.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Window {
+    /// Parts of files.
+    parts: usize,
+    /// Bytes of all of them, but for one.
+    bytes: u64,
+}
+
+impl Window {
+    /// Of so many parts and 2 MiB for each of them.
+    pub fn new(parts: usize) -> Window {
+        Window { parts, bytes: parts as u64 * BYTES }
+    }
+
+    /// Bytes of all parts.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// So many parts are to be known ahead of a format's files: one at least, so that small files can share batches.
+    pub fn known(&self, format: &dyn Format) -> usize {
+        self.parts.clamp(1, if format.compresses_inside() { FOOTERS } else { usize::MAX })
+    }
+}
+
+/// Whether further small files are thought to be in memory, because one was. To ask for a file that is costs as much as
+/// to read a tenth of a small one.
+#[derive(Debug, Default)]
+pub struct Likely(AtomicUsize);
+
+impl Likely {
+    /// A small file was in memory.
+    fn found(&self) {
+        self.0.store(LIKELY, Ordering::Relaxed);
+    }
+
+    /// Whether the next one is thought to be.
+    fn is_in_memory(&self) -> bool {
+        let one_less = |left: usize| left.checked_sub(1);
+        self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less).is_ok()
+    }
+}
+
+/// A part of a file that a worker takes.
+#[derive(Clone)]
+pub struct FileSplit {
+    /// The part.
+    pub morsel: Morsel,
+    /// Where it lies in the bytes of all files that are dealt by their bytes, if it does.
+    at: Option<u64>,
+    /// Its number among the parts that are dealt as workers ask, if it is one.
+    pub number: Option<u64>,
+    /// Its number among the parts that workers of this process have taken, once one has.
+    pub piece: u64,
+    /// The file, if it was opened to be read ahead.
+    opened: Arc<OnceLock<Kept>>,
+}
+
+impl FileSplit {
+    fn new(morsel: Morsel, at: Option<u64>) -> FileSplit {
+        FileSplit { morsel, at, number: None, piece: 0, opened: Arc::default() }
+    }
+
+    /// The part of a number among those that are dealt as workers ask.
+    pub fn dealt(morsel: Morsel, number: u64) -> FileSplit {
+        FileSplit { number: Some(number), ..FileSplit::new(morsel, None) }
+    }
+
+    /// The file, opened now if it was not before.
+    pub fn open(&self) -> Result<Input> {
+        self.opened.get().map_or_else(|| Ok(Input::of(&self.morsel.file)?), |kept| Ok(kept.0.clone()))
+    }
+
+    /// Has the system read its bytes, unless they are `likely` in memory. An error shows when they are read.
+    pub fn read_ahead(&self, format: &dyn Format, options: &ScanOptions, likely: &Likely) {
+        let mut ranges = format.ranges(&self.morsel, options);
+        let bytes = self.morsel.file.bytes;
+        // A pipe has no bytes yet, and opening it would wait for its writer.
+        let small = self.morsel.part == Part::Whole && (1..=SMALL).contains(&bytes);
+        if small {
+            if likely.is_in_memory() {
+                return;
+            }
+            ranges.push(0..bytes);
+        }
+        if ranges.is_empty() {
+            return;
+        }
+        if let Ok(input) = Input::of(&self.morsel.file) {
+            match small && input.is_in_memory(&(0..bytes)) {
+                true => likely.found(),
+                false => ranges.iter().for_each(|range| input.read_ahead(range)),
+            }
+            if let Some(kept) = Kept::new(input) {
+                // Whoever has taken the part meanwhile has opened it already.
+                let _ = self.opened.set(kept);
+            }
+        }
+    }
+}
+
+/// The next parts in order.
+#[derive(Default)]
+pub struct Queue {
+    parts: VecDeque<FileSplit>,
+    /// The first so many of them have been asked for.
+    ahead: usize,
+}
+
+impl Queue {
+    /// How many are known.
+    pub fn len(&self) -> usize {
+        self.parts.len()
+    }
+
+    /// Whether none is known.
+    pub fn is_empty(&self) -> bool {
+        self.parts.is_empty()
+    }
+
+    /// Adds the parts of a file.
+    pub fn extend(&mut self, morsels: Vec<Morsel>) {
+        self.parts.extend(morsels.into_iter().map(|morsel| FileSplit::new(morsel, None)));
+    }
+
+    /// Adds parts of a file that is dealt by its bytes, and where each lies in the bytes of all such files.
+    pub fn extend_placed(&mut self, morsels: Vec<(u64, Morsel)>) {
+        self.parts.extend(morsels.into_iter().map(|(at, morsel)| FileSplit::new(morsel, Some(at))));
+    }
+
+    /// Where the next one lies that is dealt by its bytes.
+    pub fn at(&self) -> Option<u64> {
+        self.parts.iter().find_map(|part| part.at)
+    }
+
+    /// Drops those that lie there and behind.
+    pub fn cut(&mut self, at: u64) {
+        let stays = |part: &FileSplit| part.at.is_none_or(|place| place < at);
+        self.ahead = self.parts.iter().take(self.ahead).filter(|part| stays(part)).count();
+        self.parts.retain(stays);
+    }
+
+    /// The next one, which stays.
+    pub fn front(&self) -> Option<&Morsel> {
+        self.parts.front().map(|part| &part.morsel)
+    }
+
+    /// Takes the next one. What turns out to stand behind it takes its place.
+    pub fn pop(&mut self) -> Option<FileSplit> {
+        let part = self.parts.pop_front()?;
+        match part.morsel.next() {
+            Some(next) => self.parts.push_front(FileSplit::new(next, part.at)),
+            None => self.ahead = self.ahead.saturating_sub(1),
+        }
+        Some(part)
+    }
+
+    /// Those that have come into the window, to be asked for now.
+    pub fn soon(&mut self, window: Window) -> Vec<FileSplit> {
+        let (mut end, mut bytes) = (0, 0);
+        while let Some(part) = self.parts.get(end).filter(|_| end < window.parts) {
+            bytes += part.morsel.bytes;
+            if bytes > window.bytes && end > 0 {
+                break;
+            }
+            end += 1;
+        }
+        let soon = self.parts.range(self.ahead.min(end)..end).cloned().collect();
+        self.ahead = self.ahead.max(end);
+        soon
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use schema::FileEntry;
+
+    fn queue(sizes: &[u64]) -> Queue {
+        let mut queue = Queue::default();
+        let morsel = |(i, &bytes): (usize, &u64)| {
+            let file = Arc::new(FileEntry::new(format!("{i}"), bytes, 0));
+            Morsel { file, part: Part::Whole, bytes, shared: Arc::new(()) }
+        };
+        queue.extend(sizes.iter().enumerate().map(morsel).collect());
+        queue
+    }
+
+    fn names(parts: &[FileSplit]) -> Vec<String> {
+        parts.iter().map(|part| part.morsel.file.path.display().to_string()).collect()
+    }
+
+    #[test]
+    fn each_part_is_asked_for_once_and_not_too_early() {
+        let window = Window::new(3);
+        let mut queue = queue(&[10; 6]);
+        assert_eq!(names(&queue.soon(window)), ["0", "1", "2"]);
+        assert!(queue.soon(window).is_empty());
+        queue.pop().unwrap();
+        queue.pop().unwrap();
+        assert_eq!(names(&queue.soon(window)), ["3", "4"]);
+        (0..3).for_each(|_| drop(queue.pop().unwrap()));
+        assert_eq!(names(&queue.soon(window)), ["5"]);
+        queue.pop().unwrap();
+        assert!(queue.is_empty() && queue.soon(window).is_empty());
+    }
+
+    #[test]
+    fn large_parts_fill_the_window_and_one_always_fits() {
+        let mut large = queue(&[1 << 30, 1 << 30, 10]);
+        assert_eq!(names(&large.soon(Window::new(4))), ["0"]);
+        let mut some = queue(&[3 << 20, 3 << 20, 3 << 20]);
+        assert_eq!(names(&some.soon(Window::new(3))), ["0", "1"]);
+        assert!(queue(&[1]).soon(Window::new(0)).is_empty());
+    }
+
+    #[test]
+    fn of_files_in_memory_one_of_some_is_looked_at() {
+        let likely = Likely::default();
+        assert!(!likely.is_in_memory());
+        likely.found();
+        assert_eq!((0..2 * LIKELY).filter(|_| likely.is_in_memory()).count(), LIKELY);
+    }
+
+    #[test]
+    fn a_file_that_was_asked_for_is_open() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("x.csv");
+        std::fs::write(&path, "1\n").unwrap();
+        let file = Arc::new(FileEntry::new(&path, 2, 0));
+        let morsel = Morsel { file, part: Part::Whole, bytes: 2, shared: Arc::new(()) };
+        let format = formats::format::format("csv").unwrap();
+        let options = ScanOptions {
+            schema: Arc::new(arrow_schema::Schema::empty()),
+            projection: vec![],
+            bounds: vec![],
+            prefixes: vec![],
+            unseen: schema::DeferredValidation::Nothing,
+            batch_rows: 1,
+            format: schema::FormatOptions::default(),
+        };
+        let (asked, other) = (FileSplit::new(morsel.clone(), None), FileSplit::new(morsel, None));
+        asked.clone().read_ahead(format, &options, &Likely::default());
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(&asked.open().unwrap().read_range(&(0..9)).unwrap()[..], b"1\n");
+        assert!(other.open().is_err());
+    }
+}

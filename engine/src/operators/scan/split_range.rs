@@ -1,0 +1,250 @@
+//! A stretch of a table: what one of several processes reads where rows keep their order.
+//!
+//! The table is divided by the bytes of its files, between two of them where that is about right, and else between two
+//! morsels of one. The parts of a csv file can't be read apart, for a quote may be open where one begins: of a file that is
+//! divided each process looks at its morsels first, and tells those that read on what they do to quotes.
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use formats::format::{Format, Found, Morsel};
+use formats::reader::Next;
+use formats::store::input::Input;
+use formats::threads;
+use schema::FileEntry;
+use serde::{Deserialize, Serialize};
+
+use super::source::ScanSource;
+use crate::context::panics;
+use crate::context::stack;
+use crate::error::{Error, Result};
+
+/// A process may read so much more or less of its share, a part of it, that no file is divided there.
+const SLACK: u64 = 8;
+
+/// Where a stretch begins, or ends.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Place {
+    /// The number of the file.
+    pub file: usize,
+    /// The number of the morsel in the file.
+    pub morsel: usize,
+}
+
+/// What lies between two places.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stretch {
+    /// It begins with this morsel.
+    pub from: Place,
+    /// It ends before this one.
+    pub to: Place,
+}
+
+/// What a morsel of a csv file does to quotes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Quotes {
+    /// The number of the file.
+    pub file: usize,
+    /// The number of the morsel.
+    pub morsel: u32,
+    /// As [`Found::Quotes`] has it.
+    pub states: [u8; 5],
+}
+
+impl Stretch {
+    /// The files of which something lies in it.
+    pub fn files(&self) -> Range<usize> {
+        match self.from < self.to {
+            true => self.from.file..self.to.file + usize::from(self.to.morsel > 0),
+            false => self.from.file..self.from.file,
+        }
+    }
+
+    /// Which of so many morsels of a file lie in it.
+    fn morsels(&self, file: usize, count: usize) -> Range<usize> {
+        let at =
+            |place: Place, otherwise| if place.file == file { place.morsel.min(count) } else { otherwise };
+        match self.files().contains(&file) {
+            true => at(self.from, 0)..at(self.to, count),
+            false => 0..0,
+        }
+    }
+
+    /// Keeps of the morsels of a file those that lie in it; `before` is known of the quotes in others.
+    pub fn keep(
+        &self,
+        format: &dyn Format,
+        file: usize,
+        mut morsels: Vec<Morsel>,
+        before: &[Quotes],
+    ) -> Vec<Morsel> {
+        if let Some(borders) = morsels.first().and_then(|first| format.borders(first)) {
+            for &Quotes { morsel, states, .. } in before.iter().filter(|quotes| quotes.file == file) {
+                borders.hear(Found::Quotes { morsel, states });
+            }
+        }
+        let Range { start, end } = self.morsels(file, morsels.len());
+        morsels.truncate(end);
+        morsels.split_off(start.min(end))
+    }
+
+    /// What has to be known of the quotes before it, of what was told of all morsels.
+    ///
+    /// # Errors
+    /// Some of it was not told.
+    pub fn before(&self, work: &ScanSource, told: &[Quotes]) -> Result<Vec<Quotes>> {
+        let Place { file, morsel } = self.from;
+        let is_before = |quotes: &&Quotes| quotes.file == file && (quotes.morsel as usize) < morsel;
+        let before: Vec<Quotes> = told.iter().filter(is_before).copied().collect();
+        // A reader would wait for what is missing for ever.
+        if morsel > 0 && work.has_borders(file) && before.len() != morsel {
+            let what =
+                "processes of this group have not told all that they found in the file before this part";
+            return Err(Error::Processes(format!("{what}\n  help: please report this")));
+        }
+        Ok(before)
+    }
+
+    /// What its morsels do to quotes, for those who read on in a file that ends in another stretch.
+    ///
+    /// # Errors
+    /// A file that can't be read.
+    pub fn look(&self, work: &ScanSource, workers: usize) -> Result<Vec<Quotes>> {
+        let file = self.to.file;
+        if self.to.morsel == 0 || !self.files().contains(&file) || !work.has_borders(file) {
+            return Ok(Vec::new());
+        }
+        let morsels = work.morsels(file)?;
+        let found: Arc<Mutex<Vec<Quotes>>> = Arc::default();
+        if let Some(format) = work.format()
+            && let Some(borders) = morsels.first().and_then(|first| format.borders(first))
+        {
+            let found = found.clone();
+            borders.tell(Box::new(move |what| {
+                if let Found::Quotes { morsel, states } = what {
+                    let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
+                    found.push(Quotes { file, morsel, states });
+                }
+            }));
+        }
+        let mine = &morsels[self.morsels(file, morsels.len())];
+        let (next, failed) = (AtomicUsize::new(0), Mutex::new(None));
+        let serve = || {
+            while let Some(morsel) = mine.get(next.fetch_add(1, Ordering::Relaxed)) {
+                if let Err(e) = panics::catch(|| look_at(work, morsel)) {
+                    next.store(mine.len(), Ordering::Relaxed);
+                    failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(e);
+                }
+            }
+        };
+        let others = workers.min(mine.len()).saturating_sub(1);
+        threads::side_by_side("palais-look", stack::WORKER, others, serve);
+        match failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            Some(e) => Err(e),
+            None => Ok(found.lock().unwrap_or_else(PoisonError::into_inner).clone()),
+        }
+    }
+}
+
+/// Has the reader of a morsel look at its quotes, which it does before all else.
+fn look_at(work: &ScanSource, morsel: &Morsel) -> Result<()> {
+    let (Some(format), Some(options)) = (work.format(), work.options(&morsel.file)) else { return Ok(()) };
+    let at = |e: formats::Error| e.at(&morsel.file.path);
+    let input = Input::of(&morsel.file)?;
+    let mut reader = format.reader(morsel, options).map_err(at)?;
+    while let Next::Need(ranges) = reader.next().map_err(at)? {
+        for range in ranges {
+            let bytes = input.read_range(&range)?;
+            reader.give(range, bytes).map_err(at)?;
+        }
+    }
+    Ok(())
+}
+
+/// Divides a table, whose files these are, among so many processes: where the stretch of each begins, and where that of the
+/// last one ends. What is no file is left to the last one.
+///
+/// # Errors
+/// A file that can't be read.
+pub fn divide(work: &ScanSource, files: &[FileEntry], processes: usize) -> Result<Vec<Place>> {
+    let total: u64 = files.iter().map(|file| file.bytes).sum();
+    let slack = total / processes.max(1) as u64 / SLACK;
+    let mut places = vec![Place { file: 0, morsel: 0 }];
+    let (mut file, mut before) = (0, 0);
+    for process in 1..processes {
+        let at = (u128::from(total) * process as u128 / processes as u128) as u64;
+        while let Some(whole) = files.get(file).filter(|whole| before + whole.bytes <= at) {
+            (file, before) = (file + 1, before + whole.bytes);
+        }
+        places.push(match files.get(file) {
+            Some(divided) => place_in(work, file, divided.bytes, at - before, slack)?,
+            None => Place { file, morsel: 0 },
+        });
+    }
+    places.push(Place { file: files.len().max(1), morsel: 0 });
+    Ok(places)
+}
+
+/// The place nearest to a byte of a file at which it can be divided.
+fn place_in(work: &ScanSource, file: usize, bytes: u64, at: u64, slack: u64) -> Result<Place> {
+    let (begin, end) = (Place { file, morsel: 0 }, Place { file: file + 1, morsel: 0 });
+    if at.min(bytes - at) <= slack {
+        return Ok(if at <= bytes - at { begin } else { end });
+    }
+    let morsels = work.morsels(file)?;
+    let mut nearest = (at, begin);
+    let mut reached = 0;
+    for (number, morsel) in morsels.iter().enumerate() {
+        reached += morsel.bytes;
+        let place = if number + 1 == morsels.len() { end } else { Place { file, morsel: number + 1 } };
+        if reached.abs_diff(at) < nearest.0 {
+            nearest = (reached.abs_diff(at), place);
+        }
+    }
+    Ok(nearest.1)
+}
+
+/// The stretch of a process, and the number of its first part: each file, and each piece of one that is divided, is a part.
+/// `None` of a process that there is not.
+pub fn of_process(places: &[Place], process: usize) -> Option<(Stretch, usize)> {
+    let (from, to) = (*places.get(process)?, *places.get(process + 1)?);
+    let mut inside: Vec<&Place> = places[..=process].iter().filter(|place| place.morsel > 0).collect();
+    inside.dedup();
+    Some((Stretch { from, to }, from.file + inside.len()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(file: usize, morsel: usize) -> Place {
+        Place { file, morsel }
+    }
+
+    #[test]
+    fn parts_are_numbered_in_the_order_of_stretches() {
+        let places =
+            [place(0, 0), place(0, 3), place(0, 3), place(0, 5), place(2, 0), place(2, 7), place(3, 0)];
+        let mut next = 0;
+        for process in 0..places.len() - 1 {
+            let (stretch, first) = of_process(&places, process).unwrap();
+            let files = stretch.files();
+            assert!(files.is_empty() || first == next, "{process}: {first}, not {next}");
+            next += files.len();
+        }
+        // Three pieces of file 0, all of file 1, two pieces of file 2.
+        assert_eq!((next, of_process(&places, places.len() - 1)), (6, None));
+    }
+
+    #[test]
+    fn a_stretch_has_the_morsels_between_its_places() {
+        let stretch = Stretch { from: place(1, 4), to: place(3, 2) };
+        let morsels: Vec<_> = (0..5).map(|file| stretch.morsels(file, 9)).collect();
+        assert_eq!(morsels, [0..0, 4..9, 0..9, 0..2, 0..0]);
+        let inside = Stretch { from: place(1, 4), to: place(1, 6) };
+        assert_eq!((inside.files(), inside.morsels(1, 9)), (1..2, 4..6));
+        let empty = Stretch { from: place(1, 4), to: place(1, 4) };
+        assert!(empty.files().is_empty() && empty.morsels(1, 9).is_empty());
+    }
+}

@@ -1,0 +1,326 @@
+//! Streams the rows of each file, in order, through a process of the user's command, and reads typed rows back.
+//!
+//! A row is a line on the command's standard input, its columns separated by tabs. What the command prints is read
+//! the same way. Each file has a process of its own; its standard input is closed at the end of the file. Three
+//! threads a process do the waiting: one feeds, one reads, one keeps the last lines of standard error.
+
+use std::collections::VecDeque;
+use std::io::{BufRead, BufReader, BufWriter, Read, Write};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
+use std::thread::JoinHandle;
+
+use arrow_array::builder::StringViewBuilder;
+use arrow_array::cast::AsArray;
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_cast::CastOptions;
+use arrow_cast::display::{ArrayFormatter, FormatOptions};
+use arrow_schema::{DataType, SchemaRef};
+use formats::reader::BlockingReader;
+use queries::bind::Transform as Plan;
+use timely::scheduling::SyncActivator;
+
+use super::scan::source::ScanSource;
+use super::scan::stealing::More;
+use super::{Ready, batch_of};
+use crate::context::children::{self, Group};
+use crate::context::panics;
+use crate::context::query::QueryState;
+use crate::dataflow::batch::{BATCH_ROWS, ExchangeBatch};
+use crate::dataflow::operator::{Operator, Pull, Wake};
+use crate::error::{Error, Result};
+
+/// Batches that wait between a process and the worker.
+const WAITING: usize = 4;
+/// Bytes of standard error that an error message shows.
+const STDERR_BYTES: usize = 2000;
+
+/// Runs the command over files, one after another, on one worker.
+pub struct Transform {
+    plan: Plan,
+    projection: Vec<usize>,
+    schema: SchemaRef,
+    work: Arc<ScanSource>,
+    state: Arc<QueryState>,
+    wake: Wake,
+    running: Option<Running>,
+    ready: Ready,
+    /// How often its process was given more.
+    seen: u64,
+}
+
+struct Running {
+    file: String,
+    child: Child,
+    group: Option<Group>,
+    rows: Receiver<Result<RecordBatch>>,
+    feeder: Option<JoinHandle<Result<()>>>,
+    stderr: Option<JoinHandle<String>>,
+}
+
+/// A command as messages show it: a script may be in it.
+fn shown(command: &str) -> String {
+    const MOST: usize = 80;
+    let line = command.lines().next().unwrap_or_default();
+    match line.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None if line.len() < command.len() => format!("{line}…"),
+        None => line.to_string(),
+    }
+}
+
+impl Transform {
+    /// Takes files from `work`.
+    pub fn new(
+        plan: Plan,
+        projection: Vec<usize>,
+        schema: SchemaRef,
+        work: Arc<ScanSource>,
+        state: Arc<QueryState>,
+        wake: Wake,
+    ) -> Transform {
+        let (running, ready) = (None, Ready::default());
+        Transform { plan, projection, schema, work, state, wake, running, ready, seen: 0 }
+    }
+
+    fn start(&mut self) -> Result<bool> {
+        let Some(rows) = self.work.take_file(self.state.clone())? else { return Ok(false) };
+        let file = rows.name.clone();
+        let failed = |e: std::io::Error| Error::Script {
+            command: shown(&self.plan.command),
+            file: file.clone(),
+            outcome: format!("could not be started: {e}"),
+            stderr: String::new(),
+        };
+        let mut command = Command::new("sh");
+        command.args(["-c", &self.plan.command]);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let (mut child, group) = children::spawn(&mut command).map_err(failed)?;
+        let (Some(stdin), Some(stdout), Some(stderr)) =
+            (child.stdin.take(), child.stdout.take(), child.stderr.take())
+        else {
+            unreachable!("all three were asked for")
+        };
+        let (sender, receiver) = sync_channel(WAITING);
+        let (schema, wake) = (self.plan.schema.clone(), self.wake.sync());
+        std::thread::spawn(move || {
+            read_rows(stdout, &schema, &sender, &wake);
+            // Once the sender is gone the worker sees the end. One that is gone itself needs no waking.
+            drop(sender);
+            let _ = wake.activate();
+        });
+        let feeder = Some(std::thread::spawn(move || {
+            panics::catch(|| feed(rows, BufWriter::with_capacity(1 << 16, stdin)))
+        }));
+        let stderr = Some(std::thread::spawn(move || last_bytes(stderr)));
+        self.running = Some(Running { file, child, group: Some(group), rows: receiver, feeder, stderr });
+        Ok(true)
+    }
+
+    /// The process has closed its output: it has succeeded or the query fails.
+    fn finish(&mut self) -> Result<()> {
+        let Some(mut running) = self.running.take() else { return Ok(()) };
+        let fed = running.feeder.take().map(JoinHandle::join);
+        let stderr = running.stderr.take().and_then(|t| t.join().ok()).unwrap_or_default();
+        let status = running.child.wait().map_err(|e| formats::Error::io(&running.file, "wait for", e))?;
+        drop(running.group.take());
+        if !status.success() {
+            let stderr = stderr.trim_end();
+            let stderr =
+                if stderr.is_empty() { String::new() } else { format!("\n  standard error: {stderr}") };
+            let outcome = match status.code() {
+                Some(code) => format!("ended with exit status {code}"),
+                None => format!("was ended by a signal ({status})"),
+            };
+            return Err(Error::Script {
+                command: shown(&self.plan.command),
+                file: running.file,
+                outcome,
+                stderr,
+            });
+        }
+        match fed {
+            Some(Ok(result)) => result,
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The rows of one file, read in order.
+pub struct FileRows {
+    /// The file's path.
+    pub name: String,
+    /// Its morsels.
+    pub readers: VecDeque<BlockingReader>,
+    /// Shared with the query.
+    pub state: Arc<QueryState>,
+}
+
+fn feed(rows: FileRows, mut stdin: impl Write) -> Result<()> {
+    // A command may end before it has read everything; its exit code tells whether that is an error.
+    let closed = |e: std::io::Error| match e.kind() {
+        std::io::ErrorKind::BrokenPipe => Ok(()),
+        _ => Err(formats::Error::io(&rows.name, "feed the command with", e).into()),
+    };
+    for reader in rows.readers {
+        for batch in reader {
+            if rows.state.stopped() {
+                return Ok(());
+            }
+            if let Err(e) = write_rows(&batch?, &mut stdin)? {
+                return closed(e);
+            }
+        }
+    }
+    stdin.flush().or_else(closed)
+}
+
+fn write_rows(batch: &RecordBatch, out: &mut impl Write) -> Result<std::io::Result<()>> {
+    if let [column] = batch.columns()
+        && column.data_type() == &DataType::Utf8View
+    {
+        for line in column.as_string_view() {
+            let written =
+                out.write_all(line.unwrap_or_default().as_bytes()).and_then(|()| out.write_all(b"\n"));
+            if written.is_err() {
+                return Ok(written);
+            }
+        }
+        return Ok(Ok(()));
+    }
+    let options = FormatOptions::default();
+    let columns = batch
+        .columns()
+        .iter()
+        .map(|c| ArrayFormatter::try_new(c, &options))
+        .collect::<std::result::Result<Vec<_>, _>>()?;
+    for row in 0..batch.num_rows() {
+        let values: Vec<String> = columns.iter().map(|c| c.value(row).to_string()).collect();
+        if let Err(e) = writeln!(out, "{}", values.join("\t")) {
+            return Ok(Err(e));
+        }
+    }
+    Ok(Ok(()))
+}
+
+fn read_rows(
+    stdout: impl Read,
+    schema: &SchemaRef,
+    sender: &SyncSender<Result<RecordBatch>>,
+    wake: &SyncActivator,
+) {
+    let mut lines = BufReader::with_capacity(1 << 16, stdout);
+    let mut number = 0;
+    loop {
+        let batch = panics::catch(|| read_batch(&mut lines, schema, &mut number));
+        let last = !matches!(&batch, Ok(Some(_)));
+        let gone = match batch {
+            Ok(Some(batch)) => sender.send(Ok(batch)).is_err(),
+            Ok(None) => false,
+            Err(e) => sender.send(Err(e)).is_err(),
+        };
+        if last || gone {
+            return;
+        }
+        // A worker that is gone needs no waking.
+        let _ = wake.activate();
+    }
+}
+
+fn read_batch(lines: &mut impl BufRead, schema: &SchemaRef, number: &mut u64) -> Result<Option<RecordBatch>> {
+    let mut builders: Vec<StringViewBuilder> =
+        schema.fields().iter().map(|_| StringViewBuilder::new()).collect();
+    let mut line = Vec::new();
+    let first = *number + 1;
+    while *number + 1 - first < BATCH_ROWS as u64 {
+        line.clear();
+        let read = lines
+            .read_until(b'\n', &mut line)
+            .map_err(|e| formats::Error::io("the command", "read from", e))?;
+        if read == 0 {
+            break;
+        }
+        *number += 1;
+        let text = String::from_utf8_lossy(line.strip_suffix(b"\n").unwrap_or(&line));
+        let values: Vec<&str> = text.split('\t').collect();
+        if values.len() != builders.len() {
+            return Err(Error::Compute(format!(
+                "line {number} that the command printed has {} columns where {} were declared: '{text}'",
+                values.len(),
+                builders.len()
+            )));
+        }
+        for (builder, value) in builders.iter_mut().zip(values) {
+            builder.append_value(value);
+        }
+    }
+    let rows = (*number + 1 - first) as usize;
+    if rows == 0 {
+        return Ok(None);
+    }
+    let strict = CastOptions { safe: false, ..CastOptions::default() };
+    let columns = builders.iter_mut().zip(schema.fields()).map(|(builder, field)| {
+        let text: ArrayRef = Arc::new(builder.finish());
+        arrow_cast::cast_with_options(&text, field.data_type(), &strict).map_err(|e| {
+            Error::Compute(format!(
+                "column {} of lines {first} to {number} that the command printed: {e}",
+                field.name()
+            ))
+        })
+    });
+    Ok(Some(batch_of(schema, columns.collect::<Result<Vec<_>>>()?, rows)?))
+}
+
+fn last_bytes(mut from: impl Read) -> String {
+    let mut kept: VecDeque<u8> = VecDeque::new();
+    let mut buffer = [0; 4096];
+    while let Ok(n @ 1..) = from.read(&mut buffer) {
+        kept.extend(&buffer[..n]);
+        let over = kept.len().saturating_sub(STDERR_BYTES);
+        kept.drain(..over);
+    }
+    String::from_utf8_lossy(kept.make_contiguous()).into_owned()
+}
+
+impl Operator for Transform {
+    fn push(&mut self, _port: usize, _parcel: ExchangeBatch) -> Result<()> {
+        Ok(())
+    }
+
+    fn end(&mut self, _port: usize) -> Result<()> {
+        Ok(())
+    }
+
+    fn pull(&mut self) -> Result<Pull> {
+        loop {
+            if !self.ready.is_empty() {
+                return Ok(self.ready.pull());
+            }
+            let Some(running) = &self.running else {
+                if self.start()? {
+                    continue;
+                }
+                match self.work.more(&mut self.seen, || self.wake.sync()) {
+                    More::Now => continue,
+                    More::Later => return Ok(Pull::Blocked),
+                    More::Nothing => return Ok(Pull::Empty),
+                }
+            };
+            match running.rows.try_recv() {
+                Ok(batch) => {
+                    let batch = batch.map_err(|e| match e {
+                        Error::Compute(text) => {
+                            Error::Compute(format!("transform of {}: {text}", running.file))
+                        }
+                        other => other,
+                    })?;
+                    let columns = self.projection.iter().map(|i| batch.column(*i).clone()).collect();
+                    self.ready.add(batch_of(&self.schema, columns, batch.num_rows())?);
+                }
+                Err(TryRecvError::Empty) => return Ok(Pull::Blocked),
+                Err(TryRecvError::Disconnected) => self.finish()?,
+            }
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! What this process is writing, so that whoever ends the process can remove it.
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::{self, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use formats::Error;
+
+use super::Result;
+
+/// What is being written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    File,
+    Directory,
+    /// Written as it is.
+    Device,
+}
+
+/// Something half written.
+#[derive(Debug, Clone)]
+pub(super) struct Partial {
+    pub path: PathBuf,
+    pub kind: Kind,
+    /// The directories that were made for it, the innermost first.
+    pub parents: Vec<PathBuf>,
+}
+
+impl Partial {
+    /// Removes it and the directories that were made for it, unless something else has come into them. What can't be
+    /// removed is removed by the next writer.
+    pub fn remove(&self) {
+        let _ = match self.kind {
+            Kind::File => fs::remove_file(&self.path),
+            Kind::Directory => remove_directory(&self.path),
+            Kind::Device => Ok(()),
+        };
+        remove_empty(&self.parents);
+    }
+}
+
+/// Removes directories in which there is nothing, the innermost first.
+pub(super) fn remove_empty(directories: &[PathBuf]) {
+    for directory in directories {
+        let _ = fs::remove_dir(directory);
+    }
+}
+
+/// So often is a directory removed into which other threads, or other processes, may still write.
+const TRIES: usize = 100;
+
+/// Removes a directory and what is in it, what comes into it meanwhile too.
+pub(super) fn remove_directory(path: &Path) -> io::Result<()> {
+    for _ in 1..TRIES {
+        match fs::remove_dir_all(path) {
+            Err(e) if e.kind() == ErrorKind::DirectoryNotEmpty => {}
+            // Other processes that take part in it remove it too.
+            Err(e) if e.kind() == ErrorKind::NotFound && path.exists() => {}
+            removed => return removed,
+        }
+    }
+    fs::remove_dir_all(path)
+}
+
+/// What this process is writing.
+static PARTIALS: Mutex<Vec<Partial>> = Mutex::new(Vec::new());
+
+/// So long does a thread that ends the process wait for one that begins something, or that ends it too. It may be that one
+/// itself: then the next writer cleans up.
+const ENDING: Duration = Duration::from_secs(2);
+
+/// Removes what this process is writing, before it ends without unwinding. Nothing is begun from then on: who tries waits for
+/// the end.
+pub fn remove_all() {
+    let deadline = Instant::now() + ENDING;
+    loop {
+        match PARTIALS.try_lock() {
+            Err(sync::TryLockError::WouldBlock) if Instant::now() < deadline => {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            Err(sync::TryLockError::WouldBlock) => return,
+            Ok(partials) => return remove_for_good(partials),
+            Err(sync::TryLockError::Poisoned(partials)) => return remove_for_good(partials.into_inner()),
+        }
+    }
+}
+
+fn remove_for_good(partials: MutexGuard<'_, Vec<Partial>>) {
+    partials.iter().for_each(Partial::remove);
+    // The lock stays taken.
+    std::mem::forget(partials);
+}
+
+/// Whether a directory is one in which something is written that is to appear at `destination`: another process says so,
+/// and this one would write into any other, and remove it.
+///
+/// # Errors
+/// It is not, or may not be touched.
+pub fn check_partial(directory: &Path, destination: &Path) -> Result<()> {
+    formats::store::roots::check(directory)?;
+    let name = formats::store::roots::place(destination).unwrap_or_else(|_| destination.to_path_buf());
+    let prefix = name.file_name().map(partial_prefix).unwrap_or_default();
+    let begins = |name: &OsStr| !prefix.is_empty() && name.as_bytes().starts_with(prefix.as_bytes());
+    match directory.file_name().is_some_and(begins) {
+        true => Ok(()),
+        false => {
+            let what = "this is no directory that palais is writing, as another process of this query says";
+            Err(Error::location(directory.display(), what, None))
+        }
+    }
+}
+
+/// Takes a directory for one of this process's, that another one has made, with so many `parents` above it: this one removes
+/// them too.
+pub fn adopt(directory: &Path, parents: usize) {
+    let path = directory.to_path_buf();
+    let parents = directory.ancestors().skip(1).take(parents);
+    // Another process says how many: more than may be touched are not.
+    let parents = parents.take_while(|parent| formats::store::roots::check(parent).is_ok());
+    let parents = parents.map(Path::to_path_buf).collect();
+    partials().push(Partial { path, kind: Kind::Directory, parents });
+}
+
+pub(super) fn partials() -> MutexGuard<'static, Vec<Partial>> {
+    PARTIALS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+pub(super) fn partial_prefix(name: &OsStr) -> OsString {
+    let mut prefix = OsString::from(".");
+    prefix.push(name);
+    prefix.push(".partial-");
+    prefix
+}

@@ -1,0 +1,179 @@
+//! Any table to files of another format, in the order of its rows.
+
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use arrow_array::RecordBatch;
+use formats::reader::{FileReader, Next};
+use formats::store::input::Input;
+use queries::plan::Scan;
+use schema::{FileEntry, Source, Table};
+
+use crate::context::memory;
+use crate::context::query::QueryState;
+use crate::error::Result;
+use crate::operators::scan::prefetch::FileSplit;
+use crate::operators::scan::source::{ScanSource, Split};
+use crate::writing::dataset::{Destination, Output, Rows, WriteOptions, Written};
+use crate::writing::ordered_pipeline::Step;
+
+/// A part of a file, or rows of a made table.
+pub(crate) struct Lane {
+    /// The number of the file.
+    file: usize,
+    from: From,
+}
+
+enum From {
+    /// Not opened yet.
+    Closed(FileSplit),
+    File {
+        file: Arc<FileEntry>,
+        input: Input,
+        reader: Box<dyn FileReader>,
+    },
+    Rows(Range<u64>),
+}
+
+/// Writes the rows of a table into one file, or into a dataset with a part for each file of the table. `state` is
+/// told of the bytes and rows read, and of what was passed over.
+///
+/// A table can't replace files that it is read from.
+pub fn convert(
+    table: &Arc<Table>,
+    destination: &Destination,
+    options: &WriteOptions,
+    state: &QueryState,
+) -> Result<Written> {
+    let mut output = open(table, destination, options)?;
+    let work = all_of(table)?;
+    let parts = output.write(rows(&work, files(table), state), state)?;
+    output.finish(parts, state)
+}
+
+/// Opens a destination for the rows of a table.
+pub(crate) fn open(table: &Arc<Table>, destination: &Destination, options: &WriteOptions) -> Result<Output> {
+    refuse_own_files(files(table), destination)?;
+    Output::open(table_name(&table.name), table.schema.clone(), destination, options)
+}
+
+/// The files of a table.
+pub(crate) fn files(table: &Table) -> &[FileEntry] {
+    match &table.source {
+        Source::Files(set) => &set.files,
+        Source::Range { .. } | Source::Generated(_) | Source::Memory(_) => &[],
+    }
+}
+
+/// The work of reading all columns of a table.
+pub(crate) fn all_of(table: &Arc<Table>) -> Result<ScanSource> {
+    let scan = Scan {
+        table: table.clone(),
+        projection: (0..table.schema.fields().len()).collect(),
+        bounds: Vec::new(),
+        prefixes: vec![],
+        filters: Vec::new(),
+        fetch: None,
+        in_order: false,
+        transform: None,
+    };
+    ScanSource::new(&scan, table.schema.clone())
+}
+
+/// The rows of a table, whose files these are, as lanes in their order.
+pub(crate) fn rows<'a>(
+    work: &'a ScanSource,
+    files: &'a [FileEntry],
+    state: &'a QueryState,
+) -> Rows<'a, Lane> {
+    let mut file = 0;
+    Rows {
+        files: files.len().max(1),
+        deal: Box::new(move || {
+            Ok(work.take()?.map(|piece| match piece {
+                Split::Rows(range) => Lane { file: 0, from: From::Rows(range) },
+                Split::File(part) => {
+                    // Morsels come in the order of files, and a file without rows may have none.
+                    while files.get(file).is_some_and(|f| f.path != part.morsel.file.path) {
+                        file += 1;
+                    }
+                    Lane { file, from: From::Closed(part) }
+                }
+            }))
+        }),
+        read: Box::new(move |lane: &mut Lane| {
+            let step = next(&mut lane.from, work, state)?;
+            if let Step::Item(batch) = &step {
+                state.rows_read.fetch_add(batch.num_rows() as u64, Ordering::Relaxed);
+            }
+            Ok(step.map(|batch| (lane.file, batch)))
+        }),
+    }
+}
+
+/// The name of the table for the manifest; a path is none.
+fn table_name(name: &str) -> Option<String> {
+    let plain = !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_');
+    plain.then(|| name.to_string())
+}
+
+/// The next batch.
+fn next(from: &mut From, work: &ScanSource, state: &QueryState) -> Result<Step<RecordBatch>> {
+    if let From::Closed(part) = from {
+        let (input, morsel) = (part.open()?, &part.morsel);
+        let (format, options) = (work.format(), work.options(&morsel.file));
+        let (Some(format), Some(options)) = (format, options) else {
+            unreachable!("morsels are dealt of files")
+        };
+        let reader = format.reader(morsel, options).map_err(|e| e.at(&morsel.file.path))?;
+        *from = From::File { file: morsel.file.clone(), input, reader };
+    }
+    let (file, input, reader) = match from {
+        From::Closed(_) => unreachable!("it was opened above"),
+        From::Rows(range) => return Ok(work.make(range)?.map_or(Step::Done, Step::Item)),
+        From::File { file, input, reader } => (file, input, reader),
+    };
+    while !state.stopped() {
+        match reader.next().map_err(|e| e.at(&file.path))? {
+            Next::Batch(batch) => {
+                memory::check(0, || "converting".into())?;
+                return Ok(Step::Item(work.map_schema(file, &batch)?));
+            }
+            Next::Wait => return Ok(Step::Wait),
+            Next::Done => {
+                state.add_skipped(reader.skipped());
+                break;
+            }
+            Next::Need(ranges) => {
+                for range in ranges {
+                    let bytes = input.read_range(&range)?;
+                    state.bytes_read.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+                    reader.give(range, bytes).map_err(|e| e.at(&file.path))?;
+                }
+            }
+        }
+    }
+    Ok(Step::Done)
+}
+
+/// An error if a file of the table is the destination or lies in it: replaced, it would be lost should anything fail.
+fn refuse_own_files(files: &[FileEntry], destination: &Destination) -> Result<()> {
+    let path = destination.path();
+    // What does not exist is nobody's source.
+    let Ok(target) = formats::store::roots::canonicalize(path) else { return Ok(()) };
+    let lies_there =
+        |file: &Path| formats::store::roots::canonicalize(file).is_ok_and(|file| file.starts_with(&target));
+    match files.iter().find(|file| lies_there(&file.path)) {
+        None => Ok(()),
+        Some(file) => {
+            let message = match file.path == path {
+                true => "it is read and would be replaced".to_string(),
+                false => format!("{} is read and would be replaced", file.path.display()),
+            };
+            let help = Some("write to another place, and rename it afterwards".to_string());
+            Err(formats::Error::location(path.display(), message, help).into())
+        }
+    }
+}

@@ -1,0 +1,354 @@
+//! Rows to the files of a dataset, or to one file: cut into blocks, encoded in parallel, written in order.
+//!
+//! - [`block_builder`]: batches to blocks of exactly the rows that the format asks for; only the last block of a file has fewer.
+//! - [`sink`]: encoded blocks to files.
+//! - `own`: the files of one process among several.
+//!
+//! The bytes follow from the rows, their order and the options alone, not from the number of threads.
+
+mod block_builder;
+mod own;
+mod sink;
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicUsize;
+
+use arrow_array::{Array, RecordBatch};
+use arrow_schema::SchemaRef;
+use formats::compress::compression;
+use formats::format::{Format, format};
+use schema::manifest::{Manifest, PartFile};
+use schema::{FormatOptions, OnError};
+use serde::{Deserialize, Serialize};
+
+use crate::context::panics;
+use crate::context::query::QueryState;
+use crate::context::stack;
+use crate::error::{Error, Result};
+use crate::writing::atomic::{self, AtomicWrite, Overwrite};
+use crate::writing::ordered_pipeline::{self, Dealer, Limits, Piece, Reader, Stages};
+use crate::writing::row_checksum::RowChecksum;
+use crate::writing::verify;
+use block_builder::{BlockBuilder, Work};
+use sink::{Encoded, PartSettings, Sink};
+
+/// Where rows are written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Destination {
+    /// One file.
+    File(PathBuf),
+    /// A directory with part files and a manifest.
+    Dataset(PathBuf),
+}
+
+impl Destination {
+    /// Where it lies.
+    pub fn path(&self) -> &Path {
+        match self {
+            Destination::File(path) | Destination::Dataset(path) => path,
+        }
+    }
+}
+
+/// How rows are written.
+#[derive(Debug, Clone)]
+pub struct WriteOptions {
+    /// The format.
+    pub format: FormatOptions,
+    /// Threads.
+    pub workers: usize,
+    /// Whether a file or dataset that is there is replaced.
+    pub overwrite: Overwrite,
+    /// A file of a dataset that has reached so many bytes is ended, and the next one begun; `None` where the rows say
+    /// which file they belong to.
+    pub part_bytes: Option<u64>,
+    /// Whether what was written is read again and compared with its source before it appears.
+    pub verify: bool,
+}
+
+/// The rows to be written, as lanes in their order; see [`crate::writing::ordered_pipeline`].
+pub struct Rows<'a, L> {
+    /// How many files there are, empty ones included.
+    pub files: usize,
+    /// Gives the lanes.
+    pub deal: Dealer<'a, L>,
+    /// Gives batches, each with the number of the file that it belongs to, ascending from lane to lane.
+    pub read: Reader<'a, L, (usize, RecordBatch)>,
+}
+
+/// Which of several processes that write a dataset together one is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Share {
+    /// This one.
+    pub index: usize,
+    /// How many there are.
+    pub count: usize,
+}
+
+/// A dataset that a process has begun, for others that take part in it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Begun {
+    /// Where files lie until all are there.
+    directory: PathBuf,
+    /// How many directories above that were made for it.
+    parents: usize,
+}
+
+/// What was written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Written {
+    /// Files.
+    pub files: u64,
+    /// Rows.
+    pub rows: u64,
+    /// Bytes of the files.
+    pub bytes: u64,
+}
+
+/// Files that were written, each with its number.
+pub type Parts = Vec<(usize, PartFile)>;
+
+/// A file or a dataset that is being written. It appears when everything is written and synced; dropped before, it
+/// leaves nothing.
+pub struct Output {
+    path: PathBuf,
+    /// What appears; none if another process makes it appear.
+    aside: Option<AtomicWrite>,
+    /// The file to be written, if it is only one.
+    single: Option<File>,
+    place: PartSettings,
+    manifest: Manifest,
+    workers: usize,
+    /// What was written, where it is to be compared.
+    content: Option<RowChecksum>,
+}
+
+impl Output {
+    /// Opens a destination for rows of this schema, and finds out whether they can be written there and so.
+    pub fn open(
+        table: Option<String>,
+        schema: SchemaRef,
+        destination: &Destination,
+        options: &WriteOptions,
+    ) -> Result<Output> {
+        let path = destination.path();
+        let begin = |manifest: &Manifest| match destination {
+            Destination::File(_) => {
+                let (aside, file) = AtomicWrite::file(path, options.overwrite)?;
+                Ok((aside.path().to_path_buf(), Some(aside), Some(file)))
+            }
+            Destination::Dataset(_) => {
+                // A schema that a manifest can't have is found now and not after hours.
+                manifest.print(path).map_err(formats::Error::from)?;
+                let aside = AtomicWrite::directory(path, options.overwrite)?;
+                Ok((aside.path().to_path_buf(), Some(aside), None))
+            }
+        };
+        Output::begin(table, schema, path, options, begin)
+    }
+
+    /// Takes part in writing a dataset that another process has begun, and that is to appear at `path`. This one removes it
+    /// too when it ends early.
+    pub fn join(schema: SchemaRef, path: &Path, begun: &Begun, options: &WriteOptions) -> Result<Output> {
+        let Begun { directory, parents } = begun;
+        let begin = |_: &Manifest| {
+            atomic::check_partial(directory, path)?;
+            if !formats::store::roots::is_dir(directory) {
+                let what = "the directory that another process of this query has made is not here";
+                let help = "what several hosts write has to be on a file system that they share; --output of a query and \
+                            COPY to one file are written by one";
+                return Err(formats::Error::location(directory.display(), what, Some(help.into())).into());
+            }
+            atomic::adopt(directory, *parents);
+            Ok((directory.clone(), None, None))
+        };
+        Output::begin(None, schema, path, options, begin)
+    }
+
+    /// With numbers of files that other processes do not take.
+    pub fn with_share(mut self, share: Share) -> Output {
+        (self.place.next, self.place.step) = (AtomicUsize::new(share.index), share.count);
+        self
+    }
+
+    /// What others need to take part.
+    ///
+    /// # Errors
+    /// There is no working directory.
+    pub fn begun(&self) -> Result<Begun> {
+        let directory = std::path::absolute(&self.place.directory);
+        let directory = directory.map_err(|e| formats::Error::io(&self.path, "find the place of", e))?;
+        Ok(Begun { directory, parents: self.aside.as_ref().map_or(0, AtomicWrite::parents) })
+    }
+
+    fn begin(
+        table: Option<String>,
+        schema: SchemaRef,
+        path: &Path,
+        options: &WriteOptions,
+        begin: impl FnOnce(&Manifest) -> Result<(PathBuf, Option<AtomicWrite>, Option<File>)>,
+    ) -> Result<Output> {
+        let format = format(&options.format.encoding)?;
+        let encoder = format.encoder(&schema, &options.format).map_err(|e| e.at(path))?;
+        let manifest = Manifest::new(table, schema, as_read(format, &options.format), Vec::new());
+        let (directory, aside, single) = begin(&manifest)?;
+        let part_bytes = options.part_bytes.filter(|_| single.is_none()).unwrap_or(u64::MAX);
+        let place = PartSettings {
+            directory,
+            suffix: suffix(format, &options.format)?,
+            offsets: !format.compresses_inside(),
+            encoder,
+            part_bytes,
+            next: AtomicUsize::new(0),
+            step: 1,
+        };
+        let (path, workers) = (path.to_path_buf(), options.workers);
+        let content = options.verify.then(|| RowChecksum::new(&manifest.schema)).transpose()?;
+        Ok(Output { path, aside, single, place, manifest, workers, content })
+    }
+
+    /// Writes all lanes in one order, encoded by all threads.
+    pub fn write<L: Send>(&mut self, rows: Rows<'_, L>, state: &QueryState) -> Result<Parts> {
+        let Rows { files, deal, read } = rows;
+        let single = self.single.take();
+        let files = if single.is_some() { 1 } else { files };
+        // Where several processes write, not each needs to have rows.
+        let mut sink = Sink::new(&self.place, single, self.place.step > 1);
+        self.run(deal, read, files, Limits::new(self.workers), &mut sink, state)?;
+        Ok(sink.finish().map_err(|e| e.at(&self.path))?)
+    }
+
+    /// Writes each lane into files of its own, on a thread of its own. A lane's order is kept; that of the files is not
+    /// defined, so that there is nothing to compare what was written with.
+    pub fn write_apart<L: Send>(
+        &self,
+        lanes: Vec<L>,
+        read: impl Fn(&mut L) -> Result<ordered_pipeline::Step<RecordBatch>> + Sync,
+        state: &QueryState,
+    ) -> Result<Parts> {
+        debug_assert!(self.single.is_none() && self.content.is_none(), "a file has one order");
+        let limits = Limits { threads: 1, lanes: 1, lane_weight: 1, works: 1 };
+        let one = |lane: L| {
+            let mut sink = Sink::new(&self.place, None, true);
+            let mut lane = Some(lane);
+            let deal: Dealer<'_, L> = Box::new(|| Ok(lane.take()));
+            let read: Reader<'_, L, _> = Box::new(|lane: &mut L| Ok(read(lane)?.map(|batch| (0, batch))));
+            self.run(deal, read, 1, limits, &mut sink, state)?;
+            Ok(sink.finish().map_err(|e| e.at(&self.path))?)
+        };
+        let one = &one;
+        let outcomes: Vec<Result<Parts>> = std::thread::scope(|scope| {
+            let start = |lane| {
+                stack::worker("palais-write".into()).spawn_scoped(scope, move || {
+                    // The first error stops the others.
+                    panics::catch(|| one(lane)).inspect_err(|_| state.cancel())
+                })
+            };
+            let threads: Vec<_> = lanes.into_iter().map(start).collect();
+            let ended = |thread: std::io::Result<std::thread::ScopedJoinHandle<'_, _>>| match thread {
+                Ok(thread) => thread.join().unwrap_or(Err(Error::Cancelled)),
+                Err(e) => Err(Error::Start(e.to_string())),
+            };
+            threads.into_iter().map(ended).collect()
+        });
+        let mut parts = Vec::new();
+        let mut failed = None;
+        for outcome in outcomes {
+            match outcome {
+                Ok(written) => parts.extend(written),
+                // That a lane was stopped tells less than why.
+                Err(e) if matches!(failed, None | Some(Error::Cancelled)) => failed = Some(e),
+                Err(_) => {}
+            }
+        }
+        failed.map_or(Ok(parts), Err)
+    }
+
+    /// Drives one line of files.
+    fn run<L: Send>(
+        &self,
+        deal: Dealer<'_, L>,
+        read: Reader<'_, L, (usize, RecordBatch)>,
+        files: usize,
+        limits: Limits,
+        sink: &mut Sink<'_>,
+        state: &QueryState,
+    ) -> Result<()> {
+        let encoder = &self.place.encoder;
+        let mut cutter = BlockBuilder::new(encoder.block_rows(), files);
+        let stages = Stages {
+            deal,
+            read,
+            weight: |(_, batch)| weight(batch),
+            cut: Box::new(|piece, works| {
+                match piece {
+                    Piece::Item((file, batch)) => cutter.add(file.min(files - 1), batch, works),
+                    Piece::End => cutter.finish(works),
+                }
+                Ok(())
+            }),
+            work: Box::new(|work| match work {
+                Work::Block { first, batches } => {
+                    self.content.as_ref().map_or(Ok(()), |content| content.add(first, &batches))?;
+                    Ok(Encoded::Blocks(encoder.encode_all(&batches).map_err(|e| e.at(&self.path))?))
+                }
+                Work::EndOfFile => Ok(Encoded::EndOfFile),
+            }),
+            put: Box::new(|encoded| Ok(sink.put(encoded).map_err(|e| e.at(&self.path))?)),
+        };
+        ordered_pipeline::run(stages, limits, state)
+    }
+
+    /// Makes it appear with these files, once it is found to hold what it is to hold.
+    pub fn finish(mut self, mut parts: Parts, state: &QueryState) -> Result<Written> {
+        if parts.is_empty() {
+            // A dataset without rows has a file all the same, for tools that look at files alone.
+            let mut sink = Sink::new(&self.place, None, false);
+            sink.put(Encoded::EndOfFile).map_err(|e| e.at(&self.path))?;
+            parts = sink.finish().map_err(|e| e.at(&self.path))?;
+        }
+        parts.sort_by_key(|(number, _)| *number);
+        self.manifest.files = parts.into_iter().map(|(_, part)| part).collect();
+        let Some(aside) = self.aside else { return Ok(written(&self.manifest)) };
+        if aside.is_directory() {
+            self.manifest.write(aside.path()).map_err(formats::Error::from)?;
+        }
+        if let Some(content) = &self.content {
+            verify::verify(aside.path(), &self.path, &self.manifest, content, self.workers, state)?;
+        }
+        aside.commit()?;
+        Ok(written(&self.manifest))
+    }
+}
+
+/// What a manifest lists.
+fn written(manifest: &Manifest) -> Written {
+    let bytes = manifest.files.iter().map(|file| file.bytes).sum();
+    Written { files: manifest.files.len() as u64, rows: manifest.rows(), bytes }
+}
+
+/// How the files are to be read, from how they were written.
+fn as_read(format: &dyn Format, options: &FormatOptions) -> FormatOptions {
+    let mut read = FormatOptions { on_error: OnError::default(), ..options.clone() };
+    if format.compresses_inside() {
+        read.compression = "none".into();
+    }
+    read
+}
+
+/// The suffix of the files: `csv.gz`, `parquet`.
+fn suffix(format: &dyn Format, options: &FormatOptions) -> Result<String> {
+    let encoding = format.extensions().first().copied().unwrap_or(format.name());
+    let around = match format.compresses_inside() {
+        true => None,
+        false => compression(&options.compression)?.extensions().first(),
+    };
+    Ok(around.map_or(encoding.to_string(), |compression| format!("{encoding}.{compression}")))
+}
+
+/// The memory of a batch, about. Buffers that batches of a lane share through views are left out: a lane reads a few
+/// MiB of them at a time.
+pub(crate) fn weight(batch: &RecordBatch) -> usize {
+    batch.columns().iter().map(|column| column.to_data().get_slice_memory_size().unwrap_or(0)).sum()
+}

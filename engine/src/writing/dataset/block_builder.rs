@@ -1,0 +1,91 @@
+//! Batches to blocks of exactly the rows that a format asks for.
+
+use std::collections::VecDeque;
+
+use arrow_array::RecordBatch;
+
+/// A piece of work.
+pub enum Work {
+    /// To be encoded.
+    Block {
+        /// The number of its first row among all rows.
+        first: u64,
+        /// Its rows.
+        batches: Vec<RecordBatch>,
+    },
+    /// The file has no more blocks.
+    EndOfFile,
+}
+
+/// Cuts batches into blocks.
+pub struct BlockBuilder {
+    block_rows: usize,
+    files: usize,
+    /// The file that `held` belongs to.
+    file: usize,
+    held: VecDeque<RecordBatch>,
+    held_rows: usize,
+    /// The rows that were cut.
+    done: u64,
+}
+
+impl BlockBuilder {
+    /// For so many files, whose blocks have so many rows.
+    pub fn new(block_rows: usize, files: usize) -> BlockBuilder {
+        BlockBuilder {
+            block_rows: block_rows.max(1),
+            files,
+            file: 0,
+            held: VecDeque::new(),
+            held_rows: 0,
+            done: 0,
+        }
+    }
+
+    /// Appends the blocks that the rows of a file complete; files ascend.
+    pub fn add(&mut self, file: usize, batch: RecordBatch, works: &mut Vec<Work>) {
+        debug_assert!(self.file <= file && file < self.files, "files ascend");
+        while self.file < file {
+            self.finish_file(works);
+        }
+        self.held_rows += batch.num_rows();
+        self.held.push_back(batch);
+        while self.held_rows >= self.block_rows {
+            self.cut(self.block_rows, works);
+        }
+    }
+
+    /// Appends what is left of all files.
+    pub fn finish(&mut self, works: &mut Vec<Work>) {
+        while self.file < self.files {
+            self.finish_file(works);
+        }
+    }
+
+    fn finish_file(&mut self, works: &mut Vec<Work>) {
+        self.cut(self.held_rows, works);
+        works.push(Work::EndOfFile);
+        self.file += 1;
+    }
+
+    fn cut(&mut self, rows: usize, works: &mut Vec<Work>) {
+        let mut block = Vec::new();
+        let mut missing = rows;
+        while missing > 0 {
+            let Some(batch) = self.held.pop_front() else { break };
+            let taken = batch.num_rows().min(missing);
+            if taken < batch.num_rows() {
+                self.held.push_front(batch.slice(taken, batch.num_rows() - taken));
+            }
+            if taken > 0 {
+                block.push(batch.slice(0, taken));
+            }
+            missing -= taken;
+        }
+        self.held_rows -= rows;
+        if rows > 0 {
+            works.push(Work::Block { first: self.done, batches: block });
+            self.done += rows as u64;
+        }
+    }
+}

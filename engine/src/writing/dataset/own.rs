@@ -1,0 +1,50 @@
+//! The files of one process among several that write a dataset together.
+
+use std::fs;
+use std::sync::atomic::AtomicUsize;
+
+use schema::manifest::{FILE_NAME, Manifest, PartFile};
+
+use super::{Output, Parts};
+use crate::context::query::QueryState;
+use crate::error::Result;
+use crate::writing::verify;
+
+impl Output {
+    /// With files numbered from `first` on, where each process knows how many others write.
+    pub fn with_first(mut self, first: usize) -> Output {
+        (self.place.next, self.place.step) = (AtomicUsize::new(first), 1);
+        self
+    }
+
+    /// Compares the files of this process with their source, if that was asked for: what it has written is its share of the
+    /// rows, in their order. They are not compared once more when all files appear.
+    ///
+    /// # Errors
+    /// What differs, and files that can't be read.
+    pub fn verify_own(&mut self, parts: &Parts, state: &QueryState) -> Result<()> {
+        let Some(content) = self.content.take() else { return Ok(()) };
+        let [(number, _), ..] = parts.as_slice() else { return Ok(()) };
+        // A dataset holds no files but those of its manifest, and the others' lie beside these.
+        let directory = self.place.directory.join(format!("verify-{number}"));
+        let failed = |action| {
+            let path = self.path.clone();
+            move |e| formats::Error::io(path, action, e)
+        };
+        fs::create_dir(&directory).map_err(failed("create a directory in"))?;
+        let files: Vec<PartFile> = parts.iter().map(|(_, part)| part.clone()).collect();
+        for PartFile { name, .. } in &files {
+            fs::rename(self.place.directory.join(name), directory.join(name))
+                .map_err(failed("rename a file in"))?;
+        }
+        let manifest = Manifest { files, ..self.manifest.clone() };
+        manifest.write(&directory).map_err(formats::Error::from)?;
+        verify::verify(&directory, &self.path, &manifest, &content, self.workers, state)?;
+        for PartFile { name, .. } in &manifest.files {
+            fs::rename(directory.join(name), self.place.directory.join(name))
+                .map_err(failed("rename a file in"))?;
+        }
+        fs::remove_file(directory.join(FILE_NAME)).map_err(failed("remove a file in"))?;
+        Ok(fs::remove_dir(&directory).map_err(failed("remove a directory in"))?)
+    }
+}

@@ -1,0 +1,107 @@
+//! What was written, read again and compared with its source, before it appears at its destination.
+//!
+//! It is read as anybody would read it, as one table by its path or, of a dataset, by its manifest, but with the columns
+//! of the source as its schema: text knows no decimals. The system is asked to forget the files first, so that they come
+//! from the disk where the file system goes along with that.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use formats::discover::{OpenOptions, SchemaChoice, open_path};
+use formats::rows::reader::MAX_RECORD;
+use formats::store::input::Input;
+use schema::{Manifest, Source, Table};
+
+use crate::context::query::QueryState;
+use crate::error::{Error, Result};
+use crate::writing::convert::{all_of, rows};
+use crate::writing::dataset::{Rows, weight};
+use crate::writing::ordered_pipeline::{self, Limits, Piece, Stages};
+use crate::writing::row_checksum::RowChecksum;
+
+/// Compares a file, or a dataset with this manifest, with the rows that `source` has the hash of. It lies at `path`, and
+/// errors call it `shown`.
+pub fn verify(
+    path: &Path,
+    shown: &Path,
+    manifest: &Manifest,
+    source: &RowChecksum,
+    workers: usize,
+    state: &QueryState,
+) -> Result<()> {
+    let difference = match read_back(path, manifest, workers, state) {
+        Ok(content) => {
+            source.difference(&content, &manifest.schema).map(|it| format!("what was written {it}"))
+        }
+        Err(e @ Error::Format(_)) => {
+            let why = e.to_string().replace(&path.display().to_string(), &shown.display().to_string());
+            Some(format!("what was written can't be read again: {why}"))
+        }
+        Err(e) => return Err(e),
+    };
+    match difference {
+        None => Ok(()),
+        Some(difference) => Err(Error::Verify { path: shown.to_path_buf(), difference }),
+    }
+}
+
+/// The hash of what lies at `path`.
+fn read_back(path: &Path, manifest: &Manifest, workers: usize, state: &QueryState) -> Result<RowChecksum> {
+    let format = &manifest.format;
+    let options = match path.is_dir() {
+        // A dataset tells how it is to be read.
+        true => OpenOptions { max_record: MAX_RECORD, ..OpenOptions::default() },
+        false => OpenOptions {
+            encoding: Some(format.encoding.clone()),
+            compression: Some(format.compression.clone()),
+            delimiter: Some(format.delimiter),
+            quote: format.quote,
+            header: Some(format.header),
+            schema: Some(SchemaChoice::Given(manifest.schema.clone())),
+            // A record may be longer in this encoding than it was in that of the source.
+            max_record: MAX_RECORD,
+            ..OpenOptions::default()
+        },
+    };
+    let table = Arc::new(open_path(path, "the result", &options)?);
+    let types = |schema: &arrow_schema::Schema| -> Vec<_> {
+        schema.fields().iter().map(|f| (f.name().clone(), f.data_type().clone())).collect()
+    };
+    if types(&table.schema) != types(&manifest.schema) {
+        let message = format!("it has the columns {}, and the source {}", table.schema, manifest.schema);
+        return Err(formats::Error::Schema { path: path.to_path_buf(), message }.into());
+    }
+    content(&table, workers, state)
+}
+
+/// The hash of a table, computed by so many threads. The system is asked to forget its files first.
+pub fn content(table: &Arc<Table>, workers: usize, state: &QueryState) -> Result<RowChecksum> {
+    let files = match &table.source {
+        Source::Files(set) => set.files.as_slice(),
+        _ => &[],
+    };
+    for file in files {
+        Input::of(file)?.forget();
+    }
+    let content = RowChecksum::new(&table.schema)?;
+    let work = all_of(table)?;
+    let Rows { deal, read, .. } = rows(&work, files, state);
+    let mut first = 0;
+    let stages = Stages {
+        deal,
+        read,
+        weight: |(_, batch)| weight(batch),
+        cut: Box::new(|piece, works| {
+            if let Piece::Item((_, batch)) = piece {
+                let rows = batch.num_rows() as u64;
+                works.push((first, batch));
+                first += rows;
+            }
+            Ok(())
+        }),
+        work: Box::new(|(first, batch)| content.add(first, &[batch])),
+        put: Box::new(Ok),
+    };
+    ordered_pipeline::run(stages, Limits::new(workers), state)?;
+    Ok(content)
+}

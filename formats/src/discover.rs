@@ -1,0 +1,227 @@
+//! From what a user writes behind FROM to a table.
+//!
+//! A location is one file, `-` (standard input), a glob (`logs/**/*.csv.gz`), a directory (all data files in it and
+//! below it, names that begin with `.` or `_` left out), or a dataset (a directory with a manifest). Files are read in
+//! the bytewise order of their paths, a dataset's in the order of its manifest; sizes and times are taken once.
+//!
+//! - [`list`], [`glob`](mod@glob): which files a location names.
+//! - [`detect`], [`sniff`]: in which encoding and compression they are.
+//! - [`files`]: their schema, inferred or given, and that they agree on it ([`unify`], [`nested`]).
+//! - [`layouts`]: where they differ from their table all the same.
+//! - [`hive`], [`assemble`]: columns that do not lie in the files.
+//! - [`dataset`]: directories with a manifest.
+//! - [`batches`]: a table that is in memory already.
+//! - [`spans`]: from which value to which columns go.
+//! - [`suggest`]: errors that say what may have been meant.
+//!
+//! What an empty file means: a file of 0 bytes has no rows where the schema is known from elsewhere (given, from other
+//! files, or that of text); alone it is an error. A compressed file, or one of a column format, is never of 0 bytes:
+//! it was cut short, and that is an error.
+
+mod assemble;
+mod batches;
+mod dataset;
+mod detect;
+mod files;
+mod glob;
+mod hive;
+mod layouts;
+mod list;
+mod nested;
+mod parallel;
+mod sniff;
+mod spans;
+mod suggest;
+mod unify;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use ::schema::{OnError, Table, bdb};
+use arrow_schema::SchemaRef;
+use serde::{Deserialize, Serialize};
+
+pub use assemble::FILE_COLUMN;
+pub use batches::open_batches;
+pub(crate) use detect::head;
+pub use detect::{Named, by_name};
+pub(crate) use sniff::{IN_ORDER, header};
+pub use suggest::nearest;
+pub(crate) use unify::combined;
+pub use unify::wider;
+
+use crate::columns::types::read_schema;
+use crate::error::{Error, Result};
+use crate::store::roots;
+use list::Listing;
+
+/// What is said about a table beside its location.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpenOptions {
+    /// The encoding, instead of what names and contents of files tell.
+    pub encoding: Option<String>,
+    /// The compression around the files, instead of what names and contents tell.
+    pub compression: Option<String>,
+    /// csv: the byte between fields, instead of what the suffix or the first lines tell.
+    pub delimiter: Option<u8>,
+    /// csv: the byte around fields.
+    pub quote: u8,
+    /// csv: whether the first record of each file holds names; `None` looks at the first file.
+    pub header: Option<bool>,
+    /// The schema, instead of an inferred one. For csv the columns by their place, for others by their names.
+    pub schema: Option<SchemaChoice>,
+    /// How many records of the first file are looked at to infer types.
+    pub infer_rows: usize,
+    /// Whether files may lack columns that others have; what is missing is NULL.
+    pub union_by_name: bool,
+    /// What is done with a bad value.
+    pub on_error: OnError,
+    /// The longest record in bytes that is read.
+    pub max_record: usize,
+    /// Whether the table has a column `_file` with the path of each row's file.
+    pub file_column: bool,
+    /// Whether of many small files only some are looked at now, where that is enough to guess the columns; the others are
+    /// compared when they are read, and [`Error::Unlike`] then says that all are to be looked at.
+    pub late: bool,
+}
+
+/// Records that are looked at if nobody says how many. More make a wrong guess rarer and the start slower: these take
+/// a few milliseconds.
+pub const INFER_ROWS: usize = 10_000;
+
+impl Default for OpenOptions {
+    fn default() -> Self {
+        let format = schema::FormatOptions::default();
+        OpenOptions {
+            encoding: None,
+            compression: None,
+            delimiter: None,
+            quote: format.quote,
+            header: None,
+            schema: None,
+            infer_rows: INFER_ROWS,
+            union_by_name: false,
+            on_error: format.on_error,
+            max_record: format.max_record,
+            file_column: false,
+            late: false,
+        }
+    }
+}
+
+/// Where the schema of a table is taken from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum SchemaChoice {
+    /// The schema of the benchmark's table of this name: `rankings`, `uservisits`, `documents`.
+    Bdb,
+    /// A schema file, as `palais schema` prints it.
+    File(PathBuf),
+    /// This one, which is not sent to another process.
+    #[serde(skip)]
+    Given(SchemaRef),
+}
+
+impl SchemaChoice {
+    /// What stands behind `--schema NAME=`: `bdb`, or the path of a file.
+    pub fn parse(text: &str) -> SchemaChoice {
+        if text == "bdb" { SchemaChoice::Bdb } else { SchemaChoice::File(text.into()) }
+    }
+
+    /// The schema, with text as `Utf8View` and bytes as `BinaryView`, for the table `name` at `location`, and the columns of
+    /// which it is not said whether they may be NULL.
+    fn resolve(&self, name: &str, location: &Path) -> Result<(SchemaRef, Vec<usize>)> {
+        match self {
+            SchemaChoice::Given(schema) => Ok((Arc::new(read_schema(schema)), Vec::new())),
+            SchemaChoice::Bdb => {
+                let stem = detect::stem(location);
+                let kind = bdb::Kind::parse(name).or_else(|| bdb::Kind::parse(&stem)).or_else(|| {
+                    let parent = location.parent()?.file_name()?;
+                    bdb::Kind::parse(&parent.to_string_lossy())
+                });
+                let names = bdb::Kind::ALL.map(bdb::Kind::name).join(", ");
+                kind.map(|kind| (kind.schema(), Vec::new())).ok_or_else(|| {
+                    let message = format!("the benchmark has no table '{name}'; it has {names}");
+                    Error::location(
+                        location.display(),
+                        message,
+                        Some("name it with --table NAME=PATH".into()),
+                    )
+                })
+            }
+            SchemaChoice::File(path) => {
+                let text = roots::open_file(path).and_then(std::io::read_to_string);
+                let text = text.map_err(|e| Error::io(path, "read the schema file", e))?;
+                let parsed = schema::text::parse_said(&text, name);
+                let (parsed, unsaid) =
+                    parsed.map_err(|e| Error::location(path.display(), e.to_string(), None))?;
+                if parsed.fields().is_empty() {
+                    return Err(Error::location(path.display(), "the schema has no columns", None));
+                }
+                Ok((Arc::new(read_schema(&parsed)), unsaid))
+            }
+        }
+    }
+}
+
+/// Resolves a location to a table called `name`. Files are listed, and opened as far as their schema asks for it.
+pub fn open(location: &str, name: &str, options: &OpenOptions) -> Result<Table> {
+    open_listing(list::list(location)?, location, name, options)
+}
+
+/// Opens a file, a directory or a dataset by its path, which may have any characters.
+pub fn open_path(path: &Path, name: &str, options: &OpenOptions) -> Result<Table> {
+    open_listing(list::list_path(path)?, &path.to_string_lossy(), name, options)
+}
+
+fn open_listing(listing: Listing, location: &str, name: &str, options: &OpenOptions) -> Result<Table> {
+    let mut table = match listing {
+        Listing::Dataset(dir) => dataset::open(&dir, name, options)?,
+        Listing::Files { root, files } => files::open(location, &root, files, name, options)?,
+    };
+    spans::add_spans(&mut table)?;
+    Ok(table)
+}
+
+/// The tables of a directory: each sub-directory and each file whose suffix names an encoding, by name and location,
+/// in the order of names. A file's table is called like the file up to the first point, so that several may have one
+/// name. Nothing is opened.
+///
+/// A directory that is a dataset itself is one table, called like the directory.
+pub fn open_data_dir(dir: &Path) -> Result<Vec<(String, String)>> {
+    let meta = roots::metadata(dir).map_err(|e| match e.kind() {
+        std::io::ErrorKind::NotFound => suggest::missing(dir),
+        _ => Error::io(dir, "open", e),
+    })?;
+    if !meta.is_dir() {
+        return Err(Error::location(
+            dir.display(),
+            "this is not a directory",
+            Some("--table NAME=PATH names a file".into()),
+        ));
+    }
+    let text = |path: &Path| path.to_string_lossy().into_owned();
+    if roots::exists(&dir.join(schema::manifest::FILE_NAME)) {
+        let whole = roots::canonicalize(dir).map_err(|e| Error::io(dir, "open", e))?;
+        return Ok(vec![(detect::stem(&whole), text(dir))]);
+    }
+    let mut tables: Vec<(String, String)> = Vec::new();
+    for entry in roots::read_dir(dir).map_err(|e| Error::io(dir, "list", e))? {
+        let path = dir.join(entry.map_err(|e| Error::io(dir, "list", e))?.file_name());
+        if path.file_name().is_none_or(list::is_hidden) {
+            continue;
+        }
+        let is_dir = roots::metadata(&path).map_err(|e| Error::io(&path, "list", e))?.is_dir();
+        match is_dir {
+            true => tables.push((text(path.file_name().unwrap_or_default().as_ref()), text(&path))),
+            false if by_name(&path).encoding.is_some() => tables.push((detect::stem(&path), text(&path))),
+            false => {}
+        }
+    }
+    // Names that differ only in case stand side by side.
+    tables.sort_by_cached_key(|(name, path)| (name.to_ascii_lowercase(), path.clone()));
+    if tables.is_empty() {
+        return Err(suggest::no_data(dir));
+    }
+    tables.sort();
+    Ok(tables)
+}

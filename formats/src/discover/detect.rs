@@ -1,0 +1,210 @@
+//! In which encoding and compression a file is: by its name, and by its content where the name says nothing or lies.
+
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use schema::FileEntry;
+
+use super::sniff;
+use crate::compress::{compression, compressions, sniff as sniff_compression};
+use crate::error::{Error, Result};
+use crate::format::{format, formats};
+use crate::store::input::Input;
+
+/// Suffixes that stand for csv with another delimiter.
+const DELIMITED: &[(&str, u8)] = &[("tsv", b'\t'), ("tab", b'\t'), ("psv", b'|')];
+
+/// Bytes at the beginning of files of an encoding.
+const ENCODINGS: &[(&[u8], &str)] = &[
+    (b"PAR1", "parquet"),
+    (b"ARROW1\0\0", "arrow"),
+    // A message of an Arrow stream.
+    (b"\xff\xff\xff\xff", "arrow"),
+    (crate::buren::MAGIC, "buren"),
+];
+
+/// What is looked at of a file's (decompressed) beginning, in bytes.
+const HEAD: usize = 64 << 10;
+
+/// What the name of a file tells.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Named {
+    /// The encoding.
+    pub encoding: Option<&'static str>,
+    /// The compression around the file.
+    pub compression: Option<&'static str>,
+    /// csv: the byte between fields.
+    pub delimiter: Option<u8>,
+}
+
+/// How a file is to be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Detected {
+    /// The encoding.
+    pub encoding: &'static str,
+    /// The compression around the file.
+    pub compression: &'static str,
+    /// csv: the byte between fields, where the name or the content tells it.
+    pub delimiter: Option<u8>,
+}
+
+/// What stands behind the first point of a file's name: all that [`by_name`] looks at.
+pub fn suffixes(path: &Path) -> &[u8] {
+    let path = path.as_os_str().as_bytes();
+    let name = &path[memchr::memrchr(b'/', path).map_or(0, |slash| slash + 1)..];
+    memchr::memchr(b'.', name).map_or(&[], |point| &name[point + 1..])
+}
+
+/// Looks at the suffixes of a name, from the right: `logs.csv.gz`, `access.log.1`, `access.log-20260131.gz`.
+pub fn by_name(path: &Path) -> Named {
+    let mut named = Named::default();
+    let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
+    for suffix in name.split('.').skip(1).collect::<Vec<_>>().into_iter().rev() {
+        let rotated = suffix.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '-' | '_'));
+        if let Some(&(_, delimiter)) = DELIMITED.iter().find(|(s, _)| *s == suffix) {
+            return Named { encoding: Some("csv"), delimiter: Some(delimiter), ..named };
+        }
+        let encoding =
+            formats().iter().find(|f| f.extensions().iter().any(|e| *e == suffix || *e == rotated));
+        if let Some(encoding) = encoding {
+            return Named { encoding: Some(encoding.name()), ..named };
+        }
+        let compression = compressions().iter().find(|c| c.extensions().contains(&suffix));
+        match (compression, named.compression) {
+            (Some(compression), None) => named.compression = Some(compression.name()),
+            _ if rotated.is_empty() => {}
+            _ => break,
+        }
+    }
+    named
+}
+
+/// The name of a file without the suffixes that [`by_name`] understands: the name of a table.
+pub fn stem(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    name.split('.').next().filter(|s| !s.is_empty()).unwrap_or(&name).to_string()
+}
+
+/// Looks into a file that is not empty. What is given (by an option) is not doubted.
+pub fn by_content(
+    file: &FileEntry,
+    encoding: Option<&str>,
+    given_compression: Option<&str>,
+) -> Result<Detected> {
+    let path = file.path.as_path();
+    let named = by_name(path);
+    let input = Input::of(file)?;
+    let start = input.read_range(&(0..64))?;
+    let compression = match given_compression {
+        Some(name) => compression(name)?.name(),
+        None => {
+            match (sniff_compression(&start), named.compression) {
+                (Some(found), _) => found.name(),
+                // Unpacked under its old name.
+                (None, Some(_)) if is_text(&start) || magic(&start).is_some() => "none",
+                (None, Some(named)) => named,
+                (None, None) => "none",
+            }
+        }
+    };
+    let delimiter = named.delimiter;
+    if let Some(name) = encoding {
+        let detected = Detected { encoding: format(name)?.name(), compression, delimiter };
+        let detected = checked(path, detected)?;
+        // What can be no text of ours is said here, since the decoder would speak of its first bytes only.
+        if !format(name)?.compresses_inside() {
+            refuse_utf16(path, &head(file, compression, 2)?)?;
+        }
+        return Ok(detected);
+    }
+    let head = head(file, compression, HEAD)?;
+    refuse_utf16(path, &head)?;
+    // A csv file may begin with the letters PAR1; a Parquet file ends with them as well.
+    let magic = match magic(&head) {
+        Some("parquet") if compression == "none" && !ends_with(&input, b"PAR1")? && is_text(&head) => None,
+        magic => magic,
+    };
+    let (encoding, delimiter) = match (magic, named.encoding) {
+        (Some(magic), _) => (magic, None),
+        // A name of a column format over something else is left to the format, which says what is wrong.
+        (None, Some(named)) => (named, delimiter),
+        (None, None) => match sniff::text_kind(&head) {
+            Some((encoding, delimiter)) => (encoding, delimiter),
+            None => {
+                let names: Vec<_> = formats().iter().map(|f| f.name()).collect();
+                let help = format!("name it with --from ({})", names.join(", "));
+                let message = "neither its name nor its content tells its encoding";
+                return Err(Error::location(path.display(), message, Some(help)));
+            }
+        },
+    };
+    checked(path, Detected { encoding, compression, delimiter })
+}
+
+/// The encoding whose files begin like this.
+fn magic(head: &[u8]) -> Option<&'static str> {
+    ENCODINGS.iter().find(|(magic, _)| head.starts_with(magic)).map(|(_, name)| *name)
+}
+
+/// Refuses text that begins with a byte order mark of UTF-16, which no format of bytes begins with.
+fn refuse_utf16(path: &Path, head: &[u8]) -> Result<()> {
+    if !head.starts_with(b"\xff\xfe") && !head.starts_with(b"\xfe\xff") {
+        return Ok(());
+    }
+    let help = "make it UTF-8: iconv -f UTF-16 -t UTF-8 FILE".to_string();
+    Err(Error::location(path.display(), "the text is UTF-16, and only UTF-8 is read", Some(help)))
+}
+
+/// Refuses a compression around an encoding that compresses inside.
+fn checked(path: &Path, detected: Detected) -> Result<Detected> {
+    let inside = format(detected.encoding)?.compresses_inside();
+    if inside && detected.compression != "none" {
+        let Detected { encoding, compression, .. } = detected;
+        let message = format!("a {encoding} file inside of {compression} can't be read");
+        let help = format!("unpack it; {encoding} compresses inside of the file");
+        return Err(Error::location(path.display(), message, Some(help)));
+    }
+    Ok(detected)
+}
+
+fn ends_with(input: &Input, magic: &[u8]) -> Result<bool> {
+    if input.is_pipe() {
+        return Ok(true);
+    }
+    let len = input.len()?;
+    Ok(input.read_range(&(len.saturating_sub(magic.len() as u64)..len))? == magic)
+}
+
+/// Whether bytes look like text: UTF-8 without control characters, though a character may be cut at the end.
+pub fn is_text(bytes: &[u8]) -> bool {
+    let whole = match std::str::from_utf8(bytes) {
+        Ok(_) => true,
+        Err(e) => e.error_len().is_none(),
+    };
+    whole && !bytes.iter().any(|b| b.is_ascii_control() && !matches!(b, b'\n' | b'\r' | b'\t' | 0x0c | 0x1b))
+}
+
+/// The first bytes of a file, decompressed: `most` of them, fewer only if there are no more.
+pub fn head(file: &FileEntry, compression_name: &str, most: usize) -> Result<Vec<u8>> {
+    let input = Input::of(file)?;
+    let Some(mut decompressor) = compression(compression_name)?.decompressor()? else {
+        return Ok(input.read_range(&(0..most as u64))?.to_vec());
+    };
+    let mut out = Vec::new();
+    let mut at = 0;
+    while out.len() < most {
+        let bytes = input.read_range(&(at..at + HEAD as u64))?;
+        if bytes.is_empty() {
+            decompressor.finish().map_err(|e| e.at(&file.path))?;
+            break;
+        }
+        let mut rest = &bytes[..];
+        while !rest.is_empty() && out.len() < most {
+            let used = decompressor.push(rest, &mut out, most).map_err(|e| e.at(&file.path))?;
+            rest = &rest[used..];
+        }
+        at += bytes.len() as u64;
+    }
+    out.truncate(most);
+    Ok(out)
+}

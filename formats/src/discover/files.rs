@@ -1,0 +1,472 @@
+//! Files to a table: their encoding, their schema, and that they agree on both.
+
+use std::borrow::Cow;
+use std::path::Path;
+
+use arrow_schema::{DataType, FieldRef, Schema, SchemaRef};
+use schema::{DeferredValidation, FileEntry, FileSet, FormatOptions, Source, Table};
+
+use super::detect::{self, Detected, Named};
+use super::layouts::Layouts;
+use super::list::Found;
+use super::parallel;
+use super::unify::{Match, Unified};
+use super::{OpenOptions, assemble, hive, sniff};
+use crate::cbor::Cbor;
+use crate::compress::compression;
+use crate::error::{Error, Result};
+use crate::format::{Format, format};
+use crate::msgpack::Msgpack;
+use crate::rows::quotes::Marks;
+use crate::rows::reader::BYTE_ORDER_MARK;
+use crate::rows::schema_probe::{Like, SchemaProbe};
+use crate::rows::tagged::Tagged;
+use crate::rows::tagged::outer::{self, Layout};
+use crate::store::input::Input;
+
+/// Records that are looked at of every file but the first.
+const CHECK_ROWS: usize = 10;
+
+/// Bytes of a file that are looked at first to see whether it begins like another, and the most.
+const LOOK_BYTES: usize = 2 << 10;
+const MOST_LOOKED: usize = 32 << 10;
+
+/// So many files at least of at most so many bytes, as one worker reads whole, are compared when they are read. So many
+/// of them are looked at before.
+const LATE_FILES: usize = 256;
+const LATE_BYTES: u64 = 512 << 10;
+const LATE_SAMPLE: usize = 16;
+
+/// Bytes of a csv file that are looked at for its delimiter and header at first.
+const SNIFF_BYTES: usize = 64 << 10;
+
+/// Opens these files, in their order, as one table.
+pub fn open(
+    location: &str,
+    root: &Path,
+    files: Vec<Found>,
+    name: &str,
+    options: &OpenOptions,
+) -> Result<Table> {
+    let mut files: Vec<FileEntry> = files.into_iter().map(FileEntry::from).collect();
+    let detected = detect_all(location, &files, options)?;
+    let given = options.schema.as_ref().map(|choice| choice.resolve(name, Path::new(location)));
+    let (given, unsaid) = given.transpose()?.unzip();
+    let first = first_with_data(&files, &detected)?;
+    let mut base = base_options(&files, &detected, first, given.as_deref(), options)?;
+    if base.encoding == "protobuf" {
+        base.unsaid = unsaid.unwrap_or_default();
+    }
+    let encoding = format(&base.encoding)?;
+    let opening = Opening { files: &files, detected: &detected, first, encoding, base: &base, options };
+    let (schema, seen, unseen) = match given {
+        Some(schema) => opening.with_schema(schema)?,
+        None => opening.infer()?,
+    };
+    check_names(location, &schema)?;
+    let file_columns = schema.fields().len();
+    // A look at the beginning of each compressed file.
+    let cuts = parallel::each(files.len(), |i| encoding.cut(&files[i], &opening.options(i)))?;
+    let mut rows = Some(0u64);
+    let mut layouts = Layouts::beside(&base.compression);
+    for (i, (file, seen)) in files.iter_mut().zip(seen).enumerate() {
+        file.cut = cuts[i];
+        file.rows = if is_empty(file)? { Some(0) } else { seen.rows };
+        rows = rows.zip(file.rows).and_then(|(sum, n)| sum.checked_add(n));
+        file.layout = layouts.of(&schema, &detected[i], seen.schema.as_deref());
+    }
+    let (layouts, hive) = (layouts.all(), hive::columns(root, &files)?);
+    let set = FileSet { files, format: base, file_columns, layouts, unseen };
+    let mut table = Table { name: name.to_string(), schema, source: Source::Files(set), rows, spans: vec![] };
+    assemble::add_hive_columns(&mut table, hive);
+    if options.file_column {
+        assemble::add_file_column(&mut table)?;
+    }
+    Ok(table)
+}
+
+/// Whether there are no bytes. A pipe, whose size is not known, is read as far as its first one.
+fn is_empty(file: &FileEntry) -> Result<bool> {
+    if file.bytes > 0 { Ok(false) } else { Input::of(file)?.is_empty() }
+}
+
+/// The first file that holds anything; a compressed file of some bytes may hold nothing.
+fn first_with_data(files: &[FileEntry], detected: &[Detected]) -> Result<Option<usize>> {
+    for (i, (file, detected)) in files.iter().zip(detected).enumerate() {
+        let plain = file.bytes > 0 && detected.compression == "none";
+        let empty = match plain {
+            true => is_empty(file)?,
+            false => is_empty(file)? || detect::head(file, detected.compression, 1)?.is_empty(),
+        };
+        if !empty {
+            return Ok(Some(i));
+        }
+    }
+    Ok(None)
+}
+
+/// The encoding and compression of each file; the encoding must be the same for all.
+fn detect_all(location: &str, files: &[FileEntry], options: &OpenOptions) -> Result<Vec<Detected>> {
+    let mut looked = false;
+    let mut before: Option<(&[u8], Named)> = None;
+    let detected = files.iter().map(|file| {
+        // Most files are called like the one before.
+        let suffixes = detect::suffixes(&file.path);
+        let known = before.filter(|(known, _)| *known == suffixes);
+        let (_, named) = *before.insert(known.unwrap_or_else(|| (suffixes, detect::by_name(&file.path))));
+        let detected = detect_one(file, named, &mut looked, options)?;
+        let empty = is_empty(file)?;
+        let empty = detected.as_ref().filter(|_| empty);
+        let Some(Detected { encoding, compression, .. }) = empty else { return Ok(detected) };
+        if *compression != "none" || format(encoding)?.compresses_inside() {
+            let kind = if *compression != "none" { compression } else { encoding };
+            let message = format!("the file is empty, and a {kind} file never is: it was cut short");
+            return Err(Error::location(file.path.display(), message, None));
+        }
+        Ok(detected)
+    });
+    let detected = detected.collect::<Result<Vec<_>>>()?;
+    let known = detected.iter().zip(files).filter_map(|(d, file)| Some((d.as_ref()?, file)));
+    let Some((first, first_file)) = known.clone().next() else {
+        let help = "name its encoding with --from".to_string();
+        let message = "the file is empty, and its name does not tell its encoding";
+        return Err(Error::location(files[0].path.display(), message, Some(help)));
+    };
+    if let Some((other, file)) = known.clone().find(|(d, _)| d.encoding != first.encoding) {
+        let message = format!(
+            "the files are in different encodings: {} is {}, {} is {}",
+            first_file.path.display(),
+            first.encoding,
+            file.path.display(),
+            other.encoding
+        );
+        let suffix = format(first.encoding)?.extensions().first().copied().unwrap_or(first.encoding);
+        let help = format!("name those of one encoding with a glob, as in '*.{suffix}', or say --from");
+        return Err(Error::location(location, message, Some(help)));
+    }
+    // Nothing tells what an empty file without a suffix would be; it is what the others are.
+    let other = Detected { compression: "none", ..first.clone() };
+    Ok(detected.into_iter().map(|d| d.unwrap_or_else(|| other.clone())).collect())
+}
+
+/// A name that tells the encoding is believed, except that of the first file with data, which is looked into.
+fn detect_one(
+    file: &FileEntry,
+    named: Named,
+    looked: &mut bool,
+    options: &OpenOptions,
+) -> Result<Option<Detected>> {
+    let encoding = match &options.encoding {
+        Some(name) => Some(format(name)?.name()),
+        None => named.encoding,
+    };
+    if !is_empty(file)? && (encoding.is_none() || !*looked) {
+        *looked = true;
+        let (encoding, compression) = (options.encoding.as_deref(), options.compression.as_deref());
+        return Ok(Some(detect::by_content(file, encoding, compression)?));
+    }
+    let compression = match &options.compression {
+        Some(name) => compression(name)?.name(),
+        None => named.compression.unwrap_or("none"),
+    };
+    Ok(encoding.map(|encoding| Detected { encoding, compression, delimiter: named.delimiter }))
+}
+
+/// How every file is read, but for its compression: what the first one with data tells.
+fn base_options(
+    files: &[FileEntry],
+    detected: &[Detected],
+    first: Option<usize>,
+    given: Option<&Schema>,
+    options: &OpenOptions,
+) -> Result<FormatOptions> {
+    let (file, detected) = (&files[first.unwrap_or(0)], &detected[first.unwrap_or(0)]);
+    let mut format = FormatOptions {
+        encoding: detected.encoding.into(),
+        compression: detected.compression.into(),
+        quote: options.quote,
+        on_error: options.on_error,
+        max_record: options.max_record,
+        ..FormatOptions::default()
+    };
+    if matches!(detected.encoding, "msgpack" | "cbor")
+        && let Some(first) = first
+    {
+        format.in_array = lies_in_array(&files[first], detected, given)?;
+    }
+    if detected.encoding != "csv" {
+        return Ok(format);
+    }
+    let delimiter = options.delimiter.or(detected.delimiter);
+    let (head, delimiter) = match first {
+        Some(_) => csv_head(file, detected.compression, delimiter, options)?,
+        None => (Vec::new(), delimiter.unwrap_or(format.delimiter)),
+    };
+    format.delimiter = delimiter;
+    if sniff::has_lone_returns(&head, Marks { delimiter: format.delimiter, quote: format.quote }) {
+        let message = "its lines end in carriage returns alone, and only newlines end a line";
+        let help = "make newlines of them: tr '\\r' '\\n' < FILE".to_string();
+        return Err(Error::location(file.path.display(), message, Some(help)));
+    }
+    format.inferred = given.is_none();
+    format.header = match options.header {
+        Some(header) => header,
+        None => has_header(&file.path, &head, &format, given)?,
+    };
+    Ok(format)
+}
+
+/// Whether all rows of a file lie in one array.
+fn lies_in_array(file: &FileEntry, detected: &Detected, given: Option<&Schema>) -> Result<bool> {
+    let head = detect::head(file, detected.compression, outer::LOOKED_AT)?;
+    let whole = head.len() < outer::LOOKED_AT;
+    Ok(match detected.encoding {
+        "cbor" => is_array(Cbor, &head, whole, given),
+        _ => is_array(Msgpack, &head, whole, given),
+    })
+}
+
+fn is_array<T: Tagged>(tagged: T, head: &[u8], whole: bool, given: Option<&Schema>) -> bool {
+    match outer::layout(tagged, head, whole) {
+        Layout::Array(count) => !given.is_some_and(|schema| outer::is_row(tagged, head, count, schema)),
+        Layout::Rows | Layout::Short => false,
+    }
+}
+
+/// The beginning of a csv file, and its delimiter, if that is not told: so much of it that the first record, which may hold
+/// the names of very many columns, is whole and others follow it.
+fn csv_head(
+    file: &FileEntry,
+    compression: &str,
+    delimiter: Option<u8>,
+    options: &OpenOptions,
+) -> Result<(Vec<u8>, u8)> {
+    let mut most = SNIFF_BYTES;
+    let mut head = detect::head(file, compression, most)?;
+    let delimiter = delimiter.unwrap_or_else(|| sniff::delimiter(&head, options.quote));
+    let marks = Marks { delimiter, quote: options.quote };
+    // A record that is longer than allowed can't be read.
+    while head.len() == most && most <= options.max_record && !sniff::has_records(&head, marks) {
+        most = most.saturating_mul(4);
+        head = detect::head(file, compression, most)?;
+    }
+    Ok((head, delimiter))
+}
+
+/// Whether a csv file that begins with `head` has a header.
+fn has_header(path: &Path, head: &[u8], format: &FormatOptions, given: Option<&Schema>) -> Result<bool> {
+    // Names are looked for in the first record; others tell whether they are names where no schema does.
+    let most = if given.is_some() { 1 } else { sniff::RECORDS };
+    let records = sniff::records(head, format.delimiter, format.quote, most);
+    sniff::header(&records, given)
+        .map_err(|message| Error::location(path.display(), message, Some(sniff::IN_ORDER.into())))
+}
+
+/// What was seen of a file.
+#[derive(Debug, Default, Clone)]
+struct Seen {
+    /// Its columns, in its order, where they can differ from the table's.
+    schema: Option<SchemaRef>,
+    rows: Option<u64>,
+}
+
+struct Opening<'a> {
+    files: &'a [FileEntry],
+    detected: &'a [Detected],
+    /// The first file that has data.
+    first: Option<usize>,
+    encoding: &'static dyn Format,
+    base: &'a FormatOptions,
+    options: &'a OpenOptions,
+}
+
+impl Opening<'_> {
+    fn matching(&self) -> Match {
+        match self.encoding.name() {
+            "csv" => Match::Place,
+            _ if self.encoding.compresses_inside() => Match::Name,
+            _ => Match::Key,
+        }
+    }
+
+    fn options(&self, file: usize) -> Cow<'_, FormatOptions> {
+        match self.detected[file].compression {
+            compression if compression == self.base.compression => Cow::Borrowed(self.base),
+            compression => Cow::Owned(FormatOptions { compression: compression.into(), ..self.base.clone() }),
+        }
+    }
+
+    fn infer_one(&self, file: usize, rows: usize) -> Result<SchemaRef> {
+        let entry = &self.files[file];
+        self.encoding.infer(entry, &self.options(file), rows).map_err(|e| e.at(&entry.path))
+    }
+
+    /// Refuses a csv file whose first record was taken for new names, as that of the first file was, and is a row.
+    fn check_header(&self, file: usize, schema: &Schema, known: &Schema) -> Result<()> {
+        let is_known = |field: &FieldRef| known.field_with_name(field.name()).is_ok();
+        let guessed = self.encoding.name() == "csv" && self.options.header.is_none() && self.base.header;
+        // Without --union-by-name other names are an error anyhow, which tells both files.
+        if !guessed || !self.options.union_by_name || schema.fields().iter().all(is_known) {
+            return Ok(());
+        }
+        let entry = &self.files[file];
+        let (head, _) =
+            csv_head(entry, self.detected[file].compression, Some(self.base.delimiter), self.options)?;
+        match has_header(&entry.path, &head, self.base, None)? {
+            true => Ok(()),
+            false => {
+                let help = "say --header yes or --header no, or read the files apart".to_string();
+                let message = "its first record is a row, and that of the first file has names";
+                Err(Error::location(entry.path.display(), message, Some(help)))
+            }
+        }
+    }
+
+    /// Whether it is certain, and quickly seen, that a file says nothing new.
+    fn begins_alike(&self, alike: &mut dyn SchemaProbe, file: usize) -> bool {
+        let compression = self.detected[file].compression;
+        let mut most = LOOK_BYTES;
+        // A record that is too long is told of by a look in full.
+        while self.files[file].bytes > 0 && most <= MOST_LOOKED.min(self.base.max_record) {
+            let Ok(head) = detect::head(&self.files[file], compression, most) else { return false };
+            let whole = head.len() < most;
+            match alike.look(head.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&head), whole) {
+                Like::Same => return true,
+                Like::Unsure => return false,
+                Like::Short => most *= 4,
+            }
+        }
+        false
+    }
+
+    /// The number of rows, of encodings that tell it at the end of the file.
+    fn rows(&self, file: usize) -> Result<Option<u64>> {
+        let path = &self.files[file].path;
+        match self.matching() {
+            Match::Name => self.encoding.rows(path, &self.options(file)).map_err(|e| e.at(path)),
+            _ => Ok(None),
+        }
+    }
+
+    /// Infers a schema from the first file that has data, and has a short look at the others.
+    fn infer(&self) -> Result<(SchemaRef, Vec<Seen>, DeferredValidation)> {
+        let first = match self.first {
+            Some(first) => first,
+            None if self.encoding.name() == "text" => 0,
+            None => {
+                let message = match self.files.len() {
+                    1 => "the file is empty, so that no schema can be inferred".to_string(),
+                    n => format!("all {n} files from this on are empty, so that no schema can be inferred"),
+                };
+                let help = "give the schema with --schema NAME=FILE".to_string();
+                return Err(Error::location(self.files[0].path.display(), message, Some(help)));
+            }
+        };
+        let known = self.infer_one(first, self.options.infer_rows)?;
+        let rows = self.options.infer_rows.min(CHECK_ROWS);
+        let mut unified =
+            Unified::new(&self.files[first].path, &known, self.matching(), self.options.union_by_name);
+        if self.may_wait(first, &known, rows) {
+            return Ok((
+                unified.finish(),
+                vec![Seen::default(); self.files.len()],
+                DeferredValidation::Records { known, rows },
+            ));
+        }
+        let make = || self.encoding.alike(self.base, rows, &known);
+        let seen = parallel::each_with(self.files.len(), make, |alike, file| {
+            if file == first {
+                return Ok(Seen { schema: None, rows: self.rows(file)? });
+            }
+            if is_empty(&self.files[file])? {
+                return Ok(Seen::default());
+            }
+            if alike.as_mut().is_some_and(|alike| self.begins_alike(alike.as_mut(), file)) {
+                return Ok(Seen::default());
+            }
+            let schema = self.infer_one(file, rows)?;
+            self.check_header(file, &schema, &known)?;
+            // Of many thousand files nearly all have the same columns: only others are kept.
+            Ok(Seen { schema: (schema != known).then_some(schema), rows: self.rows(file)? })
+        })?;
+        for (file, seen) in self.files.iter().zip(&seen) {
+            match &seen.schema {
+                // An empty file that is compressed.
+                Some(schema) if schema.fields().is_empty() => {}
+                Some(schema) => unified.add(&file.path, schema)?,
+                None => {}
+            }
+        }
+        let schema = unified.finish();
+        let by_place = self.matching() == Match::Place && self.options.union_by_name;
+        let own =
+            |seen: Seen| Seen { schema: by_place.then(|| seen.schema.unwrap_or(known.clone())), ..seen };
+        Ok((schema, seen.into_iter().map(own).collect(), DeferredValidation::Nothing))
+    }
+
+    /// Whether the files are many, small and, as far as some of them tell, so like the first one with data that they can
+    /// be compared when they are read.
+    fn may_wait(&self, first: usize, known: &Schema, rows: usize) -> bool {
+        let Some(mut alike) = self.encoding.alike(self.base, rows, known) else { return false };
+        let count = self.files.len();
+        let small = |file: &FileEntry| file.bytes <= LATE_BYTES;
+        let some = (0..LATE_SAMPLE).map(|i| i * (count - 1) / (LATE_SAMPLE - 1)).chain([first]);
+        self.options.late
+            && count >= LATE_FILES
+            && self.files.iter().all(small)
+            && some
+                .filter(|&file| self.files[file].bytes > 0)
+                .all(|file| self.begins_alike(alike.as_mut(), file))
+    }
+
+    /// Takes a schema that is given. Of encodings that state their columns, it must name columns that are there.
+    fn with_schema(&self, schema: SchemaRef) -> Result<(SchemaRef, Vec<Seen>, DeferredValidation)> {
+        let first = self.first.unwrap_or(0);
+        let path = &self.files[first].path;
+        let text = schema.fields().len() == 1 && *schema.field(0).data_type() == DataType::Utf8View;
+        if self.encoding.name() == "text" && !text {
+            let message = "a text file has one column, its lines, and the schema that is given is another";
+            return Err(Error::location(
+                path.display(),
+                message,
+                Some("name its encoding with --from".into()),
+            ));
+        }
+        if self.matching() == Match::Name {
+            let stated = self.infer_one(first, 0)?;
+            let names: Vec<&str> = stated.fields().iter().map(|f| f.name().as_str()).collect();
+            if let Some(field) = schema.fields().iter().find(|f| !names.contains(&f.name().as_str())) {
+                let message = format!("it has no column '{}', which the schema names", field.name());
+                let near = super::nearest(field.name(), names.iter().copied());
+                let near = if near.is_empty() { names.join(", ") } else { near.join(", ") };
+                return Err(Error::location(path.display(), message, Some(format!("it has {near}"))));
+            }
+        }
+        let seen = match self.matching() {
+            Match::Name => {
+                parallel::each(self.files.len(), |i| Ok(Seen { schema: None, rows: self.rows(i)? }))?
+            }
+            _ => vec![Seen::default(); self.files.len()],
+        };
+        // What is inferred has names, which are compared with those of the first file.
+        let header = self.encoding.name() == "csv" && self.files.len() > 1 && self.options.header.is_none();
+        Ok((schema, seen, if header { DeferredValidation::Header } else { DeferredValidation::Nothing }))
+    }
+}
+
+/// No table without columns, and no two columns of one name.
+fn check_names(location: &str, schema: &Schema) -> Result<()> {
+    if schema.fields().is_empty() {
+        let message = "there are no columns in it";
+        let help = "give the schema with --schema NAME=FILE".to_string();
+        return Err(Error::location(location, message, Some(help)));
+    }
+    let mut names: Vec<&str> = schema.fields().iter().map(|f| f.name().as_str()).collect();
+    names.sort_unstable();
+    if let Some(pair) = names.windows(2).find(|pair| pair[0] == pair[1]) {
+        let message = format!("two columns are called '{}'", pair[0]);
+        let help = "give other names with --schema NAME=FILE; palais schema prints such a file".to_string();
+        return Err(Error::location(location, message, Some(help)));
+    }
+    Ok(())
+}

@@ -1,0 +1,161 @@
+//! Globs: `*`, `?` and `[…]` within a name, and `**` for any number of directories.
+
+use std::ffi::OsStr;
+use std::fs::Metadata;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path, PathBuf};
+
+use ::glob::{MatchOptions, Pattern};
+
+use super::list::{Found, Listing, collect, found, is_hidden, look_at, sort};
+use super::suggest;
+use crate::error::{Error, Result};
+use crate::store::roots;
+
+/// Whether the text has wildcards.
+pub fn is_glob(location: &str) -> bool {
+    location.contains(['*', '?', '['])
+}
+
+/// What stands before and behind a name's only wildcard, a `*`.
+struct Ends(String, String);
+
+impl Ends {
+    fn of(pattern: &str) -> Option<Ends> {
+        let (before, behind) = pattern.split_once('*')?;
+        (!is_glob(before) && !is_glob(behind)).then(|| Ends(before.into(), behind.into()))
+    }
+
+    fn match_name(&self, name: &OsStr) -> bool {
+        let (Ends(before, behind), name) = (self, name.as_bytes());
+        name.strip_prefix(before.as_bytes()).is_some_and(|rest| rest.ends_with(behind.as_bytes()))
+    }
+}
+
+/// One component of a glob.
+enum Step {
+    /// A name without wildcards.
+    Name(PathBuf),
+    /// A name with wildcards.
+    Pattern { pattern: Pattern, hidden: bool, ends: Option<Ends> },
+    /// `**`: any number of directories, none included.
+    Any,
+}
+
+pub fn list_glob(location: &str) -> Result<Listing> {
+    let mut root = PathBuf::new();
+    let mut steps = Vec::new();
+    for component in Path::new(location).components() {
+        let text = component.as_os_str().to_str().unwrap_or_default();
+        let wild = matches!(component, Component::Normal(_)) && is_glob(text);
+        match wild {
+            false if steps.is_empty() => root.push(component),
+            false if component == Component::ParentDir => {
+                let help = "name the directory above without '..'".to_string();
+                return Err(Error::location(location, "'..' can't stand behind a wildcard", Some(help)));
+            }
+            false => steps.push(Step::Name(PathBuf::from(text))),
+            true if text == "**" => steps.push(Step::Any),
+            true => {
+                let pattern = Pattern::new(text).map_err(|e| {
+                    let help = "quote a bracket as [[]; ** must stand alone between slashes".to_string();
+                    Error::location(location, format!("the glob can't be read: {}", e.msg), Some(help))
+                })?;
+                let hidden = text.starts_with(['.', '_']);
+                steps.push(Step::Pattern { pattern, hidden, ends: Ends::of(text) });
+            }
+        }
+    }
+    let base = if root.as_os_str().is_empty() { Path::new(".") } else { &root };
+    match roots::metadata(base) {
+        Ok(_) => {}
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Err(suggest::missing(base)),
+        Err(e) => return Err(Error::io(base, "open", e)),
+    }
+    let mut files = Vec::new();
+    walk(&root, &steps, &mut files)?;
+    sort(&mut files);
+    if files.is_empty() {
+        return Err(suggest::no_match(location, base));
+    }
+    Ok(Listing::Files { root, files })
+}
+
+/// Follows the rest of a glob below `dir` (empty for the working directory).
+fn walk(dir: &Path, steps: &[Step], files: &mut Vec<Found>) -> Result<()> {
+    let Some((step, rest)) = steps.split_first() else {
+        return collect(dir, &mut Vec::new(), files);
+    };
+    if let Step::Name(name) = step {
+        let path = dir.join(name);
+        return match roots::metadata(&path) {
+            Ok(meta) => reached(path, &meta, rest, files),
+            // Other branches of the glob may have it.
+            Err(e)
+                if matches!(e.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory) =>
+            {
+                Ok(())
+            }
+            Err(e) => Err(Error::io(path, "open", e)),
+        };
+    }
+    if matches!(step, Step::Any) {
+        if rest.is_empty() {
+            return collect(dir, &mut Vec::new(), files);
+        }
+        walk(dir, rest, files)?;
+    }
+    let list = if dir.as_os_str().is_empty() { Path::new(".") } else { dir };
+    let mut plain = Vec::new();
+    for entry in roots::read_dir(list).map_err(|e| Error::io(list, "list", e))? {
+        let entry = entry.map_err(|e| Error::io(list, "list", e))?;
+        let name = entry.file_name();
+        let wanted = match step {
+            Step::Pattern { pattern, hidden, ends } => {
+                let options = MatchOptions { require_literal_leading_dot: true, ..MatchOptions::new() };
+                (*hidden || !is_hidden(&name))
+                    && match ends {
+                        Some(ends) => ends.match_name(&name),
+                        None => pattern.matches_with(&name.to_string_lossy(), options),
+                    }
+            }
+            Step::Name(_) | Step::Any => !is_hidden(&name),
+        };
+        if !wanted {
+            continue;
+        }
+        let path = dir.join(&name);
+        let kind = entry.file_type().map_err(|e| Error::io(&path, "list", e))?;
+        if matches!(step, Step::Any) {
+            // Links are followed where they are named, not where `**` would: they may lead back.
+            if kind.is_dir() {
+                walk(&path, steps, files)?;
+            }
+            continue;
+        }
+        let meta = if kind.is_symlink() {
+            roots::metadata(&path).map_err(|e| Error::io(&path, "follow the link", e))?
+        } else if kind.is_dir() {
+            walk(&path, rest, files)?;
+            continue;
+        } else {
+            if rest.is_empty() {
+                plain.push(path);
+            }
+            continue;
+        };
+        reached(path, &meta, rest, files)?;
+    }
+    look_at(plain, files)
+}
+
+/// A path that the glob's steps so far name.
+fn reached(path: PathBuf, meta: &Metadata, rest: &[Step], files: &mut Vec<Found>) -> Result<()> {
+    if meta.is_dir() {
+        return walk(&path, rest, files);
+    }
+    if rest.is_empty() && meta.is_file() {
+        files.push(found(path, meta));
+    }
+    Ok(())
+}

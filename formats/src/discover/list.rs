@@ -1,0 +1,319 @@
+//! Which files a location names; see `glob` for wildcards. One pass over the directories; each file's size and time are
+//! taken once, here.
+
+use std::ffi::OsStr;
+use std::fs::Metadata;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use schema::FileEntry;
+
+use super::glob::{is_glob, list_glob};
+use super::{parallel, suggest};
+use crate::error::{Error, Result};
+use crate::store::input::{Input, STDIN};
+use crate::store::roots;
+
+/// A file as it was when it was listed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    /// The path, beginning with what the user wrote.
+    pub path: PathBuf,
+    /// Size in bytes; 0 for what is not a regular file: pipes and devices are read like standard input.
+    pub bytes: u64,
+    /// Time of the last change in nanoseconds since 1970.
+    pub modified_ns: i64,
+}
+
+impl From<Found> for FileEntry {
+    /// The file as a table has it, of which nothing else is known.
+    fn from(found: Found) -> FileEntry {
+        FileEntry::new(found.path, found.bytes, found.modified_ns)
+    }
+}
+
+/// What a location turned out to be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Listing {
+    /// A directory with a manifest.
+    Dataset(PathBuf),
+    /// One or more files, in bytewise order of their paths.
+    Files {
+        /// The directory below which names of directories may be hive columns.
+        root: PathBuf,
+        /// At least one.
+        files: Vec<Found>,
+    },
+}
+
+/// Lists what `location` names: `-`, a file, a directory, a dataset or a glob.
+///
+/// A path that exists is taken as it is, so that a file called `a[1].csv` can be read; only then `*`, `?` and `[…]`
+/// are looked at. In directories, and for wildcards, names that begin with `.` or `_` are left out, and so is what is
+/// no file: to read a pipe, name it.
+pub fn list(location: &str) -> Result<Listing> {
+    let path = Path::new(location);
+    if location == STDIN {
+        return Ok(Listing::Files { root: PathBuf::new(), files: vec![stdin()?] });
+    }
+    match roots::metadata(path) {
+        Ok(meta) => list_one(path, &meta),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound && is_glob(location) => list_glob(location),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Err(suggest::missing(path)),
+        Err(e) => Err(Error::io(path, "open", e)),
+    }
+}
+
+/// Lists a path in which no character is a wildcard.
+pub fn list_path(path: &Path) -> Result<Listing> {
+    list_one(path, &roots::metadata(path).map_err(|e| Error::io(path, "open", e))?)
+}
+
+fn list_one(path: &Path, meta: &Metadata) -> Result<Listing> {
+    if meta.is_dir() {
+        return list_dir(path);
+    }
+    let root = path.parent().unwrap_or(Path::new("")).to_path_buf();
+    Ok(Listing::Files { root, files: vec![found(path.to_path_buf(), meta)] })
+}
+
+/// Standard input: a file with its size if a file was put there, else a pipe.
+fn stdin() -> Result<Found> {
+    let input = Input::open(Path::new(STDIN))?;
+    let bytes = if input.is_pipe() { 0 } else { input.len()? };
+    Ok(Found { path: STDIN.into(), bytes, modified_ns: 0 })
+}
+
+/// Whether a directory's entry is left out where it isn't named: hidden files, manifests, markers such as `_SUCCESS`.
+pub fn is_hidden(name: &OsStr) -> bool {
+    matches!(name.as_bytes().first(), Some(b'.' | b'_'))
+}
+
+/// All files in a directory and below it, in order; names that begin with `.` or `_` left out.
+pub fn below(dir: &Path) -> Result<Vec<Found>> {
+    let mut files = Vec::new();
+    collect(dir, &mut Vec::new(), &mut files)?;
+    sort(&mut files);
+    Ok(files)
+}
+
+fn list_dir(dir: &Path) -> Result<Listing> {
+    if roots::exists(&dir.join(schema::manifest::FILE_NAME)) {
+        return Ok(Listing::Dataset(dir.to_path_buf()));
+    }
+    let files = below(dir)?;
+    if files.is_empty() {
+        return Err(suggest::no_data(dir));
+    }
+    Ok(Listing::Files { root: dir.to_path_buf(), files })
+}
+
+/// All files below `dir`. `above` holds the directories that led here, so that a link that leads back is an error and
+/// not an endless walk.
+pub(super) fn collect(dir: &Path, above: &mut Vec<(u64, u64)>, files: &mut Vec<Found>) -> Result<()> {
+    let meta = roots::metadata(dir).map_err(|e| Error::io(dir, "list", e))?;
+    let identity = (meta.dev(), meta.ino());
+    if above.contains(&identity) {
+        return Err(Error::location(
+            dir.display(),
+            "the link leads back to a directory above it",
+            Some("remove the link, or name the files with a glob".into()),
+        ));
+    }
+    above.push(identity);
+    let mut plain = Vec::new();
+    for entry in roots::read_dir(dir).map_err(|e| Error::io(dir, "list", e))? {
+        let entry = entry.map_err(|e| Error::io(dir, "list", e))?;
+        if is_hidden(&entry.file_name()) {
+            continue;
+        }
+        let path = dir.join(entry.file_name());
+        let kind = entry.file_type().map_err(|e| Error::io(&path, "list", e))?;
+        let meta = if kind.is_symlink() {
+            roots::metadata(&path).map_err(|e| Error::io(&path, "follow the link", e))?
+        } else if kind.is_dir() {
+            collect(&path, above, files)?;
+            continue;
+        } else {
+            plain.push(path);
+            continue;
+        };
+        if meta.is_dir() {
+            collect(&path, above, files)?;
+        } else if meta.is_file() {
+            files.push(found(path, &meta));
+        }
+    }
+    above.pop();
+    look_at(plain, files)
+}
+
+/// Looks at paths that are neither links nor directories, and takes the files among them.
+pub(super) fn look_at(plain: Vec<PathBuf>, files: &mut Vec<Found>) -> Result<()> {
+    let looked_at = parallel::each(plain.len(), |i| {
+        let meta = roots::symlink_metadata(&plain[i]).map_err(|e| Error::io(&plain[i], "list", e))?;
+        Ok(meta.is_file().then(|| (meta.len(), modified_ns(&meta))))
+    })?;
+    let listed = plain.into_iter().zip(looked_at).filter_map(|(path, known)| {
+        let (bytes, modified_ns) = known?;
+        Some(Found { path, bytes, modified_ns })
+    });
+    files.extend(listed);
+    Ok(())
+}
+
+/// The time of the last change in nanoseconds since 1970.
+fn modified_ns(meta: &Metadata) -> i64 {
+    meta.mtime().saturating_mul(1_000_000_000).saturating_add(meta.mtime_nsec())
+}
+
+pub(super) fn found(path: PathBuf, meta: &Metadata) -> Found {
+    Found { path, bytes: if meta.is_file() { meta.len() } else { 0 }, modified_ns: modified_ns(meta) }
+}
+
+/// Bytewise order of whole paths: the same on every machine, whatever its locale.
+pub(super) fn sort(files: &mut Vec<Found>) {
+    fn bytes(file: &Found) -> &[u8] {
+        file.path.as_os_str().as_bytes()
+    }
+    // Most paths begin alike, and the eight bytes behind that tell most of them apart without a look at the others.
+    let first = files.first().map(bytes).unwrap_or_default();
+    let alike = files.iter().fold(first.len(), |alike, file| {
+        first[..alike].iter().zip(bytes(file)).take_while(|(a, b)| a == b).count()
+    });
+    let key = |file: &Found| {
+        let mut key = [0; 8];
+        let behind = &bytes(file)[alike..];
+        let length = behind.len().min(8);
+        key[..length].copy_from_slice(&behind[..length]);
+        u64::from_be_bytes(key)
+    };
+    let mut keyed: Vec<(u64, Found)> = files.drain(..).map(|file| (key(&file), file)).collect();
+    keyed.sort_unstable_by(|(a, x), (b, y)| a.cmp(b).then_with(|| bytes(x).cmp(bytes(y))));
+    files.extend(keyed.into_iter().map(|(_, file)| file));
+    // `a/**/*` names a file below `a/b` by way of the directory `b` as well.
+    files.dedup_by(|a, b| bytes(a) == bytes(b));
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    /// A directory with these empty files; directories are made as they are needed.
+    fn tree(files: &[&str]) -> tempfile::TempDir {
+        let dir = tempfile::tempdir().unwrap();
+        for file in files {
+            let path = dir.path().join(file);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, file).unwrap();
+        }
+        dir
+    }
+
+    /// The files that `location` below `dir` names, relative to it.
+    fn names(dir: &Path, location: &str) -> Vec<String> {
+        match list(dir.join(location).to_str().unwrap()).unwrap() {
+            Listing::Files { files, .. } => {
+                files.iter().map(|f| f.path.strip_prefix(dir).unwrap().display().to_string()).collect()
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn message(dir: &Path, location: &str) -> String {
+        list(dir.join(location).to_str().unwrap()).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_file_is_itself_with_size_and_time() {
+        let dir = tree(&["a.csv"]);
+        let location = dir.path().join("a.csv");
+        let Listing::Files { files, root } = list(location.to_str().unwrap()).unwrap() else { panic!() };
+        assert_eq!((files.len(), files[0].bytes), (1, 5));
+        assert!(files[0].modified_ns > 0);
+        assert_eq!(root, dir.path());
+    }
+
+    #[test]
+    fn a_directory_is_all_below_it_in_bytewise_order() {
+        let dir =
+            tree(&["t/b.csv", "t/B.csv", "t/a/x.csv", "t/a-x.csv", "t/_tmp/y.csv", "t/.h", "t/_SUCCESS"]);
+        assert_eq!(names(dir.path(), "t"), ["t/B.csv", "t/a-x.csv", "t/a/x.csv", "t/b.csv"]);
+        assert_eq!(names(dir.path(), "t/*"), ["t/B.csv", "t/a-x.csv", "t/a/x.csv", "t/b.csv"]);
+        assert_eq!(names(dir.path(), "t/a*"), ["t/a-x.csv", "t/a/x.csv"], "of a directory all below it");
+        assert_eq!(names(dir.path(), "t/a*/x.csv"), ["t/a/x.csv"]);
+    }
+
+    #[test]
+    fn globs() {
+        let dir = tree(&[
+            "l/a1.csv",
+            "l/a2.csv.gz",
+            "l/b.csv",
+            "l/_c.csv",
+            "l/.d.csv",
+            "l/s/a3.csv",
+            "l/s/t/a4.csv",
+        ]);
+        let at = |glob| names(dir.path(), glob);
+        assert_eq!(at("l/*.csv"), ["l/a1.csv", "l/b.csv"]);
+        assert_eq!(at("l/a?.csv*"), ["l/a1.csv", "l/a2.csv.gz"]);
+        assert_eq!(at("l/[!a]*.csv"), ["l/b.csv"]);
+        assert_eq!(at("l/_*.csv"), ["l/_c.csv"]);
+        assert_eq!(at("l/.*.csv"), ["l/.d.csv"]);
+        assert_eq!(at("l/**/a*.csv"), ["l/a1.csv", "l/s/a3.csv", "l/s/t/a4.csv"]);
+        assert_eq!(at("*/s/*.csv"), ["l/s/a3.csv"]);
+        assert_eq!(at("l/**"), ["l/a1.csv", "l/a2.csv.gz", "l/b.csv", "l/s/a3.csv", "l/s/t/a4.csv"]);
+        assert_eq!(at("l/**/*"), at("l/**"), "each file once");
+        assert_eq!(at("l/s*"), ["l/s/a3.csv", "l/s/t/a4.csv"], "a directory stands for its files");
+    }
+
+    #[test]
+    fn a_file_with_brackets_in_its_name_can_be_named() {
+        let dir = tree(&["a[1].csv", "a1.csv"]);
+        assert_eq!(names(dir.path(), "a[1].csv"), ["a[1].csv"]);
+        assert_eq!(names(dir.path(), "a[12].csv"), ["a1.csv"]);
+    }
+
+    #[test]
+    fn links_are_followed_and_loops_found() {
+        let dir = tree(&["t/a/x.csv", "u/y.csv"]);
+        std::os::unix::fs::symlink(dir.path().join("u"), dir.path().join("t/link")).unwrap();
+        assert_eq!(names(dir.path(), "t"), ["t/a/x.csv", "t/link/y.csv"]);
+        std::os::unix::fs::symlink(dir.path().join("t"), dir.path().join("t/a/up")).unwrap();
+        assert!(message(dir.path(), "t").contains("leads back"));
+        std::os::unix::fs::symlink(dir.path().join("gone"), dir.path().join("u/dangling")).unwrap();
+        assert!(message(dir.path(), "u").contains("u/dangling: cannot follow the link"));
+    }
+
+    #[test]
+    fn a_dataset_is_known_by_its_manifest() {
+        let dir = tree(&["d/_manifest.json", "d/part-0.csv"]);
+        let location = dir.path().join("d");
+        assert_eq!(list(location.to_str().unwrap()).unwrap(), Listing::Dataset(location));
+    }
+
+    #[test]
+    fn what_is_missing_is_named_with_what_is_near() {
+        let dir = tree(&["data/rankings.csv", "data/uservisits.csv", "empty/_x", "dirs/sub/_x"]);
+        let said = message(dir.path(), "data/ranking.csv");
+        assert!(
+            said.contains("no such file") && said.contains("did you mean") && said.contains("/rankings.csv?"),
+            "{said}"
+        );
+        let said = message(dir.path(), "dta/rankings.csv");
+        assert!(said.contains("there is no directory") && said.contains("/data?"), "{said}");
+        let said = message(dir.path(), "data/*.parquet");
+        assert!(
+            said.contains("no file matches") && said.contains("holds rankings.csv, uservisits.csv"),
+            "{said}"
+        );
+        assert!(message(dir.path(), "nowhere/*.csv").contains("no such file"));
+        assert!(message(dir.path(), "empty").contains("begin with '.' or '_'"));
+        assert!(message(dir.path(), "dirs").contains("only directories"));
+        assert!(message(dir.path(), "data/[").contains("the glob can't be read"));
+    }
+}

@@ -1,0 +1,121 @@
+//! Errors that say what the user may have meant.
+
+use std::path::Path;
+
+use super::list::is_hidden;
+use crate::error::Error;
+use crate::store::roots;
+
+/// The names among `candidates` that are nearest to `name`, the nearest first, at most three. Letters' case costs
+/// nothing; a name more than a third of which would have to change is not near.
+pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Vec<String> {
+    let wanted = name.to_lowercase();
+    let length = wanted.chars().count();
+    let limit = (length / 3).max(1);
+    let mut near: Vec<(usize, &str)> = candidates
+        .into_iter()
+        .filter_map(|candidate| {
+            let other = candidate.to_lowercase();
+            // The difference of lengths is a lower bound of the distance and costs nothing.
+            if other.chars().count().abs_diff(length) > limit {
+                return None;
+            }
+            // Two neighbours that were swapped are one mistake.
+            let distance = strsim::osa_distance(&wanted, &other);
+            (distance <= limit).then_some((distance, candidate))
+        })
+        .collect();
+    near.sort();
+    near.dedup();
+    near.into_iter().take(3).map(|(_, candidate)| candidate.to_string()).collect()
+}
+
+/// The most entries of a directory that are looked through for a suggestion.
+const LOOKED_THROUGH: usize = 10_000;
+
+/// Names in `dir` that are shown to the user, in order.
+fn names(dir: &Path) -> Vec<String> {
+    let dir = if dir.as_os_str().is_empty() { Path::new(".") } else { dir };
+    let Ok(entries) = roots::read_dir(dir) else { return Vec::new() };
+    let mut names: Vec<String> = entries
+        .take(LOOKED_THROUGH)
+        .filter_map(|entry| Some(entry.ok()?.file_name()))
+        .filter(|name| !is_hidden(name))
+        .map(|name| name.to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    names
+}
+
+/// `path` does not exist: names the first part of it that is missing, and what is there instead.
+pub fn missing(path: &Path) -> Error {
+    let mut there = Path::new("");
+    let mut absent = path;
+    for ancestor in path.ancestors().skip(1) {
+        if ancestor.as_os_str().is_empty() || roots::exists(ancestor) {
+            there = ancestor;
+            break;
+        }
+        absent = ancestor;
+    }
+    let name = absent.file_name().unwrap_or(absent.as_os_str()).to_string_lossy();
+    let message = match absent == path {
+        true => "there is no such file or directory".to_string(),
+        false => format!("there is no directory {}", absent.display()),
+    };
+    let names = names(there);
+    let near = nearest(&name, names.iter().map(String::as_str));
+    let help = match near.as_slice() {
+        [] => listing(there, &names),
+        near => {
+            let near: Vec<_> = near.iter().map(|n| there.join(n).display().to_string()).collect();
+            Some(format!("did you mean {}?", near.join(" or ")))
+        }
+    };
+    Error::location(path.display(), message, help)
+}
+
+/// `dir` holds no file with data.
+pub fn no_data(dir: &Path) -> Error {
+    let hidden = roots::read_dir(dir).map(|entries| entries.take(LOOKED_THROUGH).count()).unwrap_or(0);
+    let help = match (hidden, names(dir).is_empty()) {
+        (0, _) => "it is empty".to_string(),
+        (_, true) => "files whose names begin with '.' or '_' are left out; name one to read it".to_string(),
+        (_, false) => "there are only directories in it".to_string(),
+    };
+    Error::location(dir.display(), "the directory holds no data files", Some(help))
+}
+
+/// No file matches a glob; `base` is its part without wildcards, which exists.
+pub fn no_match(location: &str, base: &Path) -> Error {
+    Error::location(location, "no file matches the glob", listing(base, &names(base)))
+}
+
+fn listing(dir: &Path, names: &[String]) -> Option<String> {
+    let shown = 5;
+    let dir = if dir.as_os_str().is_empty() { Path::new(".") } else { dir };
+    match names {
+        [] => None,
+        names if names.len() <= shown => Some(format!("{} holds {}", dir.display(), names.join(", "))),
+        names => Some(format!(
+            "{} holds {} and {} more",
+            dir.display(),
+            names[..shown].join(", "),
+            names.len() - shown
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nearest_names_come_in_order_and_far_ones_not_at_all() {
+        let names = ["rankings.csv", "uservisits.csv", "Ranking.csv", "documents"];
+        assert_eq!(nearest("rankins.csv", names), ["Ranking.csv", "rankings.csv"]);
+        assert_eq!(nearest("RANKINGS.CSV", names), ["rankings.csv", "Ranking.csv"]);
+        assert_eq!(nearest("uservistis.csv", names), ["uservisits.csv"]);
+        assert!(nearest("zzz", names).is_empty());
+    }
+}
