@@ -95,25 +95,25 @@ pub fn transfer(bytes: &[u8]) {
     }
 }
 
-/// Takes a parcel out of timely's buffer, sends it on, and has it received.
+/// Takes a exchange batch out of timely's buffer, sends it on, and has it received.
 pub fn exchange_batch(bytes: &[u8]) {
     let Some((schema, bytes)) = split(bytes) else { return };
-    let parcel = ExchangeBatch::from_bytes(BytesMut::from(bytes.to_vec()).freeze());
+    let given = ExchangeBatch::from_bytes(BytesMut::from(bytes.to_vec()).freeze());
     let mut sent = Vec::new();
-    parcel.into_bytes(&mut sent);
-    assert!(sent.len() == parcel.length_in_bytes(), "its bytes are not as many as it says");
+    given.into_bytes(&mut sent);
+    assert!(sent.len() == given.length_in_bytes(), "its bytes are not as many as it says");
     let again = ExchangeBatch::from_bytes(BytesMut::from(sent).freeze());
-    assert!(again.source == parcel.source && again.last == parcel.last, "it is another one");
-    let wire = parcel.wire.as_ref().expect("it came as bytes").clone();
+    assert!(again.source == given.source && again.last == given.last, "it is another one");
+    let wire = given.wire.as_ref().expect("it came as bytes").clone();
     assert!(again.wire.is_some_and(|again| again.bytes() == wire.bytes()), "it has other rows");
-    let last = parcel.last && wire.rows == 0;
+    let last = given.last && wire.rows == 0;
     let mut receive = Receive::new(schema.clone(), Topology::alone(1));
-    if receive.push(0, parcel).is_err() {
+    if receive.push(0, given).is_err() {
         return;
     }
     let mut rows = 0;
-    while let Ok(Pull::Batch(parcel)) = receive.pull() {
-        let batch = parcel.batch.expect("what was received is rows");
+    while let Ok(Pull::Batch(given)) = receive.pull() {
+        let batch = given.batch.expect("what was received is rows");
         assert!(batch.num_rows() <= BATCH_ROWS && batch.schema() == schema, "{} rows", batch.num_rows());
         rows += batch.num_rows();
     }

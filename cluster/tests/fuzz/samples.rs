@@ -40,7 +40,7 @@ pub fn files(target: &str) -> Vec<Vec<u8>> {
         "transfer" => {
             (0..schemas().len()).map(|number| [vec![number as u8], lent(number)].concat()).collect()
         }
-        "exchange_batch" => of_each(parcel),
+        "exchange_batch" => of_each(given),
         "stream" => (0..schemas().len()).map(|number| with_schema(&table(number, 4))).collect(),
         "value" => of_each(|batch| match batch.num_columns() {
             0 => Vec::new(),
@@ -143,7 +143,7 @@ fn with_schema(batch: &RecordBatch) -> Vec<u8> {
     wire::encode_with_schema(batch).expect("it can be encoded")
 }
 
-fn parcel(batch: &RecordBatch) -> Vec<u8> {
+fn given(batch: &RecordBatch) -> Vec<u8> {
     let bytes = WireBytes::Made(Arc::new(wire::encode(batch).expect("it can be encoded")));
     let wire = Some(Wire { rows: batch.num_rows() as u32, owed: 100, bytes });
     let mut written = Vec::new();

@@ -23,23 +23,23 @@ use crate::dataflow::credit::Credit;
 /// The most rows of a batch.
 pub const BATCH_ROWS: usize = 8192;
 
-/// A record batch on its way, for one worker. Counts rows. Between threads of a process it moves by pointer, between
-/// processes as bytes, encoded once; see [`crate::distributed::wire`].
+/// A record batch on its way to one worker: what timely's channels carry. It counts rows. Between threads of a process it moves
+/// by pointer, and between processes as bytes that are encoded once; see [`crate::distributed::wire`].
 #[derive(Clone, Default)]
 pub struct ExchangeBatch {
-    /// The worker that it is for; of no meaning outside an exchange.
+    /// The worker that it is for. It means nothing outside of an exchange.
     pub target: u32,
-    /// The rows; `None` where timely has taken them out, and where they came from another process as [`ExchangeBatch::wire`].
+    /// The rows. `None` once timely has taken them out, and if they came from another process as [`ExchangeBatch::wire`].
     pub batch: Option<RecordBatch>,
-    /// The rows as bytes, where they go to another process or came from one.
+    /// The rows as bytes, if they go to another process or came from one.
     pub wire: Option<Wire>,
-    /// What the sender of an exchange gets back once the rows are absorbed: when the last copy is dropped.
+    /// The credit that the sender of an exchange gets back when the last copy is dropped.
     pub credit: Option<Arc<Credit>>,
-    /// The worker that sent it, where that matters (merging sorted runs, credit between processes).
+    /// The worker that sent it. Merging, arranging, and credit between processes need it.
     pub source: u32,
-    /// Whether it is the sender's last one; such a parcel of an exchange that merges or arranges has no rows.
+    /// Whether it is the last one of its sender. Exchanges that merge or arrange send it, without rows.
     pub last: bool,
-    /// The piece of the scan's table that the rows behind it come from; such a parcel has no rows, and stays in its process.
+    /// The split of the scan's table from which the rows behind it come. It has no rows itself, and stays in its process.
     pub begins: Option<u64>,
 }
 
@@ -107,7 +107,7 @@ impl Accountable for ExchangeBatch {
     }
 }
 
-/// The bytes of a parcel before its rows: source, flags, rows, length (each u32), owed (u64), little-endian.
+/// The bytes of a exchange batch before its rows: source, flags, rows, length (each u32), owed (u64), little-endian.
 const HEADER: usize = 24;
 
 impl ContainerBytes for ExchangeBatch {
@@ -151,19 +151,19 @@ impl ContainerBytes for ExchangeBatch {
     }
 }
 
-/// Sends each parcel to the worker that it is for.
+/// Sends each exchange batch to the worker that it is for.
 #[derive(Debug, Default)]
 pub struct ToTarget;
 
 impl Distributor<ExchangeBatch> for ToTarget {
     fn partition<T: Clone, P: Push<Message<T, ExchangeBatch>>>(
         &mut self,
-        parcel: &mut ExchangeBatch,
+        given: &mut ExchangeBatch,
         time: &T,
         pushers: &mut [P],
     ) {
-        let target = parcel.target as usize;
-        Message::push_at(parcel, time.clone(), &mut pushers[target]);
+        let target = given.target as usize;
+        Message::push_at(given, time.clone(), &mut pushers[target]);
     }
 
     fn flush<T: Clone, P: Push<Message<T, ExchangeBatch>>>(&mut self, _time: &T, _pushers: &mut [P]) {}

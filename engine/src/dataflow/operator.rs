@@ -49,7 +49,7 @@ use runner::Runner;
 /// The timestamps of a batch query: there is one.
 pub type Time = u64;
 
-/// A stream of parcels.
+/// A stream of exchange batches.
 pub type ExchangeBatches<'scope> = Stream<'scope, Time, ExchangeBatch>;
 
 /// What an operator says when it is pulled.
@@ -65,7 +65,7 @@ pub enum Pull {
 /// Computes batches from batches.
 pub trait Operator {
     /// Takes a batch of a port.
-    fn push(&mut self, port: usize, parcel: ExchangeBatch) -> Result<()>;
+    fn push(&mut self, port: usize, given: ExchangeBatch) -> Result<()>;
 
     /// A port has had its last batch.
     fn end(&mut self, port: usize) -> Result<()>;
@@ -83,13 +83,13 @@ pub trait Operator {
         true
     }
 
-    /// Gives what it keeps back for larger batches at the next pulls: what comes behind is of another piece of the table.
+    /// Gives the rows that it has kept back for larger batches at the next pulls: the rows behind come from another split.
     fn flush(&mut self) -> Result<()> {
         Ok(())
     }
 
-    /// Whether it is pushed the parcels that say which piece of the table begins. Others are flushed where one comes, which is
-    /// then passed on.
+    /// Whether `push` takes the exchange batches that say which split begins. For other operators the glue calls `flush`, and
+    /// passes such a batch on.
     fn takes_beginnings(&self) -> bool {
         false
     }
@@ -153,13 +153,13 @@ impl Local {
         self.site.tell_others(Note::Enough { stage: self.site.stage as u32, node: node as u32 });
     }
 
-    /// What gives the credit of a parcel back to the process that it came from.
-    fn credit(&self, node: NodeId, parcel: &ExchangeBatch) -> Option<Arc<Credit>> {
-        let (wire, processes) = (parcel.wire.as_ref()?, self.site.processes.as_ref()?);
-        let sender = parcel.source as usize / self.site.workers;
+    /// What gives the credit of a exchange batch back to the process that it came from.
+    fn credit(&self, node: NodeId, given: &ExchangeBatch) -> Option<Arc<Credit>> {
+        let (wire, processes) = (given.wire.as_ref()?, self.site.processes.as_ref()?);
+        let sender = given.source as usize / self.site.workers;
         let (stage, node) = (self.site.stage as u32, node as u32);
         let loan = crate::distributed::wire::transfer::number(wire.bytes());
-        let note = Note::Absorbed { stage, node, source: parcel.source, bytes: wire.owed, loan };
+        let note = Note::Absorbed { stage, node, source: given.source, bytes: wire.owed, loan };
         (wire.owed > 0 && sender < processes.count)
             .then(|| Credit::of(processes.network.clone(), sender, note))
     }
@@ -255,16 +255,16 @@ impl<'scope> Stage<'_, 'scope> {
                 if let Some(input) = &mut exchanged {
                     let from = runner.queues[0].len();
                     take(input, &mut runner.queues[0]);
-                    for parcel in runner.queues[0].iter_mut().skip(from) {
-                        if parcel.wire.is_some() {
-                            parcel.credit = runner.local.credit(runner.node, parcel);
+                    for given in runner.queues[0].iter_mut().skip(from) {
+                        if given.wire.is_some() {
+                            given.credit = runner.local.credit(runner.node, given);
                         }
                     }
                 }
                 let mut session = output.activate();
                 let done = match &capability {
-                    Some(capability) => runner.run(frontiers, &mut |mut parcel| {
-                        session.session_with_builder(capability).give_container(&mut parcel);
+                    Some(capability) => runner.run(frontiers, &mut |mut given| {
+                        session.session_with_builder(capability).give_container(&mut given);
                     }),
                     None => {
                         runner.discard();
@@ -284,5 +284,5 @@ fn take<P: timely::communication::Pull<timely::dataflow::channels::Message<Time,
     input: &mut InputHandleCore<Time, ExchangeBatch, P>,
     queue: &mut VecDeque<ExchangeBatch>,
 ) {
-    input.for_each(|_, parcel| queue.push_back(std::mem::take(parcel)));
+    input.for_each(|_, given| queue.push_back(std::mem::take(given)));
 }

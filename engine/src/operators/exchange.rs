@@ -152,9 +152,9 @@ impl Send {
         for target in 0..self.peers {
             self.queue(target, batch.clone());
             if !self.here.contains(&target)
-                && let Some(parcel) = self.outgoing.back_mut()
+                && let Some(given) = self.outgoing.back_mut()
             {
-                parcel.wire.clone_from(&bytes);
+                given.wire.clone_from(&bytes);
             }
         }
         Ok(())
@@ -201,12 +201,12 @@ fn partition(
 }
 
 impl Operator for Send {
-    fn push(&mut self, _port: usize, parcel: ExchangeBatch) -> Result<()> {
-        if parcel.begins.is_some() {
-            self.outgoing.push_back(ExchangeBatch { source: self.index as u32, ..parcel });
+    fn push(&mut self, _port: usize, given: ExchangeBatch) -> Result<()> {
+        if given.begins.is_some() {
+            self.outgoing.push_back(ExchangeBatch { source: self.index as u32, ..given });
             return Ok(());
         }
-        let batch = rows_of(&parcel).clone();
+        let batch = rows_of(&given).clone();
         let peers = self.peers;
         match &mut self.route {
             Route::ToFirst { .. } => self.queue(0, batch),
@@ -266,7 +266,7 @@ impl Operator for Send {
             let wire = match &mut next.wire {
                 Some(wire) => wire,
                 None => {
-                    let batch = next.batch.as_ref().expect("it is one's own parcel");
+                    let batch = next.batch.as_ref().expect("it is one's own given");
                     let near = self.processes.as_ref().map(|processes| &processes.near);
                     let process = next.target as usize / self.here.len();
                     next.wire.insert(encode_once(batch, near, process)?)
@@ -308,19 +308,19 @@ impl Receive {
 }
 
 impl Operator for Receive {
-    fn push(&mut self, _port: usize, mut parcel: ExchangeBatch) -> Result<()> {
-        let Some(wire) = parcel.wire.take() else {
-            self.waiting.push_back(parcel);
+    fn push(&mut self, _port: usize, mut given: ExchangeBatch) -> Result<()> {
+        let Some(wire) = given.wire.take() else {
+            self.waiting.push_back(given);
             return Ok(());
         };
-        if parcel.last && wire.rows == 0 {
-            parcel.batch = Some(RecordBatch::new_empty(self.schema.clone()));
-            self.waiting.push_back(parcel);
+        if given.last && wire.rows == 0 {
+            given.batch = Some(RecordBatch::new_empty(self.schema.clone()));
+            self.waiting.push_back(given);
             return Ok(());
         }
-        let batch = self.decode(parcel.source, wire.bytes())?;
+        let batch = self.decode(given.source, wire.bytes())?;
         if batch.num_rows() > 0 {
-            self.waiting.push_back(ExchangeBatch { batch: Some(batch), ..parcel });
+            self.waiting.push_back(ExchangeBatch { batch: Some(batch), ..given });
         }
         Ok(())
     }

@@ -23,8 +23,8 @@ impl Expand {
 }
 
 impl Operator for Expand {
-    fn push(&mut self, _port: usize, parcel: ExchangeBatch) -> Result<()> {
-        let batch = rows_of(&parcel);
+    fn push(&mut self, _port: usize, given: ExchangeBatch) -> Result<()> {
+        let batch = rows_of(&given);
         for set in &self.sets {
             let columns = evaluate_all(set, batch)?;
             self.ready.add(batch_of(&self.schema, columns, batch.num_rows())?);

@@ -36,8 +36,8 @@ impl Filter {
 }
 
 impl Operator for Filter {
-    fn push(&mut self, _port: usize, parcel: ExchangeBatch) -> Result<()> {
-        let batch: &RecordBatch = rows_of(&parcel);
+    fn push(&mut self, _port: usize, given: ExchangeBatch) -> Result<()> {
+        let batch: &RecordBatch = rows_of(&given);
         let mask = evaluate(&self.predicate, batch)?;
         let mask = mask.as_boolean();
         match mask.true_count() {

@@ -1,4 +1,4 @@
-//! Puts the rows of all workers in the order of the table that they come from, on worker 0.
+//! Puts the rows of all workers into the order of their table, on worker 0.
 
 use std::collections::VecDeque;
 
@@ -7,10 +7,10 @@ use crate::dataflow::batch::{ExchangeBatch, batch_bytes};
 use crate::dataflow::operator::{Operator, Pull};
 use crate::error::{Error, Result};
 
-/// What a worker sends is in order, piece by piece of the table, and each piece is one worker's. So the next rows are those
-/// of the worker whose piece is the first; another one that has come to a later piece has none before it.
+/// Each worker sends its rows split by split, in the order of the table, and each split belongs to one worker. So the next
+/// rows are those of the worker that is at the first split. A worker at a later split has no rows before it.
 ///
-/// Each sender has credit of its own: one that is ahead must not use up what the one that is waited for needs.
+/// Each sender has credit of its own: a sender that is ahead must not use up the credit of the first one.
 pub struct InOrder {
     senders: Vec<Sender>,
     /// About the bytes of what waits.
@@ -19,7 +19,7 @@ pub struct InOrder {
 
 #[derive(Default)]
 struct Sender {
-    /// What it sent and is not given yet; the credit stays taken meanwhile.
+    /// The batches that it sent and that were not given yet. They keep their credit.
     waiting: VecDeque<ExchangeBatch>,
     at: At,
 }
@@ -27,7 +27,7 @@ struct Sender {
 /// How far a sender has come.
 #[derive(Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum At {
-    /// It has not said yet.
+    /// It has not begun a split yet.
     #[default]
     Unknown,
     Piece(u64),
@@ -35,10 +35,10 @@ enum At {
 }
 
 impl Sender {
-    /// Takes what says how far it has come, up to its next rows.
+    /// Takes the batches that say how far it has come, up to its next rows.
     fn advance(&mut self) {
-        while let Some(parcel) = self.waiting.front() {
-            self.at = match (parcel.begins, parcel.last) {
+        while let Some(given) = self.waiting.front() {
+            self.at = match (given.begins, given.last) {
                 (Some(piece), _) => At::Piece(piece),
                 (None, true) => At::End,
                 (None, false) => return,
@@ -56,14 +56,14 @@ impl InOrder {
 }
 
 impl Operator for InOrder {
-    fn push(&mut self, _port: usize, parcel: ExchangeBatch) -> Result<()> {
-        let Some(sender) = self.senders.get_mut(parcel.source as usize) else {
-            return Err(Error::Wire(format!("there is no worker {}", parcel.source)));
+    fn push(&mut self, _port: usize, given: ExchangeBatch) -> Result<()> {
+        let Some(sender) = self.senders.get_mut(given.source as usize) else {
+            return Err(Error::Wire(format!("there is no worker {}", given.source)));
         };
-        if parcel.begins.is_none() && !parcel.last {
-            self.kept += batch_bytes(rows_of(&parcel));
+        if given.begins.is_none() && !given.last {
+            self.kept += batch_bytes(rows_of(&given));
         }
-        sender.waiting.push_back(parcel);
+        sender.waiting.push_back(given);
         Ok(())
     }
 
@@ -74,14 +74,14 @@ impl Operator for InOrder {
     fn pull(&mut self) -> Result<Pull> {
         self.senders.iter_mut().for_each(Sender::advance);
         let first = self.senders.iter_mut().min_by_key(|sender| sender.at);
-        let Some(parcel) = first.and_then(|sender| match sender.at {
+        let Some(given) = first.and_then(|sender| match sender.at {
             At::Unknown | At::End => None,
             At::Piece(_) => sender.waiting.pop_front(),
         }) else {
             return Ok(Pull::Empty);
         };
-        self.kept -= batch_bytes(rows_of(&parcel));
-        Ok(Pull::Batch(parcel))
+        self.kept -= batch_bytes(rows_of(&given));
+        Ok(Pull::Batch(given))
     }
 
     fn kept(&self) -> usize {
@@ -115,15 +115,15 @@ mod tests {
         let column = Arc::new(Int64Array::from_iter_values(row));
         let batch = RecordBatch::try_from_iter([("n", column as _)]).expect("one column is a batch");
         let begins = if let Begins(piece) = sent { Some(*piece) } else { None };
-        let parcel =
+        let given =
             ExchangeBatch { source, begins, last: matches!(sent, Last), ..ExchangeBatch::from(batch) };
-        arrange.push(0, parcel).expect("the sender is known");
+        arrange.push(0, given).expect("the sender is known");
     }
 
     fn pulled(arrange: &mut InOrder) -> Vec<i64> {
         let mut rows = Vec::new();
-        while let Pull::Batch(parcel) = arrange.pull().expect("nothing fails here") {
-            let batch = parcel.batch.expect("it was pushed with rows");
+        while let Pull::Batch(given) = arrange.pull().expect("nothing fails here") {
+            let batch = given.batch.expect("it was pushed with rows");
             rows.push(batch.column(0).as_primitive::<Int64Type>().value(0));
         }
         rows

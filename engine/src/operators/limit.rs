@@ -55,8 +55,8 @@ fn tell_enough(node: &Node, everywhere: bool, local: &Local) {
 }
 
 impl Operator for Limit {
-    fn push(&mut self, _port: usize, parcel: ExchangeBatch) -> Result<()> {
-        let batch = rows_of(&parcel);
+    fn push(&mut self, _port: usize, given: ExchangeBatch) -> Result<()> {
+        let batch = rows_of(&given);
         let from = self.skip.min(batch.num_rows());
         self.skip -= from;
         let rest = batch.num_rows() - from;

@@ -21,8 +21,8 @@ impl<O: Operator> MemoryTracker<O> {
 }
 
 impl<O: Operator> Operator for MemoryTracker<O> {
-    fn push(&mut self, port: usize, parcel: ExchangeBatch) -> Result<()> {
-        self.operator.push(port, parcel)?;
+    fn push(&mut self, port: usize, given: ExchangeBatch) -> Result<()> {
+        self.operator.push(port, given)?;
         if memory::is_counted() {
             self.holder.keeps(self.operator.kept());
         }

@@ -235,12 +235,12 @@ impl Merge {
 }
 
 impl Operator for Merge {
-    fn push(&mut self, _port: usize, parcel: ExchangeBatch) -> Result<()> {
-        let Some(waiting) = self.waiting.get_mut(parcel.source as usize) else {
-            return Err(Error::Wire(format!("there is no worker {}", parcel.source)));
+    fn push(&mut self, _port: usize, given: ExchangeBatch) -> Result<()> {
+        let Some(waiting) = self.waiting.get_mut(given.source as usize) else {
+            return Err(Error::Wire(format!("there is no worker {}", given.source)));
         };
         if !self.merger.has_enough() {
-            waiting.push_back(parcel);
+            waiting.push_back(given);
         }
         Ok(())
     }
@@ -261,12 +261,12 @@ impl Operator for Merge {
                 }
                 Step::Wants(run) => {
                     self.held[run] = None;
-                    let Some(mut parcel) = self.waiting[run].pop_front() else { return Ok(Pull::Empty) };
-                    if parcel.last {
+                    let Some(mut given) = self.waiting[run].pop_front() else { return Ok(Pull::Empty) };
+                    if given.last {
                         self.merger.end(run);
                     } else {
-                        self.held[run] = parcel.credit.take();
-                        self.merger.give(run, rows_of(&parcel).clone())?;
+                        self.held[run] = given.credit.take();
+                        self.merger.give(run, rows_of(&given).clone())?;
                     }
                 }
             }

@@ -73,9 +73,9 @@ impl Ready {
     }
 }
 
-/// The batch of a parcel; parcels that operators see always have one.
-pub fn rows_of(parcel: &ExchangeBatch) -> &RecordBatch {
-    parcel.batch.as_ref().expect("timely hands parcels over whole")
+/// The batch of a exchange batch; exchange batches that operators see always have one.
+pub fn rows_of(given: &ExchangeBatch) -> &RecordBatch {
+    given.batch.as_ref().expect("timely hands parcels over whole")
 }
 
 /// Cuts a large batch into batches of at most [`BATCH_ROWS`] rows, and if rows are large, of about so many bytes.

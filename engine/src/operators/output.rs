@@ -138,8 +138,8 @@ impl Output {
 }
 
 impl Operator for Output {
-    fn push(&mut self, _port: usize, parcel: ExchangeBatch) -> Result<()> {
-        self.waiting = Some(parcel);
+    fn push(&mut self, _port: usize, given: ExchangeBatch) -> Result<()> {
+        self.waiting = Some(given);
         Ok(())
     }
 
@@ -148,8 +148,8 @@ impl Operator for Output {
     }
 
     fn pull(&mut self) -> Result<Pull> {
-        if let Some(parcel) = &self.waiting
-            && !self.queue.put(rows_of(parcel), &self.wake)
+        if let Some(given) = &self.waiting
+            && !self.queue.put(rows_of(given), &self.wake)
         {
             return Ok(Pull::Blocked);
         }

@@ -23,8 +23,8 @@ impl Project {
 }
 
 impl Operator for Project {
-    fn push(&mut self, _port: usize, parcel: ExchangeBatch) -> Result<()> {
-        let batch = rows_of(&parcel);
+    fn push(&mut self, _port: usize, given: ExchangeBatch) -> Result<()> {
+        let batch = rows_of(&given);
         let columns = evaluate_all(&self.exprs, batch)?;
         self.ready.add(batch_of(&self.schema, columns, batch.num_rows())?);
         Ok(())

@@ -26,8 +26,8 @@ impl Repeat {
 }
 
 impl Operator for Repeat {
-    fn push(&mut self, _port: usize, parcel: ExchangeBatch) -> Result<()> {
-        self.current = Some((rows_of(&parcel).clone(), 0, 0));
+    fn push(&mut self, _port: usize, given: ExchangeBatch) -> Result<()> {
+        self.current = Some((rows_of(&given).clone(), 0, 0));
         Ok(())
     }
 

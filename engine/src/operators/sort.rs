@@ -107,8 +107,8 @@ impl Sort {
 }
 
 impl Operator for Sort {
-    fn push(&mut self, _port: usize, parcel: ExchangeBatch) -> Result<()> {
-        let batch = rows_of(&parcel);
+    fn push(&mut self, _port: usize, given: ExchangeBatch) -> Result<()> {
+        let batch = rows_of(&given);
         let Some(n) = self.top() else {
             // A run is compacted when it is sorted, so that strings are copied once.
             self.keep(batch.clone())?;

@@ -284,7 +284,7 @@ fn last_bytes(mut from: impl Read) -> String {
 }
 
 impl Operator for Transform {
-    fn push(&mut self, _port: usize, _parcel: ExchangeBatch) -> Result<()> {
+    fn push(&mut self, _port: usize, _given: ExchangeBatch) -> Result<()> {
         Ok(())
     }
 

@@ -21,8 +21,8 @@ impl Union {
 }
 
 impl Operator for Union {
-    fn push(&mut self, _port: usize, parcel: ExchangeBatch) -> Result<()> {
-        let batch = rows_of(&parcel);
+    fn push(&mut self, _port: usize, given: ExchangeBatch) -> Result<()> {
+        let batch = rows_of(&given);
         self.ready.add(batch_of(&self.schema, batch.columns().to_vec(), batch.num_rows())?);
         Ok(())
     }

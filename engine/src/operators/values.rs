@@ -24,7 +24,7 @@ impl Values {
 }
 
 impl Operator for Values {
-    fn push(&mut self, _port: usize, _parcel: ExchangeBatch) -> Result<()> {
+    fn push(&mut self, _port: usize, _given: ExchangeBatch) -> Result<()> {
         Ok(())
     }
 

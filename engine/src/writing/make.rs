@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::context::query::QueryState;
 use crate::error::Result;
-use crate::operators::scan::split_range::{self, Place, Quotes, Stretch};
+use crate::operators::scan::split_range::{self, Quotes, SplitPosition, SplitRange};
 use crate::operators::scan::static_partition::StaticPartition;
 use crate::writing::convert;
 use crate::writing::dataset::{self, Destination, Output, Parts, WriteOptions, Written};
@@ -34,14 +34,14 @@ pub struct Begun {
     /// The dataset.
     dataset: dataset::Begun,
     /// Where the share of each process begins, and where that of the last one ends.
-    places: Vec<Place>,
+    places: Vec<SplitPosition>,
 }
 
 /// The part of one process.
 pub struct Making {
     origin: Origin,
     output: Output,
-    stretch: Stretch,
+    stretch: SplitRange,
     workers: usize,
 }
 
@@ -53,10 +53,11 @@ impl Origin {
         }
     }
 
-    fn divide(&self, processes: usize) -> Result<Vec<Place>> {
+    fn divide(&self, processes: usize) -> Result<Vec<SplitPosition>> {
         match self {
             Origin::Generated(_, parts) => {
-                let place = |process| Place { file: (*parts).max(1) * process / processes.max(1), morsel: 0 };
+                let place =
+                    |process| SplitPosition { file: (*parts).max(1) * process / processes.max(1), morsel: 0 };
                 Ok((0..=processes).map(place).collect())
             }
             Origin::Table(table) => {
@@ -103,7 +104,7 @@ impl Making {
 
     fn of(origin: Origin, output: Output, begun: &Begun, options: &WriteOptions, process: usize) -> Making {
         // A process that there is no share for makes nothing.
-        let nothing = || (Stretch { from: Place::default(), to: Place::default() }, 0);
+        let nothing = || (SplitRange { from: SplitPosition::default(), to: SplitPosition::default() }, 0);
         let (stretch, first) = split_range::of_process(&begun.places, process).unwrap_or_else(nothing);
         Making { origin, output: output.with_first(first), stretch, workers: options.workers }
     }

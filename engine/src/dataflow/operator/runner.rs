@@ -98,9 +98,9 @@ impl Runner {
                 pulled => pulled,
             };
             match pulled {
-                Pull::Batch(parcel) => {
-                    let Some(batch) = &parcel.batch else { continue };
-                    if batch.num_rows() == 0 && !parcel.last && parcel.begins.is_none() {
+                Pull::Batch(given) => {
+                    let Some(batch) = &given.batch else { continue };
+                    if batch.num_rows() == 0 && !given.last && given.begins.is_none() {
                         continue;
                     }
                     if self.counts && batch.num_rows() > 0 {
@@ -112,7 +112,7 @@ impl Runner {
                     if let Some(gate) = &self.gate_out {
                         gate.waiting.set(gate.waiting.get() + 1);
                     }
-                    give(parcel);
+                    give(given);
                     continue;
                 }
                 Pull::Blocked => return Ok(false),
@@ -124,16 +124,16 @@ impl Runner {
                 .find(|p| !self.queues[*p].is_empty() && operator.wants(*p));
             if let Some(port) = ready {
                 self.next_port = port + 1;
-                let parcel = self.queues[port].pop_front().expect("the queue was looked at");
+                let given = self.queues[port].pop_front().expect("the queue was looked at");
                 if let Some(gate) = &self.gates[port] {
                     gate.release(1);
                 }
-                if parcel.begins.is_some() && !operator.takes_beginnings() {
+                if given.begins.is_some() && !operator.takes_beginnings() {
                     operator.flush()?;
-                    self.beginning = Some(parcel);
+                    self.beginning = Some(given);
                     continue;
                 }
-                operator.push(port, parcel)?;
+                operator.push(port, given)?;
                 note_kept(&self.local, self.node, operator.kept());
                 memory::check(0, || self.name.clone())?;
                 continue;

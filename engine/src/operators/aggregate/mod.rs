@@ -341,8 +341,8 @@ impl Aggregate {
 }
 
 impl Operator for Aggregate {
-    fn push(&mut self, _port: usize, parcel: ExchangeBatch) -> Result<()> {
-        let batch = rows_of(&parcel);
+    fn push(&mut self, _port: usize, given: ExchangeBatch) -> Result<()> {
+        let batch = rows_of(&given);
         self.rows_in += batch.num_rows();
         if self.passing.is_some() {
             let states = self.states_of(batch)?;

@@ -321,8 +321,8 @@ impl Join {
 }
 
 impl Operator for Join {
-    fn push(&mut self, port: usize, parcel: ExchangeBatch) -> Result<()> {
-        let batch = rows_of(&parcel);
+    fn push(&mut self, port: usize, given: ExchangeBatch) -> Result<()> {
+        let batch = rows_of(&given);
         if port != self.build_port() {
             return self.probe(batch.clone());
         }

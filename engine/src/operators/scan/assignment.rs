@@ -1,13 +1,13 @@
-//! Parts of files whose readers wait for each other, which are dealt to the workers of all processes as they ask.
+//! Split assignment: splits whose readers wait for each other go one by one to the workers of all processes.
 //!
-//! The reader of a part of a csv file waits until all parts before it have been looked at, for a quote may be open where
-//! one begins. Whoever takes a part looks at it at once, so that nobody waits for long as long as the first parts are
-//! taken first: what a process does with the rows of a part must not hold up the others.
+//! The reader of a csv split waits until all splits before it have been looked at, because a quote may be open where the
+//! split begins. A worker looks at a split as soon as it has it. So no reader waits for long, as long as workers take the
+//! first splits first. What a process does with the rows of a split must not hold up the others.
 //!
-//! The parts of all such files are numbered. Process 0 deals: to each process those of its turn, which are the same ones
-//! in each query, and so lie in its memory from the last one; but if that were too far ahead of the first part that is
-//! left, that one, whosesoever turn it is. A reader that has looked at its part and waits asks for one before it that
-//! nobody has taken, which its worker reads meanwhile.
+//! The splits of all such files are numbered, and process 0 assigns them (`docs/decisions/0020`):
+//! - A process gets the splits of its turn. They are the same in each query, so they lie in its memory from the last one.
+//! - If the next one of its turn is too far ahead of the first split left, it gets that one instead.
+//! - A worker whose reader waits asks for a split before its own that nobody has taken, and scans it meanwhile.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -23,35 +23,35 @@ use super::static_partition::StaticPartition;
 use crate::distributed::processes::{Note, Processes, Topology};
 use crate::error::Result;
 
-/// The process that deals.
-const DEALER: usize = 0;
+/// The process that assigns splits.
+const ASSIGNER: usize = 0;
 
-/// What a worker is dealt.
+/// The answer to a worker that asks for a split.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Assigned<T> {
-    /// A part.
+    /// It gets this split.
     Part(T),
-    /// None that it asked for is left.
+    /// There is no such split left.
     Nothing,
-    /// It is woken when the answer is there.
+    /// Process 0 was asked. The answer wakes the worker.
     Later,
 }
 
 /// What a worker asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wanted {
-    /// One of its process's turn, if that is not too far ahead.
+    /// The next split of its process's turn, or the first one left if that is too far ahead.
     Own,
-    /// The first that is left, if it has a smaller number than this.
+    /// The first split left, if its number is smaller than this.
     Before(u64),
 }
 
-/// Deals, in process 0; elsewhere asks it.
+/// Assigns splits in process 0, and asks process 0 in the others.
 pub struct Assigner {
     site: Topology,
     node: NodeId,
     next: Mutex<Next>,
-    /// What workers of this process have asked for.
+    /// The questions of workers of this process, by worker.
     asked: Mutex<HashMap<usize, Asked>>,
 }
 
@@ -60,10 +60,10 @@ enum Asked {
     Answered(Option<u64>),
 }
 
-/// The next part of each process's turn.
+/// The next split of each process's turn.
 struct Next {
     parts: Vec<u64>,
-    /// So far ahead of the first part that is left a turn goes on.
+    /// A turn goes on while it is fewer splits than this ahead of the first one left.
     slack: u64,
 }
 
@@ -73,8 +73,8 @@ impl Next {
         Next { parts: (0..processes as u64).collect(), slack: site.peers() as u64 }
     }
 
-    /// The number of the part that a process gets.
-    fn deal(&mut self, process: usize, wanted: Wanted) -> Option<u64> {
+    /// The number of the split that a process gets.
+    fn assign(&mut self, process: usize, wanted: Wanted) -> Option<u64> {
         let own = *self.parts.get(process)?;
         let (first, left) = self.parts.iter().copied().enumerate().min_by_key(|(_, part)| *part)?;
         let turn = match wanted {
@@ -112,11 +112,11 @@ impl Assigner {
         processes.network.tell(process, note(self.site.stage as u32, self.node as u32, worker as u32));
     }
 
-    /// The number of the part that a worker gets. It asks for one until it has the answer.
+    /// Asks for a split for a worker, and gives its number. After [`Assigned::Later`] the worker asks again once it is woken.
     pub fn ask(&self, worker: usize, wanted: Wanted, wake: impl Fn() -> SyncActivator) -> Assigned<u64> {
         let Some(processes) = &self.site.processes else { return Assigned::Nothing };
-        if processes.index == DEALER {
-            return self.next().deal(DEALER, wanted).map_or(Assigned::Nothing, Assigned::Part);
+        if processes.index == ASSIGNER {
+            return self.next().assign(ASSIGNER, wanted).map_or(Assigned::Nothing, Assigned::Part);
         }
         let mut asked = self.asked();
         match asked.remove(&worker) {
@@ -128,7 +128,7 @@ impl Assigner {
                     Wanted::Own => None,
                     Wanted::Before(part) => Some(part),
                 };
-                self.tell(processes, DEALER, worker, |stage, node, worker| Note::Wants {
+                self.tell(processes, ASSIGNER, worker, |stage, node, worker| Note::Wants {
                     stage,
                     node,
                     worker,
@@ -145,7 +145,7 @@ impl Assigner {
         if let Some(processes) = &self.site.processes
             && process < processes.count
         {
-            let part = self.next().deal(process, wanted);
+            let part = self.next().assign(process, wanted);
             self.tell(processes, process, worker, |stage, node, worker| Note::Assigned {
                 stage,
                 node,
@@ -166,25 +166,25 @@ impl Assigner {
     }
 }
 
-/// The parts that are dealt, by their numbers, of as many files as have been cut.
+/// The splits that are assigned one by one, by their numbers. Files are cut as far as a number asks for it.
 #[derive(Default)]
 pub struct Numbered {
     parts: Vec<Morsel>,
     /// Files before this one have been cut.
     file: usize,
-    /// Parts of this process's turn before this one were asked for ahead.
+    /// Splits of this process's turn before this one have been prefetched.
     ahead: u64,
 }
 
 impl Numbered {
-    /// The part of a number, if there are as many.
+    /// The split of a number, if there are so many.
     ///
     /// # Errors
     /// A file that can't be cut.
     pub fn part(&mut self, number: u64, files: &Files, share: &StaticPartition) -> Result<Option<FileSplit>> {
         while self.parts.len() as u64 <= number {
             let Some(file) = files.list().get(self.file) else { return Ok(None) };
-            if files.is_dealt_in_turn(file) {
+            if files.is_assigned_one_by_one(file) {
                 let morsels = files.split(file)?;
                 share.tell_borders(files.format, self.file, &morsels);
                 self.parts.extend(morsels);
@@ -192,17 +192,17 @@ impl Numbered {
             self.file += 1;
         }
         let part = self.parts.get(number as usize);
-        Ok(part.map(|morsel| FileSplit::dealt(morsel.clone(), number)))
+        Ok(part.map(|morsel| FileSplit::assigned(morsel.clone(), number)))
     }
 
-    /// Those of a process's turn behind a number that have come into the window, to be asked for now.
+    /// The splits of a process's turn behind a number that have come into the window, to be prefetched now.
     pub fn soon(&mut self, number: u64, window: Window, (process, processes): (u64, u64)) -> Vec<FileSplit> {
         let following = (number / processes + 1) * processes + process;
         let end = following + window.bytes() / MORSEL_BYTES * processes;
         let Range { start, end } = self.ahead.max(following)..end;
         self.ahead = self.ahead.max(end);
         let numbers = (start..end).step_by(processes as usize);
-        let part = |number| Some(FileSplit::dealt(self.parts.get(number as usize)?.clone(), number));
+        let part = |number| Some(FileSplit::assigned(self.parts.get(number as usize)?.clone(), number));
         numbers.filter_map(part).collect()
     }
 }
@@ -220,7 +220,7 @@ mod tests {
         let mut next = next(3, 3);
         for round in 0..5 {
             for process in [2, 0, 1] {
-                assert_eq!(next.deal(process, Wanted::Own), Some(round * 3 + process as u64));
+                assert_eq!(next.assign(process, Wanted::Own), Some(round * 3 + process as u64));
             }
         }
     }
@@ -228,11 +228,11 @@ mod tests {
     #[test]
     fn who_is_ahead_gets_what_others_have_left() {
         let mut next = next(2, 2);
-        let dealt: Vec<_> = (0..6).map(|_| next.deal(0, Wanted::Own).unwrap()).collect();
+        let dealt: Vec<_> = (0..6).map(|_| next.assign(0, Wanted::Own).unwrap()).collect();
         assert_eq!(dealt, [0, 2, 1, 4, 3, 6]);
-        assert_eq!(next.deal(1, Wanted::Own), Some(5));
-        assert_eq!(next.deal(1, Wanted::Before(7)), None);
-        assert_eq!(next.deal(1, Wanted::Before(8)), Some(7));
-        assert_eq!(next.deal(9, Wanted::Own), None);
+        assert_eq!(next.assign(1, Wanted::Own), Some(5));
+        assert_eq!(next.assign(1, Wanted::Before(7)), None);
+        assert_eq!(next.assign(1, Wanted::Before(8)), Some(7));
+        assert_eq!(next.assign(9, Wanted::Own), None);
     }
 }

@@ -1,4 +1,4 @@
-//! Counts what a reader passes over, whoever drives it and wherever it ends.
+//! Counts the rows and values that a reader skips, whichever code drives the reader and wherever it ends.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use formats::reader::{Bytes, FileReader, Next, Skipped};
 
 use crate::context::query::QueryState;
 
-/// A reader that tells the query, when it is dropped, what it has passed over (`--on-error`, bytes that are not UTF-8).
+/// A reader that adds what it has skipped (`--on-error`, bytes that are not UTF-8) to the query's figures when it is dropped.
 pub struct Counted {
     reader: Box<dyn FileReader>,
     state: Arc<QueryState>,

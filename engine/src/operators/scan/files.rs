@@ -1,4 +1,4 @@
-//! The files of a scan, and which of their parts are taken next.
+//! The files of a scan, and the order in which workers take their splits.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,39 +13,39 @@ use super::reading::Reading;
 use super::static_partition::StaticPartition;
 use crate::error::Result;
 
-/// Morsels of about this many bytes are dealt.
+/// A file is cut into morsels of about so many bytes.
 pub const MORSEL_BYTES: u64 = 8 << 20;
 
 /// The files of a table.
 pub struct Files {
     pub table: Arc<Table>,
     pub format: &'static dyn Format,
-    /// How files without a layout of their own are read.
+    /// How to read files of the table's own layout.
     pub usual: Reading,
-    /// How those of each layout are read.
+    /// How to read the files of each other layout.
     pub layouts: Vec<Reading>,
 }
 
-/// How far they have been taken.
+/// How far the workers of a process have taken the files.
 #[derive(Default)]
 pub struct Taken {
     pub file: usize,
-    /// The bytes of the files before it.
+    /// The bytes of all files before `file`.
     pub before: u64,
-    /// What is read of all files that are dealt by their bytes, or of the rows of a made table.
+    /// The range of bytes over all files, or of generated rows, that this process scans.
     pub stretch: Range<u64>,
-    /// Whether that was another process's.
+    /// Whether another process gave this range.
     pub given: bool,
-    /// The next parts of files in order.
+    /// The next splits, in order.
     pub parts: Queue,
-    /// How many of them were taken.
+    /// How many splits were taken.
     pub pieces: u64,
-    /// The next row of a made table.
+    /// The next generated row.
     pub row: u64,
 }
 
 impl Files {
-    /// Those of a plan.
+    /// The files of a plan's scan.
     pub fn new(plan: &Plan, set: &FileSet) -> Result<Files> {
         let format = formats::format::format(&set.format.encoding)?;
         let fields: Vec<_> = plan.table.schema.fields()[..set.file_columns].to_vec();
@@ -66,8 +66,8 @@ impl Files {
         }
     }
 
-    /// Whether the readers of a file's parts wait for each other, so that parts are dealt to processes in turn.
-    pub fn is_dealt_in_turn(&self, file: &FileEntry) -> bool {
+    /// Whether the readers of a file's splits wait for each other, so that its splits are assigned one by one.
+    pub fn is_assigned_one_by_one(&self, file: &FileEntry) -> bool {
         file.process.is_none()
             && self.format.has_borders(file, &self.reading(file).options.format, MORSEL_BYTES)
     }
@@ -77,17 +77,17 @@ impl Files {
         self.format.split(&Arc::new(file.clone()), &self.reading(file).options, MORSEL_BYTES)
     }
 
-    /// The bytes of a file by which it is dealt to processes.
-    pub fn dealt_bytes(&self, file: &FileEntry) -> u64 {
-        if file.process.is_some() || self.is_dealt_in_turn(file) { 0 } else { file.bytes }
+    /// The bytes of a file that count when a table is divided among processes.
+    pub fn divided_bytes(&self, file: &FileEntry) -> u64 {
+        if file.process.is_some() || self.is_assigned_one_by_one(file) { 0 } else { file.bytes }
     }
 
-    /// How a file is read.
+    /// How to read a file.
     pub fn reading(&self, file: &FileEntry) -> &Reading {
         file.layout.and_then(|i| self.layouts.get(i)).unwrap_or(&self.usual)
     }
 
-    /// The next part that this process reads.
+    /// The next split of this process.
     pub fn take(
         &self,
         taken: &mut Taken,
@@ -99,12 +99,14 @@ impl Files {
                 && let Some(file) = self.list().get(taken.file)
                 && !share.ends_before(taken.file)
             {
-                let (before, end) = (taken.before, taken.before + self.dealt_bytes(file));
+                let (before, end) = (taken.before, taken.before + self.divided_bytes(file));
                 let stretch = &taken.stretch;
                 let is_read = match file.process {
                     Some(process) => !taken.given && u64::from(process) == share.process().0,
                     None if share.is_all() => true,
-                    None => !self.is_dealt_in_turn(file) && before < stretch.end && end >= stretch.start,
+                    None => {
+                        !self.is_assigned_one_by_one(file) && before < stretch.end && end >= stretch.start
+                    }
                 };
                 if !is_read {
                     (taken.file, taken.before) = (taken.file + 1, end);
@@ -115,7 +117,7 @@ impl Files {
                         taken.parts.extend(share.keep_own(self.format, taken.file, morsels));
                     }
                     Ok(morsels) => taken.parts.extend_placed(StaticPartition::keep(before, morsels, stretch)),
-                    // What lies before a file that can't be read is given first.
+                    // The splits before a file that can't be read come first.
                     Err(_) if !taken.parts.is_empty() => break,
                     Err(e) => return Err(e.into()),
                 }

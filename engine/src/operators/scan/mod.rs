@@ -1,14 +1,16 @@
-//! Reads a table: takes morsels from a queue that the workers of a process share, and drives their readers.
+//! Scans a table. A worker takes splits from a source that the workers of its process share, and drives their readers.
 //!
-//! - [`source`]: the queue.
-//! - `files`: which parts of files are taken next.
-//! - `reading`: what is read of the files of one layout.
-//! - `counted`: what readers pass over, counted.
-//! - [`static_partition`]: which part of a table is in it, where there are several processes.
-//! - [`assignment`]: what processes take in turn of files whose readers wait for each other.
-//! - [`stealing`]: what a process takes from others once it has done its own.
-//! - [`split_range`]: the same where rows keep their order.
-//! - [`prefetch`]: what the system is asked to read ahead of it.
+//! - [`source`]: the splits of one scan, in the order of the table.
+//! - `files`: the files of a table, cut into splits.
+//! - `reading`: how the files of one layout are read.
+//! - `counted`: counts what readers skip.
+//! - [`prefetch`]: the system reads ahead for the next splits.
+//!
+//! Where several processes scan one table:
+//! - [`static_partition`]: the splits of a process.
+//! - [`stealing`]: a process without splits takes some from another one.
+//! - [`assignment`]: splits of csv files, which go one by one to the workers that ask.
+//! - [`split_range`]: the splits of a process where rows keep their order.
 
 pub mod assignment;
 mod counted;
@@ -40,28 +42,30 @@ use prefetch::FileSplit;
 use source::{ScanSource, Split};
 use stealing::More;
 
-/// Reads morsels on one worker.
+/// Scans splits on one worker.
 pub struct Scan {
-    work: Arc<ScanSource>,
+    source: Arc<ScanSource>,
     state: Arc<QueryState>,
-    latches: Vec<Rc<BuildBarrier>>,
+    barriers: Vec<Rc<BuildBarrier>>,
     wake: Wake,
-    /// Its worker, of those of all processes.
+    /// The number of the worker, over all processes.
     worker: usize,
+    /// The split that is read now.
     current: Option<Current>,
-    /// A part whose reader waits while one before it is read.
-    aside: Option<Box<Reading>>,
-    /// What it asks for next of the parts that are dealt one by one, while there may be some.
+    /// A split whose reader waits while the worker reads one before it.
+    waiting: Option<Box<Reading>>,
+    /// What the worker asks for next of the splits that are assigned one by one, while there may be some.
     wanted: Option<Wanted>,
-    /// Whether it has asked for one. Until it has the answer it does nothing else, so that it looks at once at the part
-    /// that it gets.
+    /// Whether the worker has asked for a split. It does nothing else until it has the answer, so that it looks at the split
+    /// at once.
     asks: bool,
-    /// A piece that was taken too early.
+    /// A split that was taken to share batches with the one before it, and could not.
     kept: Option<FileSplit>,
+    /// Rows that are still wanted of this worker, if that is limited.
     left: Option<usize>,
-    /// The piece at hand, if it is to be told that its rows begin.
+    /// The number of the current split, until worker 0 is told that its rows begin.
     begins: Option<u64>,
-    /// How often its process was given more.
+    /// How many ranges this process had got from others when this worker last looked.
     seen: u64,
 }
 
@@ -70,25 +74,25 @@ enum Current {
     Rows(Range<u64>),
 }
 
-/// A file that is read, and those that follow it in the same batches.
+/// A split of a file that is read, and small files that share its batches.
 struct Reading {
     file: Input,
     morsel: Morsel,
     reader: Counted,
-    /// Its number among the parts that are dealt one by one, as long as one before it may be left.
+    /// Its number among the splits that are assigned one by one, as long as one before it may be left.
     number: Option<u64>,
-    /// Its number among the parts that workers have taken.
+    /// Its number among the splits that workers of this process have taken.
     piece: u64,
-    /// The file that the reader goes on with.
+    /// The small file that the reader goes on with.
     next: Option<FileSplit>,
-    /// How many of those that followed are done or at hand.
+    /// How many small files the reader had gone on with when the scan last looked.
     followed: u64,
 }
 
 impl Reading {
-    /// Takes the file that follows, if one does.
-    fn follow(&mut self, work: &ScanSource) -> Result<Option<FileSplit>> {
-        let Some(next) = work.take_following(&self.morsel.file, self.piece)? else { return Ok(None) };
+    /// Takes the small file behind this one, for the same batches. Gives it back if the reader can't go on with it.
+    fn follow(&mut self, source: &ScanSource) -> Result<Option<FileSplit>> {
+        let Some(next) = source.take_following(&self.morsel.file, self.piece)? else { return Ok(None) };
         match self.reader.follow(&next.morsel) {
             true => self.next = Some(next),
             // It is read on its own.
@@ -97,7 +101,7 @@ impl Reading {
         Ok(None)
     }
 
-    /// Whether the reader has gone on with the next file, which is then the one at hand.
+    /// Whether the reader has gone on with the next file; that one is then read.
     fn turned(&mut self) -> Result<bool> {
         if self.reader.followed() == self.followed {
             return Ok(false);
@@ -113,25 +117,25 @@ impl Reading {
 }
 
 impl Scan {
-    /// Takes from `work` once all latches are open (the build sides of the joins that it streams past are complete).
+    /// Takes splits from `source` once all barriers are open: the build sides of the joins above are complete then.
     pub fn new(
-        work: Arc<ScanSource>,
+        source: Arc<ScanSource>,
         state: Arc<QueryState>,
-        latches: Vec<Rc<BuildBarrier>>,
+        barriers: Vec<Rc<BuildBarrier>>,
         wake: Wake,
         worker: usize,
     ) -> Scan {
-        let (left, wanted) = (work.plan.fetch, Some(Wanted::Own));
-        let (current, aside, kept) = (None, None, None);
+        let (left, wanted) = (source.plan.fetch, Some(Wanted::Own));
+        let (current, waiting, kept) = (None, None, None);
         let (begins, seen) = (None, 0);
         Scan {
-            work,
+            source,
             state,
-            latches,
+            barriers,
             wake,
             worker,
             current,
-            aside,
+            waiting,
             wanted,
             asks: false,
             kept,
@@ -149,23 +153,23 @@ impl Scan {
         let (file, number, piece) = (part.open()?, part.number, part.piece);
         let morsel = part.morsel;
         let path = morsel.file.path.as_path();
-        let (format, options) = (self.work.format(), self.work.options(&morsel.file));
+        let (format, options) = (self.source.format(), self.source.options(&morsel.file));
         let (Some(format), Some(options)) = (format, options) else {
             unreachable!("files are dealt as files")
         };
         let reader = format.reader(&morsel, options).map_err(|e| e.at(path))?;
         let reader = Counted::new(reader, self.state.clone());
         let mut reading = Reading { file, morsel, reader, number, piece, next: None, followed: 0 };
-        self.kept = reading.follow(&self.work)?;
+        self.kept = reading.follow(&self.source)?;
         Ok(Current::File(Box::new(reading)))
     }
 
-    /// The next batch of the current piece; `Empty` at its end, `Blocked` while its reader waits for others.
+    /// The next batch of the current split: `Empty` at its end, `Blocked` while its reader waits for others.
     fn advance(&mut self) -> Result<Pull> {
         let reading = match &mut self.current {
             None => return Ok(Pull::Empty),
             Some(Current::Rows(range)) => {
-                let made = self.work.make(range)?;
+                let made = self.source.make(range)?;
                 return Ok(made.map_or(Pull::Empty, |b| Pull::Batch(ExchangeBatch::from(b))));
             }
             Some(Current::File(reading)) => reading,
@@ -174,12 +178,12 @@ impl Scan {
         loop {
             let next = reading.reader.next();
             if reading.turned()? {
-                self.kept = reading.follow(&self.work)?;
+                self.kept = reading.follow(&self.source)?;
             }
             match next.map_err(|e| e.at(&reading.morsel.file.path))? {
                 Next::Batch(batch) => {
                     return Ok(Pull::Batch(ExchangeBatch::from(
-                        self.work.map_schema(&reading.morsel.file, &batch)?,
+                        self.source.map_schema(&reading.morsel.file, &batch)?,
                     )));
                 }
                 Next::Done => return Ok(Pull::Empty),
@@ -199,13 +203,13 @@ impl Scan {
         }
     }
 
-    /// Takes the next piece of those that the process has, if there is one.
+    /// Takes the next split of this process, if there is one.
     fn take(&mut self) -> Result<bool> {
         let piece = match self.kept.take() {
             Some(part) => Some(Split::File(part)),
-            None => self.work.take()?,
+            None => self.source.take()?,
         };
-        if self.work.is_in_order() {
+        if self.source.is_in_order() {
             self.begins = piece.as_ref().map(|piece| match piece {
                 Split::File(part) => part.piece,
                 Split::Rows(range) => range.start,
@@ -215,23 +219,23 @@ impl Scan {
         Ok(self.current.is_some())
     }
 
-    /// The number of the part at hand, if one before it may be left and be read meanwhile.
+    /// The number of the current split, if one before it may be left, which could be read meanwhile.
     fn before(&self) -> Option<u64> {
         match &self.current {
-            Some(Current::File(reading)) if self.aside.is_none() => reading.number,
+            Some(Current::File(reading)) if self.waiting.is_none() => reading.number,
             _ => None,
         }
     }
 
-    /// Asks for a part of those that are dealt one by one: one before that at hand, if there is one, else the next one.
+    /// Asks for a split of those that are assigned one by one: for one before the current split, if it waits, else for the next.
     fn ask(&mut self) -> Result<Assigned<FileSplit>> {
         let before = self.before().map(Wanted::Before);
         let Some(wanted) = before.or(self.wanted) else { return Ok(Assigned::Nothing) };
-        let dealt = self.work.deal(self.worker, wanted, || self.wake.sync())?;
+        let dealt = self.source.deal(self.worker, wanted, || self.wake.sync())?;
         self.asks = matches!(dealt, Assigned::Later);
         match (&dealt, &mut self.current, wanted) {
             (Assigned::Nothing, Some(Current::File(reading)), _) => reading.number = None,
-            // There may be some of other processes' turns.
+            // There may be splits of other processes' turns.
             (Assigned::Nothing, _, Wanted::Own) => self.wanted = Some(Wanted::Before(u64::MAX)),
             (Assigned::Nothing, _, Wanted::Before(_)) => self.wanted = None,
             (Assigned::Part(_) | Assigned::Later, ..) => {}
@@ -241,7 +245,7 @@ impl Scan {
 }
 
 impl Operator for Scan {
-    fn push(&mut self, _port: usize, _parcel: ExchangeBatch) -> Result<()> {
+    fn push(&mut self, _port: usize, _given: ExchangeBatch) -> Result<()> {
         Ok(())
     }
 
@@ -252,29 +256,29 @@ impl Operator for Scan {
     fn pull(&mut self) -> Result<Pull> {
         if self.left == Some(0) {
             // What was passed over until now is counted when the readers are dropped.
-            (self.current, self.aside) = (None, None);
+            (self.current, self.waiting) = (None, None);
             return Ok(Pull::Empty);
         }
-        while let Some(latch) = self.latches.last() {
-            if !latch.wait(&self.wake.local) {
+        while let Some(barrier) = self.barriers.last() {
+            if !barrier.wait(&self.wake.local) {
                 return Ok(Pull::Blocked);
             }
-            self.latches.pop();
+            self.barriers.pop();
         }
         loop {
             if let Some(piece) = self.begins.take() {
-                let batch = RecordBatch::new_empty(self.work.schema().clone());
+                let batch = RecordBatch::new_empty(self.source.schema().clone());
                 return Ok(Pull::Batch(ExchangeBatch { begins: Some(piece), ..ExchangeBatch::from(batch) }));
             }
             if !self.asks {
                 match self.advance()? {
-                    Pull::Batch(parcel) => {
-                        let rows = parcel.batch.as_ref().map_or(0, |b| b.num_rows());
+                    Pull::Batch(given) => {
+                        let rows = given.batch.as_ref().map_or(0, |b| b.num_rows());
                         self.state.rows_read.fetch_add(rows as u64, Ordering::Relaxed);
                         if let Some(left) = &mut self.left {
                             *left = left.saturating_sub(rows);
                         }
-                        return Ok(Pull::Batch(parcel));
+                        return Ok(Pull::Batch(given));
                     }
                     Pull::Blocked if self.before().is_none() => {
                         self.wake.local.activate();
@@ -282,7 +286,7 @@ impl Operator for Scan {
                     }
                     Pull::Blocked => {}
                     Pull::Empty => {
-                        self.current = self.aside.take().map(Current::File);
+                        self.current = self.waiting.take().map(Current::File);
                         if self.current.is_some() || self.take()? {
                             continue;
                         }
@@ -292,13 +296,13 @@ impl Operator for Scan {
             match self.ask()? {
                 Assigned::Part(part) => {
                     if let Some(Current::File(reading)) = self.current.take() {
-                        self.aside = Some(reading);
+                        self.waiting = Some(reading);
                     }
                     self.current = Some(self.open(Split::File(part))?);
                 }
                 Assigned::Later => return Ok(Pull::Blocked),
                 Assigned::Nothing if self.current.is_some() || self.wanted.is_some() => {}
-                Assigned::Nothing => match self.work.more(&mut self.seen, || self.wake.sync()) {
+                Assigned::Nothing => match self.source.more(&mut self.seen, || self.wake.sync()) {
                     More::Now => {}
                     More::Later => return Ok(Pull::Blocked),
                     More::Nothing => return Ok(Pull::Empty),

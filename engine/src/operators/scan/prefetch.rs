@@ -1,8 +1,8 @@
-//! Parts of files in the order in which workers take them, and the system's reading ahead of them.
+//! Prefetch: the splits of files in the order in which workers take them, and the window of them that the system reads ahead.
 //!
-//! The system reads in the background what it is asked for (`posix_fadvise`), so that no thread waits for a disk that
-//! could have been busy before. What is asked for is a window over the next parts: so many of them and so many bytes,
-//! see [`Window`]. A file that is asked for is opened for it, and stays open until a worker has taken its part.
+//! The system reads in the background what it is asked for (`posix_fadvise`). So no thread waits for a disk that could have
+//! been busy before. A scan asks for a window over the next splits, see [`Window`]. It opens a file for that, and keeps it
+//! open until a worker has taken the split.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,20 +14,20 @@ use formats::store::input::Input;
 use super::source::SMALL;
 use crate::error::Result;
 
-/// So many parts are asked for ahead if nobody says how many. Measured for files of 10 KB on a virtual disk, see
+/// The default number of splits in the window. Measured for files of 10 KB on a virtual disk, see
 /// `docs/decisions/0010-reading-ahead.md`: 4 are half as good, 64 are no better.
 pub const PARTS: usize = 16;
-/// Bytes that are asked for ahead for each part of the window.
+/// Bytes of the window for each of its splits.
 const BYTES: u64 = 2 << 20;
-/// So many parts at most of formats that read the end of a file to know its parts.
+/// The most splits in the window where a format has to read the end of a file to know its splits.
 const FOOTERS: usize = 4;
 
-/// When a small file was in memory, so many further ones are thought to be.
+/// If a small file was in memory, so many files behind it are assumed to be.
 const LIKELY: usize = 15;
 
-/// So many files of all scans stay open at most until a worker takes them. Others are closed when they were asked for.
+/// The most files of all scans that stay open until a worker takes them. Others are closed after the request.
 const KEPT: usize = 256;
-/// How many do.
+/// How many files stay open.
 static OPEN: AtomicUsize = AtomicUsize::new(0);
 
 /// A file that stays open until a worker takes it.
@@ -47,34 +47,34 @@ impl Drop for Kept {
     }
 }
 
-/// How far is read ahead.
+/// How far the system reads ahead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Window {
-    /// Parts of files.
+    /// The most splits.
     parts: usize,
-    /// Bytes of all of them, but for one.
+    /// The most bytes of all splits; a single split may have more.
     bytes: u64,
 }
 
 impl Window {
-    /// Of so many parts and 2 MiB for each of them.
+    /// A window of so many splits, with 2 MiB for each of them.
     pub fn new(parts: usize) -> Window {
         Window { parts, bytes: parts as u64 * BYTES }
     }
 
-    /// Bytes of all parts.
+    /// The most bytes of all splits.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// So many parts are to be known ahead of a format's files: one at least, so that small files can share batches.
+    /// How many splits a scan has to know ahead, at least one, so that small files can share batches.
     pub fn known(&self, format: &dyn Format) -> usize {
         self.parts.clamp(1, if format.compresses_inside() { FOOTERS } else { usize::MAX })
     }
 }
 
-/// Whether further small files are thought to be in memory, because one was. To ask for a file that is costs as much as
-/// to read a tenth of a small one.
+/// Whether the next small files are assumed to be in memory, because one was. A request for a file in memory costs a tenth of
+/// reading a small file.
 #[derive(Debug, Default)]
 pub struct Likely(AtomicUsize);
 
@@ -84,25 +84,25 @@ impl Likely {
         self.0.store(LIKELY, Ordering::Relaxed);
     }
 
-    /// Whether the next one is thought to be.
+    /// Whether the next one is assumed to be.
     fn is_in_memory(&self) -> bool {
         let one_less = |left: usize| left.checked_sub(1);
         self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less).is_ok()
     }
 }
 
-/// A part of a file that a worker takes.
+/// A split of a file.
 #[derive(Clone)]
 pub struct FileSplit {
-    /// The part.
+    /// The bytes or row groups of the file.
     pub morsel: Morsel,
-    /// Where it lies in the bytes of all files that are dealt by their bytes, if it does.
+    /// Its position in the bytes of all files, if the table is divided by them.
     at: Option<u64>,
-    /// Its number among the parts that are dealt as workers ask, if it is one.
+    /// Its number among the splits that are assigned one by one, if it is one of them.
     pub number: Option<u64>,
-    /// Its number among the parts that workers of this process have taken, once one has.
+    /// Its number among the splits that workers of this process have taken, once a worker has taken it.
     pub piece: u64,
-    /// The file, if it was opened to be read ahead.
+    /// The file, if it was opened for prefetching.
     opened: Arc<OnceLock<Kept>>,
 }
 
@@ -111,17 +111,17 @@ impl FileSplit {
         FileSplit { morsel, at, number: None, piece: 0, opened: Arc::default() }
     }
 
-    /// The part of a number among those that are dealt as workers ask.
-    pub fn dealt(morsel: Morsel, number: u64) -> FileSplit {
+    /// A split that is assigned one by one, with its number.
+    pub fn assigned(morsel: Morsel, number: u64) -> FileSplit {
         FileSplit { number: Some(number), ..FileSplit::new(morsel, None) }
     }
 
-    /// The file, opened now if it was not before.
+    /// The file. Opens it if it was not opened before.
     pub fn open(&self) -> Result<Input> {
         self.opened.get().map_or_else(|| Ok(Input::of(&self.morsel.file)?), |kept| Ok(kept.0.clone()))
     }
 
-    /// Has the system read its bytes, unless they are `likely` in memory. An error shows when they are read.
+    /// Asks the system to read its bytes, unless they are `likely` in memory. An error shows when a worker reads them.
     pub fn read_ahead(&self, format: &dyn Format, options: &ScanOptions, likely: &Likely) {
         let mut ranges = format.ranges(&self.morsel, options);
         let bytes = self.morsel.file.bytes;
@@ -149,53 +149,53 @@ impl FileSplit {
     }
 }
 
-/// The next parts in order.
+/// The next splits, in order.
 #[derive(Default)]
 pub struct Queue {
     parts: VecDeque<FileSplit>,
-    /// The first so many of them have been asked for.
+    /// So many of the first splits have been prefetched.
     ahead: usize,
 }
 
 impl Queue {
-    /// How many are known.
+    /// How many splits are known.
     pub fn len(&self) -> usize {
         self.parts.len()
     }
 
-    /// Whether none is known.
+    /// Whether no split is known.
     pub fn is_empty(&self) -> bool {
         self.parts.is_empty()
     }
 
-    /// Adds the parts of a file.
+    /// Adds the splits of a file.
     pub fn extend(&mut self, morsels: Vec<Morsel>) {
         self.parts.extend(morsels.into_iter().map(|morsel| FileSplit::new(morsel, None)));
     }
 
-    /// Adds parts of a file that is dealt by its bytes, and where each lies in the bytes of all such files.
+    /// Adds splits of a file, each with its position in the bytes of all files.
     pub fn extend_placed(&mut self, morsels: Vec<(u64, Morsel)>) {
         self.parts.extend(morsels.into_iter().map(|(at, morsel)| FileSplit::new(morsel, Some(at))));
     }
 
-    /// Where the next one lies that is dealt by its bytes.
+    /// The position of the next split that has one.
     pub fn at(&self) -> Option<u64> {
         self.parts.iter().find_map(|part| part.at)
     }
 
-    /// Drops those that lie there and behind.
+    /// Drops the splits at this position and behind it.
     pub fn cut(&mut self, at: u64) {
         let stays = |part: &FileSplit| part.at.is_none_or(|place| place < at);
         self.ahead = self.parts.iter().take(self.ahead).filter(|part| stays(part)).count();
         self.parts.retain(stays);
     }
 
-    /// The next one, which stays.
+    /// The next split, which stays in the queue.
     pub fn front(&self) -> Option<&Morsel> {
         self.parts.front().map(|part| &part.morsel)
     }
 
-    /// Takes the next one. What turns out to stand behind it takes its place.
+    /// Takes the next split. If its reader will find another one behind it, that one takes its place.
     pub fn pop(&mut self) -> Option<FileSplit> {
         let part = self.parts.pop_front()?;
         match part.morsel.next() {
@@ -205,7 +205,7 @@ impl Queue {
         Some(part)
     }
 
-    /// Those that have come into the window, to be asked for now.
+    /// The splits that have come into the window, to be prefetched now.
     pub fn soon(&mut self, window: Window) -> Vec<FileSplit> {
         let (mut end, mut bytes) = (0, 0);
         while let Some(part) = self.parts.get(end).filter(|_| end < window.parts) {

@@ -1,4 +1,4 @@
-//! What a scan reads of the files of one layout, and where its columns come from.
+//! How a scan reads the files of one layout: which columns of a file it decodes, and where each column of the scan comes from.
 
 use arrow_schema::SchemaRef;
 use formats::format::ScanOptions;
@@ -9,7 +9,7 @@ use crate::dataflow::batch::BATCH_ROWS;
 
 /// How the files of one layout are read.
 pub struct Reading {
-    /// What is read of each.
+    /// What the readers of these files get.
     pub options: ScanOptions,
     /// Where each column of the scan comes from.
     pub columns: Vec<Column>,
@@ -18,16 +18,17 @@ pub struct Reading {
 /// Where a column of a scan comes from.
 #[derive(Debug, Clone, Copy)]
 pub enum Column {
-    /// What is read, the column of this number.
+    /// The column of this number in the reader's batches.
     Read(usize),
-    /// The constants of the file, the one of this number.
+    /// The constant of this number of the file (a hive column).
     Constant(usize),
-    /// Nowhere: the file does not have it.
+    /// NULL: the file does not have the column.
     Null,
 }
 
 impl Reading {
-    /// That of a layout whose columns lie in these `places`, if it is not the table's own.
+    /// Of files with this schema. `places` says for each column of the table where a file has it; `None` if the layout is the
+    /// table's own.
     pub fn new(
         plan: &Plan,
         set: &FileSet,

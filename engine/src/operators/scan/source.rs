@@ -1,4 +1,4 @@
-//! The work of one scan, shared by the workers of a process: morsels in the order of the table.
+//! The source of a scan, which the workers of a process share. It gives them splits in the order of the table.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -26,14 +26,14 @@ use crate::dataflow::batch::BATCH_ROWS;
 use crate::distributed::processes::Topology;
 use crate::error::{Error, Result};
 
-/// Files of at most so many bytes share batches.
+/// Files of at most so many bytes share batches, so that batches are not too small.
 pub const SMALL: u64 = 1 << 20;
-/// About the bytes of a batch whose units have an unknown number of rows.
+/// The bytes of a batch, about, where the number of rows of a generated unit is not known.
 const BATCH_BYTES: u64 = 1 << 20;
-/// Rows of a made table that are taken at once.
+/// Generated rows that a worker takes at once.
 const MORSEL_ROWS: u64 = 1 << 17;
 
-/// The work of one scan.
+/// The splits of one scan.
 pub struct ScanSource {
     pub(super) plan: Plan,
     schema: SchemaRef,
@@ -52,16 +52,16 @@ enum From {
     Memory(MemoryRows),
 }
 
-/// What a worker takes.
+/// A part of a table that one worker scans.
 pub enum Split {
-    /// A part of a file.
+    /// A morsel of a file.
     File(FileSplit),
-    /// Rows of a made table.
+    /// Numbers of rows, generated or in memory.
     Rows(Range<u64>),
 }
 
 impl ScanSource {
-    /// The work of a scan whose batches have `schema`.
+    /// The source of a scan whose batches have `schema`.
     pub fn new(plan: &Plan, schema: SchemaRef) -> Result<ScanSource> {
         let from = match &plan.table.source {
             Source::Files(set) => From::Files(Box::new(Files::new(plan, set)?)),
@@ -85,10 +85,10 @@ impl ScanSource {
         })
     }
 
-    /// Reads this share of the table.
+    /// The same source for one process, which scans this static partition.
     ///
     /// # Errors
-    /// Standard input, which one process alone could read.
+    /// Standard input: only one process could read it.
     pub fn with_share(self, mut share: StaticPartition) -> Result<ScanSource> {
         let files = match &self.from {
             From::Files(files) => files.list(),
@@ -99,8 +99,8 @@ impl ScanSource {
         }
         match &self.from {
             From::Files(from) => {
-                share.total = files.iter().map(|file| self.dealt_bytes(from, file)).sum();
-                let is_dealt = |file: &FileEntry| from.is_dealt_in_turn(file);
+                share.total = files.iter().map(|file| self.divided_bytes(from, file)).sum();
+                let is_dealt = |file: &FileEntry| from.is_assigned_one_by_one(file);
                 if !share.is_all() && self.plan.transform.is_none() && files.iter().any(is_dealt) {
                     share = share.dealing();
                 }
@@ -116,24 +116,24 @@ impl ScanSource {
         Ok(ScanSource { share, taken: Mutex::new(taken), ..self })
     }
 
-    /// Reads ahead so far.
+    /// The same source with another prefetch window.
     pub fn with_window(self, window: Window) -> ScanSource {
         ScanSource { window, ..self }
     }
 
-    /// Takes what a reader in another process has found at a border of a file.
+    /// Takes what a reader of another process reports of a morsel border.
     pub fn hear(&self, file: usize, found: Found) {
         if let From::Files(files) = &self.from {
             self.share.hear(files.format, file, found);
         }
     }
 
-    /// Whether there is more to read than was dealt to this process; if another one may give some it is asked.
+    /// Whether there are more splits, once this process has none left. Asks another process for some.
     pub fn more(&self, seen: &mut u64, wake: impl Fn() -> SyncActivator) -> More {
         self.share.more(seen, wake)
     }
 
-    /// Takes what another process, which was asked, gives of its part.
+    /// Takes the range that another process gives away.
     pub fn take_over(&self, stretch: Range<u64>) {
         self.share.take_over(stretch, |stretch| {
             let mut taken = self.taken.lock().expect("a panic with this lock ends the process");
@@ -141,7 +141,7 @@ impl ScanSource {
         });
     }
 
-    /// Gives another process the back half of what this one has left, if that is worth it.
+    /// Gives another process the back half of what is left here, if that is large enough.
     pub fn give(&self, process: usize) {
         self.share.tell_given(process, self.give_half());
     }
@@ -164,15 +164,15 @@ impl ScanSource {
         cut..end
     }
 
-    /// The bytes of a file by which it is dealt to processes: `transform()` reads each as a whole.
-    fn dealt_bytes(&self, files: &Files, file: &FileEntry) -> u64 {
+    /// The bytes of a file that count when a table is divided among processes: `transform()` reads each file as a whole.
+    fn divided_bytes(&self, files: &Files, file: &FileEntry) -> u64 {
         match file.process {
             None if self.plan.transform.is_some() => file.bytes,
-            _ => files.dealt_bytes(file),
+            _ => files.divided_bytes(file),
         }
     }
 
-    /// The next part of those that are dealt one by one, for this worker of all processes.
+    /// Asks for the next of the splits that are assigned one by one, for this worker (numbered over all processes).
     ///
     /// # Errors
     /// A file that can't be cut.
@@ -204,14 +204,14 @@ impl ScanSource {
         }
     }
 
-    /// Tells a worker of another process which part it gets.
+    /// Answers a worker of another process which split it gets.
     pub fn answer(&self, worker: usize, before: Option<u64>) {
         if let Some(dealing) = &self.share.dealing {
             dealing.answer(worker, before);
         }
     }
 
-    /// Takes what a worker of this process is told that it gets.
+    /// Takes the answer for a worker of this process.
     pub fn answered(&self, worker: usize, part: Option<u64>) {
         if let Some(dealing) = &self.share.dealing {
             dealing.answered(worker, part);
@@ -228,13 +228,13 @@ impl ScanSource {
         Ok(files.split(entry)?)
     }
 
-    /// Whether the readers of a file's morsels need what those before them find.
+    /// Whether the reader of a morsel of this file needs what the readers before it find.
     pub fn has_borders(&self, file: usize) -> bool {
         let From::Files(files) = &self.from else { return false };
-        files.list().get(file).is_some_and(|file| files.is_dealt_in_turn(file))
+        files.list().get(file).is_some_and(|file| files.is_assigned_one_by_one(file))
     }
 
-    /// The next piece, in the order of the table.
+    /// The next split, in the order of the table.
     pub fn take(&self) -> Result<Option<Split>> {
         let mut taken = self.taken.lock().expect("a panic with this lock ends the process");
         let rows = match &self.from {
@@ -249,7 +249,7 @@ impl ScanSource {
         Ok((start < end).then_some(Split::Rows(start..end)))
     }
 
-    /// The next part of a file. Those that come into the window are asked for when others may take again.
+    /// The next split of a file. Prefetches the splits that come into the window, once the lock is free again.
     fn take_part(&self, files: &Files, mut taken: MutexGuard<'_, Taken>) -> Result<Option<FileSplit>> {
         let mut part = files.take(&mut taken, self.window, &self.share)?;
         if let Some(part) = &mut part {
@@ -262,8 +262,7 @@ impl ScanSource {
         Ok(part)
     }
 
-    /// The next piece, if it is a small file whose rows can stand in the same batches as those of this one, which has the
-    /// number `piece`.
+    /// The next split, if it is a small file that can share batches with this file, whose split has the number `piece`.
     pub fn take_following(&self, file: &FileEntry, piece: u64) -> Result<Option<FileSplit>> {
         let From::Files(files) = &self.from else { return Ok(None) };
         if self.plan.fetch.is_some() || file.bytes > SMALL || !file.constants.is_empty() {
@@ -287,7 +286,7 @@ impl ScanSource {
         &self.schema
     }
 
-    /// Whether workers say which piece their rows come from.
+    /// Whether workers say which split their rows come from, so that worker 0 can put the rows in order.
     pub fn is_in_order(&self) -> bool {
         self.plan.in_order
     }
@@ -300,7 +299,7 @@ impl ScanSource {
         }
     }
 
-    /// What is read of a file.
+    /// What the readers of a file get.
     pub fn options(&self, file: &FileEntry) -> Option<&ScanOptions> {
         match &self.from {
             From::Files(files) => Some(&files.reading(file).options),
@@ -308,7 +307,7 @@ impl ScanSource {
         }
     }
 
-    /// Reads pieces until none is left, on this thread. `state` is told of what was passed over.
+    /// Reads all splits that are left, on this thread. `state` counts what readers skip.
     pub fn read_all(
         &self,
         state: &Arc<QueryState>,
@@ -346,7 +345,7 @@ impl ScanSource {
                 None => taken.stretch.contains(&taken.before),
             };
             taken.file += 1;
-            taken.before += self.dealt_bytes(files, file);
+            taken.before += self.divided_bytes(files, file);
             if is_read {
                 break file;
             }
@@ -365,7 +364,7 @@ impl ScanSource {
         Ok(Some(FileRows { name: file.path.display().to_string(), readers, state }))
     }
 
-    /// The scan's columns from those that a file's reader gave.
+    /// Maps a batch of a file's reader to the columns of the scan.
     pub fn map_schema(&self, file: &FileEntry, batch: &RecordBatch) -> Result<RecordBatch> {
         let From::Files(files) = &self.from else { return Ok(batch.clone()) };
         let rows = batch.num_rows();
@@ -385,7 +384,7 @@ impl ScanSource {
         batch_of(&self.schema, columns.collect::<Result<Vec<ArrayRef>>>()?, rows)
     }
 
-    /// Makes rows of a made table, or takes those of one in memory, at most a batch of them, from the front of `range`.
+    /// Generates the rows at the front of `range`, or takes them from memory, at most a batch of them.
     pub fn make(&self, range: &mut Range<u64>) -> Result<Option<RecordBatch>> {
         if let From::Memory(rows) = &self.from {
             let most = (range.end - range.start).min(BATCH_ROWS as u64);

@@ -1,8 +1,8 @@
-//! A stretch of a table: what one of several processes reads where rows keep their order.
+//! A split range: the morsels that one of several processes reads where rows keep their order (`palais cluster convert`).
 //!
-//! The table is divided by the bytes of its files, between two of them where that is about right, and else between two
-//! morsels of one. The parts of a csv file can't be read apart, for a quote may be open where one begins: of a file that is
-//! divided each process looks at its morsels first, and tells those that read on what they do to quotes.
+//! The table is divided by the bytes of its files: between two files where that is about right, otherwise between two
+//! morsels of one file. In csv a quote may be open where a morsel begins. So each process first looks at its morsels of a
+//! divided csv file, and tells the processes behind it what these morsels do to quotes.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -20,25 +20,25 @@ use crate::context::panics;
 use crate::context::stack;
 use crate::error::{Error, Result};
 
-/// A process may read so much more or less of its share, a part of it, that no file is divided there.
+/// No file is divided where a range gets at most one in so many parts larger or smaller by that.
 const SLACK: u64 = 8;
 
-/// Where a stretch begins, or ends.
+/// Where a split range begins or ends.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Place {
+pub struct SplitPosition {
     /// The number of the file.
     pub file: usize,
     /// The number of the morsel in the file.
     pub morsel: usize,
 }
 
-/// What lies between two places.
+/// The morsels between two positions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Stretch {
-    /// It begins with this morsel.
-    pub from: Place,
-    /// It ends before this one.
-    pub to: Place,
+pub struct SplitRange {
+    /// The first morsel.
+    pub from: SplitPosition,
+    /// The morsel behind the last one.
+    pub to: SplitPosition,
 }
 
 /// What a morsel of a csv file does to quotes.
@@ -52,8 +52,8 @@ pub struct Quotes {
     pub states: [u8; 5],
 }
 
-impl Stretch {
-    /// The files of which something lies in it.
+impl SplitRange {
+    /// The files that have a morsel in the range.
     pub fn files(&self) -> Range<usize> {
         match self.from < self.to {
             true => self.from.file..self.to.file + usize::from(self.to.morsel > 0),
@@ -61,17 +61,18 @@ impl Stretch {
         }
     }
 
-    /// Which of so many morsels of a file lie in it.
+    /// The morsels of a file that are in the range, by their numbers; the file has `count`.
     fn morsels(&self, file: usize, count: usize) -> Range<usize> {
-        let at =
-            |place: Place, otherwise| if place.file == file { place.morsel.min(count) } else { otherwise };
+        let at = |place: SplitPosition, otherwise| {
+            if place.file == file { place.morsel.min(count) } else { otherwise }
+        };
         match self.files().contains(&file) {
             true => at(self.from, 0)..at(self.to, count),
             false => 0..0,
         }
     }
 
-    /// Keeps of the morsels of a file those that lie in it; `before` is known of the quotes in others.
+    /// The morsels of a file that are in the range. `before` are known states of quotes, which their readers get.
     pub fn keep(
         &self,
         format: &dyn Format,
@@ -89,12 +90,12 @@ impl Stretch {
         morsels.split_off(start.min(end))
     }
 
-    /// What has to be known of the quotes before it, of what was told of all morsels.
+    /// The states of quotes that the reader of the first morsel needs, out of `told`, those of all processes.
     ///
     /// # Errors
-    /// Some of it was not told.
+    /// One of them is missing.
     pub fn before(&self, work: &ScanSource, told: &[Quotes]) -> Result<Vec<Quotes>> {
-        let Place { file, morsel } = self.from;
+        let SplitPosition { file, morsel } = self.from;
         let is_before = |quotes: &&Quotes| quotes.file == file && (quotes.morsel as usize) < morsel;
         let before: Vec<Quotes> = told.iter().filter(is_before).copied().collect();
         // A reader would wait for what is missing for ever.
@@ -106,7 +107,7 @@ impl Stretch {
         Ok(before)
     }
 
-    /// What its morsels do to quotes, for those who read on in a file that ends in another stretch.
+    /// What the morsels of the last file do to quotes, if the file goes on in the range of another process.
     ///
     /// # Errors
     /// A file that can't be read.
@@ -147,7 +148,7 @@ impl Stretch {
     }
 }
 
-/// Has the reader of a morsel look at its quotes, which it does before all else.
+/// Drives the reader of a morsel until it has looked at the quotes, which it does first.
 fn look_at(work: &ScanSource, morsel: &Morsel) -> Result<()> {
     let (Some(format), Some(options)) = (work.format(), work.options(&morsel.file)) else { return Ok(()) };
     let at = |e: formats::Error| e.at(&morsel.file.path);
@@ -162,15 +163,15 @@ fn look_at(work: &ScanSource, morsel: &Morsel) -> Result<()> {
     Ok(())
 }
 
-/// Divides a table, whose files these are, among so many processes: where the stretch of each begins, and where that of the
-/// last one ends. What is no file is left to the last one.
+/// Divides the files of a table among processes. Gives the position where each range begins, and the end of the last one.
+/// The last process gets what is no file.
 ///
 /// # Errors
 /// A file that can't be read.
-pub fn divide(work: &ScanSource, files: &[FileEntry], processes: usize) -> Result<Vec<Place>> {
+pub fn divide(work: &ScanSource, files: &[FileEntry], processes: usize) -> Result<Vec<SplitPosition>> {
     let total: u64 = files.iter().map(|file| file.bytes).sum();
     let slack = total / processes.max(1) as u64 / SLACK;
-    let mut places = vec![Place { file: 0, morsel: 0 }];
+    let mut places = vec![SplitPosition { file: 0, morsel: 0 }];
     let (mut file, mut before) = (0, 0);
     for process in 1..processes {
         let at = (u128::from(total) * process as u128 / processes as u128) as u64;
@@ -179,16 +180,16 @@ pub fn divide(work: &ScanSource, files: &[FileEntry], processes: usize) -> Resul
         }
         places.push(match files.get(file) {
             Some(divided) => place_in(work, file, divided.bytes, at - before, slack)?,
-            None => Place { file, morsel: 0 },
+            None => SplitPosition { file, morsel: 0 },
         });
     }
-    places.push(Place { file: files.len().max(1), morsel: 0 });
+    places.push(SplitPosition { file: files.len().max(1), morsel: 0 });
     Ok(places)
 }
 
-/// The place nearest to a byte of a file at which it can be divided.
-fn place_in(work: &ScanSource, file: usize, bytes: u64, at: u64, slack: u64) -> Result<Place> {
-    let (begin, end) = (Place { file, morsel: 0 }, Place { file: file + 1, morsel: 0 });
+/// The position nearest to a byte of a file at which the file can be divided.
+fn place_in(work: &ScanSource, file: usize, bytes: u64, at: u64, slack: u64) -> Result<SplitPosition> {
+    let (begin, end) = (SplitPosition { file, morsel: 0 }, SplitPosition { file: file + 1, morsel: 0 });
     if at.min(bytes - at) <= slack {
         return Ok(if at <= bytes - at { begin } else { end });
     }
@@ -197,7 +198,8 @@ fn place_in(work: &ScanSource, file: usize, bytes: u64, at: u64, slack: u64) -> 
     let mut reached = 0;
     for (number, morsel) in morsels.iter().enumerate() {
         reached += morsel.bytes;
-        let place = if number + 1 == morsels.len() { end } else { Place { file, morsel: number + 1 } };
+        let place =
+            if number + 1 == morsels.len() { end } else { SplitPosition { file, morsel: number + 1 } };
         if reached.abs_diff(at) < nearest.0 {
             nearest = (reached.abs_diff(at), place);
         }
@@ -205,21 +207,22 @@ fn place_in(work: &ScanSource, file: usize, bytes: u64, at: u64, slack: u64) -> 
     Ok(nearest.1)
 }
 
-/// The stretch of a process, and the number of its first part: each file, and each piece of one that is divided, is a part.
-/// `None` of a process that there is not.
-pub fn of_process(places: &[Place], process: usize) -> Option<(Stretch, usize)> {
+/// The split range of a process, and the number of its first part file. Each file, and each piece of a divided file, is a
+/// part. `None` if there is no such process.
+pub fn of_process(places: &[SplitPosition], process: usize) -> Option<(SplitRange, usize)> {
     let (from, to) = (*places.get(process)?, *places.get(process + 1)?);
-    let mut inside: Vec<&Place> = places[..=process].iter().filter(|place| place.morsel > 0).collect();
+    let mut inside: Vec<&SplitPosition> =
+        places[..=process].iter().filter(|place| place.morsel > 0).collect();
     inside.dedup();
-    Some((Stretch { from, to }, from.file + inside.len()))
+    Some((SplitRange { from, to }, from.file + inside.len()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn place(file: usize, morsel: usize) -> Place {
-        Place { file, morsel }
+    fn place(file: usize, morsel: usize) -> SplitPosition {
+        SplitPosition { file, morsel }
     }
 
     #[test]
@@ -239,12 +242,12 @@ mod tests {
 
     #[test]
     fn a_stretch_has_the_morsels_between_its_places() {
-        let stretch = Stretch { from: place(1, 4), to: place(3, 2) };
+        let stretch = SplitRange { from: place(1, 4), to: place(3, 2) };
         let morsels: Vec<_> = (0..5).map(|file| stretch.morsels(file, 9)).collect();
         assert_eq!(morsels, [0..0, 4..9, 0..9, 0..2, 0..0]);
-        let inside = Stretch { from: place(1, 4), to: place(1, 6) };
+        let inside = SplitRange { from: place(1, 4), to: place(1, 6) };
         assert_eq!((inside.files(), inside.morsels(1, 9)), (1..2, 4..6));
-        let empty = Stretch { from: place(1, 4), to: place(1, 4) };
+        let empty = SplitRange { from: place(1, 4), to: place(1, 4) };
         assert!(empty.files().is_empty() && empty.morsels(1, 9).is_empty());
     }
 }

@@ -1,8 +1,8 @@
-//! Which part of a table a process reads, and what it tells others of it.
+//! The static partition of a table: the splits that one process scans unless another process steals them.
 //!
-//! Of files that can be cut into parts that are read apart a process reads those parts that begin in its share of the
-//! bytes of all such files. The parts of a csv file can't be read apart, for a quote may be open where one begins; they
-//! are dealt one by one, see [`assignment`](super::assignment), and each process tells the others what its parts do to quotes.
+//! A process scans the splits that begin in its part of the bytes of all files. Splits of a csv file are the exception: a
+//! quote may be open where a split begins, so they are assigned one by one, see [`assignment`](super::assignment). Each
+//! process tells the others what its csv splits do to the state of quotes.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -13,36 +13,36 @@ use queries::plan::NodeId;
 use timely::scheduling::SyncActivator;
 
 use super::assignment::Assigner;
-use super::split_range::{Quotes, Stretch};
+use super::split_range::{Quotes, SplitRange};
 use super::stealing::{self, Asking, More};
 use crate::distributed::processes::{Note, Topology};
 
-/// The part of a table that the workers of this process read. Other processes read the rest.
+/// The splits of a table that the workers of this process scan. The other processes scan the rest.
 pub struct StaticPartition {
     site: Topology,
     node: NodeId,
-    /// Bytes of all files that are dealt by their bytes, or the rows of a made table.
+    /// The bytes of all files that are divided by their bytes, or the number of generated rows.
     pub total: u64,
-    /// A process with less of that left than this keeps it.
+    /// A process with fewer bytes or rows left than this keeps them.
     pub least: u64,
-    /// Deals parts one by one, if any are.
+    /// Assigns splits one by one, if some of the table's are assigned so.
     pub dealing: Option<Assigner>,
     borders: Mutex<HashMap<usize, Known>>,
-    /// What of the table is read, if not all, and what is known of the quotes before it.
-    stretch: Option<(Stretch, Vec<Quotes>)>,
+    /// The range of splits to scan, if it is not the whole table, and the known states of quotes before it.
+    stretch: Option<(SplitRange, Vec<Quotes>)>,
     asking: Asking,
 }
 
-/// What is known of the borders of a file.
+/// What this process knows of the morsel borders of a file.
 enum Known {
-    /// It was not cut yet; this was heard.
+    /// Other processes reported these borders before this process has cut the file.
     Early(Vec<Found>),
-    /// One of its morsels.
+    /// The file is cut; this is one of its morsels.
     Cut(Morsel),
 }
 
 impl StaticPartition {
-    /// That of a process in the scan of a node.
+    /// The partition of a process in the scan of a plan's node.
     pub fn of(site: Topology, node: NodeId) -> StaticPartition {
         let (borders, asking) = (Mutex::default(), Asking::default());
         StaticPartition {
@@ -57,22 +57,22 @@ impl StaticPartition {
         }
     }
 
-    /// A stretch of a table, before which so much is known of quotes.
-    pub fn of_stretch(stretch: Stretch, before: Vec<Quotes>) -> StaticPartition {
+    /// Exactly this range of splits; `before` are the states of quotes at the morsels before it.
+    pub fn of_stretch(stretch: SplitRange, before: Vec<Quotes>) -> StaticPartition {
         StaticPartition { stretch: Some((stretch, before)), ..StaticPartition::of(Topology::alone(1), 0) }
     }
 
-    /// The first file of which something is read.
+    /// The number of the first file in the partition.
     pub fn first_file(&self) -> usize {
         self.stretch.as_ref().map_or(0, |(stretch, _)| stretch.files().start)
     }
 
-    /// Whether nothing is read of a file, nor of those behind it.
+    /// Whether the partition has no split of this file nor of the files behind it.
     pub fn ends_before(&self, file: usize) -> bool {
         self.stretch.as_ref().is_some_and(|(stretch, _)| stretch.files().end <= file)
     }
 
-    /// Keeps of the morsels of a file of which this process alone decides those that are read.
+    /// The morsels of a file that are in the partition, where this process alone scans the table.
     pub fn keep_own(&self, format: &dyn Format, file: usize, morsels: Vec<Morsel>) -> Vec<Morsel> {
         match &self.stretch {
             Some((stretch, before)) => stretch.keep(format, file, morsels, before),
@@ -80,23 +80,23 @@ impl StaticPartition {
         }
     }
 
-    /// This process, and how many there are.
+    /// The number of this process, and the number of processes.
     pub fn process(&self) -> (u64, u64) {
         let (process, processes) = self.site.process();
         (process as u64, processes as u64)
     }
 
-    /// Deals parts one by one to the workers of all processes.
+    /// The same partition with splits that are assigned one by one to the workers of all processes.
     pub fn dealing(self) -> StaticPartition {
         StaticPartition { dealing: Some(Assigner::new(self.site.clone(), self.node)), ..self }
     }
 
-    /// Whether there is one process.
+    /// Whether there is only one process.
     pub fn is_all(&self) -> bool {
         self.site.process().1 == 1
     }
 
-    /// The bytes, of all files that are dealt by their bytes, that this process reads, but for what is given away.
+    /// The range of bytes of this process, over all files that are divided by their bytes, before any is given away.
     pub fn own(&self) -> Range<u64> {
         let (process, processes) = self.process();
         // The first byte that is not one of an owner before this one.
@@ -107,17 +107,17 @@ impl StaticPartition {
         first(process)..if process + 1 == processes { u64::MAX } else { first(process + 1) }
     }
 
-    /// What of a table is to be read once this process has done its own part.
+    /// Whether this process can get splits from another process, once it has none left.
     pub fn more(&self, seen: &mut u64, wake: impl Fn() -> SyncActivator) -> More {
         self.asking.more(&self.site, self.node, self.total, self.least, seen, wake)
     }
 
-    /// Takes what another process gives of its own part.
+    /// Takes the range that another process gives away.
     pub fn take_over(&self, stretch: Range<u64>, begin: impl FnOnce(Range<u64>)) {
         self.asking.answered(stretch, begin);
     }
 
-    /// Tells another process what it is given.
+    /// Tells another process which range it gets from this one.
     pub fn tell_given(&self, process: usize, Range { start, end }: Range<u64>) {
         if let Some(processes) = &self.site.processes {
             let (stage, node) = (self.site.stage as u32, self.node as u32);
@@ -125,13 +125,13 @@ impl StaticPartition {
         }
     }
 
-    /// Keeps of the morsels of a file that is dealt by its bytes those of a stretch; with each, where it lies.
+    /// The morsels that begin in a range of bytes, each with its position. `before` is the position of their file.
     pub fn keep(before: u64, morsels: Vec<Morsel>, stretch: &Range<u64>) -> Vec<(u64, Morsel)> {
         let mut behind = before;
         let placed = morsels.into_iter().map(|morsel| {
             let at = match morsel.part {
                 Part::Bytes(_) | Part::Blocks(_) | Part::Groups(_) => behind,
-                // What comes behind is found by whoever reads it.
+                // The reader of the first morsel finds the morsels behind it.
                 Part::Whole | Part::Turn(_) => before,
             };
             behind += morsel.bytes;
@@ -140,7 +140,8 @@ impl StaticPartition {
         placed.filter(|(at, _)| stretch.contains(at)).collect()
     }
 
-    /// Has what the readers of a file's morsels find here told to the others, and what they have told heard.
+    /// Connects the morsel borders of a file with the other processes: they get what readers find here, and readers here get
+    /// what they have reported.
     pub fn tell_borders(&self, format: &dyn Format, file: usize, morsels: &[Morsel]) {
         if let Some(first) = morsels.first()
             && let Some(borders) = format.borders(first)
@@ -154,7 +155,7 @@ impl StaticPartition {
         }
     }
 
-    /// Takes what a reader in another process has found at a border of a file.
+    /// Takes what a reader of another process reports of a morsel border.
     pub fn hear(&self, format: &dyn Format, file: usize, found: Found) {
         let mut borders = self.borders();
         match borders.entry(file).or_insert_with(|| Known::Early(Vec::new())) {

@@ -1,8 +1,8 @@
-//! ScanSource that a process takes from another one once it has done its own.
+//! Work stealing: a process without splits takes some from another process.
 //!
-//! Each process has a stretch of the bytes of all files that are dealt by their bytes, or of the rows of a made table. One
-//! that has nothing left asks the others in turn; who is asked gives the back half of what it has left, if that is worth
-//! it. Both cut the files into the same parts, so that a stretch of bytes says which of them are given.
+//! Each process has a range of the bytes of all files, or of the generated rows. A process that has no split left asks the
+//! other processes in turn. The asked process gives the back half of the rest of its range, if that is large enough. All
+//! processes cut files into the same splits, so a range of bytes says which splits it means (`docs/decisions/0020`).
 
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -12,33 +12,33 @@ use timely::scheduling::SyncActivator;
 
 use crate::distributed::processes::{Note, Topology};
 
-/// A process with fewer bytes than that left keeps them.
+/// A process with fewer bytes left than this keeps them.
 pub const LEAST: u64 = 16 << 20;
-/// Tables of which a process has less than so many times that are read before others could have been asked.
+/// A process does not ask for a table whose share is less than so many times [`LEAST`]: it is scanned before stealing pays.
 const SMALLEST: u64 = 2;
 
-/// Whether there is more to read.
+/// Whether there are more splits to scan.
 #[derive(Debug, PartialEq, Eq)]
 pub enum More {
-    /// There is now.
+    /// There are splits now.
     Now,
-    /// There may be; whoever waits is woken.
+    /// Another process was asked. The answer wakes the worker.
     Later,
-    /// There is not.
+    /// There are none.
     Nothing,
 }
 
-/// What a process has asked others for.
+/// The questions of one process in one scan.
 #[derive(Default)]
 pub struct Asking(Mutex<Inner>);
 
 #[derive(Default)]
 struct Inner {
-    /// Another process was asked and has not answered.
+    /// Whether another process was asked and has not answered yet.
     waits: bool,
-    /// So many others have nothing to give, one behind the other.
+    /// How many processes have refused, one after another.
     refused: usize,
-    /// How often something was given.
+    /// How many times this process got a range.
     given: u64,
     waiting: Vec<SyncActivator>,
 }
@@ -48,8 +48,8 @@ impl Asking {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether there is more to read than what has been given `seen` times, of a table with so much to be dealt, of
-    /// which `least` is worth being given; asks for it.
+    /// Whether there are more splits than the worker knows, which has seen `seen` of the ranges that this process got. If not,
+    /// asks the next process, unless the table's `total` is too small to be worth it.
     pub fn more(
         &self,
         site: &Topology,
@@ -78,7 +78,7 @@ impl Asking {
         More::Later
     }
 
-    /// Takes the answer of the process that was asked: `begin` is called with what it gives, if that is something.
+    /// Takes the answer of the asked process, and calls `begin` with the range that it gives, if there is one.
     pub fn answered(&self, stretch: Range<u64>, begin: impl FnOnce(Range<u64>)) {
         let mut inner = self.inner();
         if !std::mem::take(&mut inner.waits) {
