@@ -18,7 +18,8 @@ use session::writers::ResultFormat;
 
 pub use bench::{Bench, BenchFormats, BenchPlace, BenchTable, BenchThreads};
 pub use cluster::{
-    At, Cluster, ClusterConvert, ClusterGenerate, ClusterRun, MakePlace, Node, Place, Started, Sweep, Tls,
+    At, Cluster, ClusterConvert, ClusterGenerate, ClusterRun, MakePlace, Node, PlacementFlags, Started,
+    Sweep, Tls,
 };
 
 /// SQL over files on timely dataflow.

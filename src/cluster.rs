@@ -134,7 +134,7 @@ pub fn remaining<H>(mut hosts: Vec<H>, without: &[String], name: impl Fn(&H) -> 
 ///
 /// # Errors
 /// A file of hosts that is wrong.
-fn hosts(place: &args::Place, without: &[String]) -> anyhow::Result<(Vec<Host>, Option<Hosts>)> {
+fn hosts(place: &args::PlacementFlags, without: &[String]) -> anyhow::Result<(Vec<Host>, Option<Hosts>)> {
     let program = std::env::current_exe().context("cannot find the program that runs")?;
     let file = place.hosts.as_deref().map(Hosts::read).transpose()?;
     let hosts = match &file {

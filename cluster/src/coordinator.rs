@@ -22,7 +22,7 @@ use engine::dataflow::run::Sink;
 use engine::{QueryState, Results};
 
 use crate::error::{Error, Result};
-use crate::locality::Place;
+use crate::locality::MarkAddress;
 use crate::locked;
 use crate::mesh::link::Compression;
 use crate::message::{Begin, Job, Order, Raw, Report};
@@ -116,7 +116,7 @@ impl Cluster {
                 member.workers.store(workers, Ordering::Relaxed);
                 if !options.traffic.sockets_only {
                     *locked(&member.place) = place;
-                    *locked(&member.memory) = place.filter(|_| member.near).and_then(Place::memory);
+                    *locked(&member.memory) = place.filter(|_| member.near).and_then(MarkAddress::memory);
                 }
                 Ok(true)
             }

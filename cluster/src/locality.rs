@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 /// Where a process has what it is known by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Place {
+pub struct MarkAddress {
     /// Its number, as the system counts processes.
     pub process: u32,
     /// The address in its memory.
@@ -21,17 +21,17 @@ pub struct Place {
     pub mark: Mark,
 }
 
-impl Place {
+impl MarkAddress {
     /// That of this process, drawn anew.
     ///
     /// # Errors
     /// The system has no random bytes.
-    pub fn here() -> std::io::Result<Place> {
+    pub fn here() -> std::io::Result<MarkAddress> {
         let mut mark = [0; 32];
         getrandom::fill(&mut mark).map_err(std::io::Error::other)?;
         // It stays as long as the process does.
         let address = Box::leak(Box::new(mark)).as_ptr() as u64;
-        Ok(Place { process: std::process::id(), address, mark })
+        Ok(MarkAddress { process: std::process::id(), address, mark })
     }
 
     /// The memory of the process that said this, if it can be read.
@@ -51,12 +51,12 @@ mod tests {
 
     #[test]
     fn a_process_is_known_by_its_mark() {
-        let place = Place::here().unwrap();
+        let place = MarkAddress::here().unwrap();
         assert!(place.memory().is_some());
-        assert!(Place { mark: [4; 32], ..place }.memory().is_none());
-        assert!(Place { address: 8, ..place }.memory().is_none());
-        assert!(Place { process: u32::MAX, ..place }.memory().is_none());
-        assert_ne!(Place::here().unwrap().mark, place.mark);
+        assert!(MarkAddress { mark: [4; 32], ..place }.memory().is_none());
+        assert!(MarkAddress { address: 8, ..place }.memory().is_none());
+        assert!(MarkAddress { process: u32::MAX, ..place }.memory().is_none());
+        assert_ne!(MarkAddress::here().unwrap().mark, place.mark);
     }
 
     #[test]

@@ -19,7 +19,7 @@ use engine::writing::dataset::Written;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::locality::Place;
+use crate::locality::MarkAddress;
 use crate::mesh::link::Compression;
 use crate::ports::Ports;
 use crate::tls::Files;
@@ -114,7 +114,7 @@ pub struct Job {
     /// Where each process listens.
     pub addresses: Vec<SocketAddr>,
     /// What each process is known by in its memory, if rows may be read there.
-    pub places: Vec<Option<Place>>,
+    pub places: Vec<Option<MarkAddress>>,
     /// Whether the starter can read the memory of the process that is told.
     pub lends: bool,
 }
@@ -129,7 +129,7 @@ pub enum Report {
         /// The workers that it has cores for.
         workers: usize,
         /// What it is known by in its memory, if rows may be read there.
-        place: Option<Place>,
+        place: Option<MarkAddress>,
     },
     /// The tables of a query.
     Opened(Raw),

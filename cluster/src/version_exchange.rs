@@ -26,7 +26,7 @@ pub fn write(out: &mut impl Write, version: &str) -> io::Result<()> {
 
 /// What a process tells first.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Greeting {
+pub enum FirstLine {
     /// It is palais, of this version.
     Version(String),
     /// It is something else, which tells this.
@@ -36,7 +36,7 @@ pub enum Greeting {
 }
 
 /// Reads what a process tells first, and no byte behind its line.
-pub fn read(from: &mut impl Read) -> Greeting {
+pub fn read(from: &mut impl Read) -> FirstLine {
     let mut line = Vec::new();
     let is_whole = loop {
         let mut byte = [0];
@@ -53,9 +53,9 @@ pub fn read(from: &mut impl Read) -> Greeting {
     let version = line.strip_prefix(BEFORE).filter(|_| is_whole);
     let version = version.and_then(|version| std::str::from_utf8(version).ok());
     match version {
-        Some(version) if !version.contains(|c: char| c.is_control()) => Greeting::Version(version.into()),
-        _ if line.is_empty() && !is_whole => Greeting::Over,
-        _ => Greeting::Other(line.escape_ascii().to_string()),
+        Some(version) if !version.contains(|c: char| c.is_control()) => FirstLine::Version(version.into()),
+        _ if line.is_empty() && !is_whole => FirstLine::Over,
+        _ => FirstLine::Other(line.escape_ascii().to_string()),
     }
 }
 
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     /// What is read, and what is left.
-    fn told(bytes: &[u8]) -> (Greeting, usize) {
+    fn told(bytes: &[u8]) -> (FirstLine, usize) {
         let mut rest = bytes;
         (read(&mut rest), rest.len())
     }
@@ -75,14 +75,14 @@ mod tests {
         write(&mut bytes, "0.1.0 (c68be9eb0a2d)").unwrap();
         assert_eq!(bytes, b"palais process 0.1.0 (c68be9eb0a2d)\n");
         bytes.extend(b"what follows");
-        assert_eq!(told(&bytes), (Greeting::Version("0.1.0 (c68be9eb0a2d)".into()), 12));
+        assert_eq!(told(&bytes), (FirstLine::Version("0.1.0 (c68be9eb0a2d)".into()), 12));
         assert!(write(&mut bytes, "1\n2").is_err() && write(&mut bytes, &"1".repeat(LONGEST)).is_err());
     }
 
     #[test]
     fn what_others_tell_is_shown() {
-        let other = |text: &str| Greeting::Other(text.to_string());
-        assert_eq!(told(b""), (Greeting::Over, 0));
+        let other = |text: &str| FirstLine::Other(text.to_string());
+        assert_eq!(told(b""), (FirstLine::Over, 0));
         assert_eq!(told(b"Welcome!\nto"), (other("Welcome!"), 2));
         assert_eq!(told(b"\n"), (other(""), 0));
         assert_eq!(told(b"palais process 1.0"), (other("palais process 1.0"), 0));

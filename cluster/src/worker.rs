@@ -21,7 +21,7 @@ use engine::distributed::wire::transfer::Transfers;
 use queries::Plan;
 
 use crate::handshake::{Hello, Kind};
-use crate::locality::{self, Place};
+use crate::locality::{self, MarkAddress};
 use crate::locked;
 use crate::mesh::{Mesh, OnLost, Settings};
 use crate::message::{self, Begin, Done, Failure, Figures, Job, Order, Raw, Report};
@@ -171,7 +171,7 @@ pub fn serve(
         let workers = binary.workers(begin.sharing);
         let address = SocketAddr::new(begin.address, address.port());
         // Without random bytes all is sent over sockets.
-        let place = Place::here().ok();
+        let place = MarkAddress::here().ok();
         shared.report(&Report::Listening { address, workers, place });
     }
     let losing = shared.clone();
@@ -340,7 +340,7 @@ impl Process {
         let me = &self.begin.process;
         let here = job.addresses.get(*me).map(SocketAddr::ip);
         let places = job.places.iter().zip(&job.addresses).enumerate();
-        let memory = |(process, (place, address)): (usize, (&Option<Place>, &SocketAddr))| {
+        let memory = |(process, (place, address)): (usize, (&Option<MarkAddress>, &SocketAddr))| {
             let is_near = process != *me && here.is_some_and(|here| locality::are_near(here, address.ip()));
             place.filter(|_| is_near)?.memory()
         };

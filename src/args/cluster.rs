@@ -99,7 +99,7 @@ pub struct Node {
 /// Where processes are started.
 #[derive(Debug, Flags)]
 #[command(next_help_heading = "Processes")]
-pub struct Place {
+pub struct PlacementFlags {
     /// Start a process on each host that this file names, see docs/cluster.md. --workers, and --memory-limit of a
     /// query, are those of each process.
     #[arg(long, value_name = "FILE")]
@@ -119,7 +119,7 @@ pub struct Place {
 pub struct MakePlace {
     /// Processes that are started here or by ssh.
     #[command(flatten)]
-    pub started: Place,
+    pub started: PlacementFlags,
     /// Have nodes do it (palais node), of which this is any one. Files are those of the nodes, and relative paths begin
     /// where these say. --workers are those of each node, if fewer than it gives.
     #[arg(long, value_name = "HOST:PORT", requires = "token_file", conflicts_with = "timeout")]
@@ -181,7 +181,7 @@ pub struct ClusterRun {
     pub file: Option<PathBuf>,
     /// Where it runs.
     #[command(flatten)]
-    pub place: Place,
+    pub place: PlacementFlags,
     /// Each host has files of its own at the places of a table, which is all of them together.
     #[arg(long)]
     pub local_parts: bool,

@@ -13,7 +13,7 @@ use cluster::ports::Ports;
 use cluster::tls::{self, Tls};
 use cluster::worker::{Binary, Maker, Planned, Together, Writer};
 use engine::QueryState;
-use engine::writing::dataset::{Begun, Output, Share, Written};
+use engine::writing::dataset::{Begun, Output, WritingProcess, Written};
 use queries::{Statement, summarize};
 use schema::Table;
 use serde::{Deserialize, Serialize};
@@ -246,7 +246,7 @@ impl Together for Parts {
         let mut begin = || -> anyhow::Result<Vec<u8>> {
             let (columns, _) = writers::shape(self.to.form, &self.columns);
             let output = self.to.open(self.format()?, columns, self.single, self.workers)?;
-            let output = output.with_share(Share { index: 0, count: processes });
+            let output = output.with_share(WritingProcess { index: 0, count: processes });
             let begun = output.begun()?;
             self.output = Some(output);
             bincode::serialize(&begun).context("the names of files must be UTF-8 here")
@@ -258,7 +258,7 @@ impl Together for Parts {
         let mut join = || -> anyhow::Result<()> {
             let begun: Begun = decode(begun)?;
             let (columns, _) = writers::shape(self.to.form, &self.columns);
-            let share = Share { index: process, count: processes };
+            let share = WritingProcess { index: process, count: processes };
             let options = self.to.options(self.format()?, self.single, self.workers);
             let output = Output::join(columns, &self.to.path, &begun, &options)?;
             self.output = Some(output.with_share(share));

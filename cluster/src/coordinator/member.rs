@@ -15,14 +15,14 @@ use engine::distributed::wire::memory::Memory;
 
 use super::group::ENDING;
 use crate::error::{Error, Result};
-use crate::locality::Place;
+use crate::locality::MarkAddress;
 use crate::locked;
 use crate::message::{self, Frame, Order, Report};
 use crate::node::{Fate, Slot};
 use crate::ports::Ports;
 use crate::socket::{Socket, is_closed};
 use crate::tls::Files;
-use crate::version_exchange::{self, Greeting};
+use crate::version_exchange::{self, FirstLine};
 
 /// How often is told that the starter lives.
 const BEAT: Duration = Duration::from_secs(1);
@@ -72,7 +72,7 @@ pub(super) struct Member {
     /// Whether it is on this machine, as far as is known.
     pub near: bool,
     /// What it is known by in its memory, if rows may be read there.
-    pub place: Mutex<Option<Place>>,
+    pub place: Mutex<Option<MarkAddress>>,
     /// Its memory, if it can be read here.
     pub memory: Mutex<Option<Memory>>,
 }
@@ -279,10 +279,10 @@ fn tell_orders(mut orders: impl Write, told: &Receiver<Order>) {
 fn listen(index: usize, out: impl Read, host: String, ours: String, events: &SyncSender<Reports>) {
     let mut out = BufReader::new(out);
     let other = match version_exchange::read(&mut out) {
-        Greeting::Version(theirs) if theirs == ours => None,
-        Greeting::Version(theirs) => Some(Event::Other(Error::Version { host, theirs, ours })),
-        Greeting::Other(told) => Some(Event::Other(Error::Stranger { host, told, ours })),
-        Greeting::Over => Some(Event::Over),
+        FirstLine::Version(theirs) if theirs == ours => None,
+        FirstLine::Version(theirs) => Some(Event::Other(Error::Version { host, theirs, ours })),
+        FirstLine::Other(told) => Some(Event::Other(Error::Stranger { host, told, ours })),
+        FirstLine::Over => Some(Event::Over),
     };
     if let Some(other) = other {
         // Whoever started it may be gone.

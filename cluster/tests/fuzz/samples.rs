@@ -14,7 +14,7 @@ use arrow_buffer::OffsetBuffer;
 use arrow_data::ArrayData;
 use arrow_schema::DataType;
 use cluster::handshake::Channel;
-use cluster::locality::Place;
+use cluster::locality::MarkAddress;
 use cluster::mesh::link::Compression;
 use cluster::message::{self, Begin, Done, Failure, Figures, Job, Order, Raw, Report};
 use cluster::node::{Ask, Fate, HELLO, Reply, Running, Status};
@@ -210,7 +210,7 @@ const FIGURES: Figures = Figures {
     peak_resident: 9,
 };
 
-const PLACE: Place = Place { process: 7, address: 4096, mark: [5; 32] };
+const PLACE: MarkAddress = MarkAddress { process: 7, address: 4096, mark: [5; 32] };
 
 fn reports() -> Vec<u8> {
     let address = (Ipv4Addr::LOCALHOST, 7400).into();

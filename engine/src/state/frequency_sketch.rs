@@ -15,7 +15,7 @@ const COUNTERS: usize = 8;
 
 /// Counts the hashes that are frequent, with few counters (Misra, Gries: Finding repeated elements, 1982): each hash that
 /// more than one row in so many rows as there are counters has is counted, and its count is too small by less than that.
-pub struct Frequent {
+pub struct FrequencySketch {
     counts: HashMap<u64, u64, FixedState>,
     workers: usize,
     total: u64,
@@ -23,10 +23,10 @@ pub struct Frequent {
     next: usize,
 }
 
-impl Frequent {
+impl FrequencySketch {
     /// For rows that are spread over so many workers.
-    pub fn new(workers: usize) -> Frequent {
-        Frequent { counts: HashMap::default(), workers, total: 0, next: 0 }
+    pub fn new(workers: usize) -> FrequencySketch {
+        FrequencySketch { counts: HashMap::default(), workers, total: 0, next: 0 }
     }
 
     /// Takes the hashes of the next rows.
@@ -94,7 +94,7 @@ mod tests {
 
     /// Those that four workers take for heavy of `rows` rows, of which `hash` gives each.
     fn heavy(rows: u64, hash: impl Fn(u64) -> u64) -> Vec<u64> {
-        let mut frequent = Frequent::new(4);
+        let mut frequent = FrequencySketch::new(4);
         let hashes: Vec<u64> = (0..rows).map(hash).collect();
         hashes.chunks(1000).for_each(|hashes| frequent.see(hashes));
         assert!(frequent.counts.len() <= 32);
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn a_count_is_too_small_by_less_than_one_in_so_many_as_there_are_counters() {
-        let mut frequent = Frequent::new(1);
+        let mut frequent = FrequencySketch::new(1);
         (0..100_000).for_each(|row| frequent.add(if row % 4 == 0 { 1 } else { hash_word(row) }));
         let count = frequent.counts[&1];
         assert!((25_000 - 100_000 / 9..=25_000).contains(&count), "{count}");

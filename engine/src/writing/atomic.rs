@@ -31,7 +31,7 @@ use formats::store::roots;
 use modes::Modes;
 use rename::{exchange, rename_new};
 use schema::manifest;
-use temporary::{Kind, Partial, partial_prefix, partials, remove_empty};
+use temporary::{Kind, Temporary, partial_prefix, partials, remove_empty};
 pub use temporary::{adopt, check_partial, remove_all};
 
 /// The result of this module's functions.
@@ -56,7 +56,7 @@ impl Overwrite {
 /// A file or directory that is being written beside its destination. Dropping it removes what was written.
 #[derive(Debug)]
 pub struct AtomicWrite {
-    partial: Partial,
+    partial: Temporary,
     /// The destination as the user wrote it, for messages.
     written: PathBuf,
     /// The destination, links followed.
@@ -101,7 +101,7 @@ impl AtomicWrite {
         };
         let (file, kept) = open().map_err(|e| Error::io(destination, "open", e))?;
         let aside = AtomicWrite {
-            partial: Partial { path: destination.to_path_buf(), kind: Kind::Device, parents: Vec::new() },
+            partial: Temporary { path: destination.to_path_buf(), kind: Kind::Device, parents: Vec::new() },
             written: destination.to_path_buf(),
             destination: destination.to_path_buf(),
             overwrite: Overwrite::Yes,
@@ -135,7 +135,7 @@ impl AtomicWrite {
 
     /// Makes it appear. Files in a directory must have been synced; a file is synced here.
     pub fn commit(mut self) -> Result<()> {
-        let Partial { path: partial, kind, .. } = &self.partial;
+        let Temporary { path: partial, kind, .. } = &self.partial;
         if *kind == Kind::Device {
             return Ok(());
         }
@@ -182,7 +182,7 @@ impl AtomicWrite {
         let prefix = partial_prefix(name);
         let mut name = prefix.clone();
         name.push(std::process::id().to_string());
-        let partial = Partial { path: parent.join(name), kind, parents };
+        let partial = Temporary { path: parent.join(name), kind, parents };
         let mut sweeper = Sweeper::start(&partial);
         fs::create_dir_all(&parent).map_err(|e| Error::io(&parent, "create the directory", e))?;
         remove_remains(&parent, &prefix);

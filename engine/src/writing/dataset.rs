@@ -27,10 +27,10 @@ use crate::context::query::QueryState;
 use crate::context::stack;
 use crate::error::{Error, Result};
 use crate::writing::atomic::{self, AtomicWrite, Overwrite};
-use crate::writing::ordered_pipeline::{self, Dealer, Limits, Piece, Reader, Stages};
+use crate::writing::ordered_pipeline::{self, Dealer, LaneItem, Limits, Reader, Stages};
 use crate::writing::row_checksum::RowChecksum;
 use crate::writing::verify;
-use block_builder::{BlockBuilder, Work};
+use block_builder::{BlockBuilder, Built};
 use sink::{Encoded, PartSettings, Sink};
 
 /// Where rows are written.
@@ -79,7 +79,7 @@ pub struct Rows<'a, L> {
 
 /// Which of several processes that write a dataset together one is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Share {
+pub struct WritingProcess {
     /// This one.
     pub index: usize,
     /// How many there are.
@@ -167,7 +167,7 @@ impl Output {
     }
 
     /// With numbers of files that other processes do not take.
-    pub fn with_share(mut self, share: Share) -> Output {
+    pub fn with_share(mut self, share: WritingProcess) -> Output {
         (self.place.next, self.place.step) = (AtomicUsize::new(share.index), share.count);
         self
     }
@@ -283,17 +283,17 @@ impl Output {
             weight: |(_, batch)| weight(batch),
             cut: Box::new(|piece, works| {
                 match piece {
-                    Piece::Item((file, batch)) => cutter.add(file.min(files - 1), batch, works),
-                    Piece::End => cutter.finish(works),
+                    LaneItem::Item((file, batch)) => cutter.add(file.min(files - 1), batch, works),
+                    LaneItem::End => cutter.finish(works),
                 }
                 Ok(())
             }),
             work: Box::new(|work| match work {
-                Work::Block { first, batches } => {
+                Built::Block { first, batches } => {
                     self.content.as_ref().map_or(Ok(()), |content| content.add(first, &batches))?;
                     Ok(Encoded::Blocks(encoder.encode_all(&batches).map_err(|e| e.at(&self.path))?))
                 }
-                Work::EndOfFile => Ok(Encoded::EndOfFile),
+                Built::EndOfFile => Ok(Encoded::EndOfFile),
             }),
             put: Box::new(|encoded| Ok(sink.put(encoded).map_err(|e| e.at(&self.path))?)),
         };

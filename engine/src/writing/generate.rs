@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 
 use schema::bdb::Spec;
-use schema::bdb::parts::Deal;
+use schema::bdb::parts::Division;
 
 use crate::context::query::QueryState;
 use crate::dataflow::batch::BATCH_ROWS;
@@ -56,7 +56,7 @@ pub(crate) fn rows<'a>(
     state: &'a QueryState,
 ) -> Rows<'a, Lane> {
     let generator = spec.generator();
-    let deal = Deal::new(spec.units(), parts.max(1) as u64);
+    let deal = Division::new(spec.units(), parts.max(1) as u64);
     let unit_bytes = spec.unit_bytes().max(1);
     let lane_units = (LANE_BYTES / unit_bytes).max(1);
     let batch_units = match spec.rows() {

@@ -28,7 +28,7 @@ use crate::context::panics;
 use crate::context::query::QueryState;
 use crate::context::stack;
 use crate::error::{Error, Result};
-pub use stages::{Cutter, Dealer, Limits, Piece, Reader, Sink, Stages, Step, Worker};
+pub use stages::{Cutter, Dealer, LaneItem, Limits, Reader, Sink, Stages, Step, Worker};
 
 /// How often a thread without work looks at the flags and at lanes that wait.
 const PARK: Duration = Duration::from_millis(10);
@@ -126,7 +126,7 @@ enum WorkSlot<W, O> {
 enum Job<'a, L, I, W, O> {
     Put(Sink<'a, O>, O),
     Work(u64, W),
-    Cut(Cutter<'a, I, W>, Piece<I>),
+    Cut(Cutter<'a, I, W>, LaneItem<I>),
     Read(u64, L),
     Deal(Dealer<'a, L>),
 }
@@ -179,11 +179,11 @@ impl<'a, L, I, W, O> Inner<'a, L, I, W, O> {
             Some(slot) => {
                 let (item, weight) = slot.items.pop_front()?;
                 slot.weight -= weight;
-                Piece::Item(item)
+                LaneItem::Item(item)
             }
             None if self.dealt && !self.ended => {
                 self.ended = true;
-                Piece::End
+                LaneItem::End
             }
             None => return None,
         };

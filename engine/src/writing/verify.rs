@@ -16,7 +16,7 @@ use crate::context::query::QueryState;
 use crate::error::{Error, Result};
 use crate::writing::convert::{all_of, rows};
 use crate::writing::dataset::{Rows, weight};
-use crate::writing::ordered_pipeline::{self, Limits, Piece, Stages};
+use crate::writing::ordered_pipeline::{self, LaneItem, Limits, Stages};
 use crate::writing::row_checksum::RowChecksum;
 
 /// Compares a file, or a dataset with this manifest, with the rows that `source` has the hash of. It lies at `path`, and
@@ -92,7 +92,7 @@ pub fn content(table: &Arc<Table>, workers: usize, state: &QueryState) -> Result
         read,
         weight: |(_, batch)| weight(batch),
         cut: Box::new(|piece, works| {
-            if let Piece::Item((_, batch)) = piece {
+            if let LaneItem::Item((_, batch)) = piece {
                 let rows = batch.num_rows() as u64;
                 works.push((first, batch));
                 first += rows;

@@ -5,7 +5,7 @@ use arrow_schema::{DataType, TimeUnit};
 use crate::error::Result;
 use crate::format::ScanOptions;
 use crate::rows::binary::{self, within_precision};
-use crate::rows::keys::Slots;
+use crate::rows::keys::ColumnSlots;
 use crate::rows::parse::{Decimal, Float, Half, Integer};
 use crate::rows::syntax::Syntax;
 use crate::rows::walk::{Span, Walked, Walker, Wrong};
@@ -82,7 +82,7 @@ pub struct BincodeWalker {
 
 impl BincodeWalker {
     /// A walker over the columns of the scan's schema.
-    pub fn new(scan: &ScanOptions, slots: &Slots) -> Result<BincodeWalker> {
+    pub fn new(scan: &ScanOptions, slots: &ColumnSlots) -> Result<BincodeWalker> {
         binary::check_flat(&scan.schema)?;
         let steps = scan.schema.fields().iter().zip(&slots.of_schema).map(|(field, &slot)| Step {
             name: field.name().clone(),

@@ -20,7 +20,7 @@ mod encode;
 use crate::error::Error;
 use crate::rows::BatchDecoder;
 use crate::rows::format::RowFormat;
-use crate::rows::keys::Slots;
+use crate::rows::keys::ColumnSlots;
 use crate::rows::split::Border;
 use crate::rows::walk::WalkParser;
 
@@ -31,7 +31,7 @@ pub static BINCODE: RowFormat = RowFormat {
     border: Border::Unmarked,
     splits: |_| true,
     decoder: |scan, _| {
-        let slots = Slots::new(scan);
+        let slots = ColumnSlots::new(scan);
         let walker = decode::BincodeWalker::new(scan, &slots)?;
         Ok(Box::new(BatchDecoder::new(WalkParser::new(walker, decode::Bincode, slots, scan)?, scan)?))
     },

@@ -2,12 +2,12 @@
 
 use arrow_schema::TimeUnit;
 
-use super::layout::{Place, layout};
+use super::layout::{ColumnPlacement, layout};
 use super::segments::{Framed, KIND_AND_SIZE, LIST_OF_BYTES, Segments, Struct, frame, sections, word};
 use crate::error::Result;
 use crate::format::ScanOptions;
 use crate::rows::binary::{decimal_or_zero, float_or_zero, within_day};
-use crate::rows::keys::Slots;
+use crate::rows::keys::ColumnSlots;
 use crate::rows::parse::{Decimal, Float, Half, Integer};
 use crate::rows::syntax::Syntax;
 use crate::rows::walk::{Span, Walked, Walker, Wrong, missing};
@@ -100,7 +100,7 @@ pub struct MessageWalker {
 
 impl MessageWalker {
     /// A walker for the columns that the scan wants.
-    pub fn new(scan: &ScanOptions, slots: &Slots) -> Result<MessageWalker> {
+    pub fn new(scan: &ScanOptions, slots: &ColumnSlots) -> Result<MessageWalker> {
         let places = layout(&scan.schema)?.places;
         let (mut values, mut lists) = (Vec::new(), Vec::new());
         for ((field, &slot), place) in scan.schema.fields().iter().zip(&slots.of_schema).zip(places) {
@@ -108,10 +108,10 @@ impl MessageWalker {
                 continue;
             };
             match place {
-                Place::Data { bits, offset, tag } => {
+                ColumnPlacement::Data { bits, offset, tag } => {
                     values.push(Value::new(slot, name, bits, offset as usize, tag));
                 }
-                Place::Pointer { number, text } => {
+                ColumnPlacement::Pointer { number, text } => {
                     let (number, nul) = (number as usize, usize::from(text));
                     lists.push(List { slot, name, number, nul, nullable });
                 }

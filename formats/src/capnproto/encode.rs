@@ -9,7 +9,7 @@ use capnp::private::layout::{PointerBuilder, StructBuilder, StructSize};
 use capnp::traits::FromPointerBuilder;
 use capnp::{serialize, serialize_packed, text};
 
-use super::layout::{Layout, Place, layout};
+use super::layout::{ColumnPlacement, Layout, layout};
 use crate::error::{Error, Result};
 use crate::rows::cells::{Cells, Written};
 use crate::rows::encoder::RowWriter;
@@ -105,9 +105,9 @@ impl<'a> FromPointerBuilder<'a> for Row<'a> {
     }
 }
 
-fn put(cells: &Cells, row: usize, place: Place, digits: &mut Vec<u8>, fields: &mut StructBuilder) {
+fn put(cells: &Cells, row: usize, place: ColumnPlacement, digits: &mut Vec<u8>, fields: &mut StructBuilder) {
     let (bits, at) = match place {
-        Place::Pointer { number, text } => {
+        ColumnPlacement::Pointer { number, text } => {
             let mut pointer = fields.reborrow().get_pointer_field(number as usize);
             let value = match cells {
                 Cells::Text(v) => v.value(row).as_bytes(),
@@ -124,7 +124,7 @@ fn put(cells: &Cells, row: usize, place: Place, digits: &mut Vec<u8>, fields: &m
             }
             return;
         }
-        Place::Data { bits, offset, tag } => {
+        ColumnPlacement::Data { bits, offset, tag } => {
             if let Some(tag) = tag {
                 fields.set_data_field(tag as usize, 1u16);
             }

@@ -13,7 +13,7 @@ use crate::rows::binary::check_flat;
 
 /// Where a column lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum ColumnPlacement {
     /// The value lies in the data section.
     Data {
         /// Its bits: 1, 8, 16, 32 or 64.
@@ -36,7 +36,7 @@ pub enum Place {
 #[derive(Debug)]
 pub struct Layout {
     /// The columns, in their order.
-    pub places: Vec<Place>,
+    pub places: Vec<ColumnPlacement>,
     /// The words of the data section.
     pub data_words: u16,
     /// The pointers.
@@ -91,12 +91,12 @@ pub fn layout(schema: &Schema) -> Result<Layout> {
             None => {
                 pointers += 1;
                 numbers += 1;
-                Place::Pointer { number: pointers - 1, text: kind == Kind::Text }
+                ColumnPlacement::Pointer { number: pointers - 1, text: kind == Kind::Text }
             }
             Some(bits) => {
                 let tag = field.is_nullable().then(|| section.allocate(4));
                 numbers += 1 + u32::from(tag.is_some());
-                Place::Data { bits, offset: section.allocate(bits.ilog2() as usize), tag }
+                ColumnPlacement::Data { bits, offset: section.allocate(bits.ilog2() as usize), tag }
             }
         });
     }
@@ -128,7 +128,7 @@ mod tests {
         ];
         let fields = types.map(|(data_type, nullable)| Field::new("c", data_type, nullable));
         let found = layout(&Schema::new(fields.to_vec())).unwrap();
-        let data = |bits, offset, tag| Place::Data { bits, offset, tag };
+        let data = |bits, offset, tag| ColumnPlacement::Data { bits, offset, tag };
         assert_eq!(
             found.places,
             [
@@ -136,11 +136,11 @@ mod tests {
                 data(64, 1, None),
                 data(1, 8, None),
                 data(32, 1, None),
-                Place::Pointer { number: 0, text: true },
+                ColumnPlacement::Pointer { number: 0, text: true },
                 // The 16 bits behind the two bytes, and the bit behind the first one.
                 data(1, 9, Some(1)),
                 data(64, 3, Some(8)),
-                Place::Pointer { number: 1, text: false },
+                ColumnPlacement::Pointer { number: 1, text: false },
             ]
         );
         assert_eq!((found.data_words, found.pointers), (4, 2));

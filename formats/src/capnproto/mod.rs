@@ -42,14 +42,14 @@ use crate::error::{Error, Result};
 use crate::format::ScanOptions;
 use crate::rows::BatchDecoder;
 use crate::rows::format::RowFormat;
-use crate::rows::keys::Slots;
+use crate::rows::keys::ColumnSlots;
 use crate::rows::split::Border;
 use crate::rows::walk::{WalkParser, check_columns};
 
 /// What finds the columns of a scan in messages.
-fn walker(scan: &ScanOptions) -> Result<(decode::MessageWalker, Slots)> {
+fn walker(scan: &ScanOptions) -> Result<(decode::MessageWalker, ColumnSlots)> {
     check_columns(scan)?;
-    let slots = Slots::new(scan);
+    let slots = ColumnSlots::new(scan);
     Ok((decode::MessageWalker::new(scan, &slots)?, slots))
 }
 

@@ -8,7 +8,7 @@ use super::pieces::ROOM;
 use super::unpack::{Window, unpack};
 use crate::error::{Error, Result};
 use crate::rows::batch::{Batch, Records};
-use crate::rows::keys::Slots;
+use crate::rows::keys::ColumnSlots;
 use crate::rows::walk::{Span, spans};
 use crate::rows::{Input, RecordParser};
 
@@ -19,7 +19,7 @@ const WINDOW_BYTES: usize = 64 << 10;
 pub struct PackedParser {
     walker: MessageWalker,
     header: Header,
-    slots: Slots,
+    slots: ColumnSlots,
     max_record: usize,
     /// Memory for unpacked messages, of which no batch holds a view.
     room: Vec<u8>,
@@ -31,7 +31,7 @@ pub struct PackedParser {
 
 impl PackedParser {
     /// A parser of messages that have at most `max_record` bytes when they are unpacked.
-    pub fn new(walker: MessageWalker, slots: Slots, max_record: usize) -> PackedParser {
+    pub fn new(walker: MessageWalker, slots: ColumnSlots, max_record: usize) -> PackedParser {
         let (header, room, ends, found) = (Header::default(), Vec::new(), Vec::new(), Vec::new());
         PackedParser { walker, header, slots, max_record, room, ends, found }
     }

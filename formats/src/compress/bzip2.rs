@@ -2,7 +2,7 @@
 
 use bzip2::{Decompress, Status};
 
-use super::{Compression, Container, Decompressor, Piece, container, corrupt, cut_short, refused};
+use super::{CompressedBlock, Compression, Container, Decompressor, container, corrupt, cut_short, refused};
 use crate::error::Result;
 
 /// bzip2.
@@ -27,7 +27,7 @@ impl Compression for Bzip2 {
         Ok(Some(Box::new(Bunzip { inner: Decompress::new(false), streams: 0, within: false })))
     }
 
-    fn compress(&self, _: Vec<u8>) -> Result<Piece> {
+    fn compress(&self, _: Vec<u8>) -> Result<CompressedBlock> {
         Err(refused("bzip2", "it is read and not written"))
     }
 

@@ -3,26 +3,26 @@
 use std::io::Write;
 
 /// A compressed block.
-pub struct Piece {
+pub struct CompressedBlock {
     /// Its bytes.
     pub bytes: Vec<u8>,
     /// What the container must know.
-    pub about: About,
+    pub about: BlockInfo,
 }
 
 /// What a container must know of a block.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct About {
+pub struct BlockInfo {
     /// The size before compression.
     pub raw: u64,
     /// The Adler-32 checksum of the bytes before compression; only zlib wants it.
     pub adler: u32,
 }
 
-impl About {
+impl BlockInfo {
     /// The size of a block.
-    pub fn of(raw: &[u8]) -> About {
-        About { raw: raw.len() as u64, adler: 0 }
+    pub fn of(raw: &[u8]) -> BlockInfo {
+        BlockInfo { raw: raw.len() as u64, adler: 0 }
     }
 }
 
@@ -32,7 +32,7 @@ pub trait Container: Send {
     fn begin(&mut self, out: &mut dyn Write) -> std::io::Result<()>;
 
     /// The next piece.
-    fn append(&mut self, bytes: &[u8], about: &About, out: &mut dyn Write) -> std::io::Result<()>;
+    fn append(&mut self, bytes: &[u8], about: &BlockInfo, out: &mut dyn Write) -> std::io::Result<()>;
 
     /// What comes after the last piece.
     fn finish(&mut self, out: &mut dyn Write) -> std::io::Result<()>;
@@ -56,7 +56,7 @@ impl Container for Concatenated {
         Ok(())
     }
 
-    fn append(&mut self, bytes: &[u8], _: &About, out: &mut dyn Write) -> std::io::Result<()> {
+    fn append(&mut self, bytes: &[u8], _: &BlockInfo, out: &mut dyn Write) -> std::io::Result<()> {
         self.empty = None;
         out.write_all(bytes)
     }

@@ -12,7 +12,8 @@ use flate2::{Compress, Compression as Level, Decompress, FlushCompress, FlushDec
 
 use super::container::Concatenated;
 use super::{
-    About, Compression, Container, Decompressor, Piece, Unit, corrupt, cut_short, refused, sized, u32_at,
+    BlockInfo, CompressedBlock, Compression, Container, Decompressor, Unit, corrupt, cut_short, refused,
+    sized, u32_at,
 };
 use crate::error::Result;
 
@@ -104,7 +105,7 @@ impl Compression for Gzip {
         sized("gzip", out.len() == whole)
     }
 
-    fn compress(&self, raw: Vec<u8>) -> Result<Piece> {
+    fn compress(&self, raw: Vec<u8>) -> Result<CompressedBlock> {
         let mut bytes = Vec::with_capacity(raw.len() / 2 + 64);
         bytes.extend_from_slice(&HEADER);
         deflate(&raw, &mut bytes, FlushCompress::Finish).map_err(|e| refused("gzip", e))?;
@@ -113,7 +114,7 @@ impl Compression for Gzip {
         // A member of 4 GiB or more says 0, which is no size.
         let size = u32::try_from(bytes.len()).unwrap_or(0);
         bytes[SIZE_AT..SIZE_AT + 4].copy_from_slice(&size.to_le_bytes());
-        Ok(Piece { bytes, about: About::of(&raw) })
+        Ok(CompressedBlock { bytes, about: BlockInfo::of(&raw) })
     }
 
     fn container(&self) -> Box<dyn Container> {

@@ -17,7 +17,10 @@ use twox_hash::XxHash32;
 
 use super::container::Concatenated;
 use super::framed::take;
-use super::{About, Compression, Container, Decompressor, Piece, Unit, corrupt, cut_short, refused, u32_at};
+use super::{
+    BlockInfo, CompressedBlock, Compression, Container, Decompressor, Unit, corrupt, cut_short, refused,
+    u32_at,
+};
 use crate::error::Result;
 
 const MAGIC: u32 = 0x184d_2204;
@@ -55,7 +58,7 @@ impl Compression for Lz4 {
         unit(bytes).unwrap_or(Unit::Short)
     }
 
-    fn compress(&self, raw: Vec<u8>) -> Result<Piece> {
+    fn compress(&self, raw: Vec<u8>) -> Result<CompressedBlock> {
         let info = FrameInfo::new()
             .block_mode(BlockMode::Independent)
             .block_size(BlockSize::Max1MB)
@@ -64,7 +67,7 @@ impl Compression for Lz4 {
         let mut encoder = FrameEncoder::with_frame_info(info, Vec::with_capacity(raw.len() / 2 + 64));
         encoder.write_all(&raw).map_err(|e| refused("lz4", e))?;
         let bytes = encoder.finish().map_err(|e| refused("lz4", e))?;
-        Ok(Piece { bytes, about: About::of(&raw) })
+        Ok(CompressedBlock { bytes, about: BlockInfo::of(&raw) })
     }
 
     fn container(&self) -> Box<dyn Container> {

@@ -17,7 +17,7 @@ mod zstd;
 
 use std::path::Path;
 
-pub use container::{About, Container, Piece};
+pub use container::{BlockInfo, CompressedBlock, Container};
 
 use crate::error::{DataError, Error, Result};
 
@@ -67,7 +67,7 @@ pub trait Compression: Send + Sync {
     }
 
     /// Compresses a block so that it can be decompressed on its own.
-    fn compress(&self, raw: Vec<u8>) -> Result<Piece>;
+    fn compress(&self, raw: Vec<u8>) -> Result<CompressedBlock>;
 
     /// What goes around the pieces of a file.
     fn container(&self) -> Box<dyn Container>;
@@ -122,8 +122,8 @@ impl Compression for Plain {
         Ok(None)
     }
 
-    fn compress(&self, raw: Vec<u8>) -> Result<Piece> {
-        Ok(Piece { about: About::of(&raw), bytes: raw })
+    fn compress(&self, raw: Vec<u8>) -> Result<CompressedBlock> {
+        Ok(CompressedBlock { about: BlockInfo::of(&raw), bytes: raw })
     }
 
     fn container(&self) -> Box<dyn Container> {

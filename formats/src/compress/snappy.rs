@@ -6,7 +6,10 @@
 use std::io::Write;
 
 use super::framed::take;
-use super::{About, Compression, Container, Decompressor, Piece, Unit, corrupt, cut_short, refused, u32_at};
+use super::{
+    BlockInfo, CompressedBlock, Compression, Container, Decompressor, Unit, corrupt, cut_short, refused,
+    u32_at,
+};
 use crate::error::Result;
 
 /// The chunk with which a stream begins.
@@ -67,7 +70,7 @@ impl Compression for Snappy {
         Unit::Whole { packed: HEADER + len, raw, aligned: false }
     }
 
-    fn compress(&self, raw: Vec<u8>) -> Result<Piece> {
+    fn compress(&self, raw: Vec<u8>) -> Result<CompressedBlock> {
         let mut encoder = snap::write::FrameEncoder::new(Vec::with_capacity(raw.len() / 2 + 64));
         encoder.write_all(&raw).map_err(|e| refused("snappy", e))?;
         let mut bytes = encoder.into_inner().map_err(|e| refused("snappy", e))?;
@@ -75,7 +78,7 @@ impl Compression for Snappy {
         if bytes.starts_with(IDENTIFIER) {
             bytes.drain(..IDENTIFIER.len());
         }
-        Ok(Piece { bytes, about: About::of(&raw) })
+        Ok(CompressedBlock { bytes, about: BlockInfo::of(&raw) })
     }
 
     fn container(&self) -> Box<dyn Container> {
@@ -91,7 +94,7 @@ impl Container for Identified {
         out.write_all(IDENTIFIER)
     }
 
-    fn append(&mut self, bytes: &[u8], _: &About, out: &mut dyn Write) -> std::io::Result<()> {
+    fn append(&mut self, bytes: &[u8], _: &BlockInfo, out: &mut dyn Write) -> std::io::Result<()> {
         out.write_all(bytes)
     }
 

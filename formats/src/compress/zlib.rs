@@ -16,7 +16,7 @@ use std::io::Write;
 use flate2::{Decompress, FlushCompress, FlushDecompress, Status};
 
 use super::gzip::{NO_DEFLATE, deflate, inflate_whole};
-use super::{About, Compression, Container, Decompressor, Piece, corrupt, cut_short, refused};
+use super::{BlockInfo, CompressedBlock, Compression, Container, Decompressor, corrupt, cut_short, refused};
 use crate::error::Result;
 
 /// Deflate with a window of 32 KiB, at the usual level.
@@ -69,10 +69,10 @@ impl Compression for Zlib {
         inflate_whole(&[blocks, &LAST_BLOCK].concat(), raw, out).ok_or_else(|| corrupt("zlib", NO_DEFLATE))
     }
 
-    fn compress(&self, raw: Vec<u8>) -> Result<Piece> {
+    fn compress(&self, raw: Vec<u8>) -> Result<CompressedBlock> {
         let mut bytes = Vec::with_capacity(raw.len() / 2 + 64);
         deflate(&raw, &mut bytes, FlushCompress::Sync).map_err(|e| refused("zlib", e))?;
-        Ok(Piece { bytes, about: About { raw: raw.len() as u64, adler: adler32(&raw) } })
+        Ok(CompressedBlock { bytes, about: BlockInfo { raw: raw.len() as u64, adler: adler32(&raw) } })
     }
 
     fn container(&self) -> Box<dyn Container> {
@@ -117,7 +117,7 @@ impl Container for OneStream {
         out.write_all(&HEADER)
     }
 
-    fn append(&mut self, bytes: &[u8], about: &About, out: &mut dyn Write) -> std::io::Result<()> {
+    fn append(&mut self, bytes: &[u8], about: &BlockInfo, out: &mut dyn Write) -> std::io::Result<()> {
         self.adler = combine(self.adler, about.adler, about.raw);
         out.write_all(bytes)
     }

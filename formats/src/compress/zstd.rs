@@ -10,7 +10,8 @@ use std::io::Write;
 use zstd::stream::raw::{CParameter, Decoder, InBuffer, Operation, OutBuffer};
 
 use super::{
-    About, Compression, Container, Decompressor, Piece, Unit, corrupt, cut_short, refused, sized, u32_at,
+    BlockInfo, CompressedBlock, Compression, Container, Decompressor, Unit, corrupt, cut_short, refused,
+    sized, u32_at,
 };
 use crate::error::{Error, Result};
 use crate::memory;
@@ -50,14 +51,14 @@ impl Compression for Zstd {
         unit(bytes).unwrap_or(Unit::Short)
     }
 
-    fn compress(&self, raw: Vec<u8>) -> Result<Piece> {
+    fn compress(&self, raw: Vec<u8>) -> Result<CompressedBlock> {
         let compress = || {
             let mut compressor = zstd::bulk::Compressor::new(LEVEL)?;
             compressor.set_parameter(CParameter::ChecksumFlag(true))?;
             compressor.compress(&raw)
         };
         let bytes = compress().map_err(|e: std::io::Error| refused("zstd", e))?;
-        Ok(Piece { bytes, about: About::of(&raw) })
+        Ok(CompressedBlock { bytes, about: BlockInfo::of(&raw) })
     }
 
     fn container(&self) -> Box<dyn Container> {
@@ -139,7 +140,7 @@ impl Container for Seekable {
         Ok(())
     }
 
-    fn append(&mut self, bytes: &[u8], about: &About, out: &mut dyn Write) -> std::io::Result<()> {
+    fn append(&mut self, bytes: &[u8], about: &BlockInfo, out: &mut dyn Write) -> std::io::Result<()> {
         self.table.push((bytes.len() as u64, about.raw));
         out.write_all(bytes)
     }

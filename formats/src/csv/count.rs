@@ -46,7 +46,7 @@ const STRETCH: usize = 2048;
 const PAUSE: usize = 7;
 
 /// What was counted in a stretch.
-struct Stretch {
+struct TextBlock {
     records: usize,
     /// The delimiters behind the last record.
     delimiters: u32,
@@ -63,7 +63,7 @@ mod wide {
     };
     use std::hint::select_unpredictable;
 
-    use super::{Counted, Marks, STRETCH, Stretch, count_by};
+    use super::{Counted, Marks, STRETCH, TextBlock, count_by};
 
     /// As [`super::count`], 32 bytes at a time.
     #[target_feature(enable = "avx2,bmi2,popcnt")]
@@ -175,7 +175,7 @@ mod wide {
         wanted: u32,
         look: impl Fn(&[u8; 64]) -> [u64; 2],
         pick: impl Fn(u64, u64) -> u64,
-    ) -> Option<Stretch> {
+    ) -> Option<TextBlock> {
         // Separators so far, and the number of the next one that has to be a newline.
         let (mut seen, mut next) = (u64::from(before), u64::from(wanted));
         let columns = next + 1;
@@ -196,7 +196,7 @@ mod wide {
             }
         }
         let records = (next - u64::from(wanted)) / columns;
-        (wrong == 0).then_some(Stretch {
+        (wrong == 0).then_some(TextBlock {
             records: records as usize,
             delimiters: (seen - records * columns) as u32,
             may_open: last >> 63,
@@ -211,7 +211,7 @@ fn count_by(
     columns: usize,
     most: usize,
     masks: impl Fn(&[u8; 64]) -> [u64; 3],
-    stretch: impl Fn(&[u8; STRETCH], u32, u32) -> Option<Stretch>,
+    stretch: impl Fn(&[u8; STRETCH], u32, u32) -> Option<TextBlock>,
 ) -> Counted {
     let (mut counted, stretched) = count_chunks(window, columns, most, masks, stretch);
     if stretched > counted.end {
@@ -228,7 +228,7 @@ fn count_chunks(
     columns: usize,
     most: usize,
     masks: impl Fn(&[u8; 64]) -> [u64; 3],
-    stretch: impl Fn(&[u8; STRETCH], u32, u32) -> Option<Stretch>,
+    stretch: impl Fn(&[u8; STRETCH], u32, u32) -> Option<TextBlock>,
 ) -> (Counted, usize) {
     let wanted = columns as u32 - 1;
     let mut counted = Counted::default();

@@ -8,7 +8,7 @@ use super::frame::{Frames, Wrong};
 use crate::error::{DataError, Error, Result};
 use crate::format::ScanOptions;
 use crate::rows::batch::{Batch, Records};
-use crate::rows::keys::{Keys, Slots};
+use crate::rows::keys::{ColumnSlots, Keys};
 use crate::rows::syntax::{Syntax, Token};
 use crate::rows::walk::{Span, is_missing, missing, spans};
 use crate::rows::{Input, RecordParser};
@@ -71,7 +71,7 @@ impl Syntax for JsonSyntax {
 pub struct JsonParser {
     frames: Frames,
     keys: Keys,
-    slots: Slots,
+    slots: ColumnSlots,
     /// The fields found, `slots.count` for each record.
     found: Vec<Span>,
     max_record: usize,
@@ -80,7 +80,7 @@ pub struct JsonParser {
 impl JsonParser {
     /// A parser that finds the columns by their names; `first` says whether the data begins at the file's first byte.
     pub fn new(scan: &ScanOptions, first: bool) -> JsonParser {
-        let slots = Slots::new(scan);
+        let slots = ColumnSlots::new(scan);
         JsonParser {
             frames: Frames::new(first),
             keys: Keys::new(scan, &slots),

@@ -6,7 +6,7 @@ use super::{Wire, wire};
 use crate::error::Result;
 use crate::format::ScanOptions;
 use crate::rows::binary::{check_flat, decimal_or_zero, float_or_zero, within_day};
-use crate::rows::keys::Slots;
+use crate::rows::keys::ColumnSlots;
 use crate::rows::parse::{Decimal, Float, Half, Integer};
 use crate::rows::syntax::Syntax;
 use crate::rows::walk::{Span, Walked, Walker, Wrong, is_missing};
@@ -106,7 +106,7 @@ pub struct MessageWalker {
 
 impl MessageWalker {
     /// A walker over the columns of the scan's schema.
-    pub fn new(scan: &ScanOptions, slots: &Slots) -> Result<MessageWalker> {
+    pub fn new(scan: &ScanOptions, slots: &ColumnSlots) -> Result<MessageWalker> {
         check_flat(&scan.schema)?;
         let columns = scan.schema.fields().iter().zip(&slots.of_schema).enumerate();
         let fields = columns.map(|(column, (field, &slot))| Field {

@@ -22,7 +22,7 @@ mod encode;
 use crate::error::Error;
 use crate::rows::BatchDecoder;
 use crate::rows::format::RowFormat;
-use crate::rows::keys::Slots;
+use crate::rows::keys::ColumnSlots;
 use crate::rows::split::Border;
 use crate::rows::walk::WalkParser;
 
@@ -55,7 +55,7 @@ pub static PROTOBUF: RowFormat = RowFormat {
     border: Border::Unmarked,
     splits: |_| true,
     decoder: |scan, _| {
-        let slots = Slots::new(scan);
+        let slots = ColumnSlots::new(scan);
         let walker = decode::MessageWalker::new(scan, &slots)?;
         Ok(Box::new(BatchDecoder::new(WalkParser::new(walker, decode::Protobuf, slots, scan)?, scan)?))
     },

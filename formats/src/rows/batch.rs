@@ -9,7 +9,7 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use schema::OnError;
 
 use super::Input;
-use super::column::{Bad, Column, Found, Stretch, Within, unfit, view_type};
+use super::column::{Bad, Column, Found, TextBlock, Within, unfit, view_type};
 use super::parse;
 use super::syntax::Syntax;
 use super::walk::MISSING;
@@ -174,7 +174,7 @@ impl Batch {
         let utf8 = S::TEXT
             && self.text
             && simdutf8::basic::from_utf8(&records.block[records.start..records.end]).is_ok();
-        let stretch = Stretch { block: records.block, utf8, fail_fast: self.on_error == OnError::Fail };
+        let stretch = TextBlock { block: records.block, utf8, fail_fast: self.on_error == OnError::Fail };
         let mut found = Found::default();
         let mut worst: Option<(Bad, usize, Option<Within>)> = None;
         for (i, column) in self.columns.iter_mut().enumerate() {

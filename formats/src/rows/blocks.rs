@@ -35,7 +35,7 @@ pub struct Blocks {
     /// The block ends the data, or the next one begins with a record.
     last: bool,
     /// Blocks that follow, each of whole records; nothing is asked for behind them.
-    pieces: VecDeque<Piece>,
+    pieces: VecDeque<PlacedBuffer>,
     max_record: usize,
     /// The next record ends with its line.
     lines: bool,
@@ -43,7 +43,7 @@ pub struct Blocks {
 }
 
 /// Decompressed bytes, and the offset of the first one in the decompressed file.
-pub type Piece = (u64, Buffer);
+pub type PlacedBuffer = (u64, Buffer);
 
 /// How compressed bytes are decompressed.
 pub enum Unpacking {
@@ -131,7 +131,7 @@ impl Blocks {
     }
 
     /// These pieces, each of whole records, and nothing behind them.
-    pub fn of(mut pieces: VecDeque<Piece>, max_record: usize) -> Blocks {
+    pub fn of(mut pieces: VecDeque<PlacedBuffer>, max_record: usize) -> Blocks {
         let (offset, block) = pieces.pop_front().unwrap_or_default();
         let mut blocks = Blocks::new(Source::new(0, 0, Some(0)), offset, Unpacking::Plain, max_record);
         (blocks.block, blocks.pieces, blocks.last) = (block, pieces, true);
@@ -139,7 +139,7 @@ impl Blocks {
     }
 
     /// Takes so many of the bytes that are not decoded yet.
-    pub fn cut(&mut self, bytes: usize) -> Piece {
+    pub fn cut(&mut self, bytes: usize) -> PlacedBuffer {
         let piece = (self.place(), self.block.slice_with_length(self.at, bytes));
         self.pass(bytes);
         piece

@@ -28,7 +28,7 @@ pub struct Bad {
 }
 
 /// What the columns need to know of the stretch of text at hand.
-pub struct Stretch<'a> {
+pub struct TextBlock<'a> {
     /// The block of which it is a part.
     pub block: &'a Buffer,
     /// Whether it is known to be UTF-8 throughout.
@@ -94,7 +94,7 @@ macro_rules! stores {
                 &mut self,
                 data_type: &DataType,
                 syntax: S,
-                stretch: &Stretch,
+                stretch: &TextBlock,
                 fields: impl Iterator<Item = (usize, usize)>,
                 nullable: bool,
                 found: &mut Found,
@@ -271,7 +271,7 @@ impl Column {
     pub fn extend<S: Syntax>(
         &mut self,
         syntax: S,
-        stretch: &Stretch,
+        stretch: &TextBlock,
         fields: impl Iterator<Item = (usize, usize)>,
         found: &mut Found,
     ) {
@@ -283,7 +283,7 @@ impl Column {
     pub(super) fn extend_nullable<S: Syntax>(
         &mut self,
         syntax: S,
-        stretch: &Stretch,
+        stretch: &TextBlock,
         fields: Spans,
         found: &mut Found,
     ) {

@@ -6,7 +6,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::Schema;
 
 use super::reader::BYTE_ORDER_MARK;
-use crate::compress::{self, About, Compression, Container, Piece};
+use crate::compress::{self, BlockInfo, CompressedBlock, Compression, Container};
 use crate::error::{Error, Result};
 use crate::writer::{Block, FileAssembler, FileEncoder};
 
@@ -117,22 +117,22 @@ impl FileEncoder for RowEncoder {
 
 /// What the assembler must know of a block.
 struct Meta {
-    about: About,
+    about: BlockInfo,
     /// Whether the text begins like a byte order mark.
     marked: bool,
 }
 
 struct RowAssembler {
-    head: Option<Piece>,
+    head: Option<CompressedBlock>,
     /// A byte order mark, for a file whose first row would else be taken to begin with one; `None` behind the first
     /// bytes.
-    mark: Option<Piece>,
+    mark: Option<CompressedBlock>,
     container: Box<dyn Container>,
     raw: u64,
 }
 
 impl RowAssembler {
-    fn put(&mut self, bytes: &[u8], about: &About, out: &mut dyn Write) -> Result<()> {
+    fn put(&mut self, bytes: &[u8], about: &BlockInfo, out: &mut dyn Write) -> Result<()> {
         self.raw += about.raw;
         written(self.container.append(bytes, about, out))
     }

@@ -6,7 +6,7 @@ use arrow_array::{ArrayRef, ArrowPrimitiveType, BooleanArray, PrimitiveArray};
 use arrow_buffer::{ArrowNativeType, BooleanBuffer, BooleanBufferBuilder, NullBuffer, ScalarBuffer};
 use arrow_schema::DataType;
 
-use super::column::{Bad, Found, Stretch};
+use super::column::{Bad, Found, TextBlock};
 use super::syntax::{Syntax, Token};
 
 /// A column of values of one width.
@@ -24,7 +24,7 @@ impl<T: Copy + Default> Fixed<T> {
     pub fn extend<S: Syntax>(
         &mut self,
         syntax: S,
-        stretch: &Stretch,
+        stretch: &TextBlock,
         fields: impl Iterator<Item = (usize, usize)>,
         nullable: bool,
         found: &mut Found,

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::format::ScanOptions;
 
 /// Where the values of wanted columns are noted. A column that is wanted twice has one slot.
-pub struct Slots {
+pub struct ColumnSlots {
     /// For each column of the schema its slot, if it is wanted.
     pub of_schema: Vec<Option<usize>>,
     /// For each column of the batch its slot.
@@ -14,11 +14,11 @@ pub struct Slots {
     pub count: usize,
 }
 
-impl Slots {
+impl ColumnSlots {
     /// The slots of the columns that a scan wants.
-    pub fn new(scan: &ScanOptions) -> Slots {
+    pub fn new(scan: &ScanOptions) -> ColumnSlots {
         let mut slots =
-            Slots { of_schema: vec![None; scan.schema.fields().len()], of_batch: Vec::new(), count: 0 };
+            ColumnSlots { of_schema: vec![None; scan.schema.fields().len()], of_batch: Vec::new(), count: 0 };
         for &column in &scan.projection {
             let slot = *slots.of_schema[column].get_or_insert_with(|| {
                 slots.count += 1;
@@ -39,7 +39,7 @@ pub struct Keys {
 
 impl Keys {
     /// Finds the columns that a scan wants by their names.
-    pub fn new(scan: &ScanOptions, slots: &Slots) -> Keys {
+    pub fn new(scan: &ScanOptions, slots: &ColumnSlots) -> Keys {
         let named = scan.schema.fields().iter().zip(&slots.of_schema);
         Keys::of(named.filter_map(|(field, slot)| Some((field.name().as_str(), (*slot)?))))
     }

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use schema::{FormatOptions, OnError};
 
 use super::Decoder;
-use super::blocks::{Blocks, Piece, Refill};
+use super::blocks::{Blocks, PlacedBuffer, Refill};
 use super::quotes::last_record;
 use super::reader::{BYTE_ORDER_MARK, MakeDecoder};
 use super::split::Border;
@@ -27,7 +27,7 @@ pub struct Stream {
     /// Finds the ends of records that nothing marks.
     walker: Option<Box<dyn Decoder>>,
     /// What is cut and not handed out yet.
-    pieces: VecDeque<Piece>,
+    pieces: VecDeque<PlacedBuffer>,
     bytes: usize,
 }
 
@@ -36,7 +36,7 @@ pub enum Find {
     /// These bytes are needed.
     Need(Range<u64>),
     /// Pieces of whole records, and whether they are the last ones.
-    Records(VecDeque<Piece>, bool),
+    Records(VecDeque<PlacedBuffer>, bool),
     /// The rest is for one reader.
     Rest,
 }

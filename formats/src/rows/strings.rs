@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, BinaryViewArray, FixedSizeBinaryArray, StringViewArray};
 
-use super::column::{Bad, Found, Stretch};
+use super::column::{Bad, Found, TextBlock};
 use super::fixed::null_buffer;
 use super::syntax::{Syntax, Token};
 use super::views::Views;
@@ -28,7 +28,7 @@ enum Value<'a> {
 }
 
 impl<'a> Value<'a> {
-    fn bytes(self, stretch: &Stretch<'a>) -> &'a [u8] {
+    fn bytes(self, stretch: &TextBlock<'a>) -> &'a [u8] {
         match self {
             Value::Block(from, to) => &stretch.block[from..to],
             Value::Scratch(bytes) => bytes,
@@ -37,7 +37,7 @@ impl<'a> Value<'a> {
 
     /// Appends the value of a record of bytes.
     #[inline(always)]
-    fn push(self, views: &mut Views, stretch: &Stretch) {
+    fn push(self, views: &mut Views, stretch: &TextBlock) {
         match self {
             Value::Block(from, to) => views.push_near(stretch.block, from, to),
             Value::Scratch(bytes) => views.push_copy(bytes),
@@ -72,7 +72,7 @@ impl Strings {
     pub fn extend_text<S: Syntax>(
         &mut self,
         syntax: S,
-        stretch: &Stretch,
+        stretch: &TextBlock,
         fields: impl Iterator<Item = (usize, usize)>,
         nullable: bool,
         found: &mut Found,
@@ -91,7 +91,7 @@ impl Strings {
     pub fn extend_binary<S: Syntax>(
         &mut self,
         syntax: S,
-        stretch: &Stretch,
+        stretch: &TextBlock,
         fields: impl Iterator<Item = (usize, usize)>,
         nullable: bool,
         found: &mut Found,
@@ -122,7 +122,7 @@ impl Strings {
     fn extend<'a, S: Syntax>(
         &mut self,
         syntax: S,
-        stretch: &Stretch<'a>,
+        stretch: &TextBlock<'a>,
         fields: impl Iterator<Item = (usize, usize)>,
         nullable: bool,
         spells: bool,
@@ -206,7 +206,7 @@ impl Strings {
 
 /// Appends a value as text, with U+FFFD for what is not UTF-8, and gives the number of those.
 #[inline(always)]
-fn push_checked(views: &mut Views, value: Value, stretch: &Stretch) -> u64 {
+fn push_checked(views: &mut Views, value: Value, stretch: &TextBlock) -> u64 {
     let bytes = value.bytes(stretch);
     if is_ascii(bytes) || simdutf8::basic::from_utf8(bytes).is_ok() {
         value.push(views, stretch);

@@ -5,7 +5,7 @@ use std::iter::{Copied, Skip, StepBy};
 use std::slice::Iter;
 
 use super::batch::{Batch, Records};
-use super::keys::Slots;
+use super::keys::ColumnSlots;
 use super::syntax::Syntax;
 use super::{Input, RecordParser};
 use crate::error::{Error, Result};
@@ -78,7 +78,7 @@ pub trait Walker: Send {
     fn restart(&mut self) {}
 
     /// Walks over the record that begins at `at`, and notes where the values of wanted columns lie: `found` has a
-    /// place for each slot of [`Slots`], and [`missing`] in all of them.
+    /// place for each slot of [`ColumnSlots`], and [`missing`] in all of them.
     fn walk(&mut self, bytes: &[u8], at: usize, found: &mut [Span]) -> Result<Walked, Wrong>;
 }
 
@@ -94,7 +94,7 @@ pub fn check_columns(scan: &ScanOptions) -> Result<()> {
 pub struct WalkParser<W, S> {
     walker: W,
     syntax: S,
-    slots: Slots,
+    slots: ColumnSlots,
     /// The values found, `slots.count` for each record.
     found: Vec<Span>,
     max_record: usize,
@@ -102,7 +102,7 @@ pub struct WalkParser<W, S> {
 
 impl<W: Walker, S: Syntax> WalkParser<W, S> {
     /// A parser of the columns that the scan wants.
-    pub fn new(walker: W, syntax: S, slots: Slots, scan: &ScanOptions) -> Result<WalkParser<W, S>> {
+    pub fn new(walker: W, syntax: S, slots: ColumnSlots, scan: &ScanOptions) -> Result<WalkParser<W, S>> {
         check_columns(scan)?;
         Ok(WalkParser { walker, syntax, slots, found: Vec::new(), max_record: scan.format.max_record })
     }

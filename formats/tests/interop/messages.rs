@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Schema, TimeUnit};
-use formats::capnproto::layout::{Place, layout};
+use formats::capnproto::layout::{ColumnPlacement, layout};
 use formats::discover::by_name;
 use schema::FormatOptions;
 
@@ -103,10 +103,10 @@ fn columns_lie_where_the_compiler_puts_them() {
             if let Some(bits) = numbers(line, "# tag bits [") {
                 tag = Some(bits[0] / 16);
             } else if let Some(place) = numbers(line, "# ptr[") {
-                found.push(Place::Pointer { number: place[0], text: line.contains(":Text") });
+                found.push(ColumnPlacement::Pointer { number: place[0], text: line.contains(":Text") });
             } else if let Some(place) = numbers(line, "# bits[") {
                 let bits = place[1] - place[0];
-                found.push(Place::Data { bits, offset: place[0] / bits, tag: tag.take() });
+                found.push(ColumnPlacement::Data { bits, offset: place[0] / bits, tag: tag.take() });
             }
         }
         let expected = layout(&schema).unwrap();

@@ -12,5 +12,5 @@ mod nested_tables;
 mod properties;
 mod protobuf;
 mod roundtrip;
+mod sequential_splits;
 mod tagged;
-mod turns;

@@ -16,7 +16,7 @@ use schema::{ColumnPrefix, Cut, FileEntry, FormatOptions, Listed};
 
 use crate::common::{Random, concat, entry, options, read_morsels, scan};
 use crate::roundtrip::{ENCODINGS, all_types, assert_same};
-use crate::turns::read_file;
+use crate::sequential_splits::read_file;
 
 fn number(name: &str, otherwise: u64) -> u64 {
     std::env::var(name).map_or(otherwise, |text| text.parse().unwrap())

@@ -14,18 +14,18 @@ const CHUNKS_PER_PART: u64 = 16;
 
 /// A division of `units` units among `parts` parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Deal {
+pub struct Division {
     units: u64,
     parts: u64,
     chunk: u64,
 }
 
-impl Deal {
+impl Division {
     /// Deals `units` units to `parts` parts (at least one).
-    pub fn new(units: u64, parts: u64) -> Deal {
+    pub fn new(units: u64, parts: u64) -> Division {
         let parts = parts.max(1);
         let chunk = (units / parts.saturating_mul(CHUNKS_PER_PART)).clamp(1, MAX_CHUNK);
-        Deal { units, parts, chunk: if parts == 1 { units.max(1) } else { chunk } }
+        Division { units, parts, chunk: if parts == 1 { units.max(1) } else { chunk } }
     }
 
     /// The number of parts.
@@ -61,13 +61,13 @@ impl Deal {
 
 #[cfg(test)]
 mod tests {
-    use super::Deal;
+    use super::Division;
 
     #[test]
     fn every_unit_falls_to_one_part_in_ascending_order() {
         for units in [0, 1, 2, 7, 100, 1_200, 10_000, 300_000] {
             for parts in [1, 2, 3, 7, 16, 150] {
-                let deal = Deal::new(units, parts);
+                let deal = Division::new(units, parts);
                 let mut seen = vec![0u8; units as usize];
                 for part in 0..parts {
                     let whole = deal.ranges(part, 0..u64::MAX);
@@ -90,7 +90,7 @@ mod tests {
     #[test]
     fn parts_are_about_equal() {
         for parts in [2, 3, 16, 100] {
-            let deal = Deal::new(155_000_000, parts);
+            let deal = Division::new(155_000_000, parts);
             let sizes: Vec<_> = (0..parts).map(|p| deal.part_units(p)).collect();
             let (least, most) = (*sizes.iter().min().unwrap(), *sizes.iter().max().unwrap());
             assert!(most - least <= super::MAX_CHUNK, "{least} to {most}");

@@ -7,7 +7,7 @@ use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Date32Type, Float32Type, Int32Type};
 
-use super::parts::Deal;
+use super::parts::Division;
 use super::url::Urls;
 use super::*;
 
@@ -143,7 +143,7 @@ fn rankings_descend_in_each_part() {
     let spec = sizes(160_000, 0, 0).table(Kind::Rankings, 3);
     let generator = spec.generator();
     for parts in [1, 4] {
-        let deal = Deal::new(spec.units(), parts);
+        let deal = Division::new(spec.units(), parts);
         for part in 0..parts {
             let ranks: Vec<f64> = deal
                 .ranges(part, 0..u64::MAX)
@@ -169,7 +169,7 @@ fn parts_hold_the_rows_of_the_whole() {
         let spec = sizes(5_000, 20_000, 2_000_000).table(kind, 8);
         let generator = spec.generator();
         let rows = |parts| {
-            let deal = Deal::new(spec.units(), parts);
+            let deal = Division::new(spec.units(), parts);
             let mut rows: Vec<String> = (0..parts)
                 .flat_map(|part| deal.ranges(part, 0..u64::MAX))
                 .flat_map(|range| {

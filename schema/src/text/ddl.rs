@@ -9,7 +9,7 @@ use std::sync::Arc;
 use arrow_schema::{DataType, Field, IntervalUnit, Schema, TimeUnit};
 
 use super::TextError;
-use super::lexer::{Place, Token, tokens};
+use super::lexer::{TextPosition, Token, tokens};
 use super::types::{DEEPEST, quoted, sql_name};
 
 /// Prints a schema as one `CREATE TABLE` statement.
@@ -68,7 +68,7 @@ pub fn tables_of(text: &str) -> Result<Vec<Table>, TextError> {
 }
 
 struct Parser {
-    tokens: Vec<(Token, Place)>,
+    tokens: Vec<(Token, TextPosition)>,
     at: usize,
 }
 
@@ -77,7 +77,7 @@ impl Parser {
         &self.tokens[self.at].0
     }
 
-    fn place(&self) -> Place {
+    fn place(&self) -> TextPosition {
         self.tokens[self.at].1
     }
 
@@ -197,7 +197,7 @@ impl Parser {
         Ok(data_type)
     }
 
-    fn named_type(&mut self, name: &str, place: Place, depth: usize) -> Result<DataType, TextError> {
+    fn named_type(&mut self, name: &str, place: TextPosition, depth: usize) -> Result<DataType, TextError> {
         use DataType as T;
         Ok(match name {
             "NULL" => T::Null,

@@ -4,14 +4,14 @@ use super::TextError;
 
 /// A place in a text; both are counted from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
+pub struct TextPosition {
     /// The line.
     pub line: usize,
     /// The character in the line.
     pub column: usize,
 }
 
-impl Place {
+impl TextPosition {
     /// An error at this place.
     pub fn error(self, message: impl Into<String>) -> TextError {
         TextError::Ddl { line: self.line, column: self.column, message: message.into() }
@@ -49,8 +49,8 @@ impl std::fmt::Display for Token {
 
 /// Cuts a text into tokens. Blanks and comments (`-- …`, `/* … */`) stand between them. The last token is
 /// [`Token::End`].
-pub fn tokens(text: &str) -> Result<Vec<(Token, Place)>, TextError> {
-    let mut lexer = Lexer { rest: text.chars().peekable(), place: Place { line: 1, column: 1 } };
+pub fn tokens(text: &str) -> Result<Vec<(Token, TextPosition)>, TextError> {
+    let mut lexer = Lexer { rest: text.chars().peekable(), place: TextPosition { line: 1, column: 1 } };
     let mut tokens = Vec::new();
     loop {
         let (token, place) = lexer.token()?;
@@ -64,21 +64,21 @@ pub fn tokens(text: &str) -> Result<Vec<(Token, Place)>, TextError> {
 
 struct Lexer<'a> {
     rest: std::iter::Peekable<std::str::Chars<'a>>,
-    place: Place,
+    place: TextPosition,
 }
 
 impl Lexer<'_> {
     fn next(&mut self) -> Option<char> {
         let c = self.rest.next()?;
         if c == '\n' {
-            self.place = Place { line: self.place.line + 1, column: 1 };
+            self.place = TextPosition { line: self.place.line + 1, column: 1 };
         } else {
             self.place.column += 1;
         }
         Some(c)
     }
 
-    fn token(&mut self) -> Result<(Token, Place), TextError> {
+    fn token(&mut self) -> Result<(Token, TextPosition), TextError> {
         loop {
             let place = self.place;
             let Some(c) = self.next() else { return Ok((Token::End, place)) };
@@ -115,7 +115,7 @@ impl Lexer<'_> {
     }
 
     /// What stands before the next `quote`; two quotes in a row stand for one.
-    fn until(&mut self, quote: char, start: Place) -> Result<String, TextError> {
+    fn until(&mut self, quote: char, start: TextPosition) -> Result<String, TextError> {
         let mut word = String::new();
         while let Some(c) = self.next() {
             if c != quote {
@@ -130,7 +130,7 @@ impl Lexer<'_> {
         Err(start.error(format!("the quote {quote} that begins here is not closed")))
     }
 
-    fn comment(&mut self, start: Place) -> Result<(), TextError> {
+    fn comment(&mut self, start: TextPosition) -> Result<(), TextError> {
         while let Some(c) = self.next() {
             if c == '*' && self.rest.peek() == Some(&'/') {
                 self.next();

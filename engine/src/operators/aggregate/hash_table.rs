@@ -15,7 +15,7 @@ const TOGETHER: usize = 64;
 
 /// The table.
 #[derive(Default)]
-pub struct Slots {
+pub struct SlotTable {
     /// 0, or the upper half of a key's hash and, in the lower bits, its group's number plus 1. As many as a power of two.
     slots: Vec<u64>,
     /// How many are not 0.
@@ -25,8 +25,8 @@ pub struct Slots {
 /// The upper half of a hash, as it lies in a slot.
 const HALF: u64 = !(u32::MAX as u64);
 
-impl Slots {
-    /// Appends the number of the group of each of these inlined views to `groups`; see [`Slots::intern`].
+impl SlotTable {
+    /// Appends the number of the group of each of these inlined views to `groups`; see [`SlotTable::intern`].
     pub fn intern_all(&mut self, views: &[u128], keys: &mut Vec<u128>, groups: &mut Vec<usize>) {
         let (mut hashes, mut slots) = ([0_u64; TOGETHER], [0_u64; TOGETHER]);
         for views in views.chunks(TOGETHER) {
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn keys_keep_their_number_while_the_table_grows() {
-        let (mut slots, mut keys) = (Slots::default(), Vec::new());
+        let (mut slots, mut keys) = (SlotTable::default(), Vec::new());
         // A group that is in no slot, as that of NULL.
         keys.push(0);
         let view = |i: u128| 12 | (i * 7919) << 32;

@@ -5,17 +5,17 @@ use arrow_array::{ArrayRef, BooleanArray, RecordBatch};
 use arrow_select::filter::filter_record_batch;
 
 use crate::error::Result;
-use crate::state::frequency_sketch::{Few, Frequent};
+use crate::state::frequency_sketch::{Few, FrequencySketch};
 use crate::state::hash::{comparable, hash_columns, hash_word};
 
 /// As long as no key is heavy, one batch in so many is looked at, on average.
 const LOOKED_AT: usize = 16;
 
 /// Watches the keys of states that are passed on.
-pub struct Heavy {
+pub struct HeavyHitters {
     /// The first columns are keys, so many.
     keys: usize,
-    frequent: Frequent,
+    frequent: FrequencySketch,
     few: Few,
     /// Batches until the next one that is looked at, and how many were.
     until: usize,
@@ -23,11 +23,11 @@ pub struct Heavy {
     hashes: Vec<u64>,
 }
 
-impl Heavy {
+impl HeavyHitters {
     /// For states with so many keys, which go to `peers` workers.
-    pub fn new(keys: usize, peers: usize) -> Heavy {
-        let (frequent, few) = (Frequent::new(peers), Few::default());
-        Heavy { keys, frequent, few, until: 0, looked_at: 0, hashes: Vec::new() }
+    pub fn new(keys: usize, peers: usize) -> HeavyHitters {
+        let (frequent, few) = (FrequencySketch::new(peers), Few::default());
+        HeavyHitters { keys, frequent, few, until: 0, looked_at: 0, hashes: Vec::new() }
     }
 
     /// Takes the states of heavy keys out: the others, and those.

@@ -14,7 +14,7 @@ use arrow_schema::DataType;
 use hashbrown::HashTable;
 use queries::plan::KeyLayout;
 
-use super::hash_table::Slots;
+use super::hash_table::SlotTable;
 use crate::error::Result;
 use crate::state::hash::{comparable, comparable_type, hash_bytes, hash_word};
 
@@ -183,7 +183,7 @@ impl GroupKeys for Words {
 /// One string column. A string of at most 12 bytes is its inlined view; of longer ones the bytes are kept.
 #[derive(Default)]
 struct Views {
-    short: Slots,
+    short: SlotTable,
     /// Half of the hash and the number of each longer string.
     long: HashTable<(u32, u32)>,
     /// A view a group, as it is in the column that is given.

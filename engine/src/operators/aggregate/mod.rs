@@ -39,7 +39,7 @@ use crate::dataflow::batch::ExchangeBatch;
 use crate::dataflow::operator::{Operator, Pull};
 use crate::error::Result;
 use crate::state::hash::{hash_columns, normalise, worker_of};
-use heavy_hitters::Heavy;
+use heavy_hitters::HeavyHitters;
 use partitions::Partitions;
 use table::Table;
 
@@ -72,7 +72,7 @@ pub struct Aggregate {
     rows_in: usize,
     groups_out: usize,
     /// Once rows are passed on.
-    passing: Option<Heavy>,
+    passing: Option<HeavyHitters>,
     partitions: Option<Partitions>,
     /// The groups of the partition that was combined last.
     groups_of_part: usize,
@@ -283,7 +283,7 @@ impl Aggregate {
     /// Rows are passed on from now on.
     fn begin_to_pass(&mut self) -> Result<()> {
         self.table = Table::new(&self.plan, &self.input)?;
-        self.passing = Some(Heavy::new(self.keys.len(), self.peers));
+        self.passing = Some(HeavyHitters::new(self.keys.len(), self.peers));
         Ok(())
     }
 

@@ -12,7 +12,7 @@ use arrow_select::concat::concat_batches;
 use arrow_select::take::take_record_batch;
 
 use super::super::slices;
-use super::radix_partitioner::{PARTITIONS, SHARE, Scatter};
+use super::radix_partitioner::{PARTITIONS, RadixPartitioner, SHARE};
 use crate::context::memory;
 use crate::context::spill::{Spill, Spilled};
 use crate::dataflow::batch::{batch_bytes, compact, copied, to_take_from};
@@ -41,7 +41,7 @@ pub struct Partitions {
     /// The first columns are keys, so many.
     keys: usize,
     /// Rows of fixed width.
-    scatter: Option<Scatter>,
+    scatter: Option<RadixPartitioner>,
     hashes: Vec<u64>,
     numbers: Vec<u8>,
     /// Other rows, how many, and their bytes.
@@ -145,7 +145,7 @@ impl Partitions {
             }
         };
         Partitions {
-            scatter: Scatter::new(&schema),
+            scatter: RadixPartitioner::new(&schema),
             schema,
             keys,
             hashes: Vec::new(),
@@ -172,14 +172,14 @@ impl Partitions {
     pub fn bytes(&self) -> usize {
         let sum = |of: fn(&Part) -> usize| self.parts.iter().map(of).sum::<usize>();
         let (whole, loose) = (sum(|part| part.bytes), sum(|part| part.loose_bytes));
-        let scattered = self.scatter.as_ref().map_or(0, Scatter::rows);
+        let scattered = self.scatter.as_ref().map_or(0, RadixPartitioner::rows);
         // Of rows of one width, like those before.
         whole + loose + self.chunk_bytes + (whole / sum(|part| part.rows).max(1)).max(16) * scattered
     }
 
     /// Puts a batch aside.
     pub fn add(&mut self, batch: &RecordBatch) -> Result<()> {
-        if self.scatter.is_none() || !Scatter::fits(batch) {
+        if self.scatter.is_none() || !RadixPartitioner::fits(batch) {
             self.rows += batch.num_rows();
             self.chunk_bytes += batch_bytes(batch);
             self.chunk.push(batch.clone());

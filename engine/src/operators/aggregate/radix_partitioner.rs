@@ -29,7 +29,7 @@ pub const SHARE: u64 = 64;
 const INLINE: u32 = 12;
 
 /// Rows of one schema by partition.
-pub struct Scatter {
+pub struct RadixPartitioner {
     schema: SchemaRef,
     columns: Vec<Box<dyn Column>>,
     /// The rows of each partition.
@@ -77,9 +77,9 @@ fn array(data_type: &DataType, buffer: Buffer, rows: usize) -> Result<ArrayRef> 
     })
 }
 
-impl Scatter {
-    /// For batches of `schema`, if its types let any of them [`Scatter::fits`].
-    pub fn new(schema: &SchemaRef) -> Option<Scatter> {
+impl RadixPartitioner {
+    /// For batches of `schema`, if its types let any of them [`RadixPartitioner::fits`].
+    pub fn new(schema: &SchemaRef) -> Option<RadixPartitioner> {
         let widths: Vec<usize> =
             schema.fields().iter().map(|f| width(f.data_type())).collect::<Option<_>>()?;
         let bytes = (memory::limit() / SHARE / PARTITIONS as u64).min(FULL as u64) as usize;
@@ -91,7 +91,12 @@ impl Scatter {
             8 => lanes::<u64, 8>(room(full)),
             _ => lanes::<u128, 4>(room(full)),
         });
-        Some(Scatter { columns: columns.collect(), schema: schema.clone(), rows: [0; PARTITIONS], full })
+        Some(RadixPartitioner {
+            columns: columns.collect(),
+            schema: schema.clone(),
+            rows: [0; PARTITIONS],
+            full,
+        })
     }
 
     /// Whether a batch can be added: there is no NULL in it and no string of more than 12 bytes.
@@ -99,7 +104,7 @@ impl Scatter {
         batch.columns().iter().all(|c| c.null_count() == 0 && is_inline(c))
     }
 
-    /// Adds a batch that [`Scatter::fits`]; `parts` has the partition of each row.
+    /// Adds a batch that [`RadixPartitioner::fits`]; `parts` has the partition of each row.
     pub fn add(&mut self, batch: &RecordBatch, parts: &[u8]) {
         parts.iter().for_each(|part| self.rows[usize::from(*part)] += 1);
         for (values, lanes) in batch.columns().iter().zip(&mut self.columns) {
@@ -161,12 +166,12 @@ mod tests {
             Arc::new((0..rows).map(|i| i as f64 / 3.0).collect::<Float64Array>()),
             Arc::new((0..rows).map(|i| -(i as i128)).collect::<Decimal128Array>()),
         ]);
-        let mut scatter = Scatter::new(&all.schema()).unwrap();
+        let mut scatter = RadixPartitioner::new(&all.schema()).unwrap();
         let mut found: Vec<Vec<RecordBatch>> = vec![Vec::new(); PARTITIONS];
         // Slices of a batch, whose arrays begin behind the start of their buffers.
         for from in (0..rows).step_by(1000) {
             let piece = all.slice(from, 1000);
-            assert!(Scatter::fits(&piece));
+            assert!(RadixPartitioner::fits(&piece));
             scatter.add(&piece, &(from..from + 1000).map(part_of).collect::<Vec<_>>());
             for part in scatter.full() {
                 found[part].extend(scatter.take(part, false).unwrap());
@@ -194,12 +199,14 @@ mod tests {
     #[test]
     fn nulls_and_long_strings_do_not_fit() {
         let strings = |values: Vec<Option<&str>>| batch(vec![Arc::new(StringViewArray::from(values))]);
-        assert!(Scatter::fits(&strings(vec![Some("twelve bytes"), Some("")])));
-        assert!(!Scatter::fits(&strings(vec![Some("twelve bytes"), None])));
+        assert!(RadixPartitioner::fits(&strings(vec![Some("twelve bytes"), Some("")])));
+        assert!(!RadixPartitioner::fits(&strings(vec![Some("twelve bytes"), None])));
         let long = strings(vec![Some("thirteen byte"), Some("short")]);
-        assert!(!Scatter::fits(&long));
-        assert!(Scatter::fits(&long.slice(1, 1)));
-        let of = |data_type| Scatter::new(&Arc::new(Schema::new(vec![Field::new("c", data_type, false)])));
+        assert!(!RadixPartitioner::fits(&long));
+        assert!(RadixPartitioner::fits(&long.slice(1, 1)));
+        let of = |data_type| {
+            RadixPartitioner::new(&Arc::new(Schema::new(vec![Field::new("c", data_type, false)])))
+        };
         assert!(of(DataType::Boolean).is_none());
         let interval = IntervalDayTimeArray::from(vec![IntervalDayTimeType::make_value(1, 2)]);
         assert!(of(interval.data_type().clone()).is_none(), "its words are of four bytes");

@@ -7,12 +7,12 @@ use arrow_array::{Array, ArrayRef};
 
 use super::heavy::Replicas;
 use crate::error::Result;
-use crate::state::frequency_sketch::{Few, Frequent};
+use crate::state::frequency_sketch::{Few, FrequencySketch};
 
 /// Tells which probe rows stay in the process that has them: those of heavy keys whose build rows are here.
 pub struct Watch {
     replicas: Arc<Replicas>,
-    frequent: Frequent,
+    frequent: FrequencySketch,
     here: Few,
     drops: bool,
     workers: Range<usize>,
@@ -22,7 +22,7 @@ pub struct Watch {
 impl Watch {
     /// Of a process with these workers, among `peers`.
     pub fn new(replicas: Arc<Replicas>, workers: Range<usize>, peers: usize) -> Watch {
-        let (frequent, here, drops) = (Frequent::new(peers), Few::default(), replicas.drops());
+        let (frequent, here, drops) = (FrequencySketch::new(peers), Few::default(), replicas.drops());
         Watch { replicas, frequent, here, drops, workers, turns: 0 }
     }
 

@@ -13,7 +13,7 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use super::open_partial;
-use super::temporary::{Partial, remove_directory, remove_empty};
+use super::temporary::{Temporary, remove_directory, remove_empty};
 
 /// What this program is started with as a sweeper.
 static WORDS: OnceLock<&[&str]> = OnceLock::new();
@@ -64,7 +64,7 @@ pub(super) struct Sweeper(Child);
 impl Sweeper {
     /// Starts it, if this process has been told how, before anything is made: whatever moment this process is killed at,
     /// it is there. Without it the next writer cleans up.
-    pub fn start(partial: &Partial) -> Option<Sweeper> {
+    pub fn start(partial: &Temporary) -> Option<Sweeper> {
         let words = WORDS.get()?;
         let parents = partial.parents.iter().filter_map(|parent| absolute(parent).ok());
         // Whoever ends the group of this process does not end it, nor does it keep a file system in use.

@@ -23,14 +23,14 @@ pub(super) enum Kind {
 
 /// Something half written.
 #[derive(Debug, Clone)]
-pub(super) struct Partial {
+pub(super) struct Temporary {
     pub path: PathBuf,
     pub kind: Kind,
     /// The directories that were made for it, the innermost first.
     pub parents: Vec<PathBuf>,
 }
 
-impl Partial {
+impl Temporary {
     /// Removes it and the directories that were made for it, unless something else has come into them. What can't be
     /// removed is removed by the next writer.
     pub fn remove(&self) {
@@ -67,7 +67,7 @@ pub(super) fn remove_directory(path: &Path) -> io::Result<()> {
 }
 
 /// What this process is writing.
-static PARTIALS: Mutex<Vec<Partial>> = Mutex::new(Vec::new());
+static PARTIALS: Mutex<Vec<Temporary>> = Mutex::new(Vec::new());
 
 /// So long does a thread that ends the process wait for one that begins something, or that ends it too. It may be that one
 /// itself: then the next writer cleans up.
@@ -89,8 +89,8 @@ pub fn remove_all() {
     }
 }
 
-fn remove_for_good(partials: MutexGuard<'_, Vec<Partial>>) {
-    partials.iter().for_each(Partial::remove);
+fn remove_for_good(partials: MutexGuard<'_, Vec<Temporary>>) {
+    partials.iter().for_each(Temporary::remove);
     // The lock stays taken.
     std::mem::forget(partials);
 }
@@ -122,10 +122,10 @@ pub fn adopt(directory: &Path, parents: usize) {
     // Another process says how many: more than may be touched are not.
     let parents = parents.take_while(|parent| formats::store::roots::check(parent).is_ok());
     let parents = parents.map(Path::to_path_buf).collect();
-    partials().push(Partial { path, kind: Kind::Directory, parents });
+    partials().push(Temporary { path, kind: Kind::Directory, parents });
 }
 
-pub(super) fn partials() -> MutexGuard<'static, Vec<Partial>> {
+pub(super) fn partials() -> MutexGuard<'static, Vec<Temporary>> {
     PARTIALS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

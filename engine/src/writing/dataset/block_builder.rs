@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use arrow_array::RecordBatch;
 
 /// A piece of work.
-pub enum Work {
+pub enum Built {
     /// To be encoded.
     Block {
         /// The number of its first row among all rows.
@@ -43,7 +43,7 @@ impl BlockBuilder {
     }
 
     /// Appends the blocks that the rows of a file complete; files ascend.
-    pub fn add(&mut self, file: usize, batch: RecordBatch, works: &mut Vec<Work>) {
+    pub fn add(&mut self, file: usize, batch: RecordBatch, works: &mut Vec<Built>) {
         debug_assert!(self.file <= file && file < self.files, "files ascend");
         while self.file < file {
             self.finish_file(works);
@@ -56,19 +56,19 @@ impl BlockBuilder {
     }
 
     /// Appends what is left of all files.
-    pub fn finish(&mut self, works: &mut Vec<Work>) {
+    pub fn finish(&mut self, works: &mut Vec<Built>) {
         while self.file < self.files {
             self.finish_file(works);
         }
     }
 
-    fn finish_file(&mut self, works: &mut Vec<Work>) {
+    fn finish_file(&mut self, works: &mut Vec<Built>) {
         self.cut(self.held_rows, works);
-        works.push(Work::EndOfFile);
+        works.push(Built::EndOfFile);
         self.file += 1;
     }
 
-    fn cut(&mut self, rows: usize, works: &mut Vec<Work>) {
+    fn cut(&mut self, rows: usize, works: &mut Vec<Built>) {
         let mut block = Vec::new();
         let mut missing = rows;
         while missing > 0 {
@@ -84,7 +84,7 @@ impl BlockBuilder {
         }
         self.held_rows -= rows;
         if rows > 0 {
-            works.push(Work::Block { first: self.done, batches: block });
+            works.push(Built::Block { first: self.done, batches: block });
             self.done += rows as u64;
         }
     }

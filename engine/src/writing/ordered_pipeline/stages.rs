@@ -24,7 +24,7 @@ impl<I> Step<I> {
 }
 
 /// What `cut` is given, in order.
-pub enum Piece<I> {
+pub enum LaneItem<I> {
     /// The next item.
     Item(I),
     /// All items were given.
@@ -36,7 +36,7 @@ pub type Dealer<'a, L> = Box<dyn FnMut() -> Result<Option<L>> + Send + 'a>;
 /// See [`Stages::read`].
 pub type Reader<'a, L, I> = Box<dyn Fn(&mut L) -> Result<Step<I>> + Sync + 'a>;
 /// See [`Stages::cut`].
-pub type Cutter<'a, I, W> = Box<dyn FnMut(Piece<I>, &mut Vec<W>) -> Result<()> + Send + 'a>;
+pub type Cutter<'a, I, W> = Box<dyn FnMut(LaneItem<I>, &mut Vec<W>) -> Result<()> + Send + 'a>;
 /// See [`Stages::work`].
 pub type Worker<'a, W, O> = Box<dyn Fn(W) -> Result<O> + Sync + 'a>;
 /// See [`Stages::put`].

@@ -65,14 +65,14 @@ fn sums(
         weight: |_| 1,
         cut: Box::new(move |piece, works| {
             match piece {
-                Piece::Item(item) => {
+                LaneItem::Item(item) => {
                     at("cut", item)?;
                     open.push(item);
                     if open.len() < 7 {
                         return Ok(());
                     }
                 }
-                Piece::End => {}
+                LaneItem::End => {}
             }
             works.push(std::mem::take(&mut open));
             let now = seen.works.fetch_add(1, Ordering::SeqCst) + 1;
@@ -198,7 +198,7 @@ fn a_younger_lane_may_wait_for_an_older_one() {
             }),
             weight: |_| 1,
             cut: Box::new(|piece, works| {
-                if let Piece::Item(item) = piece {
+                if let LaneItem::Item(item) = piece {
                     works.push(item);
                 }
                 Ok(())

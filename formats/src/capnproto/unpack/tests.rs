@@ -1,6 +1,6 @@
 use super::*;
 use crate::format::ScanOptions;
-use crate::rows::keys::Slots;
+use crate::rows::keys::ColumnSlots;
 use crate::rows::walk::is_missing;
 
 /// Unpacked messages, and where each of them ends, unpacked and packed.
@@ -141,7 +141,7 @@ fn row(data: [u64; 2], texts: &[Option<Vec<u8>>]) -> Vec<u64> {
 }
 
 /// A walker for these columns of such rows, of which all but the first two may be NULL.
-fn walker(columns: usize, projection: Vec<usize>) -> (MessageWalker, Slots) {
+fn walker(columns: usize, projection: Vec<usize>) -> (MessageWalker, ColumnSlots) {
     use arrow_schema::{DataType, Field, Schema};
     let types = (0..columns).map(|i| if i < 2 { DataType::Int64 } else { DataType::Utf8View });
     let fields: Vec<_> =
@@ -155,7 +155,7 @@ fn walker(columns: usize, projection: Vec<usize>) -> (MessageWalker, Slots) {
         batch_rows: 1,
         format: schema::FormatOptions::default(),
     };
-    let slots = Slots::new(&scan);
+    let slots = ColumnSlots::new(&scan);
     (MessageWalker::new(&scan, &slots).unwrap(), slots)
 }
 

@@ -11,7 +11,7 @@ mod arrays;
 
 use arrow_schema::{DataType, FieldRef, Fields};
 
-use super::column::{Bad, Column, Found, Stretch, Within};
+use super::column::{Bad, Column, Found, TextBlock, Within};
 use super::keys::Keys;
 use super::syntax::{Syntax, Token};
 use super::walk::{MISSING, Span, is_missing, spans};
@@ -71,7 +71,7 @@ impl Faults {
 /// The values of a stretch that are being taken apart.
 struct Stage<'a, 'b, S> {
     syntax: S,
-    stretch: &'a Stretch<'b>,
+    stretch: &'a TextBlock<'b>,
     /// Where the values lie.
     values: &'a [Span],
     /// The row of the first of them.
@@ -174,7 +174,7 @@ impl Nested {
     pub fn extend<S: Syntax>(
         &mut self,
         syntax: S,
-        stretch: &Stretch,
+        stretch: &TextBlock,
         fields: impl Iterator<Item = Span>,
         nullable: bool,
         found: &mut Found,

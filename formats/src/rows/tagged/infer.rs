@@ -9,7 +9,7 @@ use arrow_schema::{Schema, SchemaRef};
 use schema::text::types::DEEPEST;
 use schema::{FileEntry, FormatOptions};
 
-use super::outer::{Outer, Place};
+use super::outer::{NextRow, Outer};
 use super::walk::{Item, Values, column, end_of, name};
 use super::{Tagged, see_flat};
 use crate::error::{DataError, Error, Result};
@@ -45,9 +45,9 @@ impl<T: Tagged> Guesser<T> {
     /// Passes the next row, and gives its end; `None` if it goes on behind the bytes at hand.
     fn pass(&mut self, bytes: &[u8], at: usize) -> Result<Option<usize>, Wrong> {
         let (at, left) = match self.outer.next(self.tagged, bytes, at)? {
-            Place::Row(at, left) => (at, left),
-            Place::End(end) => return Ok(Some(end)),
-            Place::Short => return Ok(None),
+            NextRow::Row(at, left) => (at, left),
+            NextRow::End(end) => return Ok(Some(end)),
+            NextRow::Short => return Ok(None),
         };
         let Some(end) = end_of(self.tagged, bytes, at)? else { return Ok(None) };
         let Some(next) = self.outer.end(self.tagged, bytes, end, left) else { return Ok(None) };

@@ -139,7 +139,7 @@ pub struct Outer {
 }
 
 /// What comes next.
-pub enum Place {
+pub enum NextRow {
     /// A row begins here, which is one of so many that are left; see [`Outer::end`].
     Row(usize, Left),
     /// The array ends here and has no rows.
@@ -190,23 +190,23 @@ impl Outer {
 
     /// Where the next row begins, at `at` or behind it.
     #[inline]
-    pub fn next<T: Tagged>(&mut self, tagged: T, bytes: &[u8], at: usize) -> Result<Place, Wrong> {
+    pub fn next<T: Tagged>(&mut self, tagged: T, bytes: &[u8], at: usize) -> Result<NextRow, Wrong> {
         match self.state {
-            State::Rows => Ok(Place::Row(at, Left(State::Rows))),
-            State::Within(left) => Ok(Place::Row(at, Left(State::Within(left)))),
+            State::Rows => Ok(NextRow::Row(at, Left(State::Rows))),
+            State::Within(left) => Ok(NextRow::Row(at, Left(State::Within(left)))),
             State::Behind => Err(Wrong::fatal("something follows the array of all rows")),
             State::Start => Ok(self.first(tagged, bytes, at)),
         }
     }
 
-    fn first<T: Tagged>(&mut self, tagged: T, bytes: &[u8], at: usize) -> Place {
+    fn first<T: Tagged>(&mut self, tagged: T, bytes: &[u8], at: usize) -> NextRow {
         let from = at + tagged.behind_tags(&bytes[at..]);
         let rest = bytes.get(from..).unwrap_or_default();
         let outer = tagged.container(rest).filter(|outer| self.in_array && !outer.map);
         let Some(outer) = outer else {
             return match rest.len() < LONGEST_HEAD && self.in_array && tagged.container(rest).is_none() {
-                true => Place::Short,
-                false => Place::Row(at, Left(State::Rows)),
+                true => NextRow::Short,
+                false => NextRow::Row(at, Left(State::Rows)),
             };
         };
         let first = from + outer.from;
@@ -214,16 +214,16 @@ impl Outer {
             (Some(0), _) => self.close(first),
             (None, Some(rest)) => match tagged.after_break(rest) {
                 Some(behind) => self.close(first + behind),
-                None => Place::Row(first, Left(State::Within(None))),
+                None => NextRow::Row(first, Left(State::Within(None))),
             },
-            (_, None) => Place::Short,
-            (count, Some(_)) => Place::Row(first, Left(State::Within(count))),
+            (_, None) => NextRow::Short,
+            (count, Some(_)) => NextRow::Row(first, Left(State::Within(count))),
         }
     }
 
-    fn close(&mut self, end: usize) -> Place {
+    fn close(&mut self, end: usize) -> NextRow {
         self.state = State::Behind;
-        Place::End(end)
+        NextRow::End(end)
     }
 
     /// A row ends at `end`: where the next one is to be looked for. `None` if more bytes are needed to know what follows.

@@ -4,17 +4,17 @@ use std::borrow::Cow;
 
 use arrow_schema::SchemaRef;
 
-use super::outer::{Outer, Place};
+use super::outer::{NextRow, Outer};
 use super::{Container, End, Scalar, Tagged, TaggedSyntax, text};
 use crate::error::Result;
 use crate::format::ScanOptions;
-use crate::rows::keys::{Keys, Slots};
+use crate::rows::keys::{ColumnSlots, Keys};
 use crate::rows::walk::{Span, WalkParser, Walked, Walker, Wrong, is_missing};
 use crate::rows::{BatchDecoder, Decoder};
 
 /// The decoder of an encoding; `first` says that the data begins at the file's beginning.
 pub fn decoder<T: Tagged + 'static>(tagged: T, scan: &ScanOptions, first: bool) -> Result<Box<dyn Decoder>> {
-    let slots = Slots::new(scan);
+    let slots = ColumnSlots::new(scan);
     let walker = TaggedWalker {
         tagged,
         outer: Outer::new(scan.format.in_array, first),
@@ -143,9 +143,9 @@ impl<T: Tagged> Walker for TaggedWalker<T> {
 
     fn walk(&mut self, bytes: &[u8], at: usize, found: &mut [Span]) -> Result<Walked, Wrong> {
         let (at, left) = match self.outer.next(self.tagged, bytes, at)? {
-            Place::Row(at, left) => (at, left),
-            Place::End(end) => return Ok(Walked::Passed(end)),
-            Place::Short => return Ok(Walked::Short),
+            NextRow::Row(at, left) => (at, left),
+            NextRow::End(end) => return Ok(Walked::Passed(end)),
+            NextRow::Short => return Ok(Walked::Short),
         };
         let tagged = self.tagged;
         let behind = |outer: &mut Outer, end| outer.end(tagged, bytes, end, left);

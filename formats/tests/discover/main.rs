@@ -1,8 +1,8 @@
 //! From locations to tables, with real files.
 
 mod common;
-mod content;
 mod csv;
+mod detection;
 mod locations;
 mod many;
 mod schemas;
