@@ -37,9 +37,9 @@ const READ_AHEAD: u16 = engine::operators::scan::prefetch::PARTS as u16;
 /// The name of an encoding, of which the suffix of its files is one too.
 fn encodings() -> impl TypedValueParser<Value = String> {
     let values =
-        formats::format::formats().iter().map(|f| PossibleValue::new(f.name()).aliases(f.extensions()));
+        formats::registry::formats().iter().map(|f| PossibleValue::new(f.name()).aliases(f.extensions()));
     PossibleValuesParser::new(values)
-        .try_map(|name| formats::format::format(&name).map(|f| f.name().to_string()))
+        .try_map(|name| formats::registry::format(&name).map(|f| f.name().to_string()))
 }
 
 fn result_formats() -> impl TypedValueParser<Value = ResultFormat> {

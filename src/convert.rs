@@ -9,7 +9,7 @@ use engine::writing::atomic::Overwrite;
 use engine::writing::dataset::{Destination, WriteOptions, Written};
 use formats::compress::compression;
 use formats::discover::by_name;
-use formats::format::format;
+use formats::registry::format;
 use formats::store::input::STDIN;
 use indicatif::{DecimalBytes, HumanCount};
 use schema::{FormatOptions, Source};
@@ -107,7 +107,7 @@ fn target(path: &Path, write: &args::Write, header: bool) -> anyhow::Result<(Des
         (Some(to), _) => to.as_str(),
         (None, Some(named)) => named,
         (None, None) => {
-            let names: Vec<_> = formats::format::formats().iter().map(|f| f.name()).collect();
+            let names: Vec<_> = formats::registry::formats().iter().map(|f| f.name()).collect();
             return Err(usage(format!("--to ENCODING is needed; there are {}", names.join(", "))));
         }
     };

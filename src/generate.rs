@@ -72,7 +72,7 @@ pub fn tables(g: &args::Generate) -> anyhow::Result<Vec<Wanted>> {
 /// what is measured is values.
 pub fn format(write: &args::Write) -> FormatOptions {
     let encoding = write.to.as_deref().unwrap_or("csv");
-    let usual = formats::format::format(encoding).map_or("none", |format| format.usual_compression());
+    let usual = formats::registry::format(encoding).map_or("none", |format| format.usual_compression());
     FormatOptions {
         encoding: encoding.into(),
         compression: write.compression.as_deref().unwrap_or(usual).into(),

@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use formats::format::format;
 use formats::inspect::{Inspection, PartInspection};
+use formats::registry::format;
 use schema::text::types::sql_name;
 use schema::{FileSet, Source, Table};
 use session::writers::table::{grouped, plural};
@@ -25,7 +25,7 @@ pub fn run(i: &args::Inspect) -> anyhow::Result<()> {
     let Source::Files(files) = &table.source else { unreachable!("a location is one of files") };
     let mut text = Report::new(&table, files)?.text(&i.path);
     if i.check {
-        let _ = writeln!(text, "\n{} agree", counted(formats::inspect::check(files)?, "checksum"));
+        let _ = writeln!(text, "\n{} agree", counted(formats::checksum::check(files)?, "checksum"));
     }
     Ok(print::text(&text)?)
 }

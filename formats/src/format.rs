@@ -1,4 +1,4 @@
-//! The trait that an encoding implements, and the table of encodings.
+//! The trait that an encoding implements.
 
 use std::ops::Range;
 use std::path::Path;
@@ -8,7 +8,7 @@ use arrow_schema::{Schema, SchemaRef};
 use schema::{ColumnBound, ColumnPrefix, Cut, DeferredValidation, FileEntry, FormatOptions};
 
 use crate::columns::bounds::Zone;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::inspect::Inspection;
 use crate::reader::FileReader;
 use crate::rows::schema_probe::SchemaProbe;
@@ -202,32 +202,4 @@ pub trait Format: Send + Sync {
 
     /// The encoder of files of this schema.
     fn encoder(&self, schema: &SchemaRef, options: &FormatOptions) -> Result<Arc<dyn FileEncoder>>;
-}
-
-/// All encodings.
-pub fn formats() -> &'static [&'static dyn Format] {
-    static FORMATS: &[&dyn Format] = &[
-        &crate::text::TEXT,
-        &crate::csv::CSV,
-        &crate::jsonl::JSONL,
-        &crate::bincode::BINCODE,
-        &crate::msgpack::MSGPACK,
-        &crate::cbor::CBOR,
-        &crate::protobuf::PROTOBUF,
-        &crate::capnproto::CAPNPROTO,
-        &crate::capnproto::PACKED,
-        &crate::parquet::Parquet,
-        &crate::arrow::Arrow,
-        &crate::buren::Buren,
-    ];
-    FORMATS
-}
-
-/// The encoding of this name, or of the suffix that its files have (`ndjson`, `pq`).
-pub fn format(name: &str) -> Result<&'static dyn Format> {
-    let is_it = |f: &&dyn Format| f.name() == name || f.extensions().contains(&name);
-    formats().iter().copied().find(is_it).ok_or_else(|| {
-        let names: Vec<_> = formats().iter().map(|f| f.name()).collect();
-        Error::Unsupported(format!("there is no encoding '{name}'; there are {}", names.join(", ")))
-    })
 }

@@ -5,10 +5,11 @@
 //! - [`memory`]: what decoders ask before they allocate.
 //! - [`panics`]: panics that are caught where they happen.
 //! - [`threads`]: threads that do the same work side by side.
-//! - [`format`]: the traits that an encoding implements, and the table of encodings.
+//! - [`format`]: the traits that an encoding implements. [`registry`]: the table of encodings.
 //! - [`inspect`]: what lies in a file, for people.
 //! - [`store`]: where bytes are: files and pipes, and the directories outside of which nothing is touched.
 //! - [`discover`]: from what a user writes behind FROM to a table: which files, in which format, of which schema.
+//! - [`checksum`]: compares files with their checksums.
 //! - [`compress`]: compressions around whole files.
 //! - [`rows`]: what all row encodings share, and the adapter that makes them file readers.
 //! - [`text`], [`csv`], [`jsonl`]: row encodings.
@@ -25,6 +26,7 @@ pub mod bincode;
 pub mod buren;
 pub mod capnproto;
 pub mod cbor;
+pub mod checksum;
 pub mod columns;
 pub mod compress;
 pub mod csv;
@@ -39,6 +41,7 @@ pub mod panics;
 pub mod parquet;
 pub mod protobuf;
 pub mod reader;
+pub mod registry;
 pub mod rows;
 pub mod store;
 pub mod text;

@@ -64,7 +64,7 @@ const VARIABLES: &[Variable] = &[
         set: |s, text| {
             s.open.encoding = match text.to_lowercase().as_str() {
                 "auto" => None,
-                name => Some(formats::format::format(name).ok()?.name().to_string()),
+                name => Some(formats::registry::format(name).ok()?.name().to_string()),
             };
             Some(())
         },

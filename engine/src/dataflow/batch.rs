@@ -107,7 +107,7 @@ impl Accountable for ExchangeBatch {
     }
 }
 
-/// The bytes of a exchange batch before its rows: source, flags, rows, length (each u32), owed (u64), little-endian.
+/// The bytes of an exchange batch before its rows: source, flags, rows, length (each u32), owed (u64), little-endian.
 const HEADER: usize = 24;
 
 impl ContainerBytes for ExchangeBatch {

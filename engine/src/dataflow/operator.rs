@@ -153,7 +153,7 @@ impl Local {
         self.site.tell_others(Note::Enough { stage: self.site.stage as u32, node: node as u32 });
     }
 
-    /// What gives the credit of a exchange batch back to the process that it came from.
+    /// What gives the credit of an exchange batch back to the process that it came from.
     fn credit(&self, node: NodeId, given: &ExchangeBatch) -> Option<Arc<Credit>> {
         let (wire, processes) = (given.wire.as_ref()?, self.site.processes.as_ref()?);
         let sender = given.source as usize / self.site.workers;

@@ -14,14 +14,14 @@ use crate::context::memory;
 use crate::dataflow::credit::Pool;
 use crate::dataflow::operator::{BuildBarrier, Edge, Inputs, Local, Stage, Time};
 use crate::dataflow::run::Settings;
-use crate::distributed::processes::Topology;
+use crate::distributed::processes::{NoteReceiver, Topology, Wanted};
 use crate::error::Result;
 use crate::operators::aggregate::{Aggregate, Placement};
 use crate::operators::exchange::{At, Receive, Send};
 use crate::operators::expand::Expand;
 use crate::operators::filter::Filter;
 use crate::operators::in_order::InOrder;
-use crate::operators::join::heavy::{Replicas, Wanted};
+use crate::operators::join::heavy::Replicas;
 use crate::operators::join::shared::Builds;
 use crate::operators::join::watch::Watch;
 use crate::operators::join::{self, Join};
@@ -136,57 +136,51 @@ impl Shared {
         let worker = worker.checked_sub(self.site.here().start)?;
         if pools.len() > 1 { pools.get(worker) } else { pools.first() }
     }
+}
 
-    /// Tells another process the build rows of a key that is heavy there.
-    pub fn give_replica(&self, join: NodeId, wanted: Wanted) -> Result<()> {
-        self.replicas.get(join).and_then(Option::as_ref).map_or(Ok(()), |r| r.give(wanted))
-    }
-
-    /// Takes the build rows of a heavy key from another process.
-    pub fn take_replica(&self, join: NodeId, hash: u64, rows: &[u8]) -> Result<()> {
-        self.replicas.get(join).and_then(Option::as_ref).map_or(Ok(()), |r| r.take(hash, rows))
-    }
-
-    /// Takes what a reader in another process has found at a border of a file.
-    pub fn hear(&self, scan: NodeId, file: usize, found: Found) {
-        if let Some(Some(work)) = self.work.get(scan) {
-            work.hear(file, found);
-        }
-    }
-
-    /// Gives another process some of what this one has left to read.
-    pub fn give_work(&self, scan: NodeId, process: usize) {
-        if let Some(Some(work)) = self.work.get(scan) {
-            work.give(process);
-        }
-    }
-
-    /// Takes what another process gives of what it had to read.
-    pub fn take_work(&self, scan: NodeId, stretch: Range<u64>) {
-        if let Some(Some(work)) = self.work.get(scan) {
-            work.take_over(stretch);
-        }
-    }
-
-    /// Tells a worker of another process which part of a file it gets.
-    pub fn deal(&self, scan: NodeId, worker: usize, before: Option<u64>) {
-        if let Some(Some(work)) = self.work.get(scan) {
-            work.answer(worker, before);
-        }
-    }
-
-    /// Takes what a worker of this process is told that it gets.
-    pub fn take_dealt(&self, scan: NodeId, worker: usize, part: Option<u64>) {
-        if let Some(Some(work)) = self.work.get(scan) {
-            work.answered(worker, part);
-        }
-    }
-
-    /// Gives credit back for what a worker of this process sent to another process.
-    pub fn give_credit(&self, exchange: NodeId, worker: usize, bytes: usize) {
+impl NoteReceiver for Shared {
+    fn give_credit(&self, exchange: NodeId, worker: usize, bytes: usize) {
         if let Some(pool) = self.pool(exchange, worker) {
             pool.give(bytes);
         }
+    }
+
+    fn hear(&self, scan: NodeId, file: usize, found: Found) {
+        if let Some(Some(source)) = self.work.get(scan) {
+            source.hear(file, found);
+        }
+    }
+
+    fn give_splits(&self, scan: NodeId, process: usize) {
+        if let Some(Some(source)) = self.work.get(scan) {
+            source.give(process);
+        }
+    }
+
+    fn take_splits(&self, scan: NodeId, range: Range<u64>) {
+        if let Some(Some(source)) = self.work.get(scan) {
+            source.take_over(range);
+        }
+    }
+
+    fn assign(&self, scan: NodeId, worker: usize, before: Option<u64>) {
+        if let Some(Some(source)) = self.work.get(scan) {
+            source.answer(worker, before);
+        }
+    }
+
+    fn take_assigned(&self, scan: NodeId, worker: usize, split: Option<u64>) {
+        if let Some(Some(source)) = self.work.get(scan) {
+            source.answered(worker, split);
+        }
+    }
+
+    fn give_replica(&self, join: NodeId, wanted: Wanted) -> Result<()> {
+        self.replicas.get(join).and_then(Option::as_ref).map_or(Ok(()), |r| r.give(wanted))
+    }
+
+    fn take_replica(&self, join: NodeId, hash: u64, rows: &[u8]) -> Result<()> {
+        self.replicas.get(join).and_then(Option::as_ref).map_or(Ok(()), |r| r.take(hash, rows))
     }
 }
 

@@ -23,7 +23,7 @@ use crate::context::query::QueryState;
 use crate::context::stack::{self, Deep};
 use crate::dataflow::operator::{Local, Time};
 use crate::dataflow::render::{Renderer, Shared};
-use crate::distributed::processes::{Channels, Processes, Topology};
+use crate::distributed::processes::{Channels, NoteReceiver, Processes, Topology};
 use crate::distributed::wire;
 use crate::error::{Error, Result};
 use crate::operators::batch_of;
@@ -170,7 +170,8 @@ fn start(
             Channels { allocators, guard }
         }
         Some(processes) => {
-            processes.notes.begin(site.stage, &state, &shared)?;
+            let receiver: Arc<dyn NoteReceiver> = shared.clone();
+            processes.notes.begin(site.stage, &state, &receiver)?;
             processes.network.connect(site.stage)?
         }
     };

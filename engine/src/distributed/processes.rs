@@ -13,12 +13,10 @@ use timely::communication::AllocatorBuilder;
 
 use crate::context::query::QueryState;
 use crate::dataflow::batch::{Wire, WireBytes};
-use crate::dataflow::render::Shared;
 use crate::distributed::raw::Raw;
 use crate::distributed::wire::memory::Memory;
 use crate::distributed::wire::transfer::{self, Transfers};
 use crate::error::{Error, Result};
-use crate::operators::join::heavy::Wanted;
 
 /// What processes of a query tell one another outside its dataflow.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -227,6 +225,50 @@ impl Locality {
     }
 }
 
+/// What a process asks for: the build rows of a heavy key, of which it has probe rows.
+pub struct Wanted {
+    /// The hash of the key.
+    pub hash: u64,
+    /// The key, as [`crate::distributed::wire::encode`] gives it.
+    pub key: Vec<u8>,
+    /// The process.
+    pub process: usize,
+}
+
+/// What the operators of a running stage do with the notes of other processes. A number of a node that the plan does not have
+/// means nothing.
+pub trait NoteReceiver: Send + Sync {
+    /// Gives credit back for what a worker of this process sent to another process.
+    fn give_credit(&self, exchange: NodeId, worker: usize, bytes: usize);
+
+    /// Takes what a reader of another process reports of a morsel border of a file.
+    fn hear(&self, scan: NodeId, file: usize, found: Found);
+
+    /// Gives another process some of the splits that are left here.
+    fn give_splits(&self, scan: NodeId, process: usize);
+
+    /// Takes the range of splits that another process gives.
+    fn take_splits(&self, scan: NodeId, range: Range<u64>);
+
+    /// Answers a worker of another process which split it gets.
+    fn assign(&self, scan: NodeId, worker: usize, before: Option<u64>);
+
+    /// Takes the answer for a worker of this process.
+    fn take_assigned(&self, scan: NodeId, worker: usize, split: Option<u64>);
+
+    /// Sends another process the build rows of a key that is heavy there.
+    ///
+    /// # Errors
+    /// The key can't be read.
+    fn give_replica(&self, join: NodeId, wanted: Wanted) -> Result<()>;
+
+    /// Takes the build rows of a heavy key.
+    ///
+    /// # Errors
+    /// The rows can't be read.
+    fn take_replica(&self, join: NodeId, hash: u64, rows: &[u8]) -> Result<()>;
+}
+
 /// The stage that runs, for what comes from other processes and from whoever stops the query.
 #[derive(Default)]
 pub struct Notes(Mutex<Inner>);
@@ -243,7 +285,7 @@ struct Running {
     stage: u32,
     state: Arc<QueryState>,
     /// The workers have it, as long as they run.
-    shared: Weak<Shared>,
+    receiver: Weak<dyn NoteReceiver>,
 }
 
 impl Running {
@@ -252,31 +294,33 @@ impl Running {
     }
 
     fn take(&self, note: Note) {
-        let Some(shared) = self.shared.upgrade() else { return };
+        let Some(receiver) = self.receiver.upgrade() else { return };
         match note {
             Note::Absorbed { node, source, bytes, .. } => {
-                shared.give_credit(node as NodeId, source as usize, bytes as usize);
+                receiver.give_credit(node as NodeId, source as usize, bytes as usize);
             }
             Note::Quotes { node, file, morsel, states, .. } => {
-                shared.hear(node as NodeId, file as usize, Found::Quotes { morsel, states });
+                receiver.hear(node as NodeId, file as usize, Found::Quotes { morsel, states });
             }
-            Note::Idle { node, process, .. } => shared.give_work(node as NodeId, process as usize),
-            Note::Given { node, start, end, .. } => shared.take_work(node as NodeId, start..end),
-            Note::Wants { node, worker, before, .. } => shared.deal(node as NodeId, worker as usize, before),
+            Note::Idle { node, process, .. } => receiver.give_splits(node as NodeId, process as usize),
+            Note::Given { node, start, end, .. } => receiver.take_splits(node as NodeId, start..end),
+            Note::Wants { node, worker, before, .. } => {
+                receiver.assign(node as NodeId, worker as usize, before)
+            }
             Note::Assigned { node, worker, part, .. } => {
-                shared.take_dealt(node as NodeId, worker as usize, part);
+                receiver.take_assigned(node as NodeId, worker as usize, part);
             }
             Note::Abandoned { node, file, .. } => {
-                shared.hear(node as NodeId, file as usize, Found::Abandoned);
+                receiver.hear(node as NodeId, file as usize, Found::Abandoned);
             }
             // A number that the plan doesn't have is that of no node.
             Note::Enough { node, .. } => self.state.set_enough(node as NodeId),
             Note::Wanted { node, hash, key, process, .. } => {
                 let wanted = Wanted { hash, key: key.0, process: process as usize };
-                self.check(shared.give_replica(node as NodeId, wanted));
+                self.check(receiver.give_replica(node as NodeId, wanted));
             }
             Note::Replica { node, hash, rows, .. } => {
-                self.check(shared.take_replica(node as NodeId, hash, &rows.0));
+                self.check(receiver.take_replica(node as NodeId, hash, &rows.0));
             }
         }
     }
@@ -312,13 +356,18 @@ impl Notes {
     }
 
     /// A stage runs from now on.
-    pub(crate) fn begin(&self, stage: usize, state: &Arc<QueryState>, shared: &Arc<Shared>) -> Result<()> {
+    pub(crate) fn begin(
+        &self,
+        stage: usize,
+        state: &Arc<QueryState>,
+        receiver: &Arc<dyn NoteReceiver>,
+    ) -> Result<()> {
         let mut inner = self.inner();
         if inner.stopped {
             return Err(Error::Cancelled);
         }
-        let shared = Arc::downgrade(shared);
-        let running = Running { stage: stage as u32, state: state.clone(), shared };
+        let receiver = Arc::downgrade(receiver);
+        let running = Running { stage: stage as u32, state: state.clone(), receiver };
         for note in std::mem::take(&mut inner.early) {
             if note.stage() == running.stage {
                 running.take(note);

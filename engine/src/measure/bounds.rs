@@ -41,7 +41,8 @@ pub fn bounds(plan: &Plan, workers: usize, before: &dyn Fn() -> Result<()>) -> R
             let compression = set.format.compression.as_str();
             before()?;
             total.read += timed(|| each_file(&set.files, workers, &|file| read(file, None)))?;
-            if compression != "none" && !formats::format::format(&set.format.encoding)?.compresses_inside() {
+            if compression != "none" && !formats::registry::format(&set.format.encoding)?.compresses_inside()
+            {
                 before()?;
                 let taken = timed(|| each_file(&set.files, workers, &|file| read(file, Some(compression))))?;
                 total.decompress = Some(total.decompress.unwrap_or(0.0) + taken);

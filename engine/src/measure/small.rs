@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use formats::format::format;
+use formats::registry::format;
 use schema::{FormatOptions, Source, Table};
 
 use crate::context::query::QueryState;

@@ -73,7 +73,7 @@ impl Ready {
     }
 }
 
-/// The batch of a exchange batch; exchange batches that operators see always have one.
+/// The rows of an exchange batch. Those that operators see always have some.
 pub fn rows_of(given: &ExchangeBatch) -> &RecordBatch {
     given.batch.as_ref().expect("timely hands parcels over whole")
 }

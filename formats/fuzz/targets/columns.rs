@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use formats::error::Error;
-use formats::format::{Format, ScanOptions, format};
+use formats::format::{Format, ScanOptions};
 use formats::reader::BlockingReader;
+use formats::registry::format;
 use schema::{FileEntry, FormatOptions};
 
 use super::{choice, memory, texts};

@@ -7,8 +7,9 @@ use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use arrow_select::concat::concat_batches;
 use bytes::Bytes;
-use formats::format::{Format, Morsel, ScanOptions, format};
+use formats::format::{Format, Morsel, ScanOptions};
 use formats::reader::{Next, Skipped};
+use formats::registry::format;
 use formats::rows::split::whole;
 
 use super::choice;

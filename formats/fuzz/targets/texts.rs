@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Schema};
 use formats::discover::{OpenOptions, open, wider};
-use formats::format::{ScanOptions, format};
+use formats::format::ScanOptions;
 use formats::reader::BlockingReader;
+use formats::registry::format;
 use formats::rows::schema_probe::Like;
 use schema::manifest::{FILE_NAME, Manifest};
 use schema::text::{ddl, json};

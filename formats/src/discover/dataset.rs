@@ -10,7 +10,7 @@ use schema::{Cut, DeferredValidation, FileEntry, FileSet, FormatOptions, Listed,
 use super::{OpenOptions, assemble, list};
 use crate::columns::types::read_schema;
 use crate::error::{Error, Result};
-use crate::format::format;
+use crate::registry::format;
 use crate::rows::split::is_listed;
 use crate::store::roots;
 

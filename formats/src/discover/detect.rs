@@ -8,7 +8,7 @@ use schema::FileEntry;
 use super::sniff;
 use crate::compress::{compression, compressions, sniff as sniff_compression};
 use crate::error::{Error, Result};
-use crate::format::{format, formats};
+use crate::registry::{format, formats};
 use crate::store::input::Input;
 
 /// Suffixes that stand for csv with another delimiter.

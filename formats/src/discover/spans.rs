@@ -5,7 +5,7 @@ use schema::{Source, Table};
 
 use crate::columns::bounds::{Value, Zone};
 use crate::error::Result;
-use crate::format::format;
+use crate::registry::format;
 
 /// So many files are looked at, spread evenly over the table.
 const FILES: usize = 4;

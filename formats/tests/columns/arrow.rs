@@ -13,7 +13,8 @@ use arrow_array::{
 };
 use arrow_ipc::writer::{FileWriter, StreamWriter};
 use arrow_schema::{DataType, Field, Schema, UnionFields, UnionMode};
-use formats::format::{Format, format};
+use formats::format::Format;
+use formats::registry::format;
 use schema::FileEntry;
 
 fn arrow() -> &'static dyn Format {

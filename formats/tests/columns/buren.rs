@@ -9,7 +9,8 @@ use arrow_array::*;
 use arrow_schema::{DataType, Field, Schema};
 use formats::buren::footer::{Footer, TRAILER};
 use formats::buren::inspect::{check, inspect};
-use formats::format::{Format, ScanOptions, format};
+use formats::format::{Format, ScanOptions};
+use formats::registry::format;
 use schema::{ColumnBound, ColumnPrefix, FileEntry};
 
 fn buren() -> &'static dyn Format {

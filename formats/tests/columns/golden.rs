@@ -14,7 +14,8 @@ use arrow_array::*;
 use arrow_schema::{DataType, Field, IntervalUnit};
 use formats::buren::footer::{Footer, TRAILER};
 use formats::buren::inspect::inspect;
-use formats::format::{Format, format};
+use formats::format::Format;
+use formats::registry::format;
 use schema::ColumnBound;
 use serde_json::{Value, json};
 

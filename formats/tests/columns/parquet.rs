@@ -5,7 +5,8 @@ use std::sync::Arc;
 use crate::common::*;
 use arrow_array::*;
 use arrow_schema::{DataType, Field, Schema};
-use formats::format::{Format, format};
+use formats::format::Format;
+use formats::registry::format;
 use schema::{ColumnBound, FileEntry};
 
 fn parquet() -> &'static dyn Format {

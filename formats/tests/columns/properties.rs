@@ -14,8 +14,9 @@ use arrow_array::{
 use arrow_buffer::{NullBuffer, OffsetBuffer};
 use arrow_ord::cmp::{gt_eq, lt_eq};
 use arrow_schema::{DataType, Field, Schema, TimeUnit};
-use formats::format::{Format, ScanOptions, format};
+use formats::format::{Format, ScanOptions};
 use formats::reader::BlockingReader;
+use formats::registry::format;
 use schema::ColumnBound;
 
 use crate::common::{Numbers, all_types, assert_same, entry, options, read_all, replace, scan};

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::common::*;
 use arrow_array::RecordBatch;
 use arrow_cast::display::{ArrayFormatter, FormatOptions};
-use formats::format::format;
+use formats::registry::format;
 use parquet::column::writer::ColumnWriter;
 use parquet::data_type::{ByteArray, Int96};
 use parquet::file::properties::WriterProperties;

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use arrow_array::{Array, Int64Array, RecordBatch, StringViewArray};
 use arrow_schema::{DataType, Field, Schema};
 use formats::discover::{OpenOptions, SchemaChoice, open};
-use formats::format::{ScanOptions, format};
+use formats::format::ScanOptions;
 use formats::reader::BlockingReader;
+use formats::registry::format;
 use schema::manifest::{Manifest, PartFile};
 use schema::{FileSet, FormatOptions, Source, Table};
 

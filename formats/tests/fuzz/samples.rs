@@ -10,7 +10,7 @@ use arrow_buffer::OffsetBuffer;
 use arrow_cast::{CastOptions, cast, cast_with_options};
 use arrow_ipc::writer::StreamWriter;
 use arrow_schema::{DataType, Field, SchemaRef};
-use formats::format::format;
+use formats::registry::format;
 use schema::FormatOptions;
 use schema::manifest::{BlockContent, BlockStart, Manifest, PartFile};
 use schema::text::{ddl, json};

@@ -14,8 +14,9 @@ use arrow_array::types::*;
 use arrow_array::*;
 use arrow_schema::{Field, Schema, SchemaRef};
 use formats::discover::by_name;
-use formats::format::{ScanOptions, format};
+use formats::format::ScanOptions;
 use formats::reader::BlockingReader;
+use formats::registry::format;
 use schema::{FileEntry, FormatOptions};
 
 const ROWS: usize = 3000;

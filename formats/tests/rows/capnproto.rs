@@ -365,7 +365,7 @@ fn packed_messages_in_pieces_of_any_size() {
     assert_eq!(plain[0], expected[0].slice(0, 200));
     // The same bytes from a pipe, which has no size, piece by piece.
     for piece in [1, 2, 3, 7, 11, 64, 1000] {
-        let mut reader = formats::format::format("capnproto-packed")
+        let mut reader = formats::registry::format("capnproto-packed")
             .unwrap()
             .reader(&formats::rows::split::whole(&entry(b""))[0], &scan)
             .unwrap();

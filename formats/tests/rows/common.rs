@@ -9,8 +9,9 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use arrow_select::concat::concat_batches;
 use bytes::Bytes;
 use formats::compress::compression;
-use formats::format::{Morsel, ScanOptions, format};
+use formats::format::{Morsel, ScanOptions};
 use formats::reader::{Next, Skipped};
+use formats::registry::format;
 use formats::{Error, Result};
 use schema::{FileEntry, FormatOptions};
 

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, RecordBatch, StringViewArray};
 use arrow_schema::{DataType, SchemaRef};
-use formats::format::{Morsel, ScanOptions, format};
+use formats::format::{Morsel, ScanOptions};
 use formats::reader::Next;
+use formats::registry::format;
 use formats::rows::split::{Border, cut};
 
 use crate::common::*;

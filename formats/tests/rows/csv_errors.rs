@@ -5,7 +5,8 @@ use std::sync::Arc;
 use arrow_array::Array;
 use arrow_array::cast::AsArray;
 use arrow_schema::{DataType, SchemaRef};
-use formats::format::{Morsel, ScanOptions, format};
+use formats::format::{Morsel, ScanOptions};
+use formats::registry::format;
 use schema::OnError;
 
 use crate::common::*;

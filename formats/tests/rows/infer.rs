@@ -2,7 +2,7 @@
 
 use arrow_schema::{DataType, TimeUnit};
 use formats::compress::{NAMES, compression};
-use formats::format::format;
+use formats::registry::format;
 use schema::{FileEntry, FormatOptions, OnError};
 
 use crate::common::*;

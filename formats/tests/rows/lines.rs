@@ -8,8 +8,8 @@ use arrow_array::{Array, ArrayRef, RecordBatch, StringViewArray};
 use arrow_schema::DataType::{self, Boolean, Date32, Float64, Int64, Utf8, Utf8View};
 use arrow_schema::{Field, Schema};
 use bytes::Bytes;
-use formats::format::format;
 use formats::reader::Next;
+use formats::registry::format;
 use formats::rows::split::{Border, cut};
 use schema::OnError;
 

@@ -6,7 +6,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::*;
 use arrow_schema::DataType;
 use formats::compress::NAMES;
-use formats::format::format;
+use formats::registry::format;
 use schema::text::{ddl, json};
 use schema::{FileEntry, OnError};
 

@@ -7,7 +7,7 @@ use arrow_array::*;
 use arrow_buffer::i256;
 use arrow_schema::{DataType, TimeUnit};
 use formats::compress::NAMES;
-use formats::format::format;
+use formats::registry::format;
 use formats::rows::parse::Half;
 use schema::FormatOptions;
 

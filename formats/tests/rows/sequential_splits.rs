@@ -9,8 +9,9 @@ use arrow_array::{Int64Array, RecordBatch, StringViewArray};
 use arrow_schema::{DataType, SchemaRef};
 use bytes::Bytes;
 use formats::compress::{Unit, compression};
-use formats::format::{Morsel, ScanOptions, format};
+use formats::format::{Morsel, ScanOptions};
 use formats::reader::{FileReader, Next};
+use formats::registry::format;
 use formats::{Error, Result};
 use schema::{Cut, FileEntry, FormatOptions};
 

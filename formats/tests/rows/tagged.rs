@@ -5,8 +5,8 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use formats::Result;
 use formats::discover::{OpenOptions, SchemaChoice, open_path};
-use formats::format::format;
 use formats::reader::BlockingReader;
+use formats::registry::format;
 use schema::text::{ddl, types::sql_name};
 use schema::{FormatOptions, Source, Table};
 

@@ -52,7 +52,7 @@ pub fn is_binary(format: ResultFormat) -> bool {
 
 /// The compression of a form where nobody asks for another one.
 pub fn usual_compression(format: ResultFormat) -> &'static str {
-    let encoding = encoding(format).and_then(|encoding| formats::format::format(encoding.name).ok());
+    let encoding = encoding(format).and_then(|encoding| formats::registry::format(encoding.name).ok());
     encoding.map_or("none", |encoding| encoding.usual_compression())
 }
 
@@ -201,7 +201,7 @@ impl ResultWriter for EncodedWriter {
         }
         let options = self.encoding.options(&self.compression);
         let schema = if self.encoding.is_flat() { flat_schema(schema) } else { schema.clone() };
-        let encoder = formats::format::format(self.encoding.name)?.encoder(&schema, &options)?;
+        let encoder = formats::registry::format(self.encoding.name)?.encoder(&schema, &options)?;
         let mut assembler = encoder.assembler()?;
         if !self.encoding.array {
             assembler.begin(&mut self.out).map_err(|e| self.named(e.into()))?;

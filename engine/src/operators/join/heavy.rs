@@ -28,7 +28,7 @@ use super::shared::Built;
 use super::table::Table;
 use crate::context::memory;
 use crate::dataflow::batch::{BATCH_ROWS, batch_bytes};
-use crate::distributed::processes::{Note, Topology};
+use crate::distributed::processes::{Note, Topology, Wanted};
 use crate::distributed::raw::Raw;
 use crate::distributed::wire;
 use crate::error::{Error, Result};
@@ -43,16 +43,6 @@ const KEY_ROWS: usize = BATCH_ROWS;
 const ALL_BYTES: usize = 32 << 20;
 /// The most keys that a process asks for, and that wait for the end of a build side.
 const KEYS: usize = 4096;
-
-/// What a process asks for: the build rows of a key, of which it has probe rows.
-pub struct Wanted {
-    /// The hash of the key.
-    pub hash: u64,
-    /// The key, as [`wire::encode`] gives it.
-    pub key: Vec<u8>,
-    /// The process.
-    pub process: usize,
-}
 
 /// The build rows of heavy keys that a process has of other processes, and what its workers give to those.
 pub struct Replicas {

@@ -47,7 +47,7 @@ pub struct Taken {
 impl Files {
     /// The files of a plan's scan.
     pub fn new(plan: &Plan, set: &FileSet) -> Result<Files> {
-        let format = formats::format::format(&set.format.encoding)?;
+        let format = formats::registry::format(&set.format.encoding)?;
         let fields: Vec<_> = plan.table.schema.fields()[..set.file_columns].to_vec();
         let usual = Reading::new(plan, set, Arc::new(Schema::new(fields)), None, &set.format.compression);
         let layouts = set

@@ -279,7 +279,7 @@ mod tests {
         std::fs::write(&path, "1\n").unwrap();
         let file = Arc::new(FileEntry::new(&path, 2, 0));
         let morsel = Morsel { file, part: Part::Whole, bytes: 2, shared: Arc::new(()) };
-        let format = formats::format::format("csv").unwrap();
+        let format = formats::registry::format("csv").unwrap();
         let options = ScanOptions {
             schema: Arc::new(arrow_schema::Schema::empty()),
             projection: vec![],

@@ -1,0 +1,32 @@
+//! The table of encodings. A new one is a folder and a line here.
+
+use crate::error::{Error, Result};
+use crate::format::Format;
+
+/// All encodings.
+pub fn formats() -> &'static [&'static dyn Format] {
+    static FORMATS: &[&dyn Format] = &[
+        &crate::text::TEXT,
+        &crate::csv::CSV,
+        &crate::jsonl::JSONL,
+        &crate::bincode::BINCODE,
+        &crate::msgpack::MSGPACK,
+        &crate::cbor::CBOR,
+        &crate::protobuf::PROTOBUF,
+        &crate::capnproto::CAPNPROTO,
+        &crate::capnproto::PACKED,
+        &crate::parquet::Parquet,
+        &crate::arrow::Arrow,
+        &crate::buren::Buren,
+    ];
+    FORMATS
+}
+
+/// The encoding of this name, or of the suffix that its files have (`ndjson`, `pq`).
+pub fn format(name: &str) -> Result<&'static dyn Format> {
+    let is_it = |f: &&dyn Format| f.name() == name || f.extensions().contains(&name);
+    formats().iter().copied().find(is_it).ok_or_else(|| {
+        let names: Vec<_> = formats().iter().map(|f| f.name()).collect();
+        Error::Unsupported(format!("there is no encoding '{name}'; there are {}", names.join(", ")))
+    })
+}
