@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use arrow_schema::SchemaRef;
-use engine::dataflow::run::Sink;
+use engine::execution::run::Sink;
 use engine::{QueryState, Results};
 
 use crate::error::{Error, Result};

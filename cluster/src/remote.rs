@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use arrow_array::RecordBatch;
 use arrow_schema::{Schema, SchemaRef};
-use engine::dataflow::run::Sink;
+use engine::execution::run::Sink;
 use engine::{QueryState, Results};
 use serde::{Deserialize, Serialize};
 

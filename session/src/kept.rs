@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use arrow_array::RecordBatch;
 use arrow_schema::{Schema, SchemaRef};
-use engine::context::spill;
+use engine::dataflow::batch::batch_of;
 use engine::dataflow::batch::{batch_bytes, compact};
-use engine::operators::batch_of;
+use engine::state::spill;
 use engine::writing::atomic::{AtomicWrite, Overwrite};
 use engine::writing::dataset::{Destination, Output, Rows, WriteOptions};
 use engine::writing::ordered_pipeline::Step;

@@ -12,8 +12,8 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use engine::context::cancel::Cancel;
 use engine::context::query::Skipped;
 use engine::context::stack::{self, Deep};
+use engine::dataflow::batch::batch_of;
 use engine::incremental;
-use engine::operators::batch_of;
 use queries::Statement;
 use schema::{FileSet, Source, Table};
 

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use arrow_schema::SchemaRef;
 use engine::QueryState;
-use engine::dataflow::run::Sink;
+use engine::execution::run::Sink;
 
 use super::figures;
 use super::member::{Event, Member, Reports};

@@ -3,8 +3,8 @@
 use std::sync::Mutex;
 
 use arrow_schema::SchemaRef;
-use engine::dataflow::run::Sink;
 use engine::distributed::wire::transfer;
+use engine::execution::run::Sink;
 
 use super::group::Group;
 use crate::error::{Error, Result};

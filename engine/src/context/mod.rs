@@ -3,7 +3,6 @@
 //! - [`query`]: what its workers share: the first error, the flags that stop it, figures.
 //! - [`cancel`]: a handle that stops it from any thread.
 //! - [`memory`]: the counting allocator, the limit, and the query's account.
-//! - [`spill`]: files on disk for what does not fit the limit.
 //! - [`panics`]: a panic of one of its threads becomes its error.
 //! - [`stack`]: threads with a stack for what goes as deep as a statement.
 //! - [`pages`]: the size of the pages that its memory comes in.
@@ -15,5 +14,4 @@ pub mod memory;
 pub mod pages;
 pub mod panics;
 pub mod query;
-pub mod spill;
 pub mod stack;

@@ -7,11 +7,11 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{ByteArrayType, ByteViewType};
 use arrow_array::{
     Array, ArrayRef, GenericByteArray, GenericByteViewArray, GenericListArray, OffsetSizeTrait, RecordBatch,
-    StructArray, make_array,
+    RecordBatchOptions, StructArray, make_array,
 };
 use arrow_buffer::{ArrowNativeType, OffsetBuffer};
 use arrow_data::transform::MutableArrayData;
-use arrow_schema::{DataType, FieldRef};
+use arrow_schema::{DataType, FieldRef, SchemaRef};
 use timely::Accountable;
 use timely::bytes::arc::Bytes;
 use timely::communication::Push;
@@ -19,6 +19,7 @@ use timely::dataflow::channels::pushers::exchange::Distributor;
 use timely::dataflow::channels::{ContainerBytes, Message};
 
 use crate::dataflow::credit::Credit;
+use crate::error::Result;
 
 /// The most rows of a batch.
 pub const BATCH_ROWS: usize = 8192;
@@ -169,6 +170,17 @@ impl Distributor<ExchangeBatch> for ToTarget {
     fn flush<T: Clone, P: Push<Message<T, ExchangeBatch>>>(&mut self, _time: &T, _pushers: &mut [P]) {}
 }
 
+/// A batch of these columns; a column whose type differs from the schema's (another representation of strings) is cast.
+pub fn batch_of(schema: &SchemaRef, mut columns: Vec<ArrayRef>, rows: usize) -> Result<RecordBatch> {
+    for (column, field) in columns.iter_mut().zip(schema.fields()) {
+        if column.data_type() != field.data_type() {
+            *column = arrow_cast::cast(column, field.data_type())?;
+        }
+    }
+    let options = RecordBatchOptions::new().with_row_count(Some(rows));
+    Ok(RecordBatch::try_new_with_options(schema.clone(), columns, &options)?)
+}
+
 /// About the bytes that a batch's rows take, whatever buffers they share with others.
 pub fn batch_bytes(batch: &RecordBatch) -> usize {
     batch.columns().iter().map(|c| array_bytes(c.as_ref())).sum::<usize>() + 64
@@ -258,7 +270,7 @@ fn copied_column(column: &ArrayRef) -> ArrayRef {
 /// A batch of other arrays of the same types and lengths.
 fn map(batch: &RecordBatch, of: impl FnMut(&ArrayRef) -> ArrayRef) -> RecordBatch {
     let columns = batch.columns().iter().map(of).collect();
-    let options = arrow_array::RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
     RecordBatch::try_new_with_options(batch.schema(), columns, &options)
         .expect("the columns are the batch's own")
 }

@@ -1,4 +1,4 @@
-//! What a query that runs in several processes needs of whoever runs them. `cluster` implements it on sockets.
+//! What a query needs to run in several processes: a network, which `cluster` implements on sockets, and notes.
 
 use std::any::Any;
 use std::ops::Range;
@@ -18,10 +18,10 @@ use crate::distributed::wire::memory::Memory;
 use crate::distributed::wire::transfer::{self, Transfers};
 use crate::error::{Error, Result};
 
-/// What processes of a query tell one another outside its dataflow.
+/// A message between the processes of a query, beside its dataflow.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Note {
-    /// What a worker of the process that is told has sent was absorbed: its credit comes back.
+    /// A batch was absorbed that a worker of the told process has sent: the worker gets its credit back.
     Absorbed {
         /// The tree of the plan; see [`Network::connect`].
         stage: u32,
@@ -31,10 +31,10 @@ pub enum Note {
         source: u32,
         /// How much credit it had taken.
         bytes: u64,
-        /// The loan that was read, if it was one; see [`crate::distributed::wire::transfer`].
+        /// The number of the batch, if it was read in memory; see [`crate::distributed::wire::transfer`].
         loan: Option<u64>,
     },
-    /// What a part of a csv file does to quotes, which the readers of parts behind it need.
+    /// What a morsel of a csv file does to quotes. The readers of the morsels behind it need that.
     Quotes {
         /// The tree of the plan.
         stage: u32,
@@ -42,12 +42,12 @@ pub enum Note {
         node: u32,
         /// The file's number in its table.
         file: u32,
-        /// The part's number in the file.
+        /// The morsel's number in the file.
         morsel: u32,
         /// For each state before it the number of the state behind it.
         states: [u8; 5],
     },
-    /// A reader of a part of a csv file has ended before the part did.
+    /// A reader of a csv morsel has ended before the morsel did.
     Abandoned {
         /// The tree of the plan.
         stage: u32,
@@ -56,39 +56,38 @@ pub enum Note {
         /// The file's number in its table.
         file: u32,
     },
-    /// A process has read its part of a table, and asks another one for some of what that has left.
+    /// A process has no split left, and asks another process for some of its splits.
     Idle {
         /// The tree of the plan.
         stage: u32,
         /// The scan.
         node: u32,
-        /// The one that asks.
+        /// The asking process.
         process: u32,
     },
-    /// What it is given, of the bytes of all files that are dealt by their bytes or of the rows of a made table; nothing
-    /// if these are none.
+    /// The answer: a range of the bytes of all files, or of generated rows. An empty range refuses.
     Given {
         /// The tree of the plan.
         stage: u32,
         /// The scan.
         node: u32,
-        /// The first byte.
+        /// The first byte or row.
         start: u64,
-        /// The first one behind.
+        /// The first one behind the range.
         end: u64,
     },
-    /// A worker asks process 0 for a part of those that are dealt one by one; see [`crate::operators::scan::assignment`].
+    /// A worker asks process 0 for a split of those that are assigned one by one; see [`crate::operators::scan::assignment`].
     Wants {
         /// The tree of the plan.
         stage: u32,
         /// The scan.
         node: u32,
-        /// The worker, of those of all processes.
+        /// The worker, numbered over all processes.
         worker: u32,
-        /// The first that is left, if its number is smaller than this; if not given, one of its process's turn.
+        /// Asks for the first split left, if its number is smaller than this. `None` asks for one of the process's turn.
         before: Option<u64>,
     },
-    /// The number of the part that a worker gets, if one is left that it asked for.
+    /// The number of the split that a worker gets, if there is one that it asked for.
     Assigned {
         /// The tree of the plan.
         stage: u32,
@@ -185,11 +184,11 @@ pub struct Processes {
     pub index: usize,
     /// How many there are.
     pub count: usize,
-    /// The way to the others.
+    /// The network to the others.
     pub network: Arc<dyn Network>,
-    /// What others tell goes in here.
+    /// Takes the notes of the others.
     pub notes: Arc<Notes>,
-    /// Those that are near.
+    /// Which of the others read rows in each other's memory.
     pub near: Locality,
 }
 

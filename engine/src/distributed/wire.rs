@@ -37,9 +37,8 @@ use arrow_schema::{DataType, FieldRef, SchemaRef};
 
 pub use stream::{decode_value, decode_with_schema, encode_value, encode_with_schema};
 
-use crate::dataflow::batch::list_values;
+use crate::dataflow::batch::{batch_of, list_values};
 use crate::error::{Error, Result};
-use crate::operators::batch_of;
 
 const FIXED: u8 = 0;
 const BOOLEANS: u8 = 1;

@@ -25,9 +25,10 @@ use timely::worker::Worker;
 use super::shape::Shape;
 use super::sums::{Sum, Sums};
 use crate::context::query::{QueryState, Skipped};
+use crate::dataflow::batch::batch_of;
 use crate::error::{Error, Result};
 use crate::operators::scan::source::ScanSource;
-use crate::operators::{batch_of, evaluate, evaluate_all};
+use crate::operators::{evaluate, evaluate_all};
 use crate::state::hash::normalise;
 
 /// Rows of the result that came or went: one of `diffs` a row, positive for rows that came.

@@ -13,8 +13,8 @@ use queries::plan::Scan;
 use schema::Table;
 
 use crate::context::query::QueryState;
+use crate::dataflow::batch::batch_of;
 use crate::error::{Error, Result};
-use crate::operators::batch_of;
 use crate::operators::scan::source::ScanSource;
 use crate::state::hash::normalise;
 

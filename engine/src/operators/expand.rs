@@ -3,8 +3,8 @@
 use arrow_schema::SchemaRef;
 use queries::plan::Expr;
 
-use super::{Ready, batch_of, evaluate_all, rows_of};
-use crate::dataflow::batch::ExchangeBatch;
+use super::{Ready, evaluate_all, rows_of};
+use crate::dataflow::batch::{ExchangeBatch, batch_of};
 use crate::dataflow::operator::{Operator, Pull};
 use crate::error::Result;
 

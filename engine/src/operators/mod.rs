@@ -21,8 +21,7 @@ pub mod values;
 
 use std::collections::VecDeque;
 
-use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
-use arrow_schema::SchemaRef;
+use arrow_array::{ArrayRef, RecordBatch};
 use queries::plan::Expr;
 
 use crate::dataflow::batch::{BATCH_ROWS, ExchangeBatch, batch_bytes};
@@ -37,17 +36,6 @@ pub fn evaluate(expr: &Expr, batch: &RecordBatch) -> Result<ArrayRef> {
 /// Evaluates several.
 pub fn evaluate_all(exprs: &[Expr], batch: &RecordBatch) -> Result<Vec<ArrayRef>> {
     exprs.iter().map(|e| evaluate(e, batch)).collect()
-}
-
-/// A batch of these columns; a column whose type differs from the schema's (another representation of strings) is cast.
-pub fn batch_of(schema: &SchemaRef, mut columns: Vec<ArrayRef>, rows: usize) -> Result<RecordBatch> {
-    for (column, field) in columns.iter_mut().zip(schema.fields()) {
-        if column.data_type() != field.data_type() {
-            *column = arrow_cast::cast(column, field.data_type())?;
-        }
-    }
-    let options = RecordBatchOptions::new().with_row_count(Some(rows));
-    Ok(RecordBatch::try_new_with_options(schema.clone(), columns, &options)?)
 }
 
 /// The batches that an operator has ready.

@@ -16,7 +16,8 @@ use arrow_schema::{DataType, Schema, SchemaRef, SortOptions};
 use arrow_select::interleave::interleave;
 use queries::plan::SortKey;
 
-use super::{batch_of, evaluate_all};
+use super::evaluate_all;
+use crate::dataflow::batch::batch_of;
 use crate::error::{Error, Result};
 use crate::state::hash::{comparable, comparable_type};
 

@@ -6,8 +6,8 @@ use arrow_array::{RecordBatch, UInt32Array};
 use arrow_schema::SchemaRef;
 use arrow_select::take::take;
 
-use super::{batch_of, rows_of};
-use crate::dataflow::batch::{BATCH_ROWS, ExchangeBatch};
+use super::rows_of;
+use crate::dataflow::batch::{BATCH_ROWS, ExchangeBatch, batch_of};
 use crate::dataflow::operator::{Operator, Pull};
 use crate::error::Result;
 

@@ -21,13 +21,13 @@ use formats::reader::BlockingReader;
 use queries::bind::Transform as Plan;
 use timely::scheduling::SyncActivator;
 
+use super::Ready;
 use super::scan::source::ScanSource;
 use super::scan::stealing::More;
-use super::{Ready, batch_of};
 use crate::context::children::{self, Group};
 use crate::context::panics;
 use crate::context::query::QueryState;
-use crate::dataflow::batch::{BATCH_ROWS, ExchangeBatch};
+use crate::dataflow::batch::{BATCH_ROWS, ExchangeBatch, batch_of};
 use crate::dataflow::operator::{Operator, Pull, Wake};
 use crate::error::{Error, Result};
 

@@ -2,8 +2,8 @@
 
 use arrow_schema::SchemaRef;
 
-use super::{Ready, batch_of, rows_of};
-use crate::dataflow::batch::ExchangeBatch;
+use super::{Ready, rows_of};
+use crate::dataflow::batch::{ExchangeBatch, batch_of};
 use crate::dataflow::operator::{Operator, Pull};
 use crate::error::Result;
 

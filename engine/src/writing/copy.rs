@@ -9,8 +9,8 @@ use std::time::Duration;
 use arrow_array::RecordBatch;
 
 use crate::context::memory;
-use crate::dataflow::run::Results;
 use crate::error::{Error, Result};
+use crate::execution::run::Results;
 use crate::operators::output::{Queue, Taken};
 use crate::writing::dataset::{Output, Parts, Rows, Written};
 use crate::writing::ordered_pipeline::Step;

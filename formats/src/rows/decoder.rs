@@ -38,7 +38,7 @@ impl Input<'_> {
     }
 }
 
-/// SequentialSplits the bytes of a row encoding into rows.
+/// Turns the bytes of a row encoding into rows.
 pub trait Decoder: Send {
     /// Decodes the whole records of the input until the batch is full, and gives the number of bytes consumed. It
     /// stops before a record that goes on beyond the block, except that with [`Input::last`] there is none, and before

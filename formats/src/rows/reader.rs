@@ -294,7 +294,7 @@ impl RowReader {
         error
     }
 
-    /// SequentialSplits to counting the records before the morsel, for an error that names a row of it.
+    /// Turns to counting the records before the morsel, for an error that names a row of it.
     pub(super) fn locate(&mut self, error: Error) -> Result<()> {
         let located = matches!(&error, Error::Data(e) if e.row.is_some()) && self.start > 0;
         let Some((make, scan, border)) = self.again.as_ref().filter(|_| located) else {

@@ -24,9 +24,8 @@ use arrow_schema::{DataType, SchemaRef};
 use super::memory::Memory;
 use super::texts::{all_short, are_short_ascii};
 use super::{FIXED, Rest, SHORT, broken};
-use crate::dataflow::batch::batch_bytes;
+use crate::dataflow::batch::{batch_bytes, batch_of};
 use crate::error::{Error, Result};
-use crate::operators::batch_of;
 
 /// The bit of the number of rows that tells a loan from rows that were encoded.
 const LENT: u32 = 1 << 31;

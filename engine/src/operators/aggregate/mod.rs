@@ -32,10 +32,10 @@ use datafusion_physical_expr::aggregate::AggregateFunctionExpr;
 use queries::normal::normalised;
 use queries::plan::{Aggregate as Plan, AggregateCall, AggregateFunction, Expr, Phase};
 
-use super::{Ready, batch_of, evaluate, evaluate_all, rows_of, slices};
+use super::{Ready, evaluate, evaluate_all, rows_of, slices};
 use crate::context::memory;
 use crate::context::query::QueryState;
-use crate::dataflow::batch::ExchangeBatch;
+use crate::dataflow::batch::{ExchangeBatch, batch_of};
 use crate::dataflow::operator::{Operator, Pull};
 use crate::error::Result;
 use crate::state::hash::{hash_columns, normalise, worker_of};

@@ -14,10 +14,10 @@ use arrow_select::take::take_record_batch;
 use super::super::slices;
 use super::radix_partitioner::{PARTITIONS, RadixPartitioner, SHARE};
 use crate::context::memory;
-use crate::context::spill::{Spill, Spilled};
 use crate::dataflow::batch::{batch_bytes, compact, copied, to_take_from};
 use crate::error::Result;
 use crate::state::hash::{comparable, hash_columns};
+use crate::state::spill::{Spill, Spilled};
 
 /// Rows that are partitioned together where values differ in length: some megabytes, which stay in the cache. Fewer if they
 /// take more than [`Partitions::most`] bytes.

@@ -14,9 +14,9 @@ use arrow_buffer::Buffer;
 use arrow_data::ArrayData;
 use arrow_schema::{DataType, SchemaRef};
 
-use super::super::batch_of;
 use super::write_combining::lanes;
 use crate::context::memory;
+use crate::dataflow::batch::batch_of;
 use crate::error::Result;
 
 /// The number of partitions: a byte tells them apart.

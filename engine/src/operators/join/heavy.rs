@@ -22,12 +22,12 @@ use datafusion_common::NullEquality;
 use foldhash::fast::FixedState;
 use queries::plan::{Expr, Join, NodeId, Side};
 
-use super::super::{batch_of, evaluate_all};
+use super::super::evaluate_all;
 use super::gives::Gives;
 use super::shared::Built;
 use super::table::Table;
 use crate::context::memory;
-use crate::dataflow::batch::{BATCH_ROWS, batch_bytes};
+use crate::dataflow::batch::{BATCH_ROWS, batch_bytes, batch_of};
 use crate::distributed::processes::{Note, Topology, Wanted};
 use crate::distributed::raw::Raw;
 use crate::distributed::wire;

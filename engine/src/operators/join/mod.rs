@@ -22,9 +22,9 @@ use arrow_select::take::take;
 use datafusion_common::NullEquality;
 use queries::plan::{Expr, Join as Plan, Side};
 
-use super::{Ready, batch_of, evaluate, evaluate_all, rows_of};
+use super::{Ready, evaluate, evaluate_all, rows_of};
 use crate::context::memory;
-use crate::dataflow::batch::{BATCH_ROWS, ExchangeBatch, batch_bytes, compact};
+use crate::dataflow::batch::{BATCH_ROWS, ExchangeBatch, batch_bytes, batch_of, compact};
 use crate::dataflow::operator::{BuildBarrier, Operator, Pull, Wake};
 use crate::error::Result;
 use crate::state::hash::comparable;

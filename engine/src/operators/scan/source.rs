@@ -12,7 +12,6 @@ use schema::bdb::Generator;
 use schema::{FileEntry, MemoryRows, Source};
 use timely::scheduling::SyncActivator;
 
-use super::super::batch_of;
 use super::super::transform::FileRows;
 use super::assignment::{Assigned, Numbered, Wanted};
 use super::counted::Counted;
@@ -22,7 +21,7 @@ use super::reading::Column;
 use super::static_partition::StaticPartition;
 use super::stealing::{self, More};
 use crate::context::query::QueryState;
-use crate::dataflow::batch::BATCH_ROWS;
+use crate::dataflow::batch::{BATCH_ROWS, batch_of};
 use crate::distributed::processes::Topology;
 use crate::error::{Error, Result};
 

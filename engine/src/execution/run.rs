@@ -21,12 +21,12 @@ use crate::context::pages;
 use crate::context::panics;
 use crate::context::query::QueryState;
 use crate::context::stack::{self, Deep};
+use crate::dataflow::batch::batch_of;
 use crate::dataflow::operator::{Local, Time};
-use crate::dataflow::render::{Renderer, Shared};
 use crate::distributed::processes::{Channels, NoteReceiver, Processes, Topology};
 use crate::distributed::wire;
 use crate::error::{Error, Result};
-use crate::operators::batch_of;
+use crate::execution::render::{Renderer, Shared};
 use crate::operators::output::{Queue, Taken};
 use crate::operators::scan::prefetch::PARTS;
 
