@@ -29,7 +29,6 @@ use crate::message::{Begin, Job, Order, Raw, Report};
 use group::{Events, Group};
 use member::Member;
 pub use member::{Host, Launch};
-pub(crate) use member::{Tail, how};
 
 /// How much longer processes wait for one another than the starter for them, which knows more of them.
 const LONGER: Duration = Duration::from_secs(1);

@@ -14,11 +14,13 @@
 //! - [`handshake`]: how the two ends of a socket show each other that they belong to the same run of the same query.
 //! - [`ports`]: where a process may listen.
 //! - [`socket`] and [`tls`]: what a connection is, with TLS or without.
+//! - `ending`: how a started process ended, and the last that it wrote.
 //! - `brief`: texts of a length that logs can hold.
 //! - [`error`]: what can go wrong.
 
 mod brief;
 pub mod coordinator;
+mod ending;
 pub mod error;
 pub mod handshake;
 pub mod hosts;

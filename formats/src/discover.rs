@@ -6,7 +6,7 @@
 //!
 //! - [`list`], [`glob`](mod@glob): which files a location names.
 //! - [`detect`], [`sniff`]: in which encoding and compression they are.
-//! - [`files`]: their schema, inferred or given, and that they agree on it ([`unify`], [`nested`]).
+//! - [`files`]: their schema, inferred or given, and that they agree on it ([`unify`]).
 //! - [`layouts`]: where they differ from their table all the same.
 //! - [`hive`], [`assemble`]: columns that do not lie in the files.
 //! - [`dataset`]: directories with a manifest.
@@ -27,7 +27,6 @@ mod glob;
 mod hive;
 mod layouts;
 mod list;
-mod nested;
 mod parallel;
 mod sniff;
 mod spans;
@@ -43,12 +42,9 @@ use serde::{Deserialize, Serialize};
 
 pub use assemble::FILE_COLUMN;
 pub use batches::open_batches;
-pub(crate) use detect::head;
 pub use detect::{Named, by_name};
 pub(crate) use sniff::{IN_ORDER, header};
 pub use suggest::nearest;
-pub(crate) use unify::combined;
-pub use unify::wider;
 
 use crate::columns::types::read_schema;
 use crate::error::{Error, Result};

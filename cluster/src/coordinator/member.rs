@@ -1,11 +1,9 @@
 //! A process, seen by its starter.
 
-use std::collections::VecDeque;
 use std::io::{self, BufReader, Read, Write};
 use std::net::{IpAddr, Shutdown, SocketAddr};
-use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel};
 use std::sync::{Arc, Mutex};
@@ -14,6 +12,7 @@ use std::time::{Duration, Instant};
 use engine::distributed::wire::memory::Memory;
 
 use super::group::ENDING;
+use crate::ending::{Tail, how};
 use crate::error::{Error, Result};
 use crate::locality::MarkAddress;
 use crate::locked;
@@ -26,8 +25,6 @@ use crate::version_exchange::{self, FirstLine};
 
 /// How often is told that the starter lives.
 const BEAT: Duration = Duration::from_secs(1);
-/// The last bytes of standard error that are told.
-const STDERR: usize = 2 << 10;
 
 /// Where a process is.
 pub struct Host {
@@ -221,42 +218,6 @@ impl Member {
                 let _ = seat.end();
             }
         }
-    }
-}
-
-/// How a process ended, as a clause.
-pub(crate) fn how(status: ExitStatus) -> String {
-    match (status.signal(), status.code()) {
-        (Some(9), _) => "was killed (signal 9: by somebody, or because memory ran out)".into(),
-        (Some(signal), _) => format!("was ended by signal {signal}"),
-        (None, Some(code)) => format!("ended with exit code {code}"),
-        (None, None) => "ended".into(),
-    }
-}
-
-/// The last that a process wrote to standard error.
-#[derive(Debug, Default)]
-pub(crate) struct Tail(Mutex<VecDeque<u8>>);
-
-impl Tail {
-    /// Keeps the last of what comes, all of which `also` is given.
-    pub fn keep(&self, mut err: impl Read, mut also: impl FnMut(&[u8])) {
-        let mut bytes = [0; STDERR];
-        while let Ok(read) = err.read(&mut bytes)
-            && read > 0
-        {
-            also(&bytes[..read]);
-            let mut kept = locked(&self.0);
-            kept.extend(&bytes[..read]);
-            let surplus = kept.len().saturating_sub(STDERR);
-            kept.drain(..surplus);
-        }
-    }
-
-    /// It, each line on one of its own.
-    pub fn lines(&self) -> String {
-        let bytes: Vec<u8> = locked(&self.0).iter().copied().collect();
-        String::from_utf8_lossy(&bytes).lines().map(|line| format!("\n  | {line}")).collect()
     }
 }
 

@@ -15,7 +15,7 @@ use tracing::{info, warn};
 use super::metrics::Counts;
 use super::{BEAT, FAILED, Fate, Running};
 use crate::brief::Lines;
-use crate::coordinator::{Tail, how};
+use crate::ending::{Tail, how};
 use crate::locked;
 use crate::socket::{Socket, is_closed};
 

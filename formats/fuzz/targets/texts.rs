@@ -4,11 +4,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Schema};
-use formats::discover::{OpenOptions, open, wider};
+use formats::discover::{OpenOptions, open};
 use formats::format::ScanOptions;
 use formats::reader::BlockingReader;
 use formats::registry::format;
 use formats::rows::schema_probe::Like;
+use formats::rows::wider::wider;
 use schema::manifest::{FILE_NAME, Manifest};
 use schema::text::{ddl, json};
 use schema::{FileEntry, FormatOptions, OnError, Source};

@@ -3,6 +3,7 @@
 //! Decompressors are pushed bytes and do no I/O; each reads any number of frames or members one after another, holds
 //! a bounded amount of memory whatever the input says, and makes an end that comes too early an error. On the way out
 //! each block is compressed on its own, so that any thread can do it; a [`Container`] puts the pieces in order.
+//! - `head`: the beginning of a file, decompressed.
 //! - [`container`]: what goes around the pieces.
 //! - [`gzip`], [`zlib`], [`snappy`], [`lz4`], [`zstd`], [`mod@bzip2`]: one file each.
 
@@ -10,6 +11,7 @@ mod bzip2;
 mod container;
 mod framed;
 mod gzip;
+pub(crate) mod head;
 mod lz4;
 mod snappy;
 mod zlib;

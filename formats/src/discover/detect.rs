@@ -6,6 +6,7 @@ use std::path::Path;
 use schema::FileEntry;
 
 use super::sniff;
+use crate::compress::head::first_bytes;
 use crate::compress::{compression, compressions, sniff as sniff_compression};
 use crate::error::{Error, Result};
 use crate::registry::{format, formats};
@@ -113,11 +114,11 @@ pub fn by_content(
         let detected = checked(path, detected)?;
         // What can be no text of ours is said here, since the decoder would speak of its first bytes only.
         if !format(name)?.compresses_inside() {
-            refuse_utf16(path, &head(file, compression, 2)?)?;
+            refuse_utf16(path, &first_bytes(file, compression, 2)?)?;
         }
         return Ok(detected);
     }
-    let head = head(file, compression, HEAD)?;
+    let head = first_bytes(file, compression, HEAD)?;
     refuse_utf16(path, &head)?;
     // A csv file may begin with the letters PAR1; a Parquet file ends with them as well.
     let magic = match magic(&head) {
@@ -182,29 +183,4 @@ pub fn is_text(bytes: &[u8]) -> bool {
         Err(e) => e.error_len().is_none(),
     };
     whole && !bytes.iter().any(|b| b.is_ascii_control() && !matches!(b, b'\n' | b'\r' | b'\t' | 0x0c | 0x1b))
-}
-
-/// The first bytes of a file, decompressed: `most` of them, fewer only if there are no more.
-pub fn head(file: &FileEntry, compression_name: &str, most: usize) -> Result<Vec<u8>> {
-    let input = Input::of(file)?;
-    let Some(mut decompressor) = compression(compression_name)?.decompressor()? else {
-        return Ok(input.read_range(&(0..most as u64))?.to_vec());
-    };
-    let mut out = Vec::new();
-    let mut at = 0;
-    while out.len() < most {
-        let bytes = input.read_range(&(at..at + HEAD as u64))?;
-        if bytes.is_empty() {
-            decompressor.finish().map_err(|e| e.at(&file.path))?;
-            break;
-        }
-        let mut rest = &bytes[..];
-        while !rest.is_empty() && out.len() < most {
-            let used = decompressor.push(rest, &mut out, most).map_err(|e| e.at(&file.path))?;
-            rest = &rest[used..];
-        }
-        at += bytes.len() as u64;
-    }
-    out.truncate(most);
-    Ok(out)
 }

@@ -14,6 +14,7 @@ use super::unify::{Match, Unified};
 use super::{OpenOptions, assemble, hive, sniff};
 use crate::cbor::Cbor;
 use crate::compress::compression;
+use crate::compress::head::first_bytes;
 use crate::error::{Error, Result};
 use crate::format::Format;
 use crate::msgpack::Msgpack;
@@ -97,7 +98,7 @@ fn first_with_data(files: &[FileEntry], detected: &[Detected]) -> Result<Option<
         let plain = file.bytes > 0 && detected.compression == "none";
         let empty = match plain {
             true => is_empty(file)?,
-            false => is_empty(file)? || detect::head(file, detected.compression, 1)?.is_empty(),
+            false => is_empty(file)? || first_bytes(file, detected.compression, 1)?.is_empty(),
         };
         if !empty {
             return Ok(Some(i));
@@ -219,7 +220,7 @@ fn base_options(
 
 /// Whether all rows of a file lie in one array.
 fn lies_in_array(file: &FileEntry, detected: &Detected, given: Option<&Schema>) -> Result<bool> {
-    let head = detect::head(file, detected.compression, outer::LOOKED_AT)?;
+    let head = first_bytes(file, detected.compression, outer::LOOKED_AT)?;
     let whole = head.len() < outer::LOOKED_AT;
     Ok(match detected.encoding {
         "cbor" => is_array(Cbor, &head, whole, given),
@@ -243,13 +244,13 @@ fn csv_head(
     options: &OpenOptions,
 ) -> Result<(Vec<u8>, u8)> {
     let mut most = SNIFF_BYTES;
-    let mut head = detect::head(file, compression, most)?;
+    let mut head = first_bytes(file, compression, most)?;
     let delimiter = delimiter.unwrap_or_else(|| sniff::delimiter(&head, options.quote));
     let marks = Marks { delimiter, quote: options.quote };
     // A record that is longer than allowed can't be read.
     while head.len() == most && most <= options.max_record && !sniff::has_records(&head, marks) {
         most = most.saturating_mul(4);
-        head = detect::head(file, compression, most)?;
+        head = first_bytes(file, compression, most)?;
     }
     Ok((head, delimiter))
 }
@@ -329,7 +330,7 @@ impl Opening<'_> {
         let mut most = LOOK_BYTES;
         // A record that is too long is told of by a look in full.
         while self.files[file].bytes > 0 && most <= MOST_LOOKED.min(self.base.max_record) {
-            let Ok(head) = detect::head(&self.files[file], compression, most) else { return false };
+            let Ok(head) = first_bytes(&self.files[file], compression, most) else { return false };
             let whole = head.len() < most;
             match alike.look(head.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&head), whole) {
                 Like::Same => return true,

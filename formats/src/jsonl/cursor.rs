@@ -1,7 +1,7 @@
 //! Walks over one JSON text without making anything of it: checks its grammar (RFC 8259) and tells where values lie.
 //! Beyond the grammar `NaN`, `Infinity` and `-Infinity` are values, since DuckDB and Python write them so.
 
-use super::escapes::hex4;
+use crate::rows::json_strings::hex4;
 use crate::rows::walk::Span;
 
 /// Values nested deeper than this are refused.

@@ -3,11 +3,11 @@
 use std::borrow::Cow;
 
 use super::cursor::{Cursor, Fields};
-use super::escapes::unescape;
 use super::frame::{Frames, Wrong};
 use crate::error::{DataError, Error, Result};
 use crate::format::ScanOptions;
 use crate::rows::batch::{Batch, Records};
+use crate::rows::json_strings::unescape;
 use crate::rows::keys::{ColumnSlots, Keys};
 use crate::rows::syntax::{Syntax, Token};
 use crate::rows::walk::{Span, is_missing, missing, spans};

@@ -4,10 +4,10 @@
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
-use super::escapes::string;
 use crate::error::Result;
 use crate::rows::cells::Cells;
 use crate::rows::encoder::RowWriter;
+use crate::rows::json_strings::string;
 use crate::rows::print::{Kind, is_printable};
 use crate::rows::values::{Node, Values, check_nested};
 

@@ -11,12 +11,12 @@ use schema::{FormatOptions, OnError};
 
 use super::cursor::Cursor;
 use super::decode::{broken, name};
-use super::escapes::unescape;
 use super::frame::{Frames, Wrong};
 use crate::error::{DataError, Error, Result};
 use crate::reader::Skipped;
 use crate::rows::batch::shown;
 use crate::rows::infer::{Kinds, Seen, too_many_columns};
+use crate::rows::json_strings::unescape;
 use crate::rows::shape::{MOST_COLUMNS, Shape};
 use crate::rows::walk::Span;
 use crate::rows::{Decoder, Input};

@@ -1,7 +1,7 @@
 //! JSON lines: an object a line, fields found by name, in any order. One array of objects is read as well.
 //!
 //! - `frame`: where records lie.
-//! - `cursor`: where values lie; `escapes`: what strings spell, and how they are written.
+//! - `cursor`: where values lie.
 //! - `decode`: bytes to rows.
 //! - `encode`: rows to bytes.
 //! - `infer`: the columns of a file from its first records; `schema_probe`: whether another has the same.
@@ -9,8 +9,7 @@
 mod cursor;
 mod decode;
 mod encode;
-pub(crate) mod escapes;
-mod frame;
+pub(crate) mod frame;
 mod infer;
 mod schema_probe;
 

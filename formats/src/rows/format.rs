@@ -12,8 +12,8 @@ use super::schema_probe::{MakeAlike, SchemaProbe};
 use super::sequential_splits::{MAX_UNIT, MAX_WINDOW, SequentialSplits, TurnReader};
 use super::split::{self, Border, SharedBorders};
 use super::tagged::outer::LOOKED_AT;
+use crate::compress::head::first_bytes;
 use crate::compress::{self, Unit};
-use crate::discover::head;
 use crate::error::{Error, Result};
 use crate::format::{Borders, Format, Morsel, Part, ScanOptions};
 use crate::reader::FileReader;
@@ -93,7 +93,7 @@ impl Format for RowFormat {
             return Ok(Cut::Anywhere);
         }
         // What is wrong with a file is told when it is read.
-        let Ok(head) = head(file, compression.name(), HEAD_BYTES) else { return Ok(Cut::Anywhere) };
+        let Ok(head) = first_bytes(file, compression.name(), HEAD_BYTES) else { return Ok(Cut::Anywhere) };
         if !(self.splits)(&head) {
             return Ok(Cut::Anywhere);
         }

@@ -12,6 +12,7 @@
 //! - `decoder`: what an encoding implements.
 //! - [`batch`]: the batch being filled, and what is done with what does not fit.
 //! - [`binary`]: what encodings that are no text share.
+//! - [`json_strings`]: what strings of JSON spell, and how they are written.
 //! - [`walk`]: records that nothing but their values delimits.
 //! - [`column`], `fixed`, `strings`, `nested`, [`views`]: columns under construction.
 //! - [`syntax`]: how an encoding writes values.
@@ -21,6 +22,7 @@
 //! - [`cells`], [`values`], [`print`](mod@print): columns to values, values to text.
 //! - [`bits`]: where bytes occur, 64 at a time.
 //! - [`encoder`]: blocks of rows to bytes.
+//! - [`wider`]: the type that holds the values of two.
 //! - [`infer`](mod@infer), [`shape`]: types from examples; [`schema_probe`]: whether others have the same.
 //! - [`format`](mod@format): what makes an encoding one of the table of formats.
 
@@ -36,6 +38,7 @@ pub mod encoder;
 mod fixed;
 pub mod format;
 pub mod infer;
+pub mod json_strings;
 pub mod keys;
 mod nested;
 pub mod parse;
@@ -56,5 +59,6 @@ pub mod tagged;
 pub mod values;
 pub mod views;
 pub mod walk;
+pub mod wider;
 
 pub use decoder::{BatchDecoder, Decoder, Input, RecordParser};

@@ -9,7 +9,7 @@ use schema::FormatOptions;
 
 use super::infer::{Digits, Kinds};
 use super::parse;
-use crate::discover::combined;
+use crate::rows::wider::combined;
 
 /// What the beginning of a file tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use arrow_schema::TimeUnit;
 
 use super::walk::{Item, Values};
 use super::{Scalar, Tagged, decimal_digits};
-use crate::jsonl::escapes::string;
+use crate::rows::json_strings::string;
 use crate::rows::parse::per_second;
 use crate::rows::print::{date, hex, not_finite, point, timestamp};
 

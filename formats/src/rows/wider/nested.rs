@@ -4,12 +4,10 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, FieldRef, Fields};
 
-use super::unify;
-
 /// The type of a column that has these guessed types, both nested, in two files: a struct has the fields of both.
 pub fn combined(a: &DataType, b: &DataType) -> Option<DataType> {
     let both = |a: &FieldRef, b: &FieldRef| {
-        let data_type = unify::combined(a.data_type(), b.data_type(), true, true)?;
+        let data_type = super::combined(a.data_type(), b.data_type(), true, true)?;
         Some(Arc::new(a.as_ref().clone().with_data_type(data_type)))
     };
     match (a, b) {

@@ -1,0 +1,48 @@
+//! How a started process ended, and the last that it wrote.
+
+use std::collections::VecDeque;
+use std::io::Read;
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
+use std::sync::Mutex;
+
+use crate::locked;
+
+/// The last bytes of standard error that are kept.
+const STDERR: usize = 2 << 10;
+
+/// How a process ended, as a clause.
+pub(crate) fn how(status: ExitStatus) -> String {
+    match (status.signal(), status.code()) {
+        (Some(9), _) => "was killed (signal 9: by somebody, or because memory ran out)".into(),
+        (Some(signal), _) => format!("was ended by signal {signal}"),
+        (None, Some(code)) => format!("ended with exit code {code}"),
+        (None, None) => "ended".into(),
+    }
+}
+
+/// The last that a process wrote to standard error.
+#[derive(Debug, Default)]
+pub(crate) struct Tail(Mutex<VecDeque<u8>>);
+
+impl Tail {
+    /// Keeps the last of what comes, all of which `also` is given.
+    pub fn keep(&self, mut err: impl Read, mut also: impl FnMut(&[u8])) {
+        let mut bytes = [0; STDERR];
+        while let Ok(read) = err.read(&mut bytes)
+            && read > 0
+        {
+            also(&bytes[..read]);
+            let mut kept = locked(&self.0);
+            kept.extend(&bytes[..read]);
+            let surplus = kept.len().saturating_sub(STDERR);
+            kept.drain(..surplus);
+        }
+    }
+
+    /// It, each line on one of its own.
+    pub fn lines(&self) -> String {
+        let bytes: Vec<u8> = locked(&self.0).iter().copied().collect();
+        String::from_utf8_lossy(&bytes).lines().map(|line| format!("\n  | {line}")).collect()
+    }
+}
