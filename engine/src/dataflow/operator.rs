@@ -229,8 +229,7 @@ impl<'scope> Stage<'_, 'scope> {
         let wake = Wake { local: activator.clone(), path, worker: self.local.worker.clone() };
         gates.iter().flatten().for_each(|gate| gate.tell(activator.clone()));
         let ports = gates.len();
-        // For the tests of what a panic does: the operator of this name panics when it is first scheduled.
-        let panics = std::env::var_os("PALAIS_TEST_PANIC").is_some_and(|name| name == self.name.as_str());
+        let panics = panics_for_a_test(&self.name);
         let mut runner = Runner {
             operator: Some(make(wake)),
             queues: (0..ports).map(|_| VecDeque::new()).collect(),
@@ -278,6 +277,12 @@ impl<'scope> Stage<'_, 'scope> {
         });
         Edge { stream, gate: gate_out }
     }
+}
+
+/// Whether the operator of this name is to panic when it is first scheduled: for the tests of what a panic does.
+fn panics_for_a_test(name: &str) -> bool {
+    cfg!(feature = "test-switches")
+        && std::env::var_os("PALAIS_TEST_PANIC").is_some_and(|given| given == name)
 }
 
 fn take<P: timely::communication::Pull<timely::dataflow::channels::Message<Time, ExchangeBatch>>>(
