@@ -25,7 +25,7 @@ const GRACE: Duration = Duration::from_secs(1);
 const PATIENCE: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// Has what this process begins to write from now on removed if it is killed. With these words this program calls [`cleanup`]
+/// Has what this process begins to write from now on removed if it is killed. With these words this program calls [`sweep`]
 /// with the arguments behind them.
 pub fn sweep_with(words: &'static [&'static str]) {
     // Whoever says it twice says the same.
