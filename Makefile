@@ -9,7 +9,7 @@
 #              cargo-fuzz and a nightly toolchain
 # make soak    200 faults at random moments of queries in several processes, or SOAK="--runs …"; as root those of the
 #              network too
-# make stress  the tests ten times on a busy machine with a slow disk: STRESS="3 --test nodes", SIDE=5 for five at once
+# make stress  the tests ten times on a busy machine with a slow disk: STRESS="3 nodes", SIDE=5 for five at once
 # make random  random statements on palais and on DuckDB: STATEMENTS=50000 SEED="1 2" (a new seed if none is given)
 # make deny    licences, advisories and sources of all crates; needs cargo-deny and the network
 # make venv    the Python packages of the oracle and the benchmark, in .venv

@@ -2,28 +2,49 @@
 # Runs the tests again and again while all processors are busy, and as root on a slow disk: what passes or fails with the
 # machine shows here.
 #
-# usage: tests/stress.sh [RUNS] [arguments of cargo test]
-#    tests/stress.sh 10                                 all tests, ten times
-#    tests/stress.sh 10 --test nodes --test cluster     those of two files
+# usage: tests/stress.sh [RUNS] [TEST…]
+#    tests/stress.sh 10                  all tests, ten times
+#    tests/stress.sh 10 nodes cluster    those of two files
 #
 # SIDE=5 runs so many side by side, each with a disk of its own; MEGABYTES=8 is what a disk takes a second. The output of
-# runs that fail is in target/stress.
+# run 3 of tests/nodes.rs is in target/stress/3/nodes.log, and nodes.passed beside it says that it passed. A script that is
+# ended and begun again on the same commit leaves out what has passed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 runs=${1:-10}
 shift || true
-tests=("$@")
-[ ${#tests[@]} -gt 0 ] || tests=(--workspace)
 side=${SIDE:-1} bytes=$((${MEGABYTES:-8} << 20))
 blkio=/sys/fs/cgroup/blkio
-logs=target/stress
-rm -rf "$logs" && mkdir -p "$logs"
-# A run whose log is left has failed, or did not begin.
-for run in $(seq "$runs"); do : > "$logs/run-$run.log"; done
+logs=$PWD/target/stress
+commit=$(git describe --always --abbrev=40 --dirty)
+case $commit in
+  *-dirty) rm -rf "$logs" ;;
+  *) [ "$(cat "$logs/commit" 2>/dev/null)" = "$commit" ] || rm -rf "$logs" ;;
+esac
+mkdir -p "$logs" && echo "$commit" > "$logs/commit"
 
 busy=()
 stop_busy() { [ ${#busy[@]} -eq 0 ] || kill "${busy[@]}" 2>/dev/null || true; }
 trap stop_busy EXIT
+
+# A line for each program of tests: its name, the directory that it runs in, and the program.
+list_programs() {
+  cargo test --locked --release --workspace --no-run --message-format=json | python3 -c '
+import json, os, sys
+for line in sys.stdin:
+    note = json.loads(line)
+    if note["reason"] != "compiler-artifact" or not note["profile"]["test"] or not note["executable"]:
+        continue
+    target, place = note["target"], os.path.dirname(note["manifest_path"])
+    name = target["name"] if "test" in target["kind"] else "unit"
+    if place != os.getcwd():
+        name = os.path.basename(place) + "-" + name
+    elif name == "unit":
+        name = "unit-" + target["kind"][0]
+    if not sys.argv[1:] or name in sys.argv[1:]:
+        print(name, place, note["executable"], sep="\t")
+' "$@" | sort
+}
 
 # A file system in a file, each write of which waits for the disk, and a bound on that disk's bytes a second.
 slow_disk() {
@@ -52,17 +73,25 @@ run_tests() (
   disk='' image='' mounted='' group=''
   trap remove_disk EXIT
   [ "$slow" = no ] || slow_disk
-  log=$logs/run-$1.log
-  if cargo test --locked --release "${tests[@]}" --no-fail-fast > "$log" 2>&1; then
-    echo "run $1 of $runs: passed"
-    rm "$log"
-  else
-    echo "run $1 of $runs: FAILED, see $log"
-    grep -E '^test .* FAILED$' "$log" | sed 's/^/   /' || true
-  fi
+  failed=0
+  mkdir -p "$logs/$1"
+  while IFS=$'\t' read -r name place program; do
+    log=$logs/$1/$name
+    [ ! -e "$log.passed" ] || continue
+    if (cd "$place" && CARGO_MANIFEST_DIR=$place "$program") > "$log.log" 2>&1 < /dev/null; then
+      : > "$log.passed"
+    else
+      failed=1
+      echo "run $1 of $runs: $name FAILED, see $log.log"
+      grep -E '^test .* FAILED$' "$log.log" | sed 's/^/   /' || true
+    fi
+  done <<< "$programs"
+  [ $failed = 1 ] || echo "run $1 of $runs: passed"
+  exit $failed
 )
 
-cargo test --locked --release "${tests[@]}" --no-run
+programs=$(list_programs "$@")
+[ -n "$programs" ] || { echo "no test of these names: $*"; exit 1; }
 if [ "$(id -u)" = 0 ] && [ -d "$blkio" ]; then
   slow=yes
   echo "files of the tests lie on a disk of ${MEGABYTES:-8} MB a second"
@@ -77,10 +106,14 @@ done
 
 lanes=()
 for lane in $(seq "$side"); do
-  (for run in $(seq "$lane" "$side" "$runs"); do run_tests "$run"; done) &
+  (
+    failed=0
+    for run in $(seq "$lane" "$side" "$runs"); do run_tests "$run" || failed=$((failed + 1)); done
+    exit $failed
+  ) &
   lanes+=($!)
 done
-wait "${lanes[@]}" || true
-failed=$(find "$logs" -name 'run-*.log' | wc -l)
+failed=0
+for lane in "${lanes[@]}"; do wait "$lane" || failed=$((failed + $?)); done
 echo "$failed of $runs runs failed"
 exit $((failed > 0))
