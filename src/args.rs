@@ -43,10 +43,9 @@ fn encodings() -> impl TypedValueParser<Value = String> {
 }
 
 fn result_formats() -> impl TypedValueParser<Value = ResultFormat> {
-    let aliases =
-        |format| ResultFormat::ALIASES.iter().filter(move |(_, of)| *of == format).map(|(alias, _)| *alias);
-    let values = ResultFormat::ALL
-        .map(|(format, name, what)| PossibleValue::new(name).help(what).aliases(aliases(format)));
+    let values = ResultFormat::all()
+        .into_iter()
+        .map(|(format, what)| PossibleValue::new(format.name()).help(what).aliases(format.aliases()));
     PossibleValuesParser::new(values)
         .try_map(|name| ResultFormat::named(&name).ok_or("there is no such format"))
 }

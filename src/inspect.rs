@@ -41,7 +41,7 @@ struct Report<'a> {
 impl Report<'_> {
     fn new<'a>(table: &'a Table, files: &'a FileSet) -> anyhow::Result<Report<'a>> {
         let format = format(&files.format.encoding)?;
-        let found = files.files.iter().map(|file| format.inspect(&file.path));
+        let found = files.files.iter().map(|file| format.inspect(file));
         let found = found.collect::<formats::Result<Option<Vec<Inspection>>>>()?;
         Ok(Report { table, files, found: found.unwrap_or_default() })
     }

@@ -15,7 +15,7 @@ use arrow_array::{Date32Array, Float32Array, Int32Array, RecordBatch, StringView
 use arrow_schema::SchemaRef;
 use formats::columns::types::read_schema;
 use formats::format::{Format, ScanOptions};
-use formats::reader::BlockingReader;
+use formats::reader::Driver;
 use formats::registry::format;
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
@@ -195,7 +195,7 @@ fn read(
             let mut read = 0;
             for morsel in format.split(&entry, &scan, 8 << 20)? {
                 let reader = format.reader(&morsel, &scan)?;
-                for batch in BlockingReader::open(morsel, reader)? {
+                for batch in Driver::open(&morsel, reader)? {
                     read += std::hint::black_box(batch?).num_rows();
                 }
             }

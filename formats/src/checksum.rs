@@ -16,7 +16,7 @@ pub fn check(files: &FileSet) -> Result<u64> {
     let mut compared = 0;
     for file in &files.files {
         let listed = file.listed.as_ref().map(|listed| check_listed(file, listed.crc32)).transpose()?;
-        let within = format.check(&file.path)?;
+        let within = format.check(file)?;
         if listed.is_none() && within.is_none() {
             let message = format!("no checksum of this file is known: {} has none", format.name());
             let help = "files of buren have checksums, and so has the manifest of a dataset".to_string();

@@ -1,10 +1,10 @@
 //! From what a user writes behind FROM to a table.
 //!
-//! A location is one file, `-` (standard input), a glob (`logs/**/*.csv.gz`), a directory (all data files in it and
-//! below it, names that begin with `.` or `_` left out), or a dataset (a directory with a manifest). Files are read in
-//! the bytewise order of their paths, a dataset's in the order of its manifest; sizes and times are taken once.
+//! A location is one file, `-` (standard input), a glob (`logs/**/*.csv.gz`), a list (`{old.csv,logs/*.csv}`), a directory
+//! (all data files in it and below it, names that begin with `.` or `_` left out), or a dataset (a directory with a
+//! manifest), or one of these in a store (`scheme://name`). Files are read in the bytewise order of their paths, a dataset's in the order of its manifest; sizes and times are taken once.
 //!
-//! - [`list`], [`glob`](mod@glob): which files a location names.
+//! - [`list`], [`glob`](mod@glob), `braces`, `remote`: which files a location names.
 //! - [`detect`], [`sniff`]: in which encoding and compression they are.
 //! - [`files`]: their schema, inferred or given, and that they agree on it ([`unify`]).
 //! - [`layouts`]: where they differ from their table all the same.
@@ -20,6 +20,7 @@
 
 mod assemble;
 mod batches;
+mod braces;
 mod dataset;
 mod detect;
 mod files;
@@ -28,6 +29,7 @@ mod hive;
 mod layouts;
 mod list;
 mod parallel;
+mod remote;
 mod sniff;
 mod spans;
 mod suggest;

@@ -1,7 +1,6 @@
 //! The trait that an encoding implements.
 
 use std::ops::Range;
-use std::path::Path;
 use std::sync::Arc;
 
 use arrow_schema::{Schema, SchemaRef};
@@ -118,8 +117,16 @@ pub trait Format: Send + Sync {
     /// The name in `--to` and in manifests.
     fn name(&self) -> &'static str;
 
+    /// What it is called in a list for people.
+    fn title(&self) -> &'static str;
+
     /// The suffixes of its files, without the dot, the usual one first.
     fn extensions(&self) -> &'static [&'static str];
+
+    /// The bytes with which its files begin, each of several kinds with its own; none of encodings without such a mark.
+    fn magic(&self) -> &'static [&'static [u8]] {
+        &[]
+    }
 
     /// Whether it compresses inside, so that no compression is put around the file.
     fn compresses_inside(&self) -> bool;
@@ -147,21 +154,21 @@ pub trait Format: Send + Sync {
     }
 
     /// The number of rows, where it can be told without reading data.
-    fn rows(&self, path: &Path, options: &FormatOptions) -> Result<Option<u64>>;
+    fn rows(&self, file: &FileEntry, options: &FormatOptions) -> Result<Option<u64>>;
 
     /// What a file's footer tells of the values of its columns; empty for formats without zone maps.
-    fn zones(&self, _path: &Path) -> Result<Vec<Zone>> {
+    fn zones(&self, _file: &FileEntry) -> Result<Vec<Zone>> {
         Ok(Vec::new())
     }
 
     /// What lies in a file, for people; `None` of encodings whose files are not made of parts that they tell of.
-    fn inspect(&self, _path: &Path) -> Result<Option<Inspection>> {
+    fn inspect(&self, _file: &FileEntry) -> Result<Option<Inspection>> {
         Ok(None)
     }
 
     /// Compares every checksum that a file has with its bytes. The number of those compared, or the first that does not
     /// agree; `None` of encodings that have no checksum of each part.
-    fn check(&self, _path: &Path) -> Result<Option<u64>> {
+    fn check(&self, _file: &FileEntry) -> Result<Option<u64>> {
         Ok(None)
     }
 

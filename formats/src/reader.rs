@@ -1,13 +1,16 @@
 //! The file reader: a state machine that names the bytes it needs, is given them and yields batches. It does no I/O.
+//! [`Driver`] does it.
 
-use std::fs::File;
-use std::ops::Range;
-use std::os::fd::AsRawFd;
+use std::collections::VecDeque;
+use std::ops::{Deref, Range};
+use std::sync::Arc;
+use std::task::{Poll, Waker};
 
 use arrow_array::RecordBatch;
 pub use bytes::Bytes;
+use schema::FileEntry;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::format::Morsel;
 use crate::memory;
 use crate::store::input::Input;
@@ -62,71 +65,215 @@ pub trait FileReader: Send {
     }
 }
 
-/// Reads the bytes of one range, fewer only at the end of the file.
-pub fn read_range(file: &File, range: &Range<u64>) -> std::io::Result<Bytes> {
-    let most = usize::try_from(range.end.saturating_sub(range.start)).unwrap_or(usize::MAX);
-    let mut buffer: Vec<u8> = Vec::new();
-    buffer.try_reserve_exact(most)?;
-    while buffer.len() < most {
-        let at = libc::off_t::try_from(range.start + buffer.len() as u64).map_err(std::io::Error::other)?;
-        let left = most - buffer.len();
-        let room = &mut buffer.spare_capacity_mut()[..left];
-        // Zeros that are overwritten at once would cost as much as a copy of the file.
-        // SAFETY: `room` is memory of this buffer, of which the call writes at most `room.len()` bytes.
-        let read = unsafe { libc::pread(file.as_raw_fd(), room.as_mut_ptr().cast(), room.len(), at) };
-        match usize::try_from(read) {
-            Ok(0) => break,
-            // SAFETY: `read` bytes behind the length are now written, and there is room for them.
-            Ok(read) => unsafe { buffer.set_len(buffer.len() + read) },
-            Err(_) => match std::io::Error::last_os_error() {
-                e if e.kind() == std::io::ErrorKind::Interrupted => {}
-                e => return Err(e),
-            },
+/// What a [`Driver`] reads for: it takes the figures, and says when to stop.
+pub trait ReadFor {
+    /// The driver has read so many bytes.
+    fn add_bytes_read(&self, bytes: u64);
+
+    /// The reader has passed over these. Said once, when the driver is dropped.
+    fn add_skipped(&self, skipped: Skipped);
+
+    /// Whether no more rows are wanted.
+    fn is_stopped(&self) -> bool;
+}
+
+/// What is read is only looked at: nobody takes the figures.
+pub struct Nobody;
+
+impl ReadFor for Nobody {
+    fn add_bytes_read(&self, _bytes: u64) {}
+
+    fn add_skipped(&self, _skipped: Skipped) {}
+
+    fn is_stopped(&self) -> bool {
+        false
+    }
+}
+
+impl<P: Deref<Target: ReadFor>> ReadFor for P {
+    fn add_bytes_read(&self, bytes: u64) {
+        (**self).add_bytes_read(bytes);
+    }
+
+    fn add_skipped(&self, skipped: Skipped) {
+        (**self).add_skipped(skipped);
+    }
+
+    fn is_stopped(&self) -> bool {
+        (**self).is_stopped()
+    }
+}
+
+/// How far a [`Driver`] has come.
+#[derive(Debug)]
+pub enum Step {
+    /// Rows.
+    Batch(RecordBatch),
+    /// The reader goes on with the file that [`Driver::follow`] named. Ask again, and name the next one before.
+    Followed,
+    /// Another reader of the same file has to get further first.
+    Wait,
+    /// Bytes are on their way. The waker is called when they are there.
+    Pending,
+    /// The morsel is read, or no more rows are wanted.
+    Done,
+}
+
+type Open = Box<dyn FnOnce() -> Result<Input> + Send>;
+
+/// Reads the bytes that the reader of a morsel asks for. All code that reads files does it by this.
+pub struct Driver<F: ReadFor = Nobody> {
+    file: Arc<FileEntry>,
+    input: Input,
+    reader: Box<dyn FileReader>,
+    /// What the reader waits for, in order.
+    needed: VecDeque<Range<u64>>,
+    /// What the reader has said and the caller does not know yet.
+    said: Option<Next>,
+    /// The file that the reader goes on with.
+    next: Option<(Arc<FileEntry>, Open)>,
+    /// How many files the reader had gone on with.
+    followed: u64,
+    reads_for: F,
+}
+
+impl Driver {
+    /// Opens the morsel's file. Nobody takes the figures.
+    ///
+    /// # Errors
+    /// The file can't be opened.
+    pub fn open(morsel: &Morsel, reader: Box<dyn FileReader>) -> Result<Driver> {
+        Ok(Driver::new(morsel.file.clone(), Input::of(&morsel.file)?, reader, Nobody))
+    }
+}
+
+impl<F: ReadFor> Driver<F> {
+    /// Drives a reader of this file, which is open.
+    pub fn new(file: Arc<FileEntry>, input: Input, reader: Box<dyn FileReader>, reads_for: F) -> Driver<F> {
+        let needed = VecDeque::new();
+        Driver { file, input, reader, needed, said: None, next: None, followed: 0, reads_for }
+    }
+
+    /// The file that is read now.
+    pub fn file(&self) -> &Arc<FileEntry> {
+        &self.file
+    }
+
+    /// Has the reader go on with a small file when this one ends, see [`FileReader::follow`]. False if it can't.
+    pub fn follow(&mut self, next: &Morsel, open: impl FnOnce() -> Result<Input> + Send + 'static) -> bool {
+        let follows = self.reader.follow(next);
+        if follows {
+            self.next = Some((next.file.clone(), Box::new(open)));
+        }
+        follows
+    }
+
+    /// Goes on without waiting for bytes that come from afar.
+    ///
+    /// # Errors
+    /// The file can't be read, or holds what the reader can't.
+    pub fn poll(&mut self, waker: &Waker) -> Result<Step> {
+        self.go_on(Some(waker))
+    }
+
+    /// Goes on, and waits for bytes: never [`Step::Pending`].
+    ///
+    /// # Errors
+    /// As of [`Driver::poll`].
+    pub fn step(&mut self) -> Result<Step> {
+        self.go_on(None)
+    }
+
+    fn go_on(&mut self, waker: Option<&Waker>) -> Result<Step> {
+        let _reading = memory::read(&self.file.path);
+        loop {
+            if self.give(waker)?.is_pending() {
+                return Ok(Step::Pending);
+            }
+            let next = match self.said.take() {
+                Some(said) => said,
+                None => {
+                    let next = self.reader.next();
+                    let followed = self.turn()?;
+                    let next = next.map_err(|e| self.error(e))?;
+                    if followed {
+                        self.said = Some(next);
+                        return Ok(Step::Followed);
+                    }
+                    next
+                }
+            };
+            match next {
+                Next::Batch(batch) => return Ok(Step::Batch(batch)),
+                Next::Wait => return Ok(Step::Wait),
+                Next::Done => return Ok(Step::Done),
+                Next::Need(ranges) => {
+                    self.input.begin(&ranges);
+                    self.needed.extend(ranges);
+                }
+            }
+            if self.reads_for.is_stopped() {
+                return Ok(Step::Done);
+            }
         }
     }
-    Ok(Bytes::from(buffer))
-}
 
-/// Drives a reader with blocking reads; for tools and tests, and wherever one thread reads one file or pipe.
-pub struct BlockingReader {
-    input: Input,
-    morsel: Morsel,
-    reader: Box<dyn FileReader>,
-}
-
-impl BlockingReader {
-    /// Opens the morsel's file.
-    pub fn open(morsel: Morsel, reader: Box<dyn FileReader>) -> Result<BlockingReader> {
-        Ok(BlockingReader { input: Input::of(&morsel.file)?, morsel, reader })
+    /// Gives the reader what it waits for, as far as it is there.
+    fn give(&mut self, waker: Option<&Waker>) -> Result<Poll<()>> {
+        while let Some(range) = self.needed.front() {
+            let bytes = match waker {
+                None => self.input.read_range(range)?,
+                Some(waker) => match self.input.poll_range(range, waker) {
+                    Poll::Ready(bytes) => bytes?,
+                    Poll::Pending => return Ok(Poll::Pending),
+                },
+            };
+            self.reads_for.add_bytes_read(bytes.len() as u64);
+            if let Some(range) = self.needed.pop_front() {
+                let given = self.reader.give(range, bytes);
+                given.map_err(|e| self.error(e))?;
+            }
+        }
+        Ok(Poll::Ready(()))
     }
 
-    /// What was passed over so far.
-    pub fn skipped(&self) -> Skipped {
-        self.reader.skipped()
+    /// Whether the reader has gone on with the next file; that one is then read.
+    fn turn(&mut self) -> Result<bool> {
+        if self.reader.followed() == self.followed {
+            return Ok(false);
+        }
+        self.followed = self.reader.followed();
+        if let Some((file, open)) = self.next.take() {
+            self.input = open()?;
+            self.file = file;
+        }
+        Ok(true)
+    }
+
+    fn error(&self, e: Error) -> Error {
+        e.at(&self.file.path)
     }
 }
 
-impl Iterator for BlockingReader {
+impl<F: ReadFor> Drop for Driver<F> {
+    fn drop(&mut self) {
+        self.reads_for.add_skipped(self.reader.skipped());
+    }
+}
+
+/// Waits for bytes, and for other readers of the same file.
+impl<F: ReadFor> Iterator for Driver<F> {
     type Item = Result<RecordBatch>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let path = &self.morsel.file.path;
-        let _reading = memory::read(path);
         loop {
-            match self.reader.next() {
-                Ok(Next::Batch(batch)) => return Some(Ok(batch)),
-                Ok(Next::Done) => return None,
-                Ok(Next::Wait) => std::thread::yield_now(),
-                Ok(Next::Need(ranges)) => {
-                    for range in ranges {
-                        let given =
-                            self.input.read_range(&range).and_then(|bytes| self.reader.give(range, bytes));
-                        if let Err(e) = given {
-                            return Some(Err(e.at(path)));
-                        }
-                    }
-                }
-                Err(e) => return Some(Err(e.at(path))),
+            match self.step() {
+                Ok(Step::Batch(batch)) => return Some(Ok(batch)),
+                Ok(Step::Done) => return None,
+                Ok(Step::Wait) => std::thread::yield_now(),
+                // A step waits.
+                Ok(Step::Followed | Step::Pending) => {}
+                Err(e) => return Some(Err(e)),
             }
         }
     }

@@ -22,6 +22,7 @@ use crate::rows::{BatchDecoder, Input, RecordParser};
 /// Lines of text.
 pub static TEXT: RowFormat = RowFormat {
     name: "text",
+    title: "Lines of text",
     extensions: &["txt", "text", "log"],
     border: Border::Newline,
     splits: |_| true,

@@ -183,9 +183,9 @@ impl Manifest {
     }
 
     /// The manifest of a directory, which `open` opens, or nothing if it has none.
-    pub fn read_with(
+    pub fn read_with<R: Read>(
         directory: &Path,
-        open: impl FnOnce(&Path) -> std::io::Result<File>,
+        open: impl FnOnce(&Path) -> std::io::Result<R>,
     ) -> Result<Option<Manifest>, ManifestError> {
         let path = directory.join(FILE_NAME);
         let io = |action, source| ManifestError::Io { path: path.clone(), action, source };

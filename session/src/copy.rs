@@ -136,7 +136,7 @@ impl CopyTarget {
             );
         }
         let named = formats::discover::by_name(&self.path).compression;
-        let inside = matches!(self.form, ResultFormat::Parquet | ResultFormat::Arrow | ResultFormat::Buren);
+        let inside = writers::compresses_inside(self.form);
         if let Some(named) = named.filter(|_| inside && !self.dataset) {
             let (form, bare) = (self.form.name(), self.path.with_extension(""));
             return refuse(&format!(
@@ -148,7 +148,7 @@ impl CopyTarget {
         if !is_csv && (self.header.is_some() || self.delimiter.is_some()) {
             return refuse("HEADER and DELIMITER go with FORMAT csv");
         }
-        if self.arrays && !matches!(self.form, ResultFormat::Msgpack | ResultFormat::Cbor) {
+        if self.arrays && !matches!(self.form, ResultFormat::Binary("msgpack" | "cbor")) {
             return refuse("ARRAYS goes with FORMAT msgpack and cbor, whose rows are maps or arrays");
         }
         Ok(self)
@@ -326,8 +326,8 @@ fn directory(path: PathBuf) -> (PathBuf, bool) {
 
 fn form_of(name: &str) -> Result<ResultFormat> {
     ResultFormat::named(name).ok_or_else(|| {
-        let names = ResultFormat::ALL.map(|(_, name, _)| name).join(", ");
-        Error::Settings(format!("there is no format {name}; there are {names}"))
+        let names: Vec<_> = ResultFormat::all().into_iter().map(|(format, _)| format.name()).collect();
+        Error::Settings(format!("there is no format {name}; there are {}", names.join(", ")))
     })
 }
 

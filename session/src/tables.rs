@@ -230,5 +230,7 @@ pub(crate) struct Opened {
 
 /// Whether a name that no table has may be a path.
 fn is_location(name: &str) -> bool {
-    name == "-" || name.contains(['/', '.', '*', '?', '[']) || formats::store::roots::exists(Path::new(name))
+    name == "-"
+        || name.contains(['/', '.', '*', '?', '[', '{'])
+        || formats::store::roots::exists(Path::new(name))
 }

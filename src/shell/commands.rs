@@ -126,7 +126,8 @@ fn wrong(command: &str, argument: &str) -> anyhow::Error {
     let takes = COMMANDS.iter().find(|(name, ..)| *name == command).map_or("", |(_, _, takes, _)| takes);
     let takes = if takes.is_empty() { "nothing" } else { takes };
     let given = if argument.is_empty() { "nothing".into() } else { format!("'{argument}'") };
-    let formats = ResultFormat::ALL.map(|(_, name, _)| name).join(", ");
+    let formats: Vec<_> = ResultFormat::all().into_iter().map(|(format, _)| format.name()).collect();
+    let formats = formats.join(", ");
     let help =
         if command == ".mode" { format!("\n  help: there are auto, {formats}") } else { String::new() };
     Usage(format!("{command} takes {takes}, and was given {given}{help}")).into()

@@ -207,7 +207,7 @@ fn command(before: &str, session: &Session) -> (usize, Vec<Pair>) {
             let (at, found) = paths(argument);
             (begin + at, found)
         }
-        ".mode" => of(ResultFormat::ALL.map(|(_, name, _)| name.to_string()).to_vec()),
+        ".mode" => of(ResultFormat::all().into_iter().map(|(format, _)| format.name().to_string()).collect()),
         ".schema" | "\\d" => of(session.table_names().unwrap_or_default()),
         ".timer" => of(vec!["on".into(), "off".into()]),
         _ => (begin, Vec::new()),

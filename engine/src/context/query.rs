@@ -4,6 +4,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::Thread;
 
+use formats::reader::ReadFor;
 pub use formats::reader::Skipped;
 use queries::plan::NodeId;
 
@@ -165,5 +166,19 @@ impl QueryState {
         for thread in self.threads.lock().expect("nothing panics with this lock").iter() {
             thread.unpark();
         }
+    }
+}
+
+impl ReadFor for QueryState {
+    fn add_bytes_read(&self, bytes: u64) {
+        self.bytes_read.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    fn add_skipped(&self, skipped: Skipped) {
+        QueryState::add_skipped(self, skipped);
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.stopped()
     }
 }

@@ -25,7 +25,8 @@ mod runner;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::Waker;
 
 use queries::plan::NodeId;
 use timely::container::NoopBuilder;
@@ -109,6 +110,20 @@ impl Wake {
     /// A handle that other threads can use.
     pub fn sync(&self) -> SyncActivator {
         self.worker.sync_activator_for(self.path.clone())
+    }
+
+    /// The same as a waker, for what is not timely's.
+    pub fn waker(&self) -> Waker {
+        Waker::from(Arc::new(Activates(Mutex::new(self.sync()))))
+    }
+}
+
+/// Activates an operator. The worker may have ended, which needs nobody.
+struct Activates(Mutex<SyncActivator>);
+
+impl std::task::Wake for Activates {
+    fn wake(self: Arc<Self>) {
+        let _ = self.0.lock().unwrap_or_else(PoisonError::into_inner).activate();
     }
 }
 

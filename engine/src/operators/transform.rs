@@ -17,7 +17,7 @@ use arrow_array::{ArrayRef, RecordBatch};
 use arrow_cast::CastOptions;
 use arrow_cast::display::{ArrayFormatter, FormatOptions};
 use arrow_schema::{DataType, SchemaRef};
-use formats::reader::BlockingReader;
+use formats::reader::Driver;
 use queries::bind::Transform as Plan;
 use timely::scheduling::SyncActivator;
 
@@ -152,7 +152,7 @@ pub struct FileRows {
     /// The file's path.
     pub name: String,
     /// Its morsels.
-    pub readers: VecDeque<BlockingReader>,
+    pub readers: VecDeque<Driver<Arc<QueryState>>>,
     /// Shared with the query.
     pub state: Arc<QueryState>,
 }

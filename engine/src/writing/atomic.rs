@@ -27,7 +27,7 @@ use std::time::Duration;
 use cleanup::Sweeper;
 pub use cleanup::{Remains, sweep, sweep_with};
 use formats::Error;
-use formats::store::roots;
+use formats::store::{remote, roots};
 use modes::Modes;
 use rename::{exchange, rename_new};
 use schema::manifest;
@@ -169,6 +169,10 @@ impl AtomicWrite {
     fn begin(destination: &Path, overwrite: Overwrite, kind: Kind) -> Result<AtomicWrite> {
         // A link is followed, so that what it points to is replaced, and not the link.
         let written = destination;
+        if written.to_str().and_then(remote::parts).is_some() {
+            let help = Some("write to a directory here, and copy the files from there".to_string());
+            return Err(Error::location(written.display(), "files are not written into stores", help));
+        }
         let destination = roots::place(written).map_err(|e| Error::io(written, "open", e))?;
         check(&destination, written, overwrite, kind)?;
         let Some(name) = destination.file_name() else {

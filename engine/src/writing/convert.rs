@@ -6,8 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use arrow_array::RecordBatch;
-use formats::reader::{FileReader, Next};
-use formats::store::input::Input;
+use formats::reader::{Driver, Step as Read};
 use queries::plan::Scan;
 use schema::{FileEntry, Source, Table};
 
@@ -20,20 +19,16 @@ use crate::writing::dataset::{Destination, Output, Rows, WriteOptions, Written};
 use crate::writing::ordered_pipeline::Step;
 
 /// A part of a file, or rows of a made table.
-pub(crate) struct Lane {
+pub(crate) struct Lane<'a> {
     /// The number of the file.
     file: usize,
-    from: From,
+    from: From<'a>,
 }
 
-enum From {
+enum From<'a> {
     /// Not opened yet.
     Closed(FileSplit),
-    File {
-        file: Arc<FileEntry>,
-        input: Input,
-        reader: Box<dyn FileReader>,
-    },
+    File(Box<Driver<&'a QueryState>>),
     Rows(Range<u64>),
 }
 
@@ -87,7 +82,7 @@ pub(crate) fn rows<'a>(
     work: &'a ScanSource,
     files: &'a [FileEntry],
     state: &'a QueryState,
-) -> Rows<'a, Lane> {
+) -> Rows<'a, Lane<'a>> {
     let mut file = 0;
     Rows {
         files: files.len().max(1),
@@ -103,7 +98,7 @@ pub(crate) fn rows<'a>(
                 }
             }))
         }),
-        read: Box::new(move |lane: &mut Lane| {
+        read: Box::new(move |lane: &mut Lane<'a>| {
             let step = next(&mut lane.from, work, state)?;
             if let Step::Item(batch) = &step {
                 state.rows_read.fetch_add(batch.num_rows() as u64, Ordering::Relaxed);
@@ -120,7 +115,7 @@ fn table_name(name: &str) -> Option<String> {
 }
 
 /// The next batch.
-fn next(from: &mut From, work: &ScanSource, state: &QueryState) -> Result<Step<RecordBatch>> {
+fn next<'a>(from: &mut From<'a>, work: &ScanSource, state: &'a QueryState) -> Result<Step<RecordBatch>> {
     if let From::Closed(part) = from {
         let (input, morsel) = (part.open()?, &part.morsel);
         let (format, options) = (work.format(), work.options(&morsel.file));
@@ -128,34 +123,25 @@ fn next(from: &mut From, work: &ScanSource, state: &QueryState) -> Result<Step<R
             unreachable!("morsels are dealt of files")
         };
         let reader = format.reader(morsel, options).map_err(|e| e.at(&morsel.file.path))?;
-        *from = From::File { file: morsel.file.clone(), input, reader };
+        *from = From::File(Box::new(Driver::new(morsel.file.clone(), input, reader, state)));
     }
-    let (file, input, reader) = match from {
+    let driver = match from {
         From::Closed(_) => unreachable!("it was opened above"),
         From::Rows(range) => return Ok(work.make(range)?.map_or(Step::Done, Step::Item)),
-        From::File { file, input, reader } => (file, input, reader),
+        From::File(driver) => driver,
     };
-    while !state.stopped() {
-        match reader.next().map_err(|e| e.at(&file.path))? {
-            Next::Batch(batch) => {
-                memory::check(0, || "converting".into())?;
-                return Ok(Step::Item(work.map_schema(file, &batch)?));
-            }
-            Next::Wait => return Ok(Step::Wait),
-            Next::Done => {
-                state.add_skipped(reader.skipped());
-                break;
-            }
-            Next::Need(ranges) => {
-                for range in ranges {
-                    let bytes = input.read_range(&range)?;
-                    state.bytes_read.fetch_add(bytes.len() as u64, Ordering::Relaxed);
-                    reader.give(range, bytes).map_err(|e| e.at(&file.path))?;
-                }
-            }
-        }
+    if state.stopped() {
+        return Ok(Step::Done);
     }
-    Ok(Step::Done)
+    match driver.step()? {
+        Read::Batch(batch) => {
+            memory::check(0, || "converting".into())?;
+            Ok(Step::Item(work.map_schema(driver.file(), &batch)?))
+        }
+        Read::Wait => Ok(Step::Wait),
+        // A file is followed by none here, and a step waits for bytes.
+        Read::Done | Read::Followed | Read::Pending => Ok(Step::Done),
+    }
 }
 
 /// An error if a file of the table is the destination or lies in it: replaced, it would be lost should anything fail.

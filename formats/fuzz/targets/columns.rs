@@ -7,7 +7,7 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use formats::error::Error;
 use formats::format::{Format, ScanOptions};
-use formats::reader::BlockingReader;
+use formats::reader::Driver;
 use formats::registry::format;
 use schema::{FileEntry, FormatOptions};
 
@@ -45,8 +45,9 @@ fn compare(encoding: &str, bytes: &[u8]) {
     let encoding = format(encoding).expect("targets are named after encodings");
     texts::with_file("f", bytes, |path| {
         let options = FormatOptions { encoding: encoding.name().into(), ..FormatOptions::default() };
-        let Ok(schema) = encoding.infer(&FileEntry::new(path, 0, 0), &options, 0) else { return };
-        let _ = (encoding.rows(path, &options), encoding.zones(path));
+        let file = FileEntry::new(path, bytes.len() as u64, 0);
+        let Ok(schema) = encoding.infer(&file, &options, 0) else { return };
+        let _ = (encoding.rows(&file, &options), encoding.zones(&file));
         let scan = |projection, batch_rows| ScanOptions {
             schema: schema.clone(),
             projection,
@@ -94,7 +95,7 @@ fn read(
     let mut batches = Vec::new();
     for morsel in encoding.split(&file, scan, 1 << 20)? {
         let reader = encoding.reader(&morsel, scan)?;
-        for batch in BlockingReader::open(morsel, reader)? {
+        for batch in Driver::open(&morsel, reader)? {
             let batch = batch?;
             assert!(batch.num_rows() <= scan.batch_rows, "a batch of {} rows", batch.num_rows());
             for column in batch.columns() {

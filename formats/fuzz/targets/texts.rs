@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow_schema::{DataType, Schema};
 use formats::discover::{OpenOptions, open};
 use formats::format::ScanOptions;
-use formats::reader::BlockingReader;
+use formats::reader::Driver;
 use formats::registry::format;
 use formats::rows::schema_probe::Like;
 use formats::rows::wider::wider;
@@ -65,7 +65,7 @@ pub fn inference(bytes: &[u8]) {
         for file in &set.files {
             for morsel in encoding.split(&Arc::new(file.clone()), &scan, 1 << 20).into_iter().flatten() {
                 let reader = encoding.reader(&morsel, &scan).expect("an inferred schema can be read");
-                let Ok(batches) = BlockingReader::open(morsel, reader) else { return };
+                let Ok(batches) = Driver::open(&morsel, reader) else { return };
                 for batch in batches.map_while(Result::ok) {
                     for column in batch.columns() {
                         column.to_data().validate_full().expect("batches are valid");

@@ -9,6 +9,8 @@ use arrow_array::ArrayRef;
 use arrow_ipc::{Block, root_as_footer};
 use arrow_schema::SchemaRef;
 
+use schema::FileEntry;
+
 use super::{MAGIC, bad, message, schema as columns};
 use crate::columns::guard::guarded;
 use crate::columns::tail::{Tail, cut_short};
@@ -36,8 +38,9 @@ pub struct Footer {
 
 impl Footer {
     /// Reads the footer of a file.
-    pub fn open(path: &Path) -> Result<Footer> {
-        let tail = Tail::open(path)?;
+    pub fn open(file: &FileEntry) -> Result<Footer> {
+        let path = &file.path;
+        let tail = Tail::open(file)?;
         guarded(|| Footer::read(&tail, path)).map_err(|e| e.at(path))
     }
 
@@ -73,11 +76,12 @@ impl Footer {
     }
 
     /// Reads the dictionaries that record batches refer to.
-    pub fn read_dictionaries(&mut self, path: &Path) -> Result<()> {
+    pub fn read_dictionaries(&mut self, file: &FileEntry) -> Result<()> {
+        let path = &file.path;
         if self.dictionary_blocks.is_empty() {
             return Ok(());
         }
-        let tail = Tail::open(path)?;
+        let tail = Tail::open(file)?;
         let Footer { schema, dictionaries, dictionary_blocks, .. } = self;
         let read = || {
             for (range, metadata) in dictionary_blocks.iter() {
@@ -91,8 +95,9 @@ impl Footer {
     }
 
     /// The number of rows, read from the metadata of each batch.
-    pub fn rows(&self, path: &Path) -> Result<u64> {
-        let tail = Tail::open(path)?;
+    pub fn rows(&self, file: &FileEntry) -> Result<u64> {
+        let path = &file.path;
+        let tail = Tail::open(file)?;
         let count = || {
             let mut rows = 0u64;
             for (range, &metadata) in self.batches.iter().zip(&self.metadata) {

@@ -1,9 +1,9 @@
 //! What lies in a file, for people: what its footer says, and the metadata of its record batches.
 
-use std::path::Path;
-
 use arrow_ipc::{CompressionType, RecordBatch};
 use arrow_schema::DataType;
+
+use schema::FileEntry;
 
 use super::footer::Footer;
 use super::sizes::buffers;
@@ -14,14 +14,15 @@ use crate::error::Result;
 use crate::inspect::{ChunkInspection, Inspection, PartInspection};
 
 /// What is said without the values being read. Of a stream that is no more than its columns.
-pub fn inspect(path: &Path) -> Result<Inspection> {
+pub fn inspect(file: &FileEntry) -> Result<Inspection> {
+    let path = &file.path;
     let (distinct, part) = (Vec::new(), "record batch");
-    if is_stream(path)? {
-        let schema = stream::infer(path)?;
+    if is_stream(file)? {
+        let schema = stream::infer(file)?;
         return Ok(Inspection { schema, rows: None, distinct, part, parts: Vec::new() });
     }
-    let footer = Footer::open(path)?;
-    let tail = Tail::open(path)?;
+    let footer = Footer::open(file)?;
+    let tail = Tail::open(file)?;
     let read = || {
         let mut parts = Vec::with_capacity(footer.batches.len());
         for (range, &metadata) in footer.batches.iter().zip(&footer.metadata) {

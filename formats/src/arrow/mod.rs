@@ -25,7 +25,6 @@ mod sizes;
 pub mod stream;
 pub mod write;
 
-use std::path::Path;
 use std::sync::Arc;
 
 use ::schema::{FileEntry, FormatOptions};
@@ -54,6 +53,15 @@ impl Format for Arrow {
         "arrow"
     }
 
+    fn title(&self) -> &'static str {
+        "Arrow IPC"
+    }
+
+    fn magic(&self) -> &'static [&'static [u8]] {
+        // A file, and a message of a stream.
+        &[b"ARROW1\0\0", b"\xff\xff\xff\xff"]
+    }
+
     fn extensions(&self) -> &'static [&'static str] {
         &["arrow", "ipc", "feather", "arrows"]
     }
@@ -67,30 +75,30 @@ impl Format for Arrow {
     }
 
     fn infer(&self, file: &FileEntry, _options: &FormatOptions, _infer_rows: usize) -> Result<SchemaRef> {
-        match is_stream(&file.path)? {
-            true => stream::infer(&file.path),
-            false => Ok(Footer::open(&file.path)?.read_schema),
+        match is_stream(file)? {
+            true => stream::infer(file),
+            false => Ok(Footer::open(file)?.read_schema),
         }
     }
 
-    fn rows(&self, path: &Path, _options: &FormatOptions) -> Result<Option<u64>> {
-        match is_stream(path)? {
+    fn rows(&self, file: &FileEntry, _options: &FormatOptions) -> Result<Option<u64>> {
+        match is_stream(file)? {
             true => Ok(None),
-            false => Ok(Some(Footer::open(path)?.rows(path)?)),
+            false => Ok(Some(Footer::open(file)?.rows(file)?)),
         }
     }
 
-    fn inspect(&self, path: &Path) -> Result<Option<Inspection>> {
-        inspect::inspect(path).map(Some)
+    fn inspect(&self, file: &FileEntry) -> Result<Option<Inspection>> {
+        inspect::inspect(file).map(Some)
     }
 
     fn split(&self, file: &Arc<FileEntry>, scan: &ScanOptions, target_bytes: u64) -> Result<Vec<Morsel>> {
-        if is_stream(&file.path)? {
+        if is_stream(file)? {
             let (part, bytes) = (Part::Whole, file.bytes);
             return Ok(vec![Morsel { file: file.clone(), part, bytes, shared: Arc::new(()) }]);
         }
-        let mut footer = Footer::open(&file.path)?;
-        footer.read_dictionaries(&file.path)?;
+        let mut footer = Footer::open(file)?;
+        footer.read_dictionaries(file)?;
         let footer = Arc::new(footer);
         Adapter::new(&footer.schema, scan).map_err(|e| e.at(&file.path))?;
         let batches = footer.batches.iter().enumerate().map(|(at, block)| (at, block.end - block.start));
@@ -114,8 +122,8 @@ impl Format for Arrow {
 }
 
 /// Whether this is a stream: what does not begin as a file does.
-fn is_stream(path: &Path) -> Result<bool> {
-    Ok(Input::open(path)?.read_range(&(0..MAGIC.len() as u64))? != MAGIC)
+fn is_stream(file: &FileEntry) -> Result<bool> {
+    Ok(Input::of(file)?.read_range(&(0..MAGIC.len() as u64))? != MAGIC)
 }
 
 /// What the arrow-ipc crate says of bytes that it can't read.

@@ -2,13 +2,14 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
-use std::path::Path;
 use std::sync::Arc;
 
 use arrow_array::ArrayRef;
 use arrow_ipc::MessageHeader;
 use arrow_schema::SchemaRef;
 use bytes::Bytes;
+
+use schema::FileEntry;
 
 use super::message::{self, CONTINUATION};
 use super::{Slices, bad, schema as columns};
@@ -25,8 +26,9 @@ const LEAST: u64 = 1 << 20;
 const MOST: u64 = 64 << 20;
 
 /// The schema of a stream, which comes first in it.
-pub fn infer(path: &Path) -> Result<SchemaRef> {
-    first_schema(&Input::open(path)?).map_err(|e| e.at(path))
+pub fn infer(file: &FileEntry) -> Result<SchemaRef> {
+    let path = &file.path;
+    first_schema(&Input::of(file)?).map_err(|e| e.at(path))
 }
 
 fn first_schema(input: &Input) -> Result<SchemaRef> {

@@ -27,6 +27,7 @@ use crate::rows::walk::WalkParser;
 /// bincode.
 pub static BINCODE: RowFormat = RowFormat {
     name: "bincode",
+    title: "bincode, version 1",
     extensions: &["bincode"],
     border: Border::Unmarked,
     splits: |_| true,

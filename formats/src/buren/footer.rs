@@ -20,6 +20,8 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Schema, SchemaRef};
 
+use schema::FileEntry;
+
 use super::bytes::{Input, pad};
 use super::sketch::{REGISTERS, Sketch};
 use super::types::{get_field, put_field, width};
@@ -141,8 +143,9 @@ impl Chunk {
 
 impl Footer {
     /// Reads the footer of a file.
-    pub fn open(path: &Path) -> Result<Footer> {
-        let tail = Tail::open(path)?;
+    pub fn open(file: &FileEntry) -> Result<Footer> {
+        let path = &file.path;
+        let tail = Tail::open(file)?;
         Footer::read(&tail, path).map_err(|e| e.at(path))
     }
 

@@ -1,9 +1,9 @@
 //! What lies in a file, for people, and whether its checksums agree.
 
-use std::path::Path;
-
 use arrow_cast::display::array_value_to_string;
 use arrow_schema::DataType;
+
+use schema::FileEntry;
 
 use super::bytes::Input as Bytes;
 use super::describe::{Description, describe};
@@ -14,9 +14,10 @@ use crate::inspect::{ChunkInspection, Inspection, PartInspection};
 use crate::store::input::Input;
 
 /// Reads the footer of a file, and the descriptions of its chunks.
-pub fn inspect(path: &Path) -> Result<Inspection> {
-    let footer = Footer::open(path)?;
-    let input = Input::open(path)?;
+pub fn inspect(file: &FileEntry) -> Result<Inspection> {
+    let path = &file.path;
+    let footer = Footer::open(file)?;
+    let input = Input::of(file)?;
     let rows = footer.rows();
     let distinct = footer.sketches.iter().map(|sketch| sketch.estimate().min(rows)).collect();
     let mut parts = Vec::with_capacity(footer.groups.len());
@@ -43,9 +44,10 @@ pub fn inspect(path: &Path) -> Result<Inspection> {
 }
 
 /// Compares every checksum of a file with its bytes; the number of those compared, or the first that does not agree.
-pub fn check(path: &Path) -> Result<u64> {
-    let footer = Footer::open(path)?;
-    let input = Input::open(path)?;
+pub fn check(file: &FileEntry) -> Result<u64> {
+    let path = &file.path;
+    let footer = Footer::open(file)?;
+    let input = Input::of(file)?;
     // The footer's own was compared when it was opened.
     let mut compared = 1;
     for group in &footer.groups {

@@ -53,7 +53,6 @@ pub mod write;
 pub mod zone;
 
 use std::ops::Range;
-use std::path::Path;
 use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
@@ -89,6 +88,14 @@ impl Format for Buren {
         "buren"
     }
 
+    fn title(&self) -> &'static str {
+        "buren, the column format of palais"
+    }
+
+    fn magic(&self) -> &'static [&'static [u8]] {
+        &[MAGIC]
+    }
+
     fn extensions(&self) -> &'static [&'static str] {
         &["buren"]
     }
@@ -102,31 +109,31 @@ impl Format for Buren {
     }
 
     fn infer(&self, file: &FileEntry, _options: &FormatOptions, _infer_rows: usize) -> Result<SchemaRef> {
-        Ok(Footer::open(&file.path)?.schema)
+        Ok(Footer::open(file)?.schema)
     }
 
-    fn rows(&self, path: &Path, _options: &FormatOptions) -> Result<Option<u64>> {
-        Ok(Some(Footer::open(path)?.rows()))
+    fn rows(&self, file: &FileEntry, _options: &FormatOptions) -> Result<Option<u64>> {
+        Ok(Some(Footer::open(file)?.rows()))
     }
 
-    fn zones(&self, path: &Path) -> Result<Vec<Zone>> {
-        let footer = Footer::open(path)?;
+    fn zones(&self, file: &FileEntry) -> Result<Vec<Zone>> {
+        let footer = Footer::open(file)?;
         let zones = footer.schema.fields().iter().enumerate().map(|(column, field)| {
             united(footer.groups.iter().map(|group| group.chunks[column].zone(field.data_type())))
         });
         Ok(zones.collect())
     }
 
-    fn inspect(&self, path: &Path) -> Result<Option<Inspection>> {
-        inspect::inspect(path).map(Some)
+    fn inspect(&self, file: &FileEntry) -> Result<Option<Inspection>> {
+        inspect::inspect(file).map(Some)
     }
 
-    fn check(&self, path: &Path) -> Result<Option<u64>> {
-        inspect::check(path).map(Some)
+    fn check(&self, file: &FileEntry) -> Result<Option<u64>> {
+        inspect::check(file).map(Some)
     }
 
     fn split(&self, file: &Arc<FileEntry>, scan: &ScanOptions, target_bytes: u64) -> Result<Vec<Morsel>> {
-        let footer = Arc::new(Footer::open(&file.path)?);
+        let footer = Arc::new(Footer::open(file)?);
         let adapter = Adapter::new(&footer.schema, scan).map_err(|e| e.at(&file.path))?;
         let wanted = Wanted::of(scan);
         let excluded = |group: &footer::Group| {

@@ -64,6 +64,7 @@ fn no_columns(path: &Path, name: &str) -> Error {
 /// Cap'n Proto.
 pub static CAPNPROTO: RowFormat = RowFormat {
     name: "capnproto",
+    title: "Cap'n Proto",
     extensions: &["capnproto", "capnpbin"],
     border: Border::Unmarked,
     splits: |_| true,
@@ -80,6 +81,7 @@ pub static CAPNPROTO: RowFormat = RowFormat {
 /// Cap'n Proto, packed.
 pub static PACKED: RowFormat = RowFormat {
     name: "capnproto-packed",
+    title: "Cap'n Proto, packed",
     extensions: &["capnproto-packed", "capnppacked"],
     border: Border::Unmarked,
     splits: |_| true,

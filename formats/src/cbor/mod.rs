@@ -17,6 +17,7 @@ pub use value::Cbor;
 /// CBOR.
 pub static CBOR: RowFormat = RowFormat {
     name: "cbor",
+    title: "CBOR",
     extensions: &["cbor"],
     border: Border::Unmarked,
     splits: |head| outer::splits(Cbor, head),

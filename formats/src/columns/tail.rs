@@ -5,6 +5,8 @@ use std::path::Path;
 
 use bytes::Bytes;
 
+use schema::FileEntry;
+
 use crate::error::{Error, Result};
 use crate::memory::{self, Reading};
 use crate::store::input::Input;
@@ -24,9 +26,10 @@ pub struct Tail {
 
 impl Tail {
     /// Opens a file and reads its last 64 KiB.
-    pub fn open(path: &Path) -> Result<Tail> {
+    pub fn open(file: &FileEntry) -> Result<Tail> {
+        let path = &file.path;
         let _reading = memory::read(path);
-        let input = Input::open(path)?;
+        let input = Input::of(file)?;
         let len = input.len()?;
         let start = len.saturating_sub(SPECULATIVE);
         let bytes = input.read_range(&(start..len))?;

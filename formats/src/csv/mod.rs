@@ -26,6 +26,7 @@ use crate::rows::split::Border;
 /// Comma-separated values.
 pub static CSV: RowFormat = RowFormat {
     name: "csv",
+    title: "Comma-separated values with a header (RFC 4180)",
     extensions: &["csv"],
     border: Border::Quotes,
     splits: |_| true,

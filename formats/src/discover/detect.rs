@@ -9,20 +9,12 @@ use super::sniff;
 use crate::compress::head::first_bytes;
 use crate::compress::{compression, compressions, sniff as sniff_compression};
 use crate::error::{Error, Result};
+use crate::format::Format;
 use crate::registry::{format, formats};
 use crate::store::input::Input;
 
 /// Suffixes that stand for csv with another delimiter.
 const DELIMITED: &[(&str, u8)] = &[("tsv", b'\t'), ("tab", b'\t'), ("psv", b'|')];
-
-/// Bytes at the beginning of files of an encoding.
-const ENCODINGS: &[(&[u8], &str)] = &[
-    (b"PAR1", "parquet"),
-    (b"ARROW1\0\0", "arrow"),
-    // A message of an Arrow stream.
-    (b"\xff\xff\xff\xff", "arrow"),
-    (crate::buren::MAGIC, "buren"),
-];
 
 /// What is looked at of a file's (decompressed) beginning, in bytes.
 const HEAD: usize = 64 << 10;
@@ -144,7 +136,8 @@ pub fn by_content(
 
 /// The encoding whose files begin like this.
 fn magic(head: &[u8]) -> Option<&'static str> {
-    ENCODINGS.iter().find(|(magic, _)| head.starts_with(magic)).map(|(_, name)| *name)
+    let begins = |f: &&&dyn Format| f.magic().iter().any(|magic| head.starts_with(magic));
+    formats().iter().find(begins).map(|f| f.name())
 }
 
 /// Refuses text that begins with a byte order mark of UTF-16, which no format of bytes begins with.

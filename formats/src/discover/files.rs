@@ -343,9 +343,9 @@ impl Opening<'_> {
 
     /// The number of rows, of encodings that tell it at the end of the file.
     fn rows(&self, file: usize) -> Result<Option<u64>> {
-        let path = &self.files[file].path;
+        let entry = &self.files[file];
         match self.matching() {
-            Match::Name => self.encoding.rows(path, &self.options(file)).map_err(|e| e.at(path)),
+            Match::Name => self.encoding.rows(entry, &self.options(file)).map_err(|e| e.at(&entry.path)),
             _ => Ok(None),
         }
     }

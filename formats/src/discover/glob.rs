@@ -42,30 +42,86 @@ enum Step {
     Any,
 }
 
-pub fn list_glob(location: &str) -> Result<Listing> {
-    let mut root = PathBuf::new();
-    let mut steps = Vec::new();
-    for component in Path::new(location).components() {
-        let text = component.as_os_str().to_str().unwrap_or_default();
-        let wild = matches!(component, Component::Normal(_)) && is_glob(text);
-        match wild {
-            false if steps.is_empty() => root.push(component),
-            false if component == Component::ParentDir => {
-                let help = "name the directory above without '..'".to_string();
-                return Err(Error::location(location, "'..' can't stand behind a wildcard", Some(help)));
-            }
-            false => steps.push(Step::Name(PathBuf::from(text))),
-            true if text == "**" => steps.push(Step::Any),
-            true => {
-                let pattern = Pattern::new(text).map_err(|e| {
-                    let help = "quote a bracket as [[]; ** must stand alone between slashes".to_string();
-                    Error::location(location, format!("the glob can't be read: {}", e.msg), Some(help))
-                })?;
-                let hidden = text.starts_with(['.', '_']);
-                steps.push(Step::Pattern { pattern, hidden, ends: Ends::of(text) });
+impl Step {
+    /// Whether a name of a file or directory is one that the step stands for.
+    fn fits(&self, name: &OsStr) -> bool {
+        match self {
+            Step::Name(own) => own.as_os_str() == name,
+            Step::Any => !is_hidden(name),
+            Step::Pattern { pattern, hidden, ends } => {
+                let options = MatchOptions { require_literal_leading_dot: true, ..MatchOptions::new() };
+                (*hidden || !is_hidden(name))
+                    && match ends {
+                        Some(ends) => ends.match_name(name),
+                        None => pattern.matches_with(&name.to_string_lossy(), options),
+                    }
             }
         }
     }
+}
+
+/// A path with wildcards.
+pub struct Glob {
+    /// The part before the first wildcard; empty for the working directory.
+    pub root: PathBuf,
+    steps: Vec<Step>,
+}
+
+impl Glob {
+    /// # Errors
+    /// Brackets that don't close, `**` beside other characters, and `..` behind a wildcard.
+    pub fn parse(location: &str) -> Result<Glob> {
+        let mut root = PathBuf::new();
+        let mut steps = Vec::new();
+        for component in Path::new(location).components() {
+            let text = component.as_os_str().to_str().unwrap_or_default();
+            let wild = matches!(component, Component::Normal(_)) && is_glob(text);
+            match wild {
+                false if steps.is_empty() => root.push(component),
+                false if component == Component::ParentDir => {
+                    let help = "name the directory above without '..'".to_string();
+                    return Err(Error::location(location, "'..' can't stand behind a wildcard", Some(help)));
+                }
+                false => steps.push(Step::Name(PathBuf::from(text))),
+                true if text == "**" => steps.push(Step::Any),
+                true => {
+                    let pattern = Pattern::new(text).map_err(|e| {
+                        let help = "quote a bracket as [[]; ** must stand alone between slashes".to_string();
+                        Error::location(location, format!("the glob can't be read: {}", e.msg), Some(help))
+                    })?;
+                    let hidden = text.starts_with(['.', '_']);
+                    steps.push(Step::Pattern { pattern, hidden, ends: Ends::of(text) });
+                }
+            }
+        }
+        Ok(Glob { root, steps })
+    }
+
+    /// Whether the names of directories and of a file below the root are those of a file that the glob stands for.
+    pub fn matches(&self, below: &[&str]) -> bool {
+        matches(&self.steps, below)
+    }
+}
+
+fn matches(steps: &[Step], names: &[&str]) -> bool {
+    let Some((step, rest)) = steps.split_first() else {
+        // A directory stands for the files in it.
+        return !names.iter().any(|name| is_hidden(name.as_ref()));
+    };
+    let Some((first, below)) = names.split_first() else { return false };
+    match step {
+        Step::Any if rest.is_empty() => matches(rest, names),
+        Step::Any => matches(rest, names) || (step.fits(first.as_ref()) && matches(steps, below)),
+        Step::Name(_) | Step::Pattern { .. } => step.fits(first.as_ref()) && matches(rest, below),
+    }
+}
+
+/// The files that a glob names.
+///
+/// # Errors
+/// There are none, or a directory can't be read.
+pub fn list_glob(location: &str) -> Result<Listing> {
+    let Glob { root, steps } = Glob::parse(location)?;
     let base = if root.as_os_str().is_empty() { Path::new(".") } else { &root };
     match roots::metadata(base) {
         Ok(_) => {}
@@ -110,18 +166,7 @@ fn walk(dir: &Path, steps: &[Step], files: &mut Vec<Found>) -> Result<()> {
     for entry in roots::read_dir(list).map_err(|e| Error::io(list, "list", e))? {
         let entry = entry.map_err(|e| Error::io(list, "list", e))?;
         let name = entry.file_name();
-        let wanted = match step {
-            Step::Pattern { pattern, hidden, ends } => {
-                let options = MatchOptions { require_literal_leading_dot: true, ..MatchOptions::new() };
-                (*hidden || !is_hidden(&name))
-                    && match ends {
-                        Some(ends) => ends.match_name(&name),
-                        None => pattern.matches_with(&name.to_string_lossy(), options),
-                    }
-            }
-            Step::Name(_) | Step::Any => !is_hidden(&name),
-        };
-        if !wanted {
+        if !step.fits(&name) {
             continue;
         }
         let path = dir.join(&name);

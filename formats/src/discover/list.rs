@@ -1,4 +1,4 @@
-//! Which files a location names; see `glob` for wildcards. One pass over the directories; each file's size and time are
+//! Which files a location names; see `glob` for wildcards, `braces` for lists, `remote` for stores. One pass over the directories; each file's size and time are
 //! taken once, here.
 
 use std::ffi::OsStr;
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use schema::FileEntry;
 
 use super::glob::{is_glob, list_glob};
-use super::{parallel, suggest};
+use super::{braces, parallel, remote, suggest};
 use crate::error::{Error, Result};
 use crate::store::input::{Input, STDIN};
 use crate::store::roots;
@@ -47,22 +47,47 @@ pub enum Listing {
     },
 }
 
-/// Lists what `location` names: `-`, a file, a directory, a dataset or a glob.
+/// Lists what `location` names: `-`, a file, a directory, a dataset, a glob, a list in braces, or a location in a store.
 ///
-/// A path that exists is taken as it is, so that a file called `a[1].csv` can be read; only then `*`, `?` and `[…]`
-/// are looked at. In directories, and for wildcards, names that begin with `.` or `_` are left out, and so is what is
-/// no file: to read a pipe, name it.
+/// A path that exists is taken as it is, so that a file called `a[1].csv` can be read; only then `*`, `?`, `[…]` and
+/// `{…}` are looked at. In directories, and for wildcards, names that begin with `.` or `_` are left out, and so is what
+/// is no file: to read a pipe, name it. Each location in braces must name something.
 pub fn list(location: &str) -> Result<Listing> {
     let path = Path::new(location);
     if location == STDIN {
         return Ok(Listing::Files { root: PathBuf::new(), files: vec![stdin()?] });
     }
     match roots::metadata(path) {
-        Ok(meta) => list_one(path, &meta),
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound && is_glob(location) => list_glob(location),
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Err(suggest::missing(path)),
-        Err(e) => Err(Error::io(path, "open", e)),
+        Ok(meta) => return list_one(path, &meta),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
+        Err(e) => return Err(Error::io(path, "open", e)),
     }
+    let several = braces::expand(location)?;
+    if !several.is_empty() {
+        return list_several(location, &several);
+    }
+    match remote::list(location) {
+        Some(listing) => listing,
+        None if is_glob(location) => list_glob(location),
+        None => Err(suggest::missing(path)),
+    }
+}
+
+/// The files of several locations, each of them once, in the order of their paths.
+fn list_several(location: &str, several: &[String]) -> Result<Listing> {
+    let mut all = Vec::new();
+    for one in several {
+        match list(one)? {
+            Listing::Files { files, .. } => all.extend(files),
+            Listing::Dataset(directory) => {
+                let message = "a dataset can't be read together with other files, as one table";
+                let help = "join them with UNION ALL".to_string();
+                return Err(Error::location(directory.display(), message, Some(help)));
+            }
+        }
+    }
+    sort(&mut all);
+    Ok(Listing::Files { root: braces::root(location).into(), files: all })
 }
 
 /// Lists a path in which no character is a wildcard.
@@ -92,6 +117,9 @@ pub fn is_hidden(name: &OsStr) -> bool {
 
 /// All files in a directory and below it, in order; names that begin with `.` or `_` left out.
 pub fn below(dir: &Path) -> Result<Vec<Found>> {
+    if let Some(files) = remote::below(dir) {
+        return files;
+    }
     let mut files = Vec::new();
     collect(dir, &mut Vec::new(), &mut files)?;
     sort(&mut files);
@@ -269,6 +297,27 @@ mod tests {
         assert_eq!(at("l/**"), ["l/a1.csv", "l/a2.csv.gz", "l/b.csv", "l/s/a3.csv", "l/s/t/a4.csv"]);
         assert_eq!(at("l/**/*"), at("l/**"), "each file once");
         assert_eq!(at("l/s*"), ["l/s/a3.csv", "l/s/t/a4.csv"], "a directory stands for its files");
+    }
+
+    #[test]
+    fn braces_list_locations() {
+        let dir = tree(&["l/a.csv", "l/b.csv", "l/c.csv", "m/d.csv", "l/x{1,2}.csv", "n/_manifest.json"]);
+        let at = |location| names(dir.path(), location);
+        assert_eq!(at("l/{c,a}.csv"), ["l/a.csv", "l/c.csv"], "in the order of the paths");
+        assert_eq!(at("{l/[bc].csv,m}"), ["l/b.csv", "l/c.csv", "m/d.csv"]);
+        assert_eq!(at("l/{a,a,?}.csv"), ["l/a.csv", "l/b.csv", "l/c.csv"], "each file once");
+        assert_eq!(at("l/x{1,2}.csv"), ["l/x{1,2}.csv"], "a path that exists is taken as it is");
+        assert!(message(dir.path(), "l/{a,z}.csv").contains("l/z.csv"), "each must be there");
+        assert!(message(dir.path(), "{l/a.csv,n}").contains("UNION ALL"));
+        let hive = dir.path().join("{l,m}/*.csv");
+        let Listing::Files { root, .. } = list(hive.to_str().unwrap()).unwrap() else { panic!() };
+        assert_eq!(root, dir.path());
+    }
+
+    #[test]
+    fn a_location_of_an_unknown_store_is_told() {
+        let said = list("s3://bucket/x.csv").unwrap_err().to_string();
+        assert!(said.contains("there is no store for 's3://'"), "{said}");
     }
 
     #[test]

@@ -18,7 +18,7 @@ pub fn add_spans(table: &mut Table) -> Result<()> {
     let looked_at = FILES.min(usual.len());
     let mut spans: Vec<Option<(f64, f64)>> = Vec::new();
     for i in 0..looked_at {
-        let zones = format.zones(&usual[i * usual.len() / looked_at].path)?;
+        let zones = format.zones(usual[i * usual.len() / looked_at])?;
         spans.resize(spans.len().max(zones.len()), None);
         for (span, zone) in spans.iter_mut().zip(zones) {
             if let Some((from, to)) = ends(&zone) {

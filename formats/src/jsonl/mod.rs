@@ -21,6 +21,7 @@ use crate::rows::split::Border;
 /// JSON lines.
 pub static JSONL: RowFormat = RowFormat {
     name: "jsonl",
+    title: "One object a line",
     extensions: &["jsonl", "ndjson", "json"],
     border: Border::Newline,
     splits: |head| !is_array(head),

@@ -17,6 +17,7 @@ pub use value::Msgpack;
 /// MessagePack.
 pub static MSGPACK: RowFormat = RowFormat {
     name: "msgpack",
+    title: "MessagePack",
     extensions: &["msgpack", "mpk"],
     border: Border::Unmarked,
     splits: |head| outer::splits(Msgpack, head),

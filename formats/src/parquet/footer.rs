@@ -5,7 +5,6 @@
 //! ```
 
 use std::ops::Range;
-use std::path::Path;
 use std::slice::Iter;
 use std::sync::Arc;
 
@@ -14,6 +13,8 @@ use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
 use parquet::basic::{LogicalType, Type as PhysicalType};
 use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
 use parquet::schema::types::{ColumnDescPtr, ColumnDescriptor, SchemaDescriptor};
+
+use schema::FileEntry;
 
 use super::{bad, depth, interval};
 use crate::columns::guard::guarded;
@@ -41,8 +42,9 @@ pub struct Footer {
 
 impl Footer {
     /// Reads the footer of a file.
-    pub fn open(path: &Path) -> Result<Footer> {
-        let tail = Tail::open(path)?;
+    pub fn open(file: &FileEntry) -> Result<Footer> {
+        let path = &file.path;
+        let tail = Tail::open(file)?;
         let parse = || {
             let not_parquet =
                 || Error::corrupt("not a Parquet file, or one that was cut short: it does not end in 'PAR1'");

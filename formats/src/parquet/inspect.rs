@@ -1,9 +1,9 @@
 //! What lies in a file, for people: all of it stands in the footer.
 
-use std::path::Path;
-
 use parquet::basic::{Compression, Encoding};
 use parquet::file::metadata::ColumnChunkMetaData;
+
+use schema::FileEntry;
 
 use super::footer::Footer;
 use super::prune;
@@ -12,8 +12,8 @@ use crate::error::Result;
 use crate::inspect::{ChunkInspection, Inspection, PartInspection, shown};
 
 /// Reads the footer of a file.
-pub fn inspect(path: &Path) -> Result<Inspection> {
-    let footer = Footer::open(path)?;
+pub fn inspect(file: &FileEntry) -> Result<Inspection> {
+    let footer = Footer::open(file)?;
     let columns = 0..footer.schema().fields().len();
     let part = |group: usize| PartInspection {
         rows: footer.parquet().row_group(group).num_rows() as u64,

@@ -23,7 +23,6 @@ mod thrift;
 pub mod write;
 
 use std::ops::Range;
-use std::path::Path;
 use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
@@ -49,6 +48,14 @@ impl Format for Parquet {
         "parquet"
     }
 
+    fn title(&self) -> &'static str {
+        "Parquet"
+    }
+
+    fn magic(&self) -> &'static [&'static [u8]] {
+        &[b"PAR1"]
+    }
+
     fn extensions(&self) -> &'static [&'static str] {
         &["parquet", "pq", "parq"]
     }
@@ -67,15 +74,15 @@ impl Format for Parquet {
     }
 
     fn infer(&self, file: &FileEntry, _options: &FormatOptions, _infer_rows: usize) -> Result<SchemaRef> {
-        Ok(Footer::open(&file.path)?.schema().clone())
+        Ok(Footer::open(file)?.schema().clone())
     }
 
-    fn rows(&self, path: &Path, _options: &FormatOptions) -> Result<Option<u64>> {
-        Ok(Some(Footer::open(path)?.rows()))
+    fn rows(&self, file: &FileEntry, _options: &FormatOptions) -> Result<Option<u64>> {
+        Ok(Some(Footer::open(file)?.rows()))
     }
 
-    fn zones(&self, path: &Path) -> Result<Vec<Zone>> {
-        let footer = Footer::open(path)?;
+    fn zones(&self, file: &FileEntry) -> Result<Vec<Zone>> {
+        let footer = Footer::open(file)?;
         let zones = footer.schema().fields().iter().enumerate().map(|(column, field)| {
             let zone = |group| prune::zone(&footer, group, column, field.data_type()).unwrap_or_default();
             united((0..footer.groups()).map(zone))
@@ -83,12 +90,12 @@ impl Format for Parquet {
         Ok(zones.collect())
     }
 
-    fn inspect(&self, path: &Path) -> Result<Option<Inspection>> {
-        inspect::inspect(path).map(Some)
+    fn inspect(&self, file: &FileEntry) -> Result<Option<Inspection>> {
+        inspect::inspect(file).map(Some)
     }
 
     fn split(&self, file: &Arc<FileEntry>, scan: &ScanOptions, target_bytes: u64) -> Result<Vec<Morsel>> {
-        let footer = Arc::new(Footer::open(&file.path)?);
+        let footer = Arc::new(Footer::open(file)?);
         let adapter = Adapter::new(footer.decoded(), scan).map_err(|e| e.at(&file.path))?;
         let wanted = Wanted::of(scan);
         let kept = (0..footer.groups())

@@ -51,6 +51,7 @@ fn wire(data_type: &arrow_schema::DataType) -> Wire {
 /// Protocol Buffers.
 pub static PROTOBUF: RowFormat = RowFormat {
     name: "protobuf",
+    title: "Protocol Buffers",
     extensions: &["pb", "protobuf", "binpb"],
     border: Border::Unmarked,
     splits: |_| true,

@@ -1,6 +1,5 @@
 //! What row encodings have in common as formats: how they are split, read and written.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use arrow_schema::{Schema, SchemaRef};
@@ -34,6 +33,8 @@ const FIRST_WINDOW: u64 = 512 << 10;
 pub struct RowFormat {
     /// Its name.
     pub name: &'static str,
+    /// What it is called in a list for people.
+    pub title: &'static str,
     /// The suffixes of its files.
     pub extensions: &'static [&'static str],
     /// How the first record of a morsel is found.
@@ -54,6 +55,10 @@ pub struct RowFormat {
 impl Format for RowFormat {
     fn name(&self) -> &'static str {
         self.name
+    }
+
+    fn title(&self) -> &'static str {
+        self.title
     }
 
     fn extensions(&self) -> &'static [&'static str] {
@@ -81,7 +86,7 @@ impl Format for RowFormat {
         (self.alike)(options, infer_rows, known)
     }
 
-    fn rows(&self, _path: &Path, _options: &FormatOptions) -> Result<Option<u64>> {
+    fn rows(&self, _file: &FileEntry, _options: &FormatOptions) -> Result<Option<u64>> {
         Ok(None)
     }
 
@@ -97,7 +102,7 @@ impl Format for RowFormat {
         if !(self.splits)(&head) {
             return Ok(Cut::Anywhere);
         }
-        let input = Input::open(&file.path)?;
+        let input = Input::of(file)?;
         let mut window = FIRST_WINDOW;
         while !plain && window <= MAX_WINDOW {
             let bytes = input.read_range(&(0..window))?;
@@ -169,7 +174,7 @@ impl RowFormat {
             return Ok(false);
         }
         // That a file can't be opened is told when it is read.
-        let Ok(input) = Input::open(&file.path) else { return Ok(true) };
+        let Ok(input) = Input::of(file) else { return Ok(true) };
         Ok((self.splits)(&input.read_range(&(0..HEAD_BYTES as u64))?))
     }
 }

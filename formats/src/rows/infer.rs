@@ -9,7 +9,7 @@ use super::reader::RowReader;
 use super::shape::{MOST_COLUMNS, Members};
 use super::{Decoder, parse};
 use crate::error::{DataError, Error, Result};
-use crate::reader::{FileReader, Next};
+use crate::reader::{Driver, Nobody};
 use crate::store::input::Input;
 
 /// The kinds of values that a column was seen to hold, as a set of bits.
@@ -255,14 +255,9 @@ pub fn infer(
     decoder: impl FnOnce(Seen) -> Result<Box<dyn Decoder>>,
 ) -> Result<SchemaRef> {
     let seen = Seen::default();
-    let input = Input::of(file)?;
-    let mut reader = RowReader::beginning(decoder(seen.clone())?, file, options, text)?;
-    while let Next::Need(ranges) = reader.next().map_err(|e| e.at(&file.path))? {
-        for range in ranges {
-            let bytes = input.read_range(&range)?;
-            reader.give(range, bytes).map_err(|e| e.at(&file.path))?;
-        }
-    }
+    let reader = RowReader::beginning(decoder(seen.clone())?, file, options, text)?;
+    let file = Arc::new(file.clone());
+    Driver::new(file.clone(), Input::of(&file)?, Box::new(reader), Nobody).step()?;
     let seen = seen.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     if seen.many() {
         return Err(too_many_columns().at(&file.path));

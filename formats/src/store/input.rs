@@ -1,5 +1,6 @@
-//! Where a file's bytes come from: a file, read at any place by any thread, or standard input or another pipe, of
-//! which what was read is kept, so that it too can be looked at before it is read, read twice, and read at any place.
+//! Where a file's bytes come from: a file, read at any place by any thread; a file of a store that is asked by requests;
+//! or standard input or another pipe, of which what was read is kept, so that it too can be looked at before it is read,
+//! read twice, and read at any place.
 //!
 //! A pipe is read only as far as it is asked for: `LIMIT 10` does not wait for its end. What was read lies in memory
 //! up to 4 MiB, beyond that in a file without a name in the directory for temporary files.
@@ -12,13 +13,14 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Poll, Waker};
 
 use bytes::Bytes;
 use schema::FileEntry;
 
+use super::remote::{self, RemoteFile};
+use super::roots;
 use crate::error::{Error, Result};
-use crate::reader::read_range;
-use crate::store::roots;
 
 /// The path that stands for standard input.
 pub const STDIN: &str = "-";
@@ -32,7 +34,8 @@ const PROBES: u64 = 4;
 /// Bytes asked of a pipe at once.
 const CHUNK: usize = 256 << 10;
 
-/// The bytes of a file, of standard input (`-`) or of a named pipe. Clones share what was read.
+/// The bytes of a file, of a file of a store (`scheme://name`), of standard input (`-`) or of a named pipe. Clones share
+/// what was read.
 #[derive(Debug, Clone)]
 pub struct Input {
     path: PathBuf,
@@ -43,6 +46,7 @@ pub struct Input {
 enum Source {
     /// A file, and its length when it was opened.
     File(Arc<File>, u64),
+    Remote(Arc<RemoteFile>),
     Pipe(Arc<Mutex<Pipe>>),
 }
 
@@ -61,6 +65,9 @@ static PIPES: Mutex<BTreeMap<PathBuf, Arc<Mutex<Pipe>>>> = Mutex::new(BTreeMap::
 
 impl Input {
     /// Opens a path. Nothing is read.
+    ///
+    /// # Errors
+    /// There is nothing, or it can't be opened.
     pub fn open(path: &Path) -> Result<Input> {
         let source = source(path).map_err(|e| Error::io(path, "open", e))?;
         Ok(Input { path: path.to_path_buf(), source })
@@ -69,6 +76,10 @@ impl Input {
     /// Opens the file of a morsel. What a listing found to be a regular file is not looked at again.
     pub fn of(file: &FileEntry) -> Result<Input> {
         let path = file.path.as_path();
+        if let Some((store, name)) = path.to_str().and_then(remote::store_of) {
+            let remote = RemoteFile::new(store, name, path, file.bytes, file.modified_ns);
+            return Ok(Input { path: path.to_path_buf(), source: Source::Remote(Arc::new(remote)) });
+        }
         if file.bytes == 0 || path.as_os_str() == STDIN {
             return Input::open(path);
         }
@@ -90,6 +101,7 @@ impl Input {
                 let range = range.start.min(*len)..range.end.min(*len);
                 read_range(file, &range).map_err(|e| Error::io(&self.path, "read", e))
             }
+            Source::Remote(file) => file.read(range).map_err(|e| Error::io(&self.path, "read", e)),
             Source::Pipe(pipe) => {
                 let mut pipe = pipe.lock().unwrap_or_else(PoisonError::into_inner);
                 pipe.read_until(range.end).and_then(|()| pipe.kept(range)).map_err(|e| self.error(e))
@@ -97,19 +109,36 @@ impl Input {
         }
     }
 
-    /// Asks the system to read these bytes of a file soon, and does not wait for it.
-    pub fn read_ahead(&self, range: &Range<u64>) {
-        let Source::File(file, len) = &self.source else { return };
-        let (start, end) = (range.start, range.end.min(*len));
-        let length = end.saturating_sub(start);
-        // The system would look for each page of a long range, which takes a tenth as long as reading it from memory.
-        if length >= PROBED && (1..=PROBES).all(|i| in_memory(file, start + length / PROBES * i - 1)) {
-            return;
+    /// The same, without waiting for a store: the waker is called when more of the bytes are there.
+    pub fn poll_range(&self, range: &Range<u64>, waker: &Waker) -> Poll<Result<Bytes>> {
+        match &self.source {
+            Source::Remote(file) => {
+                file.poll(range, waker).map(|bytes| bytes.map_err(|e| Error::io(&self.path, "read", e)))
+            }
+            Source::File(..) | Source::Pipe(_) => Poll::Ready(self.read_range(range)),
         }
-        let (Ok(start), Ok(length)) = (start.try_into(), length.try_into()) else { return };
-        // SAFETY: the descriptor is open as long as `file` lives; the call touches no memory of this process. It is
-        // advice: that it fails changes nothing but the time.
-        unsafe { libc::posix_fadvise(file.as_raw_fd(), start, length, libc::POSIX_FADV_WILLNEED) };
+    }
+
+    /// Says which bytes are read next. A store is asked for all of them before the first of them is waited for.
+    pub fn begin(&self, ranges: &[Range<u64>]) {
+        if let Source::Remote(file) = &self.source {
+            file.begin(ranges);
+        }
+    }
+
+    /// Asks the system, or a store, to read these bytes soon, and does not wait for them. `is_all` says that about no others
+    /// will be read.
+    pub fn read_ahead(&self, ranges: &[Range<u64>], is_all: bool) {
+        match &self.source {
+            Source::File(file, len) => ranges.iter().for_each(|range| read_ahead(file, *len, range)),
+            Source::Remote(file) => file.read_ahead(ranges, is_all),
+            Source::Pipe(_) => {}
+        }
+    }
+
+    /// Whether it holds a descriptor of the system, of which there are few.
+    pub fn holds_descriptor(&self) -> bool {
+        !matches!(self.source, Source::Remote(_))
     }
 
     /// Whether the last of these bytes of a file is in memory, so far as the system says so.
@@ -118,7 +147,7 @@ impl Input {
             Source::File(file, len) => {
                 range.end.min(*len).checked_sub(1).is_some_and(|last| in_memory(file, last))
             }
-            Source::Pipe(_) => false,
+            Source::Remote(_) | Source::Pipe(_) => false,
         }
     }
 
@@ -135,6 +164,7 @@ impl Input {
     pub fn len(&self) -> Result<u64> {
         match &self.source {
             Source::File(_, len) => Ok(*len),
+            Source::Remote(file) => Ok(file.len()),
             Source::Pipe(pipe) => {
                 let mut pipe = pipe.lock().unwrap_or_else(PoisonError::into_inner);
                 pipe.read_until(u64::MAX).map_err(|e| self.error(e))?;
@@ -145,7 +175,10 @@ impl Input {
 
     /// Whether there are no bytes. A pipe is read as far as its first byte.
     pub fn is_empty(&self) -> Result<bool> {
-        Ok(self.read_range(&(0..1))?.is_empty())
+        match &self.source {
+            Source::Remote(file) => Ok(file.len() == 0),
+            Source::File(..) | Source::Pipe(_) => Ok(self.read_range(&(0..1))?.is_empty()),
+        }
     }
 
     /// Whether it is a pipe: its length is not known before its end is read, and one thread reads it in order.
@@ -163,6 +196,58 @@ impl Input {
     }
 }
 
+/// Opens a small file, here or in a store, to read it from its beginning.
+///
+/// # Errors
+/// It can't be opened, or the store not be asked.
+pub fn reader(path: &Path) -> std::io::Result<Box<dyn Read>> {
+    let Some((store, name)) = path.to_str().and_then(remote::store_of) else {
+        return Ok(Box::new(roots::open_file(path)?));
+    };
+    let there = store.stat(name)?.ok_or(std::io::ErrorKind::NotFound)?;
+    let remote = RemoteFile::new(store, name, path, there.bytes, there.modified_ns);
+    Ok(Box::new(std::io::Cursor::new(remote.read(&(0..there.bytes))?)))
+}
+
+/// Reads the bytes of one range, fewer only at the end of the file.
+fn read_range(file: &File, range: &Range<u64>) -> std::io::Result<Bytes> {
+    let most = usize::try_from(range.end.saturating_sub(range.start)).unwrap_or(usize::MAX);
+    let mut buffer: Vec<u8> = Vec::new();
+    buffer.try_reserve_exact(most)?;
+    while buffer.len() < most {
+        let at = libc::off_t::try_from(range.start + buffer.len() as u64).map_err(std::io::Error::other)?;
+        let left = most - buffer.len();
+        let room = &mut buffer.spare_capacity_mut()[..left];
+        // Zeros that are overwritten at once would cost as much as a copy of the file.
+        // SAFETY: `room` is memory of this buffer, of which the call writes at most `room.len()` bytes.
+        let read = unsafe { libc::pread(file.as_raw_fd(), room.as_mut_ptr().cast(), room.len(), at) };
+        match usize::try_from(read) {
+            Ok(0) => break,
+            // SAFETY: `read` bytes behind the length are now written, and there is room for them.
+            Ok(read) => unsafe { buffer.set_len(buffer.len() + read) },
+            Err(_) => match std::io::Error::last_os_error() {
+                e if e.kind() == std::io::ErrorKind::Interrupted => {}
+                e => return Err(e),
+            },
+        }
+    }
+    Ok(Bytes::from(buffer))
+}
+
+/// Asks the system to read these bytes of a file of this length.
+fn read_ahead(file: &File, len: u64, range: &Range<u64>) {
+    let (start, end) = (range.start, range.end.min(len));
+    let length = end.saturating_sub(start);
+    // The system would look for each page of a long range, which takes a tenth as long as reading it from memory.
+    if length >= PROBED && (1..=PROBES).all(|i| in_memory(file, start + length / PROBES * i - 1)) {
+        return;
+    }
+    let (Ok(start), Ok(length)) = (start.try_into(), length.try_into()) else { return };
+    // SAFETY: the descriptor is open as long as `file` lives; the call touches no memory of this process. It is
+    // advice: that it fails changes nothing but the time.
+    unsafe { libc::posix_fadvise(file.as_raw_fd(), start, length, libc::POSIX_FADV_WILLNEED) };
+}
+
 /// Whether the system has this byte of a file in memory, so far as it says so. It may begin to read it.
 fn in_memory(file: &File, at: u64) -> bool {
     let Ok(at) = at.try_into() else { return false };
@@ -173,6 +258,11 @@ fn in_memory(file: &File, at: u64) -> bool {
 }
 
 fn source(path: &Path) -> std::io::Result<Source> {
+    if let Some((store, name)) = path.to_str().and_then(remote::store_of) {
+        let there = store.stat(name)?.ok_or(std::io::ErrorKind::NotFound)?;
+        let file = RemoteFile::new(store, name, path, there.bytes, there.modified_ns);
+        return Ok(Source::Remote(Arc::new(file)));
+    }
     // The standard input of a process that serves others is no table, and a pipe of theirs might never end.
     if roots::serves() {
         let file = roots::open_file(path)?;

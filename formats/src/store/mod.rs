@@ -1,7 +1,10 @@
 //! Where bytes are.
 //!
 //! - [`input`]: the bytes of a file, of standard input, or of a pipe.
+//! - [`remote`]: files of stores that answer requests; `requests`: a few of them at a time.
 //! - [`roots`]: directories outside of which nothing is touched.
 
 pub mod input;
+pub mod remote;
+mod requests;
 pub mod roots;

@@ -28,7 +28,7 @@ fn round_trips_in_every_compression() {
     for compression in arrow().compressions() {
         let path = write(dir.path(), arrow(), &batch, compression);
         assert_same(&batch, &read_all(arrow(), &path).unwrap());
-        assert_eq!(arrow().rows(&path, &options("arrow", "none")).unwrap(), Some(5000));
+        assert_eq!(arrow().rows(&entry(&path), &options("arrow", "none")).unwrap(), Some(5000));
     }
 }
 
@@ -165,7 +165,7 @@ fn streams() {
     batches.iter().for_each(|b| writer.write(b).unwrap());
     writer.finish().unwrap();
     check_foreign(&path);
-    assert_eq!(arrow().rows(&path, &options("arrow", "none")).unwrap(), None);
+    assert_eq!(arrow().rows(&entry(&path), &options("arrow", "none")).unwrap(), None);
 
     // Without its end mark a stream is whole; cut inside of a message it is not.
     let whole = std::fs::read(&path).unwrap();
@@ -202,7 +202,7 @@ fn damaged_files_are_errors() {
         let Ok(morsels) = arrow().split(&entry(&path), &scan, 1 << 20) else { continue };
         for morsel in morsels {
             let Ok(reader) = arrow().reader(&morsel, &scan) else { continue };
-            let batches = formats::reader::BlockingReader::open(morsel, reader).unwrap();
+            let batches = formats::reader::Driver::open(&morsel, reader).unwrap();
             for batch in batches.take(100).map_while(Result::ok) {
                 batch.columns().iter().for_each(|c| c.to_data().validate_full().unwrap());
             }

@@ -24,7 +24,7 @@ fn round_trips_in_every_compression() {
     for compression in buren().compressions() {
         let path = write(dir.path(), buren(), &batch, compression);
         assert_same(&batch, &read_all(buren(), &path).unwrap());
-        assert_eq!(buren().rows(&path, &options("buren", "none")).unwrap(), Some(5000));
+        assert_eq!(buren().rows(&entry(&path), &options("buren", "none")).unwrap(), Some(5000));
         let schema = buren().infer(&FileEntry::new(&path, 0, 0), &options("buren", "none"), 0).unwrap();
         assert_eq!(schema, batch.schema());
     }
@@ -294,7 +294,7 @@ fn what_lies_in_a_file() {
     let dir = tempfile::tempdir().unwrap();
     let batch = all_types(10_000, 5);
     let path = write(dir.path(), buren(), &batch, "zstd");
-    let found = inspect(&path).unwrap();
+    let found = inspect(&entry(&path)).unwrap();
     assert_eq!((found.rows, found.parts.len()), (Some(10_000), 1));
     let chunk = |name: &str| found.parts[0].chunks.iter().find(|c| c.column == name).unwrap();
     let encoding = |name: &str| chunk(name).encoding.clone();
@@ -315,7 +315,7 @@ fn what_lies_in_a_file() {
         found.distinct
     );
     assert!(chunk("i64").distinct.unwrap() <= 10_000 - chunk("i64").nulls.unwrap());
-    assert_eq!(check(&path).unwrap(), 1 + found.parts[0].chunks.len() as u64);
+    assert_eq!(check(&entry(&path)).unwrap(), 1 + found.parts[0].chunks.len() as u64);
 }
 
 #[test]
@@ -419,7 +419,7 @@ fn forged_files_do_not_panic() {
             let Ok(morsels) = buren().split(&entry(&path), &scan, 1 << 20) else { continue };
             for morsel in morsels {
                 let reader = buren().reader(&morsel, &scan).unwrap();
-                let batches = formats::reader::BlockingReader::open(morsel, reader).unwrap();
+                let batches = formats::reader::Driver::open(&morsel, reader).unwrap();
                 for batch in batches.take(100) {
                     let Ok(batch) = batch else { break };
                     for column in batch.columns() {

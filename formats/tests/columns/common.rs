@@ -10,7 +10,7 @@ use arrow_array::*;
 use arrow_buffer::i256;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use formats::format::{Format, ScanOptions};
-use formats::reader::BlockingReader;
+use formats::reader::Driver;
 use formats::rows::parse::Half;
 use schema::{ColumnBound, FileEntry, FormatOptions};
 
@@ -220,7 +220,7 @@ pub fn read(format: &dyn Format, path: &Path, scan: &ScanOptions) -> formats::Re
     let mut batches = Vec::new();
     for morsel in format.split(&entry(path), scan, 1 << 20)? {
         let reader = format.reader(&morsel, scan)?;
-        for batch in BlockingReader::open(morsel, reader)? {
+        for batch in Driver::open(&morsel, reader)? {
             let batch = batch?;
             assert!(batch.num_rows() <= scan.batch_rows, "a batch of {} rows", batch.num_rows());
             batches.push(batch);

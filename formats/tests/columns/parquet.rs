@@ -27,7 +27,7 @@ fn round_trips_in_every_compression() {
     for compression in parquet().compressions() {
         let path = write(dir.path(), parquet(), &batch, compression);
         assert_same(&batch, &read_all(parquet(), &path).unwrap());
-        assert_eq!(parquet().rows(&path, &options("parquet", "none")).unwrap(), Some(5000));
+        assert_eq!(parquet().rows(&entry(&path), &options("parquet", "none")).unwrap(), Some(5000));
     }
 }
 

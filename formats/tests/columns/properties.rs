@@ -15,7 +15,7 @@ use arrow_buffer::{NullBuffer, OffsetBuffer};
 use arrow_ord::cmp::{gt_eq, lt_eq};
 use arrow_schema::{DataType, Field, Schema, TimeUnit};
 use formats::format::{Format, ScanOptions};
-use formats::reader::BlockingReader;
+use formats::reader::Driver;
 use formats::registry::format;
 use schema::ColumnBound;
 
@@ -194,7 +194,7 @@ fn read(format: &dyn Format, path: &std::path::Path, scan: &ScanOptions, most: u
     let mut batches = Vec::new();
     for morsel in format.split(&entry(path), scan, most).unwrap() {
         let reader = format.reader(&morsel, scan).unwrap();
-        for batch in BlockingReader::open(morsel, reader).unwrap() {
+        for batch in Driver::open(&morsel, reader).unwrap() {
             let batch = batch.unwrap();
             assert!(batch.num_rows() <= scan.batch_rows);
             batch.columns().iter().for_each(|column| column.to_data().validate_full().unwrap());

@@ -30,7 +30,7 @@ fn rows(columns: &str, leaves: &[Leaf]) -> Vec<String> {
     let path = dir.path().join("repeated.parquet");
     write_leaves(&path, &format!("message m {{ {columns} }}"), leaves);
     let parquet = format("parquet").unwrap();
-    let counted = parquet.rows(&path, &options("parquet", "none")).unwrap();
+    let counted = parquet.rows(&entry(&path), &options("parquet", "none")).unwrap();
     let batch: RecordBatch = read_all(parquet, &path).unwrap();
     assert_eq!(counted, Some(batch.num_rows() as u64), "{columns}");
     let display = FormatOptions::default().with_null("NULL");

@@ -6,7 +6,7 @@ use arrow_array::{Array, Int64Array, RecordBatch, StringViewArray};
 use arrow_schema::{DataType, Field, Schema};
 use formats::discover::{OpenOptions, SchemaChoice, open};
 use formats::format::ScanOptions;
-use formats::reader::BlockingReader;
+use formats::reader::Driver;
 use formats::registry::format;
 use schema::manifest::{Manifest, PartFile};
 use schema::{FileSet, FormatOptions, Source, Table};
@@ -78,7 +78,7 @@ pub fn try_rows(table: &Table) -> formats::Result<Vec<Vec<String>>> {
         };
         for morsel in encoding.split(&Arc::new(file.clone()), &scan, 1 << 20).unwrap() {
             let reader = encoding.reader(&morsel, &scan).unwrap();
-            for batch in BlockingReader::open(morsel, reader)? {
+            for batch in Driver::open(&morsel, reader)? {
                 let batch = batch?;
                 for row in 0..batch.num_rows() {
                     let value = |column: usize| match layout.map_or(Some(column), |l| l.columns[column]) {

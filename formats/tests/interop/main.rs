@@ -15,7 +15,7 @@ use arrow_array::*;
 use arrow_schema::{Field, Schema, SchemaRef};
 use formats::discover::by_name;
 use formats::format::ScanOptions;
-use formats::reader::BlockingReader;
+use formats::reader::Driver;
 use formats::registry::format;
 use schema::{FileEntry, FormatOptions};
 
@@ -176,7 +176,7 @@ fn try_read(path: &Path, schema: SchemaRef, options: FormatOptions) -> Result<Re
     let mut batches = Vec::new();
     for morsel in format.split(&entry, &scan, 1 << 16)? {
         let reader = format.reader(&morsel, &scan)?;
-        for batch in BlockingReader::open(morsel, reader)? {
+        for batch in Driver::open(&morsel, reader)? {
             batches.push(batch?);
         }
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use formats::Result;
 use formats::discover::{OpenOptions, SchemaChoice, open_path};
-use formats::reader::BlockingReader;
+use formats::reader::Driver;
 use formats::registry::format;
 use schema::text::{ddl, types::sql_name};
 use schema::{FormatOptions, Source, Table};
@@ -34,7 +34,7 @@ fn shown(table: &Table) -> Result<(String, String)> {
     for file in &set.files {
         for morsel in format.split(&Arc::new(file.clone()), &wanted, 1 << 20)? {
             let reader = format.reader(&morsel, &wanted)?;
-            for batch in BlockingReader::open(morsel, reader)? {
+            for batch in Driver::open(&morsel, reader)? {
                 rows.push(batch?);
             }
         }

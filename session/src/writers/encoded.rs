@@ -3,6 +3,7 @@
 use arrow_array::builder::StringViewBuilder;
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use formats::format::Format;
 use formats::writer::{FileAssembler, FileEncoder};
 use schema::FormatOptions;
 use std::sync::Arc;
@@ -26,22 +27,13 @@ pub struct Encoding {
 /// The encoding of a form; `None` of those that are for people.
 pub fn encoding(format: ResultFormat) -> Option<Encoding> {
     let text = Encoding { name: "csv", delimiter: b',', text: true, array: false };
-    let binary = Encoding { text: false, ..text };
     Some(match format {
         ResultFormat::Table | ResultFormat::Markdown => return None,
         ResultFormat::Csv => text,
         ResultFormat::Tsv => Encoding { delimiter: b'\t', ..text },
         ResultFormat::Json => Encoding { name: "jsonl", array: true, ..text },
         ResultFormat::Jsonl => Encoding { name: "jsonl", ..text },
-        ResultFormat::Parquet => Encoding { name: "parquet", ..binary },
-        ResultFormat::Arrow => Encoding { name: "arrow", ..binary },
-        ResultFormat::Buren => Encoding { name: "buren", ..binary },
-        ResultFormat::Bincode => Encoding { name: "bincode", ..binary },
-        ResultFormat::Msgpack => Encoding { name: "msgpack", ..binary },
-        ResultFormat::Cbor => Encoding { name: "cbor", ..binary },
-        ResultFormat::Protobuf => Encoding { name: "protobuf", ..binary },
-        ResultFormat::Capnproto => Encoding { name: "capnproto", ..binary },
-        ResultFormat::CapnprotoPacked => Encoding { name: "capnproto-packed", ..binary },
+        ResultFormat::Binary(name) => Encoding { name, text: false, ..text },
     })
 }
 
@@ -52,8 +44,16 @@ pub fn is_binary(format: ResultFormat) -> bool {
 
 /// The compression of a form where nobody asks for another one.
 pub fn usual_compression(format: ResultFormat) -> &'static str {
-    let encoding = encoding(format).and_then(|encoding| formats::registry::format(encoding.name).ok());
-    encoding.map_or("none", |encoding| encoding.usual_compression())
+    registered(format).map_or("none", |encoding| encoding.usual_compression())
+}
+
+/// Whether files of this form compress inside, so that no compression goes around them.
+pub fn compresses_inside(format: ResultFormat) -> bool {
+    registered(format).is_some_and(|encoding| encoding.compresses_inside())
+}
+
+fn registered(format: ResultFormat) -> Option<&'static dyn Format> {
+    formats::registry::format(encoding(format)?.name).ok()
 }
 
 /// How files of this form are written by `formats`; `None` of forms that are written otherwise.
@@ -309,7 +309,7 @@ mod tests {
 
     #[test]
     fn borders_of_batches_are_not_seen() {
-        for format in [ResultFormat::Csv, ResultFormat::Parquet] {
+        for format in [ResultFormat::Csv, ResultFormat::Binary("parquet")] {
             let whole = written(format, "none", &[batch(0, 20_000)]).bytes();
             let pieces: Vec<_> =
                 [0, 1, 500, 9_000, 19_999].windows(2).map(|w| batch(w[0], w[1] - w[0])).collect();

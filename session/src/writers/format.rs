@@ -2,6 +2,9 @@
 
 use std::path::Path;
 
+use formats::format::Format;
+use formats::registry::formats;
+
 /// The form of a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResultFormat {
@@ -17,67 +20,68 @@ pub enum ResultFormat {
     Jsonl,
     /// A table in markdown.
     Markdown,
-    /// Parquet.
-    Parquet,
-    /// Arrow IPC.
-    Arrow,
-    /// buren, the column format of palais.
-    Buren,
-    /// bincode, version 1.
-    Bincode,
-    /// MessagePack.
-    Msgpack,
-    /// CBOR.
-    Cbor,
-    /// Protocol Buffers.
-    Protobuf,
-    /// Cap'n Proto.
-    Capnproto,
-    /// Cap'n Proto, packed.
-    CapnprotoPacked,
+    /// The encoding of this name, which is no text.
+    Binary(&'static str),
+}
+
+/// The forms that are text, with what each is.
+const TEXTS: [(ResultFormat, &str); 6] = [
+    (ResultFormat::Table, "A table in a frame"),
+    (ResultFormat::Csv, "Comma-separated values with a header (RFC 4180)"),
+    (ResultFormat::Tsv, "The same with tabs"),
+    (ResultFormat::Json, "One array of objects"),
+    (ResultFormat::Jsonl, "One object a line"),
+    (ResultFormat::Markdown, "A table in markdown"),
+];
+
+/// The encodings whose files a terminal can show.
+const TEXT_ENCODINGS: [&str; 3] = ["text", "csv", "jsonl"];
+
+/// The encodings that are no text: each is a form of results.
+fn binaries() -> impl Iterator<Item = &'static dyn Format> {
+    formats().iter().copied().filter(|format| !TEXT_ENCODINGS.contains(&format.name()))
 }
 
 impl ResultFormat {
-    /// All forms, with their names and what each is.
-    pub const ALL: [(ResultFormat, &str, &str); 15] = [
-        (ResultFormat::Table, "table", "A table in a frame"),
-        (ResultFormat::Csv, "csv", "Comma-separated values with a header (RFC 4180)"),
-        (ResultFormat::Tsv, "tsv", "The same with tabs"),
-        (ResultFormat::Json, "json", "One array of objects"),
-        (ResultFormat::Jsonl, "jsonl", "One object a line"),
-        (ResultFormat::Markdown, "markdown", "A table in markdown"),
-        (ResultFormat::Parquet, "parquet", "Parquet"),
-        (ResultFormat::Arrow, "arrow", "Arrow IPC"),
-        (ResultFormat::Buren, "buren", "buren, the column format of palais"),
-        (ResultFormat::Bincode, "bincode", "bincode, version 1"),
-        (ResultFormat::Msgpack, "msgpack", "MessagePack"),
-        (ResultFormat::Cbor, "cbor", "CBOR"),
-        (ResultFormat::Protobuf, "protobuf", "Protocol Buffers"),
-        (ResultFormat::Capnproto, "capnproto", "Cap'n Proto"),
-        (ResultFormat::CapnprotoPacked, "capnproto-packed", "Cap'n Proto, packed"),
-    ];
+    /// All forms, with what each is.
+    pub fn all() -> Vec<(ResultFormat, &'static str)> {
+        let binaries = binaries().map(|format| (ResultFormat::Binary(format.name()), format.title()));
+        TEXTS.into_iter().chain(binaries).collect()
+    }
 
-    /// Other names of forms.
-    pub const ALIASES: [(&str, ResultFormat); 6] = [
-        ("ndjson", ResultFormat::Jsonl),
-        ("md", ResultFormat::Markdown),
-        ("pq", ResultFormat::Parquet),
-        ("ipc", ResultFormat::Arrow),
-        ("feather", ResultFormat::Arrow),
-        ("pb", ResultFormat::Protobuf),
-    ];
+    /// Other names of the form.
+    pub fn aliases(self) -> Vec<&'static str> {
+        match self {
+            ResultFormat::Jsonl => vec!["ndjson"],
+            ResultFormat::Markdown => vec!["md"],
+            ResultFormat::Binary(name) => {
+                let extensions = binaries().find(|f| f.name() == name).map_or(&[][..], Format::extensions);
+                extensions.iter().copied().filter(|extension| *extension != name).collect()
+            }
+            ResultFormat::Table | ResultFormat::Csv | ResultFormat::Tsv | ResultFormat::Json => vec![],
+        }
+    }
 
     /// The form of this name, in capitals or not.
     pub fn named(name: &str) -> Option<ResultFormat> {
-        let names = ResultFormat::ALL.into_iter().map(|(format, known, _)| (known, format));
-        let mut all = names.chain(ResultFormat::ALIASES);
-        all.find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, format)| format)
+        let is_it = |format: &ResultFormat| {
+            let mut names = format.aliases().into_iter().chain([format.name()]);
+            names.any(|known| known.eq_ignore_ascii_case(name))
+        };
+        ResultFormat::all().into_iter().map(|(format, _)| format).find(is_it)
     }
 
     /// Its name.
     pub fn name(self) -> &'static str {
-        let of_self = ResultFormat::ALL.into_iter().find(|(format, ..)| *format == self);
-        of_self.map_or("", |(_, name, _)| name)
+        match self {
+            ResultFormat::Table => "table",
+            ResultFormat::Csv => "csv",
+            ResultFormat::Tsv => "tsv",
+            ResultFormat::Json => "json",
+            ResultFormat::Jsonl => "jsonl",
+            ResultFormat::Markdown => "markdown",
+            ResultFormat::Binary(name) => name,
+        }
     }
 
     /// The form that the suffix of a file's name asks for (`out.csv.gz`, `out.md`).
@@ -109,18 +113,25 @@ mod tests {
         assert_eq!(of("a.json"), Some(ResultFormat::Json));
         assert_eq!(of("a.jsonl.zst"), Some(ResultFormat::Jsonl));
         assert_eq!(of("A.MD"), Some(ResultFormat::Markdown));
-        assert_eq!(of("a.parquet"), Some(ResultFormat::Parquet));
-        assert_eq!(of("a.capnproto-packed.zst"), Some(ResultFormat::CapnprotoPacked));
+        assert_eq!(of("a.parquet"), Some(ResultFormat::Binary("parquet")));
+        assert_eq!(of("a.capnproto-packed.zst"), Some(ResultFormat::Binary("capnproto-packed")));
         assert_eq!(of("a.xlsx"), None);
     }
 
     #[test]
-    fn each_form_has_its_name() {
-        for (format, name, _) in ResultFormat::ALL {
-            assert_eq!((ResultFormat::named(name), format.name()), (Some(format), name));
+    fn each_form_has_its_names_alone() {
+        let all = ResultFormat::all();
+        for (format, _) in &all {
+            assert_eq!(ResultFormat::named(format.name()), Some(*format));
+            for alias in format.aliases() {
+                assert_eq!(ResultFormat::named(alias), Some(*format), "{alias}");
+            }
         }
+        // Every encoding can be printed in but text, of which a table with one column is.
+        let encodings = formats().iter().map(|format| format.name()).filter(|name| *name != "text");
+        encodings.for_each(|name| assert!(ResultFormat::named(name).is_some(), "{name}"));
         assert_eq!(ResultFormat::named("CSV"), Some(ResultFormat::Csv));
-        assert_eq!(ResultFormat::named("ndjson"), Some(ResultFormat::Jsonl));
+        assert_eq!(ResultFormat::named("pq"), Some(ResultFormat::Binary("parquet")));
         assert_eq!(ResultFormat::named("xls"), None);
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use arrow_schema::Schema;
 use formats::format::{Format, Morsel};
+use formats::store::remote;
 use queries::plan::Scan as Plan;
 use schema::{FileEntry, FileSet, Source, Table};
 
@@ -64,6 +65,11 @@ impl Files {
             Source::Files(set) => &set.files,
             Source::Range { .. } | Source::Generated(_) | Source::Memory(_) => &[],
         }
+    }
+
+    /// Whether the files lie in a store.
+    pub fn lie_in_store(&self) -> bool {
+        self.list().first().is_some_and(|file| remote::is_remote(&file.path))
     }
 
     /// Whether the readers of a file's splits wait for each other, so that its splits are assigned one by one.

@@ -3,7 +3,6 @@
 //! - [`source`]: the splits of one scan, in the order of the table.
 //! - `files`: the files of a table, cut into splits.
 //! - `reading`: how the files of one layout are read.
-//! - `counted`: counts what readers skip.
 //! - [`prefetch`]: the system reads ahead for the next splits.
 //!
 //! Where several processes scan one table:
@@ -13,7 +12,6 @@
 //! - [`split_range`]: the splits of a process where rows keep their order.
 
 pub mod assignment;
-mod counted;
 mod files;
 pub mod prefetch;
 mod reading;
@@ -26,18 +24,16 @@ use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::task::Waker;
 
 use arrow_array::RecordBatch;
-use formats::format::Morsel;
-use formats::reader::{FileReader, Next};
-use formats::store::input::Input;
+use formats::reader::{Driver, Step};
 
 use crate::context::query::QueryState;
 use crate::dataflow::batch::ExchangeBatch;
 use crate::dataflow::operator::{BuildBarrier, Operator, Pull, Wake};
 use crate::error::Result;
 use assignment::{Assigned, Wanted};
-use counted::Counted;
 use prefetch::FileSplit;
 use source::{ScanSource, Split};
 use stealing::More;
@@ -48,6 +44,8 @@ pub struct Scan {
     state: Arc<QueryState>,
     barriers: Vec<Rc<BuildBarrier>>,
     wake: Wake,
+    /// Wakes the scan when bytes that come from afar are there.
+    waker: Waker,
     /// The number of the worker, over all processes.
     worker: usize,
     /// The split that is read now.
@@ -69,6 +67,16 @@ pub struct Scan {
     seen: u64,
 }
 
+/// How far a scan has come with its current split.
+enum Advance {
+    Batch(RecordBatch),
+    /// Readers of other splits have to get further first.
+    Waits,
+    /// Bytes are on their way, and wake the scan.
+    Pending,
+    Ended,
+}
+
 enum Current {
     File(Box<Reading>),
     Rows(Range<u64>),
@@ -76,43 +84,26 @@ enum Current {
 
 /// A split of a file that is read, and small files that share its batches.
 struct Reading {
-    file: Input,
-    morsel: Morsel,
-    reader: Counted,
+    driver: Driver<Arc<QueryState>>,
     /// Its number among the splits that are assigned one by one, as long as one before it may be left.
     number: Option<u64>,
     /// Its number among the splits that workers of this process have taken.
     piece: u64,
-    /// The small file that the reader goes on with.
-    next: Option<FileSplit>,
-    /// How many small files the reader had gone on with when the scan last looked.
-    followed: u64,
+    /// The number of the small file that the reader goes on with.
+    next: Option<u64>,
 }
 
 impl Reading {
     /// Takes the small file behind this one, for the same batches. Gives it back if the reader can't go on with it.
     fn follow(&mut self, source: &ScanSource) -> Result<Option<FileSplit>> {
-        let Some(next) = source.take_following(&self.morsel.file, self.piece)? else { return Ok(None) };
-        match self.reader.follow(&next.morsel) {
-            true => self.next = Some(next),
+        let Some(next) = source.take_following(self.driver.file(), self.piece)? else { return Ok(None) };
+        let open = next.clone();
+        match self.driver.follow(&next.morsel, move || open.open()) {
+            true => self.next = Some(next.piece),
             // It is read on its own.
             false => return Ok(Some(next)),
         }
         Ok(None)
-    }
-
-    /// Whether the reader has gone on with the next file; that one is then read.
-    fn turned(&mut self) -> Result<bool> {
-        if self.reader.followed() == self.followed {
-            return Ok(false);
-        }
-        self.followed = self.reader.followed();
-        if let Some(next) = self.next.take() {
-            self.file = next.open()?;
-            self.piece = next.piece;
-            self.morsel = next.morsel;
-        }
-        Ok(true)
     }
 }
 
@@ -128,11 +119,13 @@ impl Scan {
         let (left, wanted) = (source.plan.fetch, Some(Wanted::Own));
         let (current, waiting, kept) = (None, None, None);
         let (begins, seen) = (None, 0);
+        let waker = wake.waker();
         Scan {
             source,
             state,
             barriers,
             wake,
+            waker,
             worker,
             current,
             waiting,
@@ -158,47 +151,33 @@ impl Scan {
             unreachable!("files are dealt as files")
         };
         let reader = format.reader(&morsel, options).map_err(|e| e.at(path))?;
-        let reader = Counted::new(reader, self.state.clone());
-        let mut reading = Reading { file, morsel, reader, number, piece, next: None, followed: 0 };
+        let driver = Driver::new(morsel.file.clone(), file, reader, self.state.clone());
+        let mut reading = Reading { driver, number, piece, next: None };
         self.kept = reading.follow(&self.source)?;
         Ok(Current::File(Box::new(reading)))
     }
 
-    /// The next batch of the current split: `Empty` at its end, `Blocked` while its reader waits for others.
-    fn advance(&mut self) -> Result<Pull> {
+    /// The next batch of the current split: `Empty` at its end.
+    fn advance(&mut self) -> Result<Advance> {
         let reading = match &mut self.current {
-            None => return Ok(Pull::Empty),
+            None => return Ok(Advance::Ended),
             Some(Current::Rows(range)) => {
-                let made = self.source.make(range)?;
-                return Ok(made.map_or(Pull::Empty, |b| Pull::Batch(ExchangeBatch::from(b))));
+                return Ok(self.source.make(range)?.map_or(Advance::Ended, Advance::Batch));
             }
             Some(Current::File(reading)) => reading,
         };
-        let _reading = formats::memory::read(&reading.morsel.file.path);
         loop {
-            let next = reading.reader.next();
-            if reading.turned()? {
-                self.kept = reading.follow(&self.source)?;
-            }
-            match next.map_err(|e| e.at(&reading.morsel.file.path))? {
-                Next::Batch(batch) => {
-                    return Ok(Pull::Batch(ExchangeBatch::from(
-                        self.source.map_schema(&reading.morsel.file, &batch)?,
-                    )));
+            match reading.driver.poll(&self.waker)? {
+                Step::Batch(batch) => {
+                    return Ok(Advance::Batch(self.source.map_schema(reading.driver.file(), &batch)?));
                 }
-                Next::Done => return Ok(Pull::Empty),
-                Next::Wait => return Ok(Pull::Blocked),
-                Next::Need(ranges) => {
-                    for range in ranges {
-                        let bytes = reading.file.read_range(&range)?;
-                        self.state.bytes_read.fetch_add(bytes.len() as u64, Ordering::Relaxed);
-                        let given = reading.reader.give(range, bytes);
-                        given.map_err(|e| e.at(&reading.morsel.file.path))?;
-                    }
-                    if self.state.stopped() {
-                        return Ok(Pull::Empty);
-                    }
+                Step::Followed => {
+                    reading.piece = reading.next.take().unwrap_or(reading.piece);
+                    self.kept = reading.follow(&self.source)?;
                 }
+                Step::Wait => return Ok(Advance::Waits),
+                Step::Pending => return Ok(Advance::Pending),
+                Step::Done => return Ok(Advance::Ended),
             }
         }
     }
@@ -272,20 +251,21 @@ impl Operator for Scan {
             }
             if !self.asks {
                 match self.advance()? {
-                    Pull::Batch(given) => {
-                        let rows = given.batch.as_ref().map_or(0, |b| b.num_rows());
+                    Advance::Batch(batch) => {
+                        let rows = batch.num_rows();
                         self.state.rows_read.fetch_add(rows as u64, Ordering::Relaxed);
                         if let Some(left) = &mut self.left {
                             *left = left.saturating_sub(rows);
                         }
-                        return Ok(Pull::Batch(given));
+                        return Ok(Pull::Batch(ExchangeBatch::from(batch)));
                     }
-                    Pull::Blocked if self.before().is_none() => {
+                    Advance::Pending => return Ok(Pull::Blocked),
+                    Advance::Waits if self.before().is_none() => {
                         self.wake.local.activate();
                         return Ok(Pull::Blocked);
                     }
-                    Pull::Blocked => {}
-                    Pull::Empty => {
+                    Advance::Waits => {}
+                    Advance::Ended => {
                         self.current = self.waiting.take().map(Current::File);
                         if self.current.is_some() || self.take()? {
                             continue;

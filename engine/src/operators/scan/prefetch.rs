@@ -10,9 +10,10 @@ use std::sync::{Arc, OnceLock};
 
 use formats::format::{Format, Morsel, Part, ScanOptions};
 use formats::store::input::Input;
+use formats::store::remote;
 
 use super::source::SMALL;
-use crate::error::Result;
+use crate::context::memory;
 
 /// The default number of splits in the window. Measured for files of 10 KB on a virtual disk, see
 /// `docs/decisions/0010-reading-ahead.md`: 4 are half as good, 64 are no better.
@@ -21,6 +22,11 @@ pub const PARTS: usize = 16;
 const BYTES: u64 = 2 << 20;
 /// The most splits in the window where a format has to read the end of a file to know its splits.
 const FOOTERS: usize = 4;
+/// Bytes of the window for each of its splits where files lie in stores. A split is a request, and as many of them as a
+/// process makes at once are to be under way.
+const STORE_BYTES: u64 = 8 << 20;
+/// The window of a store takes at most this part of the memory limit: its bytes are here.
+const STORE_SHARE: u64 = 8;
 
 /// If a small file was in memory, so many files behind it are assumed to be.
 const LIKELY: usize = 15;
@@ -35,6 +41,9 @@ struct Kept(Input);
 
 impl Kept {
     fn new(input: Input) -> Option<Kept> {
+        if !input.holds_descriptor() {
+            return Some(Kept(input));
+        }
         let room =
             OPEN.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |open| (open < KEPT).then_some(open + 1));
         room.is_ok().then_some(Kept(input))
@@ -43,7 +52,9 @@ impl Kept {
 
 impl Drop for Kept {
     fn drop(&mut self) {
-        OPEN.fetch_sub(1, Ordering::Relaxed);
+        if self.0.holds_descriptor() {
+            OPEN.fetch_sub(1, Ordering::Relaxed);
+        }
     }
 }
 
@@ -54,12 +65,20 @@ pub struct Window {
     parts: usize,
     /// The most bytes of all splits; a single split may have more.
     bytes: u64,
+    /// The most splits where a format has to read footers.
+    footers: usize,
 }
 
 impl Window {
     /// A window of so many splits, with 2 MiB for each of them.
     pub fn new(parts: usize) -> Window {
-        Window { parts, bytes: parts as u64 * BYTES }
+        Window { parts, bytes: parts as u64 * BYTES, footers: FOOTERS }
+    }
+
+    /// The same window over files of a store. Their footers were kept when the table was opened.
+    pub fn of_store(self) -> Window {
+        let bytes = (self.parts as u64 * STORE_BYTES).min(memory::limit() / STORE_SHARE);
+        Window { bytes, footers: usize::MAX, ..self }
     }
 
     /// The most bytes of all splits.
@@ -69,7 +88,7 @@ impl Window {
 
     /// How many splits a scan has to know ahead, at least one, so that small files can share batches.
     pub fn known(&self, format: &dyn Format) -> usize {
-        self.parts.clamp(1, if format.compresses_inside() { FOOTERS } else { usize::MAX })
+        self.parts.clamp(1, if format.compresses_inside() { self.footers } else { usize::MAX })
     }
 }
 
@@ -117,8 +136,8 @@ impl FileSplit {
     }
 
     /// The file. Opens it if it was not opened before.
-    pub fn open(&self) -> Result<Input> {
-        self.opened.get().map_or_else(|| Ok(Input::of(&self.morsel.file)?), |kept| Ok(kept.0.clone()))
+    pub fn open(&self) -> formats::Result<Input> {
+        self.opened.get().map_or_else(|| Input::of(&self.morsel.file), |kept| Ok(kept.0.clone()))
     }
 
     /// Asks the system to read its bytes, unless they are `likely` in memory. An error shows when a worker reads them.
@@ -126,12 +145,15 @@ impl FileSplit {
         let mut ranges = format.ranges(&self.morsel, options);
         let bytes = self.morsel.file.bytes;
         // A pipe has no bytes yet, and opening it would wait for its writer.
-        let small = self.morsel.part == Part::Whole && (1..=SMALL).contains(&bytes);
+        let is_whole = self.morsel.part == Part::Whole;
+        let (small, is_all) = (is_whole && (1..=SMALL).contains(&bytes), !is_whole || bytes <= STORE_BYTES);
         if small {
             if likely.is_in_memory() {
                 return;
             }
             ranges.push(0..bytes);
+        } else if is_whole && remote::is_remote(&self.morsel.file.path) {
+            ranges.push(0..bytes.min(STORE_BYTES));
         }
         if ranges.is_empty() {
             return;
@@ -139,7 +161,7 @@ impl FileSplit {
         if let Ok(input) = Input::of(&self.morsel.file) {
             match small && input.is_in_memory(&(0..bytes)) {
                 true => likely.found(),
-                false => ranges.iter().for_each(|range| input.read_ahead(range)),
+                false => input.read_ahead(&ranges, is_all),
             }
             if let Some(kept) = Kept::new(input) {
                 // Whoever has taken the part meanwhile has opened it already.

@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use arrow_array::{ArrayRef, Int64Array, RecordBatch};
 use arrow_schema::SchemaRef;
 use formats::format::{Format, Found, Morsel, Part, ScanOptions};
-use formats::reader::BlockingReader;
+use formats::reader::Driver;
+use formats::store::input::Input;
 use queries::plan::Scan as Plan;
 use schema::bdb::Generator;
 use schema::{FileEntry, MemoryRows, Source};
@@ -14,7 +15,6 @@ use timely::scheduling::SyncActivator;
 
 use super::super::transform::FileRows;
 use super::assignment::{Assigned, Numbered, Wanted};
-use super::counted::Counted;
 use super::files::{Files, Taken};
 use super::prefetch::{self, FileSplit, Likely, Window};
 use super::reading::Column;
@@ -59,6 +59,13 @@ pub enum Split {
     Rows(Range<u64>),
 }
 
+fn window_over(from: &From, window: Window) -> Window {
+    match from {
+        From::Files(files) if files.lie_in_store() => window.of_store(),
+        From::Files(_) | From::Range { .. } | From::Generator(..) | From::Memory(_) => window,
+    }
+}
+
 impl ScanSource {
     /// The source of a scan whose batches have `schema`.
     pub fn new(plan: &Plan, schema: SchemaRef) -> Result<ScanSource> {
@@ -70,7 +77,7 @@ impl ScanSource {
             Source::Generated(spec) => From::Generator(Box::new(spec.generator()), spec.units()),
             Source::Memory(rows) => From::Memory(rows.clone()),
         };
-        let window = Window::new(prefetch::PARTS);
+        let window = window_over(&from, Window::new(prefetch::PARTS));
         let share = StaticPartition::of(Topology::alone(1), 0);
         Ok(ScanSource {
             plan: plan.clone(),
@@ -117,7 +124,7 @@ impl ScanSource {
 
     /// The same source with another prefetch window.
     pub fn with_window(self, window: Window) -> ScanSource {
-        ScanSource { window, ..self }
+        ScanSource { window: window_over(&self.from, window), ..self }
     }
 
     /// Takes what a reader of another process reports of a morsel border.
@@ -319,12 +326,12 @@ impl ScanSource {
                         each(batch)?;
                     }
                 }
-                (Split::File(FileSplit { morsel, .. }), From::Files(files)) => {
-                    let file = morsel.file.clone();
-                    let reader = files.format.reader(&morsel, &files.reading(&file).options);
-                    let reader = Counted::new(reader.map_err(|e| e.at(&file.path))?, state.clone());
-                    for batch in BlockingReader::open(morsel, Box::new(reader))? {
-                        each(self.map_schema(&file, &batch?)?)?;
+                (Split::File(split), From::Files(files)) => {
+                    let file = &split.morsel.file;
+                    let reader = files.format.reader(&split.morsel, &files.reading(file).options);
+                    let reader = reader.map_err(|e| e.at(&file.path))?;
+                    for batch in Driver::new(file.clone(), split.open()?, reader, state.clone()) {
+                        each(self.map_schema(file, &batch?)?)?;
                     }
                 }
                 (Split::File(_), _) => {}
@@ -357,7 +364,7 @@ impl ScanSource {
         let morsels = files.format.split(&Arc::new(file.clone()), &options, u64::MAX)?;
         let readers = morsels.into_iter().map(|m| {
             let reader = files.format.reader(&m, &options).map_err(|e| e.at(&m.file.path))?;
-            BlockingReader::open(m, Box::new(Counted::new(reader, state.clone())))
+            Ok(Driver::new(m.file.clone(), Input::of(&m.file)?, reader, state.clone()))
         });
         let readers = readers.collect::<formats::Result<_>>()?;
         Ok(Some(FileRows { name: file.path.display().to_string(), readers, state }))

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use formats::format::{Format, Found, Morsel};
-use formats::reader::Next;
+use formats::reader::{Driver, Nobody};
 use formats::store::input::Input;
 use formats::threads;
 use schema::FileEntry;
@@ -151,15 +151,10 @@ impl SplitRange {
 /// Drives the reader of a morsel until it has looked at the quotes, which it does first.
 fn look_at(work: &ScanSource, morsel: &Morsel) -> Result<()> {
     let (Some(format), Some(options)) = (work.format(), work.options(&morsel.file)) else { return Ok(()) };
-    let at = |e: formats::Error| e.at(&morsel.file.path);
-    let input = Input::of(&morsel.file)?;
-    let mut reader = format.reader(morsel, options).map_err(at)?;
-    while let Next::Need(ranges) = reader.next().map_err(at)? {
-        for range in ranges {
-            let bytes = input.read_range(&range)?;
-            reader.give(range, bytes).map_err(at)?;
-        }
-    }
+    let file = &morsel.file;
+    let reader = format.reader(morsel, options).map_err(|e| e.at(&file.path))?;
+    // The rows that it may come to are read again, and counted then.
+    Driver::new(file.clone(), Input::of(file)?, reader, Nobody).step()?;
     Ok(())
 }
 

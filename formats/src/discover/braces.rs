@@ -1,0 +1,98 @@
+//! Braces: `{a,b}.csv` is `a.csv` and `b.csv`, as a shell has it. They may be nested, and hold slashes and wildcards, so
+//! that `{logs/*.csv,old.csv}` is a list of locations.
+
+use crate::error::{Error, Result};
+
+/// The most locations that braces may stand for.
+const MOST: usize = 10_000;
+
+/// The locations that a text with braces stands for; none if it has no braces with a comma inside.
+///
+/// # Errors
+/// More than [`MOST`].
+pub fn expand(location: &str) -> Result<Vec<String>> {
+    let mut all = vec![location.to_string()];
+    let mut at = 0;
+    while let Some(text) = all.get(at) {
+        match first_group(text) {
+            None => at += 1,
+            Some((before, inner, behind)) => {
+                let parts: Vec<String> =
+                    inner.into_iter().map(|part| format!("{before}{part}{behind}")).collect();
+                all.splice(at..=at, parts);
+            }
+        }
+        if all.len() > MOST {
+            let message = format!("its braces stand for more than {MOST} locations");
+            return Err(Error::location(location, message, Some("use wildcards instead".into())));
+        }
+    }
+    Ok(if at == 1 && all[0] == location { Vec::new() } else { all })
+}
+
+/// The part of a location before its first wildcard or brace that is a directory.
+pub fn root(location: &str) -> &str {
+    let plain = location.find(['{', '*', '?', '[']).unwrap_or(location.len());
+    location[..plain].rfind('/').map_or("", |slash| &location[..slash.max(1)])
+}
+
+/// The first braces with a comma between them: what stands before, the alternatives, what stands behind.
+fn first_group(text: &str) -> Option<(&str, Vec<&str>, &str)> {
+    for (open, _) in text.match_indices('{') {
+        let (mut depth, mut commas) = (0_usize, Vec::new());
+        for (at, c) in text[open..].char_indices().map(|(at, c)| (open + at, c)) {
+            match c {
+                '{' => depth += 1,
+                '}' if depth == 1 => {
+                    if commas.is_empty() {
+                        break;
+                    }
+                    commas.push(at);
+                    let mut from = open + 1;
+                    let parts =
+                        commas.iter().map(|&comma| &text[std::mem::replace(&mut from, comma + 1)..comma]);
+                    return Some((&text[..open], parts.collect(), &text[at + 1..]));
+                }
+                '}' => depth -= 1,
+                ',' if depth == 1 => commas.push(at),
+                _ => {}
+            }
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn braces_are_those_of_a_shell() {
+        for (text, all) in [
+            ("a.csv", &[][..]),
+            ("{a}.csv", &[]),
+            ("a}b{c", &[]),
+            ("{a,b", &[]),
+            ("{a,b}.csv", &["a.csv", "b.csv"]),
+            ("x{,.gz}", &["x", "x.gz"]),
+            ("{a,b}{1,2}", &["a1", "a2", "b1", "b2"]),
+            ("{a,{b,c}d}", &["a", "bd", "cd"]),
+            ("{x}{a,b}", &["{x}a", "{x}b"]),
+            ("{{a,b}}", &["{a}", "{b}"]),
+            ("{d/*.csv,e/f.csv}", &["d/*.csv", "e/f.csv"]),
+            ("é{ä,ö}", &["éä", "éö"]),
+        ] {
+            assert_eq!(expand(text).unwrap(), all, "{text}");
+        }
+        assert!(expand(&"{0,1}".repeat(64)).unwrap_err().to_string().contains("10000"));
+    }
+
+    #[test]
+    fn the_root_ends_before_the_first_wildcard() {
+        for (location, expected) in
+            [("a/b/{c,d}/e", "a/b"), ("a/b*/{c,d}", "a"), ("{a,b}/c", ""), ("/x{a,b}", "/"), ("a/b", "a")]
+        {
+            assert_eq!(root(location), expected, "{location}");
+        }
+    }
+}

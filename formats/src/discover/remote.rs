@@ -1,0 +1,100 @@
+//! Which files a location in a store names.
+
+use std::path::{Path, PathBuf};
+
+use super::glob::{Glob, is_glob};
+use super::list::{Found, Listing, is_hidden, sort};
+use crate::error::{Error, Result};
+use crate::store::remote::{Object, parts, store_of};
+
+/// Lists what a location of the form `scheme://name` names; `None` if it has another form.
+///
+/// # Errors
+/// There is no store for the scheme, or no such file.
+pub fn list(location: &str) -> Option<Result<Listing>> {
+    let (scheme, _) = parts(location)?;
+    if store_of(location).is_none() {
+        let message = format!("there is no store for '{scheme}://'; files are read in directories here");
+        let help = "copy the files here first".to_string();
+        return Some(Err(Error::location(location, message, Some(help))));
+    }
+    Some(list_known(location))
+}
+
+fn list_known(location: &str) -> Result<Listing> {
+    let Some((store, name)) = store_of(location) else { return Err(none(location)) };
+    let scheme = &location[..location.len() - name.len()];
+    let (root, files) = if is_glob(name) {
+        let glob = Glob::parse(name)?;
+        let root = format!("{scheme}{}", glob.root.display());
+        let mut files = all_below(location, &root)?;
+        files.retain(|(names, _)| glob.matches(&names.iter().map(String::as_str).collect::<Vec<_>>()));
+        (root, files)
+    } else {
+        let object = store.stat(name).map_err(|e| Error::io(location, "open", e))?;
+        if let Some(object) = object {
+            let path = PathBuf::from(location);
+            let root = path.parent().unwrap_or(Path::new("")).to_path_buf();
+            return Ok(Listing::Files { root, files: vec![found(scheme, object)] });
+        }
+        let mut files = all_below(location, location)?;
+        if files.iter().any(|(names, _)| *names == [schema::manifest::FILE_NAME]) {
+            return Ok(Listing::Dataset(location.trim_end_matches('/').into()));
+        }
+        files.retain(is_shown);
+        (location.to_string(), files)
+    };
+    if files.is_empty() {
+        return Err(none(location));
+    }
+    Ok(Listing::Files { root: root.into(), files: in_order(files) })
+}
+
+/// All files below a directory of a store that are not hidden; `None` for a path of another form.
+pub fn below(directory: &Path) -> Option<Result<Vec<Found>>> {
+    let location = directory.to_str()?;
+    store_of(location)?;
+    Some(all_below(location, location).map(|mut files| {
+        files.retain(is_shown);
+        in_order(files)
+    }))
+}
+
+/// The files below a directory, each with the names of directories and file below it. `location` is what is told.
+fn all_below(location: &str, directory: &str) -> Result<Vec<(Vec<String>, Found)>> {
+    let Some((store, name)) = store_of(directory) else { return Err(none(location)) };
+    let scheme = &directory[..directory.len() - name.len()];
+    let prefix = match name.trim_end_matches('/') {
+        "" => String::new(),
+        name => format!("{name}/"),
+    };
+    let objects = store.list(&prefix).map_err(|e| Error::io(location, "list", e))?;
+    let files = objects.into_iter().filter_map(|object| {
+        let names = object.name.strip_prefix(&prefix)?.split('/').map(String::from).collect();
+        Some((names, found(scheme, object)))
+    });
+    Ok(files.collect())
+}
+
+fn is_shown((names, _): &(Vec<String>, Found)) -> bool {
+    !names.iter().any(|name| is_hidden(name.as_ref()))
+}
+
+fn in_order(files: Vec<(Vec<String>, Found)>) -> Vec<Found> {
+    let mut files = files.into_iter().map(|(_, found)| found).collect();
+    sort(&mut files);
+    files
+}
+
+fn found(scheme: &str, object: Object) -> Found {
+    let path = format!("{scheme}{}", object.name).into();
+    Found { path, bytes: object.bytes, modified_ns: object.modified_ns }
+}
+
+fn none(location: &str) -> Error {
+    let message = match is_glob(location) {
+        true => "no file in the store matches the glob",
+        false => "there is no such file or directory in the store",
+    };
+    Error::location(location, message, None)
+}
