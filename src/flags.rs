@@ -25,6 +25,7 @@ pub fn gives_rows(statement: &Statement) -> bool {
         Statement::Query(_)
         | Statement::Explain { .. }
         | Statement::Describe(_)
+        | Statement::DescribeQuery(_)
         | Statement::ShowTables
         | Statement::Summarize(_) => true,
         Statement::Copy { .. }
@@ -43,7 +44,7 @@ pub fn check(run: &args::Run, statement: &Statement) -> Result<(), Usage> {
         Statement::Summarize(_) => ("SUMMARIZE", true),
         Statement::Explain { analyze: true, .. } => ("EXPLAIN ANALYZE", true),
         Statement::Explain { .. } => ("EXPLAIN", false),
-        Statement::Describe(_) => ("DESCRIBE", false),
+        Statement::Describe(_) | Statement::DescribeQuery(_) => ("DESCRIBE", false),
         Statement::ShowTables => ("SHOW TABLES", false),
         Statement::CreateView(_) => ("CREATE VIEW", false),
         Statement::CreateTable(_) => ("CREATE TEMP TABLE", true),

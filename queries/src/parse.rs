@@ -40,6 +40,8 @@ pub enum Statement {
     },
     /// The columns of a table.
     Describe(String),
+    /// The columns of a query, which is not run.
+    DescribeQuery(Arc<Query>),
     /// The names of the tables of `--data` and `--table`.
     ShowTables,
     /// Count, minimum, maximum, distinct values and nulls of each column.
@@ -86,6 +88,7 @@ impl Statement {
         match self {
             Statement::Query(query)
             | Statement::Explain { query, .. }
+            | Statement::DescribeQuery(query)
             | Statement::Summarize(query)
             | Statement::Copy { query, .. }
             | Statement::CreateView(Definition { query, .. })
@@ -188,8 +191,7 @@ fn statement(parser: &mut Parser) -> Result<Statement> {
         }
         "DESCRIBE" | "DESC" => {
             parser.next_token();
-            let _ = parser.parse_keyword(Keyword::TABLE);
-            Statement::Describe(object_name(parser)?)
+            describe(parser)?
         }
         "SHOW" => {
             parser.next_token();
@@ -229,6 +231,22 @@ fn query(parser: &mut Parser) -> Result<Arc<Query>> {
 fn object_name(parser: &mut Parser) -> Result<String> {
     let name = parser.parse_object_name(false).map_err(|e| syntax(&e.to_string()))?;
     Ok(table_name(&name))
+}
+
+/// What stands behind `DESCRIBE`: the name of a table, or a query, in parentheses or bare.
+fn describe(parser: &mut Parser) -> Result<Statement> {
+    match parser.peek_token().token {
+        Token::LParen => Ok(Statement::DescribeQuery(relation(parser)?)),
+        Token::Word(w)
+            if matches!(w.keyword, Keyword::SELECT | Keyword::WITH | Keyword::VALUES | Keyword::FROM) =>
+        {
+            Ok(Statement::DescribeQuery(query(parser)?))
+        }
+        _ => {
+            let _ = parser.parse_keyword(Keyword::TABLE);
+            Ok(Statement::Describe(object_name(parser)?))
+        }
+    }
 }
 
 /// A query in parentheses or bare, or the name of a table, as a query.

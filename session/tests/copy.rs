@@ -141,6 +141,7 @@ fn a_prepared_statement_tells_its_columns_and_plan() {
         "EXPLAIN SELECT * FROM t",
         "EXPLAIN ANALYZE SELECT * FROM t",
         "DESCRIBE t",
+        "DESCRIBE SELECT n + 1 AS m, name FROM t",
         "SHOW TABLES",
         "SUMMARIZE t",
         &format!("COPY t TO '{path}'"),
