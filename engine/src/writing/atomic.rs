@@ -188,10 +188,22 @@ impl AtomicWrite {
         remove_remains(&parent, &prefix);
         // Whoever ends the process finds it as soon as it is there.
         let mut partials = partials();
+        let being_written = || Error::BeingWritten { path: written.to_path_buf() };
+        let is_there = || {
+            let there = fs::symlink_metadata(&partial.path);
+            there.is_ok_and(|there| there.is_file() || there.is_dir())
+        };
+        if partials.iter().any(|other| other.path == partial.path) && is_there() {
+            return Err(being_written());
+        }
         let modes = Modes::of(&destination);
         let locked = lock_new(&partial.path, kind, modes.as_ref()).map_err(|e| {
             remove_empty(&partial.parents);
-            Error::io(written, "create", e)
+            match e.kind() {
+                // By another name of this directory, or by a process of this number on another machine.
+                ErrorKind::AlreadyExists if is_there() => being_written(),
+                _ => Error::io(written, "create", e),
+            }
         })?;
         partials.push(partial.clone());
         drop(partials);
