@@ -59,7 +59,9 @@ pub fn check(run: &args::Run, statement: &Statement) -> Result<(), Usage> {
         (run.profile.is_some() && !executes, "--profile", "no rows are read"),
         (run.output.is_some() && copies, "--output", "the statement names the file"),
         (run.format.is_some() && copies, "--format", "the statement has FORMAT"),
+        (run.partition_by.is_some() && copies, "--partition-by", "the statement has PARTITION_BY"),
         (run.output.is_some() && !shows, "--output", "it gives no rows"),
+        (run.partition_by.is_some(), "--partition-by", "it goes with a query and --output"),
     ];
     match useless.iter().find(|(given, ..)| *given) {
         Some((_, flag, why)) => Err(Usage(format!("{flag} has no use for {name}: {why}"))),

@@ -111,7 +111,9 @@ fn a_copy_is_cancelled_while_it_writes() {
 fn of_two_that_write_to_one_place_the_second_is_told_so() {
     let home = tempfile::tempdir().unwrap();
     let session = session(1);
-    for (target, options) in [("a.csv", ""), ("a.json", ""), ("parts/", "(FORMAT csv)")] {
+    for (target, options) in
+        [("a.csv", ""), ("a.json", ""), ("parts/", "(FORMAT csv)"), ("tree", "(FORMAT csv, PARTITION_BY b)")]
+    {
         let path = home.path().join(target).display().to_string();
         let copy =
             |rows: &str| format!("COPY (SELECT range AS a, 1 AS b FROM range({rows})) TO '{path}' {options}");
@@ -173,7 +175,8 @@ fn what_is_there_is_replaced_if_that_is_asked_for() {
     assert!(failure(&session, &copy).to_string().contains("exists"));
     for (options, message) in [
         ("FORMAT xls", "there is no format xls; there are table, csv"),
-        ("PARTITION_BY n", "COPY has no option PARTITION_BY"),
+        ("PARTITION_BY n", "a.csv is the name of a file"),
+        ("PARTITIONED_BY n", "COPY has no option PARTITIONED_BY"),
         ("HEADER maybe", "HEADER is true or false"),
     ] {
         let error = failure(&session, &format!("{copy} ({options})"));

@@ -34,6 +34,8 @@ use schema::manifest;
 use temporary::{Kind, Temporary, partial_prefix, partials, remove_empty};
 pub use temporary::{adopt, check_partial, remove_all};
 
+use super::dataset::partitions::is_tree;
+
 /// The result of this module's functions.
 type Result<T> = std::result::Result<T, Error>;
 
@@ -276,8 +278,11 @@ fn check(destination: &Path, written: &Path, overwrite: Overwrite, kind: Kind) -
             exists("the directory exists and is not empty", "directory", how)
         }
         // Whatever else it holds, palais did not write it.
-        (Kind::Directory, Overwrite::Yes) if !has_manifest(destination) => refuse(
-            &format!("the directory is no dataset: it has no {}", manifest::FILE_NAME),
+        (Kind::Directory, Overwrite::Yes) if !has_manifest(destination) && !is_tree(destination) => refuse(
+            &format!(
+                "the directory is no dataset: it has no {}, and not all in it are parts below key=value/",
+                manifest::FILE_NAME
+            ),
             "only a dataset is replaced; remove the directory, or name another one",
         ),
         (Kind::Directory, Overwrite::Yes) => Ok(true),
