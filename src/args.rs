@@ -179,6 +179,10 @@ pub struct Convert {
     /// Read back what was written and compare every value with the source before it appears.
     #[arg(long)]
     pub verify: bool,
+    /// Write into directories that the values of these columns name, such as year=2026/month=5: the destination is a
+    /// directory, and its files have the other columns.
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',', conflicts_with = "verify")]
+    pub partition_by: Option<Vec<String>>,
     /// How to read.
     #[command(flatten)]
     pub input: Input,
@@ -359,6 +363,10 @@ pub struct Run {
     #[arg(long, value_name = "COMPRESSION", requires = "output",
         value_parser = PossibleValuesParser::new(formats::compress::NAMES))]
     pub compression: Option<String>,
+    /// Write the result into directories that the values of these columns name, such as year=2026/month=5: the output is
+    /// a directory, and its files have the other columns.
+    #[arg(long, value_name = "COLUMNS", requires = "output", value_delimiter = ',')]
+    pub partition_by: Option<Vec<String>>,
     /// Replace a file that is already there.
     #[arg(long)]
     pub overwrite: bool,

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use engine::QueryState;
 use engine::writing::atomic::Overwrite;
+use engine::writing::dataset::partitions::columns::partition_columns;
 use engine::writing::dataset::{Destination, WriteOptions, Written};
 use formats::compress::compression;
 use formats::discover::by_name;
@@ -37,6 +38,10 @@ pub fn run(c: &args::Convert) -> anyhow::Result<()> {
         Source::Files(set) => set.bytes(),
         _ => 0,
     };
+    let destination = match &c.partition_by {
+        Some(names) => partitioned(destination, partition_columns(&table.schema, names)?)?,
+        None => destination,
+    };
     let options = WriteOptions { verify: c.verify, ..write_options(format, &c.write) };
     let state = Arc::new(QueryState::default());
     signals::cancel_on_interrupt(&state);
@@ -46,6 +51,20 @@ pub fn run(c: &args::Convert) -> anyhow::Result<()> {
     warn(state.skipped());
     say(report_converted(c, &written, start));
     Ok(())
+}
+
+/// The same directory with directories in it that the values of columns name.
+fn partitioned(destination: Destination, by: Vec<usize>) -> Result<Destination, Usage> {
+    match destination {
+        Destination::Dataset(path) | Destination::Partitions(path, _) => {
+            Ok(Destination::Partitions(path, by))
+        }
+        Destination::File(path) => {
+            let help = "name a directory, and the encoding with --to";
+            let text = format!("--partition-by writes a directory, and {} is one file", path.display());
+            Err(Usage(format!("{text}\n  help: {help}")))
+        }
+    }
 }
 
 /// How to write, from flags.

@@ -25,6 +25,7 @@ pub fn gives_rows(statement: &Statement) -> bool {
         Statement::Query(_)
         | Statement::Explain { .. }
         | Statement::Describe(_)
+        | Statement::DescribeQuery(_)
         | Statement::ShowTables
         | Statement::Summarize(_) => true,
         Statement::Copy { .. }
@@ -43,7 +44,7 @@ pub fn check(run: &args::Run, statement: &Statement) -> Result<(), Usage> {
         Statement::Summarize(_) => ("SUMMARIZE", true),
         Statement::Explain { analyze: true, .. } => ("EXPLAIN ANALYZE", true),
         Statement::Explain { .. } => ("EXPLAIN", false),
-        Statement::Describe(_) => ("DESCRIBE", false),
+        Statement::Describe(_) | Statement::DescribeQuery(_) => ("DESCRIBE", false),
         Statement::ShowTables => ("SHOW TABLES", false),
         Statement::CreateView(_) => ("CREATE VIEW", false),
         Statement::CreateTable(_) => ("CREATE TEMP TABLE", true),
@@ -58,7 +59,9 @@ pub fn check(run: &args::Run, statement: &Statement) -> Result<(), Usage> {
         (run.profile.is_some() && !executes, "--profile", "no rows are read"),
         (run.output.is_some() && copies, "--output", "the statement names the file"),
         (run.format.is_some() && copies, "--format", "the statement has FORMAT"),
+        (run.partition_by.is_some() && copies, "--partition-by", "the statement has PARTITION_BY"),
         (run.output.is_some() && !shows, "--output", "it gives no rows"),
+        (run.partition_by.is_some(), "--partition-by", "it goes with a query and --output"),
     ];
     match useless.iter().find(|(given, ..)| *given) {
         Some((_, flag, why)) => Err(Usage(format!("{flag} has no use for {name}: {why}"))),

@@ -198,7 +198,9 @@ impl<'a> QueryCommand<'a> {
     /// Where the flag says that the rows go.
     fn target(&self, path: &Path) -> session::Result<CopyTarget> {
         let compression = self.run.compression.as_deref();
-        CopyTarget::of_path(path, self.run.format, compression, Overwrite::flag(self.run.overwrite))
+        let overwrite = Overwrite::flag(self.run.overwrite);
+        let to = CopyTarget::of_path(path, self.run.format, compression, overwrite);
+        self.run.partition_by.iter().fold(to, |to, names| to?.partitioned(names.clone()))
     }
 
     /// Runs a statement and shows its rows.

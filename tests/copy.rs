@@ -148,8 +148,19 @@ fn options_are_taken_and_refused() {
         files(Path::new(&dataset)).into_keys().collect::<Vec<_>>(),
         ["_manifest.json", "part-00000.csv"]
     );
-    let unknown = copy("FORMAT csv, PARTITION_BY n");
-    assert!(unknown.code() == Some(2) && unknown.stderr.contains("PARTITION_BY"), "{}", unknown.stderr);
+    for (options, message) in [
+        (
+            "FORMAT csv, FILENAME_PATTERN x",
+            "no option FILENAME_PATTERN\n  help: it has FORMAT, COMPRESSION, PARTITION_BY",
+        ),
+        ("FORMAT csv, COMPRESION gzip", "no option COMPRESION\n  help: did you mean COMPRESSION?"),
+        ("FORMAT csv, CODEC gzip", "help: write COMPRESSION"),
+        ("FORMAT csv, COMPRESSION", "COMPRESSION of COPY needs a value, such as COMPRESSION zstd"),
+        ("FORMAT (csv)", "FORMAT of COPY takes one value, such as FORMAT parquet"),
+    ] {
+        let wrong = copy(options);
+        assert!(wrong.code() == Some(2) && wrong.stderr.contains(message), "{options}: {}", wrong.stderr);
+    }
 }
 
 #[test]

@@ -14,6 +14,9 @@ pub enum Error {
     /// A file could not be read or written, or its bytes are bad.
     #[error(transparent)]
     Format(#[from] formats::Error),
+    /// Rows can't be written into directories by these columns.
+    #[error(transparent)]
+    Partition(#[from] crate::writing::dataset::partitions::columns::PartitionError),
     /// A value could not be computed (overflow, a bad cast, division by zero).
     #[error("{0}")]
     Compute(String),

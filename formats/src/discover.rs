@@ -25,7 +25,7 @@ mod dataset;
 mod detect;
 mod files;
 mod glob;
-mod hive;
+pub mod hive;
 mod layouts;
 mod list;
 mod parallel;

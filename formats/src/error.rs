@@ -48,6 +48,15 @@ pub enum Error {
         /// What would help.
         help: Option<String>,
     },
+    /// Another statement writes to the same place.
+    #[error(
+        "{}: it is being written by another statement\n  help: wait until that one has ended, or name another place",
+        path.display()
+    )]
+    BeingWritten {
+        /// The destination.
+        path: PathBuf,
+    },
     /// A part of the file needs more memory than is left.
     #[error(
         "out of memory: {}: {what}, which would {excess}\n  help: raise --memory-limit, or read fewer columns",

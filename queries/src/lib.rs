@@ -56,8 +56,9 @@ pub use catalog::Catalog;
 pub use datafusion_common::ScalarValue;
 pub use error::{Error, Result};
 pub use expressions::values::{decimals, normal};
+pub use parse::copy::{CopyOptions, OptionValue};
 pub use parse::definitions::{Definition, Existing, Kind};
-pub use parse::{CopyOptions, Statement, parse, parse_all};
+pub use parse::{Statement, parse, parse_all};
 pub use plan::Plan;
 pub use views::{View, Views};
 

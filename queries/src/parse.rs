@@ -1,7 +1,9 @@
 //! Text to statement, and the tables that it names.
 //!
 //! - [`definitions`]: statements that define names and settings of a session.
+//! - [`copy`]: where rows are written.
 
+pub mod copy;
 pub mod definitions;
 
 use std::collections::BTreeMap;
@@ -21,6 +23,7 @@ use datafusion_sql::sqlparser::tokenizer::{Token, Tokenizer};
 
 use crate::error::{Error, Result, syntax};
 use crate::{bounds, visits};
+use copy::CopyOptions;
 use definitions::{Definition, Kind};
 
 /// A query's syntax tree.
@@ -40,6 +43,8 @@ pub enum Statement {
     },
     /// The columns of a table.
     Describe(String),
+    /// The columns of a query, which is not run.
+    DescribeQuery(Arc<Query>),
     /// The names of the tables of `--data` and `--table`.
     ShowTables,
     /// Count, minimum, maximum, distinct values and nulls of each column.
@@ -86,6 +91,7 @@ impl Statement {
         match self {
             Statement::Query(query)
             | Statement::Explain { query, .. }
+            | Statement::DescribeQuery(query)
             | Statement::Summarize(query)
             | Statement::Copy { query, .. }
             | Statement::CreateView(Definition { query, .. })
@@ -97,9 +103,6 @@ impl Statement {
         }
     }
 }
-
-/// The options of `COPY … TO`: names in lower case and their values as written.
-pub type CopyOptions = BTreeMap<String, String>;
 
 /// Parses one statement; a semicolon may end it.
 ///
@@ -188,8 +191,7 @@ fn statement(parser: &mut Parser) -> Result<Statement> {
         }
         "DESCRIBE" | "DESC" => {
             parser.next_token();
-            let _ = parser.parse_keyword(Keyword::TABLE);
-            Statement::Describe(object_name(parser)?)
+            describe(parser)?
         }
         "SHOW" => {
             parser.next_token();
@@ -202,7 +204,7 @@ fn statement(parser: &mut Parser) -> Result<Statement> {
         }
         "COPY" => {
             parser.next_token();
-            copy(parser)?
+            copy::copy(parser)?
         }
         "CREATE" => definitions::create(parser)?,
         "DROP" => definitions::drop(parser)?,
@@ -231,6 +233,22 @@ fn object_name(parser: &mut Parser) -> Result<String> {
     Ok(table_name(&name))
 }
 
+/// What stands behind `DESCRIBE`: the name of a table, or a query, in parentheses or bare.
+fn describe(parser: &mut Parser) -> Result<Statement> {
+    match parser.peek_token().token {
+        Token::LParen => Ok(Statement::DescribeQuery(relation(parser)?)),
+        Token::Word(w)
+            if matches!(w.keyword, Keyword::SELECT | Keyword::WITH | Keyword::VALUES | Keyword::FROM) =>
+        {
+            Ok(Statement::DescribeQuery(query(parser)?))
+        }
+        _ => {
+            let _ = parser.parse_keyword(Keyword::TABLE);
+            Ok(Statement::Describe(object_name(parser)?))
+        }
+    }
+}
+
 /// A query in parentheses or bare, or the name of a table, as a query.
 fn relation(parser: &mut Parser) -> Result<Arc<Query>> {
     if parser.consume_token(&Token::LParen) {
@@ -254,41 +272,6 @@ pub fn select_all(name: &str) -> Result<Arc<Query>> {
         Statement::Query(query) => Ok(query),
         _ => Err(Error::Invalid(format!("'{name}' is not the name of a table"))),
     }
-}
-
-fn copy(parser: &mut Parser) -> Result<Statement> {
-    let wrong = |e: datafusion_sql::sqlparser::parser::ParserError| syntax(&e.to_string());
-    let query = relation(parser)?;
-    parser.expect_keyword(Keyword::TO).map_err(wrong)?;
-    let target = parser.parse_literal_string().map_err(wrong)?;
-    let mut options = CopyOptions::new();
-    let _ = parser.parse_keyword(Keyword::WITH);
-    if parser.consume_token(&Token::LParen) {
-        loop {
-            let key = parser.parse_identifier().map_err(wrong)?.value.to_lowercase();
-            let _ = parser.consume_token(&Token::Eq);
-            let value = match parser.peek_token().token {
-                Token::Comma | Token::RParen => "true".to_string(),
-                _ => match parser.next_token().token {
-                    Token::Word(w) => w.value,
-                    Token::SingleQuotedString(s) | Token::DoubleQuotedString(s) | Token::Number(s, _) => s,
-                    other => {
-                        return Err(Error::Syntax {
-                            message: format!("expected a value for the COPY option {key}, found: {other}"),
-                            line: 0,
-                            column: 0,
-                        });
-                    }
-                },
-            };
-            options.insert(key, value);
-            if !parser.consume_token(&Token::Comma) {
-                break;
-            }
-        }
-        parser.expect_token(&Token::RParen).map_err(wrong)?;
-    }
-    Ok(Statement::Copy { query, target, options })
 }
 
 /// The name of a table as one text: the parts joined by dots, quotes taken off.

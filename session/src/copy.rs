@@ -1,4 +1,8 @@
 //! `COPY … TO`: where the rows of a query are written, and how.
+//!
+//! - `options`: what stands in parentheses behind the path.
+
+mod options;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,23 +12,19 @@ use std::time::Instant;
 use engine::QueryState;
 use engine::context::cancel::Cancel;
 use engine::writing::atomic::Overwrite;
+use engine::writing::dataset::partitions::columns::partition_columns;
 use engine::writing::dataset::{Destination, Output, WriteOptions};
-use queries::CopyOptions;
+use formats::store::input::STDIN;
 use queries::parse::Query;
 
 use crate::error::{Error, Result};
 use crate::results::{Results, Run};
 use crate::runner::Runner;
 use crate::session::{Begun, Session};
-use crate::variables;
 use crate::writers::{self, FileOutput, ResultFormat, ResultWriter, TableOptions};
 
 /// A part of a dataset whose rows have an order has about this many bytes where nobody says how many.
 const PART_BYTES: u64 = 256_000_000;
-
-/// The options of COPY, for messages.
-const OPTIONS: &str =
-    "FORMAT, COMPRESSION, OVERWRITE, PER_THREAD_OUTPUT, FILE_SIZE_BYTES, HEADER, DELIMITER and ARRAYS";
 
 /// Where rows are written, and how.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,6 +37,8 @@ pub struct CopyTarget {
     pub form: ResultFormat,
     /// Whether what is there may be replaced.
     pub overwrite: Overwrite,
+    /// The columns whose values name directories in it; none of a dataset or a file.
+    pub partition_by: Vec<String>,
     compression: Option<String>,
     part_bytes: Option<u64>,
     header: Option<bool>,
@@ -72,45 +74,26 @@ impl CopyTarget {
         CopyTarget { dataset, form, overwrite, compression, ..CopyTarget::of_csv(path) }.checked()
     }
 
-    /// As a COPY statement says; `overwrite` is the setting.
+    /// The same place as a directory of directories that the values of these columns name.
     ///
     /// # Errors
-    /// Its name tells no form, options that are none, and what does not go together.
-    pub fn of_statement(target: &str, options: &CopyOptions, overwrite: bool) -> Result<CopyTarget> {
-        let (path, mut dataset) = directory(PathBuf::from(target));
-        let mut to = CopyTarget::of_csv(path);
-        if overwrite {
-            to.overwrite = Overwrite::Yes;
+    /// It is a file, or its form is not written by many at once.
+    pub fn partitioned(self, names: Vec<String>) -> Result<CopyTarget> {
+        let (shown, named) = (self.path.display(), formats::discover::by_name(&self.path));
+        if self.path == Path::new(STDIN) {
+            let text =
+                "PARTITION_BY writes a directory, and - is none\n  help: name a directory, such as 'out'";
+            return Err(Error::Settings(text.into()));
         }
-        let mut form = None;
-        for (name, value) in options {
-            match name.as_str() {
-                "format" => form = Some(form_of(value)?),
-                "compression" => to.compression = Some(value.to_lowercase()),
-                "overwrite" if switch(name, value)? => to.overwrite = Overwrite::Yes,
-                "overwrite" => {}
-                "per_thread_output" => dataset |= switch(name, value)?,
-                "file_size_bytes" => {
-                    to.part_bytes = Some(variables::size(value).map_err(Error::Settings)?.max(1));
-                    dataset = true;
-                }
-                "arrays" => to.arrays = switch(name, value)?,
-                "header" => to.header = Some(switch(name, value)?),
-                "delimiter" | "delim" | "sep" => match value.as_bytes() {
-                    [byte] => to.delimiter = Some(*byte),
-                    _ => return Err(Error::Settings(format!("the DELIMITER '{value}' is not one byte"))),
-                },
-                _ => {
-                    let name = name.to_uppercase();
-                    return Err(Error::Settings(format!("COPY has no option {name}; it has {OPTIONS}")));
-                }
-            }
+        let is_file = ResultFormat::by_suffix(&self.path).is_some() || named.compression.is_some();
+        if is_file && !self.dataset {
+            let text = format!("PARTITION_BY writes a directory, and {shown} is the name of a file");
+            let bare = self.path.file_name().unwrap_or_default().to_string_lossy();
+            let bare = bare.split('.').next().filter(|bare| !bare.is_empty()).unwrap_or("out").to_string();
+            let bare = self.path.with_file_name(bare);
+            return Err(Error::Settings(format!("{text}\n  help: name a directory: {}", bare.display())));
         }
-        to.dataset = dataset;
-        to.form = form.or_else(|| ResultFormat::by_suffix(&to.path)).ok_or_else(|| {
-            Error::Settings(format!("the name {target} tells no format; add (FORMAT parquet) or another"))
-        })?;
-        to.checked()
+        CopyTarget { dataset: true, partition_by: names, ..self }.checked()
     }
 
     fn of_csv(path: PathBuf) -> CopyTarget {
@@ -119,6 +102,7 @@ impl CopyTarget {
             dataset: false,
             form: ResultFormat::Csv,
             overwrite: Overwrite::Unless("add the option (OVERWRITE)"),
+            partition_by: Vec::new(),
             compression: None,
             part_bytes: None,
             header: None,
@@ -187,25 +171,35 @@ impl CopyTarget {
         writers::writer(self.form, out, &self.compression(), TableOptions::default(), plan)
     }
 
-    /// Opens it for rows of these columns; `parts` says that those of a dataset come in one stream, of which parts are
-    /// to be made.
+    /// Opens it for rows of a result of this schema, once [`writers::shape`] has given them the columns of a file; `parts`
+    /// says that those of a dataset come in one stream, of which parts are to be made.
     pub fn open(
         &self,
         format: schema::FormatOptions,
-        columns: arrow_schema::SchemaRef,
+        schema: &arrow_schema::SchemaRef,
         parts: bool,
         workers: usize,
     ) -> engine::Result<Output> {
+        let (columns, _) = writers::shape(self.form, schema);
         if !self.dataset && formats::store::roots::is_dir(&self.path) {
             let help = "name a file in it, or end the name with / to write a dataset".to_string();
             let message = "a file is to be written, and this is a directory";
             return Err(formats::Error::location(self.path.display(), message, Some(help)).into());
         }
         let destination = match self.dataset {
+            // By the result's own columns: those of a file may have other names, and lists be text there.
+            true if self.is_partitioned() => {
+                Destination::Partitions(self.path.clone(), partition_columns(schema, &self.partition_by)?)
+            }
             true => Destination::Dataset(self.path.clone()),
             false => Destination::File(self.path.clone()),
         };
         Output::open(None, columns, &destination, &self.options(format, parts, workers))
+    }
+
+    /// Whether values of columns name directories in it.
+    pub fn is_partitioned(&self) -> bool {
+        !self.partition_by.is_empty()
     }
 
     /// How files are written; `parts` as for [`CopyTarget::open`].
@@ -230,7 +224,10 @@ impl Session {
         begun: Begun<'_>,
     ) -> Result<Results> {
         match self.runner() {
-            Some(runner) if to.dataset => self.write_there(query, runner, cancel, begun),
+            // Each process would have files of its own in every directory.
+            Some(runner) if to.dataset && !to.is_partitioned() => {
+                self.write_there(query, runner, cancel, begun)
+            }
             _ => self.write(query, to, cancel, given, begun),
         }
     }
@@ -249,7 +246,8 @@ impl Session {
         begun: Begun<'_>,
     ) -> Result<Results> {
         let start = Instant::now();
-        let spread_result = to.dataset || self.is_run_elsewhere();
+        // A tree is written in one order, that of the table where there is no other.
+        let spread_result = to.dataset && !to.is_partitioned() || self.is_run_elsewhere();
         let planning = queries::Settings { spread_result, ..self.planning() };
         self.plan_and_run(query, &planning, cancel, given, Error::of_query, |planned| {
             // It is opened first: one that can't be written is known before the query runs.
@@ -259,10 +257,10 @@ impl Session {
             };
             match to.format() {
                 Some(format) => {
-                    let (columns, shape) = writers::shape(to.form, &planned.plan.schema);
+                    let (_, shape) = writers::shape(to.form, &planned.plan.schema);
                     // Rows that lie on all workers of this process make a part a worker anyhow.
                     let parts = planned.plan.root.single || self.is_run_elsewhere();
-                    let output = to.open(format, columns, parts, self.settings().workers)?;
+                    let output = to.open(format, &planned.plan.schema, parts, self.settings().workers)?;
                     let mut results = self.start(planned, start, cancel, begun)?;
                     results.copy(output, |batch| {
                         give();
@@ -321,64 +319,5 @@ fn directory(path: PathBuf) -> (PathBuf, bool) {
         true => (path.clone(), false),
         // Components leave the slash away, whatever bytes the rest of the path has.
         false => (path.components().collect(), true),
-    }
-}
-
-fn form_of(name: &str) -> Result<ResultFormat> {
-    ResultFormat::named(name).ok_or_else(|| {
-        let names: Vec<_> = ResultFormat::all().into_iter().map(|(format, _)| format.name()).collect();
-        Error::Settings(format!("there is no format {name}; there are {}", names.join(", ")))
-    })
-}
-
-fn switch(name: &str, value: &str) -> Result<bool> {
-    match value.to_lowercase().as_str() {
-        "true" | "on" | "1" => Ok(true),
-        "false" | "off" | "0" => Ok(false),
-        _ => {
-            Err(Error::Settings(format!("the option {} is true or false, not {value}", name.to_uppercase())))
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn copy(target: &str, options: &[(&str, &str)]) -> Result<CopyTarget, String> {
-        let options = options.iter().map(|(n, v)| (n.to_string(), v.to_string())).collect();
-        CopyTarget::of_statement(target, &options, false).map_err(|e| e.to_string())
-    }
-
-    #[test]
-    fn names_and_options_tell_what_is_written() {
-        let to = copy("x.csv.gz", &[("header", "false"), ("delimiter", "|")]).unwrap();
-        let format = to.format().unwrap();
-        assert_eq!((to.dataset, to.form, format.compression.as_str()), (false, ResultFormat::Csv, "gzip"));
-        assert_eq!((format.header, format.delimiter), (false, b'|'));
-        let to = copy("out/", &[("format", "parquet"), ("overwrite", "true")]).unwrap();
-        assert_eq!((to.dataset, to.path.as_path()), (true, Path::new("out")));
-        assert_eq!((to.overwrite, to.part_bytes), (Overwrite::Yes, None));
-        let to = copy("x.parquet", &[("per_thread_output", "true")]).unwrap();
-        assert!(to.dataset && to.overwrite != Overwrite::Yes);
-        let to = copy("x.parquet", &[("file_size_bytes", "100MB")]).unwrap();
-        assert_eq!((to.dataset, to.part_bytes), (true, Some(100_000_000)));
-        assert_eq!(copy("x.json", &[]).unwrap().format(), None);
-        let arrays = |options: &[(&str, &str)]| copy("x.cbor", options).unwrap().format().unwrap().row_arrays;
-        assert_eq!((arrays(&[]), arrays(&[("arrays", "true")])), (false, true));
-    }
-
-    #[test]
-    fn what_does_not_go_together_is_refused() {
-        let wrong = |target, options: &[(&str, &str)]| copy(target, options).unwrap_err();
-        assert!(wrong("out/", &[]).contains("FORMAT parquet"));
-        assert!(wrong("x", &[]).contains("FORMAT parquet"));
-        assert!(wrong("x.csv", &[("partition_by", "a")]).contains("PARTITION_BY; it has FORMAT,"));
-        assert!(wrong("x", &[("format", "xls")]).contains("no format xls; there are table, csv"));
-        assert!(wrong("out/", &[("format", "json")]).contains("jsonl"));
-        assert!(wrong("x.parquet", &[("header", "true")]).contains("FORMAT csv"));
-        assert!(wrong("x.csv", &[("arrays", "true")]).contains("msgpack and cbor"));
-        assert!(wrong("x.csv", &[("delimiter", "::")]).contains("one byte"));
-        assert!(wrong("x.csv", &[("overwrite", "maybe")]).contains("OVERWRITE is true or false"));
     }
 }

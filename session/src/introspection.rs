@@ -37,7 +37,7 @@ impl Session {
             (Statement::Copy { .. } | Statement::CreateTable(_), _) => counted(),
             (Statement::Explain { .. }, _) => texts(&[PLAN]),
             (Statement::Summarize(_), _) => texts(&[&[NAME, TYPE], &summarize::FIGURES[..]].concat()),
-            (Statement::Describe(_), _) => {
+            (Statement::Describe(_) | Statement::DescribeQuery(_), _) => {
                 fields([(NAME, DataType::Utf8), (TYPE, DataType::Utf8), (NULLABLE, DataType::Boolean)])
             }
             (Statement::ShowTables, _) => texts(&[TABLE]),
@@ -82,9 +82,12 @@ impl Session {
             }
             _ => self.open(&[name.to_string()], false, cancel)?.catalog.table(name)?.schema.clone(),
         };
-        let nullable = schema.fields().iter().map(|f| Some(f.is_nullable())).collect::<BooleanArray>();
-        let [names, types] = names_and_types(&schema);
-        Ok(Results::made(columns(&[names, types, (NULLABLE, Arc::new(nullable))])?, None))
+        described(&schema)
+    }
+
+    /// The columns of a query, which is planned and not run.
+    pub(crate) fn describe_query(&self, query: &Arc<Query>, cancel: &Cancel) -> Result<Results> {
+        described(&self.plan(query, &self.planning(), cancel)?.plan.schema)
     }
 
     pub(crate) fn show_tables(&self) -> Result<Results> {
@@ -120,6 +123,13 @@ impl Session {
         }
         Ok(Results::made(columns(&shown)?, results.into_run()))
     }
+}
+
+/// A row for each column.
+fn described(schema: &Schema) -> Result<Results> {
+    let nullable = schema.fields().iter().map(|f| Some(f.is_nullable())).collect::<BooleanArray>();
+    let [names, types] = names_and_types(schema);
+    Ok(Results::made(columns(&[names, types, (NULLABLE, Arc::new(nullable))])?, None))
 }
 
 /// A column with its name.

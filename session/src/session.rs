@@ -161,6 +161,7 @@ impl Session {
             Statement::Explain { analyze: false, query } => self.explain(query, cancel),
             Statement::Explain { analyze: true, query } => self.explain_analyze(query, cancel, begun),
             Statement::Describe(name) => self.describe(name, cancel),
+            Statement::DescribeQuery(query) => self.describe_query(query, cancel),
             Statement::ShowTables => self.show_tables(),
             Statement::Summarize(query) => self.summarize(query, cancel, begun),
             Statement::Copy { query, target, options } => {

@@ -108,6 +108,59 @@ fn a_copy_is_cancelled_while_it_writes() {
 }
 
 #[test]
+fn of_two_that_write_to_one_place_the_second_is_told_so() {
+    let home = tempfile::tempdir().unwrap();
+    let session = session(1);
+    for (target, options) in
+        [("a.csv", ""), ("a.json", ""), ("parts/", "(FORMAT csv)"), ("tree", "(FORMAT csv, PARTITION_BY b)")]
+    {
+        let path = home.path().join(target).display().to_string();
+        let copy =
+            |rows: &str| format!("COPY (SELECT range AS a, 1 AS b FROM range({rows})) TO '{path}' {options}");
+        let cancel = Cancel::default();
+        std::thread::scope(|scope| {
+            let running = scope.spawn(|| session.execute_until(&copy("1000000000000"), &cancel).map(|_| ()));
+            while names(home.path()).is_empty() {
+                std::thread::yield_now();
+            }
+            let error = failure(&session, &copy("2"));
+            let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(&error);
+            let typed = std::iter::from_fn(|| {
+                let this = cause?;
+                cause = this.source();
+                Some(this)
+            });
+            let is_typed = |e: &(dyn std::error::Error + 'static)| {
+                matches!(e.downcast_ref(), Some(formats::Error::BeingWritten { .. }))
+                    || matches!(
+                        e.downcast_ref(),
+                        Some(engine::Error::Format(formats::Error::BeingWritten { .. }))
+                    )
+                    || matches!(
+                        e.downcast_ref(),
+                        Some(session::writers::Error::Format(formats::Error::BeingWritten { .. }))
+                    )
+            };
+            assert!(typed.into_iter().any(is_typed), "{error:?}");
+            let (said, place) = (error.to_string(), path.trim_end_matches('/'));
+            assert!(
+                said.starts_with(&format!("{place}: it is being written by another statement")),
+                "{said}"
+            );
+            assert_eq!(names(home.path()).len(), 1, "the first goes on");
+            cancel.cancel();
+            assert!(running.join().unwrap().is_err());
+        });
+        session.execute(&copy("2")).unwrap();
+        let here = path.trim_end_matches('/');
+        assert_eq!(integers(&session, &format!("SELECT count(*) FROM '{here}'"), 0), [2]);
+        assert_eq!(names(home.path()), [Path::new(target).file_name().unwrap().to_str().unwrap()]);
+        let there = home.path().join(target);
+        if there.is_dir() { fs::remove_dir_all(there).unwrap() } else { fs::remove_file(there).unwrap() }
+    }
+}
+
+#[test]
 fn what_is_there_is_replaced_if_that_is_asked_for() {
     let home = tempfile::tempdir().unwrap();
     let session = session(1);
@@ -122,7 +175,8 @@ fn what_is_there_is_replaced_if_that_is_asked_for() {
     assert!(failure(&session, &copy).to_string().contains("exists"));
     for (options, message) in [
         ("FORMAT xls", "there is no format xls; there are table, csv"),
-        ("PARTITION_BY n", "COPY has no option PARTITION_BY"),
+        ("PARTITION_BY n", "a.csv is the name of a file"),
+        ("PARTITIONED_BY n", "COPY has no option PARTITIONED_BY"),
         ("HEADER maybe", "HEADER is true or false"),
     ] {
         let error = failure(&session, &format!("{copy} ({options})"));
@@ -141,6 +195,7 @@ fn a_prepared_statement_tells_its_columns_and_plan() {
         "EXPLAIN SELECT * FROM t",
         "EXPLAIN ANALYZE SELECT * FROM t",
         "DESCRIBE t",
+        "DESCRIBE SELECT n + 1 AS m, name FROM t",
         "SHOW TABLES",
         "SUMMARIZE t",
         &format!("COPY t TO '{path}'"),

@@ -115,6 +115,11 @@ impl Task {
                 let start = Instant::now();
                 // What lies outside of what a node serves is not even looked at.
                 formats::store::roots::check(&asked.destination)?;
+                if asked.partition_by.is_some() {
+                    let help = "palais convert writes directories by values, in one process";
+                    let text = "--partition-by is not for several processes";
+                    return Err(Usage(format!("{text}\n  help: {help}")).into());
+                }
                 let (destination, format) = convert::target_of(asked)?;
                 let Destination::Dataset(path) = destination else {
                     let shown = asked.destination.display();

@@ -244,8 +244,7 @@ impl Parts {
 impl Together for Parts {
     fn begin(&mut self, processes: usize) -> Result<Vec<u8>, Failure> {
         let mut begin = || -> anyhow::Result<Vec<u8>> {
-            let (columns, _) = writers::shape(self.to.form, &self.columns);
-            let output = self.to.open(self.format()?, columns, self.single, self.workers)?;
+            let output = self.to.open(self.format()?, &self.columns, self.single, self.workers)?;
             let output = output.with_share(WritingProcess { index: 0, count: processes });
             let begun = output.begun()?;
             self.output = Some(output);

@@ -83,6 +83,7 @@ pub fn lead(
         format: None,
         output: None,
         compression: None,
+        partition_by: None,
         overwrite: request.overwrite,
         stats: None,
         profile: None,
@@ -136,8 +137,8 @@ pub fn run_on_nodes(q: &args::Query, at: &args::At, sql: &str) -> anyhow::Result
         }
         Some(to) => match to.format() {
             Some(format) => {
-                let (columns, shape) = writers::shape(to.form, results.schema());
-                let output = to.open(format, columns, true, command.session.settings().workers)?;
+                let (_, shape) = writers::shape(to.form, results.schema());
+                let output = to.open(format, results.schema(), true, command.session.settings().workers)?;
                 engine::writing::copy::copy(&mut results, output, shape)?.rows
             }
             None => {

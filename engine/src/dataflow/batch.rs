@@ -6,8 +6,8 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{ByteArrayType, ByteViewType};
 use arrow_array::{
-    Array, ArrayRef, GenericByteArray, GenericByteViewArray, GenericListArray, OffsetSizeTrait, RecordBatch,
-    RecordBatchOptions, StructArray, make_array,
+    Array, ArrayRef, GenericByteArray, GenericByteViewArray, GenericListArray, MapArray, OffsetSizeTrait,
+    RecordBatch, RecordBatchOptions, StructArray, make_array,
 };
 use arrow_buffer::{ArrowNativeType, OffsetBuffer};
 use arrow_data::transform::MutableArrayData;
@@ -197,6 +197,7 @@ fn array_bytes(array: &dyn Array) -> usize {
         DataType::Boolean => array.len() / 8 + 1,
         DataType::List(_) => list_bytes(array.as_list::<i32>()),
         DataType::LargeList(_) => list_bytes(array.as_list::<i64>()),
+        DataType::Map(..) => array_bytes(&map_entries(array.as_map())) + 4 * array.len(),
         DataType::Struct(_) => array.as_struct().columns().iter().map(|c| array_bytes(c.as_ref())).sum(),
         t => match t.primitive_width() {
             Some(width) => width * array.len(),
@@ -217,6 +218,13 @@ fn offset_bytes<T: ByteArrayType>(array: &GenericByteArray<T>) -> usize {
 
 fn list_bytes<O: OffsetSizeTrait>(list: &GenericListArray<O>) -> usize {
     array_bytes(list_values(list).as_ref()) + size_of::<O>() * list.len()
+}
+
+/// The keys and values of a map column's rows.
+fn map_entries(map: &MapArray) -> StructArray {
+    let offsets = map.offsets();
+    let (first, last) = (offsets[0].as_usize(), offsets[map.len()].as_usize());
+    map.entries().slice(first, last - first)
 }
 
 /// The values of a list column's rows. A slice of a column has those of the whole column in its buffer.

@@ -34,6 +34,8 @@ use schema::manifest;
 use temporary::{Kind, Temporary, partial_prefix, partials, remove_empty};
 pub use temporary::{adopt, check_partial, remove_all};
 
+use super::dataset::partitions::is_tree;
+
 /// The result of this module's functions.
 type Result<T> = std::result::Result<T, Error>;
 
@@ -192,10 +194,22 @@ impl AtomicWrite {
         remove_remains(&parent, &prefix);
         // Whoever ends the process finds it as soon as it is there.
         let mut partials = partials();
+        let being_written = || Error::BeingWritten { path: written.to_path_buf() };
+        let is_there = || {
+            let there = fs::symlink_metadata(&partial.path);
+            there.is_ok_and(|there| there.is_file() || there.is_dir())
+        };
+        if partials.iter().any(|other| other.path == partial.path) && is_there() {
+            return Err(being_written());
+        }
         let modes = Modes::of(&destination);
         let locked = lock_new(&partial.path, kind, modes.as_ref()).map_err(|e| {
             remove_empty(&partial.parents);
-            Error::io(written, "create", e)
+            match e.kind() {
+                // By another name of this directory, or by a process of this number on another machine.
+                ErrorKind::AlreadyExists if is_there() => being_written(),
+                _ => Error::io(written, "create", e),
+            }
         })?;
         partials.push(partial.clone());
         drop(partials);
@@ -268,8 +282,11 @@ fn check(destination: &Path, written: &Path, overwrite: Overwrite, kind: Kind) -
             exists("the directory exists and is not empty", "directory", how)
         }
         // Whatever else it holds, palais did not write it.
-        (Kind::Directory, Overwrite::Yes) if !has_manifest(destination) => refuse(
-            &format!("the directory is no dataset: it has no {}", manifest::FILE_NAME),
+        (Kind::Directory, Overwrite::Yes) if !has_manifest(destination) && !is_tree(destination) => refuse(
+            &format!(
+                "the directory is no dataset: it has no {}, and not all in it are parts below key=value/",
+                manifest::FILE_NAME
+            ),
             "only a dataset is replaced; remove the directory, or name another one",
         ),
         (Kind::Directory, Overwrite::Yes) => Ok(true),

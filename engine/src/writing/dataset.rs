@@ -2,16 +2,19 @@
 //!
 //! - [`block_builder`]: batches to blocks of exactly the rows that the format asks for; only the last block of a file has fewer.
 //! - [`sink`]: encoded blocks to files.
+//! - [`partitions`]: rows to the files of a hive tree.
 //! - `own`: the files of one process among several.
 //!
 //! The bytes follow from the rows, their order and the options alone, not from the number of threads.
 
 mod block_builder;
 mod own;
+pub mod partitions;
 mod sink;
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
 use arrow_array::{Array, RecordBatch};
@@ -41,13 +44,15 @@ pub enum Destination {
     File(PathBuf),
     /// A directory with part files and a manifest.
     Dataset(PathBuf),
+    /// A directory with directories that the values of these columns name, and part files of the other columns in them.
+    Partitions(PathBuf, Vec<usize>),
 }
 
 impl Destination {
     /// Where it lies.
     pub fn path(&self) -> &Path {
         match self {
-            Destination::File(path) | Destination::Dataset(path) => path,
+            Destination::File(path) | Destination::Dataset(path) | Destination::Partitions(path, _) => path,
         }
     }
 }
@@ -120,6 +125,8 @@ pub struct Output {
     single: Option<File>,
     place: PartSettings,
     manifest: Manifest,
+    /// The columns whose values name directories; none of a dataset or a file.
+    partition_by: Vec<usize>,
     workers: usize,
     /// What was written, where it is to be compared.
     content: Option<RowChecksum>,
@@ -145,8 +152,21 @@ impl Output {
                 let aside = AtomicWrite::directory(path, options.overwrite)?;
                 Ok((aside.path().to_path_buf(), Some(aside), None))
             }
+            Destination::Partitions(..) => {
+                let aside = AtomicWrite::directory(path, options.overwrite)?;
+                Ok((aside.path().to_path_buf(), Some(aside), None))
+            }
         };
-        Output::begin(table, schema, path, options, begin)
+        let by = match destination {
+            Destination::Partitions(_, by) => by.clone(),
+            Destination::File(_) | Destination::Dataset(_) => Vec::new(),
+        };
+        Output::begin(table, schema, by, path, options, begin)
+    }
+
+    /// Whether rows come in one order for directories that their values name.
+    pub fn is_partitioned(&self) -> bool {
+        !self.partition_by.is_empty()
     }
 
     /// Takes part in writing a dataset that another process has begun, and that is to appear at `path`. This one removes it
@@ -164,7 +184,7 @@ impl Output {
             atomic::adopt(directory, *parents);
             Ok((directory.clone(), None, None))
         };
-        Output::begin(None, schema, path, options, begin)
+        Output::begin(None, schema, Vec::new(), path, options, begin)
     }
 
     /// With numbers of files that other processes do not take.
@@ -186,12 +206,14 @@ impl Output {
     fn begin(
         table: Option<String>,
         schema: SchemaRef,
+        partition_by: Vec<usize>,
         path: &Path,
         options: &WriteOptions,
         begin: impl FnOnce(&Manifest) -> Result<(PathBuf, Option<AtomicWrite>, Option<File>)>,
     ) -> Result<Output> {
         let format = format(&options.format.encoding)?;
-        let encoder = format.encoder(&schema, &options.format).map_err(|e| e.at(path))?;
+        let in_files = Arc::new(partitions::left(&schema, &partition_by));
+        let encoder = format.encoder(&in_files, &options.format).map_err(|e| e.at(path))?;
         let manifest = Manifest::new(table, schema, as_read(format, &options.format), Vec::new());
         let (directory, aside, single) = begin(&manifest)?;
         let part_bytes = options.part_bytes.filter(|_| single.is_none()).unwrap_or(u64::MAX);
@@ -206,11 +228,14 @@ impl Output {
         };
         let (path, workers) = (path.to_path_buf(), options.workers);
         let content = options.verify.then(|| RowChecksum::new(&manifest.schema)).transpose()?;
-        Ok(Output { path, aside, single, place, manifest, workers, content })
+        Ok(Output { path, aside, single, place, manifest, partition_by, workers, content })
     }
 
     /// Writes all lanes in one order, encoded by all threads.
     pub fn write<L: Send>(&mut self, rows: Rows<'_, L>, state: &QueryState) -> Result<Parts> {
+        if self.is_partitioned() {
+            return self.write_partitions(rows, state);
+        }
         let Rows { files, deal, read } = rows;
         let single = self.single.take();
         let files = if single.is_some() { 1 } else { files };
@@ -229,6 +254,10 @@ impl Output {
         state: &QueryState,
     ) -> Result<Parts> {
         debug_assert!(self.single.is_none() && self.content.is_none(), "a file has one order");
+        if self.is_partitioned() {
+            let what = "rows that lie on several workers are not put into directories by their values";
+            return Err(Error::Unsupported(what.into()));
+        }
         let limits = Limits { threads: 1, lanes: 1, lane_weight: 1, works: 1 };
         let one = |lane: L| {
             let mut sink = Sink::new(&self.place, None, true);
@@ -303,6 +332,9 @@ impl Output {
 
     /// Makes it appear with these files, once it is found to hold what it is to hold.
     pub fn finish(mut self, mut parts: Parts, state: &QueryState) -> Result<Written> {
+        if self.is_partitioned() {
+            return self.finish_partitions(parts);
+        }
         if parts.is_empty() {
             // A dataset without rows has a file all the same, for tools that look at files alone.
             let mut sink = Sink::new(&self.place, None, false);

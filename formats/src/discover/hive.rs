@@ -2,7 +2,7 @@
 //!
 //! Directories below the one that the location names count, or below the part of a glob that has no wildcards. All
 //! files must lie below the same keys in the same order. A value is written as Hive does it: `%2F` for a byte that
-//! can't stand in a name, `__HIVE_DEFAULT_PARTITION__` for NULL.
+//! can't stand in a name, `__HIVE_DEFAULT_PARTITION__` for NULL. [`directory`] writes such a name, [`columns`] reads it.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -103,9 +103,70 @@ fn decoded(text: &str) -> String {
     String::from_utf8_lossy(&out).into_owned()
 }
 
+/// The name of the directory that holds the rows in which the column `key` has this value; `None` is NULL.
+///
+/// [`columns`] gives key and value back, and so does DuckDB, but for a key with a byte that can't stand in a name: DuckDB
+/// leaves `%XX` in keys. In values all of ASCII is encoded but letters, digits and `-._~`, so that a name is one word to a
+/// shell and to a glob.
+pub fn directory(key: &str, value: Option<&str>) -> String {
+    let mut name = String::with_capacity(key.len() + 1 + value.map_or(NULL.len(), str::len));
+    for (at, c) in key.char_indices() {
+        // Files below a name that begins with a dot are hidden.
+        match c {
+            '.' if at == 0 => encode(c, &mut name),
+            '/' | '%' | '=' | '\\' | '*' | '?' | '[' | ']' | '"' | '\'' => encode(c, &mut name),
+            c if c.is_ascii_control() => encode(c, &mut name),
+            c => name.push(c),
+        }
+    }
+    name.push('=');
+    match value {
+        None => name.push_str(NULL),
+        Some(value) => {
+            for (at, c) in value.char_indices() {
+                // The text that stands for NULL is a value like others.
+                let kept = !c.is_ascii() || c.is_ascii_alphanumeric() || "-._~".contains(c);
+                match kept && !(at == 0 && value == NULL) {
+                    true => name.push(c),
+                    false => encode(c, &mut name),
+                }
+            }
+        }
+    }
+    name
+}
+
+/// Appends `%XX` for an ASCII character.
+fn encode(c: char, name: &mut String) {
+    const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
+    let byte = c as u8;
+    name.extend([
+        '%',
+        char::from(DIGITS[usize::from(byte >> 4)]),
+        char::from(DIGITS[usize::from(byte & 15)]),
+    ]);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_of_directories_give_key_and_value_back() {
+        let all_ascii: String = (0..=127_u8).map(char::from).collect();
+        let keys = ["k", "_id", ".h", "x y", "a=b/c%25", "é*[?]'\"\\\n"];
+        let values = ["", "a b", "..", NULL, "__HIVE", "%41", "é/ü", "a=b", &all_ascii];
+        for key in keys {
+            for value in values.map(Some).into_iter().chain([None]) {
+                let name = directory(key, value);
+                assert!(!name.contains(['/', '\0', '\n', '*']) && !name.starts_with('.'), "{name}");
+                let read = pairs(Path::new("d"), &Path::new("d").join(&name).join("f"));
+                assert_eq!(read, [(key.to_string(), value.map(String::from))], "{name}");
+            }
+        }
+        assert_eq!(directory("a", Some("b c/é+.~-_")), "a=b%20c%2Fé%2B.~-_");
+        assert_eq!(directory("a", Some(NULL)), "a=%5F_HIVE_DEFAULT_PARTITION__");
+    }
 
     fn found(paths: &[&str]) -> Vec<FileEntry> {
         paths.iter().map(|path| FileEntry::new(path, 1, 0)).collect()

@@ -50,8 +50,8 @@ pub enum Listing {
 /// Lists what `location` names: `-`, a file, a directory, a dataset, a glob, a list in braces, or a location in a store.
 ///
 /// A path that exists is taken as it is, so that a file called `a[1].csv` can be read; only then `*`, `?`, `[…]` and
-/// `{…}` are looked at. In directories, and for wildcards, names that begin with `.` or `_` are left out, and so is what
-/// is no file: to read a pipe, name it. Each location in braces must name something.
+/// `{…}` are looked at. In directories, and for wildcards, names that begin with `.` or `_` are left out, but `_key=value`,
+/// and so is what is no file: to read a pipe, name it. Each location in braces must name something.
 pub fn list(location: &str) -> Result<Listing> {
     let path = Path::new(location);
     if location == STDIN {
@@ -110,9 +110,14 @@ fn stdin() -> Result<Found> {
     Ok(Found { path: STDIN.into(), bytes, modified_ns: 0 })
 }
 
-/// Whether a directory's entry is left out where it isn't named: hidden files, manifests, markers such as `_SUCCESS`.
+/// Whether a directory's entry is left out where it isn't named: hidden files, manifests, markers such as `_SUCCESS`. A hive
+/// directory of a column `_id` is not one of them: `_id=1`.
 pub fn is_hidden(name: &OsStr) -> bool {
-    matches!(name.as_bytes().first(), Some(b'.' | b'_'))
+    match name.as_bytes() {
+        [b'.', ..] => true,
+        [b'_', rest @ ..] => !rest.contains(&b'='),
+        _ => false,
+    }
 }
 
 /// All files in a directory and below it, in order; names that begin with `.` or `_` left out.
@@ -273,6 +278,13 @@ mod tests {
         assert_eq!(names(dir.path(), "t/*"), ["t/B.csv", "t/a-x.csv", "t/a/x.csv", "t/b.csv"]);
         assert_eq!(names(dir.path(), "t/a*"), ["t/a-x.csv", "t/a/x.csv"], "of a directory all below it");
         assert_eq!(names(dir.path(), "t/a*/x.csv"), ["t/a/x.csv"]);
+    }
+
+    #[test]
+    fn a_hive_directory_of_a_column_with_an_underscore_is_read() {
+        let dir = tree(&["t/_id=1/x.csv", "t/_tmp/y.csv", "t/.a=b/z.csv"]);
+        assert_eq!(names(dir.path(), "t"), ["t/_id=1/x.csv"]);
+        assert_eq!(names(dir.path(), "t/*/*.csv"), ["t/_id=1/x.csv"]);
     }
 
     #[test]

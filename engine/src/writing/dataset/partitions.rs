@@ -1,0 +1,168 @@
+//! The files of a hive tree: `year=2026/month=5/part-00000.parquet`, for each combination of values of some columns a
+//! directory. These columns are left out of the files.
+//!
+//! ```text
+//! batches ─▶ partitioner ─▶ rows of one partition ─▶ encode ─▶ sink: appends blocks to the files of partitions
+//!            one thread     many at once             many      one thread at a time
+//! ```
+//!
+//! - [`columns`]: which columns, by their names.
+//! - [`partitioner`]: holds rows until there are enough of a partition, or too many of all.
+//! - [`sink`]: encoded blocks to files, of which one is open at a time.
+//!
+//! # Contract
+//! - The bytes follow from the rows, their order and the options alone: what is held is looked at after each
+//!   [`partitioner::CHUNK_ROWS`] rows, wherever batches end.
+//! - The rows of a partition keep their order, in the order of the names of its files.
+//! - [`Bounds`] bounds the rows that are held and the footers of unfinished files, however many partitions there are. What
+//!   grows with their number is a name and a few words each.
+
+pub mod columns;
+mod partitioner;
+mod sink;
+
+use std::fs::File;
+use std::os::fd::AsRawFd;
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow_schema::Schema;
+use formats::writer::Block;
+
+use super::{Output, Parts, Rows, Written, weight, written};
+use crate::context::memory;
+use crate::context::query::QueryState;
+use crate::error::Result;
+use crate::writing::ordered_pipeline::{self, LaneItem, Limits, Stages};
+use partitioner::{Partitioner, RowsOfPartition};
+use sink::PartitionSink;
+
+/// One directory, and what counts for it.
+#[derive(Debug)]
+struct Partition {
+    /// Its number, in the order in which the first rows came.
+    number: usize,
+    /// Its name below the tree: `year=2026/month=5`.
+    directory: String,
+}
+
+/// How much is held at once.
+#[derive(Debug, Clone, Copy)]
+struct Bounds {
+    /// The bytes of rows that wait for others of their partition.
+    held: usize,
+    /// The column chunks whose places unfinished files keep for their footers.
+    chunks: usize,
+}
+
+/// What a column chunk takes that a footer will name, in bytes: of Parquet with its statistics and the index of its pages, of
+/// buren with the sketch of distinct values.
+const CHUNK_BYTES: usize = 4096;
+
+impl Bounds {
+    /// An eighth of a limit of memory for rows and as much for footers, and 256 MiB each at most.
+    fn of_limit(limit: u64) -> Bounds {
+        let held = (limit / 8).clamp(1 << 20, 256 << 20) as usize;
+        Bounds { held, chunks: held / CHUNK_BYTES }
+    }
+}
+
+impl Output {
+    /// Writes all lanes in one order into the directories that their values say.
+    pub(super) fn write_partitions<L: Send>(&self, rows: Rows<'_, L>, state: &QueryState) -> Result<Parts> {
+        let Rows { deal, read, .. } = rows;
+        let bounds = Bounds::of_limit(memory::limit());
+        let encoder = &self.place.encoder;
+        let (schema, by) = (&self.manifest.schema, &self.partition_by);
+        let mut partitioner = Partitioner::new(schema, by, encoder.block_rows(), bounds.held)?;
+        let mut sink = PartitionSink::new(&self.place, schema.fields().len() - by.len(), bounds.chunks);
+        let stages = Stages {
+            deal,
+            read,
+            weight: |(_, batch)| weight(batch),
+            cut: Box::new(|piece, works| match piece {
+                LaneItem::Item((_, batch)) => partitioner.add(batch, works),
+                LaneItem::End => partitioner.finish(works),
+            }),
+            work: Box::new(|rows: RowsOfPartition| -> Result<(Arc<Partition>, Vec<Block>)> {
+                let blocks = encoder.encode_all(&[rows.gather()?]).map_err(|e| e.at(&self.path))?;
+                Ok((rows.partition, blocks))
+            }),
+            put: Box::new(|(partition, blocks)| {
+                Ok(sink.put(&partition, blocks).map_err(|e| e.at(&self.path))?)
+            }),
+        };
+        ordered_pipeline::run(stages, Limits::new(self.workers), state)?;
+        Ok(sink.finish().map_err(|e| e.at(&self.path))?)
+    }
+
+    /// Makes a tree of these files appear, once it lies on disk.
+    pub(super) fn finish_partitions(mut self, mut parts: Parts) -> Result<Written> {
+        if parts.is_empty() {
+            parts = self.write_empty_partition().map_err(|e| e.at(&self.path))?;
+        }
+        self.manifest.files = parts.into_iter().map(|(_, part)| part).collect();
+        let Some(aside) = self.aside else { return Ok(written(&self.manifest)) };
+        let directory = File::open(aside.path());
+        let synced = directory.and_then(|directory| sync_file_system(&directory));
+        synced.map_err(|e| formats::Error::io(&self.path, "sync", e))?;
+        aside.commit()?;
+        Ok(written(&self.manifest))
+    }
+
+    /// A file without rows, in the directory of NULLs: a tree without any file would have no columns.
+    fn write_empty_partition(&self) -> formats::Result<Parts> {
+        let directory = partitioner::directory_of_nulls(&self.manifest.schema, &self.partition_by);
+        let mut sink = PartitionSink::new(&self.place, 0, usize::MAX);
+        sink.put(&Partition { number: 0, directory }, Vec::new())?;
+        sink.finish()
+    }
+}
+
+/// The columns of files in a tree: those that are left when directories give the others.
+pub(super) fn left(schema: &Schema, by: &[usize]) -> Schema {
+    let fields = schema.fields().iter().enumerate().filter(|(column, _)| !by.contains(column));
+    Schema::new(fields.map(|(_, field)| field.clone()).collect::<Vec<_>>())
+}
+
+/// Brings all files and directories of the file system to disk on which this directory lies: one request, where a tree may
+/// have many thousand files, of which each would be waited for.
+///
+/// # Errors
+/// What the system could not write since the directory was opened.
+fn sync_file_system(directory: &File) -> std::io::Result<()> {
+    // SAFETY: the descriptor is open as long as `directory` is, and nothing else is handed over.
+    match unsafe { libc::syncfs(directory.as_raw_fd()) } {
+        0 => Ok(()),
+        _ => Err(std::io::Error::last_os_error()),
+    }
+}
+
+/// Whether a directory holds nothing but what this module writes: directories called `key=value`, and in them files called
+/// `part-00000.csv`. What cannot be listed counts as something else.
+pub(crate) fn is_tree(directory: &Path) -> bool {
+    let holds = |directory: &Path, files: bool| -> std::io::Result<bool> {
+        let mut below = vec![(directory.to_path_buf(), files)];
+        while let Some((directory, files)) = below.pop() {
+            for entry in formats::store::roots::read_dir(&directory)? {
+                let entry = entry?;
+                let (name, kind) = (entry.file_name(), entry.file_type()?);
+                let name = name.to_string_lossy();
+                let is_part = || {
+                    let number = name.strip_prefix("part-").and_then(|rest| rest.split_once('.'));
+                    number.is_some_and(|(n, _)| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
+                };
+                match name.split_once('=') {
+                    Some((key, _)) if kind.is_dir() && !key.is_empty() => below.push((entry.path(), true)),
+                    _ if files && kind.is_file() && is_part() => {}
+                    _ => return Ok(false),
+                }
+            }
+        }
+        Ok(true)
+    };
+    holds(directory, false).unwrap_or(false)
+}
+
+#[cfg(test)]
+mod tests;
