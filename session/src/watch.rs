@@ -1,7 +1,4 @@
 //! A query whose result is kept up to date as files are added.
-//!
-//! A panic of one of its workers is not caught, as it is of other queries: in a program of one's own the others wait for
-//! it, and [`Watch::poll`] does not return.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -89,8 +86,8 @@ impl Watch<'_> {
     /// was added. The first call gives the result as it is.
     ///
     /// # Errors
-    /// A file was removed or has changed, one that was added has other columns, and those of reading. The watch has ended
-    /// then, and every further call is an error.
+    /// A file was removed or has changed, one that was added has other columns, those of reading, and a worker that has
+    /// panicked. The watch has ended then, and every further call is an error.
     pub fn poll(&mut self) -> Result<Option<Vec<RecordBatch>>> {
         if self.has_ended {
             return Err(Error::Settings("the watch has ended with an error".into()));
