@@ -12,8 +12,6 @@ use std::time::Duration;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args as Flags, Parser, Subcommand, ValueEnum};
 
-use serde::{Deserialize, Serialize};
-
 use session::writers::ResultFormat;
 
 pub use bench::{Bench, BenchFormats, BenchPlace, BenchTable, BenchThreads};
@@ -162,7 +160,7 @@ pub struct Bdb {
 }
 
 /// `palais convert`.
-#[derive(Debug, Clone, Flags, Serialize, Deserialize)]
+#[derive(Debug, Clone, Flags)]
 pub struct Convert {
     /// A file, '-', a glob, a directory or a dataset.
     pub source: String,
@@ -186,7 +184,7 @@ pub struct Convert {
 }
 
 /// `palais generate`.
-#[derive(Debug, Clone, Flags, Serialize, Deserialize)]
+#[derive(Debug, Clone, Flags)]
 pub struct Generate {
     /// Where each table gets a directory.
     pub directory: PathBuf,
@@ -215,7 +213,7 @@ pub struct Generate {
 }
 
 /// How files are written.
-#[derive(Debug, Clone, Flags, Serialize, Deserialize)]
+#[derive(Debug, Clone, Flags)]
 #[command(next_help_heading = "Output")]
 pub struct Write {
     /// The encoding; what the name of the file says, or csv for generated tables, if not given.
@@ -281,7 +279,7 @@ pub struct Watch {
 }
 
 /// Tables and how to read them.
-#[derive(Debug, Clone, Flags, Serialize, Deserialize)]
+#[derive(Debug, Clone, Flags)]
 #[command(next_help_heading = "Input")]
 pub struct Input {
     /// A table's name and where it lies; may be given several times.
@@ -382,7 +380,7 @@ pub struct Run {
 }
 
 /// `--header`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Header {
     /// There is one.
     Yes,
@@ -393,7 +391,7 @@ pub enum Header {
 }
 
 /// `--on-error`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum OnErrorFlag {
     /// The query fails.
     Fail,
