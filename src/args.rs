@@ -12,8 +12,6 @@ use std::time::Duration;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args as Flags, Parser, Subcommand, ValueEnum};
 
-use serde::{Deserialize, Serialize};
-
 use session::writers::ResultFormat;
 
 pub use bench::{Bench, BenchFormats, BenchPlace, BenchTable, BenchThreads};
@@ -161,7 +159,7 @@ pub struct Bdb {
 }
 
 /// `palais convert`.
-#[derive(Debug, Clone, Flags, Serialize, Deserialize)]
+#[derive(Debug, Clone, Flags)]
 pub struct Convert {
     /// A file, '-', a glob, a directory or a dataset.
     pub source: String,
@@ -189,7 +187,7 @@ pub struct Convert {
 }
 
 /// `palais generate`.
-#[derive(Debug, Clone, Flags, Serialize, Deserialize)]
+#[derive(Debug, Clone, Flags)]
 pub struct Generate {
     /// Where each table gets a directory.
     pub directory: PathBuf,
@@ -218,7 +216,7 @@ pub struct Generate {
 }
 
 /// How files are written.
-#[derive(Debug, Clone, Flags, Serialize, Deserialize)]
+#[derive(Debug, Clone, Flags)]
 #[command(next_help_heading = "Output")]
 pub struct Write {
     /// The encoding; what the name of the file says, or csv for generated tables, if not given.
@@ -284,7 +282,7 @@ pub struct Watch {
 }
 
 /// Tables and how to read them.
-#[derive(Debug, Clone, Flags, Serialize, Deserialize)]
+#[derive(Debug, Clone, Flags)]
 #[command(next_help_heading = "Input")]
 pub struct Input {
     /// A table's name and where it lies; may be given several times.
@@ -389,7 +387,7 @@ pub struct Run {
 }
 
 /// `--header`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Header {
     /// There is one.
     Yes,
@@ -400,7 +398,7 @@ pub enum Header {
 }
 
 /// `--on-error`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum OnErrorFlag {
     /// The query fails.
     Fail,

@@ -179,7 +179,7 @@ fn write_source(
     signals::cancel_on_interrupt(&state);
     match &table.path {
         Some(path) => {
-            let table = Arc::new(tables::open_one(&tables::sources(input)?, path)?);
+            let table = Arc::new(tables::sources(input)?.open_one(path)?);
             let destination = Destination::Dataset(directory.to_path_buf());
             engine::writing::convert::convert(&table, &destination, &options, &state)?;
         }

@@ -19,23 +19,6 @@ pub fn check_several(run: &args::Run) -> Result<(), Usage> {
     }
 }
 
-/// Whether a statement gives rows to be shown.
-pub fn gives_rows(statement: &Statement) -> bool {
-    match statement {
-        Statement::Query(_)
-        | Statement::Explain { .. }
-        | Statement::Describe(_)
-        | Statement::DescribeQuery(_)
-        | Statement::ShowTables
-        | Statement::Summarize(_) => true,
-        Statement::Copy { .. }
-        | Statement::CreateView(_)
-        | Statement::CreateTable(_)
-        | Statement::Drop { .. }
-        | Statement::Set { .. } => false,
-    }
-}
-
 /// Checks the flags of a run against the statement.
 pub fn check(run: &args::Run, statement: &Statement) -> Result<(), Usage> {
     let (name, executes) = match statement {
@@ -52,7 +35,7 @@ pub fn check(run: &args::Run, statement: &Statement) -> Result<(), Usage> {
         Statement::Set { .. } => ("SET", false),
     };
     let copies = matches!(statement, Statement::Copy { .. });
-    let shows = gives_rows(statement) || copies;
+    let shows = statement.gives_rows() || copies;
     let useless = [
         (run.repeat.is_some(), "--repeat", "it runs queries"),
         (run.stats.is_some() && !executes, "--stats", "no rows are read"),

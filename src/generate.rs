@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use cluster::making::{GeneratedTable, Generation, Made};
 use engine::QueryState;
 use schema::FormatOptions;
 use schema::bdb::{Kind, Sizes, Spec};
@@ -17,21 +18,11 @@ use crate::signals;
 /// A part file has about this many bytes of text where nobody says how many parts there are.
 const PART_BYTES: u64 = 256_000_000;
 
-/// A table that is made.
-pub struct Wanted {
-    /// Which, of how many rows.
-    pub spec: Spec,
-    /// In so many files.
-    pub parts: usize,
-    /// Its bytes as text, about.
-    pub bytes: u64,
-}
-
 /// `palais generate`.
 pub fn run(g: &args::Generate) -> anyhow::Result<()> {
-    let tables = tables(g)?;
-    let options = write_options(format(&g.write), &g.write);
-    for Wanted { spec, parts, bytes } in tables {
+    let Generation { tables, format, .. } = generation(g)?;
+    let options = write_options(format, &g.write);
+    for GeneratedTable { spec, parts, bytes } in tables {
         let start = Instant::now();
         let state = Arc::new(QueryState::default());
         signals::cancel_on_interrupt(&state);
@@ -39,13 +30,18 @@ pub fn run(g: &args::Generate) -> anyhow::Result<()> {
         let directory = g.directory.join(spec.table.name());
         let written = engine::writing::generate::generate(&spec, parts, &directory, &options, &state)?;
         drop(progress);
-        say(report(spec.table.name(), &written, start));
+        say(report(&Made { what: spec.table.name(), written, took: start.elapsed() }));
     }
     Ok(())
 }
 
-/// The tables that flags ask for.
-pub fn tables(g: &args::Generate) -> anyhow::Result<Vec<Wanted>> {
+/// What flags ask for.
+pub fn generation(g: &args::Generate) -> anyhow::Result<Generation> {
+    let (directory, overwrite) = (g.directory.clone(), g.write.overwrite);
+    Ok(Generation { directory, tables: tables(g)?, format: format(&g.write), overwrite })
+}
+
+fn tables(g: &args::Generate) -> anyhow::Result<Vec<GeneratedTable>> {
     let sizes = match &g.set {
         Some(name) => Sizes::of_set(name),
         None => g.rankings.map(|rankings| Sizes {
@@ -63,14 +59,14 @@ pub fn tables(g: &args::Generate) -> anyhow::Result<Vec<Wanted>> {
     let wanted = |spec: Spec| {
         let bytes = spec.units().saturating_mul(spec.unit_bytes());
         let parts = g.parts.map_or((bytes / PART_BYTES).clamp(1, 100_000) as usize, |parts| parts as usize);
-        Wanted { spec, parts, bytes }
+        GeneratedTable { spec, parts, bytes }
     };
     Ok(specs.map(wanted).collect())
 }
 
 /// The format of the files. Rows of MessagePack and CBOR are arrays: the manifest beside them has the columns' names, and
 /// what is measured is values.
-pub fn format(write: &args::Write) -> FormatOptions {
+fn format(write: &args::Write) -> FormatOptions {
     let encoding = write.to.as_deref().unwrap_or("csv");
     let usual = formats::registry::format(encoding).map_or("none", |format| format.usual_compression());
     FormatOptions {

@@ -21,7 +21,7 @@ const FILES: usize = 100;
 
 /// `palais inspect`.
 pub fn run(i: &args::Inspect) -> anyhow::Result<()> {
-    let table = tables::open_one(&tables::sources(&i.input)?, &i.path)?;
+    let table = tables::sources(&i.input)?.open_one(&i.path)?;
     let Source::Files(files) = &table.source else { unreachable!("a location is one of files") };
     let mut text = Report::new(&table, files)?.text(&i.path);
     if i.check {

@@ -13,6 +13,7 @@ mod convert;
 mod flags;
 mod generate;
 mod inspect;
+mod places;
 mod print;
 mod profile;
 mod progress;
@@ -28,6 +29,7 @@ mod tables;
 mod terminal;
 mod watch;
 
+use std::error::Error;
 use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -47,7 +49,7 @@ impl std::fmt::Display for Usage {
     }
 }
 
-impl std::error::Error for Usage {}
+impl Error for Usage {}
 
 fn main() -> ExitCode {
     allocator::keep_freed_memory();
@@ -81,7 +83,7 @@ fn main() -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(e) => {
-            let (message, code) = describe(&e);
+            let (message, code) = describe(e.as_ref());
             if !message.is_empty() {
                 say(message);
             }
@@ -141,29 +143,42 @@ fn run(command: Command) -> anyhow::Result<()> {
 }
 
 /// The cause of this type, if an error has one.
-pub fn cause<T: std::error::Error + Send + Sync + 'static>(e: &anyhow::Error) -> Option<&T> {
-    e.chain().find_map(|cause| cause.downcast_ref())
+pub fn cause<T: Error + Send + Sync + 'static>(e: &anyhow::Error) -> Option<&T> {
+    find(e.as_ref())
+}
+
+/// An error, and its causes one after another.
+fn chain<'a>(e: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
+    std::iter::successors(Some(e), |e| (*e).source())
+}
+
+fn find<'a, T: Error + 'static>(e: &'a (dyn Error + 'static)) -> Option<&'a T> {
+    chain(e).find_map(|cause| cause.downcast_ref())
 }
 
 /// The message and the exit code of an error.
-pub fn describe(e: &anyhow::Error) -> (String, u8) {
-    if let Some(usage) = cause::<Usage>(e) {
+pub fn describe(e: &(dyn Error + 'static)) -> (String, u8) {
+    if let Some(usage) = find::<Usage>(e) {
         return (format!("error: {usage}"), 2);
     }
-    if let Some(wrong @ session::Error::Settings(_)) = cause(e) {
+    if let Some(wrong @ session::Error::Settings(_)) = find(e) {
         return (format!("error: {wrong}"), 2);
     }
-    let elsewhere = matches!(cause(e), Some(::cluster::Error::Cancelled));
-    if elsewhere || matches!(cause(e), Some(engine::Error::Cancelled)) {
+    let of_processes = find::<::cluster::Error>(e);
+    if let Some(wrong @ ::cluster::Error::Usage(_)) = of_processes {
+        return (format!("error: {wrong}"), 2);
+    }
+    let elsewhere = matches!(of_processes, Some(::cluster::Error::Cancelled));
+    if elsewhere || matches!(find(e), Some(engine::Error::Cancelled)) {
         return ("interrupted".into(), 130);
     }
-    if let Some(panic @ engine::Error::Panic { .. }) = cause(e) {
+    if let Some(panic @ engine::Error::Panic { .. }) = find(e) {
         return (panic.to_string(), signals::INTERNAL);
     }
-    if let Some(::cluster::Error::Failed { code, .. } | ::cluster::Error::Told { code, .. }) = cause(e) {
+    if let Some(::cluster::Error::Failed { code, .. } | ::cluster::Error::Told { code, .. }) = of_processes {
         return (format!("error: {e}"), *code);
     }
-    if matches!(cause(e), Some(session::writers::Error::Closed)) {
+    if matches!(find(e), Some(session::writers::Error::Closed)) {
         // The reader of the output has enough.
         return (String::new(), 0);
     }
@@ -171,9 +186,9 @@ pub fn describe(e: &anyhow::Error) -> (String, u8) {
 }
 
 /// An error with its causes; most of ours tell the cause themselves, and it is not told twice.
-fn causes(e: &anyhow::Error) -> String {
+fn causes(e: &(dyn Error + 'static)) -> String {
     let mut text = String::new();
-    for cause in e.chain().map(ToString::to_string) {
+    for cause in chain(e).map(ToString::to_string) {
         if text.is_empty() {
             text = cause;
         } else if !text.contains(&cause) {

@@ -12,21 +12,18 @@ use std::time::Instant;
 use anyhow::Context;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use cluster::remote::Caller;
 use engine::QueryState;
 use engine::context::query::Skipped;
 use engine::writing::atomic::Overwrite;
 use queries::Statement;
 use queries::parse::Query;
-pub use remote::{lead, run_among};
+pub use remote::run_among;
 use session::session::Begun;
 use session::writers::{self, ResultWriter};
-use session::{Cancel, CopyTarget, PlannedQuery, Results, Session, Settings, Sources, Statistics};
+use session::{Cancel, CopyTarget, Parsed, PlannedQuery, Results, Session, Settings, Sources, Statistics};
 
 use crate::Usage;
 use crate::args;
-use crate::cluster::Runner;
-use crate::cluster::remote::Teller;
 use crate::flags;
 use crate::print;
 use crate::profile::Profile;
@@ -109,10 +106,6 @@ pub fn warn(skipped: Skipped) {
 struct QueryCommand<'a> {
     run: &'a args::Run,
     session: Session,
-    /// The processes that run its queries, if this one doesn't.
-    runner: Option<Arc<Runner>>,
-    /// Who takes the rows, if they are not for whoever has started this process.
-    caller: Option<Arc<Caller>>,
     start: Cell<Instant>,
     /// An interrupt ends the process by itself while nothing runs.
     cancel: Cancel,
@@ -127,26 +120,19 @@ impl<'a> QueryCommand<'a> {
         let settings = Settings { overwrite: run.overwrite, ..settings };
         engine::context::memory::set_limit(settings.memory_limit);
         let session = Session::new(settings).with_tables(sources.tables()?);
-        Ok(QueryCommand {
-            run,
-            session,
-            runner: None,
-            caller: None,
-            start,
-            cancel: Cancel::default(),
-            given: AtomicBool::new(false),
-        })
+        Ok(QueryCommand { run, session, start, cancel: Cancel::default(), given: AtomicBool::new(false) })
     }
 
     /// The fingerprint of a query's plan, a line.
     fn fingerprint(&self, sql: &str) -> anyhow::Result<String> {
-        let Statement::Query(query) = session::parse(sql)? else {
+        let statement = session::parse(sql)?;
+        let Statement::Query(query) = &*statement else {
             return Err(Usage("only a query has a plan".into()).into());
         };
         // The query's time is given, not read, where plans are compared.
         let planning = queries::Settings { now_ns: 0, ..self.session.planning() };
         let fingerprint =
-            queries::explain::fingerprint(&self.session.plan(&query, &planning, &self.cancel)?.plan);
+            queries::explain::fingerprint(&self.session.plan(query, &planning, &self.cancel)?.plan);
         Ok(format!("{fingerprint:016x}\n"))
     }
 
@@ -168,7 +154,7 @@ impl<'a> QueryCommand<'a> {
         self.measured(&session::parse(sql)?, sql)
     }
 
-    fn measured(&self, statement: &Statement, sql: &str) -> anyhow::Result<()> {
+    fn measured(&self, statement: &Parsed, sql: &str) -> anyhow::Result<()> {
         flags::check(self.run, statement)?;
         // The file is opened first: one that can't be written is known before the query runs.
         let profile = self.run.profile.as_deref().map(|path| Profile::start(path, self.run.overwrite));
@@ -177,21 +163,25 @@ impl<'a> QueryCommand<'a> {
         profile.map_or(Ok(()), |profile| profile.finish(sql))
     }
 
-    fn execute_statement(&self, statement: &Statement) -> anyhow::Result<()> {
-        match (statement, &self.run.output) {
-            (Statement::Query(query), _) if self.run.repeat.is_some() => self.repeat(query),
-            (Statement::Query(query), Some(path)) => {
+    fn execute_statement(&self, statement: &Parsed) -> anyhow::Result<()> {
+        match (&**statement, &self.run.output) {
+            (Statement::Query(query), _) if self.run.repeat.is_some() => self.repeat(statement, query),
+            (Statement::Query(_), Some(path)) => {
                 let to = self.target(path)?;
                 let is_shown = !to.appears_whole();
-                self.count(is_shown, |begun| self.session.write(query, &to, &self.cancel, &self.given, begun))
+                self.count(is_shown, |begun| {
+                    self.session.write(statement, &to, &self.cancel, &self.given, begun)
+                })
             }
-            (Statement::Copy { query, target, options }, _) => {
+            (Statement::Copy { target, options, .. }, _) => {
                 let to = CopyTarget::of_statement(target, options, self.session.settings().overwrite)?;
                 let is_shown = !to.appears_whole();
-                self.count(is_shown, |begun| self.session.copy(query, &to, &self.cancel, &self.given, begun))
+                self.count(is_shown, |begun| {
+                    self.session.copy(statement, &to, &self.cancel, &self.given, begun)
+                })
             }
-            (statement, _) if flags::gives_rows(statement) => self.show(statement),
-            (statement, _) => self.count(false, |begun| self.session.run(statement, &self.cancel, begun)),
+            (tree, _) if tree.gives_rows() => self.show(statement),
+            _ => self.count(false, |begun| self.session.run(statement, &self.cancel, begun)),
         }
     }
 
@@ -204,7 +194,7 @@ impl<'a> QueryCommand<'a> {
     }
 
     /// Runs a statement and shows its rows.
-    fn show(&self, statement: &Statement) -> anyhow::Result<()> {
+    fn show(&self, statement: &Parsed) -> anyhow::Result<()> {
         let (mut writer, mut progress) = (self.writer(statement)?, None);
         let mut results = self.session.run(statement, &self.cancel, &mut |planned, state| {
             progress = Some(self.begun(planned, state));
@@ -214,7 +204,7 @@ impl<'a> QueryCommand<'a> {
         drop(progress);
         warn(results.skipped());
         match results.statistics() {
-            Some(statistics) if matches!(statement, Statement::Query(_)) => self.finish(rows, &statistics),
+            Some(statistics) if matches!(&**statement, Statement::Query(_)) => self.finish(rows, &statistics),
             Some(statistics) => self.write_statistics(&statistics),
             None => Ok(()),
         }
@@ -238,15 +228,19 @@ impl<'a> QueryCommand<'a> {
         results.warning().into_iter().for_each(say::warn);
         warn(results.skipped());
         match results.statistics() {
-            Some(statistics) => self.finish(statistics.rows, &statistics),
-            None => Ok(()),
+            // Where nodes run a COPY they don't tell how many rows it wrote.
+            Some(statistics) if !results.schema().fields().is_empty() => {
+                self.finish(statistics.rows, &statistics)
+            }
+            _ => Ok(()),
         }
     }
 
     /// Runs a query as often as the flag says, and keeps its rows in memory.
-    fn repeat(&self, query: &Arc<Query>) -> anyhow::Result<()> {
-        let planned = self.session.plan(query, &self.session.planning(), &self.cancel)?;
-        let mut statistics = self.statistics();
+    fn repeat(&self, statement: &Parsed, query: &Arc<Query>) -> anyhow::Result<()> {
+        let planned = self.session.plan(query, &self.session.planning(), &self.cancel)?.of(statement);
+        let workers = self.session.planning().workers;
+        let mut statistics = Statistics::new(self.start.get().elapsed(), workers);
         for _ in 0..self.run.repeat.unwrap_or(1) {
             self.execute(&planned, &mut statistics, |results, _| {
                 let batches: Vec<RecordBatch> = results.collect::<Result<_, _>>()?;
@@ -254,11 +248,6 @@ impl<'a> QueryCommand<'a> {
             })?;
         }
         self.write_statistics(&statistics)
-    }
-
-    /// Figures of a statement that is planned.
-    fn statistics(&self) -> Statistics {
-        Statistics::new(self.start.get().elapsed(), self.session.planning().workers)
     }
 
     /// Says what came of a query.
@@ -274,7 +263,6 @@ impl<'a> QueryCommand<'a> {
     /// A plan begins to run: it can be interrupted, and its progress is shown.
     fn begun(&self, planned: &PlannedQuery, state: &Arc<QueryState>) -> Progress {
         signals::cancel_on_interrupt(state);
-        self.caller.iter().for_each(|caller| caller.follow(state));
         Progress::start(&planned.plan, state, self.run.no_progress)
     }
 
@@ -319,9 +307,6 @@ impl<'a> QueryCommand<'a> {
     /// The writer that the flags ask for, of a result that is small.
     fn writer(&self, statement: &Statement) -> anyhow::Result<Box<dyn ResultWriter>> {
         let plan = writers::before_operators(statement);
-        if let Some(caller) = &self.caller {
-            return Ok(Box::new(Teller(caller.clone())));
-        }
         let Some(path) = &self.run.output else {
             return Ok(print::writer(self.run.format, plan)?);
         };

@@ -1,7 +1,5 @@
 //! `palais schema`: the schema of a table, as text that `--schema NAME=FILE` reads, or for other tools.
 
-use std::path::Path;
-
 use arrow_schema::Schema;
 use schema::Table;
 
@@ -24,7 +22,7 @@ pub enum Form {
 
 /// `palais schema`.
 pub fn run(s: &args::Schema) -> anyhow::Result<()> {
-    let table = tables::open_one(&tables::sources(&s.input)?, &s.path)?;
+    let table = tables::sources(&s.input)?.open_one(&s.path)?;
     Ok(print::text(&text(&table, s.form)?)?)
 }
 
@@ -45,14 +43,4 @@ fn text(table: &Table, form: Form) -> anyhow::Result<String> {
         Form::Proto => schema::text::proto::print(&table.name, &fields)?,
         Form::Capnp => schema::text::capnp::print(&table.name, &fields)?,
     })
-}
-
-/// What the table is called: the file or directory up to the first point, or `t` where that is no name (`*.csv`, `-`).
-pub fn name(location: &str) -> String {
-    let file = Path::new(location).file_name().unwrap_or_default().to_string_lossy();
-    let stem = file.split('.').next().unwrap_or_default();
-    match stem.is_empty() || stem.contains(|c: char| !c.is_alphanumeric() && c != '_') {
-        true => "t".into(),
-        false => stem.into(),
-    }
 }

@@ -21,17 +21,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-use engine::context::stack::Deep;
 use queries::Statement;
 use queries::tokens::Tokens;
 use rustyline::error::ReadlineError;
 use rustyline::history::FileHistory;
 use rustyline::{Behavior, CompletionType, Config, Editor};
 use session::writers::{self, ResultFormat, ResultWriter};
-use session::{Cancel, Session};
+use session::{Cancel, Parsed, Session};
 
 use crate::args;
-use crate::flags;
 use crate::print;
 use crate::progress::Progress;
 use crate::query::warn;
@@ -99,7 +97,7 @@ pub fn run(s: &args::Shell) -> anyhow::Result<()> {
     match init.map(|file| shell.read(&file)) {
         Some(Ok(ControlFlow::Break(()))) => return Ok(()),
         // Who types can set it right.
-        Some(Err(e)) if is_interactive => say(crate::describe(&e).0),
+        Some(Err(e)) if is_interactive => say(crate::describe(e.as_ref()).0),
         Some(Err(e)) => return Err(e),
         Some(Ok(ControlFlow::Continue(()))) | None => {}
     }
@@ -168,7 +166,7 @@ impl Shell {
 
     /// Tells an error, and where it lies in what was typed.
     fn tell(&self, error: &anyhow::Error, text: &str) {
-        let (message, _) = crate::describe(error);
+        let (message, _) = crate::describe(error.as_ref());
         // Of a script the text is another one.
         let mark = if commands::is_command(text) { None } else { mark::mark(error, text) };
         match mark {
@@ -182,17 +180,16 @@ impl Shell {
         if Tokens::of(text).is_empty() {
             return Ok(());
         }
-        let statements = session::parse_all(text)?.into_iter().map(Deep::new);
-        statements.collect::<Vec<_>>().iter().try_for_each(|statement| self.statement(statement))
+        session::parse_all(text)?.iter().try_for_each(|statement| self.statement(statement))
     }
 
     /// Runs a statement, which an interrupt cancels.
-    fn statement(&mut self, statement: &Statement) -> anyhow::Result<()> {
+    fn statement(&mut self, statement: &Parsed) -> anyhow::Result<()> {
         let (start, cancel) = (Instant::now(), Cancel::default());
         let _running = signals::running(&cancel);
         let mut progress = None;
         // It is made first: a form that can't be shown is told before the query runs.
-        let writer = flags::gives_rows(statement).then(|| self.writer(statement)).transpose()?;
+        let writer = statement.gives_rows().then(|| self.writer(statement)).transpose()?;
         let mut results = self.session.run(statement, &cancel, &mut |planned, state| {
             if !self.is_interactive {
                 signals::cancel_on_interrupt(state);
@@ -220,7 +217,7 @@ impl Shell {
         drop(progress);
         results.warning().into_iter().for_each(say::warn);
         warn(results.skipped());
-        let is_plan = matches!(statement, Statement::Explain { .. });
+        let is_plan = matches!(&**statement, Statement::Explain { .. });
         if let Some(rows) = rows.filter(|_| self.timer && !is_plan) {
             say(print::summary(rows, took.unwrap_or_else(|| start.elapsed())));
         }

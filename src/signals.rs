@@ -57,7 +57,7 @@ pub fn fail(error: &anyhow::Error) -> ! {
         // Another thread, or this one for another reason, is about to end the process.
         wait_for_the_end();
     }
-    let (message, code) = crate::describe(error);
+    let (message, code) = crate::describe(error.as_ref());
     let told = TELL.get().is_some_and(|tell| {
         // This thread may hold what telling needs.
         let (done, waiting) = channel();
@@ -277,6 +277,11 @@ pub fn end_with_parent(parent: Option<u32>) {
     if parent.is_some_and(|parent| std::os::unix::process::parent_id() != parent) {
         end(1);
     }
+}
+
+/// Has what this process writes removed if it is killed.
+pub fn sweep_up() {
+    engine::writing::atomic::sweep_with(&["cluster", "sweep"]);
 }
 
 /// Ends the process, and what it has started; files that are not whole are removed.

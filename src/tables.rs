@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use formats::discover::{OpenOptions, SchemaChoice, open};
-use schema::{OnError, Table};
+use formats::discover::{OpenOptions, SchemaChoice};
+use schema::OnError;
 use session::Sources;
 
 use crate::Usage;
@@ -58,19 +58,6 @@ fn options(input: &Input) -> anyhow::Result<OpenOptions> {
         file_column: input.file_column,
         ..OpenOptions::default()
     })
-}
-
-/// Opens one location, whatever it is called, with the schema that is given, if one is.
-pub fn open_one(sources: &Sources, location: &str) -> anyhow::Result<Table> {
-    let Sources { directory, tables, schemas, open: options } = sources;
-    if directory.is_some() || !tables.is_empty() || schemas.len() > 1 {
-        let text = "files are read by their path here: no --table, no --data, one --schema";
-        return Err(Usage(text.into()).into());
-    }
-    let given = schemas.first();
-    let name = given.map_or_else(|| crate::schema::name(location), |(name, _)| name.to_lowercase());
-    let schema = given.map(|(_, choice)| choice.clone());
-    Ok(open(location, &name, &OpenOptions { schema, ..options.clone() })?)
 }
 
 fn pair(flag: &str, form: &str, text: &str) -> anyhow::Result<(String, String)> {

@@ -248,6 +248,21 @@ fn a_panic_ends_the_query_with_an_internal_error() {
     }
 }
 
+#[test]
+fn a_panic_ends_a_watch_with_an_internal_error() {
+    let home = tempfile::tempdir().expect("a temporary directory can be made");
+    let path = home.path().join("x.csv");
+    fs::write(&path, "k,v\n1,2\n3,4\n5,6\n7,8\n").expect("it can be written");
+    let sql = format!("SELECT k, sum(v) FROM '{}' GROUP BY k", path.display());
+    for workers in ["1", "3"] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_palais"));
+        command.args(["watch", &sql, "--until-idle", "--workers", workers]);
+        let done = process::run(command.env("PALAIS_TEST_PANIC", "watch"));
+        assert_eq!(done.code(), Some(70), "{workers}: {} {}", done.ending(), done.stderr);
+        assert!(done.stderr.contains("internal error: PALAIS_TEST_PANIC asks for this"), "{}", done.stderr);
+    }
+}
+
 /// Starts a query that would run for very long.
 fn endless(more: &[&str]) -> Child {
     let sql = "SELECT a.range FROM range(100000000) a, range(100000000) b WHERE a.range + b.range < 0";

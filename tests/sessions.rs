@@ -61,9 +61,7 @@ fn too_large(session: &Session) {
 }
 
 fn panics(session: &Session, kind: &str) {
-    let queries::Statement::Query(query) = session::parse(SABOTAGED).expect("it is right") else {
-        unreachable!("it is a query")
-    };
+    let query = session::parse(SABOTAGED).expect("it is right").query().expect("it is a query");
     let cancel = Cancel::default();
     let mut planned = session.plan(&query, &session.planning(), &cancel).expect("it can be planned");
     let mut root = planned.plan.root.clone();

@@ -12,7 +12,7 @@ mod make;
 mod member;
 mod rows;
 
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -65,10 +65,21 @@ pub struct Traffic {
     pub sockets_only: bool,
 }
 
-/// A group of processes that runs queries, one after another. Dropping it ends them.
+/// A group of processes that runs queries, one after another, until one fails or is stopped: then all have ended. Dropping
+/// it ends them.
 pub struct Cluster {
     group: Arc<Group>,
     runs: Mutex<u32>,
+    is_busy: Arc<AtomicBool>,
+}
+
+/// What is done now, before anything else is.
+struct Turn(Arc<AtomicBool>);
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::SeqCst);
+    }
 }
 
 impl Cluster {
@@ -105,8 +116,9 @@ impl Cluster {
             members.push(member);
         }
         let (events, lost) = (Mutex::new(Events::new(taken)), Mutex::default());
-        let group = Group { members, events, patience: options.patience, lost };
-        let cluster = Cluster { group: Arc::new(group), runs: Mutex::new(0) };
+        let has_ended = AtomicBool::new(false);
+        let group = Group { members, events, patience: options.patience, lost, has_ended };
+        let cluster = Cluster { group: Arc::new(group), runs: Mutex::new(0), is_busy: Arc::default() };
         let group = &cluster.group;
         group.wait(&|| false, processes, processes, |process, report| match report {
             Report::Listening { address, workers, place } => {
@@ -122,6 +134,20 @@ impl Cluster {
             other => group.unless_alive(process, &other),
         })?;
         Ok(cluster)
+    }
+
+    /// Begins to do something with the processes.
+    ///
+    /// # Errors
+    /// They have ended, or still run a query.
+    fn turn(&self) -> Result<Turn> {
+        if self.group.has_ended.load(Ordering::SeqCst) {
+            return Err(Error::Over);
+        }
+        match self.is_busy.swap(true, Ordering::SeqCst) {
+            true => Err(Error::Busy),
+            false => Ok(Turn(self.is_busy.clone())),
+        }
     }
 
     /// How many processes there are.
@@ -144,7 +170,7 @@ impl Cluster {
     /// # Errors
     /// Those of looking at them, and a process that is lost meanwhile.
     pub fn open(&self, request: &[u8], processes: usize) -> Result<Vec<Vec<u8>>> {
-        let group = &self.group;
+        let (_turn, group) = (self.turn()?, &self.group);
         let asked = &group.members[..processes];
         asked.iter().for_each(|member| member.tell(Order::Open(Raw(request.to_vec()))));
         let mut opened = vec![Vec::new(); asked.len()];
@@ -170,10 +196,13 @@ impl Cluster {
     /// # Errors
     /// Those of planning, and a process that is lost meanwhile. What fails later is told by the results.
     pub fn run(&self, query: &Query<'_>, schema: SchemaRef, state: Arc<QueryState>) -> Result<Results> {
-        let group = self.group.clone();
+        let (turn, group) = (self.turn()?, self.group.clone());
         self.plan(query, false, &state)?.run(&group);
         let (rows_of, conducted) = (schema.clone(), state.clone());
-        let feed = move |sink: &Sink| Ok(group.conduct(Some((sink, &rows_of)), &conducted).map(|_| ())?);
+        let feed = move |sink: &Sink| {
+            let _turn = turn;
+            Ok(group.conduct(Some((sink, &rows_of)), &conducted).map(|_| ())?)
+        };
         Results::fed(schema, state, feed).map_err(|e| Error::System(e.to_string()))
     }
 

@@ -126,9 +126,39 @@ pub enum Error {
         /// What is wrong with it.
         what: String,
     },
+    /// The processes still run something else.
+    #[error("these processes run another query\n  help: take its rows first, or start other processes")]
+    Busy,
+    /// The processes have ended, as they do with the first query that fails or is stopped.
+    #[error("these processes have ended with a query that failed or was stopped\n  help: start others")]
+    Over,
     /// The system has no random numbers, or no threads.
     #[error("cannot start processes: {0}")]
     System(String),
+    /// What was asked for is wrong, as flags and settings can be.
+    #[error("{0}")]
+    Usage(String),
+    /// A process does not do what it was asked.
+    #[error("{0}")]
+    Refused(String),
+    /// A process is told to go on with files that it has not begun.
+    #[error("nothing was begun")]
+    NotBegun,
+    /// What another process has sent is something else than it is to be.
+    #[error("what another process has sent can't be read: {0}")]
+    Received(String),
+    /// What is to be sent has the name of a file that is not UTF-8.
+    #[error("the names of files must be UTF-8 here: {0}")]
+    Sent(String),
+    /// A statement can't be run.
+    #[error("{0}")]
+    Session(#[source] session::Error),
+    /// Rows can't be computed or written.
+    #[error("{0}")]
+    Query(#[from] engine::Error),
+    /// A file may not be touched.
+    #[error("{0}")]
+    File(#[from] formats::Error),
     /// Somebody asked that it ends.
     #[error("cancelled")]
     Cancelled,
@@ -160,7 +190,37 @@ impl From<Error> for engine::Error {
     fn from(e: Error) -> Self {
         match e {
             Error::Cancelled => engine::Error::Cancelled,
+            Error::Query(e) => e,
             e => engine::Error::Processes(e.to_string()),
         }
+    }
+}
+
+impl From<Error> for session::Error {
+    fn from(e: Error) -> Self {
+        match e {
+            Error::Session(e) => e,
+            Error::Query(e) => e.into(),
+            e => session::Error::Runner(Box::new(e)),
+        }
+    }
+}
+
+impl From<session::Error> for Error {
+    fn from(e: session::Error) -> Self {
+        match e {
+            // One of these, which the session was given by its runner.
+            session::Error::Runner(cause) => match cause.downcast::<Error>() {
+                Ok(e) => *e,
+                Err(cause) => Error::Session(session::Error::Runner(cause)),
+            },
+            e => Error::Session(e),
+        }
+    }
+}
+
+impl From<queries::Error> for Error {
+    fn from(e: queries::Error) -> Self {
+        Error::Session(e.into())
     }
 }

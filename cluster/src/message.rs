@@ -41,7 +41,7 @@ const STEP: u64 = 1 << 20;
 pub enum Order {
     /// What it is. The first one.
     Begin(Begin),
-    /// Look at the tables of a query; [`Report::Opened`] answers. What the bytes are only the binary knows.
+    /// Look at the tables of a query; [`Report::Opened`] answers. The bytes are a [`crate::query::Look`].
     Open(Raw),
     /// Plan a query; [`Report::Planned`] answers.
     Plan(Job),
@@ -54,7 +54,7 @@ pub enum Order {
     },
     /// These loans were read; see [`engine::distributed::wire::transfer`].
     Returned(Vec<u64>),
-    /// Make files without a query; [`Report::Planned`] answers. What the bytes are only the binary knows.
+    /// Make files without a query; [`Report::Planned`] answers. The bytes are a [`crate::making::files::Job`].
     Make(Raw),
     /// Take part in what process 0 has begun, as it has told with [`Report::Planned`], and look at what others need to know;
     /// [`Report::Joined`] answers.
@@ -105,7 +105,7 @@ pub struct Begin {
 pub struct Job {
     /// Counts the queries of this group of processes.
     pub run: u32,
-    /// The statement, the catalog, settings; only the binary knows what the bytes are.
+    /// The statement, the catalog, settings: a [`crate::query::Query`] as bytes.
     pub query: Raw,
     /// The fingerprint of the plan that the starter has made of them.
     pub fingerprint: u64,
@@ -135,7 +135,7 @@ pub enum Report {
     Opened(Raw),
     /// It has the plan that the starter has, or knows which files to make.
     Planned {
-        /// Where files are written, what process 0 tells the others; what the bytes are only the binary knows.
+        /// Where files are written, what process 0 tells the others, as [`crate::worker::Together::begin`] gives it.
         begun: Option<Raw>,
         /// Of which processes it can read the memory; none where there are none of those.
         reads: Vec<bool>,

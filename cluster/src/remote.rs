@@ -1,7 +1,7 @@
 //! Who has a statement run by nodes, or files made, and the process there that leads it.
 //!
-//! The caller asks a node (see [`crate::node`]) and gets a connection to a process of it, to which it sends a request; only
-//! the binary knows what is in it. The process answers with the columns of the result, its rows and how it ended. Both
+//! The caller asks a node (see [`crate::node`]) and gets a connection to a process of it, to which it sends a
+//! [`crate::leader::Request`]. The process answers with the columns of the result, its rows and how it ended. Both
 //! say once a second that they live: whoever hears nothing of the other ends.
 
 use std::io::{Read, Write};

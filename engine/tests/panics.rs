@@ -1,21 +1,27 @@
 //! A query whose thread panics ends alone: with an error, without a thread or memory left, and without harm to others.
 
 use std::alloc::System;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use arrow_array::{Int64Array, RecordBatch};
+use arrow_schema::{DataType, Field, Schema};
 use engine::Error;
 use engine::context::cancel::Cancel;
 use engine::context::memory::Counting;
+use engine::incremental::{Change, Watch};
 use panicking::sabotage;
 use queries::{Catalog, Plan, Settings, Statement};
+use schema::{Source, Table};
 
 #[path = "support/panicking.rs"]
 mod panicking;
 
 #[global_allocator]
 static ALLOCATOR: Counting<System> = Counting(System);
+
+/// Each test counts the threads of the process.
+static ALONE: Mutex<()> = Mutex::new(());
 
 fn planned(sql: &str, workers: usize) -> Plan {
     let Statement::Query(query) = queries::parse(sql).unwrap() else { unreachable!("it is a query") };
@@ -53,14 +59,56 @@ fn wait_until(what: &str, holds: impl Fn() -> bool) {
     }
 }
 
-#[test]
-fn a_query_that_panics_ends_alone() {
-    // The usual hook keeps what it has looked up for a backtrace.
+/// The usual hook keeps what it has looked up for a backtrace.
+fn set_hook() {
     std::panic::set_hook(Box::new(|info| {
         if !formats::panics::is_caught(info) {
             eprintln!("{info}");
         }
     }));
+}
+
+/// What a watch takes in: numbers, the sum of which is 499,500 a round.
+fn numbers() -> Table {
+    let field = Field::new("range", DataType::Int64, false);
+    Table {
+        name: "t".into(),
+        schema: Arc::new(Schema::new(vec![field])),
+        source: Source::Range { start: 0, end: 1000, step: 1 },
+        rows: Some(1000),
+        spans: Vec::new(),
+    }
+}
+
+#[test]
+fn a_watch_that_panics_ends_alone() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    set_hook();
+    let sql = "SELECT range % 5 + 0 AS k, sum(range) AS s FROM range(1000) WHERE range >= 0 GROUP BY 1";
+    let before = threads();
+    for workers in [1, 3] {
+        for kind in ["filter", "aggregate"] {
+            let mut plan = planned(sql, workers);
+            let mut well = Watch::start(&plan, workers).unwrap();
+            assert!(sabotage(&mut plan.root, kind, 2), "{kind} is in the plan");
+            let mut watch = Watch::start(&plan, workers).unwrap();
+            let rows = |changes: Vec<Change>| changes.iter().map(|c| c.rows.num_rows()).sum::<usize>();
+            assert_eq!(rows(watch.round(&numbers()).unwrap()), 5, "{kind}");
+            let error = watch.round(&numbers()).map(rows).unwrap_err();
+            assert!(matches!(&error, Error::Panic { text, .. } if text == "on purpose"), "{kind}: {error}");
+            assert!(watch.round(&numbers()).is_err(), "{kind}");
+            // Groups go with their old sums and come with the new ones.
+            assert_eq!(rows(well.round(&numbers()).unwrap()), 5, "beside {kind}");
+            assert_eq!(rows(well.round(&numbers()).unwrap()), 10, "beside {kind}");
+        }
+    }
+    wait_until("threads are left", || threads() <= before);
+}
+
+#[test]
+fn a_query_that_panics_ends_alone() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    set_hook();
     assert_eq!(sum(&run(planned(SQL, 2), 2).unwrap()), 999_993);
     let before = (threads(), engine::context::memory::used());
     let mut panicked = 0;

@@ -86,7 +86,24 @@ impl Statement {
         self.clone().query_mut().cloned()
     }
 
-    /// The same, to be changed.
+    /// Whether it gives rows to be shown, and not only a number of rows that were written, or none.
+    pub fn gives_rows(&self) -> bool {
+        match self {
+            Statement::Query(_)
+            | Statement::Explain { .. }
+            | Statement::Describe(_)
+            | Statement::DescribeQuery(_)
+            | Statement::ShowTables
+            | Statement::Summarize(_) => true,
+            Statement::Copy { .. }
+            | Statement::CreateView(_)
+            | Statement::CreateTable(_)
+            | Statement::Drop { .. }
+            | Statement::Set { .. } => false,
+        }
+    }
+
+    /// The query, to be changed.
     pub fn query_mut(&mut self) -> Option<&mut Arc<Query>> {
         match self {
             Statement::Query(query)

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
+use arrow_schema::SchemaRef;
 use engine::QueryState;
 use engine::context::cancel::Cancel;
 use engine::writing::atomic::Overwrite;
@@ -18,8 +19,8 @@ use formats::store::input::STDIN;
 use queries::parse::Query;
 
 use crate::error::{Error, Result};
+use crate::parsed::Parsed;
 use crate::results::{Results, Run};
-use crate::runner::Runner;
 use crate::session::{Begun, Session};
 use crate::writers::{self, FileOutput, ResultFormat, ResultWriter, TableOptions};
 
@@ -217,88 +218,100 @@ impl Session {
     /// As of [`Session::write`].
     pub fn copy(
         &self,
-        query: &Arc<Query>,
+        statement: &Parsed,
         to: &CopyTarget,
         cancel: &Cancel,
         given: &AtomicBool,
         begun: Begun<'_>,
     ) -> Result<Results> {
-        match self.runner() {
-            // Each process would have files of its own in every directory.
-            Some(runner) if to.dataset && !to.is_partitioned() => {
-                self.write_there(query, runner, cancel, begun)
-            }
-            _ => self.write(query, to, cancel, given, begun),
+        if let Some(results) = self.taken(statement, cancel)? {
+            return Ok(results);
+        }
+        // Each process would have files of its own in every directory of a tree.
+        match to.dataset && !to.is_partitioned() && self.runner().writes_datasets() {
+            true => self.write_there(statement, cancel, begun),
+            false => self.write(statement, to, cancel, given, begun),
         }
     }
 
-    /// Runs a query and writes its rows. Those of the result say how many. `given` is set when rows go to a pipe or a
-    /// device, which can't be taken back.
+    /// Runs the query of a statement and writes its rows. Those of the result say how many. `given` is set when rows go to a
+    /// pipe or a device, which can't be taken back.
     ///
     /// # Errors
     /// Those of the query, and those of writing. Nothing is left then, but in a pipe or a device.
     pub fn write(
         &self,
-        query: &Arc<Query>,
+        statement: &Parsed,
         to: &CopyTarget,
         cancel: &Cancel,
         given: &AtomicBool,
         begun: Begun<'_>,
     ) -> Result<Results> {
-        let start = Instant::now();
+        let (start, gathers) = (Instant::now(), self.runner().gathers());
+        if let Some(results) = self.taken(statement, cancel)? {
+            let columns = results.schema().clone();
+            return self.write_rows(to, &columns, true, given, || Ok(results));
+        }
         // A tree is written in one order, that of the table where there is no other.
-        let spread_result = to.dataset && !to.is_partitioned() || self.is_run_elsewhere();
+        let spread_result = to.dataset && !to.is_partitioned() || gathers;
         let planning = queries::Settings { spread_result, ..self.planning() };
-        self.plan_and_run(query, &planning, cancel, given, Error::of_query, |planned| {
-            // It is opened first: one that can't be written is known before the query runs.
-            let is_whole = to.appears_whole();
-            let give = || {
-                given.fetch_or(!is_whole, Ordering::Relaxed);
-            };
-            match to.format() {
-                Some(format) => {
-                    let (_, shape) = writers::shape(to.form, &planned.plan.schema);
-                    // Rows that lie on all workers of this process make a part a worker anyhow.
-                    let parts = planned.plan.root.single || self.is_run_elsewhere();
-                    let output = to.open(format, &planned.plan.schema, parts, self.settings().workers)?;
-                    let mut results = self.start(planned, start, cancel, begun)?;
-                    results.copy(output, |batch| {
-                        give();
-                        shape(batch)
-                    })?;
-                    Results::counted(results.into_run(), None)
-                }
-                None => {
-                    let mut writer = to.writer(None)?;
-                    let mut results = self.start(planned, start, cancel, begun)?;
-                    let schema = results.schema().clone();
-                    writers::write_all(&schema, &mut results, writer.as_mut(), give)?;
-                    results.end_run();
-                    Results::counted(results.into_run(), writer.warning())
-                }
-            }
+        let (query, text) = (query_of(statement)?, statement.written());
+        self.plan_and_run(&query, text, &planning, cancel, given, |planned| {
+            // Rows that lie on all workers of this process make a part a worker anyhow.
+            let parts = planned.plan.root.single || gathers;
+            let begin = || self.start(planned, start, cancel, begun);
+            self.write_rows(to, &planned.plan.schema, parts, given, begin)
         })
     }
 
-    /// Has other processes write the rows of a query, each its own into files of its own.
-    fn write_there(
+    /// Writes the rows that `begin` begins to compute, which have these columns; `parts` as for [`CopyTarget::open`].
+    fn write_rows(
         &self,
-        query: &Arc<Query>,
-        runner: &dyn Runner,
-        cancel: &Cancel,
-        begun: Begun<'_>,
+        to: &CopyTarget,
+        columns: &SchemaRef,
+        parts: bool,
+        given: &AtomicBool,
+        begin: impl FnOnce() -> Result<Results>,
     ) -> Result<Results> {
+        // It is opened first: one that can't be written is known before the query runs.
+        let is_whole = to.appears_whole();
+        let give = || {
+            given.fetch_or(!is_whole, Ordering::Relaxed);
+        };
+        match to.format() {
+            Some(format) => {
+                let (_, shape) = writers::shape(to.form, columns);
+                let output = to.open(format, columns, parts, self.settings().workers)?;
+                let mut results = begin()?;
+                results.copy(output, |batch| {
+                    give();
+                    shape(batch)
+                })?;
+                Results::counted(results.into_run(), None)
+            }
+            None => {
+                let mut writer = to.writer(None)?;
+                let mut results = begin()?;
+                let schema = results.schema().clone();
+                writers::write_all(&schema, &mut results, writer.as_mut(), give)?;
+                results.end_run();
+                Results::counted(results.into_run(), writer.warning())
+            }
+        }
+    }
+
+    /// Has other processes write the rows of a query, each its own into files of its own.
+    fn write_there(&self, statement: &Parsed, cancel: &Cancel, begun: Begun<'_>) -> Result<Results> {
         let start = Instant::now();
-        let planned = self.plan(query, &self.planning(), cancel)?;
+        let planned = self.plan(&query_of(statement)?, &self.planning(), cancel)?.of(statement);
         let (planning, now) = (start.elapsed(), Instant::now());
         let mut begin = |state: &Arc<QueryState>| {
             cancel.stops(state);
             begun(&planned, state);
         };
-        let overwrite = self.settings().overwrite;
-        let (rows, state) = runner.write(&planned, overwrite, &mut begin).map_err(Error::Runner)?;
+        let (rows, state) = self.runner().write(self, &planned, &mut begin)?;
         let run = Run {
-            plan: planned.plan.clone(),
+            plan: Some(planned.plan.clone()),
             state,
             planning,
             workers: planned.planning.workers,
@@ -309,6 +322,11 @@ impl Session {
         };
         Results::counted(Some(run), None)
     }
+}
+
+/// The query whose rows a statement writes.
+fn query_of(statement: &Parsed) -> Result<Arc<Query>> {
+    statement.query().ok_or_else(|| Error::Settings("the statement has no rows to be written".into()))
 }
 
 /// A path without the slash at its end, and whether it had one.

@@ -18,7 +18,7 @@ impl Session {
     /// Names a query. It is planned, so that what is wrong with it is told now.
     pub(crate) fn create_view(&self, definition: &Definition, cancel: &Cancel) -> Result<Results> {
         let Definition { name, columns, query, existing } = definition;
-        self.refuse_elsewhere("CREATE VIEW")?;
+        self.runner().check_is_here("CREATE VIEW")?;
         if self.tables().may_define(name, Kind::View, *existing)? {
             let view = View { name: name.clone(), columns: columns.clone(), query: query.clone() };
             let mut tables = self.tables().clone();
@@ -41,11 +41,11 @@ impl Session {
         begun: Begun<'_>,
     ) -> Result<Results> {
         let Definition { name, columns, query, existing } = definition;
-        self.refuse_elsewhere("CREATE TEMP TABLE")?;
+        self.runner().check_is_here("CREATE TEMP TABLE")?;
         if !self.tables().may_define(name, Kind::Table, *existing)? {
             return Results::counted(None, None);
         }
-        let mut results = self.rows(query, cancel, begun)?;
+        let mut results = self.rows(query, None, cancel, begun)?;
         let given = results.schema().fields().len();
         if columns.len() > given {
             return Err(invalid(format!(
@@ -95,23 +95,12 @@ impl Session {
 
     /// Changes a setting; without a value it is what it was at first.
     pub(crate) fn set(&self, name: &str, value: Option<&str>) -> Result<Results> {
-        self.refuse_elsewhere("SET")?;
+        self.runner().check_is_here("SET")?;
         match value {
             Some(value) => self.settings_mut().set(name, value)?,
             None => self.settings_mut().reset(name, self.first_settings())?,
         }
         Ok(Results::nothing())
-    }
-
-    /// Refuses a statement that whoever runs the queries would not know of.
-    fn refuse_elsewhere(&self, statement: &str) -> Result<()> {
-        match self.is_run_elsewhere() {
-            true => {
-                Err(queries::Error::Unsupported(format!("{statement} where other processes run the queries"))
-                    .into())
-            }
-            false => Ok(()),
-        }
     }
 }
 

@@ -30,7 +30,7 @@ pub enum Error {
         /// How much it may.
         seconds: u64,
     },
-    /// Whoever runs the queries of this session failed.
+    /// What runs the queries of this session failed.
     #[error("{0}")]
     Runner(#[source] Box<dyn std::error::Error + Send + Sync>),
 }

@@ -60,15 +60,18 @@ impl Session {
     pub(crate) fn explain_analyze(
         &self,
         query: &Arc<Query>,
+        text: Option<&Arc<str>>,
         cancel: &Cancel,
         begun: Begun<'_>,
     ) -> Result<Results> {
         let start = Instant::now();
         let planned = self.plan(query, &self.planning(), cancel)?;
+        let planned = PlannedQuery { text: text.cloned(), ..planned };
         let mut results = self.start(&planned, start, cancel, begun)?;
         results.by_ref().try_for_each(|batch| batch.map(|_| ()))?;
         let run = results.into_run();
-        let lines = run.as_ref().map(|run| stack::deep(|| run.statistics().analyzed(&run.plan)));
+        let analyzed = run.as_ref().and_then(|run| Some((run.statistics(), run.plan.as_ref()?)));
+        let lines = analyzed.map(|(statistics, plan)| stack::deep(|| statistics.analyzed(plan)));
         let lines = lines.transpose()?.unwrap_or_default();
         Ok(Results::made(columns(&[(PLAN, Arc::new(StringArray::from(lines)))])?, run))
     }
@@ -95,11 +98,18 @@ impl Session {
         Ok(Results::made(columns(&[(TABLE, names)])?, None))
     }
 
-    pub(crate) fn summarize(&self, query: &Arc<Query>, cancel: &Cancel, begun: Begun<'_>) -> Result<Results> {
+    pub(crate) fn summarize(
+        &self,
+        query: &Arc<Query>,
+        text: Option<&Arc<str>>,
+        cancel: &Cancel,
+        begun: Begun<'_>,
+    ) -> Result<Results> {
         let (start, planning) = (Instant::now(), self.planning());
         let source = self.plan(query, &planning, cancel)?.plan.schema.clone();
         let summary = Deep::from(stack::deep(|| summarize::query(query, &source))??);
-        let planned = PlannedQuery { is_summary: true, ..self.plan(&summary, &planning, cancel)? };
+        let planned = self.plan(&summary, &planning, cancel)?;
+        let planned = PlannedQuery { text: text.cloned(), is_summary: true, ..planned };
         let mut results = self.start(&planned, start, cancel, begun)?;
         let mut row = None;
         for batch in results.by_ref() {

@@ -21,11 +21,13 @@
 //! - [`session`]: a session, its tables and what it runs.
 //! - [`settings`]: how queries are planned and run, and how files are read.
 //! - [`sources`]: where tables lie, and how files are read, for other processes too.
+//! - [`conversion`]: files to files of another format, for other processes too.
 //! - [`tables`]: the tables that a session knows by name.
 //! - [`limits`]: how long what comes before a run may take.
+//! - [`parsed`]: a statement with its text.
 //! - [`prepared`]: a statement that is parsed once, and run with values.
 //! - [`planned_query`]: a query with its plan.
-//! - [`runner`]: who runs queries, if not threads of this process.
+//! - [`runner`]: what runs queries; [`threads`]: threads of this process.
 //! - `introspection`: EXPLAIN, DESCRIBE, SHOW TABLES and SUMMARIZE.
 //! - `definitions`: CREATE, DROP, SET and RESET.
 //! - [`copy`]: COPY: where rows are written, and how.
@@ -37,12 +39,14 @@
 //! - [`statistics`]: the figures of a run.
 //! - [`error`]: what can go wrong.
 
+pub mod conversion;
 pub mod copy;
 mod definitions;
 pub mod error;
 mod introspection;
 mod kept;
 pub mod limits;
+pub mod parsed;
 pub mod planned_query;
 pub mod prepared;
 pub mod results;
@@ -52,6 +56,7 @@ pub mod settings;
 pub mod sources;
 pub mod statistics;
 pub mod tables;
+pub mod threads;
 pub mod variables;
 pub mod watch;
 pub mod writers;
@@ -61,18 +66,21 @@ pub mod writers;
 #[doc = include_str!("../../README.md")]
 struct Readme;
 
+pub use conversion::Conversion;
 pub use copy::CopyTarget;
 pub use engine::context::cancel::Cancel;
 pub use error::{Error, Result};
+pub use parsed::{Parsed, parse, parse_all};
 pub use planned_query::PlannedQuery;
 pub use prepared::Prepared;
 pub use queries::ScalarValue;
 pub use queries::parameters::{Parameter, Values};
 pub use results::Results;
 pub use runner::Runner;
-pub use session::{Session, parse, parse_all};
+pub use session::Session;
 pub use settings::Settings;
 pub use sources::Sources;
 pub use statistics::Statistics;
 pub use tables::Tables;
+pub use threads::Threads;
 pub use watch::Watch;

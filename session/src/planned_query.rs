@@ -10,6 +10,7 @@ use queries::{Catalog, Plan};
 use crate::error::Result;
 use crate::kept::Kept;
 use crate::limits::within_limits;
+use crate::parsed::{Parsed, no_text};
 use crate::tables::Opened;
 
 /// A query with its plan, and what other processes need to make the same one.
@@ -17,6 +18,8 @@ use crate::tables::Opened;
 pub struct PlannedQuery {
     /// The plan.
     pub plan: Deep<Plan>,
+    /// The text of the statement, which other processes read; none if nobody wrote it so.
+    pub text: Option<Arc<str>>,
     /// Whether it is that of a SUMMARIZE, which is made of the statement's own.
     pub is_summary: bool,
     /// Its tables.
@@ -43,7 +46,21 @@ impl PlannedQuery {
         let (query, tables, settings) = (query.clone(), catalog.clone(), planning.clone());
         let plan = within_limits(cancel, move || queries::plan(&query, &tables, &settings))??.into();
         let planning = planning.clone();
-        Ok(PlannedQuery { plan, is_summary: false, catalog, planning, may_run_anew: false, kept: Vec::new() })
+        let (is_summary, may_run_anew, kept) = (false, false, Vec::new());
+        Ok(PlannedQuery { plan, text: None, is_summary, catalog, planning, may_run_anew, kept })
+    }
+
+    /// It, as that of a statement that was written.
+    pub fn of(self, statement: &Parsed) -> PlannedQuery {
+        PlannedQuery { text: statement.written().cloned(), ..self }
+    }
+
+    /// The text of its statement, for other processes.
+    ///
+    /// # Errors
+    /// The statement has values in the place of its parameters, or is not known ([`PlannedQuery::of`]).
+    pub fn text(&self) -> Result<&str> {
+        self.text.as_deref().ok_or_else(no_text)
     }
 
     /// Plans a query over tables of a session.

@@ -2,19 +2,19 @@
 
 use arrow_schema::SchemaRef;
 use engine::context::cancel::Cancel;
-use engine::context::stack::{self, Deep};
-use queries::Statement;
+use engine::context::stack;
 use queries::parameters::{self, Parameter, Values};
 
 use crate::error::{Error, Result};
+use crate::parsed::{Parsed, parse};
 use crate::results::Results;
-use crate::session::{Session, parse};
+use crate::session::Session;
 
 /// A statement of a session. It may be run several times, at once too; each run plans it over the files as they are then.
 #[derive(Clone)]
 pub struct Prepared<'a> {
     session: &'a Session,
-    statement: Deep<Statement>,
+    statement: Parsed,
 }
 
 impl Session {
@@ -36,7 +36,7 @@ impl Session {
     /// # Errors
     /// It is wrong, or too large.
     pub fn prepare(&self, sql: &str) -> Result<Prepared<'_>> {
-        Ok(Prepared { session: self, statement: Deep::new(parse(sql)?) })
+        Ok(Prepared { session: self, statement: parse(sql)? })
     }
 }
 
@@ -55,7 +55,11 @@ impl<'a> Prepared<'a> {
     /// A parameter without a value, a value without a parameter, and one of a type that has no literal.
     pub fn bind(&self, values: &Values) -> Result<Prepared<'a>> {
         let bound = stack::deep(|| parameters::bind(&self.statement, values))??;
-        Ok(Prepared { session: self.session, statement: Deep::new(bound) })
+        let statement = match self.parameters()?.is_empty() {
+            true => self.statement.clone(),
+            false => Parsed::without_text(bound),
+        };
+        Ok(Prepared { session: self.session, statement })
     }
 
     /// The columns that it gives; its query is planned and not run.

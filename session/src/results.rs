@@ -32,8 +32,8 @@ enum Rows {
 
 /// One run of a plan.
 pub(crate) struct Run {
-    /// With the values of its scalar subqueries, if it runs in this process.
-    pub plan: Deep<Plan>,
+    /// With the values of its scalar subqueries, if it runs in this process; none if the query was planned elsewhere.
+    pub plan: Option<Deep<Plan>>,
     pub state: Arc<QueryState>,
     /// How long planning took.
     pub planning: Duration,
@@ -54,7 +54,10 @@ impl Run {
         let mut statistics = Statistics::new(self.planning, self.workers);
         let took = self.took.unwrap_or_else(|| self.begun.elapsed());
         statistics.execution_seconds.push(took.as_secs_f64());
-        statistics.take(&self.plan, &self.state, self.rows);
+        match &self.plan {
+            Some(plan) => statistics.take(plan, &self.state, self.rows),
+            None => statistics.take_sums(&self.state, self.rows),
+        }
         statistics
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
@@ -16,39 +16,18 @@ use schema::{DeferredValidation, FileSet, Source, Table};
 
 use crate::copy::CopyTarget;
 use crate::error::{Error, Result};
-use crate::limits::{until, within_limits};
+use crate::limits::within_limits;
+use crate::parsed::{Parsed, parse_all_until};
 use crate::planned_query::PlannedQuery;
 use crate::results::{Results, Run};
 use crate::runner::Runner;
 use crate::settings::Settings;
+use crate::sources::Sources;
 use crate::tables::{Opened, Tables};
+use crate::threads::{self, Threads};
 
 /// Is told of each run of a plan when it begins: a statement whose files turn out to be unlike is run twice.
 pub type Begun<'a> = &'a mut dyn FnMut(&PlannedQuery, &Arc<QueryState>);
-
-/// Parses a statement. One that is nested deeply needs a deep stack to be dropped ([`engine::context::stack::Deep`]).
-///
-/// # Errors
-/// It is wrong, or too large.
-pub fn parse(sql: &str) -> Result<Statement> {
-    let text = sql.to_string();
-    Ok(within_limits(&Cancel::default(), move || queries::parse(&text))??)
-}
-
-/// Parses statements with semicolons between them; as of [`parse`].
-///
-/// # Errors
-/// One of them is wrong or too large, or there is none.
-pub fn parse_all(sql: &str) -> Result<Vec<Statement>> {
-    let text = sql.to_string();
-    Ok(within_limits(&Cancel::default(), move || queries::parse_all(&text))??)
-}
-
-fn parse_all_until(sql: &str, cancel: &Cancel) -> Result<Vec<Deep<Statement>>> {
-    let text = sql.to_string();
-    let parse = move || Ok(queries::parse_all(&text)?.into_iter().map(Deep::new).collect());
-    within_limits(cancel, parse)?
-}
 
 /// Tables and views by name, and how statements over them are run. Several threads may run statements at once.
 pub struct Session {
@@ -56,15 +35,21 @@ pub struct Session {
     /// The settings that it was made with.
     first: Settings,
     tables: RwLock<Tables>,
-    runner: Option<Arc<dyn Runner>>,
+    runner: Arc<dyn Runner>,
 }
 
 impl Session {
-    /// A session without tables. Sessions of one process are independent of each other, but for its memory.
+    /// A session without tables, whose queries threads of this process run. Sessions of one process are independent of each
+    /// other, but for its memory.
     pub fn new(settings: Settings) -> Session {
         engine::context::memory::set_default_limit();
         let first = settings.clone();
-        Session { settings: RwLock::new(settings), first, tables: RwLock::default(), runner: None }
+        Session {
+            settings: RwLock::new(settings),
+            first,
+            tables: RwLock::default(),
+            runner: Arc::new(Threads),
+        }
     }
 
     /// With these tables.
@@ -72,10 +57,12 @@ impl Session {
         Session { tables: RwLock::new(tables), ..self }
     }
 
-    /// Has somebody else run its queries.
+    /// Has this runner run its queries.
     pub fn run_by(&mut self, runner: Arc<dyn Runner>) {
-        self.settings_mut().workers = runner.workers();
-        self.runner = Some(runner);
+        let mut settings = self.settings_mut();
+        settings.workers = runner.workers(settings.workers);
+        drop(settings);
+        self.runner = runner;
     }
 
     /// How its queries are planned and run, as statements have left it.
@@ -115,12 +102,18 @@ impl Session {
     /// The names of the tables and views.
     ///
     /// # Errors
-    /// Those of whoever runs the queries.
+    /// Those of the runner.
     pub fn table_names(&self) -> Result<Vec<String>> {
-        match &self.runner {
-            Some(runner) => runner.names().map_err(Error::Runner),
-            None => Ok(self.tables().names().into_iter().map(String::from).collect()),
-        }
+        self.runner.names(self)
+    }
+
+    /// Where the tables of these names lie and how their files are read, with all others that have a path: what another
+    /// process needs to open them.
+    ///
+    /// # Errors
+    /// One of these lies in the memory of this process, or could be one of several files.
+    pub fn sources(&self, names: &[String]) -> Result<Sources> {
+        self.tables().sources(names, &self.settings().open)
     }
 
     /// What a name stands for, if it has a meaning; a file needs no name.
@@ -155,18 +148,22 @@ impl Session {
     ///
     /// # Errors
     /// As of [`Session::execute`].
-    pub fn run(&self, statement: &Statement, cancel: &Cancel, begun: Begun<'_>) -> Result<Results> {
-        match statement {
-            Statement::Query(query) => self.rows(query, cancel, begun),
+    pub fn run(&self, statement: &Parsed, cancel: &Cancel, begun: Begun<'_>) -> Result<Results> {
+        if let Some(results) = self.taken(statement, cancel)? {
+            return Ok(results);
+        }
+        let text = statement.written();
+        match &**statement {
+            Statement::Query(query) => self.rows(query, text, cancel, begun),
             Statement::Explain { analyze: false, query } => self.explain(query, cancel),
-            Statement::Explain { analyze: true, query } => self.explain_analyze(query, cancel, begun),
+            Statement::Explain { analyze: true, query } => self.explain_analyze(query, text, cancel, begun),
             Statement::Describe(name) => self.describe(name, cancel),
             Statement::DescribeQuery(query) => self.describe_query(query, cancel),
             Statement::ShowTables => self.show_tables(),
-            Statement::Summarize(query) => self.summarize(query, cancel, begun),
-            Statement::Copy { query, target, options } => {
+            Statement::Summarize(query) => self.summarize(query, text, cancel, begun),
+            Statement::Copy { target, options, .. } => {
                 let to = CopyTarget::of_statement(target, options, self.settings().overwrite)?;
-                self.copy(query, &to, cancel, &AtomicBool::new(false), begun)
+                self.copy(statement, &to, cancel, &AtomicBool::new(false), begun)
             }
             Statement::CreateView(definition) => self.create_view(definition, cancel),
             Statement::CreateTable(definition) => self.create_table(definition, cancel, begun),
@@ -177,13 +174,11 @@ impl Session {
 
     /// What planning depends on, for a statement that begins now.
     pub fn planning(&self) -> queries::Settings {
-        let processes = self.runner.as_ref().map_or(1, |runner| runner.processes());
-        let settings = self.settings();
+        let (settings, processes) = (self.settings(), self.runner.processes());
         queries::Settings {
             workers: settings.workers * processes,
             processes,
-            // Each process brings its rows to whoever takes them.
-            spread_result: self.runner.is_some(),
+            spread_result: self.runner.gathers(),
             ..settings.planning()
         }
     }
@@ -210,45 +205,41 @@ impl Session {
         cancel: &Cancel,
     ) -> Result<PlannedQuery> {
         let query = expanded(tables, query, cancel)?;
-        let opened = open(tables, &named(&query, cancel)?, false, &self.settings(), cancel)?;
+        let opened = threads::open(tables, &named(&query, cancel)?, false, &self.settings(), cancel)?;
         PlannedQuery::over(&query, opened, &self.planning(), cancel)
     }
 
     /// Plans a query and has it run. Not all of many small files are looked at before, and one that turns out to be unlike
-    /// those that were has all of them looked at, and the query planned and run anew. `given` says that rows were given,
-    /// which can't be taken back; `cause` is why a run has failed.
-    ///
-    /// # Errors
-    /// Those of planning, and of `run`.
-    pub fn plan_and_run<T, E: From<Error>>(
+    /// those that were has all of them looked at, and the query planned and run anew. `text` is that of its statement, for
+    /// other processes. `given` says that rows were given, which can't be taken back.
+    pub(crate) fn plan_and_run<T>(
         &self,
         query: &Arc<Query>,
+        text: Option<&Arc<str>>,
         planning: &queries::Settings,
         cancel: &Cancel,
         given: &AtomicBool,
-        cause: impl Fn(&E) -> Option<&engine::Error>,
-        mut run: impl FnMut(&PlannedQuery) -> Result<T, E>,
-    ) -> Result<T, E> {
-        // Other processes look at all files before.
-        if self.runner.is_some() {
-            return run(&self.plan(query, planning, cancel)?);
-        }
+        mut run: impl FnMut(&PlannedQuery) -> Result<T>,
+    ) -> Result<T> {
         let query = &self.expanded(query, cancel)?;
         let names = named(query, cancel)?;
+        let plan = |opened| {
+            let planned = PlannedQuery::over(query, opened, planning, cancel)?;
+            Ok::<_, Error>(PlannedQuery { text: text.cloned(), ..planned })
+        };
         let opened = self.open(&names, true, cancel)?;
         if !opened.catalog.tables().any(|table| is_late(table)) {
-            return run(&PlannedQuery::over(query, opened, planning, cancel)?);
+            return run(&plan(opened)?);
         }
         // What gives rows before it has read all files can't be run anew.
-        let first =
-            PlannedQuery::over(query, opened, planning, cancel).ok().filter(|p| p.plan.root.reads_first());
-        let Some(first) = first else { return run(&self.plan(query, planning, cancel)?) };
+        let first = plan(opened).ok().filter(|p| p.plan.root.reads_first());
+        let Some(first) = first else { return run(&plan(self.open(&names, false, cancel)?)?) };
         let first = PlannedQuery { may_run_anew: true, ..first };
         let error = match run(&first) {
             Err(error) if !given.load(Ordering::Relaxed) => error,
             done => return done,
         };
-        let unlike = match cause(&error) {
+        let unlike = match error.of_query() {
             Some(engine::Error::Format(formats::Error::Unlike { .. })) => true,
             Some(engine::Error::Cancelled) | None => return Err(error),
             Some(_) => false,
@@ -262,7 +253,7 @@ impl Session {
         if !unlike && is_as_before() {
             return Err(error);
         }
-        run(&PlannedQuery::over(query, all, planning, cancel)?)
+        run(&plan(all)?)
     }
 
     /// Begins to run a plan.
@@ -270,28 +261,12 @@ impl Session {
     /// # Errors
     /// It can't be begun.
     pub fn begin(&self, planned: &PlannedQuery, cancel: &Cancel) -> Result<engine::Results> {
-        match &self.runner {
-            Some(runner) => {
-                let results = runner.run(planned).map_err(Error::Runner)?;
-                cancel.stops(results.state());
-                Ok(results)
-            }
-            None => {
-                // It was planned for so many workers.
-                let settings = Settings { workers: planned.planning.workers, ..self.settings() };
-                Ok(engine::run(&planned.plan, &settings.engine(), cancel)?)
-            }
-        }
+        self.runner.begin(self, planned, cancel)
     }
 
     /// Opens the tables of these names.
     pub(crate) fn open(&self, names: &[String], late: bool, cancel: &Cancel) -> Result<Opened> {
-        if let Some(runner) = &self.runner {
-            let catalog = runner.catalog(names).map_err(Error::Runner)?;
-            return Ok(Opened { catalog, kept: Vec::new() });
-        }
-        let tables = self.tables().clone();
-        open(&tables, names, late, &self.settings(), cancel)
+        self.runner.open(self, names, late, cancel)
     }
 
     /// The query with the views that it reads.
@@ -313,15 +288,35 @@ impl Session {
         let state = results.state().clone();
         begun(planned, &state);
         let workers = planned.planning.workers;
-        let plan = results.plan().unwrap_or(&planned.plan).clone();
+        let plan = Some(results.plan().unwrap_or(&planned.plan).clone());
         let kept = planned.kept.clone();
         let run = Run { plan, state, planning, workers, begun: now, took: None, rows: 0, _kept: kept };
         Ok(Results::computed(results, run))
     }
 
-    pub(crate) fn rows(&self, query: &Arc<Query>, cancel: &Cancel, begun: Begun<'_>) -> Result<Results> {
+    /// Has a runner of statements take a whole one. One without columns, such as COPY, has ended then.
+    pub(crate) fn taken(&self, statement: &Parsed, cancel: &Cancel) -> Result<Option<Results>> {
+        let begun = Instant::now();
+        let Some(results) = self.runner.take(self, statement, cancel)? else { return Ok(None) };
+        let (state, workers) = (results.state().clone(), self.planning().workers);
+        let planning = Duration::ZERO;
+        let run = Run { plan: None, state, planning, workers, begun, took: None, rows: 0, _kept: Vec::new() };
+        let mut results = Results::computed(results, run);
+        if results.schema().fields().is_empty() {
+            results.by_ref().try_for_each(|batch| batch.map(|_| ()))?;
+        }
+        Ok(Some(results))
+    }
+
+    pub(crate) fn rows(
+        &self,
+        query: &Arc<Query>,
+        text: Option<&Arc<str>>,
+        cancel: &Cancel,
+        begun: Begun<'_>,
+    ) -> Result<Results> {
         let (start, given) = (Instant::now(), AtomicBool::new(false));
-        self.plan_and_run(query, &self.planning(), cancel, &given, Error::of_query, |planned| {
+        self.plan_and_run(query, text, &self.planning(), cancel, &given, |planned| {
             let mut results = self.start(planned, start, cancel, begun)?;
             if planned.may_run_anew {
                 results.wait_for_rows()?;
@@ -346,25 +341,9 @@ impl Session {
         &self.first
     }
 
-    /// Whether its queries are not run by threads of this process.
-    pub(crate) fn is_run_elsewhere(&self) -> bool {
-        self.runner.is_some()
+    pub(crate) fn runner(&self) -> &dyn Runner {
+        &*self.runner
     }
-
-    pub(crate) fn runner(&self) -> Option<&dyn Runner> {
-        self.runner.as_deref()
-    }
-}
-
-fn open(
-    tables: &Tables,
-    names: &[String],
-    late: bool,
-    settings: &Settings,
-    cancel: &Cancel,
-) -> Result<Opened> {
-    let (tables, names, options) = (tables.clone(), names.to_vec(), settings.open.clone());
-    until(cancel, move || tables.open(&names, late, &options))?
 }
 
 fn expanded(tables: &Tables, query: &Arc<Query>, cancel: &Cancel) -> Result<Deep<Query>> {

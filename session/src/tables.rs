@@ -13,6 +13,7 @@ use schema::Table;
 
 use crate::error::{Error, Result};
 use crate::kept::Kept;
+use crate::sources::Sources;
 
 /// The tables and views that a session knows by name. No table is opened before a statement reads it.
 #[derive(Debug, Clone)]
@@ -144,6 +145,30 @@ impl Tables {
         names
     }
 
+    /// Where these tables and all others lie that have one path, for another process.
+    ///
+    /// # Errors
+    /// One of `names` lies in the memory of this process, or could be one of several files.
+    pub(crate) fn sources(&self, names: &[String], open: &OpenOptions) -> Result<Sources> {
+        for name in names.iter().filter(|name| self.named.contains_key(&name.to_lowercase())) {
+            if let (name, Place::Memory(_) | Place::Kept(_)) = self.place(name)? {
+                let what = format!("'{name}', which is in memory, where other processes run the queries");
+                return Err(queries::Error::Unsupported(what).into());
+            }
+        }
+        let tables = self.named.values().filter_map(|named| match named.places.as_slice() {
+            [Place::Path(path)] => Some((named.name.clone(), path.clone())),
+            _ => None,
+        });
+        let schemas = self.schemas.iter().map(|(name, schema)| (name.clone(), schema.clone()));
+        Ok(Sources {
+            directory: None,
+            tables: tables.collect(),
+            schemas: schemas.collect(),
+            open: open.clone(),
+        })
+    }
+
     /// Opens these tables. A name that is not known is a path. With `late`, not all of many small files are looked at, see
     /// [`OpenOptions::late`].
     ///
@@ -223,9 +248,15 @@ impl Tables {
 
 /// The tables of a statement, and what must stay as long as it runs.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Opened {
-    pub catalog: Catalog,
-    pub kept: Vec<Arc<Kept>>,
+pub struct Opened {
+    pub(crate) catalog: Catalog,
+    pub(crate) kept: Vec<Arc<Kept>>,
+}
+
+impl From<Catalog> for Opened {
+    fn from(catalog: Catalog) -> Opened {
+        Opened { catalog, kept: Vec::new() }
+    }
 }
 
 /// Whether a name that no table has may be a path.

@@ -1,7 +1,4 @@
 //! A query whose result is kept up to date as files are added.
-//!
-//! A panic of one of its workers is not caught, as it is of other queries: in a program of one's own the others wait for
-//! it, and [`Watch::poll`] does not return.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -11,14 +8,15 @@ use arrow_array::{ArrayRef, Int64Array, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use engine::context::cancel::Cancel;
 use engine::context::query::Skipped;
-use engine::context::stack::{self, Deep};
+use engine::context::stack;
 use engine::dataflow::batch::batch_of;
 use engine::incremental;
 use queries::Statement;
 use schema::{FileSet, Source, Table};
 
 use crate::error::{Error, Result};
-use crate::session::{Session, named, parse};
+use crate::parsed::parse;
+use crate::session::{Session, named};
 
 /// The column of changes that says how often a row came, or with a minus went.
 pub const DIFF: &str = "__diff";
@@ -46,12 +44,12 @@ impl Session {
     /// files, and queries that can't be kept up to date.
     pub fn watch(&self, sql: &str) -> Result<Watch<'_>> {
         let cancel = Cancel::default();
-        let statement = Deep::new(parse(sql)?);
+        let statement = parse(sql)?;
         let refuse = |what: String| Err(Error::Settings(format!("watch takes a query{what}")));
-        if self.is_run_elsewhere() {
+        if self.runner().check_is_here("watch").is_err() {
             return refuse(" that threads of this process run".into());
         }
-        let Statement::Query(query) = &**statement else { return refuse(String::new()) };
+        let Statement::Query(query) = &*statement else { return refuse(String::new()) };
         let expanded = self.expanded(query, &cancel)?;
         let names = named(&expanded, &cancel)?;
         let [name] = names.as_slice() else {
@@ -89,8 +87,8 @@ impl Watch<'_> {
     /// was added. The first call gives the result as it is.
     ///
     /// # Errors
-    /// A file was removed or has changed, one that was added has other columns, and those of reading. The watch has ended
-    /// then, and every further call is an error.
+    /// A file was removed or has changed, one that was added has other columns, those of reading, and a worker that has
+    /// panicked. The watch has ended then, and every further call is an error.
     pub fn poll(&mut self) -> Result<Option<Vec<RecordBatch>>> {
         if self.has_ended {
             return Err(Error::Settings("the watch has ended with an error".into()));

@@ -152,7 +152,7 @@ fn a_plan_runs_several_times_at_once() {
     let session = session(2);
     session.register("t", &path);
     let sql = "SELECT (SELECT sum(a) FROM t) + (SELECT count(*) FROM t WHERE a > (SELECT min(a) FROM t)) AS s FROM t";
-    let queries::Statement::Query(query) = session::parse(sql).unwrap() else { panic!("it is a query") };
+    let query = session::parse(sql).unwrap().query().expect("it is a query");
     let cancel = Cancel::default();
     let planned = session.plan(&query, &session.planning(), &cancel).unwrap();
     let mut running: Vec<_> = (0..3).map(|_| session.begin(&planned, &cancel).unwrap()).collect();

@@ -159,12 +159,12 @@ impl Bench {
             ..FormatOptions::default()
         };
         if let Err(e) = format.encoder(&self.schema, &options) {
-            let refused = crate::causes(&e.at(Path::new("the table")).into());
+            let refused = crate::causes(&e.at(Path::new("the table")));
             return Ok(Cell { encoding: format.name(), compression, outcome: Outcome::Refused { refused } });
         }
         let outcome = match self.measure(format.name(), compression) {
             Ok(measured) => Outcome::Measured(measured),
-            Err(e) => Outcome::Failed { error: crate::causes(&e) },
+            Err(e) => Outcome::Failed { error: crate::causes(e.as_ref()) },
         };
         super::remove(&self.directory)?;
         Ok(Cell { encoding: format.name(), compression, outcome })

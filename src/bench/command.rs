@@ -6,9 +6,9 @@ use std::process::{Command, Stdio};
 use anyhow::Context;
 use engine::context::children;
 use serde::Deserialize;
+use session::conversion::TAGGED;
 
 use super::TABLE;
-use crate::convert::TAGGED;
 
 /// Gives commands that have a query in common.
 pub struct Runner {

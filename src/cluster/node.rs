@@ -11,11 +11,10 @@ use anyhow::Context;
 use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray, UInt64Array};
 use cluster::node::config::{self, Config, LogFormat, LogLevel};
 use cluster::node::serve::Settings;
-use cluster::node::{Ask, NodeClient, Reply, Status, serve as daemon};
-use cluster::tls::Client;
+use cluster::node::{Ask, Reply, Status, serve as daemon};
 
-use super::version;
 use crate::args;
+use crate::places::{VERSION, client};
 use crate::print;
 use crate::say::Log;
 
@@ -30,13 +29,13 @@ pub fn serve(n: &args::Node) -> anyhow::Result<()> {
         (None, None) => return Err(crate::Usage("--config says where a node listens".into()).into()),
     };
     let config = Config::read(file)?;
-    let memory_limit = memory_limit(&config)?;
+    let memory_limit = config.memory()?;
     // Relative paths of the file begin where palais was started; those of queries, where the file says.
     let path = std::path::absolute(file).context("there is no working directory")?;
     let program = std::env::current_exe().context("cannot find the program that runs")?;
     log(&config);
-    daemon::serve(Settings { config, path, version: version(), program, memory_limit }, |host| {
-        tracing::info!(host, version = version(), "palais serves");
+    daemon::serve(Settings { config, path, version: VERSION.into(), program, memory_limit }, |host| {
+        tracing::info!(host, version = VERSION, "palais serves");
     })?;
     Ok(())
 }
@@ -66,34 +65,9 @@ fn log(config: &Config) {
     }
 }
 
-/// The most memory of all queries of a node together, in bytes.
-pub fn memory_limit(config: &Config) -> anyhow::Result<u64> {
-    let given = config.memory_limit.as_deref().map(session::variables::memory).transpose();
-    let given = given.map_err(|e| crate::Usage(format!("memory_limit of the node: {e}")))?;
-    Ok(given.unwrap_or_else(engine::context::memory::default_limit))
-}
-
-/// Makes this process one of a node: of its directory, and of its files alone.
-pub fn enter(config: &Config) -> anyhow::Result<()> {
-    formats::store::roots::allow(&config.data_root)?;
-    if let Some(directory) = &config.directory {
-        std::env::set_current_dir(directory)
-            .with_context(|| format!("{}: cannot be entered", directory.display()))?;
-    }
-    Ok(())
-}
-
-/// The way to a node.
-pub fn door(at: &args::At, patience: Duration) -> anyhow::Result<NodeClient> {
-    let token = config::read_token(&at.token_file)?;
-    let tls = at.tls.tls_authority.as_deref().map(|file| Client::read(file, at.tls.tls_name.as_deref()));
-    let tls = tls.transpose()?;
-    Ok(NodeClient { address: at.cluster.clone(), token, tls, version: version(), patience })
-}
-
 /// `palais cluster status`: a row for each process of a query, and one for each node where none runs.
 pub fn status(at: &args::At) -> anyhow::Result<()> {
-    let Reply::Overview(nodes) = door(at, PATIENCE)?.ask(&Ask::Overview)? else {
+    let Reply::Overview(nodes) = client(at, PATIENCE)?.ask(&Ask::Overview)? else {
         anyhow::bail!("{}: it answered something else", at.cluster);
     };
     let mut rows: Vec<Row> = Vec::new();
@@ -164,7 +138,7 @@ fn of_node(node: &str, status: &Status, rows: &mut Vec<Row>) {
 
 /// `palais cluster cancel`.
 pub fn cancel(at: &args::At, query: &str) -> anyhow::Result<()> {
-    match door(at, PATIENCE)?.ask(&Ask::Cancel { query: query.into() })? {
+    match client(at, PATIENCE)?.ask(&Ask::Cancel { query: query.into() })? {
         Reply::Ended(0) => anyhow::bail!(
             "{}: no query {query} runs\n  help: palais cluster status shows those that do",
             at.cluster

@@ -2,7 +2,7 @@
 //! lost all are ended.
 
 use std::collections::VecDeque;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -37,6 +37,8 @@ pub(super) struct Group {
     pub patience: Duration,
     /// The host that was lost.
     pub lost: Mutex<Option<String>>,
+    /// Whether all were ended.
+    pub has_ended: AtomicBool,
 }
 
 /// What processes tell.
@@ -230,6 +232,7 @@ impl Group {
 
     /// Ends all processes.
     pub fn end(&self) {
+        self.has_ended.store(true, Ordering::SeqCst);
         for member in &self.members {
             member.tell(Order::Stop);
             member.release();

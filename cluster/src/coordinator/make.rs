@@ -16,17 +16,18 @@ impl Cluster {
     /// # Errors
     /// Those of the query, of writing, and a process that is lost meanwhile.
     pub fn write(&self, query: &Query<'_>, state: &Arc<QueryState>) -> Result<Written> {
+        let _turn = self.turn()?;
         self.plan(query, true, state)?.run(&self.group);
         self.finish(state)
     }
 
-    /// Has all processes make files, each its share; what the bytes are that tell which only the binary knows. Figures go
-    /// into `state`.
+    /// Has all processes make files, each its share; the bytes are a [`crate::making::files::Job`]. Figures go into
+    /// `state`.
     ///
     /// # Errors
     /// Those of making them, and a process that is lost meanwhile.
     pub fn make(&self, job: &[u8], state: &Arc<QueryState>) -> Result<Written> {
-        let group = &self.group;
+        let (_turn, group) = (self.turn()?, &self.group);
         let members = &group.members;
         members.iter().for_each(|member| member.tell(Order::Make(Raw(job.to_vec()))));
         let begun = self.begun(state)?.told.unwrap_or(Raw(Vec::new()));

@@ -1,8 +1,8 @@
 //! A process, seen by its starter.
 
 use std::io::{self, BufReader, Read, Write};
-use std::net::{IpAddr, Shutdown, SocketAddr};
-use std::path::PathBuf;
+use std::net::{IpAddr, Ipv4Addr, Shutdown, SocketAddr};
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel};
@@ -44,6 +44,27 @@ pub struct Host {
     pub tls: Option<Files>,
     /// What starts it.
     pub launch: Launch,
+}
+
+impl Host {
+    /// So many processes of this machine, each of which is this program, a palais of the starter's version.
+    pub fn local(program: &Path, processes: usize) -> Vec<Host> {
+        let process = |process| {
+            let mut command = Command::new(program);
+            command.args(["cluster", "process"]);
+            Host {
+                name: format!("local-{process}"),
+                address: IpAddr::V4(Ipv4Addr::LOCALHOST),
+                ports: Ports::ANY,
+                directory: None,
+                sharing: processes,
+                far: false,
+                tls: None,
+                launch: Launch::Command(command),
+            }
+        };
+        (0..processes).map(process).collect()
+    }
 }
 
 /// What starts a process.

@@ -183,6 +183,37 @@ impl Config {
         entry.cloned().unwrap_or_else(|| format!("{machine}:{}", listens.port()))
     }
 
+    /// The most memory of all queries together, in bytes.
+    ///
+    /// # Errors
+    /// The file says something that is no size.
+    pub fn memory(&self) -> Result<u64> {
+        let given = self.memory_limit.as_deref().map(session::variables::memory).transpose();
+        let given = given.map_err(|e| Error::Usage(format!("memory_limit of the node: {e}")))?;
+        Ok(given.unwrap_or_else(engine::context::memory::default_limit))
+    }
+
+    /// The most memory of a query, in bytes.
+    ///
+    /// # Errors
+    /// As of [`Config::memory`].
+    pub fn share_of_memory(&self) -> Result<u64> {
+        Ok(self.memory()? / self.queries as u64)
+    }
+
+    /// Makes this process one of the node: of its directory, and of its files alone.
+    ///
+    /// # Errors
+    /// A directory that is not there, or can't be entered.
+    pub fn enter(&self) -> Result<()> {
+        formats::store::roots::allow(&self.data_root)?;
+        if let Some(directory) = &self.directory {
+            std::env::set_current_dir(directory)
+                .map_err(|e| Error::Refused(format!("{}: cannot be entered: {e}", directory.display())))?;
+        }
+        Ok(())
+    }
+
     /// The workers of a query.
     pub fn share_of_workers(&self) -> usize {
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);

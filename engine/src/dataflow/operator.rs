@@ -294,8 +294,8 @@ impl<'scope> Stage<'_, 'scope> {
     }
 }
 
-/// Whether the operator of this name is to panic when it is first scheduled: for the tests of what a panic does.
-fn panics_for_a_test(name: &str) -> bool {
+/// Whether the operator of this name is to panic when it first has something to do: for the tests of what a panic does.
+pub(crate) fn panics_for_a_test(name: &str) -> bool {
     cfg!(feature = "test-switches")
         && std::env::var_os("PALAIS_TEST_PANIC").is_some_and(|given| given == name)
 }

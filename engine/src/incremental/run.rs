@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::Mutex;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Decimal128Type, Float64Type, Int64Type, UInt64Type};
@@ -18,15 +18,18 @@ use queries::Plan;
 use queries::decimals::average;
 use queries::plan::{AggregateCall, AggregateFunction, Node, Op};
 use schema::Table;
-use timely::communication::WorkerGuards;
 use timely::dataflow::ProbeHandle;
 use timely::worker::Worker;
 
 use super::shape::Shape;
 use super::sums::{Sum, Sums};
+use crate::context::panics;
 use crate::context::query::{QueryState, Skipped};
+use crate::context::stack;
 use crate::dataflow::batch::batch_of;
+use crate::dataflow::operator::panics_for_a_test;
 use crate::error::{Error, Result};
+use crate::execution::workers::{Build, PARK, Workers, channels_here, run_thread, start_workers};
 use crate::operators::scan::source::ScanSource;
 use crate::operators::{evaluate, evaluate_all};
 use crate::state::hash::normalise;
@@ -47,7 +50,17 @@ pub struct Watch {
     state: Arc<QueryState>,
     rounds: Vec<Sender<Arc<ScanSource>>>,
     changes: Receiver<Result<Option<Change>>>,
-    _guards: WorkerGuards<()>,
+    workers: Option<Workers>,
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        // Workers end where they are: those that wait for a round, and those that are in one.
+        self.state.break_off(Error::Cancelled);
+        self.rounds.clear();
+        // What they panicked of was told by the round.
+        self.workers.take().into_iter().for_each(|workers| drop(workers.join()));
+    }
 }
 
 impl Watch {
@@ -60,28 +73,43 @@ impl Watch {
         let (of_workers, send_change) = (shape.clone(), Mutex::new(send_change));
         let state = Arc::new(QueryState::default());
         let counts = state.clone();
-        let work = move |worker: &mut Worker| {
-            let rounds = ends.lock().expect("nothing panics with this lock")[worker.index()].take();
-            let changes = send_change.lock().expect("nothing panics with this lock").clone();
-            let rounds = rounds.expect("each worker takes its own");
-            run_worker(worker, &of_workers, &counts, &rounds, &changes);
+        let work = move |build: Build| {
+            stack::mark_deep();
+            let run = |worker: &mut Worker| {
+                let rounds = ends.lock().expect("nothing panics with this lock")[worker.index()].take();
+                let changes = send_change.lock().expect("nothing panics with this lock").clone();
+                let rounds = rounds.expect("each worker takes its own");
+                if let Err(e) = run_worker(worker, &of_workers, &counts, &rounds, &changes) {
+                    counts.break_off(e);
+                }
+            };
+            run_thread(build, &counts, false, run);
         };
-        let guards = timely::execute(timely::Config::process(workers), work).map_err(Error::Start)?;
-        Ok(Watch { shape, schema: plan.schema.clone(), state, rounds, changes, _guards: guards })
+        let workers = Some(start_workers(channels_here(workers)?, work, &state)?);
+        Ok(Watch { shape, schema: plan.schema.clone(), state, rounds, changes, workers })
     }
 
     /// Takes in the rows of `table`, which has the files that are new, and gives the changes of the result.
+    ///
+    /// # Errors
+    /// Those of reading and of computing. A worker that panics ends the watch: all further rounds are errors.
     pub fn round(&mut self, table: &Table) -> Result<Vec<Change>> {
         let Op::Scan(scan) = &self.shape.scan.op else { unreachable!("a shape begins with a scan") };
         let scan = queries::plan::Scan { table: Arc::new(table.clone()), ..scan.clone() };
         let work = Arc::new(ScanSource::new(&scan, self.shape.scan.schema.clone())?);
         for worker in &self.rounds {
-            worker.send(work.clone()).map_err(|_| Error::Start("a worker is gone".into()))?;
+            worker.send(work.clone()).map_err(|_| self.ended())?;
         }
         let mut all = Vec::new();
         let mut left = self.rounds.len();
         while left > 0 {
-            match self.changes.recv().map_err(|_| Error::Start("the workers are gone".into()))?? {
+            let told = match self.changes.recv_timeout(PARK) {
+                Ok(told) => told?,
+                // The others wait for the next round.
+                Err(RecvTimeoutError::Timeout) if !self.state.is_broken_off() => continue,
+                Err(_) => return Err(self.ended()),
+            };
+            match told {
                 Some(change) => all.push(Change {
                     rows: batch_of(&self.schema, change.rows.columns().to_vec(), change.rows.num_rows())?,
                     diffs: change.diffs,
@@ -92,6 +120,11 @@ impl Watch {
         Ok(all)
     }
 
+    /// Why the workers have ended.
+    fn ended(&self) -> Error {
+        self.state.take_error().unwrap_or_else(|| Error::Start("the workers of the watch have ended".into()))
+    }
+
     /// What readers passed over since this was asked last.
     pub fn skipped(&self) -> Skipped {
         self.state.take_skipped()
@@ -100,20 +133,25 @@ impl Watch {
 
 type Changes = Rc<RefCell<Vec<(Vec<u8>, Sums, i64)>>>;
 
+/// Serves rounds until the watch is dropped, or another worker has panicked.
 fn run_worker(
     worker: &mut Worker,
     shape: &Shape,
     state: &Arc<QueryState>,
     rounds: &Receiver<Arc<ScanSource>>,
     changes: &Sender<Result<Option<Change>>>,
-) {
+) -> Result<()> {
+    state.register_thread();
     let probe = ProbeHandle::new();
     let seen: Changes = Rc::default();
+    // One of them: the others must not wait for it.
+    let panics = worker.index() + 1 == worker.peers() && panics_for_a_test("watch");
     let mut input = worker.dataflow(|scope| {
         let (input, rows) = scope.new_collection::<Vec<u8>, Sums>();
         let seen = seen.clone();
         rows.count_total()
             .inspect(move |((key, sums), _, diff)| {
+                assert!(!panics, "PALAIS_TEST_PANIC asks for this");
                 seen.borrow_mut().push((key.clone(), sums.clone(), *diff as i64))
             })
             .probe_with(&probe);
@@ -128,11 +166,23 @@ fn run_worker(
     }
     // The senders end when the watch is dropped.
     while let Ok(work) = rounds.recv() {
-        let outcome = read_round(shape, state, &work, &mut input, changes);
+        // A panic is caught here, so that the input is not dropped, which tells timely, while one unwinds.
+        let outcome = match panics::catch(|| read_round(shape, state, &work, &mut input, changes)) {
+            Err(e @ Error::Panic { .. }) => return Err(e),
+            outcome => outcome,
+        };
         let next = *input.time() + 1;
         input.advance_to(next);
         input.flush();
-        worker.step_while(|| probe.less_than(input.time()));
+        while probe.less_than(input.time()) {
+            if state.is_broken_off() {
+                return Ok(());
+            }
+            panics::catch(|| {
+                worker.step_or_park(Some(PARK));
+                Ok(())
+            })?;
+        }
         let outcome = outcome.and_then(|()| match results(shape, &mut seen.borrow_mut())? {
             Some(change) => give(changes, change),
             None => Ok(()),
@@ -140,6 +190,7 @@ fn run_worker(
         // Whoever has dropped the receiver wants no more.
         let _ = changes.send(outcome.map(|()| None));
     }
+    Ok(())
 }
 
 fn give(changes: &Sender<Result<Option<Change>>>, change: Change) -> Result<()> {
@@ -155,6 +206,9 @@ fn read_round(
     changes: &Sender<Result<Option<Change>>>,
 ) -> Result<()> {
     work.read_all(state, &mut |batch| {
+        if state.stopped() {
+            return Err(Error::Cancelled);
+        }
         let diffs = vec![1; batch.num_rows()];
         let change = steps(&shape.before, Change { rows: batch, diffs })?;
         if change.rows.num_rows() == 0 {

@@ -1,13 +1,15 @@
-//! What another process has sent.
+//! What processes tell each other within messages: values as bytes, and back.
 //!
 //! The types of columns may be nested in each other, and each level of them is decoded in a call of its own. Whoever reads
 //! a level looks how much of the stack is taken, so that bytes can't make it overflow.
 
 use std::io::{self, Read};
 
-use anyhow::Context;
 use bincode::{ErrorKind, Options};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
+
+use crate::error::{Error, Result};
 
 /// So much of the stack may be taken.
 const MOST_STACK: usize = 256 << 10;
@@ -16,16 +18,23 @@ const MOST_STACK: usize = 256 << 10;
 ///
 /// # Errors
 /// Other bytes, and types that are nested too deep.
-pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> anyhow::Result<T> {
+pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
     let begin = 0_u8;
     let from = Shallow { rest: bytes, begin: (&raw const begin).addr() };
     // Without a limit room is made for whatever length a text claims.
     let options = bincode::DefaultOptions::new().with_fixint_encoding().with_limit(bytes.len() as u64);
-    let decoded = options.deserialize_from(from).map_err(|e| match *e {
-        ErrorKind::Io(e) => e.into(),
-        e => anyhow::Error::from(e),
-    });
-    decoded.context("what another process has sent can't be read")
+    options.deserialize_from(from).map_err(|e| match *e {
+        ErrorKind::Io(e) => Error::Received(e.to_string()),
+        e => Error::Received(e.to_string()),
+    })
+}
+
+/// The bytes that [`decode`] reads.
+///
+/// # Errors
+/// The name of a file that is not UTF-8.
+pub fn encode<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>> {
+    bincode::serialize(value).map_err(|e| Error::Sent(e.to_string()))
 }
 
 /// Bytes that are read while the stack is not deep.
@@ -74,7 +83,7 @@ mod tests {
             assert_eq!(bincode::serialize(&t).unwrap(), bytes);
         }
         for levels in [10_000, 200_000] {
-            let error = format!("{:#}", decode::<DataType>(&nested(levels)).unwrap_err());
+            let error = decode::<DataType>(&nested(levels)).unwrap_err().to_string();
             assert!(error.contains("nested too deep"), "{error}");
         }
     }

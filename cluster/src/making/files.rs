@@ -1,11 +1,8 @@
-//! What a process makes without a query: tables of the benchmark, and files from files of another format.
+//! The part of a process in making files: tables of the benchmark, and files from files of another format.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use anyhow::Context;
-use cluster::message::Failure;
-use cluster::worker::{Maker, Together};
 use engine::QueryState;
 use engine::writing::atomic::Overwrite;
 use engine::writing::dataset::{Parts, WriteOptions, Written};
@@ -14,8 +11,11 @@ use schema::bdb::Spec;
 use schema::{FormatOptions, Table};
 use serde::{Deserialize, Serialize};
 
-use super::decode::decode;
-use super::process::failure;
+use crate::decode::{decode, encode};
+use crate::error::{Error, Result};
+use crate::message::Failure;
+use crate::program::Program;
+use crate::worker::{Maker, Together};
 
 /// What all processes make.
 #[derive(Serialize, Deserialize)]
@@ -44,7 +44,8 @@ pub enum Of {
 }
 
 /// The part of one process.
-pub struct Files {
+pub(crate) struct Files {
+    program: Program,
     origin: Origin,
     path: PathBuf,
     options: WriteOptions,
@@ -55,7 +56,7 @@ pub struct Files {
 
 impl Files {
     /// As a job says.
-    pub fn new(job: Job) -> Files {
+    pub fn new(program: Program, job: Job) -> Files {
         let Job { of, path, format, overwrite, verify, workers } = job;
         let origin = match of {
             Of::Generated(spec, parts) => Origin::Generated(spec, parts),
@@ -63,60 +64,62 @@ impl Files {
         };
         let overwrite = Overwrite::flag(overwrite);
         let options = WriteOptions { format, workers, overwrite, part_bytes: None, verify };
-        Files { origin, path, options, making: None, state: Arc::default() }
+        Files { program, origin, path, options, making: None, state: Arc::default() }
     }
 
-    fn making(&mut self) -> anyhow::Result<&mut Making> {
-        self.making.as_mut().context("nothing was begun")
+    fn making(&mut self) -> Result<&mut Making> {
+        self.making.as_mut().ok_or(Error::NotBegun)
     }
 }
 
 impl Together for Files {
     fn begin(&mut self, processes: usize) -> Result<Vec<u8>, Failure> {
-        let mut begin = || -> anyhow::Result<Vec<u8>> {
+        let program = self.program;
+        let mut begin = || -> Result<Vec<u8>> {
             let (making, begun) = Making::begin(self.origin.clone(), &self.path, &self.options, processes)?;
             self.making = Some(making);
-            bincode::serialize(&begun).context("the names of files must be UTF-8 here")
+            encode(&begun)
         };
-        begin().map_err(|e| failure(&e))
+        begin().map_err(|e| program.failure(&e))
     }
 
     fn join(&mut self, begun: &[u8], process: usize, _processes: usize) -> Result<(), Failure> {
-        let mut join = || -> anyhow::Result<()> {
+        let program = self.program;
+        let mut join = || -> Result<()> {
             let begun: Begun = decode(begun)?;
             self.making =
                 Some(Making::join(self.origin.clone(), &self.path, &self.options, &begun, process)?);
             Ok(())
         };
-        join().map_err(|e| failure(&e))
+        join().map_err(|e| program.failure(&e))
     }
 
     fn finish(&mut self, written: Vec<Vec<u8>>) -> Result<Written, Failure> {
-        let finish = || -> anyhow::Result<Written> {
-            let making = self.making.take().context("nothing was begun")?;
+        let program = self.program;
+        let finish = || -> Result<Written> {
+            let making = self.making.take().ok_or(Error::NotBegun)?;
             let mut parts = Parts::new();
             for written in written {
                 parts.extend(decode::<Parts>(&written)?);
             }
             Ok(making.finish(parts, &self.state)?)
         };
-        finish().map_err(|e| failure(&e))
+        finish().map_err(|e| program.failure(&e))
     }
 }
 
 impl Maker for Files {
     fn look(&mut self) -> Result<Vec<u8>, Failure> {
-        let mut look = || -> anyhow::Result<Vec<u8>> { Ok(bincode::serialize(&self.making()?.look()?)?) };
-        look().map_err(|e| failure(&e))
+        let program = self.program;
+        let mut look = || -> Result<Vec<u8>> { encode(&self.making()?.look()?) };
+        look().map_err(|e| program.failure(&e))
     }
 
     fn make(&mut self, told: Vec<Vec<u8>>, state: &Arc<QueryState>) -> engine::Result<Vec<u8>> {
-        let wrong = |e: anyhow::Error| engine::Error::Processes(format!("{e:#}"));
-        let told = told.iter().map(|told| decode::<Vec<_>>(told)).collect::<anyhow::Result<Vec<_>>>();
-        let told = told.map_err(wrong)?.concat();
+        let told = told.iter().map(|told| decode::<Vec<_>>(told)).collect::<Result<Vec<_>>>()?.concat();
         self.state = state.clone();
         let Some(making) = &mut self.making else { return Err(engine::Error::Cancelled) };
         let parts = making.write(&told, state)?;
-        bincode::serialize(&parts).map_err(|e| wrong(e.into()))
+        Ok(encode(&parts)?)
     }
 }

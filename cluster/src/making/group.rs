@@ -4,22 +4,18 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Context;
-use cluster::Cluster;
-use cluster::coordinator::{Host, Options, Traffic};
-use cluster::mesh::link::Compression;
 use engine::QueryState;
 use engine::writing::dataset::Written;
 use schema::{FormatOptions, Source, Table};
+use session::Conversion;
 
-use super::Listener;
-use crate::args;
-use crate::cluster::decode::decode;
-use crate::cluster::maker::{Job, Of};
-use crate::cluster::process::Look;
-use crate::cluster::version;
-use crate::generate::Wanted;
-use crate::tables;
+use super::files::{Job, Of};
+use super::{GeneratedTable, Generation, Listener};
+use crate::coordinator::{Cluster, Host, Options, Traffic};
+use crate::decode::{decode, encode};
+use crate::error::Result;
+use crate::mesh::link::Compression;
+use crate::query::Look;
 
 /// Processes that make files.
 pub struct Group {
@@ -29,32 +25,35 @@ pub struct Group {
 }
 
 impl Group {
-    /// Starts them. `workers` are those of each, of those that the one with the fewest has.
+    /// Starts them. `workers` gives those of each, of those that the one with the fewest has cores for.
+    ///
+    /// # Errors
+    /// One can't be started, says nothing in time or is of another version.
     pub fn start(
+        version: String,
         hosts: Vec<Host>,
         patience: Duration,
         workers: impl Fn(usize) -> usize,
-    ) -> anyhow::Result<Group> {
+    ) -> Result<Group> {
         // They send each other nothing.
         let traffic = Traffic { compression: Compression::None, sockets_only: true };
-        let cluster = Cluster::start(Options { version: version(), hosts, traffic, patience })?;
+        let cluster = Cluster::start(Options { version, hosts, traffic, patience })?;
         Ok(Group { workers: workers(cluster.workers()), cluster })
     }
 
     /// Makes a table of the benchmark.
-    pub fn generate(
+    pub(super) fn generate(
         &self,
-        asked: &args::Generate,
-        table: &Wanted,
-        format: &FormatOptions,
-        listener: &Listener,
-    ) -> anyhow::Result<Written> {
-        let Wanted { spec, parts, bytes } = table;
+        asked: &Generation,
+        table: &GeneratedTable,
+        listener: &dyn Listener,
+    ) -> Result<Written> {
+        let GeneratedTable { spec, parts, bytes } = table;
         let job = Job {
             of: Of::Generated(*spec, *parts),
             path: asked.directory.join(spec.table.name()),
-            format: format.clone(),
-            overwrite: asked.write.overwrite,
+            format: asked.format.clone(),
+            overwrite: asked.overwrite,
             verify: false,
             workers: self.workers,
         };
@@ -62,14 +61,14 @@ impl Group {
     }
 
     /// Makes files of other files, at `path`.
-    pub fn convert(
+    pub(super) fn convert(
         &self,
-        asked: &args::Convert,
+        asked: &Conversion,
         path: &Path,
         format: &FormatOptions,
-        listener: &Listener,
-    ) -> anyhow::Result<Written> {
-        let table = self.open(&asked.input, &asked.source)?;
+        listener: &dyn Listener,
+    ) -> Result<Written> {
+        let table = self.open(asked)?;
         let bytes = match &table.source {
             Source::Files(set) => set.bytes(),
             Source::Range { .. } | Source::Generated(_) | Source::Memory(_) => 0,
@@ -78,7 +77,7 @@ impl Group {
             of: Of::Table(table),
             path: path.to_path_buf(),
             format: format.clone(),
-            overwrite: asked.write.overwrite,
+            overwrite: asked.overwrite,
             verify: asked.verify,
             workers: self.workers,
         };
@@ -86,20 +85,18 @@ impl Group {
     }
 
     /// The table of a source, as the first process sees it.
-    fn open(&self, input: &args::Input, source: &str) -> anyhow::Result<Table> {
-        let look = bincode::serialize(&Look::Source(tables::sources(input)?, source.to_string()))?;
-        let seen = self.cluster.open(&look, 1)?;
-        decode(&seen[0])
+    fn open(&self, asked: &Conversion) -> Result<Table> {
+        let look = encode(&Look::Source(asked.sources.clone(), asked.source.clone()))?;
+        decode(&self.cluster.open(&look, 1)?[0])
     }
 
     /// Has the processes make files, for which about so many bytes are read or made.
-    fn make(&self, job: &Job, bytes: u64, listener: &Listener) -> anyhow::Result<Written> {
+    fn make(&self, job: &Job, bytes: u64, listener: &dyn Listener) -> Result<Written> {
         let state = Arc::new(QueryState::default());
-        let progress = listener.begin(bytes, &state);
-        let job = bincode::serialize(job).context("the names of files must be UTF-8 here")?;
-        let written = self.cluster.make(&job, &state)?;
-        drop(progress);
-        listener.skipped(&state);
+        let shown = listener.begin(bytes, &state);
+        let written = self.cluster.make(&encode(job)?, &state)?;
+        drop(shown);
+        listener.skipped(state.skipped());
         Ok(written)
     }
 }

@@ -1,34 +1,48 @@
 //! What is done again when a process is lost.
 
+use std::fmt::Display;
+
+use crate::error::Error;
+
 /// Why something was not done.
-pub struct Undone {
+pub struct Undone<E> {
     /// What went wrong.
-    pub error: anyhow::Error,
+    pub error: Box<E>,
     /// The host that was lost, if it may be done again.
     pub lost: Option<String>,
 }
 
-impl From<anyhow::Error> for Undone {
-    fn from(error: anyhow::Error) -> Undone {
-        let lost = crate::cause::<cluster::Error>(&error).and_then(|e| e.lost().map(String::from));
-        Undone { error, lost }
+impl From<Error> for Undone<Error> {
+    fn from(error: Error) -> Undone<Error> {
+        Undone { lost: error.lost().map(String::from), error: Box::new(error) }
     }
+}
+
+/// The hosts without those that were lost, if there are others.
+pub fn remaining<H>(mut hosts: Vec<H>, without: &[String], name: impl Fn(&H) -> &String) -> Vec<H> {
+    if hosts.iter().any(|host| !without.contains(name(host))) {
+        hosts.retain(|host| !without.contains(name(host)));
+    }
+    hosts
 }
 
 /// Does something with processes, and again while one is lost, so often at most; `attempt` is told which hosts are to be left
 /// out. `text` says what is done again, and `warn` takes it. What lies on a host alone, as `local_parts` of tables do, is not
 /// read without it: then none is left out.
-pub fn retried(
+///
+/// # Errors
+/// Those of the last attempt.
+pub fn retried<E: Display>(
     retries: u32,
     local_parts: bool,
     text: &str,
     warn: impl Fn(String),
-    mut attempt: impl FnMut(&[String]) -> Result<(), Undone>,
-) -> anyhow::Result<()> {
+    mut attempt: impl FnMut(&[String]) -> Result<(), Undone<E>>,
+) -> Result<(), E> {
     let mut without = Vec::new();
     for _ in 0..retries {
         let Err(Undone { error, lost }) = attempt(&without) else { return Ok(()) };
-        let Some(lost) = lost else { return Err(error) };
+        let Some(lost) = lost else { return Err(*error) };
         if local_parts {
             warn(format!("{error}\n  {text} again"));
         } else {
@@ -36,7 +50,7 @@ pub fn retried(
             without.push(lost);
         }
     }
-    attempt(&without).map_err(|undone| undone.error)
+    attempt(&without).map_err(|undone| *undone.error)
 }
 
 #[cfg(test)]
@@ -51,13 +65,13 @@ mod tests {
         let attempt = |without: &[String]| match lost.next() {
             None => Ok(()),
             Some(lost) => {
-                let error = anyhow::anyhow!("all but {without:?}");
-                Err(Undone { error, lost: lost.map(String::from) })
+                let error = format!("all but {without:?}");
+                Err(Undone { error: Box::new(error), lost: lost.map(String::from) })
             }
         };
         let warn = |text| warnings.borrow_mut().push(text);
         let done = retried(retries, local_parts, "it is done", warn, attempt);
-        (warnings.into_inner(), done.map_err(|e| e.to_string()))
+        (warnings.into_inner(), done)
     }
 
     #[test]

@@ -1,5 +1,4 @@
-//! What processes tell each other within messages, of which `cluster` knows only the bytes: any other bytes are an error, or
-//! something that can be told on.
+//! What processes tell each other within messages: any other bytes are an error, or something that can be told on.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -7,16 +6,18 @@ use std::sync::Arc;
 use arrow_schema::{DataType, Field, Schema};
 use engine::writing::dataset::{Begun, Parts};
 use formats::discover::{OpenOptions, SchemaChoice};
+use schema::bdb::{Kind, Sizes};
 use schema::manifest::PartFile;
 use schema::{DeferredValidation, FileEntry, FileSet, FormatOptions, Source, Table};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use session::Sources;
+use session::{Conversion, Sources};
 
-use super::decode::decode;
-use super::maker::{Job, Of};
-use super::process::{Look, Query};
-use super::remote::{Asking, Request};
+use crate::decode::decode;
+use crate::leader::Request;
+use crate::making::files::{Job, Of};
+use crate::making::{GeneratedTable, Generation, Task};
+use crate::query::{Asking, Look, Query};
 
 /// Numbers that look like chance and are always the same (xorshift64).
 struct Chance(u64);
@@ -136,11 +137,29 @@ fn what_callers_ask_nodes_for() {
         sources: sources(),
         workers: Some(1),
         memory_limit: None,
-        broadcast_limit: Some(7),
+        broadcast_bytes: 7,
         allow_scripts: false,
         read_ahead: 4,
         overwrite: false,
         retries: 1,
         local_parts: true,
     }));
+    let conversion = Conversion {
+        source: "a/*.csv".into(),
+        sources: sources(),
+        destination: "out".into(),
+        to: Some("parquet".into()),
+        compression: None,
+        overwrite: false,
+        header: true,
+        arrays: false,
+        verify: true,
+    };
+    check(&Request::Files { task: Task::Convert(conversion), workers: None, retries: 2 });
+    let table =
+        GeneratedTable { spec: Sizes::of_set("tiny").unwrap().table(Kind::Rankings, 1), parts: 3, bytes: 4 };
+    let tables = vec![table, table];
+    let format = FormatOptions::default();
+    let generation = Generation { directory: "out".into(), tables, format, overwrite: true };
+    check(&Request::Files { task: Task::Generate(generation), workers: Some(2), retries: 0 });
 }

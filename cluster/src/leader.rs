@@ -1,0 +1,294 @@
+//! What nodes are asked for, and the process on a node that leads it: it has the nodes run it, and tells the caller.
+
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use engine::QueryState;
+use engine::context::query::Skipped;
+use queries::Statement;
+use serde::{Deserialize, Serialize};
+use session::writers::{self, ResultWriter};
+use session::{Cancel, CopyTarget, Session, Settings, Sources};
+
+use crate::coordinator::{Host, Launch, Options, Traffic};
+use crate::decode::{decode, encode};
+use crate::error::{Error, Result};
+use crate::making::{self, Made, Task};
+use crate::node::config::Config;
+use crate::node::{NodeClient, PORT, Slot};
+use crate::ports::Ports;
+use crate::processes::Processes;
+use crate::query::{Asking, Elsewhere};
+use crate::remote::{Caller, Remote};
+use crate::retry::{Undone, remaining, retried};
+
+/// How long a process of a query, or a node, may be silent.
+pub const PATIENCE: Duration = Duration::from_secs(8);
+
+/// What a caller asks for.
+#[derive(Serialize, Deserialize)]
+pub enum Request {
+    /// The rows of a statement.
+    Rows(Asking),
+    /// Files.
+    Files {
+        /// What is made.
+        task: Task,
+        /// Workers of each node, if fewer than it gives.
+        workers: Option<u16>,
+        /// How often what is missing is made again when a node is lost.
+        retries: u32,
+    },
+}
+
+impl Request {
+    /// It, for people who look at what runs.
+    fn text(&self) -> String {
+        match self {
+            Request::Rows(asking) => asking.statement.clone(),
+            Request::Files { task, .. } => task.text(),
+        }
+    }
+}
+
+/// Asks a node for something; whether it `writes` files there.
+///
+/// # Errors
+/// The node can't be reached, is of another version, or refuses.
+pub fn ask(client: &NodeClient, request: &Request, writes: bool) -> Result<Remote> {
+    Remote::ask(client, &request.text(), encode(request)?, writes)
+}
+
+/// What the program of a process that leads does for it.
+#[derive(Clone, Copy)]
+pub struct Program {
+    /// Its version.
+    pub version: &'static str,
+    /// Takes a query that begins, so that what ends the process stops it.
+    pub begun: fn(&Arc<QueryState>),
+    /// Writes to the log of the node.
+    pub log: fn(&str),
+    /// Writes to the log what readers passed over.
+    pub skipped: fn(Skipped),
+    /// What was made, for people.
+    pub report: fn(&Made<'_>) -> String,
+}
+
+/// Has nodes do what a caller asks for, and tells it what comes of that; `file` is that of the node, and `id` the name of
+/// the query there.
+///
+/// # Errors
+/// Those of the request.
+pub fn lead(file: &Path, id: &str, caller: &Arc<Caller>, request: &[u8], program: Program) -> Result<()> {
+    let config = Config::read(file)?;
+    let (token, tls) = (config.token()?, config.tls()?);
+    config.enter()?;
+    // As each process of the query.
+    let limit = config.share_of_memory()?;
+    engine::context::memory::set_limit(limit);
+    let request: Request = decode(request)?;
+    // All who lead ask for places in the same order, so that none waits for one who waits for it.
+    let mut nodes = config.nodes.clone();
+    nodes.sort();
+    nodes.dedup();
+    let host = |address: &&String| {
+        let address = *address;
+        let door = NodeClient {
+            address: address.clone(),
+            token,
+            tls: tls.as_ref().map(|tls| tls.client.clone()),
+            version: program.version.into(),
+            patience: PATIENCE,
+        };
+        let seat = Slot { door, query: id.to_string(), statement: request.text() };
+        Ok(Host {
+            name: address.clone(),
+            address: reached_at(address)?,
+            ports: Ports::ANY,
+            directory: None,
+            sharing: 1,
+            far: true,
+            tls: None,
+            launch: Launch::Node(seat),
+        })
+    };
+    // The name of a node that was lost may be gone with it.
+    let hosts = |without: &[String]| -> Result<Vec<Host>> {
+        remaining(nodes.iter().collect(), without, |node| node).iter().map(host).collect()
+    };
+    let leader = Leader { caller: caller.clone(), program };
+    match &request {
+        Request::Rows(asking) => {
+            if asking.allow_scripts && !config.allow_scripts {
+                let help = "allow_scripts in their files lets them";
+                return Err(Error::Refused(format!("these nodes start no commands\n  help: {help}")));
+            }
+            let start = |without: &[String]| {
+                let traffic = Traffic { compression: config.compression, sockets_only: config.sockets_only };
+                let version = program.version.to_string();
+                Processes::start(Options { version, hosts: hosts(without)?, traffic, patience: PATIENCE })
+            };
+            let limit = asking.memory_limit.map_or(limit, |asked| asked.min(limit));
+            engine::context::memory::set_limit(limit);
+            leader.rows(asking, limit, start)
+        }
+        Request::Files { task, workers, retries } => {
+            let asked = workers.map_or(usize::MAX, usize::from);
+            let start = |without: &[String]| {
+                let version = program.version.to_string();
+                making::Group::start(version, hosts(without)?, PATIENCE, |fewest| {
+                    asked.clamp(1, fewest.max(1))
+                })
+            };
+            task.make(*retries, false, start, &leader)
+        }
+    }
+}
+
+/// The address at which the processes of a node are reached.
+///
+/// # Errors
+/// Its name is not known: as that of a container that does not run.
+fn reached_at(node: &str) -> Result<IpAddr> {
+    let known: Option<SocketAddr> = node
+        .to_socket_addrs()
+        .or_else(|_| (node, PORT).to_socket_addrs())
+        .ok()
+        .and_then(|mut known| known.next());
+    let unknown = || Error::Node { node: node.into(), what: "there is no such address".into() };
+    Ok(known.ok_or_else(unknown)?.ip())
+}
+
+/// The process that leads.
+struct Leader {
+    caller: Arc<Caller>,
+    program: Program,
+}
+
+impl Leader {
+    /// Runs a statement within this memory of its own, on processes that `start` gives without those of nodes that were lost.
+    fn rows(
+        &self,
+        asking: &Asking,
+        memory_limit: u64,
+        start: impl Fn(&[String]) -> Result<Processes>,
+    ) -> Result<()> {
+        let warn = |text: String| self.tell_warning(text);
+        retried(asking.retries, asking.local_parts, "the query is run", warn, |without| {
+            let begun = start(without).map_err(Undone::from)?;
+            let workers = asking.workers.map_or(usize::MAX, usize::from).clamp(1, begun.workers().max(1));
+            let tables =
+                Elsewhere { directory: asking.sources.directory.clone(), local_parts: asking.local_parts };
+            let processes = begun.with_workers(workers).with_memory_limit(asking.memory_limit);
+            let processes = Arc::new(processes.with_tables(tables).telling(self.program.begun));
+            let given = AtomicBool::new(false);
+            self.run(asking, memory_limit, &processes, &given).map_err(|error| {
+                let lost = processes.lost().or_else(|| error.lost().map(String::from));
+                // Rows that were given can't be taken back.
+                Undone { error: Box::new(error), lost: lost.filter(|_| !given.load(Ordering::Relaxed)) }
+            })
+        })
+    }
+
+    fn run(
+        &self,
+        asking: &Asking,
+        memory_limit: u64,
+        processes: &Arc<Processes>,
+        given: &AtomicBool,
+    ) -> Result<()> {
+        let settings = Settings {
+            memory_limit,
+            broadcast_bytes: asking.broadcast_bytes,
+            allow_scripts: asking.allow_scripts,
+            read_ahead: asking.read_ahead,
+            overwrite: asking.overwrite,
+            open: asking.sources.open.clone(),
+            ..Settings::default()
+        };
+        let here = Sources { directory: None, ..asking.sources.clone() };
+        let mut session = Session::new(settings).with_tables(here.tables()?);
+        session.run_by(processes.clone());
+        let (statement, cancel) = (session::parse(&asking.statement)?, Cancel::default());
+        let mut begun = |_: &_, state: &Arc<QueryState>| {
+            (self.program.begun)(state);
+            self.caller.follow(state);
+        };
+        let skipped = match &*statement {
+            Statement::Copy { target, options, .. } => {
+                let to = CopyTarget::of_statement(target, options, asking.overwrite)?;
+                let results = session.copy(&statement, &to, &cancel, given, &mut begun)?;
+                results.warning().into_iter().for_each(|text| self.log_warning(text));
+                results.skipped()
+            }
+            tree if tree.gives_rows() => {
+                let mut results = session.run(&statement, &cancel, &mut begun)?;
+                let schema = results.schema().clone();
+                let mut writer = Teller(self.caller.clone());
+                writers::write_all(&schema, &mut results, &mut writer, || {
+                    given.store(true, Ordering::Relaxed);
+                })?;
+                results.skipped()
+            }
+            _ => session.run(&statement, &cancel, &mut begun)?.skipped(),
+        };
+        (self.program.skipped)(skipped);
+        Ok(())
+    }
+
+    fn log_warning(&self, text: &str) {
+        (self.program.log)(&format!("warning: {text}"));
+    }
+
+    /// Tells the caller what it is to know besides, and the log of the node.
+    fn tell_warning(&self, text: String) {
+        (self.program.log)(&text);
+        self.caller.warn(text);
+    }
+}
+
+impl making::Listener for Leader {
+    fn begin(&self, bytes: u64, state: &Arc<QueryState>) -> Box<dyn std::any::Any> {
+        (self.program.begun)(state);
+        self.caller.begin(bytes, state);
+        Box::new(())
+    }
+
+    fn skipped(&self, _skipped: Skipped) {
+        // The caller is told when all is done.
+    }
+
+    fn made(&self, made: &Made<'_>) {
+        self.caller.note((self.program.report)(made));
+    }
+
+    fn warn(&self, text: String) {
+        self.tell_warning(text);
+    }
+}
+
+/// Tells a caller the rows.
+struct Teller(Arc<Caller>);
+
+impl ResultWriter for Teller {
+    fn begin(&mut self, schema: &SchemaRef) -> writers::Result<()> {
+        self.0.columns(schema).map_err(refused)
+    }
+
+    fn batch(&mut self, batch: &RecordBatch) -> writers::Result<()> {
+        self.0.rows(batch).map_err(refused)
+    }
+
+    fn end(&mut self) -> writers::Result<()> {
+        Ok(())
+    }
+}
+
+fn refused(e: engine::Error) -> writers::Error {
+    writers::Error::Refused(e.to_string())
+}

@@ -1,0 +1,144 @@
+//! Nodes as the runner of a session: a node takes the text of each statement, and a process there leads it.
+
+use std::sync::Arc;
+
+use engine::QueryState;
+use queries::Statement;
+use session::runner::Runner;
+use session::tables::Opened;
+use session::{Cancel, Parsed, PlannedQuery, Session};
+
+use crate::error::Result;
+use crate::leader::{Request, ask};
+use crate::node::NodeClient;
+use crate::query::{Asking, Elsewhere, OnBegun};
+use crate::remote::Event;
+
+/// Nodes that run the statements of a session. Nothing is planned or opened in this process.
+pub struct Nodes {
+    /// The node that is asked.
+    client: NodeClient,
+    tables: Elsewhere,
+    bounds: Bounds,
+    begun: OnBegun,
+    hear: Arc<dyn Fn(Event) + Send + Sync>,
+}
+
+/// What a statement may take on nodes.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Bounds {
+    /// Workers of each node, if fewer than it gives.
+    pub workers: Option<u16>,
+    /// The most memory of each node, in bytes, if less than it gives.
+    pub memory_limit: Option<u64>,
+    /// How often a statement is run again when a node is lost and no row was given.
+    pub retries: u32,
+}
+
+impl Nodes {
+    /// Asks this node, and others through it.
+    pub fn new(client: NodeClient) -> Nodes {
+        let (tables, bounds) = (Elsewhere::default(), Bounds::default());
+        Nodes { client, tables, bounds, begun: Box::new(|_| ()), hear: Arc::new(|_| ()) }
+    }
+
+    /// With tables that only the nodes see.
+    pub fn with_tables(self, tables: Elsewhere) -> Nodes {
+        Nodes { tables, ..self }
+    }
+
+    /// With bounds of each statement.
+    pub fn with_bounds(self, bounds: Bounds) -> Nodes {
+        Nodes { bounds, ..self }
+    }
+
+    /// Tells `begun` of each statement before the nodes are, so that it can be stopped while it waits for its turn, and
+    /// `hear` what they tell besides rows.
+    pub fn telling(
+        self,
+        begun: impl Fn(&Arc<QueryState>) + Send + Sync + 'static,
+        hear: impl Fn(Event) + Send + Sync + 'static,
+    ) -> Nodes {
+        Nodes { begun: Box::new(begun), hear: Arc::new(hear), ..self }
+    }
+
+    /// Has the nodes run a statement; whether it `writes` files there.
+    fn ask(
+        &self,
+        session: &Session,
+        statement: &str,
+        writes: bool,
+        cancel: &Cancel,
+    ) -> Result<engine::Results> {
+        let settings = session.settings();
+        let request = Request::Rows(Asking {
+            statement: statement.to_string(),
+            sources: self.tables.sources(session, &[])?,
+            workers: self.bounds.workers,
+            memory_limit: self.bounds.memory_limit,
+            broadcast_bytes: settings.broadcast_bytes,
+            allow_scripts: settings.allow_scripts,
+            read_ahead: settings.read_ahead,
+            overwrite: settings.overwrite,
+            retries: self.bounds.retries,
+            local_parts: self.tables.local_parts,
+        });
+        let state = Arc::new(QueryState::new(0, 1));
+        (self.begun)(&state);
+        cancel.stops(&state);
+        let hear = self.hear.clone();
+        ask(&self.client, &request, writes)?.results(state, move |event| hear(event))
+    }
+}
+
+impl Runner for Nodes {
+    fn take(
+        &self,
+        session: &Session,
+        statement: &Parsed,
+        cancel: &Cancel,
+    ) -> session::Result<Option<engine::Results>> {
+        cancel.check()?;
+        let writes = matches!(&**statement, Statement::Copy { .. });
+        match self.ask(session, statement.text()?, writes, cancel) {
+            Ok(results) => Ok(Some(results)),
+            // The node is left, and how that ends is of no meaning.
+            Err(_) if cancel.is_asked() => Err(engine::Error::Cancelled.into()),
+            Err(e) => Err(e.into()),
+        }
+    }
+
+    fn names(&self, session: &Session) -> session::Result<Vec<String>> {
+        let mut names = Vec::new();
+        for batch in self.ask(session, "SHOW TABLES", false, &Cancel::default())? {
+            let batch = batch?;
+            let column = arrow_array::cast::AsArray::as_string::<i32>(batch.column(0)).clone();
+            names.extend(column.iter().flatten().map(String::from));
+        }
+        Ok(names)
+    }
+
+    fn open(
+        &self,
+        _session: &Session,
+        _names: &[String],
+        _late: bool,
+        _cancel: &Cancel,
+    ) -> session::Result<Opened> {
+        Err(not_planned())
+    }
+
+    fn begin(
+        &self,
+        _session: &Session,
+        _planned: &PlannedQuery,
+        _cancel: &Cancel,
+    ) -> session::Result<engine::Results> {
+        Err(not_planned())
+    }
+}
+
+fn not_planned() -> session::Error {
+    let what = "a plan where nodes run the statements: they plan them, and EXPLAIN shows it";
+    queries::Error::Unsupported(what.into()).into()
+}

@@ -1,0 +1,23 @@
+//! What the program, of which a process is one, does for it.
+
+use std::error::Error as StdError;
+
+use crate::error::Error;
+use crate::message::Failure;
+
+/// What the program of a process does for it.
+#[derive(Clone, Copy)]
+pub struct Program {
+    /// Its version.
+    pub version: &'static str,
+    /// The message of an error and the exit code of the program for it.
+    pub failure: fn(&(dyn StdError + 'static)) -> Failure,
+    /// Ends the process and what it has started, and leaves nothing behind.
+    pub end: fn(i32) -> !,
+}
+
+impl Program {
+    pub(crate) fn failure(&self, error: &Error) -> Failure {
+        (self.failure)(error)
+    }
+}

@@ -1,0 +1,131 @@
+//! A statement that was parsed, with its text.
+//!
+//! Other processes plan a query by themselves, and read its text: a syntax tree that was printed is not always the same.
+
+use std::ops::Deref;
+use std::sync::Arc;
+
+use engine::context::cancel::Cancel;
+use engine::context::stack::Deep;
+use queries::Statement;
+use queries::tokens::{TokenKind, Tokens};
+
+use crate::error::{Error, Result};
+use crate::limits::within_limits;
+
+/// A statement that was parsed. One that is nested deeply is dropped on a deep stack.
+#[derive(Debug, Clone)]
+pub struct Parsed {
+    statement: Deep<Statement>,
+    text: Option<Arc<str>>,
+}
+
+impl Parsed {
+    fn new(statement: Statement, text: &str) -> Parsed {
+        Parsed { statement: Deep::new(statement), text: Some(text.into()) }
+    }
+
+    /// A statement that nobody wrote so: one with values in the place of its parameters.
+    pub(crate) fn without_text(statement: Statement) -> Parsed {
+        Parsed { statement: Deep::new(statement), text: None }
+    }
+
+    /// Its text, if somebody wrote it so.
+    pub(crate) fn written(&self) -> Option<&Arc<str>> {
+        self.text.as_ref()
+    }
+
+    /// Its text, for other processes.
+    ///
+    /// # Errors
+    /// It has values in the place of its parameters.
+    pub fn text(&self) -> Result<&str> {
+        self.text.as_deref().ok_or_else(no_text)
+    }
+}
+
+impl Deref for Parsed {
+    type Target = Statement;
+
+    fn deref(&self) -> &Statement {
+        &self.statement
+    }
+}
+
+/// That other processes can't be told of a statement.
+pub(crate) fn no_text() -> Error {
+    let what = "values of parameters where other processes run the queries";
+    queries::Error::Unsupported(what.into()).into()
+}
+
+/// Parses a statement.
+///
+/// # Errors
+/// It is wrong, or too large.
+pub fn parse(sql: &str) -> Result<Parsed> {
+    let text = sql.to_string();
+    let statement = within_limits(&Cancel::default(), move || queries::parse(&text))??;
+    Ok(Parsed::new(statement, sql))
+}
+
+/// Parses statements with semicolons between them.
+///
+/// # Errors
+/// One of them is wrong or too large, or there is none.
+pub fn parse_all(sql: &str) -> Result<Vec<Parsed>> {
+    parse_all_until(sql, &Cancel::default())
+}
+
+/// The same, unless somebody asks for the end.
+pub(crate) fn parse_all_until(sql: &str, cancel: &Cancel) -> Result<Vec<Parsed>> {
+    let text = sql.to_string();
+    within_limits(cancel, move || {
+        let statements = queries::parse_all(&text)?;
+        Ok(statements.into_iter().zip(texts(&text)).map(|(s, text)| Parsed::new(s, text)).collect())
+    })?
+}
+
+/// The texts of the statements of a text that was parsed: between them are semicolons, and within them are none.
+fn texts(sql: &str) -> Vec<&str> {
+    if !sql.contains(';') {
+        return vec![sql];
+    }
+    let (mut texts, mut begin, mut is_empty) = (Vec::new(), 0, true);
+    for (kind, range) in Tokens::of(sql).tokens {
+        match kind {
+            TokenKind::Comment => {}
+            TokenKind::Semicolon => {
+                if !is_empty {
+                    texts.push(sql[begin..range.start].trim());
+                }
+                (begin, is_empty) = (range.end, true);
+            }
+            _ => is_empty = false,
+        }
+    }
+    if !is_empty {
+        texts.push(sql[begin..].trim());
+    }
+    texts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_statement_has_its_text() {
+        let written = |sql: &str| {
+            let all = parse_all(sql).unwrap();
+            all.iter().map(|parsed| parsed.text().unwrap().to_string()).collect::<Vec<_>>()
+        };
+        assert_eq!(written(" SELECT 1 "), [" SELECT 1 "]);
+        let several = "; -- first;\nSELECT ';' AS \"a;\" ;; /* ; */ ;\n DROP VIEW v; SELECT 'é' -- last;\n";
+        assert_eq!(
+            written(several),
+            ["-- first;\nSELECT ';' AS \"a;\"", "DROP VIEW v", "SELECT 'é' -- last;"]
+        );
+        assert_eq!(written("SELECT 1;"), ["SELECT 1"]);
+        assert!(parse_all(";").is_err() && parse_all("").is_err());
+    }
+}
