@@ -59,7 +59,8 @@ fn measure(home: &Path, suffix: &str, rows: usize) -> Result<()> {
         let scheme = format!("slow{run}");
         let store = SlowStore::register(&scheme, home, DELAY);
         let (opened, scanned) = seconds(&format!("{scheme}://*.{suffix}"))?;
-        (opening.push(opened), scanning.push(scanned));
+        opening.push(opened);
+        scanning.push(scanned);
         requests = store.reads.load(Ordering::SeqCst);
     }
     let (here, opening, scanning) = (median(here), median(opening), median(scanning));

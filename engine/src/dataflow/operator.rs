@@ -118,6 +118,18 @@ impl Wake {
     }
 }
 
+#[cfg(test)]
+impl Wake {
+    /// Of an operator that a test drives; whoever is to be woken is in no dataflow.
+    pub fn of_no_dataflow() -> Wake {
+        use timely::communication::Allocator;
+        use timely::communication::allocator::thread::Thread;
+        let worker = Worker::new(timely::WorkerConfig::default(), Allocator::Thread(Thread::default()), None);
+        let local = Rc::new(worker.activator_for(Rc::from([0])));
+        Wake { local, path: vec![0], worker: Rc::new(worker) }
+    }
+}
+
 /// Activates an operator. The worker may have ended, which needs nobody.
 struct Activates(Mutex<SyncActivator>);
 

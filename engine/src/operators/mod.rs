@@ -1,6 +1,8 @@
 //! One operator, one file.
 
 pub mod aggregate;
+#[cfg(test)]
+mod driven;
 pub mod exchange;
 pub mod expand;
 pub mod filter;

@@ -164,7 +164,7 @@ impl Input {
     pub fn len(&self) -> Result<u64> {
         match &self.source {
             Source::File(_, len) => Ok(*len),
-            Source::Remote(file) => Ok(file.len()),
+            Source::Remote(file) => Ok(file.bytes()),
             Source::Pipe(pipe) => {
                 let mut pipe = pipe.lock().unwrap_or_else(PoisonError::into_inner);
                 pipe.read_until(u64::MAX).map_err(|e| self.error(e))?;
@@ -176,7 +176,7 @@ impl Input {
     /// Whether there are no bytes. A pipe is read as far as its first byte.
     pub fn is_empty(&self) -> Result<bool> {
         match &self.source {
-            Source::Remote(file) => Ok(file.len() == 0),
+            Source::Remote(file) => Ok(file.bytes() == 0),
             Source::File(..) | Source::Pipe(_) => Ok(self.read_range(&(0..1))?.is_empty()),
         }
     }

@@ -173,7 +173,7 @@ impl RemoteFile {
     }
 
     /// The number of bytes.
-    pub fn len(&self) -> u64 {
+    pub fn bytes(&self) -> u64 {
         self.version.1
     }
 
@@ -202,7 +202,7 @@ impl RemoteFile {
     /// The bytes of a range, fewer only at the end of the file. Begins to read them if nobody has. The waker is called
     /// when more of them are there.
     pub fn poll(&self, range: &Range<u64>, waker: &Waker) -> Poll<io::Result<Bytes>> {
-        self.bytes(range, |request| request.poll(waker))
+        self.gather(range, |request| request.poll(waker))
     }
 
     /// The bytes of a range; waits for them.
@@ -210,13 +210,13 @@ impl RemoteFile {
     /// # Errors
     /// Those of the store.
     pub fn read(&self, range: &Range<u64>) -> io::Result<Bytes> {
-        match self.bytes(range, |request| Poll::Ready(request.wait())) {
+        match self.gather(range, |request| Poll::Ready(request.wait())) {
             Poll::Ready(bytes) => bytes,
             Poll::Pending => unreachable!("it was waited for"),
         }
     }
 
-    fn bytes(
+    fn gather(
         &self,
         range: &Range<u64>,
         take: impl Fn(&Request) -> Poll<io::Result<Bytes>>,
@@ -269,13 +269,13 @@ impl RemoteFile {
 
     /// Begins to read the blocks behind a place that a reader has come to in order.
     fn ask_behind(&self, asked: &mut Asked, from: u64) {
-        let end = (from + BLOCKS_AHEAD * BLOCK).min(self.len());
+        let end = (from + BLOCKS_AHEAD * BLOCK).min(self.bytes());
         let known = asked.parts.iter().map(|part| part.range.end).max().unwrap_or(from).max(from);
         // Whole blocks, so that the next calls find nothing to do.
-        if known + BLOCK <= end || (known < end && end == self.len()) {
+        if known + BLOCK <= end || (known < end && end == self.bytes()) {
             let mut at = known;
             while at < end {
-                let next = (at + BLOCK).min(self.len());
+                let next = (at + BLOCK).min(self.bytes());
                 self.ask(asked, at..next);
                 at = next;
             }
@@ -303,7 +303,7 @@ impl RemoteFile {
     }
 
     fn within(&self, range: &Range<u64>) -> Range<u64> {
-        range.start.min(self.len())..range.end.min(self.len())
+        range.start.min(self.bytes())..range.end.min(self.bytes())
     }
 }
 
