@@ -16,8 +16,8 @@ use session::writers::ResultFormat;
 
 pub use bench::{Bench, BenchFormats, BenchPlace, BenchTable, BenchThreads};
 pub use cluster::{
-    At, Cluster, ClusterConvert, ClusterGenerate, ClusterRun, MakePlace, Node, PlacementFlags, Started,
-    Sweep, Tls,
+    At, Cleanup, Cluster, ClusterConvert, ClusterGenerate, ClusterRun, MakePlace, Node, PlacementFlags,
+    Started, Tls,
 };
 
 /// SQL over files on timely dataflow.

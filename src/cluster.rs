@@ -43,7 +43,7 @@ pub fn run(c: &args::Cluster) -> anyhow::Result<()> {
             cluster::worker::serve(orders, reports, &Arc::new(process))
         }
         args::Cluster::Lead(started) => lead::lead(started),
-        args::Cluster::Sweep(args::Sweep { path, parents }) => {
+        args::Cluster::Cleanup(args::Cleanup { path, parents }) => {
             let remains = Remains { path: path.clone(), parents: parents.clone() };
             engine::writing::atomic::sweep(std::io::stdin(), remains);
             Ok(())

@@ -5,7 +5,7 @@ use std::time::Duration;
 use cluster::coordinator::{Host, Options, Traffic};
 use cluster::hosts::Hosts;
 use cluster::node::{NodeClient, config};
-use cluster::query::Elsewhere;
+use cluster::query::RemoteTables;
 use cluster::retry::remaining;
 use cluster::tls::Client;
 use cluster::{Error, Processes, Result};
@@ -67,7 +67,7 @@ pub fn processes(
     let options = Options { version: VERSION.into(), hosts, traffic, patience: c.place.timeout };
     let processes = Processes::start(options)?;
     let workers = asked.unwrap_or(processes.workers());
-    let tables = Elsewhere { directory: sources.directory.clone(), local_parts };
+    let tables = RemoteTables { directory: sources.directory.clone(), local_parts };
     let processes = processes.with_workers(workers).with_memory_limit(memory_limit).with_tables(tables);
     Ok(processes.telling(signals::cancel_on_interrupt))
 }

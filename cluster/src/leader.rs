@@ -23,8 +23,8 @@ use crate::node::config::Config;
 use crate::node::{NodeClient, PORT, Slot};
 use crate::ports::Ports;
 use crate::processes::Processes;
-use crate::query::{Asking, Elsewhere};
-use crate::remote::{Caller, Remote};
+use crate::query::{Asking, RemoteTables};
+use crate::remote::{Remote, Requester};
 use crate::retry::{Undone, remaining, retried};
 
 /// How long a process of a query, or a node, may be silent.
@@ -84,7 +84,7 @@ pub struct Program {
 ///
 /// # Errors
 /// Those of the request.
-pub fn lead(file: &Path, id: &str, caller: &Arc<Caller>, request: &[u8], program: Program) -> Result<()> {
+pub fn lead(file: &Path, id: &str, caller: &Arc<Requester>, request: &[u8], program: Program) -> Result<()> {
     let config = Config::read(file)?;
     let (token, tls) = (config.token()?, config.tls()?);
     config.enter()?;
@@ -166,7 +166,7 @@ fn reached_at(node: &str) -> Result<IpAddr> {
 
 /// The process that leads.
 struct Leader {
-    caller: Arc<Caller>,
+    caller: Arc<Requester>,
     program: Program,
 }
 
@@ -183,7 +183,7 @@ impl Leader {
             let begun = start(without).map_err(Undone::from)?;
             let workers = asking.workers.map_or(usize::MAX, usize::from).clamp(1, begun.workers().max(1));
             let tables =
-                Elsewhere { directory: asking.sources.directory.clone(), local_parts: asking.local_parts };
+                RemoteTables { directory: asking.sources.directory.clone(), local_parts: asking.local_parts };
             let processes = begun.with_workers(workers).with_memory_limit(asking.memory_limit);
             let processes = Arc::new(processes.with_tables(tables).telling(self.program.begun));
             let given = AtomicBool::new(false);
@@ -273,7 +273,7 @@ impl making::Listener for Leader {
 }
 
 /// Tells a caller the rows.
-struct Teller(Arc<Caller>);
+struct Teller(Arc<Requester>);
 
 impl ResultWriter for Teller {
     fn begin(&mut self, schema: &SchemaRef) -> writers::Result<()> {

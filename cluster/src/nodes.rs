@@ -11,14 +11,14 @@ use session::{Cancel, Parsed, PlannedQuery, Session};
 use crate::error::Result;
 use crate::leader::{Request, ask};
 use crate::node::NodeClient;
-use crate::query::{Asking, Elsewhere, OnBegun};
+use crate::query::{Asking, OnBegun, RemoteTables};
 use crate::remote::Event;
 
 /// Nodes that run the statements of a session. Nothing is planned or opened in this process.
 pub struct Nodes {
     /// The node that is asked.
     client: NodeClient,
-    tables: Elsewhere,
+    tables: RemoteTables,
     bounds: Bounds,
     begun: OnBegun,
     hear: Arc<dyn Fn(Event) + Send + Sync>,
@@ -38,12 +38,12 @@ pub struct Bounds {
 impl Nodes {
     /// Asks this node, and others through it.
     pub fn new(client: NodeClient) -> Nodes {
-        let (tables, bounds) = (Elsewhere::default(), Bounds::default());
+        let (tables, bounds) = (RemoteTables::default(), Bounds::default());
         Nodes { client, tables, bounds, begun: Box::new(|_| ()), hear: Arc::new(|_| ()) }
     }
 
     /// With tables that only the nodes see.
-    pub fn with_tables(self, tables: Elsewhere) -> Nodes {
+    pub fn with_tables(self, tables: RemoteTables) -> Nodes {
         Nodes { tables, ..self }
     }
 

@@ -12,13 +12,13 @@ use session::{Cancel, PlannedQuery, Session};
 use crate::coordinator::{self, Cluster, Options};
 use crate::decode::{decode, encode};
 use crate::error::{Error, Result};
-use crate::query::{Elsewhere, Look, OnBegun, Query};
+use crate::query::{Look, OnBegun, Query, RemoteTables};
 
 /// Processes that run the queries of a session, one after another. They end when this is dropped, and with the first query
 /// that fails in one of them or is stopped: what follows is an error, and other processes are to be started.
 pub struct Processes {
     cluster: Cluster,
-    tables: Elsewhere,
+    tables: RemoteTables,
     /// Of each process.
     workers: usize,
     memory_limit: Option<u64>,
@@ -34,11 +34,11 @@ impl Processes {
     pub fn start(options: Options) -> Result<Processes> {
         let cluster = Cluster::start(options)?;
         let (workers, begun) = (cluster.workers(), Box::new(|_: &_| ()));
-        Ok(Processes { cluster, tables: Elsewhere::default(), workers, memory_limit: None, begun })
+        Ok(Processes { cluster, tables: RemoteTables::default(), workers, memory_limit: None, begun })
     }
 
     /// With tables that only the processes see.
-    pub fn with_tables(self, tables: Elsewhere) -> Processes {
+    pub fn with_tables(self, tables: RemoteTables) -> Processes {
         Processes { tables, ..self }
     }
 

@@ -71,14 +71,14 @@ pub(crate) type OnBegun = Box<dyn Fn(&Arc<QueryState>) + Send + Sync>;
 
 /// What is kept out of a session's tables, because only other processes look there.
 #[derive(Debug, Clone, Default)]
-pub struct Elsewhere {
+pub struct RemoteTables {
     /// A directory of which each file and directory is a table.
     pub directory: Option<PathBuf>,
     /// Whether each host has files of its own at the places of a table, which is all of them together.
     pub local_parts: bool,
 }
 
-impl Elsewhere {
+impl RemoteTables {
     /// What another process needs to open these tables of a session, and all others that have a path.
     ///
     /// # Errors

@@ -257,12 +257,12 @@ fn columns(bytes: &[u8]) -> engine::Result<SchemaRef> {
 }
 
 /// Whoever has asked for a statement, seen by the process that leads it.
-pub struct Caller {
+pub struct Requester {
     out: Mutex<Box<dyn Write + Send>>,
     state: Mutex<Option<Arc<QueryState>>>,
 }
 
-impl Caller {
+impl Requester {
     /// Takes the request of the other end. When that is gone, or is silent for so long, `end` is called, with
     /// what the log is to tell.
     ///
@@ -273,12 +273,12 @@ impl Caller {
         output: impl Write + Send + 'static,
         patience: Duration,
         end: impl Fn(Option<String>) + Send + Sync + 'static,
-    ) -> std::io::Result<(Arc<Caller>, Vec<u8>)> {
+    ) -> std::io::Result<(Arc<Requester>, Vec<u8>)> {
         // Its own length comes besides.
         let Some(Word::Request(Raw(request))) = message::read_up_to(&mut input, REQUEST + 64)? else {
             return Err(std::io::ErrorKind::InvalidData.into());
         };
-        let caller = Arc::new(Caller { out: Mutex::new(Box::new(output)), state: Mutex::default() });
+        let caller = Arc::new(Requester { out: Mutex::new(Box::new(output)), state: Mutex::default() });
         let heard = Arc::new(Mutex::new(Instant::now()));
         let (hearing, end) = (heard.clone(), Arc::new(end));
         let ending = end.clone();

@@ -144,7 +144,7 @@ pub trait Format: Send + Sync {
 
     /// What sees quickly that the first `infer_rows` records of a file would be inferred to have a schema that is known;
     /// for encodings that have it.
-    fn alike(
+    fn probe(
         &self,
         _options: &FormatOptions,
         _infer_rows: usize,

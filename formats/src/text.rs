@@ -28,7 +28,7 @@ pub static TEXT: RowFormat = RowFormat {
     splits: |_| true,
     decoder: |scan, _| Ok(Box::new(BatchDecoder::new(TextParser::new(scan)?, scan)?)),
     infer: |_, _, _| Ok(Arc::new(Schema::new(vec![Field::new("line", DataType::Utf8View, true)]))),
-    alike: |_, _, _| None,
+    probe: |_, _, _| None,
     writer: |schema, _| Ok(Box::new(TextWriter::new(schema)?)),
 };
 

@@ -34,12 +34,12 @@ pub enum Cluster {
     Lead(Started),
     /// Removes what a process leaves behind that is killed; started by it.
     #[command(hide = true)]
-    Sweep(Sweep),
+    Cleanup(Cleanup),
 }
 
 /// What is removed, as [`engine::writing::atomic::Remains`] has it.
 #[derive(Debug, Flags)]
-pub struct Sweep {
+pub struct Cleanup {
     /// The file or directory.
     pub path: PathBuf,
     /// Directories above it.

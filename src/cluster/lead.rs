@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use anyhow::Context;
 use cluster::leader::{PATIENCE, Program};
 use cluster::node::FAILED;
-use cluster::remote::Caller;
+use cluster::remote::Requester;
 
 use super::{failure, failure_of, streams};
 use crate::Usage;
@@ -31,7 +31,7 @@ pub fn lead(started: &args::Started) -> anyhow::Result<()> {
         why.into_iter().for_each(say);
         signals::end(code.load(Ordering::SeqCst))
     };
-    let (caller, request) = Caller::take(orders, reports, PATIENCE, end)?;
+    let (caller, request) = Requester::take(orders, reports, PATIENCE, end)?;
     let (telling, code) = (caller.clone(), told.clone());
     signals::tell_failures_by(move |message, exit| {
         let failure = failure_of(&message, exit);

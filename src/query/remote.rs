@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use cluster::leader::PATIENCE;
 use cluster::nodes::{Bounds, Nodes};
-use cluster::query::Elsewhere;
+use cluster::query::RemoteTables;
 use cluster::remote::Event;
 use cluster::retry::{Undone, retried};
 use session::Sources;
@@ -60,7 +60,7 @@ pub fn run_on_nodes(q: &args::Query, at: &args::At, sql: &str) -> anyhow::Result
     };
     let args::Execution { workers, memory_limit, .. } = q.run.execution;
     let nodes = Nodes::new(client(at, PATIENCE)?)
-        .with_tables(Elsewhere { directory: sources.directory, local_parts: q.local_parts })
+        .with_tables(RemoteTables { directory: sources.directory, local_parts: q.local_parts })
         .with_bounds(Bounds { workers, memory_limit, retries: q.retries })
         .telling(signals::cancel_on_interrupt, hear);
     command.session.run_by(Arc::new(nodes));

@@ -99,11 +99,11 @@ pub fn beginnings(bytes: &[u8]) {
         inferred.expect("it was called")
     };
     let Ok(known) = infer(first) else { return };
-    let Some(mut alike) = encoding.alike(&options, ROWS, &known) else { return };
+    let Some(mut probe) = encoding.probe(&options, ROWS, &known) else { return };
     let second = second.strip_prefix(b"\xef\xbb\xbf").unwrap_or(second);
     // As much as may be read of it at first, and all of it.
     let parts = [(second.len() / 3, false), (second.len() / 2, false), (second.len(), true)];
-    let is_alike = parts.map(|(length, whole)| alike.look(&second[..length], whole) == Like::Same);
+    let is_alike = parts.map(|(length, whole)| probe.look(&second[..length], whole) == Like::Same);
     if second.is_empty() || !is_alike.contains(&true) {
         return;
     }

@@ -43,6 +43,6 @@ pub static BINCODE: RowFormat = RowFormat {
             Some("give them with --schema NAME=FILE, in the order in which they were written".into()),
         ))
     },
-    alike: |_, _, _| None,
+    probe: |_, _, _| None,
     writer: |schema, _| Ok(Box::new(encode::BincodeWriter::new(schema)?)),
 };

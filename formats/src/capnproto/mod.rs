@@ -74,7 +74,7 @@ pub static CAPNPROTO: RowFormat = RowFormat {
         Ok(Box::new(BatchDecoder::new(parser, scan)?))
     },
     infer: |file, _, _| Err(no_columns(&file.path, "capnproto")),
-    alike: |_, _, _| None,
+    probe: |_, _, _| None,
     writer: |schema, _| Ok(Box::new(encode::MessageWriter::new(schema, false)?)),
 };
 
@@ -91,6 +91,6 @@ pub static PACKED: RowFormat = RowFormat {
         Ok(Box::new(BatchDecoder::new(parser, scan)?))
     },
     infer: |file, _, _| Err(no_columns(&file.path, "capnproto-packed")),
-    alike: |_, _, _| None,
+    probe: |_, _, _| None,
     writer: |schema, _| Ok(Box::new(encode::MessageWriter::new(schema, true)?)),
 };

@@ -23,6 +23,6 @@ pub static CBOR: RowFormat = RowFormat {
     splits: |head| outer::splits(Cbor, head),
     decoder: |scan, first| tagged::walk::decoder(Cbor, scan, first),
     infer: |file, options, rows| tagged::infer::infer(Cbor, file, options, rows),
-    alike: |_, _, _| None,
+    probe: |_, _, _| None,
     writer: |schema, options| Ok(Box::new(TaggedWriter::<Cbor>::new(schema, options.row_arrays)?)),
 };

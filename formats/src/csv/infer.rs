@@ -22,7 +22,7 @@ const LOOKED_AT_ONCE: usize = 1024;
 
 /// A decoder that looks at the values of the first records. Records with another number of fields than the first
 /// are passed over.
-pub struct CsvGuesser {
+pub struct CsvInference {
     format: FormatOptions,
     marks: Marks,
     seen: Seen,
@@ -33,11 +33,11 @@ pub struct CsvGuesser {
     passed: u64,
 }
 
-impl CsvGuesser {
+impl CsvInference {
     /// A decoder that looks at `rows` records.
-    pub fn new(format: &FormatOptions, rows: usize, seen: Seen) -> Result<CsvGuesser> {
+    pub fn new(format: &FormatOptions, rows: usize, seen: Seen) -> Result<CsvInference> {
         let marks = super::marks(format)?;
-        Ok(CsvGuesser { format: format.clone(), marks, seen, inner: None, left: rows, passed: 0 })
+        Ok(CsvInference { format: format.clone(), marks, seen, inner: None, left: rows, passed: 0 })
     }
 
     /// Takes the columns from the first record, and gives the bytes to pass: those of blank lines and of the header.
@@ -108,7 +108,7 @@ impl CsvGuesser {
     }
 }
 
-impl Decoder for CsvGuesser {
+impl Decoder for CsvInference {
     fn decode(&mut self, mut input: Input) -> Result<usize> {
         let mut consumed = 0;
         if self.inner.is_none() {

@@ -32,9 +32,9 @@ pub static CSV: RowFormat = RowFormat {
     splits: |_| true,
     decoder: |scan, first| Ok(Box::new(BatchDecoder::new(decode::CsvParser::new(scan, first)?, scan)?)),
     infer: |file, options, rows| {
-        infer(file, options, true, |seen| Ok(Box::new(infer::CsvGuesser::new(options, rows, seen)?)))
+        infer(file, options, true, |seen| Ok(Box::new(infer::CsvInference::new(options, rows, seen)?)))
     },
-    alike: |options, rows, known| Some(Box::new(schema_probe::CsvAlike::new(options, rows, known)?)),
+    probe: |options, rows, known| Some(Box::new(schema_probe::CsvProbe::new(options, rows, known)?)),
     writer: |schema, options| Ok(Box::new(encode::CsvWriter::new(schema, options)?)),
 };
 

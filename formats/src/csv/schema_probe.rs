@@ -14,7 +14,7 @@ use crate::rows::syntax::{Syntax, Token};
 const FIRST_BYTES: usize = 2 << 10;
 
 /// Looks at the first records of csv files.
-pub struct CsvAlike {
+pub struct CsvProbe {
     names: Vec<String>,
     columns: Columns,
     header: bool,
@@ -25,12 +25,12 @@ pub struct CsvAlike {
     enough: usize,
 }
 
-impl CsvAlike {
+impl CsvProbe {
     /// Looks at so many records behind the header, if files have one.
-    pub fn new(options: &FormatOptions, rows: usize, known: &Schema) -> Option<CsvAlike> {
+    pub fn new(options: &FormatOptions, rows: usize, known: &Schema) -> Option<CsvProbe> {
         let names: Vec<_> = known.fields().iter().map(|field| field.name().clone()).collect();
         // A blank line, which is a record where there is one column, is no regular one elsewhere.
-        (names.len() > 1).then_some(CsvAlike {
+        (names.len() > 1).then_some(CsvProbe {
             names,
             columns: Columns::new(known),
             header: options.header,
@@ -79,7 +79,7 @@ impl CsvAlike {
     }
 }
 
-impl SchemaProbe for CsvAlike {
+impl SchemaProbe for CsvProbe {
     fn look(&mut self, head: &[u8], whole: bool) -> Like {
         let (columns, headers) = (self.names.len(), usize::from(self.header));
         let wanted = self.rows + headers;
@@ -133,22 +133,22 @@ mod tests {
     use super::*;
     use arrow_schema::{DataType, Field};
 
-    fn alike(header: bool) -> CsvAlike {
+    fn probe(header: bool) -> CsvProbe {
         alike_of(header, 2)
     }
 
-    fn alike_of(header: bool, rows: usize) -> CsvAlike {
+    fn alike_of(header: bool, rows: usize) -> CsvProbe {
         let known = Schema::new(vec![
             Field::new("id", DataType::Int64, true),
             Field::new("name", DataType::Utf8View, true),
             Field::new("day", DataType::Date32, true),
         ]);
-        CsvAlike::new(&FormatOptions { header, ..FormatOptions::default() }, rows, &known).unwrap()
+        CsvProbe::new(&FormatOptions { header, ..FormatOptions::default() }, rows, &known).unwrap()
     }
 
     #[test]
     fn files_that_say_nothing_new() {
-        let mut alike = alike(true);
+        let mut probe = probe(true);
         for text in [
             "id,name,day\n1,x,2020-01-01\n2,y,2020-01-02\n",
             "id,name,day\r\n1,x,2020-01-01\r\n2,y,\r\nwhat,follows\n",
@@ -156,13 +156,13 @@ mod tests {
             "id,name,day\n7,7,2020-01-01",
             "id,name,day\n",
         ] {
-            assert_eq!(alike.look(text.as_bytes(), true), Like::Same, "{text}");
+            assert_eq!(probe.look(text.as_bytes(), true), Like::Same, "{text}");
         }
     }
 
     #[test]
     fn files_that_may_say_something_new() {
-        let mut alike = alike(true);
+        let mut probe = probe(true);
         for text in [
             "",
             "id,name\n1,x\n",
@@ -180,7 +180,7 @@ mod tests {
             "id,name,day\n1,\"\"x,2020-01-01\n",
             "id,name,day\n1,\"x\"y\",2020-01-01\n",
         ] {
-            assert_eq!(alike.look(text.as_bytes(), true), Like::Unsure, "{text}");
+            assert_eq!(probe.look(text.as_bytes(), true), Like::Unsure, "{text}");
         }
     }
 
@@ -188,7 +188,7 @@ mod tests {
     fn more_is_asked_for_until_the_records_are_whole() {
         let text = b"id,name,day\n1,x,2020-01-01\n2,\"y\nz\",2020-01-02\n3";
         for length in 0..text.len() {
-            let like = alike(true).look(&text[..length], false);
+            let like = probe(true).look(&text[..length], false);
             assert_eq!(like, if length < 46 { Like::Short } else { Like::Same }, "{length}");
         }
     }
@@ -204,22 +204,22 @@ mod tests {
 
     #[test]
     fn files_of_any_length() {
-        let mut alike = alike(false);
+        let mut probe = probe(false);
         for length in [1, 100, 3000, 9, 20_000, 1] {
             let record = format!("1,{},2020-01-01\n", "x".repeat(length));
             let text = record.repeat(5);
-            assert_eq!(alike.look(text.as_bytes(), true), Like::Same, "{length}");
-            assert_eq!(alike.look(&text.as_bytes()[..record.len() + 5], false), Like::Short, "{length}");
+            assert_eq!(probe.look(text.as_bytes(), true), Like::Same, "{length}");
+            assert_eq!(probe.look(&text.as_bytes()[..record.len() + 5], false), Like::Short, "{length}");
             let text = format!("{record}{}", record.replace("2020", "x"));
-            assert_eq!(alike.look(text.as_bytes(), true), Like::Unsure, "{length}");
+            assert_eq!(probe.look(text.as_bytes(), true), Like::Unsure, "{length}");
         }
     }
 
     #[test]
     fn without_names() {
-        let mut alike = alike(false);
-        assert_eq!(alike.look(b"1,x,2020-01-01\n2,y,2020-01-02\n", true), Like::Same);
-        assert_eq!(alike.look(b"id,name,day\n2,y,2020-01-02\n", true), Like::Unsure);
-        assert_eq!(alike.look(b"1,x,2020-01-01,\n", true), Like::Unsure);
+        let mut probe = probe(false);
+        assert_eq!(probe.look(b"1,x,2020-01-01\n2,y,2020-01-02\n", true), Like::Same);
+        assert_eq!(probe.look(b"id,name,day\n2,y,2020-01-02\n", true), Like::Unsure);
+        assert_eq!(probe.look(b"1,x,2020-01-01,\n", true), Like::Unsure);
     }
 }

@@ -325,14 +325,14 @@ impl Opening<'_> {
     }
 
     /// Whether it is certain, and quickly seen, that a file says nothing new.
-    fn begins_alike(&self, alike: &mut dyn SchemaProbe, file: usize) -> bool {
+    fn begins_like_known(&self, probe: &mut dyn SchemaProbe, file: usize) -> bool {
         let compression = self.detected[file].compression;
         let mut most = LOOK_BYTES;
         // A record that is too long is told of by a look in full.
         while self.files[file].bytes > 0 && most <= MOST_LOOKED.min(self.base.max_record) {
             let Ok(head) = first_bytes(&self.files[file], compression, most) else { return false };
             let whole = head.len() < most;
-            match alike.look(head.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&head), whole) {
+            match probe.look(head.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&head), whole) {
                 Like::Same => return true,
                 Like::Unsure => return false,
                 Like::Short => most *= 4,
@@ -375,15 +375,15 @@ impl Opening<'_> {
                 DeferredValidation::Records { known, rows },
             ));
         }
-        let make = || self.encoding.alike(self.base, rows, &known);
-        let seen = parallel::each_with(self.files.len(), make, |alike, file| {
+        let make = || self.encoding.probe(self.base, rows, &known);
+        let seen = parallel::each_with(self.files.len(), make, |probe, file| {
             if file == first {
                 return Ok(Seen { schema: None, rows: self.rows(file)? });
             }
             if is_empty(&self.files[file])? {
                 return Ok(Seen::default());
             }
-            if alike.as_mut().is_some_and(|alike| self.begins_alike(alike.as_mut(), file)) {
+            if probe.as_mut().is_some_and(|probe| self.begins_like_known(probe.as_mut(), file)) {
                 return Ok(Seen::default());
             }
             let schema = self.infer_one(file, rows)?;
@@ -409,7 +409,7 @@ impl Opening<'_> {
     /// Whether the files are many, small and, as far as some of them tell, so like the first one with data that they can
     /// be compared when they are read.
     fn may_wait(&self, first: usize, known: &Schema, rows: usize) -> bool {
-        let Some(mut alike) = self.encoding.alike(self.base, rows, known) else { return false };
+        let Some(mut probe) = self.encoding.probe(self.base, rows, known) else { return false };
         let count = self.files.len();
         let small = |file: &FileEntry| file.bytes <= LATE_BYTES;
         let some = (0..LATE_SAMPLE).map(|i| i * (count - 1) / (LATE_SAMPLE - 1)).chain([first]);
@@ -418,7 +418,7 @@ impl Opening<'_> {
             && self.files.iter().all(small)
             && some
                 .filter(|&file| self.files[file].bytes > 0)
-                .all(|file| self.begins_alike(alike.as_mut(), file))
+                .all(|file| self.begins_like_known(probe.as_mut(), file))
     }
 
     /// Takes a schema that is given. Of encodings that state their columns, it must name columns that are there.

@@ -22,7 +22,7 @@ use crate::rows::walk::Span;
 use crate::rows::{Decoder, Input};
 
 /// A decoder that looks at the values of the first records.
-pub struct JsonGuesser {
+pub struct JsonInference {
     on_error: OnError,
     frames: Frames,
     seen: Seen,
@@ -31,10 +31,10 @@ pub struct JsonGuesser {
     lines: u64,
 }
 
-impl JsonGuesser {
+impl JsonInference {
     /// A decoder that looks at `rows` records.
-    pub fn new(format: &FormatOptions, rows: usize, seen: Seen) -> JsonGuesser {
-        JsonGuesser {
+    pub fn new(format: &FormatOptions, rows: usize, seen: Seen) -> JsonInference {
+        JsonInference {
             on_error: format.on_error,
             frames: Frames::new(true),
             seen,
@@ -129,7 +129,7 @@ pub fn kinds(value: &[u8]) -> Kinds {
     }
 }
 
-impl Decoder for JsonGuesser {
+impl Decoder for JsonInference {
     fn decode(&mut self, input: Input) -> Result<usize> {
         let bytes = input.block.as_slice();
         let mut at = input.at;

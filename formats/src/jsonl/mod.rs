@@ -27,9 +27,9 @@ pub static JSONL: RowFormat = RowFormat {
     splits: |head| !is_array(head),
     decoder: |scan, first| Ok(Box::new(BatchDecoder::new(decode::JsonParser::new(scan, first), scan)?)),
     infer: |file, options, rows| {
-        infer(file, options, true, |seen| Ok(Box::new(infer::JsonGuesser::new(options, rows, seen))))
+        infer(file, options, true, |seen| Ok(Box::new(infer::JsonInference::new(options, rows, seen))))
     },
-    alike: |_, rows, known| schema_probe::alike(rows, known),
+    probe: |_, rows, known| schema_probe::probe(rows, known),
     writer: |schema, _| Ok(Box::new(encode::JsonWriter::new(schema)?)),
 };
 

@@ -11,7 +11,7 @@ use crate::rows::schema_probe::{Columns, Like, SchemaProbe};
 use crate::rows::walk::Span;
 
 /// Looks at the first records of JSON files.
-pub struct JsonAlike {
+pub struct JsonProbe {
     names: Names,
     columns: Columns,
     rows: usize,
@@ -23,13 +23,13 @@ struct Names {
     places: HashMap<Vec<u8>, usize>,
 }
 
-impl JsonAlike {
+impl JsonProbe {
     /// Looks at so many records.
-    pub fn new(rows: usize, known: &Schema) -> JsonAlike {
+    pub fn new(rows: usize, known: &Schema) -> JsonProbe {
         let order: Vec<Vec<u8>> =
             known.fields().iter().map(|field| field.name().clone().into_bytes()).collect();
         let places = order.iter().cloned().zip(0..).collect();
-        JsonAlike { names: Names { order, places }, columns: Columns::new(known), rows }
+        JsonProbe { names: Names { order, places }, columns: Columns::new(known), rows }
     }
 }
 
@@ -75,7 +75,7 @@ impl Fields for Record<'_> {
     }
 }
 
-impl SchemaProbe for JsonAlike {
+impl SchemaProbe for JsonProbe {
     fn look(&mut self, head: &[u8], whole: bool) -> Like {
         let mut frames = Frames::new(true);
         let (mut at, mut left, mut clear) = (0, self.rows, true);
@@ -111,10 +111,10 @@ fn is_plain(name: &str) -> bool {
 }
 
 /// Looks at files beside one with these columns.
-pub fn alike(rows: usize, known: &Schema) -> Option<Box<dyn SchemaProbe>> {
+pub fn probe(rows: usize, known: &Schema) -> Option<Box<dyn SchemaProbe>> {
     let plain = known.fields().iter().all(|field| is_plain(field.name()));
     let nested = known.fields().iter().any(|field| DataType::is_nested(field.data_type()));
-    (plain && !nested).then(|| Box::new(JsonAlike::new(rows, known)) as Box<dyn SchemaProbe>)
+    (plain && !nested).then(|| Box::new(JsonProbe::new(rows, known)) as Box<dyn SchemaProbe>)
 }
 
 #[cfg(test)]
@@ -124,7 +124,7 @@ mod tests {
 
     fn looker(columns: &[(&str, DataType)]) -> Option<Box<dyn SchemaProbe>> {
         let fields: Vec<_> = columns.iter().map(|(name, t)| Field::new(*name, t.clone(), true)).collect();
-        alike(2, &Schema::new(fields))
+        probe(2, &Schema::new(fields))
     }
 
     fn usual() -> Box<dyn SchemaProbe> {
@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn files_that_say_nothing_new() {
-        let mut alike = usual();
+        let mut probe = usual();
         for text in [
             r#"{"id": 1, "a b": "x", "day": "2020-01-01"}"#,
             "{\"day\":null,\"id\":-1}\r\n\n{}\n{\"what\": \"follows\"}",
@@ -143,13 +143,13 @@ mod tests {
             "\n",
             "",
         ] {
-            assert_eq!(alike.look(text.as_bytes(), true), Like::Same, "{text}");
+            assert_eq!(probe.look(text.as_bytes(), true), Like::Same, "{text}");
         }
     }
 
     #[test]
     fn files_that_may_say_something_new() {
-        let mut alike = usual();
+        let mut probe = usual();
         for text in [
             r#"{"id": 1.5}"#,
             r#"{"id": "1"}"#,
@@ -165,7 +165,7 @@ mod tests {
             "[1, 2]",
             "1",
         ] {
-            assert_eq!(alike.look(text.as_bytes(), true), Like::Unsure, "{text}");
+            assert_eq!(probe.look(text.as_bytes(), true), Like::Unsure, "{text}");
         }
     }
 

@@ -23,6 +23,6 @@ pub static MSGPACK: RowFormat = RowFormat {
     splits: |head| outer::splits(Msgpack, head),
     decoder: |scan, first| tagged::walk::decoder(Msgpack, scan, first),
     infer: |file, options, rows| tagged::infer::infer(Msgpack, file, options, rows),
-    alike: |_, _, _| None,
+    probe: |_, _, _| None,
     writer: |schema, options| Ok(Box::new(TaggedWriter::<Msgpack>::new(schema, options.row_arrays)?)),
 };

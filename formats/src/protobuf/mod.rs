@@ -67,6 +67,6 @@ pub static PROTOBUF: RowFormat = RowFormat {
             Some("give them with --schema NAME=FILE, in the order of the fields' numbers".into()),
         ))
     },
-    alike: |_, _, _| None,
+    probe: |_, _, _| None,
     writer: |schema, _| Ok(Box::new(encode::MessageWriter::new(schema)?)),
 };

@@ -28,7 +28,7 @@ impl RowReader {
     pub(super) fn compare(&mut self, ended: bool) -> Result<Option<Next>> {
         let (first, last) = self.blocks.rest();
         let last = last || ended;
-        let like = match &mut self.alike {
+        let like = match &mut self.probe {
             Some(alike) if !first.is_empty() => alike.look(first, last),
             Some(_) if !last => Like::Short,
             _ => Like::Same,
@@ -49,7 +49,7 @@ impl RowReader {
             Refill::Need(range) => Ok(Some(Next::Need(vec![range]))),
             Refill::Ready => Ok(None),
             // What becomes of such a record is told when all files are looked at.
-            Refill::TooLong if self.alike.is_some() => Err(Error::Unlike { path: PathBuf::new() }),
+            Refill::TooLong if self.probe.is_some() => Err(Error::Unlike { path: PathBuf::new() }),
             Refill::TooLong => Err(self.too_long()),
             Refill::Ended => {
                 // Rows of files before this one may have to be flushed.

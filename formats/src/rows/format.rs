@@ -7,8 +7,8 @@ use schema::{Cut, DeferredValidation, FileEntry, FormatOptions};
 
 use super::encoder::{RowEncoder, RowWriter};
 use super::reader::{MakeDecoder, RowReader};
-use super::schema_probe::{MakeAlike, SchemaProbe};
-use super::sequential_splits::{MAX_UNIT, MAX_WINDOW, SequentialSplits, TurnReader};
+use super::schema_probe::{MakeProbe, SchemaProbe};
+use super::sequential_splits::{MAX_UNIT, MAX_WINDOW, SequentialReader, SequentialSplits};
 use super::split::{self, Border, SharedBorders};
 use super::tagged::outer::LOOKED_AT;
 use crate::compress::head::first_bytes;
@@ -47,7 +47,7 @@ pub struct RowFormat {
     /// Infers the columns of a file from so many of its first records.
     pub infer: fn(&FileEntry, &FormatOptions, usize) -> Result<SchemaRef>,
     /// Makes what sees quickly that a file begins like another, if the encoding has it.
-    pub alike: MakeAlike,
+    pub probe: MakeProbe,
     /// Makes its writer.
     pub writer: fn(&SchemaRef, &FormatOptions) -> Result<Box<dyn RowWriter>>,
 }
@@ -77,13 +77,13 @@ impl Format for RowFormat {
         (self.infer)(file, options, infer_rows)
     }
 
-    fn alike(
+    fn probe(
         &self,
         options: &FormatOptions,
         infer_rows: usize,
         known: &Schema,
     ) -> Option<Box<dyn SchemaProbe>> {
-        (self.alike)(options, infer_rows, known)
+        (self.probe)(options, infer_rows, known)
     }
 
     fn rows(&self, _file: &FileEntry, _options: &FormatOptions) -> Result<Option<u64>> {
@@ -145,12 +145,19 @@ impl Format for RowFormat {
         if let Part::Turn(number) = morsel.part
             && let Ok(turns) = morsel.shared.clone().downcast::<SequentialSplits>()
         {
-            return Ok(Box::new(TurnReader::new(self.decoder, self.border, morsel, turns, number, scan)?));
+            return Ok(Box::new(SequentialReader::new(
+                self.decoder,
+                self.border,
+                morsel,
+                turns,
+                number,
+                scan,
+            )?));
         }
         let reader = RowReader::new(self.decoder, self.border, morsel, scan)?;
-        let alike = match (&scan.unseen, &morsel.part) {
+        let probe = match (&scan.unseen, &morsel.part) {
             (DeferredValidation::Records { known, rows }, Part::Whole) => {
-                self.alike(&scan.format, *rows, known)
+                self.probe(&scan.format, *rows, known)
             }
             // What is cut is looked at before.
             (DeferredValidation::Records { .. }, _) => {
@@ -158,7 +165,7 @@ impl Format for RowFormat {
             }
             _ => None,
         };
-        Ok(Box::new(reader.with(alike)))
+        Ok(Box::new(reader.with(probe)))
     }
 
     fn encoder(&self, schema: &SchemaRef, options: &FormatOptions) -> Result<Arc<dyn FileEncoder>> {

@@ -68,7 +68,7 @@ pub struct RowReader {
     /// What the morsels of the file know of long records.
     within: Option<Arc<SharedWithin>>,
     /// What each file is compared by before its records are read.
-    pub(super) alike: Option<Box<dyn SchemaProbe>>,
+    pub(super) probe: Option<Box<dyn SchemaProbe>>,
     /// The file that follows, and how many have followed.
     pub(super) next: Option<(Source, Option<u64>)>,
     pub(super) followed: u64,
@@ -210,15 +210,15 @@ impl RowReader {
             guess: None,
             whole: false,
             within: None,
-            alike: None,
+            probe: None,
             next: None,
             followed: 0,
         })
     }
 
     /// Compares the beginning of each file with others before its records are read; for whole files with text.
-    pub fn with(mut self, alike: Option<Box<dyn SchemaProbe>>) -> RowReader {
-        self.alike = alike;
+    pub fn with(mut self, probe: Option<Box<dyn SchemaProbe>>) -> RowReader {
+        self.probe = probe;
         self
     }
 

@@ -30,7 +30,7 @@ pub trait SchemaProbe: Send {
 }
 
 /// Makes what looks at so many records of each file, beside the schema of one.
-pub type MakeAlike = fn(&FormatOptions, usize, &Schema) -> Option<Box<dyn SchemaProbe>>;
+pub type MakeProbe = fn(&FormatOptions, usize, &Schema) -> Option<Box<dyn SchemaProbe>>;
 
 /// What is seen of the values of columns whose types are known.
 pub struct Columns {

@@ -139,7 +139,7 @@ impl SequentialSplits {
 }
 
 /// Reads the piece of one turn.
-pub struct TurnReader {
+pub struct SequentialReader {
     turns: Arc<SequentialSplits>,
     number: usize,
     make: MakeDecoder,
@@ -180,7 +180,7 @@ enum Phase {
     Done,
 }
 
-impl TurnReader {
+impl SequentialReader {
     /// The reader of a morsel that is a turn.
     pub fn new(
         make: MakeDecoder,
@@ -189,9 +189,9 @@ impl TurnReader {
         turns: Arc<SequentialSplits>,
         number: usize,
         scan: &ScanOptions,
-    ) -> Result<TurnReader> {
+    ) -> Result<SequentialReader> {
         let size = (morsel.file.bytes > 0).then_some(morsel.file.bytes);
-        Ok(TurnReader {
+        Ok(SequentialReader {
             turns,
             number,
             make,
@@ -360,7 +360,7 @@ impl TurnReader {
     }
 }
 
-impl FileReader for TurnReader {
+impl FileReader for SequentialReader {
     fn next(&mut self) -> Result<Next> {
         loop {
             let next = match &mut self.phase {
@@ -400,7 +400,7 @@ impl FileReader for TurnReader {
     }
 }
 
-impl Drop for TurnReader {
+impl Drop for SequentialReader {
     /// A reader that is given up before its turn (its worker needs no more rows) or fails in it leaves nothing for
     /// others to wait for.
     fn drop(&mut self) {

@@ -23,7 +23,7 @@ pub struct Strings {
 enum Value<'a> {
     /// In the block.
     Block(usize, usize),
-    /// Elsewhere: escapes were rewritten.
+    /// RemoteTables: escapes were rewritten.
     Scratch(&'a [u8]),
 }
 

@@ -28,12 +28,12 @@ pub fn infer<T: Tagged + 'static>(
 ) -> Result<SchemaRef> {
     infer::infer(file, options, false, |seen| {
         let outer = Outer::new(options.in_array, true);
-        Ok(Box::new(Guesser { tagged, outer, seen, left: rows, rows: 0 }))
+        Ok(Box::new(Inference { tagged, outer, seen, left: rows, rows: 0 }))
     })
 }
 
 /// A decoder that looks at the values of the first rows.
-struct Guesser<T> {
+struct Inference<T> {
     tagged: T,
     outer: Outer,
     seen: Seen,
@@ -41,7 +41,7 @@ struct Guesser<T> {
     rows: u64,
 }
 
-impl<T: Tagged> Guesser<T> {
+impl<T: Tagged> Inference<T> {
     /// Passes the next row, and gives its end; `None` if it goes on behind the bytes at hand.
     fn pass(&mut self, bytes: &[u8], at: usize) -> Result<Option<usize>, Wrong> {
         let (at, left) = match self.outer.next(self.tagged, bytes, at)? {
@@ -108,7 +108,7 @@ fn see<T: Tagged>(tagged: T, value: &[u8], most: usize, shape: &mut Shape) {
     }
 }
 
-impl<T: Tagged> Decoder for Guesser<T> {
+impl<T: Tagged> Decoder for Inference<T> {
     fn decode(&mut self, input: Input) -> Result<usize> {
         let bytes = input.block.as_slice();
         let mut at = input.at;
