@@ -13,6 +13,7 @@
 //! - [`subqueries`]: IN and EXISTS, where the optimiser would answer them wrongly.
 //! - [`guards`]: what can fail on a row is evaluated only where what stands beside it lets the row through.
 //! - [`optimise`]: DataFusion's analyzer and optimiser, configured to be deterministic.
+//! - [`join_order`]: the order of inner joins.
 //! - [`cast_calls`]: casts that Arrow would compute otherwise than SQL does.
 //! - [`expr`]: logical expressions to compiled ones, those of [`expressions`] among them.
 //! - [`lower`]: logical plan to physical [`plan`]; every decision is taken here.
@@ -33,6 +34,7 @@ pub mod explain;
 pub mod expr;
 pub mod functions;
 pub mod guards;
+pub mod join_order;
 pub mod lower;
 pub mod names;
 pub mod optimise;

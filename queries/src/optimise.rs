@@ -67,6 +67,7 @@ use crate::cast_calls;
 use crate::error::Result;
 use crate::functions::Functions;
 use crate::guards;
+use crate::join_order;
 use crate::tree;
 
 /// The planner's options, the same in every process.
@@ -96,7 +97,8 @@ pub fn optimise(plan: LogicalPlan, settings: &Settings) -> Result<LogicalPlan> {
         .with_query_execution_start_time(now(settings))
         .with_max_passes(8);
     let context = Context { context, functions: Functions::all() };
-    Ok(optimizer().optimize(plan, &context, |_, _| {})?)
+    let plan = optimizer().optimize(plan, &context, |_, _| {})?;
+    join_order::order(plan, &context)
 }
 
 type Rule = Arc<dyn OptimizerRule + Send + Sync>;

@@ -123,7 +123,7 @@ fn number(value: &ScalarValue) -> Option<f64> {
 }
 
 /// About which part of the rows a predicate keeps: the usual guesses of System R (Selinger et al., 1979, table 1).
-fn selectivity(predicate: &Expr) -> f64 {
+pub fn selectivity(predicate: &Expr) -> f64 {
     match predicate {
         Expr::BinaryExpr(b) => match b.op {
             Operator::And => selectivity(&b.left) * selectivity(&b.right),
