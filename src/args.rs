@@ -1,6 +1,6 @@
 //! The command line as it is written; `settings` resolves it.
 //!
-//! - [`bench`]: the command line of `palais bench`.
+//! - [`mod@bench`]: the command line of `palais bench`.
 //! - [`cluster`]: the command line of `palais cluster` and `palais node`.
 
 mod bench;

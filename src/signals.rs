@@ -168,6 +168,7 @@ pub fn take_interrupts() {
     };
     if std::thread::Builder::new().name("palais-signals".into()).spawn(wait).is_err() {
         // Without the thread no other one would take the signals, so they keep their usual effect.
+        // SAFETY: as above.
         unsafe { libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const set, std::ptr::null_mut()) };
     }
 }

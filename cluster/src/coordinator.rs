@@ -4,9 +4,9 @@
 //! a query.
 //!
 //! - `figures`: adds up the figures of the processes.
-//! - [`group`]: the processes, and the waiting for reports of all of them.
+//! - `group`: the processes, and the waiting for reports of all of them.
 //! - `make`: files that the processes write together.
-//! - [`member`]: one process of the group.
+//! - `member`: one process of the group.
 //! - `rows`: takes the rows of a query.
 
 mod figures;

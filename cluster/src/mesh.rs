@@ -5,7 +5,7 @@
 //! others. It closes connections that do not show the token in time.
 //!
 //! - [`link`]: the sockets for channels, which compress where that is quicker.
-//! - [`meet`]: connects the processes.
+//! - `meet`: connects the processes.
 
 pub mod link;
 pub(crate) mod meet;
@@ -237,7 +237,7 @@ impl Mesh {
         Ok(Teller { words, credit })
     }
 
-    /// Says goodbye and waits, at most [`GOODBYE`], until the others have: then no note of theirs is on its way.
+    /// Says goodbye and waits, at most 2 seconds, until the others have: then no note of theirs is on its way.
     pub fn end(&self) {
         for teller in locked(&self.tellers).drain(..).flatten() {
             teller.tell(Word::Goodbye);

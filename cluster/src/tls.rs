@@ -1,7 +1,7 @@
 //! TLS 1.3 (RFC 8446) between processes, by `rustls`.
 //!
-//! The end that connects checks that the certificate of the other end comes from the authority that all hosts trust,
-//! and is for the expected name. The other end checks no certificate: the token proves the end that connects (see
+//! The end that connects checks the certificate of the other end. It must come from the authority that all hosts trust,
+//! and be for the expected name. The other end checks no certificate. The token proves the end that connects (see
 //! [`crate::handshake`]), and is shown inside of the connection.
 //!
 //! timely needs connections that can be copied, and processes of a node get theirs as standard streams. So the plain

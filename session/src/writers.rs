@@ -1,13 +1,13 @@
 //! Write the rows of a result as text or bytes, in a form and to a place.
 //!
-//! - [`format`]: the forms, by their names and by suffixes of files.
-//! - [`encoded`]: the forms that `formats` encodes: csv, tsv, json, JSON lines, Parquet, Arrow, buren and others.
-//! - [`distinct`]: renames columns of equal names, in forms that can't hold them.
-//! - [`table`], [`fit`]: a table in a frame, fitted to a terminal.
-//! - [`markdown`]: a table in markdown.
-//! - [`lines`]: lines as they are, for plans.
-//! - [`value`]: one value as text; [`escape`]: text that a terminal does not obey.
-//! - [`output`]: where bytes go: a file that appears whole or not at all, or an output of the caller.
+//! - [`mod@format`]: the forms, by their names and by suffixes of files.
+//! - `encoded`: the forms that `formats` encodes: csv, tsv, json, JSON lines, Parquet, Arrow, buren and others.
+//! - `distinct`: renames columns of equal names, in forms that can't hold them.
+//! - [`table`], `fit`: a table in a frame, fitted to a terminal.
+//! - `markdown`: a table in markdown.
+//! - `lines`: lines as they are, for plans.
+//! - `value`: one value as text; [`escape`]: text that a terminal does not obey.
+//! - `output`: where bytes go: a file that appears whole or not at all, or an output of the caller.
 
 mod distinct;
 mod encoded;

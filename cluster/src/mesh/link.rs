@@ -2,9 +2,8 @@
 //!
 //! If all processes were told [`Compression::Auto`] or [`Compression::Lz4`], a socket carries a sequence of blocks, and
 //! bare bytes otherwise. A block begins with its length in four bytes, little-endian. The highest bit of the length
-//! says that the block is compressed. A plain block has so many plain bytes behind the length. A compressed block has
-//! the number of its plain bytes (four bytes), and an LZ4 block (lz4_Block_format.md). No block holds more than
-//! [`BLOCK`] plain bytes.
+//! says that the block is compressed. So many bytes follow. They are plain bytes, or the number of plain bytes (four
+//! bytes) and an LZ4 block (lz4_Block_format.md). No block holds more than `BLOCK` plain bytes.
 
 use std::io::{self, Read, Write};
 use std::net::Shutdown;
