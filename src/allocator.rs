@@ -1,4 +1,4 @@
-//! Where the memory of all threads comes from.
+//! The allocator of all threads: mimalloc, which counts.
 
 use libmimalloc_sys::{mi_collect, mi_option_set_default, mi_option_t};
 
@@ -6,16 +6,17 @@ use libmimalloc_sys::{mi_collect, mi_option_set_default, mi_option_t};
 static ALLOCATOR: engine::context::memory::Counting<mimalloc::MiMalloc> =
     engine::context::memory::Counting(mimalloc::MiMalloc);
 
-/// The number of mimalloc's option of that name, which its crate does not name.
+/// The number of mimalloc's option of that name; its crate has no name for it.
 const PURGE_DELAY: mi_option_t = 15;
 
-/// Milliseconds until memory that was freed is given back to the system.
+/// Milliseconds until the allocator gives freed memory back to the system.
 ///
-/// By default it is one second, so that a query of several gives back and takes again what its workers reuse all the
-/// time: a tenth of the time of 2A on buren went into clearing such pages. MIMALLOC_PURGE_DELAY says otherwise.
+/// The default is one second. A query of several seconds then gives back and takes again pages that its workers reuse
+/// all the time. A tenth of the time of 2A on buren went into clearing such pages. MIMALLOC_PURGE_DELAY sets another
+/// delay.
 const DELAY: libc::c_long = 10_000;
 
-/// Keeps memory that was freed for a while, or until the machine has little left.
+/// Keeps freed memory for [`DELAY`], or until the machine has little memory left.
 pub fn keep_freed_memory() {
     engine::context::memory::give_back_by(give_back);
     // SAFETY: the function takes any number and writes to the allocator's own table of options, which no other thread
@@ -23,7 +24,7 @@ pub fn keep_freed_memory() {
     unsafe { mi_option_set_default(PURGE_DELAY, DELAY) };
 }
 
-/// Gives memory that was freed back to the system.
+/// Gives freed memory back to the system.
 fn give_back() {
     // SAFETY: the function may be called at any time by any thread.
     unsafe { mi_collect(true) };

@@ -1,7 +1,7 @@
 //! The command line as it is written; `settings` resolves it.
 //!
-//! - [`bench`]: that of `palais bench`.
-//! - [`cluster`]: that of `palais cluster`.
+//! - [`mod@bench`]: the command line of `palais bench`.
+//! - [`cluster`]: the command line of `palais cluster` and `palais node`.
 
 mod bench;
 mod cluster;

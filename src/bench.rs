@@ -1,11 +1,11 @@
-//! `palais bench`: what each choice costs, on one's own data.
+//! `palais bench`: measures what each choice costs, on the user's own data.
 //!
-//! - [`command`]: the commands whose time is taken.
-//! - [`cell`]: one encoding with one compression, measured.
-//! - [`report`]: the tables for people, CSV and JSON.
-//! - [`chart`]: the chart.
+//! - [`command`]: runs the commands whose time is taken.
+//! - [`cell`]: measures one encoding with one compression.
+//! - [`report`]: the figures as tables for people, CSV and JSON.
+//! - [`chart`]: the figures as a chart.
 //! - [`history`]: the figures of the experiment that palais comes from.
-//! - [`threads`], [`threads_report`]: workers and reading ahead.
+//! - [`threads`], [`threads_report`]: measure numbers of workers and of parts read ahead.
 
 mod cell;
 mod chart;
@@ -48,10 +48,10 @@ pub const TABLE: &str = "t";
 /// The benchmark's query 2A.
 const QUERY: &str = "SELECT SUBSTR(sourceIP, 1, 8), SUM(adRevenue) FROM t GROUP BY SUBSTR(sourceIP, 1, 8)";
 
-/// So many files does a made table have, that several workers read it in parallel in whatever format.
+/// The number of files of a generated table, so that several workers read it in parallel in any format.
 const PARTS: usize = 8;
 
-/// So many pages does a made table refer to for each of its rows, as in the benchmark's sets.
+/// A generated table refers to one page for so many of its rows, as in the benchmark's sets.
 const VISITS_PER_PAGE: u64 = 9;
 
 /// `palais bench`.
@@ -125,12 +125,12 @@ fn run_formats(f: &args::BenchFormats) -> anyhow::Result<()> {
     }
 }
 
-/// A directory that goes with its owner.
+/// A directory that is removed with its owner.
 struct Scratch(AtomicWrite);
 
 impl Scratch {
     fn new(parent: &Path) -> anyhow::Result<Scratch> {
-        // It is never committed: dropping it removes it, as does an interrupt.
+        // The directory is never committed: dropping it removes it, and so does an interrupt.
         Ok(Scratch(AtomicWrite::directory(&parent.join("palais-bench"), Overwrite::Unless("remove it"))?))
     }
 
@@ -139,7 +139,7 @@ impl Scratch {
     }
 }
 
-/// The pairs that are asked for, in the order of the lists of encodings and compressions.
+/// The pairs that the flags ask for, in the order of the lists of encodings and compressions.
 fn pairs(f: &args::BenchFormats) -> Vec<(&'static dyn Format, &'static str)> {
     let named = |list: &Vec<String>, name: &str| list.is_empty() || list.iter().any(|n| n == name);
     let formats = formats().iter().copied().filter(|format| named(&f.encodings, format.name()));
@@ -149,7 +149,7 @@ fn pairs(f: &args::BenchFormats) -> Vec<(&'static dyn Format, &'static str)> {
         .collect()
 }
 
-/// What the table is, for people.
+/// A description of the table for people.
 fn title(table: &args::BenchTable) -> String {
     match &table.path {
         Some(path) => path.clone(),
@@ -157,14 +157,14 @@ fn title(table: &args::BenchTable) -> String {
     }
 }
 
-/// The directory of figures, if one is wanted.
+/// The directory of figures, if the flags ask for one.
 fn output(place: &args::BenchPlace) -> anyhow::Result<Option<AtomicWrite>> {
     let begin = |path: &std::path::PathBuf| AtomicWrite::directory(path, Overwrite::flag(place.overwrite));
     Ok(place.output.as_ref().map(begin).transpose()?)
 }
 
-/// Writes the table that is measured, from which all others are written: in a format that is quick to read, and in so
-/// many files if it is made.
+/// Writes the table that is measured, from which all others are written. Its format is quick to read. A generated table
+/// has `parts` files.
 fn write_source(
     table: &args::BenchTable,
     input: &args::Input,
@@ -193,7 +193,7 @@ fn write_source(
     Ok(())
 }
 
-/// Removes what was measured.
+/// Removes the files that were measured.
 fn remove(directory: &Path) -> anyhow::Result<()> {
     if directory.exists() {
         std::fs::remove_dir_all(directory)
@@ -202,7 +202,7 @@ fn remove(directory: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Asks the system to forget the files of a data set, which were synced when they were written.
+/// Asks the system to forget the files of a data set. They were synced when they were written.
 fn forget(set: &FileSet) -> formats::Result<()> {
     set.files.iter().try_for_each(|file| {
         Input::of(file)?.forget();
@@ -221,7 +221,7 @@ fn median(values: &[f64]) -> f64 {
     }
 }
 
-/// A table for people: a title, and lines of cells, of which the first stands to the left.
+/// Appends a table for people: a title, and lines of cells, of which the first stands to the left.
 fn grid(out: &mut String, title: &str, lines: &[Vec<String>]) {
     let columns = lines.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {

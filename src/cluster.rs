@@ -1,8 +1,8 @@
 //! `palais cluster` and `palais node`: statements and files that several processes compute.
 //!
-//! - `lead`: the process of a node that leads what a caller asks for.
+//! - `lead`: the process of a node that leads a request of a caller.
 //! - `make`: files that several processes make without a query.
-//! - [`node`]: the daemon of a host, and commands that look at it.
+//! - [`node`]: the daemon of a host, and commands that ask it.
 
 mod lead;
 mod make;
@@ -51,8 +51,8 @@ pub fn run(c: &args::Cluster) -> anyhow::Result<()> {
     }
 }
 
-/// The standard input and output of a process, which carry orders and reports. What else reads or writes them finds
-/// nothing, and writes to standard error.
+/// Takes the standard input and output of a process, which carry orders and reports. Other code that reads the standard
+/// input then finds nothing, and what it writes to standard output goes to standard error.
 fn streams() -> std::io::Result<(File, File)> {
     let orders = File::from(std::io::stdin().as_fd().try_clone_to_owned()?);
     let reports = File::from(std::io::stdout().as_fd().try_clone_to_owned()?);
@@ -66,13 +66,13 @@ fn streams() -> std::io::Result<(File, File)> {
     Ok((orders, reports))
 }
 
-/// An error as one process tells it another one.
+/// An error as a message to another process.
 fn failure(e: &(dyn std::error::Error + 'static)) -> Failure {
     let (message, code) = crate::describe(e);
     failure_of(&message, code)
 }
 
-/// The same, of a message of the program.
+/// As [`failure`], of a message of the program.
 fn failure_of(message: &str, code: u8) -> Failure {
     Failure { message: message.strip_prefix("error: ").unwrap_or(message).to_string(), code }
 }

@@ -1,4 +1,4 @@
-//! `palais convert`: files to files of another format.
+//! `palais convert`: writes files into files of another format.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -52,7 +52,7 @@ pub fn run(c: &args::Convert) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The same directory with directories in it that the values of columns name.
+/// The destination with directories in it that the values of columns name.
 fn partitioned(destination: Destination, by: Vec<usize>) -> Result<Destination, Usage> {
     match destination {
         Destination::Dataset(path) | Destination::Partitions(path, _) => {
@@ -66,14 +66,14 @@ fn partitioned(destination: Destination, by: Vec<usize>) -> Result<Destination, 
     }
 }
 
-/// How to write, from flags.
+/// The options of writing, from flags.
 pub fn write_options(format: FormatOptions, write: &args::Write) -> WriteOptions {
     let overwrite = Overwrite::flag(write.overwrite);
     let workers = settings::workers(write.workers);
     WriteOptions { format, workers, overwrite, part_bytes: None, verify: false }
 }
 
-/// What flags ask for. Nothing is looked at.
+/// The conversion that flags ask for. Looks at no file.
 pub fn conversion(c: &args::Convert) -> anyhow::Result<Conversion> {
     Ok(Conversion {
         source: c.source.clone(),
@@ -88,7 +88,7 @@ pub fn conversion(c: &args::Convert) -> anyhow::Result<Conversion> {
     })
 }
 
-/// What was written, for people.
+/// A line for people about files that were made.
 pub fn report(made: &Made<'_>) -> String {
     let Made { what, written, took } = made;
     let (rows, files) = (HumanCount(written.rows), HumanCount(written.files));

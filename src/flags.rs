@@ -1,4 +1,4 @@
-//! Flags that a statement has no use for are refused: a user who gave one would wait for its effect.
+//! Refuses flags that a statement has no use for: the user would wait for their effect.
 
 use queries::Statement;
 

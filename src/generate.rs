@@ -1,4 +1,4 @@
-//! `palais generate`: the benchmark's tables to files.
+//! `palais generate`: writes the tables of the benchmark into files.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -15,7 +15,7 @@ use crate::progress::Progress;
 use crate::say::say;
 use crate::signals;
 
-/// A part file has about this many bytes of text where nobody says how many parts there are.
+/// About how many bytes of text a part file has, if the user gives no number of parts.
 const PART_BYTES: u64 = 256_000_000;
 
 /// `palais generate`.
@@ -35,7 +35,7 @@ pub fn run(g: &args::Generate) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What flags ask for.
+/// The tables that flags ask for.
 pub fn generation(g: &args::Generate) -> anyhow::Result<Generation> {
     let (directory, overwrite) = (g.directory.clone(), g.write.overwrite);
     Ok(Generation { directory, tables: tables(g)?, format: format(&g.write), overwrite })
@@ -64,8 +64,8 @@ fn tables(g: &args::Generate) -> anyhow::Result<Vec<GeneratedTable>> {
     Ok(specs.map(wanted).collect())
 }
 
-/// The format of the files. Rows of MessagePack and CBOR are arrays: the manifest beside them has the columns' names, and
-/// what is measured is values.
+/// The format of the files. Rows of MessagePack and CBOR are arrays: the manifest beside them has the names of columns,
+/// and the benchmark measures values.
 fn format(write: &args::Write) -> FormatOptions {
     let encoding = write.to.as_deref().unwrap_or("csv");
     let usual = formats::registry::format(encoding).map_or("none", |format| format.usual_compression());

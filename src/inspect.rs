@@ -1,4 +1,4 @@
-//! `palais inspect`: what lies in files.
+//! `palais inspect`: shows what lies in files.
 
 use std::fmt::Write;
 
@@ -16,7 +16,7 @@ use crate::tables;
 /// The most characters of a least or greatest value.
 const LONGEST: usize = 24;
 
-/// So many files are listed.
+/// The most files that are listed.
 const FILES: usize = 100;
 
 /// `palais inspect`.
@@ -30,11 +30,11 @@ pub fn run(i: &args::Inspect) -> anyhow::Result<()> {
     Ok(print::text(&text)?)
 }
 
-/// What is told of a table.
+/// What `palais inspect` tells of a table.
 struct Report<'a> {
     table: &'a Table,
     files: &'a FileSet,
-    /// What lies in each file, if they are made of parts that they tell of.
+    /// What lies in each file, for formats whose files tell of their parts.
     found: Vec<Inspection>,
 }
 
@@ -66,7 +66,7 @@ impl Report<'_> {
         text
     }
 
-    /// How much it is, and in which form.
+    /// The rows, files and bytes of the table, and their format.
     fn summary(&self) -> String {
         let FileSet { files, format, layouts, .. } = self.files;
         let rows = self.rows();
@@ -99,7 +99,7 @@ impl Report<'_> {
         self.table.rows.or_else(|| found().filter(|_| !self.found.is_empty()))
     }
 
-    /// A line a column, with the sums over all parts of all files.
+    /// A line for each column, with the sums over all parts of all files.
     fn columns(&self) -> Vec<Vec<String>> {
         let has_parts = self.found.iter().any(|found| !found.parts.is_empty());
         let titles = ["column", "type", "raw", "stored", "nulls", "distinct"];
@@ -124,13 +124,13 @@ impl Report<'_> {
         lines
     }
 
-    /// Of one file; what two have in common is not known.
+    /// The distinct values of a column in one file; `None` for several, since what they have in common is not known.
     fn distinct(&self, column: &str) -> Option<u64> {
         let [found] = self.found.as_slice() else { return None };
         found.distinct.get(found.schema.index_of(column).ok()?).copied()
     }
 
-    /// A line a file.
+    /// A line for each file.
     fn list(&self) -> Vec<Vec<String>> {
         let mut lines = vec![["file", "rows", "bytes"].map(String::from).to_vec()];
         for (at, file) in self.files.files.iter().enumerate().take(FILES) {
@@ -141,7 +141,7 @@ impl Report<'_> {
     }
 }
 
-/// A line a column of a part.
+/// A line for each column of a part.
 fn chunks(part: &PartInspection) -> Vec<Vec<String>> {
     let titles = ["column", "raw", "stored", "nulls", "distinct", "min", "max", "compression", "encoding"];
     let mut lines = vec![titles.map(String::from).to_vec()];
@@ -161,12 +161,12 @@ fn chunks(part: &PartInspection) -> Vec<Vec<String>> {
     lines
 }
 
-/// A number; `-` if it is not known.
+/// A number as text; `-` if it is not known.
 fn number(number: Option<u64>) -> String {
     number.map_or("-".into(), grouped)
 }
 
-/// A number that is estimated.
+/// An estimated number as text.
 fn about(number: Option<u64>) -> String {
     number.map_or("-".into(), |number| format!("~{}", grouped(number)))
 }
@@ -185,8 +185,8 @@ fn short(value: Option<&str>) -> String {
     shown
 }
 
-/// Rows of cells as lines, each column as wide as its widest cell; those of the numbers given stand to the right. Columns of
-/// which nothing is known but their title are left out.
+/// Rows of cells as lines, each column as wide as its widest cell. Columns in `right` are set to the right. Columns of
+/// which nothing but the title is known are left out.
 fn aligned(rows: &[Vec<String>], right: &[usize]) -> String {
     let columns = rows.first().map_or(0, Vec::len);
     let is_known = |column: usize| rows.len() < 2 || rows[1..].iter().any(|row| row[column] != "-");

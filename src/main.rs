@@ -39,7 +39,7 @@ use clap::Parser;
 use args::{Args, Command};
 use say::say;
 
-/// Wrong usage, as opposed to a query or data that fail.
+/// An error of usage, as opposed to a query or data that fail.
 #[derive(Debug)]
 pub struct Usage(pub String);
 
@@ -61,7 +61,8 @@ fn main() -> ExitCode {
     let args = match Args::try_parse_from(arguments()) {
         Ok(args) => args,
         Err(e) => {
-            // Help and versions go to standard output. An error tells words of the command line.
+            // Help and versions go to standard output. The message of an error quotes the command line, so it is
+            // escaped.
             if e.use_stderr() {
                 say(e.render().to_string().trim_end());
                 return ExitCode::from(2);
@@ -92,8 +93,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// The arguments, with `query` before a statement that stands in the place of a command, and `shell` where there are none
-/// and somebody types.
+/// The arguments. `query` is put before a statement that stands in the place of a command. `shell` is put where there
+/// are none and a user types.
 fn arguments() -> Vec<OsString> {
     let mut all: Vec<OsString> = std::env::args_os().collect();
     if all.len() == 1 && std::io::stdin().is_terminal() && std::io::stdout().is_terminal() {
@@ -110,7 +111,7 @@ fn arguments() -> Vec<OsString> {
     all
 }
 
-/// Gives the threads that are started from now on, those of other packages too, more stack than they usually get.
+/// Gives the threads that are started from now on, those of other packages too, more stack than usual.
 #[expect(
     clippy::disallowed_methods,
     reason = "no other thread runs yet, and threads of other packages take no setting"
@@ -185,7 +186,8 @@ pub fn describe(e: &(dyn Error + 'static)) -> (String, u8) {
     (format!("error: {}", causes(e)), 1)
 }
 
-/// An error with its causes; most of ours tell the cause themselves, and it is not told twice.
+/// The texts of an error and its causes. Most errors of palais contain the text of their cause, which is then not
+/// repeated.
 fn causes(e: &(dyn Error + 'static)) -> String {
     let mut text = String::new();
     for cause in chain(e).map(ToString::to_string) {

@@ -1,4 +1,4 @@
-//! From flags to the processes and nodes that they ask for.
+//! Makes processes and clients of nodes from flags.
 
 use std::time::Duration;
 
@@ -17,10 +17,10 @@ use crate::signals;
 /// The version that processes compare.
 pub const VERSION: &str = env!("PALAIS_VERSION");
 
-/// The processes that flags ask for, on others than `without` if there are any, and the file that names their hosts.
+/// The processes that flags ask for, on hosts other than `without` if there are any, and the file that names the hosts.
 ///
 /// # Errors
-/// A file of hosts that is wrong.
+/// The file of hosts is wrong.
 pub fn hosts(place: &args::PlacementFlags, without: &[String]) -> Result<(Vec<Host>, Option<Hosts>)> {
     let unknown = |e| Error::Refused(format!("cannot find the program that runs: {e}"));
     let program = std::env::current_exe().map_err(unknown)?;
@@ -35,17 +35,17 @@ pub fn hosts(place: &args::PlacementFlags, without: &[String]) -> Result<(Vec<Ho
 /// Whether each host that flags name has files of its own.
 ///
 /// # Errors
-/// A file of hosts that is wrong.
+/// The file of hosts is wrong.
 pub fn has_local_parts(c: &args::ClusterRun) -> Result<bool> {
     let file = c.place.hosts.as_deref().map(Hosts::read).transpose()?;
     Ok(c.local_parts || file.is_some_and(|file| file.local_parts))
 }
 
-/// Starts processes of this machine or on the hosts of a file; on others than `without`, if there are any. `memory_limit` is
-/// that of all processes of this machine.
+/// Starts processes of this machine or on the hosts of a file, on hosts other than `without` if there are any.
+/// `memory_limit` is the limit of all processes of this machine together.
 ///
 /// # Errors
-/// A file of hosts that is wrong, and processes that can't be started.
+/// The file of hosts is wrong, or a process can't be started.
 pub fn processes(
     c: &args::ClusterRun,
     sources: &Sources,
@@ -72,7 +72,7 @@ pub fn processes(
     Ok(processes.telling(signals::cancel_on_interrupt))
 }
 
-/// The way to a node.
+/// The client of a node, from flags.
 ///
 /// # Errors
 /// The token or certificates can't be read.

@@ -1,4 +1,4 @@
-//! Text and results on standard output.
+//! Writes text and results to standard output.
 
 use std::io::{BufWriter, IsTerminal, Write};
 use std::path::Path;
@@ -10,7 +10,7 @@ use session::writers::{self, Error, Output, Result, ResultFormat, ResultWriter, 
 
 use crate::terminal;
 
-/// What is gathered before it is written, in bytes.
+/// The bytes that are gathered before they are written.
 const BUFFER: usize = 64 << 10;
 
 /// Standard output.
@@ -48,8 +48,8 @@ impl Output for StandardOutput {
     }
 }
 
-/// The writer of a result to standard output; in the form that is usual there, if none is given. `plan` as of
-/// [`writers::writer`].
+/// The writer of a result to standard output. Without a form it takes the usual one: a table on a terminal, csv
+/// elsewhere. `plan` is that of [`writers::writer`].
 pub fn writer(format: Option<ResultFormat>, plan: Option<usize>) -> Result<Box<dyn ResultWriter>> {
     let is_terminal = std::io::stdout().is_terminal();
     let usual = if is_terminal { ResultFormat::Table } else { ResultFormat::Csv };
@@ -64,7 +64,7 @@ pub fn writer(format: Option<ResultFormat>, plan: Option<usize>) -> Result<Box<d
     writers::writer(format, Box::new(StandardOutput::new()), compression, terminal::table_options(), plan)
 }
 
-/// Prints a text on standard output; on a terminal what that would obey is escaped.
+/// Prints a text on standard output. On a terminal, characters that it would obey are escaped.
 pub fn text(text: &str) -> Result<()> {
     let mut out = StandardOutput::new();
     let shown = match std::io::stdout().is_terminal() {

@@ -1,8 +1,8 @@
-//! `--profile`: where the processor time of a run goes, as a flame graph. Without the flag there is no timer, and
+//! `--profile`: shows where the processor time of a run goes, as a flame graph. Without the flag there is no timer, and
 //! nothing is different.
 //!
-//! - [`sampler`]: the stacks of the threads, by a timer.
-//! - [`flame`]: the drawing.
+//! - [`sampler`]: takes samples of the stacks of threads by a timer.
+//! - [`flame`]: draws the flame graph.
 
 mod flame;
 mod sampler;
@@ -25,14 +25,14 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// Opens the file, so that one that can't be written is known at once, and begins.
+    /// Begins a profile. Opens the file first, so that the user knows at once if it can't be written.
     pub fn start(path: &Path, overwrite: bool) -> anyhow::Result<Profile> {
         let (aside, file) = AtomicWrite::file(path, Overwrite::flag(overwrite))?;
         let sampler = Sampler::start().context("--profile: no samples can be taken")?;
         Ok(Profile { aside, file, sampler })
     }
 
-    /// Ends, and writes the picture of what this was.
+    /// Ends the profile, and writes its drawing; `what` is its title.
     pub fn finish(self, what: &str) -> anyhow::Result<()> {
         let Profile { aside, mut file, sampler } = self;
         let (samples, lost) = sampler.finish().context("--profile: the timer can't be stopped")?;

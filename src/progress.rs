@@ -1,4 +1,4 @@
-//! The progress bar: on a terminal, silent elsewhere.
+//! The progress bar, on a terminal alone.
 
 use std::io::IsTerminal;
 use std::sync::Arc;
@@ -21,18 +21,18 @@ pub struct Progress {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What there is to do.
+/// The work of a query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Total {
-    /// Bytes of files, or of text that is made.
+    /// Bytes of files, or of text that is generated.
     Bytes(u64),
-    /// Rows that are made.
+    /// Rows that are generated.
     Rows(u64),
 }
 
 impl Progress {
-    /// Shows the bytes read of those that a plan reads, or the rows made where it reads no files, if standard error is
-    /// a terminal.
+    /// Shows how many bytes of the plan's files are read, if standard error is a terminal. For a plan without files it
+    /// shows rows.
     pub fn start(plan: &Plan, state: &Arc<QueryState>, never: bool) -> Progress {
         let (bytes, rows) = work(&plan.root);
         let total = if bytes > 0 { Total::Bytes(bytes) } else { Total::Rows(rows) };
@@ -78,7 +78,7 @@ impl Progress {
         Progress { stop, thread: std::thread::Builder::new().name("palais-progress".into()).spawn(show).ok() }
     }
 
-    /// Takes the bar away where rows are about to be shown on the same terminal.
+    /// Removes the bar if rows are about to be shown on the same terminal.
     pub fn hide_before_output(&mut self) {
         if std::io::stdout().is_terminal() {
             self.end();
@@ -89,7 +89,7 @@ impl Progress {
         self.stop.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
             thread.thread().unpark();
-            // Its panic was reported by the hook.
+            // The panic hook has reported a panic of the thread.
             let _ = thread.join();
         }
     }

@@ -1,4 +1,4 @@
-//! `palais query` and `palais bdb`: a statement to rows on the screen, in a file or in memory.
+//! `palais query` and `palais bdb`: run statements, and write rows to the screen, into a file or into memory.
 
 mod remote;
 
@@ -50,7 +50,7 @@ pub fn run(q: &args::Query) -> anyhow::Result<()> {
     command.statements(&sql)
 }
 
-/// The statement that is given, or in a file, or on standard input.
+/// The statement of the command line, of a file or of standard input.
 fn text(sql: Option<&str>, file: Option<&Path>) -> anyhow::Result<String> {
     match (sql, file) {
         (Some(sql), _) => Ok(sql.to_string()),
@@ -83,13 +83,13 @@ pub fn run_bdb(b: &args::Bdb) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The command of query 4's own script. The script goes into the command, so that it is wherever palais is.
+/// The command of query 4 with the script of palais. The command contains the script, so that it is wherever palais is.
 fn url_count() -> String {
     let script = include_str!("../bench/url_count.py");
     format!("python3 -c '{}'", script.replace('\'', r"'\''"))
 }
 
-/// Says what `--on-error` passed over.
+/// Prints what `--on-error` passed over.
 pub fn warn(skipped: Skipped) {
     for (count, what) in [
         (skipped.rows, "rows left out, because a value did not fit the schema"),
@@ -102,14 +102,14 @@ pub fn warn(skipped: Skipped) {
     }
 }
 
-/// What the flags make of a statement.
+/// Runs statements as the flags say.
 struct QueryCommand<'a> {
     run: &'a args::Run,
     session: Session,
     start: Cell<Instant>,
-    /// An interrupt ends the process by itself while nothing runs.
+    /// Is never cancelled: an interrupt cancels the state of the query that runs, or else ends the process.
     cancel: Cancel,
-    /// Rows of the result were given.
+    /// Whether rows of the result were given.
     given: AtomicBool,
 }
 
@@ -123,20 +123,20 @@ impl<'a> QueryCommand<'a> {
         Ok(QueryCommand { run, session, start, cancel: Cancel::default(), given: AtomicBool::new(false) })
     }
 
-    /// The fingerprint of a query's plan, a line.
+    /// The fingerprint of the plan of a query, as a line.
     fn fingerprint(&self, sql: &str) -> anyhow::Result<String> {
         let statement = session::parse(sql)?;
         let Statement::Query(query) = &*statement else {
             return Err(Usage("only a query has a plan".into()).into());
         };
-        // The query's time is given, not read, where plans are compared.
+        // The time of the query is fixed, so that plans can be compared.
         let planning = queries::Settings { now_ns: 0, ..self.session.planning() };
         let fingerprint =
             queries::explain::fingerprint(&self.session.plan(query, &planning, &self.cancel)?.plan);
         Ok(format!("{fingerprint:016x}\n"))
     }
 
-    /// Runs one statement or several, one after another, and the next one only if nothing was wrong.
+    /// Runs one statement or several, one after another. The first error ends the run.
     fn statements(&self, sql: &str) -> anyhow::Result<()> {
         let statements = session::parse_all(sql)?;
         if let [statement] = statements.as_slice() {
@@ -156,7 +156,7 @@ impl<'a> QueryCommand<'a> {
 
     fn measured(&self, statement: &Parsed, sql: &str) -> anyhow::Result<()> {
         flags::check(self.run, statement)?;
-        // The file is opened first: one that can't be written is known before the query runs.
+        // The profile is opened first, so that the user knows before the query runs if it can't be written.
         let profile = self.run.profile.as_deref().map(|path| Profile::start(path, self.run.overwrite));
         let profile = profile.transpose()?;
         self.execute_statement(statement)?;
@@ -185,7 +185,7 @@ impl<'a> QueryCommand<'a> {
         }
     }
 
-    /// Where the flag says that the rows go.
+    /// The place for the rows that `--output` names.
     fn target(&self, path: &Path) -> session::Result<CopyTarget> {
         let compression = self.run.compression.as_deref();
         let overwrite = Overwrite::flag(self.run.overwrite);
@@ -210,7 +210,8 @@ impl<'a> QueryCommand<'a> {
         }
     }
 
-    /// Runs a statement that gives no rows to be shown, unless what it writes `is_shown` while it comes.
+    /// Runs a statement that gives no rows to show. `is_shown` says that the rows that it writes may appear on the
+    /// terminal as they come.
     fn count(
         &self,
         is_shown: bool,
@@ -228,7 +229,7 @@ impl<'a> QueryCommand<'a> {
         results.warning().into_iter().for_each(say::warn);
         warn(results.skipped());
         match results.statistics() {
-            // Where nodes run a COPY they don't tell how many rows it wrote.
+            // Nodes that run a COPY don't tell how many rows it wrote.
             Some(statistics) if !results.schema().fields().is_empty() => {
                 self.finish(statistics.rows, &statistics)
             }
@@ -236,7 +237,7 @@ impl<'a> QueryCommand<'a> {
         }
     }
 
-    /// Runs a query as often as the flag says, and keeps its rows in memory.
+    /// Runs a query as often as `--repeat` says, and keeps its rows in memory.
     fn repeat(&self, statement: &Parsed, query: &Arc<Query>) -> anyhow::Result<()> {
         let planned = self.session.plan(query, &self.session.planning(), &self.cancel)?.of(statement);
         let workers = self.session.planning().workers;
@@ -250,7 +251,7 @@ impl<'a> QueryCommand<'a> {
         self.write_statistics(&statistics)
     }
 
-    /// Says what came of a query.
+    /// Prints the line below the result of a query, and writes its figures.
     fn finish(&self, rows: u64, statistics: &Statistics) -> anyhow::Result<()> {
         self.summary(rows);
         self.write_statistics(statistics)
@@ -260,13 +261,13 @@ impl<'a> QueryCommand<'a> {
         self.run.stats.as_ref().map_or(Ok(()), |path| stats::write(statistics, path))
     }
 
-    /// A plan begins to run: it can be interrupted, and its progress is shown.
+    /// Lets an interrupt cancel a plan that begins to run, and shows its progress.
     fn begun(&self, planned: &PlannedQuery, state: &Arc<QueryState>) -> Progress {
         signals::cancel_on_interrupt(state);
         Progress::start(&planned.plan, state, self.run.no_progress)
     }
 
-    /// Runs a plan once; `take` takes its rows and tells how many there were.
+    /// Runs a plan once. `take` takes its rows and gives how many there were.
     fn execute(
         &self,
         planned: &PlannedQuery,
@@ -284,7 +285,7 @@ impl<'a> QueryCommand<'a> {
         Ok(rows)
     }
 
-    /// Hands the rows of a result to the writer.
+    /// Passes the rows of a result to the writer.
     fn print_rows<E>(
         &self,
         schema: &SchemaRef,
@@ -304,7 +305,7 @@ impl<'a> QueryCommand<'a> {
         Ok(rows)
     }
 
-    /// The writer that the flags ask for, of a result that is small.
+    /// The writer that the flags ask for, for a result of few rows.
     fn writer(&self, statement: &Statement) -> anyhow::Result<Box<dyn ResultWriter>> {
         let plan = writers::before_operators(statement);
         let Some(path) = &self.run.output else {
@@ -317,7 +318,7 @@ impl<'a> QueryCommand<'a> {
         Ok(to.writer(plan)?)
     }
 
-    /// The line below a result, for people.
+    /// Prints the line below a result, if standard error is a terminal.
     fn summary(&self, rows: u64) {
         if std::io::stderr().is_terminal() {
             say(print::summary(rows, self.start.get().elapsed()));

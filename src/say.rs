@@ -1,26 +1,26 @@
-//! What palais says to people, on standard error and in logs: text that a terminal shows and does not obey.
+//! Writes messages for people to standard error and to logs: text that a terminal shows and does not obey.
 //!
-//! Names of columns and files, values and statements come from elsewhere, and may hold sequences that move the cursor,
-//! recolour or rename the terminal, or hide what follows. All messages pass through this module.
+//! Names of columns and files, values and statements come from elsewhere. They may hold sequences that move the cursor,
+//! recolour or rename the terminal, or hide text behind them. All messages pass through this module.
 
 use std::fmt::Display;
 use std::io::{self, Write};
 
 use session::writers::escape::escaped;
 
-/// Writes a message to standard error. Its lines are its own, everything else that is not seen is escaped.
+/// Writes a message to standard error. Keeps its line breaks, and escapes all other invisible characters.
 pub fn say(message: impl Display) {
     let text = format!("{message}\n");
-    // Whom nobody hears has nothing else to do.
+    // If standard error can't be written, there is no other way to tell.
     let _ = io::stderr().lock().write_all(escaped(&text, |c| c == '\n').as_bytes());
 }
 
-/// Says that something is not as the reader may expect.
+/// Writes a warning: something is other than the reader may expect.
 pub fn warn(message: impl Display) {
     say(format_args!("warning: {message}"));
 }
 
-/// Standard error as a node's log has it: what is written at once is one event, and becomes one line.
+/// Standard error as the log of a node. Each call of `write` is one event, and becomes one line.
 #[derive(Debug, Clone, Copy)]
 pub struct Log;
 

@@ -26,11 +26,11 @@ pub fn run(s: &args::Schema) -> anyhow::Result<()> {
     Ok(print::text(&text(&table, s.form)?)?)
 }
 
-/// The schema of a table's files, columns of directories left out: they don't lie in the files.
+/// The schema of the files of a table, without the columns of directories, which do not lie in the files.
 fn text(table: &Table, form: Form) -> anyhow::Result<String> {
     let fields = match &table.source {
         schema::Source::Files(set) => {
-            // A column that is not seen, because directories give one of its name, lies in the files nevertheless.
+            // If a directory gives a column of the same name, the column of the file is not seen, but lies in the file.
             let whole = set.layouts.iter().map(|l| l.schema.fields()).find(|f| f.len() > set.file_columns);
             whole.map_or(&table.schema.fields()[..set.file_columns], |fields| &fields[..])
         }

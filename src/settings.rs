@@ -1,4 +1,4 @@
-//! Raw flags to resolved settings.
+//! Makes resolved settings from flags.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use session::Settings;
 
 use crate::args;
 
-/// The settings of a session that reads files so, from flags.
+/// The settings of a session, from flags; `open` is how it reads files.
 pub fn resolve(run: &args::Execution, read_ahead: Option<u16>, open: OpenOptions) -> Settings {
     let usual = Settings::default();
     Settings {
@@ -21,7 +21,7 @@ pub fn resolve(run: &args::Execution, read_ahead: Option<u16>, open: OpenOptions
     }
 }
 
-/// The most memory, from flags.
+/// The memory limit in bytes, from flags.
 pub fn memory_limit(run: &args::Execution) -> u64 {
     run.memory_limit.unwrap_or_else(engine::context::memory::default_limit)
 }
@@ -31,15 +31,15 @@ pub fn workers(flag: Option<u16>) -> usize {
     flag.map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), usize::from)
 }
 
-/// A number of seconds, with or without a fraction.
+/// Reads a number of seconds, with or without a fraction.
 pub fn seconds(text: &str) -> Result<Duration, String> {
     let seconds: f64 = text.parse().map_err(|_| format!("'{text}' is not a number of seconds"))?;
     Duration::try_from_secs_f64(seconds).map_err(|_| "a number of seconds from 0 on is needed".into())
 }
 
-/// How long a process may be silent.
+/// Reads how long a process may be silent.
 pub fn patience(text: &str) -> Result<Duration, String> {
-    // They tell once a second that they live.
+    // Processes say once a second that they live.
     seconds(text)
         .ok()
         .filter(|time| time.as_secs() >= 2)

@@ -1,11 +1,11 @@
-//! `palais shell`: statements and commands that are typed, one after another.
+//! `palais shell`: runs statements and commands that the user types, one after another.
 //!
 //! - [`commands`]: commands, which begin with a point or a backslash.
-//! - [`complete`]: what Tab offers, and colours.
-//! - [`files`]: the history, and what is run at first.
-//! - [`mark`]: the place of an error in what was typed.
-//! - [`pager`]: results that are longer or wider than the terminal.
-//! - [`script`]: statements and commands that lie in a file.
+//! - [`complete`]: completions by Tab, and colours.
+//! - [`files`]: the history, and the script that runs at first.
+//! - [`mark`]: marks the place of an error in the typed text.
+//! - [`pager`]: shows results that are longer or wider than the terminal.
+//! - [`script`]: runs statements and commands of a file.
 
 mod commands;
 mod complete;
@@ -40,7 +40,7 @@ use crate::tables;
 use complete::Helper;
 use pager::Pager;
 
-/// What stands before a statement.
+/// The text before a statement.
 const PROMPT: &str = "palais> ";
 
 /// The most statements in the history.
@@ -49,21 +49,21 @@ const HISTORY: usize = 10_000;
 /// A shell: a session, and how results are shown.
 struct Shell {
     session: Arc<Session>,
-    /// The form of results; that which is usual where they go, if none was chosen.
+    /// The form of results. If the user chose none, the usual one of the place where they go.
     mode: Option<ResultFormat>,
     /// The file into which results go.
     output: Option<(PathBuf, File)>,
     /// Whether a line with rows and time stands below each result.
     timer: bool,
-    /// The characters in a line of a table, if chosen.
+    /// The characters in a line of a table, if the user chose a number.
     width: Option<usize>,
-    /// The rows of a table, if chosen.
+    /// The rows of a table, if the user chose a number.
     max_rows: Option<usize>,
     pager: Pager,
     no_progress: bool,
-    /// Whether somebody types.
+    /// Whether a user types at a terminal.
     is_interactive: bool,
-    /// The scripts that are being run, each by the one before.
+    /// How many scripts are being run, each by the one before.
     scripts: usize,
 }
 
@@ -96,7 +96,7 @@ pub fn run(s: &args::Shell) -> anyhow::Result<()> {
     };
     match init.map(|file| shell.read(&file)) {
         Some(Ok(ControlFlow::Break(()))) => return Ok(()),
-        // Who types can set it right.
+        // A user at a terminal can put it right.
         Some(Err(e)) if is_interactive => say(crate::describe(e.as_ref()).0),
         Some(Err(e)) => return Err(e),
         Some(Ok(ControlFlow::Continue(()))) | None => {}
@@ -112,7 +112,7 @@ pub fn run(s: &args::Shell) -> anyhow::Result<()> {
 }
 
 impl Shell {
-    /// Takes what is typed until the end.
+    /// Runs what the user types until the end.
     fn converse(&mut self) -> anyhow::Result<()> {
         signals::keep_terminal();
         let config = Config::builder()
@@ -125,14 +125,14 @@ impl Shell {
         editor.set_helper(Some(Helper::new(self.session.clone())));
         let history = files::history();
         if let Some(file) = &history {
-            // There is none before the first run.
+            // Before the first run there is no history.
             let _ = editor.load_history(file);
         }
         say(format_args!("palais {}; .help for help, .quit or Ctrl-D to leave", env!("PALAIS_VERSION")));
         loop {
             let text = match editor.readline(PROMPT) {
                 Ok(text) => text,
-                // What was typed so far is left.
+                // The text typed so far is dropped.
                 Err(ReadlineError::Interrupted) => continue,
                 Err(ReadlineError::Eof) => return Ok(()),
                 Err(ReadlineError::Io(e)) if e.kind() == ErrorKind::InvalidData => {
@@ -151,7 +151,7 @@ impl Shell {
                 say::warn(format_args!("{}: the history can't be written: {e}", file.display()));
             }
             let done = match commands::is_command(&text) {
-                // What is pasted may have several lines.
+                // Pasted text may have several lines.
                 true => self.script(&text),
                 false => self.statements(&text).map(|()| ControlFlow::Continue(())),
             };
@@ -164,10 +164,10 @@ impl Shell {
         }
     }
 
-    /// Tells an error, and where it lies in what was typed.
+    /// Prints an error, and marks its place in the typed text.
     fn tell(&self, error: &anyhow::Error, text: &str) {
         let (message, _) = crate::describe(error.as_ref());
-        // Of a script the text is another one.
+        // The error may be about a script, which has another text.
         let mark = if commands::is_command(text) { None } else { mark::mark(error, text) };
         match mark {
             Some(mark) => say(format_args!("{message}\n{mark}")),
@@ -175,7 +175,7 @@ impl Shell {
         }
     }
 
-    /// Runs statements one after another; all of them are parsed before the first one runs.
+    /// Runs statements one after another. All of them are parsed before the first one runs.
     fn statements(&mut self, text: &str) -> anyhow::Result<()> {
         if Tokens::of(text).is_empty() {
             return Ok(());
@@ -188,7 +188,7 @@ impl Shell {
         let (start, cancel) = (Instant::now(), Cancel::default());
         let _running = signals::running(&cancel);
         let mut progress = None;
-        // It is made first: a form that can't be shown is told before the query runs.
+        // The writer is made first, so that a form that can't be shown is an error before the query runs.
         let writer = statement.gives_rows().then(|| self.writer(statement)).transpose()?;
         let mut results = self.session.run(statement, &cancel, &mut |planned, state| {
             if !self.is_interactive {
@@ -204,11 +204,11 @@ impl Shell {
             let written = writers::write_all(&schema, batches, writer.as_mut(), || {
                 progress.iter_mut().for_each(Progress::hide_before_output);
             });
-            // What it takes to look at it does not count.
+            // The time in which the user looks at the result does not count.
             took = Some(start.elapsed());
             rows = match written {
                 Ok(rows) => Some(rows),
-                // Whoever looks at the pager has seen enough of this result, and may want the next one.
+                // The user of the pager has seen enough of this result, and may want the next one.
                 Err(e) if self.is_interactive && is_closed(&e) => return Ok(()),
                 Err(e) => return Err(e),
             };
@@ -240,7 +240,7 @@ impl Shell {
     }
 }
 
-/// Whether whoever read the output has gone.
+/// Whether the error says that the reader of the output is gone.
 fn is_closed(error: &anyhow::Error) -> bool {
     matches!(crate::cause(error), Some(writers::Error::Closed))
 }

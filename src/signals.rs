@@ -1,4 +1,4 @@
-//! Interrupts, panics, aborts, and errors that end the process from where no error can be given back.
+//! How the process ends: interrupts, panics, aborts, and errors where no caller can get them.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
@@ -13,8 +13,8 @@ use crate::say::say;
 static RUNNING: Mutex<Weak<QueryState>> = Mutex::new(Weak::new());
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
-/// How long a cancelled query may take to stop. A thread that waits for the system (for a pipe into which nobody writes,
-/// for a disk) doesn't see that it was cancelled.
+/// How long a cancelled query may take to stop. A thread that waits for the system (for a pipe into which nothing is
+/// written, or for a disk) doesn't see that it was cancelled.
 const GRACE: Duration = Duration::from_millis(700);
 
 /// The exit code after an interrupt, 128 + SIGINT.
@@ -23,10 +23,10 @@ const INTERRUPT: i32 = 130;
 /// The exit code of an internal error, EX_SOFTWARE of sysexits(3).
 pub const INTERNAL: u8 = 70;
 
-/// A panic ends the process, unless it is caught.
+/// Has a panic end the process, unless it is caught.
 pub fn install_panic_hook() {
     std::panic::set_hook(Box::new(|info| {
-        // It becomes the error of a file, or of a query.
+        // A caught panic becomes the error of a file or of a query.
         if formats::panics::is_caught(info) {
             return;
         }
@@ -38,7 +38,7 @@ pub fn install_panic_hook() {
             .or_else(|| payload.downcast_ref::<String>().cloned())
             .unwrap_or_default();
         if cluster::worker::is_loss(std::thread::current().name(), &text) {
-            // Whoever has started this process ends it.
+            // The coordinator ends this process.
             wait_for_the_end();
         }
         say(format_args!(
@@ -49,8 +49,9 @@ pub fn install_panic_hook() {
     }));
 }
 
-/// Ends the process with an error from any thread at any place: the allocator, which can give no error back, or a thread
-/// that watches another one. Whoever is to be told is told ([`tell_failures_by`]), and nothing is left behind.
+/// Ends the process with an error, from any thread at any place. The allocator calls it, which can give no error back,
+/// and threads that watch another one. Tells the error to the process that started this one ([`tell_failures_by`]), and
+/// leaves nothing behind.
 pub fn fail(error: &anyhow::Error) -> ! {
     static FAILING: AtomicBool = AtomicBool::new(false);
     if FAILING.swap(true, Ordering::SeqCst) {
@@ -59,7 +60,7 @@ pub fn fail(error: &anyhow::Error) -> ! {
     }
     let (message, code) = crate::describe(error.as_ref());
     let told = TELL.get().is_some_and(|tell| {
-        // This thread may hold what telling needs.
+        // This thread may hold a lock that telling needs.
         let (done, waiting) = channel();
         let failure = (message.clone(), code);
         let tell = move || {
@@ -69,7 +70,7 @@ pub fn fail(error: &anyhow::Error) -> ! {
         thread.is_ok() && waiting.recv_timeout(TELLING) == Ok(true)
     });
     match told {
-        // What was told may still be on its way, and is lost if this end closes first. The other one ends this process.
+        // The message may still be on its way, and is lost if this end closes first. The other process ends this one.
         true => std::thread::sleep(TELLING),
         false => say(format_args!("{message}")),
     }
@@ -77,27 +78,27 @@ pub fn fail(error: &anyhow::Error) -> ! {
     std::process::exit(code.into())
 }
 
-/// How long somebody may take to hear why the process ends.
+/// How long the other process may take to read why this one ends.
 const TELLING: Duration = Duration::from_secs(2);
 
-/// Tells a failure, its message and exit code, to whoever has started the process; false if nobody can be told.
+/// Sends a failure, its message and exit code, to the process that started this one; false if there is none.
 type Tell = Box<dyn Fn(String, u8) -> bool + Send + Sync>;
 
 static TELL: OnceLock<Tell> = OnceLock::new();
 
-/// Sets who is told what ends the process; it goes to standard error otherwise.
+/// Sets how a failure is sent to the process that started this one. Without it the message goes to standard error.
 pub fn tell_failures_by(tell: impl Fn(String, u8) -> bool + Send + Sync + 'static) {
-    // Set once: a process serves one starter.
+    // Set once: a process serves one coordinator or caller.
     let _ = TELL.set(Box::new(tell));
 }
 
-/// A request for memory beyond `--memory-limit` ends the process: an allocator can give no error.
+/// Has a request for memory beyond `--memory-limit` end the process: an allocator can give no error.
 pub fn end_at_memory_limit() {
     engine::context::memory::end_by(|error| fail(&error.into()));
 }
 
-/// Has an abort (a stack that overflows, a panic while another one unwinds) end the process as a panic does, with nothing
-/// left behind. Call it after [`take_interrupts`], whose thread does that.
+/// Has an abort (a stack that overflows, a panic while another one unwinds) end the process as a panic does, with
+/// nothing left behind. Call it after [`take_interrupts`], whose thread does the work.
 pub fn end_on_abort() {
     extern "C" fn ask(_: libc::c_int) {
         // SAFETY: both calls are safe within a handler of signals; they touch no memory.
@@ -115,10 +116,10 @@ pub fn end_on_abort() {
     }
 }
 
-/// The signal by which a thread that aborts tells the one that takes signals.
+/// The signal by which a thread that aborts tells the thread that takes signals.
 const ABORTED: libc::c_int = libc::SIGUSR2;
 
-/// How long a thread that aborts waits for the end of the process, before it ends it by itself.
+/// How many seconds a thread that aborts waits for the end of the process, before it ends the process itself.
 const ENDING_SECONDS: u32 = 10;
 
 fn wait_for_the_end() -> ! {
@@ -128,9 +129,9 @@ fn wait_for_the_end() -> ! {
 }
 
 /// Takes interrupts (Ctrl-C) and requests to end in a thread of its own. Call it before any other thread is started:
-/// threads inherit that these signals are blocked, so that only this one takes them.
+/// threads inherit that these signals are blocked, so that this thread alone takes them.
 ///
-/// The first signal cancels the query that runs; a second one, or one while none runs, ends the process, as does a
+/// The first signal cancels the query that runs. A second one, or one while no query runs, ends the process. So does a
 /// query that has not stopped after [`GRACE`].
 pub fn take_interrupts() {
     let set = signal_set();
@@ -166,25 +167,25 @@ pub fn take_interrupts() {
         }
     };
     if std::thread::Builder::new().name("palais-signals".into()).spawn(wait).is_err() {
-        // Without the thread nobody would take the signals: they keep their usual effect.
+        // Without the thread no other one would take the signals, so they keep their usual effect.
         // SAFETY: as above.
         unsafe { libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const set, std::ptr::null_mut()) };
     }
 }
 
-/// Whether interrupts cancel a statement and leave the process.
+/// Whether an interrupt only cancels a statement, and does not end the process.
 static IS_SHELL: AtomicBool = AtomicBool::new(false);
 
-/// What an interrupt cancels in a shell, and when one came.
+/// The statement that an interrupt cancels in a shell, and when an interrupt came.
 static STATEMENT: Mutex<Option<(Cancel, Option<Instant>)>> = Mutex::new(None);
 
-/// Has the terminal give what is pasted as if it were typed; a line editor asks for marks around it.
+/// Has the terminal give pasted text as if it were typed. A line editor asks for marks around it.
 const PASTE_AS_TYPED: &[u8] = b"\x1b[?2004l";
 
-/// How the terminal was set when the process began to change that.
+/// The settings of the terminal before the process changed them.
 static TERMINAL: OnceLock<libc::termios> = OnceLock::new();
 
-/// Has the terminal set as it is now when the process ends early: a line editor sets it otherwise.
+/// Restores the present settings of the terminal if the process ends early: a line editor changes them.
 pub fn keep_terminal() {
     // SAFETY: an all-zero termios is valid, and the call writes one to the place given.
     unsafe {
@@ -195,19 +196,19 @@ pub fn keep_terminal() {
     }
 }
 
-/// From now on an interrupt cancels the statement that runs, and does not end the process. A second one does, if the
-/// statement has not stopped after [`GRACE`]: a thread may wait for a pipe into which nobody writes.
+/// From now on an interrupt cancels the statement that runs, and does not end the process. A second one ends it, if the
+/// statement has not stopped after [`GRACE`]: a thread may wait for a pipe into which nothing is written.
 pub fn interrupts_cancel() {
     IS_SHELL.store(true, Ordering::Relaxed);
 }
 
-/// Whether a pager has the terminal, which takes interrupts too.
+/// Whether a pager has the terminal. A pager takes interrupts too.
 static PAGES: AtomicBool = AtomicBool::new(false);
 
-/// A statement that runs until this is dropped, and the one within which it does.
+/// A statement that runs until this is dropped, and the statement within which it runs.
 pub struct Running(Option<(Cancel, Option<Instant>)>);
 
-/// An interrupt cancels this statement, until what is given is dropped.
+/// Lets an interrupt cancel this statement, until the given value is dropped.
 pub fn running(cancel: &Cancel) -> Running {
     Running(STATEMENT.lock().unwrap_or_else(PoisonError::into_inner).replace((cancel.clone(), None)))
 }
@@ -218,12 +219,12 @@ impl Drop for Running {
     }
 }
 
-/// Tells whether a pager has the terminal: a second interrupt is for the pager then.
+/// Sets whether a pager has the terminal. If it has, a second interrupt is for the pager.
 pub fn pages(is_so: bool) {
     PAGES.store(is_so, Ordering::Relaxed);
 }
 
-/// Has a process that is about to begin take all signals, of which this one blocks some ([`take_interrupts`]).
+/// Unblocks all signals in a process that is about to begin; this one blocks some ([`take_interrupts`]).
 ///
 /// # Errors
 /// The system refuses it.
@@ -252,7 +253,7 @@ fn interrupt_shell() {
     }
 }
 
-/// An interrupt cancels this query from now on.
+/// Lets an interrupt cancel this query from now on.
 pub fn cancel_on_interrupt(state: &Arc<QueryState>) {
     *RUNNING.lock().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(state);
 }
@@ -265,12 +266,13 @@ fn end_soon() {
         say("interrupted");
         std::process::exit(INTERRUPT);
     };
-    // Without the thread a second signal is needed.
+    // Without the thread the user has to interrupt a second time.
     let _ = std::thread::Builder::new().name("palais-end".into()).spawn(end);
 }
 
-/// Has the system kill this process when the one that started it ends, whatever state it is in then: one that is stopped
-/// would not see that its input ends. `parent` is the number of that one, where it is known: it may have ended before.
+/// Has the system kill this process when the process that started it ends. A process that is stopped would not see the
+/// end of its input. `parent` is the number of the other process, where it is known, because that may have ended
+/// before.
 pub fn end_with_parent(parent: Option<u32>) {
     // SAFETY: prctl(2) with this option takes a signal and touches no memory.
     unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
@@ -279,23 +281,23 @@ pub fn end_with_parent(parent: Option<u32>) {
     }
 }
 
-/// Has what this process writes removed if it is killed.
+/// Has files that this process is writing removed if it is killed.
 pub fn sweep_up() {
     engine::writing::atomic::sweep_with(&["cluster", "cleanup"]);
 }
 
-/// Ends the process, and what it has started; files that are not whole are removed.
+/// Ends the process and what it has started. Removes files that are not whole.
 pub fn end(code: i32) -> ! {
     leave();
     std::process::exit(code)
 }
 
-/// What a process that ends without unwinding still has to do.
+/// Does what is left for a process that ends without unwinding.
 fn leave() {
     // SAFETY: the first two calls touch no memory, the other ones read the settings and the bytes, which are whole.
     unsafe {
         if let Some(settings) = TERMINAL.get()
-            // One in the background would be stopped for it.
+            // A process in the background would be stopped for it.
             && libc::tcgetpgrp(libc::STDIN_FILENO) == libc::getpgrp()
         {
             libc::tcsetattr(libc::STDIN_FILENO, libc::TCSANOW, &raw const *settings);

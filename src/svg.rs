@@ -1,12 +1,12 @@
-//! Drawings as SVG: what charts and flame graphs have in common.
+//! Drawings as SVG, for charts and flame graphs.
 
 use std::fmt::Write;
 
-/// A drawing, in pixels from its upper left corner.
+/// A drawing. Lengths are pixels, from its upper left corner.
 pub struct Svg(String);
 
 impl Svg {
-    /// An empty, white one.
+    /// An empty, white drawing.
     pub fn new(width: f64, height: f64) -> Svg {
         Svg(format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.0}\" height=\"{height:.0}\" \
@@ -15,7 +15,7 @@ impl Svg {
         ))
     }
 
-    /// Words in a line that begins (`start`) or ends (`end`) at `x`, or has its middle there (`middle`).
+    /// Draws words in a line that begins (`start`) or ends (`end`) at `x`, or has its middle there (`middle`).
     pub fn text(&mut self, x: f64, y: f64, size: u32, anchor: &str, words: &str) {
         let _ = writeln!(
             self.0,
@@ -24,7 +24,7 @@ impl Svg {
         );
     }
 
-    /// A filled box.
+    /// Draws a filled box.
     pub fn bar(&mut self, x: f64, y: f64, width: f64, height: f64, colour: &str) {
         let _ = writeln!(
             self.0,
@@ -32,7 +32,7 @@ impl Svg {
         );
     }
 
-    /// A line through points.
+    /// Draws a line through points.
     pub fn line(&mut self, points: &[(f64, f64)], colour: &str, width: f64) {
         let points: Vec<String> = points.iter().map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
         let _ = writeln!(
@@ -42,18 +42,18 @@ impl Svg {
         );
     }
 
-    /// Elements as they stand.
+    /// Appends elements of SVG as they are.
     pub fn raw(&mut self, elements: &str) {
         self.0 += elements;
     }
 
-    /// Its text.
+    /// The text of the drawing.
     pub fn finish(self) -> String {
         self.0 + "</svg>\n"
     }
 }
 
-/// Text as it stands in XML, in an attribute too. Characters that XML can't have are left out.
+/// Escapes text for XML, for attributes too. Leaves out characters that XML can't have.
 pub fn escaped(text: &str) -> String {
     let plain = text.chars().filter(|c| !c.is_control() || c.is_ascii_whitespace());
     let plain: String = plain.collect();

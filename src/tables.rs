@@ -1,4 +1,4 @@
-//! What flags say about tables.
+//! Reads the flags of tables.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use session::Sources;
 use crate::Usage;
 use crate::args::{Header, Input, OnErrorFlag};
 
-/// What flags say about tables. Nothing is looked at.
+/// The sources that the flags name. Looks at no file.
 pub fn sources(input: &Input) -> anyhow::Result<Sources> {
     let pairs = |flag: &str, form: &str, texts: &[String], what: &str| {
         let mut given = BTreeSet::new();
@@ -31,7 +31,7 @@ pub fn sources(input: &Input) -> anyhow::Result<Sources> {
     })
 }
 
-/// How flags say that files are read.
+/// The options of reading files, from flags.
 fn options(input: &Input) -> anyhow::Result<OpenOptions> {
     let quote = input.quote.as_deref().map_or(Ok(b'"'), |c| byte("--quote", c))?;
     let delimiter = input.delimiter.as_deref().map(|c| byte("--delimiter", c)).transpose()?;

@@ -1,13 +1,13 @@
-//! What the terminal is like.
+//! The size of the terminal, and how tables fit it.
 
 use std::io::IsTerminal;
 
 use session::writers::TableOptions;
 
-/// The rows of a table that goes to a terminal: the first and the last half of so many.
+/// The most rows of a table that goes to a terminal: the first and the last half of them.
 const SHOWN_ROWS: usize = 40;
 
-/// How a table on standard output is shown: fitted to the terminal, or in its full width where it goes elsewhere.
+/// The options of a table on standard output. On a terminal the table is fitted to it, elsewhere it has its full width.
 pub fn table_options() -> TableOptions {
     let usual = TableOptions::default();
     if !std::io::stdout().is_terminal() {
@@ -17,12 +17,12 @@ pub fn table_options() -> TableOptions {
     TableOptions { width: Some(width()), max_rows: SHOWN_ROWS, color, ..usual }
 }
 
-/// The characters in a line of the terminal; 80 where it does not say.
+/// The characters in a line of the terminal; 80 if it does not say.
 fn width() -> usize {
     size().1
 }
 
-/// The lines of the terminal, and the characters in a line; 24 and 80 where it does not say.
+/// The lines of the terminal, and the characters in a line; 24 and 80 if it does not say.
 pub fn size() -> (usize, usize) {
     let mut size = libc::winsize { ws_row: 0, ws_col: 0, ws_xpixel: 0, ws_ypixel: 0 };
     // SAFETY: TIOCGWINSZ writes a winsize to the place given, which is one; where it fails both are 0.

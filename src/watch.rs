@@ -1,4 +1,4 @@
-//! `palais watch`: the changes of a query's result as files are added.
+//! `palais watch`: prints the changes of a query's result as files are added.
 
 use std::io::Write;
 use std::time::{Duration, Instant};
@@ -39,8 +39,8 @@ pub fn run(w: &args::Watch) -> anyhow::Result<()> {
     }
 }
 
-/// Waits for so long. True at once if whoever reads standard output has gone: changes may be far between, and the next
-/// one that is written would be too late to notice.
+/// Waits for `time`. Gives true at once if the reader of standard output is gone. Changes may be far between, so the
+/// next write would notice that too late.
 fn closed_within(time: Duration) -> bool {
     let mut output = libc::pollfd { fd: libc::STDOUT_FILENO, events: 0, revents: 0 };
     // SAFETY: the pointer is to one descriptor, and lives for the length of the call.

@@ -1,13 +1,13 @@
-//! Texts for people, of a length that logs and lists can hold.
+//! Cuts texts for people to a length that logs and lists can hold.
 
-/// The longest, in bytes.
+/// The longest text, in bytes.
 const LONGEST: usize = 4 << 10;
 
-/// What the end of a text takes that was cut, in bytes.
+/// The bytes that the end of a cut text takes.
 const CUT: usize = 40;
 
-/// The text, or its beginning and how long it is: not longer than a text that is left as it is, so that who gets it
-/// changes nothing.
+/// The text, or its beginning and its length. The result is never longer than a text that stays as it is, so cutting a
+/// text twice changes nothing.
 pub fn brief(text: &str) -> String {
     if text.len() <= LONGEST {
         return text.to_string();
@@ -16,16 +16,16 @@ pub fn brief(text: &str) -> String {
     format!("{}… ({} bytes)", &text[..end], text.len())
 }
 
-/// The lines of what comes piece by piece, each of them cut where it is too long for [`brief`].
+/// Puts lines together of text that comes piece by piece. A line that is too long for [`brief`] is cut.
 #[derive(Debug, Default)]
 pub struct Lines {
     begun: Vec<u8>,
-    /// How long the line is that has begun.
+    /// The bytes of the line that has begun, also those that were cut.
     length: usize,
 }
 
 impl Lines {
-    /// Takes the next piece, and gives each line that ends in it.
+    /// Takes the next piece, and passes each line that ends in it to `line`.
     pub fn take(&mut self, bytes: &[u8], mut line: impl FnMut(&str)) {
         for piece in bytes.split_inclusive(|&byte| byte == b'\n') {
             let text = piece.strip_suffix(b"\n").unwrap_or(piece);
@@ -38,7 +38,7 @@ impl Lines {
         }
     }
 
-    /// Gives the line that has begun, if one has.
+    /// Passes the line that has begun to `line`, if there is one.
     pub fn finish(mut self, mut line: impl FnMut(&str)) {
         if self.length > 0 {
             self.end(&mut line);

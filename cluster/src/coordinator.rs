@@ -1,10 +1,13 @@
-//! The starter of a group of processes: has them run queries, and sees to it that all end when one does.
+//! The coordinator of a group of processes: starts them, has them run queries, and ends all of them when one ends.
 //!
-//! - `figures`: how far processes are.
-//! - [`group`]: the processes, and what is waited for of all of them.
-//! - `make`: files that they write together.
-//! - [`member`]: one of them.
-//! - `rows`: what a query gives.
+//! The coordinator is `palais cluster run`, which `docs/cluster.md` calls the starter, or the process of a node that leads
+//! a query.
+//!
+//! - `figures`: adds up the figures of the processes.
+//! - `group`: the processes, and the waiting for reports of all of them.
+//! - `make`: files that the processes write together.
+//! - `member`: one process of the group.
+//! - `rows`: takes the rows of a query.
 
 mod figures;
 mod group;
@@ -30,50 +33,51 @@ use group::{Events, Group};
 use member::Member;
 pub use member::{Host, Launch};
 
-/// How much longer processes wait for one another than the starter for them, which knows more of them.
+/// How much longer a process waits for another process than the coordinator does. The coordinator knows more of both,
+/// and is to notice a loss first.
 const LONGER: Duration = Duration::from_secs(1);
-/// So many reports wait at most for the starter.
+/// At most so many reports wait for the coordinator.
 const WAITING: usize = 64;
 
 /// A query for all processes.
 #[derive(Debug, Clone, Copy)]
 pub struct Query<'a> {
-    /// What [`crate::worker::Binary::plan`] takes.
+    /// The bytes that [`crate::worker::Binary::plan`] takes.
     pub bytes: &'a [u8],
-    /// The fingerprint of its plan.
+    /// The fingerprint of the plan that the coordinator has made.
     pub fingerprint: u64,
 }
 
-/// How a group of processes is started.
+/// What [`Cluster::start`] needs to know.
 pub struct Options {
-    /// The starter's version.
+    /// The version of the coordinator.
     pub version: String,
     /// The processes.
     pub hosts: Vec<Host>,
     /// How processes send each other rows.
     pub traffic: Traffic,
-    /// After how long without a word a process is lost.
+    /// A process from which nothing was heard for so long is lost.
     pub patience: Duration,
 }
 
 /// How processes of a query send each other rows.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Traffic {
-    /// Over sockets.
+    /// How rows that go over sockets are compressed.
     pub compression: Compression,
-    /// Whether that is the only way, also on one machine, where they could read each other's memory.
+    /// Whether rows go over sockets alone, also on one machine, where processes could read each other's memory.
     pub sockets_only: bool,
 }
 
-/// A group of processes that runs queries, one after another, until one fails or is stopped: then all have ended. Dropping
-/// it ends them.
+/// A group of processes that runs queries, one after another. The first query that fails or is stopped ends all
+/// processes, and so does dropping this.
 pub struct Cluster {
     group: Arc<Group>,
     runs: Mutex<u32>,
     is_busy: Arc<AtomicBool>,
 }
 
-/// What is done now, before anything else is.
+/// Keeps the group busy: [`Cluster`] does one thing at a time. Dropping it frees the group.
 struct Turn(Arc<AtomicBool>);
 
 impl Drop for Turn {
@@ -83,10 +87,10 @@ impl Drop for Turn {
 }
 
 impl Cluster {
-    /// Starts processes and waits until all of them listen.
+    /// Starts the processes, and waits until all of them listen.
     ///
     /// # Errors
-    /// One can't be started, says nothing in time or is of another version.
+    /// A process can't be started, says nothing in time or is of another version.
     pub fn start(options: Options) -> Result<Cluster> {
         let (events, taken) = sync_channel(WAITING);
         let processes = options.hosts.len();
@@ -136,10 +140,10 @@ impl Cluster {
         Ok(cluster)
     }
 
-    /// Begins to do something with the processes.
+    /// Keeps the group for the caller until the turn is dropped.
     ///
     /// # Errors
-    /// They have ended, or still run a query.
+    /// The processes have ended, or still run a query.
     fn turn(&self) -> Result<Turn> {
         if self.group.has_ended.load(Ordering::SeqCst) {
             return Err(Error::Over);
@@ -150,25 +154,25 @@ impl Cluster {
         }
     }
 
-    /// How many processes there are.
+    /// The number of processes.
     pub fn processes(&self) -> usize {
         self.group.members.len()
     }
 
-    /// The host that was lost, if that ended a query: it might be run again without.
+    /// The host that was lost, if that loss ended a query. The caller may run the query again without this host.
     pub fn lost(&self) -> Option<String> {
         locked(&self.group.lost).clone()
     }
 
-    /// The workers that each process has cores for.
+    /// The workers that each process has cores for: those of the process with the fewest.
     pub fn workers(&self) -> usize {
         self.group.members.iter().map(|member| member.workers.load(Ordering::Relaxed)).min().unwrap_or(1)
     }
 
-    /// Has the first `processes` look at the tables of a query; what each of them sees.
+    /// Has the first `processes` look at the tables of a query, and gives what each of them sees.
     ///
     /// # Errors
-    /// Those of looking at them, and a process that is lost meanwhile.
+    /// The error of a process that can't open the tables, and a process that is lost meanwhile.
     pub fn open(&self, request: &[u8], processes: usize) -> Result<Vec<Vec<u8>>> {
         let (_turn, group) = (self.turn()?, &self.group);
         let asked = &group.members[..processes];
@@ -186,15 +190,15 @@ impl Cluster {
         Ok(opened)
     }
 
-    /// The name of a process's host.
+    /// The name of the host of a process.
     pub fn name(&self, process: usize) -> String {
         self.group.name(process)
     }
 
-    /// Has all processes plan a query and run it. Figures go into `state`.
+    /// Has all processes plan a query and run it. Adds their figures to `state`.
     ///
     /// # Errors
-    /// Those of planning, and a process that is lost meanwhile. What fails later is told by the results.
+    /// Errors of planning, and a process that is lost meanwhile. The results give errors of running the query.
     pub fn run(&self, query: &Query<'_>, schema: SchemaRef, state: Arc<QueryState>) -> Result<Results> {
         let (turn, group) = (self.turn()?, self.group.clone());
         self.plan(query, false, &state)?.run(&group);
@@ -206,7 +210,8 @@ impl Cluster {
         Results::fed(schema, state, feed).map_err(|e| Error::System(e.to_string()))
     }
 
-    /// Has all processes plan a query. Gives what process 0 tells the others, where it `writes`.
+    /// Has all processes plan a query. `writes` says that the processes write its rows to files. Gives what they have
+    /// answered.
     fn plan(&self, query: &Query<'_>, writes: bool, state: &QueryState) -> Result<Begun> {
         let group = &self.group;
         let addresses: Option<Vec<_>> = group.members.iter().map(|member| *locked(&member.address)).collect();
@@ -226,7 +231,7 @@ impl Cluster {
         self.begun(state)
     }
 
-    /// Waits until all processes know what to do.
+    /// Waits until all processes have planned, or know which files to make.
     fn begun(&self, state: &QueryState) -> Result<Begun> {
         let group = &self.group;
         let mut begun = Begun { told: None, reads: vec![Vec::new(); group.members.len()] };
@@ -243,16 +248,16 @@ impl Cluster {
     }
 }
 
-/// What processes have said before they begin.
+/// What the processes have answered before they begin.
 struct Begun {
-    /// What process 0 tells the others.
+    /// What process 0 tells the others, where files are written.
     told: Option<Raw>,
-    /// Of each process, whose memory it can read.
+    /// For each process, of which other processes it can read the memory.
     reads: Vec<Vec<bool>>,
 }
 
 impl Begun {
-    /// Has all processes run what they have planned.
+    /// Has all processes run the query that they have planned.
     fn run(self, group: &Group) {
         for (process, member) in group.members.iter().enumerate() {
             let lends = self.reads.iter().map(|reads| reads.get(process).is_some_and(|&reads| reads));

@@ -1,7 +1,7 @@
-//! What processes tell each other within messages: values as bytes, and back.
+//! Values within messages as bytes, and back.
 //!
-//! The types of columns may be nested in each other, and each level of them is decoded in a call of its own. Whoever reads
-//! a level looks how much of the stack is taken, so that bytes can't make it overflow.
+//! Types of columns may be nested, and each level is decoded in a call of its own. The reader of the bytes looks how
+//! much of the stack is taken, so that no bytes make it overflow.
 
 use std::io::{self, Read};
 
@@ -11,17 +11,17 @@ use serde::de::DeserializeOwned;
 
 use crate::error::{Error, Result};
 
-/// So much of the stack may be taken.
+/// The bytes of the stack that decoding may take.
 const MOST_STACK: usize = 256 << 10;
 
-/// Reads what [`bincode::serialize`] gave.
+/// Reads a value from bytes that [`bincode::serialize`] gave.
 ///
 /// # Errors
-/// Other bytes, and types that are nested too deep.
+/// The bytes are no such value, or types are nested too deep.
 pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
     let begin = 0_u8;
     let from = Shallow { rest: bytes, begin: (&raw const begin).addr() };
-    // Without a limit room is made for whatever length a text claims.
+    // Without a limit bincode would make room for any length that a text claims.
     let options = bincode::DefaultOptions::new().with_fixint_encoding().with_limit(bytes.len() as u64);
     options.deserialize_from(from).map_err(|e| match *e {
         ErrorKind::Io(e) => Error::Received(e.to_string()),
@@ -32,15 +32,15 @@ pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
 /// The bytes that [`decode`] reads.
 ///
 /// # Errors
-/// The name of a file that is not UTF-8.
+/// A path in the value is not UTF-8.
 pub fn encode<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>> {
     bincode::serialize(value).map_err(|e| Error::Sent(e.to_string()))
 }
 
-/// Bytes that are read while the stack is not deep.
+/// A reader of bytes that refuses to read once the stack is deep.
 struct Shallow<'a> {
     rest: &'a [u8],
-    /// Where the stack was when this began.
+    /// The address of the stack when decoding began.
     begin: usize,
 }
 

@@ -1,4 +1,4 @@
-//! How a started process ended, and the last that it wrote.
+//! How a started process ended, and the last lines that it wrote.
 
 use std::collections::VecDeque;
 use std::io::Read;
@@ -8,7 +8,7 @@ use std::sync::Mutex;
 
 use crate::locked;
 
-/// The last bytes of standard error that are kept.
+/// How many bytes of standard error are kept.
 const STDERR: usize = 2 << 10;
 
 /// How a process ended, as a clause.
@@ -21,12 +21,12 @@ pub(crate) fn how(status: ExitStatus) -> String {
     }
 }
 
-/// The last that a process wrote to standard error.
+/// Keeps the last bytes that a process wrote to standard error.
 #[derive(Debug, Default)]
 pub(crate) struct Tail(Mutex<VecDeque<u8>>);
 
 impl Tail {
-    /// Keeps the last of what comes, all of which `also` is given.
+    /// Reads `err` to its end and keeps its last bytes. Passes all bytes to `also`.
     pub fn keep(&self, mut err: impl Read, mut also: impl FnMut(&[u8])) {
         let mut bytes = [0; STDERR];
         while let Ok(read) = err.read(&mut bytes)
@@ -40,7 +40,7 @@ impl Tail {
         }
     }
 
-    /// It, each line on one of its own.
+    /// The kept text, each line behind a line break and a bar.
     pub fn lines(&self) -> String {
         let bytes: Vec<u8> = locked(&self.0).iter().copied().collect();
         String::from_utf8_lossy(&bytes).lines().map(|line| format!("\n  | {line}")).collect()

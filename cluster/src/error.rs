@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The result of this package's functions.
+/// The result of functions of this package.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// What went wrong between processes.
@@ -13,9 +13,9 @@ pub enum Error {
     /// A process could not be started.
     #[error("{host}: cannot start a process: {source}")]
     Launch {
-        /// Where.
+        /// The host.
         host: String,
-        /// What the system says.
+        /// The error of the system.
         source: io::Error,
     },
     /// A file of hosts is wrong.
@@ -31,9 +31,9 @@ pub enum Error {
         "{host}: there is no address '{address}'\n  help: give an IP address, or a name that is known here"
     )]
     Address {
-        /// Which host.
+        /// The host.
         host: String,
-        /// What the file says.
+        /// The address as the file gives it.
         address: String,
     },
     /// A process is of another version.
@@ -41,30 +41,30 @@ pub enum Error {
         "{host}: palais {theirs} runs there, and {ours} here\n  help: all processes of a query must be of one version"
     )]
     Version {
-        /// Where.
+        /// The host.
         host: String,
         /// Its version.
         theirs: String,
-        /// That of the starter.
+        /// The version of the coordinator.
         ours: String,
     },
-    /// What was started tells something else than its version first.
+    /// The first line of what was started is not a version of palais.
     #[error(
         "{host}: what was started there tells first: '{told}'\n  help: it is to be palais {ours}, and nothing may write \
          to its standard output before it does"
     )]
     Stranger {
-        /// Where.
+        /// The host.
         host: String,
-        /// What it tells.
+        /// The first line, or its beginning.
         told: String,
-        /// The version of the starter.
+        /// The version of the coordinator.
         ours: String,
     },
-    /// A node does not do what it was asked, or can't be reached.
+    /// A node refuses, or can't be reached.
     #[error("{node}: {what}")]
     Node {
-        /// Its address.
+        /// The address of the node.
         node: String,
         /// What is wrong, as a clause.
         what: String,
@@ -72,82 +72,82 @@ pub enum Error {
     /// A process ended.
     #[error("{host}: the process {how}{stderr}")]
     Ended {
-        /// Where.
+        /// The host.
         host: String,
-        /// How, as a clause.
+        /// How it ended, as a clause.
         how: String,
-        /// The last lines that it wrote to standard error, on lines of their own.
+        /// The last lines that it wrote to standard error, each on a line of its own.
         stderr: String,
     },
-    /// Nothing was heard of a process.
+    /// A process was silent for too long.
     #[error("{host}: nothing was heard of the process for {} seconds", patience.as_secs_f32())]
     Silent {
-        /// Where.
+        /// The host.
         host: String,
-        /// How long.
+        /// How long it was silent.
         patience: Duration,
     },
     /// A process could not reach another one, or lost it.
     #[error("{host}: the connection to {peer} failed: {reason}")]
     Lost {
-        /// Where.
+        /// The host.
         host: String,
-        /// The other one.
+        /// The other process.
         peer: String,
         /// Why.
         reason: String,
     },
-    /// A process was lost that made appear, or perhaps did, what was written.
+    /// A process was lost that was to make the written files appear, and perhaps did.
     #[error("{0}\n  help: look whether the files are there: they may have appeared before it was lost")]
     Appearing(Box<Error>),
     /// The query failed in a process.
     #[error("{message}\n  host: {host}")]
     Failed {
-        /// Where.
+        /// The host.
         host: String,
-        /// What went wrong, with what would help.
+        /// What went wrong, and what would help.
         message: String,
-        /// The exit code of palais for it.
+        /// The exit code of palais for this error.
         code: u8,
     },
     /// A statement failed on nodes.
     #[error("{message}")]
     Told {
-        /// What went wrong, where and what would help.
+        /// What went wrong, where, and what would help.
         message: String,
-        /// The exit code of palais for it.
+        /// The exit code of palais for this error.
         code: u8,
     },
-    /// A process told something that none of this version tells.
+    /// A process sent a message that does not belong to the protocol of this version.
     #[error("{host}: {what}\n  help: please report this")]
     Protocol {
-        /// Where.
+        /// The host.
         host: String,
-        /// What is wrong with it.
+        /// What is wrong with the message.
         what: String,
     },
-    /// The processes still run something else.
+    /// The processes still run another query.
     #[error("these processes run another query\n  help: take its rows first, or start other processes")]
     Busy,
-    /// The processes have ended, as they do with the first query that fails or is stopped.
+    /// The processes have ended with the first query that failed or was stopped.
     #[error("these processes have ended with a query that failed or was stopped\n  help: start others")]
     Over,
-    /// The system has no random numbers, or no threads.
+    /// The system gives no random numbers, or no threads.
     #[error("cannot start processes: {0}")]
     System(String),
-    /// What was asked for is wrong, as flags and settings can be.
+    /// A flag or setting is wrong.
     #[error("{0}")]
     Usage(String),
-    /// A process does not do what it was asked.
+    /// A process refuses what the coordinator or caller asked.
     #[error("{0}")]
     Refused(String),
-    /// A process is told to go on with files that it has not begun.
+    /// A process was told to go on with files that it has not begun.
     #[error("nothing was begun")]
     NotBegun,
-    /// What another process has sent is something else than it is to be.
+    /// Bytes of another process are not the value that was expected.
     #[error("what another process has sent can't be read: {0}")]
     Received(String),
-    /// What is to be sent has the name of a file that is not UTF-8.
+    /// A value can't be sent, because a path in it is not UTF-8.
     #[error("the names of files must be UTF-8 here: {0}")]
     Sent(String),
     /// A statement can't be run.
@@ -159,13 +159,13 @@ pub enum Error {
     /// A file may not be touched.
     #[error("{0}")]
     File(#[from] formats::Error),
-    /// Somebody asked that it ends.
+    /// The query was cancelled.
     #[error("cancelled")]
     Cancelled,
 }
 
 impl Error {
-    /// The host without which the query might be run again.
+    /// The host without which the caller might run the query again.
     pub fn lost(&self) -> Option<&str> {
         match self {
             Error::Launch { host, .. } | Error::Ended { host, .. } | Error::Silent { host, .. } => Some(host),
@@ -175,7 +175,8 @@ impl Error {
         }
     }
 
-    /// How much it tells of what happened first, greater is more: a process that is killed makes others lose it.
+    /// How much the error tells of what happened first; greater is more. A process that is killed makes other processes
+    /// lose it, so their errors tell less.
     pub(crate) fn tells(&self) -> u8 {
         match self {
             Error::Cancelled => 0,
@@ -209,7 +210,7 @@ impl From<Error> for session::Error {
 impl From<session::Error> for Error {
     fn from(e: session::Error) -> Self {
         match e {
-            // One of these, which the session was given by its runner.
+            // The runner of the session gave it an error of this package.
             session::Error::Runner(cause) => match cause.downcast::<Error>() {
                 Ok(e) => *e,
                 Err(cause) => Error::Session(session::Error::Runner(cause)),

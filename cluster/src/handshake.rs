@@ -1,4 +1,4 @@
-//! How the two ends of a socket show each other that they belong to the same run of the same query.
+//! How the two ends of a socket prove to each other that they belong to the same run of the same query.
 //!
 //! ```text
 //! connects                                      is connected to
@@ -8,20 +8,20 @@
 //!                                        ◀─────  HMAC over "accept", or 32 zeros: it is another token
 //! ```
 //!
-//! The end that connects sends a [`Hello`] of fixed length, which the other end compares with what it expects. Each code is
-//! an HMAC-SHA-256 (RFC 2104) under the token, over the word, the [`Channel`], the hello and the random bytes. The end that
-//! connects proves itself first, so that a stranger gets nothing to try tokens with. The token itself is never sent, and no
-//! byte behind is read before both have shown that they have it.
+//! The end that connects sends a [`Hello`] of fixed length, and the other end compares it with what it expects. Each
+//! code is an HMAC-SHA-256 (RFC 2104) under the token, over the word, the [`Channel`], the hello and the random bytes.
+//! The end that connects proves itself first, so that a stranger gets nothing to try tokens with. The token itself is
+//! never sent. Neither end reads a byte behind the handshake before both have shown that they have the token.
 //!
-//! The channel holds what TLS has agreed on for this connection alone (RFC 9266): codes of one connection are of no use on
-//! another one, and somebody who ends TLS between the two sees them refuse each other.
+//! The channel holds bytes that TLS exports for this connection alone (RFC 9266). So codes of one connection are of no
+//! use on another one. If an attacker ends TLS between the two ends, they refuse each other.
 
 use std::io::{self, Read, Write};
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
-/// The first bytes of a connection; the last of them is the version of what follows.
+/// The first bytes of a connection. The last of them is the version of the handshake.
 const MAGIC: [u8; 8] = *b"palais\0\x02";
 
 /// The length of a hello, in bytes.
@@ -30,17 +30,17 @@ const HELLO: usize = 88;
 /// The length of a nonce and of a code, in bytes.
 const WIDTH: usize = 32;
 
-/// What both ends know of the connection itself.
+/// What both ends know of the connection below the handshake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Channel {
-    /// Nothing is known: what is sent may come from anybody on the way.
+    /// There is no TLS: bytes may come from anybody on the way.
     Plain,
-    /// What TLS exports for this connection: `tls-exporter` of RFC 9266.
+    /// The bytes that TLS exports for this connection: `tls-exporter` of RFC 9266.
     Tls([u8; WIDTH]),
 }
 
 impl Channel {
-    /// As it stands in codes: which of both, and 32 bytes.
+    /// The channel as codes cover it: 0 or 1 for the kind, and 32 bytes.
     fn bytes(&self) -> [u8; 1 + WIDTH] {
         let mut bytes = [0; 1 + WIDTH];
         if let Channel::Tls(exported) = self {
@@ -58,14 +58,14 @@ pub enum Kind {
     Data(u32),
     /// Notes.
     Notes,
-    /// What is asked of a node.
+    /// A question to a node.
     Node,
 }
 
-/// What a connection is: of which query, from where and for what.
+/// What a connection says of itself: its query, its two ends and what it carries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hello {
-    /// Tells a group of processes from others.
+    /// Distinguishes a group of processes from others.
     pub incarnation: [u8; 16],
     /// The fingerprint of the plan.
     pub fingerprint: u64,
@@ -130,7 +130,7 @@ fn random() -> io::Result<[u8; WIDTH]> {
     Ok(bytes)
 }
 
-/// What both ends have said, and what they said it over.
+/// All that the codes of both ends cover.
 struct Said<'a> {
     token: &'a [u8; WIDTH],
     channel: Channel,
@@ -139,7 +139,7 @@ struct Said<'a> {
 }
 
 impl Said<'_> {
-    /// The code of one end over all of it. The words of both are of one length, and so is all else.
+    /// The code of one end over all of it. All parts have a fixed length, the words of both ends too.
     fn code(&self, word: &[u8; 7]) -> Hmac<Sha256> {
         let mut mac = Hmac::<Sha256>::new_from_slice(self.token).expect("any key will do");
         [word.as_slice(), &self.channel.bytes(), &self.hello, &self.nonce]
@@ -149,23 +149,23 @@ impl Said<'_> {
     }
 }
 
-/// Before the code of the end that connects.
+/// The word in the code of the end that connects.
 const CONNECT: &[u8; 7] = b"connect";
-/// Before the code of the end that is connected to.
+/// The word in the code of the end that accepts.
 const ACCEPT: &[u8; 7] = b"accept\0";
-/// In place of its code: the other end has another token.
+/// Sent in place of the code of the end that accepts, when the other end has another token.
 const REFUSED: [u8; WIDTH] = [0; WIDTH];
-/// What is wrong then.
+/// The error of the end that connects then.
 const ANOTHER: &str = "it has another token, or something between ends TLS";
 
 fn refused(why: &str) -> io::Error {
     io::Error::new(io::ErrorKind::PermissionDenied, why)
 }
 
-/// The end that connects.
+/// Proves this end, which has connected, and checks the other one.
 ///
 /// # Errors
-/// Those of the socket, and another end that does not show that it has the token.
+/// Errors of the socket, and another end that does not show that it has the token.
 pub fn connect(
     socket: &mut (impl Read + Write),
     channel: Channel,
@@ -181,10 +181,11 @@ pub fn connect(
     said.code(ACCEPT).verify_slice(&theirs).map_err(|_| refused(ANOTHER))
 }
 
-/// The end that is connected to; gives the hello of the other end once both have shown that they have the token.
+/// Checks the end that has connected, and proves this one. Gives the hello of the other end once both have shown that
+/// they have the token.
 ///
 /// # Errors
-/// Those of the socket, a hello that `expects` doesn't, and another end that does not show that it has the token.
+/// Errors of the socket, a hello that `expects` refuses, and another end that does not show that it has the token.
 pub fn accept(
     socket: &mut (impl Read + Write),
     channel: Channel,
@@ -199,7 +200,7 @@ pub fn accept(
     let mut theirs = [0; WIDTH];
     socket.read_exact(&mut theirs)?;
     if said.code(CONNECT).verify_slice(&theirs).is_err() {
-        // That the connection is closed would tell the same; a caller is told what to look at.
+        // Closing the connection would refuse it too. The zeros let the caller see that the token is the reason.
         socket.write_all(&REFUSED)?;
         return Err(refused(ANOTHER));
     }
@@ -285,7 +286,7 @@ mod tests {
 
     #[test]
     fn a_stranger_gets_nothing_that_depends_on_the_token() {
-        // Whatever it answers, also what it was told.
+        // The end that connects may send anything, also a copy of what it was sent.
         for repeats in [true, false] {
             let (mut one, mut other) = UnixStream::pair().unwrap();
             let accepting =
@@ -303,7 +304,7 @@ mod tests {
 
     #[test]
     fn what_is_said_once_can_not_be_said_again() {
-        // Whoever has listened repeats what the connecting end said.
+        // An attacker who has listened repeats what the connecting end said.
         let (mut one, mut listened) = UnixStream::pair().unwrap();
         let accepting = std::thread::spawn(move || accept(&mut listened, Channel::Plain, |_| true, &[9; 32]));
         let said =

@@ -55,7 +55,7 @@ pub struct Hosts {
     #[serde(default)]
     ssh_options: Vec<String>,
     tls: Option<Files>,
-    /// Of what processes send each other.
+    /// How bytes that processes send each other are compressed.
     #[serde(default)]
     pub compression: Compression,
     /// Whether processes of one machine do not read rows in each other's memory.
@@ -88,7 +88,7 @@ impl Hosts {
     /// Reads the file.
     ///
     /// # Errors
-    /// A file that can't be read, or does not say what it is to.
+    /// The file can't be read, or says something that it may not.
     pub fn read(path: &Path) -> Result<Hosts> {
         let wrong = |what: String| Error::Hosts { path: path.to_path_buf(), what };
         let text = std::fs::read_to_string(path).map_err(|e| wrong(format!("it can't be read: {e}")))?;
@@ -116,16 +116,16 @@ impl Hosts {
         Ok(hosts)
     }
 
-    /// What starts the processes; `program` is the path of this binary.
+    /// The processes that the file names, and what starts them. `program` is the path of this binary.
     ///
     /// # Errors
-    /// An address that is not known.
+    /// A host has an address that is not known.
     pub fn processes(&self, program: &Path) -> Result<Vec<Host>> {
         let here = self.hosts.iter().filter(|entry| entry.ssh.is_none()).count();
         self.hosts.iter().map(|entry| self.process(entry, program, here)).collect()
     }
 
-    /// Those of which the process of a host takes one.
+    /// The ports of which the process of a host takes one.
     fn ports(&self, entry: &Entry) -> Result<Ports, String> {
         match (entry.port, entry.ports.or(self.ports)) {
             (Some(port), _) => Ok(Ports::one(port)),
@@ -182,7 +182,7 @@ fn address(entry: &Entry) -> Result<IpAddr> {
         .ok_or_else(|| Error::Address { host: entry.name().to_string(), address: entry.address.clone() })
 }
 
-/// A word for a shell.
+/// Quotes a word for a shell.
 fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }

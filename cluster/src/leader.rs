@@ -1,4 +1,5 @@
-//! What nodes are asked for, and the process on a node that leads it: it has the nodes run it, and tells the caller.
+//! Requests of callers to nodes, and the process of a node that leads a request: it has the nodes run it, and answers
+//! the caller.
 
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::path::Path;
@@ -27,27 +28,27 @@ use crate::query::{Asking, RemoteTables};
 use crate::remote::{Remote, Requester};
 use crate::retry::{Undone, remaining, retried};
 
-/// How long a process of a query, or a node, may be silent.
+/// A process of a query, or a node, that is silent for so long is lost.
 pub const PATIENCE: Duration = Duration::from_secs(8);
 
 /// What a caller asks for.
 #[derive(Serialize, Deserialize)]
 pub enum Request {
-    /// The rows of a statement.
+    /// Run a statement, and send its rows.
     Rows(Asking),
-    /// Files.
+    /// Make files.
     Files {
-        /// What is made.
+        /// Which files.
         task: Task,
         /// Workers of each node, if fewer than it gives.
         workers: Option<u16>,
-        /// How often what is missing is made again when a node is lost.
+        /// How often the files that are missing are made again when a node is lost.
         retries: u32,
     },
 }
 
 impl Request {
-    /// It, for people who look at what runs.
+    /// The request as text, for people who look at what runs.
     fn text(&self) -> String {
         match self {
             Request::Rows(asking) => asking.statement.clone(),
@@ -56,7 +57,7 @@ impl Request {
     }
 }
 
-/// Asks a node for something; whether it `writes` files there.
+/// Sends a request to a node. `writes` says that files appear on the nodes.
 ///
 /// # Errors
 /// The node can't be reached, is of another version, or refuses.
@@ -64,35 +65,35 @@ pub fn ask(client: &NodeClient, request: &Request, writes: bool) -> Result<Remot
     Remote::ask(client, &request.text(), encode(request)?, writes)
 }
 
-/// What the program of a process that leads does for it.
+/// What the program does for its process that leads.
 #[derive(Clone, Copy)]
 pub struct Program {
-    /// Its version.
+    /// The version of the program.
     pub version: &'static str,
-    /// Takes a query that begins, so that what ends the process stops it.
+    /// Takes the state of a query that begins, so that the end of the process stops the query.
     pub begun: fn(&Arc<QueryState>),
     /// Writes to the log of the node.
     pub log: fn(&str),
-    /// Writes to the log what readers passed over.
+    /// Writes to the log of the node what readers passed over.
     pub skipped: fn(Skipped),
-    /// What was made, for people.
+    /// A line for people about files that were made.
     pub report: fn(&Made<'_>) -> String,
 }
 
-/// Has nodes do what a caller asks for, and tells it what comes of that; `file` is that of the node, and `id` the name of
-/// the query there.
+/// Has the nodes do what a caller asks for, and sends it the answer. `file` is the file of this node, and `id` the name
+/// of the query there.
 ///
 /// # Errors
-/// Those of the request.
+/// Errors of the request.
 pub fn lead(file: &Path, id: &str, caller: &Arc<Requester>, request: &[u8], program: Program) -> Result<()> {
     let config = Config::read(file)?;
     let (token, tls) = (config.token()?, config.tls()?);
     config.enter()?;
-    // As each process of the query.
+    // This process has the same limit as each process of the query.
     let limit = config.share_of_memory()?;
     engine::context::memory::set_limit(limit);
     let request: Request = decode(request)?;
-    // All who lead ask for places in the same order, so that none waits for one who waits for it.
+    // All processes that lead ask the nodes for slots in the same order, so that no two of them wait for each other.
     let mut nodes = config.nodes.clone();
     nodes.sort();
     nodes.dedup();
@@ -117,7 +118,7 @@ pub fn lead(file: &Path, id: &str, caller: &Arc<Requester>, request: &[u8], prog
             launch: Launch::Node(seat),
         })
     };
-    // The name of a node that was lost may be gone with it.
+    // The address of a lost node may be gone with it, so only the others are looked up.
     let hosts = |without: &[String]| -> Result<Vec<Host>> {
         remaining(nodes.iter().collect(), without, |node| node).iter().map(host).collect()
     };
@@ -150,10 +151,10 @@ pub fn lead(file: &Path, id: &str, caller: &Arc<Requester>, request: &[u8], prog
     }
 }
 
-/// The address at which the processes of a node are reached.
+/// The IP address at which other processes reach those of a node.
 ///
 /// # Errors
-/// Its name is not known: as that of a container that does not run.
+/// The name of the node is not known, such as that of a container that does not run.
 fn reached_at(node: &str) -> Result<IpAddr> {
     let known: Option<SocketAddr> = node
         .to_socket_addrs()
@@ -171,7 +172,8 @@ struct Leader {
 }
 
 impl Leader {
-    /// Runs a statement within this memory of its own, on processes that `start` gives without those of nodes that were lost.
+    /// Runs a statement; this process may take `memory_limit` bytes. `start` gives processes on all nodes but those
+    /// that were lost.
     fn rows(
         &self,
         asking: &Asking,
@@ -189,7 +191,7 @@ impl Leader {
             let given = AtomicBool::new(false);
             self.run(asking, memory_limit, &processes, &given).map_err(|error| {
                 let lost = processes.lost().or_else(|| error.lost().map(String::from));
-                // Rows that were given can't be taken back.
+                // Rows that the caller has can't be taken back.
                 Undone { error: Box::new(error), lost: lost.filter(|_| !given.load(Ordering::Relaxed)) }
             })
         })
@@ -245,7 +247,7 @@ impl Leader {
         (self.program.log)(&format!("warning: {text}"));
     }
 
-    /// Tells the caller what it is to know besides, and the log of the node.
+    /// Sends a warning to the caller, and writes it to the log of the node.
     fn tell_warning(&self, text: String) {
         (self.program.log)(&text);
         self.caller.warn(text);
@@ -260,7 +262,7 @@ impl making::Listener for Leader {
     }
 
     fn skipped(&self, _skipped: Skipped) {
-        // The caller is told when all is done.
+        // The caller gets these with the last response.
     }
 
     fn made(&self, made: &Made<'_>) {
@@ -272,7 +274,7 @@ impl making::Listener for Leader {
     }
 }
 
-/// Tells a caller the rows.
+/// Sends the rows of a result to the caller.
 struct Teller(Arc<Requester>);
 
 impl ResultWriter for Teller {

@@ -1,7 +1,8 @@
-//! Those who have connected and have not shown yet that they have the token: strangers, for all that is known.
+//! Clients that have connected and have not shown the token yet: they may be strangers.
 //!
-//! Each address has a share, so that none keeps others out. Where that is used up, or there is no room for more, the one
-//! goes that has waited longest: whoever has the token needs a moment, and is tried again by whoever sent it.
+//! Each address has a share of the places, so that no address keeps others out. When the share is used up, or no place
+//! is left, the lobby closes the connection that has waited longest. A client with the token needs a moment only, and
+//! tries again if its connection was closed.
 
 use std::io;
 use std::net::{IpAddr, Ipv6Addr, Shutdown, TcpStream};
@@ -9,7 +10,7 @@ use std::sync::{Arc, Mutex};
 
 use crate::locked;
 
-/// Those who wait.
+/// The clients that wait.
 #[derive(Debug, Clone)]
 pub struct Lobby {
     guests: Arc<Mutex<Guests>>,
@@ -19,12 +20,12 @@ pub struct Lobby {
 
 #[derive(Debug, Default)]
 struct Guests {
-    /// The one that has waited longest first.
+    /// The client that has waited longest comes first.
     waiting: Vec<(u64, IpAddr, TcpStream)>,
     came: u64,
 }
 
-/// One who waits, until this is dropped.
+/// A client that waits, until this is dropped.
 #[derive(Debug)]
 pub struct Guest {
     guests: Arc<Mutex<Guests>>,
@@ -32,28 +33,28 @@ pub struct Guest {
 }
 
 impl Default for Lobby {
-    /// For connections that show the token within seconds.
+    /// A lobby of 256 places, 128 of one address, for clients that show the token within seconds.
     fn default() -> Lobby {
         Lobby::new(256, 128)
     }
 }
 
 impl Lobby {
-    /// With room for so many, and for so many of one address.
+    /// A lobby of `most` places, of which one address may have `share`.
     pub fn new(most: usize, share: usize) -> Lobby {
         Lobby { guests: Arc::default(), most, share }
     }
 
-    /// Lets one in, and another one out if there is no room.
+    /// Lets a client in. Closes the connection of another client if there is no place.
     ///
     /// # Errors
-    /// It is gone already, or there are no more descriptors.
+    /// The client is gone already, or there are no more descriptors.
     pub fn enter(&self, socket: &TcpStream) -> io::Result<Guest> {
         let (from, copy) = (network(socket.peer_addr()?.ip()), socket.try_clone()?);
         let mut guests = locked(&self.guests);
         if let Some(leaves) = guests.leaves(from, self.most, self.share) {
             let (_, _, socket) = guests.waiting.remove(leaves);
-            // Its thread sees that it is over.
+            // The thread of this client sees that its connection is over.
             let _ = socket.shutdown(Shutdown::Both);
         }
         guests.came += 1;
@@ -64,7 +65,7 @@ impl Lobby {
 }
 
 impl Guests {
-    /// Which one leaves for one from this address.
+    /// Which client has to leave so that one from this address can enter.
     fn leaves(&self, from: IpAddr, most: usize, share: usize) -> Option<usize> {
         let of = |address: IpAddr| self.waiting.iter().filter(move |(_, other, _)| *other == address).count();
         let oldest = |address: IpAddr| self.waiting.iter().position(|(_, other, _)| *other == address);
@@ -74,7 +75,7 @@ impl Guests {
         if self.waiting.len() < most {
             return None;
         }
-        // Of the address that has most.
+        // The oldest client of the address that has most clients.
         let crowd = self.waiting.iter().map(|&(_, address, _)| (of(address), address)).max()?;
         oldest(crowd.1)
     }
@@ -86,7 +87,8 @@ impl Drop for Guest {
     }
 }
 
-/// What counts as one address: of IPv6 the 64 bits of a network, of which one host may have all.
+/// What counts as one address. Of IPv6 these are the upper 64 bits, because one host may have a whole network of that
+/// size.
 fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(six) => Ipv6Addr::from_bits(six.to_bits() >> 64 << 64).into(),

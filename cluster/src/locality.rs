@@ -1,46 +1,49 @@
-//! Processes of one machine, which read rows in each other's memory instead of having them sent.
+//! Processes of one machine read rows in each other's memory instead of having them sent.
 //!
-//! A process draws random bytes, and says them and where in its memory they are. Who finds them there can read its memory;
-//! who does not (another machine or container, another user, a system that forbids it) has rows sent. Nobody but the
-//! process itself can have them there, so that none can have another one's memory read. They are read again together with
-//! all that is read, for another process may have got the number of one that has ended.
+//! A process draws random bytes, its mark, and tells the others the mark and its address. A process that finds the mark
+//! there can read the memory. If it does not (another machine, container or user, or a system that forbids it), rows
+//! are sent to it.
+//!
+//! Only the process itself can put the mark there, so no process can pass off the memory of another one as its own.
+//! Each read of rows reads the mark again, because another process may have got the number of one that has ended.
 
 use std::net::IpAddr;
 
 use engine::distributed::wire::memory::{Mark, Memory};
 use serde::{Deserialize, Serialize};
 
-/// Where a process has what it is known by.
+/// Where a process has its mark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MarkAddress {
-    /// Its number, as the system counts processes.
+    /// The number of the process, as the system counts.
     pub process: u32,
-    /// The address in its memory.
+    /// The address of the mark in its memory.
     pub address: u64,
-    /// What it has there.
+    /// The mark.
     pub mark: Mark,
 }
 
 impl MarkAddress {
-    /// That of this process, drawn anew.
+    /// Draws a mark for this process.
     ///
     /// # Errors
     /// The system has no random bytes.
     pub fn here() -> std::io::Result<MarkAddress> {
         let mut mark = [0; 32];
         getrandom::fill(&mut mark).map_err(std::io::Error::other)?;
-        // It stays as long as the process does.
+        // The mark stays as long as the process does.
         let address = Box::leak(Box::new(mark)).as_ptr() as u64;
         Ok(MarkAddress { process: std::process::id(), address, mark })
     }
 
-    /// The memory of the process that said this, if it can be read.
+    /// The memory of the process with this mark, if this process can read it.
     pub fn memory(self) -> Option<Memory> {
         Memory::of(self.process, self.address, self.mark)
     }
 }
 
-/// Whether two processes are on one machine, and not on hosts that are only made to look like several.
+/// Whether the addresses of two processes say that they are on one machine. Hosts with addresses of their own count as
+/// several machines, also if one machine only pretends to be all of them.
 pub fn are_near(one: IpAddr, other: IpAddr) -> bool {
     one == other || one.is_loopback() && other.is_loopback()
 }

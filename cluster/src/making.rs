@@ -1,7 +1,8 @@
-//! Files that several processes make together, without a query: tables of the benchmark, and files of files of another format.
+//! Files that several processes make together without a query: tables of the benchmark, and copies of files in another
+//! format.
 //!
-//! - [`group`]: processes that make files, as their starter sees them.
-//! - [`files`]: the part of one of them.
+//! - [`group`]: processes that make files, as the coordinator sees them.
+//! - [`files`]: the share of one process.
 
 pub mod files;
 pub mod group;
@@ -25,67 +26,67 @@ use crate::error::{Error, Result};
 use crate::retry::{Undone, retried};
 pub use group::Group;
 
-/// What is made.
+/// Files to make.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum Task {
     /// Tables of the benchmark.
     Generate(Generation),
-    /// Files of other files.
+    /// Files from files of another format.
     Convert(Conversion),
 }
 
-/// Tables of the benchmark that are made.
+/// Tables of the benchmark to make.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Generation {
-    /// Where each table gets a directory.
+    /// The directory in which each table gets one of its own.
     pub directory: PathBuf,
     /// The tables.
     pub tables: Vec<GeneratedTable>,
     /// The format of their files.
     pub format: FormatOptions,
-    /// Whether a dataset that is there may be replaced.
+    /// Whether a dataset that exists may be replaced.
     pub overwrite: bool,
 }
 
-/// A table of the benchmark that is made.
+/// A table of the benchmark to make.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct GeneratedTable {
-    /// Which, of how many rows.
+    /// Which table, of how many rows.
     pub spec: Spec,
-    /// In so many files.
+    /// The number of its files.
     pub parts: usize,
-    /// Its bytes as text, about.
+    /// About how many bytes it has as text.
     pub bytes: u64,
 }
 
 /// Files that were made.
 #[derive(Debug)]
 pub struct Made<'a> {
-    /// What they are, for people.
+    /// A name for people.
     pub what: &'a str,
     /// The files.
     pub written: Written,
-    /// How long it took.
+    /// How long their making took.
     pub took: Duration,
 }
 
-/// Hears how far the making of files is.
+/// Gets the progress of the making of files.
 pub trait Listener {
-    /// Something begins for which about so many bytes are read or made; what is given is dropped when it ends.
+    /// A step begins that reads or makes about `bytes` bytes. The step drops the given value when it ends.
     fn begin(&self, bytes: u64, state: &Arc<QueryState>) -> Box<dyn Any>;
 
-    /// What readers passed over.
+    /// Readers passed over these rows and values.
     fn skipped(&self, skipped: Skipped);
 
     /// Files were made.
     fn made(&self, made: &Made<'_>);
 
-    /// What is to be known besides.
+    /// A warning for the caller.
     fn warn(&self, text: String);
 }
 
 impl Task {
-    /// It, for people who look at what runs.
+    /// The task as text, for people who look at what runs.
     pub fn text(&self) -> String {
         match self {
             Task::Generate(asked) => format!("cluster generate {}", asked.directory.display()),
@@ -95,11 +96,11 @@ impl Task {
         }
     }
 
-    /// Has processes make it that `start` gives, and others while one is lost, so often at most; `local_parts` as of
-    /// [`retried`].
+    /// Has processes make the files. `start` starts them, and starts others after a loss, at most `retries` times. For
+    /// `local_parts` see [`retried`].
     ///
     /// # Errors
-    /// Those of making it, a destination that is one file, and a source that one process alone can read.
+    /// Errors of making the files, a destination that is one file, and a source that only one process can read.
     pub fn make(
         &self,
         retries: u32,
@@ -129,7 +130,7 @@ impl Task {
             }
             Task::Convert(asked) => {
                 let start = Instant::now();
-                // What lies outside of what a node serves is not even looked at.
+                // A path outside of the directories that a node serves is not even looked at.
                 formats::store::roots::check(&asked.destination)?;
                 let (destination, format) = asked.target()?;
                 let Destination::Dataset(path) = destination else {
@@ -152,16 +153,16 @@ impl Task {
     }
 }
 
-/// What was converted, for people.
+/// The destination of a conversion as text for people, and whether it was verified.
 pub fn converted(conversion: &Conversion) -> String {
     let shown = conversion.destination.display();
     if conversion.verify { format!("{shown}, verified") } else { shown.to_string() }
 }
 
-/// Refuses a source that one process alone could read, where the processes are.
+/// Refuses a source that only one process could read. Called where the processes are.
 pub(crate) fn check_source(source: &str) -> Result<()> {
     let path = Path::new(source);
-    // What may not be touched is refused by whoever opens it.
+    // Opening the source refuses a path that may not be touched.
     match formats::store::roots::check(path).is_ok() && is_device(path) {
         true => Err(not_a_file(source)),
         false => Ok(()),

@@ -1,11 +1,11 @@
 //! The sockets between the processes of one run of a query.
 //!
-//! Each pair of processes has one socket for notes, for as long as the query runs, and one for the channels of timely for
-//! each stage. Of a pair the process with the greater number connects. A process listens while it waits for others and
-//! not otherwise; whoever connects and does not show the token in time is dropped.
+//! Each pair of processes has one socket for notes, as long as the query runs, and one for the channels of timely in
+//! each stage. The process of a pair with the greater number connects. A process listens only while it waits for
+//! others. It closes connections that do not show the token in time.
 //!
-//! - [`link`]: what goes over those for channels, compressed where that is quicker.
-//! - [`meet`]: how they are made.
+//! - [`link`]: the sockets for channels, which compress where that is quicker.
+//! - `meet`: connects the processes.
 
 pub mod link;
 pub(crate) mod meet;
@@ -32,52 +32,52 @@ use crate::socket::Socket;
 use crate::tls::Tls;
 use link::{Carried, Compression, Link};
 
-/// How often something is said on a socket for notes.
+/// A process sends something at least this often on a socket for notes.
 const BEAT: Duration = Duration::from_secs(1);
-/// How long a process that has done its part waits for others to say that they have.
+/// How long a process that has done its part waits for the goodbye of the others.
 const GOODBYE: Duration = Duration::from_secs(2);
 
-/// Credit that comes back waits so long for more of it: to tell of each batch wakes two threads on both sides. Senders have
-/// credit for many batches.
+/// How long credit waits for more credit before it is sent back: each message about it wakes two threads on both sides.
+/// Senders have credit for many batches.
 const GATHER: Duration = Duration::from_millis(2);
 
-/// What a process tells another one.
+/// A message from a process to another one.
 #[derive(Serialize, Deserialize)]
 pub enum Word {
-    /// It is there.
+    /// The process lives.
     Alive,
-    /// Of the dataflow.
+    /// A note of the dataflow.
     Note(Note),
     /// The value of a scalar subquery.
     Value(usize, Raw),
-    /// These loans were read; see [`engine::distributed::wire::transfer`].
+    /// The process has read these cross-memory transfers; see [`engine::distributed::wire::transfer`].
     Returned(Vec<u64>),
-    /// It has done its part.
+    /// The process has done its part, and sends no more.
     Goodbye,
 }
 
-/// What is done when another process is lost: its number, and why.
+/// Called when another process is lost, with its number and the reason.
 pub type OnLost = Arc<dyn Fn(usize, String) + Send + Sync>;
 
-/// What a mesh is made of.
+/// What [`Mesh::start`] needs to know.
 pub struct Settings {
-    /// This process.
+    /// The number of this process.
     pub process: usize,
-    /// Workers of a process.
+    /// Workers of each process.
     pub workers: usize,
-    /// Where each process listens; this one's is that of the listener.
+    /// The address at which each process listens. That of this process belongs to the listener.
     pub addresses: Vec<SocketAddr>,
-    /// What connections of this run say of themselves; `from`, `to` and `kind` are of no meaning.
+    /// What connections of this run say of themselves. `from`, `to` and `kind` do not count.
     pub hello: Hello,
-    /// What processes of this query show one another.
+    /// The token that the processes of this query show each other.
     pub token: [u8; 32],
-    /// Of what goes over channels.
+    /// How bytes on channels are compressed.
     pub compression: Compression,
     /// For connections with TLS.
     pub tls: Option<Tls>,
-    /// After how long without a word another process is lost.
+    /// Another process from which nothing was heard for so long is lost.
     pub patience: Duration,
-    /// What is done then.
+    /// Called then.
     pub on_lost: OnLost,
 }
 
@@ -86,7 +86,7 @@ pub struct Mesh {
     settings: Settings,
     notes: Arc<Notes>,
     listener: Arc<TcpListener>,
-    /// Those who have shown the token, by what they carry and where they come from.
+    /// The connections whose other end has shown the token, by what they carry and the process that they come from.
     came: Arc<Mutex<HashMap<(Kind, u32), Socket>>>,
     lobby: Lobby,
     tellers: Mutex<Vec<Option<Teller>>>,
@@ -96,14 +96,14 @@ pub struct Mesh {
     loans: Arc<Transfers>,
 }
 
-/// What is to be told to another process.
+/// The way to another process.
 struct Teller {
-    /// `None` says that there is credit.
+    /// Words to send. `None` says that there is credit to give back.
     words: Sender<Option<Word>>,
     credit: Arc<Mutex<Credit>>,
 }
 
-/// What is to be given back.
+/// What is to be given back to another process.
 #[derive(Default)]
 struct Credit {
     /// Bytes by stage, exchange and sender.
@@ -113,13 +113,13 @@ struct Credit {
 }
 
 impl Credit {
-    /// Takes all of it, as words.
+    /// Takes all of it as words.
     fn take(&mut self) -> impl Iterator<Item = Word> {
         let loans = std::mem::take(&mut self.loans);
         let bytes = self.bytes.drain().map(|((stage, node, source), bytes)| {
             Word::Note(Note::Absorbed { stage, node, source, bytes, loan: None })
         });
-        // Memory is free before it is used again.
+        // Memory is freed before its credit lets the other process use it again.
         (!loans.is_empty()).then_some(Word::Returned(loans)).into_iter().chain(bytes)
     }
 }
@@ -139,7 +139,7 @@ impl Teller {
             }
             word => Some(word),
         };
-        // Who is lost is told of by the thread that lost it.
+        // Sending fails if the other process is lost. The thread that has noticed the loss reports it.
         let _ = self.words.send(word);
     }
 }
@@ -153,18 +153,18 @@ struct Values {
 
 #[derive(Default)]
 struct Over {
-    /// This process has done its part and waits for no one.
+    /// This process has done its part and waits for no other.
     ended: AtomicBool,
-    /// How many others have said goodbye, or are lost.
+    /// How many other processes have said goodbye, or are lost.
     gone: Mutex<usize>,
     changed: Condvar,
 }
 
 impl Mesh {
-    /// Connects this process to all others for notes, which go into `notes`.
+    /// Connects this process to all others for notes. Incoming notes go into `notes`.
     ///
     /// # Errors
-    /// One of them is not there in time; `on_lost` was told.
+    /// Another process can't be reached in time. `on_lost` was called.
     pub fn start(
         settings: Settings,
         listener: Arc<TcpListener>,
@@ -202,7 +202,8 @@ impl Mesh {
         self.settings.addresses.len()
     }
 
-    /// Starts the two threads of a socket for notes, and gives what the first of them sends from.
+    /// Starts the two threads of a socket for notes, one that writes and one that reads. Gives what the first one
+    /// sends.
     fn converse(&self, peer: usize, socket: Socket) -> io::Result<Teller> {
         let (words, told) = channel();
         let credit = Arc::<Mutex<Credit>>::default();
@@ -236,7 +237,7 @@ impl Mesh {
         Ok(Teller { words, credit })
     }
 
-    /// Says goodbye, and waits until the others have: then no note of theirs is on its way.
+    /// Says goodbye and waits, at most 2 seconds, until the others have: then no note of theirs is on its way.
     pub fn end(&self) {
         for teller in locked(&self.tellers).drain(..).flatten() {
             teller.tell(Word::Goodbye);
@@ -295,7 +296,7 @@ impl Network for Mesh {
     }
 }
 
-/// Why a socket failed.
+/// Why a socket failed, as text.
 fn reason(e: &io::Error, patience: Duration) -> String {
     match e.kind() {
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
@@ -306,10 +307,10 @@ fn reason(e: &io::Error, patience: Duration) -> String {
     }
 }
 
-/// Sends words until goodbye was said.
+/// Sends words until it has sent the goodbye.
 fn tell(mut socket: Socket, told: &Receiver<Option<Word>>, credit: &Mutex<Credit>) -> io::Result<()> {
     let (mut bytes, mut said) = (Vec::new(), Instant::now());
-    // When credit is told.
+    // When the gathered credit is sent.
     let mut due: Option<Instant> = None;
     loop {
         let until = due.unwrap_or(said + BEAT);

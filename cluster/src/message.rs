@@ -1,9 +1,9 @@
-//! What the starter and a process tell each other.
+//! Messages between the coordinator and a process.
 //!
 //! A message is a length (u32, little-endian) and so many bytes of bincode 1.3 with its default options. Rows have the
-//! highest bit of the length set, and are what [`engine::distributed::wire`] gives: they are copied no more than needed. What a process
-//! tells is read only if its version is the starter's, see [`crate::version_exchange`], so that messages may change with any
-//! version.
+//! highest bit of the length set, and are bytes of [`engine::distributed::wire`], which are copied no more than needed.
+//! The coordinator reads messages of a process only if both have the same version, see [`crate::version_exchange`]. So
+//! messages may change with any version.
 
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, SocketAddr};
@@ -24,79 +24,79 @@ use crate::mesh::link::Compression;
 use crate::ports::Ports;
 use crate::tls::Files;
 
-/// The longest message, in bytes: rows are sent a batch at a time.
+/// The longest message, in bytes. Rows are sent a batch at a time.
 const LONGEST: u32 = 1 << 30;
 
 /// The bit of a length that says that rows follow.
 const ROWS: u32 = 1 << 31;
 
-/// So many bytes of rows a process lends its starter at most, and one batch.
+/// The bytes of rows that a process lends the coordinator at most, besides one batch.
 pub const LENT_BYTES: usize = 16 << 20;
 
-/// Of a message's length so many bytes are asked for at once, before they are there.
+/// The bytes of a message for which room is made at once, before they have come.
 const STEP: u64 = 1 << 20;
 
-/// What the starter tells a process.
+/// A message from the coordinator to a process.
 #[derive(Debug, serde::Serialize, serde::Deserialize)]
 pub enum Order {
-    /// What it is. The first one.
+    /// What the process is. This is the first order.
     Begin(Begin),
     /// Look at the tables of a query; [`Report::Opened`] answers. The bytes are a [`crate::query::Look`].
     Open(Raw),
     /// Plan a query; [`Report::Planned`] answers.
     Plan(Job),
-    /// Run what was planned; rows, and [`Report::Done`] answer.
+    /// Run the planned query. Rows and [`Report::Done`] answer.
     Run {
-        /// What process 0 has told with [`Report::Planned`].
+        /// What process 0 has answered with [`Report::Planned`].
         begun: Option<Raw>,
-        /// Whether each process can read this one's memory.
+        /// For each process, whether it can read the memory of this one.
         lends: Vec<bool>,
     },
-    /// These loans were read; see [`engine::distributed::wire::transfer`].
+    /// The coordinator has read these cross-memory transfers; see [`engine::distributed::wire::transfer`].
     Returned(Vec<u64>),
     /// Make files without a query; [`Report::Planned`] answers. The bytes are a [`crate::making::files::Job`].
     Make(Raw),
-    /// Take part in what process 0 has begun, as it has told with [`Report::Planned`], and look at what others need to know;
+    /// Join what process 0 has begun, as its [`Report::Planned`] tells, and look at what the others need to know;
     /// [`Report::Joined`] answers.
     Join(Raw),
-    /// Make this process's share of the files, where each process has told so much with [`Report::Joined`];
+    /// Make this process's share of the files. The bytes are those of [`Report::Joined`] of each process;
     /// [`Report::Done`] answers.
     Write(Vec<Raw>),
-    /// All processes are done: make what they have written appear. Of each what it told with [`Report::Done`];
-    /// [`Report::Finished`] answers.
+    /// All processes are done: make what they have written appear. The bytes are those of [`Report::Done`] of each
+    /// process; [`Report::Finished`] answers.
     Finish(Vec<Raw>),
     /// End what runs.
     Stop,
-    /// The starter lives.
+    /// The coordinator lives.
     Alive,
 }
 
-/// What a process is told of itself.
+/// What a process is told of itself and its group.
 #[derive(Debug, serde::Serialize, serde::Deserialize)]
 pub struct Begin {
-    /// Tells this group of processes from others.
+    /// Distinguishes this group of processes from others.
     pub incarnation: [u8; 16],
-    /// What its processes show each other that they have.
+    /// The token that the processes of the group show each other.
     pub token: [u8; 32],
-    /// Its number.
+    /// The number of the process.
     pub process: usize,
-    /// How many there are.
+    /// The number of processes.
     pub processes: usize,
-    /// The address at which others reach it.
+    /// The address at which other processes reach it.
     pub address: IpAddr,
-    /// The ports of which it takes one.
+    /// The ports of which the process takes one.
     pub ports: Ports,
-    /// Where relative paths begin, if not where it is started.
+    /// The directory where relative paths begin, if it is not the one where the process starts.
     pub directory: Option<PathBuf>,
-    /// How many processes of the query are on its machine.
+    /// How many processes of the group run on its machine.
     pub sharing: usize,
-    /// Whether the starter may be cut off without its input ending.
+    /// Whether the connection to the coordinator may fail without the end of the process's input.
     pub far: bool,
-    /// Of what processes send each other.
+    /// How bytes that processes send each other are compressed.
     pub compression: Compression,
-    /// Files for connections with TLS, if it does not know them itself.
+    /// Files for connections with TLS, if the process does not know them itself.
     pub tls: Option<Files>,
-    /// After how long without a word another process is lost.
+    /// Another process, or the coordinator, from which nothing was heard for so long is lost.
     pub patience: Duration,
 }
 
@@ -105,70 +105,70 @@ pub struct Begin {
 pub struct Job {
     /// Counts the queries of this group of processes.
     pub run: u32,
-    /// The statement, the catalog, settings: a [`crate::query::Query`] as bytes.
+    /// The statement, the catalog and settings: a [`crate::query::Query`] as bytes.
     pub query: Raw,
-    /// The fingerprint of the plan that the starter has made of them.
+    /// The fingerprint of the plan that the coordinator has made.
     pub fingerprint: u64,
-    /// Whether the rows are written to files by the processes, and not told to the starter.
+    /// Whether the processes write the rows to files, and do not send them to the coordinator.
     pub writes: bool,
-    /// Where each process listens.
+    /// The address at which each process listens.
     pub addresses: Vec<SocketAddr>,
-    /// What each process is known by in its memory, if rows may be read there.
+    /// Where each process has its mark in its memory, if others may read rows there.
     pub places: Vec<Option<MarkAddress>>,
-    /// Whether the starter can read the memory of the process that is told.
+    /// Whether the coordinator can read the memory of the process that gets this.
     pub lends: bool,
 }
 
-/// What a process tells the starter.
+/// A message from a process to the coordinator.
 #[derive(Debug, serde::Serialize, serde::Deserialize)]
 pub enum Report {
-    /// It listens. The first one.
+    /// The process listens. This is the first report.
     Listening {
-        /// Where.
+        /// Its address.
         address: SocketAddr,
-        /// The workers that it has cores for.
+        /// The workers that the process has cores for.
         workers: usize,
-        /// What it is known by in its memory, if rows may be read there.
+        /// Where the process has its mark in its memory, if others may read rows there.
         place: Option<MarkAddress>,
     },
     /// The tables of a query.
     Opened(Raw),
-    /// It has the plan that the starter has, or knows which files to make.
+    /// The process has the plan that the coordinator has, or knows which files to make.
     Planned {
-        /// Where files are written, what process 0 tells the others, as [`crate::worker::Together::begin`] gives it.
+        /// Where files are written, what process 0 tells the others: the bytes of [`crate::worker::Together::begin`].
         begun: Option<Raw>,
-        /// Of which processes it can read the memory; none where there are none of those.
+        /// For each process, whether this one can read its memory. Empty if rows are not read in memory.
         reads: Vec<bool>,
     },
-    /// It takes part in making files, and tells the others what they need to know of its share.
+    /// The process has joined the making of files. The bytes tell the others what they need to know of its share.
     Joined(Raw),
-    /// What was written has appeared.
+    /// The written files have appeared.
     Finished(Written),
-    /// It lives.
+    /// The process lives.
     Alive(Figures),
-    /// It can't reach a process any more.
+    /// The process can't reach another one any more.
     Lost {
-        /// Which.
+        /// The number of the other process.
         peer: usize,
         /// Why.
         reason: String,
     },
-    /// It failed, and does nothing any more.
+    /// The process failed, and does nothing any more.
     Failed(Failure),
-    /// It has done its part of the query.
+    /// The process has done its part of the query.
     Done(Done),
 }
 
 /// Why a query failed.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Failure {
-    /// What went wrong, with what would help.
+    /// What went wrong, and what would help.
     pub message: String,
-    /// The exit code of palais for it.
+    /// The exit code of palais for this failure.
     pub code: u8,
 }
 
-/// How far a process is.
+/// How far a process has come, or several processes together.
 #[derive(Debug, Clone, Copy, Default, serde::Serialize, serde::Deserialize)]
 pub struct Figures {
     /// Bytes of files read.
@@ -181,18 +181,18 @@ pub struct Figures {
     pub bytes_received: u64,
     /// Bytes put on disk because they did not fit the memory.
     pub bytes_spilled: u64,
-    /// Bytes of rows that other processes were lent, to read them in memory.
+    /// Bytes of rows that this process has lent to others, which read them in memory.
     pub bytes_lent: u64,
     /// Messages about timely's progress.
     pub progress_sent: u64,
-    /// The most memory that was in use at once, as counted, in bytes. Of several processes, that of the one that took most.
+    /// The most memory that was in use at once, as counted, in bytes. Of several processes this is the greatest figure.
     pub peak_memory: u64,
-    /// The most memory that was resident at once, in bytes; of several processes as above.
+    /// The most memory that was resident at once, in bytes. Of several processes this is the greatest figure.
     pub peak_resident: u64,
 }
 
 impl Figures {
-    /// Makes them those of a query.
+    /// Stores the figures in the state of a query.
     pub fn tell(&self, state: &QueryState) {
         state.bytes_read.store(self.bytes_read, Ordering::Relaxed);
         state.rows_read.store(self.rows_read, Ordering::Relaxed);
@@ -205,7 +205,7 @@ impl Figures {
         state.peak_resident.store(self.peak_resident, Ordering::Relaxed);
     }
 
-    /// Those of a query, and the memory of this process.
+    /// The figures of a query, with the peaks of memory of this process.
     pub fn of(state: &QueryState) -> Figures {
         Figures {
             bytes_read: state.bytes_read.load(Ordering::Relaxed),
@@ -224,20 +224,20 @@ impl Figures {
 /// What a process has done.
 #[derive(Debug, serde::Serialize, serde::Deserialize)]
 pub struct Done {
-    /// At the end.
+    /// Figures at the end.
     pub figures: Figures,
-    /// For each of its workers and each node: rows, batches, bytes, nanoseconds, bytes kept.
+    /// For each of its workers and each node of the plan: rows, batches, bytes, nanoseconds, bytes kept.
     pub nodes: Vec<Vec<[u64; 5]>>,
-    /// Rows left out, values read as NULL, sequences replaced.
+    /// Rows left out, values read as NULL, byte sequences replaced.
     pub skipped: [u64; 3],
-    /// What it has written, if the query writes files.
+    /// What the process has written, if it writes files.
     pub written: Option<Raw>,
 }
 
 /// Writes a message.
 ///
 /// # Errors
-/// Those of the writer.
+/// Errors of the writer, and a message that is too long.
 pub fn write(out: &mut impl Write, message: &impl Serialize) -> io::Result<()> {
     let length = bincode::serialized_size(message).map_err(io::Error::other)?;
     let length = u32::try_from(length).ok().filter(|&length| length <= LONGEST);
@@ -249,7 +249,7 @@ pub fn write(out: &mut impl Write, message: &impl Serialize) -> io::Result<()> {
     out.flush()
 }
 
-/// The bytes of rows, with their length before them: to be written as they are.
+/// Encodes rows, with their length before them: bytes to be written as they are.
 ///
 /// # Errors
 /// Rows that take too many bytes, and values that can't be encoded.
@@ -260,15 +260,15 @@ pub fn rows(batch: &RecordBatch) -> engine::Result<Vec<u8>> {
     with_length(bytes)
 }
 
-/// As [`rows`], for the bytes of a loan.
+/// As [`rows`], for the bytes of a cross-memory transfer.
 ///
 /// # Errors
-/// As for those.
+/// The transfer has too many bytes.
 pub fn loan(loan: &[u8]) -> engine::Result<Vec<u8>> {
     with_length([&[0; 4], loan].concat())
 }
 
-/// Puts their length in front of rows.
+/// Puts the length in the four bytes that were left for it in front of rows.
 fn with_length(mut bytes: Vec<u8>) -> engine::Result<Vec<u8>> {
     let length = u32::try_from(bytes.len() - 4).ok().filter(|&length| length <= LONGEST);
     let length = length.ok_or_else(|| engine::Error::Wire("a batch has too many bytes".into()))?;
@@ -276,7 +276,7 @@ fn with_length(mut bytes: Vec<u8>) -> engine::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// What is read.
+/// A message or rows, as they are read.
 #[derive(Debug)]
 pub enum Frame<M> {
     /// A message.
@@ -285,18 +285,18 @@ pub enum Frame<M> {
     Rows(Vec<u8>),
 }
 
-/// Reads a message; `None` where there are no more.
+/// Reads a message; `None` at the end.
 ///
 /// # Errors
-/// Those of the reader, and bytes that are no message.
+/// Errors of the reader, and bytes that are no message.
 pub fn read<M: DeserializeOwned>(from: &mut impl Read) -> io::Result<Option<M>> {
     read_up_to(from, LONGEST)
 }
 
-/// As [`read`], of a message that has at most so many bytes.
+/// As [`read`], of a message of at most `most` bytes.
 ///
 /// # Errors
-/// As for that, and a longer one.
+/// As [`read`], and a longer message.
 pub fn read_up_to<M: DeserializeOwned>(from: &mut impl Read, most: u32) -> io::Result<Option<M>> {
     match frame(from, most)? {
         None => Ok(None),
@@ -305,10 +305,10 @@ pub fn read_up_to<M: DeserializeOwned>(from: &mut impl Read, most: u32) -> io::R
     }
 }
 
-/// Reads a message or rows; `None` where there are no more.
+/// Reads a message or rows; `None` at the end.
 ///
 /// # Errors
-/// Those of the reader, and bytes that are neither.
+/// Errors of the reader, and bytes that are neither.
 pub fn read_frame<M: DeserializeOwned>(from: &mut impl Read) -> io::Result<Option<Frame<M>>> {
     frame(from, LONGEST)
 }
@@ -346,7 +346,7 @@ fn frame<M: DeserializeOwned>(from: &mut impl Read, most: u32) -> io::Result<Opt
     message.map(Some).map_err(|e| io::Error::new(io::ErrorKind::InvalidData, e))
 }
 
-/// Whether a whole frame is at the beginning of these bytes.
+/// Whether these bytes begin with a whole frame.
 pub fn has_frame(bytes: &[u8]) -> bool {
     let Some((length, rest)) = bytes.split_first_chunk() else { return false };
     rest.len() >= (u32::from_le_bytes(*length) & !ROWS) as usize

@@ -1,12 +1,13 @@
-//! A node, the daemon of a host: what it is asked, and how.
+//! A node, the daemon of a host: the questions to it, and the client that asks them.
 //!
-//! Whoever asks connects, shows that it has the token of the nodes (see [`crate::handshake`]), and sends one [`Ask`]. What
-//! follows depends on it: an answer, or a connection to the process that was started for it. The versions stand outside
-//! of what may change with them, so that a node of another version can say so.
+//! A client connects, shows that it has the token of the nodes (see [`crate::handshake`]), and sends one [`Ask`]. The
+//! node gives an answer, or makes the connection one to a process that it has started for the client. Each letter
+//! carries its version outside of the part that may change with the version. So a node can tell a client of another
+//! version why it refuses.
 //!
 //! - [`config`]: the file of a node.
 //! - [`serve`]: the daemon.
-//! - [`metrics`]: what it has done, for Prometheus.
+//! - [`metrics`]: counts for Prometheus.
 //! - `table`: the processes that it has started.
 
 pub mod config;
@@ -28,70 +29,72 @@ use crate::message::{self, Figures, Raw};
 use crate::socket::Socket;
 use crate::tls::Client;
 
-/// The port of a node where none is given.
+/// The port of a node if its address has none.
 pub const PORT: u16 = 7700;
 
-/// What connections to a node say of themselves.
+/// The hello of connections to a node.
 pub const HELLO: Hello =
     Hello { incarnation: [0; 16], fingerprint: 0, run: 0, kind: Kind::Node, from: 0, to: 0 };
 
-/// The exit code of a process that has led a query, and has told its caller why that failed.
+/// The exit code of a process that has led a query, and has told its caller why the query failed.
 pub const FAILED: i32 = 3;
 
-/// How often who waits is told that it is not forgotten.
+/// How often a node tells a client that it still waits for its turn.
 const BEAT: Duration = Duration::from_secs(1);
 
-/// How long who is dropped waits before the second try; then twice as long each time, up to the other one.
+/// How long a client whose connection was closed waits before the second try. The wait doubles with each try, up to
+/// [`LONGEST_PAUSE`].
 const PAUSE: Duration = Duration::from_millis(10);
 const LONGEST_PAUSE: Duration = Duration::from_millis(320);
 
 const NO_ADDRESS: &str = "there is no such address";
 
-/// What is asked, or answered: a version, and what only the same version reads.
+/// A question or answer: its version, and bytes that only the same version reads.
 #[derive(Serialize, Deserialize)]
 pub struct Letter {
     version: String,
     text: Raw,
 }
 
-/// What a node is asked.
+/// A question to a node.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum Ask {
-    /// Run a statement: what follows [`Reply::Taken`] is between the one who asks and a process of the node's.
+    /// Run a statement. After [`Reply::Taken`] the connection is one between the caller and a process of the node that
+    /// leads.
     Query {
-        /// For those who look at what runs.
+        /// The statement, for people who look at what runs.
         statement: String,
     },
-    /// Start a process of a query, to which the connection belongs after [`Reply::Taken`].
+    /// Start a process of a query. After [`Reply::Taken`] the connection belongs to the process.
     Process {
         /// The query.
         query: String,
-        /// For those who look at what runs.
+        /// The statement, for people who look at what runs.
         statement: String,
     },
     /// How a process of a query has ended; [`Reply::Fate`].
     Fate {
         /// The query.
         query: String,
-        /// The process that leads it, or else the one that reads rows for it.
+        /// Whether the process that leads is meant, or the one that reads rows.
         led: bool,
     },
     /// What runs here; [`Reply::Status`].
     Status,
     /// What runs on all nodes that this one knows; [`Reply::Overview`].
     Overview,
-    /// A process of this node tells what it has done; [`Reply::Ended`] of none.
+    /// A process of this node tells what it has done; [`Reply::Ended`] with 0 answers.
     Done {
         /// The query.
         query: String,
-        /// What it has done.
+        /// The figures of its part.
         figures: Figures,
     },
     /// End a query here; [`Reply::Ended`].
     End {
         /// The query.
         query: String,
-        /// The process that leads it, or else those that read rows for it.
+        /// Whether the process that leads is to end, or those that read rows.
         led: bool,
     },
     /// End a query on all nodes that this one knows; [`Reply::Ended`].
@@ -101,17 +104,17 @@ pub enum Ask {
     },
 }
 
-/// What a node answers.
+/// The answer of a node.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum Reply {
-    /// Other queries are before this one.
+    /// Other queries are before this one. Further replies follow.
     Waiting,
     /// The connection belongs to a process of this query now.
     Taken {
         /// The query.
         query: String,
     },
-    /// It does not do that, and why.
+    /// The node refuses, for this reason.
     Refused(String),
     /// How a process has ended, if it has.
     Fate(Option<Fate>),
@@ -119,33 +122,33 @@ pub enum Reply {
     Status(Status),
     /// What runs on each node, or why that is not known.
     Overview(Vec<(String, Result<Status, String>)>),
-    /// So many processes were told to end.
+    /// The number of processes that were told to end.
     Ended(usize),
 }
 
 /// How a process ended.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Fate {
-    /// As a clause.
+    /// How it ended, as a clause.
     pub how: String,
-    /// The last that it wrote to standard error, each line on one of its own.
+    /// The last text that it wrote to standard error, each line on one of its own.
     pub stderr: String,
-    /// Whether somebody asked that its query ends.
+    /// Whether a client asked the node to end its query.
     pub cancelled: bool,
 }
 
 /// What runs on a node.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Status {
-    /// Its version.
+    /// The version of the node.
     pub version: String,
-    /// How many queries it runs at once.
+    /// How many queries the node runs at once.
     pub most: usize,
-    /// The most memory of all of them, in bytes.
+    /// The most memory of all queries together, in bytes.
     pub memory_limit: u64,
-    /// Queries that wait for others to end.
+    /// How many queries wait for others to end.
     pub waiting: usize,
-    /// What runs.
+    /// The processes that run.
     pub running: Vec<Running>,
 }
 
@@ -156,31 +159,31 @@ pub struct Running {
     pub query: String,
     /// Its statement.
     pub statement: String,
-    /// Whether the process talks with whoever asked for the query, and reads no rows itself.
+    /// Whether the process leads: it talks with the caller of the query, and reads no rows itself.
     pub leads: bool,
-    /// How long it runs.
+    /// How long it has run.
     pub time: Duration,
-    /// The memory that it has, in bytes.
+    /// Its resident memory, in bytes.
     pub memory: u64,
 }
 
-/// The token of nodes, of what its file holds; blanks around it do not count.
+/// The token of nodes, made of the text of its file. Blanks around the text do not count.
 pub fn token(text: &str) -> [u8; 32] {
     Sha256::digest(text.trim().as_bytes()).into()
 }
 
-/// The way to a node.
+/// The client of a node.
 #[derive(Clone)]
 pub struct NodeClient {
-    /// Where it listens: an address or a name, and a port.
+    /// Where the node listens: an address or a name, with a port or without.
     pub address: String,
     /// The token.
     pub token: [u8; 32],
-    /// For nodes with TLS.
+    /// The end that connects, for nodes with TLS.
     pub tls: Option<Client>,
-    /// The version of the one who asks.
+    /// The version of this client.
     pub version: String,
-    /// How long it may be silent.
+    /// How long the node may be silent.
     pub patience: Duration,
 }
 
@@ -189,7 +192,7 @@ impl NodeClient {
         Error::Node { node: self.address.clone(), what: what.into() }
     }
 
-    /// That nothing was heard of it in time.
+    /// The error that nothing was heard of the node in time.
     fn silent(&self) -> Error {
         self.failed(format!("nothing was heard for {} seconds", self.patience.as_secs_f32()))
     }
@@ -198,14 +201,14 @@ impl NodeClient {
         use io::ErrorKind;
         self.failed(match e.kind() {
             ErrorKind::WouldBlock | ErrorKind::TimedOut => return self.silent(),
-            // A reset is the same: there was something that it had not read.
+            // A reset means the same: the node had not read everything when it closed the connection.
             ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset | ErrorKind::BrokenPipe => {
                 let help = "is it a node of this version of palais, and does it speak TLS if --tls-authority is given, and \
                             only then? One that has too many strangers at its door closes connections too";
                 format!("it closed the connection\n  help: {help}")
             }
             ErrorKind::InvalidData => format!("TLS with it failed: {e}"),
-            // Not the system's, but of the proof.
+            // The handshake gives this error, and not the system.
             ErrorKind::PermissionDenied if e.raw_os_error().is_none() => {
                 format!("{e}\n  help: all nodes, and whoever asks them, need a token file with the same text")
             }
@@ -213,7 +216,8 @@ impl NodeClient {
         })
     }
 
-    /// Asks, and gives the connection. A node that has too many strangers at its door drops some: it is tried again.
+    /// Asks a question, and gives the connection. A node that has too many strangers at its door closes connections, so
+    /// the client tries again.
     fn connect(&self, ask: &Ask) -> Result<Socket> {
         let begun = Instant::now();
         let is_dropped = |e: &io::Error| {
@@ -244,7 +248,7 @@ impl NodeClient {
             true => (self.address.as_str(), PORT).to_socket_addrs(),
             false => self.address.to_socket_addrs(),
         };
-        // A name may have addresses at which nobody listens: that of ::1 for localhost.
+        // A name may have addresses at which no process listens, such as ::1 for localhost.
         let mut tried = known.into_iter().flatten().map(|at| TcpStream::connect_timeout(&at, self.patience));
         let unknown = || io::Error::new(io::ErrorKind::AddrNotAvailable, NO_ADDRESS);
         let first = tried.next().ok_or_else(unknown)?;
@@ -264,7 +268,7 @@ impl NodeClient {
         Ok(socket)
     }
 
-    /// The next reply.
+    /// Reads the next reply.
     fn reply(&self, socket: &mut Socket) -> Result<Reply> {
         let letter: Option<Letter> = message::read(socket).map_err(|e| match e.kind() {
             io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => self.silent(),
@@ -283,7 +287,7 @@ impl NodeClient {
         }
     }
 
-    /// Asks what is answered at once.
+    /// Asks a question that the node answers at once.
     ///
     /// # Errors
     /// The node can't be reached, is of another version, or refuses.
@@ -292,7 +296,7 @@ impl NodeClient {
         self.reply(&mut socket)
     }
 
-    /// How a process of a query has ended, if it has: the one that `led` it, or the one that read rows for it.
+    /// How a process of a query has ended, if it has: the process that `led` it, or the one that read rows for it.
     ///
     /// # Errors
     /// As [`NodeClient::ask`].
@@ -312,12 +316,13 @@ impl NodeClient {
         }
     }
 
-    /// The same way, for what is not worth waiting for.
+    /// The same client with a patience of at most two seconds, for questions that are not worth waiting for.
     pub(crate) fn quick(&self) -> NodeClient {
         NodeClient { patience: self.patience.min(Duration::from_secs(2)), ..self.clone() }
     }
 
-    /// Asks for a connection to a process, and waits while others are before; gives it with the name of the query.
+    /// Asks for a connection to a process, and waits while other queries are before. Gives the connection with the name
+    /// of the query.
     ///
     /// # Errors
     /// As [`NodeClient::ask`].
@@ -344,10 +349,10 @@ fn host_of(address: &str) -> &str {
     host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host)
 }
 
-/// A place for a process of a query on a node.
+/// A slot: the place of a process of a query on a node.
 #[derive(Clone)]
 pub struct Slot {
-    /// The node.
+    /// The client of the node.
     pub door: NodeClient,
     /// The query.
     pub query: String,
@@ -356,30 +361,30 @@ pub struct Slot {
 }
 
 impl Slot {
-    /// Has the process started, as soon as its turn has come.
+    /// Has the node start the process as soon as its turn has come. Gives the connection to it.
     pub(crate) fn take(&self) -> Result<Socket> {
         let Slot { door, query, statement } = self;
         Ok(door.enter(&Ask::Process { query: query.clone(), statement: brief(statement) })?.0)
     }
 
-    /// How it ended, if it has.
+    /// How the process ended, if it has.
     pub(crate) fn fate(&self) -> Result<Option<Fate>> {
         self.door.fate(&self.query, false)
     }
 
-    /// Ends it.
+    /// Has the node kill the process.
     pub(crate) fn end(&self) -> Result<()> {
         self.door.quick().ask(&Ask::End { query: self.query.clone(), led: false }).map(|_| ())
     }
 }
 
-/// Writes what is asked or answered.
+/// Writes a question or an answer.
 fn write(out: &mut impl Write, version: &str, text: &impl Serialize) -> io::Result<()> {
     let text = Raw(bincode::serialize(text).map_err(io::Error::other)?);
     message::write(out, &Letter { version: version.to_string(), text })
 }
 
-/// Reads what is asked, in so many bytes at most; the version of another one if it is not `version`.
+/// Reads a question of at most `most` bytes. Gives the version of the client if it is not `version`.
 fn read(from: &mut impl Read, version: &str, most: u32) -> io::Result<Result<Ask, String>> {
     let letter: Letter = message::read_up_to(from, most)?.ok_or(io::ErrorKind::UnexpectedEof)?;
     if letter.version != version {
@@ -388,7 +393,7 @@ fn read(from: &mut impl Read, version: &str, most: u32) -> io::Result<Result<Ask
     bincode::deserialize(&letter.text.0).map(Ok).map_err(io::Error::other)
 }
 
-/// Waits until `done`, but not longer than so.
+/// Waits until `done`, but at most for `longest`. Gives whether it is done.
 fn wait_until(done: impl Fn() -> bool, longest: Duration) -> bool {
     let deadline = Instant::now() + longest;
     while Instant::now() < deadline {

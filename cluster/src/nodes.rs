@@ -1,4 +1,4 @@
-//! Nodes as the runner of a session: a node takes the text of each statement, and a process there leads it.
+//! Nodes as the runner of a session. A node takes the text of each statement, and a process there leads it.
 
 use std::sync::Arc;
 
@@ -14,9 +14,9 @@ use crate::node::NodeClient;
 use crate::query::{Asking, OnBegun, RemoteTables};
 use crate::remote::Event;
 
-/// Nodes that run the statements of a session. Nothing is planned or opened in this process.
+/// Nodes that run the statements of a session. This process plans and opens nothing.
 pub struct Nodes {
-    /// The node that is asked.
+    /// The client of the node that this process asks.
     client: NodeClient,
     tables: RemoteTables,
     bounds: Bounds,
@@ -24,36 +24,36 @@ pub struct Nodes {
     hear: Arc<dyn Fn(Event) + Send + Sync>,
 }
 
-/// What a statement may take on nodes.
+/// What a statement may use on the nodes.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Bounds {
-    /// Workers of each node, if fewer than it gives.
+    /// The workers of each node, if fewer than it gives.
     pub workers: Option<u16>,
     /// The most memory of each node, in bytes, if less than it gives.
     pub memory_limit: Option<u64>,
-    /// How often a statement is run again when a node is lost and no row was given.
+    /// How often a statement is run again when a node is lost and the session has got no row.
     pub retries: u32,
 }
 
 impl Nodes {
-    /// Asks this node, and others through it.
+    /// Nodes that are reached through the node of `client`.
     pub fn new(client: NodeClient) -> Nodes {
         let (tables, bounds) = (RemoteTables::default(), Bounds::default());
         Nodes { client, tables, bounds, begun: Box::new(|_| ()), hear: Arc::new(|_| ()) }
     }
 
-    /// With tables that only the nodes see.
+    /// Sets the tables that only the nodes see.
     pub fn with_tables(self, tables: RemoteTables) -> Nodes {
         Nodes { tables, ..self }
     }
 
-    /// With bounds of each statement.
+    /// Sets the bounds of each statement.
     pub fn with_bounds(self, bounds: Bounds) -> Nodes {
         Nodes { bounds, ..self }
     }
 
-    /// Tells `begun` of each statement before the nodes are, so that it can be stopped while it waits for its turn, and
-    /// `hear` what they tell besides rows.
+    /// Sets two callbacks. `begun` gets the state of each statement before the nodes are asked, so that it can be
+    /// stopped while it waits for its turn. `hear` gets the events that the nodes send besides rows.
     pub fn telling(
         self,
         begun: impl Fn(&Arc<QueryState>) + Send + Sync + 'static,
@@ -62,7 +62,7 @@ impl Nodes {
         Nodes { begun: Box::new(begun), hear: Arc::new(hear), ..self }
     }
 
-    /// Has the nodes run a statement; whether it `writes` files there.
+    /// Has the nodes run a statement. `writes` says that it writes files there.
     fn ask(
         &self,
         session: &Session,
@@ -102,7 +102,7 @@ impl Runner for Nodes {
         let writes = matches!(&**statement, Statement::Copy { .. });
         match self.ask(session, statement.text()?, writes, cancel) {
             Ok(results) => Ok(Some(results)),
-            // The node is left, and how that ends is of no meaning.
+            // The caller leaves the node, and how that ends does not matter.
             Err(_) if cancel.is_asked() => Err(engine::Error::Cancelled.into()),
             Err(e) => Err(e.into()),
         }

@@ -1,4 +1,4 @@
-//! What processes tell each other within messages: any other bytes are an error, or something that can be told on.
+//! Tests of values within messages: any other bytes are an error, or a value that can be sent on.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::making::files::{Job, Of};
 use crate::making::{GeneratedTable, Generation, Task};
 use crate::query::{Asking, Look, Query};
 
-/// Numbers that look like chance and are always the same (xorshift64).
+/// Pseudorandom numbers that are always the same (xorshift64).
 struct Chance(u64);
 
 impl Chance {
@@ -30,7 +30,7 @@ impl Chance {
         (self.0 % end.max(1) as u64) as usize
     }
 
-    /// Bytes that differ in some places, are cut, or have more in between.
+    /// Changes some bytes, cuts the end off, or puts bytes in between.
     fn change(&mut self, whole: &[u8]) -> Vec<u8> {
         let mut bytes = whole.to_vec();
         for _ in 0..=self.below(4) {
@@ -52,7 +52,7 @@ impl Chance {
     }
 }
 
-/// Reads what was made of these bytes, and tells on what could be read.
+/// Reads changed bytes of a value, and sends on what could be read.
 fn check<T: Serialize + DeserializeOwned>(of: &T) {
     let whole = bincode::serialize(of).unwrap();
     assert_eq!(bincode::serialize(&decode::<T>(&whole).unwrap()).unwrap(), whole);
@@ -122,7 +122,7 @@ fn what_is_asked_of_processes() {
 
 #[test]
 fn what_processes_write_together() {
-    // Its fields are not to be seen.
+    // Its fields are private.
     let begun = bincode::serialize(&(PathBuf::from("/data/.out.partial-7"), 2_usize)).unwrap();
     check(&decode::<Begun>(&begun).unwrap());
     let part = PartFile { name: "part-0.csv".into(), rows: 1, bytes: 2, crc32: 3, blocks: vec![] };

@@ -1,27 +1,27 @@
-//! The ports at which a process may listen, for hosts between which not all are open.
+//! The ports at which a process may listen, for hosts between which not all ports are open.
 
 use std::io;
 use std::net::{IpAddr, TcpListener};
 
 use serde::{Deserialize, Serialize};
 
-/// The ports at which a process may listen.
+/// A range of ports at which a process may listen, or any port.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ports(Option<[u16; 2]>);
 
 impl Ports {
-    /// Any that is free.
+    /// Any free port.
     pub const ANY: Ports = Ports(None);
 
-    /// This one alone; any that is free if it is 0.
+    /// This port alone, or any free port if it is 0.
     pub fn one(port: u16) -> Ports {
         Ports(Some([port; 2]).filter(|_| port > 0))
     }
 
-    /// From the first one to the last one, as a file says: `ports = [7100, 7199]`.
+    /// The ports from the first to the last, as a file says: `ports = [7100, 7199]`.
     ///
     /// # Errors
-    /// There is none between them.
+    /// The first port is 0, or after the last one.
     pub fn range([first, last]: [u16; 2]) -> Result<Ports, String> {
         match first > 0 && first <= last {
             true => Ok(Ports(Some([first, last]))),
@@ -31,15 +31,15 @@ impl Ports {
         }
     }
 
-    /// How many there are, if not all of the system.
+    /// How many ports there are; `None` if any will do.
     pub fn count(self) -> Option<usize> {
         self.0.map(|[first, last]| usize::from(last) - usize::from(first) + 1)
     }
 
-    /// Listens at the first one that is free.
+    /// Listens at the first free port.
     ///
     /// # Errors
-    /// Those of the system, and where none is free.
+    /// Errors of the system, also if no port is free.
     pub fn listen(self, address: IpAddr) -> io::Result<TcpListener> {
         let Some([first, last]) = self.0 else { return TcpListener::bind((address, 0)) };
         for port in first..=last {

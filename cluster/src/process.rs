@@ -1,4 +1,5 @@
-//! A process of a query or of making files, as [`crate::worker`] serves its starter: it looks at tables, plans and writes.
+//! What a process does as [`crate::worker`] asks it to, for a query or for making files: it looks at tables, plans and
+//! writes.
 
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -26,39 +27,39 @@ use crate::query::{Look, Query};
 use crate::tls::{self, Tls};
 use crate::worker::{Binary, Maker, Planned, Together, Writer};
 
-/// How long the node may take to hear what a process has done.
+/// How long the node may take to answer when a process tells what it has done.
 const TELL: Duration = Duration::from_secs(1);
 
-/// The most workers of a process that no node has started: more than the cores of any machine.
+/// The most workers of a process that no node has started: more than any machine has cores.
 const MOST_WORKERS: usize = 4096;
 
-/// What a process is told of the node that started it.
+/// What the command line tells a process of the node that started it.
 #[derive(Debug, Clone, Default)]
 pub struct Started {
-    /// The file of the node; none if no node started it.
+    /// The file of the node; `None` if no node started the process.
     pub node: Option<PathBuf>,
-    /// The query, as the node calls it.
+    /// The name of the query on the node.
     pub query: Option<String>,
 }
 
 /// A process of a query.
 pub struct Process {
     program: Program,
-    /// What the node that started it says, and its token.
+    /// The settings of the node that started the process, and its token.
     node: Option<(Config, [u8; 32])>,
-    /// The query, as the node calls it.
+    /// The name of the query on the node.
     query: String,
-    /// For connections with TLS, if the node has it.
+    /// Both ends of connections with TLS, if the node has it.
     tls: Option<Tls>,
-    /// The most memory that a query has on the node.
+    /// The most memory of a query on the node, in bytes.
     memory_limit: Option<u64>,
 }
 
 impl Process {
-    /// Of a process that was started so.
+    /// A process that was started in this way. Enters the directory of the node.
     ///
     /// # Errors
-    /// The file of the node says something else than it is to, or names what can't be read.
+    /// The file of the node says something that it may not, or names files that can't be read.
     pub fn of(started: &Started, program: Program) -> Result<Process> {
         let query = started.query.clone().unwrap_or_default();
         let Some(path) = &started.node else {
@@ -84,14 +85,15 @@ impl Process {
         encode(&tables)
     }
 
-    /// Holds memory to what this process may use, `asked` for if that is less.
+    /// Sets the memory limit of this process: `asked`, but at most the share of a query on the node. Without either it
+    /// is a part of the machine's, divided by `sharing`.
     fn limit_memory(&self, asked: Option<u64>, sharing: usize) {
         let usual = || engine::context::memory::default_limit() / sharing.max(1) as u64;
         let limit = asked.or(self.memory_limit).unwrap_or_else(usual);
         engine::context::memory::set_limit(limit.min(self.memory_limit.unwrap_or(u64::MAX)));
     }
 
-    /// Refuses more workers than this process may have, as somebody may say who has the token.
+    /// Refuses more workers than this process may have: any client with the token may ask for them.
     fn check_workers(&self, asked: usize) -> Result<()> {
         let most = self.node.as_ref().map_or(MOST_WORKERS, |(config, _)| config.share_of_workers());
         match (1..=most).contains(&asked) {
@@ -198,7 +200,7 @@ impl Binary for Process {
                 version: self.program.version.into(),
                 patience: TELL,
             };
-            // What the node counts is of no meaning to the query.
+            // The counts of the node do not matter to the query.
             let _ = door.ask(&Ask::Done { query: self.query.clone(), figures: *figures });
         }
     }
@@ -208,12 +210,12 @@ impl Binary for Process {
     }
 }
 
-/// What a process writes of a dataset.
+/// The part of one process in writing the rows of a query as a dataset.
 struct Parts {
     program: Program,
     to: CopyTarget,
     columns: SchemaRef,
-    /// Whether all rows lie on one worker.
+    /// Whether one worker gives all rows.
     single: bool,
     workers: usize,
     output: Option<Output>,

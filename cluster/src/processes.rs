@@ -1,4 +1,4 @@
-//! Several processes as the runner of a session: each plans a query by itself, and all run it as one dataflow.
+//! Several processes as the runner of a session. Each process plans a query by itself, and all run it as one dataflow.
 
 use std::sync::Arc;
 
@@ -14,45 +14,47 @@ use crate::decode::{decode, encode};
 use crate::error::{Error, Result};
 use crate::query::{Look, OnBegun, Query, RemoteTables};
 
-/// Processes that run the queries of a session, one after another. They end when this is dropped, and with the first query
-/// that fails in one of them or is stopped: what follows is an error, and other processes are to be started.
+/// Processes that run the queries of a session, one after another. The processes end when this is dropped, and with the
+/// first query that fails or is stopped. After that each query is an error, and the caller is to start other processes.
 pub struct Processes {
     cluster: Cluster,
     tables: RemoteTables,
-    /// Of each process.
+    /// Workers of each process.
     workers: usize,
     memory_limit: Option<u64>,
     begun: OnBegun,
 }
 
 impl Processes {
-    /// Starts processes and waits until all of them listen. Each runs as many workers as the one that has cores for the
-    /// fewest.
+    /// Starts processes, and waits until all of them listen. Each runs as many workers as the process with the fewest
+    /// cores has.
     ///
     /// # Errors
-    /// One can't be started, says nothing in time or is of another version.
+    /// A process can't be started, says nothing in time or is of another version.
     pub fn start(options: Options) -> Result<Processes> {
         let cluster = Cluster::start(options)?;
         let (workers, begun) = (cluster.workers(), Box::new(|_: &_| ()));
         Ok(Processes { cluster, tables: RemoteTables::default(), workers, memory_limit: None, begun })
     }
 
-    /// With tables that only the processes see.
+    /// Sets the tables that only the processes see.
     pub fn with_tables(self, tables: RemoteTables) -> Processes {
         Processes { tables, ..self }
     }
 
-    /// With so many workers in each process.
+    /// Sets the workers of each process.
     pub fn with_workers(self, workers: usize) -> Processes {
         Processes { workers, ..self }
     }
 
-    /// With a limit of memory of each process, in bytes; its part of what its machine has if there is none.
+    /// Sets the memory limit of each process, in bytes. With `None` a process may take its part of what its machine
+    /// has.
     pub fn with_memory_limit(self, memory_limit: Option<u64>) -> Processes {
         Processes { memory_limit, ..self }
     }
 
-    /// Tells `begun` of each query before the processes are, so that it can be stopped while they plan.
+    /// Sets a callback that gets the state of each query before the processes do anything, so that the query can be
+    /// stopped while they plan.
     pub fn telling(self, begun: impl Fn(&Arc<QueryState>) + Send + Sync + 'static) -> Processes {
         Processes { begun: Box::new(begun), ..self }
     }
@@ -62,12 +64,13 @@ impl Processes {
         self.workers
     }
 
-    /// The host that was lost, if that ended a query.
+    /// The host that was lost, if that loss ended a query.
     pub fn lost(&self) -> Option<String> {
         self.cluster.lost()
     }
 
-    /// The tables of these names, as the first process sees them, or all do where each has files of its own.
+    /// Opens the tables of these names, as the first process sees them. If each host has files of its own, all
+    /// processes look, and their parts are joined.
     fn tables(&self, session: &Session, names: &[String]) -> Result<Catalog> {
         let sources = self.tables.sources(session, names)?;
         let places = sources.tables.iter().map(|(_, place)| place.as_str());
@@ -82,7 +85,7 @@ impl Processes {
         let seen = seen.collect::<Result<Vec<_>>>()?;
         let mut joined = Vec::new();
         for number in 0..seen.first().map_or(0, Vec::len) {
-            // A look gives the tables of the same names in the same order everywhere.
+            // Each process gives the tables of the same names in the same order.
             let parts: Vec<Table> = seen.iter().filter_map(|tables| tables.get(number).cloned()).collect();
             let name = parts.first().map(|table| table.name.clone()).unwrap_or_default();
             if !local_parts {
@@ -102,7 +105,7 @@ impl Processes {
         Ok(catalog(joined))
     }
 
-    /// What the processes are told of a query, with its fingerprint and its figures.
+    /// The bytes of a query for the processes, its fingerprint and the state for its figures.
     fn query(&self, session: &Session, planned: &PlannedQuery) -> Result<(Vec<u8>, u64, Arc<QueryState>)> {
         let settings = session.settings();
         let sent = Query {
@@ -175,7 +178,7 @@ impl Runner for Processes {
     }
 }
 
-/// The tables as a catalog.
+/// Makes a catalog of tables.
 pub(crate) fn catalog(tables: Vec<Table>) -> Catalog {
     let mut catalog = Catalog::default();
     tables.into_iter().for_each(|table| catalog.add(table));

@@ -1,14 +1,14 @@
-//! What the program, of which a process is one, does for it.
+//! What the program does for its process, such as exit codes.
 
 use std::error::Error as StdError;
 
 use crate::error::Error;
 use crate::message::Failure;
 
-/// What the program of a process does for it.
+/// Functions of the program that a process calls.
 #[derive(Clone, Copy)]
 pub struct Program {
-    /// Its version.
+    /// The version of the program.
     pub version: &'static str,
     /// The message of an error and the exit code of the program for it.
     pub failure: fn(&(dyn StdError + 'static)) -> Failure,

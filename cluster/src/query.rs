@@ -1,5 +1,5 @@
-//! What the processes of a query are told of it, within [`crate::message::Job`] and [`crate::message::Order::Open`]: enough
-//! to open the same files and to make the same plan, and nothing of how the query was asked for.
+//! What the processes of a query are told of it, within [`crate::message::Job`] and [`crate::message::Order::Open`]. It
+//! is enough to open the same files and to make the same plan. It says nothing of how the user asked for the query.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,39 +9,39 @@ use schema::Table;
 use serde::{Deserialize, Serialize};
 use session::Sources;
 
-/// What all processes plan.
+/// A query that all processes plan.
 #[derive(Serialize, Deserialize)]
 pub struct Query {
-    /// The statement as it was given: a query that was printed is not always the same.
+    /// The text of the statement as it was given, because a syntax tree that was printed is not always the same.
     pub statement: String,
-    /// Whether the plan is that of a SUMMARIZE, which is made of the statement's own.
+    /// Whether the plan is that of a SUMMARIZE, which is made from the plan of the statement.
     pub is_summary: bool,
-    /// The tables, of which all files were looked at.
+    /// The tables. All files of them were looked at.
     pub tables: Vec<Table>,
-    /// What planning depends on besides.
+    /// The settings of planning.
     pub planning: queries::Settings,
     /// Workers of a process.
     pub workers: usize,
-    /// As of [`engine::Settings::read_ahead`].
+    /// See [`engine::Settings::read_ahead`].
     pub read_ahead: usize,
-    /// The most memory of a process; its part of what its machine has if it isn't given.
+    /// The most memory of a process, in bytes. With `None` a process may take its part of what its machine has.
     pub memory_limit: Option<u64>,
-    /// Whether COPY may replace what is there.
+    /// Whether COPY may replace files that exist.
     pub overwrite: bool,
 }
 
-/// What a process is asked to look at.
+/// A question to a process about tables.
 #[derive(Serialize, Deserialize)]
 pub enum Look {
-    /// These tables.
+    /// The tables of these names.
     Tables(Sources, Vec<String>),
-    /// The names of all tables that have one.
+    /// The names of all tables that have a name.
     Names(Sources),
-    /// The table that lies here.
+    /// The table at this path.
     Source(Sources, String),
 }
 
-/// What a caller asks nodes for who wants a statement run.
+/// A statement that a caller asks nodes to run.
 #[derive(Serialize, Deserialize)]
 pub struct Asking {
     /// The statement.
@@ -52,29 +52,29 @@ pub struct Asking {
     pub workers: Option<u16>,
     /// The most memory of each process, if less than the node gives.
     pub memory_limit: Option<u64>,
-    /// As of [`session::Settings::broadcast_bytes`].
+    /// See [`session::Settings::broadcast_bytes`].
     pub broadcast_bytes: u64,
     /// Whether `transform()` may start commands, if the nodes allow it.
     pub allow_scripts: bool,
-    /// As of [`session::Settings::read_ahead`].
+    /// See [`session::Settings::read_ahead`].
     pub read_ahead: usize,
-    /// Whether COPY may replace what is there.
+    /// Whether COPY may replace files that exist.
     pub overwrite: bool,
     /// How often the statement is run again when a process is lost.
     pub retries: u32,
-    /// Whether each node has files of its own at the places of a table.
+    /// Whether each node has files of its own at the paths of a table.
     pub local_parts: bool,
 }
 
-/// Takes a query that begins, to stop it if need be.
+/// Gets the state of a query that begins, to stop the query if need be.
 pub(crate) type OnBegun = Box<dyn Fn(&Arc<QueryState>) + Send + Sync>;
 
-/// What is kept out of a session's tables, because only other processes look there.
+/// Tables that a session itself does not open, because only other processes look there.
 #[derive(Debug, Clone, Default)]
 pub struct RemoteTables {
     /// A directory of which each file and directory is a table.
     pub directory: Option<PathBuf>,
-    /// Whether each host has files of its own at the places of a table, which is all of them together.
+    /// Whether each host has files of its own at the paths of a table. The table is all of them together.
     pub local_parts: bool,
 }
 
@@ -82,7 +82,7 @@ impl RemoteTables {
     /// What another process needs to open these tables of a session, and all others that have a path.
     ///
     /// # Errors
-    /// One of these lies in the memory of this process.
+    /// One of these tables lies in the memory of this process.
     pub fn sources(&self, session: &session::Session, names: &[String]) -> session::Result<Sources> {
         Ok(Sources { directory: self.directory.clone(), ..session.sources(names)? })
     }

@@ -1,8 +1,9 @@
-//! Who has a statement run by nodes, or files made, and the process there that leads it.
+//! The connection between a caller and the process of a node that leads for it. The caller has nodes run a statement or
+//! make files.
 //!
-//! The caller asks a node (see [`crate::node`]) and gets a connection to a process of it, to which it sends a
-//! [`crate::leader::Request`]. The process answers with the columns of the result, its rows and how it ended. Both
-//! say once a second that they live: whoever hears nothing of the other ends.
+//! The caller asks a node (see [`crate::node`]) and gets a connection to a process of it. Over that it sends a
+//! [`crate::leader::Request`]. The process answers with the columns of the result, its rows and how it ended. Both ends
+//! say once a second that they live. An end that hears nothing of the other one ends too.
 
 use std::io::{Read, Write};
 use std::net::Shutdown;
@@ -22,46 +23,46 @@ use crate::message::{self, Failure, Figures, Frame, Raw};
 use crate::node::{Ask, Fate, NodeClient};
 use crate::socket::Socket;
 
-/// How often is told that one lives.
+/// How often each end says that it lives.
 const BEAT: Duration = Duration::from_secs(1);
-/// How often is looked whether the query was stopped.
+/// How often the caller looks whether the query was stopped.
 const TICK: Duration = Duration::from_millis(50);
 
-/// The most bytes of a request: of a statement, and of what stands besides.
+/// The most bytes of a request, with its statement and all else.
 const REQUEST: u32 = 16 << 20;
 
-/// Why a query has ended that somebody else has ended.
+/// The error of a query that another client has cancelled.
 const CANCELLED: &str = "the query was cancelled";
 
-/// What the caller tells.
+/// A message from the caller.
 #[derive(Serialize, Deserialize)]
 pub enum Word {
-    /// What is to be run. The first one.
+    /// What is to be run. This is the first message.
     Request(Raw),
-    /// It is there.
+    /// The caller lives.
     Alive,
 }
 
-/// What the process that leads tells.
+/// A message from the process that leads.
 #[derive(Serialize, Deserialize)]
 pub enum Response {
     /// The columns of the result, as a batch without rows that [`engine::distributed::wire::encode_with_schema`] gives.
     Columns(Raw),
-    /// How far it is.
+    /// How far the query has come.
     Alive(Figures),
-    /// What the caller is to know besides.
+    /// A warning for the caller.
     Warning(String),
-    /// All rows were told.
+    /// All rows were sent. Figures at the end, and rows left out, values read as NULL and byte sequences replaced.
     Done(Figures, [u64; 3]),
-    /// It failed.
+    /// The query failed.
     Failed(Failure),
-    /// Something begins for which about so many bytes are read or made.
+    /// A step begins that reads or makes about so many bytes.
     Work(u64),
-    /// What was done, for people.
+    /// A line for people about what was done.
     Note(String),
 }
 
-/// What the process that leads tells besides rows and figures.
+/// A message from the process that leads besides rows and figures.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Event {
     /// [`Response::Warning`].
@@ -72,21 +73,21 @@ pub enum Event {
     Note(String),
 }
 
-/// A statement that nodes run, seen by whoever has asked for it.
+/// A statement that nodes run, as its caller sees it.
 pub struct Remote {
     socket: Socket,
     door: NodeClient,
     /// The name of the query on the nodes.
     pub query: String,
-    /// Whether files appear there in the end.
+    /// Whether the statement writes files on the nodes.
     writes: bool,
 }
 
 impl Remote {
-    /// Has a node run a statement, or make files; whether it `writes` files on the nodes.
+    /// Has nodes run a statement or make files. `writes` says that files appear on the nodes.
     ///
     /// # Errors
-    /// The node can't be reached, is of another version, or refuses.
+    /// The node can't be reached, is of another version, or refuses, or the request is too long.
     pub fn ask(door: &NodeClient, statement: &str, request: Vec<u8>, writes: bool) -> Result<Remote> {
         if request.len() as u64 > u64::from(REQUEST) {
             let what = format!("what is asked has {} bytes, and {REQUEST} are the most", request.len());
@@ -104,7 +105,7 @@ impl Remote {
         Error::Node { node: self.door.address.clone(), what: what.into() }
     }
 
-    /// That the process that leads it was lost. What it was to write may be there.
+    /// The error that the process that leads was lost. Its files may have appeared before.
     fn lost(&self, e: &std::io::Error) -> Error {
         match self.loss(e) {
             e if self.writes => Error::Appearing(Box::new(e)),
@@ -126,8 +127,8 @@ impl Remote {
         }
     }
 
-    /// How the process that led the query ended, which has closed the connection: one that is killed can't tell, nor one
-    /// that is cancelled while rows are before it that the caller has not read.
+    /// How the process that led the query ended, after it has closed the connection. A process that is killed can't
+    /// tell. Neither can one that is cancelled while the caller has not read all rows before that message.
     fn ending(&self) -> Error {
         let closed = "the connection was closed before the query has ended";
         match self.door.quick().fate(&self.query, true) {
@@ -155,7 +156,7 @@ impl Remote {
         }
     }
 
-    /// What is told next of rows and figures; `hear` takes what is told besides.
+    /// Reads the next rows or figures. `hear` gets events.
     fn next(&self, from: &mut impl Read, hear: &mut impl FnMut(Event)) -> Result<Frame<Response>> {
         loop {
             match self.told(from)? {
@@ -167,11 +168,11 @@ impl Remote {
         }
     }
 
-    /// The rows, once their columns are known; of what has none, once it is done. Figures go into `state`, and what stops
-    /// it ends the query everywhere. `hear` takes what is told besides.
+    /// Waits for the columns of the result and gives the rows. For a statement without rows it waits for the end.
+    /// Figures go into `state`; stopping `state` ends the query everywhere. `hear` gets events.
     ///
     /// # Errors
-    /// Those of the statement, and a node that is lost.
+    /// Errors of the statement, and a node that is lost.
     pub fn results(
         self,
         state: Arc<QueryState>,
@@ -183,7 +184,7 @@ impl Remote {
             let (mut socket, mut last) = (socket, Instant::now());
             while let Some(state) = stopped.upgrade() {
                 if state.stopped() {
-                    // The other end sees that nobody waits for it.
+                    // The other end sees that the caller is gone.
                     let _ = socket.shutdown(Shutdown::Both);
                     return;
                 }
@@ -203,7 +204,7 @@ impl Remote {
         let schema = loop {
             match self.next(&mut from, &mut hear).map_err(ended)? {
                 Frame::Message(Response::Done(figures, skipped)) => {
-                    // There is no result.
+                    // The statement gives no rows.
                     finish(&state, figures, skipped);
                     let none = Arc::new(Schema::empty());
                     return Results::fed(none, state, |_| Ok(())).map_err(|e| Error::System(e.to_string()));
@@ -241,12 +242,12 @@ impl Remote {
 
 impl Drop for Remote {
     fn drop(&mut self) {
-        // The process at the other end waits for it.
+        // The process at the other end waits for this.
         let _ = self.socket.shutdown(Shutdown::Both);
     }
 }
 
-/// Takes the figures of what is done.
+/// Stores the figures of a query that is done.
 fn finish(state: &QueryState, figures: Figures, [rows, values, replaced]: [u64; 3]) {
     figures.tell(state);
     state.add_skipped(engine::context::query::Skipped { rows, values, replaced });
@@ -256,25 +257,25 @@ fn columns(bytes: &[u8]) -> engine::Result<SchemaRef> {
     Ok(engine::distributed::wire::decode_with_schema(bytes)?.schema())
 }
 
-/// Whoever has asked for a statement, seen by the process that leads it.
+/// The caller of a statement, as the process that leads it sees it.
 pub struct Requester {
     out: Mutex<Box<dyn Write + Send>>,
     state: Mutex<Option<Arc<QueryState>>>,
 }
 
 impl Requester {
-    /// Takes the request of the other end. When that is gone, or is silent for so long, `end` is called, with
-    /// what the log is to tell.
+    /// Reads the request of the caller, and starts three threads that keep up the connection. When the caller is gone,
+    /// or is silent for `patience`, they call `end` with a line for the log, if there is one.
     ///
     /// # Errors
-    /// No request came.
+    /// No request came, or a thread can't be started.
     pub fn take(
         mut input: impl Read + Send + 'static,
         output: impl Write + Send + 'static,
         patience: Duration,
         end: impl Fn(Option<String>) + Send + Sync + 'static,
     ) -> std::io::Result<(Arc<Requester>, Vec<u8>)> {
-        // Its own length comes besides.
+        // The message around the request takes some bytes too.
         let Some(Word::Request(Raw(request))) = message::read_up_to(&mut input, REQUEST + 64)? else {
             return Err(std::io::ErrorKind::InvalidData.into());
         };
@@ -295,7 +296,7 @@ impl Requester {
                 telling.tell(&Response::Alive(telling.figures()));
             }
         };
-        // A thread of its own, for one that tells may wait for a caller that takes nothing.
+        // This needs a thread of its own, because one that writes may wait for a caller that reads nothing.
         let watch = move || {
             while locked(&heard).elapsed() <= patience {
                 std::thread::sleep(BEAT);
@@ -309,7 +310,8 @@ impl Requester {
         Ok((caller, request))
     }
 
-    /// Tells it something. Where that fails it is gone, and the thread that hears it ends the process.
+    /// Sends a message to the caller. If that fails the caller is gone, and the thread that reads from it ends the
+    /// process.
     fn tell(&self, told: &Response) {
         let _ = message::write(&mut *locked(&self.out), told);
     }
@@ -318,57 +320,58 @@ impl Requester {
         locked(&self.state).as_ref().map_or_else(Figures::default, |state| Figures::of(state))
     }
 
-    /// The figures that are told from now on.
+    /// Sends the figures of `state` from now on.
     pub fn follow(&self, state: &Arc<QueryState>) {
         *locked(&self.state) = Some(state.clone());
     }
 
-    /// The columns of the result.
+    /// Sends the columns of the result. Call it before [`Requester::rows`].
     ///
     /// # Errors
-    /// A type that Arrow's IPC does not write.
+    /// A column has a type that Arrow's IPC does not write.
     pub fn columns(&self, schema: &SchemaRef) -> engine::Result<()> {
         let none = RecordBatch::new_empty(schema.clone());
         self.tell(&Response::Columns(Raw(engine::distributed::wire::encode_with_schema(&none)?)));
         Ok(())
     }
 
-    /// A batch of the result.
+    /// Sends a batch of the result.
     ///
     /// # Errors
-    /// A type that Arrow's IPC does not write.
+    /// A column has a type that Arrow's IPC does not write.
     pub fn rows(&self, batch: &RecordBatch) -> engine::Result<()> {
         let bytes = message::rows(batch)?;
         let mut out = locked(&self.out);
-        // Who is gone ends the process.
+        // A caller that is gone ends the process.
         let _ = out.write_all(&bytes).and_then(|()| out.flush());
         Ok(())
     }
 
-    /// What it is to know besides.
+    /// Sends a warning.
     pub fn warn(&self, text: String) {
         self.tell(&Response::Warning(text));
     }
 
-    /// Something begins for which about so many bytes are read or made, with these figures.
+    /// Tells the caller that a step begins that reads or makes about `bytes` bytes, and sends the figures of `state`
+    /// from now on.
     pub fn begin(&self, bytes: u64, state: &Arc<QueryState>) {
         self.follow(state);
         self.tell(&Response::Work(bytes));
     }
 
-    /// What was done, for people.
+    /// Sends a line for people about what was done.
     pub fn note(&self, text: String) {
         self.tell(&Response::Note(text));
     }
 
-    /// All rows were told, or all files made.
+    /// Tells the caller that all rows were sent, or all files made.
     pub fn done(&self) {
         let skipped = locked(&self.state).as_ref().map_or_else(Default::default, |state| state.skipped());
         let skipped = [skipped.rows, skipped.values, skipped.replaced];
         self.tell(&Response::Done(self.figures(), skipped));
     }
 
-    /// The statement failed.
+    /// Tells the caller that the statement failed.
     pub fn failed(&self, failure: Failure) {
         self.tell(&Response::Failed(failure));
     }

@@ -1,14 +1,14 @@
-//! What is done again when a process is lost.
+//! Runs something again when a process is lost.
 
 use std::fmt::Display;
 
 use crate::error::Error;
 
-/// Why something was not done.
+/// Why an attempt failed.
 pub struct Undone<E> {
     /// What went wrong.
     pub error: Box<E>,
-    /// The host that was lost, if it may be done again.
+    /// The host that was lost, if another attempt may be made.
     pub lost: Option<String>,
 }
 
@@ -18,7 +18,7 @@ impl From<Error> for Undone<Error> {
     }
 }
 
-/// The hosts without those that were lost, if there are others.
+/// The hosts without those that were lost, or all of them if all were lost.
 pub fn remaining<H>(mut hosts: Vec<H>, without: &[String], name: impl Fn(&H) -> &String) -> Vec<H> {
     if hosts.iter().any(|host| !without.contains(name(host))) {
         hosts.retain(|host| !without.contains(name(host)));
@@ -26,12 +26,12 @@ pub fn remaining<H>(mut hosts: Vec<H>, without: &[String], name: impl Fn(&H) -> 
     hosts
 }
 
-/// Does something with processes, and again while one is lost, so often at most; `attempt` is told which hosts are to be left
-/// out. `text` says what is done again, and `warn` takes it. What lies on a host alone, as `local_parts` of tables do, is not
-/// read without it: then none is left out.
+/// Calls `attempt`, and calls it again while a host is lost, at most `retries` times. `attempt` gets the hosts that it
+/// is to leave out. `warn` gets the error and `text`, which says what is done again. With `local_parts` some data lies
+/// on each host alone, so no host is left out.
 ///
 /// # Errors
-/// Those of the last attempt.
+/// Errors of the last attempt.
 pub fn retried<E: Display>(
     retries: u32,
     local_parts: bool,

@@ -1,4 +1,4 @@
-//! A connection between two processes: a TCP socket, or the end of a pair behind which TLS is done.
+//! A connection between two processes: a TCP socket, or one end of a pair of sockets behind which threads do TLS.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -6,7 +6,7 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
-/// Passes a call on to whichever socket there is.
+/// Passes a call on to the socket of either kind.
 macro_rules! either {
     ($socket:expr, $inner:ident => $call:expr) => {
         match $socket {
@@ -19,14 +19,14 @@ macro_rules! either {
 /// A connection. Its copies are the same connection, as those of [`TcpStream`].
 #[derive(Debug)]
 pub enum Socket {
-    /// What is written is sent as it is.
+    /// A TCP socket.
     Bare(TcpStream),
-    /// What is written is taken by threads at the other end of the pair, see [`crate::tls`].
+    /// An end of a pair. Threads at its other end do TLS, see [`crate::tls`].
     Pair(UnixStream),
 }
 
 impl Socket {
-    /// A copy.
+    /// Copies the connection.
     ///
     /// # Errors
     /// There are no more descriptors.
@@ -37,26 +37,26 @@ impl Socket {
         }
     }
 
-    /// How long reading waits; for ever if `None`.
+    /// Sets how long reading waits; `None` waits for ever.
     ///
     /// # Errors
-    /// Those of the system.
+    /// Errors of the system.
     pub fn set_read_timeout(&self, longest: Option<Duration>) -> io::Result<()> {
         either!(self, socket => socket.set_read_timeout(longest))
     }
 
-    /// How long writing waits; for ever if `None`.
+    /// Sets how long writing waits; `None` waits for ever.
     ///
     /// # Errors
-    /// Those of the system.
+    /// Errors of the system.
     pub fn set_write_timeout(&self, longest: Option<Duration>) -> io::Result<()> {
         either!(self, socket => socket.set_write_timeout(longest))
     }
 
-    /// Whether reading and writing wait.
+    /// Sets whether reading and writing return at once instead of waiting.
     ///
     /// # Errors
-    /// Those of the system.
+    /// Errors of the system.
     pub fn set_nonblocking(&self, nonblocking: bool) -> io::Result<()> {
         either!(self, socket => socket.set_nonblocking(nonblocking))
     }
@@ -64,7 +64,7 @@ impl Socket {
     /// Ends one direction of the connection, or both.
     ///
     /// # Errors
-    /// Those of the system.
+    /// Errors of the system.
     pub fn shutdown(&self, how: Shutdown) -> io::Result<()> {
         either!(self, socket => socket.shutdown(how))
     }
@@ -98,7 +98,7 @@ impl From<Socket> for OwnedFd {
     }
 }
 
-/// Whether the other end has closed a connection; waits so long for it.
+/// Whether the other end has closed a connection. Waits for that at most for `longest`.
 pub(crate) fn is_closed(socket: &Socket, longest: Duration) -> bool {
     let mut polled = libc::pollfd { fd: socket.as_raw_fd(), events: libc::POLLRDHUP, revents: 0 };
     let longest = i32::try_from(longest.as_millis()).unwrap_or(i32::MAX);
@@ -106,14 +106,14 @@ pub(crate) fn is_closed(socket: &Socket, longest: Duration) -> bool {
     unsafe { libc::poll(&raw mut polled, 1, longest) > 0 }
 }
 
-/// A socket that is read until a moment, however slowly its bytes come.
+/// A socket whose reads all end at a deadline, however slowly its bytes come.
 pub(crate) struct Hasty<'a> {
     socket: &'a mut Socket,
     deadline: Instant,
 }
 
 impl<'a> Hasty<'a> {
-    /// Until `deadline`.
+    /// Reads from `socket` until `deadline`.
     pub(crate) fn new(socket: &'a mut Socket, deadline: Instant) -> Hasty<'a> {
         Hasty { socket, deadline }
     }

@@ -1,11 +1,11 @@
 //! TLS 1.3 (RFC 8446) between processes, by `rustls`.
 //!
-//! Whoever connects checks that the certificate of the other end comes from the authority that all of them trust, and is
-//! for the name that it expects. The other way round the token is what counts (see [`crate::handshake`]): it is shown inside
-//! of the connection.
+//! The end that connects checks the certificate of the other end. It must come from the authority that all hosts trust,
+//! and be for the expected name. The other end checks no certificate. The token proves the end that connects (see
+//! [`crate::handshake`]), and is shown inside of the connection.
 //!
 //! timely needs connections that can be copied, and processes of a node get theirs as standard streams. So the plain
-//! bytes go through a pair of Unix sockets, and two threads between the pair and the network seal and open them.
+//! bytes go through a pair of Unix sockets. Two threads between the pair and the network seal and open them.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -29,37 +29,37 @@ use crate::handshake::Channel;
 use crate::locked;
 use crate::socket::{Hasty, Socket};
 
-/// So much is sealed at once: four records of TLS.
+/// The most bytes that are sealed at once: four records of TLS.
 const BLOCK: usize = 64 << 10;
 
 /// The files of a host, `[tls]` in the file of a node or of hosts.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Files {
-    /// The host's certificate, and those between it and the authority's, in PEM.
+    /// The certificate of the host, and those between it and the authority's, in PEM.
     certificate: PathBuf,
     /// Its private key, in PEM.
     key: PathBuf,
-    /// The certificates that are trusted, in PEM.
+    /// The certificates that the host trusts, in PEM.
     authority: PathBuf,
-    /// The name that all certificates are for; the address that is connected to if not given.
+    /// The name that all certificates are for. Without it a certificate must be for the address that is connected to.
     pub(crate) name: Option<String>,
 }
 
-/// Both ends of connections with TLS, as hosts have them.
+/// Both ends of connections with TLS, as a host needs them.
 #[derive(Clone)]
 pub struct Tls {
-    /// That which connects.
+    /// The end that connects.
     pub client: Client,
-    /// That which is connected to.
+    /// The end that accepts.
     pub server: Server,
 }
 
 impl Tls {
-    /// With the certificates that the files hold.
+    /// Reads the certificates and the key from their files.
     ///
     /// # Errors
-    /// A file that can't be read, or holds something else.
+    /// A file can't be read, or holds something else.
     pub fn read(files: &Files) -> Result<Tls> {
         Ok(Tls {
             client: Client::read(&files.authority, files.name.as_deref())?,
@@ -76,11 +76,11 @@ pub struct Client {
 }
 
 impl Client {
-    /// Trusts the certificates in a file. With a `name` it expects certificates for that, otherwise for the address to
-    /// which it connects.
+    /// A client that trusts the certificates in a file. It expects certificates for `name`, or without one for the
+    /// address to which it connects.
     ///
     /// # Errors
-    /// A file that can't be read or holds no certificate, or a name that is none.
+    /// The file can't be read or holds no certificate, or `name` can't be in a certificate.
     pub fn read(authority: &Path, name: Option<&str>) -> Result<Client> {
         let mut roots = RootCertStore::empty();
         for certificate in certificates(authority)? {
@@ -100,10 +100,10 @@ impl Client {
         Ok(Client { config: Arc::new(config), name })
     }
 
-    /// Makes a connection to `host` one with TLS.
+    /// Does the handshake of TLS over a connection to `host`, until `deadline`.
     ///
     /// # Errors
-    /// Those of the connection; one of kind `InvalidData` where the other end speaks no TLS, or its certificate is not
+    /// Errors of the connection. The kind is `InvalidData` where the other end speaks no TLS, or its certificate is not
     /// trusted.
     pub fn connect(&self, socket: TcpStream, host: &str, deadline: Instant) -> io::Result<(Socket, Channel)> {
         let invalid = |e: String| io::Error::new(io::ErrorKind::InvalidData, e);
@@ -116,12 +116,12 @@ impl Client {
     }
 }
 
-/// The end that is connected to.
+/// The end that accepts.
 #[derive(Clone)]
 pub struct Server(Arc<ServerConfig>);
 
 impl Server {
-    /// Shows the certificate in a file.
+    /// A server that shows the certificate in a file.
     fn read(files: &Files) -> Result<Server> {
         let Files { certificate, key, .. } = files;
         let certificates = certificates(certificate)?;
@@ -130,15 +130,15 @@ impl Server {
         let config = config.map_err(|e| Error::System(e.to_string()))?;
         let config = config.with_no_client_auth().with_single_cert(certificates, private);
         let mut config = config.map_err(|e| wrong(key, &format!("with {}: {e}", certificate.display())))?;
-        // Nobody comes back to a session.
+        // No client resumes a session.
         config.send_tls13_tickets = 0;
         Ok(Server(Arc::new(config)))
     }
 
-    /// Makes a connection that was accepted one with TLS.
+    /// Does the handshake of TLS over a connection that was accepted, until `deadline`.
     ///
     /// # Errors
-    /// Those of the connection, and another end that speaks no TLS or does not trust this one.
+    /// Errors of the connection, and another end that speaks no TLS or does not trust this one.
     pub fn accept(&self, socket: TcpStream, deadline: Instant) -> io::Result<(Socket, Channel)> {
         let server = ServerConnection::new(self.0.clone()).map_err(io::Error::other)?;
         shake_hands(server, socket, deadline)
@@ -172,10 +172,11 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>> {
     }
 }
 
-/// What both ends of a connection export that no other connection has (RFC 9266).
+/// The label of bytes that both ends of a connection export, and no other connection has (RFC 9266).
 const EXPORTED: &[u8] = b"EXPORTER-Channel-Binding";
 
-/// Agrees with the other end on keys, and gives the end of a pair that carries what is sent.
+/// Agrees with the other end on keys. Gives the end of the pair that carries the plain bytes, and the channel of this
+/// connection.
 fn shake_hands<Side: SideData>(
     mut connection: impl Into<Connection> + std::ops::DerefMut<Target = ConnectionCommon<Side>>,
     socket: TcpStream,
@@ -192,7 +193,7 @@ fn shake_hands<Side: SideData>(
     Ok((Socket::Pair(carry(connection.into(), &socket)?), Channel::Tls(exported)))
 }
 
-/// Starts the two threads of a connection; they end with it.
+/// Starts the two threads of a connection, which end with it. Gives the end of the pair for plain bytes.
 fn carry(connection: Connection, socket: &TcpStream) -> io::Result<UnixStream> {
     let (plain, given) = UnixStream::pair()?;
     let connection = Arc::new(Mutex::new(connection));
@@ -200,7 +201,7 @@ fn carry(connection: Connection, socket: &TcpStream) -> io::Result<UnixStream> {
         let (plain, socket, connection) = (plain.try_clone()?, socket.try_clone()?, connection.clone());
         let carry = move || {
             if carry(&plain, &socket, &connection).is_err() {
-                // Both ends see that it is over, and why is not theirs to know: what fails here is the network.
+                // Both ends see that the connection is over. They need not know why: what fails here is the network.
                 let _ = plain.shutdown(Shutdown::Both);
                 let _ = socket.shutdown(Shutdown::Both);
             }
@@ -216,7 +217,7 @@ fn carry(connection: Connection, socket: &TcpStream) -> io::Result<UnixStream> {
     Ok(given)
 }
 
-/// Reads what there is, also when a signal has come meanwhile.
+/// Reads once, and again if a signal interrupts the call.
 fn read_some(from: &mut impl Read, into: &mut [u8]) -> io::Result<usize> {
     loop {
         match from.read(into) {
@@ -226,7 +227,7 @@ fn read_some(from: &mut impl Read, into: &mut [u8]) -> io::Result<usize> {
     }
 }
 
-/// Takes plain bytes and sends them sealed, until there are no more.
+/// Reads plain bytes, and sends them sealed, until there are no more.
 fn seal(mut plain: &UnixStream, mut socket: &TcpStream, connection: &Mutex<Connection>) -> io::Result<()> {
     let (mut bytes, mut sealed) = (vec![0; BLOCK], Vec::with_capacity(2 * BLOCK));
     loop {
@@ -249,7 +250,7 @@ fn seal(mut plain: &UnixStream, mut socket: &TcpStream, connection: &Mutex<Conne
     }
 }
 
-/// Takes sealed bytes and passes them on plain, until the other end says that there are no more.
+/// Reads sealed bytes, and passes them on plain, until the other end says that there are no more.
 fn open(mut plain: &UnixStream, mut socket: &TcpStream, connection: &Mutex<Connection>) -> io::Result<()> {
     let (mut bytes, mut opened) = (vec![0; BLOCK], Vec::with_capacity(2 * BLOCK));
     let mut sealed: &[u8] = &[];
@@ -257,7 +258,7 @@ fn open(mut plain: &UnixStream, mut socket: &TcpStream, connection: &Mutex<Conne
         opened.clear();
         let mut connection = locked(connection);
         let is_over = loop {
-            // What came with the handshake is there before anything is read.
+            // Bytes that came with the handshake are here before any are read.
             let state = connection.process_new_packets().map_err(io::Error::other)?;
             let (before, more) = (opened.len(), state.plaintext_bytes_to_read());
             opened.resize(before + more, 0);
@@ -273,7 +274,7 @@ fn open(mut plain: &UnixStream, mut socket: &TcpStream, connection: &Mutex<Conne
             return plain.shutdown(Shutdown::Write);
         }
         match read_some(&mut socket, &mut bytes)? {
-            // Without a word that it is over, something of it may be missing.
+            // Without the other end's word that it has sent all, bytes may be missing.
             0 => return Err(io::ErrorKind::UnexpectedEof.into()),
             read => sealed = &bytes[..read],
         }

@@ -1,20 +1,20 @@
-//! The first that a process tells its starter: a line with its version, `palais process 0.1.0 (c68be9eb0a2d)`.
+//! The first line that a process sends the coordinator, with its version: `palais process 0.1.0 (c68be9eb0a2d)`.
 //!
-//! It comes before anything is read of what the starter tells, and never changes: whatever else is told in another way by
-//! another version, that it is another one is understood.
+//! The process writes it before it reads anything of the coordinator, and the form of the line never changes. So the
+//! coordinator knows a process of another version, whatever else that version changes.
 
 use std::io::{self, Read, Write};
 
-/// What stands before the version.
+/// The bytes before the version.
 const BEFORE: &[u8] = b"palais process ";
 
-/// The longest line, in bytes, its end too.
+/// The longest line, in bytes, with its end.
 const LONGEST: usize = 200;
 
-/// Tells the version.
+/// Writes the line with the version.
 ///
 /// # Errors
-/// Those of the writer, and a version that is no text of one line.
+/// Errors of the writer, and a version that is no short text of one line.
 pub fn write(out: &mut impl Write, version: &str) -> io::Result<()> {
     let line = [BEFORE, version.as_bytes(), b"\n"].concat();
     if line.len() > LONGEST || version.contains(|c: char| c.is_control()) {
@@ -24,18 +24,18 @@ pub fn write(out: &mut impl Write, version: &str) -> io::Result<()> {
     out.flush()
 }
 
-/// What a process tells first.
+/// The first line of a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FirstLine {
-    /// It is palais, of this version.
+    /// The process is palais, of this version.
     Version(String),
-    /// It is something else, which tells this.
+    /// The process is something else, and sends this.
     Other(String),
-    /// Nothing.
+    /// The output ended before any byte.
     Over,
 }
 
-/// Reads what a process tells first, and no byte behind its line.
+/// Reads the first line of a process, and no byte behind it.
 pub fn read(from: &mut impl Read) -> FirstLine {
     let mut line = Vec::new();
     let is_whole = loop {

@@ -1,8 +1,8 @@
-//! A process of a query, from its first order to its end.
+//! A process of a query, from its first order to its end: it connects to the other processes and runs its part.
 //!
-//! - `files`: what processes write together.
-//! - `out`: the way to the starter.
-//! - `shared`: what the threads of a process share.
+//! - `files`: traits of what processes write together.
+//! - `out`: writes to the coordinator.
+//! - `shared`: the state that the threads of a process share.
 
 mod files;
 mod out;
@@ -37,42 +37,43 @@ const BEAT: Duration = Duration::from_millis(500);
 
 /// What the binary does for a process.
 pub trait Binary: Send + Sync {
-    /// Its version.
+    /// The version of the binary.
     fn version(&self) -> String;
 
-    /// Looks at the tables of a query, [`Order::Open`].
+    /// Looks at the tables of a query, for [`Order::Open`].
     ///
     /// # Errors
-    /// Those of looking at them.
+    /// A table can't be opened.
     fn open(&self, request: &[u8]) -> Result<Vec<u8>, Failure>;
 
-    /// Plans a query, [`Job::query`]; `sharing` is how many processes of it are on this machine.
+    /// Plans the query of [`Job::query`]; `sharing` processes of the query are on this machine.
     ///
     /// # Errors
-    /// Those of planning.
+    /// Errors of planning.
     fn plan(&self, query: &[u8], sharing: usize) -> Result<Planned, Failure>;
 
-    /// Takes what it is to make without a query, [`Order::Make`]; `sharing` is how many processes are on this machine.
+    /// Takes the job of [`Order::Make`]; `sharing` processes are on this machine.
     ///
     /// # Errors
-    /// What can't be made.
+    /// The job can't be done.
     fn make(&self, job: &[u8], sharing: usize) -> Result<Box<dyn Maker>, Failure>;
 
-    /// The workers that it has cores for, where it shares its machine with so many processes of the query.
+    /// The workers that the process has cores for, if `sharing` processes of the query are on this machine.
     fn workers(&self, sharing: usize) -> usize;
 
-    /// The address at which it listens and the ports of which it takes one, if not those that the starter says.
+    /// The address at which the process listens and the ports of which it takes one, if the binary knows better than
+    /// the coordinator.
     fn listens(&self) -> Option<(IpAddr, Ports)> {
         None
     }
 
-    /// For connections with TLS, if they are to be; `files` are what the starter says of them.
+    /// Both ends of connections with TLS, if they are to have it; `files` are those that the coordinator names.
     ///
     /// # Errors
-    /// Files that can't be read, or hold something else.
+    /// A file can't be read, or holds something else.
     fn tls(&self, files: Option<&Files>) -> Result<Option<Tls>, Failure>;
 
-    /// It has done its part of a query.
+    /// The process has done its part of a query.
     fn done(&self, _figures: &Figures) {}
 
     /// Ends the process and what it has started, and leaves nothing behind.
@@ -83,22 +84,22 @@ pub trait Binary: Send + Sync {
 pub struct Planned {
     /// Its plan.
     pub plan: Arc<Plan>,
-    /// How it is run.
+    /// The settings with which it runs.
     pub settings: engine::Settings,
     /// The fingerprint of the plan.
     pub fingerprint: u64,
-    /// Writes the rows, where the query writes files.
+    /// Writes the rows, if the query writes files.
     pub writer: Option<Box<dyn Writer>>,
 }
 
-/// What a process has been told to do.
+/// The task that the coordinator has given.
 enum Task {
     Query(Job, Planned, Vec<Option<Memory>>),
     Make(Box<dyn Maker>),
 }
 
 impl Task {
-    /// The files that it writes, if it does.
+    /// The files that the task writes, if it does.
     fn files(&mut self) -> Option<&mut dyn Together> {
         match self {
             Task::Query(_, planned, _) => {
@@ -109,11 +110,11 @@ impl Task {
     }
 }
 
-/// What is done when timely's threads lose another process.
+/// Called when timely's threads lose another process.
 static ON_LOST: OnceLock<OnLost> = OnceLock::new();
 
-/// For the panic hook: whether a panic is that of a thread of timely that has lost another process. The starter has been
-/// told then, and the thread is not to go on: timely would end the process.
+/// Whether a panic is that of a timely thread that has lost another process; the panic hook asks. Reports the loss to
+/// the coordinator in that case. The hook must then park the thread, because timely would end the process.
 pub fn is_loss(thread: Option<&str>, message: &str) -> bool {
     let Some(thread) = thread.filter(|_| message.starts_with("timely communication error: ")) else {
         return false;
@@ -125,27 +126,28 @@ pub fn is_loss(thread: Option<&str>, message: &str) -> bool {
     true
 }
 
-/// The way to the starter, once there is one.
+/// The way to the coordinator, once there is one.
 static STARTER: OnceLock<Arc<Shared>> = OnceLock::new();
 
-/// Tells the starter that this process has failed, from any thread at any time; false if there is none. It ends the process.
+/// Reports to the coordinator that this process has failed; any thread may call it at any time. The coordinator then
+/// ends the process. Gives false if there is no coordinator.
 pub fn report_failure(failure: Failure) -> bool {
     let starter = STARTER.get();
     starter.inspect(|shared| shared.report(&Report::Failed(failure))).is_some()
 }
 
-/// Serves the starter until it closes the input. Never returns: the process ends.
+/// Serves the coordinator until that closes the input. Never returns: the process ends.
 pub fn serve(
     mut input: impl Read + Send + 'static,
     mut output: impl Write + Send + 'static,
     binary: &Arc<impl Binary + 'static>,
 ) -> ! {
-    // The threads are more than most, and come before the rows.
+    // This process has more threads than others, and they start before the rows come.
     engine::context::pages::small();
-    // Where that fails the starter is gone.
+    // If writing fails the coordinator is gone.
     let _ = version_exchange::write(&mut output, &binary.version());
     let Ok(Some(Order::Begin(begin))) = message::read(&mut input) else {
-        // A starter of another version, which ends this process once it has seen that.
+        // A coordinator of another version ends this process once it has read that line.
         let _ = std::io::copy(&mut input, &mut std::io::sink());
         binary.end(2)
     };
@@ -157,7 +159,7 @@ pub fn serve(
         lost: AtomicBool::new(false),
         heard: Mutex::new(Instant::now()),
     });
-    // A process serves one starter.
+    // A process serves one coordinator.
     let _ = STARTER.set(shared.clone());
     let listener = match listen(&begin, binary.listens()) {
         Ok(listener) => listener,
@@ -170,13 +172,13 @@ pub fn serve(
     if let Ok(address) = listener.local_addr() {
         let workers = binary.workers(begin.sharing);
         let address = SocketAddr::new(begin.address, address.port());
-        // Without random bytes all is sent over sockets.
+        // Without random bytes all rows go over sockets.
         let place = MarkAddress::here().ok();
         shared.report(&Report::Listening { address, workers, place });
     }
     let losing = shared.clone();
     let on_lost: OnLost = Arc::new(move |peer, reason| losing.lose(peer, reason));
-    // A process serves one starter.
+    // A process serves one coordinator.
     let _ = ON_LOST.set(on_lost.clone());
     let (orders, taken) = channel();
     let (hearing, ending) = (shared.clone(), binary.clone());
@@ -194,7 +196,7 @@ pub fn serve(
                 }
             }
         }
-        // The starter is gone, or needs this process no more.
+        // The coordinator is gone, or needs this process no more.
         locked(&hearing.running).notes.stop();
         ending.end(0);
     };
@@ -205,7 +207,7 @@ pub fn serve(
             beating.report(&Report::Alive(beating.figures()));
         }
     };
-    // A thread of its own, for one that reports may wait for a starter that takes nothing.
+    // This needs a thread of its own, because one that reports may wait for a coordinator that reads nothing.
     let (watching, ending, patience) = (shared.clone(), binary.clone(), begin.patience);
     let watch = move || {
         while locked(&watching.heard).elapsed() <= patience {
@@ -233,14 +235,15 @@ pub fn serve(
         }
     };
     let process = Process { begin, tls, listener: Arc::new(listener), shared: shared.clone(), on_lost };
-    // What was begun stays until the starter knows that it failed: what is removed makes others fail too, and less clearly.
+    // The files that were begun stay until the coordinator knows that this process failed. Removing them makes other
+    // processes fail too, with less clear errors.
     let mut task = None;
     if let Err(failure) = process.obey(&taken, &**binary, &mut task)
         && !shared.lost.load(Ordering::SeqCst)
     {
         shared.report(&Report::Failed(failure));
     }
-    // The starter ends it by closing the input.
+    // The coordinator ends the process by closing the input.
     loop {
         std::thread::park();
     }
@@ -326,7 +329,7 @@ impl Process {
         Ok(())
     }
 
-    /// Says that it knows what to do; process 0 begins the files that are to be written.
+    /// Reports that the process knows what to do. Process 0 begins the files that are to be written.
     fn prepared(&self, task: &mut Task, writes: bool, reads: Vec<bool>) -> Result<(), Failure> {
         let Begin { process, processes, .. } = self.begin;
         let files = task.files().filter(|_| writes && process == 0);
@@ -335,7 +338,7 @@ impl Process {
         Ok(())
     }
 
-    /// The memory of other processes, where it can be read.
+    /// The memory of each other process, if this one can read it.
     fn near(&self, job: &Job) -> Vec<Option<Memory>> {
         let me = &self.begin.process;
         let here = job.addresses.get(*me).map(SocketAddr::ip);
@@ -347,7 +350,7 @@ impl Process {
         places.map(memory).collect()
     }
 
-    /// Says what it has done.
+    /// Reports what the process has done.
     fn done(&self, outcome: engine::Result<Done>, binary: &dyn Binary) -> Result<(), Failure> {
         let done = outcome.map_err(|e| failure(&e))?;
         binary.done(&done.figures);

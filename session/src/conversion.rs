@@ -1,7 +1,7 @@
-//! A conversion of files to files of another format, as it was asked for.
+//! A conversion of files to files of another format, as the caller asked for it.
 //!
-//! It names files and looks at none, so that another process can be told of it. What looks at the files is asked where they
-//! lie.
+//! A conversion names files and looks at none, so that another process can get it. Methods that look at files are to be
+//! called where the files are.
 
 use std::path::{Path, PathBuf};
 
@@ -24,21 +24,21 @@ pub const TAGGED: [&str; 2] = ["msgpack", "cbor"];
 pub struct Conversion {
     /// A file, a glob, a directory or a dataset.
     pub source: String,
-    /// How it is read.
+    /// How the source is read.
     pub sources: Sources,
-    /// A file, if its name tells an encoding, else a directory.
+    /// A file, if its name says an encoding, else a directory.
     pub destination: PathBuf,
-    /// The encoding, if the name of the destination does not tell it.
+    /// The encoding, if the name of the destination does not say it.
     pub to: Option<String>,
-    /// The compression, if neither the name tells it nor the usual one is wanted.
+    /// The compression, if the name does not say it and the usual one is not wanted.
     pub compression: Option<String>,
-    /// Whether what is there may be replaced.
+    /// Whether a destination that exists may be replaced.
     pub overwrite: bool,
     /// Whether csv files have the names of the columns.
     pub header: bool,
     /// Whether rows of [`TAGGED`] encodings are arrays, and not maps.
     pub arrays: bool,
-    /// Whether what was written is compared with its source before it appears.
+    /// Whether the written files are compared with the source before they appear.
     pub verify: bool,
 }
 
@@ -46,17 +46,16 @@ impl Conversion {
     /// Opens the source.
     ///
     /// # Errors
-    /// There is none, or its files don't go together.
+    /// The source does not exist, or its files don't go together.
     pub fn open(&self) -> Result<Table> {
         self.sources.open_one(&self.source)
     }
 
-    /// Where and in which format is written, from the name of the destination and the flags, which must not contradict one
-    /// another: a file whose suffix lies is read wrongly by whoever trusts it. Whether the destination is a device is looked
-    /// at.
+    /// The destination and the format of its files, by its name and the flags. Name and flags must not contradict one
+    /// another: a program that trusts a wrong suffix reads the file wrongly. Looks whether the destination is a device.
     ///
     /// # Errors
-    /// They contradict one another, or tell too little.
+    /// Name and flags contradict one another, or say too little.
     pub fn target(&self) -> Result<(Destination, FormatOptions)> {
         let (destination, format) = self.named_target()?;
         if self.arrays && !TAGGED.contains(&format.encoding.as_str()) {
@@ -74,7 +73,7 @@ impl Conversion {
             return Err(wrong(text.into()));
         }
         let named = by_name(path);
-        // A file whatever its name says.
+        // A device is a file, whatever its name says.
         let there = is_device(path);
         let is_file = there || named.encoding.is_some() || named.compression.is_some();
         let encoding = match (&self.to, named.encoding) {
@@ -130,7 +129,7 @@ fn wrong(text: String) -> Error {
     Error::Settings(text)
 }
 
-/// Whether there is something that is neither a file nor a directory, such as a named pipe.
+/// Whether the path exists and is neither a file nor a directory, such as a named pipe.
 pub fn is_device(path: &Path) -> bool {
     formats::store::roots::metadata(path).is_ok_and(|there| !there.is_dir() && !there.is_file())
 }

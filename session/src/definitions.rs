@@ -11,11 +11,11 @@ use crate::results::Results;
 use crate::session::{Begun, Session};
 use crate::tables::Tables;
 
-/// Of the memory that a query may use, the rows of one table take no more than this part.
+/// The rows of one temporary table take at most the memory of a query divided by this. More rows go to disk.
 const PART_FOR_A_TABLE: u64 = 4;
 
 impl Session {
-    /// Names a query. It is planned, so that what is wrong with it is told now.
+    /// Creates a view. Plans its query, so that errors are told now.
     pub(crate) fn create_view(&self, definition: &Definition, cancel: &Cancel) -> Result<Results> {
         let Definition { name, columns, query, existing } = definition;
         self.runner().check_is_here("CREATE VIEW")?;
@@ -33,7 +33,7 @@ impl Session {
         Ok(Results::nothing())
     }
 
-    /// Names the rows that a query has now.
+    /// Creates a temporary table from the rows that a query has now.
     pub(crate) fn create_table(
         &self,
         definition: &Definition,
@@ -64,7 +64,7 @@ impl Session {
         Results::counted(results.into_run(), None)
     }
 
-    /// Forgets names.
+    /// Removes views or temporary tables: all of `names`, or none if one is wrong.
     pub(crate) fn drop_names(&self, kind: Kind, names: &[String], if_exists: bool) -> Result<Results> {
         let mut tables = self.tables_mut();
         for name in names {
@@ -93,7 +93,7 @@ impl Session {
         Ok(Results::nothing())
     }
 
-    /// Changes a setting; without a value it is what it was at first.
+    /// Changes a setting; without a value the setting gets its first value back.
     pub(crate) fn set(&self, name: &str, value: Option<&str>) -> Result<Results> {
         self.runner().check_is_here("SET")?;
         match value {
@@ -105,7 +105,7 @@ impl Session {
 }
 
 impl Tables {
-    /// Whether a name is to be given a meaning; not if it has one, and that is to stay.
+    /// Whether a name may be defined; `false` if it is defined already and is to stay.
     fn may_define(&self, name: &str, kind: Kind, existing: Existing) -> Result<bool> {
         let Some(there) = self.kind(name) else { return Ok(true) };
         let is_file = there == Kind::Table && !self.is_kept(name);

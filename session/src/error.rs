@@ -1,12 +1,12 @@
 //! What can go wrong with a statement.
 
-/// The result of this package's functions.
+/// The result of functions of this package.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What went wrong with a statement. The cause is given as the source too, for callers that look for its type.
+/// What went wrong with a statement. `source` gives the cause too, for callers that look for its type.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The statement is wrong, or names what is not there.
+    /// The statement is wrong, or names something that does not exist.
     #[error("{0}")]
     Statement(#[from] queries::Error),
     /// A file can't be read or written.
@@ -18,25 +18,25 @@ pub enum Error {
     /// A result can't be written.
     #[error("{0}")]
     Write(#[from] crate::writers::Error),
-    /// What the session was told does not go together.
+    /// Settings of the session do not go together.
     #[error("{0}")]
     Settings(String),
-    /// Planning took more time of a processor than it may.
+    /// Planning took more processor time than it may.
     #[error(
         "planning the statement took more than {seconds} seconds\n  \
          help: write a shorter statement, or several with COPY (…) TO 'file' between them"
     )]
     PlanningTime {
-        /// How much it may.
+        /// How many seconds it may take.
         seconds: u64,
     },
-    /// What runs the queries of this session failed.
+    /// The runner of this session failed.
     #[error("{0}")]
     Runner(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 
 impl Error {
-    /// What went wrong while a query ran, if it did.
+    /// The error of the query while it ran, if there is one.
     pub fn of_query(&self) -> Option<&engine::Error> {
         match self {
             Error::Query(error) => Some(error),

@@ -1,4 +1,4 @@
-//! Statements that tell something of a query or a table.
+//! Statements that describe a query or a table: EXPLAIN, DESCRIBE, SHOW TABLES and SUMMARIZE.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -24,10 +24,10 @@ const TYPE: &str = "column_type";
 const NULLABLE: &str = "nullable";
 
 impl Session {
-    /// The columns of the rows that a statement gives. Its query is planned, and not run.
+    /// The columns of the rows that a statement gives. Plans its query, and does not run it.
     ///
     /// # Errors
-    /// Those of planning.
+    /// Errors of planning.
     pub(crate) fn columns_of(&self, statement: &Statement, cancel: &Cancel) -> Result<SchemaRef> {
         let query = statement.query();
         let planned = query.map(|query| self.plan(&query, &self.planning(), cancel)).transpose()?;
@@ -45,7 +45,7 @@ impl Session {
         })
     }
 
-    /// The plan of a query, a line for each operator.
+    /// The plan of a query, one line for each operator.
     pub(crate) fn plan_lines(&self, query: &Arc<Query>, cancel: &Cancel) -> Result<Vec<String>> {
         let planned = self.plan(query, &self.planning(), cancel)?;
         let lines = || queries::explain::explain(&planned.plan).into_iter().map(|l| l.text);
@@ -88,7 +88,7 @@ impl Session {
         described(&schema)
     }
 
-    /// The columns of a query, which is planned and not run.
+    /// The columns of a query. Plans the query, and does not run it.
     pub(crate) fn describe_query(&self, query: &Arc<Query>, cancel: &Cancel) -> Result<Results> {
         described(&self.plan(query, &self.planning(), cancel)?.plan.schema)
     }
@@ -135,7 +135,7 @@ impl Session {
     }
 }
 
-/// A row for each column.
+/// A result with a row for each column.
 fn described(schema: &Schema) -> Result<Results> {
     let nullable = schema.fields().iter().map(|f| Some(f.is_nullable())).collect::<BooleanArray>();
     let [names, types] = names_and_types(schema);

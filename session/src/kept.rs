@@ -1,4 +1,4 @@
-//! Rows that a statement keeps for later ones.
+//! Rows that a statement keeps for later statements: those of temporary tables.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use schema::{FormatOptions, Table};
 use crate::error::Result;
 use crate::results::Results;
 
-/// A part of a dataset has about this many bytes.
+/// About how many bytes a part of the dataset has.
 const PART_BYTES: u64 = 256_000_000;
 
 /// Rows in memory, or in a dataset that is removed with this value.
@@ -29,11 +29,11 @@ pub(crate) enum Kept {
 }
 
 impl Kept {
-    /// Takes all rows of a result, in memory as long as they take no more than `memory` bytes there. What takes more is
-    /// written by so many threads as there are `workers`.
+    /// Takes all rows of a result. Keeps them in memory as long as they take at most `memory` bytes there. More rows
+    /// are written to disk by `workers` threads.
     ///
     /// # Errors
-    /// Those of the query, those of the disk, and types that no column of a table has.
+    /// Errors of the query and of the disk, and types that no column of a table has.
     pub fn of(results: &mut Results, columns: &[String], memory: u64, workers: usize) -> Result<Kept> {
         let schema = columns_of(results.schema(), columns);
         let (mut batches, mut bytes) = (Vec::new(), 0);
@@ -51,7 +51,7 @@ impl Kept {
     /// The rows as a table.
     ///
     /// # Errors
-    /// Those of the disk.
+    /// Errors of the disk.
     pub fn table(&self, name: &str) -> Result<Table> {
         match self {
             Kept::Memory(table) => Ok(Table::clone(table)),
@@ -66,8 +66,8 @@ fn dataset(place: &AtomicWrite) -> PathBuf {
     place.path().join("rows")
 }
 
-/// Writes these rows, and then all of a result, into a directory that never gets its name, and so goes with the value, or
-/// with the process.
+/// Writes these rows, and then all of a result, into a directory that never gets its name. So the directory is removed
+/// with the value, or with the process.
 fn on_disk(
     schema: &SchemaRef,
     first: Vec<RecordBatch>,
@@ -96,7 +96,7 @@ fn on_disk(
         }),
     };
     let parts = match output.write(rows, &state) {
-        // Whoever writes is stopped with the query, which tells why.
+        // The end of the query stops the writing; the query tells why.
         Err(engine::Error::Cancelled) => {
             let why = std::iter::from_fn(|| rest.take()).find_map(Result::err);
             return Err(why.unwrap_or(engine::Error::Cancelled).into());
@@ -107,7 +107,8 @@ fn on_disk(
     Ok(place)
 }
 
-/// The columns of a table: those of the result, the first ones with these names, and with names that differ.
+/// The columns of a table: those of the result. The first ones get the names in `columns`, and all names are made to
+/// differ.
 fn columns_of(schema: &SchemaRef, columns: &[String]) -> SchemaRef {
     let own = schema.fields().iter().map(|field| field.name());
     let names: Vec<&str> = columns.iter().chain(own.skip(columns.len())).map(String::as_str).collect();

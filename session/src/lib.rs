@@ -18,24 +18,24 @@
 //! ```
 //!
 //! Modules in the order in which a statement meets them:
-//! - [`session`]: a session, its tables and what it runs.
+//! - [`session`]: a session, its tables and the statements that it runs.
 //! - [`settings`]: how queries are planned and run, and how files are read.
-//! - [`sources`]: where tables lie, and how files are read, for other processes too.
-//! - [`conversion`]: files to files of another format, for other processes too.
+//! - [`sources`]: where the tables of a session are and how files are read, for other processes too.
+//! - [`conversion`]: a conversion of files to another format, for other processes too.
 //! - [`tables`]: the tables that a session knows by name.
-//! - [`limits`]: how long what comes before a run may take.
+//! - [`limits`]: how long parsing, opening files and planning may take.
 //! - [`parsed`]: a statement with its text.
-//! - [`prepared`]: a statement that is parsed once, and run with values.
+//! - [`prepared`]: a statement that is parsed once and run with values.
 //! - [`planned_query`]: a query with its plan.
-//! - [`runner`]: what runs queries; [`threads`]: threads of this process.
+//! - [`runner`]: the trait of what runs queries; [`threads`]: threads of this process, which implement it.
 //! - `introspection`: EXPLAIN, DESCRIBE, SHOW TABLES and SUMMARIZE.
 //! - `definitions`: CREATE, DROP, SET and RESET.
-//! - [`copy`]: COPY: where rows are written, and how.
+//! - [`copy`]: COPY: where and how rows are written.
 //! - `kept`: rows that a statement keeps for later ones.
-//! - [`variables`]: what SET changes.
+//! - [`variables`]: the settings that SET changes.
 //! - [`results`]: the rows of a statement.
 //! - [`watch`]: a query whose result is kept up to date.
-//! - [`writers`]: the rows of a result to text or bytes.
+//! - [`writers`]: write the rows of a result as text or bytes.
 //! - [`statistics`]: the figures of a run.
 //! - [`error`]: what can go wrong.
 

@@ -1,9 +1,9 @@
-//! The limits of what comes before a query runs: memory, time, and that somebody asks for the end.
+//! The limits of parsing, opening files and planning: memory, time, and cancel.
 //!
-//! The planner's rules can't be interrupted, and some take time that grows with the square of a statement. They recurse
-//! once for each level of an expression, and `a AND b AND …` of thousands of terms is as deep. Planning so runs on a thread
-//! of its own, with a stack that is large enough, and whoever asked for it gets an error once it takes too long. The thread
-//! then goes on until it is done, or until the process ends. The allocator looks at its memory.
+//! The rules of the planner can't be interrupted, and some take time that grows with the square of a statement. They
+//! recurse once for each level of an expression, and `a AND b AND …` of thousands of terms is as deep. So planning runs
+//! on a thread of its own, with a stack that is large enough. The caller gets an error once planning takes too long.
+//! The thread then goes on until it is done, or until the process ends. The allocator limits its memory.
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -15,22 +15,22 @@ use engine::context::stack;
 
 use crate::error::{Error, Result};
 
-/// The most time of a processor that planning a statement may take.
+/// The most processor time that planning a statement may take.
 const MOST: Duration = Duration::from_secs(10);
 
-/// How often the time is looked at.
+/// How often the caller looks at the time.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// How often is looked whether the end was asked for.
+/// How often the caller looks whether the statement was cancelled.
 const LOOK_FOR_CANCEL: Duration = Duration::from_millis(20);
 
-/// The system's unit of the time of threads: a hundredth of a second on Linux, whatever its kernel counts in.
+/// How many units a second the system counts in for the time of threads: 100 on Linux, whatever its kernel counts in.
 const TICKS: u64 = 100;
 
 /// Parses or plans a statement within the limits.
 ///
 /// # Errors
-/// The time is over, the end was asked for, there is no thread, or the planner panicked.
+/// The time is over, the statement was cancelled, no thread can be started, or the planner panicked.
 pub fn within_limits<T: Send + 'static>(
     cancel: &Cancel,
     plan: impl FnOnce() -> T + Send + 'static,
@@ -52,16 +52,17 @@ pub fn within_limits<T: Send + 'static>(
     })
 }
 
-/// Opens files, or does what else takes its time, until the end is asked for: then it goes on, but nobody waits for it.
+/// Runs `work`, such as opening files, until it is done or cancelled. After a cancel the work goes on, but the caller
+/// does not wait for it.
 ///
 /// # Errors
-/// The end was asked for, there is no thread, or it panicked.
+/// The work was cancelled, no thread can be started, or the work panicked.
 pub fn until<T: Send + 'static>(cancel: &Cancel, work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
     let thread = stack::worker("palais-open".into());
     wait_for(thread, work, cancel, || Ok(()))
 }
 
-/// Waits for work on a thread of its own, as long as `look` finds nothing against it.
+/// Waits for work on a thread of its own, as long as `look` gives no error.
 fn wait_for<T: Send + 'static>(
     thread: Builder,
     work: impl FnOnce() -> T + Send + 'static,
@@ -71,7 +72,7 @@ fn wait_for<T: Send + 'static>(
     let (done, waiting) = channel();
     let run = move || {
         let result = engine::context::panics::catch(|| Ok(work()));
-        // Whoever has waited too long has gone.
+        // The caller is gone if it has waited too long.
         let _ = done.send(result);
     };
     cancel.check()?;
@@ -94,17 +95,17 @@ fn wait_for<T: Send + 'static>(
         }
     };
     let result = ended();
-    // It may go on for long, if it was too slow or the end was asked for.
+    // The thread may go on for long, if it was too slow or was cancelled.
     stack::leave(thread);
     result
 }
 
-/// The time that a thread has a processor, so that a machine that is busy does not count.
+/// The processor time of a thread: time of a busy machine in which the thread does not run does not count.
 struct Clock {
-    /// Where the system tells it.
+    /// The file in which the system tells the time.
     file: Option<PathBuf>,
     begun: Duration,
-    /// For where it does not.
+    /// Elapsed time, for systems without that file.
     start: Instant,
 }
 
@@ -122,10 +123,11 @@ impl Clock {
     }
 }
 
-/// The time that a thread had a processor, by its `stat` file of proc(5).
+/// The processor time of a thread, by its `stat` file of proc(5).
 fn time_of(file: &Path) -> Option<Duration> {
     let text = std::fs::read_to_string(file).ok()?;
-    // The name of the thread, in parentheses, may hold spaces. Behind it stand its state and ten numbers, then the times.
+    // The name of the thread, in parentheses, may hold spaces. Behind it stand its state and ten numbers, then the
+    // times.
     let mut numbers = text.rsplit_once(')')?.1.split_whitespace().skip(11).map(str::parse::<u64>);
     let ticks = numbers.next()?.ok()? + numbers.next()?.ok()?;
     Some(Duration::from_millis(ticks * 1000 / TICKS))

@@ -1,6 +1,7 @@
 //! A statement that was parsed, with its text.
 //!
-//! Other processes plan a query by themselves, and read its text: a syntax tree that was printed is not always the same.
+//! Other processes plan a query by themselves and read its text, because a syntax tree that was printed is not always
+//! the same.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use queries::tokens::{TokenKind, Tokens};
 use crate::error::{Error, Result};
 use crate::limits::within_limits;
 
-/// A statement that was parsed. One that is nested deeply is dropped on a deep stack.
+/// A statement that was parsed. A statement that is nested deeply is dropped on a deep stack.
 #[derive(Debug, Clone)]
 pub struct Parsed {
     statement: Deep<Statement>,
@@ -25,20 +26,20 @@ impl Parsed {
         Parsed { statement: Deep::new(statement), text: Some(text.into()) }
     }
 
-    /// A statement that nobody wrote so: one with values in the place of its parameters.
+    /// A statement without a text: one with values in the place of its parameters.
     pub(crate) fn without_text(statement: Statement) -> Parsed {
         Parsed { statement: Deep::new(statement), text: None }
     }
 
-    /// Its text, if somebody wrote it so.
+    /// The text of the statement, if it has one.
     pub(crate) fn written(&self) -> Option<&Arc<str>> {
         self.text.as_ref()
     }
 
-    /// Its text, for other processes.
+    /// The text of the statement, for other processes.
     ///
     /// # Errors
-    /// It has values in the place of its parameters.
+    /// The statement has values in the place of its parameters.
     pub fn text(&self) -> Result<&str> {
         self.text.as_deref().ok_or_else(no_text)
     }
@@ -52,7 +53,7 @@ impl Deref for Parsed {
     }
 }
 
-/// That other processes can't be told of a statement.
+/// The error that other processes can't get a statement.
 pub(crate) fn no_text() -> Error {
     let what = "values of parameters where other processes run the queries";
     queries::Error::Unsupported(what.into()).into()
@@ -61,7 +62,7 @@ pub(crate) fn no_text() -> Error {
 /// Parses a statement.
 ///
 /// # Errors
-/// It is wrong, or too large.
+/// The statement is wrong, or too large.
 pub fn parse(sql: &str) -> Result<Parsed> {
     let text = sql.to_string();
     let statement = within_limits(&Cancel::default(), move || queries::parse(&text))??;
@@ -71,12 +72,12 @@ pub fn parse(sql: &str) -> Result<Parsed> {
 /// Parses statements with semicolons between them.
 ///
 /// # Errors
-/// One of them is wrong or too large, or there is none.
+/// A statement is wrong or too large, or there is none.
 pub fn parse_all(sql: &str) -> Result<Vec<Parsed>> {
     parse_all_until(sql, &Cancel::default())
 }
 
-/// The same, unless somebody asks for the end.
+/// As [`parse_all`], with cancel.
 pub(crate) fn parse_all_until(sql: &str, cancel: &Cancel) -> Result<Vec<Parsed>> {
     let text = sql.to_string();
     within_limits(cancel, move || {
@@ -85,7 +86,7 @@ pub(crate) fn parse_all_until(sql: &str, cancel: &Cancel) -> Result<Vec<Parsed>>
     })?
 }
 
-/// The texts of the statements of a text that was parsed: between them are semicolons, and within them are none.
+/// The texts of the statements of a text that was parsed. There are semicolons between statements, and none within one.
 fn texts(sql: &str) -> Vec<&str> {
     if !sql.contains(';') {
         return vec![sql];

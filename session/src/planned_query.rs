@@ -1,4 +1,4 @@
-//! From a query to its plan.
+//! Makes the plan of a query.
 
 use std::sync::Arc;
 
@@ -13,22 +13,22 @@ use crate::limits::within_limits;
 use crate::parsed::{Parsed, no_text};
 use crate::tables::Opened;
 
-/// A query with its plan, and what other processes need to make the same one.
+/// A query with its plan, and all that other processes need to make the same plan.
 #[derive(Debug, Clone)]
 pub struct PlannedQuery {
     /// The plan.
     pub plan: Deep<Plan>,
-    /// The text of the statement, which other processes read; none if nobody wrote it so.
+    /// The text of the statement, which other processes read; `None` if it has values in the place of its parameters.
     pub text: Option<Arc<str>>,
-    /// Whether it is that of a SUMMARIZE, which is made of the statement's own.
+    /// Whether the plan is that of a SUMMARIZE, which is made from the plan of the statement.
     pub is_summary: bool,
     /// Its tables.
     pub catalog: Catalog,
-    /// What planning depended on besides.
+    /// The settings of planning.
     pub planning: queries::Settings,
-    /// Whether the query may be planned and run anew, as long as it has given no row: not all files were looked at.
+    /// Whether the query may be planned and run anew while it has given no row, because not all files were looked at.
     pub may_run_anew: bool,
-    /// Rows of the session that it reads: they stay as long as it runs.
+    /// Rows of the session that the query reads. They stay as long as it runs.
     pub(crate) kept: Vec<Arc<Kept>>,
 }
 
@@ -36,7 +36,7 @@ impl PlannedQuery {
     /// Plans a query over these tables.
     ///
     /// # Errors
-    /// The statement is wrong, planning takes too long, or somebody asks for the end.
+    /// The statement is wrong, planning takes too long, or the query is cancelled.
     pub fn new(
         query: &Arc<Query>,
         catalog: Catalog,
@@ -50,12 +50,12 @@ impl PlannedQuery {
         Ok(PlannedQuery { plan, text: None, is_summary, catalog, planning, may_run_anew, kept })
     }
 
-    /// It, as that of a statement that was written.
+    /// The same query with the text of this statement.
     pub fn of(self, statement: &Parsed) -> PlannedQuery {
         PlannedQuery { text: statement.written().cloned(), ..self }
     }
 
-    /// The text of its statement, for other processes.
+    /// The text of the statement, for other processes.
     ///
     /// # Errors
     /// The statement has values in the place of its parameters, or is not known ([`PlannedQuery::of`]).

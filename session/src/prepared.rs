@@ -10,7 +10,8 @@ use crate::parsed::{Parsed, parse};
 use crate::results::Results;
 use crate::session::Session;
 
-/// A statement of a session. It may be run several times, at once too; each run plans it over the files as they are then.
+/// A statement of a session. It may be run several times, also at once. Each run plans it over the files as they are
+/// then.
 #[derive(Clone)]
 pub struct Prepared<'a> {
     session: &'a Session,
@@ -34,7 +35,7 @@ impl Session {
     /// ```
     ///
     /// # Errors
-    /// It is wrong, or too large.
+    /// The statement is wrong, or too large.
     pub fn prepare(&self, sql: &str) -> Result<Prepared<'_>> {
         Ok(Prepared { session: self, statement: parse(sql)? })
     }
@@ -44,7 +45,7 @@ impl<'a> Prepared<'a> {
     /// The parameters, each once.
     ///
     /// # Errors
-    /// `?` beside `$1`, and what is neither a number nor a name.
+    /// `?` is used beside `$1`, or a parameter is neither a number nor a name.
     pub fn parameters(&self) -> Result<Vec<Parameter>> {
         Ok(stack::deep(|| parameters::parameters(&self.statement))??)
     }
@@ -52,7 +53,7 @@ impl<'a> Prepared<'a> {
     /// The statement with these values.
     ///
     /// # Errors
-    /// A parameter without a value, a value without a parameter, and one of a type that has no literal.
+    /// A parameter has no value, a value has no parameter, or a value is of a type that has no literal.
     pub fn bind(&self, values: &Values) -> Result<Prepared<'a>> {
         let bound = stack::deep(|| parameters::bind(&self.statement, values))??;
         let statement = match self.parameters()?.is_empty() {
@@ -62,43 +63,43 @@ impl<'a> Prepared<'a> {
         Ok(Prepared { session: self.session, statement })
     }
 
-    /// The columns that it gives; its query is planned and not run.
+    /// The columns of the result. Plans the query, and does not run it.
     ///
     /// # Errors
-    /// Those of planning.
+    /// Errors of planning.
     pub fn schema(&self) -> Result<SchemaRef> {
         self.schema_until(&Cancel::default())
     }
 
-    /// The columns that it gives, unless somebody asks for the end before they are known.
+    /// As [`Prepared::schema`], with cancel.
     ///
     /// # Errors
-    /// As of [`Prepared::schema`], and that somebody has asked.
+    /// As [`Prepared::schema`], and the cancel.
     pub fn schema_until(&self, cancel: &Cancel) -> Result<SchemaRef> {
         self.session.columns_of(&self.statement, cancel)
     }
 
-    /// The plan of its query, a line for each operator, as EXPLAIN shows it.
+    /// The plan of the query, one line for each operator, as EXPLAIN shows it.
     ///
     /// # Errors
-    /// Those of planning, and that it has no query.
+    /// Errors of planning, and a statement without a query.
     pub fn explain(&self) -> Result<Vec<String>> {
         let none = || Error::Settings("the statement has no query, and so no plan".into());
         self.session.plan_lines(&self.statement.query().ok_or_else(none)?, &Cancel::default())
     }
 
-    /// Runs it.
+    /// Runs the statement.
     ///
     /// # Errors
-    /// As of [`Session::execute`].
+    /// As [`Session::execute`].
     pub fn execute(&self) -> Result<Results> {
         self.execute_until(&Cancel::default())
     }
 
-    /// Runs it until somebody asks for the end.
+    /// Runs the statement until its end or a cancel.
     ///
     /// # Errors
-    /// As of [`Session::execute_until`].
+    /// As [`Session::execute_until`].
     pub fn execute_until(&self, cancel: &Cancel) -> Result<Results> {
         self.session.run(&self.statement, cancel, &mut |_, _| ())
     }

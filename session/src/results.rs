@@ -15,7 +15,7 @@ use crate::error::Result;
 use crate::kept::Kept;
 use crate::statistics::Statistics;
 
-/// The rows of a statement, as they are computed. Dropping it cancels the query.
+/// The rows of a statement, as they are computed. Dropping this cancels the query.
 pub struct Results {
     schema: SchemaRef,
     rows: Rows,
@@ -24,15 +24,16 @@ pub struct Results {
 }
 
 enum Rows {
-    /// Those of a query, with one that was looked at before.
+    /// The rows of a query; `first` is a batch that was taken from it before.
     Computed { results: engine::Results, first: Option<RecordBatch> },
-    /// Those that a statement has about something else.
+    /// Rows that the session has made, such as those of EXPLAIN.
     Made(Option<RecordBatch>),
 }
 
 /// One run of a plan.
 pub(crate) struct Run {
-    /// With the values of its scalar subqueries, if it runs in this process; none if the query was planned elsewhere.
+    /// The plan, with the values of its scalar subqueries if it runs in this process. `None` if another process planned
+    /// the query.
     pub plan: Option<Deep<Plan>>,
     pub state: Arc<QueryState>,
     /// How long planning took.
@@ -40,16 +41,16 @@ pub(crate) struct Run {
     /// The workers of all processes.
     pub workers: usize,
     pub begun: Instant,
-    /// How long it took, once it has ended.
+    /// How long the run took, once it has ended.
     pub took: Option<Duration>,
-    /// The rows that it gave so far.
+    /// The rows that the run has given so far.
     pub rows: u64,
-    /// Rows of the session that it reads.
+    /// Rows of the session that the run reads.
     pub _kept: Vec<Arc<Kept>>,
 }
 
 impl Run {
-    /// Its figures so far.
+    /// The figures of the run so far.
     pub fn statistics(&self) -> Statistics {
         let mut statistics = Statistics::new(self.planning, self.workers);
         let took = self.took.unwrap_or_else(|| self.begun.elapsed());
@@ -62,7 +63,7 @@ impl Run {
     }
 }
 
-/// The columns of what a statement gives that wrote rows.
+/// The columns of the result of a statement that wrote rows.
 pub(crate) fn counted() -> SchemaRef {
     Arc::new(Schema::new(vec![Field::new("count", DataType::Int64, false)]))
 }
@@ -77,7 +78,7 @@ impl Results {
         Results { schema: batch.schema(), rows: Rows::Made(Some(batch)), run, warning: None }
     }
 
-    /// Those of a statement that wrote rows: one row, which says how many.
+    /// The result of a statement that wrote rows: one row, which says how many.
     pub(crate) fn counted(run: Option<Run>, warning: Option<String>) -> Result<Results> {
         let rows = run.as_ref().map_or(0, |run| run.rows);
         let rows: ArrayRef = Arc::new(Int64Array::from(vec![rows as i64]));
@@ -85,14 +86,14 @@ impl Results {
         Ok(Results { warning, ..Results::made(batch, run) })
     }
 
-    /// Its run has ended now, and not when the last row was taken.
+    /// Notes that the run ends now, and not when the last row is taken.
     pub(crate) fn end_run(&mut self) {
         if let Some(run) = &mut self.run {
             run.took = Some(run.begun.elapsed());
         }
     }
 
-    /// Writes all rows, of which none was taken; `shape` gives a batch the columns that `output` was opened with.
+    /// Writes all rows, of which none was taken yet. `shape` gives a batch the columns of `output`.
     pub(crate) fn copy(
         &mut self,
         output: Output,
@@ -106,7 +107,7 @@ impl Results {
         Ok(())
     }
 
-    /// Those of a statement that has none.
+    /// The result of a statement without rows.
     pub(crate) fn nothing() -> Results {
         Results::made(RecordBatch::new_empty(Arc::new(Schema::empty())), None)
     }
@@ -122,7 +123,7 @@ impl Results {
         Ok(())
     }
 
-    /// The run, of which all rows were taken.
+    /// The run. Call it when all rows were taken.
     pub(crate) fn into_run(self) -> Option<Run> {
         self.run
     }
@@ -132,22 +133,22 @@ impl Results {
         &self.schema
     }
 
-    /// Figures, cancel and errors of the query, if one is run; any thread may cancel it.
+    /// Figures, cancel and errors of the query, if the statement runs one. Any thread may cancel it.
     pub fn state(&self) -> Option<&Arc<QueryState>> {
         self.run.as_ref().map(|run| &run.state)
     }
 
-    /// What readers passed over so far, as the session's settings ask.
+    /// Rows and values that readers have passed over so far, as the settings of the session ask.
     pub fn skipped(&self) -> Skipped {
         self.state().map(|state| state.skipped()).unwrap_or_default()
     }
 
-    /// What the reader may not expect of what a statement wrote.
+    /// A warning about the written file, if it is other than its reader may expect.
     pub fn warning(&self) -> Option<&str> {
         self.warning.as_deref()
     }
 
-    /// The figures of the query so far, if one is run.
+    /// The figures of the query so far, if the statement runs one.
     pub fn statistics(&self) -> Option<Statistics> {
         self.run.as_ref().map(Run::statistics)
     }

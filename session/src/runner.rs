@@ -1,7 +1,7 @@
-//! What runs the queries of a session: threads of this process, several processes, or nodes.
+//! The trait of what runs the queries of a session: threads of this process, several processes, or nodes.
 //!
-//! A runner of plans opens tables and runs what the session has planned over them. A runner of statements takes the text of
-//! each statement and plans nothing here.
+//! A runner of plans opens tables, and runs plans that the session has made over them. A runner of statements takes the
+//! text of each statement, and the session plans nothing.
 
 use std::sync::Arc;
 
@@ -14,33 +14,33 @@ use crate::planned_query::PlannedQuery;
 use crate::session::Session;
 use crate::tables::Opened;
 
-/// Runs the queries of a session. Tables are those that the runner sees.
+/// Runs the queries of a session over the tables that the runner sees.
 pub trait Runner: Send + Sync {
     /// How many processes run a query.
     fn processes(&self) -> usize {
         1
     }
 
-    /// The workers of each process, where so many are asked for.
+    /// The workers of each process, if `asked` are asked for.
     fn workers(&self, asked: usize) -> usize {
         asked
     }
 
-    /// Whether rows that lie on all workers come in one stream. They come in one for each worker of this process.
+    /// Whether rows of all workers come in one stream. A runner in this process gives a stream for each worker.
     fn gathers(&self) -> bool {
         true
     }
 
-    /// Refuses a statement that changes what only this process knows, such as `SET`, unless the runner looks there.
+    /// Refuses a statement that changes state of this process, such as `SET`, unless the runner sees that state.
     ///
     /// # Errors
-    /// The runner is another process.
+    /// Other processes run the queries.
     fn check_is_here(&self, statement: &str) -> Result<()> {
         let what = format!("{statement} where other processes run the queries");
         Err(queries::Error::Unsupported(what).into())
     }
 
-    /// Has the runner take a whole statement, and gives its rows; `None` from a runner of plans.
+    /// Runs a whole statement, and gives its rows; `None` from a runner of plans.
     ///
     /// # Errors
     /// The statement is wrong, or can't be begun.
@@ -56,20 +56,20 @@ pub trait Runner: Send + Sync {
     /// The names of all tables that have one.
     ///
     /// # Errors
-    /// No process can be asked.
+    /// No process can answer.
     fn names(&self, session: &Session) -> Result<Vec<String>>;
 
-    /// Opens the tables of these names. With `late`, not all of many small files need be looked at, see
+    /// Opens the tables of these names. With `late` not all of many small files need be looked at, see
     /// [`formats::discover::OpenOptions::late`].
     ///
     /// # Errors
-    /// There is no such table, or no process can be asked.
+    /// A table does not exist, or no process can answer.
     fn open(&self, session: &Session, names: &[String], late: bool, cancel: &Cancel) -> Result<Opened>;
 
     /// Begins to run a plan, which was made for this runner.
     ///
     /// # Errors
-    /// It can't be begun.
+    /// The plan can't be begun.
     fn begin(&self, session: &Session, planned: &PlannedQuery, cancel: &Cancel) -> Result<engine::Results>;
 
     /// Whether [`Runner::write`] takes the queries of COPY to a directory.
@@ -77,11 +77,11 @@ pub trait Runner: Send + Sync {
         false
     }
 
-    /// Runs the query of a COPY statement to a directory, into which each process writes its own rows, and gives how many
-    /// all have written. `begun` is told when there are figures.
+    /// Runs the query of a COPY statement to a directory. Each process writes its own rows into it. Gives how many rows
+    /// all have written. Calls `begun` when there are figures.
     ///
     /// # Errors
-    /// Those of the query, and those of writing.
+    /// Errors of the query and of writing.
     fn write(
         &self,
         _session: &Session,

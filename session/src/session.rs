@@ -26,21 +26,21 @@ use crate::sources::Sources;
 use crate::tables::{Opened, Tables};
 use crate::threads::{self, Threads};
 
-/// Is told of each run of a plan when it begins: a statement whose files turn out to be unlike is run twice.
+/// Called with each run of a plan when it begins. A statement whose files turn out to be unlike is run twice.
 pub type Begun<'a> = &'a mut dyn FnMut(&PlannedQuery, &Arc<QueryState>);
 
-/// Tables and views by name, and how statements over them are run. Several threads may run statements at once.
+/// Tables and views by name, and a runner of statements over them. Several threads may run statements at once.
 pub struct Session {
     settings: RwLock<Settings>,
-    /// The settings that it was made with.
+    /// The settings that the session was made with.
     first: Settings,
     tables: RwLock<Tables>,
     runner: Arc<dyn Runner>,
 }
 
 impl Session {
-    /// A session without tables, whose queries threads of this process run. Sessions of one process are independent of each
-    /// other, but for its memory.
+    /// A session without tables, whose queries threads of this process run. Sessions of one process share its memory
+    /// alone.
     pub fn new(settings: Settings) -> Session {
         engine::context::memory::set_default_limit();
         let first = settings.clone();
@@ -52,12 +52,12 @@ impl Session {
         }
     }
 
-    /// With these tables.
+    /// Sets the tables.
     pub fn with_tables(self, tables: Tables) -> Session {
         Session { tables: RwLock::new(tables), ..self }
     }
 
-    /// Has this runner run its queries.
+    /// Sets the runner of its queries.
     pub fn run_by(&mut self, runner: Arc<dyn Runner>) {
         let mut settings = self.settings_mut();
         settings.workers = runner.workers(settings.workers);
@@ -65,26 +65,26 @@ impl Session {
         self.runner = runner;
     }
 
-    /// How its queries are planned and run, as statements have left it.
+    /// The settings, as statements have left them.
     pub fn settings(&self) -> Settings {
         self.settings.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Names a file, a glob, a directory or a dataset as a table. One of this name is replaced.
+    /// Names a file, a glob, a directory or a dataset as a table. A table of this name is replaced.
     pub fn register(&self, name: &str, location: &str) {
         self.tables_mut().add(name, location);
     }
 
-    /// Names record batches that are in memory, all of which have the columns of `schema`, as a table. One of this name is
-    /// replaced. Only threads of this process can read it.
+    /// Names record batches in memory as a table. All of them must have the columns of `schema`. A table of this name
+    /// is replaced. Only threads of this process can read it.
     ///
     /// # Errors
-    /// A column of a type that no operator knows, and batches of other columns.
+    /// A column has a type that no operator knows, or batches have other columns.
     pub fn register_batches(&self, name: &str, schema: &SchemaRef, batches: &[RecordBatch]) -> Result<()> {
         self.tables_mut().add_batches(name, schema, batches)
     }
 
-    /// Forgets the table or view of this name; false if there is none. Queries that run go on.
+    /// Removes the table or view of this name; false if there is none. Queries that run go on.
     pub fn remove(&self, name: &str) -> bool {
         let mut tables = self.tables_mut();
         match tables.kind(name) {
@@ -94,7 +94,7 @@ impl Session {
         }
     }
 
-    /// Gives the table of this name, or at this path, a schema instead of the one that its files tell.
+    /// Gives the table of this name, or at this path, a schema in place of the one that its files have.
     pub fn set_schema(&self, name: &str, schema: SchemaChoice) {
         self.tables_mut().set_schema(name, schema);
     }
@@ -102,39 +102,39 @@ impl Session {
     /// The names of the tables and views.
     ///
     /// # Errors
-    /// Those of the runner.
+    /// Errors of the runner.
     pub fn table_names(&self) -> Result<Vec<String>> {
         self.runner.names(self)
     }
 
-    /// Where the tables of these names lie and how their files are read, with all others that have a path: what another
-    /// process needs to open them.
+    /// The places of the tables of these names, and of all other tables with a path, and how their files are read.
+    /// Another process opens the tables by that.
     ///
     /// # Errors
-    /// One of these lies in the memory of this process, or could be one of several files.
+    /// A table of `names` lies in the memory of this process, or its name could mean several files.
     pub fn sources(&self, names: &[String]) -> Result<Sources> {
         self.tables().sources(names, &self.settings().open)
     }
 
-    /// What a name stands for, if it has a meaning; a file needs no name.
+    /// What a name stands for, if it is defined. A file needs no name.
     pub fn kind(&self, name: &str) -> Option<Kind> {
         self.tables().kind(name)
     }
 
-    /// Runs a statement, or several with semicolons between them: those before the last one to their end, and only if nothing
-    /// goes wrong the next one. The rows are those of the last one.
+    /// Runs a statement, or several with semicolons between them. Each statement is run to its end before the next one
+    /// begins, and the first error ends all. The rows are those of the last statement.
     ///
     /// # Errors
-    /// The statement is wrong, or can't be begun; what goes wrong later is told by the rows.
+    /// The statement is wrong, or can't be begun. The rows give later errors.
     pub fn execute(&self, sql: &str) -> Result<Results> {
         self.execute_until(sql, &Cancel::default())
     }
 
-    /// Runs a statement until somebody asks for the end, from another thread: while it is planned and its files are opened,
-    /// and then while it runs.
+    /// As [`Session::execute`], until another thread cancels it: while it is planned, while its files are opened, and
+    /// while it runs.
     ///
     /// # Errors
-    /// As of [`Session::execute`], and that somebody has asked.
+    /// As [`Session::execute`], and the cancel.
     pub fn execute_until(&self, sql: &str, cancel: &Cancel) -> Result<Results> {
         let statements = parse_all_until(sql, cancel)?;
         let Some((last, before)) = statements.split_last() else { return Ok(Results::nothing()) };
@@ -147,7 +147,7 @@ impl Session {
     /// Runs a statement that was parsed.
     ///
     /// # Errors
-    /// As of [`Session::execute`].
+    /// As [`Session::execute`].
     pub fn run(&self, statement: &Parsed, cancel: &Cancel, begun: Begun<'_>) -> Result<Results> {
         if let Some(results) = self.taken(statement, cancel)? {
             return Ok(results);
@@ -172,7 +172,7 @@ impl Session {
         }
     }
 
-    /// What planning depends on, for a statement that begins now.
+    /// The settings of planning for a statement that begins now.
     pub fn planning(&self) -> queries::Settings {
         let (settings, processes) = (self.settings(), self.runner.processes());
         queries::Settings {
@@ -186,7 +186,7 @@ impl Session {
     /// Plans a query.
     ///
     /// # Errors
-    /// The statement is wrong, names what is not there, or somebody asks for the end.
+    /// The statement is wrong, names something that does not exist, or is cancelled.
     pub fn plan(
         &self,
         query: &Arc<Query>,
@@ -209,9 +209,9 @@ impl Session {
         PlannedQuery::over(&query, opened, &self.planning(), cancel)
     }
 
-    /// Plans a query and has it run. Not all of many small files are looked at before, and one that turns out to be unlike
-    /// those that were has all of them looked at, and the query planned and run anew. `text` is that of its statement, for
-    /// other processes. `given` says that rows were given, which can't be taken back.
+    /// Plans a query and calls `run` with the plan. At first not all of many small files are looked at. If a file turns
+    /// out to be unlike the others, all files are looked at, and the query is planned and run anew. `text` is the text
+    /// of its statement, for other processes. `given` says that rows were given, which can't be taken back.
     pub(crate) fn plan_and_run<T>(
         &self,
         query: &Arc<Query>,
@@ -231,7 +231,7 @@ impl Session {
         if !opened.catalog.tables().any(|table| is_late(table)) {
             return run(&plan(opened)?);
         }
-        // What gives rows before it has read all files can't be run anew.
+        // A plan that gives rows before it has read all files can't be run anew.
         let first = plan(opened).ok().filter(|p| p.plan.root.reads_first());
         let Some(first) = first else { return run(&plan(self.open(&names, false, cancel)?)?) };
         let first = PlannedQuery { may_run_anew: true, ..first };
@@ -259,7 +259,7 @@ impl Session {
     /// Begins to run a plan.
     ///
     /// # Errors
-    /// It can't be begun.
+    /// The plan can't be begun.
     pub fn begin(&self, planned: &PlannedQuery, cancel: &Cancel) -> Result<engine::Results> {
         self.runner.begin(self, planned, cancel)
     }
@@ -294,7 +294,8 @@ impl Session {
         Ok(Results::computed(results, run))
     }
 
-    /// Has a runner of statements take a whole one. One without columns, such as COPY, has ended then.
+    /// Has a runner of statements run a whole statement; `None` if the runner takes plans. A statement without columns,
+    /// such as COPY, has ended when this returns.
     pub(crate) fn taken(&self, statement: &Parsed, cancel: &Cancel) -> Result<Option<Results>> {
         let begun = Instant::now();
         let Some(results) = self.runner.take(self, statement, cancel)? else { return Ok(None) };
@@ -354,7 +355,7 @@ fn expanded(tables: &Tables, query: &Arc<Query>, cancel: &Cancel) -> Result<Deep
     Ok(within_limits(cancel, move || views.expand(&query).map(Deep::from))??)
 }
 
-/// Whether some of a table's files are looked at only when they are read.
+/// Whether a table has files that are looked at only when they are read.
 fn is_late(table: &Table) -> bool {
     matches!(&table.source, Source::Files(FileSet { unseen: DeferredValidation::Records { .. }, .. }))
 }

@@ -11,21 +11,22 @@ pub struct Settings {
     pub workers: usize,
     /// Parts of files that the system is asked to read ahead; see [`engine::Settings::read_ahead`].
     pub read_ahead: usize,
-    /// What the operators of a query may keep, in bytes, if that is less than the limit of the process
-    /// ([`engine::context::memory::set_limit`]; four fifths of what there is, if nobody sets it). What does not fit is put on disk.
+    /// The most bytes that the operators of a query may keep. It counts if it is less than the limit of the process
+    /// ([`engine::context::memory::set_limit`], or else 70 % of what there is). Groups that do not fit are put on disk.
+    /// Operators that can't do that end the query with an error.
     pub memory_limit: u64,
     /// A build side of a join of at most this many bytes is sent to every worker.
     pub broadcast_bytes: u64,
-    /// Whether COPY may replace what is there, without the option OVERWRITE.
+    /// Whether COPY may replace files that exist, without the option OVERWRITE.
     pub overwrite: bool,
     /// Whether `transform()` may start the user's command.
     pub allow_scripts: bool,
-    /// How files are read, unless something else is said for a table.
+    /// How files are read, unless a table has a way of its own.
     pub open: OpenOptions,
 }
 
 impl Default for Settings {
-    /// All cores, and four fifths of the memory, of the machine or its control group.
+    /// All cores, and 70 % of the memory, of the machine or its control group.
     fn default() -> Settings {
         let workers = std::thread::available_parallelism().map_or(1, usize::from);
         Settings {
@@ -41,7 +42,7 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// What planning depends on, for a statement that begins now and is run by threads of this process.
+    /// The settings of planning for a statement that begins now and that threads of this process run.
     pub fn planning(&self) -> queries::Settings {
         let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH);
         queries::Settings {
@@ -53,7 +54,7 @@ impl Settings {
         }
     }
 
-    /// How this process runs a plan.
+    /// The settings with which this process runs a plan.
     pub fn engine(&self) -> engine::Settings {
         engine::Settings {
             workers: self.workers,

@@ -1,4 +1,4 @@
-//! Where the tables of a session lie, and how their files are read: all that another process needs to open the same.
+//! Where the tables of a session are, and how their files are read: all that another process needs to open them.
 
 use std::path::{Path, PathBuf};
 
@@ -9,21 +9,22 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use crate::tables::Tables;
 
-/// Where tables lie, and how files are read. Places are as they were written: whoever opens them looks for them.
+/// Where tables are, and how files are read. Paths are kept as the user wrote them, and the process that opens them
+/// resolves them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sources {
     /// A directory of which each file and directory is a table.
     pub directory: Option<PathBuf>,
-    /// Names, and where their tables lie. They come before those of the directory.
+    /// Names of tables, and their paths. They come before the tables of the directory.
     pub tables: Vec<(String, String)>,
-    /// The schemas of some tables, by their names or paths, instead of those that their files tell.
+    /// The schemas of some tables, by name or path, in place of those that their files have.
     pub schemas: Vec<(String, SchemaChoice)>,
     /// How files are read.
     pub open: OpenOptions,
 }
 
 impl Sources {
-    /// The tables. The directory is listed, and nothing is opened.
+    /// The tables. Lists the directory, and opens nothing.
     ///
     /// # Errors
     /// The directory can't be listed.
@@ -37,10 +38,11 @@ impl Sources {
         Ok(tables)
     }
 
-    /// Opens one location, whatever it is called, with the schema that is given, if one is.
+    /// Opens one path, with the given schema if there is one.
     ///
     /// # Errors
-    /// There is no such file, its files don't go together, and what has a meaning only where tables have names.
+    /// The file does not exist, its files don't go together, or these sources have settings that only tables with names
+    /// can use.
     pub fn open_one(&self, location: &str) -> Result<Table> {
         let Sources { directory, tables, schemas, open: options } = self;
         if directory.is_some() || !tables.is_empty() || schemas.len() > 1 {
@@ -54,7 +56,7 @@ impl Sources {
     }
 }
 
-/// What a table is called: the file or directory up to the first point, or `t` where that is no name (`*.csv`, `-`).
+/// The name of a table: its file or directory up to the first point. It is `t` where that is no name (`*.csv`, `-`).
 fn name_of(location: &str) -> String {
     let file = Path::new(location).file_name().unwrap_or_default().to_string_lossy();
     let stem = file.split('.').next().unwrap_or_default();

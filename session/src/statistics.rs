@@ -11,7 +11,7 @@ use crate::writers::table::grouped;
 /// The figures of a run.
 #[derive(Debug, Default, Serialize)]
 pub struct Statistics {
-    /// Seconds to resolve tables, to plan, and to open what is written.
+    /// Seconds to resolve tables, to plan, and to open the output.
     pub plan_seconds: f64,
     /// Seconds of each execution, from the start of the workers to the last batch.
     pub execution_seconds: Vec<f64>,
@@ -31,28 +31,29 @@ pub struct Statistics {
     pub progress_messages: u64,
     /// Rows of the result.
     pub rows: u64,
-    /// Workers.
+    /// The workers of all processes.
     pub workers: usize,
-    /// The most memory that was in use at once, by the counting allocator, in bytes. Of several processes, that of the one
-    /// that took most.
+    /// The most memory that was in use at once, by the counting allocator, in bytes. Of several processes this is the
+    /// greatest figure.
     pub peak_memory_bytes: u64,
-    /// The most memory that was resident at once, by the system, in bytes. Of several processes as above.
+    /// The most memory that was resident at once, by the system, in bytes. Of several processes this is the greatest
+    /// figure.
     pub peak_resident_bytes: u64,
-    /// Each operator's figures.
+    /// The figures of each operator.
     pub operators: Vec<Operator>,
 }
 
-/// One operator's figures in the last execution.
+/// The figures of one operator in the last execution.
 #[derive(Debug, Serialize)]
 pub struct Operator {
     /// Its number in the plan.
     pub node: usize,
-    /// What it does.
+    /// What it does, as EXPLAIN says it.
     pub operator: String,
-    /// Over all workers.
+    /// Sums over all workers.
     #[serde(flatten)]
     pub all: Figures,
-    /// On each worker.
+    /// The figures of each worker.
     pub workers: Vec<Figures>,
 }
 
@@ -67,7 +68,8 @@ pub struct Figures {
     pub bytes: u64,
     /// Seconds of work.
     pub busy_seconds: f64,
-    /// The most bytes kept at once, of groups, of rows to be joined or sorted; over all workers the sum of what each had.
+    /// The most bytes kept at once, of groups or of rows to be joined or sorted. Over all workers this is the sum of
+    /// the greatest of each.
     pub kept_bytes: u64,
 }
 
@@ -97,7 +99,7 @@ impl Figures {
 }
 
 impl Operator {
-    /// A line with the figures before the operator, and what differs from worker to worker behind it.
+    /// A line with the figures before the operator. Behind it stands what differs from worker to worker.
     fn line(&self, operator: &str) -> String {
         let Figures { rows, busy_seconds, kept_bytes, .. } = self.all;
         let kept = if kept_bytes == 0 { "-".into() } else { engine::context::memory::human(kept_bytes) };
@@ -114,25 +116,25 @@ impl Operator {
     }
 }
 
-/// A line of figures and an operator, or of their headings.
+/// Sets figures and an operator in a line, or their headings.
 fn figures(rows: &str, busy: &str, kept: &str, operator: &str) -> String {
     format!("{rows:>13}{busy:>11}{kept:>11}  {operator}")
 }
 
 impl Statistics {
-    /// Of a statement that was planned in this time.
+    /// The figures of a statement whose planning took this time.
     pub fn new(planned: Duration, workers: usize) -> Statistics {
         Statistics { plan_seconds: planned.as_secs_f64(), workers, ..Statistics::default() }
     }
 
-    /// Takes the figures of an execution that gave so many rows.
+    /// Takes the figures of an execution that gave `rows` rows.
     pub fn take(&mut self, plan: &queries::Plan, state: &QueryState, rows: u64) {
         self.take_sums(state, rows);
         self.operators.clear();
         walk(&plan.root, state, &mut self.operators);
     }
 
-    /// Takes those of an execution whose plan is not known in this process.
+    /// Takes the figures of an execution whose plan this process does not know.
     pub fn take_sums(&mut self, state: &QueryState, rows: u64) {
         self.rows = rows;
         self.rows_read = state.rows_read.load(Ordering::Relaxed);

@@ -18,7 +18,7 @@ use crate::sources::Sources;
 /// The tables and views that a session knows by name. No table is opened before a statement reads it.
 #[derive(Debug, Clone)]
 pub struct Tables {
-    /// By name in lower case.
+    /// The tables by their name in lower case.
     named: BTreeMap<String, Named>,
     schemas: BTreeMap<String, SchemaChoice>,
     views: Deep<Views>,
@@ -30,7 +30,7 @@ impl Default for Tables {
     }
 }
 
-/// A name, and where its table lies. One of which a directory has several can't be used.
+/// A name, and the places of its table. A name can't be used if a directory has several files of it.
 #[derive(Debug, Clone)]
 struct Named {
     name: String,
@@ -41,17 +41,17 @@ struct Named {
 enum Place {
     /// A file, a glob, a directory or a dataset.
     Path(String),
-    /// Record batches that somebody else has.
+    /// Record batches of the caller.
     Memory(Arc<Table>),
     /// Rows that a statement has kept.
     Kept(Arc<Kept>),
 }
 
 impl Tables {
-    /// Names what lies in a directory: each file and directory by its name.
+    /// Names each file and directory in a directory.
     ///
     /// # Errors
-    /// It can't be listed.
+    /// The directory can't be listed.
     pub fn add_directory(&mut self, directory: &Path) -> Result<()> {
         for (name, location) in open_data_dir(directory)? {
             let named = || Named { name: name.clone(), places: Vec::new() };
@@ -61,15 +61,15 @@ impl Tables {
         Ok(())
     }
 
-    /// Names a location: a file, a glob, a directory or a dataset. A table of this name is replaced.
+    /// Names a file, a glob, a directory or a dataset. A table of this name is replaced.
     pub fn add(&mut self, name: &str, location: &str) {
         self.insert(name, Place::Path(location.to_string()));
     }
 
-    /// Names record batches, all of which have the columns of `schema`. A table of this name is replaced.
+    /// Names record batches. All of them must have the columns of `schema`. A table of this name is replaced.
     ///
     /// # Errors
-    /// A column of a type that no operator knows, and batches of other columns.
+    /// A column has a type that no operator knows, or batches have other columns.
     pub fn add_batches(&mut self, name: &str, schema: &SchemaRef, batches: &[RecordBatch]) -> Result<()> {
         self.insert(name, Place::Memory(Arc::new(open_batches(name, schema, batches)?)));
         Ok(())
@@ -83,7 +83,7 @@ impl Tables {
     /// Adds a view, or replaces the one of this name.
     ///
     /// # Errors
-    /// It would read itself.
+    /// The view would read itself.
     pub(crate) fn add_view(&mut self, view: View) -> Result<()> {
         let mut views = Views::clone(&self.views);
         let inserted = stack::deep(|| {
@@ -94,7 +94,7 @@ impl Tables {
         Ok(())
     }
 
-    /// Forgets the view of this name; false if there is none.
+    /// Removes the view of this name; false if there is none.
     pub fn remove_view(&mut self, name: &str) -> bool {
         let mut views = Views::clone(&self.views);
         let removed = views.remove(name);
@@ -107,7 +107,7 @@ impl Tables {
         &self.views
     }
 
-    /// What this name stands for, if it is known.
+    /// What this name stands for, if it is defined.
     pub fn kind(&self, name: &str) -> Option<Kind> {
         match self.views.get(name) {
             Some(_) => Some(Kind::View),
@@ -126,18 +126,18 @@ impl Tables {
         self.named.insert(name.to_lowercase(), named);
     }
 
-    /// Forgets the table of this name; false if there is none.
+    /// Removes the table of this name; false if there is none.
     pub fn remove(&mut self, name: &str) -> bool {
         self.schemas.remove(&name.to_lowercase());
         self.named.remove(&name.to_lowercase()).is_some()
     }
 
-    /// Gives the table of this name, or at this path, a schema instead of the one that its files tell.
+    /// Gives the table of this name, or at this path, a schema in place of the one that its files have.
     pub fn set_schema(&mut self, name: &str, schema: SchemaChoice) {
         self.schemas.insert(name.to_lowercase(), schema);
     }
 
-    /// The names of the tables and views, in their order.
+    /// The names of the tables and views, sorted.
     pub fn names(&self) -> Vec<&str> {
         let tables = self.named.values().map(|named| named.name.as_str());
         let mut names: Vec<&str> = tables.chain(self.views.names()).collect();
@@ -145,10 +145,10 @@ impl Tables {
         names
     }
 
-    /// Where these tables and all others lie that have one path, for another process.
+    /// The paths of these tables and of all others that have one path, for another process.
     ///
     /// # Errors
-    /// One of `names` lies in the memory of this process, or could be one of several files.
+    /// A table of `names` lies in the memory of this process, or its name could mean several files.
     pub(crate) fn sources(&self, names: &[String], open: &OpenOptions) -> Result<Sources> {
         for name in names.iter().filter(|name| self.named.contains_key(&name.to_lowercase())) {
             if let (name, Place::Memory(_) | Place::Kept(_)) = self.place(name)? {
@@ -169,16 +169,16 @@ impl Tables {
         })
     }
 
-    /// Opens these tables. A name that is not known is a path. With `late`, not all of many small files are looked at, see
-    /// [`OpenOptions::late`].
+    /// Opens these tables. A name that is not defined is a path. With `late`, not all of many small files are looked
+    /// at, see [`OpenOptions::late`].
     ///
     /// # Errors
-    /// There is no such table, or its files don't go together.
+    /// A table does not exist, or its files don't go together.
     pub fn catalog(&self, names: &[String], late: bool, options: &OpenOptions) -> Result<Catalog> {
         Ok(self.open(names, late, options)?.catalog)
     }
 
-    /// The same, with what must stay as long as they are read.
+    /// As [`Tables::catalog`], with the kept rows that must stay as long as the tables are read.
     pub(crate) fn open(&self, names: &[String], late: bool, options: &OpenOptions) -> Result<Opened> {
         let is_read = |schema: &str| names.iter().any(|name| name.to_lowercase() == schema);
         let mut schemas = self.schemas.keys();
@@ -212,7 +212,7 @@ impl Tables {
         Ok(opened)
     }
 
-    /// The name of a table however a statement spells it, and where it lies.
+    /// The name of a table as it was defined, and its place. A statement may spell the name in another way.
     fn place<'a>(&'a self, name: &'a str) -> Result<(&'a str, Place)> {
         let wrong = |message, help| Err(queries::Error::Name { message, help: Some(help) }.into());
         match self.named.get(&name.to_lowercase()) {
@@ -246,7 +246,7 @@ impl Tables {
     }
 }
 
-/// The tables of a statement, and what must stay as long as it runs.
+/// The tables of a statement, and the kept rows that must stay as long as it runs.
 #[derive(Debug, Clone, Default)]
 pub struct Opened {
     pub(crate) catalog: Catalog,

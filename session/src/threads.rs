@@ -10,7 +10,7 @@ use crate::session::Session;
 use crate::settings::Settings;
 use crate::tables::{Opened, Tables};
 
-/// Runs queries on threads of this process, which sees all that the session has: record batches, views and temporary
+/// Runs queries on threads of this process. They see all that the session has: record batches, views and temporary
 /// tables too.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Threads;
@@ -34,13 +34,13 @@ impl Runner for Threads {
     }
 
     fn begin(&self, session: &Session, planned: &PlannedQuery, cancel: &Cancel) -> Result<engine::Results> {
-        // It was planned for so many workers.
+        // The query was planned for so many workers.
         let settings = Settings { workers: planned.planning.workers, ..session.settings() };
         Ok(engine::run(&planned.plan, &settings.engine(), cancel)?)
     }
 }
 
-/// Opens these tables, on a thread that is left if somebody asks for the end.
+/// Opens these tables on a thread of its own. After a cancel the caller does not wait for it.
 pub(crate) fn open(
     tables: &Tables,
     names: &[String],

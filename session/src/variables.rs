@@ -1,4 +1,4 @@
-//! What `SET name = value` changes: the settings of a session by their names, which are those of the flags.
+//! The settings that `SET name = value` changes, by their names, which are those of the flags.
 
 use formats::rows::reader::MAX_RECORD;
 use schema::OnError;
@@ -6,7 +6,7 @@ use schema::OnError;
 use crate::error::{Error, Result};
 use crate::settings::Settings;
 
-/// The least limit of memory, in bytes: below it not even a small file could be read.
+/// The least memory limit, in bytes. Below it not even a small file could be read.
 const LEAST_MEMORY: u64 = 16 << 20;
 
 /// The most workers of a process.
@@ -18,15 +18,16 @@ const MOST_AHEAD: u64 = 256;
 /// A setting.
 struct Variable {
     names: &'static [&'static str],
-    /// What its values are, for messages.
+    /// A description of its values, for messages.
     takes: &'static str,
-    /// Sets it; `None` if the value is not one of those.
+    /// Sets the setting; `None` if it does not take the value.
     set: fn(&mut Settings, &str) -> Option<()>,
-    /// Sets it to what it is in other settings.
+    /// Copies the setting from other settings.
     copy: fn(&mut Settings, &Settings),
 }
 
-/// All that can be set. That scripts may be started is not: it is for whoever starts the program.
+/// All settings that SET changes. Whether scripts may be started is none of them: the user that starts the program
+/// decides it.
 const VARIABLES: &[Variable] = &[
     Variable {
         names: &["workers", "threads"],
@@ -145,17 +146,17 @@ const VARIABLES: &[Variable] = &[
 ];
 
 impl Settings {
-    /// Changes the setting of this name, as a text says.
+    /// Sets the setting of this name to a value that is given as text.
     ///
     /// # Errors
-    /// There is no such setting, or it doesn't take this value.
+    /// There is no such setting, or it does not take this value.
     pub fn set(&mut self, name: &str, value: &str) -> Result<()> {
         let variable = variable(name)?;
         (variable.set)(self, value)
             .ok_or_else(|| wrong(format!("SET {name} takes {}, and was given '{value}'", variable.takes)))
     }
 
-    /// Changes the setting of this name to what it is in `first`.
+    /// Sets the setting of this name to its value in `first`.
     ///
     /// # Errors
     /// There is no such setting.
@@ -195,7 +196,7 @@ fn switch(text: &str) -> Option<bool> {
     }
 }
 
-/// One ASCII character; `\t` and `tab` are the tab.
+/// Reads one ASCII character; `\t` and `tab` are the tab.
 pub fn byte(text: &str) -> Option<u8> {
     match text {
         "\\t" | "tab" => Some(b'\t'),
@@ -204,10 +205,10 @@ pub fn byte(text: &str) -> Option<u8> {
     }
 }
 
-/// A limit of memory.
+/// Reads a memory limit, in bytes.
 ///
 /// # Errors
-/// It is no size, or too small.
+/// The text is no size, or a size that is too small.
 pub fn memory(text: &str) -> Result<u64, String> {
     let bytes = size(text)?;
     if bytes < LEAST_MEMORY {
@@ -216,10 +217,10 @@ pub fn memory(text: &str) -> Result<u64, String> {
     Ok(bytes)
 }
 
-/// The most bytes of a record.
+/// Reads a limit of the bytes of a record.
 ///
 /// # Errors
-/// It is no size, or too large.
+/// The text is no size, or a size that is too large.
 pub fn record(text: &str) -> Result<u64, String> {
     match size(text)? {
         bytes if bytes > MAX_RECORD as u64 => {
@@ -229,11 +230,11 @@ pub fn record(text: &str) -> Result<u64, String> {
     }
 }
 
-/// A size such as `512MiB`, `4G` or `1000000`: units of 1024 (K, M, G, T, with or without `iB`), `kB`, `MB` and `GB`
-/// of 1000.
+/// Reads a size such as `512MiB`, `4G` or `1000000`, in bytes. Units are of 1024 (K, M, G, T, with or without `iB`), or
+/// of 1000 (`kB`, `MB`, `GB` and `TB`).
 ///
 /// # Errors
-/// It is no size.
+/// The text is no size.
 pub fn size(text: &str) -> Result<u64, String> {
     let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);

@@ -21,27 +21,28 @@ use crate::session::{Session, named};
 /// The column of changes that says how often a row came, or with a minus went.
 pub const DIFF: &str = "__diff";
 
-/// A query over files that is kept up to date. Each call of [`Watch::poll`] takes in the files that were added meanwhile.
+/// A query over files that is kept up to date. Each call of [`Watch::poll`] takes in the files that were added since
+/// the last one.
 pub struct Watch<'a> {
     session: &'a Session,
     name: String,
-    /// The table as it was at first; its files are those of the next round, if none has been.
+    /// The table as it was at first. The first round takes in its files.
     first: Table,
     schema: SchemaRef,
     /// The files that were taken in, with their sizes in bytes and their times in nanoseconds.
     seen: BTreeMap<PathBuf, (u64, i64)>,
     is_begun: bool,
-    /// An error has ended it: rows of a round may be missing in the next one.
+    /// Whether an error has ended the watch: rows of a round may be missing in the next one.
     has_ended: bool,
     live: incremental::Watch,
 }
 
 impl Session {
-    /// Begins to watch a query over one table of files. Its result is a change too, and the first one.
+    /// Begins to watch a query over one table of files. Its first change is the result as it is now.
     ///
     /// # Errors
-    /// The statement is wrong or no query, the query reads another number of tables than one, its table does not lie in
-    /// files, and queries that can't be kept up to date.
+    /// The statement is wrong or no query, or the query can't be kept up to date. It must read exactly one table, and
+    /// that must lie in files.
     pub fn watch(&self, sql: &str) -> Result<Watch<'_>> {
         let cancel = Cancel::default();
         let statement = parse(sql)?;
@@ -83,12 +84,12 @@ impl Watch<'_> {
         &self.schema
     }
 
-    /// Takes in the files that were added since the last call, and gives the rows that came or went; nothing if no file
+    /// Takes in the files that were added since the last call. Gives the rows that came or went, or `None` if no file
     /// was added. The first call gives the result as it is.
     ///
     /// # Errors
-    /// A file was removed or has changed, one that was added has other columns, those of reading, and a worker that has
-    /// panicked. The watch has ended then, and every further call is an error.
+    /// A file was removed or has changed, a new file has other columns, a file can't be read, or a worker has panicked.
+    /// The watch has ended then, and every further call is an error.
     pub fn poll(&mut self) -> Result<Option<Vec<RecordBatch>>> {
         if self.has_ended {
             return Err(Error::Settings("the watch has ended with an error".into()));
@@ -119,7 +120,7 @@ impl Watch<'_> {
         changes.into_iter().map(batch).collect::<Result<_>>().map(Some)
     }
 
-    /// What readers passed over since this was asked last.
+    /// Rows and values that readers have passed over since the last call.
     pub fn skipped(&self) -> Skipped {
         self.live.skipped()
     }
@@ -136,8 +137,8 @@ impl Watch<'_> {
         Ok(table)
     }
 
-    /// The files that were not seen before. One that was seen must stay as it was: its rows are in the result, and can't
-    /// be taken back.
+    /// The files that were not seen before. A file that was seen must stay as it was: its rows are in the result, and
+    /// can't be taken back.
     fn added(&mut self, set: &FileSet) -> Result<Vec<schema::FileEntry>> {
         let there: BTreeSet<&PathBuf> = set.files.iter().map(|file| &file.path).collect();
         let wrong = |path: &PathBuf, what: &str, help: &str| {

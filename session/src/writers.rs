@@ -1,13 +1,13 @@
-//! The rows of a result to text or bytes, in a form and to a place.
+//! Write the rows of a result as text or bytes, in a form and to a place.
 //!
-//! - [`format`]: the forms, by their names and the suffixes of files.
-//! - [`encoded`]: csv, tsv, json, JSON lines, Parquet, Arrow, buren and the like: what `formats` encodes.
-//! - [`distinct`]: columns of equal names, in forms that can't hold them.
-//! - [`table`], [`fit`]: a table in a frame, fitted to a terminal.
-//! - [`markdown`]: a table in markdown.
-//! - [`lines`]: lines as they are, for plans.
-//! - [`value`]: one value as text; [`escape`]: text that a terminal does not obey.
-//! - [`output`]: where it goes: a file that appears whole or not at all, or what the caller has.
+//! - [`mod@format`]: the forms, by their names and by suffixes of files.
+//! - `encoded`: the forms that `formats` encodes: csv, tsv, json, JSON lines, Parquet, Arrow, buren and others.
+//! - `distinct`: renames columns of equal names, in forms that can't hold them.
+//! - [`table`], `fit`: a table in a frame, fitted to a terminal.
+//! - `markdown`: a table in markdown.
+//! - `lines`: lines as they are, for plans.
+//! - `value`: one value as text; [`escape`]: text that a terminal does not obey.
+//! - `output`: where bytes go: a file that appears whole or not at all, or an output of the caller.
 
 mod distinct;
 mod encoded;
@@ -34,7 +34,7 @@ pub use table::TableOptions;
 /// What can go wrong in writing a result.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Whoever read the output has gone (`| head`): a normal end, for which nothing is said.
+    /// The reader of the output is gone (`| head`): a normal end, of which no message is written.
     #[error("the reader of the output has gone")]
     Closed,
     /// The system refused to write.
@@ -42,15 +42,15 @@ pub enum Error {
     Io {
         /// The file.
         path: PathBuf,
-        /// What was tried.
+        /// What the program tried.
         action: &'static str,
-        /// What the system said.
+        /// The error of the system.
         source: std::io::Error,
     },
     /// The result can't be encoded.
     #[error(transparent)]
     Format(formats::Error),
-    /// What was asked for makes no sense.
+    /// The request makes no sense.
     #[error("{0}")]
     Refused(String),
 }
@@ -71,27 +71,28 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Takes a result as it comes: its schema, its batches, its end.
 pub trait ResultWriter: Send {
-    /// The schema, once, before all batches.
+    /// Takes the schema. Call it once, before all batches.
     fn begin(&mut self, schema: &SchemaRef) -> Result<()>;
 
-    /// The next rows.
+    /// Takes the next rows.
     fn batch(&mut self, batch: &RecordBatch) -> Result<()>;
 
-    /// The result is whole: what is still held back is written, and a file gets its name. A writer that is dropped
-    /// before leaves no file.
+    /// Ends the result: writes what is still held back, and gives a file its name. A writer that is dropped before
+    /// leaves no file.
     fn end(&mut self) -> Result<()>;
 
-    /// What the reader may not expect of what was written, once it has ended.
+    /// A warning about the output, if it is other than its reader may expect. Call it after [`ResultWriter::end`].
     fn warning(&self) -> Option<String> {
         None
     }
 }
 
-/// The writer of a result in this form; a table for people is shown as `table` says. A plan, with so many characters
-/// before the operators, is written as lines for people where the form is no other than the usual ones.
+/// The writer of a result in this form. `table` says how a table for people looks. With `plan` the result is a plan
+/// with so many characters before its operators. A plan is written as lines for people if the form is one of the usual
+/// ones.
 ///
 /// # Errors
-/// A compression around a form that is for people.
+/// A compression is given for a form for people.
 pub fn writer(
     format: ResultFormat,
     out: Box<dyn Output>,
@@ -120,7 +121,7 @@ pub fn writer(
     })
 }
 
-/// Refuses a compression around a form that is for people.
+/// Refuses a compression around a form for people.
 pub(crate) fn check_compression(format: ResultFormat, compression: &str, path: &Path) -> Result<()> {
     match encoded::encoding(format) {
         None if compression != "none" => {
@@ -130,11 +131,11 @@ pub(crate) fn check_compression(format: ResultFormat, compression: &str, path: &
     }
 }
 
-/// Hands all rows to the writer, and gives how many there were; `before` is called each time before something is written.
-/// Nothing is written before there is something to write: an error comes without half a result before it.
+/// Passes all rows to the writer, and gives how many there were. Calls `before` each time before something is written.
+/// Nothing is written before there are rows, so that no half result precedes an error.
 ///
 /// # Errors
-/// Those of the rows, those of the writer, and more memory taken by what it keeps than there may be.
+/// Errors of the rows and of the writer, and a writer that keeps more memory than it may.
 pub fn write_all<E: From<Error> + From<engine::Error>>(
     schema: &SchemaRef,
     batches: impl Iterator<Item = Result<RecordBatch, E>>,
@@ -151,7 +152,7 @@ pub fn write_all<E: From<Error> + From<engine::Error>>(
         }
         rows += batch.num_rows() as u64;
         writer.batch(&batch)?;
-        // Some writers keep what they are given.
+        // Some writers keep the rows.
         engine::context::memory::check(0, || "the result".into())?;
     }
     before();

@@ -1,4 +1,5 @@
-//! One encoding with one compression: written, queried and taken apart.
+//! Measures one encoding with one compression: writes a table, runs the query on it and takes the time of each step of
+//! reading.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,17 +19,17 @@ use super::command::{Queried, Runner};
 use super::{TABLE, forget, median};
 use crate::Usage;
 
-/// What is measured of each pair.
+/// What all pairs have in common in the measuring.
 pub struct Bench {
     /// Runs the query.
     pub runner: Runner,
-    /// Where the data set that is measured lies.
+    /// The path of the data set that is measured.
     pub directory: PathBuf,
-    /// The rows that all are written from.
+    /// The path of the data set from which all others are written.
     pub source: PathBuf,
     /// The query.
     pub sql: String,
-    /// Threads.
+    /// Worker threads.
     pub workers: usize,
     /// How often the query runs after its first run.
     pub rounds: u32,
@@ -36,9 +37,9 @@ pub struct Bench {
     pub cold: bool,
     /// The rows of the table.
     pub rows: u64,
-    /// Its columns.
+    /// The columns of the table.
     pub schema: SchemaRef,
-    /// The query's answer.
+    /// The right answer of the query.
     pub expected: Answer,
 }
 
@@ -49,53 +50,53 @@ pub struct Cell {
     pub encoding: &'static str,
     /// The compression.
     pub compression: &'static str,
-    /// What was measured, or why nothing was.
+    /// The figures, or why there are none.
     #[serde(flatten)]
     pub outcome: Outcome,
 }
 
-/// What came of measuring a pair.
+/// The outcome of measuring a pair.
 #[derive(Debug, Clone, Serialize)]
 #[serde(untagged)]
 pub enum Outcome {
-    /// It was measured.
+    /// The pair was measured.
     Measured(Measured),
-    /// The encoding has no place for the table's columns.
+    /// The encoding can't hold the columns of the table.
     Refused {
         /// Why.
         refused: String,
     },
     /// Writing or reading it went wrong, or its answer is wrong.
     Failed {
-        /// How.
+        /// What went wrong.
         error: String,
     },
 }
 
-/// Figures; seconds are elapsed.
+/// The figures of a pair. Seconds are elapsed time.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Measured {
     /// Bytes of the files.
     pub bytes: u64,
-    /// To write them.
+    /// Seconds to write the files.
     pub write_seconds: f64,
-    /// The median of the query's runs after the first.
+    /// The median of the query's runs after the first, in seconds.
     pub query_seconds: f64,
-    /// The query's first run in its process.
+    /// The query's first run in its process, in seconds.
     pub first_seconds: f64,
     /// Rows a second and worker, by the median.
     pub rows_per_core_second: f64,
-    /// Bytes of the files that the query got through in a second.
+    /// Bytes of the files for each second of the query.
     pub bytes_per_second: f64,
     /// The most memory that was resident in the query's process, in bytes.
     pub peak_resident_bytes: u64,
-    /// To read the files.
+    /// Seconds to read the files.
     pub read_seconds: f64,
-    /// To read and decompress them; none if they are not compressed as a whole.
+    /// Seconds to read and decompress the files; none if they are not compressed as a whole.
     pub decompress_seconds: Option<f64>,
-    /// To read, decompress and decode what the query needs of them.
+    /// Seconds to read, decompress and decode what the query needs of the files.
     pub decode_seconds: f64,
-    /// Which step takes the most.
+    /// The step that takes most of the time.
     pub bound_by: &'static str,
 }
 
@@ -142,7 +143,7 @@ pub fn plan(sql: &str, table: &Table, workers: usize) -> anyhow::Result<Arc<Plan
     Ok(queries::plan(&query, &catalog, &queries::Settings { workers, ..queries::Settings::default() })?)
 }
 
-/// The answer of a plan, by running it here.
+/// The answer of a plan, which is run here.
 pub fn answer(plan: &Arc<Plan>, workers: usize) -> anyhow::Result<Answer> {
     let results = engine::run(plan, &engine::Settings::new(workers), &Cancel::default())?;
     crate::signals::cancel_on_interrupt(results.state());
@@ -150,7 +151,7 @@ pub fn answer(plan: &Arc<Plan>, workers: usize) -> anyhow::Result<Answer> {
 }
 
 impl Bench {
-    /// Measures a pair. An error is one of the machine; what the pair can't do is an outcome.
+    /// Measures a pair. Errors are those of the machine; a pair that fails is an outcome.
     pub fn cell(&self, format: &'static dyn Format, compression: &'static str) -> anyhow::Result<Cell> {
         let options = FormatOptions {
             encoding: format.name().into(),
@@ -204,7 +205,7 @@ impl Bench {
         Ok(measured)
     }
 
-    /// Runs the query over the data set, once and then as often as rounds are wanted.
+    /// Runs the query over the data set, once and then `rounds` times.
     fn query(&self, set: &FileSet) -> anyhow::Result<Queried> {
         let workers = self.workers.to_string();
         let query = |times| self.runner.query(&self.directory, &["--workers", &workers], times);
@@ -222,7 +223,7 @@ impl Bench {
         Ok(all)
     }
 
-    /// Compares the answer over the data set with the one that is expected.
+    /// Compares the answer over the data set with the right one.
     fn check(&self) -> anyhow::Result<()> {
         let path = self.runner.answer(&self.directory, &["--workers", &self.workers.to_string()])?;
         let table = open_path(&path, "the answer", &OpenOptions::default())?;

@@ -1,4 +1,4 @@
-//! The chart: for each encoding a group of bars, one a compression, all on one scale.
+//! The chart: for each encoding a group of bars, one for each compression, all on one scale.
 
 use session::writers::table::grouped;
 

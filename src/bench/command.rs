@@ -1,4 +1,4 @@
-//! The commands that a user would give, each in a process of its own, so that memory is told apart.
+//! Runs commands of palais as a user would, each in a process of its own, so that the memory of each is known.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -10,31 +10,31 @@ use session::conversion::TAGGED;
 
 use super::TABLE;
 
-/// Gives commands that have a query in common.
+/// Runs commands that have a query in common.
 pub struct Runner {
-    /// palais.
+    /// The path of palais.
     binary: PathBuf,
-    /// Where figures are put.
+    /// A directory for figures and answers.
     scratch: PathBuf,
     /// The query.
     sql: String,
 }
 
-/// What `--stats` tells of a query.
+/// The figures that `--stats` gives of a query.
 #[derive(Deserialize)]
 pub struct Queried {
-    /// To list the files and plan.
+    /// Seconds to list the files and plan.
     pub plan_seconds: f64,
-    /// To run it, each time.
+    /// Seconds of each run.
     pub execution_seconds: Vec<f64>,
     /// The rows of its result.
     pub rows: u64,
-    /// The most memory that was resident.
+    /// The most memory that was resident, in bytes.
     pub peak_resident_bytes: u64,
 }
 
 impl Runner {
-    /// Of a query that calls the table [`TABLE`].
+    /// A runner of `sql`, which calls the table [`TABLE`].
     pub fn new(scratch: &Path, sql: &str) -> anyhow::Result<Runner> {
         Ok(Runner { binary: std::env::current_exe()?, scratch: scratch.to_path_buf(), sql: sql.into() })
     }
@@ -52,13 +52,13 @@ impl Runner {
         let mut command = Command::new(&self.binary);
         command.arg("convert").arg(source).arg(directory).args(written).arg(workers.to_string());
         if TAGGED.contains(&encoding) {
-            // As `palais generate` writes them: what is measured is values, and not the same names again and again.
+            // As `palais generate` writes them: the benchmark measures values, and not the same names again and again.
             command.arg("--arrays");
         }
         run(&mut command)
     }
 
-    /// Runs the query over a data set so many times in one process.
+    /// Runs the query over a data set `times` times in one process.
     pub fn query(&self, directory: &Path, flags: &[&str], times: u32) -> anyhow::Result<Queried> {
         let path = self.scratch.join("stats.json");
         let mut command = self.over(directory, flags);
@@ -68,7 +68,7 @@ impl Runner {
         Ok(serde_json::from_str(&text)?)
     }
 
-    /// Runs the query over a data set, and writes its rows to a file; gives its path.
+    /// Runs the query over a data set, and writes its rows to a file. Gives its path.
     pub fn answer(&self, directory: &Path, flags: &[&str]) -> anyhow::Result<PathBuf> {
         let path = self.scratch.join("answer.arrow");
         run(self.over(directory, flags).arg("--overwrite").arg("--output").arg(&path))?;
@@ -84,7 +84,7 @@ impl Runner {
     }
 }
 
-/// Runs a command of ours; what it says is the error if it fails.
+/// Runs a command of palais. If it fails, its messages are the error.
 fn run(command: &mut Command) -> anyhow::Result<()> {
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     let (child, group) = children::spawn(command).context("palais cannot be started")?;

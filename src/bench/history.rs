@@ -21,7 +21,7 @@ const SECONDS: [(&str, [f64; 5]); 9] = [
 /// The compressions in the order of [`SECONDS`].
 const COMPRESSIONS: [&str; 5] = ["none", "snappy", "lz4", "gzip", "zlib"];
 
-/// Rows a second and core, of the pairs that were measured.
+/// Rows a second and core; `None` for pairs that were not measured.
 pub fn rows_per_core_second(encoding: &str, compression: &str) -> Option<f64> {
     let (_, seconds) = SECONDS.iter().find(|(name, _)| *name == encoding)?;
     let column = COMPRESSIONS.iter().position(|&name| name == compression)?;

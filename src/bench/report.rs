@@ -9,14 +9,14 @@ use session::writers::table::grouped;
 use super::cell::{Cell, Measured, Outcome};
 use super::{chart, grid, history};
 
-/// What was measured.
+/// What `palais bench formats` has measured.
 #[derive(Serialize)]
 pub struct Report {
-    /// What the table is.
+    /// A description of the table.
     pub title: String,
     /// The query.
     pub query: String,
-    /// Threads.
+    /// Worker threads.
     pub workers: usize,
     /// How often the query ran after its first run.
     pub rounds: u32,
@@ -33,7 +33,7 @@ pub struct Report {
 
 const MEGA: f64 = 1e6;
 
-/// What is told of the runs.
+/// How the query ran, as text for people.
 pub fn runs(rounds: u32, cold: bool) -> String {
     let from = if cold { "each from the disk" } else { "from memory" };
     format!("median of {rounds} runs after a first one, {from}")
@@ -66,7 +66,7 @@ pub fn line(cell: &Cell) -> String {
 }
 
 impl Report {
-    /// The tables.
+    /// The figures as tables for people.
     pub fn text(&self) -> String {
         let mut out = format!(
             "{}, {} rows, {} workers, {}\n{}\n",
@@ -154,7 +154,7 @@ impl Report {
         grid(out, title, &lines);
     }
 
-    /// The pairs than which none is both smaller and quicker, from the smallest on.
+    /// The pairs than which no other one is both smaller and quicker, from the smallest on.
     fn sweet_spots(&self) -> Vec<(&Cell, &Measured)> {
         let mut all: Vec<_> = self.cells.iter().filter_map(|cell| Some((cell, cell.measured()?))).collect();
         all.sort_by(|(_, a), (_, b)| a.bytes.cmp(&b.bytes).then(a.query_seconds.total_cmp(&b.query_seconds)));
@@ -167,7 +167,7 @@ impl Report {
         all
     }
 
-    /// A line for each pair.
+    /// The figures as CSV, a line for each pair.
     fn csv(&self) -> String {
         let mut out = String::from(
             "encoding,compression,bytes,write_seconds,query_seconds,first_seconds,rows_per_core_second,times_2016,\

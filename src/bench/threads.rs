@@ -1,5 +1,5 @@
-//! `palais bench threads`: what workers and reading ahead do to the time of a query, over many small files and over few
-//! large ones, plain and compressed, from memory and from the disk.
+//! `palais bench threads`: measures what workers and reading ahead do to the time of a query. It reads many small files
+//! and few large ones, plain and compressed, from memory and from the disk.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,12 +20,12 @@ use crate::print;
 use crate::say::say;
 use crate::{settings, signals};
 
-/// So many small files are written, of about so many bytes each before compression.
+/// How many small files are written, and about how many bytes each has before compression.
 const SMALL_FILES: usize = 500;
 const SMALL_BYTES: usize = 10_000;
-/// The parts of a made table.
+/// The number of files of a generated table.
 const LARGE_FILES: usize = 4;
-/// Numbers of parts that are read ahead.
+/// The numbers of parts read ahead that are tried.
 const READ_AHEAD: [u16; 5] = [0, 1, 4, 16, 64];
 
 /// Files that are measured.
@@ -37,9 +37,9 @@ pub struct Set {
     pub encoding: String,
     /// Their compression.
     pub compression: String,
-    /// How many there are.
+    /// The number of files.
     pub files: u64,
-    /// Their bytes.
+    /// The bytes of all files.
     pub bytes: u64,
     /// The figures of every setting.
     pub figures: Vec<Figure>,
@@ -54,7 +54,7 @@ pub struct Figure {
     pub workers: u16,
     /// Parts of files that the system is asked to read ahead.
     pub read_ahead: u16,
-    /// The median of the runs, from the list of files to the last row.
+    /// The median of the runs in seconds, from the listing of files to the last row.
     pub seconds: f64,
 }
 
@@ -68,7 +68,7 @@ pub fn run(t: &args::BenchThreads) -> anyhow::Result<()> {
     super::write_source(&t.table, &t.input, LARGE_FILES, &source, cores)?;
     let table = Arc::new(open_path(&source, TABLE, &OpenOptions::default())?);
     let sql = t.table.query.clone().unwrap_or_else(|| QUERY.into());
-    // A query that is wrong is told before anything is measured.
+    // A wrong query is an error before anything is measured.
     cell::plan(&sql, &table, cores)?;
     let runner = Runner::new(scratch.path(), &sql)?;
     let bench = Bench {
@@ -108,7 +108,7 @@ fn usual_workers(cores: usize) -> Vec<u16> {
 
 struct Bench {
     runner: Runner,
-    /// Where the set that is measured lies.
+    /// The path of the set that is measured.
     directory: PathBuf,
     source: PathBuf,
     table: Arc<Table>,
@@ -173,7 +173,7 @@ impl Bench {
         Ok(())
     }
 
-    /// The seconds of a setting, and the rows of its result. Files that are given are read from the disk.
+    /// The seconds of a setting, and the rows of its result. With `cold` its files are read from the disk.
     fn setting(&self, cold: Option<&FileSet>, workers: u16, read_ahead: u16) -> anyhow::Result<(f64, u64)> {
         let flags = ["--workers", &workers.to_string(), "--read-ahead", &read_ahead.to_string()];
         let Some(set) = cold else {

@@ -10,26 +10,26 @@ use super::grid;
 use super::threads::{Figure, Set};
 use crate::svg::Svg;
 
-/// A setting is as good as the quickest one if it takes at most so many times as long.
+/// A setting is as good as the quickest one if it takes at most this many times as long.
 const AS_GOOD: f64 = 1.05;
 
-/// What was measured.
+/// What `palais bench threads` has measured.
 #[derive(Serialize)]
 pub struct Report {
-    /// What the table is.
+    /// A description of the table.
     pub title: String,
     /// The query.
     pub query: String,
     /// The cores of the machine or its control group.
     pub cores: usize,
-    /// Of how many runs the median was taken.
+    /// The number of runs whose median was taken.
     pub rounds: u32,
     /// The files that were measured.
     pub sets: Vec<Set>,
 }
 
 impl Set {
-    /// What it is, for people.
+    /// A description of the set for people.
     fn name(&self, cold: bool) -> String {
         let kind = if self.small { "small" } else { "large" };
         let from = if cold { "from the disk" } else { "from memory" };
@@ -38,7 +38,7 @@ impl Set {
         format!("{files} {kind} file{plural}, {} {}, {bytes:.1} MB, {from}", self.encoding, self.compression)
     }
 
-    /// Whether there are figures from memory and from the disk.
+    /// The kinds of figures that there are: from memory (`false`) and from the disk (`true`).
     fn kinds(&self) -> impl Iterator<Item = bool> {
         [false, true].into_iter().filter(|&cold| self.of(cold).next().is_some())
     }
@@ -51,14 +51,15 @@ impl Set {
         self.of(cold).min_by(|a, b| a.seconds.total_cmp(&b.seconds))
     }
 
-    /// Among the settings that are as good as the quickest one that with the fewest workers, and then parts read ahead.
+    /// The advised setting. Of the settings that are as good as the quickest one, it has the fewest workers, and then
+    /// the fewest parts read ahead.
     fn advised(&self, cold: bool) -> Option<&Figure> {
         let least = self.quickest(cold)?.seconds;
         let good = self.of(cold).filter(|figure| figure.seconds <= least * AS_GOOD);
         good.min_by_key(|figure| (figure.workers, figure.read_ahead))
     }
 
-    /// How many times as long as the quickest setting one takes.
+    /// How many times as long as the quickest setting this one takes.
     fn times(&self, cold: bool, workers: u16, read_ahead: u16) -> Option<f64> {
         let is_it = |f: &&Figure| (f.workers, f.read_ahead) == (workers, read_ahead);
         Some(self.of(cold).find(is_it)?.seconds / self.quickest(cold)?.seconds)
@@ -123,7 +124,8 @@ impl Report {
         self.sets.iter().flat_map(|set| set.kinds().map(move |cold| (set, cold)))
     }
 
-    /// The setting that is nowhere far from the quickest one, and how far at most.
+    /// The setting that is nowhere far from the quickest one: its greatest ratio to the quickest setting of a set is
+    /// the least. Gives that ratio too.
     fn overall(&self) -> Option<(u16, u16, f64)> {
         let settings = self.sets.first()?.of(false).map(|f| (f.workers, f.read_ahead));
         let most = |(workers, read_ahead): (u16, u16)| {
@@ -133,7 +135,7 @@ impl Report {
         settings.map(most).min_by(|a, b| a.2.total_cmp(&b.2))
     }
 
-    /// A line for each setting of each set.
+    /// The figures as CSV, a line for each setting of each set.
     fn csv(&self) -> String {
         let mut out = String::from(
             "small,encoding,compression,files,bytes,cold,workers,read_ahead,seconds,bytes_per_second\n",
@@ -162,7 +164,8 @@ impl Report {
         super::write_figures(directory, "threads", self, &self.csv(), &self.chart())
     }
 
-    /// A panel for each set: seconds by the number of workers, a line for each number of parts read ahead.
+    /// The figures as a chart. It has a panel for each set: seconds by the number of workers, a line for each number of
+    /// parts read ahead.
     fn chart(&self) -> String {
         const COLUMNS: usize = 2;
         const WIDTH: f64 = 460.0;

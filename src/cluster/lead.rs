@@ -1,4 +1,4 @@
-//! `palais cluster lead`: the process of a node that leads what a caller asks for.
+//! `palais cluster lead`: the process of a node that leads a request of a caller.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -27,7 +27,7 @@ pub fn lead(started: &args::Started) -> anyhow::Result<()> {
     let told = Arc::new(AtomicI32::new(0));
     let code = told.clone();
     let end = move |why: Option<String>| {
-        // For the log of the node.
+        // This goes to the log of the node.
         why.into_iter().for_each(say);
         signals::end(code.load(Ordering::SeqCst))
     };
@@ -35,7 +35,7 @@ pub fn lead(started: &args::Started) -> anyhow::Result<()> {
     let (telling, code) = (caller.clone(), told.clone());
     signals::tell_failures_by(move |message, exit| {
         let failure = failure_of(&message, exit);
-        // For the log of the node.
+        // This goes to the log of the node.
         say(&failure.message);
         code.store(FAILED, Ordering::SeqCst);
         telling.failed(failure);
@@ -52,13 +52,14 @@ pub fn lead(started: &args::Started) -> anyhow::Result<()> {
         Ok(()) => caller.done(),
         Err(e) => {
             let failure = failure(&e);
-            // For the log of the node.
+            // This goes to the log of the node.
             say(&failure.message);
             told.store(FAILED, Ordering::SeqCst);
             caller.failed(failure);
         }
     }
-    // What was told may still be on its way, and is lost if this end closes first. The other end does once it has all.
+    // The last message may still be on its way, and is lost if this end closes first. The caller closes the connection
+    // once it has all.
     loop {
         std::thread::park();
     }

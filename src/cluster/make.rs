@@ -53,7 +53,7 @@ fn run(task: Task, write: &args::Write, place: &args::MakePlace) -> anyhow::Resu
     Ok(task.make(place.retries, local_parts, start, &Shown { no_progress: write.no_progress })?)
 }
 
-/// Shows on this terminal how far the making of files is.
+/// Shows the progress of the making of files on this terminal.
 struct Shown {
     no_progress: bool,
 }
@@ -85,7 +85,7 @@ fn ask_nodes(request: &Request, no_progress: bool, at: &args::At) -> anyhow::Res
     let remote = ask(&client(at, PATIENCE)?, request, true)?;
     let mut progress: Option<Progress> = None;
     let hear = move |besides| {
-        // No bar is to stand on the line of a text, nor two at once.
+        // A bar must not stand on the line of a text, and there must not be two bars.
         drop(progress.take());
         match besides {
             Event::Work(bytes) => progress = Some(Progress::of_bytes(bytes, &shown, no_progress)),

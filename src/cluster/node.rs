@@ -18,7 +18,7 @@ use crate::places::{VERSION, client};
 use crate::print;
 use crate::say::Log;
 
-/// How long a node may take to tell what runs on all of them.
+/// How long a node may take to tell what runs on all nodes.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// `palais node`.
@@ -30,7 +30,7 @@ pub fn serve(n: &args::Node) -> anyhow::Result<()> {
     };
     let config = Config::read(file)?;
     let memory_limit = config.memory()?;
-    // Relative paths of the file begin where palais was started; those of queries, where the file says.
+    // Relative paths of the file begin where palais was started. Those of queries begin where the file says.
     let path = std::path::absolute(file).context("there is no working directory")?;
     let program = std::env::current_exe().context("cannot find the program that runs")?;
     log(&config);
@@ -51,7 +51,7 @@ fn new_token(file: &Path) -> anyhow::Result<()> {
     written.with_context(|| format!("{}: the token can't be written", file.display()))
 }
 
-/// Has what happens on the node written to standard error.
+/// Has events of the node written to standard error.
 fn log(config: &Config) {
     let level = match config.log_level {
         LogLevel::Warn => tracing::Level::WARN,

@@ -1,5 +1,5 @@
-//! A flame graph: each box is a function, as wide as the share of samples in which it was on the stack, upon the function
-//! that called it. A click on a box spreads it over the whole width.
+//! A flame graph. Each box is a function, as wide as the share of samples in which it was on the stack, upon the
+//! function that called it. A click on a box spreads the box over the whole width.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -10,12 +10,12 @@ const WIDTH: f64 = 1400.0;
 const MARGIN: f64 = 10.0;
 const HEAD: f64 = 64.0;
 const ROW: f64 = 17.0;
-/// The width of a letter at the size of the boxes' text, about.
+/// About the width of a letter in the boxes, in pixels.
 const LETTER: f64 = 6.6;
-/// Boxes that are narrower are left out.
+/// The least width of a box, in pixels. Narrower boxes are left out.
 const LEAST: f64 = 0.3;
 
-/// Samples by their stacks.
+/// Counts of samples, by their stacks.
 #[derive(Debug, Default)]
 pub struct Flame {
     root: Node,
@@ -41,12 +41,12 @@ impl Flame {
         }
     }
 
-    /// How many there are.
+    /// The number of samples.
     pub fn samples(&self) -> u64 {
         self.root.samples
     }
 
-    /// The drawing.
+    /// Draws the graph as SVG. `what` is its title, and `about` a line below it.
     pub fn draw(&self, what: &str, about: &str) -> String {
         let all = Frame { node: &self.root, name: "all", x: 0.0, level: 0 };
         let boxes = all.with_calls(WIDTH - 2.0 * MARGIN, self.root.samples.max(1));
@@ -76,17 +76,18 @@ impl Flame {
     }
 }
 
-/// A function in its place.
+/// A function at its place in the drawing.
 struct Frame<'a> {
     node: &'a Node,
     name: &'a str,
-    /// From the left, in samples.
+    /// The distance from the left, in samples.
     x: f64,
     level: u32,
 }
 
 impl<'a> Frame<'a> {
-    /// This one and those above it that are wide enough; a stack may be deeper than this program's own.
+    /// This box and those above it that are wide enough. The stack may be deeper than that of this program, so this
+    /// does not recurse.
     fn with_calls(self, width: f64, all: u64) -> Vec<Frame<'a>> {
         let (mut boxes, mut next) = (vec![self], 0);
         while next < boxes.len() {
@@ -125,7 +126,7 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// Spreads the box that is clicked and those below it over the whole width.
+/// Spreads a clicked box and those below it over the whole width.
 const SCRIPT: &str = r#"<script><![CDATA[
 const boxes = [...document.querySelectorAll("g[data-x]")];
 function spread(from, width) {
@@ -152,7 +153,7 @@ fn shortened(text: &str, letters: usize) -> String {
     }
 }
 
-/// A warm colour that goes with the name.
+/// A warm colour that depends on the name.
 fn colour(name: &str) -> String {
     let hash =
         name.bytes().fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(16_777_619));

@@ -1,11 +1,11 @@
 //! Samples of the stacks of a process, taken by a timer of the system.
 //!
 //! `ITIMER_PROF` sends SIGPROF at each [`INTERVAL`] of processor time of all threads, to a thread that is running. The
-//! handler walks that thread's stack and writes the addresses into memory that was made ready before: it takes no lock
-//! and no memory. Names are found when the timer is off.
+//! handler walks the stack of that thread and writes the addresses into memory that was made ready before. It takes no
+//! lock and allocates nothing. Names are found when the timer is off.
 //!
-//! A thread that was within the C library or the unwinder is not walked, because it may hold the locks that walking
-//! takes. Its sample has the one function that it was in.
+//! The handler does not walk a thread that was within the C library or the unwinder, because it may hold the locks that
+//! walking takes. The sample of such a thread has the one function that it was in.
 
 use std::collections::HashMap;
 use std::ffi::c_void;
@@ -17,26 +17,26 @@ use std::time::Duration;
 /// Processor time between two samples. A system whose clock ticks less often gives fewer.
 pub const INTERVAL: Duration = Duration::from_millis(2);
 
-/// Words for all samples, 32 MiB: at 40 functions a stack those of three minutes of processor time.
+/// The words for all samples, 32 MiB: at 40 functions a stack they hold three minutes of processor time.
 const WORDS: usize = 4 << 20;
-/// The most functions of a stack; those above are left out.
+/// The most functions of a stack. Those above are left out.
 const DEPTH: usize = 160;
-/// Words in front of the addresses: how many these are, and the name of the thread.
+/// The words in front of the addresses of a sample: the number of addresses, and the name of the thread.
 const HEADER: usize = 3;
 
-/// Libraries of which a function may hold a lock that walking the stack takes.
+/// Libraries whose functions may hold a lock that walking the stack takes.
 const UNWALKED: [&str; 6] = ["/libc.so", "/libc-", "/libgcc_s", "/libpthread", "/ld-linux", "[vdso]"];
 
 static SAMPLES: OnceLock<Samples> = OnceLock::new();
 
-/// What the handler writes to.
+/// The memory to which the handler writes.
 struct Samples {
     words: Box<[AtomicUsize]>,
-    /// How many words were given away.
+    /// How many words handlers have taken.
     next: AtomicUsize,
-    /// Samples for which there was no room.
+    /// How many samples had no room.
     lost: AtomicUsize,
-    /// Handlers that are running.
+    /// How many handlers are running.
     active: AtomicUsize,
     on: AtomicBool,
     unwalked: Vec<Range<usize>>,
@@ -54,7 +54,7 @@ pub struct Sample {
 pub struct Sampler(&'static Samples);
 
 impl Sampler {
-    /// Starts it. Only one a process can be started.
+    /// Starts the timer. A process can start one only.
     pub fn start() -> std::io::Result<Sampler> {
         let maps = std::fs::read_to_string("/proc/self/maps")?;
         let words = Box::new_zeroed_slice(WORDS);
@@ -70,19 +70,19 @@ impl Sampler {
         if SAMPLES.set(samples).is_err() {
             return Err(std::io::Error::other("a profile is being taken already"));
         }
-        // The unwinder's first walk makes ready what it keeps.
+        // The first walk makes the unwinder allocate what it keeps.
         walk(&mut [0; DEPTH]);
         handle(take_sample as *const () as libc::sighandler_t)?;
         set_timer(INTERVAL)?;
         Ok(Sampler(SAMPLES.get().expect("it was set above")))
     }
 
-    /// Stops it; gives the samples, and how many there was no room for.
+    /// Stops the timer. Gives the samples, and how many had no room.
     pub fn finish(self) -> std::io::Result<(Vec<Sample>, usize)> {
         let samples = self.0;
         set_timer(Duration::ZERO)?;
         samples.on.store(false, Ordering::SeqCst);
-        // A signal may still be on its way; taken as it usually is, it would end the process.
+        // A signal may still be on its way. Its usual effect would end the process.
         handle(libc::SIG_IGN)?;
         while samples.active.load(Ordering::SeqCst) > 0 {
             std::thread::yield_now();
@@ -93,7 +93,7 @@ impl Sampler {
     }
 }
 
-/// Where the libraries lie whose functions are not walked from, by the system's list of mappings.
+/// The addresses of the libraries whose functions are not walked from, by the system's list of mappings.
 fn unwalked(maps: &str) -> Vec<Range<usize>> {
     let of_line = |line: &str| {
         let (range, rest) = line.split_once(' ')?;
@@ -105,7 +105,7 @@ fn unwalked(maps: &str) -> Vec<Range<usize>> {
     maps.lines().filter_map(of_line).collect()
 }
 
-/// Takes SIGPROF so from now on.
+/// Sets the handler of SIGPROF.
 fn handle(handler: libc::sighandler_t) -> std::io::Result<()> {
     // SAFETY: an all-zero sigaction is valid storage; the handler has the three arguments that SA_SIGINFO gives it, or
     // is SIG_IGN, and calls nothing that is unsafe in a handler.
@@ -119,7 +119,7 @@ fn handle(handler: libc::sighandler_t) -> std::io::Result<()> {
     if done == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
 }
 
-/// Has the system send SIGPROF at each such interval of processor time; zero for never.
+/// Has the system send SIGPROF at each interval of processor time; zero is never.
 fn set_timer(interval: Duration) -> std::io::Result<()> {
     let each = libc::timeval { tv_sec: 0, tv_usec: libc::suseconds_t::from(interval.subsec_micros()) };
     let timer = libc::itimerval { it_interval: each, it_value: each };
@@ -128,7 +128,7 @@ fn set_timer(interval: Duration) -> std::io::Result<()> {
     if done == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
 }
 
-/// The handler. It may interrupt any code, so that it takes no lock and no memory.
+/// The handler of SIGPROF. It may interrupt any code, so it takes no lock and allocates nothing.
 extern "C" fn take_sample(_: libc::c_int, _: *mut libc::siginfo_t, context: *mut c_void) {
     let Some(samples) = SAMPLES.get() else { return };
     samples.active.fetch_add(1, Ordering::SeqCst);
@@ -154,7 +154,7 @@ fn interrupted_at(context: *mut c_void) -> usize {
     at
 }
 
-/// Walks the stack of this thread, from here outwards; gives how many addresses it wrote.
+/// Walks the stack of this thread, from here outwards. Gives how many addresses it wrote.
 fn walk(addresses: &mut [usize; DEPTH]) -> usize {
     let mut count = 0;
     let each = |frame: &backtrace::Frame| {
@@ -169,13 +169,13 @@ fn walk(addresses: &mut [usize; DEPTH]) -> usize {
 }
 
 impl Samples {
-    /// Writes down the stack of this thread, which was interrupted at this address.
+    /// Stores the stack of this thread, which was interrupted at this address.
     fn take(&self, at: usize) {
         let mut addresses = [0; DEPTH];
         let mut taken = &[at][..];
         if !self.unwalked.iter().any(|range| range.contains(&at)) {
             let count = walk(&mut addresses);
-            // Before it come this handler and the system's call of it.
+            // Before that address come this handler and the system's call of it.
             if let Some(first) = addresses[..count].iter().position(|&address| address == at) {
                 taken = &addresses[first..count];
             }
@@ -195,7 +195,7 @@ impl Samples {
     }
 }
 
-/// Samples with the names of their functions.
+/// Finds the names of the functions of samples.
 fn named(words: &[usize]) -> Vec<Sample> {
     let mut names: HashMap<usize, Vec<String>> = HashMap::new();
     let (mut samples, mut rest) = (Vec::new(), words);
@@ -216,7 +216,7 @@ fn named(words: &[usize]) -> Vec<Sample> {
     samples
 }
 
-/// The functions at an address, those that contain it by inlining one another from the outermost on.
+/// The functions at an address, from the outermost on. There are several where functions were inlined.
 fn function_names(address: usize) -> Vec<String> {
     let mut names = Vec::new();
     backtrace::resolve(address as *mut c_void, |symbol| {

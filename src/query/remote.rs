@@ -1,4 +1,4 @@
-//! Statements that other processes run: those that this one starts, or nodes.
+//! Runs statements by other processes: those that this one starts, or nodes.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -16,13 +16,14 @@ use crate::flags;
 use crate::places::{client, has_local_parts, processes};
 use crate::{cause, say, settings, signals, tables};
 
-/// `palais cluster run`: runs a statement with processes, and again while one is lost, as often as the flag says.
+/// `palais cluster run`: runs a statement by processes. Runs it again while a process is lost, at most as often as the
+/// flag says.
 pub fn run_among(c: &args::ClusterRun) -> anyhow::Result<()> {
     let sql = text(c.sql.as_deref(), c.file.as_deref())?;
-    // Where tables lie, processes look: a directory need not be here.
+    // The processes look for the tables: a directory need not exist here.
     let sources = tables::sources(&c.input)?;
     let here = Sources { directory: None, ..sources.clone() };
-    // What can be known without the processes is told before they are started.
+    // Errors that need no process are told before any is started.
     engine::context::memory::set_limit(settings::memory_limit(&c.run.execution));
     let statement = session::parse(&sql)?;
     flags::check(&c.run, &statement)?;
@@ -49,7 +50,7 @@ pub fn run_on_nodes(q: &args::Query, at: &args::At, sql: &str) -> anyhow::Result
     let statement = session::parse(sql)?;
     flags::check(&q.run, &statement)?;
     signals::sweep_up();
-    // What lies on the nodes is looked at there.
+    // The nodes look for the tables.
     let sources = tables::sources(&q.input)?;
     let here = Sources { directory: None, ..sources.clone() };
     let mut command = QueryCommand::new(&here, &q.run)?;

@@ -1,4 +1,4 @@
-//! The figures of processes, as those of one query.
+//! Adds up the figures of the processes of a query.
 
 use std::sync::atomic::Ordering;
 
@@ -6,7 +6,7 @@ use engine::QueryState;
 
 use crate::message::{Done, Figures};
 
-/// Puts together how far the processes are.
+/// Stores the sums of the figures in `state`, and of the peaks the greatest.
 pub(super) fn tell(figures: &[Figures], state: &QueryState) {
     let most = |of: fn(&Figures) -> u64| figures.iter().map(of).max().unwrap_or_default();
     let sum = |of: fn(&Figures) -> u64| figures.iter().map(of).sum();
@@ -24,7 +24,7 @@ pub(super) fn tell(figures: &[Figures], state: &QueryState) {
     all.tell(state);
 }
 
-/// Takes the figures of a process that is done.
+/// Stores in `state` the figures of each worker and node of a process that is done.
 pub(super) fn take(done: &Done, process: usize, state: &QueryState) {
     let first = process * done.nodes.len();
     for (worker, nodes) in done.nodes.iter().enumerate() {

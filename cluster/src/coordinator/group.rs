@@ -1,5 +1,5 @@
-//! The processes of a group, seen by their starter: what they report is waited for of all of them, and when one fails or is
-//! lost all are ended.
+//! The processes of a group, as the coordinator sees them. It waits for reports of all of them, and ends all when one
+//! fails or is lost.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,16 +18,18 @@ use crate::error::{Error, Result};
 use crate::locked;
 use crate::message::{Failure, Figures, Order, Raw, Report};
 
-/// How often is looked whether something has to be done although nobody said anything.
+/// How often the coordinator looks whether the query was stopped or a process is silent, although nothing was reported.
 const TICK: Duration = Duration::from_millis(50);
-/// Of the time between two looks no more counts as a process's silence: the starter may have been stopped meanwhile.
+/// Of the time between two looks at most this counts as silence of a process: the coordinator itself may have been
+/// stopped meanwhile.
 const MOST_TICK: Duration = Duration::from_millis(200);
-/// How long a process that has said nothing yet may take to begin, if silence is not allowed longer anyway: a login on a
-/// busy host, a container that is made.
+/// How long a process may take until its first report, if its patience is less. A login on a busy host or the making of
+/// a container takes long.
 const BEGINNING: Duration = Duration::from_secs(30);
-/// What has failed first is often told of by others sooner; so long is waited for what tells more.
+/// How long the coordinator waits for a more telling error after the first one: other processes often report a loss
+/// before its cause is known.
 const GRACE: Duration = Duration::from_millis(500);
-/// How long processes may take to end.
+/// How long the processes may take to end by themselves.
 pub(super) const ENDING: Duration = Duration::from_secs(2);
 
 /// The processes, and what they report.
@@ -35,18 +37,18 @@ pub(super) struct Group {
     pub members: Vec<Member>,
     pub events: Mutex<Events>,
     pub patience: Duration,
-    /// The host that was lost.
+    /// The host that was lost, if one was.
     pub lost: Mutex<Option<String>>,
-    /// Whether all were ended.
+    /// Whether all processes were ended.
     pub has_ended: AtomicBool,
 }
 
-/// What processes tell.
+/// The events of all processes, in their order.
 pub(super) struct Events {
     from: Receiver<Reports>,
-    /// What came together with what was taken last.
+    /// Events that came together with the one taken last.
     come: VecDeque<(usize, Event)>,
-    /// What some have told when they were not needed.
+    /// Events of processes that were not needed when they came.
     later: VecDeque<(usize, Event)>,
 }
 
@@ -55,7 +57,7 @@ impl Events {
         Events { from, come: VecDeque::new(), later: VecDeque::new() }
     }
 
-    /// What one of the first `needed` processes tells next.
+    /// The next event of one of the first `needed` processes. Gives a timeout after [`TICK`] without one.
     fn next(&mut self, needed: usize) -> std::result::Result<(usize, Event), RecvTimeoutError> {
         if let Some(at) = self.later.iter().position(|(process, _)| *process < needed)
             && let Some(told) = self.later.remove(at)
@@ -80,7 +82,8 @@ impl Group {
         self.members.get(process).map_or_else(String::new, |member| member.name.clone())
     }
 
-    /// Takes what processes report until all have done their part. Gives what they have written, in their order.
+    /// Takes the reports of the processes until all have done their part. Gives what each process has written, in the
+    /// order of the processes.
     pub fn conduct(&self, rows: Option<(&Sink, &SchemaRef)>, state: &Arc<QueryState>) -> Result<Vec<Raw>> {
         let mut figures = vec![Figures::default(); self.members.len()];
         let mut written = vec![Raw(Vec::new()); self.members.len()];
@@ -105,8 +108,11 @@ impl Group {
         Ok(written)
     }
 
-    /// Takes reports until so many processes have said what is waited for, which `take` tells. When one of the first
-    /// `needed` ones fails, or when `stopped`, all are ended; what others tell is looked at when they are needed again.
+    /// Takes reports until `wanted` processes have said what the caller waits for. `take` gets each report and says
+    /// whether it is the awaited one.
+    ///
+    /// When one of the first `needed` processes fails, or when `stopped`, all processes are ended. Reports of the other
+    /// processes stay until these are needed again.
     pub fn wait(
         &self,
         stopped: &dyn Fn() -> bool,
@@ -121,7 +127,7 @@ impl Group {
         self.wait_with_rows(stopped, needed, wanted, &none, take)
     }
 
-    /// As [`Group::wait`], and rows go to `give`.
+    /// As [`Group::wait`]; rows go to `give`.
     fn wait_with_rows(
         &self,
         stopped: &dyn Fn() -> bool,
@@ -194,7 +200,7 @@ impl Group {
         Err(error)
     }
 
-    /// How long a process may be silent.
+    /// How long this process may be silent.
     fn allowed(&self, member: &Member) -> Duration {
         match member.begun.load(Ordering::Relaxed) {
             true => self.patience,
@@ -203,7 +209,7 @@ impl Group {
     }
 
     fn failed(&self, process: usize, failure: Failure) -> Error {
-        // What was stopped was stopped for a reason that somebody else tells.
+        // A process that was stopped does not know why; the report of another process tells.
         if failure.code == 130 {
             return Error::Cancelled;
         }
@@ -214,7 +220,8 @@ impl Group {
         Error::Lost { host: self.name(process), peer: self.name(peer), reason }
     }
 
-    /// That a process lives can be told at any time, anything else only when it is its turn.
+    /// Passes over a report that the process lives. Any other report is an error here, because it came when it was not
+    /// the turn of the process.
     pub fn unless_alive(&self, process: usize, report: &Report) -> Result<bool> {
         let name = match report {
             Report::Listening { .. } => "that it listens",
@@ -230,14 +237,15 @@ impl Group {
         Err(Error::Protocol { host: self.name(process), what })
     }
 
-    /// Ends all processes.
+    /// Asks all processes to end, and kills those that have not ended within [`ENDING`].
     pub fn end(&self) {
         self.has_ended.store(true, Ordering::SeqCst);
         for member in &self.members {
             member.tell(Order::Stop);
             member.release();
         }
-        // Who is lost does not end by itself; others remove what they have begun.
+        // A process that is lost does not end by itself. The others are given time to remove the files that they have
+        // begun.
         let lost = locked(&self.lost).clone();
         self.members.iter().filter(|member| lost.as_ref() == Some(&member.name)).for_each(Member::kill);
         let deadline = Instant::now() + ENDING;

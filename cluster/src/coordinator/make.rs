@@ -1,4 +1,4 @@
-//! Files that processes write together: the rows of a query, or what is made without one.
+//! Files that processes write together: the rows of a query, or files that are made without a query.
 
 use std::sync::Arc;
 
@@ -14,18 +14,18 @@ impl Cluster {
     /// Has all processes plan a query, run it and write its rows.
     ///
     /// # Errors
-    /// Those of the query, of writing, and a process that is lost meanwhile.
+    /// Errors of the query and of writing, and a process that is lost meanwhile.
     pub fn write(&self, query: &Query<'_>, state: &Arc<QueryState>) -> Result<Written> {
         let _turn = self.turn()?;
         self.plan(query, true, state)?.run(&self.group);
         self.finish(state)
     }
 
-    /// Has all processes make files, each its share; the bytes are a [`crate::making::files::Job`]. Figures go into
-    /// `state`.
+    /// Has all processes make files, each its share. The bytes of `job` are a [`crate::making::files::Job`]. Adds the
+    /// figures of the processes to `state`.
     ///
     /// # Errors
-    /// Those of making them, and a process that is lost meanwhile.
+    /// Errors of making the files, and a process that is lost meanwhile.
     pub fn make(&self, job: &[u8], state: &Arc<QueryState>) -> Result<Written> {
         let (_turn, group) = (self.turn()?, &self.group);
         let members = &group.members;
@@ -45,7 +45,7 @@ impl Cluster {
         self.finish(state)
     }
 
-    /// Waits until all processes have written, and has process 0 make it appear.
+    /// Waits until all processes have written, and has process 0 make the files appear.
     fn finish(&self, state: &Arc<QueryState>) -> Result<Written> {
         let group = &self.group;
         let written = group.conduct(None, state)?;
@@ -61,7 +61,7 @@ impl Cluster {
         finished.map_err(|e| match e.lost() {
             None => e,
             Some(_) => {
-                // It may have done it: what is written again could be there already.
+                // Process 0 may have made the files appear before it was lost. A second run would find them there.
                 *locked(&group.lost) = None;
                 Error::Appearing(Box::new(e))
             }

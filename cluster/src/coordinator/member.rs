@@ -1,4 +1,4 @@
-//! A process, seen by its starter.
+//! A process, as the coordinator sees it.
 
 use std::io::{self, BufReader, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Shutdown, SocketAddr};
@@ -23,31 +23,32 @@ use crate::socket::{Socket, is_closed};
 use crate::tls::Files;
 use crate::version_exchange::{self, FirstLine};
 
-/// How often is told that the starter lives.
+/// How often the coordinator tells a process that it lives.
 const BEAT: Duration = Duration::from_secs(1);
 
-/// Where a process is.
+/// Where a process runs, and how it is started.
 pub struct Host {
     /// Its name in messages.
     pub name: String,
-    /// The address at which the others reach it.
+    /// The address at which the other processes reach it.
     pub address: IpAddr,
-    /// The ports of which it takes one.
+    /// The ports of which the process takes one.
     pub ports: Ports,
-    /// Where relative paths begin, if not where it is started.
+    /// The directory where relative paths begin, if it is not the one where the process starts.
     pub directory: Option<PathBuf>,
-    /// How many processes of the group are on its machine.
+    /// How many processes of the group run on its machine.
     pub sharing: usize,
-    /// Whether it is on another machine.
+    /// Whether the process runs on another machine.
     pub far: bool,
-    /// Files there for connections with TLS, if the process does not know them itself.
+    /// Files on the host for connections with TLS, if the process does not know them itself.
     pub tls: Option<Files>,
-    /// What starts it.
+    /// What starts the process.
     pub launch: Launch,
 }
 
 impl Host {
-    /// So many processes of this machine, each of which is this program, a palais of the starter's version.
+    /// Processes of this machine, as many as `processes`. Each runs `program`, which must be a palais of the
+    /// coordinator's version.
     pub fn local(program: &Path, processes: usize) -> Vec<Host> {
         let process = |process| {
             let mut command = Command::new(program);
@@ -69,9 +70,9 @@ impl Host {
 
 /// What starts a process.
 pub enum Launch {
-    /// A command, with whose standard streams is talked.
+    /// A command. The coordinator talks with it over its standard streams.
     Command(Command),
-    /// The daemon of its host, through a connection of which it becomes the other end.
+    /// The node of its host. The process gets the connection to the node as its standard streams.
     Node(Slot),
 }
 
@@ -79,50 +80,51 @@ pub enum Launch {
 pub(super) struct Member {
     pub name: String,
     started: Started,
-    /// Whether it has told anything yet.
+    /// Whether the process has reported anything yet.
     pub begun: AtomicBool,
-    /// What is to be told; a thread tells it, so that a process that does not listen holds nobody up.
+    /// Orders to the process. A thread writes them, so that the coordinator does not wait for a process that does not
+    /// read.
     pub orders: Mutex<Option<Sender<Order>>>,
-    /// Where it listens, once it does.
+    /// The address at which it listens, once it does.
     pub address: Mutex<Option<SocketAddr>>,
-    /// The workers that it has cores for.
+    /// The workers that the process has cores for.
     pub workers: AtomicUsize,
-    /// Whether it is on this machine, as far as is known.
+    /// Whether the process is on this machine, as far as the coordinator knows: a command started it, and not over ssh.
     pub near: bool,
-    /// What it is known by in its memory, if rows may be read there.
+    /// Where the process has its mark in its memory, if others may read rows there.
     pub place: Mutex<Option<MarkAddress>>,
-    /// Its memory, if it can be read here.
+    /// The memory of the process, if the coordinator can read it.
     pub memory: Mutex<Option<Memory>>,
 }
 
-/// A process, by what started it.
+/// A process, by what has started it.
 enum Started {
     Child {
         child: Mutex<Child>,
-        /// Ends it and what it has started.
+        /// Ends the process and what it has started, when dropped.
         group: Mutex<Option<engine::context::children::Group>>,
         stderr: Arc<Tail>,
     },
     Node(Slot, Socket),
 }
 
-/// What came from a process together, in its order.
+/// Events that came together from a process, in their order.
 pub(super) type Reports = (usize, Vec<Event>);
 
-/// What comes from a process.
+/// What comes from the output of a process.
 pub(super) enum Event {
-    /// What it reports.
+    /// A report.
     Report(Report),
     /// Rows of the result, as [`Frame::Rows`] has them.
     Rows(Vec<u8>),
-    /// It is another version, or no palais.
+    /// The process is of another version, or is no palais.
     Other(Error),
     /// Its output has ended.
     Over,
 }
 
 impl Member {
-    /// Starts it.
+    /// Starts a process, with threads that write its orders and read its reports into `events`.
     pub fn start(index: usize, host: Host, version: &str, events: SyncSender<Reports>) -> Result<Member> {
         let near = !host.far && matches!(host.launch, Launch::Command(_));
         let Host { name, launch, .. } = host;
@@ -162,14 +164,14 @@ impl Member {
         Ok(Member { name, started, begun, orders, address, workers, near, place, memory })
     }
 
-    /// Tells it something. Where that fails it has ended, which its output tells.
+    /// Sends an order to the process. Sending fails if the process has ended; the end of its output tells that.
     pub fn tell(&self, order: Order) {
         if let Some(orders) = &*locked(&self.orders) {
             let _ = orders.send(order);
         }
     }
 
-    /// How it ended, once its output has.
+    /// How the process ended, as an error. Call it when the output of the process has ended.
     pub fn ending(&self) -> Error {
         let deadline = Instant::now() + ENDING;
         let host = self.name.clone();
@@ -183,7 +185,7 @@ impl Member {
                     }
                     std::thread::sleep(Duration::from_millis(5));
                 };
-                // What it wrote last is read by another thread.
+                // Another thread reads the last lines of the process.
                 std::thread::sleep(Duration::from_millis(20));
                 Error::Ended { host, how, stderr: stderr.lines() }
             }
@@ -205,36 +207,36 @@ impl Member {
         }
     }
 
-    /// Lets it end: there are no more orders.
+    /// Lets the process end: no more orders come.
     pub fn release(&self) {
         *locked(&self.orders) = None;
         if let Started::Node(_, socket) = &self.started {
-            // One that is gone has ended.
+            // A connection that is gone needs no end.
             let _ = socket.shutdown(Shutdown::Write);
         }
     }
 
-    /// Whether it has ended, so far as that is known here.
+    /// Whether the process has ended, as far as the coordinator knows.
     pub fn is_over(&self) -> bool {
         match &self.started {
             Started::Child { child, .. } => !matches!(locked(child).try_wait(), Ok(None)),
-            // Its node closes the connection when it has.
+            // The node closes the connection when the process has ended.
             Started::Node(_, socket) => is_closed(socket, Duration::ZERO),
         }
     }
 
-    /// Ends it, whatever it does.
+    /// Kills the process.
     pub fn kill(&self) {
         match &self.started {
             Started::Child { child, group, .. } => {
                 *locked(group) = None;
                 let mut child = locked(child);
-                // It may have ended by itself.
+                // The process may have ended by itself.
                 let _ = child.kill();
                 let _ = child.wait();
             }
             Started::Node(seat, socket) => {
-                // What fails here is gone already, or cut off: then it ends by itself.
+                // An error means that the process is gone already, or is cut off and ends by itself.
                 let _ = socket.shutdown(Shutdown::Both);
                 let _ = seat.end();
             }
@@ -242,7 +244,8 @@ impl Member {
     }
 }
 
-/// Tells a process its orders, and in between that the starter lives. Its input ends when there are no more.
+/// Writes the orders of a process, and once in [`BEAT`] without an order that the coordinator lives. Closes the input
+/// of the process when there are no more orders.
 fn tell_orders(mut orders: impl Write, told: &Receiver<Order>) {
     loop {
         let order = match told.recv_timeout(BEAT) {
@@ -250,14 +253,14 @@ fn tell_orders(mut orders: impl Write, told: &Receiver<Order>) {
             Err(RecvTimeoutError::Timeout) => Order::Alive,
             Err(RecvTimeoutError::Disconnected) => return,
         };
-        // A process that has ended is told of by its output.
+        // The end of a process is seen at its output.
         if message::write(&mut orders, &order).is_err() {
             return;
         }
     }
 }
 
-/// Passes on what a process of a host reports, if it is of this version.
+/// Passes on the reports of a process, if it is of the version `ours`.
 fn listen(index: usize, out: impl Read, host: String, ours: String, events: &SyncSender<Reports>) {
     let mut out = BufReader::new(out);
     let other = match version_exchange::read(&mut out) {
@@ -267,7 +270,7 @@ fn listen(index: usize, out: impl Read, host: String, ours: String, events: &Syn
         FirstLine::Over => Some(Event::Over),
     };
     if let Some(other) = other {
-        // Whoever started it may be gone.
+        // The coordinator may be gone.
         let _ = events.send((index, vec![other]));
         return;
     }
@@ -277,12 +280,13 @@ fn listen(index: usize, out: impl Read, host: String, ours: String, events: &Syn
             Frame::Message(report) => Event::Report(report),
             Frame::Rows(bytes) => Event::Rows(bytes),
         });
-        // Short ones come several at a time, and each that is passed on wakes a thread. A part of one may come late.
+        // Short frames come several at a time, and each send wakes a thread. A frame of which a part is still missing
+        // is not waited for.
         if !message::has_frame(out.buffer()) && events.send((index, std::mem::take(&mut together))).is_err() {
             return;
         }
     }
     together.push(Event::Over);
-    // Whoever started it may be gone.
+    // The coordinator may be gone.
     let _ = events.send((index, together));
 }

@@ -1,4 +1,5 @@
-//! Rows of a result, as they come from processes: as bytes, or as loans, which are read in their memory.
+//! Takes rows of a result from the processes: as bytes, or as cross-memory transfers, which the coordinator reads in
+//! their memory.
 
 use std::sync::Mutex;
 
@@ -14,9 +15,9 @@ use crate::message::{LENT_BYTES, Order};
 /// Takes the rows of a query.
 pub(super) struct Rows<'a> {
     group: &'a Group,
-    /// Where they go, and their columns; none if processes write them.
+    /// Where the rows go, and their columns; none if the processes write the rows.
     to: Option<(&'a Sink, &'a SchemaRef)>,
-    /// Of each process, the loans that were read and of which it was not told yet, and their bytes.
+    /// Of each process, the transfers that were read and not yet given back, and their bytes.
     read: Vec<Mutex<(Vec<u64>, usize)>>,
 }
 
@@ -25,10 +26,10 @@ impl Rows<'_> {
         Rows { group, to, read: group.members.iter().map(|_| Mutex::default()).collect() }
     }
 
-    /// Takes what a process has told.
+    /// Takes rows that a process has sent.
     ///
     /// # Errors
-    /// Bytes that are no rows of these columns, memory that can't be read, and a consumer that wants no more.
+    /// The bytes are no rows of these columns, the memory can't be read, or the consumer wants no more rows.
     pub fn take(&self, process: usize, bytes: &[u8]) -> Result<()> {
         let wrong = |what: String| Error::Protocol { host: self.group.name(process), what };
         let Some((sink, schema)) = self.to else {
@@ -53,7 +54,8 @@ impl Rows<'_> {
         if sink.give(&batch) { Ok(()) } else { Err(Error::Cancelled) }
     }
 
-    /// Tells a process of what was read once that is a good part of what it may lend: each word wakes some threads.
+    /// Tells a process which transfers were read, once they are a quarter of what it may lend: each order wakes some
+    /// threads.
     fn give_back(&self, process: usize, number: u64, bytes: usize) {
         let mut read = locked(&self.read[process]);
         read.0.push(number);

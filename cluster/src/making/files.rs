@@ -1,4 +1,4 @@
-//! The part of a process in making files: tables of the benchmark, and files from files of another format.
+//! The share of one process in making files: tables of the benchmark, and files from files of another format.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -17,45 +17,45 @@ use crate::message::Failure;
 use crate::program::Program;
 use crate::worker::{Maker, Together};
 
-/// What all processes make.
+/// The files that all processes make.
 #[derive(Serialize, Deserialize)]
 pub struct Job {
-    /// Of what.
+    /// What the files are made of.
     pub of: Of,
     /// The directory.
     pub path: PathBuf,
     /// The format of its files.
     pub format: FormatOptions,
-    /// Whether a dataset that is there may be replaced.
+    /// Whether a dataset that exists may be replaced.
     pub overwrite: bool,
     /// Whether each process compares what it has written with its source.
     pub verify: bool,
-    /// Worker threads of a process.
+    /// Worker threads of each process.
     pub workers: usize,
 }
 
 /// What files are made of.
 #[derive(Serialize, Deserialize)]
 pub enum Of {
-    /// A table of the benchmark, in so many files.
+    /// A table of the benchmark, in this number of files.
     Generated(Spec, usize),
-    /// Another table.
+    /// A table that is read.
     Table(Table),
 }
 
-/// The part of one process.
+/// The share of one process.
 pub(crate) struct Files {
     program: Program,
     origin: Origin,
     path: PathBuf,
     options: WriteOptions,
     making: Option<Making>,
-    /// What was passed over in the source, and how far it is read.
+    /// What readers passed over, and how much of the source is read.
     state: Arc<QueryState>,
 }
 
 impl Files {
-    /// As a job says.
+    /// The share of this process in a job.
     pub fn new(program: Program, job: Job) -> Files {
         let Job { of, path, format, overwrite, verify, workers } = job;
         let origin = match of {

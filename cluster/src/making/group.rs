@@ -1,4 +1,4 @@
-//! Processes that make files.
+//! Processes that make files, as the coordinator sees them.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -17,25 +17,26 @@ use crate::error::Result;
 use crate::mesh::link::Compression;
 use crate::query::Look;
 
-/// Processes that make files.
+/// A group of processes that makes files.
 pub struct Group {
     cluster: Cluster,
-    /// Of each process.
+    /// Worker threads of each process.
     workers: usize,
 }
 
 impl Group {
-    /// Starts them. `workers` gives those of each, of those that the one with the fewest has cores for.
+    /// Starts the processes. `workers` gets the number of workers that the process with the fewest has cores for, and
+    /// gives how many each process runs.
     ///
     /// # Errors
-    /// One can't be started, says nothing in time or is of another version.
+    /// A process can't be started, says nothing in time or is of another version.
     pub fn start(
         version: String,
         hosts: Vec<Host>,
         patience: Duration,
         workers: impl Fn(usize) -> usize,
     ) -> Result<Group> {
-        // They send each other nothing.
+        // These processes send each other nothing.
         let traffic = Traffic { compression: Compression::None, sockets_only: true };
         let cluster = Cluster::start(Options { version, hosts, traffic, patience })?;
         Ok(Group { workers: workers(cluster.workers()), cluster })
@@ -60,7 +61,7 @@ impl Group {
         self.make(&job, *bytes, listener)
     }
 
-    /// Makes files of other files, at `path`.
+    /// Makes files from files of another format, at `path`.
     pub(super) fn convert(
         &self,
         asked: &Conversion,
@@ -90,7 +91,7 @@ impl Group {
         decode(&self.cluster.open(&look, 1)?[0])
     }
 
-    /// Has the processes make files, for which about so many bytes are read or made.
+    /// Has the processes make files. They read or make about `bytes` bytes for that.
     fn make(&self, job: &Job, bytes: u64, listener: &dyn Listener) -> Result<Written> {
         let state = Arc::new(QueryState::default());
         let shown = listener.begin(bytes, &state);

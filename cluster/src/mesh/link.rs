@@ -1,9 +1,9 @@
-//! What timely's channels are written to: a socket, on which bytes may go compressed.
+//! The sockets of timely's channels, which may compress their bytes.
 //!
-//! Compressed or not, what is sent is a sequence of blocks if all processes were told [`Compression::Auto`] or
-//! [`Compression::Lz4`], and bare bytes otherwise. A block is its length in four bytes, little end first, of which the
-//! highest bit says that it is compressed, and so many bytes: plain, or the length of the plain ones in four bytes and an
-//! LZ4 block (lz4_Block_format.md). No block holds more than [`BLOCK`] plain bytes.
+//! If all processes were told [`Compression::Auto`] or [`Compression::Lz4`], a socket carries a sequence of blocks, and
+//! bare bytes otherwise. A block begins with its length in four bytes, little-endian. The highest bit of the length
+//! says that the block is compressed. So many bytes follow. They are plain bytes, or the number of plain bytes (four
+//! bytes) and an LZ4 block (lz4_Block_format.md). No block holds more than `BLOCK` plain bytes.
 
 use std::io::{self, Read, Write};
 use std::net::Shutdown;
@@ -17,25 +17,26 @@ use timely::communication::allocator::zero_copy::stream::Stream;
 
 use crate::socket::Socket;
 
-/// So many bytes are compressed at once, at most.
+/// The most plain bytes of a block.
 const BLOCK: usize = 256 << 10;
-/// Less than that is not worth it.
+/// Fewer bytes are not worth compressing.
 const SMALL: usize = 512;
-/// Says of a length that what follows is compressed.
+/// The bit of a length that says that the block is compressed.
 const COMPRESSED: u32 = 1 << 31;
-/// After so many plain bytes is looked which way is quicker.
+/// The plain bytes of a stretch. After each stretch a [`Pace`] decides which way is quicker.
 const STRETCH: u64 = 1 << 20;
-/// A connection that takes more than that in a second is quicker than LZ4 on any machine.
+/// A connection that takes more bytes a second is quicker than LZ4 on any machine.
 const FAST: f64 = 1e9;
-/// After so many stretches the other way is tried again; twice as many each time that it was slower, up to [`LONGEST`].
+/// The stretches after which a [`Pace`] tries the other way again. Each time that compression was slower they are
+/// doubled, up to [`LONGEST`].
 const SHORTEST: u32 = 16;
 const LONGEST: u32 = 256;
 
-/// Whether what processes send each other is compressed.
+/// Whether processes compress the bytes that they send each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Compression {
-    /// Where that is quicker, as far as processes of other machines go.
+    /// Where that is quicker, and only if some processes are on other machines.
     #[default]
     Auto,
     /// Never.
@@ -45,7 +46,7 @@ pub enum Compression {
 }
 
 impl Compression {
-    /// What it means among processes of which some are on other machines, or none.
+    /// What the choice means for a group of processes; `is_far` says that some of them are on other machines.
     pub fn among(self, is_far: bool) -> Compression {
         match self {
             Compression::Auto if !is_far => Compression::None,
@@ -54,24 +55,24 @@ impl Compression {
     }
 }
 
-/// Bytes that have gone over sockets, as they went.
+/// Counts of bytes that have gone over sockets, compressed ones as they went.
 #[derive(Debug, Default)]
 pub struct Carried {
-    /// From here.
+    /// Bytes from this process.
     pub sent: AtomicU64,
-    /// To here.
+    /// Bytes to this process.
     pub received: AtomicU64,
 }
 
 impl Carried {
-    /// Counts anew.
+    /// Sets both counts to 0.
     pub fn clear(&self) {
         self.sent.store(0, Ordering::Relaxed);
         self.received.store(0, Ordering::Relaxed);
     }
 }
 
-/// A socket that compresses, and counts what is carried.
+/// A socket that compresses, and counts the bytes that it carries.
 pub struct Link {
     socket: Socket,
     compression: Compression,
@@ -80,14 +81,14 @@ pub struct Link {
     taken: Taken,
 }
 
-/// What writing needs to know.
+/// The state of writing.
 #[derive(Default)]
 struct Out {
     block: Vec<u8>,
     pace: Pace,
 }
 
-/// The block that is read.
+/// The block that is being read.
 #[derive(Default)]
 struct Taken {
     sealed: Vec<u8>,
@@ -96,7 +97,7 @@ struct Taken {
 }
 
 impl Link {
-    /// Over a socket; `carried` counts the bytes that go over it.
+    /// A link over `socket`; `carried` counts the bytes that go over it.
     pub fn new(socket: Socket, compression: Compression, carried: Arc<Carried>) -> Link {
         Link { socket, compression, carried, out: Out::default(), taken: Taken::default() }
     }
@@ -152,7 +153,7 @@ impl Read for Link {
 
 impl Stream for Link {
     fn try_clone(&self) -> io::Result<Self> {
-        // One copy writes and another one reads: what each knows of its direction is its own.
+        // One copy writes and another one reads, so each has its own state.
         Ok(Link::new(self.socket.try_clone()?, self.compression, self.carried.clone()))
     }
 
@@ -165,7 +166,7 @@ impl Stream for Link {
     }
 }
 
-/// Makes a block of plain bytes, at most [`BLOCK`] of them.
+/// Puts plain bytes, at most [`BLOCK`] of them, into a block.
 fn seal(plain: &[u8], compresses: bool, block: &mut Vec<u8>) {
     block.clear();
     block.extend([0; 4]);
@@ -178,7 +179,7 @@ fn seal(plain: &[u8], compresses: bool, block: &mut Vec<u8>) {
                 block.truncate(8 + length);
                 flag = COMPRESSED;
             }
-            // What does not get shorter goes as it is.
+            // Bytes that do not get shorter go as they are.
             _ => block.truncate(4),
         }
     }
@@ -190,7 +191,7 @@ fn seal(plain: &[u8], compresses: bool, block: &mut Vec<u8>) {
 }
 
 impl Taken {
-    /// Reads the next block; how many bytes it took, 0 if there was none.
+    /// Reads the next block. Gives how many bytes it took on the socket, or 0 if there was none.
     fn next(&mut self, from: &mut impl Read) -> io::Result<usize> {
         let wrong = || io::Error::new(io::ErrorKind::InvalidData, "what was sent is no block");
         let mut length = [0; 4];
@@ -216,7 +217,7 @@ impl Taken {
             from.read_exact(&mut self.plain)?;
             return Ok(4 + length);
         }
-        // Compressed blocks are shorter than what they hold.
+        // A compressed block is shorter than the bytes that it holds.
         if !(4..BLOCK).contains(&length) {
             return Err(wrong());
         }
@@ -235,19 +236,19 @@ impl Taken {
     }
 }
 
-/// Which way bytes go quicker, by what was seen so far: a stretch goes plain, one compressed where plain ones are slow
-/// enough, and then all go the quicker way until the other one is tried again.
+/// Decides whether to compress, by the rates of past stretches. The first stretch goes plain. If it was slower than
+/// [`FAST`], the next one goes compressed. Then all stretches go the quicker way, until the other way is tried again.
 #[derive(Debug)]
 struct Pace {
     compresses: bool,
-    /// Of the stretch that is on its way.
+    /// Bytes of the stretch that is on its way.
     bytes: u64,
     time: Duration,
-    /// Plain bytes a second, as they went without compression last.
+    /// Plain bytes a second of the last stretch without compression.
     plain: f64,
-    /// Until the other way is tried.
+    /// Stretches until the other way is tried.
     left: u32,
-    /// How long to wait for that the next time.
+    /// Stretches to wait after the next trial.
     pause: u32,
 }
 
@@ -258,7 +259,7 @@ impl Default for Pace {
 }
 
 impl Pace {
-    /// So many plain bytes were sent in so long.
+    /// Notes that `bytes` plain bytes were sent in `time`.
     fn take(&mut self, bytes: usize, time: Duration) {
         self.bytes += bytes as u64;
         self.time += time;
@@ -274,11 +275,11 @@ impl Pace {
                 (self.compresses, self.left) = (true, self.pause);
             }
         } else if rate < self.plain {
-            // It was no gain.
+            // Compression was no gain.
             (self.compresses, self.left) = (false, self.pause);
             self.pause = (self.pause * 2).min(LONGEST);
         } else if self.left == 0 {
-            // How quick is it without, by now? The next stretch tells.
+            // Tries the rate without compression again: the next stretch measures it.
             (self.compresses, self.pause) = (false, SHORTEST);
         }
     }

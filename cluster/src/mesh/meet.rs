@@ -1,4 +1,4 @@
-//! How the sockets of a mesh are made.
+//! Connects the sockets of a mesh.
 
 use std::io;
 use std::net::TcpStream;
@@ -10,13 +10,13 @@ use crate::locked;
 use crate::socket::{Hasty, Socket};
 use crate::tls::Server;
 
-/// How long a process that connects may take to show the token.
+/// How long a process that has connected may take to show the token.
 const SHOW: Duration = Duration::from_secs(3);
-/// The pause before a process that could not be reached is tried again, and between two looks for one that connects.
+/// The pause before a process that could not be reached is tried again, and between two looks for incoming connections.
 const PAUSE: Duration = Duration::from_micros(200);
 
 impl Mesh {
-    /// A socket to each other process, in their order.
+    /// Connects a socket to each other process. Gives them in the order of the processes; this process has none.
     pub(super) fn meet(&self, kind: Kind) -> engine::Result<Vec<Option<Socket>>> {
         let (me, deadline) = (self.settings.process, Instant::now() + self.settings.patience);
         let reached = std::thread::scope(|scope| {
@@ -62,7 +62,7 @@ impl Mesh {
                 Ok(socket)
             });
             match tried {
-                // A certificate that is not trusted is not trusted later either.
+                // A certificate that is not trusted now is not trusted later.
                 Err(e) if e.kind() == io::ErrorKind::InvalidData => return Err(e),
                 Err(e) if Instant::now() + PAUSE >= deadline || self.notes.is_stopped() => return Err(e),
                 Err(_) => std::thread::sleep(PAUSE),
@@ -96,7 +96,7 @@ impl Mesh {
         }
     }
 
-    /// Lets one who has connected show the token.
+    /// Starts a thread in which a new connection shows the token.
     fn let_show(&self, socket: TcpStream) {
         let Ok(guest) = self.lobby.enter(&socket) else { return };
         let (processes, me) = (self.processes() as u32, self.settings.process as u32);
@@ -114,13 +114,13 @@ impl Mesh {
             }
             drop(guest);
         };
-        // Without the thread it comes again.
+        // Without the thread the connection is closed, and the process tries again.
         let _ = std::thread::Builder::new().name("palais-show".into()).spawn(show);
     }
 }
 
-/// Lets something be read from a socket that was accepted within a time, however slowly its bytes come, with TLS if there
-/// is a `server`.
+/// Has `take` read from an accepted socket within `time`, however slowly the bytes come. With a `server` it does TLS
+/// first.
 pub(crate) fn take_within<T>(
     socket: TcpStream,
     server: Option<&Server>,
@@ -128,7 +128,7 @@ pub(crate) fn take_within<T>(
     take: impl FnOnce(&mut Hasty<'_>, Channel) -> io::Result<T>,
 ) -> io::Result<(Socket, T)> {
     let deadline = Instant::now() + time;
-    // What was accepted from a listener that does not block may not block either.
+    // A socket that was accepted from a listener that does not block may not block either.
     socket.set_nonblocking(false)?;
     socket.set_nodelay(true)?;
     let (mut socket, channel) = match server {

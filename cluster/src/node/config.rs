@@ -35,17 +35,17 @@ use crate::mesh::link::Compression;
 use crate::ports::Ports;
 use crate::tls::{Files, Tls};
 
-/// What a node is told.
+/// The settings of a node, as its file gives them.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// The address at which it is reached, and nowhere else.
+    /// The address at which the node listens, and at no other.
     #[serde(default = "usual_listen")]
     pub listen: SocketAddr,
     token_file: PathBuf,
-    /// The first and the last of the ports at which processes of queries listen.
+    /// The first and the last port at which processes of queries may listen.
     ports: Option<[u16; 2]>,
-    /// All nodes.
+    /// The addresses of all nodes.
     #[serde(default)]
     pub nodes: Vec<String>,
     /// How many queries run at once.
@@ -53,25 +53,25 @@ pub struct Config {
     pub queries: usize,
     /// The workers of all queries together.
     pub workers: Option<usize>,
-    /// The memory of all queries together, as a size.
+    /// The memory of all queries together, as a size with a unit.
     pub memory_limit: Option<String>,
     /// Where relative paths begin.
     pub directory: Option<PathBuf>,
-    /// Files are read and written below these.
+    /// The directories below which files are read and written; anywhere if empty.
     #[serde(default)]
     pub data_root: Vec<PathBuf>,
     /// Whether queries may start commands.
     #[serde(default)]
     pub allow_scripts: bool,
-    /// Where metrics are served.
+    /// The address at which metrics are served.
     pub metrics: Option<SocketAddr>,
-    /// The form of its log.
+    /// The form of the node's log.
     #[serde(default)]
     pub log_format: LogFormat,
-    /// The least that is logged.
+    /// The least grave level that is logged.
     #[serde(default)]
     pub log_level: LogLevel,
-    /// Of what the processes of a query send each other.
+    /// How bytes that processes of a query send each other are compressed.
     #[serde(default)]
     pub compression: Compression,
     /// Whether processes of one machine do not read rows in each other's memory.
@@ -87,20 +87,20 @@ pub enum LogFormat {
     /// A line of text for each event.
     #[default]
     Text,
-    /// An object a line.
+    /// A JSON object on a line for each event.
     Json,
 }
 
-/// What a node logs: events of this level, and graver ones.
+/// Which events a node logs: those of this level, and graver ones.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LogLevel {
-    /// What went wrong with a query.
+    /// Queries that went wrong.
     Warn,
-    /// What it was asked, and processes that begin and end.
+    /// Questions to the node, and processes that begin and end.
     #[default]
     Info,
-    /// Connections that were refused too.
+    /// Connections that were refused, too.
     Debug,
 }
 
@@ -116,7 +116,7 @@ impl Config {
     /// Reads the file.
     ///
     /// # Errors
-    /// A file that can't be read, or does not say what it is to.
+    /// The file can't be read, or says something that it may not.
     pub fn read(path: &Path) -> Result<Config> {
         let wrong = |what: String| Error::Hosts { path: path.to_path_buf(), what };
         let text = std::fs::read_to_string(path).map_err(|e| wrong(format!("it can't be read: {e}")))?;
@@ -142,18 +142,18 @@ impl Config {
         Ok(config)
     }
 
-    /// The token.
+    /// Reads the token of the nodes.
     ///
     /// # Errors
-    /// A file that can't be read, or is empty.
+    /// The file of the token can't be read, or holds less than a token.
     pub fn token(&self) -> Result<[u8; 32]> {
         read_token(&self.token_file)
     }
 
-    /// For connections with TLS, if they are to be.
+    /// Both ends of connections with TLS, if the file has `[tls]`.
     ///
     /// # Errors
-    /// Files that can't be read, or hold something else.
+    /// A file of TLS can't be read, or holds something else.
     pub fn tls(&self) -> Result<Option<Tls>> {
         self.tls.as_ref().map(Tls::read).transpose()
     }
@@ -170,8 +170,8 @@ impl Config {
         SocketAddr::new(if ip.is_unspecified() { loopback } else { ip }, self.listen.port())
     }
 
-    /// What it is called in its log: the address at which it listens or, where that is any of a machine of this name, its
-    /// entry in `nodes`, which begins with the name.
+    /// The name of the node in its log: the address at which it listens. If that is any address of the machine, the
+    /// name is the entry of `nodes` that begins with the name of the machine.
     pub fn name(&self, listens: SocketAddr, machine: &str) -> String {
         if !listens.ip().is_unspecified() || machine.is_empty() {
             return listens.to_string();
@@ -186,25 +186,26 @@ impl Config {
     /// The most memory of all queries together, in bytes.
     ///
     /// # Errors
-    /// The file says something that is no size.
+    /// `memory_limit` in the file is no size.
     pub fn memory(&self) -> Result<u64> {
         let given = self.memory_limit.as_deref().map(session::variables::memory).transpose();
         let given = given.map_err(|e| Error::Usage(format!("memory_limit of the node: {e}")))?;
         Ok(given.unwrap_or_else(engine::context::memory::default_limit))
     }
 
-    /// The most memory of a query, in bytes.
+    /// The most memory of one query, in bytes.
     ///
     /// # Errors
-    /// As of [`Config::memory`].
+    /// As [`Config::memory`].
     pub fn share_of_memory(&self) -> Result<u64> {
         Ok(self.memory()? / self.queries as u64)
     }
 
-    /// Makes this process one of the node: of its directory, and of its files alone.
+    /// Makes this process one of the node: it enters the directory of the node, and may touch files below `data_root`
+    /// alone.
     ///
     /// # Errors
-    /// A directory that is not there, or can't be entered.
+    /// A directory does not exist, or can't be entered.
     pub fn enter(&self) -> Result<()> {
         formats::store::roots::allow(&self.data_root)?;
         if let Some(directory) = &self.directory {
@@ -214,24 +215,24 @@ impl Config {
         Ok(())
     }
 
-    /// The workers of a query.
+    /// The workers of one query, at least 1.
     pub fn share_of_workers(&self) -> usize {
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
         (self.workers.unwrap_or_else(cores) / self.queries).max(1)
     }
 }
 
-/// The token that a file holds.
+/// Reads a token from a file.
 ///
 /// # Errors
-/// A file that can't be read, is empty, or holds less than a token.
+/// The file can't be read, is empty, or holds less than a token.
 pub fn read_token(path: &Path) -> Result<[u8; 32]> {
     let wrong = |what: String| Error::Hosts { path: path.to_path_buf(), what };
     let text = std::fs::read_to_string(path).map_err(|e| wrong(format!("the token can't be read: {e}")))?;
     let help = "palais node --new-token prints one, which all nodes and all who ask them need";
     match text.trim().chars().count() {
         0 => Err(wrong(format!("there is no token in it\n  help: {help}"))),
-        // Somebody on the way, or whom one asks by mistake, can try all that people think of.
+        // An attacker on the way, or one that a client asks by mistake, can try all short tokens that people think of.
         short @ 1..SHORTEST_TOKEN => Err(wrong(format!(
             "the token has {short} characters, and {SHORTEST_TOKEN} are the fewest\n  help: {help}"
         ))),

@@ -1,4 +1,4 @@
-//! What a node has done, in the text format of Prometheus (exposition format 0.0.4), over plain HTTP.
+//! Counts of what a node has done, in the text format of Prometheus (exposition format 0.0.4), over plain HTTP.
 
 use std::fmt::Write as _;
 use std::io::{self, Read, Write};
@@ -14,23 +14,24 @@ use crate::socket::{Hasty, Socket};
 
 /// The longest request that is read, in bytes.
 const REQUEST: usize = 8 << 10;
-/// How long one may take.
+/// How long a request may take.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// So many may be asked at once, half of them from one address; the one goes that has waited longest.
+/// The connections that are served at once, half of them from one address. A further one takes the place of the
+/// connection that has waited longest.
 const ASKING: usize = 64;
 
-/// What has been counted since the node began.
+/// Counts since the node began.
 #[derive(Debug, Default)]
 pub struct Counts {
-    /// Processes of queries that were started, and that led one.
+    /// Processes that were started, those that lead too.
     pub started: AtomicU64,
-    /// Of them those that were lost: killed, or ended with an error of their own.
+    /// Processes that were lost: killed, or ended with an error of their own.
     pub lost: AtomicU64,
-    /// Queries whose rows were all computed.
+    /// Queries of which this node has done its part.
     pub finished: AtomicU64,
     /// Queries led here that ended with an error, were cancelled, or whose leading process was lost.
     pub failed: AtomicU64,
-    /// Those of the queries.
+    /// Sums of the figures of the queries.
     rows_read: AtomicU64,
     bytes_read: AtomicU64,
     bytes_sent: AtomicU64,
@@ -40,7 +41,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Something was done on this node, for the first time for a query or not.
+    /// Adds the figures of a process that is done. `first` says that they are the first ones of their query.
     pub fn add(&self, figures: &Figures, first: bool) {
         self.finished.fetch_add(first.into(), Ordering::Relaxed);
         self.rows_read.fetch_add(figures.rows_read, Ordering::Relaxed);
@@ -51,7 +52,7 @@ impl Counts {
         self.bytes_lent.fetch_add(figures.bytes_lent, Ordering::Relaxed);
     }
 
-    /// All of it as text.
+    /// The counts, and gauges of the processes in `table`, as text of Prometheus.
     pub fn text(&self, table: &Table, version: &str) -> String {
         let running = table.running();
         let leading = running.iter().filter(|process| process.leads).count();
@@ -84,7 +85,7 @@ impl Counts {
             ("queries_waiting", "gauge", "Queries that wait for their turn", table.waiting() as u64),
             ("memory_bytes", "gauge", "Resident memory of all processes of queries", memory),
         ] {
-            // To write into a text does not fail.
+            // Writing into a text does not fail.
             let _ = write!(
                 text,
                 "# HELP palais_{name} {what}\n# TYPE palais_{name} {kind}\npalais_{name} {value}\n"
@@ -94,7 +95,7 @@ impl Counts {
     }
 }
 
-/// Serves them for ever, on threads of its own.
+/// Serves metrics for ever, on threads of its own.
 ///
 /// # Errors
 /// The address is taken.
@@ -110,7 +111,7 @@ pub fn serve(address: SocketAddr, text: impl Fn() -> String + Send + Sync + 'sta
             let Ok(guest) = lobby.enter(&socket) else { continue };
             let text = text.clone();
             let answer = move || {
-                // Who is slow is let go.
+                // A client that is slow gets no answer.
                 let _ = take(socket, text.as_ref());
                 drop(guest);
             };
@@ -126,7 +127,7 @@ fn take(socket: TcpStream, text: &impl Fn() -> String) -> io::Result<()> {
     let (mut socket, deadline) = (Socket::Bare(socket), Instant::now() + PATIENCE);
     socket.set_write_timeout(Some(PATIENCE))?;
     answer(&mut Hasty::new(&mut socket, deadline), text)?;
-    // What the other end has sent besides would otherwise have the system throw away what was answered.
+    // If bytes of the client stay unread, the system throws away what was answered. So they are read.
     socket.shutdown(Shutdown::Write)?;
     io::copy(&mut Hasty::new(&mut socket, deadline).take(REQUEST as u64), &mut io::sink()).map(|_| ())
 }
@@ -134,7 +135,7 @@ fn take(socket: TcpStream, text: &impl Fn() -> String) -> io::Result<()> {
 /// Reads a request and answers it.
 ///
 /// # Errors
-/// Those of the connection, and a request that is too long or has no end.
+/// Errors of the connection, and a request that is too long or has no end.
 pub fn answer(socket: &mut (impl Read + Write), text: &impl Fn() -> String) -> io::Result<()> {
     let mut request = Vec::new();
     loop {

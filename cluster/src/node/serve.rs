@@ -1,8 +1,8 @@
-//! The daemon of a host: starts the processes of queries that others ask for, and tells what runs.
+//! The daemon of a host: starts the processes of queries that clients ask for, and tells what runs.
 //!
-//! It reads no rows and plans nothing: a query is led by a process of its own, and runs in one on each node, so that one
-//! that dies takes no other with it. Who leads asks each node in turn, always in the same order, for a place: two queries
-//! never wait for each other.
+//! The daemon reads no rows and plans nothing. A process of its own leads each query, and a process on each node runs
+//! it. So a process that dies takes no other query with it. A process that leads asks the nodes one after another for a
+//! slot, always in the same order. So two queries never wait for each other.
 
 use std::io;
 use std::net::{TcpListener, TcpStream};
@@ -28,26 +28,26 @@ use crate::message::Figures;
 use crate::socket::{Hasty, Socket};
 use crate::tls::Tls;
 
-/// How long who connects may take to show the token and to ask.
+/// How long a client may take to show the token and to ask.
 const SHOW: Duration = Duration::from_secs(3);
-/// The longest letter, in bytes: of a statement it has what people are shown.
+/// The longest question, in bytes. Of a statement it holds the text that people are shown.
 const LETTER: u32 = 1 << 20;
-/// So many queries are led at once; further ones wait without a process.
+/// So many queries are led at once. Further ones wait without a process.
 const LED: usize = 64;
-/// How long the nodes may take to tell what runs there.
+/// How long the other nodes may take to answer.
 const LOOK: Duration = Duration::from_secs(2);
-/// How long is waited for a process that has closed its output to be gone.
+/// How long the node waits for the end of a process that has closed its output.
 const GOING: Duration = Duration::from_millis(500);
 
-/// What the daemon is made of.
+/// What [`serve`] needs to know.
 pub struct Settings {
-    /// Its file.
+    /// The file of the node.
     pub config: Config,
-    /// Where that lies, for the processes that it starts.
+    /// The path of that file, for the processes that the node starts.
     pub path: PathBuf,
     /// The version of this binary.
     pub version: String,
-    /// The binary.
+    /// The path of this binary.
     pub program: PathBuf,
     /// The most memory of all queries together, in bytes.
     pub memory_limit: u64,
@@ -55,7 +55,7 @@ pub struct Settings {
 
 struct Node {
     settings: Settings,
-    /// Its address, for its log.
+    /// The name of the node in its log.
     host: String,
     token: [u8; 32],
     tls: Option<Tls>,
@@ -64,10 +64,10 @@ struct Node {
     lobby: Lobby,
 }
 
-/// Serves for ever.
+/// Serves for ever. Calls `ready` with the name of the node once it listens.
 ///
 /// # Errors
-/// The token or what TLS needs can't be read, or the address is taken.
+/// The token or the files of TLS can't be read, or the address is taken.
 pub fn serve(settings: Settings, ready: impl FnOnce(&str)) -> Result<()> {
     let token = settings.config.token()?;
     let tls = settings.config.tls()?;
@@ -104,18 +104,18 @@ pub fn serve(settings: Settings, ready: impl FnOnce(&str)) -> Result<()> {
 }
 
 impl Node {
-    /// Serves one who has connected.
+    /// Serves a client that has connected.
     fn take_in(&self, socket: TcpStream, guest: Guest) {
         let (version, host) = (&self.settings.version, &self.host);
         let peer = socket.peer_addr().map(|peer| peer.to_string()).unwrap_or_default();
         let server = self.tls.as_ref().map(|tls| &tls.server);
         let asked = take_within(socket, server, SHOW, |socket: &mut Hasty<'_>, channel| {
             handshake::accept(socket, channel, |hello| *hello == HELLO, &self.token)?;
-            // It is no stranger any more.
+            // The client is no stranger any more.
             drop(guest);
             read(socket, version, LETTER)
         });
-        // Who has no token gets no answer. One that can't be answered is gone.
+        // A client without the token gets no answer. A client that can't be answered is gone.
         let _ = match asked {
             Err(e) => {
                 debug!(host, peer, reason = %e, "a connection was refused");
@@ -174,7 +174,7 @@ impl Node {
                     });
                     ended.sum()
                 };
-                // Whoever leads it tells its caller. Nobody does if its node is gone.
+                // The process that leads tells its caller. If its node is gone, there is none.
                 Reply::Ended(match end(true) {
                     0 => end(false),
                     leads => leads,
@@ -184,8 +184,9 @@ impl Node {
         write(&mut socket, &self.settings.version, &reply)
     }
 
-    /// Asks all nodes. Whoever asked waits for all of them: one whose name takes long to look up, or that answers byte by
-    /// byte, is not waited for.
+    /// Asks all nodes at once, and gives their replies in the order of `nodes`. The client waits for all of them. So a
+    /// node counts as silent after [`LOOK`], also if the look-up of its name takes long or its answer comes byte by
+    /// byte.
     fn all(&self, ask: &Ask) -> Vec<(String, Result<Reply>)> {
         let deadline = Instant::now() + LOOK;
         let asking = |address: &String| {
@@ -199,7 +200,7 @@ impl Node {
             let (silent, ask) = (door.silent(), ask.clone());
             let (tell, told) = sync_channel(1);
             let look = move || {
-                // Nobody listens any more where it took too long.
+                // After [`LOOK`] the answer is not awaited any more.
                 let _ = tell.send(door.ask(&ask));
             };
             let started = std::thread::Builder::new().name("palais-look".into()).spawn(look);
@@ -242,7 +243,7 @@ impl Node {
             }
             write(&mut telling, version, &Reply::Waiting)
         };
-        // A process that leads takes no part in what the others share, but memory: most of them wait.
+        // A process that leads uses memory alone of what the others share, and mostly waits. So more of them may run.
         let most = if purpose.leads { LED.max(2 * config.queries) } else { config.queries };
         let started = self
             .table

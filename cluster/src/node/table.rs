@@ -1,4 +1,4 @@
-//! The processes that a node has started, and those that wait to be.
+//! The processes that a node has started, and those that wait for their turn.
 
 use std::collections::VecDeque;
 use std::io;
@@ -19,9 +19,9 @@ use crate::ending::{Tail, how};
 use crate::locked;
 use crate::socket::{Socket, is_closed};
 
-/// So long is known how a process has ended.
+/// How long the node remembers how a process has ended.
 const KEPT: Duration = Duration::from_secs(60);
-/// So many wait at most.
+/// The most processes that wait for their turn.
 const WAITING: usize = 1024;
 /// How long a query that is cancelled may take to end by itself.
 const GRACE: Duration = Duration::from_secs(2);
@@ -38,7 +38,7 @@ pub struct Table {
 #[derive(Default)]
 struct Inner {
     entries: Vec<Entry>,
-    /// Those that wait, the first of them first: their numbers, and whether they are to lead.
+    /// The processes that wait, in their order: their numbers, and whether they are to lead.
     waiting: VecDeque<(u64, bool)>,
     tickets: u64,
 }
@@ -56,15 +56,15 @@ struct Entry {
     leads: bool,
     pid: i32,
     started: Instant,
-    /// It has told what it has done. Who makes several tables tells so for each.
+    /// Whether the process has told what it has done. A process that makes several tables tells so for each.
     done: bool,
-    /// Somebody asked that its query ends.
+    /// Whether a client asked to end its query.
     cancelled: bool,
     ended: Option<(Instant, Fate)>,
 }
 
 impl Entry {
-    /// Sends a signal to the process, which has not ended, and what it has started.
+    /// Sends a signal to the process, which has not ended, and to what it has started.
     fn kill(&self, signal: i32) {
         // SAFETY: kill(2) takes any numbers. That of a child that has just ended may be taken again only once the entry
         // says so, but for a moment.
@@ -72,7 +72,7 @@ impl Entry {
     }
 }
 
-/// A place in the row of those that wait for their turn, which is given up when it is dropped.
+/// A place in the queue of the processes that wait for their turn. Dropping it gives the place up.
 struct Ticket<'a>(&'a Table, u64);
 
 impl Drop for Ticket<'_> {
@@ -88,18 +88,18 @@ pub struct Purpose {
     pub query: String,
     /// Its statement.
     pub statement: String,
-    /// Whether it talks with whoever asked for the query.
+    /// Whether it leads: it talks with the caller of the query.
     pub leads: bool,
 }
 
 impl Table {
-    /// None yet.
+    /// A table without processes.
     pub fn new(host: String, counts: Arc<Counts>) -> Table {
         Table { host, inner: Mutex::default(), changed: Condvar::new(), counts }
     }
 
-    /// Waits until fewer than `most` processes of a kind run here, and those that have asked before do. `wait` is
-    /// called now and then, and gives up with an error.
+    /// Waits until fewer than `most` processes of a kind run here, and all that have asked before have begun. Calls
+    /// `wait` once in [`BEAT`], and gives up when that fails.
     fn take_turn(
         &self,
         leads: bool,
@@ -134,7 +134,7 @@ impl Table {
     }
 
     /// Starts a process whose standard input and output are the socket, once its turn has come; see
-    /// [`Table::take_turn`]. Before it is started `taken` is called.
+    /// [`Table::take_turn`]. Calls `taken` before that.
     pub fn start(
         self: &Arc<Table>,
         mut command: Command,
@@ -147,13 +147,14 @@ impl Table {
         let Purpose { query, statement, leads } = purpose;
         command.stdin(OwnedFd::from(socket.try_clone()?)).stdout(OwnedFd::from(socket.try_clone()?));
         let ticket = self.take_turn(leads, most, wait)?;
-        // The one who asked is told before the process writes.
+        // The client gets the answer before the process writes to the connection.
         taken()?;
         command.stderr(Stdio::piped());
         let (table, socket) = (self.clone(), socket.try_clone()?);
         let watched = socket.try_clone()?;
         let (started, outcome) = channel();
-        // The thread that starts it lives as long: the system ends a child that asks for it with the thread it came from.
+        // The thread that starts the process lives as long as the process: the system ends such a child with the thread
+        // that started it.
         let follow = move || {
             engine::context::children::end_with_this_thread(&mut command);
             let (mut child, group) = match engine::context::children::spawn(&mut command) {
@@ -163,7 +164,7 @@ impl Table {
                     return;
                 }
             };
-            // Its own copies of the connection are the child's alone from now on.
+            // The command holds copies of the connection, which from now on belong to the child alone.
             drop(command);
             let pid = child.id() as i32;
             table.add(Entry {
@@ -176,16 +177,16 @@ impl Table {
                 cancelled: false,
                 ended: None,
             });
-            // Whoever waits for it has waited for this.
+            // The caller below waits for this.
             let _ = started.send(Ok(pid));
             let (tail, mut lines) = (Tail::default(), Lines::default());
-            // The node's log has whole lines.
+            // The log of the node has whole lines.
             let log = |line: &str| warn!(host = table.host, query, "{line}");
             child.stderr.take().into_iter().for_each(|err| tail.keep(err, |bytes| lines.take(bytes, log)));
             lines.finish(log);
             let ended = child.wait();
             drop(group);
-            // This process has the connection too, so that it stays open by itself.
+            // This process has copies of the connection too, so it must close the connection itself.
             let _ = socket.shutdown(Shutdown::Both);
             table.note_end(pid, ended, &tail);
         };
@@ -234,8 +235,8 @@ impl Table {
         self.changed.notify_all();
     }
 
-    /// Kills a process whose connection the other end has closed, if it does not end by itself: one that is stopped does
-    /// not.
+    /// Kills a process whose connection the other end has closed, if the process does not end by itself. A process that
+    /// is stopped does not.
     fn watch(&self, pid: i32, socket: &Socket) {
         let runs = |entry: &Entry| entry.pid == pid && entry.ended.is_none();
         let mut closed: Option<Instant> = None;
@@ -254,21 +255,22 @@ impl Table {
         }
     }
 
-    /// How the process that leads a query has ended, or the one that reads rows for it, if it has.
+    /// How a process of a query has ended, if it has: the process that leads the query, or the one that reads rows for
+    /// it.
     pub fn fate(&self, query: &str, leads: bool) -> Option<Fate> {
         let inner = locked(&self.inner);
         let entry = inner.entries.iter().rev().find(|entry| entry.query == query && entry.leads == leads)?;
         entry.ended.as_ref().map(|(_, fate)| fate.clone())
     }
 
-    /// Takes down that a query was done here; whether that was not known.
+    /// Notes that a query was done here. Gives whether that was new.
     pub fn note_done(&self, query: &str) -> bool {
         let mut inner = locked(&self.inner);
         let entry = inner.entries.iter_mut().rev().find(|entry| entry.query == query && !entry.leads);
         entry.is_some_and(|entry| !std::mem::replace(&mut entry.done, true))
     }
 
-    /// What runs.
+    /// The processes that run.
     pub fn running(&self) -> Vec<Running> {
         let running = |entry: &Entry| Running {
             query: entry.query.clone(),
@@ -280,12 +282,13 @@ impl Table {
         locked(&self.inner).entries.iter().filter(|entry| entry.ended.is_none()).map(running).collect()
     }
 
-    /// How many wait.
+    /// How many processes wait for their turn.
     pub fn waiting(&self) -> usize {
         locked(&self.inner).waiting.len()
     }
 
-    /// Ends the process that leads a query, which ends all others, or else (`led` false) those that read rows for it.
+    /// Ends the process that leads a query, which ends all others; or (`led` false) the processes that read rows for
+    /// the query. Gives how many processes got a signal.
     pub fn end(self: &Arc<Table>, query: &str, led: bool) -> usize {
         if !led {
             return self.signal(query, false, libc::SIGKILL);
@@ -297,13 +300,13 @@ impl Table {
             table.signal(&query, true, libc::SIGKILL);
         };
         if told > 0 {
-            // Without the thread what does not end by itself stays until it is asked for again.
+            // Without the thread a process that does not end by itself stays until a client asks again.
             let _ = std::thread::Builder::new().name("palais-end".into()).spawn(insist);
         }
         told
     }
 
-    /// Sends a signal to the processes of a query, of one kind, so that it ends.
+    /// Sends a signal to the processes of one kind of a query, so that it ends. Gives how many processes got it.
     fn signal(&self, query: &str, leads: bool, signal: i32) -> usize {
         let mut inner = locked(&self.inner);
         let runs = |entry: &&mut Entry| entry.query == query && entry.leads == leads && entry.ended.is_none();
@@ -315,7 +318,7 @@ impl Table {
     }
 }
 
-/// The memory that a process has, in bytes; 0 if it is gone.
+/// The resident memory of a process, in bytes; 0 if the process is gone.
 fn resident(pid: i32) -> u64 {
     let pages = std::fs::read_to_string(format!("/proc/{pid}/statm"));
     let pages = pages.ok().and_then(|text| text.split(' ').nth(1)?.parse::<u64>().ok());

@@ -1,4 +1,4 @@
-//! What the binary writes in several processes: the rows of a query, or files that are made without one.
+//! Traits of what the binary writes in several processes: the rows of a query, or files that are made without a query.
 
 use std::sync::Arc;
 
@@ -11,52 +11,52 @@ use crate::message::{Done, Failure, Raw};
 
 /// Files that processes write together, and that appear together.
 pub trait Together {
-    /// Begins, in process 0; gives what the others need to take part.
+    /// Begins the files, in process 0. Gives the bytes that the other processes need to join.
     ///
     /// # Errors
-    /// What keeps it from being written there.
+    /// The files can't be written there.
     fn begin(&mut self, processes: usize) -> Result<Vec<u8>, Failure>;
 
-    /// Takes part, in other processes.
+    /// Joins the files that process 0 has begun, in each other process.
     ///
     /// # Errors
-    /// What keeps it from being written there.
+    /// The files can't be written there.
     fn join(&mut self, begun: &[u8], process: usize, processes: usize) -> Result<(), Failure>;
 
-    /// Makes appear what all processes have written, in process 0.
+    /// Makes the files of all processes appear, in process 0. `written` has the bytes of each process.
     ///
     /// # Errors
-    /// What keeps it from appearing.
+    /// The files can't appear.
     fn finish(&mut self, written: Vec<Vec<u8>>) -> Result<Written, Failure>;
 }
 
 /// Writes the rows of a query.
 pub trait Writer: Together {
-    /// Writes the rows of this process; gives what [`Together::finish`] needs to know of them.
+    /// Writes the rows of this process. Gives the bytes that [`Together::finish`] needs of it.
     ///
     /// # Errors
-    /// The query's own, and those of writing.
+    /// Errors of the query and of writing.
     fn write(&mut self, results: engine::Results) -> engine::Result<Vec<u8>>;
 }
 
 /// Makes files without a query.
 pub trait Maker: Together {
-    /// Looks at what other processes need to know of the share of this one, in all of them.
+    /// Looks at its own share, in each process. Gives the bytes that the other processes need to know of it.
     ///
     /// # Errors
-    /// Those of looking at it.
+    /// The share can't be read.
     fn look(&mut self) -> Result<Vec<u8>, Failure>;
 
-    /// Makes the share of this process, once `told` is what all of them have seen; gives what [`Together::finish`] needs to
-    /// know of it.
+    /// Makes the share of this process; `told` has the bytes that [`Maker::look`] gave in each process. Gives the bytes
+    /// that [`Together::finish`] needs of it.
     ///
     /// # Errors
-    /// Those of reading and of writing.
+    /// Errors of reading and of writing.
     fn make(&mut self, told: Vec<Vec<u8>>, state: &Arc<QueryState>) -> engine::Result<Vec<u8>>;
 }
 
 impl Process {
-    /// Has this process make its share of files.
+    /// Makes this process's share of files.
     pub(super) fn make(&self, maker: &mut dyn Maker, told: Vec<Raw>) -> engine::Result<Done> {
         engine::context::pages::large();
         let state = Arc::new(QueryState::default());

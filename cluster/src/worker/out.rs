@@ -1,19 +1,21 @@
-//! The way to the starter.
+//! Writes reports and rows to the coordinator.
 
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
 use crate::message::{self, Report};
 
-/// Transfers of so many bytes are told at once: each word wakes some threads of the starter.
+/// Cross-memory transfers of so many bytes are sent at once, because each message wakes some threads of the
+/// coordinator.
 const GATHERED: usize = 1 << 20;
-/// Unless nothing was told for so long. What waits longer is told with the next report: a process says that it lives.
+/// If nothing was sent for so long, a transfer does not wait. One that waits longer goes with the next report, such as
+/// the one that the process lives.
 const QUIET: Duration = Duration::from_millis(5);
 
-/// What the starter is told goes here.
+/// The output to the coordinator.
 pub(super) struct Out {
     to: Box<dyn Write + Send>,
-    /// Transfers that were not told yet, as messages, and the bytes that they are of.
+    /// Transfers that were not sent yet, as messages; `gathered` is the bytes of their rows.
     waiting: Vec<u8>,
     gathered: usize,
     told: Instant,
@@ -24,20 +26,20 @@ impl Out {
         Out { to: Box::new(to), waiting: Vec::new(), gathered: 0, told: Instant::now() }
     }
 
-    /// Tells a report, behind all rows.
+    /// Sends a report, behind all rows.
     pub fn report(&mut self, report: &Report) -> io::Result<()> {
         message::write(&mut self.waiting, report)?;
         self.flush()
     }
 
-    /// Tells rows, as [`message::rows`] gives them.
+    /// Sends rows, as [`message::rows`] gives them.
     pub fn rows(&mut self, rows: &[u8]) -> io::Result<()> {
         self.flush()?;
         self.to.write_all(rows)?;
         self.to.flush()
     }
 
-    /// Tells a loan of so many bytes, as [`message::loan`] gives it, soon.
+    /// Sends a transfer of `bytes` bytes, as [`message::loan`] gives it, now or soon.
     pub fn loan(&mut self, loan: &[u8], bytes: usize) -> io::Result<()> {
         self.waiting.extend_from_slice(loan);
         self.gathered += bytes;

@@ -1,4 +1,4 @@
-//! What the threads of a process share.
+//! The state that the threads of a process share.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -14,16 +14,16 @@ use crate::locked;
 use crate::mesh::link::Carried;
 use crate::message::{self, Figures, LENT_BYTES, Report};
 
-/// What they share.
+/// The shared state.
 pub struct Shared {
     pub out: Mutex<Out>,
     pub running: Mutex<Running>,
     pub carried: Arc<Carried>,
-    /// The rows that the starter reads in memory.
+    /// The rows that the coordinator reads in memory.
     pub lent: Transfers,
-    /// Another process was lost, and the starter knows.
+    /// Whether another process was lost, and the coordinator knows.
     pub lost: AtomicBool,
-    /// When the starter was heard last.
+    /// When the coordinator was heard last.
     pub heard: Mutex<Instant>,
 }
 
@@ -32,19 +32,20 @@ pub struct Shared {
 pub struct Running {
     pub notes: Arc<Notes>,
     pub state: Option<Arc<QueryState>>,
-    /// What other processes read in memory.
+    /// The rows that other processes read in memory.
     pub loans: Arc<Transfers>,
 }
 
 impl Shared {
-    /// Tells the starter. Where that fails it is gone, and the thread that hears it ends the process.
+    /// Sends a report to the coordinator. If that fails the coordinator is gone, and the thread that reads from it ends
+    /// the process.
     pub fn report(&self, report: &Report) {
         let _ = locked(&self.out).report(report);
     }
 
-    /// Tells it rows, which it `reads` in memory if it can.
+    /// Sends rows to the coordinator. If it `reads` memory they are lent, where that is possible.
     pub fn report_rows(&self, batch: &RecordBatch, reads: bool) -> engine::Result<()> {
-        // As for reports: where that fails the starter is gone.
+        // As for reports: if sending fails the coordinator is gone.
         if let Some((loan, bytes)) = reads.then(|| self.lend(batch)).flatten() {
             let _ = locked(&self.out).loan(&message::loan(&loan)?, bytes);
         } else {
@@ -55,14 +56,14 @@ impl Shared {
         Ok(())
     }
 
-    /// Lends it rows, once it has read enough of those that were lent before.
+    /// Lends rows to the coordinator, once it has read enough of those that were lent before.
     fn lend(&self, batch: &RecordBatch) -> Option<(Vec<u8>, usize)> {
         let notes = locked(&self.running).notes.clone();
         self.lent.wait_below(LENT_BYTES, || notes.is_stopped());
         self.lent.lend(batch)
     }
 
-    /// How far the query is.
+    /// The figures of the query that runs.
     pub fn figures(&self) -> Figures {
         let running = locked(&self.running);
         let figures = running.state.as_ref().map_or_else(Figures::default, |state| Figures::of(state));
@@ -71,7 +72,7 @@ impl Shared {
         Figures { bytes_sent, bytes_received, bytes_lent: running.loans.total(), ..figures }
     }
 
-    /// Says that another process is lost.
+    /// Reports that another process is lost; only the first call does.
     pub fn lose(&self, peer: usize, reason: String) {
         if !self.lost.swap(true, Ordering::SeqCst) {
             self.report(&Report::Lost { peer, reason });

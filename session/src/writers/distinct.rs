@@ -1,4 +1,4 @@
-//! Columns of equal names, in forms that can't hold them.
+//! Renames columns of equal names, in forms that can't hold them.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use arrow_schema::{Schema, SchemaRef};
 
 use super::{Error, Result, ResultWriter};
 
-/// The schema with names that differ; `None` if they do already.
+/// The schema with names that differ; `None` if they differ already.
 pub fn distinct(schema: &SchemaRef) -> Option<SchemaRef> {
     let names = schema::names::distinct(schema.fields().iter().map(|f| f.name().as_str()))?;
     let fields = schema.fields().iter().zip(names).map(|(f, name)| f.as_ref().clone().with_name(name));
@@ -21,14 +21,14 @@ pub fn renamed(batch: &RecordBatch, schema: &SchemaRef) -> formats::Result<Recor
         .map_err(|e| formats::Error::Unsupported(e.to_string()))
 }
 
-/// Gives the columns names that differ before they are written.
+/// A writer that makes the names of columns differ, and passes rows on to another writer.
 pub struct Distinct {
     inner: Box<dyn ResultWriter>,
     schema: Option<SchemaRef>,
 }
 
 impl Distinct {
-    /// Before this writer.
+    /// Passes rows on to `inner`.
     pub fn new(inner: Box<dyn ResultWriter>) -> Distinct {
         Distinct { inner, schema: None }
     }

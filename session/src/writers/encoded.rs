@@ -15,16 +15,16 @@ use super::{Error, Output, Result, ResultFormat, ResultWriter};
 /// How a form of results is encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Encoding {
-    /// Its name among the formats.
+    /// The name of the encoding among the formats.
     name: &'static str,
     delimiter: u8,
-    /// Whether it is text, that a terminal can show and that goes on as the rows come.
+    /// Whether the encoding is text, which a terminal can show and which is written as the rows come.
     text: bool,
     /// Whether records are the elements of one JSON array.
     array: bool,
 }
 
-/// The encoding of a form; `None` of those that are for people.
+/// The encoding of a form; `None` for forms for people.
 pub fn encoding(format: ResultFormat) -> Option<Encoding> {
     let text = Encoding { name: "csv", delimiter: b',', text: true, array: false };
     Some(match format {
@@ -37,12 +37,12 @@ pub fn encoding(format: ResultFormat) -> Option<Encoding> {
     })
 }
 
-/// Whether the form is nothing that a terminal could show.
+/// Whether a terminal could not show the form.
 pub fn is_binary(format: ResultFormat) -> bool {
     encoding(format).is_some_and(|encoding| !encoding.text)
 }
 
-/// The compression of a form where nobody asks for another one.
+/// The compression of a form if the user gives none.
 pub fn usual_compression(format: ResultFormat) -> &'static str {
     registered(format).map_or("none", |encoding| encoding.usual_compression())
 }
@@ -56,13 +56,13 @@ fn registered(format: ResultFormat) -> Option<&'static dyn Format> {
     formats::registry::format(encoding(format)?.name).ok()
 }
 
-/// How files of this form are written by `formats`; `None` of forms that are written otherwise.
+/// The format in which `formats` writes files of this form; `None` if it does not write the form.
 pub fn file_format(format: ResultFormat, compression: &str) -> Option<FormatOptions> {
     encoding(format).filter(|encoding| !encoding.array).map(|encoding| encoding.options(compression))
 }
 
-/// The columns that a file of this form has, and how a result gets them: nested columns become text in csv, and equal
-/// names differ but in csv.
+/// The columns of a file of this form, and a function that gives them to a batch. In csv nested columns become text. In
+/// other forms equal names are made to differ.
 pub fn shape(
     format: ResultFormat,
     schema: &SchemaRef,
@@ -108,7 +108,7 @@ struct Started {
     schema: SchemaRef,
     encoder: Arc<dyn FileEncoder>,
     assembler: Box<dyn FileAssembler>,
-    /// Rows that are fewer than a block.
+    /// Rows that wait for a block to be full.
     held: Vec<RecordBatch>,
     held_rows: usize,
     /// Whether an element of the JSON array was written.
@@ -121,12 +121,12 @@ impl EncodedWriter {
         EncodedWriter { out, encoding, compression: compression.into(), started: None }
     }
 
-    /// Whether each batch is written as it comes. The borders of blocks are seen only in compressed files.
+    /// Whether each batch is written as it comes. Only compressed files show where blocks end.
     fn streams(&self) -> bool {
         self.encoding.text && self.compression == "none"
     }
 
-    /// Encodes the first `rows` of what is held.
+    /// Encodes the first `rows` of the held rows.
     fn write_block(&mut self, rows: usize) -> Result<()> {
         let Some(started) = &mut self.started else { return Ok(()) };
         let mut block = Vec::new();
@@ -154,7 +154,7 @@ impl EncodedWriter {
         self.out.put(&text)
     }
 
-    /// The path in errors of encoders, which don't know it.
+    /// Adds the path to errors of encoders, which don't know it.
     fn named(&self, error: Error) -> Error {
         match error {
             Error::Format(formats::Error::Io { path, action, source }) if path.as_os_str().is_empty() => {
@@ -232,7 +232,7 @@ fn flat_schema(schema: &SchemaRef) -> SchemaRef {
     Arc::new(Schema::new(fields.collect::<Vec<_>>()))
 }
 
-/// A batch with this schema.
+/// Gives a batch this schema: nested columns become text.
 fn flat(batch: &RecordBatch, schema: &SchemaRef) -> formats::Result<RecordBatch> {
     let column = |array: &ArrayRef| -> formats::Result<ArrayRef> {
         if !array.data_type().is_nested() {

@@ -1,12 +1,12 @@
-//! Text that a terminal shows and does not obey.
+//! Escapes text so that a terminal shows it and does not obey it.
 //!
-//! Names of columns and files, values and statements come from elsewhere, and may hold sequences that move the cursor,
-//! recolour or rename the terminal, or hide what follows.
+//! Names of columns and files, values and statements come from elsewhere. They may hold sequences that move the cursor,
+//! recolour or rename the terminal, or hide text behind them.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// Characters that a terminal would not show, or would obey: control characters, marks of direction, and those
+/// Whether a terminal would not show a character, or would obey it: control characters, marks of direction, and those
 /// without width.
 pub fn is_unseen(c: char) -> bool {
     c.is_control()
@@ -23,7 +23,7 @@ pub fn push_escaped(c: char, out: &mut String) {
     }
 }
 
-/// The text with all characters escaped that are not seen, but for `kept`.
+/// The text with all invisible characters escaped, but for those that `kept` says.
 pub fn escaped(text: &str, kept: impl Fn(char) -> bool) -> Cow<'_, str> {
     let is_escaped = |c: char| is_unseen(c) && !kept(c);
     if !text.contains(is_escaped) {

@@ -1,14 +1,15 @@
-//! How wide the columns of a table are, and which of them are shown, for a terminal of some width.
+//! Chooses which columns of a table are shown and how wide, for a terminal of some width.
 
-/// Columns of text are not made narrower than this to fit more of them.
+/// A column of text is not made narrower than this to fit more columns.
 const NARROW: usize = 12;
 
-/// What a column needs.
+/// The width that a column needs.
 #[derive(Debug, Clone, Copy)]
 pub struct Need {
     /// The width of its widest cell, its name included.
     pub widest: usize,
-    /// The width below which it must not be shortened: that of the widest number, or 0. Half a number is a wrong one.
+    /// The width below which the column must not be shortened: that of the widest number, or 0. Half a number is a
+    /// wrong one.
     pub least: usize,
 }
 
@@ -23,14 +24,14 @@ impl Need {
 pub struct Fit {
     /// The positions of the columns shown and their widths, in order.
     pub columns: Vec<(usize, usize)>,
-    /// How many of `columns` stand before the gap where columns were left out; `None` where none were.
+    /// How many of `columns` stand before the gap of columns that were left out; `None` if none were.
     pub gap: Option<usize>,
 }
 
 /// Fits columns into `width` characters, frame included; `None` is any width.
 ///
-/// The widest columns are shortened first, all to the same width. Where that does not do, columns in the middle are
-/// left out. At least one column is shown, however narrow the terminal.
+/// Shortens the widest columns first, all to the same width. If that is not enough, leaves out columns in the middle.
+/// Shows at least one column, however narrow the terminal.
 pub fn fit(needs: &[Need], width: Option<usize>) -> Fit {
     let all: Vec<usize> = (0..needs.len()).collect();
     let Some(width) = width else {

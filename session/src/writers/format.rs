@@ -24,7 +24,7 @@ pub enum ResultFormat {
     Binary(&'static str),
 }
 
-/// The forms that are text, with what each is.
+/// The forms that are text, with a description.
 const TEXTS: [(ResultFormat, &str); 6] = [
     (ResultFormat::Table, "A table in a frame"),
     (ResultFormat::Csv, "Comma-separated values with a header (RFC 4180)"),
@@ -37,13 +37,13 @@ const TEXTS: [(ResultFormat, &str); 6] = [
 /// The encodings whose files a terminal can show.
 const TEXT_ENCODINGS: [&str; 3] = ["text", "csv", "jsonl"];
 
-/// The encodings that are no text: each is a form of results.
+/// The encodings that are no text. Each is a form of results.
 fn binaries() -> impl Iterator<Item = &'static dyn Format> {
     formats().iter().copied().filter(|format| !TEXT_ENCODINGS.contains(&format.name()))
 }
 
 impl ResultFormat {
-    /// All forms, with what each is.
+    /// All forms, with a description.
     pub fn all() -> Vec<(ResultFormat, &'static str)> {
         let binaries = binaries().map(|format| (ResultFormat::Binary(format.name()), format.title()));
         TEXTS.into_iter().chain(binaries).collect()
@@ -71,7 +71,7 @@ impl ResultFormat {
         ResultFormat::all().into_iter().map(|(format, _)| format).find(is_it)
     }
 
-    /// Its name.
+    /// The name of the form.
     pub fn name(self) -> &'static str {
         match self {
             ResultFormat::Table => "table",

@@ -10,13 +10,14 @@ use super::escape::escaped;
 use super::{Error, Output, Result, ResultWriter};
 use crate::statistics;
 
-/// A continued line begins so far to the right of the first one.
+/// How many characters a continued line is indented below the first one.
 const HANGING: usize = 4;
 
-/// The least room of a line behind what stands before it, in characters.
+/// The least room of a line behind its indent, in characters.
 const LEAST: usize = 20;
 
-/// How many characters stand before the operator in each line of a statement's result; `None` if that has no lines.
+/// How many characters stand before the operator in each line of a statement's result; `None` if the result has no
+/// lines.
 pub fn before_operators(statement: &Statement) -> Option<usize> {
     match statement {
         Statement::Explain { analyze, .. } => Some(if *analyze { statistics::FIGURES } else { 0 }),
@@ -24,7 +25,7 @@ pub fn before_operators(statement: &Statement) -> Option<usize> {
     }
 }
 
-/// Writes the texts of the first column, a line each, and folds them where a terminal would.
+/// Writes the texts of the first column, a line each, and folds lines at the width of a terminal.
 pub struct LinesWriter {
     out: Box<dyn Output>,
     width: Option<usize>,
@@ -32,8 +33,8 @@ pub struct LinesWriter {
 }
 
 impl LinesWriter {
-    /// Writes to `out`, with at most `width` characters in a line; a line that is folded goes on below what stands behind
-    /// the first `before` characters.
+    /// Writes to `out`, with at most `width` characters in a line. A folded line goes on below the text behind the
+    /// first `before` characters.
     pub fn new(out: Box<dyn Output>, width: Option<usize>, before: usize) -> LinesWriter {
         LinesWriter { out, width, before }
     }
@@ -63,9 +64,9 @@ impl ResultWriter for LinesWriter {
     }
 }
 
-/// A line as several of at most so many characters, where its words allow that.
+/// Folds a line between words into lines of at most `width` characters.
 fn fold(line: &str, width: usize, before: usize) -> Vec<String> {
-    // What follows the figures is text of one byte a character up to its first word.
+    // The text behind the figures has one byte a character up to its first word.
     let before = if line.is_char_boundary(before) && line.len() > before { before } else { 0 };
     let indent = before + line[before..].len() - line[before..].trim_start().len();
     let below = " ".repeat((indent + HANGING).min(width.saturating_sub(LEAST)));

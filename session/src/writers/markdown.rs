@@ -51,7 +51,7 @@ impl ResultWriter for MarkdownWriter {
     }
 }
 
-/// Takes from characters the meaning that they have in markdown. An underscore within a word has none.
+/// Escapes characters that have a meaning in markdown. An underscore within a word has none.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut before = ' ';

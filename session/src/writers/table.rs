@@ -1,5 +1,5 @@
-//! A table in a frame, for a terminal: wide columns shortened, columns in the middle and rows in the middle left out,
-//! with a note of how many.
+//! A table in a frame, for a terminal. Wide columns are shortened. Columns and rows in the middle are left out, with a
+//! note of how many.
 
 mod drawing;
 
@@ -13,8 +13,8 @@ use super::value::Column;
 use super::{Output, Result, ResultWriter};
 use drawing::Drawing;
 
-/// The rows of a table that does not go to a terminal. A table is held whole until its widths are known, so that there
-/// must be an end.
+/// The most rows of a table that does not go to a terminal. The writer holds a table whole until it knows the widths,
+/// so there must be an end.
 const MOST_ROWS: usize = 10_000;
 
 /// How a table is shown.
@@ -22,7 +22,7 @@ const MOST_ROWS: usize = 10_000;
 pub struct TableOptions {
     /// The characters in a line; `None` is any number.
     pub width: Option<usize>,
-    /// The most rows shown; of more, the first and the last of them.
+    /// The most rows shown; of more rows, the first and the last of them.
     pub max_rows: usize,
     /// Whether NULL, types and notes are dimmed and names bold.
     pub color: bool,
@@ -31,7 +31,7 @@ pub struct TableOptions {
 }
 
 impl Default for TableOptions {
-    /// In full width, for a file, with frames as the locale has characters for them.
+    /// A table of full width, for a file. Its frames have the characters that the locale has.
     fn default() -> TableOptions {
         let set = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().filter_map(|name| std::env::var(name).ok());
         let locale = set.into_iter().find(|value| !value.is_empty()).unwrap_or_default();
@@ -40,7 +40,7 @@ impl Default for TableOptions {
     }
 }
 
-/// Shows the first and the last rows in a frame when all of them have come. Holds only the rows that it shows.
+/// Shows the first and the last rows in a frame when all rows have come. Holds only the rows that it shows.
 pub struct TableWriter {
     out: Box<dyn Output>,
     options: TableOptions,
@@ -70,7 +70,7 @@ impl TableWriter {
         self.options.max_rows / 2
     }
 
-    /// The rows that are not shown.
+    /// The number of rows that are not shown.
     fn hidden(&self) -> u64 {
         self.rows - (self.first.len() + self.last.len()) as u64
     }
@@ -87,7 +87,7 @@ impl ResultWriter for TableWriter {
         self.rows += rows as u64;
         let first = rows.min(self.keeps_first() - self.first.len().min(self.keeps_first()));
         let last = first.max(rows.saturating_sub(self.keeps_last()));
-        // Only what is shown is made text of.
+        // Only rows that are shown are made text.
         let wanted = batch.slice(0, first);
         self.first.extend(cells(&wanted)?);
         let wanted = batch.slice(last, rows - last);
@@ -105,7 +105,7 @@ impl ResultWriter for TableWriter {
     }
 
     fn warning(&self) -> Option<String> {
-        // On a terminal the note within the table is seen.
+        // On a terminal the user sees the note within the table.
         (self.hidden() > 0 && self.options.width.is_none()).then(|| {
             let (shown, all) = (grouped(self.options.max_rows as u64), grouped(self.rows));
             format!("the table shows {shown} of {all} rows\n  help: the format csv gives all")
@@ -139,7 +139,7 @@ pub fn grouped(number: u64) -> String {
     out
 }
 
-/// The word, with an `s` where there is not one of it.
+/// The word in the plural, unless the number is 1.
 pub fn plural(number: u64, word: &str) -> String {
     match (number, word.ends_with("ch")) {
         (1, _) => word.to_string(),

@@ -1,7 +1,7 @@
-//! Values as people read them: one text a cell, for tables and markdown and for nested values everywhere.
+//! Values as people read them: a text for each cell of tables and markdown, and for nested values everywhere.
 //!
-//! Flat values have the form in which csv and JSON lines are written. Nested ones are `[1, 2]`, `{a: 1}` and
-//! `{'key' => 1}`, with strings in them in single quotes.
+//! Flat values have the form of csv and JSON lines. Nested ones are `[1, 2]`, `{a: 1}` and `{'key' => 1}`, with strings
+//! in them in single quotes.
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef};
@@ -22,7 +22,7 @@ enum Values {
     Null,
     Text(Cells),
     Flat(Cells),
-    /// The elements, and for each row the first of its own and the number of them.
+    /// The elements, and for each row its first element and the number of them.
     List(Box<Column>, Vec<(usize, usize)>),
     Struct(Vec<(String, Column)>),
     Map(Box<(Column, Column)>, Vec<(usize, usize)>),
@@ -76,8 +76,8 @@ impl Column {
         matches!(self.values, Values::Null) || self.nulls.as_ref().is_some_and(|n| n.is_null(row))
     }
 
-    /// Appends the value of a row as it stands in a cell: NULL as `NULL`, a string as it is, unless it could be taken
-    /// for something else (see [`quote`]).
+    /// Appends the value of a row as a cell has it. NULL becomes `NULL`. A string stays as it is, unless it could be
+    /// taken for something else (see [`quote`]).
     pub fn cell(&self, row: usize, out: &mut String) {
         match &self.values {
             Values::Text(cells) if !self.is_null(row) => {
@@ -91,7 +91,7 @@ impl Column {
         }
     }
 
-    /// Appends the value of a row as it stands in a nested value: strings in quotes.
+    /// Appends the value of a row as a nested value has it: strings in quotes.
     fn literal(&self, row: usize, out: &mut String) {
         if self.is_null(row) {
             out.push_str("NULL");
@@ -147,14 +147,14 @@ fn printed(cells: &Cells, row: usize) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// How a string stands in a cell if not as it is: the string `NULL`, strings that look as if they were in quotes, and
-/// strings with characters that are not seen are written like SQL's literals, so that every cell is read in one way.
+/// How a cell shows a string, if not as it is. The string `NULL`, strings that seem to be in quotes and strings with
+/// invisible characters are written like literals of SQL. So every cell is read in one way.
 pub fn quote(text: &str) -> Option<String> {
     let like_literal = text.ends_with('\'') && (text.starts_with('\'') || text.starts_with("E'"));
     (text == "NULL" || like_literal || text.contains(is_unseen)).then(|| quoted(text))
 }
 
-/// A string as a SQL literal: `'it''s'`, or `E'a\nb'` where it has characters that are not seen.
+/// A string as a SQL literal: `'it''s'`, or `E'a\nb'` where it has invisible characters.
 fn quoted(text: &str) -> String {
     let is_escaped = text.contains(is_unseen);
     let mut out = String::from(if is_escaped { "E'" } else { "'" });

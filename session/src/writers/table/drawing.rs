@@ -8,7 +8,7 @@ use crate::writers::escape::escaped;
 use crate::writers::fit::{Fit, Need, fit};
 use crate::writers::value::{is_number, quote};
 
-/// The characters of frames: corners and crossings from the top left, the lines, and what stands for what is left out.
+/// The characters of frames: corners and crossings from the top left, the lines, and the mark for what is left out.
 struct Frame {
     top: [&'static str; 3],
     middle: [&'static str; 3],
@@ -40,12 +40,12 @@ const DIM: &str = "\x1b[2m";
 const BOLD: &str = "\x1b[1m";
 const PLAIN: &str = "\x1b[0m";
 
-/// What is drawn: everything that depends on the schema and the widths.
+/// All of a drawing that depends on the schema and the widths.
 pub struct Drawing {
     frame: &'static Frame,
     color: bool,
     fit: Fit,
-    /// What stands for the rows that are not shown.
+    /// The note in place of the rows that are not shown.
     note: Option<String>,
     names: Vec<String>,
     types: Vec<String>,
@@ -53,7 +53,7 @@ pub struct Drawing {
 }
 
 impl Drawing {
-    /// Of what the writer holds.
+    /// The drawing of the rows that the writer holds.
     pub fn new(writer: &TableWriter, schema: &SchemaRef) -> Drawing {
         let names: Vec<String> =
             schema.fields().iter().map(|f| quote(f.name()).unwrap_or_else(|| f.name().clone())).collect();
@@ -84,7 +84,7 @@ impl Drawing {
         Drawing { frame, color: writer.options.color, fit, note, names, types, right }
     }
 
-    /// The text.
+    /// The text of the whole table.
     pub fn draw(&self, writer: &TableWriter) -> String {
         let mut out = String::new();
         if self.names.is_empty() {
@@ -119,7 +119,7 @@ impl Drawing {
         *out += &format!("{left}{}{right}\n", lines.join(cross));
     }
 
-    /// One line of cells; `cell` gives a column's text and its colour.
+    /// Draws one line of cells; `cell` gives the text of a column and its colour.
     fn line<'a>(&self, out: &mut String, cell: impl Fn(usize) -> (&'a String, &'a str)) {
         let mut cells: Vec<String> = self
             .fit
@@ -140,7 +140,7 @@ impl Drawing {
         *out += &format!("{down} {} {down}\n", cells.join(&format!(" {down} ")));
     }
 
-    /// The text cut to a width, with a mark at its end if it was cut, and the width that it has.
+    /// Cuts the text to a width, with a mark at its end if it was cut. Gives the text and the width that it has.
     fn shortened(&self, text: &str, width: usize) -> (String, usize) {
         let used = text.width();
         if used <= width {
@@ -165,12 +165,12 @@ impl Drawing {
     }
 }
 
-/// A type's name as it is shown: the fields of a struct are named by whoever made the file.
+/// The name of a type as it is shown. Invisible characters are escaped, because names of struct fields come from files.
 fn shown_type(name: &str) -> String {
     escaped(&name.to_lowercase(), |_| false).into_owned()
 }
 
-/// The widths of what stands between the lines, the gap's included.
+/// The widths of the columns and of the gap.
 fn widths(fit: &Fit) -> Vec<usize> {
     let mut widths: Vec<usize> = fit.columns.iter().map(|(_, width)| *width).collect();
     if let Some(gap) = fit.gap {
