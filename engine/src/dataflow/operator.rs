@@ -148,7 +148,7 @@ pub struct Local {
     /// The number of workers over all processes.
     pub peers: usize,
     /// Where its process stands among the others.
-    pub site: Topology,
+    pub topology: Topology,
     /// Whether a node's consumer on this worker has enough.
     pub enough: Vec<Cell<bool>>,
     wakes: RefCell<Vec<Rc<Activator>>>,
@@ -157,12 +157,12 @@ pub struct Local {
 
 impl Local {
     /// For a plan of so many nodes.
-    pub fn new(worker: &Worker, state: Arc<QueryState>, site: Topology, nodes: usize) -> Rc<Local> {
+    pub fn new(worker: &Worker, state: Arc<QueryState>, topology: Topology, nodes: usize) -> Rc<Local> {
         Rc::new(Local {
             state,
             index: worker.index(),
             peers: worker.peers(),
-            site,
+            topology,
             enough: (0..nodes).map(|_| Cell::new(false)).collect(),
             wakes: RefCell::default(),
             worker: Rc::new(worker.clone()),
@@ -177,14 +177,14 @@ impl Local {
     /// The consumer of a node has enough rows, on every worker of every process.
     pub fn set_enough(&self, node: NodeId) {
         self.state.set_enough(node);
-        self.site.tell_others(Note::Enough { stage: self.site.stage as u32, node: node as u32 });
+        self.topology.tell_others(Note::Enough { stage: self.topology.stage as u32, node: node as u32 });
     }
 
     /// What gives the credit of an exchange batch back to the process that it came from.
     fn credit(&self, node: NodeId, given: &ExchangeBatch) -> Option<Arc<Credit>> {
-        let (wire, processes) = (given.wire.as_ref()?, self.site.processes.as_ref()?);
-        let sender = given.source as usize / self.site.workers;
-        let (stage, node) = (self.site.stage as u32, node as u32);
+        let (wire, processes) = (given.wire.as_ref()?, self.topology.processes.as_ref()?);
+        let sender = given.source as usize / self.topology.workers;
+        let (stage, node) = (self.topology.stage as u32, node as u32);
         let loan = crate::distributed::wire::transfer::number(wire.bytes());
         let note = Note::Absorbed { stage, node, source: given.source, bytes: wire.owed, loan };
         (wire.owed > 0 && sender < processes.count)

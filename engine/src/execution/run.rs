@@ -76,16 +76,16 @@ fn run_in(
     processes: Option<Arc<Processes>>,
 ) -> Result<Results> {
     let account = Account::new(settings.memory_limit);
-    let site = |stage| Topology { stage, workers: settings.workers, processes: processes.clone() };
+    let topology = |stage| Topology { stage, workers: settings.workers, processes: processes.clone() };
     let (mut plan, mut before) = (Deep::from(plan.clone()), None);
     for stage in 0..plan.subqueries.len() {
-        let (site, subquery) = (site(stage), &plan.subqueries[stage]);
+        let (topology, subquery) = (topology(stage), &plan.subqueries[stage]);
         let tree = Tree { plan: Arc::clone(&plan), subquery: Some(stage) };
-        let state = Arc::new(QueryState::new(tree.nodes(), site.peers()));
+        let state = Arc::new(QueryState::new(tree.nodes(), topology.peers()));
         let mut results =
-            start(tree, site.clone(), settings, &account, begun(state, cancel, before.as_deref()))?;
+            start(tree, topology.clone(), settings, &account, begun(state, cancel, before.as_deref()))?;
         let batches: Vec<RecordBatch> = results.by_ref().collect::<Result<_>>()?;
-        let value = match &site.processes {
+        let value = match &topology.processes {
             None => subquery_value(subquery, &batches)?,
             Some(processes) if processes.index == 0 => {
                 let value = subquery_value(subquery, &batches)?;
@@ -102,8 +102,8 @@ fn run_in(
     }
     let stage = plan.subqueries.len();
     let tree = Tree { plan: Arc::clone(&plan), subquery: None };
-    let state = Arc::new(QueryState::new(tree.nodes(), site(stage).peers()));
-    start(tree, site(stage), settings, &account, begun(state, cancel, before.as_deref()))
+    let state = Arc::new(QueryState::new(tree.nodes(), topology(stage).peers()));
+    start(tree, topology(stage), settings, &account, begun(state, cancel, before.as_deref()))
 }
 
 /// A stage that begins: it can be stopped, and has the figures of those before it.
@@ -146,12 +146,12 @@ impl Tree {
 
 fn start(
     tree: Tree,
-    site: Topology,
+    topology: Topology,
     settings: &Settings,
     account: &Arc<Account>,
     state: Arc<QueryState>,
 ) -> Result<Results> {
-    let shared = Arc::new(Shared::new(tree.root(), tree.nodes(), settings, site.clone())?);
+    let shared = Arc::new(Shared::new(tree.root(), tree.nodes(), settings, topology.clone())?);
     // Rows that lie on worker 0 come through one queue, others through one a worker.
     let queues = if tree.root().single { 1 } else { settings.workers };
     let queues: Vec<Arc<Queue>> = (0..queues).map(|_| Arc::default()).collect();
@@ -159,15 +159,15 @@ fn start(
         None => tree.plan.schema.clone(),
         Some(_) => tree.root().schema.clone(),
     };
-    let channels = match &site.processes {
+    let channels = match &topology.processes {
         None => channels_here(settings.workers)?,
         Some(processes) => {
             let receiver: Arc<dyn NoteReceiver> = shared.clone();
-            processes.notes.begin(site.stage, &state, &receiver)?;
-            processes.network.connect(site.stage)?
+            processes.notes.begin(topology.stage, &state, &receiver)?;
+            processes.network.connect(topology.stage)?
         }
     };
-    let (among, plan) = (site.processes.is_some(), Deep::from(tree.plan.clone()));
+    let (among, plan) = (topology.processes.is_some(), Deep::from(tree.plan.clone()));
     let work = {
         let (state, queues, account) = (state.clone(), queues.clone(), account.clone());
         move |build: Build| {
@@ -175,7 +175,7 @@ fn start(
             let _entered = account.enter();
             let run = |worker: &mut Worker| {
                 let queue = &queues[worker.index() % queues.len()];
-                run_worker(worker, &tree, &state, &shared, &site, queue);
+                run_worker(worker, &tree, &state, &shared, &topology, queue);
             };
             run_thread(build, &state, among, run);
         }
@@ -204,14 +204,14 @@ fn run_worker(
     tree: &Tree,
     state: &Arc<QueryState>,
     shared: &Shared,
-    site: &Topology,
+    topology: &Topology,
     queue: &Arc<Queue>,
 ) {
     state.register_thread();
-    if site.processes.is_some() {
+    if topology.processes.is_some() {
         count_progress(worker, state.clone());
     }
-    let local = Local::new(worker, state.clone(), site.clone(), tree.nodes());
+    let local = Local::new(worker, state.clone(), topology.clone(), tree.nodes());
     worker.dataflow(|scope| {
         let renderer = Renderer { scope, local: &local, shared, failed: Default::default() };
         renderer.root(tree.root(), queue.clone());

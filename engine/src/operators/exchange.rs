@@ -287,20 +287,20 @@ impl Operator for Send {
 /// Hands what other workers sent to the operator above; the credit goes along.
 pub struct Receive {
     schema: SchemaRef,
-    site: Topology,
+    topology: Topology,
     waiting: VecDeque<ExchangeBatch>,
 }
 
 impl Receive {
     /// Batches of `schema`, at this site.
-    pub fn new(schema: SchemaRef, site: Topology) -> Receive {
-        Receive { schema, site, waiting: VecDeque::new() }
+    pub fn new(schema: SchemaRef, topology: Topology) -> Receive {
+        Receive { schema, topology, waiting: VecDeque::new() }
     }
 
     fn decode(&self, source: u32, bytes: &[u8]) -> Result<RecordBatch> {
-        match &self.site.processes {
+        match &self.topology.processes {
             Some(processes) if transfer::number(bytes).is_some() => {
-                processes.near.read(source as usize / self.site.workers, bytes, &self.schema)
+                processes.near.read(source as usize / self.topology.workers, bytes, &self.schema)
             }
             _ => wire::decode(bytes, &self.schema),
         }

@@ -41,7 +41,7 @@ pub struct Transform {
     plan: Plan,
     projection: Vec<usize>,
     schema: SchemaRef,
-    work: Arc<ScanSource>,
+    source: Arc<ScanSource>,
     state: Arc<QueryState>,
     wake: Wake,
     running: Option<Running>,
@@ -71,21 +71,21 @@ fn shown(command: &str) -> String {
 }
 
 impl Transform {
-    /// Takes files from `work`.
+    /// Takes files from `source`.
     pub fn new(
         plan: Plan,
         projection: Vec<usize>,
         schema: SchemaRef,
-        work: Arc<ScanSource>,
+        source: Arc<ScanSource>,
         state: Arc<QueryState>,
         wake: Wake,
     ) -> Transform {
         let (running, ready) = (None, Ready::default());
-        Transform { plan, projection, schema, work, state, wake, running, ready, seen: 0 }
+        Transform { plan, projection, schema, source, state, wake, running, ready, seen: 0 }
     }
 
     fn start(&mut self) -> Result<bool> {
-        let Some(rows) = self.work.take_file(self.state.clone())? else { return Ok(false) };
+        let Some(rows) = self.source.take_file(self.state.clone())? else { return Ok(false) };
         let file = rows.name.clone();
         let failed = |e: std::io::Error| Error::Script {
             command: shown(&self.plan.command),
@@ -301,7 +301,7 @@ impl Operator for Transform {
                 if self.start()? {
                     continue;
                 }
-                match self.work.more(&mut self.seen, || self.wake.sync()) {
+                match self.source.more(&mut self.seen, || self.wake.sync()) {
                     More::Now => continue,
                     More::Later => return Ok(Pull::Blocked),
                     More::Nothing => return Ok(Pull::Empty),

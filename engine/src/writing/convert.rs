@@ -43,8 +43,8 @@ pub fn convert(
     state: &QueryState,
 ) -> Result<Written> {
     let mut output = open(table, destination, options)?;
-    let work = all_of(table)?;
-    let parts = output.write(rows(&work, files(table), state), state)?;
+    let source = all_of(table)?;
+    let parts = output.write(rows(&source, files(table), state), state)?;
     output.finish(parts, state)
 }
 
@@ -79,7 +79,7 @@ pub(crate) fn all_of(table: &Arc<Table>) -> Result<ScanSource> {
 
 /// The rows of a table, whose files these are, as lanes in their order.
 pub(crate) fn rows<'a>(
-    work: &'a ScanSource,
+    source: &'a ScanSource,
     files: &'a [FileEntry],
     state: &'a QueryState,
 ) -> Rows<'a, Lane<'a>> {
@@ -87,7 +87,7 @@ pub(crate) fn rows<'a>(
     Rows {
         files: files.len().max(1),
         deal: Box::new(move || {
-            Ok(work.take()?.map(|piece| match piece {
+            Ok(source.take()?.map(|piece| match piece {
                 Split::Rows(range) => Lane { file: 0, from: From::Rows(range) },
                 Split::File(part) => {
                     // Morsels come in the order of files, and a file without rows may have none.
@@ -99,7 +99,7 @@ pub(crate) fn rows<'a>(
             }))
         }),
         read: Box::new(move |lane: &mut Lane<'a>| {
-            let step = next(&mut lane.from, work, state)?;
+            let step = next(&mut lane.from, source, state)?;
             if let Step::Item(batch) = &step {
                 state.rows_read.fetch_add(batch.num_rows() as u64, Ordering::Relaxed);
             }
@@ -115,10 +115,10 @@ fn table_name(name: &str) -> Option<String> {
 }
 
 /// The next batch.
-fn next<'a>(from: &mut From<'a>, work: &ScanSource, state: &'a QueryState) -> Result<Step<RecordBatch>> {
+fn next<'a>(from: &mut From<'a>, source: &ScanSource, state: &'a QueryState) -> Result<Step<RecordBatch>> {
     if let From::Closed(part) = from {
         let (input, morsel) = (part.open()?, &part.morsel);
-        let (format, options) = (work.format(), work.options(&morsel.file));
+        let (format, options) = (source.format(), source.options(&morsel.file));
         let (Some(format), Some(options)) = (format, options) else {
             unreachable!("morsels are dealt of files")
         };
@@ -127,7 +127,7 @@ fn next<'a>(from: &mut From<'a>, work: &ScanSource, state: &'a QueryState) -> Re
     }
     let driver = match from {
         From::Closed(_) => unreachable!("it was opened above"),
-        From::Rows(range) => return Ok(work.make(range)?.map_or(Step::Done, Step::Item)),
+        From::Rows(range) => return Ok(source.make(range)?.map_or(Step::Done, Step::Item)),
         From::File(driver) => driver,
     };
     if state.stopped() {
@@ -136,7 +136,7 @@ fn next<'a>(from: &mut From<'a>, work: &ScanSource, state: &'a QueryState) -> Re
     match driver.step()? {
         Read::Batch(batch) => {
             memory::check(0, || "converting".into())?;
-            Ok(Step::Item(work.map_schema(driver.file(), &batch)?))
+            Ok(Step::Item(source.map_schema(driver.file(), &batch)?))
         }
         Read::Wait => Ok(Step::Wait),
         // A file is followed by none here, and a step waits for bytes.

@@ -188,8 +188,8 @@ impl Output {
     }
 
     /// With numbers of files that other processes do not take.
-    pub fn with_share(mut self, share: WritingProcess) -> Output {
-        (self.place.next, self.place.step) = (AtomicUsize::new(share.index), share.count);
+    pub fn with_process(mut self, process: WritingProcess) -> Output {
+        (self.place.next, self.place.step) = (AtomicUsize::new(process.index), process.count);
         self
     }
 

@@ -133,12 +133,13 @@ impl Making {
                 self.output.write(rows, state)?
             }
             Origin::Table(table) => {
-                let work = convert::all_of(table)?;
-                let share = StaticPartition::of_stretch(self.stretch, self.stretch.before(&work, told)?);
-                let work = work.with_share(share)?;
+                let source = convert::all_of(table)?;
+                let partition =
+                    StaticPartition::of_stretch(self.stretch, self.stretch.before(&source, told)?);
+                let source = source.with_partition(partition)?;
                 // What is made has no files.
                 let files = convert::files(table).get(files).unwrap_or_default();
-                self.output.write(convert::rows(&work, files, state), state)?
+                self.output.write(convert::rows(&source, files, state), state)?
             }
         };
         self.output.verify_own(&parts, state)?;

@@ -84,8 +84,8 @@ pub fn content(table: &Arc<Table>, workers: usize, state: &QueryState) -> Result
         Input::of(file)?.forget();
     }
     let content = RowChecksum::new(&table.schema)?;
-    let work = all_of(table)?;
-    let Rows { deal, read, .. } = rows(&work, files, state);
+    let source = all_of(table)?;
+    let Rows { deal, read, .. } = rows(&source, files, state);
     let mut first = 0;
     let stages = Stages {
         deal,

@@ -50,7 +50,7 @@ impl Runner {
 
     /// Whether other processes must not see that this one gives no more rows: they would take what they have for all.
     pub fn holds(&self) -> bool {
-        self.local.site.processes.is_some() && self.local.state.stopped()
+        self.local.topology.processes.is_some() && self.local.state.stopped()
     }
 
     /// Works for a turn. True once the operator is done.

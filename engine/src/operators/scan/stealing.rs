@@ -52,14 +52,14 @@ impl Asking {
     /// asks the next process, unless the table's `total` is too small to be worth it.
     pub fn more(
         &self,
-        site: &Topology,
+        topology: &Topology,
         node: NodeId,
         total: u64,
         least: u64,
         seen: &mut u64,
         wake: impl Fn() -> SyncActivator,
     ) -> More {
-        let Some(processes) = &site.processes else { return More::Nothing };
+        let Some(processes) = &topology.processes else { return More::Nothing };
         let (me, count) = (processes.index, processes.count);
         let mut inner = self.inner();
         if inner.given != *seen {
@@ -71,7 +71,7 @@ impl Asking {
         }
         inner.waiting.push(wake());
         if !std::mem::replace(&mut inner.waits, true) {
-            let (stage, node) = (site.stage as u32, node as u32);
+            let (stage, node) = (topology.stage as u32, node as u32);
             let note = Note::Idle { stage, node, process: me as u32 };
             processes.network.tell((me + 1 + inner.refused) % count, note);
         }
