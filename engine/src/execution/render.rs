@@ -1,4 +1,4 @@
-//! Plan to dataflow, straight-line: every decision is in the plan.
+//! Makes the dataflow of a plan on a worker. The code is straight-line: every decision is in the plan.
 
 use std::cell::RefCell;
 use std::ops::Range;
@@ -41,43 +41,45 @@ use crate::operators::transform::Transform;
 use crate::operators::union::Union;
 use crate::operators::values::Values;
 
-/// Bytes that may be on their way in one exchange of one process.
+/// The bytes that may be on their way at once in one exchange of one process.
 const EXCHANGE_BYTES: usize = 32 << 20;
 
-/// What lessens what a join keeps.
+/// The help of an error: how a join keeps less.
 const FEWER_BUILD_ROWS: &str = "read fewer columns or rows of the join's build side, which is kept";
 
-/// What lessens what a sort keeps.
+/// The help of an error: how a sort keeps less.
 const FEWER_SORTED_ROWS: &str = "read fewer columns or rows, or add LIMIT: a sort keeps all of its rows";
 
-/// What lessens what waits for rows before it.
+/// The help of an error: how fewer rows wait for those before them.
 const FEWER_ARRANGED_ROWS: &str = "read fewer columns or rows, or run with fewer --workers";
 
-/// A worker whose piece of the table is not the first may have so many bytes of rows wait for those before them: about those
-/// of a piece, so that it goes on meanwhile, if that is little of the memory.
+/// The bytes of rows of a worker that may wait for the rows of splits before them: about the rows of one split. So the
+/// worker goes on meanwhile. The bytes are fewer where they would be too much of the memory, see [`ARRANGED_PART`].
 const ARRANGED_BYTES: usize = 16 << 20;
+/// All workers together may take this part of the memory limit (1/16) for such rows, or at least the credit of an exchange.
 const ARRANGED_PART: u64 = 16;
 
+/// The bytes of rows of one of `peers` workers that may wait for the rows of splits before them.
 fn in_order_bytes(limit: u64, peers: usize) -> usize {
     let each = usize::try_from(limit / ARRANGED_PART / peers as u64).unwrap_or(usize::MAX);
     each.min(ARRANGED_BYTES).max(EXCHANGE_BYTES / peers)
 }
 
-/// What the workers of a process share of a plan, by node: the work of its scans, the credit of its exchanges and the
-/// build sides of those joins that share them.
+/// The state of a plan that the workers of a process share, by node: the sources of its scans, the credit of its
+/// exchanges, and the build sides of joins that share them.
 pub struct Shared {
     topology: Topology,
     sources: Vec<Option<Arc<ScanSource>>>,
-    /// One for all senders, or one for each where worker 0 merges or arranges: one that is ahead must not use up what
-    /// another one needs to send the batch that is waited for.
+    /// By exchange: one pool for all senders, or one for each sender if worker 0 merges or arranges. A sender that is
+    /// ahead must not use up the credit that another sender needs for the next batch in order.
     pools: Vec<Vec<Arc<Pool>>>,
     builds: Vec<Option<Arc<Builds>>>,
-    /// By the join and by the exchange of its probe side.
+    /// By the node of the join, and again by the node of the exchange of its probe side.
     replicas: Vec<Option<Arc<Replicas>>>,
 }
 
 impl Shared {
-    /// For the tree below `root`, which has `nodes` nodes.
+    /// The state for the tree below `root`, which has `nodes` nodes.
     pub fn new(root: &Node, nodes: usize, settings: &Settings, topology: Topology) -> Result<Shared> {
         let (sources, pools, builds) = (vec![None; nodes], vec![vec![]; nodes], vec![None; nodes]);
         let replicas = vec![None; nodes];
@@ -123,7 +125,7 @@ impl Shared {
         self.sources[id].clone().expect("every scan has a source")
     }
 
-    /// The build side of a join, and which part of it `worker` builds.
+    /// The build side of a join, and the number of the part that `worker` builds.
     fn builds(&self, id: NodeId, worker: usize) -> (Arc<Builds>, usize) {
         match &self.builds[id] {
             Some(shared) => (shared.clone(), worker),
@@ -189,16 +191,16 @@ impl NoteReceiver for Shared {
 pub struct Renderer<'a, 'scope> {
     /// The dataflow.
     pub scope: Scope<'scope, Time>,
-    /// What the worker's operators share.
+    /// The state that the worker's operators share.
     pub local: &'a Rc<Local>,
-    /// What the process's workers share.
+    /// The state that the process's workers share.
     pub shared: &'a Shared,
-    /// An error in making an operator; it ends the query once the dataflow runs.
+    /// The first error of making an operator. It ends the query once the dataflow runs.
     pub failed: RefCell<Option<crate::Error>>,
 }
 
 impl<'scope> Renderer<'_, 'scope> {
-    /// Renders the tree; its rows go into `queue`.
+    /// Renders the tree. Its rows go into `queue`.
     pub fn root(&self, node: &Node, queue: Arc<Queue>) {
         let edge = self.node(node, &[]);
         let stage = self.stage(node, "output", false);
@@ -216,7 +218,7 @@ impl<'scope> Renderer<'_, 'scope> {
         }
     }
 
-    /// Keeps an error in making an operator, whose place `edge` takes until it ends the query.
+    /// Keeps the error of making an operator. `edge` takes the place of the operator until the error ends the query.
     fn fail(&self, e: crate::Error, edge: Edge<'scope>) -> Edge<'scope> {
         self.failed.borrow_mut().get_or_insert(e);
         edge
@@ -359,7 +361,7 @@ impl<'scope> Renderer<'_, 'scope> {
             let watch = replicas.map(|replicas| Watch::new(replicas, topology.here(), *peers));
             Box::new(Send::new(exchange, &node.schema, at, pool, wake).watching(watch))
         });
-        // What the node gives is what its last operator gives.
+        // The rows of the last operator count as the node's.
         let arranges = matches!(exchange, Exchange::Merge { .. } | Exchange::InOrder);
         let received = self.stage(node, "receive", !arranges).add(Inputs::Exchange(sent.stream), |_| {
             Box::new(Receive::new(node.schema.clone(), self.local.topology.clone()))
