@@ -94,11 +94,11 @@ mod tests {
 
     /// Those that four workers take for heavy of `rows` rows, of which `hash` gives each.
     fn heavy(rows: u64, hash: impl Fn(u64) -> u64) -> Vec<u64> {
-        let mut frequent = FrequencySketch::new(4);
+        let mut sketch = FrequencySketch::new(4);
         let hashes: Vec<u64> = (0..rows).map(hash).collect();
-        hashes.chunks(1000).for_each(|hashes| frequent.see(hashes));
-        assert!(frequent.counts.len() <= 32);
-        let mut heavy: Vec<u64> = frequent.heavy().collect();
+        hashes.chunks(1000).for_each(|hashes| sketch.see(hashes));
+        assert!(sketch.counts.len() <= 32);
+        let mut heavy: Vec<u64> = sketch.heavy().collect();
         heavy.sort_unstable();
         heavy
     }
@@ -122,9 +122,9 @@ mod tests {
 
     #[test]
     fn a_count_is_too_small_by_less_than_one_in_so_many_as_there_are_counters() {
-        let mut frequent = FrequencySketch::new(1);
-        (0..100_000).for_each(|row| frequent.add(if row % 4 == 0 { 1 } else { hash_word(row) }));
-        let count = frequent.counts[&1];
+        let mut sketch = FrequencySketch::new(1);
+        (0..100_000).for_each(|row| sketch.add(if row % 4 == 0 { 1 } else { hash_word(row) }));
+        let count = sketch.counts[&1];
         assert!((25_000 - 100_000 / 9..=25_000).contains(&count), "{count}");
     }
 
