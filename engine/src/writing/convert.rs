@@ -1,4 +1,4 @@
-//! Any table to files of another format, in the order of its rows.
+//! Writes any table to files of another format, in the order of its rows.
 
 use std::ops::Range;
 use std::path::Path;
@@ -18,7 +18,7 @@ use crate::operators::scan::source::{ScanSource, Split};
 use crate::writing::dataset::{Destination, Output, Rows, WriteOptions, Written};
 use crate::writing::ordered_pipeline::Step;
 
-/// A part of a file, or rows of a made table.
+/// A split of a file, or rows of a table without files.
 pub(crate) struct Lane<'a> {
     /// The number of the file.
     file: usize,
@@ -26,16 +26,16 @@ pub(crate) struct Lane<'a> {
 }
 
 enum From<'a> {
-    /// Not opened yet.
+    /// A split that is not opened yet.
     Closed(FileSplit),
     File(Box<Driver<&'a QueryState>>),
     Rows(Range<u64>),
 }
 
-/// Writes the rows of a table into one file, or into a dataset with a part for each file of the table. `state` is
-/// told of the bytes and rows read, and of what was passed over.
+/// Writes the rows of a table into one file, or into a dataset with a part file for each file of the table. `state`
+/// counts the bytes and rows that are read, and what is skipped.
 ///
-/// A table can't replace files that it is read from.
+/// A table can't replace its own files.
 pub fn convert(
     table: &Arc<Table>,
     destination: &Destination,
@@ -62,7 +62,7 @@ pub(crate) fn files(table: &Table) -> &[FileEntry] {
     }
 }
 
-/// The work of reading all columns of a table.
+/// The source of a scan of all columns of a table.
 pub(crate) fn all_of(table: &Arc<Table>) -> Result<ScanSource> {
     let scan = Scan {
         table: table.clone(),
@@ -77,7 +77,7 @@ pub(crate) fn all_of(table: &Arc<Table>) -> Result<ScanSource> {
     ScanSource::new(&scan, table.schema.clone())
 }
 
-/// The rows of a table, whose files these are, as lanes in their order.
+/// The rows of a table with these files, as lanes in their order.
 pub(crate) fn rows<'a>(
     source: &'a ScanSource,
     files: &'a [FileEntry],
@@ -90,7 +90,7 @@ pub(crate) fn rows<'a>(
             Ok(source.take()?.map(|piece| match piece {
                 Split::Rows(range) => Lane { file: 0, from: From::Rows(range) },
                 Split::File(part) => {
-                    // Morsels come in the order of files, and a file without rows may have none.
+                    // Splits come in the order of files, and a file without rows may have none.
                     while files.get(file).is_some_and(|f| f.path != part.morsel.file.path) {
                         file += 1;
                     }
@@ -108,7 +108,7 @@ pub(crate) fn rows<'a>(
     }
 }
 
-/// The name of the table for the manifest; a path is none.
+/// The name of the table for the manifest. `None` if it is a path.
 fn table_name(name: &str) -> Option<String> {
     let plain = !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_');
     plain.then(|| name.to_string())
@@ -139,15 +139,16 @@ fn next<'a>(from: &mut From<'a>, source: &ScanSource, state: &'a QueryState) -> 
             Ok(Step::Item(source.map_schema(driver.file(), &batch)?))
         }
         Read::Wait => Ok(Step::Wait),
-        // A file is followed by none here, and a step waits for bytes.
+        // The reader follows no second file here, and `step` waits for bytes.
         Read::Done | Read::Followed | Read::Pending => Ok(Step::Done),
     }
 }
 
-/// An error if a file of the table is the destination or lies in it: replaced, it would be lost should anything fail.
+/// Fails if a file of the table is the destination or lies in it. The file would be replaced, and lost if anything
+/// failed.
 fn refuse_own_files(files: &[FileEntry], destination: &Destination) -> Result<()> {
     let path = destination.path();
-    // What does not exist is nobody's source.
+    // A destination that does not exist is no file of the table.
     let Ok(target) = formats::store::roots::canonicalize(path) else { return Ok(()) };
     let lies_there =
         |file: &Path| formats::store::roots::canonicalize(file).is_ok_and(|file| file.starts_with(&target));
