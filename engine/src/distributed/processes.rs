@@ -33,7 +33,7 @@ pub enum Note {
         source: u32,
         /// The credit that the worker had taken, in bytes.
         bytes: u64,
-        /// The number of the transfer, if the batch was read in the sender's memory; see
+        /// The number of the transfer, if the receiver has read the batch in the sender's memory, see
         /// [`crate::distributed::wire::transfer`].
         loan: Option<u64>,
     },

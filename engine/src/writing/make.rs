@@ -42,7 +42,7 @@ pub struct Begun {
 pub struct Making {
     origin: Origin,
     output: Output,
-    stretch: SplitRange,
+    range: SplitRange,
     workers: usize,
 }
 
@@ -106,8 +106,8 @@ impl Making {
     fn of(origin: Origin, output: Output, begun: &Begun, options: &WriteOptions, process: usize) -> Making {
         // A process without a part makes nothing.
         let nothing = || (SplitRange { from: SplitPosition::default(), to: SplitPosition::default() }, 0);
-        let (stretch, first) = split_range::of_process(&begun.places, process).unwrap_or_else(nothing);
-        Making { origin, output: output.with_first(first), stretch, workers: options.workers }
+        let (range, first) = split_range::of_process(&begun.places, process).unwrap_or_else(nothing);
+        Making { origin, output: output.with_first(first), range, workers: options.workers }
     }
 
     /// Finds what other processes must know of this part before they read theirs: the effect of its morsels on the
@@ -118,7 +118,7 @@ impl Making {
     pub fn look(&self) -> Result<Vec<Quotes>> {
         match &self.origin {
             Origin::Generated(..) => Ok(Vec::new()),
-            Origin::Table(table) => self.stretch.look(&convert::all_of(table)?, self.workers),
+            Origin::Table(table) => self.range.look(&convert::all_of(table)?, self.workers),
         }
     }
 
@@ -127,7 +127,7 @@ impl Making {
     /// # Errors
     /// The errors of reading and of writing.
     pub fn write(&mut self, told: &[Quotes], state: &QueryState) -> Result<Parts> {
-        let files = self.stretch.files();
+        let files = self.range.files();
         let parts = match &self.origin {
             _ if files.is_empty() => Parts::new(),
             Origin::Generated(spec, parts) => {
@@ -136,8 +136,7 @@ impl Making {
             }
             Origin::Table(table) => {
                 let source = convert::all_of(table)?;
-                let partition =
-                    StaticPartition::of_stretch(self.stretch, self.stretch.before(&source, told)?);
+                let partition = StaticPartition::of_range(self.range, self.range.before(&source, told)?);
                 let source = source.with_partition(partition)?;
                 // A generated table has no files.
                 let files = convert::files(table).get(files).unwrap_or_default();

@@ -6,7 +6,7 @@
 //! rows that change places change the sum. So any thread can add the words in any order, and it doesn't matter how
 //! batches are cut.
 //!
-//! # What is told apart
+//! # Values that differ
 //! - NULL, the empty string, and 0. A NULL list, an empty list, and a list of one NULL.
 //! - 0.0 and -0.0. All NaNs are the same, because text formats have only one.
 //! - Integers, decimals, dates, times and timestamps, by their value in the column's type. Text and bytes, by their

@@ -83,7 +83,7 @@ impl ScanSource {
             plan: plan.clone(),
             schema,
             from,
-            taken: Mutex::new(Taken { stretch: partition.own(), ..Taken::default() }),
+            taken: Mutex::new(Taken { range: partition.own(), ..Taken::default() }),
             numbered: Mutex::default(),
             window,
             likely: Likely::default(),
@@ -118,7 +118,7 @@ impl ScanSource {
                 (partition.total, partition.least) = (*units, least.min(MORSEL_ROWS));
             }
         }
-        let taken = Taken { file: partition.first_file(), stretch: partition.own(), ..Taken::default() };
+        let taken = Taken { file: partition.first_file(), range: partition.own(), ..Taken::default() };
         Ok(ScanSource { partition, taken: Mutex::new(taken), ..self })
     }
 
@@ -140,10 +140,10 @@ impl ScanSource {
     }
 
     /// Takes the range that another process gives away.
-    pub fn take_over(&self, stretch: Range<u64>) {
-        self.partition.take_over(stretch, |stretch| {
+    pub fn take_over(&self, range: Range<u64>) {
+        self.partition.take_over(range, |range| {
             let mut taken = self.taken.lock().expect("a panic with this lock ends the process");
-            *taken = Taken { stretch, given: true, ..Taken::default() };
+            *taken = Taken { range, given: true, ..Taken::default() };
         });
     }
 
@@ -158,14 +158,14 @@ impl ScanSource {
             From::Files(_) => taken.parts.at().unwrap_or(taken.before),
             From::Range { .. } | From::Generator(..) | From::Memory(_) => taken.row,
         };
-        let next = next.max(taken.stretch.start);
-        let left = taken.stretch.end.min(self.partition.total).saturating_sub(next);
+        let next = next.max(taken.range.start);
+        let left = taken.range.end.min(self.partition.total).saturating_sub(next);
         if left < self.partition.least.max(2) {
             return 0..0;
         }
-        let end = taken.stretch.end;
-        taken.stretch.end = next + left / 2;
-        let cut = taken.stretch.end;
+        let end = taken.range.end;
+        taken.range.end = next + left / 2;
+        let cut = taken.range.end;
         taken.parts.cut(cut);
         cut..end
     }
@@ -249,8 +249,8 @@ impl ScanSource {
             From::Generator(_, units) => *units,
             From::Memory(rows) => rows.rows(),
         };
-        let start = taken.row.max(taken.stretch.start);
-        let end = rows.min(taken.stretch.end).min(start.saturating_add(MORSEL_ROWS));
+        let start = taken.row.max(taken.range.start);
+        let end = rows.min(taken.range.end).min(start.saturating_add(MORSEL_ROWS));
         taken.row = end.max(start);
         Ok((start < end).then_some(Split::Rows(start..end)))
     }
@@ -348,7 +348,7 @@ impl ScanSource {
             let Some(file) = files.list().get(taken.file) else { return Ok(None) };
             let is_read = match file.process {
                 Some(process) => !taken.given && u64::from(process) == self.partition.process().0,
-                None => taken.stretch.contains(&taken.before),
+                None => taken.range.contains(&taken.before),
             };
             taken.file += 1;
             taken.before += self.divided_bytes(files, file);

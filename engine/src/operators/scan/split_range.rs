@@ -223,13 +223,13 @@ mod tests {
     }
 
     #[test]
-    fn parts_are_numbered_in_the_order_of_stretches() {
+    fn parts_are_numbered_in_the_order_of_ranges() {
         let places =
             [place(0, 0), place(0, 3), place(0, 3), place(0, 5), place(2, 0), place(2, 7), place(3, 0)];
         let mut next = 0;
         for process in 0..places.len() - 1 {
-            let (stretch, first) = of_process(&places, process).unwrap();
-            let files = stretch.files();
+            let (range, first) = of_process(&places, process).unwrap();
+            let files = range.files();
             assert!(files.is_empty() || first == next, "{process}: {first}, not {next}");
             next += files.len();
         }
@@ -239,8 +239,8 @@ mod tests {
 
     #[test]
     fn a_stretch_has_the_morsels_between_its_places() {
-        let stretch = SplitRange { from: place(1, 4), to: place(3, 2) };
-        let morsels: Vec<_> = (0..5).map(|file| stretch.morsels(file, 9)).collect();
+        let range = SplitRange { from: place(1, 4), to: place(3, 2) };
+        let morsels: Vec<_> = (0..5).map(|file| range.morsels(file, 9)).collect();
         assert_eq!(morsels, [0..0, 4..9, 0..9, 0..2, 0..0]);
         let inside = SplitRange { from: place(1, 4), to: place(1, 6) };
         assert_eq!((inside.files(), inside.morsels(1, 9)), (1..2, 4..6));

@@ -29,7 +29,7 @@ pub struct StaticPartition {
     pub dealing: Option<Assigner>,
     borders: Mutex<HashMap<usize, Known>>,
     /// The range of splits to scan, if it is not the whole table, and the known states of quotes before it.
-    stretch: Option<(SplitRange, Vec<Quotes>)>,
+    range: Option<(SplitRange, Vec<Quotes>)>,
     asking: Asking,
 }
 
@@ -52,30 +52,30 @@ impl StaticPartition {
             least: stealing::LEAST,
             dealing: None,
             borders,
-            stretch: None,
+            range: None,
             asking,
         }
     }
 
     /// Exactly this range of splits; `before` are the states of quotes at the morsels before it.
-    pub fn of_stretch(stretch: SplitRange, before: Vec<Quotes>) -> StaticPartition {
-        StaticPartition { stretch: Some((stretch, before)), ..StaticPartition::of(Topology::alone(1), 0) }
+    pub fn of_range(range: SplitRange, before: Vec<Quotes>) -> StaticPartition {
+        StaticPartition { range: Some((range, before)), ..StaticPartition::of(Topology::alone(1), 0) }
     }
 
     /// The number of the first file in the partition.
     pub fn first_file(&self) -> usize {
-        self.stretch.as_ref().map_or(0, |(stretch, _)| stretch.files().start)
+        self.range.as_ref().map_or(0, |(range, _)| range.files().start)
     }
 
     /// Whether the partition has no split of this file nor of the files behind it.
     pub fn ends_before(&self, file: usize) -> bool {
-        self.stretch.as_ref().is_some_and(|(stretch, _)| stretch.files().end <= file)
+        self.range.as_ref().is_some_and(|(range, _)| range.files().end <= file)
     }
 
     /// The morsels of a file that are in the partition, where this process alone scans the table.
     pub fn keep_own(&self, format: &dyn Format, file: usize, morsels: Vec<Morsel>) -> Vec<Morsel> {
-        match &self.stretch {
-            Some((stretch, before)) => stretch.keep(format, file, morsels, before),
+        match &self.range {
+            Some((range, before)) => range.keep(format, file, morsels, before),
             None => morsels,
         }
     }
@@ -113,8 +113,8 @@ impl StaticPartition {
     }
 
     /// Takes the range that another process gives away.
-    pub fn take_over(&self, stretch: Range<u64>, begin: impl FnOnce(Range<u64>)) {
-        self.asking.answered(stretch, begin);
+    pub fn take_over(&self, range: Range<u64>, begin: impl FnOnce(Range<u64>)) {
+        self.asking.answered(range, begin);
     }
 
     /// Tells another process which range it gets from this one.
@@ -126,7 +126,7 @@ impl StaticPartition {
     }
 
     /// The morsels that begin in a range of bytes, each with its position. `before` is the position of their file.
-    pub fn keep(before: u64, morsels: Vec<Morsel>, stretch: &Range<u64>) -> Vec<(u64, Morsel)> {
+    pub fn keep(before: u64, morsels: Vec<Morsel>, range: &Range<u64>) -> Vec<(u64, Morsel)> {
         let mut behind = before;
         let placed = morsels.into_iter().map(|morsel| {
             let at = match morsel.part {
@@ -137,7 +137,7 @@ impl StaticPartition {
             behind += morsel.bytes;
             (at, morsel)
         });
-        placed.filter(|(at, _)| stretch.contains(at)).collect()
+        placed.filter(|(at, _)| range.contains(at)).collect()
     }
 
     /// Connects the morsel borders of a file with the other processes: they get what readers find here, and readers here get

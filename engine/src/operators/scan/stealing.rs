@@ -79,15 +79,15 @@ impl Asking {
     }
 
     /// Takes the answer of the asked process, and calls `begin` with the range that it gives, if there is one.
-    pub fn answered(&self, stretch: Range<u64>, begin: impl FnOnce(Range<u64>)) {
+    pub fn answered(&self, range: Range<u64>, begin: impl FnOnce(Range<u64>)) {
         let mut inner = self.inner();
         if !std::mem::take(&mut inner.waits) {
             return;
         }
-        if stretch.is_empty() {
+        if range.is_empty() {
             inner.refused += 1;
         } else {
-            begin(stretch);
+            begin(range);
             inner.given += 1;
         }
         for waiting in inner.waiting.drain(..) {

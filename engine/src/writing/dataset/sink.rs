@@ -192,7 +192,7 @@ struct Counted {
 }
 
 impl Counted {
-    /// Ends a run of bytes; gives its checksum.
+    /// Ends a run of bytes, and gives its checksum.
     fn end_run(&mut self) -> u32 {
         let run = std::mem::take(&mut self.crc);
         self.before.combine(&run);

@@ -46,7 +46,7 @@ pub enum PartitionError {
         name: String,
         /// Its type as SQL names it.
         data_type: String,
-        /// What to write instead.
+        /// The help: what to write instead.
         help: &'static str,
     },
     /// A value is too long for a directory's name.
