@@ -134,8 +134,8 @@ pub fn peak_resident() -> u64 {
     of_status("VmHWM:").unwrap_or_default()
 }
 
-/// Whether operators should note how much they keep, and should keep little: more than a quarter of the limit of the
-/// process, or of the query's own limit, is in use.
+/// Whether operators should note how much they keep, and should keep little. They should if more than a quarter of the
+/// process's limit, or of the query's own limit, is in use.
 pub fn is_scarce() -> bool {
     used() > LIMIT.load(Ordering::Relaxed) / 4
         || of_own_limit(|account, limit| account.kept() > limit / 4).unwrap_or(false)
@@ -149,8 +149,8 @@ pub fn is_counted() -> bool {
 
 /// Whether operators should spill what they can: after `more` bytes too little of the limit would be left.
 ///
-/// Too little is a quarter of the limit, or [`ON_THE_WAY`] if that is more, but at most half of the limit. Operators
-/// should also spill if the process takes more than [`GIVE_BACK_AT`] percent of the machine's memory, however much is
+/// Too little is a quarter of the limit, or `ON_THE_WAY` if that is more, but at most half of the limit. Operators
+/// should also spill if the process takes more than `GIVE_BACK_AT` percent of the machine's memory, however much is
 /// counted.
 pub fn is_short(more: u64) -> bool {
     let short = |used: u64, limit: u64| {
@@ -270,8 +270,8 @@ fn keeps_most(used: u64) -> Option<(String, &'static str)> {
 }
 
 /// Fails if `more` bytes on top of those in use would pass the limit of this thread's query or of the process. It also
-/// fails if a thread of the query has passed the limit of the process since the query began: a single large allocation
-/// may be freed before an operator looks. `who` names the operator that looks.
+/// fails if a thread of the query has passed the process's limit since the query began. A single large allocation may
+/// be freed before an operator looks. `who` names the operator that looks.
 ///
 /// # Errors
 /// [`Error::Memory`].

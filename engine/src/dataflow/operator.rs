@@ -19,8 +19,8 @@
 //! If a query in several processes fails, a failed process holds back the frontier. The other processes would otherwise
 //! take the rows that they have for all rows. The coordinator ends them.
 //!
-//! - [`gate`]: the events that operators of one worker wait for.
-//! - [`runner`]: drives one operator.
+//! - `gate`: the events that operators of one worker wait for.
+//! - `runner`: drives one operator.
 
 mod gate;
 mod runner;

@@ -63,7 +63,7 @@ pub fn encode(batch: &RecordBatch) -> Result<Vec<u8>> {
     Ok(out)
 }
 
-/// The number of bytes that [`write`] writes. `None` if a column has another type than numbers, times, booleans, texts
+/// The number of bytes that [`write()`] writes. `None` if a column has another type than numbers, times, booleans, texts
 /// and bytes: its size is known only once it is written.
 pub fn size(batch: &RecordBatch) -> Option<usize> {
     let columns = batch.columns().iter().map(|column| {

@@ -65,7 +65,7 @@ fn in_order_bytes(limit: u64, peers: usize) -> usize {
     each.min(ARRANGED_BYTES).max(EXCHANGE_BYTES / peers)
 }
 
-/// The state of a plan that the workers of a process share, by node: the sources of its scans, the credit of its
+/// The state of a plan that the workers of a process share, by node. It has the sources of scans, the credit of
 /// exchanges, and the build sides of joins that share them.
 pub struct Shared {
     topology: Topology,

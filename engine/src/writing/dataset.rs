@@ -1,9 +1,9 @@
 //! Writes rows to the files of a dataset, or to one file. Rows are cut into blocks, encoded in parallel, and written in
 //! order.
 //!
-//! - [`block_builder`]: cuts batches into blocks of exactly the rows that the format asks for. Only the last block of a
+//! - `block_builder`: cuts batches into blocks of exactly the rows that the format asks for. Only the last block of a
 //!   file has fewer.
-//! - [`sink`]: writes encoded blocks to files.
+//! - `sink`: writes encoded blocks to files.
 //! - [`partitions`]: writes rows to the files of a hive tree.
 //! - `own`: the files of one process among several.
 //!

@@ -2,7 +2,7 @@
 //! Tables that differ have the same one by a chance of about 2⁻⁶⁴ for each column and stretch of rows.
 //!
 //! Each value is hashed, and then that hash is hashed together with the number of its row. The checksum is the sums of
-//! these words, a sum for each column and each stretch of [`STRETCH`] rows. The row number is in each word, so that
+//! these words, a sum for each column and each stretch of `STRETCH` rows. The row number is in each word, so that
 //! rows that change places change the sum. So any thread can add the words in any order, and it doesn't matter how
 //! batches are cut.
 //!

@@ -81,7 +81,7 @@ pub fn kind<T: ByteViewType>(array: &GenericByteViewArray<T>) -> u8 {
     if short { SHORT } else { LONG }
 }
 
-/// The number of bytes that [`write`] writes for a column.
+/// The number of bytes that [`write()`] writes for a column.
 pub fn size<T: ByteViewType>(array: &GenericByteViewArray<T>) -> usize {
     if let Some(views) = inline(array) {
         // A value has at most 12 bytes, and a batch has too few rows for the sum to pass 32 bits.

@@ -1,4 +1,4 @@
-//! `MIN` and `MAX` of numbers, dates and intervals, and of lists and structs ([`NestedExtreme`]).
+//! `MIN` and `MAX` of numbers, dates and intervals, and of lists and structs (`NestedExtreme`).
 
 use std::sync::Arc;
 

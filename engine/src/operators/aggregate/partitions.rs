@@ -1,7 +1,7 @@
 //! Radix partitions of a phase whose groups no longer fit the cache. States go into partitions by some bits of the hash
 //! of their key. At the end they are merged one partition at a time, in a table that fits the cache.
 //!
-//! Without partitions every state of a query with many groups is a cache miss or two, and the one large table is copied
+//! Without partitions every state of a query with many groups is a cache miss or two. The one large table is copied
 //! whenever it grows (Manegold, Boncz, Kersten: Optimizing main-memory join on modern hardware, 2002, section 4).
 
 use std::vec::IntoIter;
@@ -20,7 +20,7 @@ use crate::state::hash::{comparable, hash_columns};
 use crate::state::spill::{Spill, Spilled};
 
 /// The rows of a chunk, which are partitioned together if values differ in length. They are some megabytes, which stay
-/// in the cache. A chunk has fewer rows if they take more than [`Partitions::most`] bytes.
+/// in the cache. A chunk has fewer rows if they take more than [`most`] bytes.
 const CHUNK: usize = 1 << 16;
 /// Slices of chunks become a batch of their partition when they have so many rows together.
 const WHOLE: usize = 1 << 11;
@@ -279,7 +279,7 @@ impl Partitions {
     /// Spills the largest partitions, some of them at a time. Gives the bytes that were written: 0 if no partition is
     /// large enough, or if the system can't make a file. The caller calls it again while memory is short.
     ///
-    /// Chunks and slices stay in memory, so that few rows do not become many small batches. [`Partitions::most`] bounds
+    /// Chunks and slices stay in memory, so that few rows do not become many small batches. [`most`] bounds
     /// them.
     pub fn spill(&mut self) -> Result<u64> {
         let mut written = 0;

@@ -7,14 +7,14 @@
 //! ```
 //!
 //! - [`columns`]: finds the columns by their names.
-//! - [`partitioner`]: holds rows until a partition has enough of them, or all partitions have too many.
-//! - [`sink`]: writes encoded blocks to files, of which one is open at a time.
+//! - `partitioner`: holds rows until a partition has enough of them, or all partitions have too many.
+//! - `sink`: writes encoded blocks to files, of which one is open at a time.
 //!
 //! # Contract
 //! - The bytes follow from the rows, their order and the options alone. The partitioner checks how much it holds after
-//!   each [`partitioner::CHUNK_ROWS`] rows, wherever batches end.
+//!   each `partitioner::CHUNK_ROWS` rows, wherever batches end.
 //! - The rows of a partition keep their order, in the order of the names of its files.
-//! - [`Bounds`] bounds the rows that are held and the footers of unfinished files, however many partitions there are.
+//! - `Bounds` bounds the rows that are held and the footers of unfinished files, however many partitions there are.
 //!   Each partition adds only a name and a few words.
 
 pub mod columns;
