@@ -7,15 +7,15 @@
 //! Files are read in the bytewise order of their paths, and a dataset's files in the order of its manifest. Sizes and
 //! times of files are taken once.
 //!
-//! - [`list`], [`glob`](mod@glob), `braces`, `remote`: the files that a location names.
-//! - [`detect`], [`sniff`]: the encoding and compression of the files.
-//! - [`files`]: the schema of the files, inferred or given. The files must agree on it ([`unify`]).
-//! - [`layouts`]: how files differ from their table all the same.
-//! - [`hive`], [`assemble`]: columns that are not in the files.
-//! - [`dataset`]: directories with a manifest.
-//! - [`batches`]: a table in memory.
-//! - [`spans`]: the least and the greatest value of columns.
-//! - [`suggest`]: errors that suggest what the user may have meant.
+//! - `list`, `glob`, `braces`, `remote`: the files that a location names.
+//! - `detect`, `sniff`: the encoding and compression of the files.
+//! - `files`: the schema of the files, inferred or given. The files must agree on it (`unify`).
+//! - `layouts`: how files differ from their table all the same.
+//! - [`hive`], `assemble`: columns that are not in the files.
+//! - `dataset`: directories with a manifest.
+//! - `batches`: a table in memory.
+//! - `spans`: the least and the greatest value of columns.
+//! - `suggest`: errors that suggest what the user may have meant.
 //!
 //! A file of 0 bytes has no rows, if the schema is known: given, from other files, or the schema of text. Else it is an
 //! error. A compressed file, or a file of a column format, never has 0 bytes: it was cut short, and is an error.

@@ -115,8 +115,8 @@ pub fn has_records(head: &[u8], marks: Marks) -> bool {
     has_lone_returns(head, marks)
 }
 
-/// Whether lines end in carriage returns alone, as in old Macintosh files: there is no newline, and there is a carriage
-/// return outside of quotes with more bytes behind it.
+/// Whether lines end in carriage returns alone, as in old Macintosh files. There is no newline, and a carriage return
+/// outside of quotes has more bytes behind it.
 pub fn has_lone_returns(head: &[u8], marks: Marks) -> bool {
     if memchr::memchr(b'\n', head).is_some() {
         return false;

@@ -1,6 +1,6 @@
 //! The type that holds the values of two types, for columns of many files.
 //!
-//! - [`nested`]: lists, structs and maps.
+//! - `nested`: lists, structs and maps.
 
 pub(crate) mod nested;
 
