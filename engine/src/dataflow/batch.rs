@@ -118,9 +118,9 @@ const HEADER: usize = 24;
 
 impl ContainerBytes for ExchangeBatch {
     fn from_bytes(mut buffer: Bytes) -> Self {
-        // timely gives the bytes that `into_bytes` of another process of this query has written. The handshake has
-        // checked that process. Bytes that are too short give a batch without rows, and the receiver sees that by the
-        // number of rows.
+        // timely gives the bytes that `into_bytes` of another process of this query has written. That process has shown
+        // its token and its version. Bytes that are too short give a batch without rows, and the receiver sees that by
+        // the number of rows.
         let number = |at: usize| {
             let bytes = buffer.get(at..at + 4).and_then(|bytes| bytes.try_into().ok());
             bytes.map_or(0, u32::from_le_bytes)

@@ -183,8 +183,8 @@ fn encode_once(batch: &RecordBatch, locality: Option<&Locality>, process: usize)
     }
 }
 
-/// The rows for each target, in their order. With `watch`, the rows of heavy keys are behind them, which stay in this
-/// process. Rows that can give no result are dropped.
+/// The rows for each target, in their order. With `watch`, the rows of heavy keys come behind them, because they stay
+/// in this process. Rows of heavy keys that can give no result are dropped.
 fn partition(
     batch: &RecordBatch,
     hashes: &[u64],
