@@ -234,7 +234,7 @@ impl Together for Parts {
         let program = self.program;
         let mut begin = || -> Result<Vec<u8>> {
             let output = self.to.open(self.format()?, &self.columns, self.single, self.workers)?;
-            let output = output.with_share(WritingProcess { index: 0, count: processes });
+            let output = output.with_process(WritingProcess { index: 0, count: processes });
             let begun = output.begun()?;
             self.output = Some(output);
             encode(&begun)
@@ -247,10 +247,10 @@ impl Together for Parts {
         let mut join = || -> Result<()> {
             let begun: Begun = decode(begun)?;
             let (columns, _) = writers::shape(self.to.form, &self.columns);
-            let share = WritingProcess { index: process, count: processes };
+            let part = WritingProcess { index: process, count: processes };
             let options = self.to.options(self.format()?, self.single, self.workers);
             let output = Output::join(columns, &self.to.path, &begun, &options)?;
-            self.output = Some(output.with_share(share));
+            self.output = Some(output.with_process(part));
             Ok(())
         };
         join().map_err(|e| program.failure(&e))

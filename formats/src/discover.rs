@@ -1,22 +1,24 @@
-//! From what a user writes behind FROM to a table.
+//! Makes a table of a location, which a user writes behind FROM.
 //!
-//! A location is one file, `-` (standard input), a glob (`logs/**/*.csv.gz`), a list (`{old.csv,logs/*.csv}`), a directory
-//! (all data files in it and below it, names that begin with `.` or `_` left out), or a dataset (a directory with a
-//! manifest), or one of these in a store (`scheme://name`). Files are read in the bytewise order of their paths, a dataset's in the order of its manifest; sizes and times are taken once.
+//! A location is one file, `-` (standard input), a glob (`logs/**/*.csv.gz`), a list (`{old.csv,logs/*.csv}`), a
+//! directory, or a dataset (a directory with a manifest). It may also be one of these in a store (`scheme://name`). A
+//! directory stands for all data files in it and below it. Names that begin with `.` or `_` are left out.
 //!
-//! - [`list`], [`glob`](mod@glob), `braces`, `remote`: which files a location names.
-//! - [`detect`], [`sniff`]: in which encoding and compression they are.
-//! - [`files`]: their schema, inferred or given, and that they agree on it ([`unify`]).
-//! - [`layouts`]: where they differ from their table all the same.
-//! - [`hive`], [`assemble`]: columns that do not lie in the files.
-//! - [`dataset`]: directories with a manifest.
-//! - [`batches`]: a table that is in memory already.
-//! - [`spans`]: from which value to which columns go.
-//! - [`suggest`]: errors that say what may have been meant.
+//! Files are read in the bytewise order of their paths, and a dataset's files in the order of its manifest. Sizes and
+//! times of files are taken once.
 //!
-//! What an empty file means: a file of 0 bytes has no rows where the schema is known from elsewhere (given, from other
-//! files, or that of text); alone it is an error. A compressed file, or one of a column format, is never of 0 bytes:
-//! it was cut short, and that is an error.
+//! - `list`, `glob`, `braces`, `remote`: the files that a location names.
+//! - `detect`, `sniff`: the encoding and compression of the files.
+//! - `files`: the schema of the files, inferred or given. The files must agree on it (`unify`).
+//! - `layouts`: how files differ from their table all the same.
+//! - [`hive`], `assemble`: columns that are not in the files.
+//! - `dataset`: directories with a manifest.
+//! - `batches`: a table in memory.
+//! - `spans`: the least and the greatest value of columns.
+//! - `suggest`: errors that suggest what the user may have meant.
+//!
+//! A file of 0 bytes has no rows, if the schema is known: given, from other files, or the schema of text. Else it is an
+//! error. A compressed file, or a file of a column format, never has 0 bytes: it was cut short, and is an error.
 
 mod assemble;
 mod batches;
@@ -53,38 +55,40 @@ use crate::error::{Error, Result};
 use crate::store::roots;
 use list::Listing;
 
-/// What is said about a table beside its location.
+/// The options of a table, beside its location.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OpenOptions {
-    /// The encoding, instead of what names and contents of files tell.
+    /// The encoding. If it is not given, the names and contents of the files tell it.
     pub encoding: Option<String>,
-    /// The compression around the files, instead of what names and contents tell.
+    /// The compression around the files. If it is not given, the names and contents of the files tell it.
     pub compression: Option<String>,
-    /// csv: the byte between fields, instead of what the suffix or the first lines tell.
+    /// csv: the byte between fields. If it is not given, the suffix or the first lines tell it.
     pub delimiter: Option<u8>,
     /// csv: the byte around fields.
     pub quote: u8,
-    /// csv: whether the first record of each file holds names; `None` looks at the first file.
+    /// csv: whether the first record of each file holds names. If it is not given, the first file tells it.
     pub header: Option<bool>,
-    /// The schema, instead of an inferred one. For csv the columns by their place, for others by their names.
+    /// The schema. If it is not given, it is inferred. Columns of csv match by their place, and columns of other
+    /// encodings by their names.
     pub schema: Option<SchemaChoice>,
-    /// How many records of the first file are looked at to infer types.
+    /// The number of records of the first file from which types are inferred.
     pub infer_rows: usize,
-    /// Whether files may lack columns that others have; what is missing is NULL.
+    /// Whether files may lack columns that other files have. A missing column is NULL.
     pub union_by_name: bool,
-    /// What is done with a bad value.
+    /// The handling of a bad value.
     pub on_error: OnError,
-    /// The longest record in bytes that is read.
+    /// The bytes of the longest record that is read.
     pub max_record: usize,
     /// Whether the table has a column `_file` with the path of each row's file.
     pub file_column: bool,
-    /// Whether of many small files only some are looked at now, where that is enough to guess the columns; the others are
-    /// compared when they are read, and [`Error::Unlike`] then says that all are to be looked at.
+    /// Whether only some of many small files are looked at when the table is opened, if that is enough to infer the
+    /// columns. Workers then compare each file when they read it. [`Error::Unlike`] then says that the table must be
+    /// opened again with a look at all files.
     pub late: bool,
 }
 
-/// Records that are looked at if nobody says how many. More make a wrong guess rarer and the start slower: these take
-/// a few milliseconds.
+/// The default number of records from which types are inferred. More records make a wrong type rarer and the start
+/// slower. So many records take a few milliseconds.
 pub const INFER_ROWS: usize = 10_000;
 
 impl Default for OpenOptions {
@@ -107,26 +111,26 @@ impl Default for OpenOptions {
     }
 }
 
-/// Where the schema of a table is taken from.
+/// The source of a table's schema.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SchemaChoice {
     /// The schema of the benchmark's table of this name: `rankings`, `uservisits`, `documents`.
     Bdb,
     /// A schema file, as `palais schema` prints it.
     File(PathBuf),
-    /// This one, which is not sent to another process.
+    /// This schema. It is not sent to another process.
     #[serde(skip)]
     Given(SchemaRef),
 }
 
 impl SchemaChoice {
-    /// What stands behind `--schema NAME=`: `bdb`, or the path of a file.
+    /// Parses the text behind `--schema NAME=`: `bdb`, or the path of a file.
     pub fn parse(text: &str) -> SchemaChoice {
         if text == "bdb" { SchemaChoice::Bdb } else { SchemaChoice::File(text.into()) }
     }
 
-    /// The schema, with text as `Utf8View` and bytes as `BinaryView`, for the table `name` at `location`, and the columns of
-    /// which it is not said whether they may be NULL.
+    /// The schema for the table `name` at `location`, with text as `Utf8View` and bytes as `BinaryView`. Also gives the
+    /// columns of which the schema does not say whether they may be NULL.
     fn resolve(&self, name: &str, location: &Path) -> Result<(SchemaRef, Vec<usize>)> {
         match self {
             SchemaChoice::Given(schema) => Ok((Arc::new(read_schema(schema)), Vec::new())),
@@ -161,12 +165,16 @@ impl SchemaChoice {
     }
 }
 
-/// Resolves a location to a table called `name`. Files are listed, and opened as far as their schema asks for it.
+/// Resolves a location to a table called `name`. It lists the files, and opens those from which it needs the schema.
+///
+/// # Errors
+/// A location that names no file, and files that can't be read or don't agree.
 pub fn open(location: &str, name: &str, options: &OpenOptions) -> Result<Table> {
     open_listing(list::list(location)?, location, name, options)
 }
 
-/// Opens a file, a directory or a dataset by its path, which may have any characters.
+/// As [`open`], for the path of a file, a directory or a dataset. The path may have any characters: there are no
+/// wildcards in it.
 pub fn open_path(path: &Path, name: &str, options: &OpenOptions) -> Result<Table> {
     open_listing(list::list_path(path)?, &path.to_string_lossy(), name, options)
 }
@@ -180,9 +188,9 @@ fn open_listing(listing: Listing, location: &str, name: &str, options: &OpenOpti
     Ok(table)
 }
 
-/// The tables of a directory: each sub-directory and each file whose suffix names an encoding, by name and location,
-/// in the order of names. A file's table is called like the file up to the first point, so that several may have one
-/// name. Nothing is opened.
+/// The tables of a directory, as names and locations in the order of names. Each sub-directory is a table, and each
+/// file whose suffix names an encoding. A file's table is called like the file up to the first point, so that several
+/// tables may have one name. No file is opened.
 ///
 /// A directory that is a dataset itself is one table, called like the directory.
 pub fn open_data_dir(dir: &Path) -> Result<Vec<(String, String)>> {
@@ -215,7 +223,7 @@ pub fn open_data_dir(dir: &Path) -> Result<Vec<(String, String)>> {
             false => {}
         }
     }
-    // Names that differ only in case stand side by side.
+    // Names that differ only in case come side by side.
     tables.sort_by_cached_key(|(name, path)| (name.to_ascii_lowercase(), path.clone()));
     if tables.is_empty() {
         return Err(suggest::no_data(dir));

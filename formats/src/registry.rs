@@ -1,4 +1,4 @@
-//! The table of encodings. A new one is a folder and a line here.
+//! The table of encodings. A new encoding is a folder and a line here.
 
 use crate::error::{Error, Result};
 use crate::format::Format;
@@ -22,7 +22,7 @@ pub fn formats() -> &'static [&'static dyn Format] {
     FORMATS
 }
 
-/// The encoding of this name, or of the suffix that its files have (`ndjson`, `pq`).
+/// Finds an encoding by its name, or by a suffix of its files (`ndjson`, `pq`).
 pub fn format(name: &str) -> Result<&'static dyn Format> {
     let is_it = |f: &&dyn Format| f.name() == name || f.extensions().contains(&name);
     formats().iter().copied().find(is_it).ok_or_else(|| {

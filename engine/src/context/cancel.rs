@@ -1,4 +1,4 @@
-//! A handle that stops a query from any thread: before it runs, while it does, or between its stages.
+//! A handle that stops a query from any thread: before the query runs, while it runs, or between its stages.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use crate::context::query::QueryState;
 use crate::error::{Error, Result};
 
-/// Stops what follows it. Clones are one handle.
+/// Stops the queries that follow it. All clones are the same handle.
 #[derive(Debug, Clone, Default)]
 pub struct Cancel(Arc<Inner>);
 
@@ -17,18 +17,18 @@ struct Inner {
 }
 
 impl Cancel {
-    /// Stops what is running, and whatever follows this handle from now on.
+    /// Stops the queries that follow this handle, and those that will.
     pub fn cancel(&self) {
         self.0.asked.store(true, Ordering::SeqCst);
         self.running().iter().filter_map(Weak::upgrade).for_each(|state| state.cancel());
     }
 
-    /// Whether somebody has asked for the end.
+    /// Whether [`Cancel::cancel`] was called.
     pub fn is_asked(&self) -> bool {
         self.0.asked.load(Ordering::SeqCst)
     }
 
-    /// Fails if somebody has asked for the end.
+    /// Fails if [`Cancel::cancel`] was called.
     ///
     /// # Errors
     /// [`Error::Cancelled`].
@@ -36,13 +36,13 @@ impl Cancel {
         if self.is_asked() { Err(Error::Cancelled) } else { Ok(()) }
     }
 
-    /// Stops this query too once somebody asks for it, or now if somebody has.
+    /// Makes a query follow this handle. If the handle was cancelled before, the query stops at once.
     pub fn stops(&self, state: &Arc<QueryState>) {
         let mut running = self.running();
         running.retain(|known| known.strong_count() > 0);
         running.push(Arc::downgrade(state));
         drop(running);
-        // Who has asked before may not have seen it.
+        // A thread that has cancelled before this moment may not have seen the query in the list.
         if self.is_asked() {
             state.cancel();
         }

@@ -1,4 +1,5 @@
-//! The processes that this one has started (commands of `transform()`, runs of `palais bench`), so that none outlives it.
+//! The child processes of this process (commands of `transform()`, runs of `palais bench`). This module ends them, so
+//! that none outlives this process.
 
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -8,19 +9,25 @@ use std::sync::{Mutex, PoisonError, TryLockError};
 use std::time::Duration;
 
 static RUNNING: Mutex<Vec<i32>> = Mutex::new(Vec::new());
-/// Whether this process is ending, so that no more are to be started.
+/// Whether this process is ending. Then it starts no more child processes.
 static ENDING: AtomicBool = AtomicBool::new(false);
 
-/// How often and how long is waited for whoever is starting a process.
+/// How often [`end_all`] tries to get the lock while another thread starts a child process, and how long it sleeps
+/// between two tries.
 const TRIES: u32 = 100;
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// A process group that is ended when this is dropped.
+/// A process group. Dropping it kills the group.
 #[derive(Debug)]
 pub struct Group(i32);
 
-/// Starts a command in a group of its own, that goes with this process. Once this process is ending none is started, and
-/// the call does not return: nobody is to take the end of a child that was ended for something to be told or tried again.
+/// Starts a command in a process group of its own, which ends with this process.
+///
+/// Once this process is ending, the function starts nothing and does not return. The caller would otherwise see a child
+/// that was killed, and report or repeat that.
+///
+/// # Errors
+/// The system can't start the command.
 pub fn spawn(command: &mut Command) -> io::Result<(Child, Group)> {
     let mut running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
     if ENDING.load(Ordering::SeqCst) {
@@ -33,8 +40,8 @@ pub fn spawn(command: &mut Command) -> io::Result<(Child, Group)> {
     Ok((child, group))
 }
 
-/// Has the system kill what the command starts when this thread ends, from its first moment: who is stopped before it
-/// could ask for that itself would stay.
+/// Makes the system kill the command's process when the calling thread ends. The child asks for that between fork and
+/// exec. A child that asked later could be stopped before it asks, and would then outlive the thread.
 pub fn end_with_this_thread(command: &mut Command) {
     let parent = std::process::id();
     let ask = move || {
@@ -67,10 +74,11 @@ impl Drop for Group {
     }
 }
 
-/// Ends all of them, and lets no more be started; for whoever ends this process.
+/// Kills all child processes, and lets no more be started. The thread that ends this process calls it.
 pub fn end_all() {
     ENDING.store(true, Ordering::SeqCst);
-    // The thread that panics may hold the lock: then what it was about to start or end is left to its closed pipes.
+    // A thread that panics may hold the lock. Then the child that it was about to start or end is left alone, and ends
+    // when it sees its pipes closed.
     for _ in 0..TRIES {
         let running = match RUNNING.try_lock() {
             Ok(running) => running,

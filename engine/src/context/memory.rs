@@ -1,12 +1,12 @@
-//! The counting allocator and the limit.
+//! The counting allocator and the memory limit.
 //!
-//! The binary installs [`Counting`] as its global allocator, so that the figures here are those of all memory of the
-//! process, whoever asked for it. Each thread keeps a small balance of its own and settles it with the shared counter
-//! when it passes 256 KiB, so that counting costs no contention.
+//! The binary installs [`Counting`] as its global allocator, so that this module counts all memory of the process. Each
+//! thread keeps a small balance of its own. It settles the balance with the shared counter when the balance passes 256
+//! KiB, so that counting costs no contention.
 //!
-//! - [`account`]: what the operators of one query keep.
-//! - `backstop`: what ends a query where nobody looks at the limit in time.
-//! - `machine`: how much memory there is.
+//! - [`account`]: the bytes that the operators of one query keep.
+//! - `backstop`: ends the process where no operator or decoder looks at the limit in time.
+//! - `machine`: how much memory the machine or the control group has.
 
 pub mod account;
 mod backstop;
@@ -27,17 +27,17 @@ use crate::error::{Error, Result};
 static USED: AtomicI64 = AtomicI64::new(0);
 static PEAK: AtomicI64 = AtomicI64::new(0);
 static LIMIT: AtomicU64 = AtomicU64::new(u64::MAX);
-/// What the machine or the control group has.
+/// The memory of the machine or of the control group, in bytes.
 static THERE: AtomicU64 = AtomicU64::new(u64::MAX);
 
 const SETTLE: i64 = 256 << 10;
-/// Requests below this are not compared with the limit one by one.
+/// Requests of fewer bytes are not compared with the limit one by one.
 const LARGE: i64 = 1 << 20;
 
-/// What rows on their way between operators may take, in bytes.
+/// The bytes that rows between two operators may take.
 const ON_THE_WAY: u64 = 64 << 20;
 
-/// Where a query ends because the process takes nearly all that there is, in hundredths of it.
+/// The percentage of the memory of the machine or the control group at which a query ends.
 const NEAR_THE_END: u64 = 92;
 
 thread_local! {
@@ -51,7 +51,7 @@ fn count(bytes: i64) {
     if bytes >= LARGE {
         backstop::look_at_request(bytes as u64);
     }
-    // A thread that is being torn down has no balance any more; its last allocations are counted at once.
+    // A thread that is being torn down has no balance any more. Its last allocations are counted at once.
     let settled = BALANCE.try_with(|b| {
         let balance = b.get() + bytes;
         if balance.abs() < SETTLE {
@@ -100,7 +100,7 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Counting<A> {
     }
 }
 
-/// Settles the balance of a thread when it ends: what it has not settled would be counted for ever.
+/// Settles the balance of a thread when the thread ends. The shared counter would otherwise be wrong for ever.
 struct Settle;
 
 impl Drop for Settle {
@@ -109,7 +109,7 @@ impl Drop for Settle {
     }
 }
 
-/// Has the balance of this thread settled when it ends, after all that it has is dropped.
+/// Makes the calling thread settle its balance when it ends, after everything that it owns is dropped.
 pub fn settle_at_end() {
     thread_local! {
         static SETTLE: Settle = const { Settle };
@@ -118,7 +118,7 @@ pub fn settle_at_end() {
     let _ = SETTLE.try_with(|_| ());
 }
 
-/// Bytes in use, within 256 KiB a thread.
+/// Bytes in use, to within 256 KiB a thread.
 pub fn used() -> u64 {
     USED.load(Ordering::Relaxed).max(0) as u64
 }
@@ -128,24 +128,30 @@ pub fn peak() -> u64 {
     PEAK.load(Ordering::Relaxed).max(0) as u64
 }
 
-/// The most bytes that were resident at once since the process began, by the system; 0 where it does not tell.
+/// The most bytes that were resident at once since the process began, as the system says. 0 if the system does not say
+/// it.
 pub fn peak_resident() -> u64 {
     of_status("VmHWM:").unwrap_or_default()
 }
 
-/// Whether so much is in use that what the operators keep is worth noting, and worth keeping small.
+/// Whether operators should note how much they keep, and should keep little. They should if more than a quarter of the
+/// process's limit, or of the query's own limit, is in use.
 pub fn is_scarce() -> bool {
     used() > LIMIT.load(Ordering::Relaxed) / 4
         || of_own_limit(|account, limit| account.kept() > limit / 4).unwrap_or(false)
 }
 
-/// Whether what an operator keeps is to be noted: there is not much memory left, or its query has a limit of its own.
+/// Whether operators should note how much they keep: more than a quarter of the limit is in use, or their query has a
+/// limit of its own.
 pub fn is_counted() -> bool {
     used() > LIMIT.load(Ordering::Relaxed) / 4 || of_own_limit(|_, _| ()).is_some()
 }
 
-/// Whether so little would be left after `more` bytes that what can be put on disk should be: a quarter of the limit, and
-/// where that is small what rows on their way between operators may take. Or of what there is, however much is counted.
+/// Whether operators should spill what they can: after `more` bytes too little of the limit would be left.
+///
+/// Too little is a quarter of the limit, or `ON_THE_WAY` if that is more, but at most half of the limit. Operators
+/// should also spill if the process takes more than `GIVE_BACK_AT` percent of the machine's memory, however much is
+/// counted.
 pub fn is_short(more: u64) -> bool {
     let short = |used: u64, limit: u64| {
         used.saturating_add(more) > limit - (limit / 4).max(ON_THE_WAY).min(limit / 2)
@@ -155,8 +161,10 @@ pub fn is_short(more: u64) -> bool {
         || of_own_limit(|account, limit| short(account.kept(), limit)).unwrap_or(false)
 }
 
-/// The account of this thread's query with its limit, if that is less than the limit of the process, for which all memory
-/// is counted and not what operators keep alone.
+/// Calls `with` with the account of this thread's query and its limit, if that limit is lower than the limit of the
+/// process.
+///
+/// An account counts only what operators keep. The limit of the process is compared with all memory.
 fn of_own_limit<T>(with: impl FnOnce(&Account, u64) -> T) -> Option<T> {
     account::own(|account| {
         let limit = account.limit();
@@ -179,20 +187,21 @@ pub fn set_default_limit() {
     }
 }
 
-/// What so many more bytes would lead to, unless the limit allows them.
+/// What a request of `more` bytes would do, as text for a message. `None` if the limit allows the request.
 fn excess(more: u64) -> Option<String> {
     let (would_use, limit) = (used().saturating_add(more), LIMIT.load(Ordering::Relaxed));
     let text = || format!("take the process to {} of --memory-limit {}", human(would_use), human(limit));
     (would_use > limit).then(text)
 }
 
-/// The limit of this thread's query, or of the process if that is less.
+/// The limit of this thread's query, or the limit of the process if that is lower.
 pub fn limit() -> u64 {
     of_own_limit(|_, limit| limit).unwrap_or_else(|| LIMIT.load(Ordering::Relaxed))
 }
 
-/// An operator that keeps rows or states, and how many bytes of them, so that the message can name the one that took
-/// the memory and not the one that noticed. Several with one label are one: an operator on several workers.
+/// An operator that keeps rows or states, and how many bytes it keeps. So an error names the operator that took the
+/// memory, and not the one that noticed the limit. Holders of one label count as one: they are one operator on several
+/// workers.
 #[derive(Debug)]
 pub struct Holder {
     label: String,
@@ -202,8 +211,8 @@ pub struct Holder {
 }
 
 impl Holder {
-    /// Registers an operator of this thread's query until it is dropped. `help` says what would lessen what it keeps, behind
-    /// "or".
+    /// Registers an operator of this thread's query until the holder is dropped. `help` is text behind "or" in an
+    /// error: what the user can do so that the operator keeps less.
     pub fn new(label: String, help: &'static str) -> Arc<Holder> {
         let account = Account::of_this_thread();
         let holder = Arc::new(Holder { label, help, bytes: AtomicUsize::new(0), account });
@@ -211,7 +220,7 @@ impl Holder {
         holder
     }
 
-    /// Notes how much it keeps, in bytes.
+    /// Notes how many bytes the operator keeps now.
     pub fn keeps(&self, bytes: usize) {
         self.account.change(self.bytes.swap(bytes, Ordering::Relaxed), bytes);
     }
@@ -223,7 +232,7 @@ impl Drop for Holder {
     }
 }
 
-/// An operator with what it keeps.
+/// A holder with the bytes that its operator keeps.
 struct Kept {
     bytes: usize,
     holder: Arc<Holder>,
@@ -235,7 +244,7 @@ impl Kept {
     }
 }
 
-/// The operator that keeps most, with what would help, if that is a good part of `used`.
+/// The label and the help of the operator that keeps most, if that is at least an eighth of `used` bytes.
 fn most_of(all: Vec<Kept>, used: u64) -> Option<(String, &'static str)> {
     let mut sums: Vec<Kept> = Vec::new();
     for kept in all {
@@ -248,7 +257,8 @@ fn most_of(all: Vec<Kept>, used: u64) -> Option<(String, &'static str)> {
     (most.bytes as u64 >= used / 8).then(|| (most.holder.label.clone(), most.holder.help))
 }
 
-/// What took the memory of the process, with what would help: an operator of this thread's query, or of another one.
+/// The label and the help of the operator that took the memory of the process: one of this thread's query, or else one
+/// of another query.
 fn keeps_most(used: u64) -> Option<(String, &'static str)> {
     let Some(own) = account::own(|account| account.operators()) else {
         return most_of(account::of_all(), used);
@@ -259,9 +269,12 @@ fn keeps_most(used: u64) -> Option<(String, &'static str)> {
     })
 }
 
-/// Fails if `more` bytes on top of those in use would pass a limit, that of this thread's query or of the process, or if a
-/// thread of the query has passed that of the process: a single large allocation may be over when somebody looks. `who` says
-/// what noticed.
+/// Fails if `more` bytes on top of those in use would pass the limit of this thread's query or of the process. It also
+/// fails if a thread of the query has passed the process's limit since the query began. A single large allocation may
+/// be freed before an operator looks. `who` names the operator that looks.
+///
+/// # Errors
+/// [`Error::Memory`].
 pub fn check(more: usize, who: impl FnOnce() -> String) -> Result<()> {
     let usual = "read fewer columns or rows, or make smaller values";
     if let Some((used, limit, operators)) = of_own_limit(|account, limit| {
@@ -295,41 +308,42 @@ pub fn check(more: usize, who: impl FnOnce() -> String) -> Result<()> {
     Err(Error::Memory { needed_by, whose: "the process", used: human(used), limit, help })
 }
 
-/// Why nothing could be put on disk for the query of this thread, if that was wanted, behind other help.
+/// Why this thread's query could not spill, as text behind other help. Empty if the query did not try or could spill.
 fn refused() -> String {
     let why = account::own(|account| account.refused().map(str::to_string)).flatten();
     why.map(|why| format!("; nothing could be put on disk ({why}): set TMPDIR")).unwrap_or_default()
 }
 
-/// How often the system is asked what the process takes, in milliseconds.
+/// The milliseconds between two questions to the system how much memory the process takes.
 const ASK_AGAIN: u64 = 10;
 
-/// How much of what there is the process takes, in percent, when freed memory is given back.
+/// The percentage of the machine's memory above which the process gives freed memory back.
 const GIVE_BACK_AT: u64 = 80;
 
-/// Whether the process took more than that when it was looked at last.
+/// Whether the process took more than [`GIVE_BACK_AT`] percent at the last look.
 static SQUEEZED: AtomicBool = AtomicBool::new(false);
 
-/// How often that is tried, in milliseconds.
+/// The milliseconds between two tries to give memory back.
 const GIVE_BACK_AGAIN: u64 = 500;
 
-/// What gives freed memory back to the system, where the allocator keeps it.
+/// Gives the memory that the allocator keeps after it was freed back to the system.
 static GIVE_BACK: OnceLock<fn()> = OnceLock::new();
 
-/// Says how memory that was freed is given back to the system, which is done when the machine has little left.
+/// Sets the function that gives freed memory back to the system. [`check`] calls it when the machine has little memory
+/// left.
 pub fn give_back_by(give_back: fn()) {
     GIVE_BACK.get_or_init(|| give_back);
 }
 
-/// What the process takes of the machine, in bytes, once that is so much that the system would soon end it.
+/// The bytes of the machine's memory that the process takes, if the system would soon end the process. Else `None`.
 ///
-/// The allocator keeps freed memory for a while, so that the process can take much more than is counted.
+/// The allocator keeps freed memory for a while, so that the process can take much more memory than is counted.
 fn resident_near_the_end() -> Option<u64> {
     static START: OnceLock<Instant> = OnceLock::new();
     static ASKED: AtomicU64 = AtomicU64::new(0);
     static GIVEN_BACK: AtomicU64 = AtomicU64::new(0);
     let there = THERE.load(Ordering::Relaxed);
-    // It has not been seen to take three times what is counted.
+    // In measurements the process never took three times what is counted.
     if used() < there / 4 {
         SQUEEZED.store(false, Ordering::Relaxed);
         return None;
@@ -355,18 +369,18 @@ fn resident_near_the_end() -> Option<u64> {
     (taken > there / 100 * NEAR_THE_END).then_some(taken)
 }
 
-/// The memory that the system can't take from the process: pages of files, such as the program's own, are given back when
-/// memory runs out.
+/// The name in `/proc/self/status` of the memory that the system can't take from the process. The system takes pages of
+/// files, such as the program's own, when memory runs out.
 const RESIDENT: &str = "RssAnon:";
 
-/// What the system says of the process under this name, in bytes.
+/// The bytes that `/proc/self/status` gives under this name.
 fn of_status(name: &str) -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find(|line| line.starts_with(name))?;
     Some(line.split_whitespace().nth(1)?.parse::<u64>().ok()? * 1024)
 }
 
-/// A number of bytes for people.
+/// A number of bytes as text for people.
 pub fn human(bytes: u64) -> String {
     let units = ["B", "KiB", "MiB", "GiB", "TiB"];
     let mut value = bytes as f64;

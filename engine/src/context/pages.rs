@@ -1,7 +1,8 @@
-//! The size of the pages that memory comes in.
+//! The size of the memory pages that the process gets: 2 MiB, or the system's small ones.
 //!
-//! The allocator asks for pages of 2 MiB, which the rows of a query want. A process with many threads touches a little
-//! in each of many such pages before it has a row: each thread has blocks of its own for each size of what it keeps.
+//! The allocator asks for pages of 2 MiB, which suit the rows of a query. They waste memory before the first row. Each
+//! thread has blocks of its own for each size of allocation, so a process with many threads touches a little of many
+//! such pages.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -9,17 +10,17 @@ static SMALL: AtomicBool = AtomicBool::new(false);
 /// An argument of prctl(2) that is not used.
 const NONE: libc::c_ulong = 0;
 
-/// Has memory that is touched from now on come in small pages, until [`large`].
+/// Makes the system use small pages for memory that is touched from now on, until [`large`] is called.
 pub fn small() {
-    // What the environment or whoever started this process has said goes on to hold.
+    // If the environment or the parent process has asked for small pages, they stay.
     if !are_small() {
         set_small(true);
         SMALL.store(true, Ordering::Relaxed);
     }
 }
 
-/// Has memory that is touched from now on come in large pages again, if [`small`] was called. What has small ones keeps
-/// them.
+/// Makes the system use large pages again for memory that is touched from now on, if [`small`] was called. Memory that
+/// lies in small pages stays there.
 pub fn large() {
     if SMALL.swap(false, Ordering::Relaxed) {
         set_small(false);

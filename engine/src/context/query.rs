@@ -1,4 +1,4 @@
-//! What the workers of a query share: the first error, cancel, enough, figures.
+//! The state that the workers of a query share: the first error, the flags that stop it, figures.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -10,58 +10,60 @@ use queries::plan::NodeId;
 
 use crate::error::Error;
 
-/// Shared by the threads of one query.
+/// The state of one query, or of one stage of a plan. The query's threads share it.
 #[derive(Debug, Default)]
 pub struct QueryState {
     stop: AtomicBool,
     broken_off: AtomicBool,
     error: Mutex<Option<Error>>,
-    /// Raised whenever a flag changes, so that workers wake their parked operators.
+    /// Grows whenever a flag is raised. A worker that sees another number wakes its parked operators.
     epoch: AtomicU64,
     threads: Mutex<Vec<Thread>>,
     enough: Vec<AtomicBool>,
-    /// What each worker has done in each node, by [`NodeId`]; of several processes their own workers alone.
+    /// The figures of each worker for each node: indexed by worker, then by [`NodeId`]. A process fills those of its
+    /// own workers only.
     pub figures: Vec<Vec<Figures>>,
     /// Bytes of files read so far.
     pub bytes_read: AtomicU64,
-    /// Bytes put on disk so far because they did not fit the memory.
+    /// Bytes that operators have spilled to disk so far, because they did not fit in memory.
     pub bytes_spilled: AtomicU64,
-    /// Bytes sent to other processes so far; known to whoever has started all of them.
+    /// Bytes sent to other processes so far. Only the coordinator, which has started all processes, knows them.
     pub bytes_sent: AtomicU64,
-    /// Bytes that came from other processes so far.
+    /// Bytes received from other processes so far.
     pub bytes_received: AtomicU64,
-    /// Bytes that processes of one machine have read in each other's memory.
+    /// Bytes that processes of one machine have read in each other's memory so far.
     pub bytes_lent: AtomicU64,
-    /// What timely's workers told one another of their progress so far, in messages to all of them; counted where there
+    /// Messages in which timely's workers have told all others of their progress so far. They are counted where there
     /// are several processes.
     pub progress_sent: AtomicU64,
-    /// Rows that scans gave so far.
+    /// Rows that scans have read so far.
     pub rows_read: AtomicU64,
-    /// The most memory that was in use at once, as counted, in another process that runs the query: the one that took
-    /// most. 0 where there is none.
+    /// The most bytes that the counting allocator saw in use at once in another process of the query: the largest
+    /// figure of all those processes. 0 if the query runs in this process alone.
     pub peak_memory: AtomicU64,
-    /// The most memory of such a process that was resident at once.
+    /// The most bytes that were resident at once in another process of the query: the largest figure of all those
+    /// processes.
     pub peak_resident: AtomicU64,
     skipped: Mutex<Skipped>,
 }
 
-/// What an operator has done on one worker.
+/// The figures of one operator on one worker.
 #[derive(Debug, Default)]
 pub struct Figures {
-    /// Rows given.
+    /// Rows that the operator gave.
     pub rows: AtomicU64,
-    /// Batches given.
+    /// Batches that the operator gave.
     pub batches: AtomicU64,
-    /// Bytes of the rows given.
+    /// Bytes of the rows that the operator gave.
     pub bytes: AtomicU64,
-    /// Nanoseconds spent in it.
+    /// Nanoseconds that the worker spent in the operator.
     pub busy_ns: AtomicU64,
-    /// The most bytes that it kept at once, as far as it counts them.
+    /// The most bytes that the operator kept at once, as far as it counts them.
     pub kept: AtomicU64,
 }
 
 impl QueryState {
-    /// The state of a plan of so many nodes on so many workers; the default is that of work without a plan.
+    /// The state of a plan of `nodes` nodes on `workers` workers. Work without a plan uses the default.
     pub fn new(nodes: usize, workers: usize) -> QueryState {
         let of_worker = || (0..nodes).map(|_| Figures::default()).collect();
         QueryState {
@@ -71,7 +73,7 @@ impl QueryState {
         }
     }
 
-    /// Takes over what an earlier stage of the query has read, skipped and put on disk.
+    /// Adds the figures of an earlier stage of the query: what it has read, skipped, sent and spilled.
     pub fn go_on_from(&self, earlier: &QueryState) {
         for (sum, more) in [
             (&self.bytes_read, &earlier.bytes_read),
@@ -93,19 +95,20 @@ impl QueryState {
         self.raise(&self.stop);
     }
 
-    /// Stops the query: somebody asked.
+    /// Stops the query, because the caller asked for that. Its error is [`Error::Cancelled`], unless an earlier error
+    /// is kept.
     pub fn cancel(&self) {
         self.fail(Error::Cancelled);
     }
 
-    /// Keeps the first error, and has the workers leave their dataflows as they are: one of them has panicked, and its
-    /// part would never end.
+    /// Keeps the first error, and tells the workers to leave their dataflows unfinished. A worker calls it that has
+    /// panicked or did not start: its part of the dataflow would never end.
     pub fn break_off(&self, error: Error) {
         self.broken_off.store(true, Ordering::Release);
         self.fail(error);
     }
 
-    /// Whether the workers leave their dataflows as they are.
+    /// Whether the workers leave their dataflows unfinished.
     pub fn is_broken_off(&self) -> bool {
         self.broken_off.load(Ordering::Acquire)
     }
@@ -115,12 +118,13 @@ impl QueryState {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// The first error, taken out.
+    /// Takes the first error out.
     pub fn take_error(&self) -> Option<Error> {
         self.error.lock().expect("nothing panics with this lock").take()
     }
 
-    /// The consumer of this node has enough rows, on every worker.
+    /// Notes that the consumer of this node has enough rows, on every worker. A number that the plan does not have
+    /// means nothing.
     pub fn set_enough(&self, node: NodeId) {
         if let Some(flag) = self.enough.get(node) {
             self.raise(flag);
@@ -132,17 +136,17 @@ impl QueryState {
         self.enough[node].load(Ordering::Relaxed)
     }
 
-    /// Changes whenever a flag is raised.
+    /// A number that grows whenever a flag is raised.
     pub fn epoch(&self) -> u64 {
         self.epoch.load(Ordering::Acquire)
     }
 
-    /// Registers a worker's thread, to be woken when a flag is raised.
+    /// Registers the calling thread, which is a worker's. It is woken when a flag is raised.
     pub fn register_thread(&self) {
         self.threads.lock().expect("nothing panics with this lock").push(std::thread::current());
     }
 
-    /// Adds counts of what a reader passed over.
+    /// Adds the counts of what a reader skipped.
     pub fn add_skipped(&self, s: Skipped) {
         let mut all = self.skipped.lock().expect("nothing panics with this lock");
         all.rows += s.rows;
@@ -150,12 +154,12 @@ impl QueryState {
         all.replaced += s.replaced;
     }
 
-    /// What readers passed over since this was asked last; the counts begin anew.
+    /// Takes the counts of what readers skipped, and sets them to 0.
     pub fn take_skipped(&self) -> Skipped {
         std::mem::take(&mut *self.skipped.lock().expect("nothing panics with this lock"))
     }
 
-    /// What readers passed over.
+    /// The counts of what readers skipped.
     pub fn skipped(&self) -> Skipped {
         *self.skipped.lock().expect("nothing panics with this lock")
     }

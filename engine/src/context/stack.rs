@@ -1,5 +1,6 @@
-//! Threads with a stack for what calls itself once for each level of a statement: its syntax tree, its plan, and the
-//! expressions in it. Whoever runs a statement may have little stack, and an overflow would end the process.
+//! Threads with a stack that is large enough for a deep statement. Code for its syntax tree, its plan and its
+//! expressions calls itself once for each level. The thread that runs a statement may have a small stack, and an
+//! overflow would end the process.
 
 use std::cell::Cell;
 use std::ops::Deref;
@@ -9,12 +10,12 @@ use std::thread::{Builder, JoinHandle};
 use crate::context::panics;
 use crate::error::{Error, Result};
 
-/// The stack of a thread that plans, in bytes; memory is taken only as far as it is used. `a AND b AND …` of thousands of
-/// terms is as deep as it is long.
+/// The stack of a thread that plans, in bytes. The system gives memory only to the part that is used. A statement `a
+/// AND b AND …` of thousands of terms is as deep as it is long.
 pub const DEEP: usize = 512 << 20;
 
-/// That of a worker, which evaluates an expression, and builds an operator's inputs, with a call for each level; and of those
-/// that read and write nested values.
+/// The stack of a worker, in bytes. A worker evaluates an expression, and builds an operator's inputs, with a call for
+/// each level. Threads that read and write nested values have the same stack.
 pub const WORKER: usize = 64 << 20;
 
 thread_local! {
@@ -26,11 +27,11 @@ pub fn worker(name: String) -> Builder {
     Builder::new().name(name).stack_size(WORKER)
 }
 
-/// Threads that were left, until they have ended.
+/// Threads that were left, see [`leave`], until they are joined.
 static LEFT: Mutex<Vec<JoinHandle<()>>> = Mutex::new(Vec::new());
 
-/// Lets a thread go on without anybody waiting for its end. It is not detached, see [`formats::threads::side_by_side`], but
-/// joined once it has ended and another one is left.
+/// Lets a thread go on, without waiting for its end. The thread is not detached, see
+/// [`formats::threads::side_by_side`]. A later call of this function joins it once it has ended.
 pub fn leave(thread: JoinHandle<()>) {
     let mut left = LEFT.lock().unwrap_or_else(PoisonError::into_inner);
     let (ended, running) = left.drain(..).partition(JoinHandle::is_finished);
@@ -38,19 +39,19 @@ pub fn leave(thread: JoinHandle<()>) {
     left.push(thread);
     drop(left);
     let ended: Vec<JoinHandle<()>> = ended;
-    // What they panicked of was told by the hook.
+    // The panic hook has reported their panics.
     ended.into_iter().for_each(|thread| drop(thread.join()));
 }
 
-/// Says that this thread was given such a stack, or that of a worker.
+/// Notes that the calling thread has a stack of [`DEEP`] or [`WORKER`] bytes.
 pub fn mark_deep() {
     IS_DEEP.set(true);
 }
 
-/// Does what may go deep, on a thread of its own if this one has not the stack for it.
+/// Runs `work`, which may recurse deeply. If the calling thread has a small stack, a thread of its own runs it.
 ///
 /// # Errors
-/// The system has no more threads, or the work has panicked.
+/// The system has no more threads, or `work` has panicked.
 pub fn deep<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T> {
     if IS_DEEP.get() {
         return Ok(work());
@@ -66,7 +67,7 @@ pub fn deep<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T> {
     })
 }
 
-/// A shared value that is as deep as a statement. Who drops it last needs no deep stack.
+/// A shared value that is as deep as a statement. The thread that drops the last handle needs no deep stack.
 #[derive(Debug)]
 pub struct Deep<T: Send + Sync>(Option<Arc<T>>);
 
@@ -100,7 +101,7 @@ impl<T: Send + Sync> Deref for Deep<T> {
 impl<T: Send + Sync> Drop for Deep<T> {
     fn drop(&mut self) {
         let Some(value) = self.0.take().and_then(Arc::into_inner) else { return };
-        // Where there is no thread it stays in memory.
+        // If the system has no more threads, the value stays in memory.
         let value = std::mem::ManuallyDrop::new(Mutex::new(Some(value)));
         let _ = deep(|| drop(value.lock().unwrap_or_else(PoisonError::into_inner).take()));
     }

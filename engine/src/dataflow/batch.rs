@@ -24,55 +24,60 @@ use crate::error::Result;
 /// The most rows of a batch.
 pub const BATCH_ROWS: usize = 8192;
 
-/// A record batch on its way to one worker: what timely's channels carry. It counts rows. Between threads of a process it moves
-/// by pointer, and between processes as bytes that are encoded once; see [`crate::distributed::wire`].
+/// A record batch on its way to one worker. timely's channels carry it, and count its rows. Between threads of a
+/// process the batch moves by pointer. Between processes it moves as bytes that are encoded once, see
+/// [`crate::distributed::wire`].
 #[derive(Clone, Default)]
 pub struct ExchangeBatch {
-    /// The worker that it is for. It means nothing outside of an exchange.
+    /// The worker that gets the batch, numbered over all processes. Outside an exchange the number means nothing.
     pub target: u32,
-    /// The rows. `None` once timely has taken them out, and if they came from another process as [`ExchangeBatch::wire`].
+    /// The rows. `None` once timely has taken them out, and for rows of another process, which are in
+    /// [`ExchangeBatch::wire`].
     pub batch: Option<RecordBatch>,
-    /// The rows as bytes, if they go to another process or came from one.
+    /// The rows as bytes, if they go to another process or come from one.
     pub wire: Option<Wire>,
-    /// The credit that the sender of an exchange gets back when the last copy is dropped.
+    /// The credit that the sender of an exchange gets back when the last copy of the batch is dropped.
     pub credit: Option<Arc<Credit>>,
-    /// The worker that sent it. Merging, arranging, and credit between processes need it.
+    /// The worker that sent the batch, numbered over all processes. Merging, arranging, and credit between processes
+    /// need the number.
     pub source: u32,
-    /// Whether it is the last one of its sender. Exchanges that merge or arrange send it, without rows.
+    /// Whether this is the last batch of its sender. Senders of exchanges that merge or arrange send such a batch,
+    /// without rows.
     pub last: bool,
-    /// The split of the scan's table from which the rows behind it come. It has no rows itself, and stays in its process.
+    /// The number of the split from which the rows behind this batch come. Such a batch has no rows, and stays in its
+    /// process.
     pub begins: Option<u64>,
 }
 
 /// Rows as bytes.
 #[derive(Clone)]
 pub struct Wire {
-    /// How many rows.
+    /// The number of rows.
     pub rows: u32,
-    /// The credit that was taken for them, in bytes.
+    /// The credit that the sender has taken for the rows, in bytes.
     pub owed: u64,
-    /// What [`crate::distributed::wire::encode`] gives.
+    /// The rows, as [`crate::distributed::wire::encode`] or [`crate::distributed::wire::transfer`] writes them.
     pub bytes: WireBytes,
 }
 
-/// Bytes that are made here, or came in.
+/// Bytes that this process encodes, or has received.
 #[derive(Clone)]
 pub enum WireBytes {
-    /// So many, which are made of [`ExchangeBatch::batch`] where timely wants them.
+    /// So many bytes, which are encoded from [`ExchangeBatch::batch`] into timely's buffer.
     ToMake(usize),
-    /// Made here; shared where they go to several processes.
+    /// Bytes that this process has encoded. Batches for several processes share them.
     Made(Arc<Vec<u8>>),
-    /// Came in, with up to 7 bytes behind them.
+    /// Bytes that this process has received, with up to 7 bytes of padding behind them.
     Came {
         /// Timely's buffer.
         buffer: Bytes,
-        /// The bytes in it that count.
+        /// The number of bytes in the buffer without the padding.
         length: usize,
     },
 }
 
 impl Wire {
-    /// How many bytes there are, or will be.
+    /// The number of bytes, encoded or not.
     pub fn length(&self) -> usize {
         match &self.bytes {
             WireBytes::ToMake(length) => *length,
@@ -80,7 +85,7 @@ impl Wire {
         }
     }
 
-    /// The bytes; none of those that are still to be made.
+    /// The bytes. Empty if they are not encoded yet.
     pub fn bytes(&self) -> &[u8] {
         match &self.bytes {
             WireBytes::ToMake(_) => &[],
@@ -103,7 +108,7 @@ impl Accountable for ExchangeBatch {
             (None, Some(wire)) => i64::from(wire.rows),
             (None, None) => 0,
         };
-        // timely drops containers that count nothing.
+        // timely drops containers that count 0 records.
         rows + i64::from(self.last) + i64::from(self.begins.is_some())
     }
 }
@@ -113,8 +118,9 @@ const HEADER: usize = 24;
 
 impl ContainerBytes for ExchangeBatch {
     fn from_bytes(mut buffer: Bytes) -> Self {
-        // timely carves out what `into_bytes` of a process of this query wrote, which has shown its token and its
-        // version. What is too short for that has no rows; the receiver tells it by their number.
+        // timely gives the bytes that `into_bytes` of another process of this query has written. That process has shown
+        // its token and its version. Bytes that are too short give a batch without rows, and the receiver sees that by
+        // the number of rows.
         let number = |at: usize| {
             let bytes = buffer.get(at..at + 4).and_then(|bytes| bytes.try_into().ok());
             bytes.map_or(0, u32::from_le_bytes)
@@ -152,7 +158,7 @@ impl ContainerBytes for ExchangeBatch {
     }
 }
 
-/// Sends each exchange batch to the worker that it is for.
+/// Sends each exchange batch to its target.
 #[derive(Debug, Default)]
 pub struct ToTarget;
 
@@ -170,7 +176,10 @@ impl Distributor<ExchangeBatch> for ToTarget {
     fn flush<T: Clone, P: Push<Message<T, ExchangeBatch>>>(&mut self, _time: &T, _pushers: &mut [P]) {}
 }
 
-/// A batch of these columns; a column whose type differs from the schema's (another representation of strings) is cast.
+/// A batch of these columns. A column whose type differs from the schema's (another representation of strings) is cast.
+///
+/// # Errors
+/// A column that can't be cast, or whose length is not `rows`.
 pub fn batch_of(schema: &SchemaRef, mut columns: Vec<ArrayRef>, rows: usize) -> Result<RecordBatch> {
     for (column, field) in columns.iter_mut().zip(schema.fields()) {
         if column.data_type() != field.data_type() {
@@ -181,7 +190,7 @@ pub fn batch_of(schema: &SchemaRef, mut columns: Vec<ArrayRef>, rows: usize) -> 
     Ok(RecordBatch::try_new_with_options(schema.clone(), columns, &options)?)
 }
 
-/// About the bytes that a batch's rows take, whatever buffers they share with others.
+/// The bytes that the rows of a batch take, about. Bytes of shared buffers count only where this batch's rows use them.
 pub fn batch_bytes(batch: &RecordBatch) -> usize {
     batch.columns().iter().map(|c| array_bytes(c.as_ref())).sum::<usize>() + 64
 }
@@ -227,7 +236,7 @@ fn map_entries(map: &MapArray) -> StructArray {
     map.entries().slice(first, last - first)
 }
 
-/// The values of a list column's rows. A slice of a column has those of the whole column in its buffer.
+/// The values of a list column's rows. The buffer of a sliced column holds the values of the whole column.
 pub fn list_values<O: OffsetSizeTrait>(list: &GenericListArray<O>) -> ArrayRef {
     let offsets = list.offsets();
     let (first, last) = (offsets[0].as_usize(), offsets[list.len()].as_usize());
@@ -248,14 +257,14 @@ fn compact_views<T: ByteViewType>(column: &ArrayRef, array: &GenericByteViewArra
     if array.data_buffers().is_empty() { column.clone() } else { Arc::new(array.gc()) }
 }
 
-/// Copies the strings and the values of lists that a batch uses out of buffers that it shares, so that keeping it pins
-/// no others.
+/// Copies the strings and the list values of a batch out of shared buffers, so that keeping the batch keeps no other
+/// values in memory.
 pub fn compact(batch: &RecordBatch) -> RecordBatch {
     map(batch, compact_column)
 }
 
-/// A batch from which rows can be taken: arrow's `take` makes room for all lists that a slice is one of (arrow 59), so that
-/// slices of lists are copied first.
+/// A batch from which arrow's `take` takes rows without waste. For a slice of lists, `take` reserves memory for the
+/// values of the whole column (arrow 59), so that slices of lists are copied first.
 pub fn to_take_from(batch: &RecordBatch) -> RecordBatch {
     map(batch, |column| match column.data_type() {
         DataType::List(_) | DataType::LargeList(_) => compact_column(column),
@@ -263,7 +272,7 @@ pub fn to_take_from(batch: &RecordBatch) -> RecordBatch {
     })
 }
 
-/// Copies the rows of a batch out of buffers that it shares, so that keeping it pins no others.
+/// Copies all rows of a batch out of shared buffers, so that keeping the batch keeps no other rows in memory.
 pub fn copied(batch: &RecordBatch) -> RecordBatch {
     compact(&map(batch, copied_column))
 }

@@ -1,6 +1,8 @@
-//! Flow control of exchanges. timely's channels are unbounded, so every sender takes credit, in bytes, before it
-//! sends, and what has absorbed a batch gives it back: within a process when the last copy of it is dropped, between
-//! processes by a note to the process that sent it.
+//! Flow control of exchanges, by credit in bytes.
+//!
+//! timely's channels are unbounded, so every sender takes credit before it sends a batch. Within a process the credit
+//! comes back when the last copy of the batch is dropped. Between processes the receiver sends a note to the process
+//! that sent the batch.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -9,7 +11,7 @@ use timely::scheduling::SyncActivator;
 
 use crate::distributed::processes::{Network, Note};
 
-/// The credit of one exchange, shared by its senders.
+/// The credit of one exchange. The senders of a process share it.
 #[derive(Debug)]
 pub struct Pool {
     limit: usize,
@@ -25,7 +27,7 @@ impl std::fmt::Debug for Waiter {
     }
 }
 
-/// Credit taken for one batch; dropping it gives it back.
+/// Credit that was taken for one batch. Dropping it gives the credit back.
 pub struct Credit(From);
 
 enum From {
@@ -40,20 +42,20 @@ impl std::fmt::Debug for Credit {
 }
 
 impl Credit {
-    /// Credit that a sender in another process has taken.
+    /// Credit that a sender in another process has taken. Dropping it sends `note` to that process.
     pub fn of(network: Arc<dyn Network>, process: usize, note: Note) -> Arc<Credit> {
         Arc::new(Credit(From::There { network, process, note }))
     }
 }
 
 impl Pool {
-    /// Credit for `limit` bytes on their way at once.
+    /// Credit for `limit` bytes that are on their way at once.
     pub fn new(limit: usize) -> Arc<Pool> {
         Arc::new(Pool { limit, used: AtomicUsize::new(0), waiting: Mutex::default() })
     }
 
-    /// Takes credit for `bytes`, or none; a lone batch is always allowed, however large. Without credit `activator`
-    /// is activated once there may be some.
+    /// Takes credit for `bytes`, if there is enough. A batch gets credit, however large it is, if no other is on its
+    /// way. Without credit, `activator` is activated once credit has come back.
     pub fn take(
         self: &Arc<Pool>,
         bytes: usize,
@@ -63,13 +65,13 @@ impl Pool {
         taken.then(|| Arc::new(Credit(From::Here { pool: self.clone(), bytes })))
     }
 
-    /// Takes credit for `bytes`, as [`Pool::take`] does, which [`Pool::give`] gives back.
+    /// Takes credit for `bytes`, as [`Pool::take`] does. The caller gives it back by [`Pool::give`].
     pub fn take_to_be_given(&self, bytes: usize, activator: impl Fn() -> SyncActivator) -> bool {
         if self.try_take(bytes) {
             return true;
         }
         let mut waiting = self.waiting.lock().expect("nothing panics with this lock");
-        // Credit may have come back between the two looks: then nobody would wake this waiter.
+        // Credit may have come back between the two looks. Then nothing would wake this waiter.
         if self.try_take(bytes) {
             return true;
         }
@@ -84,12 +86,12 @@ impl Pool {
 
     /// Gives credit back.
     pub fn give(&self, bytes: usize) {
-        // More than was taken can be given by a note that is wrong.
+        // A wrong note of another process can give more than was taken.
         let given = |used: usize| Some(used.saturating_sub(bytes));
         let _ = self.used.fetch_update(Ordering::AcqRel, Ordering::Acquire, given);
         let waiting = std::mem::take(&mut *self.waiting.lock().expect("nothing panics with this lock"));
         for waiter in waiting {
-            // A worker that is gone needs no waking.
+            // A worker that has ended needs no waking.
             let _ = waiter.0.activate();
         }
     }

@@ -1,6 +1,6 @@
-//! What operators of a timely dataflow have in common.
+//! The parts that all operators of a timely dataflow use.
 //!
-//! - [`operator`]: the contract of an operator, and the glue that makes it a timely one.
+//! - [`operator`]: the contract of an operator, and the glue that makes a timely operator of it.
 //! - [`batch`]: record batches as timely containers.
 //! - [`credit`]: flow control of exchanges.
 

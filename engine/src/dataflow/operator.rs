@@ -1,23 +1,26 @@
-//! The contract of an operator, and the glue that makes it a timely one.
+//! The contract of an operator, and the glue that makes a timely operator of it.
 //!
 //! # Contract
-//! An operator is pushed batches on numbered ports and pulled for batches. The glue calls
+//! An operator takes batches on numbered ports, and gives batches when it is pulled. The glue calls
 //! - `pull` until it says [`Pull::Empty`] or [`Pull::Blocked`],
 //! - then `push` with one batch of a port that the operator wants,
 //! - `end` once for each port, after its last batch; after the last `end`, `pull` until `Empty`, and never again.
 //!
-//! An operator that says `Blocked` has arranged for its activation. Between two calls at most about 50 ms of work are
-//! done, so that errors, cancel and enough are seen in time: the glue looks at the flags between calls.
+//! An operator that says `Blocked` has arranged that something activates it. A call takes at most about 50 ms. The glue
+//! looks at the flags between two calls, so that it sees errors, cancel and enough in time.
 //!
-//! The glue bounds what lies between two operators of a worker: a producer is not pulled while its consumer has
-//! [`Gate::LIMIT`] batches waiting. Together with the credit of exchanges this bounds the memory of a query's channels.
+//! The glue bounds the batches between two operators of a worker: it does not pull a producer while [`Gate::LIMIT`]
+//! batches wait before its consumer. Together with the credit of exchanges this bounds the memory of a query's
+//! channels.
 //!
-//! A port that is fed by an operator of the same worker ends when that operator does; one that is fed by an exchange ends
-//! with timely's frontier, once the senders of all workers are done. In several processes it does not once the query has
-//! failed: rows of those that go on would be taken for all. They are ended by their starter.
+//! A port that an operator of the same worker feeds ends when that operator ends. A port that an exchange feeds ends
+//! with timely's frontier, once the senders of all workers are done.
 //!
-//! - [`gate`]: what operators of one worker wait for.
-//! - [`runner`]: drives one operator.
+//! If a query in several processes fails, a failed process holds back the frontier. The other processes would otherwise
+//! take the rows that they have for all rows. The coordinator ends them.
+//!
+//! - `gate`: the events that operators of one worker wait for.
+//! - `runner`: drives one operator.
 
 mod gate;
 mod runner;
@@ -47,19 +50,19 @@ use crate::error::Result;
 pub use gate::{BuildBarrier, Gate};
 use runner::Runner;
 
-/// The timestamps of a batch query: there is one.
+/// The type of the timestamps of a batch query. There is only one timestamp.
 pub type Time = u64;
 
 /// A stream of exchange batches.
 pub type ExchangeBatches<'scope> = Stream<'scope, Time, ExchangeBatch>;
 
-/// What an operator says when it is pulled.
+/// The answer of an operator to a pull.
 pub enum Pull {
     /// Rows.
     Batch(ExchangeBatch),
-    /// Nothing more without input.
+    /// No batch until the operator gets more input.
     Empty,
-    /// Nothing now; it will be activated.
+    /// No batch now. Something will activate the operator.
     Blocked,
 }
 
@@ -68,13 +71,13 @@ pub trait Operator {
     /// Takes a batch of a port.
     fn push(&mut self, port: usize, given: ExchangeBatch) -> Result<()>;
 
-    /// A port has had its last batch.
+    /// Notes that a port has had its last batch.
     fn end(&mut self, port: usize) -> Result<()>;
 
     /// The next batch.
     fn pull(&mut self) -> Result<Pull>;
 
-    /// The bytes of rows and states that it keeps, about: what is told when memory runs out.
+    /// The bytes of the rows and states that the operator keeps, about. An error names them when memory runs out.
     fn kept(&self) -> usize {
         0
     }
@@ -84,35 +87,36 @@ pub trait Operator {
         true
     }
 
-    /// Gives the rows that it has kept back for larger batches at the next pulls: the rows behind come from another split.
+    /// Makes the operator give the rows at the next pulls that it holds back for larger batches: the rows behind them
+    /// come from another split.
     fn flush(&mut self) -> Result<()> {
         Ok(())
     }
 
-    /// Whether `push` takes the exchange batches that say which split begins. For other operators the glue calls `flush`, and
-    /// passes such a batch on.
+    /// Whether `push` takes the exchange batches that say which split begins. If not, the glue calls `flush`, and
+    /// passes such a batch on itself.
     fn takes_beginnings(&self) -> bool {
         false
     }
 }
 
-/// How an operator is woken.
+/// Wakes an operator.
 #[derive(Clone)]
 pub struct Wake {
-    /// From its own worker.
+    /// Wakes the operator from its own worker.
     pub local: Rc<Activator>,
-    /// The path for waking it from other threads.
+    /// The operator's address in the dataflow, by which other threads wake it.
     pub path: Vec<usize>,
     worker: Rc<Worker>,
 }
 
 impl Wake {
-    /// A handle that other threads can use.
+    /// A handle by which other threads wake the operator.
     pub fn sync(&self) -> SyncActivator {
         self.worker.sync_activator_for(self.path.clone())
     }
 
-    /// The same as a waker, for what is not timely's.
+    /// The same handle as a waker of the standard library.
     pub fn waker(&self) -> Waker {
         Waker::from(Arc::new(Activates(Mutex::new(self.sync()))))
     }
@@ -120,7 +124,7 @@ impl Wake {
 
 #[cfg(test)]
 impl Wake {
-    /// Of an operator that a test drives; whoever is to be woken is in no dataflow.
+    /// The handle of an operator that a test drives. The operator is in no dataflow, so that nothing is woken.
     pub fn of_no_dataflow() -> Wake {
         use timely::communication::Allocator;
         use timely::communication::allocator::thread::Thread;
@@ -130,7 +134,7 @@ impl Wake {
     }
 }
 
-/// Activates an operator. The worker may have ended, which needs nobody.
+/// Activates an operator. Does nothing if its worker has ended.
 struct Activates(Mutex<SyncActivator>);
 
 impl std::task::Wake for Activates {
@@ -139,30 +143,30 @@ impl std::task::Wake for Activates {
     }
 }
 
-/// What the operators of one worker share.
+/// The state that the operators of one worker share.
 pub struct Local {
-    /// Shared with the other workers of the process.
+    /// The state of the query, which the workers of the process share.
     pub state: Arc<QueryState>,
     /// The worker's number, over all processes.
     pub index: usize,
     /// The number of workers over all processes.
     pub peers: usize,
-    /// Where its process stands among the others.
-    pub site: Topology,
-    /// Whether a node's consumer on this worker has enough.
+    /// The place of the worker's process among the processes of the query.
+    pub topology: Topology,
+    /// Whether the consumer on this worker has enough rows, by node.
     pub enough: Vec<Cell<bool>>,
     wakes: RefCell<Vec<Rc<Activator>>>,
     worker: Rc<Worker>,
 }
 
 impl Local {
-    /// For a plan of so many nodes.
-    pub fn new(worker: &Worker, state: Arc<QueryState>, site: Topology, nodes: usize) -> Rc<Local> {
+    /// The state for a plan of `nodes` nodes.
+    pub fn new(worker: &Worker, state: Arc<QueryState>, topology: Topology, nodes: usize) -> Rc<Local> {
         Rc::new(Local {
             state,
             index: worker.index(),
             peers: worker.peers(),
-            site,
+            topology,
             enough: (0..nodes).map(|_| Cell::new(false)).collect(),
             wakes: RefCell::default(),
             worker: Rc::new(worker.clone()),
@@ -174,17 +178,17 @@ impl Local {
         self.wakes.borrow().iter().for_each(|w| w.activate());
     }
 
-    /// The consumer of a node has enough rows, on every worker of every process.
+    /// Notes that the consumer of a node has enough rows, on every worker of every process.
     pub fn set_enough(&self, node: NodeId) {
         self.state.set_enough(node);
-        self.site.tell_others(Note::Enough { stage: self.site.stage as u32, node: node as u32 });
+        self.topology.tell_others(Note::Enough { stage: self.topology.stage as u32, node: node as u32 });
     }
 
-    /// What gives the credit of an exchange batch back to the process that it came from.
+    /// The credit of an exchange batch from another process. Dropping it gives the credit back to that process.
     fn credit(&self, node: NodeId, given: &ExchangeBatch) -> Option<Arc<Credit>> {
-        let (wire, processes) = (given.wire.as_ref()?, self.site.processes.as_ref()?);
-        let sender = given.source as usize / self.site.workers;
-        let (stage, node) = (self.site.stage as u32, node as u32);
+        let (wire, processes) = (given.wire.as_ref()?, self.topology.processes.as_ref()?);
+        let sender = given.source as usize / self.topology.workers;
+        let (stage, node) = (self.topology.stage as u32, node as u32);
         let loan = crate::distributed::wire::transfer::number(wire.bytes());
         let note = Note::Absorbed { stage, node, source: given.source, bytes: wire.owed, loan };
         (wire.owed > 0 && sender < processes.count)
@@ -196,36 +200,36 @@ impl Local {
     }
 }
 
-/// A stream and the gate of the operator that reads it.
+/// A stream, with the gate between its producer and its consumer.
 pub struct Edge<'scope> {
     /// The batches.
     pub stream: ExchangeBatches<'scope>,
     gate: Rc<Gate>,
 }
 
-/// How an operator's inputs come in.
+/// The inputs of an operator.
 pub enum Inputs<'scope> {
     /// From operators of this worker.
     Local(Vec<Edge<'scope>>),
     /// From senders on all workers.
     Exchange(ExchangeBatches<'scope>),
-    /// It has none.
+    /// No inputs.
     None,
 }
 
-/// A stage of the glue: an operator that is being added to the dataflow.
+/// An operator that is being added to the dataflow.
 pub struct Stage<'a, 'scope> {
     /// The dataflow.
     pub scope: Scope<'scope, Time>,
-    /// What this worker's operators share.
+    /// The state that this worker's operators share.
     pub local: &'a Rc<Local>,
-    /// The plan's node.
+    /// The node of the plan.
     pub node: NodeId,
-    /// What the operator is called in messages.
+    /// The operator's name in messages.
     pub name: String,
-    /// Whether its rows count as the node's (an exchange is two operators, one of which counts).
+    /// Whether the operator's rows count as the node's. An exchange is several operators, of which the last one counts.
     pub counts: bool,
-    /// Whether the gate of its consumer bounds it; the sender of an exchange is bounded by credit instead.
+    /// Whether the gate of its consumer bounds it. Credit bounds the sender of an exchange instead.
     pub gated: bool,
 }
 
@@ -306,7 +310,7 @@ impl<'scope> Stage<'_, 'scope> {
     }
 }
 
-/// Whether the operator of this name is to panic when it first has something to do: for the tests of what a panic does.
+/// Whether a test wants the operator of this name to panic when it is first scheduled (`PALAIS_TEST_PANIC`).
 pub(crate) fn panics_for_a_test(name: &str) -> bool {
     cfg!(feature = "test-switches")
         && std::env::var_os("PALAIS_TEST_PANIC").is_some_and(|given| given == name)

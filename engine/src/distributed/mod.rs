@@ -1,8 +1,8 @@
 //! A query in several processes.
 //!
-//! - [`processes`]: what it needs of whoever runs the processes.
-//! - [`wire`]: record batches as bytes between them, and in each other's memory.
-//! - [`raw`]: bytes within their messages.
+//! - [`processes`]: the network and the notes that a query needs. The package `cluster` implements the network.
+//! - [`wire`]: record batches as bytes between processes, or read in another process's memory.
+//! - [`raw`]: bytes in messages between processes.
 
 pub mod processes;
 pub mod raw;

@@ -1,4 +1,5 @@
-//! What a query needs to run in several processes: a network, which `cluster` implements on sockets, and notes.
+//! The interface by which a query runs in several processes: a network, which `cluster` implements on sockets, and
+//! notes.
 
 use std::any::Any;
 use std::ops::Range;
@@ -18,23 +19,25 @@ use crate::distributed::wire::memory::Memory;
 use crate::distributed::wire::transfer::{self, Transfers};
 use crate::error::{Error, Result};
 
-/// A message between the processes of a query, beside its dataflow.
+/// A message between the processes of a query, outside its dataflow.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Note {
-    /// A batch was absorbed that a worker of the told process has sent: the worker gets its credit back.
+    /// A batch that a worker of the receiving process had sent is absorbed: its last copy was dropped. The worker gets
+    /// its credit back.
     Absorbed {
         /// The tree of the plan; see [`Network::connect`].
         stage: u32,
         /// The exchange.
         node: u32,
-        /// The worker that sent it.
+        /// The worker that sent the batch, numbered over all processes.
         source: u32,
-        /// How much credit it had taken.
+        /// The credit that the worker had taken, in bytes.
         bytes: u64,
-        /// The number of the batch, if it was read in memory; see [`crate::distributed::wire::transfer`].
+        /// The number of the transfer, if the receiver has read the batch in the sender's memory, see
+        /// [`crate::distributed::wire::transfer`].
         loan: Option<u64>,
     },
-    /// What a morsel of a csv file does to quotes. The readers of the morsels behind it need that.
+    /// The effect of a morsel of a csv file on the quote state. The readers of the morsels behind it need that.
     Quotes {
         /// The tree of the plan.
         stage: u32,
@@ -44,7 +47,7 @@ pub enum Note {
         file: u32,
         /// The morsel's number in the file.
         morsel: u32,
-        /// For each state before it the number of the state behind it.
+        /// For each state before the morsel, the number of the state behind it.
         states: [u8; 5],
     },
     /// A reader of a csv morsel has ended before the morsel did.
@@ -65,7 +68,7 @@ pub enum Note {
         /// The asking process.
         process: u32,
     },
-    /// The answer: a range of the bytes of all files, or of generated rows. An empty range refuses.
+    /// The answer to `Idle`: a range of the bytes of all files, or of generated rows. An empty range refuses.
     Given {
         /// The tree of the plan.
         stage: u32,
@@ -73,10 +76,11 @@ pub enum Note {
         node: u32,
         /// The first byte or row.
         start: u64,
-        /// The first one behind the range.
+        /// The first byte or row behind the range.
         end: u64,
     },
-    /// A worker asks process 0 for a split of those that are assigned one by one; see [`crate::operators::scan::assignment`].
+    /// A worker asks process 0 for one of the splits that are assigned one by one; see
+    /// [`crate::operators::scan::assignment`].
     Wants {
         /// The tree of the plan.
         stage: u32,
@@ -84,18 +88,19 @@ pub enum Note {
         node: u32,
         /// The worker, numbered over all processes.
         worker: u32,
-        /// Asks for the first split left, if its number is smaller than this. `None` asks for one of the process's turn.
+        /// Asks for the first split that is left, if its number is smaller than this. `None` asks for a split of the
+        /// process's turn.
         before: Option<u64>,
     },
-    /// The number of the split that a worker gets, if there is one that it asked for.
+    /// The answer to `Wants`: the number of the split that a worker gets.
     Assigned {
         /// The tree of the plan.
         stage: u32,
         /// The scan.
         node: u32,
-        /// The worker.
+        /// The worker, numbered over all processes.
         worker: u32,
-        /// The number.
+        /// The number of the split. `None` if there is no split of the wanted kind.
         part: Option<u64>,
     },
     /// The consumer of a node has enough rows, on every worker.
@@ -105,7 +110,8 @@ pub enum Note {
         /// The node.
         node: u32,
     },
-    /// A key is heavy in a process, which wants its build rows; told to the process whose worker has them.
+    /// A key is heavy in the sending process, which asks for the key's build rows. It asks the process whose worker has
+    /// them.
     Wanted {
         /// The tree of the plan.
         stage: u32,
@@ -113,12 +119,12 @@ pub enum Note {
         node: u32,
         /// The hash of the key.
         hash: u64,
-        /// The key of one of its rows, as [`crate::distributed::wire::encode`] gives it.
+        /// The key as a batch of one row, as [`crate::distributed::wire::encode`] writes it.
         key: Raw,
-        /// The process that wants them.
+        /// The asking process.
         process: u32,
     },
-    /// The build rows of a heavy key.
+    /// The answer to `Wanted`: the build rows of a heavy key.
     Replica {
         /// The tree of the plan.
         stage: u32,
@@ -126,7 +132,7 @@ pub enum Note {
         node: u32,
         /// The hash of the key.
         hash: u64,
-        /// What [`crate::distributed::wire::encode`] gives.
+        /// The rows, as [`crate::distributed::wire::encode`] writes them.
         rows: Raw,
     },
 }
@@ -148,63 +154,63 @@ impl Note {
     }
 }
 
-/// What timely needs for the workers of one process.
+/// The timely allocators of the workers of one process.
 pub struct Channels {
-    /// One for each worker.
+    /// An allocator for each worker.
     pub allocators: Vec<AllocatorBuilder>,
-    /// Dropped when the workers have ended.
+    /// timely's guard of the allocators. It is dropped when the workers have ended.
     pub guard: Box<dyn Any + Send>,
 }
 
 /// Connects the processes of one query.
 pub trait Network: Send + Sync {
-    /// Connects the dataflow of a tree of the plan: scalar subqueries in their order count from 0, the plan's own tree
-    /// is the last. All processes connect the same stages in the same order.
+    /// Connects the dataflows of one tree of the plan. `stage` counts the scalar subqueries in their order from 0, and
+    /// the plan's own tree is the last stage. All processes connect the same stages in the same order.
     ///
     /// # Errors
-    /// Another process can't be reached, or is not one of this query.
+    /// Another process can't be reached, or does not belong to this query.
     fn connect(&self, stage: usize) -> Result<Channels>;
 
-    /// Tells another process something, without waiting.
+    /// Sends a note to another process, without waiting.
     fn tell(&self, process: usize, note: Note);
 
-    /// Tells all other processes the value of a scalar subquery, which process 0 has.
+    /// Sends the value of a scalar subquery to all other processes. Process 0 calls it.
     fn tell_value(&self, stage: usize, value: Vec<u8>);
 
-    /// The value of a scalar subquery, once process 0 has told it.
+    /// Waits for the value of a scalar subquery, which process 0 sends.
     ///
     /// # Errors
-    /// The query was stopped before.
+    /// The query was stopped before the value came.
     fn value(&self, stage: usize) -> Result<Vec<u8>>;
 }
 
-/// The processes of a query, seen from one of them.
+/// The processes of a query, as one of them sees them.
 pub struct Processes {
-    /// This one.
+    /// The number of this process.
     pub index: usize,
-    /// How many there are.
+    /// The number of processes.
     pub count: usize,
-    /// The network to the others.
+    /// The network to the other processes.
     pub network: Arc<dyn Network>,
-    /// Takes the notes of the others.
+    /// Takes the notes of the other processes.
     pub notes: Arc<Notes>,
-    /// Which of the others read rows in each other's memory.
+    /// Which processes read rows in each other's memory.
     pub near: Locality,
 }
 
-/// Which processes of a query read rows in each other's memory, seen from one of them.
+/// Which processes of a query read rows in each other's memory, as one of them sees it.
 #[derive(Debug, Default)]
 pub struct Locality {
-    /// The memory of each process, where it can be read.
+    /// The memory of each process, if this process can read it.
     pub reads: Vec<Option<Memory>>,
-    /// Whether each process can read this one's.
+    /// Whether each process can read the memory of this process.
     pub lends: Vec<bool>,
-    /// What this one lends.
+    /// The batches that this process lends.
     pub loans: Arc<Transfers>,
 }
 
 impl Locality {
-    /// Lends rows to a process, if it can read them, which takes as much credit as they have bytes.
+    /// Lends rows to a process, if it can read them. The result owes as much credit as the rows have bytes.
     pub fn lend(&self, process: usize, batch: &RecordBatch) -> Option<Wire> {
         let lends = self.lends.get(process).is_some_and(|&lends| lends);
         let (loan, bytes) = lends.then(|| self.loans.lend(batch))??;
@@ -215,7 +221,7 @@ impl Locality {
     /// Reads rows that a process lends.
     ///
     /// # Errors
-    /// Those of [`transfer::read`], and a process that is not near.
+    /// The errors of [`transfer::read`], and a process whose memory can't be read.
     pub fn read(&self, process: usize, loan: &[u8], schema: &SchemaRef) -> Result<RecordBatch> {
         match self.reads.get(process) {
             Some(Some(memory)) => transfer::read(loan, schema, memory),
@@ -224,20 +230,20 @@ impl Locality {
     }
 }
 
-/// What a process asks for: the build rows of a heavy key, of which it has probe rows.
+/// A request of a process for the build rows of a heavy key. The process has probe rows of that key.
 pub struct Wanted {
     /// The hash of the key.
     pub hash: u64,
-    /// The key, as [`crate::distributed::wire::encode`] gives it.
+    /// The key as a batch of one row, as [`crate::distributed::wire::encode`] writes it.
     pub key: Vec<u8>,
-    /// The process.
+    /// The asking process.
     pub process: usize,
 }
 
-/// What the operators of a running stage do with the notes of other processes. A number of a node that the plan does not have
+/// Takes the notes of other processes for the operators of a running stage. A node number that the plan does not have
 /// means nothing.
 pub trait NoteReceiver: Send + Sync {
-    /// Gives credit back for what a worker of this process sent to another process.
+    /// Gives the credit back that a worker of this process took for a batch to another process.
     fn give_credit(&self, exchange: NodeId, worker: usize, bytes: usize);
 
     /// Takes what a reader of another process reports of a morsel border of a file.
@@ -249,7 +255,7 @@ pub trait NoteReceiver: Send + Sync {
     /// Takes the range of splits that another process gives.
     fn take_splits(&self, scan: NodeId, range: Range<u64>);
 
-    /// Answers a worker of another process which split it gets.
+    /// Assigns a split to a worker of another process, and sends the answer. Process 0 calls it.
     fn assign(&self, scan: NodeId, worker: usize, before: Option<u64>);
 
     /// Takes the answer for a worker of this process.
@@ -268,14 +274,14 @@ pub trait NoteReceiver: Send + Sync {
     fn take_replica(&self, join: NodeId, hash: u64, rows: &[u8]) -> Result<()>;
 }
 
-/// The stage that runs, for what comes from other processes and from whoever stops the query.
+/// Hands the notes of other processes to the running stage, and stops the query.
 #[derive(Default)]
 pub struct Notes(Mutex<Inner>);
 
 #[derive(Default)]
 struct Inner {
     running: Option<Running>,
-    /// What was told of a stage that does not run here yet.
+    /// The notes for stages that do not run here yet.
     early: Vec<Note>,
     stopped: bool,
 }
@@ -283,7 +289,7 @@ struct Inner {
 struct Running {
     stage: u32,
     state: Arc<QueryState>,
-    /// The workers have it, as long as they run.
+    /// The workers keep it alive as long as they run.
     receiver: Weak<dyn NoteReceiver>,
 }
 
@@ -312,7 +318,7 @@ impl Running {
             Note::Abandoned { node, file, .. } => {
                 receiver.hear(node as NodeId, file as usize, Found::Abandoned);
             }
-            // A number that the plan doesn't have is that of no node.
+            // A node number that the plan doesn't have means nothing.
             Note::Enough { node, .. } => self.state.set_enough(node as NodeId),
             Note::Wanted { node, hash, key, process, .. } => {
                 let wanted = Wanted { hash, key: key.0, process: process as usize };
@@ -330,7 +336,8 @@ impl Notes {
         self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    /// Takes what another process told.
+    /// Takes a note of another process. A note for a stage that has ended is dropped, and a note for a later stage
+    /// waits.
     pub fn take(&self, note: Note) {
         let mut inner = self.inner();
         match &inner.running {
@@ -340,7 +347,7 @@ impl Notes {
         }
     }
 
-    /// Stops the query: the stage that runs, and those to come.
+    /// Stops the query: the running stage, and those to come.
     pub fn stop(&self) {
         let mut inner = self.inner();
         inner.stopped = true;
@@ -354,7 +361,10 @@ impl Notes {
         self.inner().stopped
     }
 
-    /// A stage runs from now on.
+    /// Makes a stage the running one, and hands it the notes that came early.
+    ///
+    /// # Errors
+    /// [`Error::Cancelled`] if the query was stopped.
     pub(crate) fn begin(
         &self,
         stage: usize,
@@ -379,29 +389,29 @@ impl Notes {
     }
 }
 
-/// Where a stage runs: this process among those of the query.
+/// The topology of a stage: its processes, their workers, and which process is this one.
 #[derive(Clone)]
 pub struct Topology {
     /// The tree of the plan.
     pub stage: usize,
-    /// The workers of a process.
+    /// The number of workers of each process.
     pub workers: usize,
-    /// The processes; none if there is only this one.
+    /// The processes. `None` if there is only this one.
     pub processes: Option<Arc<Processes>>,
 }
 
 impl Topology {
-    /// A query in one process.
+    /// The topology of a query in one process.
     pub fn alone(workers: usize) -> Topology {
         Topology { stage: 0, workers, processes: None }
     }
 
-    /// This process's number, and how many there are.
+    /// The number of this process, and the number of processes.
     pub fn process(&self) -> (usize, usize) {
         self.processes.as_ref().map_or((0, 1), |p| (p.index, p.count))
     }
 
-    /// Workers over all processes.
+    /// The number of workers over all processes.
     pub fn peers(&self) -> usize {
         self.workers * self.process().1
     }
@@ -412,7 +422,7 @@ impl Topology {
         first..first + self.workers
     }
 
-    /// Tells all other processes.
+    /// Sends a note to all other processes.
     pub fn tell_others(&self, note: Note) {
         if let Some(p) = &self.processes {
             (0..p.count)

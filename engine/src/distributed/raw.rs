@@ -1,11 +1,11 @@
-//! Bytes within the messages of processes.
+//! Bytes in messages between processes.
 
 use std::fmt::{self, Formatter};
 
 use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Bytes that are copied as a whole: those of a `Vec<u8>` serde takes one by one.
+/// Bytes that serde copies as a whole. serde takes the bytes of a `Vec<u8>` one by one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Raw(pub Vec<u8>);
 

@@ -1,6 +1,6 @@
 //! Record batches as bytes between the processes of a query.
 //!
-//! Both sides have the plan, and with it the schema, so that no schema is sent. Numbers are little-endian.
+//! Both processes have the plan, and with it the schema, so that no schema is sent. Numbers are little-endian.
 //!
 //! ```text
 //! batch   rows: u32, then the columns in the order of the schema
@@ -14,8 +14,7 @@
 //!   6  the column of the type that has no values: nothing
 //!   7  length: u32, an Arrow IPC stream of a batch of this column: any other type
 //! ```
-//! A NULL has a value too: 0, or a length of 0. So a group of a key of at most 12 bytes and a sum takes at most
-//! 21 bytes.
+//! A NULL has a value too: 0, or a length of 0. So a row of a key of at most 12 bytes and a sum takes at most 21 bytes.
 
 pub mod memory;
 mod stream;
@@ -50,10 +49,13 @@ const NOTHING: u8 = 6;
 const ARROW: u8 = 7;
 const NULLS: u8 = 0x80;
 
-/// The most rows of a column that is read, and values of its lists: more than any operator gives.
+/// The most rows of a column that [`decode`] accepts, and the most values of its lists. No operator gives so many.
 const MOST_ROWS: usize = 1 << 28;
 
-/// The bytes of a batch.
+/// Encodes a batch.
+///
+/// # Errors
+/// A value that Arrow's IPC does not write.
 pub fn encode(batch: &RecordBatch) -> Result<Vec<u8>> {
     let mut out =
         Vec::with_capacity(size(batch).unwrap_or_else(|| crate::dataflow::batch::batch_bytes(batch)));
@@ -61,8 +63,8 @@ pub fn encode(batch: &RecordBatch) -> Result<Vec<u8>> {
     Ok(out)
 }
 
-/// How many bytes [`write`] writes, where that is known without writing them: of columns of numbers, times, booleans and
-/// texts.
+/// The number of bytes that [`write()`] writes. `None` if a column has another type than numbers, times, booleans, texts
+/// and bytes: its size is known only once it is written.
 pub fn size(batch: &RecordBatch) -> Option<usize> {
     let columns = batch.columns().iter().map(|column| {
         let rows = column.len();
@@ -79,10 +81,10 @@ pub fn size(batch: &RecordBatch) -> Option<usize> {
     Some(4 + columns.sum::<Option<usize>>()?)
 }
 
-/// Writes the bytes of a batch.
+/// Encodes a batch into `out`.
 ///
 /// # Errors
-/// A value that Arrow's IPC does not write, and those of the writer.
+/// A value that Arrow's IPC does not write, and the errors of the writer.
 pub fn write(batch: &RecordBatch, out: &mut impl Write) -> Result<()> {
     put(out, &(batch.num_rows() as u32).to_le_bytes())?;
     batch.columns().iter().try_for_each(|column| write_column(column, out))
@@ -127,7 +129,7 @@ fn write_column(column: &ArrayRef, out: &mut impl Write) -> Result<()> {
     }
 }
 
-/// How a column of a type is encoded.
+/// The kind byte of a column of this type. For texts and bytes it is [`SHORT`], whatever their lengths.
 fn kind_of(t: &DataType) -> u8 {
     match t {
         DataType::Boolean => BOOLEANS,
@@ -146,7 +148,7 @@ fn put_bits(bits: &BooleanBuffer, out: &mut impl Write) -> Result<()> {
 }
 
 fn put_lists<O: OffsetSizeTrait>(lists: &GenericListArray<O>, out: &mut impl Write) -> Result<()> {
-    // A NULL may have values, which nobody sees; they are sent along.
+    // A NULL list may have values, which no operator sees. They are sent too.
     for length in lists.offsets().lengths() {
         put(out, &(length as u32).to_le_bytes())?;
     }
@@ -160,10 +162,10 @@ fn put_arrow(column: &ArrayRef, out: &mut impl Write) -> Result<()> {
     put(out, &stream)
 }
 
-/// The batch of `schema` that these bytes hold.
+/// Decodes a batch of `schema`.
 ///
 /// # Errors
-/// Bytes that [`encode`] does not give for this schema.
+/// Bytes that [`encode`] does not write for this schema.
 pub fn decode(bytes: &[u8], schema: &SchemaRef) -> Result<RecordBatch> {
     let mut rest = Rest(bytes);
     let rows = rest.number()?;
@@ -182,7 +184,7 @@ fn broken(what: &str) -> Error {
     Error::Wire(what.to_string())
 }
 
-/// The bytes that were not read yet.
+/// The bytes that are not decoded yet.
 struct Rest<'a>(&'a [u8]);
 
 impl<'a> Rest<'a> {
@@ -209,7 +211,7 @@ fn decode_column(rest: &mut Rest<'_>, t: &DataType, rows: usize) -> Result<Array
         (FIXED, t) if t.primitive_width().is_some() => {
             let width = t.primitive_width().unwrap_or_default();
             let bytes = rest.take(rows * width)?;
-            // The copy is aligned for any type.
+            // The copy is aligned for values of any type.
             let mut values = MutableBuffer::new(bytes.len());
             values.extend_from_slice(bytes);
             let data = ArrayDataBuilder::new(t.clone()).len(rows).add_buffer(values.into()).nulls(nulls);

@@ -1,8 +1,8 @@
-//! A plan is run.
+//! Runs a plan.
 //!
-//! - [`run`]: starts workers, runs the stages of a plan, hands the rows over.
-//! - `workers`: their threads, and how they end when one of them panics.
-//! - [`render`]: plan to dataflow, straight-line.
+//! - [`run`]: starts workers, runs the stages of a plan, and hands the rows to the caller.
+//! - `workers`: the threads of the workers, and how they end when one of them panics.
+//! - [`render`]: makes the dataflow of a plan.
 
 pub mod render;
 pub mod run;

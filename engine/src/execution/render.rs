@@ -1,4 +1,4 @@
-//! Plan to dataflow, straight-line: every decision is in the plan.
+//! Makes the dataflow of a plan on a worker. The code is straight-line: every decision is in the plan.
 
 use std::cell::RefCell;
 use std::ops::Range;
@@ -41,47 +41,49 @@ use crate::operators::transform::Transform;
 use crate::operators::union::Union;
 use crate::operators::values::Values;
 
-/// Bytes that may be on their way in one exchange of one process.
+/// The bytes that may be on their way at once in one exchange of one process.
 const EXCHANGE_BYTES: usize = 32 << 20;
 
-/// What lessens what a join keeps.
+/// The help of an error: how a join keeps less.
 const FEWER_BUILD_ROWS: &str = "read fewer columns or rows of the join's build side, which is kept";
 
-/// What lessens what a sort keeps.
+/// The help of an error: how a sort keeps less.
 const FEWER_SORTED_ROWS: &str = "read fewer columns or rows, or add LIMIT: a sort keeps all of its rows";
 
-/// What lessens what waits for rows before it.
+/// The help of an error: how fewer rows wait for those before them.
 const FEWER_ARRANGED_ROWS: &str = "read fewer columns or rows, or run with fewer --workers";
 
-/// A worker whose piece of the table is not the first may have so many bytes of rows wait for those before them: about those
-/// of a piece, so that it goes on meanwhile, if that is little of the memory.
+/// The bytes of rows of a worker that may wait for the rows of splits before them: about the rows of one split. So the
+/// worker goes on meanwhile. The bytes are fewer where they would be too much of the memory, see [`ARRANGED_PART`].
 const ARRANGED_BYTES: usize = 16 << 20;
+/// All workers together may take this part of the memory limit (1/16) for such rows, or at least the credit of an exchange.
 const ARRANGED_PART: u64 = 16;
 
+/// The bytes of rows of one of `peers` workers that may wait for the rows of splits before them.
 fn in_order_bytes(limit: u64, peers: usize) -> usize {
     let each = usize::try_from(limit / ARRANGED_PART / peers as u64).unwrap_or(usize::MAX);
     each.min(ARRANGED_BYTES).max(EXCHANGE_BYTES / peers)
 }
 
-/// What the workers of a process share of a plan, by node: the work of its scans, the credit of its exchanges and the
-/// build sides of those joins that share them.
+/// The state of a plan that the workers of a process share, by node. It has the sources of scans, the credit of
+/// exchanges, and the build sides of joins that share them.
 pub struct Shared {
-    site: Topology,
-    work: Vec<Option<Arc<ScanSource>>>,
-    /// One for all senders, or one for each where worker 0 merges or arranges: one that is ahead must not use up what
-    /// another one needs to send the batch that is waited for.
+    topology: Topology,
+    sources: Vec<Option<Arc<ScanSource>>>,
+    /// By exchange: one pool for all senders, or one for each sender if worker 0 merges or arranges. A sender that is
+    /// ahead must not use up the credit that another sender needs for the next batch in order.
     pools: Vec<Vec<Arc<Pool>>>,
     builds: Vec<Option<Arc<Builds>>>,
-    /// By the join and by the exchange of its probe side.
+    /// By the node of the join, and again by the node of the exchange of its probe side.
     replicas: Vec<Option<Arc<Replicas>>>,
 }
 
 impl Shared {
-    /// For the tree below `root`, which has `nodes` nodes.
-    pub fn new(root: &Node, nodes: usize, settings: &Settings, site: Topology) -> Result<Shared> {
-        let (work, pools, builds) = (vec![None; nodes], vec![vec![]; nodes], vec![None; nodes]);
+    /// The state for the tree below `root`, which has `nodes` nodes.
+    pub fn new(root: &Node, nodes: usize, settings: &Settings, topology: Topology) -> Result<Shared> {
+        let (sources, pools, builds) = (vec![None; nodes], vec![vec![]; nodes], vec![None; nodes]);
         let replicas = vec![None; nodes];
-        let mut shared = Shared { site, work, pools, builds, replicas };
+        let mut shared = Shared { topology, sources, pools, builds, replicas };
         shared.add(root, settings)?;
         Ok(shared)
     }
@@ -90,26 +92,27 @@ impl Shared {
         let window = Window::new(settings.read_ahead);
         match &node.op {
             Op::Scan(scan) => {
-                let work = ScanSource::new(scan, node.schema.clone())?;
-                let work =
-                    work.with_window(window).with_share(StaticPartition::of(self.site.clone(), node.id))?;
-                self.work[node.id] = Some(Arc::new(work));
+                let source = ScanSource::new(scan, node.schema.clone())?;
+                let source = source
+                    .with_window(window)
+                    .with_partition(StaticPartition::of(self.topology.clone(), node.id))?;
+                self.sources[node.id] = Some(Arc::new(source));
             }
             Op::Exchange(Exchange::Merge { .. }) => {
-                let each = EXCHANGE_BYTES / self.site.peers();
-                self.pools[node.id] = (0..self.site.workers).map(|_| Pool::new(each)).collect();
+                let each = EXCHANGE_BYTES / self.topology.peers();
+                self.pools[node.id] = (0..self.topology.workers).map(|_| Pool::new(each)).collect();
             }
             Op::Exchange(Exchange::InOrder) => {
                 let limit = settings.memory_limit.min(memory::limit());
-                let each = in_order_bytes(limit, self.site.peers());
-                self.pools[node.id] = (0..self.site.workers).map(|_| Pool::new(each)).collect();
+                let each = in_order_bytes(limit, self.topology.peers());
+                self.pools[node.id] = (0..self.topology.workers).map(|_| Pool::new(each)).collect();
             }
             Op::Exchange(_) => self.pools[node.id] = vec![Pool::new(EXCHANGE_BYTES)],
-            Op::Join(join) if join.shared => self.builds[node.id] = Some(Builds::new(self.site.workers)),
+            Op::Join(join) if join.shared => self.builds[node.id] = Some(Builds::new(self.topology.workers)),
             Op::Join(join) if join.replicates => {
                 let [build, probe] = if join.build == Side::Left { [0, 1] } else { [1, 0] };
                 let schema = node.inputs[build].schema.clone();
-                let replicas = Replicas::new(join, schema, node.id, self.site.clone())?;
+                let replicas = Replicas::new(join, schema, node.id, self.topology.clone())?;
                 self.replicas[node.inputs[probe].id] = Some(replicas.clone());
                 self.replicas[node.id] = Some(replicas);
             }
@@ -118,11 +121,11 @@ impl Shared {
         node.inputs.iter().try_for_each(|n| self.add(n, settings))
     }
 
-    fn work(&self, id: NodeId) -> Arc<ScanSource> {
-        self.work[id].clone().expect("every scan has work")
+    fn source(&self, id: NodeId) -> Arc<ScanSource> {
+        self.sources[id].clone().expect("every scan has a source")
     }
 
-    /// The build side of a join, and which part of it `worker` builds.
+    /// The build side of a join, and the number of the part that `worker` builds.
     fn builds(&self, id: NodeId, worker: usize) -> (Arc<Builds>, usize) {
         match &self.builds[id] {
             Some(shared) => (shared.clone(), worker),
@@ -133,7 +136,7 @@ impl Shared {
     /// The credit of a worker of this process in an exchange.
     fn pool(&self, id: NodeId, worker: usize) -> Option<&Arc<Pool>> {
         let pools = self.pools.get(id)?;
-        let worker = worker.checked_sub(self.site.here().start)?;
+        let worker = worker.checked_sub(self.topology.here().start)?;
         if pools.len() > 1 { pools.get(worker) } else { pools.first() }
     }
 }
@@ -146,31 +149,31 @@ impl NoteReceiver for Shared {
     }
 
     fn hear(&self, scan: NodeId, file: usize, found: Found) {
-        if let Some(Some(source)) = self.work.get(scan) {
+        if let Some(Some(source)) = self.sources.get(scan) {
             source.hear(file, found);
         }
     }
 
     fn give_splits(&self, scan: NodeId, process: usize) {
-        if let Some(Some(source)) = self.work.get(scan) {
+        if let Some(Some(source)) = self.sources.get(scan) {
             source.give(process);
         }
     }
 
     fn take_splits(&self, scan: NodeId, range: Range<u64>) {
-        if let Some(Some(source)) = self.work.get(scan) {
+        if let Some(Some(source)) = self.sources.get(scan) {
             source.take_over(range);
         }
     }
 
     fn assign(&self, scan: NodeId, worker: usize, before: Option<u64>) {
-        if let Some(Some(source)) = self.work.get(scan) {
+        if let Some(Some(source)) = self.sources.get(scan) {
             source.answer(worker, before);
         }
     }
 
     fn take_assigned(&self, scan: NodeId, worker: usize, split: Option<u64>) {
-        if let Some(Some(source)) = self.work.get(scan) {
+        if let Some(Some(source)) = self.sources.get(scan) {
             source.answered(worker, split);
         }
     }
@@ -188,16 +191,16 @@ impl NoteReceiver for Shared {
 pub struct Renderer<'a, 'scope> {
     /// The dataflow.
     pub scope: Scope<'scope, Time>,
-    /// What the worker's operators share.
+    /// The state that the worker's operators share.
     pub local: &'a Rc<Local>,
-    /// What the process's workers share.
+    /// The state that the process's workers share.
     pub shared: &'a Shared,
-    /// An error in making an operator; it ends the query once the dataflow runs.
+    /// The first error of making an operator. It ends the query once the dataflow runs.
     pub failed: RefCell<Option<crate::Error>>,
 }
 
 impl<'scope> Renderer<'_, 'scope> {
-    /// Renders the tree; its rows go into `queue`.
+    /// Renders the tree. Its rows go into `queue`.
     pub fn root(&self, node: &Node, queue: Arc<Queue>) {
         let edge = self.node(node, &[]);
         let stage = self.stage(node, "output", false);
@@ -215,25 +218,25 @@ impl<'scope> Renderer<'_, 'scope> {
         }
     }
 
-    /// Keeps an error in making an operator, whose place `edge` takes until it ends the query.
+    /// Keeps the error of making an operator. `edge` takes the place of the operator until the error ends the query.
     fn fail(&self, e: crate::Error, edge: Edge<'scope>) -> Edge<'scope> {
         self.failed.borrow_mut().get_or_insert(e);
         edge
     }
 
-    /// Renders a node; scans in it start once `latches` are open.
-    fn node(&self, node: &Node, latches: &[Rc<BuildBarrier>]) -> Edge<'scope> {
-        let input = |i: usize| self.node(&node.inputs[i], latches);
+    /// Renders a node. The scans below it start once `barriers` are open.
+    fn node(&self, node: &Node, barriers: &[Rc<BuildBarrier>]) -> Edge<'scope> {
+        let input = |i: usize| self.node(&node.inputs[i], barriers);
         match &node.op {
             Op::Scan(scan) if scan.transform.is_some() => {
                 self.stage(node, "transform", true).add(Inputs::None, |wake| {
                     let plan = scan.transform.clone().expect("it was looked at");
-                    let (work, state) = (self.shared.work(node.id), self.local.state.clone());
+                    let (source, state) = (self.shared.source(node.id), self.local.state.clone());
                     Box::new(Transform::new(
                         plan,
                         scan.projection.clone(),
                         node.schema.clone(),
-                        work,
+                        source,
                         state,
                         wake,
                     ))
@@ -241,9 +244,9 @@ impl<'scope> Renderer<'_, 'scope> {
             }
             Op::Scan(_) => self.stage(node, "scan", true).add(Inputs::None, |wake| {
                 Box::new(Scan::new(
-                    self.shared.work(node.id),
+                    self.shared.source(node.id),
                     self.local.state.clone(),
-                    latches.to_vec(),
+                    barriers.to_vec(),
                     wake,
                     self.local.index,
                 ))
@@ -287,22 +290,29 @@ impl<'scope> Renderer<'_, 'scope> {
                 }
             }
             Op::Join(plan) => {
-                let latch = Rc::new(BuildBarrier::default());
-                let mut for_probe = latches.to_vec();
-                for_probe.push(latch.clone());
+                let barrier = Rc::new(BuildBarrier::default());
+                let mut for_probe = barriers.to_vec();
+                for_probe.push(barrier.clone());
                 let (left, right) = match plan.build {
                     Side::Left => {
-                        (self.node(&node.inputs[0], latches), self.node(&node.inputs[1], &for_probe))
+                        (self.node(&node.inputs[0], barriers), self.node(&node.inputs[1], &for_probe))
                     }
                     Side::Right => {
-                        (self.node(&node.inputs[0], &for_probe), self.node(&node.inputs[1], latches))
+                        (self.node(&node.inputs[0], &for_probe), self.node(&node.inputs[1], barriers))
                     }
                 };
                 let schemas = (node.inputs[0].schema.clone(), node.inputs[1].schema.clone());
                 let (builds, part) = self.shared.builds(node.id, self.local.index);
                 self.stage(node, "join", true).add(Inputs::Local(vec![left, right]), |wake| {
                     let replicas = self.shared.replicas[node.id].clone();
-                    let at = join::Placement { builds, part, replicas, index: self.local.index, latch, wake };
+                    let at = join::Placement {
+                        builds,
+                        part,
+                        replicas,
+                        index: self.local.index,
+                        latch: barrier,
+                        wake,
+                    };
                     let join = Join::new(plan, schemas.0, schemas.1, node.schema.clone(), at);
                     Box::new(MemoryTracker::new(join, operator(node), FEWER_BUILD_ROWS))
                 })
@@ -343,18 +353,18 @@ impl<'scope> Renderer<'_, 'scope> {
     fn exchange(&self, node: &Node, exchange: &Exchange, edge: Edge<'scope>) -> Edge<'scope> {
         let sender = Stage { gated: false, ..self.stage(node, "exchange", false) };
         let sent = sender.add(Inputs::Local(vec![edge]), |wake| {
-            let Local { index, peers, site, .. } = &**self.local;
+            let Local { index, peers, topology, .. } = &**self.local;
             let pool = self.shared.pool(node.id, *index).expect("every exchange has credit").clone();
-            let (here, processes) = (site.here(), site.processes.clone());
+            let (here, processes) = (topology.here(), topology.processes.clone());
             let at = At { index: *index, here, peers: *peers, processes };
             let replicas = self.shared.replicas[node.id].clone();
-            let watch = replicas.map(|replicas| Watch::new(replicas, site.here(), *peers));
+            let watch = replicas.map(|replicas| Watch::new(replicas, topology.here(), *peers));
             Box::new(Send::new(exchange, &node.schema, at, pool, wake).watching(watch))
         });
-        // What the node gives is what its last operator gives.
+        // The rows of the last operator count as the node's.
         let arranges = matches!(exchange, Exchange::Merge { .. } | Exchange::InOrder);
         let received = self.stage(node, "receive", !arranges).add(Inputs::Exchange(sent.stream), |_| {
-            Box::new(Receive::new(node.schema.clone(), self.local.site.clone()))
+            Box::new(Receive::new(node.schema.clone(), self.local.topology.clone()))
         });
         match exchange {
             Exchange::Merge { keys, fetch } => match Order::new(keys.clone(), &node.schema) {

@@ -1,4 +1,4 @@
-//! Starts workers, runs the stages of a plan and hands the result over.
+//! Starts workers, runs the stages of a plan, and hands the result to the caller.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
@@ -29,42 +29,44 @@ use crate::execution::workers::{Build, PARK, channels_here, run_thread, start_wo
 use crate::operators::output::{Queue, Taken};
 use crate::operators::scan::prefetch::PARTS;
 
-/// How a plan is run.
+/// The settings of one run of a plan.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Workers of a process, each a thread.
+    /// The number of workers of a process. Each is a thread.
     pub workers: usize,
-    /// Parts of files that the system is asked to read ahead; see [`crate::operators::scan::prefetch`].
+    /// The number of splits of files that the system reads ahead; see [`crate::operators::scan::prefetch`].
     pub read_ahead: usize,
-    /// What operators of the query may keep, in bytes, if that is less than the limit of the process.
+    /// The bytes that the operators of the query may keep. It counts if it is lower than the limit of the process.
     pub memory_limit: u64,
 }
 
 impl Settings {
-    /// So many workers, and the usual otherwise.
+    /// The default settings with so many workers.
     pub fn new(workers: usize) -> Settings {
         Settings { workers, read_ahead: PARTS, memory_limit: u64::MAX }
     }
 }
 
-/// How long a stopped query is waited for. A worker that waits for the system (for a pipe into which nobody writes)
-/// doesn't see that it is stopped.
+/// How long the caller waits for a stopped query. A worker that waits for the system, such as for a pipe without a
+/// writer, doesn't see that the query is stopped.
 const GRACE: Duration = Duration::from_millis(700);
 
-/// Runs a plan, until `cancel` is asked for the end. Its scalar subqueries are run at once, one after another; the rows of the
-/// plan itself are then taken from [`Results`].
+/// Runs a plan in this process. `cancel` can stop it.
+///
+/// The function runs the scalar subqueries, one after another, before it returns. The caller then takes the rows of the
+/// plan itself from [`Results`].
 ///
 /// # Errors
-/// Those of the subqueries, and what keeps the workers from being started.
+/// The errors of the subqueries, and workers that can't be started.
 pub fn run(plan: &Arc<Plan>, settings: &Settings, cancel: &Cancel) -> Result<Results> {
     run_in(plan, settings, cancel, None)
 }
 
-/// Runs a plan's part of this process; all processes of the query have the same plan. Of rows that lie on worker 0
-/// process 0 has all, and the others none.
+/// Runs this process's part of a plan. All processes of the query have the same plan. If the result lies on worker 0,
+/// process 0 has all rows, and the other processes have none.
 ///
 /// # Errors
-/// The query's own, and what keeps the processes from reaching one another.
+/// The errors of the query, and processes that can't reach one another.
 pub fn run_among(plan: &Arc<Plan>, settings: &Settings, processes: Arc<Processes>) -> Result<Results> {
     run_in(plan, settings, &Cancel::default(), Some(processes))
 }
@@ -76,16 +78,16 @@ fn run_in(
     processes: Option<Arc<Processes>>,
 ) -> Result<Results> {
     let account = Account::new(settings.memory_limit);
-    let site = |stage| Topology { stage, workers: settings.workers, processes: processes.clone() };
+    let topology = |stage| Topology { stage, workers: settings.workers, processes: processes.clone() };
     let (mut plan, mut before) = (Deep::from(plan.clone()), None);
     for stage in 0..plan.subqueries.len() {
-        let (site, subquery) = (site(stage), &plan.subqueries[stage]);
+        let (topology, subquery) = (topology(stage), &plan.subqueries[stage]);
         let tree = Tree { plan: Arc::clone(&plan), subquery: Some(stage) };
-        let state = Arc::new(QueryState::new(tree.nodes(), site.peers()));
+        let state = Arc::new(QueryState::new(tree.nodes(), topology.peers()));
         let mut results =
-            start(tree, site.clone(), settings, &account, begun(state, cancel, before.as_deref()))?;
+            start(tree, topology.clone(), settings, &account, begun(state, cancel, before.as_deref()))?;
         let batches: Vec<RecordBatch> = results.by_ref().collect::<Result<_>>()?;
-        let value = match &site.processes {
+        let value = match &topology.processes {
             None => subquery_value(subquery, &batches)?,
             Some(processes) if processes.index == 0 => {
                 let value = subquery_value(subquery, &batches)?;
@@ -102,11 +104,11 @@ fn run_in(
     }
     let stage = plan.subqueries.len();
     let tree = Tree { plan: Arc::clone(&plan), subquery: None };
-    let state = Arc::new(QueryState::new(tree.nodes(), site(stage).peers()));
-    start(tree, site(stage), settings, &account, begun(state, cancel, before.as_deref()))
+    let state = Arc::new(QueryState::new(tree.nodes(), topology(stage).peers()));
+    start(tree, topology(stage), settings, &account, begun(state, cancel, before.as_deref()))
 }
 
-/// A stage that begins: it can be stopped, and has the figures of those before it.
+/// Prepares the state of a stage that begins: `cancel` can stop it, and it has the figures of the stages before it.
 fn begun(state: Arc<QueryState>, cancel: &Cancel, before: Option<&QueryState>) -> Arc<QueryState> {
     before.into_iter().for_each(|before| state.go_on_from(before));
     cancel.stops(&state);
@@ -124,7 +126,7 @@ fn subquery_value(subquery: &Subquery, batches: &[RecordBatch]) -> Result<Scalar
     })
 }
 
-/// One tree of a plan.
+/// One tree of a plan: a scalar subquery, or the plan's own tree.
 #[derive(Clone)]
 struct Tree {
     plan: Arc<Plan>,
@@ -146,28 +148,29 @@ impl Tree {
 
 fn start(
     tree: Tree,
-    site: Topology,
+    topology: Topology,
     settings: &Settings,
     account: &Arc<Account>,
     state: Arc<QueryState>,
 ) -> Result<Results> {
-    let shared = Arc::new(Shared::new(tree.root(), tree.nodes(), settings, site.clone())?);
-    // Rows that lie on worker 0 come through one queue, others through one a worker.
+    let shared = Arc::new(Shared::new(tree.root(), tree.nodes(), settings, topology.clone())?);
+    // Rows that lie on worker 0 come through one queue. Rows that lie on all workers come through a queue for each
+    // worker.
     let queues = if tree.root().single { 1 } else { settings.workers };
     let queues: Vec<Arc<Queue>> = (0..queues).map(|_| Arc::default()).collect();
     let schema = match tree.subquery {
         None => tree.plan.schema.clone(),
         Some(_) => tree.root().schema.clone(),
     };
-    let channels = match &site.processes {
+    let channels = match &topology.processes {
         None => channels_here(settings.workers)?,
         Some(processes) => {
             let receiver: Arc<dyn NoteReceiver> = shared.clone();
-            processes.notes.begin(site.stage, &state, &receiver)?;
-            processes.network.connect(site.stage)?
+            processes.notes.begin(topology.stage, &state, &receiver)?;
+            processes.network.connect(topology.stage)?
         }
     };
-    let (among, plan) = (site.processes.is_some(), Deep::from(tree.plan.clone()));
+    let (among, plan) = (topology.processes.is_some(), Deep::from(tree.plan.clone()));
     let work = {
         let (state, queues, account) = (state.clone(), queues.clone(), account.clone());
         move |build: Build| {
@@ -175,13 +178,13 @@ fn start(
             let _entered = account.enter();
             let run = |worker: &mut Worker| {
                 let queue = &queues[worker.index() % queues.len()];
-                run_worker(worker, &tree, &state, &shared, &site, queue);
+                run_worker(worker, &tree, &state, &shared, &topology, queue);
             };
             run_thread(build, &state, among, run);
         }
     };
     let workers = start_workers(channels, work, &state)?;
-    // Joining takes a thread of its own: the caller's thread takes the rows.
+    // A thread of its own joins the workers, because the caller's thread takes the rows.
     let (waiting, ended) = (state.clone(), queues.clone());
     let join = move || {
         memory::settle_at_end();
@@ -204,14 +207,14 @@ fn run_worker(
     tree: &Tree,
     state: &Arc<QueryState>,
     shared: &Shared,
-    site: &Topology,
+    topology: &Topology,
     queue: &Arc<Queue>,
 ) {
     state.register_thread();
-    if site.processes.is_some() {
+    if topology.processes.is_some() {
         count_progress(worker, state.clone());
     }
-    let local = Local::new(worker, state.clone(), site.clone(), tree.nodes());
+    let local = Local::new(worker, state.clone(), topology.clone(), tree.nodes());
     worker.dataflow(|scope| {
         let renderer = Renderer { scope, local: &local, shared, failed: Default::default() };
         renderer.root(tree.root(), queue.clone());
@@ -219,7 +222,7 @@ fn run_worker(
             state.fail(e);
         }
     });
-    // The rows begin.
+    // From here on the worker has rows, which suit large pages.
     pages::large();
     let mut epoch = state.epoch();
     while worker.has_dataflows() && !state.is_broken_off() {
@@ -231,7 +234,7 @@ fn run_worker(
     }
 }
 
-/// Counts what a worker tells the others of its progress.
+/// Counts the messages in which a worker tells the others of its progress.
 fn count_progress(worker: &Worker, state: Arc<QueryState>) {
     let Some(mut register) = worker.log_register() else { return };
     let name = format!("timely/progress/{}", std::any::type_name::<Time>());
@@ -243,34 +246,35 @@ fn count_progress(worker: &Worker, state: Arc<QueryState>) {
 
 /// The rows of a running query. Dropping it cancels the query.
 ///
-/// Of a plan whose rows lie on all workers, only [`Results::drain`] and [`crate::writing::copy`] can take them: one after another,
-/// the queues of the workers that nobody empties would hold back the others.
+/// If the rows of a plan lie on all workers, only [`Results::drain`] and [`crate::writing::copy`] can take them. An
+/// iterator empties one queue after another, and the workers whose queues are full would hold back the others.
 pub struct Results {
     schema: SchemaRef,
     queues: Vec<Arc<Queue>>,
     state: Arc<QueryState>,
     plan: Option<Deep<Plan>>,
     thread: Mutex<Option<JoinHandle<()>>>,
-    /// Whether the workers are among those of other processes: then they don't end once the query is stopped.
+    /// Whether the query has workers in other processes. Then the workers don't end when the query is stopped.
     among: bool,
     done: bool,
 }
 
-/// Takes rows that are computed elsewhere.
+/// Takes rows that another process or thread computes.
 pub struct Sink {
     queue: Arc<Queue>,
     state: Arc<QueryState>,
 }
 
 impl Sink {
-    /// Gives a batch to whoever takes the rows, and waits while that is slow; false if the query was stopped.
+    /// Gives a batch to the consumer of the rows, and waits while the queue is full. False if the query was stopped.
     pub fn give(&self, batch: &RecordBatch) -> bool {
         self.queue.put_waiting(batch, || self.state.stopped())
     }
 }
 
 impl Results {
-    /// Rows that are computed elsewhere, which `feed` takes from there on a thread of its own.
+    /// Results whose rows another process or thread computes. `feed` runs on a thread of its own, and gives the rows to
+    /// its [`Sink`].
     ///
     /// # Errors
     /// The system has no more threads.
@@ -298,30 +302,31 @@ impl Results {
         &self.schema
     }
 
-    /// Figures, cancel, errors.
+    /// The state of the query: figures, flags, errors.
     pub fn state(&self) -> &Arc<QueryState> {
         &self.state
     }
 
-    /// The plan that is run, with the values of its scalar subqueries, if it runs in this process.
+    /// The plan with the values of its scalar subqueries, if this process runs it.
     pub fn plan(&self) -> Option<&Deep<Plan>> {
         self.plan.as_ref()
     }
 
-    /// The queues of the result, for whoever empties all of them at once.
+    /// The queues of the result. The caller empties all of them at the same time.
     pub(crate) fn queues(&self) -> &[Arc<Queue>] {
         &self.queues
     }
 
-    /// A batch of a queue with the columns of the result.
+    /// A batch of a queue with the names and types of the result's columns.
     pub(crate) fn named(&self, batch: &RecordBatch) -> Result<RecordBatch> {
         batch_of(&self.schema, batch.columns().to_vec(), batch.num_rows())
     }
 
-    /// Gives all rows to `each`, those of a queue in their order, and those of several on a thread for each.
+    /// Gives all rows to `each`. The rows of one queue come in their order. Several queues are drained by a thread for
+    /// each.
     ///
     /// # Errors
-    /// The query's own, and those of `each`, which end it.
+    /// The errors of the query, and the errors of `each`, which stop the query.
     pub fn drain(mut self, each: impl Fn(RecordBatch) -> Result<()> + Sync) -> Result<()> {
         let results = &self;
         let drain = |queue: &Queue| {
@@ -360,37 +365,37 @@ impl Results {
         }
     }
 
-    /// Stops the query and waits until it has ended. The reason is the query's own error, or `error` if it had none.
+    /// Stops the query, and waits until it has ended. Gives the query's own error, or `error` if it has none.
     pub(crate) fn stop(&mut self, error: Error) -> Error {
         self.state.cancel();
         self.join();
         self.done = true;
         match (error, self.state.take_error()) {
-            // Whoever takes the rows was stopped with the query.
+            // The consumer of the rows was stopped with the query.
             (Error::Cancelled, Some(why)) => why,
             (error, _) => error,
         }
     }
 
-    /// Waits until the query has ended, when all its rows were taken.
+    /// Waits until the query has ended, after all its rows were taken.
     pub(crate) fn finish(&mut self) {
         self.join();
         self.done = true;
     }
 
-    /// Waits until the workers have ended; once the query is stopped, not longer than [`GRACE`], and not
-    /// at all where they are among others.
+    /// Waits until the workers have ended. If the query is stopped, it waits [`GRACE`] at most, and not at all if the
+    /// query has workers in other processes.
     fn join(&self) {
         let thread = self.thread.lock().expect("nothing panics with this lock").take();
         let Some(thread) = thread else { return };
         let start = Instant::now();
-        // The queues end when the last worker has.
+        // The queues end when the last worker has ended.
         while self.state.stopped() && !matches!(self.queues[0].take(PARK), Taken::End) {
             if self.among || start.elapsed() > GRACE {
                 return stack::leave(thread);
             }
         }
-        // The thread's own panic was reported by the hook.
+        // The panic hook has reported a panic of the thread.
         let _ = thread.join();
     }
 }
@@ -402,7 +407,7 @@ impl Iterator for Results {
         while !self.done {
             debug_assert!(self.queues.len() == 1, "the plan gathers its rows");
             match self.queues[0].take(PARK) {
-                // An error is told before the rows that came ahead of it.
+                // An error comes before the rows that came ahead of it.
                 _ if self.state.stopped() => {}
                 Taken::Late => continue,
                 Taken::Batch(batch) => return Some(self.named(&batch)),

@@ -1,4 +1,4 @@
-//! The threads of a query's workers, and how they end when one of them panics.
+//! The threads of a query's workers, and how all of them end when one of them panics.
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -14,16 +14,16 @@ use crate::context::stack;
 use crate::distributed::processes::Channels;
 use crate::error::{Error, Result};
 
-/// The most time that a parked worker sleeps before it looks at the flags.
+/// The longest sleep of a parked worker before it looks at the flags.
 pub(crate) const PARK: Duration = Duration::from_millis(20);
 
-/// Makes the channels of a worker on its thread, which waits for the other workers.
+/// Makes the allocator of a worker, on the worker's thread. The thread waits there for the other workers.
 pub(crate) type Build = Box<dyn FnOnce() -> Allocator>;
 
-/// The channels of workers of this process alone.
+/// The channels of workers that are all in this process.
 ///
 /// # Errors
-/// timely can't make them.
+/// timely can't make the channels.
 pub(crate) fn channels_here(workers: usize) -> Result<Channels> {
     let config = timely::CommunicationConfig::Process(workers);
     let (allocators, guard) = config.try_build().map_err(Error::Start)?;
@@ -32,14 +32,14 @@ pub(crate) fn channels_here(workers: usize) -> Result<Channels> {
 
 /// The threads of the workers.
 pub(crate) enum Workers {
-    /// Those of a query that runs in this process alone.
+    /// The threads of a query that runs in this process alone.
     Alone(Vec<JoinHandle<()>>),
-    /// Those of one of several processes, with what carries their messages.
+    /// The threads of a query in several processes, with timely's threads that carry their messages.
     Among(WorkerGuards<()>),
 }
 
 impl Workers {
-    /// Waits until they have ended; gives what they panicked of.
+    /// Waits until all workers have ended. Gives the messages of their panics.
     pub fn join(self) -> Vec<String> {
         match self {
             Workers::Alone(threads) => {
@@ -51,8 +51,13 @@ impl Workers {
     }
 }
 
-/// Starts a thread for each worker. timely's own have the stack that all threads of the process have, which is enough where
-/// the process is palais' own, as each of several is.
+/// Starts a thread for each worker.
+///
+/// A query in several processes runs on timely's threads, which have the default stack of the process. That stack is
+/// large enough, because each of these processes is palais' own.
+///
+/// # Errors
+/// timely can't start its threads.
 pub(crate) fn start_workers(
     channels: Channels,
     work: impl Fn(Build) + Send + Sync + 'static,
@@ -72,7 +77,7 @@ pub(crate) fn start_workers(
         {
             Ok(thread) => threads.push(thread),
             Err(e) => {
-                // The others, which wait for this one, are told.
+                // The other workers wait for this one, and are told that it does not come.
                 state.break_off(Error::Start(e.to_string()));
                 break;
             }
@@ -81,7 +86,7 @@ pub(crate) fn start_workers(
     Ok(Workers::Alone(threads))
 }
 
-/// The thread of a worker, `among` those of other processes or not.
+/// Runs a worker on this thread. `among` says whether the query has workers in other processes.
 pub(crate) fn run_thread(build: Build, state: &QueryState, among: bool, run: impl FnOnce(&mut Worker)) {
     let mut worker = None;
     let work = || {
@@ -90,7 +95,7 @@ pub(crate) fn run_thread(build: Build, state: &QueryState, among: bool, run: imp
         Ok(())
     };
     if among {
-        // A panic ends the process, and its starter ends the others: they could not tell that rows are missing.
+        // A panic ends this process, and the coordinator ends the others: they could not see that rows are missing.
         let _ = work();
         return;
     }
@@ -98,7 +103,7 @@ pub(crate) fn run_thread(build: Build, state: &QueryState, among: bool, run: imp
         state.break_off(e);
     }
     if let Some(worker) = worker {
-        // What panics while it is dropped stays in memory.
+        // A value that panics while it is dropped stays in memory.
         let _ = panics::catch(|| {
             leave(worker);
             Ok(())
@@ -106,7 +111,8 @@ pub(crate) fn run_thread(build: Build, state: &QueryState, among: bool, run: imp
     }
 }
 
-/// Drops a worker with the dataflows that it has not completed. They hold a handle of the worker, and it holds them.
+/// Drops a worker with the dataflows that it has not completed. The dataflows hold a handle of the worker, and the
+/// worker holds the dataflows.
 #[expect(clippy::disallowed_methods, reason = "nothing is stepped any more, on any worker of the query")]
 fn leave(mut worker: Worker) {
     for dataflow in worker.installed_dataflows() {

@@ -50,9 +50,9 @@ impl Answer {
             in_order: false,
             transform: None,
         };
-        let work = ScanSource::new(&scan, own)?;
+        let source = ScanSource::new(&scan, own)?;
         let mut batches = Vec::new();
-        work.read_all(&Arc::new(QueryState::default()), &mut |batch| {
+        source.read_all(&Arc::new(QueryState::default()), &mut |batch| {
             batches.push(batch);
             Ok(())
         })?;

@@ -48,10 +48,10 @@ pub fn bounds(plan: &Plan, workers: usize, before: &dyn Fn() -> Result<()>) -> R
                 total.decompress = Some(total.decompress.unwrap_or(0.0) + taken);
             }
         }
-        let work = ScanSource::new(scan, node.schema.clone())?;
+        let source = ScanSource::new(scan, node.schema.clone())?;
         let state = Arc::new(QueryState::default());
         before()?;
-        total.decode += timed(|| on_threads(workers, &|| work.read_all(&state, &mut |_| Ok(()))))?;
+        total.decode += timed(|| on_threads(workers, &|| source.read_all(&state, &mut |_| Ok(()))))?;
     }
     Ok(total)
 }

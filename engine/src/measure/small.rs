@@ -50,8 +50,8 @@ fn first_rows(table: &Arc<Table>, wanted: usize, state: &QueryState) -> Result<V
         Source::Files(set) => set.files.as_slice(),
         _ => &[],
     };
-    let work = all_of(table)?;
-    let Rows { mut deal, read, .. } = rows(&work, files, state);
+    let source = all_of(table)?;
+    let Rows { mut deal, read, .. } = rows(&source, files, state);
     let (mut batches, mut found) = (Vec::new(), 0);
     while let Some(mut lane) = deal()? {
         loop {

@@ -1,4 +1,5 @@
-//! Moves rows between workers: a sender, which partitions and takes credit, and a receiver.
+//! Moves rows between workers. On each worker a sender partitions its rows and takes credit, and a receiver gives the
+//! rows on.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -20,22 +21,23 @@ use crate::distributed::wire::{self, transfer};
 use crate::error::Result;
 use crate::state::hash::{comparable, hash_columns, worker_of};
 
-/// Rows that go to another process at once, if there are few workers: each time some threads are woken on both sides.
+/// The rows of a batch to another process, if there are few workers. Each batch wakes threads in both processes, so
+/// that large batches are better.
 const FAR_ROWS: usize = 4 * BATCH_ROWS;
-/// With more workers than this a sender gathers fewer rows for each, so that it keeps no more of them.
+/// With more workers than this, a sender gathers fewer rows for each worker, so that it keeps no more rows in all.
 const FEW: usize = 32;
 
-/// A sender gathers about so many bytes in all where rows are large, and for each worker so many at least and at most.
+/// The bytes that a sender gathers in all, about, where rows are large.
 const GATHERED: usize = 16 << 20;
 const GATHERED_FOR_ONE: (usize, usize) = (256 << 10, 4 << 20);
 
-/// Where a sender is.
+/// The place of a sender among the workers of the query.
 pub struct At {
-    /// Its worker.
+    /// The number of its worker, over all processes.
     pub index: usize,
     /// The workers of its process.
     pub here: Range<usize>,
-    /// How many workers there are in all.
+    /// The number of workers over all processes.
     pub peers: usize,
     /// The processes, if there are several.
     pub processes: Option<Arc<Processes>>,
@@ -52,7 +54,7 @@ pub struct Send {
     pool: Arc<Pool>,
     wake: Wake,
     outgoing: VecDeque<ExchangeBatch>,
-    /// What tells heavy keys; their rows are gathered behind those of all workers.
+    /// Detects heavy keys. The sender gathers their rows behind the rows of all workers.
     watch: Option<Watch>,
 }
 
@@ -63,23 +65,24 @@ enum Route {
         hashes: Vec<u64>,
     },
     Broadcast,
-    /// To worker 0; where that waits for the next rows of a worker, it has to know when there are no more.
+    /// To worker 0. With `waits`, worker 0 waits for the next rows of each worker, so that each sender says when it has
+    /// no more.
     ToFirst {
         waits: Option<SchemaRef>,
     },
 }
 
-/// Rows that wait for others to the same worker.
+/// Rows that wait until there are enough of them for one worker.
 struct Gathered {
     rows: BatchCoalescer,
-    /// About their bytes.
+    /// The bytes of the rows, about.
     bytes: usize,
-    /// Of which so many are enough.
+    /// The bytes at which the rows are sent.
     enough: usize,
 }
 
 impl Gathered {
-    /// For batches of so many rows, or fewer if they are large.
+    /// Gathers batches of so many rows, or of fewer rows if they are large.
     fn new(schema: SchemaRef, rows: usize, peers: usize) -> Gathered {
         let (least, most) = GATHERED_FOR_ONE;
         let enough = (GATHERED / peers).clamp(least, most);
@@ -92,12 +95,12 @@ impl Gathered {
         if self.bytes >= self.enough { self.end() } else { Ok(()) }
     }
 
-    /// Gives what is there.
+    /// Completes a batch of the rows that are there.
     fn end(&mut self) -> Result<()> {
         Ok(self.rows.finish_buffered_batch()?)
     }
 
-    /// A batch that is to be sent.
+    /// Takes the next complete batch.
     fn next(&mut self) -> Option<RecordBatch> {
         let next = self.rows.next_completed_batch()?;
         self.bytes = 0;
@@ -106,7 +109,7 @@ impl Gathered {
 }
 
 impl Send {
-    /// Sends batches of `schema`.
+    /// A sender of batches of `schema`.
     pub fn new(exchange: &Exchange, schema: &SchemaRef, at: At, pool: Arc<Pool>, wake: Wake) -> Send {
         let At { peers, here, index, processes } = at;
         let far_rows = (FAR_ROWS * FEW / peers).clamp(BATCH_ROWS, FAR_ROWS);
@@ -167,9 +170,10 @@ fn encode(batch: &RecordBatch) -> Result<Wire> {
     Ok(Wire { rows: batch.num_rows() as u32, owed, bytes: WireBytes::Made(Arc::new(bytes)) })
 }
 
-/// As [`encode`] for one process, which may be `near`; timely's buffer takes the bytes as they are made.
-fn encode_once(batch: &RecordBatch, near: Option<&Locality>, process: usize) -> Result<Wire> {
-    if let Some(lent) = near.and_then(|near| near.lend(process, batch)) {
+/// Prepares a batch for one process. If the process can read this one's memory (`locality`), the batch is lent. Else
+/// timely's buffer takes the bytes as they are encoded, if their number is known before.
+fn encode_once(batch: &RecordBatch, locality: Option<&Locality>, process: usize) -> Result<Wire> {
+    if let Some(lent) = locality.and_then(|locality| locality.lend(process, batch)) {
         return Ok(lent);
     }
     let rows = batch.num_rows() as u32;
@@ -179,7 +183,8 @@ fn encode_once(batch: &RecordBatch, near: Option<&Locality>, process: usize) -> 
     }
 }
 
-/// The rows of each target, in their order; behind them, with `watch`, those that stay, but for those that can be dropped.
+/// The rows for each target, in their order. With `watch`, the rows of heavy keys come behind them, because they stay
+/// in this process. Rows of heavy keys that can give no result are dropped.
 fn partition(
     batch: &RecordBatch,
     hashes: &[u64],
@@ -267,9 +272,9 @@ impl Operator for Send {
                 Some(wire) => wire,
                 None => {
                     let batch = next.batch.as_ref().expect("it is one's own given");
-                    let near = self.processes.as_ref().map(|processes| &processes.near);
+                    let locality = self.processes.as_ref().map(|processes| &processes.near);
                     let process = next.target as usize / self.here.len();
-                    next.wire.insert(encode_once(batch, near, process)?)
+                    next.wire.insert(encode_once(batch, locality, process)?)
                 }
             };
             if !self.pool.take_to_be_given(wire.owed as usize, || self.wake.sync()) {
@@ -284,23 +289,23 @@ impl Operator for Send {
     }
 }
 
-/// Hands what other workers sent to the operator above; the credit goes along.
+/// Hands the batches of other workers to the operator above. Their credit goes along.
 pub struct Receive {
     schema: SchemaRef,
-    site: Topology,
+    topology: Topology,
     waiting: VecDeque<ExchangeBatch>,
 }
 
 impl Receive {
-    /// Batches of `schema`, at this site.
-    pub fn new(schema: SchemaRef, site: Topology) -> Receive {
-        Receive { schema, site, waiting: VecDeque::new() }
+    /// A receiver of batches of `schema`.
+    pub fn new(schema: SchemaRef, topology: Topology) -> Receive {
+        Receive { schema, topology, waiting: VecDeque::new() }
     }
 
     fn decode(&self, source: u32, bytes: &[u8]) -> Result<RecordBatch> {
-        match &self.site.processes {
+        match &self.topology.processes {
             Some(processes) if transfer::number(bytes).is_some() => {
-                processes.near.read(source as usize / self.site.workers, bytes, &self.schema)
+                processes.near.read(source as usize / self.topology.workers, bytes, &self.schema)
             }
             _ => wire::decode(bytes, &self.schema),
         }
@@ -330,12 +335,12 @@ impl Operator for Receive {
     }
 
     fn pull(&mut self) -> Result<Pull> {
-        // A few bytes may be many rows without columns: they are cut as they are wanted.
+        // A few bytes may hold many rows without columns. They are cut into batches when they are pulled.
         if let Some(first) = self.waiting.front_mut()
             && let Some(batch) = first.batch.take_if(|batch| batch.num_rows() > BATCH_ROWS)
         {
             first.batch = Some(batch.slice(BATCH_ROWS, batch.num_rows() - BATCH_ROWS));
-            // The credit comes back with the last of them.
+            // The credit comes back when the last of these batches is dropped.
             return Ok(Pull::Batch(ExchangeBatch {
                 batch: Some(batch.slice(0, BATCH_ROWS)),
                 ..first.clone()

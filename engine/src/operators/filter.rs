@@ -11,15 +11,17 @@ use crate::dataflow::batch::{BATCH_ROWS, ExchangeBatch};
 use crate::dataflow::operator::{Operator, Pull};
 use crate::error::Result;
 
-/// Keeps the rows for which the predicate is true; NULL is not. Where few rows are kept they are copied together into
-/// full batches; where many are, the batch stays small and its strings stay where they are.
+/// Keeps the rows for which the predicate is true. NULL is not true.
+///
+/// If few rows of a batch are kept, the filter copies them together into full batches. If many are kept, the batch
+/// stays small, and its strings are not copied.
 pub struct Filter {
     predicate: Expr,
     sparse: BatchCoalescer,
     ready: Ready,
 }
 
-/// A batch of which less than one row in so many is kept counts as sparse.
+/// A batch is sparse if the filter keeps less than one row in so many.
 const SPARSE: usize = 8;
 
 impl Filter {

@@ -7,19 +7,22 @@ use crate::dataflow::batch::{ExchangeBatch, batch_bytes};
 use crate::dataflow::operator::{Operator, Pull};
 use crate::error::{Error, Result};
 
-/// Each worker sends its rows split by split, in the order of the table, and each split belongs to one worker. So the next
-/// rows are those of the worker that is at the first split. A worker at a later split has no rows before it.
+/// Arranges the rows of all workers in the order of their table.
 ///
-/// Each sender has credit of its own: a sender that is ahead must not use up the credit of the first one.
+/// Each worker sends its rows split by split, in the order of the table, and each split belongs to one worker. So the
+/// next rows are those of the worker that is at the first split. A worker at a later split has no rows before it.
+///
+/// Each sender has credit of its own. A sender that is ahead must not use up the credit of the sender at the first
+/// split.
 pub struct InOrder {
     senders: Vec<Sender>,
-    /// About the bytes of what waits.
+    /// The bytes of the batches that wait, about.
     kept: usize,
 }
 
 #[derive(Default)]
 struct Sender {
-    /// The batches that it sent and that were not given yet. They keep their credit.
+    /// The batches of the sender that are not given yet. They keep their credit.
     waiting: VecDeque<ExchangeBatch>,
     at: At,
 }
@@ -27,7 +30,7 @@ struct Sender {
 /// How far a sender has come.
 #[derive(Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum At {
-    /// It has not begun a split yet.
+    /// The sender has not begun a split yet.
     #[default]
     Unknown,
     Piece(u64),
@@ -35,7 +38,7 @@ enum At {
 }
 
 impl Sender {
-    /// Takes the batches that say how far it has come, up to its next rows.
+    /// Takes the batches that say how far the sender has come, up to its next rows.
     fn advance(&mut self) {
         while let Some(given) = self.waiting.front() {
             self.at = match (given.begins, given.last) {
@@ -134,7 +137,7 @@ mod tests {
         let mut arrange = InOrder::new(3);
         push(&mut arrange, 1, &Begins(1));
         push(&mut arrange, 1, &Row(10));
-        // The others may have pieces before that one.
+        // The other workers may have splits before that one.
         assert_eq!(pulled(&mut arrange), [0; 0]);
         push(&mut arrange, 0, &Begins(0));
         push(&mut arrange, 0, &Row(1));

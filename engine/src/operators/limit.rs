@@ -9,7 +9,7 @@ use crate::dataflow::batch::ExchangeBatch;
 use crate::dataflow::operator::{Local, Operator, Pull};
 use crate::error::Result;
 
-/// Passes `skip` rows over and keeps `fetch`; then tells what is below that it has enough.
+/// Skips `skip` rows and keeps `fetch` rows. Then it tells the operators below that it has enough.
 pub struct Limit {
     skip: usize,
     left: Option<usize>,
@@ -19,7 +19,7 @@ pub struct Limit {
 }
 
 impl Limit {
-    /// Over the rows of `below`.
+    /// Limits the rows of the node `below`.
     pub fn new(skip: usize, fetch: Option<usize>, below: Node, local: Rc<Local>) -> Limit {
         let limit = Limit { skip, left: fetch, below, local, ready: Ready::default() };
         limit.tell();
@@ -34,8 +34,8 @@ impl Limit {
     }
 }
 
-/// Marks the operators whose rows nobody needs any more. Where the consumer is on worker 0 alone that holds for all
-/// workers; else for this worker, down to the exchanges, whose rows may be for others.
+/// Marks the operators whose rows no operator needs any more. If the consumer is on worker 0 alone, it marks them on
+/// all workers. Else it marks those of this worker, down to the exchanges, whose rows may be for other workers.
 fn tell_enough(node: &Node, everywhere: bool, local: &Local) {
     if everywhere {
         local.set_enough(node.id);

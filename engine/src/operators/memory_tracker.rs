@@ -1,4 +1,5 @@
-//! Notes how much an operator keeps, against the limit of its query and for the message when memory runs out.
+//! Memory tracking: notes how much an operator keeps, for the limit of its query and for the error when memory runs
+//! out.
 
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ pub struct MemoryTracker<O> {
 }
 
 impl<O: Operator> MemoryTracker<O> {
-    /// `label` is what EXPLAIN calls the operator, `help` what would lessen what it keeps.
+    /// Tracks `operator`. `label` is its name in EXPLAIN. `help` says how the user can make it keep less.
     pub fn new(operator: O, label: String, help: &'static str) -> MemoryTracker<O> {
         MemoryTracker { operator, holder: Holder::new(label, help) }
     }
@@ -30,7 +31,7 @@ impl<O: Operator> Operator for MemoryTracker<O> {
     }
 
     fn end(&mut self, port: usize) -> Result<()> {
-        // What is kept may grow much at once now.
+        // `end` may make the operator keep much more at once.
         self.holder.keeps(self.operator.kept());
         self.operator.end(port)
     }

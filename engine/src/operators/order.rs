@@ -1,4 +1,4 @@
-//! The keys of an order in a form that is compared quickly.
+//! Sort keys in a form that is compared quickly.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -21,23 +21,24 @@ use crate::dataflow::batch::batch_of;
 use crate::error::{Error, Result};
 use crate::state::hash::{comparable, comparable_type};
 
-/// An order of rows.
+/// The order of rows by some keys.
 pub struct Order {
     keys: Vec<SortKey>,
     converter: RowConverter,
-    /// Whether a row's bytes lie in its prefix whole.
+    /// Whether the prefix of a row holds all bytes of its keys.
     exact: bool,
 }
 
-/// The keys of a batch's rows: rows of bytes that compare like the values, and the first bytes of each as an integer.
+/// The keys of a batch's rows. The keys of a row are bytes that compare like the values, and the first of these bytes
+/// are also an integer, the prefix.
 pub struct Keys {
     prefixes: Vec<u128>,
-    /// Absent where the prefixes hold everything.
+    /// `None` if the prefixes hold all bytes.
     rows: Option<Rows>,
 }
 
-/// The bytes of a row that its prefix holds: the upper ones of 16, most significant first, zeros behind a shorter row.
-/// The lower four are 0; [`Sorter`] puts numbers there.
+/// The bytes of a row that its prefix holds. They are the upper 12 bytes of the 16, most significant first, with zeros
+/// behind a shorter row. The lower four bytes are 0, and [`Sorter`] puts row numbers there.
 const PREFIX: usize = 12;
 
 impl Order {
@@ -50,7 +51,7 @@ impl Order {
             let names: Vec<String> = types.iter().map(ToString::to_string).collect();
             return Err(Error::Unsupported(format!("ORDER BY a value of type {}", names.join(", "))));
         }
-        // A value of fixed width takes a byte more, which says whether it is NULL.
+        // A value of fixed width takes one more byte, which says whether it is NULL.
         let width = |t: &DataType| match t {
             DataType::Boolean => Some(2),
             other => other.primitive_width().map(|w| w + 1),
@@ -75,8 +76,8 @@ impl Order {
     }
 }
 
-/// The fields of a key. Where NULLs come is asked of whole values alone: a NULL within one is greater than all else. So
-/// whether a nested value is NULL is a field of its own.
+/// The fields of a key. NULLS FIRST and NULLS LAST apply to whole values only, and a NULL within a value is greater
+/// than all else. So a nested value has a field of its own that says whether it is NULL.
 fn fields(t: &DataType, options: SortOptions) -> Vec<SortField> {
     let value = |options| SortField::new_with_options(comparable_type(t), options);
     if !t.is_nested() {
@@ -87,7 +88,7 @@ fn fields(t: &DataType, options: SortOptions) -> Vec<SortField> {
     vec![SortField::new_with_options(DataType::Boolean, null), value(within)]
 }
 
-/// The columns of these fields.
+/// The columns of the [`fields`] of a key.
 fn parts(column: ArrayRef) -> Vec<ArrayRef> {
     if !column.data_type().is_nested() {
         return vec![comparable(column)];
@@ -99,7 +100,7 @@ fn parts(column: ArrayRef) -> Vec<ArrayRef> {
     vec![Arc::new(null), comparable(column)]
 }
 
-/// The prefixes of a column of numbers or dates.
+/// The prefixes of a column of numbers or dates. `None` for other types.
 fn words(column: &ArrayRef, options: SortOptions) -> Option<Vec<u128>> {
     fn each<T: ArrowPrimitiveType>(
         column: &ArrayRef,
@@ -170,7 +171,8 @@ impl Keys {
         })
     }
 
-    /// The first of some rows, which are sorted, that comes after a row of other keys of the same order.
+    /// Finds the first of `rows`, which are sorted, that comes after a row of other keys of the same order. `rows.end`
+    /// if there is none.
     pub fn first_above(&self, rows: Range<usize>, other: &Keys, other_row: usize) -> usize {
         let above = |row: usize| self.compare(row, other, other_row).is_gt();
         let (mut from, mut to) = (rows.start, rows.end);
@@ -182,15 +184,15 @@ impl Keys {
     }
 }
 
-/// Some rows of a piece.
+/// Some rows of a batch.
 pub struct Part<'a> {
-    /// The keys of the piece's rows.
+    /// The keys of the batch's rows.
     pub keys: &'a Keys,
-    /// Which of them.
+    /// The rows.
     pub rows: Range<usize>,
 }
 
-/// Sorts rows of several pieces. Its memory is used again.
+/// Sorts rows of several batches. The sorter uses its memory again.
 #[derive(Default)]
 pub struct Sorter {
     order: Vec<u128>,
@@ -199,7 +201,8 @@ pub struct Sorter {
 }
 
 impl Sorter {
-    /// Sorts rows of parts that are sorted each, which is fast where those are long.
+    /// Sorts rows of several parts, each of which is sorted. It is fast if the parts are long. Equal rows keep their
+    /// places.
     pub fn merge(&mut self, parts: &[Part]) {
         self.number(parts);
         match parts.iter().any(|p| p.keys.rows.is_some()) {
@@ -209,7 +212,7 @@ impl Sorter {
         self.finish();
     }
 
-    /// Sorts rows, of which the first `fetch` are wanted; equal ones keep their places.
+    /// Sorts rows, and keeps the first `fetch`. Equal rows keep their places.
     pub fn sort(&mut self, parts: &[Part], fetch: Option<usize>) {
         self.number(parts);
         if let Some(n) = fetch
@@ -225,17 +228,17 @@ impl Sorter {
         self.finish();
     }
 
-    /// The rows in their order: a part and a row of its piece.
+    /// The rows in their order, each as the number of its part and the row in its batch.
     pub fn sorted(&self) -> &[(usize, usize)] {
         &self.sorted
     }
 
-    /// Forgets the rows.
+    /// Removes all rows.
     pub fn clear(&mut self) {
         self.sorted.clear();
     }
 
-    /// Puts the prefixes of all rows together, each with the row's number below it.
+    /// Collects the prefixes of all rows, each with the row's number in its lower 32 bits.
     fn number(&mut self, parts: &[Part]) {
         self.order.clear();
         self.rows.clear();
@@ -254,7 +257,7 @@ impl Sorter {
     }
 }
 
-/// Compares numbered prefixes, equal ones by their rows' whole keys, and then by their numbers.
+/// Compares numbered prefixes. Equal prefixes are compared by the whole keys of their rows, and then by their numbers.
 fn whole<'a>(parts: &'a [Part], rows: &'a [(usize, usize)]) -> impl Fn(&u128, &u128) -> Ordering + 'a {
     move |x, y| {
         let row = |o: &u128| rows[*o as u32 as usize];
@@ -268,7 +271,7 @@ fn whole<'a>(parts: &'a [Part], rows: &'a [(usize, usize)]) -> impl Fn(&u128, &u
     }
 }
 
-/// The rows `rows` of `pieces` (a piece and a row there) as a batch.
+/// Gathers `rows` of `pieces` into one batch. Each row is the number of a piece and a row there.
 pub fn gather(schema: &SchemaRef, pieces: &[&RecordBatch], rows: &[(usize, usize)]) -> Result<RecordBatch> {
     let column = |i: usize| {
         let columns: Vec<&dyn Array> = pieces.iter().map(|p| p.column(i).as_ref()).collect();

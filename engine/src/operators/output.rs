@@ -1,4 +1,4 @@
-//! The end of a plan, on worker 0: hands batches to the caller's thread.
+//! The end of a plan: hands batches to the caller's thread, from worker 0 or from each worker.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex};
@@ -12,7 +12,7 @@ use crate::dataflow::batch::ExchangeBatch;
 use crate::dataflow::operator::{Operator, Pull, Wake};
 use crate::error::Result;
 
-/// A bounded queue between worker 0 and the caller.
+/// A bounded queue of batches between a worker and the caller.
 #[derive(Default)]
 pub struct Queue {
     inner: Mutex<Inner>,
@@ -22,7 +22,7 @@ pub struct Queue {
 #[derive(Default)]
 struct Inner {
     batches: VecDeque<RecordBatch>,
-    /// Whoever takes batches sleeps until there are so many.
+    /// The consumer sleeps until there are so many batches.
     wanted: usize,
     ended: bool,
     blocked: Option<SyncActivator>,
@@ -37,26 +37,27 @@ impl Inner {
     }
 }
 
-/// What was there when a batch was asked for.
+/// The answer of [`Queue::take`].
 pub enum Taken {
     /// A batch.
     Batch(RecordBatch),
-    /// None came in time.
+    /// No batch came in time.
     Late,
-    /// No more come.
+    /// No more batches come.
     End,
 }
 
 const CAPACITY: usize = 16;
-/// Who waits for room is woken when there is some more of it: to be woken costs more than to put a batch.
+/// A producer that waits for room is woken when only so many batches are left. To wake it costs more than to put a
+/// batch.
 const ROOMY: usize = CAPACITY / 2;
 
-/// Whoever takes batches faster than they come sleeps until there are so many, but not longer than that: each time it is
-/// woken costs as much as to make some hundred rows.
+/// A consumer that is faster than the producer sleeps until there are so many batches, but for [`MOMENT`] at most. To
+/// wake it costs as much as to compute some hundred rows.
 const SOME: usize = ROOMY;
 const MOMENT: Duration = Duration::from_millis(3);
 
-/// How long is waited for room before it is looked whether the query was stopped.
+/// How long [`Queue::put_waiting`] waits for room before it checks whether the query was stopped.
 const PATIENCE: Duration = Duration::from_millis(20);
 
 impl Queue {
@@ -70,7 +71,8 @@ impl Queue {
         true
     }
 
-    /// Puts a batch from a thread that is no worker, and waits while the queue is full; false if it was `stopped`.
+    /// Puts a batch into the queue, and waits while the queue is full. False if the query was `stopped`. A thread that
+    /// is no worker calls it.
     pub fn put_waiting(&self, batch: &RecordBatch, stopped: impl Fn() -> bool) -> bool {
         let mut inner = self.inner.lock().expect("nothing panics with this lock");
         while inner.batches.len() >= CAPACITY {
@@ -84,13 +86,13 @@ impl Queue {
         true
     }
 
-    /// No more batches come.
+    /// Notes that no more batches come.
     pub fn end(&self) {
         self.inner.lock().expect("nothing panics with this lock").ended = true;
         self.changed.notify_all();
     }
 
-    /// The next batch.
+    /// Takes the next batch. Waits about `patience` for it.
     pub fn take(&self, patience: Duration) -> Taken {
         let mut inner = self.inner.lock().expect("nothing panics with this lock");
         let mut waited = false;
@@ -99,7 +101,7 @@ impl Queue {
                 if inner.batches.len() <= ROOMY
                     && let Some(blocked) = inner.blocked.take()
                 {
-                    // A worker that is gone needs no waking.
+                    // A worker that has ended needs no waking.
                     let _ = blocked.activate();
                 }
                 if inner.batches.len() == ROOMY {
@@ -123,7 +125,7 @@ impl Queue {
     }
 }
 
-/// Puts batches into the queue, and waits while it is full.
+/// Puts batches into a queue, and is blocked while the queue is full.
 pub struct Output {
     queue: Arc<Queue>,
     wake: Wake,
@@ -131,7 +133,7 @@ pub struct Output {
 }
 
 impl Output {
-    /// Into `queue`.
+    /// Puts batches into `queue`.
     pub fn new(queue: Arc<Queue>, wake: Wake) -> Output {
         Output { queue, wake, waiting: None }
     }

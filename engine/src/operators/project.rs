@@ -8,7 +8,7 @@ use crate::dataflow::batch::{ExchangeBatch, batch_of};
 use crate::dataflow::operator::{Operator, Pull};
 use crate::error::Result;
 
-/// Computes one column an expression.
+/// Computes one column for each expression.
 pub struct Project {
     exprs: Vec<Expr>,
     schema: SchemaRef,

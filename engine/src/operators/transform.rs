@@ -1,8 +1,8 @@
 //! Streams the rows of each file, in order, through a process of the user's command, and reads typed rows back.
 //!
-//! A row is a line on the command's standard input, its columns separated by tabs. What the command prints is read
-//! the same way. Each file has a process of its own; its standard input is closed at the end of the file. Three
-//! threads a process do the waiting: one feeds, one reads, one keeps the last lines of standard error.
+//! A row is a line on the command's standard input, and tabs separate its columns. The output of the command is read
+//! the same way. Each file has a process of its own, whose standard input is closed at the end of the file. Three
+//! threads wait for each process: one feeds it, one reads its output, one keeps the end of its standard error.
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, BufWriter, Read, Write};
@@ -31,9 +31,9 @@ use crate::dataflow::batch::{BATCH_ROWS, ExchangeBatch, batch_of};
 use crate::dataflow::operator::{Operator, Pull, Wake};
 use crate::error::{Error, Result};
 
-/// Batches that wait between a process and the worker.
+/// The batches that wait between a process and the worker.
 const WAITING: usize = 4;
-/// Bytes of standard error that an error message shows.
+/// The bytes of standard error that an error shows, from its end.
 const STDERR_BYTES: usize = 2000;
 
 /// Runs the command over files, one after another, on one worker.
@@ -41,12 +41,12 @@ pub struct Transform {
     plan: Plan,
     projection: Vec<usize>,
     schema: SchemaRef,
-    work: Arc<ScanSource>,
+    source: Arc<ScanSource>,
     state: Arc<QueryState>,
     wake: Wake,
     running: Option<Running>,
     ready: Ready,
-    /// How often its process was given more.
+    /// How many ranges of splits this process had got from other processes when the operator last looked.
     seen: u64,
 }
 
@@ -59,7 +59,7 @@ struct Running {
     stderr: Option<JoinHandle<String>>,
 }
 
-/// A command as messages show it: a script may be in it.
+/// The first line of a command, at most 80 characters, for errors. A command may be a whole script.
 fn shown(command: &str) -> String {
     const MOST: usize = 80;
     let line = command.lines().next().unwrap_or_default();
@@ -71,21 +71,21 @@ fn shown(command: &str) -> String {
 }
 
 impl Transform {
-    /// Takes files from `work`.
+    /// Takes files from `source`.
     pub fn new(
         plan: Plan,
         projection: Vec<usize>,
         schema: SchemaRef,
-        work: Arc<ScanSource>,
+        source: Arc<ScanSource>,
         state: Arc<QueryState>,
         wake: Wake,
     ) -> Transform {
         let (running, ready) = (None, Ready::default());
-        Transform { plan, projection, schema, work, state, wake, running, ready, seen: 0 }
+        Transform { plan, projection, schema, source, state, wake, running, ready, seen: 0 }
     }
 
     fn start(&mut self) -> Result<bool> {
-        let Some(rows) = self.work.take_file(self.state.clone())? else { return Ok(false) };
+        let Some(rows) = self.source.take_file(self.state.clone())? else { return Ok(false) };
         let file = rows.name.clone();
         let failed = |e: std::io::Error| Error::Script {
             command: shown(&self.plan.command),
@@ -106,7 +106,7 @@ impl Transform {
         let (schema, wake) = (self.plan.schema.clone(), self.wake.sync());
         std::thread::spawn(move || {
             read_rows(stdout, &schema, &sender, &wake);
-            // Once the sender is gone the worker sees the end. One that is gone itself needs no waking.
+            // Once the sender is dropped, the worker sees the end. A worker that has ended needs no waking.
             drop(sender);
             let _ = wake.activate();
         });
@@ -118,7 +118,7 @@ impl Transform {
         Ok(true)
     }
 
-    /// The process has closed its output: it has succeeded or the query fails.
+    /// Waits for the process, which has closed its output. If the process has failed, the query fails.
     fn finish(&mut self) -> Result<()> {
         let Some(mut running) = self.running.take() else { return Ok(()) };
         let fed = running.feeder.take().map(JoinHandle::join);
@@ -151,14 +151,14 @@ impl Transform {
 pub struct FileRows {
     /// The file's path.
     pub name: String,
-    /// Its morsels.
+    /// The readers of its morsels, in their order.
     pub readers: VecDeque<Driver<Arc<QueryState>>>,
-    /// Shared with the query.
+    /// The state of the query.
     pub state: Arc<QueryState>,
 }
 
 fn feed(rows: FileRows, mut stdin: impl Write) -> Result<()> {
-    // A command may end before it has read everything; its exit code tells whether that is an error.
+    // A command may end before it has read everything. Its exit code says whether that is an error.
     let closed = |e: std::io::Error| match e.kind() {
         std::io::ErrorKind::BrokenPipe => Ok(()),
         _ => Err(formats::Error::io(&rows.name, "feed the command with", e).into()),
@@ -223,7 +223,7 @@ fn read_rows(
         if last || gone {
             return;
         }
-        // A worker that is gone needs no waking.
+        // A worker that has ended needs no waking.
         let _ = wake.activate();
     }
 }
@@ -301,7 +301,7 @@ impl Operator for Transform {
                 if self.start()? {
                     continue;
                 }
-                match self.work.more(&mut self.seen, || self.wake.sync()) {
+                match self.source.more(&mut self.seen, || self.wake.sync()) {
                     More::Now => continue,
                     More::Later => return Ok(Pull::Blocked),
                     More::Nothing => return Ok(Pull::Empty),

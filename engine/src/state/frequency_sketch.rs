@@ -1,4 +1,4 @@
-//! Which hashes are frequent among those of many rows.
+//! A frequency sketch: finds the frequent hashes among the hashes of many rows.
 
 use std::collections::{HashMap, HashSet};
 
@@ -6,34 +6,34 @@ use foldhash::fast::FixedState;
 
 use crate::state::hash::hash_word;
 
-/// One row in so many is looked at, on average.
+/// The sketch looks at one row in so many, on average.
 const SAMPLED: usize = 16;
-/// A hash is heavy if it was looked at so often.
+/// A hash must be counted so often before it is heavy.
 const LEAST: u64 = 64;
-/// Counters for each worker. What they fail to count is at most a quarter of what makes a hash heavy.
+/// The number of counters for each worker. They undercount a hash by at most a quarter of what makes a hash heavy.
 const COUNTERS: usize = 8;
 
-/// Counts the hashes that are frequent, with few counters (Misra, Gries: Finding repeated elements, 1982): each hash that
-/// more than one row in so many rows as there are counters has is counted, and its count is too small by less than that.
+/// Counts the frequent hashes, with few counters (Misra, Gries: Finding repeated elements, 1982). Of `n` rows and `k`
+/// counters, each hash of more than `n / k` rows has a counter. A count is too small by less than `n / k`.
 pub struct FrequencySketch {
     counts: HashMap<u64, u64, FixedState>,
     workers: usize,
     total: u64,
-    /// The next row that is looked at, from the first one that was not seen.
+    /// The next row that the sketch looks at, as an index into the rows that follow those seen.
     next: usize,
 }
 
 impl FrequencySketch {
-    /// For rows that are spread over so many workers.
+    /// A sketch of rows that are spread over so many workers.
     pub fn new(workers: usize) -> FrequencySketch {
         FrequencySketch { counts: HashMap::default(), workers, total: 0, next: 0 }
     }
 
-    /// Takes the hashes of the next rows.
+    /// Adds the hashes of the next rows.
     pub fn see(&mut self, hashes: &[u64]) {
         while let Some(hash) = hashes.get(self.next) {
             self.add(*hash);
-            // By chance, so that no order of rows hides a hash.
+            // The step is random, so that no order of rows hides a hash.
             self.next += 1 + hash_word(self.total) as usize % (2 * SAMPLED - 1);
         }
         self.next -= hashes.len();
@@ -53,36 +53,36 @@ impl FrequencySketch {
         }
     }
 
-    /// The hashes of more than half of a worker's share of the rows: the worker that gets all rows of one of them has half
-    /// as many again as the others.
+    /// The heavy hashes: each has more rows than half of a worker's even part. The worker that gets all rows of such a
+    /// hash has half as many rows again as the others.
     pub fn heavy(&self) -> impl Iterator<Item = u64> {
         let is_heavy = |count: u64| count >= LEAST && count * 2 * self.workers as u64 > self.total;
         self.counts.iter().filter(move |(_, count)| is_heavy(**count)).map(|(hash, _)| *hash)
     }
 }
 
-/// A few hashes, which nearly all others are quickly told from.
+/// A set of few hashes. It quickly rejects nearly all other hashes.
 #[derive(Default)]
 pub struct Few {
     hashes: HashSet<u64, FixedState>,
-    /// A bit for the lowest bits of each.
+    /// For each hash, the bit that its lowest 6 bits number.
     bits: u64,
 }
 
 impl Few {
-    /// Adds one.
+    /// Adds a hash.
     pub fn insert(&mut self, hash: u64) {
         self.hashes.insert(hash);
         self.bits |= 1 << (hash & 63);
     }
 
-    /// Whether a hash is among them.
+    /// Whether the set has a hash.
     #[inline]
     pub fn contains(&self, hash: u64) -> bool {
         self.bits >> (hash & 63) & 1 == 1 && self.hashes.contains(&hash)
     }
 
-    /// Whether there is none.
+    /// Whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.hashes.is_empty()
     }
@@ -94,11 +94,11 @@ mod tests {
 
     /// Those that four workers take for heavy of `rows` rows, of which `hash` gives each.
     fn heavy(rows: u64, hash: impl Fn(u64) -> u64) -> Vec<u64> {
-        let mut frequent = FrequencySketch::new(4);
+        let mut sketch = FrequencySketch::new(4);
         let hashes: Vec<u64> = (0..rows).map(hash).collect();
-        hashes.chunks(1000).for_each(|hashes| frequent.see(hashes));
-        assert!(frequent.counts.len() <= 32);
-        let mut heavy: Vec<u64> = frequent.heavy().collect();
+        hashes.chunks(1000).for_each(|hashes| sketch.see(hashes));
+        assert!(sketch.counts.len() <= 32);
+        let mut heavy: Vec<u64> = sketch.heavy().collect();
         heavy.sort_unstable();
         heavy
     }
@@ -122,9 +122,9 @@ mod tests {
 
     #[test]
     fn a_count_is_too_small_by_less_than_one_in_so_many_as_there_are_counters() {
-        let mut frequent = FrequencySketch::new(1);
-        (0..100_000).for_each(|row| frequent.add(if row % 4 == 0 { 1 } else { hash_word(row) }));
-        let count = frequent.counts[&1];
+        let mut sketch = FrequencySketch::new(1);
+        (0..100_000).for_each(|row| sketch.add(if row % 4 == 0 { 1 } else { hash_word(row) }));
+        let count = sketch.counts[&1];
         assert!((25_000 - 100_000 / 9..=25_000).contains(&count), "{count}");
     }
 

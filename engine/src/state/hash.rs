@@ -1,7 +1,7 @@
-//! Hashes of columns: the same value has the same hash in every process and on both sides of a join.
+//! Hashes of columns. The same value has the same hash in every process and on both sides of a join.
 //!
-//! The exchange uses the upper bits of a hash, tables use the lower ones, so that the keys of one worker still spread
-//! over its whole table. Mixing is by folded multiplication (as in wyhash, Wang Yi, 2019).
+//! The exchange uses the upper bits of a hash, and hash tables use the lower bits. So the keys of one worker still
+//! spread over its whole table. Hashes are mixed by folded multiplication (as in wyhash, Wang Yi, 2019).
 
 use std::hash::{BuildHasher, Hasher};
 use std::sync::Arc;
@@ -27,7 +27,7 @@ const SEED: u64 = 0x9e37_79b9_7f4a_7c15;
 /// The hash of NULL.
 pub const NULL: u64 = 0x2545_f491_4f6c_dd1d;
 
-/// Folded multiplication: the halves of the 128-bit product, xored.
+/// Folded multiplication: the xor of the two halves of the 128-bit product.
 #[inline]
 pub fn fold(a: u64, b: u64) -> u64 {
     let product = u128::from(a) * u128::from(b);
@@ -40,7 +40,7 @@ pub fn hash_word(value: u64) -> u64 {
     fold(value ^ SEED, 0xa076_1d64_78bd_642f)
 }
 
-/// The hash of a string or of bytes. Short ones, as they lie inline in a view, are two words.
+/// The hash of a string or of bytes. A value of at most 12 bytes is hashed as the two words of its view.
 #[inline]
 pub fn hash_bytes(bytes: &[u8]) -> u64 {
     if bytes.len() <= 12 {
@@ -54,19 +54,19 @@ pub fn hash_bytes(bytes: &[u8]) -> u64 {
     hasher.finish()
 }
 
-/// The hash of an inlined view: length, then at most 12 bytes, zeros behind them.
+/// The hash of a view that holds its value: the length, then at most 12 bytes, with zeros behind them.
 #[inline]
 pub fn hash_view(view: u128) -> u64 {
     fold((view as u64) ^ SEED, ((view >> 64) as u64) ^ 0xe703_7ed1_a0b4_28db)
 }
 
-/// Which worker a hash belongs to: the upper bits.
+/// The worker to which a hash belongs, by the upper bits of the hash.
 #[inline]
 pub fn worker_of(hash: u64, workers: usize) -> usize {
     (((hash >> 32) * workers as u64) >> 32) as usize
 }
 
-/// Hashes of the rows of several columns; `hashes` has one for each row afterwards.
+/// Computes the hashes of rows of several columns. Afterwards `hashes` has one hash a row.
 pub fn hash_columns(columns: &[ArrayRef], rows: usize, hashes: &mut Vec<u64>) -> Result<()> {
     hashes.clear();
     hashes.resize(rows, 0);
@@ -111,10 +111,10 @@ fn hash_column(column: &ArrayRef, first: bool, hashes: &mut [u64]) -> Result<()>
             }
         }
         _ => {
-            // Any other type by its comparable row encoding.
+            // A column of any other type is hashed by its comparable row encoding.
             let converter = RowConverter::new(vec![SortField::new(column.data_type().clone())])?;
             let rows = converter.convert_columns(std::slice::from_ref(column))?;
-            // Nulls as the values define them: a column of type NULL has no validity bitmap.
+            // The logical nulls are taken, because a column of type NULL has no validity bitmap.
             let nulls = column.logical_nulls();
             for (i, hash) in hashes.iter_mut().enumerate() {
                 let null = nulls.as_ref().is_some_and(|n| n.is_null(i));
@@ -128,7 +128,7 @@ fn hash_column(column: &ArrayRef, first: bool, hashes: &mut [u64]) -> Result<()>
 
 #[inline]
 fn mix(before: u64, value: u64, first: bool) -> u64 {
-    // Other numbers than the hash of NULL: a factor of 0 would forget the columns before.
+    // The constants are not the hash of NULL: a factor of 0 would forget the columns before.
     if first { value } else { fold(before ^ SEED, value ^ 0x8ebc_6af0_9c88_c6e3) }
 }
 
@@ -145,7 +145,7 @@ fn words<T: ArrowPrimitiveType>(
     }
 }
 
-/// A column in the form in which equal floats are equal bits, within lists and structs too. Its type stays.
+/// Normalises a column: equal floats become equal bits, within lists and structs too. The type stays.
 pub fn normalise(column: ArrayRef) -> ArrayRef {
     match column.data_type() {
         DataType::Float64 => {
@@ -171,8 +171,8 @@ fn normalise_list<O: OffsetSizeTrait>(column: &ArrayRef, field: &FieldRef) -> Ar
     Arc::new(GenericListArray::new(field.clone(), offsets, values, list.nulls().cloned()))
 }
 
-/// A key column in the form in which values that are equal are equal bytes, and other ones are ordered like their
-/// bytes: [`normalise`]d, and an interval as its length.
+/// A key column in comparable form: equal values have equal bytes, and different values are ordered as their bytes.
+/// Floats are [`normalise`]d, and an interval becomes its length.
 pub fn comparable(column: ArrayRef) -> ArrayRef {
     match column.as_primitive_opt::<IntervalMonthDayNanoType>() {
         Some(intervals) => Arc::new(intervals.unary(interval_length) as PrimitiveArray<Decimal128Type>),

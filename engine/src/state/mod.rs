@@ -1,8 +1,8 @@
-//! What operators that keep rows share.
+//! The parts that operators share that keep rows.
 //!
 //! - [`hash`]: one hash of keys, for exchanges and for hash tables.
 //! - [`frequency_sketch`]: which hashes are frequent.
-//! - [`spill`]: files on disk for what does not fit the memory limit.
+//! - [`spill`]: files on disk for rows and states that do not fit the memory limit.
 
 pub mod frequency_sketch;
 pub mod hash;

@@ -1,7 +1,8 @@
-//! Rows that do not fit the memory, on disk for a while.
+//! Spilling: rows that do not fit in memory lie on disk for a while.
 //!
-//! They lie in a file without a name, in the directory that `TMPDIR` names or else in `/var/tmp`: it is gone when the
-//! process ends, in whatever way. Each batch is written as [`crate::distributed::wire`] has it, and its checksum is kept in memory.
+//! The file has no name, so that it is gone when the process ends, in whatever way. It lies in the directory that
+//! `TMPDIR` names, or else in `/var/tmp`. Each batch is encoded by [`crate::distributed::wire`]. Its checksum is kept
+//! in memory.
 
 use std::fs::File;
 use std::io;
@@ -15,22 +16,22 @@ use crate::context::memory::account;
 use crate::distributed::wire;
 use crate::error::{Error, Result};
 
-/// Where there is room for what the memory has none for: `/tmp` lies in memory on many machines.
+/// The directory of the file if `TMPDIR` is not set. It is not `/tmp`, which lies in memory on many machines.
 const DIRECTORY: &str = "/var/tmp";
 
-/// So many bytes, or a batch, are written together.
+/// The bytes that are collected before they are written to the file. A larger batch is written at once.
 const TOGETHER: usize = 1 << 20;
 
-/// Batches on disk.
+/// A file with batches on disk.
 #[derive(Debug)]
 pub struct Spill {
     file: File,
-    /// Bytes that were written.
+    /// The bytes that were written so far.
     end: u64,
     buffer: Vec<u8>,
 }
 
-/// A batch on disk.
+/// The place of a batch in the file, with its checksum.
 #[derive(Debug)]
 pub struct Spilled {
     at: u64,
@@ -39,14 +40,14 @@ pub struct Spilled {
 }
 
 impl Spilled {
-    /// How many bytes it takes there.
+    /// The bytes that the batch takes on disk.
     pub fn bytes(&self) -> u64 {
         self.bytes as u64
     }
 }
 
 impl Spill {
-    /// Makes a file; `None` where that can't be done, which is noted for the message when memory runs out.
+    /// Makes a file. `None` if the system can't make one. The reason is noted for the error when memory runs out.
     pub fn begin() -> Option<Spill> {
         let directory = directory();
         match tempfile::tempfile_in(&directory) {
@@ -58,10 +59,10 @@ impl Spill {
         }
     }
 
-    /// Writes batches one behind another; gives where each is, in their order.
+    /// Writes batches one behind another. Gives the place of each batch, in their order.
     ///
     /// # Errors
-    /// The disk is full, or fails.
+    /// The disk is full or fails.
     pub fn write(&mut self, batches: &[RecordBatch]) -> Result<Vec<Spilled>> {
         self.buffer.clear();
         let mut written = Vec::with_capacity(batches.len());
@@ -89,7 +90,7 @@ impl Spill {
     /// Reads a batch of `schema` back.
     ///
     /// # Errors
-    /// The disk fails.
+    /// The disk fails, or gives other bytes than were written.
     pub fn read(&mut self, spilled: &Spilled, schema: &SchemaRef) -> Result<RecordBatch> {
         self.buffer.resize(spilled.bytes, 0);
         self.file.read_exact_at(&mut self.buffer, spilled.at).map_err(|e| failed("read back", &e))?;
@@ -108,7 +109,7 @@ impl Spill {
     }
 }
 
-/// Where what does not fit the memory is put.
+/// The directory of spilled rows.
 pub fn directory() -> PathBuf {
     std::env::var_os("TMPDIR").filter(|name| !name.is_empty()).map_or_else(|| DIRECTORY.into(), PathBuf::from)
 }

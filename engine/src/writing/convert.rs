@@ -1,4 +1,4 @@
-//! Any table to files of another format, in the order of its rows.
+//! Writes any table to files of another format, in the order of its rows.
 
 use std::ops::Range;
 use std::path::Path;
@@ -18,7 +18,7 @@ use crate::operators::scan::source::{ScanSource, Split};
 use crate::writing::dataset::{Destination, Output, Rows, WriteOptions, Written};
 use crate::writing::ordered_pipeline::Step;
 
-/// A part of a file, or rows of a made table.
+/// A split of a file, or rows of a table without files.
 pub(crate) struct Lane<'a> {
     /// The number of the file.
     file: usize,
@@ -26,16 +26,16 @@ pub(crate) struct Lane<'a> {
 }
 
 enum From<'a> {
-    /// Not opened yet.
+    /// A split that is not opened yet.
     Closed(FileSplit),
     File(Box<Driver<&'a QueryState>>),
     Rows(Range<u64>),
 }
 
-/// Writes the rows of a table into one file, or into a dataset with a part for each file of the table. `state` is
-/// told of the bytes and rows read, and of what was passed over.
+/// Writes the rows of a table into one file, or into a dataset with a part file for each file of the table. `state`
+/// counts the bytes and rows that are read, and what is skipped.
 ///
-/// A table can't replace files that it is read from.
+/// A table can't replace its own files.
 pub fn convert(
     table: &Arc<Table>,
     destination: &Destination,
@@ -43,8 +43,8 @@ pub fn convert(
     state: &QueryState,
 ) -> Result<Written> {
     let mut output = open(table, destination, options)?;
-    let work = all_of(table)?;
-    let parts = output.write(rows(&work, files(table), state), state)?;
+    let source = all_of(table)?;
+    let parts = output.write(rows(&source, files(table), state), state)?;
     output.finish(parts, state)
 }
 
@@ -62,7 +62,7 @@ pub(crate) fn files(table: &Table) -> &[FileEntry] {
     }
 }
 
-/// The work of reading all columns of a table.
+/// The source of a scan of all columns of a table.
 pub(crate) fn all_of(table: &Arc<Table>) -> Result<ScanSource> {
     let scan = Scan {
         table: table.clone(),
@@ -77,9 +77,9 @@ pub(crate) fn all_of(table: &Arc<Table>) -> Result<ScanSource> {
     ScanSource::new(&scan, table.schema.clone())
 }
 
-/// The rows of a table, whose files these are, as lanes in their order.
+/// The rows of a table with these files, as lanes in their order.
 pub(crate) fn rows<'a>(
-    work: &'a ScanSource,
+    source: &'a ScanSource,
     files: &'a [FileEntry],
     state: &'a QueryState,
 ) -> Rows<'a, Lane<'a>> {
@@ -87,10 +87,10 @@ pub(crate) fn rows<'a>(
     Rows {
         files: files.len().max(1),
         deal: Box::new(move || {
-            Ok(work.take()?.map(|piece| match piece {
+            Ok(source.take()?.map(|piece| match piece {
                 Split::Rows(range) => Lane { file: 0, from: From::Rows(range) },
                 Split::File(part) => {
-                    // Morsels come in the order of files, and a file without rows may have none.
+                    // Splits come in the order of files, and a file without rows may have none.
                     while files.get(file).is_some_and(|f| f.path != part.morsel.file.path) {
                         file += 1;
                     }
@@ -99,7 +99,7 @@ pub(crate) fn rows<'a>(
             }))
         }),
         read: Box::new(move |lane: &mut Lane<'a>| {
-            let step = next(&mut lane.from, work, state)?;
+            let step = next(&mut lane.from, source, state)?;
             if let Step::Item(batch) = &step {
                 state.rows_read.fetch_add(batch.num_rows() as u64, Ordering::Relaxed);
             }
@@ -108,17 +108,17 @@ pub(crate) fn rows<'a>(
     }
 }
 
-/// The name of the table for the manifest; a path is none.
+/// The name of the table for the manifest. `None` if it is a path.
 fn table_name(name: &str) -> Option<String> {
     let plain = !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_');
     plain.then(|| name.to_string())
 }
 
 /// The next batch.
-fn next<'a>(from: &mut From<'a>, work: &ScanSource, state: &'a QueryState) -> Result<Step<RecordBatch>> {
+fn next<'a>(from: &mut From<'a>, source: &ScanSource, state: &'a QueryState) -> Result<Step<RecordBatch>> {
     if let From::Closed(part) = from {
         let (input, morsel) = (part.open()?, &part.morsel);
-        let (format, options) = (work.format(), work.options(&morsel.file));
+        let (format, options) = (source.format(), source.options(&morsel.file));
         let (Some(format), Some(options)) = (format, options) else {
             unreachable!("morsels are dealt of files")
         };
@@ -127,7 +127,7 @@ fn next<'a>(from: &mut From<'a>, work: &ScanSource, state: &'a QueryState) -> Re
     }
     let driver = match from {
         From::Closed(_) => unreachable!("it was opened above"),
-        From::Rows(range) => return Ok(work.make(range)?.map_or(Step::Done, Step::Item)),
+        From::Rows(range) => return Ok(source.make(range)?.map_or(Step::Done, Step::Item)),
         From::File(driver) => driver,
     };
     if state.stopped() {
@@ -136,18 +136,19 @@ fn next<'a>(from: &mut From<'a>, work: &ScanSource, state: &'a QueryState) -> Re
     match driver.step()? {
         Read::Batch(batch) => {
             memory::check(0, || "converting".into())?;
-            Ok(Step::Item(work.map_schema(driver.file(), &batch)?))
+            Ok(Step::Item(source.map_schema(driver.file(), &batch)?))
         }
         Read::Wait => Ok(Step::Wait),
-        // A file is followed by none here, and a step waits for bytes.
+        // The reader follows no second file here, and `step` waits for bytes.
         Read::Done | Read::Followed | Read::Pending => Ok(Step::Done),
     }
 }
 
-/// An error if a file of the table is the destination or lies in it: replaced, it would be lost should anything fail.
+/// Fails if a file of the table is the destination or lies in it. The file would be replaced, and lost if anything
+/// failed.
 fn refuse_own_files(files: &[FileEntry], destination: &Destination) -> Result<()> {
     let path = destination.path();
-    // What does not exist is nobody's source.
+    // A destination that does not exist is no file of the table.
     let Ok(target) = formats::store::roots::canonicalize(path) else { return Ok(()) };
     let lies_there =
         |file: &Path| formats::store::roots::canonicalize(file).is_ok_and(|file| file.starts_with(&target));

@@ -1,7 +1,8 @@
-//! The rows of a query to files, encoded by as many threads as there are workers.
+//! Writes the rows of a query to files. As many threads as there are workers encode them.
 //!
-//! Rows that lie on worker 0 have an order (`ORDER BY`, `LIMIT`), which is kept: their blocks are encoded in parallel and
-//! written in order. Rows that lie on all workers are not brought together: each worker's go into files of its own.
+//! Rows that lie on worker 0 have an order (`ORDER BY`, `LIMIT`), which is kept: their blocks are encoded in parallel
+//! and written in order. Rows that lie on all workers are not brought together: the rows of each worker go into files
+//! of their own.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +19,8 @@ use crate::writing::ordered_pipeline::Step;
 /// How long a thread waits for a batch before it looks for other work.
 const PATIENCE: Duration = Duration::from_millis(10);
 
-/// Writes all rows of a running query. `lay_out` gives a batch the columns that `output` was opened with.
+/// Writes all rows of a running query, and makes them appear. `lay_out` gives a batch the columns with which `output`
+/// was opened.
 pub fn copy(
     results: &mut Results,
     mut output: Output,
@@ -28,7 +30,7 @@ pub fn copy(
     output.finish(parts, results.state())
 }
 
-/// Writes all rows of a running query, into files that do not appear before [`Output::finish`] is told of them.
+/// Writes all rows of a running query into files. They appear when the caller hands them to [`Output::finish`].
 pub fn copy_parts(
     results: &mut Results,
     output: &mut Output,

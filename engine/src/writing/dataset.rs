@@ -1,8 +1,10 @@
-//! Rows to the files of a dataset, or to one file: cut into blocks, encoded in parallel, written in order.
+//! Writes rows to the files of a dataset, or to one file. Rows are cut into blocks, encoded in parallel, and written in
+//! order.
 //!
-//! - [`block_builder`]: batches to blocks of exactly the rows that the format asks for; only the last block of a file has fewer.
-//! - [`sink`]: encoded blocks to files.
-//! - [`partitions`]: rows to the files of a hive tree.
+//! - `block_builder`: cuts batches into blocks of exactly the rows that the format asks for. Only the last block of a
+//!   file has fewer.
+//! - `sink`: writes encoded blocks to files.
+//! - [`partitions`]: writes rows to the files of a hive tree.
 //! - `own`: the files of one process among several.
 //!
 //! The bytes follow from the rows, their order and the options alone, not from the number of threads.
@@ -37,19 +39,19 @@ use crate::writing::verify;
 use block_builder::{BlockBuilder, Built};
 use sink::{Encoded, PartSettings, Sink};
 
-/// Where rows are written.
+/// The destination of rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Destination {
     /// One file.
     File(PathBuf),
     /// A directory with part files and a manifest.
     Dataset(PathBuf),
-    /// A directory with directories that the values of these columns name, and part files of the other columns in them.
+    /// A directory of directories, which the values of these columns name. They have part files of the other columns.
     Partitions(PathBuf, Vec<usize>),
 }
 
 impl Destination {
-    /// Where it lies.
+    /// The path of the file or directory.
     pub fn path(&self) -> &Path {
         match self {
             Destination::File(path) | Destination::Dataset(path) | Destination::Partitions(path, _) => path,
@@ -57,83 +59,86 @@ impl Destination {
     }
 }
 
-/// How rows are written.
+/// The options of writing.
 #[derive(Debug, Clone)]
 pub struct WriteOptions {
     /// The format.
     pub format: FormatOptions,
-    /// Threads.
+    /// The number of threads.
     pub workers: usize,
-    /// Whether a file or dataset that is there is replaced.
+    /// Whether a file or dataset that exists is replaced.
     pub overwrite: Overwrite,
-    /// A file of a dataset that has reached so many bytes is ended, and the next one begun; `None` where the rows say
-    /// which file they belong to.
+    /// The bytes at which a file of a dataset ends and the next one begins. `None` if each row belongs to a certain
+    /// file.
     pub part_bytes: Option<u64>,
-    /// Whether what was written is read again and compared with its source before it appears.
+    /// Whether the written files are read again and compared with their source before they appear.
     pub verify: bool,
 }
 
-/// The rows to be written, as lanes in their order; see [`crate::writing::ordered_pipeline`].
+/// The rows to write, as lanes in their order, see [`crate::writing::ordered_pipeline`].
 pub struct Rows<'a, L> {
-    /// How many files there are, empty ones included.
+    /// The number of files, including empty ones.
     pub files: usize,
-    /// Gives the lanes.
+    /// Deals the lanes.
     pub deal: Dealer<'a, L>,
-    /// Gives batches, each with the number of the file that it belongs to, ascending from lane to lane.
+    /// Reads batches, each with the number of its file. The numbers ascend from lane to lane.
     pub read: Reader<'a, L, (usize, RecordBatch)>,
 }
 
-/// Which of several processes that write a dataset together one is.
+/// A process, among several that write a dataset together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WritingProcess {
-    /// This one.
+    /// The number of this process.
     pub index: usize,
-    /// How many there are.
+    /// The number of processes.
     pub count: usize,
 }
 
-/// A dataset that a process has begun, for others that take part in it.
+/// A dataset that a process has begun, and in which other processes take part.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Begun {
-    /// Where files lie until all are there.
+    /// The directory of the files until all are written.
     directory: PathBuf,
-    /// How many directories above that were made for it.
+    /// The number of directories above it that were made for it.
     parents: usize,
 }
 
-/// What was written.
+/// The sums of what was written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Written {
-    /// Files.
+    /// The number of files.
     pub files: u64,
-    /// Rows.
+    /// The number of rows.
     pub rows: u64,
-    /// Bytes of the files.
+    /// The bytes of the files.
     pub bytes: u64,
 }
 
 /// Files that were written, each with its number.
 pub type Parts = Vec<(usize, PartFile)>;
 
-/// A file or a dataset that is being written. It appears when everything is written and synced; dropped before, it
-/// leaves nothing.
+/// A file or a dataset that is being written. It appears when all of it is written and synced. If it is dropped before,
+/// it leaves nothing.
 pub struct Output {
     path: PathBuf,
-    /// What appears; none if another process makes it appear.
+    /// The atomic write. `None` if another process makes the dataset appear.
     aside: Option<AtomicWrite>,
-    /// The file to be written, if it is only one.
+    /// The file, if only one is written.
     single: Option<File>,
     place: PartSettings,
     manifest: Manifest,
-    /// The columns whose values name directories; none of a dataset or a file.
+    /// The columns whose values name directories. Empty for a dataset or a file.
     partition_by: Vec<usize>,
     workers: usize,
-    /// What was written, where it is to be compared.
+    /// The checksum of the rows, if the files are verified.
     content: Option<RowChecksum>,
 }
 
 impl Output {
-    /// Opens a destination for rows of this schema, and finds out whether they can be written there and so.
+    /// Opens a destination for rows of this schema.
+    ///
+    /// # Errors
+    /// A destination where nothing can be written, and rows that the format can't hold.
     pub fn open(
         table: Option<String>,
         schema: SchemaRef,
@@ -147,7 +152,7 @@ impl Output {
                 Ok((aside.path().to_path_buf(), Some(aside), Some(file)))
             }
             Destination::Dataset(_) => {
-                // A schema that a manifest can't have is found now and not after hours.
+                // A schema that a manifest can't hold is an error now, and not after hours.
                 manifest.print(path).map_err(formats::Error::from)?;
                 let aside = AtomicWrite::directory(path, options.overwrite)?;
                 Ok((aside.path().to_path_buf(), Some(aside), None))
@@ -164,13 +169,13 @@ impl Output {
         Output::begin(table, schema, by, path, options, begin)
     }
 
-    /// Whether rows come in one order for directories that their values name.
+    /// Whether rows are written into directories that their values name. Such rows must come in one order.
     pub fn is_partitioned(&self) -> bool {
         !self.partition_by.is_empty()
     }
 
-    /// Takes part in writing a dataset that another process has begun, and that is to appear at `path`. This one removes it
-    /// too when it ends early.
+    /// Takes part in writing a dataset that another process has begun, and that will appear at `path`. If this process
+    /// ends early, it removes the unfinished dataset too.
     pub fn join(schema: SchemaRef, path: &Path, begun: &Begun, options: &WriteOptions) -> Result<Output> {
         let Begun { directory, parents } = begun;
         let begin = |_: &Manifest| {
@@ -187,16 +192,16 @@ impl Output {
         Output::begin(None, schema, Vec::new(), path, options, begin)
     }
 
-    /// With numbers of files that other processes do not take.
-    pub fn with_share(mut self, share: WritingProcess) -> Output {
-        (self.place.next, self.place.step) = (AtomicUsize::new(share.index), share.count);
+    /// Numbers the files so that no other process takes the same numbers.
+    pub fn with_process(mut self, process: WritingProcess) -> Output {
+        (self.place.next, self.place.step) = (AtomicUsize::new(process.index), process.count);
         self
     }
 
-    /// What others need to take part.
+    /// The message that other processes need to take part.
     ///
     /// # Errors
-    /// There is no working directory.
+    /// The process has no working directory.
     pub fn begun(&self) -> Result<Begun> {
         let directory = std::path::absolute(&self.place.directory);
         let directory = directory.map_err(|e| formats::Error::io(&self.path, "find the place of", e))?;
@@ -231,7 +236,7 @@ impl Output {
         Ok(Output { path, aside, single, place, manifest, partition_by, workers, content })
     }
 
-    /// Writes all lanes in one order, encoded by all threads.
+    /// Writes all lanes in one order. All threads encode.
     pub fn write<L: Send>(&mut self, rows: Rows<'_, L>, state: &QueryState) -> Result<Parts> {
         if self.is_partitioned() {
             return self.write_partitions(rows, state);
@@ -239,14 +244,14 @@ impl Output {
         let Rows { files, deal, read } = rows;
         let single = self.single.take();
         let files = if single.is_some() { 1 } else { files };
-        // Where several processes write, not each needs to have rows.
+        // If several processes write, some may have no rows.
         let mut sink = Sink::new(&self.place, single, self.place.step > 1);
         self.run(deal, read, files, Limits::new(self.workers), &mut sink, state)?;
         Ok(sink.finish().map_err(|e| e.at(&self.path))?)
     }
 
-    /// Writes each lane into files of its own, on a thread of its own. A lane's order is kept; that of the files is not
-    /// defined, so that there is nothing to compare what was written with.
+    /// Writes each lane into files of its own, on a thread of its own. The rows of a lane keep their order. The order
+    /// of the files is not defined, so that the files can't be verified.
     pub fn write_apart<L: Send>(
         &self,
         lanes: Vec<L>,
@@ -271,7 +276,7 @@ impl Output {
         let outcomes: Vec<Result<Parts>> = std::thread::scope(|scope| {
             let start = |lane| {
                 stack::worker("palais-write".into()).spawn_scoped(scope, move || {
-                    // The first error stops the others.
+                    // The first error stops the other threads.
                     panics::catch(|| one(lane)).inspect_err(|_| state.cancel())
                 })
             };
@@ -287,7 +292,7 @@ impl Output {
         for outcome in outcomes {
             match outcome {
                 Ok(written) => parts.extend(written),
-                // That a lane was stopped tells less than why.
+                // The error that stopped a lane says more than that it was stopped.
                 Err(e) if matches!(failed, None | Some(Error::Cancelled)) => failed = Some(e),
                 Err(_) => {}
             }
@@ -295,7 +300,7 @@ impl Output {
         failed.map_or(Ok(parts), Err)
     }
 
-    /// Drives one line of files.
+    /// Runs a pipeline that writes files one after another.
     fn run<L: Send>(
         &self,
         deal: Dealer<'_, L>,
@@ -330,13 +335,13 @@ impl Output {
         ordered_pipeline::run(stages, limits, state)
     }
 
-    /// Makes it appear with these files, once it is found to hold what it is to hold.
+    /// Makes the dataset or file appear with these files. If asked for, it is verified before.
     pub fn finish(mut self, mut parts: Parts, state: &QueryState) -> Result<Written> {
         if self.is_partitioned() {
             return self.finish_partitions(parts);
         }
         if parts.is_empty() {
-            // A dataset without rows has a file all the same, for tools that look at files alone.
+            // A dataset without rows has one file, for tools that look only at files.
             let mut sink = Sink::new(&self.place, None, false);
             sink.put(Encoded::EndOfFile).map_err(|e| e.at(&self.path))?;
             parts = sink.finish().map_err(|e| e.at(&self.path))?;
@@ -355,13 +360,13 @@ impl Output {
     }
 }
 
-/// What a manifest lists.
+/// The sums of the files of a manifest.
 fn written(manifest: &Manifest) -> Written {
     let bytes = manifest.files.iter().map(|file| file.bytes).sum();
     Written { files: manifest.files.len() as u64, rows: manifest.rows(), bytes }
 }
 
-/// How the files are to be read, from how they were written.
+/// The options by which files are read that were written with `options`.
 fn as_read(format: &dyn Format, options: &FormatOptions) -> FormatOptions {
     let mut read = FormatOptions { on_error: OnError::default(), ..options.clone() };
     if format.compresses_inside() {
@@ -370,7 +375,7 @@ fn as_read(format: &dyn Format, options: &FormatOptions) -> FormatOptions {
     read
 }
 
-/// The suffix of the files: `csv.gz`, `parquet`.
+/// The suffix of the names of files: `csv.gz`, `parquet`.
 fn suffix(format: &dyn Format, options: &FormatOptions) -> Result<String> {
     let encoding = format.extensions().first().copied().unwrap_or(format.name());
     let around = match format.compresses_inside() {
@@ -380,8 +385,8 @@ fn suffix(format: &dyn Format, options: &FormatOptions) -> Result<String> {
     Ok(around.map_or(encoding.to_string(), |compression| format!("{encoding}.{compression}")))
 }
 
-/// The memory of a batch, about. Buffers that batches of a lane share through views are left out: a lane reads a few
-/// MiB of them at a time.
+/// The memory of a batch in bytes, about. Buffers that batches of a lane share through views don't count: a lane reads
+/// a few MiB of them at a time.
 pub(crate) fn weight(batch: &RecordBatch) -> usize {
     batch.columns().iter().map(|column| column.to_data().get_slice_memory_size().unwrap_or(0)).sum()
 }

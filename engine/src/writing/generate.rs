@@ -1,4 +1,4 @@
-//! The benchmark's tables to files.
+//! Writes the benchmark's tables to files.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -14,22 +14,22 @@ use crate::error::Result;
 use crate::writing::dataset::{Destination, Output, Rows, WriteOptions, Written};
 use crate::writing::ordered_pipeline::Step;
 
-/// The rows of a lane take about this many bytes as text.
+/// The bytes of a lane's rows as text, about.
 const LANE_BYTES: u64 = 4 << 20;
 
-/// Units of an unknown number of rows are made so many bytes at a time, about.
+/// The bytes of a batch as text, about, for a table whose units have an unknown number of rows.
 const BATCH_BYTES: u64 = 1 << 20;
 
-/// A stretch of one part file.
+/// A stretch of rows of one part file.
 pub(crate) struct Lane {
-    /// The number of the file among those that are wanted.
+    /// The number of the file among the wanted files.
     part: usize,
     /// Units of the table, in order.
     ranges: VecDeque<Range<u64>>,
 }
 
-/// Writes a table of the benchmark into `directory`, in `parts` files and a manifest. `state` is told of rows read,
-/// and of their bytes as text, as they are made.
+/// Writes a table of the benchmark into `directory`, as `parts` files and a manifest. `state` counts the rows, and
+/// their bytes as text, as they are made.
 pub fn generate(
     spec: &Spec,
     parts: usize,

@@ -1,7 +1,8 @@
-//! The files of a dataset made by several processes: each makes those of its share, and one manifest names all.
+//! Several processes make the files of a dataset. Each makes the files of its part, and one manifest names all files.
 //!
-//! Shares stand in the order of the rows, so that the numbers of a process's files follow one another and the files lie in
-//! the manifest as one process would have written them. Where no file of a source is divided they have the same bytes too.
+//! The parts are in the order of the rows, so that the numbers of a process's files follow one another. The manifest
+//! lists the files as if one process had written them. If no file of the source is divided, the files have the same
+//! bytes too.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -19,29 +20,29 @@ use crate::writing::convert;
 use crate::writing::dataset::{self, Destination, Output, Parts, WriteOptions, Written};
 use crate::writing::generate;
 
-/// What files are made of.
+/// The source of the rows.
 #[derive(Debug, Clone)]
 pub enum Origin {
-    /// A table of the benchmark, in so many files.
+    /// A table of the benchmark, in this many files.
     Generated(Spec, usize),
-    /// Another table, with a file for each of its own.
+    /// Another table. Each of its files becomes a file.
     Table(Arc<Table>),
 }
 
-/// What the process that begins tells the others.
+/// The message of the process that begins to the other processes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Begun {
     /// The dataset.
     dataset: dataset::Begun,
-    /// Where the share of each process begins, and where that of the last one ends.
+    /// The position at which the part of each process begins, and the end of the last part.
     places: Vec<SplitPosition>,
 }
 
-/// The part of one process.
+/// The part of one process in making a dataset.
 pub struct Making {
     origin: Origin,
     output: Output,
-    stretch: SplitRange,
+    range: SplitRange,
     workers: usize,
 }
 
@@ -68,10 +69,10 @@ impl Origin {
 }
 
 impl Making {
-    /// Begins a dataset at `path`, of which so many processes make their shares: this one the first.
+    /// Begins a dataset at `path`, which `processes` processes make. This process makes the first part.
     ///
     /// # Errors
-    /// What keeps it from being written there, and a source that can't be read.
+    /// A dataset that can't be written at `path`, and a source that can't be read.
     pub fn begin(
         origin: Origin,
         path: &Path,
@@ -87,10 +88,10 @@ impl Making {
         Ok((Making::of(origin, output, &begun, options, 0), begun))
     }
 
-    /// Takes part in what another process has begun.
+    /// Takes part in making a dataset that another process has begun.
     ///
     /// # Errors
-    /// What that one has made is not here.
+    /// The directory that the other process has made does not exist here.
     pub fn join(
         origin: Origin,
         path: &Path,
@@ -103,29 +104,30 @@ impl Making {
     }
 
     fn of(origin: Origin, output: Output, begun: &Begun, options: &WriteOptions, process: usize) -> Making {
-        // A process that there is no share for makes nothing.
+        // A process without a part makes nothing.
         let nothing = || (SplitRange { from: SplitPosition::default(), to: SplitPosition::default() }, 0);
-        let (stretch, first) = split_range::of_process(&begun.places, process).unwrap_or_else(nothing);
-        Making { origin, output: output.with_first(first), stretch, workers: options.workers }
+        let (range, first) = split_range::of_process(&begun.places, process).unwrap_or_else(nothing);
+        Making { origin, output: output.with_first(first), range, workers: options.workers }
     }
 
-    /// Looks at what others need to know of this share before they read theirs.
+    /// Finds what other processes must know of this part before they read theirs: the effect of its morsels on the
+    /// quote state.
     ///
     /// # Errors
     /// A source that can't be read.
     pub fn look(&self) -> Result<Vec<Quotes>> {
         match &self.origin {
             Origin::Generated(..) => Ok(Vec::new()),
-            Origin::Table(table) => self.stretch.look(&convert::all_of(table)?, self.workers),
+            Origin::Table(table) => self.range.look(&convert::all_of(table)?, self.workers),
         }
     }
 
-    /// Writes the files of this share, of which `told` is what all processes have found.
+    /// Writes the files of this part. `told` is what [`Making::look`] has found in all processes.
     ///
     /// # Errors
-    /// Those of reading and of writing.
+    /// The errors of reading and of writing.
     pub fn write(&mut self, told: &[Quotes], state: &QueryState) -> Result<Parts> {
-        let files = self.stretch.files();
+        let files = self.range.files();
         let parts = match &self.origin {
             _ if files.is_empty() => Parts::new(),
             Origin::Generated(spec, parts) => {
@@ -133,22 +135,22 @@ impl Making {
                 self.output.write(rows, state)?
             }
             Origin::Table(table) => {
-                let work = convert::all_of(table)?;
-                let share = StaticPartition::of_stretch(self.stretch, self.stretch.before(&work, told)?);
-                let work = work.with_share(share)?;
-                // What is made has no files.
+                let source = convert::all_of(table)?;
+                let partition = StaticPartition::of_range(self.range, self.range.before(&source, told)?);
+                let source = source.with_partition(partition)?;
+                // A generated table has no files.
                 let files = convert::files(table).get(files).unwrap_or_default();
-                self.output.write(convert::rows(&work, files, state), state)?
+                self.output.write(convert::rows(&source, files, state), state)?
             }
         };
         self.output.verify_own(&parts, state)?;
         Ok(parts)
     }
 
-    /// Makes the files of all shares appear, in the process that has begun.
+    /// Makes the files of all parts appear. The process that has begun calls it.
     ///
     /// # Errors
-    /// What keeps them from appearing.
+    /// Files that can't appear.
     pub fn finish(self, parts: Parts, state: &QueryState) -> Result<Written> {
         self.output.finish(parts, state)
     }

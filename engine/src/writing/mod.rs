@@ -1,11 +1,11 @@
-//! Rows to files.
+//! Writes rows to files.
 //!
-//! - [`generate`], [`convert`], [`copy`]: the benchmark's tables, files of any format, and the rows of a query, to files.
-//! - [`make`]: the first two by several processes.
-//! - [`dataset`]: rows to the files of a dataset, or to one file.
+//! - [`generate`], [`convert`], [`copy`]: write the benchmark's tables, files of any format, and the rows of a query.
+//! - [`make`]: several processes write the first two together.
+//! - [`dataset`]: writes rows to the files of a dataset, or to one file.
 //! - [`ordered_pipeline`]: encodes in parallel, and keeps the order.
-//! - [`row_checksum`], [`verify`]: a checksum of what rows hold, by which what was written is compared with its source.
-//! - [`atomic`]: files and directories that appear whole or not at all.
+//! - [`row_checksum`], [`verify`]: a checksum of rows, by which written files are compared with their source.
+//! - [`atomic`]: atomic writes: files and directories appear whole or not at all.
 
 pub mod atomic;
 pub mod convert;

@@ -5,16 +5,17 @@
 //! one      many     one     many     one thread at a time
 //! ```
 //!
-//! *Lanes* are dealt in order and read in parallel, each giving items. Items are cut into pieces of work in the order
-//! of lanes, the work is done in parallel, and its results are put in order.
+//! The pipeline deals *lanes* in order and reads them in parallel. Each lane gives items. The pipeline cuts items into
+//! pieces of work in the order of lanes, does the work in parallel, and puts the results in order.
 //!
 //! # Contract
-//! - The calls of `cut`, and those of `put`, are made in one order that follows from the lanes alone.
-//! - Memory is bounded: at most [`Limits::lanes`] lanes are open, each holds at most [`Limits::lane_weight`] and one
-//!   item, and at most [`Limits::works`] pieces, and those of one more cut, are between `cut` and `put`.
-//! - The oldest piece can always proceed, whatever the limits: a later stage is served before an earlier one and an
-//!   older lane before a younger one, and no limit holds back the oldest lane once the stages behind it are empty.
-//! - The first error stops everything, as do a panic of a stage and [`QueryState::stopped`]; nothing is put after an error.
+//! - The order of the calls of `cut`, and of `put`, follows from the lanes alone.
+//! - Memory is bounded. At most [`Limits::lanes`] lanes are open, and each holds at most [`Limits::lane_weight`] and
+//!   one item. At most [`Limits::works`] pieces, and those of one more cut, are between `cut` and `put`.
+//! - The oldest piece can always proceed, whatever the limits. Threads serve a later stage before an earlier one, and
+//!   an older lane before a younger one. No limit holds back the oldest lane once the stages behind it are empty.
+//! - The first error stops the pipeline, as do a panic of a stage and [`QueryState::stopped`]. Nothing is put after an
+//!   error.
 
 mod stages;
 
@@ -30,10 +31,13 @@ use crate::context::stack;
 use crate::error::{Error, Result};
 pub use stages::{Cutter, Dealer, LaneItem, Limits, Reader, Sink, Stages, Step, Worker};
 
-/// How often a thread without work looks at the flags and at lanes that wait.
+/// The time after which a thread without work looks at the flags and at lanes that wait.
 const PARK: Duration = Duration::from_millis(10);
 
-/// Runs the stages to the end or to the first error.
+/// Runs the stages to their end or to the first error.
+///
+/// # Errors
+/// The first error of a stage, a panic of a stage, and [`Error::Cancelled`].
 pub fn run<L, I, W, O>(stages: Stages<'_, L, I, W, O>, limits: Limits, state: &QueryState) -> Result<()>
 where
     L: Send,
@@ -62,7 +66,7 @@ where
         limits,
         state,
     };
-    // With fewer threads the result is the same.
+    // The system may give fewer threads. The result is the same.
     threads::side_by_side("palais-line", stack::WORKER, limits.threads.saturating_sub(1), || line.serve());
     match line.lock().failed.take() {
         Some(e) => Err(e),
@@ -80,17 +84,17 @@ struct Line<'a, L, I, W, O> {
     state: &'a QueryState,
 }
 
-/// What is under way. A stage, lane or piece that a thread is busy with is taken out of its place.
+/// The state of the pipeline. A thread takes the stage, lane or piece that it works on out of its place.
 struct Inner<'a, L, I, W, O> {
     dealer: Option<Dealer<'a, L>>,
     dealt: bool,
     lanes: VecDeque<LaneSlot<L, I>>,
-    /// The number of the first of `lanes`.
+    /// The number of the first lane in `lanes`.
     first_lane: u64,
     cutter: Option<Cutter<'a, I, W>>,
     ended: bool,
     works: VecDeque<WorkSlot<W, O>>,
-    /// The number of the first of `works`.
+    /// The number of the first piece in `works`.
     first_work: u64,
     sink: Option<Sink<'a, O>>,
     failed: Option<Error>,
@@ -132,7 +136,7 @@ enum Job<'a, L, I, W, O> {
 }
 
 impl<'a, L, I, W, O> Inner<'a, L, I, W, O> {
-    /// The job that is nearest to the end of the pipeline.
+    /// Takes the job that is nearest to the end of the pipeline.
     fn pick(&mut self, limits: &Limits) -> Option<Job<'a, L, I, W, O>> {
         if let Some(WorkSlot::Done(_)) = self.works.front()
             && let Some(sink) = self.sink.take()
@@ -190,7 +194,7 @@ impl<'a, L, I, W, O> Inner<'a, L, I, W, O> {
         Some(Job::Cut(self.cutter.take()?, piece))
     }
 
-    /// Whether everything was put.
+    /// Whether all results were put.
     fn finished(&self) -> bool {
         self.ended && self.cutter.is_some() && self.works.is_empty() && self.sink.is_some()
     }
@@ -209,7 +213,7 @@ impl<'a, L, I, W, O> Line<'a, L, I, W, O> {
         self.inner.lock().expect("no stage runs while the lock is held")
     }
 
-    /// Does jobs until everything is done.
+    /// Does jobs until the pipeline has finished or failed. Each thread runs it.
     fn serve(&self) {
         let mut inner = self.lock();
         loop {
@@ -224,7 +228,7 @@ impl<'a, L, I, W, O> Line<'a, L, I, W, O> {
             inner = match inner.pick(&self.limits) {
                 Some(job) => {
                     drop(inner);
-                    // A stage that has panicked is not taken up again: an error ends all of them.
+                    // A stage that has panicked is not called again: an error ends all stages.
                     let inner = panics::catch(|| Ok(self.perform(job))).unwrap_or_else(|e| {
                         let mut inner = self.lock();
                         inner.fail(e);
@@ -245,7 +249,7 @@ impl<'a, L, I, W, O> Line<'a, L, I, W, O> {
         }
     }
 
-    /// Does a job and puts its result in its place.
+    /// Does a job, and puts its result into its place.
     fn perform(&self, job: Job<'a, L, I, W, O>) -> MutexGuard<'_, Inner<'a, L, I, W, O>> {
         match job {
             Job::Put(mut sink, out) => {

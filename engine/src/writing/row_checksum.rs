@@ -1,17 +1,18 @@
-//! A hash of what rows hold, in their order: two tables have the same one if they have the same values in the same
-//! rows, up to a chance of about 2⁻⁶⁴ a column and stretch of rows.
+//! A checksum of rows in their order. Two tables have the same checksum if they have the same values in the same rows.
+//! Tables that differ have the same one by a chance of about 2⁻⁶⁴ for each column and stretch of rows.
 //!
-//! Each value is hashed, then that hash together with the number of its row; the sums of these words, a sum for each
-//! column and each stretch of [`STRETCH`] rows, are the hash of the table. As the number of the row is in them, the
-//! words can be added in any order and by any thread, and it doesn't matter how batches are cut; rows that have
-//! changed places change the sum.
+//! Each value is hashed, and then that hash is hashed together with the number of its row. The checksum is the sums of
+//! these words, a sum for each column and each stretch of `STRETCH` rows. The row number is in each word, so that
+//! rows that change places change the sum. So any thread can add the words in any order, and it doesn't matter how
+//! batches are cut.
 //!
-//! # What is told apart
-//! - NULL, the empty string, and 0; a list that is NULL, an empty one, and one of a NULL.
-//! - 0.0 and -0.0. Every NaN is the same NaN: text has one.
-//! - Integers, decimals, dates, times and timestamps by their value in the column's type, text and bytes by their bytes.
+//! # Values that differ
+//! - NULL, the empty string, and 0. A NULL list, an empty list, and a list of one NULL.
+//! - 0.0 and -0.0. All NaNs are the same, because text formats have only one.
+//! - Integers, decimals, dates, times and timestamps, by their value in the column's type. Text and bytes, by their
+//!   bytes.
 //!
-//! Both tables must have columns of the same types, up to how text and bytes are laid out.
+//! Both tables must have columns of the same types. Only the layout of text and bytes may differ.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -26,13 +27,13 @@ use crate::dataflow::batch::list_values;
 use crate::error::{Error, Result};
 use crate::state::hash::{NULL, hash_bytes, hash_view, hash_word};
 
-/// The rows that are summed up together, and told together where they differ.
+/// The number of rows of a stretch: they have one sum, and an error names a whole stretch.
 const STRETCH: u64 = 1 << 16;
 
-/// An odd number by which rows with numbers side by side have hashes far apart (2⁶⁴ over the golden ratio).
+/// An odd factor of row numbers, so that neighbouring rows have hashes far apart (2⁶⁴ over the golden ratio).
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// The hash of a table whose rows come in pieces, from several threads.
+/// The checksum of a table, whose rows several threads add.
 #[derive(Debug)]
 pub struct RowChecksum {
     columns: usize,
@@ -42,12 +43,15 @@ pub struct RowChecksum {
 #[derive(Debug, Default)]
 struct Sums {
     rows: u64,
-    /// For each stretch of rows the sums of all columns.
+    /// For each stretch of rows, the sums of all columns.
     words: Vec<u64>,
 }
 
 impl RowChecksum {
-    /// Of no rows yet, with columns of this schema; an error if values of their types can't be compared.
+    /// The checksum of a table of this schema without rows.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] if values of a column can't be hashed.
     pub fn new(schema: &Schema) -> Result<RowChecksum> {
         for field in schema.fields() {
             if !is_hashed(field.data_type()) {
@@ -58,8 +62,8 @@ impl RowChecksum {
         Ok(RowChecksum { columns: schema.fields().len(), sums: Mutex::default() })
     }
 
-    /// Adds rows that follow one another, the first of them with this number in the table. Every row is added once,
-    /// in whatever order.
+    /// Adds rows that follow one another. `first` is the number of the first row in the table. Every row is added once,
+    /// and the calls may come in any order.
     pub fn add(&self, first: u64, batches: &[RecordBatch]) -> Result<()> {
         let mut at = first;
         for batch in batches {
@@ -87,7 +91,7 @@ impl RowChecksum {
         Ok(())
     }
 
-    /// What `other` has otherwise, in words that follow its name, if it does; `schema` names the columns.
+    /// How `other` differs, as text that follows its name. `None` if it does not differ. `schema` names the columns.
     pub fn difference(&self, other: &RowChecksum, schema: &Schema) -> Option<String> {
         let ours = self.sums.lock().unwrap_or_else(PoisonError::into_inner);
         let theirs = other.sums.lock().unwrap_or_else(PoisonError::into_inner);
@@ -116,7 +120,7 @@ impl RowChecksum {
     }
 }
 
-/// The sums of the stretches that the rows from `first` on lie in.
+/// The sums of each stretch in which the rows from `first` on lie.
 fn sum(first: u64, hashes: &[u64]) -> Vec<u64> {
     let (mut sums, mut row, mut rest) = (Vec::new(), first, hashes);
     while !rest.is_empty() {
@@ -130,7 +134,7 @@ fn sum(first: u64, hashes: &[u64]) -> Vec<u64> {
     sums
 }
 
-/// Whether values of a type can be hashed: all but unions and views of lists.
+/// Whether values of a type can be hashed. All can but unions and list views.
 fn is_hashed(kind: &DataType) -> bool {
     match kind {
         DataType::Union(..) | DataType::ListView(_) | DataType::LargeListView(_) => false,
@@ -145,7 +149,7 @@ fn is_hashed(kind: &DataType) -> bool {
     }
 }
 
-/// A hash of each value.
+/// The hash of each value.
 fn hashes(array: &ArrayRef) -> Result<Vec<u64>> {
     let mut out: Vec<u64> = match array.data_type() {
         DataType::Null => vec![NULL; array.len()],
@@ -201,7 +205,7 @@ fn hashes(array: &ArrayRef) -> Result<Vec<u64>> {
         DataType::RunEndEncoded(_, values) => hashes(&arrow_cast::cast(array, values.data_type())?)?,
         _ => fixed(array)?,
     };
-    // What lies under a NULL is not a value.
+    // The buffer may hold any value under a NULL.
     if let Some(nulls) = array.logical_nulls().filter(|nulls| nulls.null_count() > 0) {
         for (hash, valid) in out.iter_mut().zip(nulls.iter()) {
             if !valid {
@@ -220,7 +224,7 @@ fn of<T: ArrowNativeType>(data: &ArrayData, word: impl Fn(&T) -> u64) -> Vec<u64
     words(&data.buffer::<T>(0)[..data.len()], word)
 }
 
-/// Integers and what is stored as such, by the bits of the type.
+/// Hashes integers, and types that are stored as integers, by their bits.
 fn fixed(array: &ArrayRef) -> Result<Vec<u64>> {
     let data = array.to_data();
     match array.data_type().primitive_width() {
@@ -228,7 +232,7 @@ fn fixed(array: &ArrayRef) -> Result<Vec<u64>> {
         Some(2) => Ok(of::<u16>(&data, |&v| u64::from(v))),
         Some(4) => Ok(of::<u32>(&data, |&v| u64::from(v))),
         Some(8) => Ok(of::<u64>(&data, |&v| v)),
-        // Decimals and intervals. Their bytes, as alignment differs.
+        // Decimals and intervals are hashed by their bytes, because alignment differs.
         Some(width) => {
             let bytes = &data.buffers()[0].as_slice()[data.offset() * width..];
             Ok(bytes.chunks_exact(width).take(data.len()).map(hash_bytes).collect())
@@ -253,13 +257,13 @@ fn list<O: OffsetSizeTrait>(list: &GenericListArray<O>) -> Result<Vec<u64>> {
     Ok(runs(list.value_offsets(), &hashes(&list_values(list))?))
 }
 
-/// The lists that end at these offsets; `items` begins with the first one.
+/// The hashes of lists with these offsets. `items` begins with the hashes of the first list.
 fn runs<O: OffsetSizeTrait>(offsets: &[O], items: &[u64]) -> Vec<u64> {
     let place = |offset: O| offset.as_usize() - offsets[0].as_usize();
     offsets.windows(2).map(|ends| run(&items[place(ends[0])..place(ends[1])])).collect()
 }
 
-/// Values one after another; how many there are is in it.
+/// The hash of values one after another, and of their number.
 fn run(items: &[u64]) -> u64 {
     items.iter().fold(hash_word(items.len() as u64), |all, &item| joined(all, item))
 }

@@ -1,8 +1,9 @@
-//! What was written, read again and compared with its source, before it appears at its destination.
+//! Verifies written files: reads them again and compares them with their source, before they appear at their
+//! destination.
 //!
-//! It is read as anybody would read it, as one table by its path or, of a dataset, by its manifest, but with the columns
-//! of the source as its schema: text knows no decimals. The system is asked to forget the files first, so that they come
-//! from the disk where the file system goes along with that.
+//! They are read as any reader reads them: one table by its path, or a dataset by its manifest. Only the schema is the
+//! source's, because a text format can't tell decimals from floats. The system is first asked to forget the files, so
+//! that they come from the disk if the file system allows that.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -19,8 +20,11 @@ use crate::writing::dataset::{Rows, weight};
 use crate::writing::ordered_pipeline::{self, LaneItem, Limits, Stages};
 use crate::writing::row_checksum::RowChecksum;
 
-/// Compares a file, or a dataset with this manifest, with the rows that `source` has the hash of. It lies at `path`, and
-/// errors call it `shown`.
+/// Compares a file, or a dataset with this manifest, with the checksum of its source. The file or dataset lies at
+/// `path`, and errors call it `shown`.
+///
+/// # Errors
+/// [`Error::Verify`] if they differ or can't be read, and the errors of the query.
 pub fn verify(
     path: &Path,
     shown: &Path,
@@ -45,11 +49,11 @@ pub fn verify(
     }
 }
 
-/// The hash of what lies at `path`.
+/// The checksum of the file or dataset at `path`.
 fn read_back(path: &Path, manifest: &Manifest, workers: usize, state: &QueryState) -> Result<RowChecksum> {
     let format = &manifest.format;
     let options = match path.is_dir() {
-        // A dataset tells how it is to be read.
+        // The manifest of a dataset says how it is read.
         true => OpenOptions { max_record: MAX_RECORD, ..OpenOptions::default() },
         false => OpenOptions {
             encoding: Some(format.encoding.clone()),
@@ -58,7 +62,7 @@ fn read_back(path: &Path, manifest: &Manifest, workers: usize, state: &QueryStat
             quote: format.quote,
             header: Some(format.header),
             schema: Some(SchemaChoice::Given(manifest.schema.clone())),
-            // A record may be longer in this encoding than it was in that of the source.
+            // A record may be longer in this encoding than in the encoding of the source.
             max_record: MAX_RECORD,
             ..OpenOptions::default()
         },
@@ -74,7 +78,7 @@ fn read_back(path: &Path, manifest: &Manifest, workers: usize, state: &QueryStat
     content(&table, workers, state)
 }
 
-/// The hash of a table, computed by so many threads. The system is asked to forget its files first.
+/// Computes the checksum of a table, by `workers` threads. The system is first asked to forget its files.
 pub fn content(table: &Arc<Table>, workers: usize, state: &QueryState) -> Result<RowChecksum> {
     let files = match &table.source {
         Source::Files(set) => set.files.as_slice(),
@@ -84,8 +88,8 @@ pub fn content(table: &Arc<Table>, workers: usize, state: &QueryState) -> Result
         Input::of(file)?.forget();
     }
     let content = RowChecksum::new(&table.schema)?;
-    let work = all_of(table)?;
-    let Rows { deal, read, .. } = rows(&work, files, state);
+    let source = all_of(table)?;
+    let Rows { deal, read, .. } = rows(&source, files, state);
     let mut first = 0;
     let stages = Stages {
         deal,

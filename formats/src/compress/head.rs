@@ -1,4 +1,4 @@
-//! The beginning of a file, decompressed.
+//! Reads the beginning of a file, decompressed.
 
 use schema::FileEntry;
 
@@ -6,10 +6,10 @@ use super::compression;
 use crate::error::Result;
 use crate::store::input::Input;
 
-/// Bytes that are read at once.
+/// The bytes of a compressed file that are read at once.
 const HEAD: usize = 64 << 10;
 
-/// The first bytes of a file, decompressed: `most` of them, fewer only if there are no more.
+/// The first `most` bytes of a file, decompressed. Fewer only if the file has no more.
 pub fn first_bytes(file: &FileEntry, compression_name: &str, most: usize) -> Result<Vec<u8>> {
     let input = Input::of(file)?;
     let Some(mut decompressor) = compression(compression_name)?.decompressor()? else {

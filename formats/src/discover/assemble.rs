@@ -1,4 +1,4 @@
-//! The columns of a table that do not lie in its files.
+//! Adds the columns of a table that are not in its files.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,8 +12,8 @@ use crate::error::{Error, Result};
 /// The name of the column with the path of each row's file.
 pub const FILE_COLUMN: &str = "_file";
 
-/// Appends the columns that directories give. One that lies in the files as well is that of the directories, as it is
-/// for DuckDB and Spark.
+/// Appends the columns that directories give. If the files have a column of the same name, the directories' column
+/// replaces it, as in DuckDB and Spark.
 pub fn add_hive_columns(table: &mut Table, hive: Hive) {
     if hive.fields.is_empty() {
         return;
@@ -26,7 +26,7 @@ pub fn add_hive_columns(table: &mut Table, hive: Hive) {
     append(table, hive.fields);
 }
 
-/// Takes columns out of a table whose files keep them.
+/// Takes columns out of a table. The files keep them.
 fn hide(table: &mut Table, hidden: impl Fn(&str) -> bool) {
     let Source::Files(set) = &mut table.source else { return };
     let fields = table.schema.fields();

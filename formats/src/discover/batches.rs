@@ -1,4 +1,4 @@
-//! A table of record batches that somebody has in memory.
+//! A table of record batches in memory.
 
 use std::sync::Arc;
 
@@ -12,8 +12,8 @@ use crate::columns::types::{check_readable, read_schema};
 use crate::error::{Error, Result};
 use crate::format::ScanOptions;
 
-/// The table of these batches, all of which have the columns of `schema`. Types become those in which files are read, and
-/// what has them already is not copied.
+/// Makes a table of these batches, all of which must have the columns of `schema`. Their types become the types in
+/// which files are read. Columns that have these types already are not copied.
 ///
 /// # Errors
 /// A column of a type that no operator knows, and batches of other columns.

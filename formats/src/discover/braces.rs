@@ -1,15 +1,15 @@
-//! Braces: `{a,b}.csv` is `a.csv` and `b.csv`, as a shell has it. They may be nested, and hold slashes and wildcards, so
-//! that `{logs/*.csv,old.csv}` is a list of locations.
+//! Expands braces: `{a,b}.csv` is `a.csv` and `b.csv`, as in a shell. Braces may be nested, and hold slashes and
+//! wildcards, so that `{logs/*.csv,old.csv}` is a list of locations.
 
 use crate::error::{Error, Result};
 
 /// The most locations that braces may stand for.
 const MOST: usize = 10_000;
 
-/// The locations that a text with braces stands for; none if it has no braces with a comma inside.
+/// The locations that a text with braces stands for. Empty if the text has no braces with a comma inside.
 ///
 /// # Errors
-/// More than [`MOST`].
+/// There are more than [`MOST`] locations.
 pub fn expand(location: &str) -> Result<Vec<String>> {
     let mut all = vec![location.to_string()];
     let mut at = 0;
@@ -30,13 +30,13 @@ pub fn expand(location: &str) -> Result<Vec<String>> {
     Ok(if at == 1 && all[0] == location { Vec::new() } else { all })
 }
 
-/// The part of a location before its first wildcard or brace that is a directory.
+/// The directory that a location names before its first wildcard or brace.
 pub fn root(location: &str) -> &str {
     let plain = location.find(['{', '*', '?', '[']).unwrap_or(location.len());
     location[..plain].rfind('/').map_or("", |slash| &location[..slash.max(1)])
 }
 
-/// The first braces with a comma between them: what stands before, the alternatives, what stands behind.
+/// The first braces with a comma in them: the text before, the alternatives, and the text behind.
 fn first_group(text: &str) -> Option<(&str, Vec<&str>, &str)> {
     for (open, _) in text.match_indices('{') {
         let (mut depth, mut commas) = (0_usize, Vec::new());

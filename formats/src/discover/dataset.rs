@@ -14,9 +14,11 @@ use crate::registry::format;
 use crate::rows::split::is_listed;
 use crate::store::input;
 
-/// Opens a dataset. The directory must hold the files of the manifest, each of the size that the manifest says, and
-/// no other: rows that were added or lost beside the manifest are an error and not a guess. The manifest states how
-/// the files are written; options that say so for other files don't count here.
+/// Opens a dataset.
+///
+/// The directory must hold the files of the manifest, each of the size that the manifest says, and no other files. So
+/// rows that were added or lost are an error. The manifest states how the files are written. The options that say so
+/// for other files don't count here.
 pub fn open(dir: &Path, name: &str, options: &OpenOptions) -> Result<Table> {
     let Some(manifest) = Manifest::read_with(dir, input::reader)? else {
         return Err(Error::location(dir.display(), format!("{FILE_NAME} is gone"), None));

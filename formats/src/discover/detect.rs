@@ -1,4 +1,5 @@
-//! In which encoding and compression a file is: by its name, and by its content where the name says nothing or lies.
+//! Detects the encoding and compression of a file: by its name, and by its content if the name says nothing or is
+//! wrong.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -16,10 +17,10 @@ use crate::store::input::Input;
 /// Suffixes that stand for csv with another delimiter.
 const DELIMITED: &[(&str, u8)] = &[("tsv", b'\t'), ("tab", b'\t'), ("psv", b'|')];
 
-/// What is looked at of a file's (decompressed) beginning, in bytes.
+/// The bytes of a file's decompressed beginning that are looked at.
 const HEAD: usize = 64 << 10;
 
-/// What the name of a file tells.
+/// The facts that the name of a file tells.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Named {
     /// The encoding.
@@ -30,18 +31,18 @@ pub struct Named {
     pub delimiter: Option<u8>,
 }
 
-/// How a file is to be read.
+/// The encoding and compression of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Detected {
     /// The encoding.
     pub encoding: &'static str,
     /// The compression around the file.
     pub compression: &'static str,
-    /// csv: the byte between fields, where the name or the content tells it.
+    /// csv: the byte between fields, if the name or the content tells it.
     pub delimiter: Option<u8>,
 }
 
-/// What stands behind the first point of a file's name: all that [`by_name`] looks at.
+/// The suffixes of a file's name, behind the first point. [`by_name`] looks at nothing else.
 pub fn suffixes(path: &Path) -> &[u8] {
     let path = path.as_os_str().as_bytes();
     let name = &path[memchr::memrchr(b'/', path).map_or(0, |slash| slash + 1)..];
@@ -72,13 +73,14 @@ pub fn by_name(path: &Path) -> Named {
     named
 }
 
-/// The name of a file without the suffixes that [`by_name`] understands: the name of a table.
+/// The name of a file up to its first point: the name of a table.
 pub fn stem(path: &Path) -> String {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     name.split('.').next().filter(|s| !s.is_empty()).unwrap_or(&name).to_string()
 }
 
-/// Looks into a file that is not empty. What is given (by an option) is not doubted.
+/// Detects the encoding and compression of a file that is not empty, by its content. An encoding or compression that an
+/// option gives is taken as it is.
 pub fn by_content(
     file: &FileEntry,
     encoding: Option<&str>,
@@ -93,7 +95,7 @@ pub fn by_content(
         None => {
             match (sniff_compression(&start), named.compression) {
                 (Some(found), _) => found.name(),
-                // Unpacked under its old name.
+                // The file was decompressed, and kept its old name.
                 (None, Some(_)) if is_text(&start) || magic(&start).is_some() => "none",
                 (None, Some(named)) => named,
                 (None, None) => "none",
@@ -104,7 +106,7 @@ pub fn by_content(
     if let Some(name) = encoding {
         let detected = Detected { encoding: format(name)?.name(), compression, delimiter };
         let detected = checked(path, detected)?;
-        // What can be no text of ours is said here, since the decoder would speak of its first bytes only.
+        // UTF-16 is an error here, because the error of the decoder would only name its first bytes.
         if !format(name)?.compresses_inside() {
             refuse_utf16(path, &first_bytes(file, compression, 2)?)?;
         }
@@ -112,14 +114,14 @@ pub fn by_content(
     }
     let head = first_bytes(file, compression, HEAD)?;
     refuse_utf16(path, &head)?;
-    // A csv file may begin with the letters PAR1; a Parquet file ends with them as well.
+    // A csv file may begin with the letters PAR1. A Parquet file ends with them too.
     let magic = match magic(&head) {
         Some("parquet") if compression == "none" && !ends_with(&input, b"PAR1")? && is_text(&head) => None,
         magic => magic,
     };
     let (encoding, delimiter) = match (magic, named.encoding) {
         (Some(magic), _) => (magic, None),
-        // A name of a column format over something else is left to the format, which says what is wrong.
+        // If the name is of a column format and the content is not, the format reports the error.
         (None, Some(named)) => (named, delimiter),
         (None, None) => match sniff::text_kind(&head) {
             Some((encoding, delimiter)) => (encoding, delimiter),
@@ -134,13 +136,13 @@ pub fn by_content(
     checked(path, Detected { encoding, compression, delimiter })
 }
 
-/// The encoding whose files begin like this.
+/// The encoding whose files begin with these bytes.
 fn magic(head: &[u8]) -> Option<&'static str> {
     let begins = |f: &&&dyn Format| f.magic().iter().any(|magic| head.starts_with(magic));
     formats().iter().find(begins).map(|f| f.name())
 }
 
-/// Refuses text that begins with a byte order mark of UTF-16, which no format of bytes begins with.
+/// Refuses text that begins with a byte order mark of UTF-16. No binary format begins so.
 fn refuse_utf16(path: &Path, head: &[u8]) -> Result<()> {
     if !head.starts_with(b"\xff\xfe") && !head.starts_with(b"\xfe\xff") {
         return Ok(());
@@ -149,7 +151,7 @@ fn refuse_utf16(path: &Path, head: &[u8]) -> Result<()> {
     Err(Error::location(path.display(), "the text is UTF-16, and only UTF-8 is read", Some(help)))
 }
 
-/// Refuses a compression around an encoding that compresses inside.
+/// Refuses a compression around a file of an encoding that compresses inside.
 fn checked(path: &Path, detected: Detected) -> Result<Detected> {
     let inside = format(detected.encoding)?.compresses_inside();
     if inside && detected.compression != "none" {
@@ -169,7 +171,7 @@ fn ends_with(input: &Input, magic: &[u8]) -> Result<bool> {
     Ok(input.read_range(&(len.saturating_sub(magic.len() as u64)..len))? == magic)
 }
 
-/// Whether bytes look like text: UTF-8 without control characters, though a character may be cut at the end.
+/// Whether bytes look like text: UTF-8 without control characters. The last character may be cut.
 pub fn is_text(bytes: &[u8]) -> bool {
     let whole = match std::str::from_utf8(bytes) {
         Ok(_) => true,

@@ -1,4 +1,4 @@
-//! Files to a table: their encoding, their schema, and that they agree on both.
+//! Makes a table of files: finds their encoding and their schema, and checks that they agree on both.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -26,23 +26,23 @@ use crate::rows::tagged::Tagged;
 use crate::rows::tagged::outer::{self, Layout};
 use crate::store::input::Input;
 
-/// Records that are looked at of every file but the first.
+/// The number of records that are looked at in every file but the first.
 const CHECK_ROWS: usize = 10;
 
-/// Bytes of a file that are looked at first to see whether it begins like another, and the most.
+/// The bytes of a file that are first looked at to see whether its records have the known schema, and the most bytes.
 const LOOK_BYTES: usize = 2 << 10;
 const MOST_LOOKED: usize = 32 << 10;
 
-/// So many files at least of at most so many bytes, as one worker reads whole, are compared when they are read. So many
-/// of them are looked at before.
+/// If a table has at least so many files, each of at most so many bytes, workers compare the files when they read them.
+/// One worker reads such a file whole. So many of the files are looked at before.
 const LATE_FILES: usize = 256;
 const LATE_BYTES: u64 = 512 << 10;
 const LATE_SAMPLE: usize = 16;
 
-/// Bytes of a csv file that are looked at for its delimiter and header at first.
+/// The bytes of a csv file that are first looked at for its delimiter and header.
 const SNIFF_BYTES: usize = 64 << 10;
 
-/// Opens these files, in their order, as one table.
+/// Opens these files, in their order, as one table. `root` is the directory below which hive columns count.
 pub fn open(
     location: &str,
     root: &Path,
@@ -67,7 +67,7 @@ pub fn open(
     };
     check_names(location, &schema)?;
     let file_columns = schema.fields().len();
-    // A look at the beginning of each compressed file.
+    // This looks at the beginning of each compressed file.
     let cuts = parallel::each(files.len(), |i| encoding.cut(&files[i], &opening.options(i)))?;
     let mut rows = Some(0u64);
     let mut layouts = Layouts::beside(&base.compression);
@@ -87,12 +87,12 @@ pub fn open(
     Ok(table)
 }
 
-/// Whether there are no bytes. A pipe, whose size is not known, is read as far as its first one.
+/// Whether a file has no bytes. The size of a pipe is not known, so that its first byte is read.
 fn is_empty(file: &FileEntry) -> Result<bool> {
     if file.bytes > 0 { Ok(false) } else { Input::of(file)?.is_empty() }
 }
 
-/// The first file that holds anything; a compressed file of some bytes may hold nothing.
+/// The first file that has data. A compressed file of some bytes may have none.
 fn first_with_data(files: &[FileEntry], detected: &[Detected]) -> Result<Option<usize>> {
     for (i, (file, detected)) in files.iter().zip(detected).enumerate() {
         let plain = file.bytes > 0 && detected.compression == "none";
@@ -107,12 +107,12 @@ fn first_with_data(files: &[FileEntry], detected: &[Detected]) -> Result<Option<
     Ok(None)
 }
 
-/// The encoding and compression of each file; the encoding must be the same for all.
+/// Detects the encoding and compression of each file. The encoding must be the same for all.
 fn detect_all(location: &str, files: &[FileEntry], options: &OpenOptions) -> Result<Vec<Detected>> {
     let mut looked = false;
     let mut before: Option<(&[u8], Named)> = None;
     let detected = files.iter().map(|file| {
-        // Most files are called like the one before.
+        // Most files have the suffixes of the file before.
         let suffixes = detect::suffixes(&file.path);
         let known = before.filter(|(known, _)| *known == suffixes);
         let (_, named) = *before.insert(known.unwrap_or_else(|| (suffixes, detect::by_name(&file.path))));
@@ -146,12 +146,13 @@ fn detect_all(location: &str, files: &[FileEntry], options: &OpenOptions) -> Res
         let help = format!("name those of one encoding with a glob, as in '*.{suffix}', or say --from");
         return Err(Error::location(location, message, Some(help)));
     }
-    // Nothing tells what an empty file without a suffix would be; it is what the others are.
+    // Nothing tells the encoding of an empty file without a suffix. It gets the encoding of the others.
     let other = Detected { compression: "none", ..first.clone() };
     Ok(detected.into_iter().map(|d| d.unwrap_or_else(|| other.clone())).collect())
 }
 
-/// A name that tells the encoding is believed, except that of the first file with data, which is looked into.
+/// Detects the encoding and compression of a file. A name that tells the encoding is believed. Only the first file with
+/// data, and a file whose name does not tell it, are looked into.
 fn detect_one(
     file: &FileEntry,
     named: Named,
@@ -174,7 +175,7 @@ fn detect_one(
     Ok(encoding.map(|encoding| Detected { encoding, compression, delimiter: named.delimiter }))
 }
 
-/// How every file is read, but for its compression: what the first one with data tells.
+/// The options by which every file is read, except for its compression. The first file with data tells them.
 fn base_options(
     files: &[FileEntry],
     detected: &[Detected],
@@ -218,7 +219,7 @@ fn base_options(
     Ok(format)
 }
 
-/// Whether all rows of a file lie in one array.
+/// Whether all rows of a msgpack or cbor file are in one array.
 fn lies_in_array(file: &FileEntry, detected: &Detected, given: Option<&Schema>) -> Result<bool> {
     let head = first_bytes(file, detected.compression, outer::LOOKED_AT)?;
     let whole = head.len() < outer::LOOKED_AT;
@@ -235,8 +236,8 @@ fn is_array<T: Tagged>(tagged: T, head: &[u8], whole: bool, given: Option<&Schem
     }
 }
 
-/// The beginning of a csv file, and its delimiter, if that is not told: so much of it that the first record, which may hold
-/// the names of very many columns, is whole and others follow it.
+/// The beginning of a csv file, and its delimiter, which is detected if it is not given. The beginning is so long that
+/// the first record is whole and another one follows. The first record may have the names of very many columns.
 fn csv_head(
     file: &FileEntry,
     compression: &str,
@@ -247,7 +248,7 @@ fn csv_head(
     let mut head = first_bytes(file, compression, most)?;
     let delimiter = delimiter.unwrap_or_else(|| sniff::delimiter(&head, options.quote));
     let marks = Marks { delimiter, quote: options.quote };
-    // A record that is longer than allowed can't be read.
+    // A record that is longer than the limit can't be read anyway.
     while head.len() == most && most <= options.max_record && !sniff::has_records(&head, marks) {
         most = most.saturating_mul(4);
         head = first_bytes(file, compression, most)?;
@@ -257,17 +258,17 @@ fn csv_head(
 
 /// Whether a csv file that begins with `head` has a header.
 fn has_header(path: &Path, head: &[u8], format: &FormatOptions, given: Option<&Schema>) -> Result<bool> {
-    // Names are looked for in the first record; others tell whether they are names where no schema does.
+    // The first record may have names. Without a schema, the other records tell whether it has.
     let most = if given.is_some() { 1 } else { sniff::RECORDS };
     let records = sniff::records(head, format.delimiter, format.quote, most);
     sniff::header(&records, given)
         .map_err(|message| Error::location(path.display(), message, Some(sniff::IN_ORDER.into())))
 }
 
-/// What was seen of a file.
+/// The facts that a look at a file gave.
 #[derive(Debug, Default, Clone)]
 struct Seen {
-    /// Its columns, in its order, where they can differ from the table's.
+    /// The columns of the file, in its order, if they can differ from the table's.
     schema: Option<SchemaRef>,
     rows: Option<u64>,
 }
@@ -303,11 +304,12 @@ impl Opening<'_> {
         self.encoding.infer(entry, &self.options(file), rows).map_err(|e| e.at(&entry.path))
     }
 
-    /// Refuses a csv file whose first record was taken for new names, as that of the first file was, and is a row.
+    /// Refuses a csv file whose first record is a row, although the first record of the first file has names. It would
+    /// be taken for new names.
     fn check_header(&self, file: usize, schema: &Schema, known: &Schema) -> Result<()> {
         let is_known = |field: &FieldRef| known.field_with_name(field.name()).is_ok();
         let guessed = self.encoding.name() == "csv" && self.options.header.is_none() && self.base.header;
-        // Without --union-by-name other names are an error anyhow, which tells both files.
+        // Without --union-by-name other names are an error anyway, which names both files.
         if !guessed || !self.options.union_by_name || schema.fields().iter().all(is_known) {
             return Ok(());
         }
@@ -324,11 +326,11 @@ impl Opening<'_> {
         }
     }
 
-    /// Whether it is certain, and quickly seen, that a file says nothing new.
+    /// Whether a quick look shows for certain that the first records of a file have the known schema.
     fn begins_like_known(&self, probe: &mut dyn SchemaProbe, file: usize) -> bool {
         let compression = self.detected[file].compression;
         let mut most = LOOK_BYTES;
-        // A record that is too long is told of by a look in full.
+        // The full look at a file reports a record that is too long.
         while self.files[file].bytes > 0 && most <= MOST_LOOKED.min(self.base.max_record) {
             let Ok(head) = first_bytes(&self.files[file], compression, most) else { return false };
             let whole = head.len() < most;
@@ -341,7 +343,7 @@ impl Opening<'_> {
         false
     }
 
-    /// The number of rows, of encodings that tell it at the end of the file.
+    /// The number of rows, if the encoding has it at the end of the file.
     fn rows(&self, file: usize) -> Result<Option<u64>> {
         let entry = &self.files[file];
         match self.matching() {
@@ -350,7 +352,7 @@ impl Opening<'_> {
         }
     }
 
-    /// Infers a schema from the first file that has data, and has a short look at the others.
+    /// Infers a schema from the first file that has data, and takes a short look at the others.
     fn infer(&self) -> Result<(SchemaRef, Vec<Seen>, DeferredValidation)> {
         let first = match self.first {
             Some(first) => first,
@@ -388,12 +390,12 @@ impl Opening<'_> {
             }
             let schema = self.infer_one(file, rows)?;
             self.check_header(file, &schema, &known)?;
-            // Of many thousand files nearly all have the same columns: only others are kept.
+            // Nearly all of many thousand files have the same columns. Only other schemas are kept.
             Ok(Seen { schema: (schema != known).then_some(schema), rows: self.rows(file)? })
         })?;
         for (file, seen) in self.files.iter().zip(&seen) {
             match &seen.schema {
-                // An empty file that is compressed.
+                // A compressed file that holds nothing.
                 Some(schema) if schema.fields().is_empty() => {}
                 Some(schema) => unified.add(&file.path, schema)?,
                 None => {}
@@ -406,8 +408,8 @@ impl Opening<'_> {
         Ok((schema, seen.into_iter().map(own).collect(), DeferredValidation::Nothing))
     }
 
-    /// Whether the files are many, small and, as far as some of them tell, so like the first one with data that they can
-    /// be compared when they are read.
+    /// Whether workers can compare the files when they read them. The files must be many and small, and some of them
+    /// must have the schema of the first file with data.
     fn may_wait(&self, first: usize, known: &Schema, rows: usize) -> bool {
         let Some(mut probe) = self.encoding.probe(self.base, rows, known) else { return false };
         let count = self.files.len();
@@ -421,7 +423,8 @@ impl Opening<'_> {
                 .all(|file| self.begins_like_known(probe.as_mut(), file))
     }
 
-    /// Takes a schema that is given. Of encodings that state their columns, it must name columns that are there.
+    /// Takes a given schema. If the encoding states the columns of a file, the first file must have all columns of the
+    /// schema.
     fn with_schema(&self, schema: SchemaRef) -> Result<(SchemaRef, Vec<Seen>, DeferredValidation)> {
         let first = self.first.unwrap_or(0);
         let path = &self.files[first].path;
@@ -450,13 +453,13 @@ impl Opening<'_> {
             }
             _ => vec![Seen::default(); self.files.len()],
         };
-        // What is inferred has names, which are compared with those of the first file.
+        // An inferred header has names, which are compared with those of the first file.
         let header = self.encoding.name() == "csv" && self.files.len() > 1 && self.options.header.is_none();
         Ok((schema, seen, if header { DeferredValidation::Header } else { DeferredValidation::Nothing }))
     }
 }
 
-/// No table without columns, and no two columns of one name.
+/// Refuses a table without columns, and a table with two columns of one name.
 fn check_names(location: &str, schema: &Schema) -> Result<()> {
     if schema.fields().is_empty() {
         let message = "there are no columns in it";

@@ -1,4 +1,4 @@
-//! Globs: `*`, `?` and `[…]` within a name, and `**` for any number of directories.
+//! Globs: `*`, `?` and `[…]` match within a name, and `**` matches any number of directories.
 
 use std::ffi::OsStr;
 use std::fs::Metadata;
@@ -17,7 +17,7 @@ pub fn is_glob(location: &str) -> bool {
     location.contains(['*', '?', '['])
 }
 
-/// What stands before and behind a name's only wildcard, a `*`.
+/// The text before and behind the only wildcard of a name, a `*`.
 struct Ends(String, String);
 
 impl Ends {
@@ -43,7 +43,7 @@ enum Step {
 }
 
 impl Step {
-    /// Whether a name of a file or directory is one that the step stands for.
+    /// Whether the step matches the name of a file or directory.
     fn fits(&self, name: &OsStr) -> bool {
         match self {
             Step::Name(own) => own.as_os_str() == name,
@@ -62,7 +62,7 @@ impl Step {
 
 /// A path with wildcards.
 pub struct Glob {
-    /// The part before the first wildcard; empty for the working directory.
+    /// The directory before the first wildcard. Empty for the working directory.
     pub root: PathBuf,
     steps: Vec<Step>,
 }
@@ -97,7 +97,7 @@ impl Glob {
         Ok(Glob { root, steps })
     }
 
-    /// Whether the names of directories and of a file below the root are those of a file that the glob stands for.
+    /// Whether the glob matches a file. `below` has the names of its directories below the root, and its own name.
     pub fn matches(&self, below: &[&str]) -> bool {
         matches(&self.steps, below)
     }
@@ -105,7 +105,7 @@ impl Glob {
 
 fn matches(steps: &[Step], names: &[&str]) -> bool {
     let Some((step, rest)) = steps.split_first() else {
-        // A directory stands for the files in it.
+        // A glob that matches a directory matches all files in it.
         return !names.iter().any(|name| is_hidden(name.as_ref()));
     };
     let Some((first, below)) = names.split_first() else { return false };
@@ -116,10 +116,10 @@ fn matches(steps: &[Step], names: &[&str]) -> bool {
     }
 }
 
-/// The files that a glob names.
+/// Lists the files that a glob matches.
 ///
 /// # Errors
-/// There are none, or a directory can't be read.
+/// The glob matches no file, or a directory can't be read.
 pub fn list_glob(location: &str) -> Result<Listing> {
     let Glob { root, steps } = Glob::parse(location)?;
     let base = if root.as_os_str().is_empty() { Path::new(".") } else { &root };
@@ -137,7 +137,7 @@ pub fn list_glob(location: &str) -> Result<Listing> {
     Ok(Listing::Files { root, files })
 }
 
-/// Follows the rest of a glob below `dir` (empty for the working directory).
+/// Follows the other steps of a glob below `dir`, which is empty for the working directory.
 fn walk(dir: &Path, steps: &[Step], files: &mut Vec<Found>) -> Result<()> {
     let Some((step, rest)) = steps.split_first() else {
         return collect(dir, &mut Vec::new(), files);
@@ -146,7 +146,7 @@ fn walk(dir: &Path, steps: &[Step], files: &mut Vec<Found>) -> Result<()> {
         let path = dir.join(name);
         return match roots::metadata(&path) {
             Ok(meta) => reached(path, &meta, rest, files),
-            // Other branches of the glob may have it.
+            // Other directories that the glob matches may have it.
             Err(e)
                 if matches!(e.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory) =>
             {
@@ -172,7 +172,8 @@ fn walk(dir: &Path, steps: &[Step], files: &mut Vec<Found>) -> Result<()> {
         let path = dir.join(&name);
         let kind = entry.file_type().map_err(|e| Error::io(&path, "list", e))?;
         if matches!(step, Step::Any) {
-            // Links are followed where they are named, not where `**` would: they may lead back.
+            // A link is followed if a name or a pattern matches it. `**` does not follow links, because a link may lead
+            // back.
             if kind.is_dir() {
                 walk(&path, steps, files)?;
             }
@@ -194,7 +195,7 @@ fn walk(dir: &Path, steps: &[Step], files: &mut Vec<Found>) -> Result<()> {
     look_at(plain, files)
 }
 
-/// A path that the glob's steps so far name.
+/// Handles a path that the steps so far match.
 fn reached(path: PathBuf, meta: &Metadata, rest: &[Step], files: &mut Vec<Found>) -> Result<()> {
     if meta.is_dir() {
         return walk(&path, rest, files);

@@ -1,8 +1,10 @@
 //! Columns in the names of directories: `year=2026/month=5/`.
 //!
-//! Directories below the one that the location names count, or below the part of a glob that has no wildcards. All
-//! files must lie below the same keys in the same order. A value is written as Hive does it: `%2F` for a byte that
-//! can't stand in a name, `__HIVE_DEFAULT_PARTITION__` for NULL. [`directory`] writes such a name, [`columns`] reads it.
+//! Only directories below the one that the location names count, or below the directory before a glob's first wildcard.
+//! All files must lie below the same keys in the same order.
+//!
+//! A value is written as Hive writes it: `%2F` for a byte that can't stand in a name, `__HIVE_DEFAULT_PARTITION__` for
+//! NULL. [`directory`] writes such a name, and [`columns`] reads it.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -12,19 +14,22 @@ use schema::FileEntry;
 
 use crate::error::{Error, Result};
 
-/// What stands for NULL.
+/// The text that stands for NULL.
 const NULL: &str = "__HIVE_DEFAULT_PARTITION__";
 
-/// The columns that the directories give, and for each file their values.
+/// The columns that the directories give, with their values for each file.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Hive {
-    /// The columns, outermost directory first: `Int64` if every value is a whole number, else `Utf8View`.
+    /// The columns, outermost directory first. A column is `Int64` if every value is a whole number, else `Utf8View`.
     pub fields: Vec<Field>,
-    /// For each file, in order, one value a column.
+    /// For each file, in order, one value for each column.
     pub values: Vec<Vec<Option<String>>>,
 }
 
-/// Finds the columns of these files; none if the first file lies below no directory of the form `key=value`.
+/// Finds the columns of these files. There are none if the first file lies below no directory of the form `key=value`.
+///
+/// # Errors
+/// The directories of a file give other columns, or one column twice.
 pub fn columns(root: &Path, files: &[FileEntry]) -> Result<Hive> {
     let mut names: Vec<String> = Vec::new();
     let mut values = Vec::with_capacity(files.len());
@@ -32,7 +37,7 @@ pub fn columns(root: &Path, files: &[FileEntry]) -> Result<Hive> {
     for (i, file) in files.iter().enumerate() {
         let path = file.path.as_os_str().as_bytes();
         let directory = &path[..memchr::memrchr(b'/', path).unwrap_or(0)];
-        // Files of one directory stand side by side.
+        // Files of one directory come side by side.
         if before.replace(directory) == Some(directory) {
             values.extend(values.last().cloned());
             continue;
@@ -68,7 +73,7 @@ pub fn columns(root: &Path, files: &[FileEntry]) -> Result<Hive> {
 const MIXED: &str = "directories of the form key=value are columns, and every file of a table must have the same; \
                      name a part of the files with a glob";
 
-/// The pairs in the directories between `root` and the file.
+/// The keys and values of the directories between `root` and the file.
 fn pairs(root: &Path, file: &Path) -> Vec<(String, Option<String>)> {
     let below = file.strip_prefix(root).unwrap_or(file);
     let directories = below.parent().into_iter().flat_map(Path::components);
@@ -82,7 +87,7 @@ fn pairs(root: &Path, file: &Path) -> Vec<(String, Option<String>)> {
         .collect()
 }
 
-/// Replaces `%XX` by the byte; what is not two hexadecimal digits stays.
+/// Replaces `%XX` by the byte. A `%` without two hexadecimal digits behind it stays.
 fn decoded(text: &str) -> String {
     let bytes = text.as_bytes();
     let mut out = Vec::with_capacity(bytes.len());
@@ -103,11 +108,11 @@ fn decoded(text: &str) -> String {
     String::from_utf8_lossy(&out).into_owned()
 }
 
-/// The name of the directory that holds the rows in which the column `key` has this value; `None` is NULL.
+/// The name of the directory of the rows in which the column `key` has this value. `None` is NULL.
 ///
-/// [`columns`] gives key and value back, and so does DuckDB, but for a key with a byte that can't stand in a name: DuckDB
-/// leaves `%XX` in keys. In values all of ASCII is encoded but letters, digits and `-._~`, so that a name is one word to a
-/// shell and to a glob.
+/// [`columns`] reads the same key and value back. So does DuckDB, except for a key with a byte that can't stand in a
+/// name: DuckDB leaves `%XX` in keys. In values, all ASCII characters but letters, digits and `-._~` are encoded, so
+/// that a name is one word to a shell and to a glob.
 pub fn directory(key: &str, value: Option<&str>) -> String {
     let mut name = String::with_capacity(key.len() + 1 + value.map_or(NULL.len(), str::len));
     for (at, c) in key.char_indices() {
@@ -124,7 +129,7 @@ pub fn directory(key: &str, value: Option<&str>) -> String {
         None => name.push_str(NULL),
         Some(value) => {
             for (at, c) in value.char_indices() {
-                // The text that stands for NULL is a value like others.
+                // The text that stands for NULL may also be a value, and is encoded then.
                 let kept = !c.is_ascii() || c.is_ascii_alphanumeric() || "-._~".contains(c);
                 match kept && !(at == 0 && value == NULL) {
                     true => name.push(c),

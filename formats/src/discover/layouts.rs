@@ -1,4 +1,4 @@
-//! How files differ from the table that they are a part of.
+//! The layouts of files whose columns or compression differ from their table's.
 
 use std::sync::Arc;
 
@@ -10,22 +10,22 @@ use super::detect::Detected;
 /// The layouts of files that differ from their table.
 pub struct Layouts<'a> {
     known: Vec<FileLayout>,
-    /// That of the table.
+    /// The compression of the table.
     compression: &'a str,
 }
 
 impl<'a> Layouts<'a> {
-    /// None, beside a table whose files usually have this compression.
+    /// No layouts yet, for a table whose files usually have this compression.
     pub fn beside(compression: &'a str) -> Layouts<'a> {
         Layouts { known: Vec::new(), compression }
     }
 
-    /// All of them.
+    /// All layouts.
     pub fn all(self) -> Vec<FileLayout> {
         self.known
     }
 
-    /// Where a file differs from its table: the number of its layout, which is added if it is new.
+    /// The number of a file's layout, which is added if it is new. `None` if the file does not differ from its table.
     pub fn of(&mut self, table: &Schema, detected: &Detected, own: Option<&Schema>) -> Option<usize> {
         let place = |schema: &Schema, name: &str| schema.fields().iter().position(|f| f.name() == name);
         if own.is_none() && detected.compression == self.compression {

@@ -1,5 +1,6 @@
-//! Which files a location names; see `glob` for wildcards, `braces` for lists, `remote` for stores. One pass over the directories; each file's size and time are
-//! taken once, here.
+//! Lists the files that a location names. See `glob` for wildcards, `braces` for lists, and `remote` for stores.
+//!
+//! Listing is one pass over the directories. The size and time of each file are taken here, once.
 
 use std::ffi::OsStr;
 use std::fs::Metadata;
@@ -15,43 +16,46 @@ use crate::error::{Error, Result};
 use crate::store::input::{Input, STDIN};
 use crate::store::roots;
 
-/// A file as it was when it was listed.
+/// A file at the moment when it was listed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
-    /// The path, beginning with what the user wrote.
+    /// The path, which begins with the text that the user wrote.
     pub path: PathBuf,
-    /// Size in bytes; 0 for what is not a regular file: pipes and devices are read like standard input.
+    /// The size in bytes. 0 for a pipe or a device, which is read like standard input.
     pub bytes: u64,
-    /// Time of the last change in nanoseconds since 1970.
+    /// The time of the last change, in nanoseconds since 1970.
     pub modified_ns: i64,
 }
 
 impl From<Found> for FileEntry {
-    /// The file as a table has it, of which nothing else is known.
+    /// The file of a table, of which nothing else is known.
     fn from(found: Found) -> FileEntry {
         FileEntry::new(found.path, found.bytes, found.modified_ns)
     }
 }
 
-/// What a location turned out to be.
+/// The files of a location.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Listing {
     /// A directory with a manifest.
     Dataset(PathBuf),
     /// One or more files, in bytewise order of their paths.
     Files {
-        /// The directory below which names of directories may be hive columns.
+        /// The directory below which the names of directories may be hive columns.
         root: PathBuf,
-        /// At least one.
+        /// The files. There is at least one.
         files: Vec<Found>,
     },
 }
 
-/// Lists what `location` names: `-`, a file, a directory, a dataset, a glob, a list in braces, or a location in a store.
+/// Lists the files that `location` names. It is `-`, a file, a directory, a dataset, a glob, a list in braces, or a
+/// location in a store.
 ///
-/// A path that exists is taken as it is, so that a file called `a[1].csv` can be read; only then `*`, `?`, `[…]` and
-/// `{…}` are looked at. In directories, and for wildcards, names that begin with `.` or `_` are left out, but `_key=value`,
-/// and so is what is no file: to read a pipe, name it. Each location in braces must name something.
+/// A path that exists is taken as it is, so that a file called `a[1].csv` can be read. Only if there is no such path,
+/// `*`, `?`, `[…]` and `{…}` have a meaning.
+///
+/// In directories, and for wildcards, names that begin with `.` or `_` are left out, except for `_key=value`. Pipes and
+/// devices are left out too: to read a pipe, name it. Each location in braces must name a file.
 pub fn list(location: &str) -> Result<Listing> {
     let path = Path::new(location);
     if location == STDIN {
@@ -73,7 +77,7 @@ pub fn list(location: &str) -> Result<Listing> {
     }
 }
 
-/// The files of several locations, each of them once, in the order of their paths.
+/// Lists the files of several locations, each file once, in the order of their paths.
 fn list_several(location: &str, several: &[String]) -> Result<Listing> {
     let mut all = Vec::new();
     for one in several {
@@ -103,15 +107,15 @@ fn list_one(path: &Path, meta: &Metadata) -> Result<Listing> {
     Ok(Listing::Files { root, files: vec![found(path.to_path_buf(), meta)] })
 }
 
-/// Standard input: a file with its size if a file was put there, else a pipe.
+/// Standard input: with its size if it is a file, else a pipe.
 fn stdin() -> Result<Found> {
     let input = Input::open(Path::new(STDIN))?;
     let bytes = if input.is_pipe() { 0 } else { input.len()? };
     Ok(Found { path: STDIN.into(), bytes, modified_ns: 0 })
 }
 
-/// Whether a directory's entry is left out where it isn't named: hidden files, manifests, markers such as `_SUCCESS`. A hive
-/// directory of a column `_id` is not one of them: `_id=1`.
+/// Whether an entry of a directory is left out unless the user names it: hidden files, manifests, markers such as
+/// `_SUCCESS`. A hive directory of a column `_id`, as `_id=1`, is not left out.
 pub fn is_hidden(name: &OsStr) -> bool {
     match name.as_bytes() {
         [b'.', ..] => true,
@@ -120,7 +124,7 @@ pub fn is_hidden(name: &OsStr) -> bool {
     }
 }
 
-/// All files in a directory and below it, in order; names that begin with `.` or `_` left out.
+/// Lists all files in a directory and below it, in order. Names that begin with `.` or `_` are left out.
 pub fn below(dir: &Path) -> Result<Vec<Found>> {
     if let Some(files) = remote::below(dir) {
         return files;
@@ -142,8 +146,8 @@ fn list_dir(dir: &Path) -> Result<Listing> {
     Ok(Listing::Files { root: dir.to_path_buf(), files })
 }
 
-/// All files below `dir`. `above` holds the directories that led here, so that a link that leads back is an error and
-/// not an endless walk.
+/// Collects all files below `dir`. `above` has the directories on the way here, so that a link that leads back is an
+/// error and not an endless walk.
 pub(super) fn collect(dir: &Path, above: &mut Vec<(u64, u64)>, files: &mut Vec<Found>) -> Result<()> {
     let meta = roots::metadata(dir).map_err(|e| Error::io(dir, "list", e))?;
     let identity = (meta.dev(), meta.ino());
@@ -182,7 +186,7 @@ pub(super) fn collect(dir: &Path, above: &mut Vec<(u64, u64)>, files: &mut Vec<F
     look_at(plain, files)
 }
 
-/// Looks at paths that are neither links nor directories, and takes the files among them.
+/// Takes the size and time of paths that are neither links nor directories, and adds the files among them.
 pub(super) fn look_at(plain: Vec<PathBuf>, files: &mut Vec<Found>) -> Result<()> {
     let looked_at = parallel::each(plain.len(), |i| {
         let meta = roots::symlink_metadata(&plain[i]).map_err(|e| Error::io(&plain[i], "list", e))?;
@@ -205,12 +209,14 @@ pub(super) fn found(path: PathBuf, meta: &Metadata) -> Found {
     Found { path, bytes: if meta.is_file() { meta.len() } else { 0 }, modified_ns: modified_ns(meta) }
 }
 
-/// Bytewise order of whole paths: the same on every machine, whatever its locale.
+/// Sorts files in the bytewise order of whole paths, which is the same on every machine, whatever its locale. Removes
+/// files that are listed twice.
 pub(super) fn sort(files: &mut Vec<Found>) {
     fn bytes(file: &Found) -> &[u8] {
         file.path.as_os_str().as_bytes()
     }
-    // Most paths begin alike, and the eight bytes behind that tell most of them apart without a look at the others.
+    // Most paths have a long common beginning. The eight bytes behind it tell most paths apart without a look at the
+    // rest.
     let first = files.first().map(bytes).unwrap_or_default();
     let alike = files.iter().fold(first.len(), |alike, file| {
         first[..alike].iter().zip(bytes(file)).take_while(|(a, b)| a == b).count()
@@ -225,7 +231,7 @@ pub(super) fn sort(files: &mut Vec<Found>) {
     let mut keyed: Vec<(u64, Found)> = files.drain(..).map(|file| (key(&file), file)).collect();
     keyed.sort_unstable_by(|(a, x), (b, y)| a.cmp(b).then_with(|| bytes(x).cmp(bytes(y))));
     files.extend(keyed.into_iter().map(|(_, file)| file));
-    // `a/**/*` names a file below `a/b` by way of the directory `b` as well.
+    // `a/**/*` also matches a file below `a/b` by the directory `b`.
     files.dedup_by(|a, b| bytes(a) == bytes(b));
 }
 
@@ -235,7 +241,7 @@ mod tests {
 
     use super::*;
 
-    /// A directory with these empty files; directories are made as they are needed.
+    /// A directory with these files. Directories are made as they are needed.
     fn tree(files: &[&str]) -> tempfile::TempDir {
         let dir = tempfile::tempdir().unwrap();
         for file in files {

@@ -1,4 +1,4 @@
-//! The same work for many files, a few at a time.
+//! Does the same work for many files, a few at a time.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -6,22 +6,25 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use crate::error::Result;
 use crate::threads;
 
-/// The most files that are open at once.
+/// The most threads, and so the most files that are open at once.
 const AT_ONCE: usize = 8;
 
-/// The stack of a thread, in bytes: values are decoded with a call for each level of them.
+/// The stack of a thread, in bytes. A nested value is decoded with a call for each of its levels.
 const STACK: usize = 64 << 20;
 
 /// The most numbers that a thread takes at once.
 const MOST_TAKEN: usize = 64;
 
-/// Does `work` for `0..count` and gives the results in order, or the error of the least number that has one. Numbers
-/// are begun in order, so that this is the same error whoever was faster.
+/// Does `work` for each of `0..count`, and gives the results in order.
+///
+/// # Errors
+/// The error of the least number that has one. Numbers are begun in order, so that the error does not depend on which
+/// thread is faster.
 pub fn each<T: Send>(count: usize, work: impl Fn(usize) -> Result<T> + Sync) -> Result<Vec<T>> {
     each_with(count, || (), |(), number| work(number))
 }
 
-/// The same with something that each thread makes for itself.
+/// As [`each`], with a value that each thread makes for itself.
 pub fn each_with<S, T: Send>(
     count: usize,
     make: impl Fn() -> S + Sync,
@@ -31,7 +34,7 @@ pub fn each_with<S, T: Send>(
         let mut own = make();
         return (0..count).map(|number| work(&mut own, number)).collect();
     }
-    // Many numbers at a time cost less, few keep all threads busy to the end.
+    // To take many numbers at once costs less. To take few keeps all threads busy to the end.
     let taken = (count / (AT_ONCE * 8)).clamp(1, MOST_TAKEN);
     let next = AtomicUsize::new(0);
     let failed = AtomicBool::new(false);

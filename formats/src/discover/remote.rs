@@ -1,4 +1,4 @@
-//! Which files a location in a store names.
+//! Lists the files that a location in a store names.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use super::list::{Found, Listing, is_hidden, sort};
 use crate::error::{Error, Result};
 use crate::store::remote::{Object, parts, store_of};
 
-/// Lists what a location of the form `scheme://name` names; `None` if it has another form.
+/// Lists the files that a location of the form `scheme://name` names. `None` if the location has another form.
 ///
 /// # Errors
 /// There is no store for the scheme, or no such file.
@@ -50,7 +50,7 @@ fn list_known(location: &str) -> Result<Listing> {
     Ok(Listing::Files { root: root.into(), files: in_order(files) })
 }
 
-/// All files below a directory of a store that are not hidden; `None` for a path of another form.
+/// Lists all files below a directory of a store that are not hidden. `None` for a path of another form.
 pub fn below(directory: &Path) -> Option<Result<Vec<Found>>> {
     let location = directory.to_str()?;
     store_of(location)?;
@@ -60,7 +60,8 @@ pub fn below(directory: &Path) -> Option<Result<Vec<Found>>> {
     }))
 }
 
-/// The files below a directory, each with the names of directories and file below it. `location` is what is told.
+/// Lists the files below a directory. Each comes with the names of its directories below that one, and its own name.
+/// Errors name `location`.
 fn all_below(location: &str, directory: &str) -> Result<Vec<(Vec<String>, Found)>> {
     let Some((store, name)) = store_of(directory) else { return Err(none(location)) };
     let scheme = &directory[..directory.len() - name.len()];

@@ -1,5 +1,5 @@
-//! What the first lines of a text tell: whether it is csv, JSON lines or just lines, between what the fields of csv
-//! stand, and whether its first record holds the names.
+//! Looks at the first lines of a text: whether they are csv, JSON lines or plain lines. For csv it finds the delimiter,
+//! and whether the first record has the names.
 
 use std::collections::HashSet;
 
@@ -7,13 +7,13 @@ use arrow_schema::Schema;
 
 use crate::rows::quotes::{Marks, State};
 
-/// Delimiters that are looked for, the likeliest first.
+/// The delimiters that are tried, the likeliest first.
 const DELIMITERS: &[u8] = b",\t;|";
 
-/// Records that are looked at.
+/// The number of records that are looked at.
 pub const RECORDS: usize = 50;
 
-/// The encoding of a text, and for csv its delimiter; `None` if the bytes are no text.
+/// The encoding of a text, and the delimiter of csv. `None` if the bytes are no text.
 pub fn text_kind(head: &[u8]) -> Option<(&'static str, Option<u8>)> {
     if !super::detect::is_text(head) {
         return None;
@@ -30,7 +30,7 @@ pub fn text_kind(head: &[u8]) -> Option<(&'static str, Option<u8>)> {
     })
 }
 
-/// Whether a text is a csv file of one column: a name, and below it nothing but values.
+/// Whether a text is a csv file of one column: a name, and below it only values.
 fn is_column(head: &[u8]) -> bool {
     let records = records(head, b',', b'"', RECORDS);
     let Some(([name], rest)) = records.split_first().map(|(first, rest)| (first.as_slice(), rest)) else {
@@ -40,8 +40,8 @@ fn is_column(head: &[u8]) -> bool {
     !is_value(&vec![name.clone()]) && is_like_name(name) && !rest.is_empty() && rest.iter().all(is_value)
 }
 
-/// The delimiter of a csv text: the first candidate that cuts all records into the same number of fields, a comma if
-/// none does.
+/// The delimiter of a csv text: a comma if it cuts the first record, else the first delimiter that cuts all records
+/// into the same number of fields. A comma if none does.
 pub fn delimiter(head: &[u8], quote: u8) -> u8 {
     let comma = records(head, b',', quote, 1);
     if comma.first().is_some_and(|record| record.len() > 1) {
@@ -59,8 +59,8 @@ fn consistent(head: &[u8], quote: u8) -> Option<u8> {
     })
 }
 
-/// At most so many first records of a csv text; one that the end of `head` may have cut is left out, unless it is the
-/// only one.
+/// The first records of a csv text, `most` at most. A record that the end of `head` may have cut is left out, unless it
+/// is the only one.
 pub fn records(head: &[u8], delimiter: u8, quote: u8, most: usize) -> Vec<Vec<String>> {
     let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
     let mut records = Vec::new();
@@ -98,7 +98,8 @@ pub fn records(head: &[u8], delimiter: u8, quote: u8, most: usize) -> Vec<Vec<St
     records
 }
 
-/// Whether a csv text has two whole records that are no blank lines, or one of lines that end in carriage returns alone.
+/// Whether a csv text has two whole records that are no blank lines. Also true if its lines end in carriage returns
+/// alone.
 pub fn has_records(head: &[u8], marks: Marks) -> bool {
     let (mut state, mut start, mut count) = (State::RecordStart, 0, 0);
     for (&byte, at) in head.iter().zip(0..) {
@@ -114,8 +115,8 @@ pub fn has_records(head: &[u8], marks: Marks) -> bool {
     has_lone_returns(head, marks)
 }
 
-/// Whether lines end in carriage returns alone, as those of old Macintosh files do: there is no newline, and a
-/// carriage return outside of quotes with something behind it.
+/// Whether lines end in carriage returns alone, as in old Macintosh files. There is no newline, and a carriage return
+/// outside of quotes has more bytes behind it.
 pub fn has_lone_returns(head: &[u8], marks: Marks) -> bool {
     if memchr::memchr(b'\n', head).is_some() {
         return false;
@@ -127,16 +128,19 @@ pub fn has_lone_returns(head: &[u8], marks: Marks) -> bool {
     })
 }
 
-/// What helps where a header and the schema that is given have the same names in another order.
+/// The help of the error that a header has the names of the given schema in another order.
 pub const IN_ORDER: &str = "leave --schema out, or give its columns in the file's order";
 
 /// Whether the first record of a csv text holds names.
 ///
-/// Against a schema that is given it does if its fields are the schema's names, without regard to case; the error
-/// tells that they are, but in another order. Of other words nothing is guessed there: a row that is taken for names is
-/// lost in silence, while names that are taken for a row are seen. Without a schema it does if none of its fields is a
-/// value (a number, a date, a boolean), and some column with a name holds values below; or if all fields look like names
-/// and no two are the same.
+/// With a given schema, it does if its fields are the schema's names, without regard to case. Other words count as a
+/// row. A row that is taken for names would be lost in silence, while the user sees names that are taken for a row.
+///
+/// Without a schema, no field may be a value (a number, a date, a boolean). Then the record holds names in two cases:
+/// some column with a name has only values below, or all fields look like names and no two are the same.
+///
+/// # Errors
+/// The fields are the schema's names in another order.
 pub fn header(records: &[Vec<String>], schema: Option<&Schema>) -> Result<bool, &'static str> {
     let Some((first, rest)) = records.split_first() else { return Ok(false) };
     let trimmed: Vec<&str> = first.iter().map(|f| f.trim()).collect();
@@ -174,7 +178,7 @@ pub fn header(records: &[Vec<String>], schema: Option<&Schema>) -> Result<bool, 
     Ok((0..trimmed.len()).any(names_values) || (distinct && trimmed.iter().enumerate().all(named)))
 }
 
-/// A number, a boolean, or a date or time.
+/// Whether a field is a number, a boolean, or a date or time.
 fn is_value(field: &str) -> bool {
     let time = |c: char| c.is_ascii_digit() || matches!(c, '-' | '/' | ':' | '.' | 'T' | 'Z' | '+' | ' ');
     field.parse::<f64>().is_ok()

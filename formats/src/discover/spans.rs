@@ -1,5 +1,5 @@
-//! From which value to which the columns of a table go, by the footers of a few of its files. For estimates alone: the
-//! other files may hold values outside.
+//! Finds the least and the greatest value of a table's columns, by the footers of a few of its files. They are only
+//! good for estimates: the other files may have values outside.
 
 use schema::{Source, Table};
 
@@ -7,7 +7,7 @@ use crate::columns::bounds::{Value, Zone};
 use crate::error::Result;
 use crate::registry::format;
 
-/// So many files are looked at, spread evenly over the table.
+/// The number of files that are looked at. They are spread evenly over the table.
 const FILES: usize = 4;
 
 /// Fills in [`Table::spans`].
@@ -30,7 +30,7 @@ pub fn add_spans(table: &mut Table) -> Result<()> {
     Ok(())
 }
 
-/// Both ends of a zone of numbers.
+/// The least and the greatest value of a zone of numbers.
 fn ends(zone: &Zone) -> Option<(f64, f64)> {
     let number = |value: &Option<Value>| match value {
         Some(Value::Int(v)) => Some(*v as f64),

@@ -1,4 +1,4 @@
-//! Errors that say what the user may have meant.
+//! Errors that suggest what the user may have meant.
 
 use std::path::Path;
 
@@ -6,8 +6,8 @@ use super::list::is_hidden;
 use crate::error::Error;
 use crate::store::roots;
 
-/// The names among `candidates` that are nearest to `name`, the nearest first, at most three. Letters' case costs
-/// nothing; a name more than a third of which would have to change is not near.
+/// The names among `candidates` that are nearest to `name`, the nearest first, at most three. The case of letters does
+/// not count. A name is not near if more than a third of `name` would have to change.
 pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Vec<String> {
     let wanted = name.to_lowercase();
     let length = wanted.chars().count();
@@ -16,11 +16,11 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .into_iter()
         .filter_map(|candidate| {
             let other = candidate.to_lowercase();
-            // The difference of lengths is a lower bound of the distance and costs nothing.
+            // The difference of lengths is a lower bound of the distance, and is cheap to compute.
             if other.chars().count().abs_diff(length) > limit {
                 return None;
             }
-            // Two neighbours that were swapped are one mistake.
+            // Two swapped neighbours count as one mistake.
             let distance = strsim::osa_distance(&wanted, &other);
             (distance <= limit).then_some((distance, candidate))
         })
@@ -30,10 +30,10 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     near.into_iter().take(3).map(|(_, candidate)| candidate.to_string()).collect()
 }
 
-/// The most entries of a directory that are looked through for a suggestion.
+/// The most entries of a directory that are read for a suggestion.
 const LOOKED_THROUGH: usize = 10_000;
 
-/// Names in `dir` that are shown to the user, in order.
+/// The names in `dir` that the user may see, in order.
 fn names(dir: &Path) -> Vec<String> {
     let dir = if dir.as_os_str().is_empty() { Path::new(".") } else { dir };
     let Ok(entries) = roots::read_dir(dir) else { return Vec::new() };
@@ -47,7 +47,8 @@ fn names(dir: &Path) -> Vec<String> {
     names
 }
 
-/// `path` does not exist: names the first part of it that is missing, and what is there instead.
+/// The error that `path` does not exist. It names the first directory or file of the path that is missing, and those
+/// that exist instead.
 pub fn missing(path: &Path) -> Error {
     let mut there = Path::new("");
     let mut absent = path;
@@ -75,7 +76,7 @@ pub fn missing(path: &Path) -> Error {
     Error::location(path.display(), message, help)
 }
 
-/// `dir` holds no file with data.
+/// The error that `dir` holds no data file.
 pub fn no_data(dir: &Path) -> Error {
     let hidden = roots::read_dir(dir).map(|entries| entries.take(LOOKED_THROUGH).count()).unwrap_or(0);
     let help = match (hidden, names(dir).is_empty()) {
@@ -86,7 +87,7 @@ pub fn no_data(dir: &Path) -> Error {
     Error::location(dir.display(), "the directory holds no data files", Some(help))
 }
 
-/// No file matches a glob; `base` is its part without wildcards, which exists.
+/// The error that no file matches a glob. `base` is the directory before its first wildcard, which exists.
 pub fn no_match(location: &str, base: &Path) -> Error {
     Error::location(location, "no file matches the glob", listing(base, &names(base)))
 }

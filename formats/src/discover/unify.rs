@@ -1,4 +1,4 @@
-//! One schema for many files.
+//! Finds one schema for many files.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -9,19 +9,19 @@ use schema::text::types::sql_name;
 use crate::error::{Error, Result};
 use crate::rows::wider::{combined, nested, wider};
 
-/// How the columns of a file are found.
+/// How the columns of a file match those of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Match {
-    /// By their place: csv. The names and their order must be the same; types were guessed from a few records, and
+    /// By their place: csv. The names and their order must be the same. Types are inferred from a few records, and
     /// widen.
     Place,
-    /// By their names, and a record may lack any of them: JSON lines. Types were guessed, and widen.
+    /// By their names, and a record may lack any of them: JSON lines. Types are inferred, and widen.
     Key,
-    /// By their names, with types that the file states: Parquet, Arrow, buren. Types must be the same.
+    /// By their names, with types that the file states: Parquet, Arrow, buren. The types must be the same.
     Name,
 }
 
-/// The schema of a table as more and more of its files are seen.
+/// The schema of a table, which grows as the schemas of its files are added.
 #[derive(Debug)]
 pub struct Unified<'a> {
     first: &'a Path,
@@ -31,14 +31,17 @@ pub struct Unified<'a> {
 }
 
 impl<'a> Unified<'a> {
-    /// Begins with the first file. With `by_name`, columns that are not in every file are columns of the table, and
-    /// types widen where no value is lost.
+    /// Begins with the schema of the first file. With `by_name`, the table also has columns that are not in every file,
+    /// and types widen if no value is lost.
     pub fn new(first: &'a Path, schema: &Schema, matching: Match, by_name: bool) -> Unified<'a> {
         let fields = schema.fields().iter().map(|f| f.as_ref().clone()).collect();
         Unified { first, fields, matching, by_name }
     }
 
-    /// Takes in the schema of another file, or says how it differs.
+    /// Adds the schema of another file.
+    ///
+    /// # Errors
+    /// The differences, if the schemas do not agree.
     pub fn add(&mut self, file: &Path, schema: &Schema) -> Result<()> {
         let mut differences = Vec::new();
         let names = schema.fields().iter().map(|f| f.name());
@@ -47,7 +50,7 @@ impl<'a> Unified<'a> {
                 differences.push(format!("column '{name}' is twice here"));
             }
         }
-        // Types that no other type holds both of.
+        // Whether two types have no common wider type.
         let mut apart = false;
         if self.matching == Match::Place && !self.by_name {
             self.compare_names(schema, &mut differences);
@@ -100,14 +103,14 @@ impl<'a> Unified<'a> {
                         name(field.data_type())
                     ));
                 }
-                // Said above.
+                // The comparison of names has reported them.
                 Match::Place => {}
             }
         }
         if differences.is_empty() { Ok(()) } else { Err(self.differs(file, differences, apart)) }
     }
 
-    /// The names of a csv file against those of the first, by place.
+    /// Compares the names of a csv file with those of the first file, by place.
     fn compare_names(&self, schema: &Schema, differences: &mut Vec<String>) {
         let (here, there) = (schema.fields().len(), self.fields.len());
         for (i, (field, known)) in schema.fields().iter().zip(&self.fields).enumerate() {
@@ -152,7 +155,7 @@ impl<'a> Unified<'a> {
         Error::location(file.display(), message, Some(help))
     }
 
-    /// The schema. A column, or one in it, without any value in the records that were looked at is text.
+    /// The schema. A column, or a field in it, is text if it has no value in the records that were looked at.
     pub fn finish(self) -> SchemaRef {
         let guessed = self.matching != Match::Name;
         let fields = self.fields.into_iter().map(|field| match guessed {

@@ -1,7 +1,7 @@
-//! The escapes of JSON strings (RFC 8259, section 7): what they spell, and what is written with them.
+//! Reads and writes the escapes of JSON strings (RFC 8259, section 7).
 
-/// Appends the text of a string whose escapes are `raw`; gives the number of halves of surrogate pairs that stood
-/// alone and became U+FFFD, or `None` if an escape does not exist.
+/// Appends the text of the escaped string `raw` to `out`. Gives the number of halves of surrogate pairs that stood
+/// alone and became U+FFFD. `None` if an escape does not exist.
 pub fn unescape(raw: &[u8], out: &mut Vec<u8>) -> Option<u64> {
     let mut rest = raw;
     let mut replaced = 0;
@@ -43,13 +43,13 @@ pub fn unescape(raw: &[u8], out: &mut Vec<u8>) -> Option<u64> {
     Some(replaced)
 }
 
-/// Four hexadecimal digits.
+/// The number that four hexadecimal digits spell. `None` if they are no such digits.
 pub fn hex4(text: &[u8]) -> Option<u32> {
     let digits = text.get(..4)?;
     digits.iter().try_fold(0, |value, &b| Some(value << 4 | char::from(b).to_digit(16)?))
 }
 
-/// Appends a string in quotes.
+/// Appends a string in quotes to `out`, with escapes.
 pub fn string(text: &[u8], out: &mut Vec<u8>) {
     out.push(b'"');
     let mut from = 0;

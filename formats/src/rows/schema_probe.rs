@@ -1,8 +1,8 @@
-//! A quick look at files that are thought to be like one of which the columns are known.
+//! A schema probe: a quick look at whether a file has the columns of another file, which are known.
 //!
-//! To guess a file's types makes a reader, builds batches and gives a schema, which takes several times as long as to
-//! open and read a small file. Most of many files say nothing new: here it is seen whether one does, by the same kinds
-//! of values, and without any of that.
+//! To infer a file's types makes a reader, builds batches and gives a schema. That takes several times as long as to
+//! open and read a small file. Most of many files have the known columns. A probe sees that by the same kinds of
+//! values, without readers and batches.
 
 use arrow_schema::{DataType, Schema};
 use schema::FormatOptions;
@@ -11,52 +11,53 @@ use super::infer::{Digits, Kinds};
 use super::parse;
 use crate::rows::wider::combined;
 
-/// What the beginning of a file tells.
+/// The answer of a probe about the beginning of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Like {
-    /// Its first records have the columns that are known, and would not change their types.
+    /// The first records have the known columns, and would not change their types.
     Same,
-    /// They do not lie whole in these bytes.
+    /// The first records do not lie whole in these bytes.
     Short,
-    /// Neither is certain: the file is to be looked at in full.
+    /// Neither is certain. The file needs a full look.
     Unsure,
 }
 
 /// Looks at the beginnings of files.
 pub trait SchemaProbe: Send {
-    /// Looks at the first bytes of a file, decompressed and without a byte order mark; `whole` says that there are no
-    /// others.
+    /// Looks at the first bytes of a file, decompressed and without a byte order mark. `whole` says that the file has
+    /// no other bytes.
     fn look(&mut self, head: &[u8], whole: bool) -> Like;
 }
 
-/// Makes what looks at so many records of each file, beside the schema of one.
+/// Makes a probe, from the number of records that it looks at in each file and the known schema.
 pub type MakeProbe = fn(&FormatOptions, usize, &Schema) -> Option<Box<dyn SchemaProbe>>;
 
-/// What is seen of the values of columns whose types are known.
+/// The kinds of values that a probe has seen in each column, with the known types.
 pub struct Columns {
     columns: Vec<(DataType, Kinds)>,
 }
 
 impl Columns {
-    /// Of these columns nothing was seen yet.
+    /// Columns of these types, of which no value was seen yet.
     pub fn new(known: &Schema) -> Columns {
         let columns = known.fields().iter().map(|field| (field.data_type().clone(), Kinds::default()));
         Columns { columns: columns.collect() }
     }
 
-    /// Whether a column is text, which it stays whatever is seen.
+    /// Whether a column is text. It stays text whatever values it has.
     #[inline]
     pub fn is_text(&self, column: usize) -> bool {
         self.columns[column].0 == DataType::Utf8View
     }
 
-    /// Whether a column is of days.
+    /// Whether a column is a date.
     #[inline]
     pub fn is_day(&self, column: usize) -> bool {
         self.columns[column].0 == DataType::Date32
     }
 
-    /// Whether a column holds a number or a day that is written in the usual way, which need not be seen.
+    /// Whether a text is a number or date in its usual form, of the column's type. Then [`Columns::see`] need not be
+    /// called for it.
     #[inline]
     pub fn holds(&self, column: usize, text: &[u8]) -> bool {
         match self.columns[column].0 {
@@ -67,13 +68,13 @@ impl Columns {
         }
     }
 
-    /// A value of these kinds was seen.
+    /// Notes a value of these kinds.
     #[inline]
     pub fn see(&mut self, column: usize, kinds: Kinds) {
         self.columns[column].1.add(kinds);
     }
 
-    /// Whether the types that are known hold all that was seen, which is forgotten.
+    /// Whether the known types hold all values that were seen. Then starts anew without any.
     pub fn fit(&mut self) -> bool {
         self.columns.iter_mut().fold(true, |fit, (known, kinds)| {
             let kinds = std::mem::take(kinds);
@@ -84,12 +85,12 @@ impl Columns {
     }
 }
 
-/// A whole number of at most 18 digits, which are no text with a leading zero and fit into 64 bits.
+/// Whether a text is a whole number of at most 18 digits, without a leading zero. It fits 64 bits.
 fn is_short_integer(text: &[u8]) -> bool {
     matches!(text, [b'0'] | [b'1'..=b'9', ..]) && text.len() <= 18 && text.iter().all(u8::is_ascii_digit)
 }
 
-/// Digits, a point and digits, as they are printed.
+/// Whether a text is digits, a point and digits, as numbers are printed.
 fn is_plain_decimal(text: &[u8]) -> bool {
     let digits = |text: &[u8]| text.iter().take_while(|b| b.is_ascii_digit()).count();
     let whole = digits(text);

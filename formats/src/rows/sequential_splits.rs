@@ -1,15 +1,16 @@
-//! Files whose pieces are found as they are read: compressed files, and records that nothing but the records before
-//! delimits.
+//! Sequential splits: pieces of files that are found as the file is read. They are for compressed files, and for
+//! records that only the records before delimit.
 //!
-//! The workers take turns. Whose turn it is finds the next piece, hands on where the one behind it begins, and parses
-//! its own while the next worker is at its turn. How a piece is found depends on the file:
-//! - Where headers of the compression tell the sizes of *units* that can be decompressed on their own, a turn goes over
-//!   the headers only, and the piece is decompressed behind it. Units of foreign tools begin anywhere in a record, so
-//!   each piece says what it does to the state of quotes, as the morsels of uncompressed files do.
+//! The workers take turns. The worker whose turn it is finds the next piece, and hands on where the piece behind it
+//! begins. Then it parses its piece, while the next worker is at its turn. How a piece is found depends on the file:
+//! - The headers of some compressions tell the sizes of *units*, which can be decompressed on their own. Then a turn
+//!   reads only the headers, and the worker decompresses the piece after its turn. Units of foreign tools begin
+//!   anywhere in a record. So each worker tells the effect of its piece on the quote state, as for the morsels of
+//!   uncompressed files.
 //! - Otherwise a turn decompresses, or walks over records, and the piece ends with its last whole record.
 //!
-//! What can't go on like that (a record that is too long, bytes that are no unit, damage) is read to the file's end by
-//! the worker that found it, in the order of the file, so that it has the outcome of a file that is not cut.
+//! A worker may find a record that is too long, bytes that are no unit, or damage. Then it reads the rest of the file
+//! alone, in order, so that the outcome is that of a file that is not cut.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -31,36 +32,36 @@ use crate::error::Result;
 use crate::format::{Morsel, ScanOptions};
 use crate::reader::{FileReader, Next, Skipped};
 
-/// A piece has about so many bytes before compression, if not fewer are asked for.
+/// The bytes of a piece before compression, about, if the caller does not ask for fewer.
 const PIECE_BYTES: usize = 2 << 20;
 
-/// So many bytes of the file are looked at for units at first.
+/// The bytes of the file in which units are first looked for.
 const WINDOW_BYTES: u64 = 512 << 10;
 
-/// So many bytes of the file are looked at for units at most.
+/// The most bytes of the file in which units are looked for.
 pub const MAX_WINDOW: u64 = 8 << 20;
 
 /// The most bytes that a unit may hold before compression.
 pub const MAX_UNIT: usize = 16 << 20;
 
-/// How long a worker waits for its turn before it looks at what else there is to do.
+/// How long a worker waits for its turn before it looks for other work.
 const PATIENCE: Duration = Duration::from_micros(500);
 
-/// What the morsels of one file share.
+/// The state that the morsels of one file share.
 pub struct SequentialSplits {
     state: Mutex<State>,
     changed: Condvar,
     quotes: SharedQuotes,
-    /// About how many bytes before compression a piece has.
+    /// The bytes of a piece before compression, about.
     piece_bytes: usize,
 }
 
 struct State {
-    /// The number of the piece that is to be found next.
+    /// The number of the piece that is found next.
     turn: usize,
-    /// From where; taken by the worker whose turn it is.
+    /// The place where that piece begins. The worker whose turn it is takes it out.
     cursor: Option<Cursor>,
-    /// Later turns that nobody will take.
+    /// The later turns that no worker takes.
     skipped: BTreeSet<usize>,
     ended: bool,
 }
@@ -74,18 +75,18 @@ impl State {
     }
 }
 
-/// Where the next piece begins.
+/// The place where the next piece begins.
 enum Cursor {
-    /// Units: the offsets in the file and in the decompressed file.
+    /// The offset of a unit in the file, and in the decompressed file.
     Units(u64, u64),
-    /// A stream that was not begun.
+    /// The begin of a stream.
     Fresh,
-    /// A stream, and what finds the ends of records in it.
+    /// A place in a stream, with the state that finds the ends of records.
     Stream(Box<Stream>),
 }
 
 impl SequentialSplits {
-    /// The turns of a file that is cut so, into pieces of at most about so many bytes before compression.
+    /// The turns of a file that is cut by `cut`. Pieces have at most about `most` bytes before compression.
     pub fn new(cut: Cut, most: u64) -> SequentialSplits {
         let cursor = Some(if cut == Cut::Units { Cursor::Units(0, 0) } else { Cursor::Fresh });
         let state = Mutex::new(State { turn: 0, cursor, skipped: BTreeSet::new(), ended: false });
@@ -93,7 +94,7 @@ impl SequentialSplits {
         SequentialSplits { state, changed: Condvar::new(), quotes: SharedQuotes::default(), piece_bytes }
     }
 
-    /// Whether all pieces before this one were found and there are no more.
+    /// Whether all pieces of the file were found, and this one is not among them.
     pub fn is_over(&self, number: usize) -> bool {
         let state = self.lock();
         state.ended && number >= state.turn
@@ -103,7 +104,7 @@ impl SequentialSplits {
         self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    /// The cursor, if it is the turn of this piece; waits a little for it. `Err` if there is no such piece.
+    /// Takes the cursor, if it is the turn of this piece. Waits a little for the turn. `Err` if there is no such piece.
     fn take(&self, number: usize) -> Result<Option<Cursor>, ()> {
         let mut state = self.lock();
         if !state.ended && state.turn != number {
@@ -117,7 +118,7 @@ impl SequentialSplits {
         }
     }
 
-    /// Ends a turn; without a cursor the file has no more pieces.
+    /// Ends a turn. Without a cursor the file has no more pieces.
     fn hand_on(&self, cursor: Option<Cursor>) {
         let mut state = self.lock();
         state.ended = cursor.is_none();
@@ -126,7 +127,7 @@ impl SequentialSplits {
         self.changed.notify_all();
     }
 
-    /// Leaves a turn to the ones behind it.
+    /// Skips a turn: no worker takes it.
     fn skip(&self, number: usize) {
         self.quotes.publish(number, Transition::identity());
         let mut state = self.lock();
@@ -138,7 +139,7 @@ impl SequentialSplits {
     }
 }
 
-/// Reads the piece of one turn.
+/// The reader of the piece of one turn.
 pub struct SequentialReader {
     turns: Arc<SequentialSplits>,
     number: usize,
@@ -152,30 +153,30 @@ pub struct SequentialReader {
 }
 
 enum Phase {
-    /// It is not its turn.
+    /// It is not the reader's turn yet.
     Wait,
-    /// Units are looked for in the file from here on, in a window of so many bytes.
+    /// The reader looks for units from `at` on, in a window of `len` bytes.
     Window {
         at: u64,
         raw: u64,
         len: u64,
         given: Option<Bytes>,
     },
-    /// A stream is decompressed.
+    /// The reader decompresses a stream.
     Stream(Box<Stream>),
-    /// The state in which a piece of units begins is not known: its bytes, their offset in the decompressed file, and
-    /// that of the byte behind it in the file.
+    /// The quote state in which a piece of units begins is not known yet. `bytes` are the piece, `start` is their
+    /// offset in the decompressed file, and `behind` is the offset of the next byte in the file.
     Await {
         bytes: Buffer,
         start: u64,
         behind: u64,
     },
-    /// As `Await`, for the rest of the file from here on.
+    /// As `Await`, for the rest of the file from `at` on.
     AwaitRest {
         at: u64,
         raw: u64,
     },
-    /// Records are decoded.
+    /// The reader decodes records.
     Read(Box<RowReader>),
     Done,
 }
@@ -231,7 +232,7 @@ impl SequentialReader {
         Ok(None)
     }
 
-    /// Goes over the headers of units.
+    /// Finds units by their headers, ends the turn, and decompresses the units.
     fn find_units(&mut self) -> Result<Option<Next>> {
         let Phase::Window { at, raw, len, given } = &mut self.phase else { return Ok(None) };
         let (at, raw) = (*at, *raw);
@@ -276,7 +277,7 @@ impl SequentialReader {
         Ok(None)
     }
 
-    /// Says what a piece does to the state of quotes.
+    /// Publishes the effect of a piece on the quote state.
     fn publish(&self, start: u64, text: &[u8]) {
         let text = match start {
             0 => text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text),
@@ -289,13 +290,13 @@ impl SequentialReader {
                 transition
             }
             Border::Newline => Transition::of_lines(text),
-            // Pieces of such records are made of units that begin with one.
+            // Units of such records begin with a whole record.
             Border::Unmarked => Transition::identity(),
         };
         self.turns.quotes.publish(self.number, transition);
     }
 
-    /// Reads the records that begin in a piece of units, and what the last one has behind it.
+    /// Begins to read the records that begin in a piece of units. The last one may go on behind the piece.
     fn begin_units(&mut self) -> Result<Option<Next>> {
         let Phase::Await { bytes, start, behind } = &self.phase else { return Ok(None) };
         let Some(state) = self.turns.quotes.start(self.number) else { return Ok(Some(Next::Wait)) };
@@ -312,7 +313,7 @@ impl SequentialReader {
         self.read(Found { blocks, start, limit, size: self.size, begins: start == 0 })
     }
 
-    /// Reads what is left of the file.
+    /// Begins to read the rest of the file.
     fn begin_rest(&mut self) -> Result<Option<Next>> {
         let Phase::AwaitRest { at, raw } = self.phase else { return Ok(None) };
         let Some(state) = self.turns.quotes.start(self.number) else { return Ok(Some(Next::Wait)) };
@@ -332,7 +333,7 @@ impl SequentialReader {
         Ok(None)
     }
 
-    /// Decompresses, until there is a piece of whole records.
+    /// Decompresses until there is a piece of whole records, and ends the turn.
     fn find_records(&mut self) -> Result<Option<Next>> {
         let Phase::Stream(stream) = &mut self.phase else { return Ok(None) };
         let piece = stream.next(self.border, &self.scan.format, self.turns.piece_bytes)?;
@@ -401,8 +402,8 @@ impl FileReader for SequentialReader {
 }
 
 impl Drop for SequentialReader {
-    /// A reader that is given up before its turn (its worker needs no more rows) or fails in it leaves nothing for
-    /// others to wait for.
+    /// Ends the turn of a reader that is dropped before its turn (its worker needs no more rows) or fails in it. Other
+    /// readers would wait for it.
     fn drop(&mut self) {
         match self.phase {
             Phase::Wait => self.turns.skip(self.number),

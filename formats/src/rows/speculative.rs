@@ -1,11 +1,13 @@
-//! How a [`RowReader`] counts the records of a morsel of quoted text in one pass.
+//! Speculative parsing: a [`RowReader`] counts the records of a morsel of quoted text in one pass.
 //!
 //! Where a morsel's first record begins depends on all quotes before it. A reader of columns looks at the quotes of its
 //! morsel first, see [`seek`](super::seek), which costs little beside decoding. Beside counting it costs half as much
-//! again, so that a reader of no columns begins at once: in the state that is known where all morsels before are done,
-//! else as if the morsel began outside quotes. What it finds then is held until the state is known, and dropped where
-//! the guess was wrong: the morsel is read again (Ge, Li, Eilebrecht, Chandramouli, Kossmann: Speculative distributed csv
-//! data parsing for big data analytics, 2019; theirs is a better guess, and theirs are larger pieces).
+//! again, so that a reader of no columns begins at once. If all morsels before are done, it begins in the known state,
+//! else as if the morsel began outside quotes.
+//!
+//! In the second case the reader holds what it finds until the state is known. If the guess was wrong, it drops that
+//! and reads the morsel again (Ge, Li, Eilebrecht, Chandramouli, Kossmann: Speculative distributed csv data parsing for
+//! big data analytics, 2019). Their guess is better, and their pieces are larger.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -20,14 +22,14 @@ use super::split::SharedBorders;
 use crate::error::{Error, Result};
 use crate::reader::Next;
 
-/// What is asked for at once: it stays in a core's cache, where reading a megabyte would not.
+/// The bytes that are read at once. They stay in a core's cache, and a megabyte would not.
 const STEP_BYTES: u64 = 256 << 10;
 
-/// What is known of the morsel's borders.
+/// The state of speculative parsing of one morsel.
 pub(super) struct Speculative {
     shared: Arc<SharedBorders>,
     morsel: usize,
-    /// The state that was assumed at the morsel's first byte and is to be compared with the real one.
+    /// The assumed state at the morsel's first byte, until it is compared with the real one.
     assumed: Option<State>,
     /// The state at the morsel's end, if no record begins in it.
     behind: Option<State>,
@@ -42,27 +44,27 @@ impl Speculative {
         Speculative { shared, morsel, assumed, behind, published: false, held: VecDeque::new(), error }
     }
 
-    /// Notes what is assumed, once the byte before the morsel is there.
+    /// Updates the assumed state by the byte before the morsel, once that byte is there.
     pub(super) fn see(&mut self, first: u8, marks: Marks) {
         self.assumed = self.assumed.map(|_| State::Unquoted.step(first, marks));
     }
 
-    /// Whether what is found has to be held.
+    /// Whether rows must be held, because the state is assumed.
     pub(super) fn is_open(&self) -> bool {
         self.assumed.is_some()
     }
 
-    /// Holds rows.
+    /// Holds a batch until the state is known.
     pub(super) fn hold(&mut self, batch: RecordBatch) {
         self.held.push_back(batch);
     }
 
-    /// Holds the error that ended reading.
+    /// Holds the error that ended reading, until the state is known.
     pub(super) fn fail(&mut self, error: Error) {
         self.error = Some(error);
     }
 
-    /// What the search for the first record met at the end of the morsel.
+    /// Notes that no record begins in the morsel, and the state at its end.
     pub(super) fn found_none(&mut self, behind: State) {
         self.behind = Some(behind);
     }
@@ -77,7 +79,7 @@ impl Drop for Speculative {
 }
 
 impl RowReader {
-    /// Begins in the state that is known or guessed.
+    /// Begins to read the morsel in the known state, or in the assumed one.
     pub(super) fn begin_guess(&mut self) {
         let Some(guess) = &mut self.guess else { return };
         let (start, limit) = (self.start, self.limit);
@@ -92,7 +94,7 @@ impl RowReader {
                 start
             }
             None => {
-                // A record begins behind a newline, which may be the last byte of the morsel before.
+                // A record begins behind a newline. That may be the last byte of the morsel before.
                 self.phase = Phase::Seek(State::Unquoted);
                 start - 1
             }
@@ -101,7 +103,8 @@ impl RowReader {
         self.blocks.source = Source::new(from, limit, self.size).in_steps(STEP_BYTES);
     }
 
-    /// At the end of the morsel: compares the guess, tells the morsels behind it their state, and gives what was held.
+    /// Ends the morsel: compares the assumed state with the real one, publishes the state behind the morsel, and gives
+    /// the held batches.
     pub(super) fn settle(&mut self) -> Result<Option<Next>> {
         let Some(guess) = &mut self.guess else { return Ok(Some(Next::Done)) };
         if let Some(assumed) = guess.assumed {
@@ -136,7 +139,7 @@ impl RowReader {
         }
     }
 
-    /// Drops what was found and begins anew in the real state.
+    /// Drops the held batches, and reads the morsel again in the real state.
     fn read_again(&mut self, real: State) -> Result<Option<Next>> {
         let (Some(guess), Some((make, scan, _))) = (&mut self.guess, &self.again) else { return Ok(None) };
         guess.held.clear();

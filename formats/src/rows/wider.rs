@@ -1,6 +1,6 @@
-//! The type that holds the values of two: for columns of many files.
+//! The type that holds the values of two types, for columns of many files.
 //!
-//! - [`nested`]: lists, structs and maps.
+//! - `nested`: lists, structs and maps.
 
 pub(crate) mod nested;
 
@@ -9,11 +9,12 @@ use schema::instants::{UTC, same_instants};
 
 use super::infer::Digits;
 
-/// The type of a column that has type `a` in one file and `b` in another.
+/// The type of a column that has type `a` in one file and `b` in another. `None` if there is none. `guessed` says that
+/// the types were inferred, and `widens` that they may widen.
 pub fn combined(a: &DataType, b: &DataType, guessed: bool, widens: bool) -> Option<DataType> {
     match (a, b) {
         (a, b) if a == b => Some(a.clone()),
-        // A text column of which some records look like numbers.
+        // The column is text, and its values in some records look like numbers.
         (DataType::Utf8View, _) if guessed => Some(DataType::Utf8View),
         (a, b) if guessed && a.is_nested() && b.is_nested() => nested::combined(a, b),
         (a, b) if widens || same_instants(a, b) => wider(a, b),
@@ -21,7 +22,8 @@ pub fn combined(a: &DataType, b: &DataType, guessed: bool, widens: bool) -> Opti
     }
 }
 
-/// The narrowest type that holds the values of both; whole numbers become floats only beside floats.
+/// The narrowest type that holds the values of both types. `None` if there is none. Integers become floats only beside
+/// floats.
 pub fn wider(a: &DataType, b: &DataType) -> Option<DataType> {
     use DataType as T;
     if a == b {
@@ -81,7 +83,7 @@ pub fn wider(a: &DataType, b: &DataType) -> Option<DataType> {
     }
 }
 
-/// The digits of a decimal's type, and of a whole number's.
+/// The digits of a decimal or integer type.
 fn decimal_digits(data_type: &DataType) -> Option<Digits> {
     use DataType as T;
     let (whole, scale) = match data_type {

@@ -1,7 +1,7 @@
-//! What the operators of one query keep, and how much that may be.
+//! The account of a query: how many bytes its operators keep, and how many they may keep.
 //!
-//! A query's threads enter its account, and what an operator keeps is noted there ([`super::Holder`]). So one query can be
-//! held to less than the process, and the one that took the memory is told from those beside it.
+//! A query's threads enter its account, and each operator notes there how much it keeps ([`super::Holder`]). So a query
+//! can have a lower limit than the process, and an error names the query that took the memory.
 
 use std::cell::RefCell;
 use std::marker::PhantomData;
@@ -17,37 +17,37 @@ thread_local! {
     static OWN: RefCell<Option<Arc<Account>>> = const { RefCell::new(None) };
 }
 
-/// The memory of one query.
+/// The account of one query.
 #[derive(Debug)]
 pub struct Account {
     limit: u64,
-    /// The sum of what its operators keep, in bytes.
+    /// The bytes that its operators keep together.
     kept: AtomicUsize,
     holders: Mutex<Vec<Weak<Holder>>>,
-    /// What was in use when one of its threads passed the limit of the process.
+    /// The most bytes that were in use when one of its threads passed the limit of the process. 0 if none has.
     passed: AtomicU64,
-    /// Why nothing could be put on disk, if that was wanted.
+    /// Why the query could not spill, if it tried.
     refused: OnceLock<String>,
 }
 
-/// The account of this thread, until this is dropped.
+/// Makes an account the calling thread's own until it is dropped. Then the thread has its former account again.
 #[derive(Debug)]
 pub struct Entered {
     before: Option<Arc<Account>>,
-    /// It belongs to its thread.
+    /// Keeps the value on its thread.
     _thread: PhantomData<*const ()>,
 }
 
 impl Drop for Entered {
     fn drop(&mut self) {
         let before = self.before.take();
-        // A thread that is being torn down has none any more.
+        // A thread that is being torn down has no account any more.
         let _ = OWN.try_with(|own| own.replace(before));
     }
 }
 
 impl Account {
-    /// Of a query whose operators may keep so many bytes.
+    /// The account of a query whose operators may keep `limit` bytes.
     pub fn new(limit: u64) -> Arc<Account> {
         let account = Arc::new(Account {
             limit,
@@ -62,12 +62,12 @@ impl Account {
         account
     }
 
-    /// Has this thread work for the query.
+    /// Makes the calling thread work for the query, until the result is dropped.
     pub fn enter(self: &Arc<Account>) -> Entered {
         Entered { before: OWN.replace(Some(self.clone())), _thread: PhantomData }
     }
 
-    /// That of this thread, or a new one.
+    /// The account of this thread, or a new one without a limit.
     pub(super) fn of_this_thread() -> Arc<Account> {
         own(Arc::clone).unwrap_or_else(|| Account::new(u64::MAX))
     }
@@ -77,29 +77,29 @@ impl Account {
         self.limit
     }
 
-    /// What its operators keep, in bytes.
+    /// The bytes that its operators keep.
     pub fn kept(&self) -> u64 {
         self.kept.load(Ordering::Relaxed) as u64
     }
 
-    /// Why nothing could be put on disk, if that was wanted.
+    /// Why the query could not spill, if it tried.
     pub(super) fn refused(&self) -> Option<&str> {
         self.refused.get().map(String::as_str)
     }
 
-    /// What was in use when one of its threads passed the limit of the process, or 0.
+    /// The most bytes that were in use when one of its threads passed the limit of the process, or 0.
     pub(super) fn passed(&self) -> u64 {
         self.passed.load(Ordering::Relaxed)
     }
 
-    /// An operator keeps something.
+    /// Adds an operator that keeps rows or states.
     pub(super) fn add(&self, holder: &Arc<Holder>) {
         let mut holders = lock(&self.holders);
         holders.retain(|known| known.strong_count() > 0);
         holders.push(Arc::downgrade(holder));
     }
 
-    /// An operator keeps `now` bytes and not `before`.
+    /// Notes that an operator keeps `now` bytes instead of `before`.
     pub(super) fn change(&self, before: usize, now: usize) {
         match now.checked_sub(before) {
             Some(more) => self.kept.fetch_add(more, Ordering::Relaxed),
@@ -107,34 +107,35 @@ impl Account {
         };
     }
 
-    /// What its operators keep, each with its bytes.
+    /// The operators, each with the bytes that it keeps.
     pub(super) fn operators(&self) -> Vec<Kept> {
         lock(&self.holders).iter().filter_map(Weak::upgrade).map(Kept::of).collect()
     }
 }
 
-/// The account of this thread, if it works for a query.
+/// Calls `with` with the account of this thread, if the thread works for a query.
 pub(super) fn own<T>(with: impl FnOnce(&Arc<Account>) -> T) -> Option<T> {
     OWN.try_with(|own| own.try_borrow().ok()?.as_ref().map(with)).ok()?
 }
 
-/// Notes that a request of this thread has passed the limit of the process.
+/// Notes that a request of this thread has passed the limit of the process: `would_use` bytes would be in use after it.
 pub(super) fn pass(would_use: u64) {
     own(|account| account.passed.fetch_max(would_use, Ordering::Relaxed));
 }
 
-/// Notes why nothing could be put on disk for the query of this thread.
+/// Notes why the query of this thread could not spill. The first reason is kept.
 pub fn refuse(why: impl FnOnce() -> String) {
     own(|account| account.refused.get_or_init(why).len());
 }
 
-/// What the operators of all queries keep.
+/// The operators of all queries, each with the bytes that it keeps.
 pub(super) fn of_all() -> Vec<Kept> {
     let all: Vec<Arc<Account>> = lock(&ALL).iter().filter_map(Weak::upgrade).collect();
     all.iter().flat_map(|account| account.operators()).collect()
 }
 
-/// The same for a thread that may hold a lock itself: it does not wait, and gives less.
+/// As [`of_all`], for a thread that may hold one of the locks itself. It does not wait, and leaves out accounts that
+/// are locked.
 pub(super) fn of_all_now() -> Vec<Kept> {
     fn now<T>(lock: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
         match lock.try_lock() {

@@ -1,10 +1,10 @@
-//! What ends a query where nobody looks at the limit in time.
+//! Ends the process where no operator or decoder looks at the limit in time.
 //!
 //! Operators look at the limit after each batch ([`super::check`]), and decoders ask before they allocate
-//! ([`formats::memory::ask`]). Neither sees a vector that doubles inside of a function, a decoder of another crate that
+//! ([`formats::memory::ask`]). Neither sees a vector that doubles inside a function, a decoder of another crate that
 //! believes a forged length, or the planner. So the allocator looks itself: at each large request before its memory is
-//! touched, and at the sum of small ones. An allocator can't give an error back. It ends the process, by the way that the
-//! binary says.
+//! touched, and at the sum of small requests. An allocator can't return an error. It ends the process by the function
+//! that the binary sets ([`end_by`]).
 
 use std::cell::Cell;
 use std::sync::OnceLock;
@@ -17,23 +17,24 @@ use crate::error::Error;
 /// Ends the process with an error.
 static END: OnceLock<fn(Error) -> !> = OnceLock::new();
 
-/// What small requests may take beyond the limit before they end the process, in parts of the limit. Operators that keep
-/// rows look at the limit after a batch, and put states on disk or give a better error.
+/// Small requests may take this part of the limit (1/4) beyond it before they end the process. Operators that keep rows
+/// look at the limit after a batch. They then spill or give a better error.
 const SMALL_REQUESTS: u64 = 4;
 
 thread_local! {
     static PLANNING: Cell<bool> = const { Cell::new(false) };
-    /// This thread ends the process. What it needs for that is granted.
+    /// Whether this thread ends the process. The allocator grants the memory that it needs for that.
     static ENDS: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Sets what ends the process when memory is asked for beyond the limit.
+/// Sets the function that ends the process when a request passes the limit.
 pub fn end_by(end: fn(Error) -> !) {
-    // Set once, before the limit is; a second call wants the same.
+    // It is set once, before the limit. A second call sets the same.
     let _ = END.set(end);
 }
 
-/// Plans a statement on this thread. Nobody looks at the limit meanwhile, so that the allocator does.
+/// Runs `plan`, which plans a statement on this thread. The planner does not look at the limit, so that the allocator
+/// does.
 pub fn planning<T>(plan: impl FnOnce() -> T) -> T {
     struct Leave(bool);
     impl Drop for Leave {
@@ -49,7 +50,7 @@ fn is_planning() -> bool {
     PLANNING.try_with(Cell::get).unwrap_or(false)
 }
 
-/// Looks at one large request, before it is granted.
+/// Compares one large request with the limit, before the request is granted.
 #[cold]
 pub(super) fn look_at_request(asked: u64) {
     let would_use = used().saturating_add(asked);
@@ -59,7 +60,7 @@ pub(super) fn look_at_request(asked: u64) {
     }
 }
 
-/// Looks at what is in use, at times.
+/// Compares the bytes in use with the limit. The allocator calls it when a thread settles its balance.
 pub(super) fn look_at_sum(used: u64) {
     let limit = limit();
     if used > limit {

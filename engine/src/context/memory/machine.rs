@@ -1,19 +1,20 @@
-//! How much memory there is: that of the machine, or of the control groups that the process lies in.
+//! How much memory the machine has, or the control groups of the process allow.
 
 use std::path::Path;
 
-/// The limit where nobody says one, in hundredths of what there is.
+/// The default limit as a percentage of the available memory.
 const DEFAULT: u64 = 70;
 
-/// The limit where nobody says one, in bytes.
+/// The default limit, in bytes.
 ///
-/// What is counted is what was asked of the allocator. The process takes more: memory that was freed and that the
-/// allocator has not given back yet, and stacks. docs/performance.md has the figures.
+/// The counting allocator counts the bytes that were requested. The process takes more: stacks, and freed memory that
+/// the allocator has not given back yet. docs/performance.md has the figures.
 pub fn default_limit() -> u64 {
     available() / 100 * DEFAULT
 }
 
-/// What the machine, or the control groups that the process lies in, have: bytes.
+/// The memory of the machine, or the limit of the process's control groups if that is lower, in bytes. 4 GiB if the
+/// system does not say it.
 pub(super) fn available() -> u64 {
     let machine = std::fs::read_to_string("/proc/meminfo")
         .ok()
@@ -26,13 +27,14 @@ pub(super) fn available() -> u64 {
     group_limit(&groups, Path::new("/sys/fs/cgroup")).map_or(machine, |group| machine.min(group))
 }
 
-/// The smallest limit of the control groups in `/proc/self/cgroup` and of those above them. In a container a group's
-/// path may be the host's, of which only the end, or nothing, is seen below `mounts`; what isn't there limits nothing.
+/// The smallest limit of the control groups in `/proc/self/cgroup` and of their parents. In a container a group's path
+/// may be the host's. Then only the end of the path, or nothing, exists below `mounts`. A group that does not exist
+/// there limits nothing.
 fn group_limit(groups: &str, mounts: &Path) -> Option<u64> {
     let limits = groups.lines().flat_map(|line| {
         let mut parts = line.splitn(3, ':').skip(1);
         let (controllers, path) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
-        // Version 2 has one hierarchy and names no controllers; beside version 1 it lies in a directory of its own.
+        // Version 2 has one hierarchy and names no controllers. Beside version 1 it lies in a directory of its own.
         let (roots, file): (&[&str], &str) = match controllers {
             "" => (&["", "unified"], "memory.max"),
             names if names.split(',').any(|name| name == "memory") => (&["memory"], "memory.limit_in_bytes"),

@@ -1,15 +1,16 @@
-//! What operators of one worker wait for: room before a consumer, the end of a producer, and events.
+//! The events that operators of one worker wait for: room before a consumer, the end of a producer, and a complete
+//! build side.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use timely::scheduling::Activator;
 
-/// Stands between two operators of a worker. It counts the batches that wait before the consumer, wakes the producer
-/// when there is room, and says when the producer has given its last batch.
+/// Stands between two operators of a worker. The gate counts the batches that wait before the consumer, wakes the
+/// producer when there is room, and says when the producer has given its last batch.
 ///
-/// timely would say that too, by a frontier, but a frontier moves once the producers of *all* workers are done: a worker
-/// without rows could then not tell the others so while they wait for just that.
+/// timely's frontier says that too, but only once the producers of *all* workers are done. A worker without rows could
+/// then not tell the other workers that it is done, while they wait for that.
 #[derive(Default)]
 pub struct Gate {
     pub(super) waiting: Cell<usize>,
@@ -19,10 +20,10 @@ pub struct Gate {
 }
 
 impl Gate {
-    /// The most batches that wait.
+    /// The most batches that wait before a consumer.
     pub const LIMIT: usize = 4;
 
-    /// Whether a batch more may wait; if not, `producer` is activated once it may.
+    /// Whether one more batch may wait. If not, `producer` is activated once there is room.
     pub(super) fn has_room(&self, producer: &Rc<Activator>) -> bool {
         if self.waiting.get() < Gate::LIMIT {
             return true;
@@ -31,12 +32,12 @@ impl Gate {
         false
     }
 
-    /// `consumer` is activated when the producer has ended.
+    /// Sets the consumer, which is activated when the producer has ended.
     pub(super) fn tell(&self, consumer: Rc<Activator>) {
         *self.consumer.borrow_mut() = Some(consumer);
     }
 
-    /// The producer gives nothing more.
+    /// Notes that the producer gives no more batches.
     pub(super) fn end(&self) {
         self.ended.set(true);
         if let Some(consumer) = self.consumer.borrow().as_ref() {
@@ -44,12 +45,12 @@ impl Gate {
         }
     }
 
-    /// Whether the consumer has had the last batch.
+    /// Whether the consumer has taken the last batch.
     pub(super) fn is_over(&self) -> bool {
         self.ended.get() && self.waiting.get() == 0
     }
 
-    /// Batches were taken.
+    /// Notes that the consumer has taken batches.
     pub(super) fn release(&self, batches: usize) {
         self.waiting.set(self.waiting.get() - batches);
         if self.waiting.get() < Gate::LIMIT
@@ -60,7 +61,8 @@ impl Gate {
     }
 }
 
-/// An event that operators of one worker wait for (a build side is complete).
+/// A build barrier: opens when the build side of a join is complete on one worker. The scans of the probe side wait for
+/// it.
 #[derive(Default)]
 pub struct BuildBarrier {
     open: Cell<bool>,
@@ -68,7 +70,7 @@ pub struct BuildBarrier {
 }
 
 impl BuildBarrier {
-    /// Whether it is open; if not, `waiter` is activated once it is.
+    /// Whether the barrier is open. If not, `waiter` is activated once it is.
     pub fn wait(&self, waiter: &Rc<Activator>) -> bool {
         if !self.open.get() {
             self.waiting.borrow_mut().push(waiter.clone());
@@ -76,7 +78,7 @@ impl BuildBarrier {
         self.open.get()
     }
 
-    /// Opens it.
+    /// Opens the barrier.
     pub fn open(&self) {
         self.open.set(true);
         self.waiting.borrow_mut().drain(..).for_each(|w| w.activate());

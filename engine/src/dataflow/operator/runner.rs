@@ -1,4 +1,5 @@
-//! Drives one operator: hands it what has come, and what it gives to its consumer, within the bounds and the flags.
+//! Drives one operator: pushes the batches that have come to it, and gives its batches to its consumer. It keeps to the
+//! bounds of the gates, and looks at the flags of the query.
 
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -14,10 +15,10 @@ use crate::context::memory;
 use crate::dataflow::batch::{ExchangeBatch, batch_bytes};
 use crate::error::Result;
 
-/// The most time that an operator takes before others of its worker get their turn.
+/// The time that an operator takes, about, before other operators of its worker get their turn.
 const TURN: Duration = Duration::from_millis(5);
 
-/// An operator and what waits around it.
+/// An operator with the queues of its ports and its gates.
 pub(super) struct Runner {
     pub operator: Option<Box<dyn Operator>>,
     pub queues: Vec<VecDeque<ExchangeBatch>>,
@@ -30,12 +31,12 @@ pub(super) struct Runner {
     pub name: String,
     pub counts: bool,
     pub next_port: usize,
-    /// Says which piece of the table begins; what the operator has of the one before is given first.
+    /// The batch that says which split begins. The operator first gives the rows that it has of the split before.
     pub beginning: Option<ExchangeBatch>,
 }
 
 impl Runner {
-    /// Drops what waits.
+    /// Drops the batches that wait before the operator.
     pub fn discard(&mut self) {
         for (queue, gate) in self.queues.iter_mut().zip(&self.gates) {
             let batches = queue.len();
@@ -48,12 +49,13 @@ impl Runner {
         }
     }
 
-    /// Whether other processes must not see that this one gives no more rows: they would take what they have for all.
+    /// Whether the runner keeps its capability, so that other processes don't see that it gives no more rows. They
+    /// would take the rows that they have for all rows.
     pub fn holds(&self) -> bool {
-        self.local.site.processes.is_some() && self.local.state.stopped()
+        self.local.topology.processes.is_some() && self.local.state.stopped()
     }
 
-    /// Works for a turn. True once the operator is done.
+    /// Drives the operator for a turn. True once the operator is done.
     pub fn run(&mut self, frontiers: &[MutableAntichain<Time>], give: &mut dyn FnMut(ExchangeBatch)) -> bool {
         let start = Instant::now();
         let done = match self.turn(frontiers, give, start) {
@@ -155,7 +157,7 @@ impl Runner {
     }
 }
 
-/// Notes how much an operator keeps on a worker.
+/// Notes how many bytes an operator keeps on a worker.
 fn note_kept(local: &Local, node: NodeId, kept: usize) {
     if kept > 0 {
         local.state.figures[local.index][node].kept.fetch_max(kept as u64, Ordering::Relaxed);

@@ -5,13 +5,13 @@ use std::io;
 use arrow_buffer::{Buffer, MutableBuffer};
 use libc::{c_void, iovec, pid_t};
 
-/// So many parts are read at once beside the mark: IOV_MAX of Linux (limits.h).
+/// The most parts that one call of the system reads, beside the mark: IOV_MAX of Linux (limits.h), less 1.
 const AT_ONCE: usize = 1023;
 
-/// Random bytes that a process has drawn, by which it is known.
+/// Random bytes that a process has drawn. Other processes recognise it by them.
 pub type Mark = [u8; 32];
 
-/// The memory of a process, as process_vm_readv(2) reads it.
+/// The memory of a process, which process_vm_readv(2) reads.
 #[derive(Debug, Clone, Copy)]
 pub struct Memory {
     process: pid_t,
@@ -20,17 +20,17 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// That of the process with this number, if it has its mark at `address`.
+    /// The memory of the process with this number, if the process has its mark at `address`.
     pub fn of(process: u32, address: u64, mark: Mark) -> Option<Memory> {
         let memory = Memory { process: pid_t::try_from(process).ok()?, address, mark };
         memory.read_some(&[], &mut Vec::new()).ok().map(|()| memory)
     }
 
-    /// Copies parts of it: their addresses, and how many bytes each has.
+    /// Copies parts of the memory. Each part is an address and a number of bytes.
     ///
     /// # Errors
-    /// ESRCH if there is no such process, or another one has its number now; EFAULT if it has nothing there, EPERM if it
-    /// may not be read.
+    /// ESRCH if the process has ended, also if another process has its number now. EFAULT if the process has no memory
+    /// at an address. EPERM if this process may not read it.
     pub fn read(self, parts: &[(u64, usize)]) -> io::Result<Vec<Buffer>> {
         let mut read = Vec::with_capacity(parts.len());
         for parts in parts.chunks(AT_ONCE) {
@@ -57,8 +57,8 @@ impl Memory {
         let from: Vec<_> = from.collect();
         let wanted: usize = from.iter().map(|part| part.iov_len).sum();
         let (count, others) = (to.len() as u64, from.len() as u64);
-        // SAFETY: each of `to` is the room of a buffer of at least that many bytes, which nobody else has, or that of
-        // `found`; what `from` names is checked by the system, for it is not of this process.
+        // SAFETY: each of `to` is the memory of a buffer of at least that many bytes, which no other code uses, or the
+        // memory of `found`. The system checks the addresses in `from`, which are another process's.
         let had =
             unsafe { libc::process_vm_readv(self.process, to.as_ptr(), count, from.as_ptr(), others, 0) };
         if had < 0 {

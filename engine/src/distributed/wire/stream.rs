@@ -1,5 +1,5 @@
-//! Batches with their schema, as Arrow IPC streams: for what is told outside the dataflow, and for types that have no kind
-//! of their own.
+//! Batches with their schema, as Arrow IPC streams: for messages outside the dataflow, and for columns of types that
+//! have no kind of their own.
 
 use arrow_array::{Array, RecordBatch};
 use arrow_ipc::reader::StreamReader;
@@ -13,14 +13,15 @@ use formats::columns::guard::guarded;
 use super::{Rest, broken};
 use crate::error::{Error, Result};
 
-/// What a message begins with: this, the length of its metadata, which hold the length of its body.
+/// The first bytes of a message. The length of the metadata follows, and the metadata hold the length of the body.
 const MARK: &[u8] = &[0xff; 4];
 
-/// Parts of metadata may be named by many others, which each have a copy of them once they are read. What is written here
-/// names none twice but for the layouts of its tables, which are shorter than these.
+/// The most times that metadata may grow when they are decoded. Several parts of the metadata may refer to one part,
+/// and each gets a copy of it. Metadata that this program writes refer only to the layouts of tables more than once,
+/// and the layouts are shorter than the tables.
 const MOST_TIMES: usize = 4;
 
-/// The bytes of a batch and its schema.
+/// Encodes a batch with its schema.
 ///
 /// # Errors
 /// A value that Arrow's IPC does not write.
@@ -33,12 +34,12 @@ pub fn encode_with_schema(batch: &RecordBatch) -> Result<Vec<u8>> {
     Ok(stream)
 }
 
-/// A batch that [`encode_with_schema`] gave.
+/// Decodes a batch that [`encode_with_schema`] has encoded.
 ///
 /// # Errors
 /// Other bytes.
 pub fn decode_with_schema(bytes: &[u8]) -> Result<RecordBatch> {
-    // The crate panics on some bytes that it did not write.
+    // The arrow crate panics on some bytes that it did not write.
     let decoded = guarded(|| {
         Ok(check(Rest(bytes)).and_then(|()| {
             let mut stream = StreamReader::try_new(bytes, None)?;
@@ -49,7 +50,7 @@ pub fn decode_with_schema(bytes: &[u8]) -> Result<RecordBatch> {
     read?.ok_or_else(|| broken("no batch"))
 }
 
-/// The bytes of one value.
+/// Encodes one value.
 ///
 /// # Errors
 /// A value that Arrow's IPC does not write.
@@ -57,7 +58,7 @@ pub fn encode_value(value: &ScalarValue) -> Result<Vec<u8>> {
     encode_with_schema(&RecordBatch::try_from_iter([("value", value.to_array()?)])?)
 }
 
-/// A value of this type that [`encode_value`] gave.
+/// Decodes a value of this type that [`encode_value`] has encoded.
 ///
 /// # Errors
 /// Other bytes.
@@ -70,8 +71,8 @@ pub fn decode_value(bytes: &[u8], t: &DataType) -> Result<ScalarValue> {
     }
 }
 
-/// Looks whether a stream is as long as it says: the crate asks for all memory that lengths claim before it looks for their
-/// bytes. No stream is compressed here.
+/// Checks that a stream is as long as its lengths say, and not compressed. The arrow crate allocates all memory that a
+/// length claims before it looks for the bytes. This program compresses no stream.
 fn check(mut rest: Rest<'_>) -> Result<()> {
     loop {
         if rest.take(MARK.len())? != MARK {

@@ -136,7 +136,7 @@ fn other_bytes_are_errors() {
         assert!(decode(&bytes[..length], &batch.schema()).is_err(), "{length}");
     }
     assert!(decode(&[&bytes[..], b"x"].concat(), &batch.schema()).is_err());
-    // What was flipped may be a value; it must not panic, nor ask for memory that a length claims.
+    // The flipped bit may be in a value. Decoding must not panic, and must not allocate memory that a length claims.
     for place in 0..bytes.len() {
         for bit in [1, 0x10, 0x80] {
             let mut flipped = bytes.clone();

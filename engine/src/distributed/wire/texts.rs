@@ -1,7 +1,7 @@
-//! Texts and bytes on the wire: their lengths, then all of their bytes.
+//! Columns of texts and bytes on the wire: the lengths of the values, then all of their bytes.
 //!
-//! Most keys of groups are texts of at most 12 bytes, which lie in Arrow's views as they are. Those are moved 16 bytes at
-//! a time: what is too much is overwritten by the next one, or masked.
+//! Most keys of groups are texts of at most 12 bytes, which lie in Arrow's views. The code moves such a value 16 bytes
+//! at a time. The next value overwrites the bytes that are too many, or a mask clears them.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use arrow_buffer::{Buffer, NullBuffer, ScalarBuffer};
 use super::{LONG, NULLS, Rest, SHORT, broken, lengths_of, put};
 use crate::error::Result;
 
-/// The longest value that lies in its view.
+/// The length of the longest value that lies in its view, in bytes.
 const INLINE: u32 = 12;
 
-/// Of a view whose value has so many bytes, those that it takes, before they are moved behind the length.
+/// By the length of a value in bytes: the mask of its bits, before they are moved behind the length in the view.
 const MASKS: [u128; INLINE as usize + 1] = {
     let mut masks = [0; INLINE as usize + 1];
     let mut length = 1;
@@ -27,10 +27,11 @@ const MASKS: [u128; INLINE as usize + 1] = {
     masks
 };
 
-/// Rows that are written at once.
+/// The number of rows that are written at once.
 const ROWS: usize = 256;
 
-/// The length of each row. It is the view's first 32 bits; what a NULL's view says is of no meaning.
+/// The length of each value. It is the first 32 bits of the view. The view of a NULL may hold anything, and its length
+/// is 0.
 fn lengths<T: ByteViewType>(array: &GenericByteViewArray<T>) -> impl Iterator<Item = u32> {
     let nulls = array.nulls().filter(|nulls| nulls.null_count() > 0);
     let length = move |(row, view): (usize, &u128)| match nulls {
@@ -40,7 +41,7 @@ fn lengths<T: ByteViewType>(array: &GenericByteViewArray<T>) -> impl Iterator<It
     array.views().iter().enumerate().map(length)
 }
 
-/// The views of a column whose values all lie in them, whatever buffers it has besides.
+/// The views of a column, if all values lie in them and none is NULL. The column may have buffers.
 pub fn all_short<T: ByteViewType>(array: &GenericByteViewArray<T>) -> Option<&[u128]> {
     let is_short = |&view: &u128| view as u32 <= INLINE;
     let all =
@@ -48,14 +49,14 @@ pub fn all_short<T: ByteViewType>(array: &GenericByteViewArray<T>) -> Option<&[u
     all.then_some(array.views())
 }
 
-/// As [`all_short`], where that is known without looking at each.
+/// As [`all_short`], but without a look at each view: `None` if the column has buffers.
 fn inline<T: ByteViewType>(array: &GenericByteViewArray<T>) -> Option<&[u128]> {
     let all = array.data_buffers().is_empty() && array.null_count() == 0;
     all.then_some(array.views())
 }
 
-/// Of a view of each length, the bits that are not set if it holds ASCII and zeros behind it. A length beyond that of
-/// the longest value that lies in its view has itself one of the last's.
+/// By the length of a value: the bits of its view that are 0 if the value is ASCII with zeros behind it. The last entry
+/// is for values that are too long for their view. It has all bits, one of which their length has too.
 const WRONG: [u128; INLINE as usize + 2] = {
     const HIGH: u128 = 0x8080_8080_8080_8080_8080_8080 << 32;
     let mut wrong = [u128::MAX; INLINE as usize + 2];
@@ -67,30 +68,30 @@ const WRONG: [u128; INLINE as usize + 2] = {
     wrong
 };
 
-/// Whether all views hold their values, which are ASCII, with zeros behind them.
+/// Whether all values lie in their views, are ASCII, and have zeros behind them.
 pub fn are_short_ascii(views: &[u128]) -> bool {
-    // Without a branch for each: they are almost always.
+    // There is no branch for each view, because almost always all are.
     let wrong = |&view: &u128| view & WRONG[(view as u32).min(INLINE + 1) as usize];
     views.iter().map(wrong).fold(0, |all, wrong| all | wrong) == 0
 }
 
-/// The kind of a column.
+/// The kind byte of a column: [`SHORT`] if no value has more than 255 bytes, else [`LONG`].
 pub fn kind<T: ByteViewType>(array: &GenericByteViewArray<T>) -> u8 {
     let short = array.data_buffers().is_empty() || lengths(array).all(|length| length <= u32::from(u8::MAX));
     if short { SHORT } else { LONG }
 }
 
-/// The bytes that a column's values take.
+/// The number of bytes that [`write()`] writes for a column.
 pub fn size<T: ByteViewType>(array: &GenericByteViewArray<T>) -> usize {
     if let Some(views) = inline(array) {
-        // At most 12 a row, of far fewer rows than would be too many for 32 bits.
+        // A value has at most 12 bytes, and a batch has too few rows for the sum to pass 32 bits.
         return views.len() + views.iter().map(|&view| view as u32).sum::<u32>() as usize;
     }
     let width = if kind(array) == SHORT { 1 } else { 4 };
     array.len() * width + lengths(array).map(|length| length as usize).sum::<usize>()
 }
 
-/// Writes a column's values.
+/// Writes the lengths and the values of a column.
 pub fn write<T: ByteViewType>(array: &GenericByteViewArray<T>, kind: u8, out: &mut impl Write) -> Result<()> {
     if let Some(views) = inline(array) {
         return write_inline(views, out);
@@ -126,7 +127,10 @@ fn write_inline(views: &[u128], out: &mut impl Write) -> Result<()> {
     Ok(())
 }
 
-/// A column's values.
+/// Reads the values of a column.
+///
+/// # Errors
+/// Too few bytes, more than 4 GiB of text, and text that is not UTF-8.
 pub fn read<T: ByteViewType>(
     rest: &mut Rest<'_>,
     kind: u8,
@@ -145,7 +149,7 @@ pub fn read<T: ByteViewType>(
     let (views, outside) = views(&lengths, bytes);
     let views = ScalarBuffer::from(views);
     let buffers = if outside.is_empty() { vec![] } else { vec![Buffer::from_vec(outside)] };
-    // Each part of ASCII is text.
+    // Each part of ASCII bytes is valid text.
     if bytes.is_ascii() {
         // SAFETY: `views` gives the view of each length over `bytes`, whose values lie in the view or in the one buffer,
         // and all bytes are ASCII.
@@ -154,7 +158,8 @@ pub fn read<T: ByteViewType>(
     Ok(Arc::new(GenericByteViewArray::<T>::try_new(views, buffers, nulls)?))
 }
 
-/// The views of values of these lengths, which follow one another in `bytes`, and what lies outside of them.
+/// The views of values of these lengths, which follow one another in `bytes`, and the bytes of the values that don't
+/// lie in their views.
 fn views(lengths: &[u32], bytes: &[u8]) -> (Vec<u128>, Vec<u8>) {
     let (mut at, mut views, mut outside) = (0, Vec::with_capacity(lengths.len()), Vec::new());
     for &length in lengths {

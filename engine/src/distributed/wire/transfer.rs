@@ -1,5 +1,7 @@
-//! Rows that another process of this machine reads where they lie, instead of having them sent: one copy by the system
-//! (process_vm_readv(2)) in place of encoding, two copies on the way through a socket, and decoding.
+//! Cross-memory transfer: another process of this machine reads rows from this process's memory.
+//!
+//! The system copies the rows once (process_vm_readv(2)). That replaces encoding, two copies on the way through a
+//! socket, and decoding.
 //!
 //! ```text
 //! loan    rows: u32 with the highest bit set, its number: u64, then the columns in the order of the schema
@@ -27,22 +29,22 @@ use super::{FIXED, Rest, SHORT, broken};
 use crate::dataflow::batch::{batch_bytes, batch_of};
 use crate::error::{Error, Result};
 
-/// The bit of the number of rows that tells a loan from rows that were encoded.
+/// The bit in the number of rows that distinguishes a loan from encoded rows.
 const LENT: u32 = 1 << 31;
 
-/// What has fewer bytes is sent: to ask the system costs as much.
+/// A batch of fewer bytes is sent, because a call of the system costs as much.
 const LEAST_BYTES: usize = 16 << 10;
-/// What has more rows is sent, so that nobody asks for much memory because of a number.
+/// A batch of more rows is sent. So the reader never allocates much memory because of a number that it was sent.
 const MOST_ROWS: usize = 1 << 15;
-/// How often a lender that waits looks whether its query was stopped.
+/// How often a lender that waits checks whether its query was stopped.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Batches that other processes may be reading: kept until they are given back.
+/// The batches that other processes may be reading. They are kept until the readers give them back.
 #[derive(Debug, Default)]
 pub struct Transfers {
     lent: Mutex<Lent>,
     given_back: Condvar,
-    /// All bytes that were ever lent.
+    /// All bytes that were lent since the last [`Transfers::clear`].
     total: AtomicU64,
 }
 
@@ -58,7 +60,8 @@ impl Transfers {
         self.lent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps a batch, and gives the bytes of its loan and how many bytes it has; `None` if it is to be sent.
+    /// Keeps a batch, and gives its loan in bytes and the number of bytes of its rows. `None` if the batch must be
+    /// sent.
     pub fn lend(&self, batch: &RecordBatch) -> Option<(Vec<u8>, usize)> {
         let rows = u32::try_from(batch.num_rows()).ok().filter(|&rows| rows as usize <= MOST_ROWS)?;
         let bytes = batch_bytes(batch);
@@ -82,17 +85,17 @@ impl Transfers {
         Some((loan, bytes))
     }
 
-    /// Drops what was read.
+    /// Drops the batches of these numbers, which were read.
     pub fn take_back(&self, numbers: &[u64]) {
         let mut lent = self.lent();
-        // Numbers that were given back already, or never given out, are those of nothing.
+        // A number that was given back already, or never given out, means nothing.
         let batches: Vec<_> = numbers.iter().filter_map(|number| lent.batches.remove(number)).collect();
         lent.bytes -= batches.iter().map(batch_bytes).sum::<usize>();
         drop(lent);
         self.given_back.notify_all();
     }
 
-    /// Waits until less than `limit` bytes are lent, or the query is `stopped`.
+    /// Waits until fewer than `limit` bytes are lent, or until the query is `stopped`.
     pub fn wait_below(&self, limit: usize, mut stopped: impl FnMut() -> bool) {
         let mut lent = self.lent();
         while lent.bytes >= limit && !stopped() {
@@ -100,7 +103,7 @@ impl Transfers {
         }
     }
 
-    /// Forgets what nobody reads any more, and what was counted.
+    /// Drops all batches, which no process reads any more, and sets the counters to 0.
     pub fn clear(&self) {
         let mut lent = self.lent();
         lent.batches.clear();
@@ -108,13 +111,13 @@ impl Transfers {
         self.total.store(0, Ordering::Relaxed);
     }
 
-    /// All bytes that were lent.
+    /// All bytes that were lent since the last [`Transfers::clear`].
     pub fn total(&self) -> u64 {
         self.total.load(Ordering::Relaxed)
     }
 }
 
-/// The kind of a column, and where its values lie, if others can read them there.
+/// The kind of a column and the address of its values, if other processes can read them there.
 fn place(column: &ArrayRef) -> Option<(u8, u64)> {
     if column.null_count() > 0 {
         return None;
@@ -133,7 +136,7 @@ fn place(column: &ArrayRef) -> Option<(u8, u64)> {
     }
 }
 
-/// The number of a loan, if these bytes are one.
+/// The number of a loan, if these bytes are a loan.
 pub fn number(bytes: &[u8]) -> Option<u64> {
     let (rows, rest) = bytes.split_first_chunk::<4>()?;
     let number = rest.first_chunk::<8>().map(|number| u64::from_le_bytes(*number));
@@ -143,8 +146,8 @@ pub fn number(bytes: &[u8]) -> Option<u64> {
 /// Reads a batch of `schema` that the process with this memory lends.
 ///
 /// # Errors
-/// Bytes that are not those of a loan of this schema, and memory that is not there, or holds no such values: the other
-/// process has ended, or is not one of ours. Where the query is being stopped it is [`Error::Cancelled`].
+/// Bytes that are not a loan of this schema, memory that can't be read, and memory that holds no such values.
+/// [`Error::Cancelled`] if the other process has ended.
 pub fn read(bytes: &[u8], schema: &SchemaRef, memory: &Memory) -> Result<RecordBatch> {
     let mut rest = Rest(bytes);
     let rows = rest.number()?;
@@ -170,7 +173,7 @@ pub fn read(bytes: &[u8], schema: &SchemaRef, memory: &Memory) -> Result<RecordB
         return Err(broken("bytes behind the last column"));
     }
     let read = memory.read(&spans).map_err(|e| match e.raw_os_error() {
-        // Who has ended is told of by others.
+        // The process has ended. The coordinator reports that.
         Some(libc::ESRCH) => Error::Cancelled,
         _ => broken(&format!("memory of another process can't be read: {e}")),
     })?;

@@ -1,4 +1,4 @@
-//! palais' own count, and sum and avg of floats, and the way to the other accumulators.
+//! palais' own count, sum and avg of floats, and the way to the other accumulators.
 
 use std::sync::Arc;
 
@@ -16,8 +16,8 @@ use super::extreme;
 use super::integers::{AvgDecimal, Integers, SumInt, SumInterval};
 use crate::error::Result;
 
-/// The accumulator of a function. With `empty` it may be asked for the result of a group without rows, which DataFusion's
-/// accumulators of many groups do not give right; then each group has one of its own.
+/// Makes the accumulator of a function. With `empty` there may be a group without rows. DataFusion's accumulators of
+/// many groups give a wrong result for it, so that each group gets an accumulator of its own.
 pub fn accumulator(function: &AggregateFunction, empty: bool) -> Result<Box<dyn GroupsAccumulator>> {
     Ok(match function {
         AggregateFunction::Count => Box::new(Count::default()),
@@ -50,7 +50,7 @@ pub fn all_convert(calls: &[AggregateCall]) -> bool {
     calls.iter().all(|c| !matches!(c.function, AggregateFunction::General(_)))
 }
 
-/// The states of rows, each a group of its own.
+/// The states of rows, as if each row were a group.
 pub fn states_of(
     accumulator: &dyn GroupsAccumulator,
     args: &[ArrayRef],
@@ -69,7 +69,7 @@ pub(super) fn passes(filter: Option<&BooleanArray>, row: usize) -> bool {
     filter.is_none_or(|f| f.is_valid(row) && f.value(row))
 }
 
-/// Calls `each` with the group and the value of every row that counts.
+/// Calls `each` with the group and the value of every row that is not NULL and passes the filter.
 pub(super) fn values<T: ArrowPrimitiveType>(
     array: &ArrayRef,
     groups: &[usize],
@@ -90,7 +90,7 @@ pub(super) fn values<T: ArrowPrimitiveType>(
     }
 }
 
-/// Takes the first `n` or all of a vector.
+/// Takes the first values of a vector, or all of them.
 pub(super) fn emit<T>(from: &mut Vec<T>, to: EmitTo) -> Vec<T> {
     to.take_needed(from)
 }
@@ -114,7 +114,7 @@ impl GroupsAccumulator for Count {
             None if filter.is_none() && total == 1 => self.counts[0] += groups.len() as i64,
             None if filter.is_none() => groups.iter().for_each(|g| self.counts[*g] += 1),
             array => {
-                // Nulls as the values define them, not only as the validity bitmap says (a column of type NULL).
+                // The logical nulls are taken, because a column of type NULL has no validity bitmap.
                 let nulls = array.and_then(|a| a.logical_nulls());
                 for (row, group) in groups.iter().enumerate() {
                     let valid = nulls.as_ref().is_none_or(|n| n.is_valid(row));
@@ -151,11 +151,11 @@ impl GroupsAccumulator for Count {
     }
 }
 
-/// `SUM` of 64-bit floats; NULL for a group without values.
+/// `SUM` of 64-bit floats. NULL for a group without values.
 #[derive(Default)]
 struct SumFloat {
     sums: Vec<f64>,
-    /// Whether a group has had a value; `None` while each has.
+    /// Whether each group has had a value. `None` while all have.
     seen: Option<Vec<bool>>,
 }
 
@@ -163,7 +163,8 @@ impl SumFloat {
     fn add(&mut self, array: &ArrayRef, groups: &[usize], filter: Option<&BooleanArray>, total: usize) {
         let before = self.sums.len();
         self.sums.resize(total, 0.0);
-        // Groups are new with their first row, but that of no rows at all, which comes with an empty batch.
+        // A new group has a row in this batch. The only exception is the group without rows, which comes with an empty
+        // batch.
         let all = array.null_count() == 0 && filter.is_none() && (total == before || !groups.is_empty());
         if all && self.seen.is_none() {
             values::<Float64Type>(array, groups, filter, |g, v| self.sums[g] += v);
@@ -214,14 +215,14 @@ impl GroupsAccumulator for SumFloat {
     }
 }
 
-/// The values, NULL where the filter leaves a row out.
+/// The values, with NULL for the rows that the filter leaves out.
 pub(super) fn filtered(array: &ArrayRef, filter: Option<&BooleanArray>) -> DfResult<ArrayRef> {
     let Some(filter) = filter else { return Ok(array.clone()) };
     let out: BooleanArray = (0..filter.len()).map(|i| Some(!passes(Some(filter), i))).collect();
     Ok(arrow_select::nullif::nullif(array, &out)?)
 }
 
-/// `AVG` of 64-bit floats; NULL for a group without values.
+/// `AVG` of 64-bit floats. NULL for a group without values.
 #[derive(Default)]
 struct AvgFloat {
     sums: Vec<f64>,

@@ -1,4 +1,4 @@
-//! An aggregate of the values of a group that differ.
+//! Aggregates of the distinct values of a group.
 
 use std::sync::Arc;
 
@@ -18,18 +18,18 @@ use super::keys::{GroupKeys, group_keys};
 use crate::dataflow::batch::list_values;
 use crate::error::Result;
 
-/// Keeps each value of a group once, and gives them to another accumulator at the end.
+/// Keeps each distinct value of a group once, and gives the values to another accumulator at the end.
 pub struct Distinct {
     of: AggregateFunction,
     data_type: DataType,
-    /// Groups and values.
+    /// The distinct pairs of a group and a value.
     pairs: Box<dyn GroupKeys>,
     numbers: Vec<usize>,
     groups: usize,
 }
 
 impl Distinct {
-    /// Aggregates values of a type by `of`.
+    /// Aggregates distinct values of a type by `of`.
     pub fn new(of: AggregateFunction, data_type: &DataType) -> Result<Distinct> {
         let pairs = group_keys(KeyLayout::Rows, &[DataType::UInt64, data_type.clone()])?;
         Ok(Distinct { of, data_type: data_type.clone(), pairs, numbers: Vec::new(), groups: 0 })
@@ -46,7 +46,7 @@ impl Distinct {
         Arc::new(ListArray::new(field, OffsetBuffer::from_lengths(lengths), values, None))
     }
 
-    /// The groups and the values of all pairs; there are none afterwards.
+    /// Takes the groups and the values of all pairs out.
     fn take(&mut self, to: EmitTo) -> DfResult<(UInt64Array, ArrayRef)> {
         assert!(matches!(to, EmitTo::All), "groups are given all at once");
         let mut columns = self.pairs.take().map_err(external)?;
@@ -55,7 +55,7 @@ impl Distinct {
     }
 }
 
-/// The values that are not NULL and for which the condition is true.
+/// The mask of the values that are not NULL and for which the condition is true.
 fn counted(values: &ArrayRef, condition: Option<&BooleanArray>) -> BooleanArray {
     let nulls = values.logical_nulls();
     let counts = |row: usize| nulls.as_ref().is_none_or(|n| n.is_valid(row)) && passes(condition, row);
@@ -83,7 +83,7 @@ impl GroupsAccumulator for Distinct {
     fn evaluate(&mut self, to: EmitTo) -> DfResult<ArrayRef> {
         let (groups, values) = self.take(to)?;
         let groups: Vec<usize> = groups.values().iter().map(|g| *g as usize).collect();
-        // A group whose values are all NULL has none here.
+        // A group whose values are all NULL has no pair.
         let mut of = accumulator(&self.of, true).map_err(external)?;
         of.update_batch(&[values], &groups, None, self.groups)?;
         of.evaluate(to)

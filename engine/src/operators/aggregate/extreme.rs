@@ -1,4 +1,4 @@
-//! `MIN` and `MAX` of numbers, dates and intervals, and of lists and structs ([`NestedExtreme`]).
+//! `MIN` and `MAX` of numbers, dates and intervals, and of lists and structs (`NestedExtreme`).
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use super::accumulators::{emit, filtered, values};
 use super::nested_extreme::NestedExtreme;
 use crate::error::{Error, Result};
 
-/// The accumulator for a type.
+/// Makes the accumulator of `MIN` or `MAX` for a type.
 pub fn extreme(max: bool, data_type: &DataType) -> Result<Box<dyn GroupsAccumulator>> {
     if data_type.is_nested() {
         return Ok(Box::new(NestedExtreme::new(max, data_type)?));
@@ -36,7 +36,7 @@ pub fn extreme(max: bool, data_type: &DataType) -> Result<Box<dyn GroupsAccumula
     ))
 }
 
-/// A total order, of floats too: NaN is greater than any other number, as it is for ORDER BY.
+/// A total order of values, of floats too: NaN is greater than any other number, as in ORDER BY.
 trait Order: Copy {
     fn before(self, other: Self) -> bool;
 }

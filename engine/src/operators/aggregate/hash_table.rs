@@ -1,28 +1,30 @@
-//! A table from short strings to group numbers: open addressing with linear probing, eight bytes a slot.
+//! A hash table from short strings to group numbers: open addressing with linear probing, eight bytes a slot.
 //!
-//! A slot has half of the hash and the number of a group, whose key lies with the keys of all groups in their order. So
-//! the table of a partition's groups stays in the cache, and nearly every probe that meets another key ends at the hash.
+//! A slot has half of a hash and the number of a group. The key of the group lies outside, with the keys of all groups
+//! in their order. So the table of a partition's groups stays in the cache. A probe that meets another key nearly
+//! always sees it by the hash alone.
 //!
-//! Keys are looked up some at a time, first all their slots, so that no cache miss waits for another (Boncz, Zukowski,
-//! Nes: MonetDB/X100, 2005, section 4).
+//! Keys are looked up 64 at a time. All their slots are read first, so that no cache miss waits for another (Boncz,
+//! Zukowski, Nes: MonetDB/X100, 2005, section 4).
 
 use crate::state::hash::hash_view;
 
-/// The slots of the first table.
+/// The number of slots of the first table.
 const FIRST: usize = 1 << 10;
-/// Keys that are looked up together.
+/// The number of keys that are looked up together.
 const TOGETHER: usize = 64;
 
-/// The table.
+/// A hash table from inlined views to group numbers.
 #[derive(Default)]
 pub struct SlotTable {
-    /// 0, or the upper half of a key's hash and, in the lower bits, its group's number plus 1. As many as a power of two.
+    /// Each slot is 0, or has the upper half of a key's hash and, in the lower 32 bits, the number of its group plus 1.
+    /// The number of slots is a power of two.
     slots: Vec<u64>,
-    /// How many are not 0.
+    /// The number of slots that are not 0.
     used: usize,
 }
 
-/// The upper half of a hash, as it lies in a slot.
+/// The mask of the upper half of a hash, which lies in a slot.
 const HALF: u64 = !(u32::MAX as u64);
 
 impl SlotTable {
@@ -47,14 +49,14 @@ impl SlotTable {
         }
     }
 
-    /// The number of the group of an inlined view; a new key is put behind those of `keys`, and has its place there as
+    /// Gives the number of the group of an inlined view. A new key is appended to `keys`, and its index there is the
     /// number.
     pub fn intern(&mut self, view: u128, keys: &mut Vec<u128>) -> u32 {
         self.reserve(1, keys);
         self.probe(hash_view(view), view, keys)
     }
 
-    /// Makes room for so many more keys, at half of the slots at most.
+    /// Makes room for `more` keys. At most half of the slots are used.
     #[inline]
     pub fn reserve(&mut self, more: usize, keys: &[u128]) {
         if 2 * (self.used + more) > self.slots.len() {
@@ -110,7 +112,7 @@ mod tests {
     #[test]
     fn keys_keep_their_number_while_the_table_grows() {
         let (mut slots, mut keys) = (SlotTable::default(), Vec::new());
-        // A group that is in no slot, as that of NULL.
+        // A group that is in no slot, like the group of NULL.
         keys.push(0);
         let view = |i: u128| 12 | (i * 7919) << 32;
         let first: Vec<u32> = (0..20_000).map(|i| slots.intern(view(i), &mut keys)).collect();

@@ -1,5 +1,5 @@
-//! Heavy keys of a partial phase that passes rows on: their states are still combined, since all of them would go to one
-//! worker.
+//! Heavy keys of a partial phase that passes rows on. The phase still combines the states of such a key, because all of
+//! them would go to one worker.
 
 use arrow_array::{ArrayRef, BooleanArray, RecordBatch};
 use arrow_select::filter::filter_record_batch;
@@ -8,41 +8,42 @@ use crate::error::Result;
 use crate::state::frequency_sketch::{Few, FrequencySketch};
 use crate::state::hash::{comparable, hash_columns, hash_word};
 
-/// As long as no key is heavy, one batch in so many is looked at, on average.
+/// While no key is heavy, the phase looks at one batch in so many, on average.
 const LOOKED_AT: usize = 16;
 
 /// Watches the keys of states that are passed on.
 pub struct HeavyHitters {
-    /// The first columns are keys, so many.
+    /// The number of keys. They are the first columns.
     keys: usize,
-    frequent: FrequencySketch,
+    sketch: FrequencySketch,
     few: Few,
-    /// Batches until the next one that is looked at, and how many were.
+    /// The number of batches until the next look.
     until: usize,
+    /// The number of looks so far.
     looked_at: u64,
     hashes: Vec<u64>,
 }
 
 impl HeavyHitters {
-    /// For states with so many keys, which go to `peers` workers.
+    /// Watches states with `keys` keys, which go to `peers` workers.
     pub fn new(keys: usize, peers: usize) -> HeavyHitters {
-        let (frequent, few) = (FrequencySketch::new(peers), Few::default());
-        HeavyHitters { keys, frequent, few, until: 0, looked_at: 0, hashes: Vec::new() }
+        let (sketch, few) = (FrequencySketch::new(peers), Few::default());
+        HeavyHitters { keys, sketch, few, until: 0, looked_at: 0, hashes: Vec::new() }
     }
 
-    /// Takes the states of heavy keys out: the others, and those.
+    /// Splits states into those of other keys and those of heavy keys.
     pub fn split(&mut self, states: RecordBatch) -> Result<(RecordBatch, Option<RecordBatch>)> {
         if self.few.is_empty() && self.until > 0 {
             self.until -= 1;
             return Ok((states, None));
         }
-        // By chance: the batches of grouping sets come in turns, and one set may have one group.
+        // The step is random: the batches of grouping sets come in turns, and one set may have one group.
         self.looked_at += 1;
         self.until = hash_word(self.looked_at) as usize % (2 * LOOKED_AT - 1);
         let columns: Vec<ArrayRef> = states.columns()[..self.keys].iter().cloned().map(comparable).collect();
         hash_columns(&columns, states.num_rows(), &mut self.hashes)?;
-        self.frequent.see(&self.hashes);
-        self.frequent.heavy().for_each(|hash| self.few.insert(hash));
+        self.sketch.see(&self.hashes);
+        self.sketch.heavy().for_each(|hash| self.few.insert(hash));
         let is_heavy = |hash: &u64| self.few.contains(*hash);
         if !self.hashes.iter().any(is_heavy) {
             return Ok((states, None));

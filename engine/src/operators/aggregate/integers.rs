@@ -1,5 +1,5 @@
-//! `SUM` of integers, decimals and intervals: exact, and an error where the result does not fit its type. `AVG` of
-//! decimals, of the exact sum.
+//! `SUM` of integers, decimals and intervals. The sum is exact, and a result that does not fit its type is an error.
+//! `AVG` of decimals divides the exact sum.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use queries::decimals::average;
 
 use super::accumulators::{emit, filtered, values};
 
-/// What is summed exactly.
+/// The type of the summed values.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Integers {
     Signed,
@@ -148,7 +148,7 @@ impl GroupsAccumulator for SumInt {
     }
 }
 
-/// `AVG` of decimals: the float nearest to the exact sum divided by the count; NULL for a group without values.
+/// `AVG` of decimals: the float nearest to the exact sum divided by the count. NULL for a group without values.
 pub(super) struct AvgDecimal {
     scale: i8,
     sums: SumInt,
@@ -156,7 +156,7 @@ pub(super) struct AvgDecimal {
 }
 
 impl AvgDecimal {
-    /// Of decimals with so many digits behind the point.
+    /// Averages decimals with `scale` digits behind the point.
     pub fn new(scale: i8) -> AvgDecimal {
         let sums = SumInt::new(Integers::Decimal { precision: 38, scale });
         AvgDecimal { scale, sums, counts: Vec::new() }
@@ -211,7 +211,7 @@ impl GroupsAccumulator for AvgDecimal {
     }
 }
 
-/// `SUM` of intervals: of their months, of their days and of their nanoseconds.
+/// `SUM` of intervals: sums their months, their days and their nanoseconds.
 pub(super) struct SumInterval([SumInt; 3]);
 
 impl Default for SumInterval {

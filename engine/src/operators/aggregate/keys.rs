@@ -1,4 +1,4 @@
-//! Group keys to group numbers.
+//! The group numbers of group keys.
 
 use std::sync::Arc;
 
@@ -18,12 +18,12 @@ use super::hash_table::SlotTable;
 use crate::error::Result;
 use crate::state::hash::{comparable, comparable_type, hash_bytes, hash_word};
 
-/// Gives equal keys the same number, new keys the next one.
+/// Numbers groups: equal keys get the same number, and a new key gets the next one.
 pub trait GroupKeys: Send {
     /// Writes the number of each of the `rows` rows to `groups`.
     fn intern(&mut self, columns: &[ArrayRef], rows: usize, groups: &mut Vec<usize>) -> Result<()>;
 
-    /// How many groups there are.
+    /// The number of groups.
     fn len(&self) -> usize;
 
     /// Whether there is no group.
@@ -31,16 +31,16 @@ pub trait GroupKeys: Send {
         self.len() == 0
     }
 
-    /// The keys of all groups in the order of their numbers, as columns; there are no groups afterwards.
+    /// Takes the keys of all groups out, as columns in the order of the group numbers.
     fn take(&mut self) -> Result<Vec<ArrayRef>>;
 
-    /// Makes room for so many groups, where that saves growing.
+    /// Makes room for `groups` groups, if that saves growing later.
     fn reserve(&mut self, _groups: usize) {}
 
-    /// Bytes in use.
+    /// The bytes in use.
     fn bytes(&self) -> usize;
 
-    /// Bytes that taking in so many more rows may need at once.
+    /// The bytes that may be needed at once to take `rows` more rows: the table may grow.
     fn growth(&self, rows: usize) -> usize {
         if rows + self.len() > 0 && (self.len() + rows).next_power_of_two() > self.len().next_power_of_two() {
             self.bytes()
@@ -50,7 +50,7 @@ pub trait GroupKeys: Send {
     }
 }
 
-/// The table for a layout and key types.
+/// Makes the table for a layout and key types.
 pub fn group_keys(layout: KeyLayout, types: &[DataType]) -> Result<Box<dyn GroupKeys>> {
     Ok(match (layout, types) {
         (KeyLayout::None, _) => Box::new(NoKeys),
@@ -60,12 +60,12 @@ pub fn group_keys(layout: KeyLayout, types: &[DataType]) -> Result<Box<dyn Group
     })
 }
 
-/// One group.
+/// No keys: all rows are one group.
 struct NoKeys;
 
 impl GroupKeys for NoKeys {
     fn intern(&mut self, _columns: &[ArrayRef], rows: usize, groups: &mut Vec<usize>) -> Result<()> {
-        // Nothing else was ever written to it.
+        // All numbers that were ever written to it are 0.
         groups.resize(rows, 0);
         Ok(())
     }
@@ -83,7 +83,7 @@ impl GroupKeys for NoKeys {
     }
 }
 
-/// One column of at most 64 bits.
+/// Keys of one column, as words of 64 bits.
 struct Words {
     data_type: DataType,
     table: HashTable<(u64, u32)>,
@@ -180,13 +180,14 @@ impl GroupKeys for Words {
     }
 }
 
-/// One string column. A string of at most 12 bytes is its inlined view; of longer ones the bytes are kept.
+/// Keys of one string column. A string of at most 12 bytes is its inlined view. Of longer strings the bytes are kept in
+/// blocks.
 #[derive(Default)]
 struct Views {
     short: SlotTable,
-    /// Half of the hash and the number of each longer string.
+    /// Half of the hash and the group number of each longer string.
     long: HashTable<(u32, u32)>,
-    /// A view a group, as it is in the column that is given.
+    /// The view of each group, as [`GroupKeys::take`] gives it.
     views: Vec<u128>,
     /// The bytes of the longer strings.
     blocks: Vec<Vec<u8>>,
@@ -197,7 +198,8 @@ const INLINE: u32 = 12;
 /// The most bytes of a block of strings: a view's offset has 32 bits, a buffer's length 31.
 const BLOCK: usize = 1 << 30;
 
-/// Half of a hash, in both halves of a word: a table takes places from one end of it and tags from the other.
+/// Half of a hash, in both halves of a word. The hash table takes places from one end of the word and tags from the
+/// other.
 fn doubled(half: u32) -> u64 {
     u64::from(half) << 32 | u64::from(half)
 }
@@ -208,7 +210,7 @@ impl Views {
         &blocks[block as usize][offset as usize..][..length as usize]
     }
 
-    /// The number of a string of more than 12 bytes.
+    /// The group number of a string of more than 12 bytes.
     fn intern_long(&mut self, view: u128, value: &[u8]) -> u32 {
         let Views { long, views, blocks, .. } = self;
         let hash = hash_bytes(value);
@@ -295,12 +297,12 @@ impl GroupKeys for Views {
     }
 }
 
-/// Any columns, as rows of bytes that compare like the values.
+/// Keys of any columns, as rows of bytes that compare like the values.
 struct Rows {
     converter: RowConverter,
     rows: ArrowRows,
-    /// The rows in the form in which equal keys are equal bytes, where that is another one: a group of intervals is
-    /// given as the first of them, and not as months and days that another calendar would count.
+    /// The rows in the form in which equal keys have equal bytes, if that form is another one. The key of a group of
+    /// equal intervals is the first of them, as it came. The other form has only its length.
     compared: Option<(RowConverter, ArrowRows)>,
     table: HashTable<(u64, u32)>,
 }

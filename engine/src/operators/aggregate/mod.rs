@@ -1,11 +1,13 @@
-//! Groups and aggregates.
+//! Groups rows and aggregates them.
 //!
-//! - `table`: groups and the states of their aggregates.
-//! - [`keys`]: group keys to group numbers; `hash_table`: the table of short strings.
-//! - [`partitions`]: many groups, one part at a time; `radix_partitioner`: rows of fixed width by partition.
-//! - [`accumulators`], [`integers`], [`extreme`]: palais' own count, sum, avg, min and max, and the way to DataFusion's.
-//! - `heavy_hitters`: keys that many rows have, where rows are passed on.
-//! - [`distinct`]: of values that differ.
+//! - `table`: the groups, and the states of their aggregates.
+//! - [`keys`]: the group numbers of group keys. `hash_table`: the hash table of short strings.
+//! - [`partitions`]: many groups, merged one partition at a time. `radix_partitioner` and `write_combining`: rows of
+//!   fixed width by partition.
+//! - [`accumulators`], [`integers`], [`extreme`]: palais' own count, sum, avg, min and max, and the way to DataFusion's
+//!   accumulators.
+//! - `heavy_hitters`: keys that many rows have, for a partial phase that passes rows on.
+//! - [`distinct`]: aggregates of the distinct values of a group.
 
 pub mod accumulators;
 pub mod distinct;
@@ -43,17 +45,20 @@ use heavy_hitters::HeavyHitters;
 use partitions::Partitions;
 use table::Table;
 
-/// A partial table that has grown to so many groups gives them away and starts anew, so that it stays in the cache.
+/// A partial phase gives its groups away when it has so many, and starts with an empty table. So the table stays in the
+/// cache.
 const PARTIAL_GROUPS: usize = 1 << 16;
-/// A final or single phase of more groups than this goes on in partitions.
+/// A final or single phase goes on in partitions when it has more groups than this.
 const FINAL_GROUPS: usize = 1 << 17;
-/// States of heavy keys that take so many bytes are given away: those of values that differ may grow.
+/// A phase that passes rows on gives the states of heavy keys away when they take so many bytes. States of distinct
+/// values may grow.
 const HEAVY_BYTES: usize = 4 << 20;
-/// A partial phase that has more groups than this part of its rows goes on in partitions, or where memory is scarce
-/// stops combining: a state that it gives away costs several times what a row costs here.
+/// A partial phase that has more groups than this part of its rows goes on in partitions, or stops combining if memory
+/// is scarce. A state that it gives away costs several times what a row costs here.
 const REDUCES: f64 = 0.4;
 
-/// So many times the bytes that a partition has on disk its groups may take: a table, and the rows made of it.
+/// The groups of a partition may take so many times the bytes that it has on disk: for a table, and for the rows that
+/// are made of it.
 const ROOM: u64 = 3;
 
 /// One phase of an aggregation.
@@ -71,36 +76,37 @@ pub struct Aggregate {
     input: SchemaRef,
     rows_in: usize,
     groups_out: usize,
-    /// Once rows are passed on.
+    /// Watches for heavy keys, once the phase passes rows on.
     passing: Option<HeavyHitters>,
     partitions: Option<Partitions>,
-    /// The groups of the partition that was combined last.
+    /// The number of groups of the partition that was combined last.
     groups_of_part: usize,
-    /// The keys and the states of groups: what a final phase takes and a partial one gives.
+    /// The schema of the keys and states of groups. A final phase takes them and a partial phase gives them.
     states: SchemaRef,
     merging: bool,
     ready: Ready,
     state: Arc<QueryState>,
 }
 
-/// Where an aggregation runs.
+/// The place of an aggregation among the workers.
 #[derive(Debug, Clone, Copy)]
 pub struct Placement {
-    /// This worker.
+    /// The number of this worker.
     pub index: usize,
     /// The number of workers.
     pub peers: usize,
-    /// Whether groups are spread over the workers by the hash of their keys; else they are all on worker 0.
+    /// Whether groups are spread over the workers by the hash of their keys. If not, all are on worker 0.
     pub spread: bool,
 }
 
-/// Whether an accumulator of DataFusion's asks which values are distinct. It compares bits, as it does to order rows.
+/// Whether an accumulator of DataFusion compares values to find the distinct ones. It compares bits, as it does to
+/// order rows.
 fn tells_apart(f: &AggregateFunctionExpr) -> bool {
     f.is_distinct() || f.fun().name() == "approx_distinct"
 }
 
 impl Aggregate {
-    /// Aggregates batches of `input`; what it puts on disk is counted in `state`.
+    /// Aggregates batches of `input`. Spilled bytes are counted in `state`.
     pub fn new(
         plan: &Plan,
         input: SchemaRef,
@@ -138,12 +144,12 @@ impl Aggregate {
         let filter = call.filter.as_ref().map(|f| evaluate(f, batch)).transpose()?;
         let mut args = evaluate_all(&call.args, batch)?;
         match &call.function {
-            // It knows which intervals are equal, and gives them as they came.
+            // Distinct knows which intervals are equal, and gives intervals as they came.
             AggregateFunction::Distinct { .. } => {
                 args = args.into_iter().map(normalise).collect();
             }
             AggregateFunction::General(f) => {
-                // The keys of its order are behind its arguments.
+                // The keys of ORDER BY are behind the arguments.
                 let keys = args.len().saturating_sub(f.order_bys().len());
                 let compared = if tells_apart(f) { 0 } else { keys };
                 for column in &mut args[compared..] {
@@ -169,7 +175,7 @@ impl Aggregate {
         Ok(())
     }
 
-    /// The keys of rows.
+    /// Evaluates the keys of rows.
     fn key_columns(&self, batch: &RecordBatch) -> Result<Vec<ArrayRef>> {
         Ok(evaluate_all(&self.keys, batch)?.into_iter().map(normalise).collect())
     }
@@ -187,7 +193,7 @@ impl Aggregate {
         Ok(())
     }
 
-    /// States of rows as they are, without looking for equal keys.
+    /// Makes a state of each row, without a look for equal keys.
     fn states_of(&self, batch: &RecordBatch) -> Result<RecordBatch> {
         let rows = batch.num_rows();
         let mut columns = self.key_columns(batch)?;
@@ -198,7 +204,7 @@ impl Aggregate {
         batch_of(&self.states, columns, rows)
     }
 
-    /// The group of an empty grouping set is there for no rows too: on the worker that has it.
+    /// Adds the group of an empty grouping set, which exists without rows too. The worker that owns the key adds it.
     fn add_total(&mut self, key: &[ScalarValue]) -> Result<()> {
         let key = key.iter().map(|v| v.to_array_of_size(1)).collect::<std::result::Result<Vec<_>, _>>()?;
         let mut hashes = Vec::new();
@@ -211,17 +217,17 @@ impl Aggregate {
         self.absorb(&RecordBatch::new_empty(self.input.clone()))
     }
 
-    /// Whether what comes is states, or can be made states row by row.
+    /// Whether the input is states, or can be turned into states row by row.
     fn gives_states(&self) -> bool {
         self.phase == Phase::Final || accumulators::all_convert(&self.calls)
     }
 
-    /// Whether states are all that there is to a group.
+    /// Whether groups can be kept as states alone. They can't if there are empty grouping sets.
     fn can_partition(&self) -> bool {
         self.plan.totals.is_empty()
     }
 
-    /// Puts the groups so far aside as states, and goes on in partitions.
+    /// Moves the groups into partitions as states. The phase goes on in partitions.
     fn partition(&mut self) -> Result<()> {
         let (columns, rows) = self.table.take_states()?;
         self.table = Table::new(&self.plan, &self.input)?;
@@ -237,14 +243,15 @@ impl Aggregate {
         slices(states, partitions::most(self.peers)).try_for_each(|states| partitions.add(&states))
     }
 
-    /// A new table for the groups of a partition. All partitions have about as many.
+    /// Makes a table for the groups of a partition. It has room for as many groups as the last partition had, and an
+    /// eighth more: all partitions have about as many.
     fn begin_partition(&mut self) -> Result<()> {
         self.table = Table::new(&self.plan, &self.input)?;
         self.table.keys.reserve(self.groups_of_part + self.groups_of_part / 8);
         Ok(())
     }
 
-    /// Combines the states of a partition that has many.
+    /// Combines the states of a partition that has many states.
     fn combine(&mut self) -> Result<()> {
         let Some((part, states)) = self.partitions.as_mut().and_then(Partitions::ripe) else { return Ok(()) };
         self.begin_partition()?;
@@ -257,8 +264,8 @@ impl Aggregate {
         Ok(())
     }
 
-    /// Puts states on disk while `more` bytes would make the memory short; whether there may be others. A partial phase
-    /// gives its states away instead.
+    /// Spills states if `more` bytes would make memory short. True if there may be more to spill. A partial phase gives
+    /// its states away instead.
     fn spill(&mut self, more: u64) -> Result<bool> {
         let is_wanted = || self.phase != Phase::Partial && memory::is_short(more);
         let Some(partitions) = self.partitions.as_mut().filter(|_| is_wanted()) else { return Ok(false) };
@@ -267,11 +274,11 @@ impl Aggregate {
         Ok(spilled > 0 && !self.state.stopped())
     }
 
-    /// Gives away what a partial phase has put aside, and passes rows on from now on.
+    /// Gives the states away that a partial phase has in partitions. From now on the phase passes rows on.
     fn pass_on(&mut self) -> Result<()> {
         let Some(mut partitions) = self.partitions.take() else { return Ok(()) };
         partitions.end()?;
-        // Those of heavy keys have been combined.
+        // The states of heavy keys have been combined.
         while partitions.advance()? {
             while let Some(states) = partitions.batch()? {
                 self.ready.add(states);
@@ -280,14 +287,14 @@ impl Aggregate {
         self.begin_to_pass()
     }
 
-    /// Rows are passed on from now on.
+    /// Passes rows on from now on.
     fn begin_to_pass(&mut self) -> Result<()> {
         self.table = Table::new(&self.plan, &self.input)?;
         self.passing = Some(HeavyHitters::new(self.keys.len(), self.peers));
         Ok(())
     }
 
-    /// Passes states on, those of heavy keys combined.
+    /// Passes states on. The states of heavy keys are combined before.
     fn pass(&mut self, states: RecordBatch) -> Result<()> {
         let Some(passing) = &mut self.passing else { return Ok(()) };
         let (others, heavy) = passing.split(states)?;
@@ -304,7 +311,7 @@ impl Aggregate {
     /// Merges the next partition. `false` once there is none.
     fn merge_next(&mut self) -> Result<bool> {
         let Some(partitions) = self.partitions.as_ref().filter(|_| self.merging) else { return Ok(false) };
-        // What has to come back makes room for itself.
+        // The states on disk need memory when they come back.
         let room = partitions.on_disk() * ROOM;
         while self.spill(room)? {}
         if !self.partitions.as_mut().map_or(Ok(false), Partitions::advance)? {
@@ -319,7 +326,7 @@ impl Aggregate {
         Ok(true)
     }
 
-    /// Gives all groups and empties the table.
+    /// Gives all groups, and empties the table.
     fn emit(&mut self) -> Result<()> {
         let rows = self.table.keys.len();
         if rows == 0 {
@@ -397,7 +404,7 @@ impl Operator for Aggregate {
             return self.partitions.as_mut().map_or(Ok(()), Partitions::end);
         }
         if self.global {
-            // COUNT(*) of no rows is 0: one group, whose result is given by one worker.
+            // COUNT(*) of no rows is 0: there is one group, whose result one worker gives.
             if self.phase != Phase::Partial && self.index != 0 {
                 return Ok(());
             }

@@ -10,11 +10,11 @@ use super::accumulators::{emit, filtered, passes};
 use crate::error::{Error, Result};
 use crate::state::hash::normalise;
 
-/// The extreme of each group, as a row of bytes that compares like the value.
+/// Keeps the extreme of each group as a row of bytes that compares like the value.
 pub struct NestedExtreme {
     max: bool,
     converter: RowConverter,
-    /// The row of NULL.
+    /// The row of bytes of NULL.
     null: Vec<u8>,
     best: Vec<Option<Vec<u8>>>,
     /// The bytes of all rows in `best`.
@@ -22,7 +22,7 @@ pub struct NestedExtreme {
 }
 
 impl NestedExtreme {
-    /// The accumulator for a type.
+    /// Makes the accumulator of `MIN` or `MAX` for a type.
     ///
     /// # Errors
     /// A type without an order.

@@ -1,7 +1,7 @@
-//! Radix partitions of the final phase: once the groups no longer fit the cache, states are put aside by some bits of
-//! the hash of their key and merged at the end, one partition at a time, in a table that does.
+//! Radix partitions of a phase whose groups no longer fit the cache. States go into partitions by some bits of the hash
+//! of their key. At the end they are merged one partition at a time, in a table that fits the cache.
 //!
-//! Without them every state of a query with many groups is a cache miss or two, and the one large table is copied
+//! Without partitions every state of a query with many groups is a cache miss or two. The one large table is copied
 //! whenever it grows (Manegold, Boncz, Kersten: Optimizing main-memory join on modern hardware, 2002, section 4).
 
 use std::vec::IntoIter;
@@ -19,90 +19,90 @@ use crate::error::Result;
 use crate::state::hash::{comparable, hash_columns};
 use crate::state::spill::{Spill, Spilled};
 
-/// Rows that are partitioned together where values differ in length: some megabytes, which stay in the cache. Fewer if they
-/// take more than [`Partitions::most`] bytes.
+/// The rows of a chunk, which are partitioned together if values differ in length. They are some megabytes, which stay
+/// in the cache. A chunk has fewer rows if they take more than [`most`] bytes.
 const CHUNK: usize = 1 << 16;
-/// Slices of chunks that are together so long become a batch of their partition.
+/// Slices of chunks become a batch of their partition when they have so many rows together.
 const WHOLE: usize = 1 << 11;
-/// A partition with so many states is worth combining.
+/// The states at which a partition is worth combining.
 const RIPE: usize = 1 << 14;
-/// The first partition is combined as soon as it has so many states, to see what combining gives.
+/// The states at which the first partition is combined, to see how much combining reduces them.
 const TRIAL: usize = 1 << 11;
-/// A partition of fewer bytes is not put on disk: reading it back would be a seek for little.
+/// A partition of fewer bytes is not spilled: to read it back would be a seek for little.
 const WORTH_A_SEEK: usize = 16 << 10;
-/// Chunks, and what is loose, may take so many bytes, however little memory may be used.
+/// Chunks, and slices of them, may take so many bytes, however low the memory limit is.
 const AT_LEAST: u64 = 1 << 20;
-/// So many bytes are put on disk at once, if there are as many, so that the worker looks at the flags of the query.
+/// About the most bytes that are spilled at once, so that the worker looks at the flags of the query in between.
 const AT_ONCE: u64 = 16 << 20;
 
-/// States put aside by the hash of their key.
+/// States in partitions, by the hash of their key.
 pub struct Partitions {
     schema: SchemaRef,
-    /// The first columns are keys, so many.
+    /// The number of keys. They are the first columns.
     keys: usize,
-    /// Rows of fixed width.
-    scatter: Option<RadixPartitioner>,
+    /// Partitions the rows of fixed width.
+    partitioner: Option<RadixPartitioner>,
     hashes: Vec<u64>,
     numbers: Vec<u8>,
-    /// Other rows, how many, and their bytes.
+    /// The other rows, their number, and their bytes.
     chunk: Vec<RecordBatch>,
     rows: usize,
     chunk_bytes: usize,
-    /// The bytes that a chunk may take, and where memory is scarce what is loose.
+    /// The bytes that a chunk may take, and that all slices may take if memory is scarce.
     most: usize,
     parts: Vec<Part>,
-    /// No more are added: the last partition comes next.
+    /// Whether no more states are added. Then the last partition is merged next.
     ended: bool,
-    /// What is left of the partition whose states are given: on disk, and in memory.
+    /// The states that are left of the partition that is being merged: on disk, and in memory.
     taken: (IntoIter<Spilled>, IntoIter<RecordBatch>),
     combines: bool,
     ripe: Vec<usize>,
     disk: Disk,
 }
 
-/// What has become of putting partitions on disk.
+/// The state of spilling.
 enum Disk {
     NotNeeded,
     Used(Spill),
-    /// It can't be done.
+    /// The system can't make a file.
     Refused,
 }
 
 /// The states of one partition.
 struct Part {
-    /// Slices of chunks, together less than a batch.
+    /// Slices of chunks, which are together less than a batch.
     pieces: Vec<RecordBatch>,
-    /// The rows of `pieces`, and their bytes.
+    /// The number of rows of `pieces`, and their bytes.
     loose: usize,
     loose_bytes: usize,
     /// Batches whose memory is this partition's own, so that it is free once the partition is merged.
     whole: Vec<RecordBatch>,
-    /// The rows of `whole`, and their bytes.
+    /// The number of rows of `whole`, and their bytes.
     rows: usize,
     bytes: usize,
-    /// The rows that combining has left of those before.
+    /// The number of rows that the last combining has left.
     combined: usize,
-    /// So many rows are worth combining.
+    /// The number of rows at which the partition is ripe: worth combining.
     ripe_at: usize,
-    /// Batches that are on disk.
+    /// The batches on disk.
     spilled: Vec<Spilled>,
 }
 
 impl Part {
-    /// Adds a batch whose memory is its own.
+    /// Adds a batch that shares no memory with other batches.
     fn add(&mut self, states: RecordBatch) {
         self.rows += states.num_rows();
         self.bytes += batch_bytes(&states);
         self.whole.push(states);
     }
 
-    /// Takes its batches out.
+    /// Takes the batches in memory out.
     fn take(&mut self) -> Vec<RecordBatch> {
         (self.rows, self.bytes) = (0, 0);
         std::mem::take(&mut self.whole)
     }
 
-    /// Whether it has become ripe since it was asked.
+    /// Whether the partition has become ripe. True only once, until `ripe_at` is set again.
     fn take_ripe(&mut self) -> bool {
         let ripe = self.rows >= self.ripe_at;
         if ripe {
@@ -115,7 +115,7 @@ impl Part {
     fn gather(&mut self, schema: &SchemaRef) -> Result<()> {
         let states = match self.pieces.as_slice() {
             [] => return Ok(()),
-            // One alone would be its chunk's still.
+            // A single slice would still share the memory of its chunk.
             [one] => copied(one),
             pieces => compact(&concat_batches(schema, pieces)?),
         };
@@ -127,10 +127,10 @@ impl Part {
 }
 
 impl Partitions {
-    /// For batches of `schema`, the first `keys` columns of which are the keys; on one of so many workers.
+    /// Partitions for batches of `schema`, whose first `keys` columns are the keys. `peers` is the number of workers.
     pub fn new(schema: SchemaRef, keys: usize, peers: usize) -> Partitions {
         let part = |number| {
-            // Not all at once, so that never all of them have many.
+            // The partitions become ripe at different times, so that never all of them have many states.
             let ripe_at = if number == 0 { TRIAL } else { RIPE / 4 + 3 * RIPE / 4 * number / PARTITIONS };
             Part {
                 pieces: Vec::new(),
@@ -145,7 +145,7 @@ impl Partitions {
             }
         };
         Partitions {
-            scatter: RadixPartitioner::new(&schema),
+            partitioner: RadixPartitioner::new(&schema),
             schema,
             keys,
             hashes: Vec::new(),
@@ -163,23 +163,23 @@ impl Partitions {
         }
     }
 
-    /// Whether combining has not failed to halve the states yet.
+    /// Whether partitions are still combined before the end: combining has always halved their states so far.
     pub fn combines(&self) -> bool {
         self.combines
     }
 
-    /// The bytes put aside, about. Slices of a chunk count as the chunk's part that they are.
+    /// The bytes of all states in memory, about. A slice counts as its part of its chunk.
     pub fn bytes(&self) -> usize {
         let sum = |of: fn(&Part) -> usize| self.parts.iter().map(of).sum::<usize>();
         let (whole, loose) = (sum(|part| part.bytes), sum(|part| part.loose_bytes));
-        let scattered = self.scatter.as_ref().map_or(0, RadixPartitioner::rows);
-        // Of rows of one width, like those before.
+        let scattered = self.partitioner.as_ref().map_or(0, RadixPartitioner::rows);
+        // The rows in the partitioner have about the width of the rows before them.
         whole + loose + self.chunk_bytes + (whole / sum(|part| part.rows).max(1)).max(16) * scattered
     }
 
-    /// Puts a batch aside.
+    /// Adds a batch of states.
     pub fn add(&mut self, batch: &RecordBatch) -> Result<()> {
-        if self.scatter.is_none() || !RadixPartitioner::fits(batch) {
+        if self.partitioner.is_none() || !RadixPartitioner::fits(batch) {
             self.rows += batch.num_rows();
             self.chunk_bytes += batch_bytes(batch);
             self.chunk.push(batch.clone());
@@ -190,10 +190,10 @@ impl Partitions {
         self.hash(batch)?;
         self.numbers.clear();
         self.numbers.extend(self.hashes.iter().map(|hash| partition(*hash)));
-        let Some(scatter) = &mut self.scatter else { return Ok(()) };
-        scatter.add(batch, &self.numbers);
-        for number in scatter.full() {
-            if let Some(states) = scatter.take(number, false)? {
+        let Some(partitioner) = &mut self.partitioner else { return Ok(()) };
+        partitioner.add(batch, &self.numbers);
+        for number in partitioner.full() {
+            if let Some(states) = partitioner.take(number, false)? {
                 self.parts[number].add(states);
                 if self.combines && self.parts[number].take_ripe() {
                     self.ripe.push(number);
@@ -209,7 +209,7 @@ impl Partitions {
         hash_columns(&columns, batch.num_rows(), &mut self.hashes)
     }
 
-    /// Splits what was added since the last time.
+    /// Splits the chunk by partition.
     fn split(&mut self) -> Result<()> {
         if self.rows == 0 {
             return Ok(());
@@ -244,7 +244,7 @@ impl Partitions {
             }
         }
         drop(sorted);
-        // The memory of chunks comes free only once no partition has a slice of them.
+        // The memory of a chunk is freed only once no partition has a slice of it.
         let loose: usize = self.parts.iter().map(|part| part.loose_bytes).sum();
         let enough = if loose >= self.most && memory::is_scarce() { 1 } else { WHOLE };
         for (number, part) in self.parts.iter_mut().enumerate().filter(|(_, part)| part.loose >= enough) {
@@ -256,14 +256,14 @@ impl Partitions {
         Ok(())
     }
 
-    /// A partition that is worth combining, with its states so far; what is made of them is put [`Partitions::back`].
+    /// Takes the states of a ripe partition out. The caller combines them, and gives them [`Partitions::back`].
     pub fn ripe(&mut self) -> Option<(usize, Vec<RecordBatch>)> {
         let number = self.ripe.pop()?;
         Some((number, std::mem::take(&mut self.parts[number].whole)))
     }
 
-    /// Puts the combined states of a ripe partition back. Where more than half of those that had come since the last
-    /// time are left, the keys differ: then none is combined any more before the end.
+    /// Puts the combined states of a ripe partition back. If combining has left more than half of the states that had
+    /// come since the last time, most keys differ. Then no partition is combined any more before the end.
     pub fn back(&mut self, number: usize, states: RecordBatch) {
         let (part, rows) = (&mut self.parts[number], states.num_rows());
         if (rows - part.combined) > (part.rows - part.combined) / 2 {
@@ -276,13 +276,14 @@ impl Partitions {
         part.ripe_at = RIPE.max(2 * rows);
     }
 
-    /// Puts the largest partitions on disk, some of them at a time; gives the bytes that were written, 0 where nothing is
-    /// worth it or there is no disk. Called again and again while the memory is short.
+    /// Spills the largest partitions, some of them at a time. Gives the bytes that were written: 0 if no partition is
+    /// large enough, or if the system can't make a file. The caller calls it again while memory is short.
     ///
-    /// Chunks and what is loose stay, so that few rows are not made many small batches: [`Partitions::most`] bounds them.
+    /// Chunks and slices stay in memory, so that few rows do not become many small batches. [`most`] bounds
+    /// them.
     pub fn spill(&mut self) -> Result<u64> {
         let mut written = 0;
-        // What comes next would be read back at once.
+        // The partition that is merged next would be read back at once.
         let last = self.parts.len().saturating_sub(self.ended.into());
         while written < AT_ONCE
             && let Some((number, part)) =
@@ -303,23 +304,23 @@ impl Partitions {
         Ok(written)
     }
 
-    /// No more are added.
+    /// Notes that no more states are added.
     pub fn end(&mut self) -> Result<()> {
-        if let Some(scatter) = &mut self.scatter {
+        if let Some(partitioner) = &mut self.partitioner {
             for (number, part) in self.parts.iter_mut().enumerate() {
-                scatter.take(number, true)?.into_iter().for_each(|states| part.add(states));
+                partitioner.take(number, true)?.into_iter().for_each(|states| part.add(states));
             }
         }
         self.ended = true;
         self.split()
     }
 
-    /// The bytes on disk of the partition that comes next.
+    /// The bytes on disk of the partition that is merged next.
     pub fn on_disk(&self) -> u64 {
         self.parts.last().map_or(0, |part| part.spilled.iter().map(Spilled::bytes).sum())
     }
 
-    /// Goes on to the states of the next partition, which [`Partitions::batch`] gives; `false` once there is none.
+    /// Goes on to the next partition, whose states [`Partitions::batch`] gives. False if there is none.
     pub fn advance(&mut self) -> Result<bool> {
         let Some(mut part) = self.parts.pop() else { return Ok(false) };
         part.gather(&self.schema)?;
@@ -327,7 +328,7 @@ impl Partitions {
         Ok(true)
     }
 
-    /// The next states of this partition, in the order in which they came; `None` once all were given.
+    /// The next states of the current partition, in the order in which they came. `None` once all were given.
     pub fn batch(&mut self) -> Result<Option<RecordBatch>> {
         let (spilled, whole) = &mut self.taken;
         match (spilled.next(), &mut self.disk) {
@@ -337,12 +338,12 @@ impl Partitions {
     }
 }
 
-/// The bytes of states that one of so many workers has together, before each is its own partition's.
+/// The bytes of states that one of `peers` workers may have together in a chunk, before each partition has its own.
 pub fn most(peers: usize) -> usize {
     (memory::limit() / (SHARE / 2) / peers as u64).max(AT_LEAST) as usize
 }
 
-/// Bits of the hash that neither the exchange (the uppermost ones) nor a table (the lowest) tells keys apart by.
+/// The partition of a hash. It takes bits that neither the exchange (the uppermost) nor a hash table (the lowest) uses.
 fn partition(hash: u64) -> u8 {
     (hash >> 32) as u8
 }

@@ -1,10 +1,9 @@
-//! Rows of fixed width, put aside by partition: each value is copied to its partition's line of the cache, each full line
-//! to the end of its partition's vector, past the cache.
+//! Radix partitioner of rows of fixed width. It copies each value into its partition's line of the cache. It appends
+//! each full line to its partition's vector, past the cache.
 //!
-//! So as many streams of writes as there are partitions need their lines alone in the cache, and memory that is written
-//! whole is not read before (Balkesen, Teubner, Alonso, Özsu: Main-memory hash joins on multi-core CPUs, 2013, section
-//! 4.2; Wassenberg, Sanders: Engineering a multi-core radix sort, 2011). A full vector becomes an array without another
-//! copy.
+//! So each partition needs only one line in the cache, and the processor does not read memory before it is overwritten
+//! whole (Balkesen, Teubner, Alonso, Özsu: Main-memory hash joins on multi-core CPUs, 2013, section 4.2; Wassenberg,
+//! Sanders: Engineering a multi-core radix sort, 2011). A full vector becomes an array without another copy.
 
 use std::sync::Arc;
 
@@ -14,40 +13,41 @@ use arrow_buffer::Buffer;
 use arrow_data::ArrayData;
 use arrow_schema::{DataType, SchemaRef};
 
-use super::write_combining::lanes;
+use super::write_combining::buffers;
 use crate::context::memory;
 use crate::dataflow::batch::batch_of;
 use crate::error::Result;
 
-/// The number of partitions: a byte tells them apart.
+/// The number of partitions. Their numbers fit a byte.
 pub const PARTITIONS: usize = 256;
-/// The bytes of a partition that is full, where memory allows.
+/// The bytes at which a partition is full, if memory allows.
 const FULL: usize = 1 << 16;
-/// Before they are full, the partitions of an operator take one in so many bytes of the memory that may be used.
+/// The partitions of an operator together take at most one in so many bytes of the memory limit before they are full.
 pub const SHARE: u64 = 64;
 /// The most bytes of a string that lies inside its view.
 const INLINE: u32 = 12;
 
-/// Rows of one schema by partition.
+/// Keeps rows of one schema by partition.
 pub struct RadixPartitioner {
     schema: SchemaRef,
     columns: Vec<Box<dyn Column>>,
-    /// The rows of each partition.
+    /// The number of rows of each partition.
     rows: [usize; PARTITIONS],
-    /// How many make a partition full.
+    /// The number of rows at which a partition is full.
     full: usize,
 }
 
 /// One column of all partitions.
 pub trait Column: Send {
-    /// Puts each value behind those of its part.
+    /// Appends each value to its partition. `parts` has the partition of each value.
     fn push(&mut self, values: &ArrayData, parts: &[u8]);
 
-    /// Takes the values of a part out; `room` is for how many values to come.
+    /// Takes the values of a partition out, and makes room for `room` values to come.
     fn take(&mut self, part: usize, room: usize) -> Buffer;
 }
 
-/// The bytes of a value, if it lies in a vector of aligned words: numbers, dates, times, and strings as views.
+/// The bytes of a value of a type, if values lie in a vector of aligned words. They do for numbers, dates, times, and
+/// strings as views.
 fn width(data_type: &DataType) -> Option<usize> {
     match data_type {
         DataType::Utf8View | DataType::BinaryView | DataType::Decimal128(..) => Some(16),
@@ -66,7 +66,7 @@ fn is_inline(array: &ArrayRef) -> bool {
     buffers.is_empty() || views.iter().fold(true, |short, view| short & (*view as u32 <= INLINE))
 }
 
-/// An array of the values in `buffer`, which were those of arrays of this type for which [`is_inline`] holds.
+/// Makes an array of the values in `buffer`. They come from arrays of this type for which [`is_inline`] holds.
 fn array(data_type: &DataType, buffer: Buffer, rows: usize) -> Result<ArrayRef> {
     Ok(match data_type {
         // SAFETY: each view is one of a valid array and has its string, valid UTF-8, inside, so that it needs no buffer.
@@ -78,18 +78,19 @@ fn array(data_type: &DataType, buffer: Buffer, rows: usize) -> Result<ArrayRef> 
 }
 
 impl RadixPartitioner {
-    /// For batches of `schema`, if its types let any of them [`RadixPartitioner::fits`].
+    /// A partitioner for batches of `schema`. `None` if its types have no fixed width, so that no batch
+    /// [`RadixPartitioner::fits`].
     pub fn new(schema: &SchemaRef) -> Option<RadixPartitioner> {
         let widths: Vec<usize> =
             schema.fields().iter().map(|f| width(f.data_type())).collect::<Option<_>>()?;
         let bytes = (memory::limit() / SHARE / PARTITIONS as u64).min(FULL as u64) as usize;
         let full = (bytes / widths.iter().sum::<usize>().max(1)).max(64);
         let columns = widths.into_iter().map(|width| match width {
-            1 => lanes::<u8, 64>(room(full)),
-            2 => lanes::<u16, 32>(room(full)),
-            4 => lanes::<u32, 16>(room(full)),
-            8 => lanes::<u64, 8>(room(full)),
-            _ => lanes::<u128, 4>(room(full)),
+            1 => buffers::<u8, 64>(room(full)),
+            2 => buffers::<u16, 32>(room(full)),
+            4 => buffers::<u32, 16>(room(full)),
+            8 => buffers::<u64, 8>(room(full)),
+            _ => buffers::<u128, 4>(room(full)),
         });
         Some(RadixPartitioner {
             columns: columns.collect(),
@@ -99,7 +100,7 @@ impl RadixPartitioner {
         })
     }
 
-    /// Whether a batch can be added: there is no NULL in it and no string of more than 12 bytes.
+    /// Whether a batch can be added: it has no NULL and no string of more than 12 bytes.
     pub fn fits(batch: &RecordBatch) -> bool {
         batch.columns().iter().all(|c| c.null_count() == 0 && is_inline(c))
     }
@@ -107,8 +108,8 @@ impl RadixPartitioner {
     /// Adds a batch that [`RadixPartitioner::fits`]; `parts` has the partition of each row.
     pub fn add(&mut self, batch: &RecordBatch, parts: &[u8]) {
         parts.iter().for_each(|part| self.rows[usize::from(*part)] += 1);
-        for (values, lanes) in batch.columns().iter().zip(&mut self.columns) {
-            lanes.push(&values.to_data(), parts);
+        for (values, buffer) in batch.columns().iter().zip(&mut self.columns) {
+            buffer.push(&values.to_data(), parts);
         }
     }
 
@@ -117,12 +118,13 @@ impl RadixPartitioner {
         (0..PARTITIONS).filter(|part| self.rows[*part] >= self.full).collect()
     }
 
-    /// The rows of all partitions.
+    /// The number of rows of all partitions.
     pub fn rows(&self) -> usize {
         self.rows.iter().sum()
     }
 
-    /// Takes the rows of a partition out, `None` if it has none. At the `end` no more will come.
+    /// Takes the rows of a partition out. `None` if it has none. At the `end` no more rows come, and no room is made
+    /// for them.
     pub fn take(&mut self, part: usize, end: bool) -> Result<Option<RecordBatch>> {
         let rows = std::mem::take(&mut self.rows[part]);
         if rows == 0 {
@@ -131,12 +133,12 @@ impl RadixPartitioner {
         let room = if end { 0 } else { room(self.full) };
         let fields = self.schema.fields().iter();
         let columns = self.columns.iter_mut().zip(fields);
-        let arrays = columns.map(|(lanes, f)| array(f.data_type(), lanes.take(part, room), rows));
+        let arrays = columns.map(|(buffer, f)| array(f.data_type(), buffer.take(part, room), rows));
         batch_of(&self.schema, arrays.collect::<Result<_>>()?, rows).map(Some)
     }
 }
 
-/// The room for a partition that is full at `full` rows: the batch that makes it so has some rows more.
+/// The room, in rows, for a partition that is full at `full` rows. The batch that makes it full has some more rows.
 fn room(full: usize) -> usize {
     full + full / 16
 }
@@ -166,22 +168,22 @@ mod tests {
             Arc::new((0..rows).map(|i| i as f64 / 3.0).collect::<Float64Array>()),
             Arc::new((0..rows).map(|i| -(i as i128)).collect::<Decimal128Array>()),
         ]);
-        let mut scatter = RadixPartitioner::new(&all.schema()).unwrap();
+        let mut partitioner = RadixPartitioner::new(&all.schema()).unwrap();
         let mut found: Vec<Vec<RecordBatch>> = vec![Vec::new(); PARTITIONS];
         // Slices of a batch, whose arrays begin behind the start of their buffers.
         for from in (0..rows).step_by(1000) {
             let piece = all.slice(from, 1000);
             assert!(RadixPartitioner::fits(&piece));
-            scatter.add(&piece, &(from..from + 1000).map(part_of).collect::<Vec<_>>());
-            for part in scatter.full() {
-                found[part].extend(scatter.take(part, false).unwrap());
+            partitioner.add(&piece, &(from..from + 1000).map(part_of).collect::<Vec<_>>());
+            for part in partitioner.full() {
+                found[part].extend(partitioner.take(part, false).unwrap());
             }
         }
         assert!(found[0].len() > 1, "full partitions were taken on the way");
-        let left = scatter.rows();
+        let left = partitioner.rows();
         assert_eq!(left + found.iter().flatten().map(RecordBatch::num_rows).sum::<usize>(), rows);
         for (part, found) in found.iter_mut().enumerate() {
-            found.extend(scatter.take(part, true).unwrap());
+            found.extend(partitioner.take(part, true).unwrap());
             let numbers: Vec<usize> = (0..rows).filter(|row| usize::from(part_of(*row)) == part).collect();
             let found = arrow_select::concat::concat_batches(&all.schema(), found.iter()).unwrap();
             found.column(0).to_data().validate_full().unwrap();
@@ -193,7 +195,7 @@ mod tests {
             }
             assert_eq!(found.slice(0, found.num_rows()), found);
         }
-        assert!(scatter.take(0, true).unwrap().is_none());
+        assert!(partitioner.take(0, true).unwrap().is_none());
     }
 
     #[test]

@@ -12,23 +12,24 @@ use crate::context::memory;
 use crate::dataflow::batch::BATCH_ROWS;
 use crate::error::Result;
 
-/// A table of no more groups than these is worth giving away only if they are large.
+/// A table of at most so many groups is worth taking out only if its groups are large.
 const FEW_GROUPS: usize = 1 << 12;
-/// What is taken out together is copied so many times: by partition, to be a partition's own, and on its way to the disk.
+/// States that are taken out together are copied so many times: by partition, into the partition's own memory, and on
+/// their way to the disk.
 const COPIES: usize = 3;
-/// So many workers take groups out at the same time: they come to it together.
+/// The number of workers that take groups out at the same time, because they reach that point together.
 const TOGETHER: usize = 2;
 
-/// Groups by their keys, and an accumulator for each aggregate.
+/// The groups by their keys, and an accumulator for each aggregate.
 pub struct Table {
     pub keys: Box<dyn GroupKeys>,
     pub accumulators: Vec<Box<dyn GroupsAccumulator>>,
-    /// Of each row that was interned last.
+    /// The group number of each row of the last [`Table::intern`].
     pub groups: Vec<usize>,
 }
 
 impl Table {
-    /// An empty one.
+    /// An empty table.
     pub fn new(plan: &Plan, input: &SchemaRef) -> Result<Table> {
         let types =
             plan.keys.iter().map(|k| k.data_type(input)).collect::<std::result::Result<Vec<_>, _>>()?;
@@ -38,14 +39,14 @@ impl Table {
         Ok(Table { keys: keys::group_keys(plan.layout, &types)?, accumulators, groups: Vec::new() })
     }
 
-    /// The groups of rows with these keys, in `groups`; gives how many there are now.
+    /// Writes the group numbers of rows with these keys to `groups`. Gives the number of groups.
     pub fn intern(&mut self, keys: &[ArrayRef], rows: usize) -> Result<usize> {
         memory::check(self.keys.growth(rows), || "aggregate".into())?;
         self.keys.intern(keys, rows, &mut self.groups)?;
         Ok(self.keys.len())
     }
 
-    /// Takes the groups out: keys, then states, and how many.
+    /// Takes the groups out: the columns of keys, then those of states, and the number of groups.
     pub fn take_states(&mut self) -> Result<(Vec<ArrayRef>, usize)> {
         let rows = self.keys.len();
         let mut columns = self.keys.take()?;
@@ -55,9 +56,11 @@ impl Table {
         Ok((columns, rows))
     }
 
-    /// Whether the memory would be short if it grew, or while its groups are taken out, and it is worth that: a partial
-    /// one is given away then, and in partitions the groups of another one can be put on disk. They are taken out `most`
-    /// bytes together.
+    /// Whether memory would be short if the table grew, or while its groups are taken out, `most` bytes together. False
+    /// if the table is too small to be worth that.
+    ///
+    /// If true, a partial phase gives its groups away. Another phase moves its groups into partitions, which it can
+    /// spill.
     pub fn makes_short(&self, most: usize) -> bool {
         if !memory::is_scarce() {
             return false;
@@ -70,7 +73,7 @@ impl Table {
         memory::is_short(self.keys.growth(BATCH_ROWS).max(more) as u64)
     }
 
-    /// What it takes, about.
+    /// The bytes in use, about.
     pub fn bytes(&self) -> usize {
         self.keys.bytes() + self.accumulators.iter().map(|a| a.size()).sum::<usize>()
     }

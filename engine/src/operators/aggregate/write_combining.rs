@@ -1,37 +1,39 @@
-//! One column of the rows that are put aside by partition.
+//! Write-combining buffers: one column of rows that are partitioned. See [`super::radix_partitioner`].
 
 use arrow_buffer::{ArrowNativeType, Buffer};
 use arrow_data::ArrayData;
 
 use super::radix_partitioner::{Column, PARTITIONS};
 
-/// The bytes of a line of the cache.
+/// The bytes of a cache line.
 const LINE_BYTES: usize = 64;
 
-/// As many values as a line of the cache holds.
+/// The values that one cache line holds.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 struct Line<T, const VALUES: usize>([T; VALUES]);
 
-/// The values of each partition: those of its last line, and the whole lines before them.
-struct Lanes<T, const VALUES: usize> {
+/// The values of each partition: the values of its last, partly filled line, and the full lines before it.
+struct Buffers<T, const VALUES: usize> {
     lines: Vec<Line<T, VALUES>>,
-    /// How many values came to each partition, as far as a byte tells: the lower bits are how many its line has.
+    /// The number of values that came to each partition, modulo 256. Modulo `VALUES` it is the number of values in the
+    /// partition's line.
     counts: [u8; PARTITIONS],
     whole: Vec<Vec<T>>,
 }
 
-/// The vectors of a column of `VALUES` values a line, each with room for so many.
-pub fn lanes<T: ArrowNativeType, const VALUES: usize>(room: usize) -> Box<dyn Column> {
+/// Makes the buffers of a column, whose cache lines hold `VALUES` values. The vector of each partition has room for
+/// `room` values.
+pub fn buffers<T: ArrowNativeType, const VALUES: usize>(room: usize) -> Box<dyn Column> {
     const { assert!(VALUES * size_of::<T>() == LINE_BYTES) };
-    Box::new(Lanes::<T, VALUES> {
+    Box::new(Buffers::<T, VALUES> {
         lines: vec![Line([T::default(); VALUES]); PARTITIONS],
         counts: [0; PARTITIONS],
         whole: (0..PARTITIONS).map(|_| Vec::with_capacity(room)).collect(),
     })
 }
 
-impl<T: ArrowNativeType, const VALUES: usize> Column for Lanes<T, VALUES> {
+impl<T: ArrowNativeType, const VALUES: usize> Column for Buffers<T, VALUES> {
     fn push(&mut self, values: &ArrayData, parts: &[u8]) {
         let lines: &mut [Line<T, VALUES>; PARTITIONS] =
             self.lines.as_mut_slice().try_into().expect("there is a line for each partition");
@@ -57,7 +59,7 @@ impl<T: ArrowNativeType, const VALUES: usize> Column for Lanes<T, VALUES> {
     }
 }
 
-/// Appends a line to a vector without bringing the vector's memory into the cache.
+/// Appends a line to a vector, without loading the vector's memory into the cache.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[inline(always)]
 fn append<T: ArrowNativeType, const VALUES: usize>(values: &mut Vec<T>, line: &Line<T, VALUES>) {
@@ -71,7 +73,7 @@ fn append<T: ArrowNativeType, const VALUES: usize>(values: &mut Vec<T>, line: &L
     let line = line.0.as_ptr().cast::<__m128i>();
     for i in 0..LINE_BYTES / size_of::<__m128i>() {
         // SAFETY: a line is aligned to its 64 bytes, `place` was found aligned to 16 and is the start of room for
-        // `VALUES` values, which `lanes` asserts to be 64 bytes; the two do not overlap, as one is borrowed mutably.
+        // `VALUES` values, which `buffers` asserts to be 64 bytes; the two do not overlap, as one is borrowed mutably.
         unsafe { _mm_stream_si128(place.add(i), _mm_load_si128(line.add(i))) };
     }
     // SAFETY: the values behind the length are now those of the line; any bytes are a native value.
@@ -84,7 +86,7 @@ fn append<T: ArrowNativeType, const VALUES: usize>(values: &mut Vec<T>, line: &L
     values.extend_from_slice(&line.0);
 }
 
-/// Has other threads see what was written past the cache before what is written from now on.
+/// Makes other threads see the values that were written past the cache before they see what is written from now on.
 fn seen() {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     // SAFETY: the instruction is one of every x86-64 processor and touches no memory.

@@ -48,7 +48,7 @@ pub enum Wanted {
 
 /// Assigns splits in process 0, and asks process 0 in the others.
 pub struct Assigner {
-    site: Topology,
+    topology: Topology,
     node: NodeId,
     next: Mutex<Next>,
     /// The questions of workers of this process, by worker.
@@ -68,9 +68,9 @@ struct Next {
 }
 
 impl Next {
-    fn of(site: &Topology) -> Next {
-        let (_, processes) = site.process();
-        Next { parts: (0..processes as u64).collect(), slack: site.peers() as u64 }
+    fn of(topology: &Topology) -> Next {
+        let (_, processes) = topology.process();
+        Next { parts: (0..processes as u64).collect(), slack: topology.peers() as u64 }
     }
 
     /// The number of the split that a process gets.
@@ -90,8 +90,8 @@ impl Next {
 
 impl Assigner {
     /// In the scan of a node.
-    pub fn new(site: Topology, node: NodeId) -> Assigner {
-        Assigner { next: Mutex::new(Next::of(&site)), asked: Mutex::default(), site, node }
+    pub fn new(topology: Topology, node: NodeId) -> Assigner {
+        Assigner { next: Mutex::new(Next::of(&topology)), asked: Mutex::default(), topology, node }
     }
 
     fn next(&self) -> MutexGuard<'_, Next> {
@@ -109,12 +109,12 @@ impl Assigner {
         worker: usize,
         note: impl Fn(u32, u32, u32) -> Note,
     ) {
-        processes.network.tell(process, note(self.site.stage as u32, self.node as u32, worker as u32));
+        processes.network.tell(process, note(self.topology.stage as u32, self.node as u32, worker as u32));
     }
 
     /// Asks for a split for a worker, and gives its number. After [`Assigned::Later`] the worker asks again once it is woken.
     pub fn ask(&self, worker: usize, wanted: Wanted, wake: impl Fn() -> SyncActivator) -> Assigned<u64> {
-        let Some(processes) = &self.site.processes else { return Assigned::Nothing };
+        let Some(processes) = &self.topology.processes else { return Assigned::Nothing };
         if processes.index == ASSIGNER {
             return self.next().assign(ASSIGNER, wanted).map_or(Assigned::Nothing, Assigned::Part);
         }
@@ -141,8 +141,8 @@ impl Assigner {
 
     /// Answers a worker of another process.
     pub fn answer(&self, worker: usize, before: Option<u64>) {
-        let (process, wanted) = (worker / self.site.workers, before.map_or(Wanted::Own, Wanted::Before));
-        if let Some(processes) = &self.site.processes
+        let (process, wanted) = (worker / self.topology.workers, before.map_or(Wanted::Own, Wanted::Before));
+        if let Some(processes) = &self.topology.processes
             && process < processes.count
         {
             let part = self.next().assign(process, wanted);
@@ -181,12 +181,17 @@ impl Numbered {
     ///
     /// # Errors
     /// A file that can't be cut.
-    pub fn part(&mut self, number: u64, files: &Files, share: &StaticPartition) -> Result<Option<FileSplit>> {
+    pub fn part(
+        &mut self,
+        number: u64,
+        files: &Files,
+        partition: &StaticPartition,
+    ) -> Result<Option<FileSplit>> {
         while self.parts.len() as u64 <= number {
             let Some(file) = files.list().get(self.file) else { return Ok(None) };
             if files.is_assigned_one_by_one(file) {
                 let morsels = files.split(file)?;
-                share.tell_borders(files.format, self.file, &morsels);
+                partition.tell_borders(files.format, self.file, &morsels);
                 self.parts.extend(morsels);
             }
             self.file += 1;

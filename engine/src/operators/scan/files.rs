@@ -34,7 +34,7 @@ pub struct Taken {
     /// The bytes of all files before `file`.
     pub before: u64,
     /// The range of bytes over all files, or of generated rows, that this process scans.
-    pub stretch: Range<u64>,
+    pub range: Range<u64>,
     /// Whether another process gave this range.
     pub given: bool,
     /// The next splits, in order.
@@ -98,31 +98,29 @@ impl Files {
         &self,
         taken: &mut Taken,
         window: Window,
-        share: &StaticPartition,
+        partition: &StaticPartition,
     ) -> Result<Option<FileSplit>> {
         loop {
             while taken.parts.len() <= window.known(self.format)
                 && let Some(file) = self.list().get(taken.file)
-                && !share.ends_before(taken.file)
+                && !partition.ends_before(taken.file)
             {
                 let (before, end) = (taken.before, taken.before + self.divided_bytes(file));
-                let stretch = &taken.stretch;
+                let range = &taken.range;
                 let is_read = match file.process {
-                    Some(process) => !taken.given && u64::from(process) == share.process().0,
-                    None if share.is_all() => true,
-                    None => {
-                        !self.is_assigned_one_by_one(file) && before < stretch.end && end >= stretch.start
-                    }
+                    Some(process) => !taken.given && u64::from(process) == partition.process().0,
+                    None if partition.is_all() => true,
+                    None => !self.is_assigned_one_by_one(file) && before < range.end && end >= range.start,
                 };
                 if !is_read {
                     (taken.file, taken.before) = (taken.file + 1, end);
                     continue;
                 }
                 match self.split(file) {
-                    Ok(morsels) if share.is_all() || file.process.is_some() => {
-                        taken.parts.extend(share.keep_own(self.format, taken.file, morsels));
+                    Ok(morsels) if partition.is_all() || file.process.is_some() => {
+                        taken.parts.extend(partition.keep_own(self.format, taken.file, morsels));
                     }
-                    Ok(morsels) => taken.parts.extend_placed(StaticPartition::keep(before, morsels, stretch)),
+                    Ok(morsels) => taken.parts.extend_placed(StaticPartition::keep(before, morsels, range)),
                     // The splits before a file that can't be read come first.
                     Err(_) if !taken.parts.is_empty() => break,
                     Err(e) => return Err(e.into()),

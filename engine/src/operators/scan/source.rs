@@ -41,7 +41,7 @@ pub struct ScanSource {
     numbered: Mutex<Numbered>,
     window: Window,
     likely: Likely,
-    share: StaticPartition,
+    partition: StaticPartition,
 }
 
 enum From {
@@ -78,16 +78,16 @@ impl ScanSource {
             Source::Memory(rows) => From::Memory(rows.clone()),
         };
         let window = window_over(&from, Window::new(prefetch::PARTS));
-        let share = StaticPartition::of(Topology::alone(1), 0);
+        let partition = StaticPartition::of(Topology::alone(1), 0);
         Ok(ScanSource {
             plan: plan.clone(),
             schema,
             from,
-            taken: Mutex::new(Taken { stretch: share.own(), ..Taken::default() }),
+            taken: Mutex::new(Taken { range: partition.own(), ..Taken::default() }),
             numbered: Mutex::default(),
             window,
             likely: Likely::default(),
-            share,
+            partition,
         })
     }
 
@@ -95,31 +95,31 @@ impl ScanSource {
     ///
     /// # Errors
     /// Standard input: only one process could read it.
-    pub fn with_share(self, mut share: StaticPartition) -> Result<ScanSource> {
+    pub fn with_partition(self, mut partition: StaticPartition) -> Result<ScanSource> {
         let files = match &self.from {
             From::Files(files) => files.list(),
             From::Range { .. } | From::Generator(..) | From::Memory(_) => &[],
         };
-        if !share.is_all() && files.iter().any(|file| file.path.as_os_str() == "-") {
+        if !partition.is_all() && files.iter().any(|file| file.path.as_os_str() == "-") {
             return Err(Error::Unsupported("standard input read by several processes".into()));
         }
         match &self.from {
             From::Files(from) => {
-                share.total = files.iter().map(|file| self.divided_bytes(from, file)).sum();
+                partition.total = files.iter().map(|file| self.divided_bytes(from, file)).sum();
                 let is_dealt = |file: &FileEntry| from.is_assigned_one_by_one(file);
-                if !share.is_all() && self.plan.transform.is_none() && files.iter().any(is_dealt) {
-                    share = share.dealing();
+                if !partition.is_all() && self.plan.transform.is_none() && files.iter().any(is_dealt) {
+                    partition = partition.dealing();
                 }
             }
-            From::Range { rows, .. } => (share.total, share.least) = (*rows, MORSEL_ROWS),
-            From::Memory(rows) => (share.total, share.least) = (rows.rows(), MORSEL_ROWS),
+            From::Range { rows, .. } => (partition.total, partition.least) = (*rows, MORSEL_ROWS),
+            From::Memory(rows) => (partition.total, partition.least) = (rows.rows(), MORSEL_ROWS),
             From::Generator(generator, units) => {
                 let least = stealing::LEAST / generator.spec().unit_bytes().max(1);
-                (share.total, share.least) = (*units, least.min(MORSEL_ROWS));
+                (partition.total, partition.least) = (*units, least.min(MORSEL_ROWS));
             }
         }
-        let taken = Taken { file: share.first_file(), stretch: share.own(), ..Taken::default() };
-        Ok(ScanSource { share, taken: Mutex::new(taken), ..self })
+        let taken = Taken { file: partition.first_file(), range: partition.own(), ..Taken::default() };
+        Ok(ScanSource { partition, taken: Mutex::new(taken), ..self })
     }
 
     /// The same source with another prefetch window.
@@ -130,26 +130,26 @@ impl ScanSource {
     /// Takes what a reader of another process reports of a morsel border.
     pub fn hear(&self, file: usize, found: Found) {
         if let From::Files(files) = &self.from {
-            self.share.hear(files.format, file, found);
+            self.partition.hear(files.format, file, found);
         }
     }
 
     /// Whether there are more splits, once this process has none left. Asks another process for some.
     pub fn more(&self, seen: &mut u64, wake: impl Fn() -> SyncActivator) -> More {
-        self.share.more(seen, wake)
+        self.partition.more(seen, wake)
     }
 
     /// Takes the range that another process gives away.
-    pub fn take_over(&self, stretch: Range<u64>) {
-        self.share.take_over(stretch, |stretch| {
+    pub fn take_over(&self, range: Range<u64>) {
+        self.partition.take_over(range, |range| {
             let mut taken = self.taken.lock().expect("a panic with this lock ends the process");
-            *taken = Taken { stretch, given: true, ..Taken::default() };
+            *taken = Taken { range, given: true, ..Taken::default() };
         });
     }
 
     /// Gives another process the back half of what is left here, if that is large enough.
     pub fn give(&self, process: usize) {
-        self.share.tell_given(process, self.give_half());
+        self.partition.tell_given(process, self.give_half());
     }
 
     fn give_half(&self) -> Range<u64> {
@@ -158,14 +158,14 @@ impl ScanSource {
             From::Files(_) => taken.parts.at().unwrap_or(taken.before),
             From::Range { .. } | From::Generator(..) | From::Memory(_) => taken.row,
         };
-        let next = next.max(taken.stretch.start);
-        let left = taken.stretch.end.min(self.share.total).saturating_sub(next);
-        if left < self.share.least.max(2) {
+        let next = next.max(taken.range.start);
+        let left = taken.range.end.min(self.partition.total).saturating_sub(next);
+        if left < self.partition.least.max(2) {
             return 0..0;
         }
-        let end = taken.stretch.end;
-        taken.stretch.end = next + left / 2;
-        let cut = taken.stretch.end;
+        let end = taken.range.end;
+        taken.range.end = next + left / 2;
+        let cut = taken.range.end;
         taken.parts.cut(cut);
         cut..end
     }
@@ -188,7 +188,7 @@ impl ScanSource {
         wanted: Wanted,
         wake: impl Fn() -> SyncActivator,
     ) -> Result<Assigned<FileSplit>> {
-        let (From::Files(files), Some(dealing)) = (&self.from, &self.share.dealing) else {
+        let (From::Files(files), Some(dealing)) = (&self.from, &self.partition.dealing) else {
             return Ok(Assigned::Nothing);
         };
         let number = match dealing.ask(worker, wanted, wake) {
@@ -197,8 +197,8 @@ impl ScanSource {
             Assigned::Later => return Ok(Assigned::Later),
         };
         let mut numbered = self.numbered.lock().expect("a panic with this lock ends the process");
-        let Some(part) = numbered.part(number, files, &self.share)? else { return Ok(Assigned::Nothing) };
-        let soon = numbered.soon(number, self.window, self.share.process());
+        let Some(part) = numbered.part(number, files, &self.partition)? else { return Ok(Assigned::Nothing) };
+        let soon = numbered.soon(number, self.window, self.partition.process());
         drop(numbered);
         self.read_ahead(files, &soon);
         Ok(Assigned::Part(part))
@@ -212,14 +212,14 @@ impl ScanSource {
 
     /// Answers a worker of another process which split it gets.
     pub fn answer(&self, worker: usize, before: Option<u64>) {
-        if let Some(dealing) = &self.share.dealing {
+        if let Some(dealing) = &self.partition.dealing {
             dealing.answer(worker, before);
         }
     }
 
     /// Takes the answer for a worker of this process.
     pub fn answered(&self, worker: usize, part: Option<u64>) {
-        if let Some(dealing) = &self.share.dealing {
+        if let Some(dealing) = &self.partition.dealing {
             dealing.answered(worker, part);
         }
     }
@@ -249,15 +249,15 @@ impl ScanSource {
             From::Generator(_, units) => *units,
             From::Memory(rows) => rows.rows(),
         };
-        let start = taken.row.max(taken.stretch.start);
-        let end = rows.min(taken.stretch.end).min(start.saturating_add(MORSEL_ROWS));
+        let start = taken.row.max(taken.range.start);
+        let end = rows.min(taken.range.end).min(start.saturating_add(MORSEL_ROWS));
         taken.row = end.max(start);
         Ok((start < end).then_some(Split::Rows(start..end)))
     }
 
     /// The next split of a file. Prefetches the splits that come into the window, once the lock is free again.
     fn take_part(&self, files: &Files, mut taken: MutexGuard<'_, Taken>) -> Result<Option<FileSplit>> {
-        let mut part = files.take(&mut taken, self.window, &self.share)?;
+        let mut part = files.take(&mut taken, self.window, &self.partition)?;
         if let Some(part) = &mut part {
             part.piece = taken.pieces;
             taken.pieces += 1;
@@ -347,8 +347,8 @@ impl ScanSource {
         let file = loop {
             let Some(file) = files.list().get(taken.file) else { return Ok(None) };
             let is_read = match file.process {
-                Some(process) => !taken.given && u64::from(process) == self.share.process().0,
-                None => taken.stretch.contains(&taken.before),
+                Some(process) => !taken.given && u64::from(process) == self.partition.process().0,
+                None => taken.range.contains(&taken.before),
             };
             taken.file += 1;
             taken.before += self.divided_bytes(files, file);

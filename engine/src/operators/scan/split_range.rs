@@ -94,12 +94,12 @@ impl SplitRange {
     ///
     /// # Errors
     /// One of them is missing.
-    pub fn before(&self, work: &ScanSource, told: &[Quotes]) -> Result<Vec<Quotes>> {
+    pub fn before(&self, source: &ScanSource, told: &[Quotes]) -> Result<Vec<Quotes>> {
         let SplitPosition { file, morsel } = self.from;
         let is_before = |quotes: &&Quotes| quotes.file == file && (quotes.morsel as usize) < morsel;
         let before: Vec<Quotes> = told.iter().filter(is_before).copied().collect();
         // A reader would wait for what is missing for ever.
-        if morsel > 0 && work.has_borders(file) && before.len() != morsel {
+        if morsel > 0 && source.has_borders(file) && before.len() != morsel {
             let what =
                 "processes of this group have not told all that they found in the file before this part";
             return Err(Error::Processes(format!("{what}\n  help: please report this")));
@@ -111,14 +111,14 @@ impl SplitRange {
     ///
     /// # Errors
     /// A file that can't be read.
-    pub fn look(&self, work: &ScanSource, workers: usize) -> Result<Vec<Quotes>> {
+    pub fn look(&self, source: &ScanSource, workers: usize) -> Result<Vec<Quotes>> {
         let file = self.to.file;
-        if self.to.morsel == 0 || !self.files().contains(&file) || !work.has_borders(file) {
+        if self.to.morsel == 0 || !self.files().contains(&file) || !source.has_borders(file) {
             return Ok(Vec::new());
         }
-        let morsels = work.morsels(file)?;
+        let morsels = source.morsels(file)?;
         let found: Arc<Mutex<Vec<Quotes>>> = Arc::default();
-        if let Some(format) = work.format()
+        if let Some(format) = source.format()
             && let Some(borders) = morsels.first().and_then(|first| format.borders(first))
         {
             let found = found.clone();
@@ -133,7 +133,7 @@ impl SplitRange {
         let (next, failed) = (AtomicUsize::new(0), Mutex::new(None));
         let serve = || {
             while let Some(morsel) = mine.get(next.fetch_add(1, Ordering::Relaxed)) {
-                if let Err(e) = panics::catch(|| look_at(work, morsel)) {
+                if let Err(e) = panics::catch(|| look_at(source, morsel)) {
                     next.store(mine.len(), Ordering::Relaxed);
                     failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(e);
                 }
@@ -149,8 +149,10 @@ impl SplitRange {
 }
 
 /// Drives the reader of a morsel until it has looked at the quotes, which it does first.
-fn look_at(work: &ScanSource, morsel: &Morsel) -> Result<()> {
-    let (Some(format), Some(options)) = (work.format(), work.options(&morsel.file)) else { return Ok(()) };
+fn look_at(source: &ScanSource, morsel: &Morsel) -> Result<()> {
+    let (Some(format), Some(options)) = (source.format(), source.options(&morsel.file)) else {
+        return Ok(());
+    };
     let file = &morsel.file;
     let reader = format.reader(morsel, options).map_err(|e| e.at(&file.path))?;
     // The rows that it may come to are read again, and counted then.
@@ -163,7 +165,7 @@ fn look_at(work: &ScanSource, morsel: &Morsel) -> Result<()> {
 ///
 /// # Errors
 /// A file that can't be read.
-pub fn divide(work: &ScanSource, files: &[FileEntry], processes: usize) -> Result<Vec<SplitPosition>> {
+pub fn divide(source: &ScanSource, files: &[FileEntry], processes: usize) -> Result<Vec<SplitPosition>> {
     let total: u64 = files.iter().map(|file| file.bytes).sum();
     let slack = total / processes.max(1) as u64 / SLACK;
     let mut places = vec![SplitPosition { file: 0, morsel: 0 }];
@@ -174,7 +176,7 @@ pub fn divide(work: &ScanSource, files: &[FileEntry], processes: usize) -> Resul
             (file, before) = (file + 1, before + whole.bytes);
         }
         places.push(match files.get(file) {
-            Some(divided) => place_in(work, file, divided.bytes, at - before, slack)?,
+            Some(divided) => place_in(source, file, divided.bytes, at - before, slack)?,
             None => SplitPosition { file, morsel: 0 },
         });
     }
@@ -183,12 +185,12 @@ pub fn divide(work: &ScanSource, files: &[FileEntry], processes: usize) -> Resul
 }
 
 /// The position nearest to a byte of a file at which the file can be divided.
-fn place_in(work: &ScanSource, file: usize, bytes: u64, at: u64, slack: u64) -> Result<SplitPosition> {
+fn place_in(source: &ScanSource, file: usize, bytes: u64, at: u64, slack: u64) -> Result<SplitPosition> {
     let (begin, end) = (SplitPosition { file, morsel: 0 }, SplitPosition { file: file + 1, morsel: 0 });
     if at.min(bytes - at) <= slack {
         return Ok(if at <= bytes - at { begin } else { end });
     }
-    let morsels = work.morsels(file)?;
+    let morsels = source.morsels(file)?;
     let mut nearest = (at, begin);
     let mut reached = 0;
     for (number, morsel) in morsels.iter().enumerate() {
@@ -221,13 +223,13 @@ mod tests {
     }
 
     #[test]
-    fn parts_are_numbered_in_the_order_of_stretches() {
+    fn parts_are_numbered_in_the_order_of_ranges() {
         let places =
             [place(0, 0), place(0, 3), place(0, 3), place(0, 5), place(2, 0), place(2, 7), place(3, 0)];
         let mut next = 0;
         for process in 0..places.len() - 1 {
-            let (stretch, first) = of_process(&places, process).unwrap();
-            let files = stretch.files();
+            let (range, first) = of_process(&places, process).unwrap();
+            let files = range.files();
             assert!(files.is_empty() || first == next, "{process}: {first}, not {next}");
             next += files.len();
         }
@@ -237,8 +239,8 @@ mod tests {
 
     #[test]
     fn a_stretch_has_the_morsels_between_its_places() {
-        let stretch = SplitRange { from: place(1, 4), to: place(3, 2) };
-        let morsels: Vec<_> = (0..5).map(|file| stretch.morsels(file, 9)).collect();
+        let range = SplitRange { from: place(1, 4), to: place(3, 2) };
+        let morsels: Vec<_> = (0..5).map(|file| range.morsels(file, 9)).collect();
         assert_eq!(morsels, [0..0, 4..9, 0..9, 0..2, 0..0]);
         let inside = SplitRange { from: place(1, 4), to: place(1, 6) };
         assert_eq!((inside.files(), inside.morsels(1, 9)), (1..2, 4..6));

@@ -19,7 +19,7 @@ use crate::distributed::processes::{Note, Topology};
 
 /// The splits of a table that the workers of this process scan. The other processes scan the rest.
 pub struct StaticPartition {
-    site: Topology,
+    topology: Topology,
     node: NodeId,
     /// The bytes of all files that are divided by their bytes, or the number of generated rows.
     pub total: u64,
@@ -29,7 +29,7 @@ pub struct StaticPartition {
     pub dealing: Option<Assigner>,
     borders: Mutex<HashMap<usize, Known>>,
     /// The range of splits to scan, if it is not the whole table, and the known states of quotes before it.
-    stretch: Option<(SplitRange, Vec<Quotes>)>,
+    range: Option<(SplitRange, Vec<Quotes>)>,
     asking: Asking,
 }
 
@@ -43,57 +43,57 @@ enum Known {
 
 impl StaticPartition {
     /// The partition of a process in the scan of a plan's node.
-    pub fn of(site: Topology, node: NodeId) -> StaticPartition {
+    pub fn of(topology: Topology, node: NodeId) -> StaticPartition {
         let (borders, asking) = (Mutex::default(), Asking::default());
         StaticPartition {
-            site,
+            topology,
             node,
             total: 0,
             least: stealing::LEAST,
             dealing: None,
             borders,
-            stretch: None,
+            range: None,
             asking,
         }
     }
 
     /// Exactly this range of splits; `before` are the states of quotes at the morsels before it.
-    pub fn of_stretch(stretch: SplitRange, before: Vec<Quotes>) -> StaticPartition {
-        StaticPartition { stretch: Some((stretch, before)), ..StaticPartition::of(Topology::alone(1), 0) }
+    pub fn of_range(range: SplitRange, before: Vec<Quotes>) -> StaticPartition {
+        StaticPartition { range: Some((range, before)), ..StaticPartition::of(Topology::alone(1), 0) }
     }
 
     /// The number of the first file in the partition.
     pub fn first_file(&self) -> usize {
-        self.stretch.as_ref().map_or(0, |(stretch, _)| stretch.files().start)
+        self.range.as_ref().map_or(0, |(range, _)| range.files().start)
     }
 
     /// Whether the partition has no split of this file nor of the files behind it.
     pub fn ends_before(&self, file: usize) -> bool {
-        self.stretch.as_ref().is_some_and(|(stretch, _)| stretch.files().end <= file)
+        self.range.as_ref().is_some_and(|(range, _)| range.files().end <= file)
     }
 
     /// The morsels of a file that are in the partition, where this process alone scans the table.
     pub fn keep_own(&self, format: &dyn Format, file: usize, morsels: Vec<Morsel>) -> Vec<Morsel> {
-        match &self.stretch {
-            Some((stretch, before)) => stretch.keep(format, file, morsels, before),
+        match &self.range {
+            Some((range, before)) => range.keep(format, file, morsels, before),
             None => morsels,
         }
     }
 
     /// The number of this process, and the number of processes.
     pub fn process(&self) -> (u64, u64) {
-        let (process, processes) = self.site.process();
+        let (process, processes) = self.topology.process();
         (process as u64, processes as u64)
     }
 
     /// The same partition with splits that are assigned one by one to the workers of all processes.
     pub fn dealing(self) -> StaticPartition {
-        StaticPartition { dealing: Some(Assigner::new(self.site.clone(), self.node)), ..self }
+        StaticPartition { dealing: Some(Assigner::new(self.topology.clone(), self.node)), ..self }
     }
 
     /// Whether there is only one process.
     pub fn is_all(&self) -> bool {
-        self.site.process().1 == 1
+        self.topology.process().1 == 1
     }
 
     /// The range of bytes of this process, over all files that are divided by their bytes, before any is given away.
@@ -109,24 +109,24 @@ impl StaticPartition {
 
     /// Whether this process can get splits from another process, once it has none left.
     pub fn more(&self, seen: &mut u64, wake: impl Fn() -> SyncActivator) -> More {
-        self.asking.more(&self.site, self.node, self.total, self.least, seen, wake)
+        self.asking.more(&self.topology, self.node, self.total, self.least, seen, wake)
     }
 
     /// Takes the range that another process gives away.
-    pub fn take_over(&self, stretch: Range<u64>, begin: impl FnOnce(Range<u64>)) {
-        self.asking.answered(stretch, begin);
+    pub fn take_over(&self, range: Range<u64>, begin: impl FnOnce(Range<u64>)) {
+        self.asking.answered(range, begin);
     }
 
     /// Tells another process which range it gets from this one.
     pub fn tell_given(&self, process: usize, Range { start, end }: Range<u64>) {
-        if let Some(processes) = &self.site.processes {
-            let (stage, node) = (self.site.stage as u32, self.node as u32);
+        if let Some(processes) = &self.topology.processes {
+            let (stage, node) = (self.topology.stage as u32, self.node as u32);
             processes.network.tell(process, Note::Given { stage, node, start, end });
         }
     }
 
     /// The morsels that begin in a range of bytes, each with its position. `before` is the position of their file.
-    pub fn keep(before: u64, morsels: Vec<Morsel>, stretch: &Range<u64>) -> Vec<(u64, Morsel)> {
+    pub fn keep(before: u64, morsels: Vec<Morsel>, range: &Range<u64>) -> Vec<(u64, Morsel)> {
         let mut behind = before;
         let placed = morsels.into_iter().map(|morsel| {
             let at = match morsel.part {
@@ -137,7 +137,7 @@ impl StaticPartition {
             behind += morsel.bytes;
             (at, morsel)
         });
-        placed.filter(|(at, _)| stretch.contains(at)).collect()
+        placed.filter(|(at, _)| range.contains(at)).collect()
     }
 
     /// Connects the morsel borders of a file with the other processes: they get what readers find here, and readers here get
@@ -146,8 +146,8 @@ impl StaticPartition {
         if let Some(first) = morsels.first()
             && let Some(borders) = format.borders(first)
         {
-            let (site, node) = (self.site.clone(), self.node);
-            borders.tell(Box::new(move |found| site.tell_others(note(&site, node, file, found))));
+            let (topology, node) = (self.topology.clone(), self.node);
+            borders.tell(Box::new(move |found| topology.tell_others(note(&topology, node, file, found))));
             let early = self.borders().insert(file, Known::Cut(first.clone()));
             if let Some(Known::Early(early)) = early {
                 early.into_iter().for_each(|found| borders.hear(found));
@@ -173,8 +173,8 @@ impl StaticPartition {
     }
 }
 
-fn note(site: &Topology, node: NodeId, file: usize, found: Found) -> Note {
-    let (stage, node, file) = (site.stage as u32, node as u32, file as u32);
+fn note(topology: &Topology, node: NodeId, file: usize, found: Found) -> Note {
+    let (stage, node, file) = (topology.stage as u32, node as u32, file as u32);
     match found {
         Found::Quotes { morsel, states } => Note::Quotes { stage, node, file, morsel, states },
         Found::Abandoned => Note::Abandoned { stage, node, file },
@@ -215,8 +215,8 @@ mod tests {
                     notes: Arc::default(),
                     near: Locality::default(),
                 };
-                let site = Topology { processes: Some(Arc::new(processes)), ..Topology::alone(2) };
-                StaticPartition { total, ..StaticPartition::of(site, 0) }
+                let topology = Topology { processes: Some(Arc::new(processes)), ..Topology::alone(2) };
+                StaticPartition { total, ..StaticPartition::of(topology, 0) }
             };
             assert!(!of(0).is_all());
             let mut behind = 0;

@@ -52,14 +52,14 @@ impl Asking {
     /// asks the next process, unless the table's `total` is too small to be worth it.
     pub fn more(
         &self,
-        site: &Topology,
+        topology: &Topology,
         node: NodeId,
         total: u64,
         least: u64,
         seen: &mut u64,
         wake: impl Fn() -> SyncActivator,
     ) -> More {
-        let Some(processes) = &site.processes else { return More::Nothing };
+        let Some(processes) = &topology.processes else { return More::Nothing };
         let (me, count) = (processes.index, processes.count);
         let mut inner = self.inner();
         if inner.given != *seen {
@@ -71,7 +71,7 @@ impl Asking {
         }
         inner.waiting.push(wake());
         if !std::mem::replace(&mut inner.waits, true) {
-            let (stage, node) = (site.stage as u32, node as u32);
+            let (stage, node) = (topology.stage as u32, node as u32);
             let note = Note::Idle { stage, node, process: me as u32 };
             processes.network.tell((me + 1 + inner.refused) % count, note);
         }
@@ -79,15 +79,15 @@ impl Asking {
     }
 
     /// Takes the answer of the asked process, and calls `begin` with the range that it gives, if there is one.
-    pub fn answered(&self, stretch: Range<u64>, begin: impl FnOnce(Range<u64>)) {
+    pub fn answered(&self, range: Range<u64>, begin: impl FnOnce(Range<u64>)) {
         let mut inner = self.inner();
         if !std::mem::take(&mut inner.waits) {
             return;
         }
-        if stretch.is_empty() {
+        if range.is_empty() {
             inner.refused += 1;
         } else {
-            begin(stretch);
+            begin(range);
             inner.given += 1;
         }
         for waiting in inner.waiting.drain(..) {

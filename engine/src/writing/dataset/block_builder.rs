@@ -1,16 +1,16 @@
-//! Batches to blocks of exactly the rows that a format asks for.
+//! Cuts batches into blocks of exactly the rows that a format asks for.
 
 use std::collections::VecDeque;
 
 use arrow_array::RecordBatch;
 
-/// A piece of work.
+/// A piece of work for the encoders.
 pub enum Built {
-    /// To be encoded.
+    /// Rows that become a block.
     Block {
         /// The number of its first row among all rows.
         first: u64,
-        /// Its rows.
+        /// The rows.
         batches: Vec<RecordBatch>,
     },
     /// The file has no more blocks.
@@ -21,16 +21,16 @@ pub enum Built {
 pub struct BlockBuilder {
     block_rows: usize,
     files: usize,
-    /// The file that `held` belongs to.
+    /// The number of the file to which `held` belongs.
     file: usize,
     held: VecDeque<RecordBatch>,
     held_rows: usize,
-    /// The rows that were cut.
+    /// The number of rows that were cut.
     done: u64,
 }
 
 impl BlockBuilder {
-    /// For so many files, whose blocks have so many rows.
+    /// Builds blocks of `block_rows` rows, for `files` files.
     pub fn new(block_rows: usize, files: usize) -> BlockBuilder {
         BlockBuilder {
             block_rows: block_rows.max(1),
@@ -42,7 +42,7 @@ impl BlockBuilder {
         }
     }
 
-    /// Appends the blocks that the rows of a file complete; files ascend.
+    /// Adds rows of a file, and appends the blocks that they complete to `works`. File numbers ascend.
     pub fn add(&mut self, file: usize, batch: RecordBatch, works: &mut Vec<Built>) {
         debug_assert!(self.file <= file && file < self.files, "files ascend");
         while self.file < file {
@@ -55,7 +55,7 @@ impl BlockBuilder {
         }
     }
 
-    /// Appends what is left of all files.
+    /// Appends the last blocks and the ends of all files that are left.
     pub fn finish(&mut self, works: &mut Vec<Built>) {
         while self.file < self.files {
             self.finish_file(works);

@@ -11,21 +11,22 @@ use crate::error::Result;
 use crate::writing::verify;
 
 impl Output {
-    /// With files numbered from `first` on, where each process knows how many others write.
+    /// Numbers the files from `first` on. Each process must know how many files the processes before it write.
     pub fn with_first(mut self, first: usize) -> Output {
         (self.place.next, self.place.step) = (AtomicUsize::new(first), 1);
         self
     }
 
-    /// Compares the files of this process with their source, if that was asked for: what it has written is its share of the
-    /// rows, in their order. They are not compared once more when all files appear.
+    /// Verifies the files of this process, if that was asked for: they hold this process's part of the rows, in their
+    /// order. They are not verified again when all files appear.
     ///
     /// # Errors
-    /// What differs, and files that can't be read.
+    /// Files that differ from their source or can't be read, and directories that can't be changed.
     pub fn verify_own(&mut self, parts: &Parts, state: &QueryState) -> Result<()> {
         let Some(content) = self.content.take() else { return Ok(()) };
         let [(number, _), ..] = parts.as_slice() else { return Ok(()) };
-        // A dataset holds no files but those of its manifest, and the others' lie beside these.
+        // The files lie beside those of other processes, and a dataset may hold only the files of its manifest. So they
+        // move into a directory of their own meanwhile.
         let directory = self.place.directory.join(format!("verify-{number}"));
         let failed = |action| {
             let path = self.path.clone();

@@ -1,21 +1,21 @@
-//! The files of a hive tree: `year=2026/month=5/part-00000.parquet`, for each combination of values of some columns a
-//! directory. These columns are left out of the files.
+//! Writes the files of a hive tree: `year=2026/month=5/part-00000.parquet`. Each combination of values of some columns
+//! has a directory. The files don't have these columns.
 //!
 //! ```text
 //! batches ─▶ partitioner ─▶ rows of one partition ─▶ encode ─▶ sink: appends blocks to the files of partitions
 //!            one thread     many at once             many      one thread at a time
 //! ```
 //!
-//! - [`columns`]: which columns, by their names.
-//! - [`partitioner`]: holds rows until there are enough of a partition, or too many of all.
-//! - [`sink`]: encoded blocks to files, of which one is open at a time.
+//! - [`columns`]: finds the columns by their names.
+//! - `partitioner`: holds rows until a partition has enough of them, or all partitions have too many.
+//! - `sink`: writes encoded blocks to files, of which one is open at a time.
 //!
 //! # Contract
-//! - The bytes follow from the rows, their order and the options alone: what is held is looked at after each
-//!   [`partitioner::CHUNK_ROWS`] rows, wherever batches end.
+//! - The bytes follow from the rows, their order and the options alone. The partitioner checks how much it holds after
+//!   each `partitioner::CHUNK_ROWS` rows, wherever batches end.
 //! - The rows of a partition keep their order, in the order of the names of its files.
-//! - [`Bounds`] bounds the rows that are held and the footers of unfinished files, however many partitions there are. What
-//!   grows with their number is a name and a few words each.
+//! - `Bounds` bounds the rows that are held and the footers of unfinished files, however many partitions there are.
+//!   Each partition adds only a name and a few words.
 
 pub mod columns;
 mod partitioner;
@@ -37,30 +37,30 @@ use crate::writing::ordered_pipeline::{self, LaneItem, Limits, Stages};
 use partitioner::{Partitioner, RowsOfPartition};
 use sink::PartitionSink;
 
-/// One directory, and what counts for it.
+/// One partition of a hive tree: a directory.
 #[derive(Debug)]
 struct Partition {
-    /// Its number, in the order in which the first rows came.
+    /// The number of the partition, in the order in which the first rows came.
     number: usize,
-    /// Its name below the tree: `year=2026/month=5`.
+    /// The name of the directory below the tree: `year=2026/month=5`.
     directory: String,
 }
 
-/// How much is held at once.
+/// The bounds of memory.
 #[derive(Debug, Clone, Copy)]
 struct Bounds {
-    /// The bytes of rows that wait for others of their partition.
+    /// The most bytes of rows that wait for other rows of their partition.
     held: usize,
-    /// The column chunks whose places unfinished files keep for their footers.
+    /// The most column chunks whose places unfinished files keep for their footers.
     chunks: usize,
 }
 
-/// What a column chunk takes that a footer will name, in bytes: of Parquet with its statistics and the index of its pages, of
-/// buren with the sketch of distinct values.
+/// The bytes that a column chunk takes until the footer is written. Parquet keeps its statistics and the index of its
+/// pages, and buren keeps the sketch of distinct values.
 const CHUNK_BYTES: usize = 4096;
 
 impl Bounds {
-    /// An eighth of a limit of memory for rows and as much for footers, and 256 MiB each at most.
+    /// The bounds for a memory limit: an eighth of it for rows and as much for footers, and at most 256 MiB for each.
     fn of_limit(limit: u64) -> Bounds {
         let held = (limit / 8).clamp(1 << 20, 256 << 20) as usize;
         Bounds { held, chunks: held / CHUNK_BYTES }
@@ -68,7 +68,7 @@ impl Bounds {
 }
 
 impl Output {
-    /// Writes all lanes in one order into the directories that their values say.
+    /// Writes all lanes in one order into the directories that their values name.
     pub(super) fn write_partitions<L: Send>(&self, rows: Rows<'_, L>, state: &QueryState) -> Result<Parts> {
         let Rows { deal, read, .. } = rows;
         let bounds = Bounds::of_limit(memory::limit());
@@ -96,7 +96,7 @@ impl Output {
         Ok(sink.finish().map_err(|e| e.at(&self.path))?)
     }
 
-    /// Makes a tree of these files appear, once it lies on disk.
+    /// Makes a tree of these files appear, once the tree lies on disk.
     pub(super) fn finish_partitions(mut self, mut parts: Parts) -> Result<Written> {
         if parts.is_empty() {
             parts = self.write_empty_partition().map_err(|e| e.at(&self.path))?;
@@ -110,7 +110,7 @@ impl Output {
         Ok(written(&self.manifest))
     }
 
-    /// A file without rows, in the directory of NULLs: a tree without any file would have no columns.
+    /// Writes a file without rows into the directory of NULLs. A tree without files would have no columns.
     fn write_empty_partition(&self) -> formats::Result<Parts> {
         let directory = partitioner::directory_of_nulls(&self.manifest.schema, &self.partition_by);
         let mut sink = PartitionSink::new(&self.place, 0, usize::MAX);
@@ -119,27 +119,27 @@ impl Output {
     }
 }
 
-/// The columns of files in a tree: those that are left when directories give the others.
+/// The columns of the files of a tree: all but those that name directories.
 pub(super) fn left(schema: &Schema, by: &[usize]) -> Schema {
     let fields = schema.fields().iter().enumerate().filter(|(column, _)| !by.contains(column));
     Schema::new(fields.map(|(_, field)| field.clone()).collect::<Vec<_>>())
 }
 
-/// Brings all files and directories of the file system to disk on which this directory lies: one request, where a tree may
-/// have many thousand files, of which each would be waited for.
+/// Brings all files and directories of a directory's file system to disk. That is one request. A tree may have many
+/// thousand files, and a sync of each would be a wait of its own.
 ///
 /// # Errors
-/// What the system could not write since the directory was opened.
+/// The system could not write something since the directory was opened.
 fn sync_file_system(directory: &File) -> std::io::Result<()> {
-    // SAFETY: the descriptor is open as long as `directory` is, and nothing else is handed over.
+    // SAFETY: the descriptor is open as long as `directory` is, and is the only argument.
     match unsafe { libc::syncfs(directory.as_raw_fd()) } {
         0 => Ok(()),
         _ => Err(std::io::Error::last_os_error()),
     }
 }
 
-/// Whether a directory holds nothing but what this module writes: directories called `key=value`, and in them files called
-/// `part-00000.csv`. What cannot be listed counts as something else.
+/// Whether a directory holds only what this module writes: directories called `key=value`, and in them files called
+/// `part-00000.csv`. False if a directory can't be listed.
 pub(crate) fn is_tree(directory: &Path) -> bool {
     let holds = |directory: &Path, files: bool| -> std::io::Result<bool> {
         let mut below = vec![(directory.to_path_buf(), files)];

@@ -1,4 +1,4 @@
-//! Blocks to files: the next one is begun when one has ended or is large enough.
+//! Writes blocks to files. A new file begins when the one before has ended or is large enough.
 
 use std::fs::File;
 use std::io::{self, BufWriter, ErrorKind, Write};
@@ -10,27 +10,27 @@ use std::thread::JoinHandle;
 use formats::writer::{Block, FileAssembler, FileEncoder};
 use schema::manifest::{BlockContent, BlockStart, PartFile};
 
-/// What the sinks of one dataset share.
+/// The settings that the sinks of one dataset share.
 pub struct PartSettings {
-    /// Where files are made.
+    /// The directory of the files.
     pub directory: std::path::PathBuf,
     /// The suffix of their names: `csv.gz`.
     pub suffix: String,
-    /// Whether the manifest tells where blocks begin: not of formats that have a footer for that.
+    /// Whether the manifest says where blocks begin. It doesn't for formats whose footer says that.
     pub offsets: bool,
     /// The encoder of their blocks.
     pub encoder: Arc<dyn FileEncoder>,
-    /// A file that has so many bytes is ended, if a dataset is written.
+    /// The bytes at which a file of a dataset ends.
     pub part_bytes: u64,
     /// The number of the next file.
     pub next: AtomicUsize,
-    /// What the numbers of two files differ by.
+    /// The difference between the numbers of two files.
     pub step: usize,
 }
 
-/// An encoded piece of work.
+/// An encoded piece of work, see [`super::block_builder::Built`].
 pub enum Encoded {
-    /// Go into the file that is open.
+    /// Blocks of the open file.
     Blocks(Vec<Block>),
     /// The file has no more blocks.
     EndOfFile,
@@ -39,12 +39,12 @@ pub enum Encoded {
 /// Writes blocks into files, one after another.
 pub struct Sink<'a> {
     place: &'a PartSettings,
-    /// The file to be written, if it is only one.
+    /// The file, if only one is written.
     single: Option<File>,
     /// Whether a file without rows is left out.
     skip_empty: bool,
     open: Option<Open>,
-    /// Syncs the file before, while the next one is written.
+    /// The thread that syncs the last complete file, while the next one is written.
     syncing: Option<JoinHandle<io::Result<()>>>,
     /// The files that were written, each with its number.
     written: Vec<(usize, PartFile)>,
@@ -57,7 +57,7 @@ struct Open {
     assembler: Box<dyn FileAssembler>,
     out: Counted,
     rows: u64,
-    /// The bytes before compression of the blocks that have ended.
+    /// The bytes of the complete blocks before compression.
     raw: u64,
     blocks: Vec<BlockStart>,
 }
@@ -76,7 +76,7 @@ impl Open {
         self.assembler.append(block, &mut self.out)
     }
 
-    /// Notes what the last block holds.
+    /// Notes the size and the checksum of the last block.
     fn end_block(&mut self) {
         let crc = self.out.end_run();
         let raw = self.assembler.raw() - std::mem::replace(&mut self.raw, self.assembler.raw());
@@ -87,12 +87,12 @@ impl Open {
 }
 
 impl<'a> Sink<'a> {
-    /// Writes into `single`, or into files of its own in the directory of `place`.
+    /// A sink that writes into `single`, or into new files in the directory of `place`.
     pub fn new(place: &'a PartSettings, single: Option<File>, skip_empty: bool) -> Sink<'a> {
         Sink { place, single, skip_empty, open: None, syncing: None, written: Vec::new() }
     }
 
-    /// Takes the next piece.
+    /// Writes the next piece.
     pub fn put(&mut self, encoded: Encoded) -> formats::Result<()> {
         let blocks = match encoded {
             Encoded::Blocks(blocks) => blocks,
@@ -112,7 +112,7 @@ impl<'a> Sink<'a> {
         Ok(())
     }
 
-    /// The files, when the last one lies on disk.
+    /// Gives the files, once the last one lies on disk.
     pub fn finish(mut self) -> formats::Result<Vec<(usize, PartFile)>> {
         self.wait_for_sync()?;
         Ok(std::mem::take(&mut self.written))
@@ -124,8 +124,8 @@ impl<'a> Sink<'a> {
 
     fn begin(&mut self) -> formats::Result<Open> {
         let number = self.place.next.fetch_add(self.place.step, Ordering::Relaxed);
-        // Five digits, and more where there are more files, sort as numbers do up to 100,000 files; a dataset is read
-        // in the order of its manifest.
+        // Names of five digits sort as numbers up to 100,000 files. Names of more files have more digits. A dataset is
+        // read in the order of its manifest.
         let name = format!("part-{number:05}.{}", self.place.suffix);
         let file = match self.single.take() {
             Some(file) => file,
@@ -157,7 +157,7 @@ impl<'a> Sink<'a> {
         Ok(())
     }
 
-    /// Waits until the file that is being synced, if there is one, lies on disk.
+    /// Waits until the file that is being synced lies on disk, if there is one.
     fn wait_for_sync(&mut self) -> formats::Result<()> {
         let Some(thread) = self.syncing.take() else { return Ok(()) };
         let synced =
@@ -174,7 +174,7 @@ fn create(directory: &Path, name: &str) -> formats::Result<File> {
     File::create_new(directory.join(name)).map_err(|e| io("create a file in", e))
 }
 
-/// Brings a file to disk. What can't be synced (a pipe, a device) needs it not.
+/// Brings a file to disk. A pipe or a device can't be synced, and needs no sync.
 fn sync(file: &File) -> io::Result<()> {
     match file.sync_all() {
         Err(e) if e.kind() == ErrorKind::InvalidInput => Ok(()),
@@ -182,17 +182,17 @@ fn sync(file: &File) -> io::Result<()> {
     }
 }
 
-/// A file that counts and sums up its bytes.
+/// A file that counts its bytes and computes their checksum.
 struct Counted {
     file: BufWriter<File>,
     bytes: u64,
-    /// The checksum of the runs of bytes that have ended, and that of the one that has not.
+    /// The checksum of the runs of bytes that have ended. `crc` is the checksum of the current run.
     before: crc32fast::Hasher,
     crc: crc32fast::Hasher,
 }
 
 impl Counted {
-    /// Ends a run of bytes; gives its checksum.
+    /// Ends a run of bytes, and gives its checksum.
     fn end_run(&mut self) -> u32 {
         let run = std::mem::take(&mut self.crc);
         self.before.combine(&run);

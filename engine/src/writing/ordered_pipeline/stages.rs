@@ -1,14 +1,14 @@
-//! What the pipeline is given: its stages and its limits.
+//! The stages and the limits of the pipeline.
 
 use crate::error::Result;
 
-/// What a lane says when it is asked for more.
+/// The answer of a lane that is read.
 pub enum Step<I> {
     /// An item.
     Item(I),
     /// An older lane has to get further first.
     Wait,
-    /// There is no more.
+    /// The lane has no more items.
     Done,
 }
 
@@ -23,7 +23,7 @@ impl<I> Step<I> {
     }
 }
 
-/// What `cut` is given, in order.
+/// The input of `cut`, in order.
 pub enum LaneItem<I> {
     /// The next item.
     Item(I),
@@ -42,37 +42,37 @@ pub type Worker<'a, W, O> = Box<dyn Fn(W) -> Result<O> + Sync + 'a>;
 /// See [`Stages::put`].
 pub type Sink<'a, O> = Box<dyn FnMut(O) -> Result<()> + Send + 'a>;
 
-/// The stages. `L` is a lane, `I` an item, `W` a piece of work and `O` its result.
+/// The stages of a pipeline. `L` is a lane, `I` an item, `W` a piece of work and `O` its result.
 pub struct Stages<'a, L, I, W, O> {
-    /// The next lane; opening what it reads is better left to `read`, which is not one at a time.
+    /// Gives the next lane. It should leave the opening of files to `read`, because only one thread at a time deals.
     pub deal: Dealer<'a, L>,
-    /// The next item of a lane.
+    /// Gives the next item of a lane.
     pub read: Reader<'a, L, I>,
-    /// How much memory an item takes, for [`Limits::lane_weight`].
+    /// Gives the memory that an item takes, in bytes, for [`Limits::lane_weight`].
     pub weight: fn(&I) -> usize,
     /// Appends the pieces of work that an item completes.
     pub cut: Cutter<'a, I, W>,
     /// Does one piece of work.
     pub work: Worker<'a, W, O>,
-    /// Takes the results.
+    /// Takes the results, in order.
     pub put: Sink<'a, O>,
 }
 
-/// How much is under way at once.
+/// The bounds of a pipeline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Threads, at least one.
+    /// The number of threads, at least 1.
     pub threads: usize,
-    /// Open lanes, at least one.
+    /// The most open lanes, at least 1.
     pub lanes: usize,
-    /// A lane that holds items of this weight is not read further.
+    /// The weight, in bytes, of the items of a lane at which it is not read further.
     pub lane_weight: usize,
-    /// Pieces of work, at least one.
+    /// The most pieces of work, at least 1.
     pub works: usize,
 }
 
 impl Limits {
-    /// Enough for every thread to be busy, and little more.
+    /// The limits at which every thread is busy, and little more.
     pub fn new(threads: usize) -> Limits {
         let threads = threads.max(1);
         Limits { threads, lanes: threads + 1, lane_weight: 16 << 20, works: threads + 2 }

@@ -10,7 +10,7 @@ struct Lane {
     left: u64,
 }
 
-/// A delay that follows from its argument and looks random; most are none.
+/// A delay that follows from its argument and looks random. Most delays are 0.
 fn delay(of: u64) {
     let hash = of.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56;
     if hash < 24 {
@@ -18,7 +18,7 @@ fn delay(of: u64) {
     }
 }
 
-/// What is counted while a pipeline runs.
+/// The counters of a running pipeline.
 #[derive(Default)]
 struct Seen {
     lanes: AtomicI64,

@@ -15,7 +15,7 @@ fn batch(columns: Vec<ArrayRef>) -> RecordBatch {
     RecordBatch::try_from_iter(names.zip(columns)).unwrap()
 }
 
-/// The hash of one column, cut into batches of so many rows.
+/// The checksum of one column, cut into batches of so many rows.
 fn cut(column: &ArrayRef, rows: usize) -> RowChecksum {
     let whole = batch(vec![column.clone()]);
     let content = RowChecksum::new(&whole.schema()).unwrap();
@@ -101,7 +101,7 @@ fn what_has_the_same_value_has_the_same_hash() {
     assert_eq!(differs(&plain, &(Arc::new(coded) as ArrayRef)), None);
     let bytes: ArrayRef = Arc::new(BinaryArray::from(vec![Some(&b"a"[..]), None]));
     assert_eq!(differs(&bytes, &plain.slice(0, 2)), None);
-    // What lies under a NULL of a struct does not count.
+    // The value under a NULL of a struct does not count.
     let inner = Fields::from(vec![Field::new("x", DataType::Int64, true)]);
     let of = |hidden: i64| -> ArrayRef {
         let values: ArrayRef = Arc::new(Int64Array::from(vec![1, hidden]));

@@ -46,7 +46,7 @@ fn what_is_put_aside_is_combined_on_the_way_and_not_all_at_once() {
 #[test]
 fn what_was_put_on_disk_comes_back_with_what_was_not() {
     let rows = 5000 * PARTITIONS as u64;
-    // Of one width and of several.
+    // States of one width, and states of several.
     for text in [false, true] {
         let batch = |some: &[u64]| {
             let states = batch(some.iter().copied());
@@ -88,7 +88,7 @@ fn combining_is_judged_by_the_states_that_are_new() {
         partitions.combines()
     };
     assert!(come(RIPE, 7800));
-    // More than half of what lies there, but not of what came.
+    // More than half of the states that lie there, but less than half of those that came.
     assert!(come(RIPE, 14_000));
     assert!(!come(RIPE, 26_000));
 }

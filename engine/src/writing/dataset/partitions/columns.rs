@@ -1,10 +1,10 @@
-//! Which columns directories are named by.
+//! Finds the columns that name directories.
 
 use arrow_schema::{DataType, Schema};
 use formats::discover::nearest;
 use schema::text::types::sql_name;
 
-/// Why rows can't be written into directories by some columns.
+/// The reasons why rows can't be partitioned by some columns.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum PartitionError {
     /// There is no such column.
@@ -12,7 +12,7 @@ pub enum PartitionError {
     Unknown {
         /// The name that was given.
         name: String,
-        /// What it may have meant, or what there is.
+        /// The names that it may have meant, or the names that there are.
         help: String,
     },
     /// Several columns have the name.
@@ -39,17 +39,17 @@ pub enum PartitionError {
     /// No column is named.
     #[error("PARTITION_BY: no column is named\n  help: write PARTITION_BY (a, b)")]
     Nothing,
-    /// A value of this type is no name.
+    /// A value of this type can't be a directory's name.
     #[error("PARTITION_BY: the column '{name}' is a {data_type}, which names no directory\n  help: {help}")]
     Type {
         /// The column.
         name: String,
-        /// Its type as SQL has it.
+        /// Its type as SQL names it.
         data_type: String,
-        /// What to write instead.
+        /// The help: what to write instead.
         help: &'static str,
     },
-    /// A value is too long for a name.
+    /// A value is too long for a directory's name.
     #[error(
         "PARTITION_BY: a value of the column '{column}' makes a directory's name of {bytes} bytes, and the system takes \
          {NAME_BYTES}: '{value}…'\n  help: partition by a shorter text, such as left({column}, 40)"
@@ -57,21 +57,22 @@ pub enum PartitionError {
     Long {
         /// The column.
         column: String,
-        /// How long the name would be.
+        /// The bytes of the name.
         bytes: usize,
-        /// How the value begins.
+        /// The beginning of the value.
         value: String,
     },
 }
 
-/// The most bytes of a name on all file systems of Linux.
+/// The most bytes of a name, on all file systems of Linux.
 pub const NAME_BYTES: usize = 255;
 
-/// The numbers of the columns of these names, in this order. Names match as in a query: exactly, or without regard to case
-/// if that is one column.
+/// Finds the columns of these names, and gives their numbers in this order. A name matches as in a query: exactly, or
+/// without regard to case if only one column matches.
 ///
 /// # Errors
-/// There is no such column, or several; it is named twice; its values name no directory; no other column is left.
+/// There is no such column, or several. A column is named twice. Its values can't name a directory. No other column is
+/// left.
 pub fn partition_columns(schema: &Schema, names: &[String]) -> Result<Vec<usize>, PartitionError> {
     let mut columns = Vec::with_capacity(names.len());
     for name in names {
@@ -115,7 +116,7 @@ fn find(schema: &Schema, name: &str) -> Result<usize, PartitionError> {
     }
 }
 
-/// What to do instead of naming directories by values of this type; `None` if they can be.
+/// The help for a type whose values can't name directories. `None` if they can.
 fn instead(data_type: &DataType) -> Option<&'static str> {
     match data_type {
         t if t.is_nested() => Some("partition by a field of it, or by its text: CAST(… AS VARCHAR)"),

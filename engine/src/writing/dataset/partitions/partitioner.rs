@@ -1,9 +1,11 @@
-//! Rows to the partitions that their values say.
+//! Partitions rows by their values.
 //!
-//! Rows are held in chunks, each row with the number of its partition. When the bytes that are held pass a bound, full
-//! blocks of partitions are given away, then all rows of the largest partitions until at most half of the bound is held.
-//! What stays is copied into new chunks: each row that goes pays for one that stays, so that a row is copied about twice,
-//! however many partitions there are.
+//! The partitioner holds rows in chunks, each row with the number of its partition. When it holds more bytes than a
+//! bound, it gives full blocks of partitions away. Then it gives all rows of the largest partitions away, until it
+//! holds at most half of the bound.
+//!
+//! The rows that stay are copied into new chunks. At least half of the held bytes go each time, so that a row is copied
+//! about twice, however many partitions there are.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,11 +23,11 @@ use super::columns::{NAME_BYTES, PartitionError};
 use crate::dataflow::batch::{batch_bytes, compact, copied};
 use crate::error::Result;
 
-/// The rows of a chunk. After each of them it is looked at how much is held.
+/// The rows of a chunk. After each chunk the partitioner checks how much it holds.
 pub const CHUNK_ROWS: usize = 1 << CHUNK_BITS;
 const CHUNK_BITS: u32 = 13;
 
-/// What a held row takes beside its values, in bytes: the number of its partition, and its place when it goes.
+/// The bytes that a held row takes beside its values: for the number of its partition, and for its place when it goes.
 const PLACE_BYTES: usize = 8;
 
 /// Rows that go into the files of one partition, in their order.
@@ -35,7 +37,7 @@ pub struct RowsOfPartition {
     places: Vec<Place>,
 }
 
-/// A row: the number of its chunk, and in the lowest [`CHUNK_BITS`] its number there.
+/// The place of a row: the number of its chunk, and in the lowest [`CHUNK_BITS`] bits its number there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Place(u32);
 
@@ -51,13 +53,13 @@ impl Place {
 }
 
 impl RowsOfPartition {
-    /// Copies them into one batch.
+    /// Copies the rows into one batch.
     pub fn gather(&self) -> Result<RecordBatch> {
         gather(&self.chunks, &self.places)
     }
 }
 
-/// Copies rows into one batch; those of one chunk stand side by side.
+/// Copies rows into one batch. The places of one chunk's rows stand side by side.
 fn gather(chunks: &[RecordBatch], places: &[Place]) -> Result<RecordBatch> {
     let mut used: Vec<usize> = Vec::new();
     let in_used = |place: &Place| {
@@ -78,41 +80,41 @@ fn gather(chunks: &[RecordBatch], places: &[Place]) -> Result<RecordBatch> {
     Ok(RecordBatch::try_new_with_options(schema, columns, &options)?)
 }
 
-/// A partition with what is held of it.
+/// A partition with the rows that are held of it.
 struct Held {
     partition: Arc<Partition>,
     rows: usize,
-    /// About the bytes of `rows`: those of a chunk are taken for equally large.
+    /// The bytes of `rows`, about: all rows of a chunk count as equally large.
     bytes: usize,
 }
 
-/// Sorts rows by partition.
+/// Partitions rows, see the module.
 pub struct Partitioner {
     by: Vec<usize>,
     names: Vec<String>,
-    /// The other columns, which files have.
+    /// The other columns, which are in the files.
     left: Vec<usize>,
     block_rows: usize,
     bound: usize,
     converter: RowConverter,
-    /// The partition of each combination of values that came.
+    /// The number of the partition of each combination of values.
     by_values: HashMap<Box<[u8]>, u32>,
-    /// The partition of each directory: several values may have one text, such as the NaNs.
+    /// The number of the partition of each directory. Several values may have one text, such as the NaNs.
     by_directory: HashMap<String, u32>,
     partitions: Vec<Held>,
-    /// Rows of a chunk that is not complete.
+    /// The rows of the chunk that is not complete.
     begun: Vec<RecordBatch>,
     begun_rows: usize,
     /// The chunks that are held, without the columns of `by`.
     chunks: Vec<RecordBatch>,
-    /// The partition of each of their rows.
+    /// The partition of each row of `chunks`.
     numbers: Vec<Vec<u32>>,
-    /// The bytes of all that is held.
+    /// The bytes of all held rows, about.
     bytes: usize,
 }
 
 impl Partitioner {
-    /// By these columns, into blocks of so many rows, with so many bytes held.
+    /// Partitions rows by the columns `by`, into blocks of `block_rows` rows. It holds about `bound` bytes at most.
     pub fn new(schema: &SchemaRef, by: &[usize], block_rows: usize, bound: usize) -> Result<Partitioner> {
         let fields = by.iter().map(|&column| SortField::new(schema.field(column).data_type().clone()));
         Ok(Partitioner {
@@ -133,7 +135,7 @@ impl Partitioner {
         })
     }
 
-    /// Takes rows, and appends those that go.
+    /// Takes rows, and appends the rows that go to `gone`.
     pub fn add(&mut self, mut batch: RecordBatch, gone: &mut Vec<RowsOfPartition>) -> Result<()> {
         while batch.num_rows() > 0 {
             let taken = batch.num_rows().min(CHUNK_ROWS - self.begun_rows);
@@ -150,7 +152,7 @@ impl Partitioner {
         Ok(())
     }
 
-    /// Appends all rows that are held.
+    /// Appends all held rows to `gone`.
     pub fn finish(&mut self, gone: &mut Vec<RowsOfPartition>) -> Result<()> {
         self.end_chunk()?;
         self.give_away(true, gone)
@@ -159,7 +161,7 @@ impl Partitioner {
     fn end_chunk(&mut self) -> Result<()> {
         let pieces = std::mem::take(&mut self.begun);
         self.begun_rows = 0;
-        // A batch is a part of larger ones, which would be kept with it.
+        // A batch is a slice of larger batches, which would stay in memory with it.
         let chunk = match pieces.as_slice() {
             [] => return Ok(()),
             [piece] => copied(piece),
@@ -177,7 +179,7 @@ impl Partitioner {
         Ok(())
     }
 
-    /// The partition of each row.
+    /// The number of the partition of each row.
     fn numbers_of(&mut self, chunk: &RecordBatch) -> Result<Vec<u32>> {
         let values = chunk.project(&self.by)?;
         let rows = self.converter.convert_columns(values.columns())?;
@@ -211,7 +213,7 @@ impl Partitioner {
         Ok(numbers)
     }
 
-    /// Appends all rows, or so many that half of the bound is held.
+    /// Appends all rows to `gone`, or so many that at most half of the bound is still held.
     fn give_away(&mut self, all: bool, gone: &mut Vec<RowsOfPartition>) -> Result<()> {
         let going = self.choose(all);
         let (mut lists, mut staying) = (vec![Vec::new(); going.len()], Vec::new());
@@ -241,7 +243,7 @@ impl Partitioner {
         Ok(())
     }
 
-    /// How many rows of each partition go, the first ones; what is held is set to what stays.
+    /// The number of rows of each partition that go, which are its first rows. Subtracts them from what is held.
     fn choose(&mut self, all: bool) -> Vec<usize> {
         let mut going = vec![0; self.partitions.len()];
         let mut go = |partitions: &mut [Held], bytes: &mut usize, number: usize, rows: usize| {

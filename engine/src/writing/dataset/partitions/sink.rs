@@ -1,8 +1,10 @@
-//! Blocks to the files of partitions.
+//! Writes blocks to the files of partitions.
 //!
-//! A file is opened for a block and closed behind it, so that one file is open however many partitions there are. What a
-//! file needs for its footer is kept until it is ended: when it is large enough, at the end, or when all unfinished files
-//! keep more than they may; then those that keep most are ended, and what comes of their partitions goes into new ones.
+//! The sink opens a file for each write of blocks, and closes it after that. So one file is open, however many
+//! partitions there are. The sink keeps what a file needs for its footer until the file ends.
+//!
+//! A file ends when it is large enough, or after the last row. Files also end when all unfinished files keep more than
+//! they may: then those that keep most end first. Later rows of their partitions go into new files.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -21,9 +23,9 @@ pub struct PartitionSink<'a> {
     /// The most column chunks that unfinished files keep.
     bound: usize,
     kept: usize,
-    /// By the number of their partition; an order that follows from the rows.
+    /// The unfinished files by the number of their partition. The order follows from the rows.
     unfinished: BTreeMap<usize, Unfinished>,
-    /// How many files a partition has that has one.
+    /// The number of files of each partition that has one.
     files: BTreeMap<usize, usize>,
     written: Vec<(usize, PartFile)>,
 }
@@ -36,12 +38,13 @@ struct Unfinished {
     rows: u64,
     bytes: u64,
     crc: crc32fast::Hasher,
-    /// The column chunks that it keeps; one of each column for itself.
+    /// The number of column chunks that the file keeps. The file itself counts as one chunk of each column.
     kept: usize,
 }
 
 impl<'a> PartitionSink<'a> {
-    /// Into files of so many columns below the directory of `place`; unfinished ones keep `bound` column chunks at most.
+    /// A sink for files of `columns` columns below the directory of `place`. Unfinished files keep `bound` column
+    /// chunks at most.
     pub fn new(place: &'a PartSettings, columns: usize, bound: usize) -> PartitionSink<'a> {
         PartitionSink {
             place,
@@ -78,7 +81,7 @@ impl<'a> PartitionSink<'a> {
         if self.kept > self.bound { self.end_largest() } else { Ok(()) }
     }
 
-    /// The files, each with its number, once all of them are ended. They are not synced.
+    /// Ends all files, and gives each with its number. They are not synced.
     pub fn finish(mut self) -> formats::Result<Vec<(usize, PartFile)>> {
         while let Some((_, file)) = self.unfinished.pop_first() {
             self.end(file)?;
@@ -105,7 +108,7 @@ impl<'a> PartitionSink<'a> {
         Ok((file, out))
     }
 
-    /// Ends files until half of what may be kept is kept, those first that keep most.
+    /// Ends the files that keep most, until at most half of `bound` is kept.
     fn end_largest(&mut self) -> formats::Result<()> {
         let mut order: Vec<(usize, usize)> =
             self.unfinished.iter().map(|(number, file)| (file.kept, *number)).collect();
@@ -147,7 +150,7 @@ fn io(action: &'static str, source: io::Error) -> formats::Error {
     formats::Error::io("", action, source)
 }
 
-/// A file that counts and sums up its bytes.
+/// A file that counts its bytes and computes their checksum.
 struct Counted<'a> {
     out: &'a mut BufWriter<File>,
     bytes: &'a mut u64,
