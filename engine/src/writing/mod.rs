@@ -5,9 +5,7 @@
 //! - [`dataset`]: rows to the files of a dataset, or to one file.
 //! - [`ordered_pipeline`]: encodes in parallel, and keeps the order.
 //! - [`row_checksum`], [`verify`]: a checksum of what rows hold, by which what was written is compared with its source.
-//! - [`atomic`]: files and directories that appear whole or not at all.
 
-pub mod atomic;
 pub mod convert;
 pub mod copy;
 pub mod dataset;
