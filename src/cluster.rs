@@ -16,7 +16,7 @@ use anyhow::Context;
 use cluster::message::Failure;
 use cluster::process::{Process, Started};
 use cluster::program::Program;
-use engine::writing::atomic::Remains;
+use formats::store::atomic::Remains;
 
 use crate::args;
 use crate::places::VERSION;
@@ -45,7 +45,7 @@ pub fn run(c: &args::Cluster) -> anyhow::Result<()> {
         args::Cluster::Lead(started) => lead::lead(started),
         args::Cluster::Cleanup(args::Cleanup { path, parents }) => {
             let remains = Remains { path: path.clone(), parents: parents.clone() };
-            engine::writing::atomic::sweep(std::io::stdin(), remains);
+            formats::store::atomic::sweep(std::io::stdin(), remains);
             Ok(())
         }
     }

@@ -5,9 +5,9 @@ use std::time::Instant;
 
 use cluster::making::{Made, converted};
 use engine::QueryState;
-use engine::writing::atomic::Overwrite;
 use engine::writing::dataset::partitions::columns::partition_columns;
 use engine::writing::dataset::{Destination, WriteOptions};
+use formats::store::atomic::Overwrite;
 use indicatif::{DecimalBytes, HumanCount};
 use schema::{FormatOptions, Source};
 use session::Conversion;

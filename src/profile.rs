@@ -12,7 +12,7 @@ use std::io::Write;
 use std::path::Path;
 
 use anyhow::Context;
-use engine::writing::atomic::{AtomicWrite, Overwrite};
+use formats::store::atomic::{AtomicWrite, Overwrite};
 
 use flame::Flame;
 use sampler::{INTERVAL, Sampler};

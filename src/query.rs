@@ -14,7 +14,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use engine::QueryState;
 use engine::context::query::Skipped;
-use engine::writing::atomic::Overwrite;
+use formats::store::atomic::Overwrite;
 use queries::Statement;
 use queries::parse::Query;
 pub use remote::run_among;

@@ -283,7 +283,7 @@ pub fn end_with_parent(parent: Option<u32>) {
 
 /// Has files that this process is writing removed if it is killed.
 pub fn sweep_up() {
-    engine::writing::atomic::sweep_with(&["cluster", "cleanup"]);
+    formats::store::atomic::sweep_with(&["cluster", "cleanup"]);
 }
 
 /// Ends the process and what it has started. Removes files that are not whole.
@@ -305,7 +305,7 @@ fn leave() {
         }
     }
     engine::context::children::end_all();
-    engine::writing::atomic::remove_all();
+    formats::store::atomic::remove_all();
 }
 
 fn signal_set() -> libc::sigset_t {

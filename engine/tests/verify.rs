@@ -4,13 +4,13 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use engine::writing::atomic::Overwrite;
 use engine::writing::convert::convert;
 use engine::writing::dataset::{Destination, WriteOptions};
 use engine::writing::generate::generate;
 use engine::writing::verify::{content, verify};
 use engine::{Error, QueryState};
 use formats::discover::{OpenOptions, SchemaChoice, open};
+use formats::store::atomic::Overwrite;
 use schema::bdb::{Kind, Sizes};
 use schema::{FormatOptions, Manifest, Table};
 

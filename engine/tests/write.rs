@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Schema};
-use engine::writing::atomic::Overwrite;
 use engine::writing::convert::convert;
 use engine::writing::dataset::{Destination, WriteOptions, Written};
 use engine::writing::generate::generate;
 use engine::{Error, QueryState};
 use formats::discover::{OpenOptions, SchemaChoice, open};
+use formats::store::atomic::Overwrite;
 use schema::bdb::{Kind, Sizes};
 use schema::{FormatOptions, Manifest, Table};
 

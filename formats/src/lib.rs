@@ -7,7 +7,8 @@
 //! - [`threads`]: threads that do the same work side by side.
 //! - [`format`]: the traits that an encoding implements. [`registry`]: the table of encodings.
 //! - [`inspect`]: what lies in a file, for people.
-//! - [`store`]: where bytes are: files and pipes, and the directories outside of which nothing is touched.
+//! - [`store`]: where bytes are: files and pipes, the directories outside of which nothing is touched, and writes that appear
+//!   whole or not at all.
 //! - [`discover`]: from what a user writes behind FROM to a table: which files, in which format, of which schema.
 //! - [`checksum`]: compares files with their checksums.
 //! - [`compress`]: compressions around whole files.

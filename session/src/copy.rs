@@ -12,9 +12,9 @@ use std::time::Instant;
 use arrow_schema::SchemaRef;
 use engine::QueryState;
 use engine::context::cancel::Cancel;
-use engine::writing::atomic::Overwrite;
 use engine::writing::dataset::partitions::columns::partition_columns;
 use engine::writing::dataset::{Destination, Output, WriteOptions};
+use formats::store::atomic::Overwrite;
 use formats::store::input::STDIN;
 use queries::parse::Query;
 

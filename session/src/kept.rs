@@ -9,10 +9,10 @@ use arrow_schema::{Schema, SchemaRef};
 use engine::dataflow::batch::batch_of;
 use engine::dataflow::batch::{batch_bytes, compact};
 use engine::state::spill;
-use engine::writing::atomic::{AtomicWrite, Overwrite};
 use engine::writing::dataset::{Destination, Output, Rows, WriteOptions};
 use engine::writing::ordered_pipeline::Step;
 use formats::discover::{OpenOptions, open, open_batches};
+use formats::store::atomic::{AtomicWrite, Overwrite};
 use schema::{FormatOptions, Table};
 
 use crate::error::Result;

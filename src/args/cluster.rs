@@ -37,7 +37,7 @@ pub enum Cluster {
     Cleanup(Cleanup),
 }
 
-/// What is removed, as [`engine::writing::atomic::Remains`] has it.
+/// What is removed, as [`formats::store::atomic::Remains`] has it.
 #[derive(Debug, Flags)]
 pub struct Cleanup {
     /// The file or directory.

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use engine::QueryState;
 use engine::measure::small;
-use engine::writing::atomic::Overwrite;
 use engine::writing::dataset::WriteOptions;
 use formats::discover::{OpenOptions, open_path};
+use formats::store::atomic::Overwrite;
 use schema::{FileSet, FormatOptions, Source, Table};
 use serde::Serialize;
 

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use engine::QueryState;
-use engine::writing::atomic::Overwrite;
 use engine::writing::dataset::{Parts, WriteOptions, Written};
 use engine::writing::make::{Begun, Making, Origin};
+use formats::store::atomic::Overwrite;
 use schema::bdb::Spec;
 use schema::{FormatOptions, Table};
 use serde::{Deserialize, Serialize};

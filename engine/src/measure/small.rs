@@ -100,10 +100,10 @@ fn parts(batches: Vec<RecordBatch>, rows: usize) -> VecDeque<(usize, RecordBatch
 
 #[cfg(test)]
 mod tests {
+    use formats::store::atomic::Overwrite;
     use schema::bdb::{Kind, Sizes};
 
     use super::*;
-    use crate::writing::atomic::Overwrite;
 
     #[test]
     fn files_have_the_size_that_is_asked_for() {

@@ -5,9 +5,7 @@
 //! - [`dataset`]: writes rows to the files of a dataset, or to one file.
 //! - [`ordered_pipeline`]: encodes in parallel, and keeps the order.
 //! - [`row_checksum`], [`verify`]: a checksum of rows, by which written files are compared with their source.
-//! - [`atomic`]: atomic writes: files and directories appear whole or not at all.
 
-pub mod atomic;
 pub mod convert;
 pub mod copy;
 pub mod dataset;

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use engine::writing::atomic::Overwrite;
+use formats::store::atomic::Overwrite;
 use queries::{CopyOptions, OptionValue};
 
 use super::{CopyTarget, directory};

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-use engine::writing::atomic::{AtomicWrite, Overwrite};
+use formats::store::atomic::{AtomicWrite, Overwrite};
 
 use super::{Error, Result};
 

@@ -23,7 +23,6 @@ mod sink;
 
 use std::fs::File;
 use std::os::fd::AsRawFd;
-use std::path::Path;
 use std::sync::Arc;
 
 use arrow_schema::Schema;
@@ -136,32 +135,6 @@ fn sync_file_system(directory: &File) -> std::io::Result<()> {
         0 => Ok(()),
         _ => Err(std::io::Error::last_os_error()),
     }
-}
-
-/// Whether a directory holds only what this module writes: directories called `key=value`, and in them files called
-/// `part-00000.csv`. False if a directory can't be listed.
-pub(crate) fn is_tree(directory: &Path) -> bool {
-    let holds = |directory: &Path, files: bool| -> std::io::Result<bool> {
-        let mut below = vec![(directory.to_path_buf(), files)];
-        while let Some((directory, files)) = below.pop() {
-            for entry in formats::store::roots::read_dir(&directory)? {
-                let entry = entry?;
-                let (name, kind) = (entry.file_name(), entry.file_type()?);
-                let name = name.to_string_lossy();
-                let is_part = || {
-                    let number = name.strip_prefix("part-").and_then(|rest| rest.split_once('.'));
-                    number.is_some_and(|(n, _)| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
-                };
-                match name.split_once('=') {
-                    Some((key, _)) if kind.is_dir() && !key.is_empty() => below.push((entry.path(), true)),
-                    _ if files && kind.is_file() && is_part() => {}
-                    _ => return Ok(false),
-                }
-            }
-        }
-        Ok(true)
-    };
-    holds(directory, false).unwrap_or(false)
 }
 
 #[cfg(test)]

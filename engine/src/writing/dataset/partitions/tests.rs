@@ -1,17 +1,17 @@
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::PathBuf;
+use std::path::Path;
 
 use arrow_array::builder::StringViewBuilder;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type};
 use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringViewArray};
 use arrow_schema::{DataType, Field, SchemaRef};
+use formats::store::atomic::Overwrite;
 use schema::FormatOptions;
 
 use super::partitioner::{CHUNK_ROWS, Partitioner, RowsOfPartition};
 use super::*;
-use crate::writing::atomic::Overwrite;
 use crate::writing::dataset::{Destination, WriteOptions};
 use crate::writing::ordered_pipeline::Step;
 
@@ -160,28 +160,6 @@ fn files_are_ended_when_too_many_are_unfinished() {
     let cut = tree(&home.path().join("b"), 6);
     assert!(cut.len() > 10 && cut.iter().any(|(name, _)| name.ends_with("/part-00001.csv")), "{cut:?}");
     assert_eq!(cut.iter().map(|(_, rows)| rows).sum::<u64>(), 30);
-}
-
-#[test]
-fn only_a_tree_of_parts_is_taken_for_one() {
-    let home = tempfile::tempdir().unwrap();
-    let path = |name: &str| -> PathBuf { home.path().join(name) };
-    let make = |name: &str| {
-        fs::create_dir_all(path(name).parent().unwrap()).unwrap();
-        fs::write(path(name), "").unwrap();
-    };
-    make("t/a=1/b=x/part-00000.csv");
-    make("t/a=2/part-100000.csv.gz");
-    assert!(is_tree(&path("t")));
-    for other in
-        ["t/x.csv", "t/a=1/notes.txt", "t/part-00000.csv", "t/other/part-00000.csv", "t/a=1/part-x.csv"]
-    {
-        make(other);
-        assert!(!is_tree(&path("t")), "{other}");
-        fs::remove_file(path(other)).unwrap();
-        let _ = fs::remove_dir(path("t/other"));
-    }
-    assert!(is_tree(&path("t")) && !is_tree(&path("none")));
 }
 
 #[test]

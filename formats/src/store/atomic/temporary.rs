@@ -8,9 +8,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{self, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use formats::Error;
-
-use super::Result;
+use super::super::roots;
+use crate::error::{Error, Result};
 
 /// What is being written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -101,8 +100,8 @@ fn remove_for_good(partials: MutexGuard<'_, Vec<Temporary>>) {
 /// # Errors
 /// It is not, or may not be touched.
 pub fn check_partial(directory: &Path, destination: &Path) -> Result<()> {
-    formats::store::roots::check(directory)?;
-    let name = formats::store::roots::place(destination).unwrap_or_else(|_| destination.to_path_buf());
+    roots::check(directory)?;
+    let name = roots::place(destination).unwrap_or_else(|_| destination.to_path_buf());
     let prefix = name.file_name().map(partial_prefix).unwrap_or_default();
     let begins = |name: &OsStr| !prefix.is_empty() && name.as_bytes().starts_with(prefix.as_bytes());
     match directory.file_name().is_some_and(begins) {
@@ -120,7 +119,7 @@ pub fn adopt(directory: &Path, parents: usize) {
     let path = directory.to_path_buf();
     let parents = directory.ancestors().skip(1).take(parents);
     // Another process says how many: more than may be touched are not.
-    let parents = parents.take_while(|parent| formats::store::roots::check(parent).is_ok());
+    let parents = parents.take_while(|parent| roots::check(parent).is_ok());
     let parents = parents.map(Path::to_path_buf).collect();
     partials().push(Temporary { path, kind: Kind::Directory, parents });
 }

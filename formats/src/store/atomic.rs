@@ -26,18 +26,15 @@ use std::time::Duration;
 
 use cleanup::Sweeper;
 pub use cleanup::{Remains, sweep, sweep_with};
-use formats::Error;
-use formats::store::{remote, roots};
 use modes::Modes;
 use rename::{exchange, rename_new};
 use schema::manifest;
 use temporary::{Kind, Temporary, partial_prefix, partials, remove_empty};
 pub use temporary::{adopt, check_partial, remove_all};
 
-use super::dataset::partitions::is_tree;
-
-/// The result of this module's functions.
-type Result<T> = std::result::Result<T, Error>;
+use super::{remote, roots};
+use crate::discover::hive::is_tree;
+use crate::error::{Error, Result};
 
 /// Whether what is there may be replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
 use std::path::Path;
 
-use formats::store::roots;
+use super::super::roots;
 
 /// The permissions and the owner of something.
 #[derive(Debug, Clone, Copy)]
