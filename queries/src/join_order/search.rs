@@ -122,11 +122,10 @@ pub fn cheapest(graph: &Graph) -> Shape {
     let mut parts: Vec<Shape> = graph
         .parts()
         .into_iter()
-        .map(|part| match part.count_ones() as usize {
+        .flat_map(|part| match part.count_ones() as usize {
             ..=MOST_EXACT => exact(graph, part),
             _ => greedy(graph, part),
         })
-        .flat_map(|part| part)
         .collect();
     parts.sort_by(|a, b| graph.rows(a.relations()).total_cmp(&graph.rows(b.relations())));
     parts.into_iter().reduce(Shape::join).unwrap_or(Shape::Relation(0))
