@@ -6,17 +6,14 @@
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
-use std::path::PathBuf;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
+use formats::store::atomic::temporary_directory;
 
 use crate::context::memory::account;
 use crate::distributed::wire;
 use crate::error::{Error, Result};
-
-/// Where there is room for what the memory has none for: `/tmp` lies in memory on many machines.
-const DIRECTORY: &str = "/var/tmp";
 
 /// So many bytes, or a batch, are written together.
 const TOGETHER: usize = 1 << 20;
@@ -48,7 +45,7 @@ impl Spilled {
 impl Spill {
     /// Makes a file; `None` where that can't be done, which is noted for the message when memory runs out.
     pub fn begin() -> Option<Spill> {
-        let directory = directory();
+        let directory = temporary_directory();
         match tempfile::tempfile_in(&directory) {
             Ok(file) => Some(Spill { file, end: 0, buffer: Vec::new() }),
             Err(e) => {
@@ -108,15 +105,10 @@ impl Spill {
     }
 }
 
-/// Where what does not fit the memory is put.
-pub fn directory() -> PathBuf {
-    std::env::var_os("TMPDIR").filter(|name| !name.is_empty()).map_or_else(|| DIRECTORY.into(), PathBuf::from)
-}
-
 fn failed(what: &str, e: &io::Error) -> Error {
     let message = format!("what does not fit --memory-limit cannot be {what}: {e}");
     let help = "set TMPDIR to a directory of a disk with more room, or raise --memory-limit";
-    formats::Error::location(directory().display(), message, Some(help.to_string())).into()
+    formats::Error::location(temporary_directory().display(), message, Some(help.to_string())).into()
 }
 
 #[cfg(test)]
