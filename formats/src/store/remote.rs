@@ -367,11 +367,12 @@ mod tests {
     #[test]
     fn what_is_read_of_a_known_range_is_no_more_than_that() {
         let (store, file) = file("known", 50 * MIB);
-        file.read_ahead(&[8 * MIB..16 * MIB], true);
+        let range = 8 * MIB..16 * MIB;
+        file.read_ahead(std::slice::from_ref(&range), true);
         for start in (8 * MIB..16 * MIB).step_by(1 << 20) {
             assert!(file.read(&(start..start + MIB)).unwrap() == bytes(start..start + MIB));
         }
-        assert_eq!(asked(&store), [8 * MIB..16 * MIB]);
+        assert_eq!(asked(&store), std::slice::from_ref(&range));
     }
 
     #[test]
@@ -386,7 +387,7 @@ mod tests {
         assert!(asked(&store).is_empty());
         let changed = RemoteFile::new(store.clone(), "ends", Path::new("ends"), 10 * MIB, 2);
         changed.read(&(10..90)).unwrap();
-        assert_eq!(asked(&store), [10..90]);
+        assert_eq!(asked(&store), std::slice::from_ref(&(10..90)));
     }
 
     #[test]
