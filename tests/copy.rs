@@ -251,3 +251,25 @@ fn capnp_reads_what_copy_writes_and_writes_what_a_query_reads() {
         }
     }
 }
+
+#[test]
+fn nothing_is_written_into_a_store_that_is_not_there() {
+    let home = tempfile::tempdir().expect("a temporary directory can be made");
+    fs::write(home.path().join("x.csv"), "a\n1\n").expect("it can be written");
+    let commands: [&[&str]; 7] = [
+        &["query", "SELECT 1", "--output", "s3://b/x.csv"],
+        &["query", "SELECT 1", "--output", "s3://b/x.md"],
+        &["query", "SELECT 1", "--output", "s3://b/"],
+        &["query", "SELECT 1", "--profile", "s3://b/x.svg"],
+        &["query", "SUMMARIZE 'x.csv'", "--output", "s3://b/x.csv"],
+        &["convert", "x.csv", "s3://b/x.parquet"],
+        &["convert", "x.csv", "s3://b", "--to", "parquet"],
+    ];
+    for arguments in commands {
+        let done = run(Command::new(env!("CARGO_BIN_EXE_palais")).args(arguments).current_dir(home.path()));
+        assert_eq!(done.code(), Some(1), "{arguments:?}: {}", done.stderr);
+        assert!(done.stderr.contains("there is no store for 's3://'"), "{arguments:?}: {}", done.stderr);
+        assert!(done.stderr.contains("help: write to a directory here"), "{arguments:?}: {}", done.stderr);
+        assert_eq!(files(home.path()).into_keys().collect::<Vec<_>>(), ["x.csv"], "{arguments:?}");
+    }
+}

@@ -31,8 +31,11 @@ fn write_tables(home: &Path) {
 
 /// The scans of a plan, in the order of its lines.
 fn scans(plan: &str) -> Vec<&str> {
-    let scanned = |line: &'_ str| line.split("scan ").nth(1)?.split(" [").next()?.rsplit('/').next();
-    plan.lines().filter_map(scanned).filter_map(|file| file.split('.').next()).collect()
+    fn scanned(line: &str) -> Option<&str> {
+        let path = line.split("scan ").nth(1)?.split(" [").next()?;
+        path.rsplit('/').next()?.split('.').next()
+    }
+    plan.lines().filter_map(scanned).collect()
 }
 
 #[test]

@@ -26,6 +26,9 @@ mod process;
 #[path = "support/several.rs"]
 #[allow(dead_code, reason = "other tests run the program")]
 mod several;
+#[path = "../session/tests/support/mod.rs"]
+#[allow(dead_code, reason = "the tests of sessions look at more")]
+mod store;
 
 const VERSION: &str = env!("PALAIS_VERSION");
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -176,6 +179,13 @@ fn processes_run_a_session() {
     check(&session, home.path());
     let session = session.0;
     is_elsewhere(&session);
+    // The others need not know the store.
+    let store = store::SlowStore::register("here", &home.path().join("store"), Duration::ZERO);
+    for name in ["visits.csv", "set/"] {
+        let copy = format!("COPY (SELECT * FROM visits) TO 'here://{name}' (FORMAT csv)");
+        assert_eq!(rows(&session, &copy).unwrap(), ["3000"]);
+    }
+    assert!(store.puts.lock().unwrap().iter().any(|name| name == "set/_manifest.json"));
     let column: ArrayRef = Arc::new(Int64Array::from(vec![1, 2]));
     let batch = RecordBatch::try_from_iter([("a", column)]).unwrap();
     session.register_batches("kept", &batch.schema(), std::slice::from_ref(&batch)).unwrap();

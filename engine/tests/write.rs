@@ -5,16 +5,23 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use arrow_schema::{DataType, Field, Schema};
 use engine::writing::convert::convert;
 use engine::writing::dataset::{Destination, WriteOptions, Written};
 use engine::writing::generate::generate;
+use engine::writing::make::{Making, Origin};
 use engine::{Error, QueryState};
 use formats::discover::{OpenOptions, SchemaChoice, open};
 use formats::store::atomic::Overwrite;
 use schema::bdb::{Kind, Sizes};
 use schema::{FormatOptions, Manifest, Table};
+use support::SlowStore;
+
+#[path = "../../session/tests/support/mod.rs"]
+#[allow(dead_code, reason = "the tests of sessions look at more")]
+mod support;
 
 const SIZES: Sizes = Sizes { rankings: 3_000, uservisits: 30_000, documents_bytes: 1_500_000 };
 
@@ -274,4 +281,36 @@ fn what_cannot_be_written_is_refused_before_anything_is_read() {
     let large = Sizes { rankings: u64::MAX, ..SIZES }.table(Kind::Rankings, 1);
     assert!(refused(&options("csv", "none", 1), &large).contains("at most"));
     assert!(files(home.path()).is_empty());
+}
+
+#[test]
+fn what_is_converted_goes_into_a_store() {
+    let home = tempfile::tempdir().unwrap();
+    let store = SlowStore::register("made", &home.path().join("there"), Duration::ZERO);
+    let (csv, there) = (home.path().join("csv"), PathBuf::from("made://set"));
+    make(Kind::Rankings, 2, &csv, &options("csv", "none", 1));
+    let written = turn(&csv, &Destination::Dataset(there.clone()), &options("parquet", "none", 2)).unwrap();
+    assert_eq!((written.files, store.puts.lock().unwrap().len()), (2, 3));
+    let back = home.path().join("back");
+    let verified = WriteOptions { verify: true, ..options("csv", "none", 2) };
+    turn(&there, &Destination::Dataset(back.clone()), &verified).unwrap();
+    assert_eq!(lines(&back), lines(&csv));
+    turn(&csv, &Destination::File("made://one.csv".into()), &verified).unwrap();
+    assert_eq!(fs::read_to_string(home.path().join("there/one.csv")).unwrap().lines().count(), 3000);
+    // As files here, these are not replaced by what is read from them.
+    let replace = WriteOptions { overwrite: Overwrite::Yes, ..options("csv", "none", 2) };
+    for own in ["made://set/part-00000.parquet", "made://set"] {
+        let error = turn(&there, &Destination::File(own.into()), &replace).unwrap_err().to_string();
+        assert!(error.contains("is read and would be replaced"), "{error}");
+    }
+}
+
+#[test]
+fn several_processes_write_no_dataset_into_a_store() {
+    let home = tempfile::tempdir().unwrap();
+    SlowStore::register("several", home.path(), Duration::ZERO);
+    let origin = Origin::Generated(SIZES.table(Kind::Rankings, 1), 2);
+    let begun = Making::begin(origin, Path::new("several://set"), &options("csv", "none", 1), 2);
+    let error = begun.map(|_| ()).unwrap_err().to_string();
+    assert!(error.contains("several://set: several processes write no dataset into a store"), "{error}");
 }

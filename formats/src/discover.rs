@@ -30,7 +30,7 @@ mod glob;
 pub mod hive;
 mod layouts;
 mod list;
-mod parallel;
+pub(crate) mod parallel;
 mod remote;
 mod sniff;
 mod spans;

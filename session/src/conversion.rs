@@ -10,6 +10,7 @@ use formats::compress::compression;
 use formats::discover::by_name;
 use formats::registry::format;
 use formats::store::input::STDIN;
+use formats::store::{remote, roots};
 use schema::{FormatOptions, Table};
 use serde::{Deserialize, Serialize};
 
@@ -131,7 +132,7 @@ fn wrong(text: String) -> Error {
 
 /// Whether the path exists and is neither a file nor a directory, such as a named pipe.
 pub fn is_device(path: &Path) -> bool {
-    formats::store::roots::metadata(path).is_ok_and(|there| !there.is_dir() && !there.is_file())
+    !remote::is_location(path) && roots::metadata(path).is_ok_and(|there| !there.is_dir() && !there.is_file())
 }
 
 #[cfg(test)]

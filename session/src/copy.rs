@@ -16,6 +16,7 @@ use engine::writing::dataset::partitions::columns::partition_columns;
 use engine::writing::dataset::{Destination, Output, WriteOptions};
 use formats::store::atomic::Overwrite;
 use formats::store::input::STDIN;
+use formats::store::{remote, roots};
 use queries::parse::Query;
 
 use crate::error::{Error, Result};
@@ -158,7 +159,8 @@ impl CopyTarget {
     /// Whether what is written appears when it is whole, so that it may be begun anew. A pipe or a device has no such
     /// moment.
     pub fn appears_whole(&self) -> bool {
-        self.dataset || formats::store::roots::metadata(&self.path).map_or(true, |there| there.is_file())
+        let is_file = || roots::metadata(&self.path).map_or(true, |there| there.is_file());
+        self.dataset || remote::is_location(&self.path) || is_file()
     }
 
     /// A writer for one thread, in any form; `plan` as of [`writers::writer`].
@@ -182,7 +184,7 @@ impl CopyTarget {
         workers: usize,
     ) -> engine::Result<Output> {
         let (columns, _) = writers::shape(self.form, schema);
-        if !self.dataset && formats::store::roots::is_dir(&self.path) {
+        if !self.dataset && !remote::is_location(&self.path) && roots::is_dir(&self.path) {
             let help = "name a file in it, or end the name with / to write a dataset".to_string();
             let message = "a file is to be written, and this is a directory";
             return Err(formats::Error::location(self.path.display(), message, Some(help)).into());
@@ -227,8 +229,9 @@ impl Session {
         if let Some(results) = self.taken(statement, cancel)? {
             return Ok(results);
         }
-        // Each process would have files of its own in every directory of a tree.
-        match to.dataset && !to.is_partitioned() && self.runner().writes_datasets() {
+        // Each process would have files of its own in every directory of a tree. Only this one need know the store.
+        let together = to.dataset && !to.is_partitioned() && !remote::is_location(&to.path);
+        match together && self.runner().writes_datasets() {
             true => self.write_there(statement, cancel, begun),
             false => self.write(statement, to, cancel, given, begun),
         }
@@ -331,6 +334,11 @@ fn query_of(statement: &Parsed) -> Result<Arc<Query>> {
 
 /// A path without the slash at its end, and whether it had one.
 fn directory(path: PathBuf) -> (PathBuf, bool) {
+    // The slashes of a location are part of what it names.
+    if let Some((scheme, name)) = path.to_str().and_then(remote::parts) {
+        let bare = name.trim_end_matches('/');
+        return (format!("{scheme}://{bare}").into(), bare.len() < name.len());
+    }
     let text = path.as_os_str().to_string_lossy();
     let bare = text.trim_end_matches('/');
     match bare.len() == text.len() || bare.is_empty() {

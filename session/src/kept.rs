@@ -8,11 +8,10 @@ use arrow_array::RecordBatch;
 use arrow_schema::{Schema, SchemaRef};
 use engine::dataflow::batch::batch_of;
 use engine::dataflow::batch::{batch_bytes, compact};
-use engine::state::spill;
 use engine::writing::dataset::{Destination, Output, Rows, WriteOptions};
 use engine::writing::ordered_pipeline::Step;
 use formats::discover::{OpenOptions, open, open_batches};
-use formats::store::atomic::{AtomicWrite, Overwrite};
+use formats::store::atomic::{AtomicWrite, Overwrite, temporary_directory};
 use schema::{FormatOptions, Table};
 
 use crate::error::Result;
@@ -76,7 +75,7 @@ fn on_disk(
 ) -> Result<AtomicWrite> {
     static NUMBER: AtomicU64 = AtomicU64::new(0);
     let name = format!("palais-table-{}", NUMBER.fetch_add(1, Ordering::Relaxed));
-    let place = AtomicWrite::directory(&spill::directory().join(name), Overwrite::Yes)?;
+    let place = AtomicWrite::directory(&temporary_directory().join(name), Overwrite::Yes)?;
     let options = WriteOptions {
         format: FormatOptions { encoding: "buren".into(), ..FormatOptions::default() },
         workers,

@@ -63,7 +63,7 @@ fn statements_with_semicolons_run_until_one_is_wrong() {
 
 #[test]
 fn a_table_beyond_the_limit_is_on_disk_and_goes_with_its_name() {
-    let directory = engine::state::spill::directory();
+    let directory = formats::store::atomic::temporary_directory();
     let settings = Settings { workers: 2, memory_limit: 16 << 20, ..Settings::default() };
     let session = Session::new(settings.clone());
     let before = kept_in(&directory);

@@ -1,14 +1,17 @@
-//! Tables whose files lie in a store that answers each request after a while.
+//! Tables whose files lie in a store that answers each request after a while, and files that are written into one.
 
 mod support;
 
 use std::path::Path;
 use std::sync::atomic::Ordering;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_schema::DataType;
+use formats::store::atomic::temporary_directory;
+use formats::store::remote::Store;
 use session::{Cancel, Result, Session, Settings};
 use support::SlowStore;
 
@@ -149,4 +152,142 @@ fn a_query_that_waits_for_a_store_is_cancelled() {
     let error = rows.collect::<Result<Vec<_>>>().unwrap_err();
     assert!(error.to_string().contains("cancel"), "{error}");
     assert!(all > 40);
+}
+
+/// Statements that write into stores share the directory for temporary files, in which tests look for what is left.
+static WRITES: Mutex<()> = Mutex::new(());
+
+/// What this process has in the directory for temporary files that is on its way to a store.
+fn half_written() -> Vec<String> {
+    let names = std::fs::read_dir(temporary_directory()).unwrap();
+    let names = names.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned());
+    let own = format!(".partial-{}", std::process::id());
+    names.filter(|name| name.starts_with(".palais-store-") && name.ends_with(&own)).collect()
+}
+
+/// The names of all files of a store.
+fn names(store: &SlowStore) -> Vec<String> {
+    let mut names: Vec<_> = store.list("").unwrap().into_iter().map(|object| object.name).collect();
+    names.sort();
+    names
+}
+
+fn error(sql: &str) -> String {
+    match session(2).execute(sql) {
+        Err(e) => e.to_string(),
+        Ok(rows) => rows.collect::<Result<Vec<_>>>().expect_err(sql).to_string(),
+    }
+}
+
+const ROWS: &str = "SELECT range AS id, range % 7 AS k, concat('text ', range) AS t FROM range(200000)";
+
+#[test]
+fn what_is_written_into_a_store_is_read_as_it_was() {
+    let _alone = WRITES.lock().unwrap_or_else(PoisonError::into_inner);
+    let home = tempfile::tempdir().unwrap();
+    let store = SlowStore::register("into", home.path(), Duration::ZERO);
+    let sums =
+        |from: &str| format!("SELECT count(*), sum(id), min(t), max(t), count(DISTINCT k) FROM {from}");
+    let expected = table(&session(2), &sums(&format!("({ROWS})")));
+    let copy = |to: &str, options: &str| format!("COPY ({ROWS}) TO 'into://{to}' {options}");
+    for name in ["a.csv", "b.parquet", "deep/er/c.jsonl.gz", "d.buren"] {
+        assert_eq!(table(&session(2), &copy(name, "")), ["200000"]);
+        assert_eq!(*store.puts.lock().unwrap(), [name], "a file is one request");
+        store.puts.lock().unwrap().clear();
+        assert_eq!(table(&session(2), &sums(&format!("'into://{name}'"))), expected, "{name}");
+    }
+    // One thread writes this form.
+    table(&session(2), "COPY (SELECT 1 AS one) TO 'into://e.md'");
+    assert!(std::fs::read_to_string(home.path().join("e.md")).unwrap().contains("one"));
+    store.puts.lock().unwrap().clear();
+    for (to, options) in [
+        ("set/", "FORMAT parquet, FILE_SIZE_BYTES 200000"),
+        ("in/it///", "FORMAT csv, FILE_SIZE_BYTES 200000"),
+    ] {
+        assert_eq!(table(&session(2), &copy(to, &format!("({options})"))), ["200000"]);
+        let puts = std::mem::take(&mut *store.puts.lock().unwrap());
+        let bare = to.trim_end_matches('/');
+        assert!(puts.len() > 2 && puts.iter().all(|put| put.starts_with(&format!("{bare}/"))), "{puts:?}");
+        assert_eq!(puts.last().unwrap(), &format!("{bare}/_manifest.json"), "the manifest comes last");
+        assert_eq!(table(&session(2), &sums(&format!("'into://{to}'"))), expected, "{to}");
+    }
+    assert_eq!(half_written(), [""; 0]);
+    assert!(!Path::new("into:").exists());
+}
+
+#[test]
+fn what_is_in_a_store_is_replaced_only_when_asked() {
+    let _alone = WRITES.lock().unwrap_or_else(PoisonError::into_inner);
+    let home = tempfile::tempdir().unwrap();
+    let store = SlowStore::register("kept", home.path(), Duration::ZERO);
+    let read = || table(&session(1), "FROM 'kept://d/a.csv'");
+    table(&session(1), "COPY (SELECT 1 AS a) TO 'kept://d/a.csv'");
+    assert_eq!(read(), ["1"]);
+    let said = error("COPY (SELECT 2 AS a) TO 'kept://d/a.csv'");
+    assert!(said.contains("kept://d/a.csv: the file exists") && said.contains("OVERWRITE"), "{said}");
+    assert_eq!(read(), ["1"]);
+    // It has the same size, and the store tells the same time.
+    table(&session(1), "COPY (SELECT 3 AS a) TO 'kept://d/a.csv' (OVERWRITE)");
+    assert_eq!(read(), ["3"]);
+    for options in ["(FORMAT csv)", "(FORMAT csv, OVERWRITE)"] {
+        let said = error(&format!("COPY (SELECT 1 AS a) TO 'kept://d/' {options}"));
+        let expected = "kept://d: the directory is not empty, and nothing can be removed in a store";
+        assert!(said.contains(expected), "{said}");
+        let said = error(&format!("COPY (SELECT 1 AS a) TO 'kept://d/a.csv/' {options}"));
+        assert!(
+            said.contains("kept://d/a.csv: a directory of files is to be written, and this is a file"),
+            "{said}"
+        );
+        let said = error(&format!("COPY (SELECT 1 AS a) TO 'kept://d' {options}"));
+        assert!(said.contains("kept://d: a file is to be written, and this is a directory"), "{said}");
+    }
+    for nothing in ["kept://", "kept:///"] {
+        let said = error(&format!("COPY (SELECT 1 AS a) TO '{nothing}' (FORMAT csv)"));
+        assert!(said.contains("give the name of a file or directory"), "{said}");
+    }
+    let said = error("COPY (SELECT 1 AS a, 2 AS k) TO 'kept://tree' (FORMAT csv, PARTITION_BY (k))");
+    assert!(said.contains("kept://tree: directories by values are not written into a store"), "{said}");
+    assert_eq!(names(&store), ["d/a.csv"]);
+    assert_eq!(half_written(), [""; 0]);
+}
+
+#[test]
+fn what_fails_leaves_nothing_in_a_store() {
+    let _alone = WRITES.lock().unwrap_or_else(PoisonError::into_inner);
+    let home = tempfile::tempdir().unwrap();
+    let store = SlowStore::register("whole", home.path(), Duration::ZERO);
+    write(home.path(), "SELECT 1 AS a", "old.csv", "");
+    let late = "SELECT CAST(CASE WHEN range = 900000 THEN 'x' ELSE '7' END AS INT) AS a FROM range(1000000)";
+    for (to, options) in [
+        ("new.csv", ""),
+        ("new.md", ""),
+        ("old.csv", "(OVERWRITE)"),
+        ("set/", "(FORMAT csv, FILE_SIZE_BYTES 100000)"),
+    ] {
+        let said = error(&format!("COPY ({late}) TO 'whole://{to}' {options}"));
+        assert!(said.contains("'x'"), "{said}");
+    }
+    // All rows are right, and the store takes none of them.
+    store.fails.store(true, Ordering::SeqCst);
+    for (to, options) in [("new.csv", ""), ("old.csv", "(OVERWRITE)")] {
+        let said = error(&format!("COPY (SELECT 2 AS a) TO 'whole://{to}' {options}"));
+        assert_eq!(said, format!("whole://{to}: cannot write: the store is closed on Sundays"));
+    }
+    let said = error("COPY (SELECT 2 AS a) TO 'whole://set/' (FORMAT csv)");
+    assert_eq!(said, "whole://set/part-00000.csv: cannot write: the store is closed on Sundays");
+    assert_eq!(names(&store), ["old.csv"]);
+    assert_eq!(std::fs::read_to_string(home.path().join("old.csv")).unwrap(), "a\n1\n");
+    assert_eq!(half_written(), [""; 0]);
+}
+
+#[test]
+fn nothing_is_written_into_a_store_that_is_not_there() {
+    for to in ["'nowhere://b/x.csv'", "'nowhere://b/x.md'", "'nowhere://b/' (FORMAT csv)"] {
+        let said = error(&format!("COPY (SELECT 1 AS a) TO {to}"));
+        assert!(
+            said.contains("there is no store for 'nowhere://'") && said.contains("help: write to"),
+            "{said}"
+        );
+    }
+    assert!(!Path::new("nowhere:").exists());
 }

@@ -7,17 +7,14 @@
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
-use std::path::PathBuf;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
+use formats::store::atomic::temporary_directory;
 
 use crate::context::memory::account;
 use crate::distributed::wire;
 use crate::error::{Error, Result};
-
-/// The directory of the file if `TMPDIR` is not set. It is not `/tmp`, which lies in memory on many machines.
-const DIRECTORY: &str = "/var/tmp";
 
 /// The bytes that are collected before they are written to the file. A larger batch is written at once.
 const TOGETHER: usize = 1 << 20;
@@ -49,7 +46,7 @@ impl Spilled {
 impl Spill {
     /// Makes a file. `None` if the system can't make one. The reason is noted for the error when memory runs out.
     pub fn begin() -> Option<Spill> {
-        let directory = directory();
+        let directory = temporary_directory();
         match tempfile::tempfile_in(&directory) {
             Ok(file) => Some(Spill { file, end: 0, buffer: Vec::new() }),
             Err(e) => {
@@ -109,15 +106,10 @@ impl Spill {
     }
 }
 
-/// The directory of spilled rows.
-pub fn directory() -> PathBuf {
-    std::env::var_os("TMPDIR").filter(|name| !name.is_empty()).map_or_else(|| DIRECTORY.into(), PathBuf::from)
-}
-
 fn failed(what: &str, e: &io::Error) -> Error {
     let message = format!("what does not fit --memory-limit cannot be {what}: {e}");
     let help = "set TMPDIR to a directory of a disk with more room, or raise --memory-limit";
-    formats::Error::location(directory().display(), message, Some(help.to_string())).into()
+    formats::Error::location(temporary_directory().display(), message, Some(help.to_string())).into()
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 
 use arrow_array::RecordBatch;
 use formats::reader::{Driver, Step as Read};
+use formats::store::{remote, roots};
 use queries::plan::Scan;
 use schema::{FileEntry, Source, Table};
 
@@ -148,10 +149,13 @@ fn next<'a>(from: &mut From<'a>, source: &ScanSource, state: &'a QueryState) -> 
 /// failed.
 fn refuse_own_files(files: &[FileEntry], destination: &Destination) -> Result<()> {
     let path = destination.path();
+    let place = |path: &Path| match remote::is_location(path) {
+        true => Ok(path.to_path_buf()),
+        false => roots::canonicalize(path),
+    };
     // A destination that does not exist is no file of the table.
-    let Ok(target) = formats::store::roots::canonicalize(path) else { return Ok(()) };
-    let lies_there =
-        |file: &Path| formats::store::roots::canonicalize(file).is_ok_and(|file| file.starts_with(&target));
+    let Ok(target) = place(path) else { return Ok(()) };
+    let lies_there = |file: &Path| place(file).is_ok_and(|file| file.starts_with(&target));
     match files.iter().find(|file| lies_there(&file.path)) {
         None => Ok(()),
         Some(file) => {

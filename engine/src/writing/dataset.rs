@@ -25,6 +25,7 @@ use formats::compress::compression;
 use formats::format::Format;
 use formats::registry::format;
 use formats::store::atomic::{self, AtomicWrite, Overwrite};
+use formats::store::remote;
 use schema::manifest::{Manifest, PartFile};
 use schema::{FormatOptions, OnError};
 use serde::{Deserialize, Serialize};
@@ -158,6 +159,9 @@ impl Output {
                 Ok((aside.path().to_path_buf(), Some(aside), None))
             }
             Destination::Partitions(..) => {
+                if remote::is_location(path) {
+                    return Err(no_tree_in_a_store(path));
+                }
                 let aside = AtomicWrite::directory(path, options.overwrite)?;
                 Ok((aside.path().to_path_buf(), Some(aside), None))
             }
@@ -201,8 +205,13 @@ impl Output {
     /// The message that other processes need to take part.
     ///
     /// # Errors
-    /// The process has no working directory.
+    /// The process has no working directory, or the destination is a store, which one process writes.
     pub fn begun(&self) -> Result<Begun> {
+        if self.aside.as_ref().is_some_and(AtomicWrite::is_in_store) {
+            let help = "write it by one process, or into a directory here that all of them share";
+            let message = "several processes write no dataset into a store together";
+            return Err(formats::Error::location(self.path.display(), message, Some(help.into())).into());
+        }
         let directory = std::path::absolute(&self.place.directory);
         let directory = directory.map_err(|e| formats::Error::io(&self.path, "find the place of", e))?;
         Ok(Begun { directory, parents: self.aside.as_ref().map_or(0, AtomicWrite::parents) })
@@ -358,6 +367,14 @@ impl Output {
         aside.commit()?;
         Ok(written(&self.manifest))
     }
+}
+
+/// A tree has no manifest that would come last: files of a part of it would be read as all of it.
+fn no_tree_in_a_store(path: &Path) -> Error {
+    let message =
+        "directories by values are not written into a store, where they would appear one after another";
+    let help = "write a dataset there, without PARTITION_BY, or the directories into a directory here";
+    formats::Error::location(path.display(), message, Some(help.into())).into()
 }
 
 /// The sums of the files of a manifest.

@@ -5,18 +5,16 @@ use std::path::{Path, PathBuf};
 use super::glob::{Glob, is_glob};
 use super::list::{Found, Listing, is_hidden, sort};
 use crate::error::{Error, Result};
-use crate::store::remote::{Object, parts, store_of};
+use crate::store::remote::{Object, parts, store_of, unknown_scheme};
 
 /// Lists the files that a location of the form `scheme://name` names. `None` if the location has another form.
 ///
 /// # Errors
 /// There is no store for the scheme, or no such file.
 pub fn list(location: &str) -> Option<Result<Listing>> {
-    let (scheme, _) = parts(location)?;
+    parts(location)?;
     if store_of(location).is_none() {
-        let message = format!("there is no store for '{scheme}://'; files are read in directories here");
-        let help = "copy the files here first".to_string();
-        return Some(Err(Error::location(location, message, Some(help))));
+        return Some(Err(unknown_scheme(location, "copy the files here first")));
     }
     Some(list_known(location))
 }

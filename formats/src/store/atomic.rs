@@ -6,31 +6,35 @@
 //!
 //! What is there and is neither a file nor a directory (`/dev/null`, a pipe) is written as it is.
 //!
+//! What is to appear in a store (`scheme://name`) lies in the directory for temporary files until it is committed.
+//!
+//! - `make`: makes and locks what is written, and removes what killed processes left.
+//! - `in_store`: what may be written into a store, and how it gets there.
 //! - `modes`: what is replaced keeps who may read it.
 //! - `temporary`: what this process is writing, and how it is removed.
 //! - `rename`: how what is whole takes its place.
 //! - `cleanup`: how what a killed process leaves behind is removed at once.
 
 mod cleanup;
+mod in_store;
+mod make;
 mod modes;
 mod rename;
 mod temporary;
 
-use std::ffi::OsStr;
-use std::fs::{self, File, TryLockError};
-use std::io::{self, ErrorKind};
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::fs::{self, File};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use cleanup::Sweeper;
 pub use cleanup::{Remains, sweep, sweep_with};
+use in_store::InStore;
+use make::make;
 use modes::Modes;
 use rename::{exchange, rename_new};
 use schema::manifest;
-use temporary::{Kind, Temporary, partial_prefix, partials, remove_empty};
-pub use temporary::{adopt, check_partial, remove_all};
+use temporary::{Kind, Temporary, partials};
+pub use temporary::{adopt, check_partial, remove_all, temporary_directory};
 
 use super::{remote, roots};
 use crate::discover::hive::is_tree;
@@ -52,7 +56,8 @@ impl Overwrite {
     }
 }
 
-/// A file or directory that is being written beside its destination. Dropping it removes what was written.
+/// A file or directory that is being written beside its destination, or, if that lies in a store, in the directory for
+/// temporary files. Dropping it removes what was written.
 #[derive(Debug)]
 pub struct AtomicWrite {
     partial: Temporary,
@@ -64,6 +69,8 @@ pub struct AtomicWrite {
     committed: bool,
     /// Those of what is there already.
     modes: Option<Modes>,
+    /// The destination, if it lies in a store.
+    in_store: Option<Box<InStore>>,
     /// Holds the lock.
     locked: File,
     /// Removes it if this process is killed.
@@ -73,8 +80,8 @@ pub struct AtomicWrite {
 impl AtomicWrite {
     /// Begins a file, and opens it for writing.
     pub fn file(destination: &Path, overwrite: Overwrite) -> Result<(AtomicWrite, File)> {
-        roots::check(destination)?;
-        if roots::metadata(destination).is_ok_and(|there| !there.is_file() && !there.is_dir()) {
+        let is_device = |there: fs::Metadata| !there.is_file() && !there.is_dir();
+        if !remote::is_location(destination) && roots::metadata(destination).is_ok_and(is_device) {
             return AtomicWrite::device(destination);
         }
         let aside = AtomicWrite::begin(destination, overwrite, Kind::File)?;
@@ -84,7 +91,6 @@ impl AtomicWrite {
 
     /// Begins a directory; files are to be made in [`AtomicWrite::path`].
     pub fn directory(destination: &Path, overwrite: Overwrite) -> Result<AtomicWrite> {
-        roots::check(destination)?;
         AtomicWrite::begin(destination, overwrite, Kind::Directory)
     }
 
@@ -106,6 +112,7 @@ impl AtomicWrite {
             overwrite: Overwrite::Yes,
             committed: true,
             modes: None,
+            in_store: None,
             locked: kept,
             _sweeper: None,
         };
@@ -115,6 +122,11 @@ impl AtomicWrite {
     /// Whether a directory is being written.
     pub fn is_directory(&self) -> bool {
         self.partial.kind == Kind::Directory
+    }
+
+    /// Whether it is to appear in a store.
+    pub fn is_in_store(&self) -> bool {
+        self.in_store.is_some()
     }
 
     /// Where it lies until it is committed.
@@ -132,11 +144,16 @@ impl AtomicWrite {
         &self.destination
     }
 
-    /// Makes it appear. Files in a directory must have been synced; a file is synced here.
+    /// Makes it appear. Files in a directory must have been synced; a file is synced here. A store is waited for.
     pub fn commit(mut self) -> Result<()> {
         let Temporary { path: partial, kind, .. } = &self.partial;
         if *kind == Kind::Device {
             return Ok(());
+        }
+        if let Some(in_store) = &self.in_store {
+            // Something may have come there meanwhile.
+            in_store.check(self.overwrite, *kind)?;
+            return in_store.put(partial, *kind);
         }
         let there = check(&self.destination, &self.written, self.overwrite, *kind)?;
         let io = |action| {
@@ -165,68 +182,58 @@ impl AtomicWrite {
         File::open(parent(&self.destination)).and_then(|f| f.sync_all()).map_err(io("sync the directory of"))
     }
 
-    fn begin(destination: &Path, overwrite: Overwrite, kind: Kind) -> Result<AtomicWrite> {
-        // A link is followed, so that what it points to is replaced, and not the link.
-        let written = destination;
-        if written.to_str().and_then(remote::parts).is_some() {
-            let help = Some("write to a directory here, and copy the files from there".to_string());
-            return Err(Error::location(written.display(), "files are not written into stores", help));
+    fn begin(written: &Path, overwrite: Overwrite, kind: Kind) -> Result<AtomicWrite> {
+        if let Some(in_store) = InStore::of(written, kind)? {
+            return AtomicWrite::begin_in_store(in_store, overwrite, kind);
         }
+        // A link is followed, so that what it points to is replaced, and not the link.
         let destination = roots::place(written).map_err(|e| Error::io(written, "open", e))?;
         check(&destination, written, overwrite, kind)?;
-        let Some(name) = destination.file_name() else {
-            let help = Some("give the name of a file or directory".to_string());
-            return Err(Error::location(written.display(), "this can't be written to", help));
-        };
-        let parent = parent(&destination).to_path_buf();
+        let Some(name) = destination.file_name() else { return Err(no_name(written)) };
+        let parent = parent(&destination);
         // Where a relative path begins there is something, although it has no name there.
         let is_missing = |path: &&Path| !path.as_os_str().is_empty() && !roots::exists(path);
         let parents = parent.ancestors().take_while(is_missing).map(Path::to_path_buf).collect();
-        let prefix = partial_prefix(name);
-        let mut name = prefix.clone();
-        name.push(std::process::id().to_string());
-        let partial = Temporary { path: parent.join(name), kind, parents };
-        let mut sweeper = Sweeper::start(&partial);
-        fs::create_dir_all(&parent).map_err(|e| Error::io(&parent, "create the directory", e))?;
-        remove_remains(&parent, &prefix);
-        // Whoever ends the process finds it as soon as it is there.
-        let mut partials = partials();
-        let being_written = || Error::BeingWritten { path: written.to_path_buf() };
-        let is_there = || {
-            let there = fs::symlink_metadata(&partial.path);
-            there.is_ok_and(|there| there.is_file() || there.is_dir())
-        };
-        if partials.iter().any(|other| other.path == partial.path) && is_there() {
-            return Err(being_written());
-        }
         let modes = Modes::of(&destination);
-        let locked = lock_new(&partial.path, kind, modes.as_ref()).map_err(|e| {
-            remove_empty(&partial.parents);
-            match e.kind() {
-                // By another name of this directory, or by a process of this number on another machine.
-                ErrorKind::AlreadyExists if is_there() => being_written(),
-                _ => Error::io(written, "create", e),
-            }
-        })?;
-        partials.push(partial.clone());
-        drop(partials);
-        if let Some(sweeper) = &mut sweeper {
-            sweeper.made(&locked);
-        }
-        let written = written.to_path_buf();
+        let mode = modes.as_ref().map_or(kind.usual_mode(), Modes::while_written);
+        let (partial, locked, sweeper) = make(parent, name, kind, mode, parents, written)?;
         let aside = AtomicWrite {
             partial,
-            written,
+            written: written.to_path_buf(),
             destination,
             overwrite,
             committed: false,
             modes,
+            in_store: None,
             locked,
             _sweeper: sweeper,
         };
         // A directory on the way may have become a link meanwhile.
         roots::check_open(&aside.locked).map_err(|e| Error::io(&aside.written, "create", e))?;
         Ok(aside)
+    }
+
+    fn begin_in_store(in_store: InStore, overwrite: Overwrite, kind: Kind) -> Result<AtomicWrite> {
+        in_store.check(overwrite, kind)?;
+        let (directory, location) = (temporary_directory(), in_store.location());
+        let name = in_store.temporary_name();
+        // Others may look into this directory, and who may read what lies in the store is not known.
+        let made = make(&directory, name.as_ref(), kind, kind.own_mode(), Vec::new(), &location);
+        let (partial, locked, sweeper) = made.map_err(|e| match e {
+            Error::Io { source, .. } => Error::io(&directory, "make a temporary file there", source),
+            e => e,
+        })?;
+        Ok(AtomicWrite {
+            partial,
+            written: location.clone(),
+            destination: location,
+            overwrite,
+            committed: false,
+            modes: None,
+            in_store: Some(Box::new(in_store)),
+            locked,
+            _sweeper: sweeper,
+        })
     }
 }
 
@@ -253,122 +260,60 @@ fn check(destination: &Path, written: &Path, overwrite: Overwrite, kind: Kind) -
         Err(e) => return Err(Error::io(written, "open", e)),
         Ok(metadata) => metadata,
     };
-    let refuse = |message: &str, help: &str| {
-        Err(Error::location(written.display(), message.to_string(), Some(help.to_string())))
-    };
-    let exists = |message: &str, what: &str, how: &str| {
-        refuse(message, &format!("name another {what}, or {how} to replace it"))
-    };
     if !there.is_dir() {
-        return match (kind, overwrite) {
-            (Kind::Directory, _) => {
-                refuse("a directory of files is to be written, and this is a file", "name another directory")
-            }
-            (_, Overwrite::Yes) => Ok(true),
-            (_, Overwrite::Unless(how)) => exists("the file exists", "file", how),
-        };
+        return check_file(written, overwrite, kind).map(|()| true);
     }
     let entries = roots::read_dir(destination).map_err(|e| Error::io(written, "list", e))?;
     match (kind, overwrite) {
-        (Kind::File | Kind::Device, _) => {
-            refuse("a file is to be written, and this is a directory", "name a file in it")
-        }
+        (Kind::File | Kind::Device, _) => Err(is_a_directory(written)),
         // rename(2) replaces an empty directory.
         (Kind::Directory, _) if entries.count() == 0 => Ok(false),
         (Kind::Directory, Overwrite::Unless(how)) => {
-            exists("the directory exists and is not empty", "directory", how)
+            let help = format!("name another directory, or {how} to replace it");
+            Err(refused(written, "the directory exists and is not empty", help))
         }
         // Whatever else it holds, palais did not write it.
-        (Kind::Directory, Overwrite::Yes) if !has_manifest(destination) && !is_tree(destination) => refuse(
-            &format!(
+        (Kind::Directory, Overwrite::Yes) if !has_manifest(destination) && !is_tree(destination) => {
+            let message = format!(
                 "the directory is no dataset: it has no {}, and not all in it are parts below key=value/",
                 manifest::FILE_NAME
-            ),
-            "only a dataset is replaced; remove the directory, or name another one",
-        ),
+            );
+            let help = "only a dataset is replaced; remove the directory, or name another one";
+            Err(refused(written, message, help))
+        }
         (Kind::Directory, Overwrite::Yes) => Ok(true),
     }
 }
 
+/// Whether the file that is there may be replaced.
+fn check_file(written: &Path, overwrite: Overwrite, kind: Kind) -> Result<()> {
+    match (kind, overwrite) {
+        (Kind::Directory, _) => {
+            let message = "a directory of files is to be written, and this is a file";
+            Err(refused(written, message, "name another directory"))
+        }
+        (_, Overwrite::Yes) => Ok(()),
+        (_, Overwrite::Unless(how)) => {
+            let help = format!("name another file, or {how} to replace it");
+            Err(refused(written, "the file exists", help))
+        }
+    }
+}
+
+fn is_a_directory(written: &Path) -> Error {
+    refused(written, "a file is to be written, and this is a directory", "name a file in it")
+}
+
+fn no_name(written: &Path) -> Error {
+    refused(written, "this can't be written to", "give the name of a file or directory")
+}
+
+fn refused(written: &Path, message: impl Into<String>, help: impl Into<String>) -> Error {
+    Error::location(written.display(), message, Some(help.into()))
+}
+
 fn has_manifest(directory: &Path) -> bool {
     roots::metadata(&directory.join(manifest::FILE_NAME)).is_ok_and(|there| there.is_file())
-}
-
-/// Opens what is in the place of something half written: no link is followed, and no pipe waited for.
-fn open_partial(path: &Path) -> io::Result<File> {
-    File::options().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path)
-}
-
-/// Creates a file or directory that did not exist, and locks it. Whoever cleans up may take the moment between the
-/// two for a killed process, and remove it; then it is made again. Until it is whole nobody may read it who may not read
-/// what it replaces, whose `modes` these are.
-fn lock_new(path: &Path, kind: Kind, modes: Option<&Modes>) -> io::Result<File> {
-    let mut tries = 0;
-    loop {
-        let made = match kind {
-            Kind::File => {
-                let mode = modes.map_or(0o666, Modes::while_written);
-                File::options().read(true).write(true).create_new(true).mode(mode).open(path).map(Some)
-            }
-            Kind::Directory => {
-                let mode = modes.map_or(0o777, Modes::while_written);
-                fs::DirBuilder::new().mode(mode).create(path).map(|()| None)
-            }
-            Kind::Device => unreachable!("a device is not made"),
-        };
-        let made = match made {
-            Err(e) if e.kind() == ErrorKind::AlreadyExists && (1..100).contains(&tries) => {
-                std::thread::sleep(Duration::from_millis(1));
-                None
-            }
-            // Whoever else made the directories that it is in, and failed, removes them while they are empty.
-            Err(e) if e.kind() == ErrorKind::NotFound && tries < 100 => {
-                tries += 1;
-                let _ = fs::create_dir_all(parent(path));
-                continue;
-            }
-            made => made?,
-        };
-        tries += 1;
-        let file = match made {
-            Some(file) => file,
-            None => match open_partial(path) {
-                Err(e) if e.kind() == ErrorKind::NotFound => continue,
-                file => file?,
-            },
-        };
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => continue,
-            // A file system without locks: then nothing is taken for remains either.
-            Err(TryLockError::Error(_)) => return Ok(file),
-        }
-        let ours = file.metadata()?;
-        match fs::symlink_metadata(path) {
-            Ok(there) if (there.dev(), there.ino()) == (ours.dev(), ours.ino()) => return Ok(file),
-            _ => continue,
-        }
-    }
-}
-
-/// Removes what killed processes left of the same destination. What can't be removed is not in the way.
-fn remove_remains(parent: &Path, prefix: &OsStr) {
-    for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
-        let name = entry.file_name();
-        let number = name.as_bytes().strip_prefix(prefix.as_bytes());
-        if !number.is_some_and(|n| !n.is_empty() && n.iter().all(u8::is_ascii_digit)) {
-            continue;
-        }
-        let path = entry.path();
-        let Ok(file) = open_partial(&path) else { continue };
-        // What is neither a file nor a directory palais has not made.
-        let there = file.metadata().ok().filter(|there| there.is_file() || there.is_dir());
-        let Some(there) = there.filter(|_| file.try_lock().is_ok()) else { continue };
-        let _ = match there.is_dir() {
-            true => fs::remove_dir_all(&path),
-            false => fs::remove_file(&path),
-        };
-    }
 }
 
 #[cfg(test)]

@@ -6,14 +6,16 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::task::{Poll, Waker};
 
 use bytes::Bytes;
 
+use super::ends::{Known, Version};
 pub use super::requests::AT_ONCE;
 use super::requests::{self, Request};
+use crate::error::Error;
 
 /// A file of a store as it was when it was listed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,6 +48,16 @@ pub trait Store: Send + Sync {
     /// # Errors
     /// The store can't be asked, or has no such bytes.
     fn read(&self, name: &str, range: Range<u64>) -> io::Result<Bytes>;
+
+    /// Makes the bytes of a file here appear under a name. Whatever happens, the name has either all of them or what it
+    /// had before, which may be nothing.
+    ///
+    /// # Errors
+    /// The store can't be asked, or takes no files.
+    fn put(&self, name: &str, file: &Path) -> io::Result<()> {
+        let _ = (name, file);
+        Err(io::Error::new(io::ErrorKind::Unsupported, "this store is read only"))
+    }
 }
 
 static STORES: RwLock<BTreeMap<String, Arc<dyn Store>>> = RwLock::new(BTreeMap::new());
@@ -70,62 +82,22 @@ pub fn store_of(location: &str) -> Option<(Arc<dyn Store>, &str)> {
     Some((stores.get(scheme)?.clone(), name))
 }
 
+/// Whether a path has the form of a location in a store, whether or not there is one for its scheme.
+pub fn is_location(path: &Path) -> bool {
+    path.to_str().and_then(parts).is_some()
+}
+
+/// That no store is registered for the scheme of a location; `help` says what to do instead.
+pub(crate) fn unknown_scheme(location: &str, help: &str) -> Error {
+    let scheme = parts(location).map_or("", |(scheme, _)| scheme);
+    let message =
+        format!("there is no store for '{scheme}://'; files are read and written in directories here");
+    Error::location(location, message, Some(help.into()))
+}
+
 /// Whether a file lies in a store.
 pub fn is_remote(path: &Path) -> bool {
     path.to_str().and_then(store_of).is_some()
-}
-
-/// The beginning and the end of a file that were read are kept up to this size: footers and headers are read when a table
-/// is opened, and again when it is scanned.
-const MOST_OF_ONE: u64 = 1 << 20;
-/// Beginnings and ends of all files that are kept, in bytes. Beyond that all are forgotten.
-const MOST_OF_ALL: usize = 64 << 20;
-
-/// What names the bytes of a file: its path, size, and time of the last change.
-type Version = (PathBuf, u64, i64);
-
-/// Beginnings and ends of files.
-#[derive(Default)]
-struct Known {
-    files: BTreeMap<Version, [Bytes; 2]>,
-    bytes: usize,
-}
-
-static KNOWN: Mutex<Known> = Mutex::new(Known { files: BTreeMap::new(), bytes: 0 });
-
-impl Known {
-    fn lock() -> MutexGuard<'static, Known> {
-        KNOWN.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn get(&self, version: &Version, range: &Range<u64>) -> Option<Bytes> {
-        let [first, last] = self.files.get(version)?;
-        if range.end <= first.len() as u64 {
-            return Some(first.slice(range.start as usize..range.end as usize));
-        }
-        let start = version.1.checked_sub(last.len() as u64)?;
-        let from = range.start.checked_sub(start)?;
-        Some(last.slice(from as usize..(range.end - start) as usize))
-    }
-
-    /// Keeps the bytes of a range, if they are the first or the last of a file.
-    fn keep(&mut self, version: &Version, range: &Range<u64>, bytes: &Bytes) {
-        let at = match range {
-            range if range.end - range.start > MOST_OF_ONE => return,
-            Range { start: 0, .. } => 0,
-            Range { end, .. } if *end == version.1 => 1,
-            _ => return,
-        };
-        if self.bytes + bytes.len() > MOST_OF_ALL {
-            *self = Known::default();
-        }
-        let known = &mut self.files.entry(version.clone()).or_default()[at];
-        if known.len() < bytes.len() {
-            self.bytes += bytes.len() - known.len();
-            // A slice would keep all that it was cut from.
-            *known = Bytes::copy_from_slice(bytes);
-        }
-    }
 }
 
 /// Of a file that is read in order, a request takes so many bytes.
@@ -395,12 +367,12 @@ mod tests {
     #[test]
     fn what_is_read_of_a_known_range_is_no_more_than_that() {
         let (store, file) = file("known", 50 * MIB);
-        let whole = 8 * MIB..16 * MIB;
-        file.read_ahead(std::slice::from_ref(&whole), true);
+        let range = 8 * MIB..16 * MIB;
+        file.read_ahead(std::slice::from_ref(&range), true);
         for start in (8 * MIB..16 * MIB).step_by(1 << 20) {
             assert!(file.read(&(start..start + MIB)).unwrap() == bytes(start..start + MIB));
         }
-        assert_eq!(asked(&store), std::slice::from_ref(&whole));
+        assert_eq!(asked(&store), std::slice::from_ref(&range));
     }
 
     #[test]
@@ -415,8 +387,7 @@ mod tests {
         assert!(asked(&store).is_empty());
         let changed = RemoteFile::new(store.clone(), "ends", Path::new("ends"), 10 * MIB, 2);
         changed.read(&(10..90)).unwrap();
-        let rest = 10..90;
-        assert_eq!(asked(&store), std::slice::from_ref(&rest));
+        assert_eq!(asked(&store), std::slice::from_ref(&(10..90)));
     }
 
     #[test]

@@ -5,8 +5,8 @@ use std::io;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use formats::reader::Bytes;
@@ -23,13 +23,16 @@ pub struct SlowStore {
     pub most_under_way: AtomicUsize,
     /// Whether a thread has read that is to do other work.
     pub has_blocked_others: AtomicBool,
-    /// Whether reads fail.
+    /// Whether reads and puts fail.
     pub fails: AtomicBool,
+    /// What was put, in order.
+    pub puts: Mutex<Vec<String>>,
 }
 
 impl SlowStore {
-    /// Serves the files below `directory` as `scheme://…`.
+    /// Serves the files below `directory`, which is made if it is not there, as `scheme://…`.
     pub fn register(scheme: &str, directory: &Path, delay: Duration) -> Arc<SlowStore> {
+        fs::create_dir_all(directory).unwrap();
         let store = Arc::new(SlowStore {
             directory: directory.to_path_buf(),
             delay,
@@ -38,6 +41,7 @@ impl SlowStore {
             most_under_way: AtomicUsize::new(0),
             has_blocked_others: AtomicBool::new(false),
             fails: AtomicBool::new(false),
+            puts: Mutex::default(),
         });
         remote::register(scheme, store.clone());
         store
@@ -90,5 +94,18 @@ impl Store for SlowStore {
         let mut bytes = vec![0; (range.end - range.start) as usize];
         File::open(self.directory.join(name))?.read_exact_at(&mut bytes, range.start)?;
         Ok(bytes.into())
+    }
+
+    fn put(&self, name: &str, file: &Path) -> io::Result<()> {
+        std::thread::sleep(self.delay);
+        if self.fails.load(Ordering::SeqCst) {
+            return Err(io::Error::other("the store is closed on Sundays"));
+        }
+        self.puts.lock().unwrap().push(name.to_string());
+        let path = self.directory.join(name);
+        fs::create_dir_all(path.parent().unwrap())?;
+        let half = path.with_extension("half");
+        fs::copy(file, &half)?;
+        fs::rename(half, path)
     }
 }

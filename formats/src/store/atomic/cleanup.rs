@@ -12,7 +12,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use super::open_partial;
+use super::make::open_partial;
 use super::temporary::{Temporary, remove_directory, remove_empty};
 
 /// What this program is started with as a sweeper.

@@ -20,6 +20,26 @@ pub(super) enum Kind {
     Device,
 }
 
+impl Kind {
+    /// The permissions of what is new, of which the system takes those away that it is told to.
+    pub fn usual_mode(self) -> u32 {
+        if self == Kind::Directory { 0o777 } else { 0o666 }
+    }
+
+    /// The permissions of what nobody else may read.
+    pub fn own_mode(self) -> u32 {
+        self.usual_mode() & 0o700
+    }
+}
+
+/// Where there is room for what the memory has none for: `/tmp` lies in memory on many machines.
+const DIRECTORY: &str = "/var/tmp";
+
+/// The directory for temporary files that may be large: `TMPDIR`, or `/var/tmp`.
+pub fn temporary_directory() -> PathBuf {
+    std::env::var_os("TMPDIR").filter(|name| !name.is_empty()).map_or_else(|| DIRECTORY.into(), PathBuf::from)
+}
+
 /// Something half written.
 #[derive(Debug, Clone)]
 pub(super) struct Temporary {

@@ -1,3 +1,9 @@
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::time::Duration;
+
+use super::make::lock_new;
 use super::rename::exchange_in_steps;
 use super::*;
 
@@ -184,10 +190,10 @@ fn a_directory_that_somebody_else_removed_meanwhile_is_made_again() {
     let home = tempfile::tempdir().unwrap();
     for (name, kind) in [("a/b/file", Kind::File), ("c/d/directory", Kind::Directory)] {
         let path = home.path().join(name);
-        assert!(lock_new(&path, kind, None).is_ok() && path.exists(), "{name}");
+        assert!(lock_new(&path, kind, kind.usual_mode()).is_ok() && path.exists(), "{name}");
     }
     fs::write(home.path().join("e"), "").unwrap();
-    assert!(lock_new(&home.path().join("e/file"), Kind::File, None).is_err(), "a file is no directory");
+    assert!(lock_new(&home.path().join("e/file"), Kind::File, 0o666).is_err(), "a file is no directory");
 }
 
 #[test]
@@ -246,4 +252,125 @@ fn pipes_and_links_in_the_place_of_something_half_written_are_let_be() {
     fs::rename(&pipe, own).unwrap();
     let error = AtomicWrite::file(&dir.path().join("y.csv"), NO).unwrap_err().to_string();
     assert!(error.contains("cannot create"), "{error}");
+}
+
+/// Keeps what it is given, and refuses what has one of these words in its name.
+#[derive(Default)]
+struct Kept {
+    files: std::sync::Mutex<std::collections::BTreeMap<String, Vec<u8>>>,
+    refused: &'static str,
+}
+
+impl remote::Store for Kept {
+    fn list(&self, prefix: &str) -> io::Result<Vec<remote::Object>> {
+        let files = self.files.lock().unwrap();
+        let below = files.iter().filter(|(name, _)| name.starts_with(prefix));
+        let object = |(name, bytes): (&String, &Vec<u8>)| remote::Object {
+            name: name.clone(),
+            bytes: bytes.len() as u64,
+            modified_ns: 1,
+        };
+        Ok(below.map(object).collect())
+    }
+
+    fn stat(&self, name: &str) -> io::Result<Option<remote::Object>> {
+        Ok(self.list(name)?.into_iter().find(|object| object.name == name))
+    }
+
+    fn read(&self, _name: &str, _range: std::ops::Range<u64>) -> io::Result<bytes::Bytes> {
+        Err(io::ErrorKind::NotFound.into())
+    }
+
+    fn put(&self, name: &str, file: &Path) -> io::Result<()> {
+        if !self.refused.is_empty() && name.contains(self.refused) {
+            panic!("the store panics");
+        }
+        self.files.lock().unwrap().insert(name.to_string(), fs::read(file)?);
+        Ok(())
+    }
+}
+
+#[test]
+fn what_is_put_into_a_store_is_removed_here() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let store = std::sync::Arc::new(Kept { refused: "bad", ..Kept::default() });
+    remote::register("kept", store.clone());
+    let (there, here) = (Path::new("kept://d/x.csv"), |aside: &AtomicWrite| aside.path().to_path_buf());
+    let begin = || AtomicWrite::file(there, NO).unwrap();
+    let (aside, mut file) = begin();
+    let first = here(&aside);
+    assert!(first.starts_with(temporary_directory()) && aside.is_in_store() && aside.destination() == there);
+    assert_eq!(fs::metadata(&first).unwrap().permissions().mode() & 0o077, 0, "others may not read it");
+    let error = AtomicWrite::file(there, NO).unwrap_err();
+    assert!(matches!(error, Error::BeingWritten { .. }), "{error}");
+    drop(aside);
+    assert!(!first.exists() && store.files.lock().unwrap().is_empty());
+    // What a process that was killed left of the same file is removed by the next one that writes it.
+    let left = first.with_extension("partial-1");
+    fs::write(&left, "half").unwrap();
+    let (aside, mut again) = begin();
+    assert!(!left.exists());
+    io::Write::write_all(&mut file, b"lost").unwrap();
+    io::Write::write_all(&mut again, b"rows").unwrap();
+    aside.commit().unwrap();
+    assert!(!first.exists());
+    assert_eq!(store.files.lock().unwrap()["d/x.csv"], b"rows");
+    // It has come while another was written.
+    let (late, _) = AtomicWrite::file(Path::new("kept://late"), NO).unwrap();
+    store.files.lock().unwrap().insert("late".into(), b"first".to_vec());
+    assert!(late.commit().unwrap_err().to_string().contains("the file exists"));
+    assert_eq!(store.files.lock().unwrap()["late"], b"first");
+}
+
+#[test]
+fn a_directory_of_which_a_store_takes_a_part_tells_so() {
+    let write = |to: &str, files: &[&str]| {
+        let aside = AtomicWrite::directory(Path::new(to), NO)?;
+        for file in files {
+            let path = aside.path().join(file);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, file).unwrap();
+        }
+        let here = aside.path().to_path_buf();
+        let done = aside.commit();
+        assert!(!here.exists());
+        done
+    };
+    let store = std::sync::Arc::new(Kept { refused: "manifest", ..Kept::default() });
+    remote::register("part", store.clone());
+    let error = write("part://d/", &["a", "b/c", manifest::FILE_NAME]).unwrap_err().to_string();
+    let expected = "part://d: only 2 of 3 files were written into the store: part://d/_manifest.json: cannot write: the \
+                    store panics\n  help: remove them";
+    assert!(error.starts_with(expected), "{error}");
+    assert!(store.files.lock().unwrap().keys().eq(["d/a", "d/b/c"]));
+    assert!(write("part://d/", &["a"]).unwrap_err().to_string().contains("nothing can be removed"));
+    write("part://e", &["a"]).unwrap();
+}
+
+#[test]
+fn a_store_that_says_nothing_of_writing_is_read_only() {
+    struct ReadOnly;
+
+    impl remote::Store for ReadOnly {
+        fn list(&self, _prefix: &str) -> io::Result<Vec<remote::Object>> {
+            Ok(Vec::new())
+        }
+
+        fn stat(&self, _name: &str) -> io::Result<Option<remote::Object>> {
+            Ok(None)
+        }
+
+        fn read(&self, _name: &str, _range: std::ops::Range<u64>) -> io::Result<bytes::Bytes> {
+            Err(io::ErrorKind::NotFound.into())
+        }
+    }
+
+    remote::register("closed", std::sync::Arc::new(ReadOnly));
+    let error = AtomicWrite::file(Path::new("closed://x"), NO).unwrap().0.commit().unwrap_err().to_string();
+    assert_eq!(error, "closed://x: cannot write: this store is read only");
+    for path in ["closed://", "closed:///", "closed://x/"] {
+        let error = AtomicWrite::file(Path::new(path), NO).unwrap_err().to_string();
+        assert!(error.contains("give the name of a file"), "{error}");
+    }
 }
