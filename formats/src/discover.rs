@@ -30,7 +30,6 @@ mod glob;
 pub mod hive;
 mod layouts;
 mod list;
-pub(crate) mod parallel;
 mod remote;
 mod sniff;
 mod spans;

@@ -4,7 +4,7 @@
 //! - [`error`]: what can be wrong with bytes, and where.
 //! - [`memory`]: what decoders ask before they allocate.
 //! - [`panics`]: panics that are caught where they happen.
-//! - [`threads`]: threads that do the same work side by side.
+//! - [`threads`], `parallel`: threads that do the same work side by side, and the same work for many files.
 //! - [`format`]: the traits that an encoding implements. [`registry`]: the table of encodings.
 //! - [`inspect`]: what lies in a file, for people.
 //! - [`store`]: where bytes are: files and pipes, the directories outside of which nothing is touched, and writes that appear
@@ -39,6 +39,7 @@ pub mod jsonl;
 pub mod memory;
 pub mod msgpack;
 pub mod panics;
+mod parallel;
 pub mod parquet;
 pub mod protobuf;
 pub mod reader;

@@ -17,12 +17,10 @@ use datafusion_common::{Column, JoinType, NullEquality};
 use datafusion_expr::logical_plan::{Filter, Join, JoinConstraint, Projection};
 use datafusion_expr::utils::{conjunction, split_conjunction_owned};
 use datafusion_expr::{BinaryExpr, Expr, LogicalPlan, Operator, Volatility};
-use datafusion_optimizer::optimize_projections::OptimizeProjections;
-use datafusion_optimizer::{Optimizer, OptimizerConfig};
 
 use crate::error::Result;
 use crate::guards;
-use crate::optimise::dependencies;
+use crate::optimise;
 use crate::tree;
 use search::{Edge, Graph, Relations, Shape};
 
@@ -33,15 +31,14 @@ const CLEARLY: f64 = 0.9;
 ///
 /// # Errors
 /// Those of building a plan.
-pub fn order(plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<LogicalPlan> {
+pub fn order(plan: LogicalPlan) -> Result<LogicalPlan> {
     let mut is_changed = false;
     let plan = ordered(plan, &mut is_changed)?;
     if !is_changed {
         return Ok(plan);
     }
     // Columns that no operator above reads have come back into the joins.
-    let prune = Optimizer::with_rules(vec![dependencies::guarded(Arc::new(OptimizeProjections::new()))]);
-    Ok(prune.optimize(plan, config, |_, _| {})?)
+    optimise::without_unread_columns(plan)
 }
 
 fn ordered(plan: LogicalPlan, is_changed: &mut bool) -> Result<LogicalPlan> {

@@ -102,7 +102,7 @@ pub fn plan(query: &parse::Query, catalog: &Catalog, settings: &Settings) -> Res
     let (mut query, names) = names::resolve(query, catalog)?;
     rewrite::rewrite(&mut query, &names)?;
     let bound = bind::bind(&query, &names, catalog, settings)?;
-    let optimised = optimise::optimise(bound, settings)?;
+    let optimised = join_order::order(optimise::optimise(bound, settings)?)?;
     let plan = lower::lower(&optimised, names.result(), settings)?;
     Ok(Arc::new(plan))
 }

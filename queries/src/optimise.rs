@@ -56,6 +56,7 @@ use datafusion_expr::physical_planning_context::PhysicalPlanningContext;
 use datafusion_expr::registry::FunctionRegistry;
 use datafusion_expr::simplify::{ExprSimplifyResult, SimplifyContext};
 use datafusion_expr::{Expr, ExprSchemable, LogicalPlan, Operator, Volatility};
+use datafusion_optimizer::optimize_projections::OptimizeProjections;
 use datafusion_optimizer::{Analyzer, Optimizer, OptimizerConfig, OptimizerContext, OptimizerRule};
 use datafusion_physical_expr::create_physical_expr;
 use expressions::checked::checked;
@@ -67,7 +68,6 @@ use crate::cast_calls;
 use crate::error::Result;
 use crate::functions::Functions;
 use crate::guards;
-use crate::join_order;
 use crate::tree;
 
 /// The planner's options, the same in every process.
@@ -97,8 +97,14 @@ pub fn optimise(plan: LogicalPlan, settings: &Settings) -> Result<LogicalPlan> {
         .with_query_execution_start_time(now(settings))
         .with_max_passes(8);
     let context = Context { context, functions: Functions::all() };
-    let plan = optimizer().optimize(plan, &context, |_, _| {})?;
-    join_order::order(plan, &context)
+    Ok(optimizer().optimize(plan, &context, |_, _| {})?)
+}
+
+/// A plan that is optimised without the columns that no operator reads.
+pub fn without_unread_columns(plan: LogicalPlan) -> Result<LogicalPlan> {
+    let context = OptimizerContext::new_with_config_options(Arc::new(config()));
+    let prune = Optimizer::with_rules(vec![dependencies::guarded(Arc::new(OptimizeProjections::new()))]);
+    Ok(prune.optimize(plan, &context, |_, _| {})?)
 }
 
 type Rule = Arc<dyn OptimizerRule + Send + Sync>;

@@ -9,7 +9,6 @@ use schema::{DeferredValidation, FileEntry, FileSet, FormatOptions, Source, Tabl
 use super::detect::{self, Detected, Named};
 use super::layouts::Layouts;
 use super::list::Found;
-use super::parallel;
 use super::unify::{Match, Unified};
 use super::{OpenOptions, assemble, hive, sniff};
 use crate::cbor::Cbor;
@@ -18,6 +17,7 @@ use crate::compress::head::first_bytes;
 use crate::error::{Error, Result};
 use crate::format::Format;
 use crate::msgpack::Msgpack;
+use crate::parallel;
 use crate::registry::format;
 use crate::rows::quotes::Marks;
 use crate::rows::reader::BYTE_ORDER_MARK;

@@ -4,7 +4,7 @@
 //! All files must lie below the same keys in the same order.
 //!
 //! A value is written as Hive writes it: `%2F` for a byte that can't stand in a name, `__HIVE_DEFAULT_PARTITION__` for
-//! NULL. [`directory`] writes such a name, [`columns`] reads it, and [`is_tree`] tells directories of such names from others.
+//! NULL. [`directory`] writes such a name, and [`columns`] reads it.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -13,7 +13,6 @@ use arrow_schema::{DataType, Field};
 use schema::FileEntry;
 
 use crate::error::{Error, Result};
-use crate::store::roots;
 
 /// The text that stands for NULL.
 const NULL: &str = "__HIVE_DEFAULT_PARTITION__";
@@ -153,37 +152,9 @@ fn encode(c: char, name: &mut String) {
     ]);
 }
 
-/// Whether a directory holds nothing but what palais writes by the values of columns: directories called `key=value`, and in
-/// them files called `part-00000.csv`. What cannot be listed counts as something else.
-pub fn is_tree(directory: &Path) -> bool {
-    let holds = |directory: &Path, files: bool| -> std::io::Result<bool> {
-        let mut below = vec![(directory.to_path_buf(), files)];
-        while let Some((directory, files)) = below.pop() {
-            for entry in roots::read_dir(&directory)? {
-                let entry = entry?;
-                let (name, kind) = (entry.file_name(), entry.file_type()?);
-                let name = name.to_string_lossy();
-                let is_part = || {
-                    let number = name.strip_prefix("part-").and_then(|rest| rest.split_once('.'));
-                    number.is_some_and(|(n, _)| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
-                };
-                match name.split_once('=') {
-                    Some((key, _)) if kind.is_dir() && !key.is_empty() => below.push((entry.path(), true)),
-                    _ if files && kind.is_file() && is_part() => {}
-                    _ => return Ok(false),
-                }
-            }
-        }
-        Ok(true)
-    };
-    holds(directory, false).unwrap_or(false)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs;
-    use std::path::PathBuf;
 
     #[test]
     fn names_of_directories_give_key_and_value_back() {
@@ -246,27 +217,5 @@ mod tests {
         assert!(said.starts_with("d/y=1/m=2/b.csv: the directories above it give the columns y/m"), "{said}");
         assert!(of("d", &["d/y=1/a.csv", "d/b.csv"]).unwrap_err().to_string().contains("columns none"));
         assert!(of("d", &["d/y=1/y=2/a.csv"]).unwrap_err().to_string().contains("two directories"));
-    }
-
-    #[test]
-    fn only_a_tree_of_parts_is_taken_for_one() {
-        let home = tempfile::tempdir().unwrap();
-        let path = |name: &str| -> PathBuf { home.path().join(name) };
-        let make = |name: &str| {
-            fs::create_dir_all(path(name).parent().unwrap()).unwrap();
-            fs::write(path(name), "").unwrap();
-        };
-        make("t/a=1/b=x/part-00000.csv");
-        make("t/a=2/part-100000.csv.gz");
-        assert!(is_tree(&path("t")));
-        for other in
-            ["t/x.csv", "t/a=1/notes.txt", "t/part-00000.csv", "t/other/part-00000.csv", "t/a=1/part-x.csv"]
-        {
-            make(other);
-            assert!(!is_tree(&path("t")), "{other}");
-            fs::remove_file(path(other)).unwrap();
-            let _ = fs::remove_dir(path("t/other"));
-        }
-        assert!(is_tree(&path("t")) && !is_tree(&path("none")));
     }
 }

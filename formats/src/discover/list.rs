@@ -11,8 +11,9 @@ use std::path::{Path, PathBuf};
 use schema::FileEntry;
 
 use super::glob::{is_glob, list_glob};
-use super::{braces, parallel, remote, suggest};
+use super::{braces, remote, suggest};
 use crate::error::{Error, Result};
+use crate::parallel;
 use crate::store::input::{Input, STDIN};
 use crate::store::roots;
 

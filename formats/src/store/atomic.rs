@@ -14,6 +14,7 @@
 //! - `temporary`: what this process is writing, and how it is removed.
 //! - `rename`: how what is whole takes its place.
 //! - `cleanup`: how what a killed process leaves behind is removed at once.
+//! - `tree`: directories that it knows to be its own without a manifest.
 
 mod cleanup;
 mod in_store;
@@ -21,6 +22,7 @@ mod make;
 mod modes;
 mod rename;
 mod temporary;
+mod tree;
 
 use std::fs::{self, File};
 use std::io::ErrorKind;
@@ -35,9 +37,9 @@ use rename::{exchange, rename_new};
 use schema::manifest;
 use temporary::{Kind, Temporary, partials};
 pub use temporary::{adopt, check_partial, remove_all, temporary_directory};
+use tree::is_tree;
 
 use super::{remote, roots};
-use crate::discover::hive::is_tree;
 use crate::error::{Error, Result};
 
 /// Whether what is there may be replaced.

@@ -16,9 +16,9 @@ use super::super::ends::Known;
 use super::super::remote::{self, Store};
 use super::temporary::Kind;
 use super::{Overwrite, check_file, is_a_directory, no_name, refused};
-use crate::discover::parallel;
 use crate::error::{Error, Result};
 use crate::panics;
+use crate::parallel;
 
 /// A place in a store.
 pub(super) struct InStore {
