@@ -11,9 +11,10 @@
 pub mod cardinality;
 pub mod search;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use datafusion_common::{Column, JoinType, NullEquality};
+use datafusion_common::{JoinType, NullEquality, TableReference};
 use datafusion_expr::logical_plan::{Filter, Join, JoinConstraint, Projection};
 use datafusion_expr::utils::{conjunction, split_conjunction_owned};
 use datafusion_expr::{BinaryExpr, Expr, LogicalPlan, Operator, Volatility};
@@ -33,7 +34,7 @@ const CLEARLY: f64 = 0.9;
 /// Those of building a plan.
 pub fn order(plan: LogicalPlan) -> Result<LogicalPlan> {
     let mut is_changed = false;
-    let plan = ordered(plan, &mut is_changed)?;
+    let plan = ordered(plan, false, &mut is_changed)?;
     if !is_changed {
         return Ok(plan);
     }
@@ -41,12 +42,16 @@ pub fn order(plan: LogicalPlan) -> Result<LogicalPlan> {
     optimise::without_unread_columns(plan)
 }
 
-fn ordered(plan: LogicalPlan, is_changed: &mut bool) -> Result<LogicalPlan> {
-    let is_root = matches!(&plan, LogicalPlan::Join(join) if is_inner(join));
-    if is_root && let Some(found) = Inner::of(&plan).and_then(Inner::cheaper) {
+/// Orders the inner joins of a plan, which may be `within` a tree of them whose order stays.
+fn ordered(plan: LogicalPlan, within: bool, is_changed: &mut bool) -> Result<LogicalPlan> {
+    let is_tree = is_join(&plan);
+    if is_tree
+        && !within
+        && let Some(found) = Inner::of(&plan).and_then(Inner::cheaper)
+    {
         *is_changed = true;
         let Inner { relations, predicates, .. } = &found.0;
-        let relations = relations.iter().map(|relation| ordered((*relation).clone(), is_changed));
+        let relations = relations.iter().map(|relation| ordered((*relation).clone(), false, is_changed));
         let relations = relations.collect::<Result<Vec<_>>>()?;
         let mut left = predicates.iter().map(|predicate| (predicate.on, predicate.expr.clone())).collect();
         let built = build(&found.1, &relations, &mut left)?;
@@ -56,7 +61,8 @@ fn ordered(plan: LogicalPlan, is_changed: &mut bool) -> Result<LogicalPlan> {
     }
     let mut failed = None;
     let mut below = |input: LogicalPlan| {
-        ordered(input, is_changed).map_or_else(
+        // The joins below one whose order stays were part of its tree.
+        ordered(input, is_tree, is_changed).map_or_else(
             |e| {
                 failed = Some(e);
                 datafusion_common::internal_err!("a plan could not be built")
@@ -96,7 +102,7 @@ impl<'a> Inner<'a> {
     fn of(plan: &'a LogicalPlan) -> Option<Inner<'a>> {
         let (mut relations, mut exprs) = (Vec::new(), Vec::new());
         let shape = collect(plan, &mut relations, &mut exprs)?;
-        if !(3..=search::MOST_RELATIONS).contains(&relations.len()) {
+        if !(3..=search::MOST_RELATIONS).contains(&relations.len()) || !are_told_apart(&relations) {
             return None;
         }
         let predicates = exprs.into_iter().map(|expr| {
@@ -154,27 +160,38 @@ fn collect<'a>(
             predicates.extend(join.filter.clone().into_iter().flat_map(split_conjunction_owned));
             Some(Shape::join(left, right))
         }
-        LogicalPlan::Projection(projection)
-            if projection.expr.iter().all(|e| matches!(e, Expr::Column(_))) && is_join(&projection.input) =>
-        {
+        LogicalPlan::Projection(projection) if is_join(plan) => {
             collect(&projection.input, relations, predicates)
         }
         relation => {
-            // Two columns of one name could not be told apart.
-            let is_new = |column: &Column| relations.iter().all(|known| !known.schema().has_column(column));
-            if !relation.schema().columns().iter().all(is_new) {
-                return None;
-            }
             relations.push(relation);
             Some(Shape::Relation(relations.len() - 1))
         }
     }
 }
 
+/// Whether the columns of all relations are told apart by their names. A column without the name of a relation is taken for
+/// any of its own name.
+fn are_told_apart(relations: &[&LogicalPlan]) -> bool {
+    let mut known: BTreeMap<&str, Vec<Option<&TableReference>>> = BTreeMap::new();
+    relations.iter().all(|relation| {
+        let columns = relation.schema().iter();
+        columns.into_iter().all(|(table, field)| {
+            let same = known.entry(field.name()).or_default();
+            let is_new = same.iter().all(|other| table.is_some() && other.is_some() && *other != table);
+            same.push(table);
+            is_new
+        })
+    })
+}
+
+/// Whether a plan is an inner join, but for columns that are left out.
 fn is_join(plan: &LogicalPlan) -> bool {
     match plan {
         LogicalPlan::Join(join) => is_inner(join),
-        LogicalPlan::Projection(projection) => is_join(&projection.input),
+        LogicalPlan::Projection(projection) => {
+            projection.expr.iter().all(|e| matches!(e, Expr::Column(_))) && is_join(&projection.input)
+        }
         _ => false,
     }
 }
