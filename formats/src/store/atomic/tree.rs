@@ -19,7 +19,9 @@ pub fn is_tree(directory: &Path) -> bool {
                     number.is_some_and(|(n, _)| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
                 };
                 match name.split_once('=') {
-                    Some((key, _)) if kind.is_dir() && !key.is_empty() => below.push((entry.path(), true)),
+                    Some((key, _)) if kind.is_dir() && !key.is_empty() => {
+                        below.push((directory.join(entry.file_name()), true))
+                    }
                     _ if files && kind.is_file() && is_part() => {}
                     _ => return Ok(false),
                 }
