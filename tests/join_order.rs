@@ -10,7 +10,7 @@ mod process;
 /// What a statement prints, where `@` stands for the directory of the tables.
 fn printed(home: &Path, sql: &str) -> String {
     let sql = sql.replace('@', &home.display().to_string());
-    let done = palais(["query", &sql, "--format", "csv"]);
+    let done = palais(["query", &sql]);
     assert_eq!((done.code(), done.stderr.as_str()), (Some(0), ""), "{sql}: {}", done.ending());
     done.stdout
 }
