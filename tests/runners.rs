@@ -27,7 +27,6 @@ mod process;
 #[allow(dead_code, reason = "other tests run the program")]
 mod several;
 #[path = "../session/tests/support/mod.rs"]
-#[allow(dead_code, reason = "the tests of sessions look at more")]
 mod store;
 
 const VERSION: &str = env!("PALAIS_VERSION");
@@ -84,8 +83,8 @@ fn refused(session: &Session, sql: &str) -> String {
     rows(session, sql).expect_err(sql).to_string()
 }
 
-/// What every runner gives.
-fn check((session, all): &(Session, i64), home: &Path) {
+/// What every runner gives; `counted` is what COPY gives.
+fn check((session, all): &(Session, i64), home: &Path, counted: &[&str]) {
     let sums =
         rows(session, "SELECT page, count(*), sum(seconds) FROM visits WHERE page < 'p2' GROUP BY page");
     let mut sums = sums.expect("it is right");
@@ -112,8 +111,7 @@ fn check((session, all): &(Session, i64), home: &Path) {
 
     let out = home.join("out/");
     let copy = format!("COPY (SELECT * FROM visits) TO '{}/' (FORMAT parquet)", out.display());
-    let counted = rows(session, &copy).expect("it is written");
-    assert!(counted.is_empty() || counted == ["3000"], "{counted:?}");
+    assert_eq!(rows(session, &copy).expect("it is written"), counted);
     let back = format!("SELECT count(*), min(seconds) FROM '{}'", out.display());
     assert_eq!(rows(session, &back).unwrap(), ["3000 0"]);
     assert!(refused(session, "SELECT nothing FROM visits").contains("nothing"));
@@ -159,6 +157,11 @@ fn is_elsewhere(session: &Session) {
     let bound = prepared.bind(&Values::of(["p1".into()])).unwrap();
     let error = bound.execute().and_then(Iterator::collect::<Result<Vec<RecordBatch>>>).unwrap_err();
     assert!(error.to_string().contains("values of parameters where other processes"), "{error}");
+    let column: ArrayRef = Arc::new(Int64Array::from(vec![1, 2]));
+    let batch = RecordBatch::try_from_iter([("a", column)]).unwrap();
+    session.register_batches("kept", &batch.schema(), std::slice::from_ref(&batch)).unwrap();
+    assert!(refused(session, "SELECT * FROM kept").contains("'kept', which is in memory"));
+    assert!(session.remove("kept"));
     let error = session.watch("SELECT page FROM visits").map(|_| ()).unwrap_err();
     assert!(error.to_string().contains("threads of this process"), "{error}");
 }
@@ -167,7 +170,7 @@ fn is_elsewhere(session: &Session) {
 fn threads_run_a_session() {
     let home = tempfile::tempdir().unwrap();
     let session = session(home.path(), None);
-    check(&session, home.path());
+    check(&session, home.path(), &["3000"]);
     check_failures(&session.0, home.path());
     is_cancelled(&session.0);
 }
@@ -176,7 +179,7 @@ fn threads_run_a_session() {
 fn processes_run_a_session() {
     let home = tempfile::tempdir().unwrap();
     let session = session(home.path(), Some(Arc::new(processes())));
-    check(&session, home.path());
+    check(&session, home.path(), &["3000"]);
     let session = session.0;
     is_elsewhere(&session);
     // The others need not know the store.
@@ -186,10 +189,6 @@ fn processes_run_a_session() {
         assert_eq!(rows(&session, &copy).unwrap(), ["3000"]);
     }
     assert!(store.puts.lock().unwrap().iter().any(|name| name == "set/_manifest.json"));
-    let column: ArrayRef = Arc::new(Int64Array::from(vec![1, 2]));
-    let batch = RecordBatch::try_from_iter([("a", column)]).unwrap();
-    session.register_batches("kept", &batch.schema(), std::slice::from_ref(&batch)).unwrap();
-    assert!(refused(&session, "SELECT * FROM kept").contains("'kept', which is in memory"));
     let first = session.execute("SELECT range FROM range(1000000)").unwrap();
     assert!(refused(&session, "SELECT 1").contains("run another query"), "its rows are not taken");
     assert_eq!(first.map(|batch| batch.unwrap().num_rows()).sum::<usize>(), 1_000_000);
@@ -217,7 +216,7 @@ fn nodes_run_a_session() {
     let home = tempfile::tempdir().unwrap();
     let nodes = nodes::Nodes::start(2, "");
     let session = session(home.path(), Some(Arc::new(on_node(&nodes))));
-    check(&session, home.path());
+    check(&session, home.path(), &[]);
     check_failures(&session.0, home.path());
     is_cancelled(&session.0);
     is_elsewhere(&session.0);

@@ -16,16 +16,25 @@ shift || true
 side=${SIDE:-1} bytes=$((${MEGABYTES:-8} << 20))
 blkio=/sys/fs/cgroup/blkio
 logs=$PWD/target/stress
-commit=$(git describe --always --abbrev=40 --dirty)
+slow=no
+[ "$(id -u)" != 0 ] || [ ! -d "$blkio" ] || slow=yes
+# What has passed counts for the same commit on the same kind of disk.
+commit="$(git describe --always --abbrev=40 --dirty), slow: $slow, $bytes bytes a second"
 case $commit in
-  *-dirty) rm -rf "$logs" ;;
+  *-dirty*) rm -rf "$logs" ;;
   *) [ "$(cat "$logs/commit" 2>/dev/null)" = "$commit" ] || rm -rf "$logs" ;;
 esac
 mkdir -p "$logs" && echo "$commit" > "$logs/commit"
 
-busy=()
-stop_busy() { [ ${#busy[@]} -eq 0 ] || kill "${busy[@]}" 2>/dev/null || true; }
-trap stop_busy EXIT
+busy=() lanes=()
+# Each lane is a group of processes, so that its programs end with it, and its disk is removed.
+stop_all() {
+  [ ${#busy[@]} -eq 0 ] || kill "${busy[@]}" 2>/dev/null || true
+  for lane in "${lanes[@]}"; do kill -- "-$lane" 2>/dev/null || true; done
+  wait 2>/dev/null || true
+}
+trap stop_all EXIT
+trap 'exit 130' INT TERM
 
 # A line for each program of tests: its name, the directory that it runs in, and the program.
 list_programs() {
@@ -47,17 +56,18 @@ for line in sys.stdin:
 }
 
 # A file system in a file, each write of which waits for the disk, and a bound on that disk's bytes a second.
+# It is called where `set -e` has no effect: each step needs the one before.
 slow_disk() {
-  image=$(mktemp) && truncate -s 8G "$image" && mkfs.ext4 -q -F "$image"
-  disk=$(losetup --find --show "$image")
-  mounted=$(mktemp -d) && mount -o sync "$disk" "$mounted" && chmod 1777 "$mounted"
   local device
-  device=$(stat -c '%Hr:%Lr' "$disk")
-  group=$blkio/palais-stress-$BASHPID && mkdir -p "$group"
-  echo "$device $bytes" > "$group/blkio.throttle.write_bps_device"
-  echo "$device $bytes" > "$group/blkio.throttle.read_bps_device"
-  echo "$BASHPID" > "$group/tasks"
-  export TMPDIR=$mounted
+  image=$(mktemp) && truncate -s 8G "$image" && mkfs.ext4 -q -F "$image" &&
+    disk=$(losetup --find --show "$image") &&
+    mounted=$(mktemp -d) && mount -o sync "$disk" "$mounted" && chmod 1777 "$mounted" &&
+    device=$(stat -c '%Hr:%Lr' "$disk") &&
+    group=$blkio/palais-stress-$BASHPID && mkdir -p "$group" &&
+    echo "$device $bytes" > "$group/blkio.throttle.write_bps_device" &&
+    echo "$device $bytes" > "$group/blkio.throttle.read_bps_device" &&
+    echo "$BASHPID" > "$group/tasks" &&
+    export TMPDIR=$mounted
 }
 
 remove_disk() {
@@ -72,7 +82,8 @@ remove_disk() {
 run_tests() (
   disk='' image='' mounted='' group=''
   trap remove_disk EXIT
-  [ "$slow" = no ] || slow_disk
+  trap 'exit 130' INT TERM
+  [ "$slow" = no ] || slow_disk || { echo "run $1 of $runs: there is no slow disk"; exit 1; }
   failed=0
   mkdir -p "$logs/$1"
   while IFS=$'\t' read -r name place program; do
@@ -92,11 +103,9 @@ run_tests() (
 
 programs=$(list_programs "$@")
 [ -n "$programs" ] || { echo "no test of these names: $*"; exit 1; }
-if [ "$(id -u)" = 0 ] && [ -d "$blkio" ]; then
-  slow=yes
+if [ "$slow" = yes ]; then
   echo "files of the tests lie on a disk of ${MEGABYTES:-8} MB a second"
 else
-  slow=no
   echo "without a slow disk: that takes root and the blkio controller of cgroups"
 fi
 for _ in $(seq "$(nproc)"); do
@@ -104,7 +113,7 @@ for _ in $(seq "$(nproc)"); do
   busy+=($!)
 done
 
-lanes=()
+set -m
 for lane in $(seq "$side"); do
   (
     failed=0
@@ -113,6 +122,7 @@ for lane in $(seq "$side"); do
   ) &
   lanes+=($!)
 done
+set +m
 failed=0
 for lane in "${lanes[@]}"; do wait "$lane" || failed=$((failed + $?)); done
 echo "$failed of $runs runs failed"

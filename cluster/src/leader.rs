@@ -217,10 +217,8 @@ impl Leader {
         let mut session = Session::new(settings).with_tables(here.tables()?);
         session.run_by(processes.clone());
         let (statement, cancel) = (session::parse(&asking.statement)?, Cancel::default());
-        let mut begun = |_: &_, state: &Arc<QueryState>| {
-            (self.program.begun)(state);
-            self.caller.follow(state);
-        };
+        // The processes have told the program of it.
+        let mut begun = |_: &_, state: &Arc<QueryState>| self.caller.follow(state);
         let skipped = match &*statement {
             Statement::Copy { target, options, .. } => {
                 let to = CopyTarget::of_statement(target, options, asking.overwrite)?;

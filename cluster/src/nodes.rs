@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
+use arrow_array::cast::AsArray;
 use engine::QueryState;
 use queries::Statement;
 use session::runner::Runner;
 use session::tables::Opened;
 use session::{Cancel, Parsed, PlannedQuery, Session};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::leader::{Request, ask};
 use crate::node::NodeClient;
 use crate::query::{Asking, OnBegun, RemoteTables};
@@ -67,13 +68,14 @@ impl Nodes {
         &self,
         session: &Session,
         statement: &str,
+        names: &[String],
         writes: bool,
         cancel: &Cancel,
     ) -> Result<engine::Results> {
         let settings = session.settings();
         let request = Request::Rows(Asking {
             statement: statement.to_string(),
-            sources: self.tables.sources(session, &[])?,
+            sources: self.tables.sources(session, names)?,
             workers: self.bounds.workers,
             memory_limit: self.bounds.memory_limit,
             broadcast_bytes: settings.broadcast_bytes,
@@ -100,7 +102,8 @@ impl Runner for Nodes {
     ) -> session::Result<Option<engine::Results>> {
         cancel.check()?;
         let writes = matches!(&**statement, Statement::Copy { .. });
-        match self.ask(session, statement.text()?, writes, cancel) {
+        let names = session.names_in(statement, cancel)?;
+        match self.ask(session, statement.text()?, &names, writes, cancel) {
             Ok(results) => Ok(Some(results)),
             // The caller leaves the node, and how that ends does not matter.
             Err(_) if cancel.is_asked() => Err(engine::Error::Cancelled.into()),
@@ -110,9 +113,11 @@ impl Runner for Nodes {
 
     fn names(&self, session: &Session) -> session::Result<Vec<String>> {
         let mut names = Vec::new();
-        for batch in self.ask(session, "SHOW TABLES", false, &Cancel::default())? {
+        for batch in self.ask(session, "SHOW TABLES", &[], false, &Cancel::default())? {
             let batch = batch?;
-            let column = arrow_array::cast::AsArray::as_string::<i32>(batch.column(0)).clone();
+            let wrong = || Error::Received("the names of tables are no text".into());
+            let column = batch.columns().first().and_then(|column| column.as_string_opt::<i32>());
+            let column = column.ok_or_else(wrong)?;
             names.extend(column.iter().flatten().map(String::from));
         }
         Ok(names)

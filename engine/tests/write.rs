@@ -20,7 +20,6 @@ use schema::{FormatOptions, Manifest, Table};
 use support::SlowStore;
 
 #[path = "../../session/tests/support/mod.rs"]
-#[allow(dead_code, reason = "the tests of sessions look at more")]
 mod support;
 
 const SIZES: Sizes = Sizes { rankings: 3_000, uservisits: 30_000, documents_bytes: 1_500_000 };

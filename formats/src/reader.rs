@@ -187,6 +187,9 @@ impl<F: ReadFor> Driver<F> {
     fn go_on(&mut self, waker: Option<&Waker>) -> Result<Step> {
         let _reading = memory::read(&self.file.path);
         loop {
+            if self.reads_for.is_stopped() {
+                return Ok(Step::Done);
+            }
             if self.give(waker)?.is_pending() {
                 return Ok(Step::Pending);
             }
@@ -211,9 +214,6 @@ impl<F: ReadFor> Driver<F> {
                     self.input.begin(&ranges);
                     self.needed.extend(ranges);
                 }
-            }
-            if self.reads_for.is_stopped() {
-                return Ok(Step::Done);
             }
         }
     }

@@ -93,11 +93,6 @@ fn mark_of(e: &Expr) -> Option<(&Expr, u64)> {
     }
 }
 
-/// Whether an expression is a mark.
-pub fn is_mark(e: &Expr) -> bool {
-    mark_of(e).is_some()
-}
-
 /// The expression without marks.
 pub fn unmarked(e: Expr) -> DfResult<Expr> {
     let plain = tree::expr_up(e, &mut |e| {

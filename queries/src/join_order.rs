@@ -16,11 +16,11 @@ use std::sync::Arc;
 
 use datafusion_common::{JoinType, NullEquality, TableReference};
 use datafusion_expr::logical_plan::{Filter, Join, JoinConstraint, Projection};
-use datafusion_expr::utils::{conjunction, split_conjunction_owned};
+use datafusion_expr::utils::{conjunction, merge_schema, split_conjunction_owned};
 use datafusion_expr::{BinaryExpr, Expr, LogicalPlan, Operator, Volatility};
 
 use crate::error::Result;
-use crate::guards;
+use crate::guards::failing::fails;
 use crate::optimise;
 use crate::tree;
 use search::{Edge, Graph, Relations, Shape};
@@ -42,27 +42,23 @@ pub fn order(plan: LogicalPlan) -> Result<LogicalPlan> {
     optimise::without_unread_columns(plan)
 }
 
-/// Orders the inner joins of a plan, which may be `within` a tree of them whose order stays.
+/// Orders the inner joins of a plan, which may be `within` a tree of them that was searched, and whose order stays.
 fn ordered(plan: LogicalPlan, within: bool, is_changed: &mut bool) -> Result<LogicalPlan> {
-    let is_tree = is_join(&plan);
-    if is_tree
-        && !within
-        && let Some(found) = Inner::of(&plan).and_then(Inner::cheaper)
-    {
+    let found = if within { None } else { Inner::of(&plan) };
+    let within = is_join(&plan) && (within || found.is_some());
+    if let Some((Inner { relations, predicates, .. }, shape)) = found.and_then(Inner::cheaper) {
         *is_changed = true;
-        let Inner { relations, predicates, .. } = &found.0;
         let relations = relations.iter().map(|relation| ordered((*relation).clone(), false, is_changed));
         let relations = relations.collect::<Result<Vec<_>>>()?;
         let mut left = predicates.iter().map(|predicate| (predicate.on, predicate.expr.clone())).collect();
-        let built = build(&found.1, &relations, &mut left)?;
+        let built = build(&shape, &relations, &mut left)?;
         // In the order of the text again, for what is above.
         let columns = plan.schema().columns().into_iter().map(Expr::Column).collect();
         return Ok(LogicalPlan::Projection(Projection::try_new(columns, Arc::new(built))?));
     }
     let mut failed = None;
     let mut below = |input: LogicalPlan| {
-        // The joins below one whose order stays were part of its tree.
-        ordered(input, is_tree, is_changed).map_or_else(
+        ordered(input, within, is_changed).map_or_else(
             |e| {
                 failed = Some(e);
                 datafusion_common::internal_err!("a plan could not be built")
@@ -102,12 +98,12 @@ impl<'a> Inner<'a> {
     fn of(plan: &'a LogicalPlan) -> Option<Inner<'a>> {
         let (mut relations, mut exprs) = (Vec::new(), Vec::new());
         let shape = collect(plan, &mut relations, &mut exprs)?;
-        if !(3..=search::MOST_RELATIONS).contains(&relations.len()) || !are_told_apart(&relations) {
+        if relations.len() < 3 || !are_told_apart(&relations) {
             return None;
         }
         let predicates = exprs.into_iter().map(|expr| {
             let on = relations_of(&expr, &relations)?;
-            (on != 0 && is_free(&expr)).then_some(Predicate { on, expr })
+            (on != 0).then_some(Predicate { on, expr })
         });
         let predicates = predicates.collect::<Option<_>>()?;
         Some(Inner { relations, predicates, shape })
@@ -116,20 +112,20 @@ impl<'a> Inner<'a> {
     /// It, and a shape that is clearly cheaper than that of the text.
     fn cheaper(self) -> Option<(Inner<'a>, Shape)> {
         let rows = self.relations.iter().map(|relation| cardinality::rows(relation));
-        let mut graph = Graph { rows: rows.collect::<Option<_>>()?, edges: Vec::new() };
-        for predicate in &self.predicates {
-            graph.edges.push(self.edge(predicate));
-        }
+        let rows: Vec<f64> = rows.collect::<Option<_>>()?;
+        let edges = self.predicates.iter().map(|predicate| self.edge(predicate, &rows)).collect();
+        let graph = Graph { rows, edges };
         let found = search::cheapest(&graph);
-        let is_cheaper = graph.cost(&found) <= CLEARLY * graph.cost(&self.shape);
+        let cost = graph.cost(&found);
+        let is_cheaper = cost.is_finite() && cost <= CLEARLY * graph.cost(&self.shape);
         is_cheaper.then_some((self, found))
     }
 
-    fn edge(&self, predicate: &Predicate) -> Edge {
+    fn edge(&self, predicate: &Predicate, rows: &[f64]) -> Edge {
         let of = |expr: &Expr| {
             let on = relations_of(expr, &self.relations).filter(|on| on.count_ones() == 1)?;
-            let relation = self.relations[on.trailing_zeros() as usize];
-            Some((on, cardinality::values(relation, expr)))
+            let number = on.trailing_zeros() as usize;
+            Some((on, cardinality::values(self.relations[number], expr).unwrap_or(rows[number])))
         };
         let equal = match &predicate.expr {
             Expr::BinaryExpr(BinaryExpr { left, op: Operator::Eq, right }) => of(left).zip(of(right)),
@@ -152,17 +148,16 @@ fn collect<'a>(
     predicates: &mut Vec<Expr>,
 ) -> Option<Shape> {
     match plan {
-        LogicalPlan::Join(join) if is_inner(join) => {
+        LogicalPlan::Join(join) if is_inner(join) && is_free(join) => {
             let left = collect(&join.left, relations, predicates)?;
             let right = collect(&join.right, relations, predicates)?;
-            let equal = |(left, right): &(Expr, Expr)| left.clone().eq(right.clone());
-            predicates.extend(join.on.iter().map(equal));
-            predicates.extend(join.filter.clone().into_iter().flat_map(split_conjunction_owned));
+            predicates.extend(predicates_of(join));
             Some(Shape::join(left, right))
         }
         LogicalPlan::Projection(projection) if is_join(plan) => {
             collect(&projection.input, relations, predicates)
         }
+        _ if relations.len() == search::MOST_RELATIONS => None,
         relation => {
             relations.push(relation);
             Some(Shape::Relation(relations.len() - 1))
@@ -205,16 +200,26 @@ fn relations_of(expr: &Expr, relations: &[&LogicalPlan]) -> Option<Relations> {
     Some(on)
 }
 
-/// Whether an expression may be evaluated on other rows than before: it neither fails nor changes.
-fn is_free(expr: &Expr) -> bool {
-    !tree::any_expr(expr, &mut |e| match e {
-        Expr::ScalarFunction(f) => {
-            guards::is_mark(e) || f.func.signature().volatility == Volatility::Volatile
-        }
-        Expr::ScalarSubquery(_) | Expr::InSubquery(_) | Expr::Exists(_) | Expr::OuterReferenceColumn(..) => {
-            true
-        }
-        _ => false,
+/// The predicates of a join.
+fn predicates_of(join: &Join) -> impl Iterator<Item = Expr> {
+    let equal = |(left, right): &(Expr, Expr)| left.clone().eq(right.clone());
+    let filter = join.filter.clone().into_iter().flat_map(split_conjunction_owned);
+    join.on.iter().map(equal).chain(filter)
+}
+
+/// Whether the predicates of a join may be evaluated on other rows than before: they neither fail nor change.
+fn is_free(join: &Join) -> bool {
+    let schema = merge_schema(&[&join.left, &join.right]);
+    predicates_of(join).all(|predicate| {
+        let is_bound = tree::any_expr(&predicate, &mut |e| match e {
+            Expr::ScalarFunction(f) => f.func.signature().volatility == Volatility::Volatile,
+            Expr::ScalarSubquery(_)
+            | Expr::InSubquery(_)
+            | Expr::Exists(_)
+            | Expr::OuterReferenceColumn(..) => true,
+            _ => false,
+        });
+        !is_bound && !fails(&predicate, &schema)
     })
 }
 

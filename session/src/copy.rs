@@ -19,6 +19,7 @@ use formats::store::input::STDIN;
 use formats::store::{remote, roots};
 use queries::parse::Query;
 
+use crate::conversion::TAGGED;
 use crate::error::{Error, Result};
 use crate::parsed::Parsed;
 use crate::results::{Results, Run};
@@ -134,7 +135,7 @@ impl CopyTarget {
         if !is_csv && (self.header.is_some() || self.delimiter.is_some()) {
             return refuse("HEADER and DELIMITER go with FORMAT csv");
         }
-        if self.arrays && !matches!(self.form, ResultFormat::Binary("msgpack" | "cbor")) {
+        if self.arrays && !matches!(self.form, ResultFormat::Binary(name) if TAGGED.contains(&name)) {
             return refuse("ARRAYS goes with FORMAT msgpack and cbor, whose rows are maps or arrays");
         }
         Ok(self)

@@ -81,8 +81,9 @@ pub fn parse_all(sql: &str) -> Result<Vec<Parsed>> {
 pub(crate) fn parse_all_until(sql: &str, cancel: &Cancel) -> Result<Vec<Parsed>> {
     let text = sql.to_string();
     within_limits(cancel, move || {
-        let statements = queries::parse_all(&text)?;
-        Ok(statements.into_iter().zip(texts(&text)).map(|(s, text)| Parsed::new(s, text)).collect())
+        let (statements, texts) = (queries::parse_all(&text)?, texts(&text));
+        debug_assert_eq!(statements.len(), texts.len(), "each statement has its text");
+        Ok(statements.into_iter().zip(texts).map(|(s, text)| Parsed::new(s, text)).collect())
     })?
 }
 

@@ -342,6 +342,25 @@ impl Session {
         &self.first
     }
 
+    /// The tables and views that a statement names, for another process that knows those with a path alone.
+    ///
+    /// # Errors
+    /// One of them is a view of this session, or somebody asks for the end.
+    pub fn names_in(&self, statement: &Parsed, cancel: &Cancel) -> Result<Vec<String>> {
+        let names = match (&**statement, statement.query()) {
+            (Statement::Describe(name), _) => vec![name.clone()],
+            (_, Some(query)) => named(&query, cancel)?,
+            (_, None) => Vec::new(),
+        };
+        match names.iter().find(|name| self.kind(name) == Some(Kind::View)) {
+            None => Ok(names),
+            Some(view) => {
+                let what = format!("the view '{view}', which other processes don't know");
+                Err(queries::Error::Unsupported(what).into())
+            }
+        }
+    }
+
     pub(crate) fn runner(&self) -> &dyn Runner {
         &*self.runner
     }

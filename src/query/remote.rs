@@ -46,9 +46,6 @@ pub fn run_among(c: &args::ClusterRun) -> anyhow::Result<()> {
 
 /// `palais query --cluster`.
 pub fn run_on_nodes(q: &args::Query, at: &args::At, sql: &str) -> anyhow::Result<()> {
-    engine::context::memory::set_limit(settings::memory_limit(&q.run.execution));
-    let statement = session::parse(sql)?;
-    flags::check(&q.run, &statement)?;
     signals::sweep_up();
     // The nodes look for the tables.
     let sources = tables::sources(&q.input)?;
@@ -65,5 +62,5 @@ pub fn run_on_nodes(q: &args::Query, at: &args::At, sql: &str) -> anyhow::Result
         .with_bounds(Bounds { workers, memory_limit, retries: q.retries })
         .telling(signals::cancel_on_interrupt, hear);
     command.session.run_by(Arc::new(nodes));
-    command.measured(&statement, sql)
+    command.statement(sql)
 }

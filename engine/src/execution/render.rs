@@ -90,11 +90,12 @@ impl Shared {
 
     fn add(&mut self, node: &Node, settings: &Settings) -> Result<()> {
         let window = Window::new(settings.read_ahead);
+        let memory_limit = settings.memory_limit.min(memory::limit());
         match &node.op {
             Op::Scan(scan) => {
                 let source = ScanSource::new(scan, node.schema.clone())?;
                 let source = source
-                    .with_window(window)
+                    .with_window(window, memory_limit)
                     .with_partition(StaticPartition::of(self.topology.clone(), node.id))?;
                 self.sources[node.id] = Some(Arc::new(source));
             }
@@ -103,8 +104,7 @@ impl Shared {
                 self.pools[node.id] = (0..self.topology.workers).map(|_| Pool::new(each)).collect();
             }
             Op::Exchange(Exchange::InOrder) => {
-                let limit = settings.memory_limit.min(memory::limit());
-                let each = in_order_bytes(limit, self.topology.peers());
+                let each = in_order_bytes(memory_limit, self.topology.peers());
                 self.pools[node.id] = (0..self.topology.workers).map(|_| Pool::new(each)).collect();
             }
             Op::Exchange(_) => self.pools[node.id] = vec![Pool::new(EXCHANGE_BYTES)],

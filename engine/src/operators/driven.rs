@@ -170,7 +170,7 @@ mod scan {
         assert!(matches!(scan.pull().unwrap(), Pull::Batch(_)));
         state.cancel();
         let (rest, is_empty) = pulled(&mut scan);
-        assert!(is_empty && rows(&rest).iter().map(RecordBatch::num_rows).sum::<usize>() < 299_000);
+        assert!(is_empty && rest.is_empty(), "{} batches more", rest.len());
     }
 
     #[test]

@@ -141,7 +141,8 @@ fn next<'a>(from: &mut From<'a>, source: &ScanSource, state: &'a QueryState) -> 
         }
         Read::Wait => Ok(Step::Wait),
         // The reader follows no second file here, and `step` waits for bytes.
-        Read::Done | Read::Followed | Read::Pending => Ok(Step::Done),
+        Read::Done => Ok(Step::Done),
+        Read::Followed | Read::Pending => Ok(Step::Wait),
     }
 }
 

@@ -56,6 +56,7 @@ where
             ended: false,
             works: VecDeque::new(),
             first_work: 0,
+            next_work: 0,
             sink: Some(put),
             failed: None,
         }),
@@ -96,6 +97,8 @@ struct Inner<'a, L, I, W, O> {
     works: VecDeque<WorkSlot<W, O>>,
     /// The number of the first piece in `works`.
     first_work: u64,
+    /// The number of the next piece that a thread takes. All pieces before it were taken.
+    next_work: u64,
     sink: Option<Sink<'a, O>>,
     failed: Option<Error>,
 }
@@ -147,12 +150,12 @@ impl<'a, L, I, W, O> Inner<'a, L, I, W, O> {
                 _ => unreachable!("the front was looked at under the same lock"),
             }
         }
-        for (i, slot) in self.works.iter_mut().enumerate() {
-            if let WorkSlot::New(_) = slot
-                && let WorkSlot::New(work) = std::mem::replace(slot, WorkSlot::Taken)
-            {
-                return Some(Job::Work(self.first_work + i as u64, work));
-            }
+        let next = (self.next_work - self.first_work) as usize;
+        if let Some(slot) = self.works.get_mut(next)
+            && let WorkSlot::New(work) = std::mem::replace(slot, WorkSlot::Taken)
+        {
+            self.next_work += 1;
+            return Some(Job::Work(self.next_work - 1, work));
         }
         if self.works.len() < limits.works.max(1)
             && let Some(job) = self.pick_cut()

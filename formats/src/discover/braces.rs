@@ -3,28 +3,37 @@
 
 use crate::error::{Error, Result};
 
-/// The most locations that braces may stand for.
+/// The most locations that braces may stand for, and the most bytes of a text with braces.
 const MOST: usize = 10_000;
+const MOST_BYTES: usize = 64 << 10;
 
 /// The locations that a text with braces stands for. Empty if the text has no braces with a comma inside.
 ///
 /// # Errors
 /// There are more than [`MOST`] locations.
 pub fn expand(location: &str) -> Result<Vec<String>> {
+    if !location.contains('{') {
+        return Ok(Vec::new());
+    }
+    let help = "use wildcards instead".to_string();
+    if location.len() > MOST_BYTES {
+        let message = format!("a location with braces has at most {MOST_BYTES} bytes");
+        return Err(Error::location(&location[..location.floor_char_boundary(100)], message, Some(help)));
+    }
     let mut all = vec![location.to_string()];
     let mut at = 0;
     while let Some(text) = all.get(at) {
         match first_group(text) {
             None => at += 1,
+            Some((_, inner, _)) if all.len() + inner.len() > MOST => {
+                let message = format!("its braces stand for more than {MOST} locations");
+                return Err(Error::location(location, message, Some(help)));
+            }
             Some((before, inner, behind)) => {
                 let parts: Vec<String> =
                     inner.into_iter().map(|part| format!("{before}{part}{behind}")).collect();
                 all.splice(at..=at, parts);
             }
-        }
-        if all.len() > MOST {
-            let message = format!("its braces stand for more than {MOST} locations");
-            return Err(Error::location(location, message, Some("use wildcards instead".into())));
         }
     }
     Ok(if at == 1 && all[0] == location { Vec::new() } else { all })

@@ -83,6 +83,8 @@ impl Glob {
                     return Err(Error::location(location, "'..' can't stand behind a wildcard", Some(help)));
                 }
                 false => steps.push(Step::Name(PathBuf::from(text))),
+                // Two of them side by side are one.
+                true if text == "**" && matches!(steps.last(), Some(Step::Any)) => {}
                 true if text == "**" => steps.push(Step::Any),
                 true => {
                     let pattern = Pattern::new(text).map_err(|e| {

@@ -67,6 +67,9 @@ pub fn list(location: &str) -> Result<Listing> {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
         Err(e) => return Err(Error::io(path, "open", e)),
     }
+    if let Some(listing) = remote::file(location)? {
+        return Ok(listing);
+    }
     let several = braces::expand(location)?;
     if !several.is_empty() {
         return list_several(location, &several);

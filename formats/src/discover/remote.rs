@@ -1,6 +1,6 @@
 //! Lists the files that a location in a store names.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::glob::{Glob, is_glob};
 use super::list::{Found, Listing, is_hidden, sort};
@@ -19,8 +19,23 @@ pub fn list(location: &str) -> Option<Result<Listing>> {
     Some(list_known(location))
 }
 
+/// The file that a location names as it is, whatever characters its name has. `None` if there is none, or no store.
+///
+/// # Errors
+/// The store can't be asked.
+pub fn file(location: &str) -> Result<Option<Listing>> {
+    let Some((store, name)) = store_of(location) else { return Ok(None) };
+    if name.is_empty() || name.ends_with('/') {
+        return Ok(None);
+    }
+    let scheme = &location[..location.len() - name.len()];
+    let object = store.stat(name).map_err(|e| Error::io(location, "open", e))?;
+    let root = || Path::new(location).parent().unwrap_or(Path::new("")).to_path_buf();
+    Ok(object.map(|object| Listing::Files { root: root(), files: vec![found(scheme, object)] }))
+}
+
 fn list_known(location: &str) -> Result<Listing> {
-    let Some((store, name)) = store_of(location) else { return Err(none(location)) };
+    let Some((_, name)) = store_of(location) else { return Err(none(location)) };
     let scheme = &location[..location.len() - name.len()];
     let (root, files) = if is_glob(name) {
         let glob = Glob::parse(name)?;
@@ -29,15 +44,9 @@ fn list_known(location: &str) -> Result<Listing> {
         files.retain(|(names, _)| glob.matches(&names.iter().map(String::as_str).collect::<Vec<_>>()));
         (root, files)
     } else {
-        let object = store.stat(name).map_err(|e| Error::io(location, "open", e))?;
-        if let Some(object) = object {
-            let path = PathBuf::from(location);
-            let root = path.parent().unwrap_or(Path::new("")).to_path_buf();
-            return Ok(Listing::Files { root, files: vec![found(scheme, object)] });
-        }
         let mut files = all_below(location, location)?;
         if files.iter().any(|(names, _)| *names == [schema::manifest::FILE_NAME]) {
-            return Ok(Listing::Dataset(location.trim_end_matches('/').into()));
+            return Ok(Listing::Dataset(format!("{scheme}{}", name.trim_end_matches('/')).into()));
         }
         files.retain(is_shown);
         (location.to_string(), files)
@@ -68,7 +77,9 @@ fn all_below(location: &str, directory: &str) -> Result<Vec<(Vec<String>, Found)
         name => format!("{name}/"),
     };
     let objects = store.list(&prefix).map_err(|e| Error::io(location, "list", e))?;
-    let files = objects.into_iter().filter_map(|object| {
+    // Some stores keep an empty object for a directory.
+    let objects = objects.into_iter().filter(|object| !object.name.ends_with('/'));
+    let files = objects.filter_map(|object| {
         let names = object.name.strip_prefix(&prefix)?.split('/').map(String::from).collect();
         Some((names, found(scheme, object)))
     });

@@ -23,7 +23,7 @@ pub struct Strings {
 enum Value<'a> {
     /// In the block.
     Block(usize, usize),
-    /// RemoteTables: escapes were rewritten.
+    /// In the scratch buffer: escapes were rewritten.
     Scratch(&'a [u8]),
 }
 

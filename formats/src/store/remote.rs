@@ -128,7 +128,21 @@ struct Asked {
 struct Part {
     range: Range<u64>,
     request: Arc<Request>,
+    /// How many of its bytes the reader will ask for, and how many it has been given.
+    wanted: u64,
     given: u64,
+}
+
+impl Asked {
+    /// The reader is given a range. A request of which it has all that it wants is dropped.
+    fn give(&mut self, range: &Range<u64>) {
+        for part in &mut self.parts {
+            let both = range.start.max(part.range.start)..range.end.min(part.range.end);
+            part.given += both.end.saturating_sub(both.start);
+        }
+        self.parts.retain(|part| part.given < part.wanted);
+        self.end = range.end;
+    }
 }
 
 impl std::fmt::Debug for RemoteFile {
@@ -161,14 +175,23 @@ impl RemoteFile {
         let mut ranges: Vec<Range<u64>> = ranges.iter().map(|range| self.within(range)).collect();
         ranges.retain(|range| !range.is_empty() && Known::lock().get(&self.version, range).is_none());
         ranges.sort_unstable_by_key(|range| range.start);
-        let mut joined: Vec<Range<u64>> = Vec::new();
+        // Each with the bytes of it that were asked for: those between ranges are never given.
+        let mut joined: Vec<(Range<u64>, u64)> = Vec::new();
         for range in ranges {
-            match joined.last_mut().filter(|last| range.start <= last.end + GAP) {
-                Some(last) => last.end = last.end.max(range.end),
-                None => joined.push(range),
+            match joined.last_mut().filter(|(last, _)| range.start <= last.end + GAP) {
+                Some((last, wanted)) => {
+                    *wanted += range.end.saturating_sub(range.start.max(last.end));
+                    last.end = last.end.max(range.end);
+                }
+                None => joined.push((range.clone(), range.end - range.start)),
             }
         }
-        joined.iter().for_each(|range| self.cover(&mut asked, range));
+        for (range, wanted) in joined {
+            self.cover(&mut asked, &range);
+            if let Some(part) = asked.parts.iter_mut().find(|part| part.range == range && part.given == 0) {
+                part.wanted = wanted;
+            }
+        }
     }
 
     /// The bytes of a range, fewer only at the end of the file. Begins to read them if nobody has. The waker is called
@@ -197,10 +220,11 @@ impl RemoteFile {
         if range.is_empty() {
             return Poll::Ready(Ok(Bytes::new()));
         }
+        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(bytes) = Known::lock().get(&self.version, &range) {
+            asked.give(&range);
             return Poll::Ready(Ok(bytes));
         }
-        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
         self.cover(&mut asked, &range);
         if range.start == asked.end && range.start > 0 && !asked.is_known {
             self.ask_behind(&mut asked, range.end);
@@ -227,12 +251,7 @@ impl RemoteFile {
             pieces.push(whole.slice(from..from + (piece.end - piece.start) as usize));
             at = piece.end;
         }
-        for part in &mut asked.parts {
-            let both = range.start.max(part.range.start)..range.end.min(part.range.end);
-            part.given += both.end.saturating_sub(both.start);
-        }
-        asked.parts.retain(|part| part.given < part.range.end - part.range.start);
-        asked.end = range.end;
+        asked.give(&range);
         Poll::Ready(Ok(match <[Bytes; 1]>::try_from(pieces) {
             Ok([only]) => only,
             Err(pieces) => pieces.concat().into(),
@@ -271,7 +290,8 @@ impl RemoteFile {
 
     fn ask(&self, asked: &mut Asked, range: Range<u64>) {
         let request = requests::start(self.store.clone(), self.name.clone(), range.clone());
-        asked.parts.push(Part { range, request, given: 0 });
+        let wanted = range.end - range.start;
+        asked.parts.push(Part { range, request, wanted, given: 0 });
     }
 
     fn within(&self, range: &Range<u64>) -> Range<u64> {
@@ -350,6 +370,19 @@ mod tests {
         );
         assert!(file.read(&(60 * MIB..61 * MIB)).unwrap().is_empty());
         assert!(file.asked.lock().unwrap().parts.is_empty(), "what was given is not kept");
+    }
+
+    #[test]
+    fn bytes_between_ranges_keep_no_request() {
+        let (store, file) = file("between", 50 * MIB);
+        let ranges = [10 * MIB..11 * MIB, 11 * MIB + 1000..12 * MIB];
+        file.read_ahead(&ranges, true);
+        for range in &ranges {
+            assert!(file.read(range).unwrap() == bytes(range.clone()));
+        }
+        assert!(file.asked.lock().unwrap().parts.is_empty());
+        let asked = asked(&store);
+        assert_eq!(asked.iter().map(|range| range.end - range.start).sum::<u64>(), 2 * MIB, "{asked:?}");
     }
 
     #[test]

@@ -28,7 +28,8 @@ pub fn rows(plan: &LogicalPlan) -> Option<f64> {
         },
         LogicalPlan::Aggregate(aggregate) => {
             let input = rows(&aggregate.input)?;
-            let values = aggregate.group_expr.iter().map(|key| values(&aggregate.input, key));
+            let keys = aggregate.group_expr.iter();
+            let values = keys.map(|key| values(&aggregate.input, key).unwrap_or(input));
             estimate::groups(input, aggregate.group_expr.len()).min(values.product::<f64>()).max(1.0)
         }
         LogicalPlan::Distinct(Distinct::All(input)) => {
@@ -49,7 +50,10 @@ pub fn rows(plan: &LogicalPlan) -> Option<f64> {
 
 fn join_rows(join: &Join) -> Option<f64> {
     let (left, right) = (rows(&join.left)?, rows(&join.right)?);
-    let parts = join.on.iter().map(|(l, r)| 1.0 / values(&join.left, l).min(values(&join.right, r)).max(1.0));
+    let parts = join.on.iter().map(|(l, r)| {
+        let of_left = values(&join.left, l).unwrap_or(left);
+        1.0 / of_left.min(values(&join.right, r).unwrap_or(right)).max(1.0)
+    });
     let part =
         parts.product::<f64>().max(if join.on.is_empty() { 1.0 } else { 1.0 / left.min(right).max(1.0) });
     let filtered = join.filter.as_ref().map_or(1.0, kept);
@@ -72,21 +76,21 @@ pub fn kept(predicate: &Expr) -> f64 {
 }
 
 /// About how many values an expression has, before filters: those of a column that is a whole number are no more than lie
-/// between its least and its greatest one, and no column has more values than its table has rows.
-pub fn values(plan: &LogicalPlan, expr: &Expr) -> f64 {
-    let column = match expr {
+/// between its least and its greatest one, and no column has more values than its table has rows. `None` of what is not
+/// followed to a column of a table.
+pub fn values(plan: &LogicalPlan, expr: &Expr) -> Option<f64> {
+    match expr {
         Expr::Column(column) => of_column(plan, column),
-        Expr::Cast(cast) => return values(plan, &cast.expr),
-        Expr::Alias(alias) => return values(plan, &alias.expr),
+        Expr::Cast(cast) => values(plan, &cast.expr),
+        Expr::Alias(alias) => values(plan, &alias.expr),
         Expr::BinaryExpr(BinaryExpr { left, op: Operator::Plus | Operator::Minus, right }) => {
             match (left.as_ref(), right.as_ref()) {
-                (expr, Expr::Literal(..)) | (Expr::Literal(..), expr) => return values(plan, expr),
+                (expr, Expr::Literal(..)) | (Expr::Literal(..), expr) => values(plan, expr),
                 _ => None,
             }
         }
         _ => None,
-    };
-    column.or_else(|| rows(plan)).unwrap_or(1.0)
+    }
 }
 
 /// The values of a column, followed to the table that has it.
@@ -107,7 +111,7 @@ fn of_column(plan: &LogicalPlan, column: &Column) -> Option<f64> {
         }
         LogicalPlan::Projection(projection) => {
             let at = plan.schema().maybe_index_of_column(column)?;
-            Some(values(&projection.input, projection.expr.get(at)?))
+            values(&projection.input, projection.expr.get(at)?)
         }
         LogicalPlan::Filter(filter) => of_column(&filter.input, column),
         LogicalPlan::Sort(sort) => of_column(&sort.input, column),
@@ -119,7 +123,7 @@ fn of_column(plan: &LogicalPlan, column: &Column) -> Option<f64> {
             let at = plan.schema().maybe_index_of_column(column)?;
             match aggregate.group_expr.get(at) {
                 Some(Expr::GroupingSet(_)) | None => None,
-                Some(key) => Some(values(&aggregate.input, key)),
+                Some(key) => values(&aggregate.input, key),
             }
         }
         _ => None,

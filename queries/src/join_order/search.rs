@@ -81,9 +81,13 @@ impl Graph {
         rows.max(1.0)
     }
 
-    /// The cost of a join of two sets, without what they cost themselves: rows that are kept, looked up, and given.
-    fn cost_of_join(&self, left: f64, right: f64, both: f64) -> f64 {
-        BUILD * left.min(right) + left.max(right) + both
+    /// The cost of a join of two sets with so many rows, without what they cost themselves: rows that are kept, looked up,
+    /// and given. Without a key every row is compared with every other.
+    fn cost_of_join(&self, a: (Relations, f64), b: (Relations, f64), rows: f64) -> f64 {
+        let ((set_a, rows_a), (set_b, rows_b)) = (a, b);
+        let is_key = |edge: &Edge| edge.is_key && connects(edge, set_a, set_b);
+        let compared = if self.edges.iter().any(is_key) { rows } else { rows_a * rows_b };
+        BUILD * rows_a.min(rows_b) + rows_a.max(rows_b) + compared.max(rows)
     }
 
     /// The cost of a tree.
@@ -92,8 +96,8 @@ impl Graph {
             Shape::Relation(_) => 0.0,
             Shape::Join(inputs, relations) => {
                 let [left, right] = inputs.as_ref();
-                let rows = |shape: &Shape| self.rows(shape.relations());
-                let own = self.cost_of_join(rows(left), rows(right), self.rows(*relations));
+                let of = |shape: &Shape| (shape.relations(), self.rows(shape.relations()));
+                let own = self.cost_of_join(of(left), of(right), self.rows(*relations));
                 self.cost(left) + self.cost(right) + own
             }
         }
@@ -101,7 +105,7 @@ impl Graph {
 
     /// Whether a predicate connects two sets.
     fn connects(&self, a: Relations, b: Relations) -> bool {
-        self.edges.iter().any(|edge| edge.on & a != 0 && edge.on & b != 0 && edge.on & !(a | b) == 0)
+        self.edges.iter().any(|edge| connects(edge, a, b))
     }
 
     /// The sets of relations that predicates connect, each as large as it can be.
@@ -115,6 +119,10 @@ impl Graph {
         parts.sort_unstable();
         parts
     }
+}
+
+fn connects(edge: &Edge, a: Relations, b: Relations) -> bool {
+    edge.on & a != 0 && edge.on & b != 0 && edge.on & !(a | b) == 0
 }
 
 /// The cheapest tree over all relations.
@@ -145,7 +153,8 @@ fn exact(graph: &Graph, whole: Relations) -> Vec<Shape> {
     };
     let mut best: Vec<Option<Best>> = (0..1_usize << members.len()).map(|_| None).collect();
     for (at, &number) in members.iter().enumerate() {
-        best[1 << at] = Some(Best { cost: 0.0, rows: graph.rows[number], shape: Shape::Relation(number) });
+        let rows = graph.rows(1 << number);
+        best[1 << at] = Some(Best { cost: 0.0, rows, shape: Shape::Relation(number) });
     }
     // A set comes behind all sets in it.
     for number in 1..best.len() {
@@ -162,7 +171,8 @@ fn exact(graph: &Graph, whole: Relations) -> Vec<Shape> {
                 && graph.connects(set(half), set(number ^ half))
             {
                 let rows = *rows.get_or_insert_with(|| graph.rows(set(number)));
-                let cost = a.cost + b.cost + graph.cost_of_join(a.rows, b.rows, rows);
+                let own = graph.cost_of_join((set(half), a.rows), (set(number ^ half), b.rows), rows);
+                let cost = a.cost + b.cost + own;
                 if found.is_none_or(|(least, _)| cost < least) {
                     found = Some((cost, half));
                 }
@@ -247,11 +257,12 @@ mod tests {
         };
         for relations in 2..=5 {
             for _ in 0..20 {
-                let rows: Vec<f64> = (0..relations).map(|_| (1 + random(1_000_000)) as f64).collect();
+                let rows: Vec<f64> = (0..relations).map(|_| random(1_000_000) as f64).collect();
                 // A tree of keys, and some more of them.
                 let mut edges: Vec<Edge> = (1..relations)
                     .map(|number| key(random(number as u64) as usize, number, (1 + random(10_000)) as f64))
                     .collect();
+                edges.push(Edge { on: 1, part: 0.1, is_key: false });
                 for _ in 0..random(3) {
                     let (a, b) = (random(relations as u64) as usize, random(relations as u64) as usize);
                     if a != b {

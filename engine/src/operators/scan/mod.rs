@@ -245,6 +245,9 @@ impl Operator for Scan {
             self.barriers.pop();
         }
         loop {
+            if self.state.stopped() {
+                return Ok(Pull::Empty);
+            }
             if let Some(piece) = self.begins.take() {
                 let batch = RecordBatch::new_empty(self.source.schema().clone());
                 return Ok(Pull::Batch(ExchangeBatch { begins: Some(piece), ..ExchangeBatch::from(batch) }));

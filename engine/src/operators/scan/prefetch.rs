@@ -13,7 +13,6 @@ use formats::store::input::Input;
 use formats::store::remote;
 
 use super::source::SMALL;
-use crate::context::memory;
 
 /// The default number of splits in the window. Measured for files of 10 KB on a virtual disk, see
 /// `docs/decisions/0010-reading-ahead.md`: 4 are half as good, 64 are no better.
@@ -76,8 +75,8 @@ impl Window {
     }
 
     /// The same window over files of a store. Their footers were kept when the table was opened.
-    pub fn of_store(self) -> Window {
-        let bytes = (self.parts as u64 * STORE_BYTES).min(memory::limit() / STORE_SHARE);
+    pub fn of_store(self, memory_limit: u64) -> Window {
+        let bytes = (self.parts as u64 * STORE_BYTES).min(memory_limit / STORE_SHARE);
         Window { bytes, footers: usize::MAX, ..self }
     }
 

@@ -20,6 +20,7 @@ use super::prefetch::{self, FileSplit, Likely, Window};
 use super::reading::Column;
 use super::static_partition::StaticPartition;
 use super::stealing::{self, More};
+use crate::context::memory;
 use crate::context::query::QueryState;
 use crate::dataflow::batch::{BATCH_ROWS, batch_of};
 use crate::distributed::processes::Topology;
@@ -59,9 +60,9 @@ pub enum Split {
     Rows(Range<u64>),
 }
 
-fn window_over(from: &From, window: Window) -> Window {
+fn window_over(from: &From, window: Window, memory_limit: u64) -> Window {
     match from {
-        From::Files(files) if files.lie_in_store() => window.of_store(),
+        From::Files(files) if files.lie_in_store() => window.of_store(memory_limit),
         From::Files(_) | From::Range { .. } | From::Generator(..) | From::Memory(_) => window,
     }
 }
@@ -77,7 +78,7 @@ impl ScanSource {
             Source::Generated(spec) => From::Generator(Box::new(spec.generator()), spec.units()),
             Source::Memory(rows) => From::Memory(rows.clone()),
         };
-        let window = window_over(&from, Window::new(prefetch::PARTS));
+        let window = window_over(&from, Window::new(prefetch::PARTS), memory::limit());
         let partition = StaticPartition::of(Topology::alone(1), 0);
         Ok(ScanSource {
             plan: plan.clone(),
@@ -122,9 +123,9 @@ impl ScanSource {
         Ok(ScanSource { partition, taken: Mutex::new(taken), ..self })
     }
 
-    /// The same source with another prefetch window.
-    pub fn with_window(self, window: Window) -> ScanSource {
-        ScanSource { window: window_over(&self.from, window), ..self }
+    /// The same source with another prefetch window, for a query that has so much memory in bytes.
+    pub fn with_window(self, window: Window, memory_limit: u64) -> ScanSource {
+        ScanSource { window: window_over(&self.from, window, memory_limit), ..self }
     }
 
     /// Takes what a reader of another process reports of a morsel border.

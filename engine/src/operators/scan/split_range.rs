@@ -9,8 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use formats::format::{Format, Found, Morsel};
-use formats::reader::{Driver, Nobody};
-use formats::store::input::Input;
+use formats::reader::Driver;
 use formats::threads;
 use schema::FileEntry;
 use serde::{Deserialize, Serialize};
@@ -156,7 +155,7 @@ fn look_at(source: &ScanSource, morsel: &Morsel) -> Result<()> {
     let file = &morsel.file;
     let reader = format.reader(morsel, options).map_err(|e| e.at(&file.path))?;
     // The rows that it may come to are read again, and counted then.
-    Driver::new(file.clone(), Input::of(file)?, reader, Nobody).step()?;
+    Driver::open(morsel, reader)?.step()?;
     Ok(())
 }
 
