@@ -23,6 +23,7 @@
 //! - [`explain`]: the plan as text, and its fingerprint.
 //! - [`tokens`]: the tokens of a text, for programs that show it while it is typed.
 
+pub mod algebra;
 pub mod bdb;
 pub mod bind;
 pub mod bounds;

@@ -1,0 +1,312 @@
+//! The logical algebra: a query as a tree of relations whose columns are numbers.
+//!
+//! A name is looked at once, by the binder. From there on a column is a [`ColumnId`], which no other column of the
+//! statement has: two instances of one table have different ones, and no rule can confuse them. A relation gives the
+//! columns that its operator computes and those of its inputs; which of them are needed is decided when it is lowered.
+//!
+//! - [`expr`]: typed expressions over columns.
+//! - [`walk`]: the columns of relations, what is read and given, and how trees are looked at and changed.
+//! - [`print`]: relations and expressions as text.
+
+pub mod expr;
+pub mod print;
+pub mod walk;
+
+use std::sync::Arc;
+
+use arrow_schema::DataType;
+use datafusion_common::ScalarValue;
+use datafusion_expr::AggregateUDF;
+use schema::Table;
+
+pub use expr::{Expr, Kind, Subquery, SubqueryKind};
+
+use crate::bind::Transform;
+
+/// A column of a statement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ColumnId(pub u32);
+
+/// What is known of a column.
+#[derive(Debug, Clone)]
+pub struct Column {
+    /// Its name, for EXPLAIN and errors alone.
+    pub name: String,
+    /// Its type.
+    pub data_type: DataType,
+}
+
+/// The columns of a statement, by their numbers.
+#[derive(Debug, Clone, Default)]
+pub struct Columns(Vec<Column>);
+
+impl Columns {
+    /// A new column.
+    pub fn add(&mut self, name: impl Into<String>, data_type: DataType) -> ColumnId {
+        let id = ColumnId(self.0.len() as u32);
+        self.0.push(Column { name: name.into(), data_type });
+        id
+    }
+
+    /// The column of this number.
+    pub fn get(&self, id: ColumnId) -> &Column {
+        &self.0[id.0 as usize]
+    }
+
+    /// An expression that reads the column.
+    pub fn read(&self, id: ColumnId) -> Expr {
+        Expr { kind: Kind::Column(id), data_type: self.get(id).data_type.clone() }
+    }
+}
+
+/// A bound statement.
+#[derive(Debug, Clone)]
+pub struct Statement {
+    /// All columns.
+    pub columns: Columns,
+    /// Scalar subqueries that name no outer columns, in the order in which they are run: each may use the values of those
+    /// before it ([`Kind::Stage`]).
+    pub stages: Vec<Stage>,
+    /// The rows of the result.
+    pub root: Rel,
+    /// The columns of the result, in their order.
+    pub output: Vec<ColumnId>,
+}
+
+/// A scalar subquery that is run before the rest.
+#[derive(Debug, Clone)]
+pub struct Stage {
+    /// Gives at most one row; more is an error.
+    pub root: Rel,
+    /// The column that has the value.
+    pub column: ColumnId,
+}
+
+/// A relation: an operator over its inputs.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Rel {
+    /// Reads a table.
+    Scan(Scan),
+    /// Rows of expressions without columns of this relation.
+    Values(Values),
+    /// Keeps the rows for which each predicate is true. Predicates that can fail are evaluated in their order, each on
+    /// the rows that those before it leave.
+    Filter(Filter),
+    /// Computes columns beside those of its input.
+    Map(Map),
+    /// Joins two inputs.
+    Join(Join),
+    /// Groups and aggregates: gives the keys and the results.
+    Aggregate(Aggregate),
+    /// Gives each row once for each grouping set.
+    Expand(Expand),
+    /// Sorts.
+    Sort(Sort),
+    /// Keeps a range of rows.
+    Limit(Limit),
+    /// All rows of all inputs.
+    Union(Union),
+    /// Gives each row as often as a column says.
+    Repeat(Repeat),
+}
+
+/// Reads a table.
+#[derive(Debug, Clone)]
+pub struct Scan {
+    /// The table.
+    pub table: Arc<Table>,
+    /// The command that the lines of its files are streamed through.
+    pub transform: Option<Transform>,
+    /// The number of each column, by its position in the table, or in what the command prints.
+    pub columns: Vec<ColumnId>,
+    /// Necessary conditions that are evaluated above, for zone maps.
+    pub bounds: Vec<Expr>,
+    /// At most this many rows are wanted.
+    pub fetch: Option<usize>,
+}
+
+impl PartialEq for Scan {
+    /// Numbers of columns tell instances of a table apart.
+    fn eq(&self, other: &Self) -> bool {
+        self.columns == other.columns
+            && self.bounds == other.bounds
+            && self.fetch == other.fetch
+            && Arc::ptr_eq(&self.table, &other.table)
+    }
+}
+
+/// Rows of expressions.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Values {
+    /// The columns.
+    pub columns: Vec<ColumnId>,
+    /// For each row an expression a column, of the column's type.
+    pub rows: Vec<Vec<Expr>>,
+}
+
+impl Values {
+    /// One row without columns.
+    pub fn one() -> Rel {
+        Rel::Values(Values { columns: vec![], rows: vec![vec![]] })
+    }
+
+    /// No row of these columns.
+    pub fn none(columns: Vec<ColumnId>) -> Rel {
+        Rel::Values(Values { columns, rows: vec![] })
+    }
+}
+
+/// Keeps rows.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Filter {
+    /// Where the rows come from.
+    pub input: Box<Rel>,
+    /// The conditions, in the order of evaluation. NULL counts as false.
+    pub predicates: Vec<Expr>,
+}
+
+/// Computes columns.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Map {
+    /// Where the rows come from.
+    pub input: Box<Rel>,
+    /// The columns computed. None reads another one of the same list.
+    pub exprs: Vec<(ColumnId, Expr)>,
+}
+
+/// Which rows a join gives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JoinKind {
+    /// Pairs.
+    Inner,
+    /// Pairs, and each left row without one beside NULLs.
+    Left,
+    /// Pairs, and the rows of both sides without one beside NULLs.
+    Full,
+    /// Left rows with a match.
+    Semi,
+    /// Left rows without a match.
+    Anti,
+    /// Left rows without a match, and none if a key of the right side is NULL and a left row has no match or a key of it
+    /// is NULL and the right side has rows: `NOT IN`. The predicates are one equality.
+    AntiNullAware,
+    /// Each left row once, with whether it has a match: true or false.
+    Mark(ColumnId),
+    /// Each left row once, beside the only match or NULLs. Several matches are an error.
+    Single,
+}
+
+impl JoinKind {
+    /// Whether the columns of the right side are given.
+    pub fn gives_right(self) -> bool {
+        matches!(self, JoinKind::Inner | JoinKind::Left | JoinKind::Full | JoinKind::Single)
+    }
+}
+
+/// Joins two inputs. The right one may read columns of the left one: such a join is *dependent*, and a rule takes it apart.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Join {
+    /// Which rows are given.
+    pub kind: JoinKind,
+    /// The left input.
+    pub left: Box<Rel>,
+    /// The right input.
+    pub right: Box<Rel>,
+    /// What makes two rows a match: each must be true. In the order of evaluation.
+    pub predicates: Vec<Expr>,
+}
+
+/// Groups and aggregates.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Aggregate {
+    /// Where the rows come from.
+    pub input: Box<Rel>,
+    /// The keys, columns of the input. Without any there is one group, of no rows too.
+    pub keys: Vec<ColumnId>,
+    /// What is computed for each group.
+    pub calls: Vec<(ColumnId, Call)>,
+    /// The values of the keys of groups that are given for no rows too: those of empty grouping sets.
+    pub totals: Vec<Vec<ScalarValue>>,
+}
+
+/// A call of an aggregate.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Call {
+    /// The function.
+    pub function: Arc<AggregateUDF>,
+    /// Its arguments, of the types that it takes.
+    pub args: Vec<Expr>,
+    /// Whether it is given each value once.
+    pub distinct: bool,
+    /// Only rows for which this is true count.
+    pub filter: Option<Expr>,
+    /// The order in which it is given the rows.
+    pub order_by: Vec<SortKey>,
+    /// Whether NULLs are passed over; `None` where the function decides.
+    pub ignore_nulls: Option<bool>,
+}
+
+/// A key of an order.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SortKey {
+    /// The value.
+    pub expr: Expr,
+    /// Whether the greatest comes first.
+    pub descending: bool,
+    /// Whether NULLs come first.
+    pub nulls_first: bool,
+}
+
+/// Gives each row once for each grouping set.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Expand {
+    /// Where the rows come from.
+    pub input: Box<Rel>,
+    /// The keys: a new column that is NULL where the set leaves the key out, and the column of the input.
+    pub keys: Vec<(ColumnId, ColumnId)>,
+    /// For each set the positions of its keys.
+    pub sets: Vec<Vec<usize>>,
+    /// What tells the sets apart, a 64-bit unsigned integer: a bit for each key, the first key's the most significant,
+    /// 1 where it is left out; above them the number of earlier sets with the same bits.
+    pub id: ColumnId,
+}
+
+/// Sorts.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sort {
+    /// Where the rows come from.
+    pub input: Box<Rel>,
+    /// The keys, the most significant first.
+    pub keys: Vec<SortKey>,
+    /// The rows wanted.
+    pub fetch: Option<usize>,
+}
+
+/// Keeps a range of rows.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Limit {
+    /// Where the rows come from.
+    pub input: Box<Rel>,
+    /// Rows passed over.
+    pub skip: usize,
+    /// The rows wanted behind them.
+    pub fetch: Option<usize>,
+}
+
+/// All rows of all inputs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Union {
+    /// The columns given.
+    pub columns: Vec<ColumnId>,
+    /// Each input, and which of its columns are the ones given, of the same types.
+    pub inputs: Vec<(Rel, Vec<ColumnId>)>,
+}
+
+/// Gives each row as often as a column says.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Repeat {
+    /// Where the rows come from.
+    pub input: Box<Rel>,
+    /// A 64-bit integer above 0.
+    pub times: ColumnId,
+}

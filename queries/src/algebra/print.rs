@@ -1,0 +1,291 @@
+//! Relations and expressions as text: what a test of a rule compares, and what an error shows.
+
+use std::fmt::{self, Write};
+
+use super::{Call, ColumnId, Columns, Expr, JoinKind, Kind, Rel, SortKey, Subquery, SubqueryKind};
+
+impl Columns {
+    /// An expression as text.
+    pub fn show(&self, e: &Expr) -> String {
+        let mut text = String::new();
+        // Writing to a string does not fail.
+        let _ = self.expr(&mut text, e);
+        text
+    }
+
+    /// A relation as text, a line a node, inputs indented below it.
+    pub fn show_rel(&self, rel: &Rel) -> String {
+        let mut text = String::new();
+        let _ = self.rel(&mut text, rel, 0);
+        text
+    }
+
+    fn column(&self, out: &mut String, id: ColumnId) -> fmt::Result {
+        write!(out, "{}#{}", self.get(id).name, id.0)
+    }
+
+    fn columns(&self, out: &mut String, ids: &[ColumnId]) -> fmt::Result {
+        self.list(out, ids, |out, id| self.column(out, *id))
+    }
+
+    fn list<T>(
+        &self,
+        out: &mut String,
+        items: impl IntoIterator<Item = T>,
+        mut write: impl FnMut(&mut String, T) -> fmt::Result,
+    ) -> fmt::Result {
+        for (i, item) in items.into_iter().enumerate() {
+            if i > 0 {
+                out.push_str(", ");
+            }
+            write(out, item)?;
+        }
+        Ok(())
+    }
+
+    fn exprs<'a>(&self, out: &mut String, exprs: impl IntoIterator<Item = &'a Expr>) -> fmt::Result {
+        self.list(out, exprs, |out, e| self.expr(out, e))
+    }
+
+    fn joined(&self, out: &mut String, terms: &[Expr], by: &str) -> fmt::Result {
+        for (i, term) in terms.iter().enumerate() {
+            if i > 0 {
+                write!(out, " {by} ")?;
+            }
+            self.within(out, term)?;
+        }
+        Ok(())
+    }
+
+    /// An expression as a part of another one.
+    fn within(&self, out: &mut String, e: &Expr) -> fmt::Result {
+        let is_single = matches!(
+            e.kind,
+            Kind::Column(_) | Kind::Literal(_) | Kind::Call { .. } | Kind::Cast { .. } | Kind::Stage(_)
+        );
+        if is_single {
+            return self.expr(out, e);
+        }
+        out.push('(');
+        self.expr(out, e)?;
+        out.push(')');
+        Ok(())
+    }
+
+    fn expr(&self, out: &mut String, e: &Expr) -> fmt::Result {
+        let not = |negated: bool| if negated { "NOT " } else { "" };
+        match &e.kind {
+            Kind::Column(id) => self.column(out, *id),
+            Kind::Literal(value) => write!(out, "{value}"),
+            Kind::Binary(op, left, right) => {
+                self.within(out, left)?;
+                write!(out, " {op} ")?;
+                self.within(out, right)
+            }
+            Kind::And(terms) => self.joined(out, terms, "AND"),
+            Kind::Or(terms) => self.joined(out, terms, "OR"),
+            Kind::Not(inner) => {
+                out.push_str("NOT ");
+                self.within(out, inner)
+            }
+            Kind::IsNull(inner) => {
+                self.within(out, inner)?;
+                out.push_str(" IS NULL");
+                Ok(())
+            }
+            Kind::Negative(inner) => {
+                out.push('-');
+                self.within(out, inner)
+            }
+            Kind::Cast { expr, safe } => {
+                out.push_str(if *safe { "TRY_CAST(" } else { "CAST(" });
+                self.expr(out, expr)?;
+                write!(out, " AS {})", e.data_type)
+            }
+            Kind::Case { operand, branches, otherwise } => {
+                out.push_str("CASE");
+                if let Some(operand) = operand {
+                    out.push(' ');
+                    self.within(out, operand)?;
+                }
+                for (when, then) in branches {
+                    out.push_str(" WHEN ");
+                    self.expr(out, when)?;
+                    out.push_str(" THEN ");
+                    self.expr(out, then)?;
+                }
+                if let Some(otherwise) = otherwise {
+                    out.push_str(" ELSE ");
+                    self.expr(out, otherwise)?;
+                }
+                out.push_str(" END");
+                Ok(())
+            }
+            Kind::InList { expr, list, negated } => {
+                self.within(out, expr)?;
+                write!(out, " {}IN (", not(*negated))?;
+                self.exprs(out, list)?;
+                out.push(')');
+                Ok(())
+            }
+            Kind::Between { expr, low, high, negated } => {
+                self.within(out, expr)?;
+                write!(out, " {}BETWEEN ", not(*negated))?;
+                self.within(out, low)?;
+                out.push_str(" AND ");
+                self.within(out, high)
+            }
+            Kind::Like { expr, pattern, negated, case_insensitive } => {
+                self.within(out, expr)?;
+                write!(out, " {}{} ", not(*negated), if *case_insensitive { "ILIKE" } else { "LIKE" })?;
+                self.within(out, pattern)
+            }
+            Kind::Call { function, args } => {
+                write!(out, "{}(", function.name())?;
+                self.exprs(out, args)?;
+                out.push(')');
+                Ok(())
+            }
+            Kind::Stage(number) => write!(out, "stage {number}"),
+            Kind::Subquery(subquery) => self.subquery(out, subquery),
+        }
+    }
+
+    fn subquery(&self, out: &mut String, subquery: &Subquery) -> fmt::Result {
+        match &subquery.kind {
+            SubqueryKind::Scalar => {}
+            SubqueryKind::Exists => out.push_str("EXISTS "),
+            SubqueryKind::Any { op, values } | SubqueryKind::All { op, values } => {
+                self.exprs(out, values)?;
+                let all = matches!(subquery.kind, SubqueryKind::All { .. });
+                write!(out, " {op} {} ", if all { "ALL" } else { "ANY" })?;
+            }
+        }
+        out.push_str("(subquery of ");
+        self.columns(out, &subquery.columns)?;
+        out.push(')');
+        Ok(())
+    }
+
+    fn keys(&self, out: &mut String, keys: &[SortKey]) -> fmt::Result {
+        self.list(out, keys, |out, key| {
+            self.expr(out, &key.expr)?;
+            out.push_str(if key.descending { " DESC" } else { "" });
+            out.push_str(if key.nulls_first { " NULLS FIRST" } else { "" });
+            Ok(())
+        })
+    }
+
+    fn call(&self, out: &mut String, call: &Call) -> fmt::Result {
+        write!(out, "{}({}", call.function.name(), if call.distinct { "DISTINCT " } else { "" })?;
+        self.exprs(out, &call.args)?;
+        if !call.order_by.is_empty() {
+            out.push_str(" ORDER BY ");
+            self.keys(out, &call.order_by)?;
+        }
+        out.push(')');
+        if let Some(filter) = &call.filter {
+            out.push_str(" FILTER ");
+            self.within(out, filter)?;
+        }
+        Ok(())
+    }
+
+    fn rel(&self, out: &mut String, rel: &Rel, depth: usize) -> fmt::Result {
+        write!(out, "{:1$}", "", 2 * depth)?;
+        match rel {
+            Rel::Scan(node) => {
+                write!(out, "scan {} ", node.table.name)?;
+                self.columns(out, &node.columns)?;
+                if !node.bounds.is_empty() {
+                    out.push_str(" bounds ");
+                    self.joined(out, &node.bounds, "AND")?;
+                }
+                if let Some(fetch) = node.fetch {
+                    write!(out, " fetch {fetch}")?;
+                }
+            }
+            Rel::Values(node) => {
+                write!(out, "values of {} rows ", node.rows.len())?;
+                self.columns(out, &node.columns)?;
+            }
+            Rel::Filter(node) => {
+                out.push_str("filter ");
+                self.joined(out, &node.predicates, "AND")?;
+            }
+            Rel::Map(node) => {
+                out.push_str("map ");
+                self.list(out, &node.exprs, |out, (id, e)| {
+                    self.column(out, *id)?;
+                    out.push_str(" := ");
+                    self.expr(out, e)
+                })?;
+            }
+            Rel::Join(node) => {
+                let kind = match node.kind {
+                    JoinKind::Inner => "inner",
+                    JoinKind::Left => "left",
+                    JoinKind::Full => "full",
+                    JoinKind::Semi => "semi",
+                    JoinKind::Anti => "anti",
+                    JoinKind::AntiNullAware => "anti null-aware",
+                    JoinKind::Mark(_) => "mark",
+                    JoinKind::Single => "single",
+                };
+                write!(out, "{kind} join ")?;
+                if let JoinKind::Mark(mark) = node.kind {
+                    self.column(out, mark)?;
+                    out.push(' ');
+                }
+                self.joined(out, &node.predicates, "AND")?;
+            }
+            Rel::Aggregate(node) => {
+                out.push_str("aggregate by ");
+                self.columns(out, &node.keys)?;
+                for (id, call) in &node.calls {
+                    out.push_str("; ");
+                    self.column(out, *id)?;
+                    out.push_str(" := ");
+                    self.call(out, call)?;
+                }
+                if !node.totals.is_empty() {
+                    write!(out, "; {} totals", node.totals.len())?;
+                }
+            }
+            Rel::Expand(node) => {
+                out.push_str("expand ");
+                self.list(out, &node.keys, |out, (id, from)| {
+                    self.column(out, *id)?;
+                    out.push_str(" := ");
+                    self.column(out, *from)
+                })?;
+                write!(out, " sets {:?} ", node.sets)?;
+                self.column(out, node.id)?;
+            }
+            Rel::Sort(node) => {
+                out.push_str("sort ");
+                self.keys(out, &node.keys)?;
+                if let Some(fetch) = node.fetch {
+                    write!(out, " fetch {fetch}")?;
+                }
+            }
+            Rel::Limit(node) => {
+                write!(out, "limit {} from {}", node.fetch.map_or("all".into(), |n| n.to_string()), node.skip)?;
+            }
+            Rel::Union(node) => {
+                out.push_str("union ");
+                self.columns(out, &node.columns)?;
+                for (_, from) in &node.inputs {
+                    out.push_str(" of ");
+                    self.columns(out, from)?;
+                }
+            }
+            Rel::Repeat(node) => {
+                out.push_str("repeat ");
+                self.column(out, node.times)?;
+            }
+        }
+        out.push('\n');
+        rel.inputs().into_iter().try_for_each(|input| self.rel(out, input, depth + 1))
+    }
+}
