@@ -363,7 +363,7 @@ fn constant(e: &Expr) -> Option<ScalarValue> {
 }
 
 /// `range(end)`, `range(start, end)`, `range(start, end, step)`; `generate_series` includes the end.
-fn range(name: &str, args: &[ScalarValue], inclusive: bool) -> DfResult<Table> {
+pub(crate) fn range(name: &str, args: &[ScalarValue], inclusive: bool) -> DfResult<Table> {
     let whole = |v: &ScalarValue, n: &ScalarValue| {
         v.data_type().is_integer() || n.cast_to(&v.data_type()).is_ok_and(|same| same == *v)
     };
@@ -401,7 +401,7 @@ fn range(name: &str, args: &[ScalarValue], inclusive: bool) -> DfResult<Table> {
 
 /// `bdb('uservisits', 'tiny')` or `bdb('uservisits', rankings, uservisits)`, with documents' bytes and a seed behind
 /// them: a table of the benchmark, made while it is read.
-fn bdb(args: &[ScalarValue]) -> DfResult<Table> {
+pub(crate) fn bdb(args: &[ScalarValue]) -> DfResult<Table> {
     let usage = || {
         DataFusionError::Plan(
             "bdb() takes a table (rankings, uservisits, documents) and a set (tiny, 1node, 5nodes), or the rows of \

@@ -28,6 +28,7 @@
 pub mod algebra;
 pub mod bdb;
 pub mod bind;
+pub mod binder;
 pub mod bounds;
 pub mod cast_calls;
 pub mod catalog;
@@ -85,6 +86,18 @@ pub struct Settings {
     /// Whether the rows of the result may stay on the workers where they are: they are brought to worker 0 only if they
     /// have an order.
     pub spread_result: bool,
+    /// Which planner plans.
+    pub planner: Planner,
+}
+
+/// The planner that palais has had, and the one that takes its place once it answers every statement.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub enum Planner {
+    /// DataFusion's binder and optimiser, with the repairs of [`rewrite`], [`subqueries`] and [`optimise`].
+    #[default]
+    Repaired,
+    /// [`binder`], [`algebra`], [`rules`] and [`physical`].
+    Own,
 }
 
 impl Default for Settings {
@@ -96,6 +109,7 @@ impl Default for Settings {
             broadcast_bytes: 16 << 20,
             allow_scripts: false,
             spread_result: false,
+            planner: Planner::default(),
         }
     }
 }
@@ -103,6 +117,11 @@ impl Default for Settings {
 /// Plans a query over the tables of the catalog. The same inputs give the same plan in every process.
 pub fn plan(query: &parse::Query, catalog: &Catalog, settings: &Settings) -> Result<Arc<Plan>> {
     parameters::check_none(query)?;
+    if settings.planner == Planner::Own {
+        let (statement, names) = binder::bind(query, catalog, settings)?;
+        let statement = rules::apply(statement, settings)?;
+        return Ok(Arc::new(physical::lower(&statement, Some(&names), settings)?));
+    }
     rewrite::order_by::refuse_names_of_two(query)?;
     let (mut query, names) = names::resolve(query, catalog)?;
     rewrite::rewrite(&mut query, &names)?;

@@ -57,6 +57,8 @@ struct Run {
     broadcast: Option<u64>,
     #[serde(default)]
     tight: bool,
+    #[serde(default)]
+    own_planner: bool,
 }
 
 fn main() {
@@ -123,6 +125,7 @@ fn run(order: &Run, tables: &[Table]) -> Result<Value, Failed> {
     let settings = queries::Settings {
         workers: order.workers.unwrap_or(usual.workers),
         broadcast_bytes: order.broadcast.unwrap_or(usual.broadcast_bytes),
+        planner: if order.own_planner { queries::Planner::Own } else { queries::Planner::Repaired },
         ..usual
     };
     let mut catalog = Catalog::default();

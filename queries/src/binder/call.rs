@@ -1,0 +1,216 @@
+//! Calls of functions and aggregates.
+
+use datafusion_common::ScalarValue;
+use datafusion_sql::sqlparser::ast::{
+    DuplicateTreatment, Expr as Ast, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause,
+    FunctionArguments, NullTreatment, OrderByExpr,
+};
+use strsim::osa_distance;
+
+use super::Binder;
+use super::scope::Env;
+use crate::algebra::{Call, Expr, SortKey};
+use crate::error::{Error, Result};
+
+/// Aggregates that take an order of the values that they are given.
+const ORDERED_SETS: [&str; 4] =
+    ["percentile_cont", "quantile_cont", "approx_percentile_cont", "approx_percentile_cont_with_weight"];
+
+/// Aggregates of several arguments of which DISTINCT concerns the first.
+const DISTINCT_OF_THE_FIRST: [&str; 2] = ["string_agg", "percentile_cont"];
+
+/// A call as it is written.
+struct Written<'q> {
+    name: String,
+    args: Vec<&'q FunctionArg>,
+    distinct: bool,
+    order_by: &'q [OrderByExpr],
+    within_group: &'q [OrderByExpr],
+    filter: Option<&'q Ast>,
+    ignore_nulls: Option<bool>,
+}
+
+impl<'a> Binder<'a> {
+    /// A call of a function of this name.
+    pub(super) fn call_named(&mut self, name: &str, args: Vec<Expr>) -> Result<Expr> {
+        match self.functions.scalar(name) {
+            Some(function) => self.types.call(&function, args),
+            None => Err(self.no_function(name)),
+        }
+    }
+
+    pub(super) fn function(&mut self, function: &Function, env: &Env<'_>) -> Result<Expr> {
+        let written = written(function)?;
+        let name = written.name.as_str();
+        if let Some(scalar) = self.functions.scalar(name) {
+            let only_aggregates = [
+                (written.distinct, "DISTINCT"),
+                (!written.order_by.is_empty(), "ORDER BY"),
+                (!written.within_group.is_empty(), "WITHIN GROUP"),
+                (written.filter.is_some(), "FILTER"),
+                (written.ignore_nulls.is_some(), "IGNORE NULLS"),
+            ];
+            if let Some((_, what)) = only_aggregates.into_iter().find(|(is, _)| *is) {
+                return Err(Error::Invalid(format!("{what} in {name}(), which is no aggregate")));
+            }
+            let args = self.args(&written, env)?;
+            return self.types.call(&scalar, args);
+        }
+        if name == "grouping" {
+            let args = written.args.iter().map(|arg| match arg {
+                FunctionArg::Unnamed(FunctionArgExpr::Expr(e)) => Ok(e.clone()),
+                _ => Err(Error::Invalid("grouping() takes keys of GROUP BY".into())),
+            });
+            return self.grouping(&args.collect::<Result<Vec<_>>>()?, env);
+        }
+        self.aggregate(&written, env)
+    }
+
+    fn args(&mut self, written: &Written<'_>, env: &Env<'_>) -> Result<Vec<Expr>> {
+        let mut args = Vec::with_capacity(written.args.len());
+        for arg in &written.args {
+            args.push(match arg {
+                FunctionArg::Unnamed(FunctionArgExpr::Expr(e)) => self.expr(e, env)?,
+                FunctionArg::Unnamed(FunctionArgExpr::Wildcard) if written.name == "count" => {
+                    Expr::literal(ScalarValue::Int64(Some(1)))
+                }
+                FunctionArg::Unnamed(_) => {
+                    return Err(Error::Invalid(
+                        "* stands for all columns in SELECT and in count(*) alone".into(),
+                    ));
+                }
+                _ => return Err(Error::Unsupported(format!("names of arguments in {}()", written.name))),
+            });
+        }
+        Ok(args)
+    }
+
+    fn aggregate(&mut self, written: &Written<'_>, env: &Env<'_>) -> Result<Expr> {
+        let name = written.name.as_str();
+        let Some(function) = self.functions.aggregate(name) else { return Err(self.no_function(name)) };
+        if written.ignore_nulls.is_some() && !function.supports_null_handling_clause() {
+            return Err(Error::Invalid(format!("IGNORE NULLS and RESPECT NULLS are not for {name}()")));
+        }
+        let inside = Env { group: None, clause: "an aggregate", aliases: &[], ..*env };
+        let mut args = self.args(written, &inside)?;
+        let takes_order = function.supports_within_group_clause() || ORDERED_SETS.contains(&name);
+        let mut order_by = self.keys(written.order_by, &inside)?;
+        let within = self.keys(written.within_group, &inside)?;
+        if !within.is_empty() {
+            if !takes_order || !order_by.is_empty() || within.len() > 1 {
+                return Err(Error::Invalid(format!("WITHIN GROUP (ORDER BY …) of this kind in {name}()")));
+            }
+            args.insert(0, within[0].expr.clone());
+            order_by = within;
+        } else if takes_order && !order_by.is_empty() {
+            // `percentile_cont(value, 0.5 ORDER BY value)`.
+            if order_by.len() > 1 {
+                return Err(Error::Invalid(format!("{name}() takes one key of ORDER BY")));
+            }
+            if args.len() >= 2 {
+                args.remove(0);
+            }
+            args.insert(0, order_by[0].expr.clone());
+        }
+        if name == "count" && args.is_empty() {
+            args.push(Expr::literal(ScalarValue::Int64(Some(1))));
+        }
+        if written.distinct && args.len() > 1 && !DISTINCT_OF_THE_FIRST.contains(&function.name()) {
+            return Err(Error::Unsupported(format!(
+                "DISTINCT in {name}(), which has several arguments; a subquery with SELECT DISTINCT may do"
+            )));
+        }
+        let filter = match written.filter {
+            Some(filter) => {
+                let condition = self.expr(filter, &inside)?;
+                Some(self.types.condition(condition)?)
+            }
+            None => None,
+        };
+        let (distinct, ignore_nulls) = (written.distinct, written.ignore_nulls);
+        let call = Call { function, args, distinct, filter, order_by, ignore_nulls };
+        let (call, data_type) = self.types.aggregate(call)?;
+        // It belongs to the nearest query whose columns it reads.
+        let columns: Vec<_> = call
+            .args
+            .iter()
+            .chain(&call.filter)
+            .chain(call.order_by.iter().map(|key| &key.expr))
+            .flat_map(Expr::columns)
+            .collect();
+        let home = env.levels().find(|level| columns.iter().any(|id| level.scope.has(*id))).unwrap_or(env);
+        let Some(group) = home.group else {
+            return Err(Error::Invalid(format!(
+                "{name}() is an aggregate, and can't stand in {}\n  help: HAVING has conditions on aggregates",
+                home.clause
+            )));
+        };
+        let columns = &mut self.columns;
+        let id = group.borrow_mut().call(call, || columns.add(name, data_type));
+        Ok(self.columns.read(id))
+    }
+
+    /// The keys of an order, each once.
+    fn keys(&mut self, written: &[OrderByExpr], env: &Env<'_>) -> Result<Vec<SortKey>> {
+        let mut keys: Vec<SortKey> = Vec::with_capacity(written.len());
+        for key in written {
+            let expr = self.expr(&key.expr, env)?;
+            if !keys.iter().any(|other| other.expr == expr) {
+                let (descending, nulls_first) =
+                    (key.options.asc == Some(false), key.options.nulls_first == Some(true));
+                keys.push(SortKey { expr, descending, nulls_first });
+            }
+        }
+        Ok(keys)
+    }
+
+    fn no_function(&self, name: &str) -> Error {
+        let known = self.functions.scalar_names().into_iter().chain(self.functions.aggregate_names());
+        let near = known.map(|known| (osa_distance(name, &known), known)).min();
+        let near = near.filter(|(distance, _)| *distance <= 1.max(name.len() / 3));
+        let help = near.map(|(_, near)| format!("\n  help: did you mean {near}?")).unwrap_or_default();
+        Error::Invalid(format!("there is no function '{name}'{help}"))
+    }
+}
+
+/// The parts of a call.
+fn written(function: &Function) -> Result<Written<'_>> {
+    let name = match function.name.0.as_slice() {
+        [part] => part.as_ident().map(|ident| ident.value.to_ascii_lowercase()),
+        _ => None,
+    };
+    let Some(name) = name else {
+        return Err(Error::Invalid(format!("there is no function '{}'", function.name)));
+    };
+    if !matches!(function.parameters, FunctionArguments::None) {
+        return Err(Error::Unsupported(format!("parameters of {name}()")));
+    }
+    let mut nulls = function.null_treatment;
+    let (mut args, mut distinct, mut order_by): (Vec<_>, _, &[OrderByExpr]) = (vec![], false, &[]);
+    match &function.args {
+        FunctionArguments::None => {}
+        FunctionArguments::Subquery(_) => {
+            return Err(Error::Unsupported(format!("a subquery as the argument of {name}(); put it in parentheses")));
+        }
+        FunctionArguments::List(list) => {
+            args = list.args.iter().collect();
+            distinct = matches!(list.duplicate_treatment, Some(DuplicateTreatment::Distinct));
+            for clause in &list.clauses {
+                match clause {
+                    FunctionArgumentClause::IgnoreOrRespectNulls(treatment) => nulls = Some(*treatment),
+                    FunctionArgumentClause::OrderBy(keys) => order_by = keys,
+                    other => return Err(Error::Unsupported(format!("{other} in {name}()"))),
+                }
+            }
+        }
+    }
+    Ok(Written {
+        name,
+        args,
+        distinct,
+        order_by,
+        within_group: &function.within_group,
+        filter: function.filter.as_deref(),
+        ignore_nulls: nulls.map(|nulls| nulls == NullTreatment::IgnoreNulls),
+    })
+}

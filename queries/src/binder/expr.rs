@@ -1,0 +1,462 @@
+//! Expressions.
+
+use datafusion_common::ScalarValue;
+use datafusion_expr::Operator;
+use datafusion_sql::sqlparser::ast::{
+    BinaryOperator, CaseWhen, CastKind, CeilFloorKind, DateTimeField, Expr as Ast, Ident, Query, TrimWhereField,
+    UnaryOperator, Value, ValueWithSpan,
+};
+
+use super::query::mapped;
+use super::scope::{Env, Named};
+use super::{Binder, literal, sql_type};
+use crate::algebra::{ColumnId, Expr, Kind, Rel, Subquery, SubqueryKind};
+use crate::error::{Error, Result};
+
+impl<'a> Binder<'a> {
+    /// An expression whose names `env` knows.
+    pub(super) fn expr(&mut self, e: &Ast, env: &Env<'_>) -> Result<Expr> {
+        if let Some(group) = env.group
+            && let Some(id) = group.borrow().written(e)
+        {
+            return Ok(self.columns.read(id));
+        }
+        match e {
+            Ast::Identifier(name) => self.identifier(name, env),
+            Ast::CompoundIdentifier(parts) => {
+                let (field, rest) = env.find_path(parts)?;
+                let value = self.columns.read(field.id);
+                rest.iter().try_fold(value, |value, name| self.field(value, &name.value))
+            }
+            Ast::Nested(inner) => self.expr(inner, env),
+            Ast::Value(value) => literal::value(&value.value),
+            Ast::BinaryOp { left, op, right } => self.binary(left, op, right, env),
+            Ast::UnaryOp { op, expr } => self.unary(*op, expr, env),
+            Ast::IsNull(e) => Ok(self.expr(e, env)?.is_null()),
+            Ast::IsNotNull(e) => {
+                let e = self.expr(e, env)?;
+                Ok(self.types.is_null(e, true))
+            }
+            Ast::IsTrue(e) => self.is(e, true, false, env),
+            Ast::IsNotTrue(e) => self.is(e, true, true, env),
+            Ast::IsFalse(e) => self.is(e, false, false, env),
+            Ast::IsNotFalse(e) => self.is(e, false, true, env),
+            Ast::IsUnknown(e) => self.is_unknown(e, false, env),
+            Ast::IsNotUnknown(e) => self.is_unknown(e, true, env),
+            Ast::IsDistinctFrom(left, right) => self.two(left, Operator::IsDistinctFrom, right, env),
+            Ast::IsNotDistinctFrom(left, right) => self.two(left, Operator::IsNotDistinctFrom, right, env),
+            Ast::InList { expr, list, negated } => {
+                let (e, list) = (self.expr(expr, env)?, self.exprs(list, env)?);
+                self.types.in_list(e, list, *negated)
+            }
+            Ast::Between { expr, negated, low, high } => {
+                let (e, low, high) = (self.expr(expr, env)?, self.expr(low, env)?, self.expr(high, env)?);
+                self.types.between(e, low, high, *negated)
+            }
+            Ast::Like { negated, any, expr, pattern, escape_char } => {
+                self.like(expr, pattern, *negated, false, *any, escape_char.as_ref(), env)
+            }
+            Ast::ILike { negated, any, expr, pattern, escape_char } => {
+                self.like(expr, pattern, *negated, true, *any, escape_char.as_ref(), env)
+            }
+            Ast::Case { operand, conditions, else_result, .. } => {
+                self.case(operand.as_deref(), conditions, else_result.as_deref(), env)
+            }
+            Ast::Cast { array: true, .. } | Ast::Cast { format: Some(_), .. } => {
+                Err(Error::Unsupported(format!("this form of CAST: {e}")))
+            }
+            Ast::Cast { kind, expr, data_type, .. } => {
+                let safe = matches!(kind, CastKind::TryCast | CastKind::SafeCast);
+                let e = self.expr(expr, env)?;
+                self.types.cast(e, &sql_type::arrow_type(data_type)?, safe)
+            }
+            Ast::TypedString(typed) => {
+                let Some(text) = typed.value.clone().into_string() else {
+                    return Err(Error::Invalid(format!("{} takes a text", typed.data_type)));
+                };
+                self.types.cast(literal::text(&text), &sql_type::arrow_type(&typed.data_type)?, false)
+            }
+            Ast::Interval(interval) => literal::of_interval(interval),
+            Ast::Function(function) => self.function(function, env),
+            Ast::Exists { subquery, negated } => {
+                let bound = self.query(subquery, Some(env), env.ctes)?;
+                let columns = bound.fields.iter().map(|field| field.id).collect();
+                let exists = subquery_of(SubqueryKind::Exists, bound.rel, columns);
+                Ok(if *negated { exists.not() } else { exists })
+            }
+            Ast::Subquery(query) => self.scalar(query, env),
+            Ast::InSubquery { expr, subquery, negated } => {
+                let is_in = self.quantified(expr, Operator::Eq, false, subquery, env)?;
+                Ok(if *negated { is_in.not() } else { is_in })
+            }
+            Ast::AnyOp { left, compare_op, right, .. } => self.compared_with(left, compare_op, false, right, env),
+            Ast::AllOp { left, compare_op, right } => self.compared_with(left, compare_op, true, right, env),
+            other => self.special(other, env),
+        }
+    }
+
+    pub(super) fn exprs(&mut self, all: &[Ast], env: &Env<'_>) -> Result<Vec<Expr>> {
+        all.iter().map(|e| self.expr(e, env)).collect()
+    }
+
+    /// Syntax that stands for a call of a function, and what is not supported.
+    fn special(&mut self, e: &Ast, env: &Env<'_>) -> Result<Expr> {
+        match e {
+            Ast::Extract { field, expr, .. } => {
+                let args = vec![literal::text(&field.to_string()), self.expr(expr, env)?];
+                self.call_named("date_part", args)
+            }
+            Ast::Ceil { expr, field: CeilFloorKind::DateTimeField(DateTimeField::NoDateTime) } => {
+                let e = self.expr(expr, env)?;
+                self.call_named("ceil", vec![e])
+            }
+            Ast::Floor { expr, field: CeilFloorKind::DateTimeField(DateTimeField::NoDateTime) } => {
+                let e = self.expr(expr, env)?;
+                self.call_named("floor", vec![e])
+            }
+            Ast::Position { expr, r#in } => {
+                let args = vec![self.expr(r#in, env)?, self.expr(expr, env)?];
+                self.call_named("strpos", args)
+            }
+            Ast::Substring { expr, substring_from, substring_for, .. } => {
+                let mut args = vec![self.expr(expr, env)?];
+                match (substring_from, substring_for) {
+                    (None, None) => {
+                        return Err(Error::Invalid(
+                            "substring() takes a place to start at: substr(text, start, length)".into(),
+                        ));
+                    }
+                    (Some(from), _) => args.push(self.expr(from, env)?),
+                    (None, Some(_)) => args.push(Expr::literal(ScalarValue::Int64(Some(1)))),
+                }
+                if let Some(length) = substring_for {
+                    args.push(self.expr(length, env)?);
+                }
+                self.call_named("substr", args)
+            }
+            Ast::Trim { expr, trim_where, trim_what, trim_characters } => {
+                let mut args = vec![self.expr(expr, env)?];
+                match (trim_what, trim_characters.as_deref()) {
+                    (Some(_), Some(_)) => {
+                        return Err(Error::Invalid("TRIM takes the characters once".into()));
+                    }
+                    (Some(what), None) => args.push(self.expr(what, env)?),
+                    (None, Some([what, ..])) => args.push(self.expr(what, env)?),
+                    (None, _) => {}
+                }
+                let name = match trim_where {
+                    Some(TrimWhereField::Leading) => "ltrim",
+                    Some(TrimWhereField::Trailing) => "rtrim",
+                    Some(TrimWhereField::Both) | None => "btrim",
+                };
+                self.call_named(name, args)
+            }
+            Ast::Overlay { expr, overlay_what, overlay_from, overlay_for } => {
+                let mut args =
+                    vec![self.expr(expr, env)?, self.expr(overlay_what, env)?, self.expr(overlay_from, env)?];
+                if let Some(length) = overlay_for {
+                    args.push(self.expr(length, env)?);
+                }
+                self.call_named("overlay", args)
+            }
+            Ast::Struct { values, fields } if fields.is_empty() => self.structure(values, env),
+            Ast::Tuple(values) => self.structure(values, env),
+            Ast::Dictionary(fields) => {
+                let mut args = Vec::with_capacity(2 * fields.len());
+                for field in fields {
+                    args.push(literal::text(&field.key.value));
+                    args.push(self.expr(&field.value, env)?);
+                }
+                self.call_named("named_struct", args)
+            }
+            Ast::Wildcard(_) | Ast::QualifiedWildcard(..) => {
+                Err(Error::Invalid("* stands for all columns in SELECT and in count(*) alone".into()))
+            }
+            Ast::GroupingSets(_) | Ast::Rollup(_) | Ast::Cube(_) => {
+                Err(Error::Invalid("grouping sets stand in GROUP BY alone".into()))
+            }
+            other => Err(Error::Unsupported(format!("this expression: {other}"))),
+        }
+    }
+
+    fn identifier(&mut self, name: &Ident, env: &Env<'_>) -> Result<Expr> {
+        match env.find(name)? {
+            Named::Column(field, _) => Ok(self.columns.read(field.id)),
+            Named::Alias(e) => self.expr(e, &Env { aliases: &[], ..*env }),
+        }
+    }
+
+    /// A field of a struct.
+    fn field(&mut self, value: Expr, name: &str) -> Result<Expr> {
+        if !value.data_type.is_nested() {
+            let column = value.as_column().map(|id| self.columns.get(id).name.clone()).unwrap_or_default();
+            return Err(Error::Name {
+                message: format!("'{column}' has no field '{name}': it is no struct"),
+                help: None,
+            });
+        }
+        self.call_named("get_field", vec![value, literal::text(name)])
+    }
+
+    fn two(&mut self, left: &Ast, op: Operator, right: &Ast, env: &Env<'_>) -> Result<Expr> {
+        let (left, right) = (self.expr(left, env)?, self.expr(right, env)?);
+        self.types.binary(left, op, right)
+    }
+
+    fn binary(&mut self, left: &Ast, op: &BinaryOperator, right: &Ast, env: &Env<'_>) -> Result<Expr> {
+        if matches!(op, BinaryOperator::And | BinaryOperator::Or) {
+            // A chain hangs to the left.
+            let mut terms = vec![right];
+            let mut first = left;
+            while let Ast::BinaryOp { left, op: inner, right } = first
+                && inner == op
+            {
+                terms.push(right);
+                first = left;
+            }
+            terms.push(first);
+            terms.reverse();
+            let terms = terms.into_iter().map(|term| self.expr(term, env)).collect::<Result<Vec<_>>>()?;
+            return match op {
+                BinaryOperator::And => self.types.and(terms),
+                _ => self.types.or(terms),
+            };
+        }
+        let (is_like, negated, case_insensitive) = match op {
+            BinaryOperator::PGLikeMatch => (true, false, false),
+            BinaryOperator::PGNotLikeMatch => (true, true, false),
+            BinaryOperator::PGILikeMatch => (true, false, true),
+            BinaryOperator::PGNotILikeMatch => (true, true, true),
+            _ => (false, false, false),
+        };
+        let (left, right) = (self.expr(left, env)?, self.expr(right, env)?);
+        if is_like {
+            return self.types.like(left, right, negated, case_insensitive);
+        }
+        if matches!(op, BinaryOperator::PGExp) {
+            return self.call_named("power", vec![left, right]);
+        }
+        self.types.binary(left, operator(op)?, right)
+    }
+
+    fn unary(&mut self, op: UnaryOperator, e: &Ast, env: &Env<'_>) -> Result<Expr> {
+        match op {
+            UnaryOperator::Not => {
+                let e = self.expr(e, env)?;
+                self.types.not(e)
+            }
+            UnaryOperator::Plus => {
+                let e = self.expr(e, env)?;
+                let t = &e.data_type;
+                let has_sign = t.is_numeric() || t.is_null() || t.is_temporal();
+                match has_sign {
+                    true => Ok(e),
+                    false => Err(Error::Invalid("+ takes a number, an interval or a timestamp".into())),
+                }
+            }
+            UnaryOperator::Minus => {
+                if let Ast::Value(ValueWithSpan { value: Value::Number(digits, _), .. }) = e {
+                    return literal::number(digits, true);
+                }
+                let e = self.expr(e, env)?;
+                self.types.negative(e)
+            }
+            other => Err(Error::Unsupported(format!("the operator {other}"))),
+        }
+    }
+
+    /// `IS [NOT] TRUE` and `IS [NOT] FALSE`.
+    fn is(&mut self, e: &Ast, value: bool, negated: bool, env: &Env<'_>) -> Result<Expr> {
+        let e = self.expr(e, env)?;
+        let e = self.types.condition(e)?;
+        let op = if negated { Operator::IsDistinctFrom } else { Operator::IsNotDistinctFrom };
+        self.types.binary(e, op, Expr::boolean(value))
+    }
+
+    fn is_unknown(&mut self, e: &Ast, negated: bool, env: &Env<'_>) -> Result<Expr> {
+        let e = self.expr(e, env)?;
+        let e = self.types.condition(e)?;
+        Ok(self.types.is_null(e, negated))
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the parts of the syntax, each once")]
+    fn like(
+        &mut self,
+        e: &Ast,
+        pattern: &Ast,
+        negated: bool,
+        case_insensitive: bool,
+        any: bool,
+        escape: Option<&ValueWithSpan>,
+        env: &Env<'_>,
+    ) -> Result<Expr> {
+        let is_usual = |escape: &ValueWithSpan| {
+            matches!(&escape.value, Value::SingleQuotedString(c) if c == "\\")
+        };
+        if any {
+            return Err(Error::Unsupported("LIKE ANY".into()));
+        }
+        if escape.is_some_and(|escape| !is_usual(escape)) {
+            return Err(Error::Unsupported("LIKE … ESCAPE with another character than \\".into()));
+        }
+        let (e, pattern) = (self.expr(e, env)?, self.expr(pattern, env)?);
+        self.types.like(e, pattern, negated, case_insensitive)
+    }
+
+    fn case(
+        &mut self,
+        operand: Option<&Ast>,
+        conditions: &[CaseWhen],
+        otherwise: Option<&Ast>,
+        env: &Env<'_>,
+    ) -> Result<Expr> {
+        let operand = operand.map(|e| self.expr(e, env)).transpose()?;
+        let mut branches = Vec::with_capacity(conditions.len());
+        for CaseWhen { condition, result } in conditions {
+            branches.push((self.expr(condition, env)?, self.expr(result, env)?));
+        }
+        let otherwise = otherwise.map(|e| self.expr(e, env)).transpose()?;
+        self.types.case(operand, branches, otherwise)
+    }
+
+    /// A struct of values, some of which may have names.
+    fn structure(&mut self, values: &[Ast], env: &Env<'_>) -> Result<Expr> {
+        if values.is_empty() {
+            return Err(Error::Unsupported("an empty tuple".into()));
+        }
+        let has_names = values.iter().any(|value| matches!(value, Ast::Named { .. }));
+        let mut args = Vec::with_capacity(values.len());
+        for (i, value) in values.iter().enumerate() {
+            let (name, value) = match value {
+                Ast::Named { expr, name } => (name.value.clone(), expr.as_ref()),
+                other => (format!("c{i}"), other),
+            };
+            if has_names {
+                args.push(literal::text(&name));
+            }
+            args.push(self.expr(value, env)?);
+        }
+        self.call_named(if has_names { "named_struct" } else { "struct" }, args)
+    }
+
+    fn scalar(&mut self, query: &Query, env: &Env<'_>) -> Result<Expr> {
+        let bound = self.query(query, Some(env), env.ctes)?;
+        let [field] = bound.fields.as_slice() else {
+            return Err(Error::Invalid(format!(
+                "a subquery as a value has one column, and this one has {}",
+                bound.fields.len()
+            )));
+        };
+        let data_type = self.columns.get(field.id).data_type.clone();
+        let columns = vec![field.id];
+        let subquery = Subquery { kind: SubqueryKind::Scalar, rel: bound.rel, columns };
+        Ok(Expr { kind: Kind::Subquery(Box::new(subquery)), data_type })
+    }
+
+    /// `left op ANY (subquery)` or ALL.
+    fn compared_with(
+        &mut self,
+        left: &Ast,
+        op: &BinaryOperator,
+        is_all: bool,
+        right: &Ast,
+        env: &Env<'_>,
+    ) -> Result<Expr> {
+        let op = operator(op)?;
+        let Ast::Subquery(query) = right else {
+            return Err(Error::Unsupported(format!("{op} ANY or ALL of what is no subquery")));
+        };
+        if !op.supports_propagation() {
+            return Err(Error::Unsupported(format!("{op} ANY and {op} ALL of a subquery")));
+        }
+        // `= ANY` and `<> ALL` are IN and NOT IN.
+        if op == Operator::NotEq && is_all {
+            return Ok(self.quantified(left, Operator::Eq, false, query, env)?.not());
+        }
+        self.quantified(left, op, is_all, query, env)
+    }
+
+    fn quantified(
+        &mut self,
+        left: &Ast,
+        op: Operator,
+        is_all: bool,
+        query: &Query,
+        env: &Env<'_>,
+    ) -> Result<Expr> {
+        let mut left = left;
+        while let Ast::Nested(inner) = left {
+            left = inner;
+        }
+        let values = match left {
+            Ast::Tuple(values) => self.exprs(values, env)?,
+            one => vec![self.expr(one, env)?],
+        };
+        if values.len() > 1 && op != Operator::Eq {
+            return Err(Error::Unsupported(format!("rows compared by {op} with those of a subquery")));
+        }
+        let bound = self.query(query, Some(env), env.ctes)?;
+        if bound.fields.len() != values.len() {
+            return Err(Error::Invalid(format!(
+                "the subquery has {} columns, and is compared with {}",
+                bound.fields.len(),
+                values.len()
+            )));
+        }
+        let (mut casts, mut columns, mut compared) = (Vec::new(), Vec::new(), Vec::new());
+        for (value, field) in values.into_iter().zip(&bound.fields) {
+            let column = self.columns.read(field.id);
+            let (value, data_type) = self.types.comparable(value, op, &column.data_type)?;
+            compared.push(value);
+            columns.push(match column.data_type == data_type {
+                true => field.id,
+                false => {
+                    let cast = self.types.cast(column, &data_type, false)?;
+                    let id = self.columns.add(&field.name, data_type);
+                    casts.push((id, cast));
+                    id
+                }
+            });
+        }
+        let rel = mapped(bound.rel, casts);
+        let kind = match is_all {
+            true => SubqueryKind::All { op, values: compared },
+            false => SubqueryKind::Any { op, values: compared },
+        };
+        Ok(subquery_of(kind, rel, columns))
+    }
+}
+
+/// A condition on the rows of a subquery.
+fn subquery_of(kind: SubqueryKind, rel: Rel, columns: Vec<ColumnId>) -> Expr {
+    Expr::condition(Kind::Subquery(Box::new(Subquery { kind, rel, columns })))
+}
+
+/// The operator of the syntax.
+fn operator(op: &BinaryOperator) -> Result<Operator> {
+    Ok(match op {
+        BinaryOperator::Gt => Operator::Gt,
+        BinaryOperator::GtEq => Operator::GtEq,
+        BinaryOperator::Lt => Operator::Lt,
+        BinaryOperator::LtEq => Operator::LtEq,
+        BinaryOperator::Eq => Operator::Eq,
+        BinaryOperator::NotEq => Operator::NotEq,
+        BinaryOperator::Plus => Operator::Plus,
+        BinaryOperator::Minus => Operator::Minus,
+        BinaryOperator::Multiply => Operator::Multiply,
+        BinaryOperator::Divide => Operator::Divide,
+        BinaryOperator::Modulo => Operator::Modulo,
+        BinaryOperator::PGRegexMatch => Operator::RegexMatch,
+        BinaryOperator::PGRegexIMatch => Operator::RegexIMatch,
+        BinaryOperator::PGRegexNotMatch => Operator::RegexNotMatch,
+        BinaryOperator::PGRegexNotIMatch => Operator::RegexNotIMatch,
+        BinaryOperator::BitwiseAnd => Operator::BitwiseAnd,
+        BinaryOperator::BitwiseOr => Operator::BitwiseOr,
+        BinaryOperator::Xor | BinaryOperator::BitwiseXor | BinaryOperator::PGBitwiseXor => Operator::BitwiseXor,
+        BinaryOperator::PGBitwiseShiftRight => Operator::BitwiseShiftRight,
+        BinaryOperator::PGBitwiseShiftLeft => Operator::BitwiseShiftLeft,
+        BinaryOperator::StringConcat => Operator::StringConcat,
+        BinaryOperator::Spaceship => Operator::IsNotDistinctFrom,
+        other => return Err(Error::Unsupported(format!("the operator {other}"))),
+    })
+}

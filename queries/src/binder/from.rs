@@ -1,0 +1,404 @@
+//! FROM: tables, table functions, derived tables, joins.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use arrow_schema::{DataType, Field as ArrowField, Schema, SchemaRef};
+use datafusion_common::ScalarValue;
+use datafusion_expr::Operator;
+use datafusion_sql::sqlparser::ast::{
+    Expr as Ast, FunctionArg, FunctionArgExpr, Ident, Join as AstJoin, JoinConstraint, JoinOperator, ObjectName,
+    Statement, TableAlias, TableFactor, TableFunctionArgs, TableWithJoins,
+};
+use datafusion_sql::sqlparser::dialect::GenericDialect;
+use datafusion_sql::sqlparser::parser::Parser;
+use schema::Table;
+
+use super::query::mapped;
+use super::scope::{Ctes, Env, Field, Relation, Scope, same};
+use super::{Binder, Bound, sql_type, syntax};
+use crate::algebra::{Expr, Join, JoinKind, Rel, Scan, Values};
+use crate::bind::{Transform, bdb, range};
+use crate::error::{Error, Result};
+use crate::{parse, refused};
+
+impl<'a> Binder<'a> {
+    /// The relations of a FROM; one row without columns if there is none.
+    pub(super) fn from(
+        &mut self,
+        items: &[TableWithJoins],
+        outer: Option<&Env<'_>>,
+        ctes: Option<&Ctes<'_>>,
+    ) -> Result<(Rel, Scope)> {
+        let mut all: Option<(Rel, Scope)> = None;
+        for item in items {
+            all = Some(match all {
+                None => self.item(item, outer, ctes)?,
+                Some((left, mut scope)) => {
+                    let (right, of_right) = {
+                        // What stands behind LATERAL sees the items before.
+                        let env = Env { scope: &scope, outer, ctes, group: None, clause: "FROM", aliases: &[] };
+                        self.item_beside(item, outer, ctes, Some(&env))?
+                    };
+                    scope.append(of_right)?;
+                    (joined(JoinKind::Inner, left, right, vec![]), scope)
+                }
+            });
+        }
+        Ok(all.unwrap_or_else(|| (Values::one(), Scope::default())))
+    }
+
+    fn item(
+        &mut self,
+        item: &TableWithJoins,
+        outer: Option<&Env<'_>>,
+        ctes: Option<&Ctes<'_>>,
+    ) -> Result<(Rel, Scope)> {
+        self.item_beside(item, outer, ctes, outer)
+    }
+
+    /// An item of FROM. `beside` is what LATERAL may name.
+    fn item_beside(
+        &mut self,
+        item: &TableWithJoins,
+        outer: Option<&Env<'_>>,
+        ctes: Option<&Ctes<'_>>,
+        beside: Option<&Env<'_>>,
+    ) -> Result<(Rel, Scope)> {
+        let mut alias = alias_of(&item.relation);
+        let mut all = self.factor(&item.relation, outer, ctes, beside)?;
+        for join in &item.joins {
+            syntax::allowed(refused::join(join, alias))?;
+            alias = alias_of(&join.relation);
+            all = self.join(all, join, outer, ctes, beside)?;
+        }
+        Ok(all)
+    }
+
+    fn factor(
+        &mut self,
+        factor: &TableFactor,
+        outer: Option<&Env<'_>>,
+        ctes: Option<&Ctes<'_>>,
+        beside: Option<&Env<'_>>,
+    ) -> Result<(Rel, Scope)> {
+        match factor {
+            TableFactor::Table { name, alias, args: Some(args), .. } => self.table_function(name, args, alias.as_ref()),
+            TableFactor::Table { name, alias, .. } => self.named(&parse::table_name(name), alias.as_ref(), ctes),
+            TableFactor::Derived { lateral, subquery, alias, .. } => {
+                let bound = self.query(subquery, if *lateral { beside } else { outer }, ctes)?;
+                self.relation(bound, None, alias.as_ref())
+            }
+            TableFactor::NestedJoin { table_with_joins, alias } => {
+                let (rel, scope) = self.item_beside(table_with_joins, outer, ctes, beside)?;
+                if alias.is_none() {
+                    return Ok((rel, scope));
+                }
+                let fields = scope.shown().iter().map(|shown| shown.field.clone()).collect();
+                self.relation(Bound { rel, fields }, None, alias.as_ref())
+            }
+            TableFactor::Function { name, .. } => {
+                Err(Error::Unsupported(format!("LATERAL {name}()")))
+            }
+            other => Err(Error::Unsupported(format!("this kind of table in FROM: {other}"))),
+        }
+    }
+
+    /// A table of the catalog or a name of WITH.
+    pub(super) fn named(
+        &mut self,
+        name: &str,
+        alias: Option<&TableAlias>,
+        ctes: Option<&Ctes<'_>>,
+    ) -> Result<(Rel, Scope)> {
+        if let Some(cte) = Ctes::find(ctes, name) {
+            cte.is_read.set(true);
+            let mut bound = self.query(cte.query, cte.outer, cte.before)?;
+            rename(&mut bound.fields, &cte.columns, cte.name)?;
+            return self.relation(bound, Some(cte.name), alias);
+        }
+        let table = self.catalog.table(name)?.clone();
+        let known = table.name.clone();
+        let bound = self.scan(table, None);
+        self.relation(bound, Some(&known), alias)
+    }
+
+    fn scan(&mut self, table: Arc<Table>, transform: Option<Transform>) -> Bound {
+        let schema: SchemaRef = transform.as_ref().map_or(table.schema.clone(), |t| t.schema.clone());
+        let fields: Vec<Field> = schema
+            .fields()
+            .iter()
+            .map(|field| Field {
+                id: self.columns.add(field.name(), field.data_type().clone()),
+                name: field.name().clone(),
+            })
+            .collect();
+        let columns = fields.iter().map(|field| field.id).collect();
+        Bound { rel: Rel::Scan(Scan { table, transform, columns, bounds: vec![], fetch: None }), fields }
+    }
+
+    /// A relation under its alias or a name of its own. Equal names of columns are told apart.
+    fn relation(&mut self, bound: Bound, name: Option<&str>, alias: Option<&TableAlias>) -> Result<(Rel, Scope)> {
+        let Bound { rel, mut fields } = bound;
+        let name = alias.map(|alias| alias.name.value.as_str()).or(name);
+        if let Some(alias) = alias {
+            if alias.at.is_some() || alias.columns.iter().any(|column| column.data_type.is_some()) {
+                return Err(Error::Unsupported("types of columns in an alias".into()));
+            }
+            let columns: Vec<&Ident> = alias.columns.iter().map(|column| &column.name).collect();
+            rename(&mut fields, &columns, &alias.name.value)?;
+        }
+        let mut seen = BTreeSet::new();
+        // Names of a table that differ by case alone stay.
+        let repeats = fields.iter().any(|field| !seen.insert(&field.name));
+        if repeats && let Some(distinct) = schema::names::distinct(fields.iter().map(|field| field.name.as_str())) {
+            fields.iter_mut().zip(distinct).for_each(|(field, name)| field.name = name);
+        }
+        Ok((rel, Scope::of(Relation { name: name.map(str::to_string), fields })))
+    }
+
+    fn table_function(
+        &mut self,
+        name: &ObjectName,
+        args: &TableFunctionArgs,
+        alias: Option<&TableAlias>,
+    ) -> Result<(Rel, Scope)> {
+        let name = parse::table_name(name).to_ascii_lowercase();
+        let scope = Scope::default();
+        let env =
+            Env { scope: &scope, outer: None, ctes: None, group: None, clause: "a table function", aliases: &[] };
+        let mut values = Vec::with_capacity(args.args.len());
+        for arg in &args.args {
+            let constants = || Error::Invalid(format!("{name}() takes constants"));
+            let FunctionArg::Unnamed(FunctionArgExpr::Expr(arg)) = arg else { return Err(constants()) };
+            // A column is none, whatever its name.
+            let value = match arg {
+                Ast::Identifier(_) | Ast::CompoundIdentifier(_) => return Err(constants()),
+                arg => self.expr(arg, &env)?,
+            };
+            values.push(value.as_literal().cloned().ok_or_else(constants)?);
+        }
+        let bound = match name.as_str() {
+            "range" | "generate_series" => {
+                self.scan(Arc::new(range(&name, &values, name == "generate_series")?), None)
+            }
+            "bdb" => self.scan(Arc::new(bdb(&values)?), None),
+            "transform" => {
+                let (table, transform) = self.transform(&values)?;
+                self.scan(table, Some(transform))
+            }
+            _ => {
+                return Err(Error::Invalid(format!(
+                    "there is no table function '{name}'; there are range, generate_series, bdb and transform"
+                )));
+            }
+        };
+        let own = match &bound.rel {
+            Rel::Scan(scan) => scan.table.name.clone(),
+            _ => name,
+        };
+        self.relation(bound, Some(&own), alias)
+    }
+
+    /// `transform('table', 'command', 'column TYPE, …')`.
+    fn transform(&self, args: &[ScalarValue]) -> Result<(Arc<Table>, Transform)> {
+        let usage = || {
+            Error::Invalid(
+                "transform() takes a table, a command and the columns that it prints: \
+                 transform('logs', './parse.py', 'host VARCHAR, hits BIGINT')"
+                    .into(),
+            )
+        };
+        let [table, command, columns] = args else { return Err(usage()) };
+        let text = |value: &ScalarValue| value.try_as_str().flatten().map(str::to_string);
+        let (Some(table), Some(command), Some(columns)) = (text(table), text(command), text(columns)) else {
+            return Err(usage());
+        };
+        if !self.settings.allow_scripts {
+            return Err(Error::Invalid(format!(
+                "transform() starts the command '{command}'; allow it with --allow-scripts"
+            )));
+        }
+        let table = self.catalog.table(&table)?.clone();
+        Ok((table, Transform { command, schema: columns_of(&columns)? }))
+    }
+
+    fn join(
+        &mut self,
+        (left, mut scope): (Rel, Scope),
+        join: &AstJoin,
+        outer: Option<&Env<'_>>,
+        ctes: Option<&Ctes<'_>>,
+        beside: Option<&Env<'_>>,
+    ) -> Result<(Rel, Scope)> {
+        let is_lateral = matches!(&join.relation, TableFactor::Derived { lateral: true, .. });
+        let (right, mut of_right) = {
+            let env = Env { scope: &scope, outer: beside, ctes, group: None, clause: "FROM", aliases: &[] };
+            self.factor(&join.relation, outer, ctes, if is_lateral { Some(&env) } else { beside })?
+        };
+        let (kind, constraint) = kind_of(&join.join_operator)?;
+        let is_swapped = matches!(kind, Joining::Right | Joining::RightSemi | Joining::RightAnti);
+        if is_lateral && (is_swapped || matches!(kind, Joining::Full)) {
+            return Err(Error::Invalid(
+                "LATERAL needs the rows before it: INNER, LEFT, SEMI, ANTI or CROSS JOIN LATERAL".into(),
+            ));
+        }
+        let algebra = match kind {
+            Joining::Inner => JoinKind::Inner,
+            Joining::Left | Joining::Right => JoinKind::Left,
+            Joining::Full => JoinKind::Full,
+            Joining::Semi | Joining::RightSemi => JoinKind::Semi,
+            Joining::Anti | Joining::RightAnti => JoinKind::Anti,
+        };
+        let (mut predicates, mut merged, mut computed) = (Vec::new(), Vec::new(), Vec::new());
+        match constraint {
+            Some(JoinConstraint::On(condition)) => {
+                let mut both = scope.clone();
+                both.append(of_right.clone())?;
+                // Conditions may name what LATERAL sees too: the items before a comma.
+                let env = Env { scope: &both, outer, ctes, group: None, clause: "ON", aliases: &[] };
+                let condition = self.expr(condition, &env)?;
+                predicates = self.types.condition(condition)?.split();
+            }
+            Some(JoinConstraint::Using(columns)) => {
+                for column in columns {
+                    let name = column.0.last().and_then(|part| part.as_ident());
+                    let Some(name) = name else {
+                        return Err(Error::Invalid(format!("USING takes names of columns, and {column} is none")));
+                    };
+                    merged.push(self.same_column(name, &scope, &of_right)?);
+                }
+            }
+            Some(JoinConstraint::Natural) => {
+                let names: Vec<String> = scope
+                    .shown()
+                    .iter()
+                    .map(|shown| shown.field.name.clone())
+                    .filter(|name| of_right.shown().iter().any(|other| same(&other.field.name, name)))
+                    .collect();
+                if names.is_empty() {
+                    return Err(Error::Invalid(
+                        "NATURAL JOIN of relations without a column of the same name\n  help: write CROSS JOIN".into(),
+                    ));
+                }
+                for name in names {
+                    merged.push(self.same_column(&Ident::with_quote('"', name), &scope, &of_right)?);
+                }
+            }
+            Some(JoinConstraint::None) | None => {}
+        }
+        for (name, l, r) in merged {
+            let (read_l, read_r) = (self.columns.read(l.id), self.columns.read(r.id));
+            predicates.push(self.types.binary(read_l.clone(), Operator::Eq, read_r.clone())?);
+            let id = match kind {
+                Joining::Right => r.id,
+                Joining::Full => {
+                    let Some(coalesce) = self.functions.scalar("coalesce") else {
+                        return Err(Error::Invalid("there is no function 'coalesce'".into()));
+                    };
+                    let value = self.types.call(&coalesce, vec![read_l, read_r])?;
+                    let id = self.columns.add(&l.name, value.data_type.clone());
+                    computed.push((id, value));
+                    id
+                }
+                _ => l.id,
+            };
+            if !matches!(kind, Joining::RightSemi | Joining::RightAnti | Joining::Semi | Joining::Anti) {
+                scope.merge(&mut of_right, &name, id);
+            }
+        }
+        let rel = match is_swapped {
+            true => joined(algebra, right, left, predicates),
+            false => joined(algebra, left, right, predicates),
+        };
+        let scope = match kind {
+            Joining::Semi | Joining::Anti => scope,
+            Joining::RightSemi | Joining::RightAnti => of_right,
+            _ => {
+                scope.append(of_right)?;
+                scope
+            }
+        };
+        Ok((mapped(rel, computed), scope))
+    }
+
+    /// The columns of a name on both sides of a join.
+    fn same_column(&self, name: &Ident, left: &Scope, right: &Scope) -> Result<(String, Field, Field)> {
+        let find = |scope: &Scope| {
+            let env = Env { scope, outer: None, ctes: None, group: None, clause: "USING", aliases: &[] };
+            env.find_path(std::slice::from_ref(name)).map(|(field, _)| field)
+        };
+        let (left, right) = (find(left)?, find(right)?);
+        Ok((left.name.clone(), left, right))
+    }
+}
+
+/// A relation joined to another one.
+fn joined(kind: JoinKind, left: Rel, right: Rel, predicates: Vec<Expr>) -> Rel {
+    Rel::Join(Join { kind, left: Box::new(left), right: Box::new(right), predicates })
+}
+
+/// Gives the first columns other names.
+fn rename(fields: &mut [Field], names: &[&Ident], relation: &str) -> Result<()> {
+    if names.len() > fields.len() {
+        return Err(Error::Invalid(format!(
+            "'{relation}' has {} columns, and {} names are given",
+            fields.len(),
+            names.len()
+        )));
+    }
+    fields.iter_mut().zip(names).for_each(|(field, name)| field.name.clone_from(&name.value));
+    Ok(())
+}
+
+/// The alias of an item of FROM.
+fn alias_of(factor: &TableFactor) -> Option<&Ident> {
+    match factor {
+        TableFactor::Table { alias, .. }
+        | TableFactor::Derived { alias, .. }
+        | TableFactor::NestedJoin { alias, .. } => alias.as_ref().map(|alias| &alias.name),
+        _ => None,
+    }
+}
+
+/// The joins of the syntax.
+#[derive(Clone, Copy)]
+enum Joining {
+    Inner,
+    Left,
+    Right,
+    Full,
+    Semi,
+    RightSemi,
+    Anti,
+    RightAnti,
+}
+
+fn kind_of(operator: &JoinOperator) -> Result<(Joining, Option<&JoinConstraint>)> {
+    Ok(match operator {
+        JoinOperator::Join(on) | JoinOperator::Inner(on) => (Joining::Inner, Some(on)),
+        JoinOperator::CrossJoin(on) => (Joining::Inner, Some(on)),
+        JoinOperator::Left(on) | JoinOperator::LeftOuter(on) => (Joining::Left, Some(on)),
+        JoinOperator::Right(on) | JoinOperator::RightOuter(on) => (Joining::Right, Some(on)),
+        JoinOperator::FullOuter(on) => (Joining::Full, Some(on)),
+        JoinOperator::Semi(on) | JoinOperator::LeftSemi(on) => (Joining::Semi, Some(on)),
+        JoinOperator::RightSemi(on) => (Joining::RightSemi, Some(on)),
+        JoinOperator::Anti(on) | JoinOperator::LeftAnti(on) => (Joining::Anti, Some(on)),
+        JoinOperator::RightAnti(on) => (Joining::RightAnti, Some(on)),
+        _ => return Err(Error::Unsupported("this kind of join".into())),
+    })
+}
+
+/// A list of columns as `CREATE TABLE` has it.
+fn columns_of(text: &str) -> Result<SchemaRef> {
+    let wrong = || Error::Invalid(format!("'{text}' is not a list of columns such as 'host VARCHAR, hits BIGINT'"));
+    let statements = Parser::parse_sql(&GenericDialect {}, &format!("CREATE TABLE t ({text})"));
+    let statements = statements.map_err(|_| wrong())?;
+    let [Statement::CreateTable(create)] = statements.as_slice() else { return Err(wrong()) };
+    let fields = create.columns.iter().map(|column| {
+        let data_type: DataType = sql_type::arrow_type(&column.data_type)?;
+        Ok(ArrowField::new(&column.name.value, data_type, true))
+    });
+    Ok(Arc::new(Schema::new(fields.collect::<Result<Vec<_>>>()?)))
+}
+

@@ -1,0 +1,64 @@
+//! Syntax tree to algebra: names are resolved, once and for all, and expressions are typed.
+//!
+//! - `syntax`: what the parser reads in an inconvenient form is put into one form first.
+//! - [`scope`]: what names mean.
+//! - `query`: WITH, set operations, VALUES, ORDER BY and LIMIT around a query.
+//! - `from`: tables, joins, derived tables, table functions.
+//! - `select`: one SELECT.
+//! - [`grouping`]: GROUP BY, grouping sets, and which expressions may stand above them.
+//! - `expr`: expressions; `call`: calls of functions; `literal`: constants; `sql_type`: names of types.
+//! - `wildcard`: what `*` stands for.
+//! - `names`: the names that results are given.
+
+mod call;
+mod expr;
+mod from;
+pub mod grouping;
+mod literal;
+mod names;
+mod query;
+pub mod scope;
+mod select;
+mod sql_type;
+mod syntax;
+mod wildcard;
+
+use crate::Settings;
+use crate::algebra::{Columns, Rel, Statement};
+use crate::catalog::Catalog;
+use crate::error::Result;
+use crate::functions::Functions;
+use crate::parse::Query;
+use crate::types::Types;
+use scope::Field;
+
+/// Binds a query over the tables of a catalog. Gives the statement and the names of its result's columns.
+///
+/// # Errors
+/// A name means nothing or several things, types don't go together, or a construct is not supported.
+pub fn bind(query: &Query, catalog: &Catalog, settings: &Settings) -> Result<(Statement, Vec<String>)> {
+    let query = syntax::prepared(query)?;
+    let types = Types::new(settings);
+    let mut binder = Binder { catalog, settings, types, functions: Functions::all(), columns: Columns::default() };
+    let bound = binder.query(&query, None, None)?;
+    let names = bound.fields.iter().map(|field| field.name.clone()).collect();
+    let output = bound.fields.iter().map(|field| field.id).collect();
+    let statement = Statement { columns: binder.columns, stages: vec![], root: bound.rel, output };
+    Ok((statement, names))
+}
+
+struct Binder<'a> {
+    catalog: &'a Catalog,
+    settings: &'a Settings,
+    types: Types,
+    functions: &'static Functions,
+    /// The columns made so far.
+    columns: Columns,
+}
+
+/// A query that is bound.
+struct Bound {
+    rel: Rel,
+    /// Its columns, in their order.
+    fields: Vec<Field>,
+}

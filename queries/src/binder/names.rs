@@ -1,0 +1,66 @@
+//! The names that a SELECT gives its columns.
+
+use datafusion_sql::sqlparser::ast::{Expr as Ast, Ident, Query, VisitorMut};
+use std::ops::ControlFlow;
+
+use super::scope::{Env, Named};
+use crate::error::Error;
+use crate::visits;
+
+/// The name of an expression without an alias: its text, in which columns have the spelling of whoever gave them theirs.
+pub fn of(e: &Ast, env: &Env<'_>) -> String {
+    let mut e = e.clone();
+    // It never breaks off.
+    let _ = visits::change(&mut e, &mut Spell { env, depth: 0 });
+    match &e {
+        Ast::Identifier(name) => name.value.clone(),
+        Ast::CompoundIdentifier(parts) => parts.last().map(|part| part.value.clone()).unwrap_or_default(),
+        other => other.to_string(),
+    }
+}
+
+/// Gives names of columns their spelling, outside of subqueries.
+struct Spell<'a> {
+    env: &'a Env<'a>,
+    depth: usize,
+}
+
+impl Spell<'_> {
+    fn spell(&self, parts: &mut [Ident]) {
+        let found = match &*parts {
+            [name] => match self.env.find(name) {
+                Ok(Named::Column(field, _)) => Some((field.name, 0)),
+                _ => None,
+            },
+            parts => self.env.find_path(parts).ok().map(|(field, rest)| (field.name, parts.len() - rest.len() - 1)),
+        };
+        if let Some((name, place)) = found {
+            parts[place].value = name;
+        }
+    }
+}
+
+impl VisitorMut for Spell<'_> {
+    type Break = Error;
+
+    fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<Error> {
+        self.depth += 1;
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<Error> {
+        self.depth -= 1;
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, e: &mut Ast) -> ControlFlow<Error> {
+        if self.depth == 0 {
+            match e {
+                Ast::Identifier(name) => self.spell(std::slice::from_mut(name)),
+                Ast::CompoundIdentifier(parts) => self.spell(parts),
+                _ => {}
+            }
+        }
+        ControlFlow::Continue(())
+    }
+}

@@ -1,0 +1,478 @@
+//! What stands around a SELECT: WITH, set operations, VALUES, ORDER BY and LIMIT.
+
+use std::cell::Cell;
+
+use datafusion_common::ScalarValue;
+use datafusion_sql::sqlparser::ast::{
+    self, Cte, Expr as Ast, LimitClause, OrderBy, OrderByExpr, OrderByKind, Query, SetExpr, SetOperator,
+    SetQuantifier,
+};
+
+use super::scope::{Ctes, Env, Field, Relation, Scope, same};
+use super::{Binder, Bound};
+use crate::algebra::{
+    Aggregate, Call, ColumnId, Expr, Filter, Join, JoinKind, Limit, Map, Rel, Repeat, Sort, SortKey, Union, Values,
+};
+use crate::error::{Error, Result};
+use arrow_schema::DataType;
+use datafusion_expr::Operator;
+
+/// The rows wanted of a query.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Range {
+    pub skip: usize,
+    pub fetch: Option<usize>,
+}
+
+impl<'a> Binder<'a> {
+    /// A query that may name columns of `outer`, and the names of WITH in `ctes`.
+    pub(super) fn query(
+        &mut self,
+        query: &Query,
+        outer: Option<&Env<'_>>,
+        ctes: Option<&Ctes<'_>>,
+    ) -> Result<Bound> {
+        match &query.with {
+            Some(with) if with.recursive => Err(Error::Unsupported("recursive CTEs (WITH RECURSIVE)".into())),
+            Some(with) => self.with(&with.cte_tables, query, outer, ctes),
+            None => self.body(query, outer, ctes),
+        }
+    }
+
+    /// The names of WITH, each of which sees those before it, and then the query.
+    fn with(
+        &mut self,
+        rest: &[Cte],
+        query: &Query,
+        outer: Option<&Env<'_>>,
+        ctes: Option<&Ctes<'_>>,
+    ) -> Result<Bound> {
+        let Some((first, rest)) = rest.split_first() else { return self.body(query, outer, ctes) };
+        let name = &first.alias.name.value;
+        if rest.iter().any(|other| same(&other.alias.name.value, name)) {
+            return Err(Error::Invalid(format!("WITH has the name '{name}' twice")));
+        }
+        let columns = first.alias.columns.iter().map(|column| &column.name).collect();
+        let cte =
+            Ctes { name, query: &first.query, columns, outer, before: ctes, is_read: Cell::new(false) };
+        let bound = self.with(rest, query, outer, Some(&cte))?;
+        if !cte.is_read.get() {
+            // What nothing reads is wrong all the same if it is.
+            self.query(cte.query, cte.outer, cte.before)?;
+        }
+        Ok(bound)
+    }
+
+    fn body(&mut self, query: &Query, outer: Option<&Env<'_>>, ctes: Option<&Ctes<'_>>) -> Result<Bound> {
+        let range = self.range(query.limit_clause.as_ref())?;
+        let order_by = query.order_by.as_ref();
+        if let SetExpr::Select(select) = query.body.as_ref() {
+            return self.select(select, order_by, range, outer, ctes);
+        }
+        let bound = self.set(&query.body, outer, ctes)?;
+        let rel = self.ordered(bound.rel, &bound.fields, order_by, outer, ctes)?;
+        Ok(Bound { rel: limited(rel, range), fields: bound.fields })
+    }
+
+    /// The operand of a set operation, or what stands in the place of a SELECT.
+    fn set(&mut self, body: &SetExpr, outer: Option<&Env<'_>>, ctes: Option<&Ctes<'_>>) -> Result<Bound> {
+        match body {
+            SetExpr::Select(select) => self.select(select, None, Range::default(), outer, ctes),
+            SetExpr::Query(query) => self.query(query, outer, ctes),
+            SetExpr::Values(values) => self.values(values, outer, ctes),
+            SetExpr::SetOperation { op, set_quantifier, left, right } => {
+                self.set_operation(*op, *set_quantifier, left, right, outer, ctes)
+            }
+            SetExpr::Table(table) => {
+                let name = table.table_name.clone().unwrap_or_default();
+                let (rel, scope) = self.named(&name, None, ctes)?;
+                Ok(Bound { rel, fields: scope.shown().iter().map(|shown| shown.field.clone()).collect() })
+            }
+            _ => Err(Error::Unsupported("a statement that changes data, within a query".into())),
+        }
+    }
+
+    /// ORDER BY of what is not one SELECT: keys are columns of the result, by name or place, or computed of them.
+    fn ordered(
+        &mut self,
+        rel: Rel,
+        fields: &[Field],
+        order_by: Option<&OrderBy>,
+        outer: Option<&Env<'_>>,
+        ctes: Option<&Ctes<'_>>,
+    ) -> Result<Rel> {
+        let Some(order_by) = order_by else { return Ok(rel) };
+        let scope = Scope::of(Relation { name: None, fields: fields.to_vec() });
+        let env = Env { scope: &scope, outer, ctes, group: None, clause: "ORDER BY of a set operation", aliases: &[] };
+        let mut keys = Vec::new();
+        for key in keys_of(order_by, fields.len())? {
+            let expr = match key.place {
+                Some(place) => self.columns.read(fields[place].id),
+                None => self.expr(key.expr, &env)?,
+            };
+            keys.push(SortKey { expr, descending: key.descending, nulls_first: key.nulls_first });
+        }
+        Ok(sorted(rel, keys))
+    }
+
+    /// The rows that LIMIT and OFFSET leave.
+    fn range(&mut self, clause: Option<&LimitClause>) -> Result<Range> {
+        let Some(LimitClause::LimitOffset { limit, offset, .. }) = clause else { return Ok(Range::default()) };
+        let fetch = match limit {
+            Some(limit) => self.count(limit, "LIMIT")?,
+            None => None,
+        };
+        let skip = match offset {
+            Some(offset) => self.count(&offset.value, "OFFSET")?.unwrap_or(0),
+            None => 0,
+        };
+        Ok(Range { skip, fetch })
+    }
+
+    /// A constant number of rows; `None` for NULL.
+    fn count(&mut self, e: &Ast, clause: &'static str) -> Result<Option<usize>> {
+        let scope = Scope::default();
+        let env = Env { scope: &scope, outer: None, ctes: None, group: None, clause, aliases: &[] };
+        let value = self.expr(e, &env)?;
+        let number = match value.as_literal() {
+            Some(value) if value.is_null() => return Ok(None),
+            Some(value) if value.data_type().is_integer() => value.cast_to(&DataType::Int64).ok(),
+            Some(_) => None,
+            None => return Err(Error::Unsupported(format!("a {clause} that is not a number"))),
+        };
+        match number {
+            Some(ScalarValue::Int64(Some(n))) => match usize::try_from(n) {
+                Ok(n) => Ok(Some(n)),
+                Err(_) => Err(Error::Invalid(format!("{clause} must not be negative, {n} was given"))),
+            },
+            _ => Err(Error::Invalid(format!("{clause} takes a number of rows, and {e} is none"))),
+        }
+    }
+
+    fn values(
+        &mut self,
+        values: &ast::Values,
+        outer: Option<&Env<'_>>,
+        ctes: Option<&Ctes<'_>>,
+    ) -> Result<Bound> {
+        let scope = Scope::default();
+        let env = Env { scope: &scope, outer, ctes, group: None, clause: "VALUES", aliases: &[] };
+        let width = values.rows.first().map_or(0, |row| row.content.len());
+        let mut cells: Vec<Vec<Expr>> = vec![Vec::with_capacity(values.rows.len()); width];
+        for (i, row) in values.rows.iter().enumerate() {
+            if row.content.len() != width {
+                return Err(Error::Invalid(format!(
+                    "the rows of VALUES have different numbers of columns: the first has {width}, row {} has {}",
+                    i + 1,
+                    row.content.len()
+                )));
+            }
+            for (cell, column) in row.content.iter().zip(&mut cells) {
+                column.push(self.expr(cell, &env)?);
+            }
+        }
+        let mut fields = Vec::with_capacity(width);
+        let mut rows: Vec<Vec<Expr>> = vec![Vec::with_capacity(width); values.rows.len()];
+        for (i, column) in cells.into_iter().enumerate() {
+            let column = self.types.common(column)?;
+            let data_type = column.first().map_or(DataType::Null, |e| e.data_type.clone());
+            let name = format!("column{}", i + 1);
+            fields.push(Field { id: self.columns.add(&name, data_type), name });
+            column.into_iter().zip(&mut rows).for_each(|(e, row)| row.push(e));
+        }
+        let columns = fields.iter().map(|field| field.id).collect();
+        Ok(Bound { rel: Rel::Values(Values { columns, rows }), fields })
+    }
+
+    fn set_operation(
+        &mut self,
+        op: SetOperator,
+        quantifier: SetQuantifier,
+        left: &SetExpr,
+        right: &SetExpr,
+        outer: Option<&Env<'_>>,
+        ctes: Option<&Ctes<'_>>,
+    ) -> Result<Bound> {
+        // A chain of one operation hangs to the left: thousands of them are one operator, and no deep tree.
+        let mut operands = vec![right];
+        let mut first = left;
+        if op == SetOperator::Union {
+            while let SetExpr::SetOperation { op: inner, set_quantifier, left, right } = first
+                && *inner == op
+                && *set_quantifier == quantifier
+                && !is_by_name(quantifier)
+            {
+                operands.push(right);
+                first = left;
+            }
+        }
+        operands.push(first);
+        operands.reverse();
+        let bound =
+            operands.into_iter().map(|operand| self.set(operand, outer, ctes)).collect::<Result<Vec<_>>>()?;
+        let sides = match is_by_name(quantifier) {
+            true if op == SetOperator::Union => self.by_name(bound)?,
+            true => return Err(Error::Unsupported(format!("{op} {quantifier}"))),
+            false => bound,
+        };
+        let is_all = matches!(quantifier, SetQuantifier::All | SetQuantifier::AllByName);
+        let (inputs, fields) = self.aligned(op, sides)?;
+        match op {
+            SetOperator::Union => {
+                let columns: Vec<ColumnId> = fields.iter().map(|field| field.id).collect();
+                let rel = Rel::Union(Union { columns: columns.clone(), inputs });
+                Ok(Bound { rel: if is_all { rel } else { distinct(rel, columns) }, fields })
+            }
+            SetOperator::Intersect | SetOperator::Except | SetOperator::Minus => {
+                let is_intersection = op == SetOperator::Intersect;
+                match is_all {
+                    true => self.counted(inputs, fields, is_intersection),
+                    false => self.filtered(inputs, fields, is_intersection),
+                }
+            }
+        }
+    }
+
+    /// Sides whose columns are those of all, in the order in which they appear; NULL where a side has none.
+    fn by_name(&mut self, sides: Vec<Bound>) -> Result<Vec<Bound>> {
+        let mut names: Vec<String> = Vec::new();
+        for side in &sides {
+            for (i, field) in side.fields.iter().enumerate() {
+                if side.fields[..i].iter().any(|other| same(&other.name, &field.name)) {
+                    return Err(Error::Invalid(format!(
+                        "UNION BY NAME of a query with two columns '{}'",
+                        field.name
+                    )));
+                }
+                if !names.iter().any(|name| same(name, &field.name)) {
+                    names.push(field.name.clone());
+                }
+            }
+        }
+        let mut named = Vec::with_capacity(sides.len());
+        for side in sides {
+            let mut missing = Vec::new();
+            let mut fields = Vec::with_capacity(names.len());
+            for name in &names {
+                let known = side.fields.iter().find(|field| same(&field.name, name));
+                let id = known.map(|field| field.id).unwrap_or_else(|| {
+                    let id = self.columns.add(name, DataType::Null);
+                    missing.push((id, Expr::null(&DataType::Null)));
+                    id
+                });
+                fields.push(Field { name: name.clone(), id });
+            }
+            named.push(Bound { rel: mapped(side.rel, missing), fields });
+        }
+        Ok(named)
+    }
+
+    /// The inputs of a set operation with columns of the same types, and the columns that it gives.
+    fn aligned(&mut self, op: SetOperator, sides: Vec<Bound>) -> Result<(Vec<(Rel, Vec<ColumnId>)>, Vec<Field>)> {
+        let width = sides.first().map_or(0, |side| side.fields.len());
+        if let Some(other) = sides.iter().find(|side| side.fields.len() != width) {
+            return Err(Error::Invalid(format!(
+                "{op} of queries with {width} and {} columns\n  help: both have to have as many columns",
+                other.fields.len()
+            )));
+        }
+        let mut types = Vec::with_capacity(width);
+        for column in 0..width {
+            let of_sides: Vec<DataType> =
+                sides.iter().map(|side| self.columns.get(side.fields[column].id).data_type.clone()).collect();
+            types.push(self.types.union(&of_sides)?);
+        }
+        let first = sides.first().map_or(&[] as &[Field], |side| &side.fields);
+        let fields: Vec<Field> = first
+            .iter()
+            .zip(&types)
+            .map(|(field, t)| Field { id: self.columns.add(&field.name, t.clone()), name: field.name.clone() })
+            .collect();
+        let mut inputs = Vec::with_capacity(sides.len());
+        for side in sides {
+            let (mut casts, mut ids) = (Vec::new(), Vec::with_capacity(width));
+            for (field, t) in side.fields.iter().zip(&types) {
+                if self.columns.get(field.id).data_type == *t {
+                    ids.push(field.id);
+                    continue;
+                }
+                let cast = self.types.cast(self.columns.read(field.id), t, false)?;
+                let id = self.columns.add(&field.name, t.clone());
+                casts.push((id, cast));
+                ids.push(id);
+            }
+            inputs.push((mapped(side.rel, casts), ids));
+        }
+        Ok((inputs, fields))
+    }
+
+    /// INTERSECT and EXCEPT of distinct rows: those of the left side that have, or have not, an equal one.
+    fn filtered(
+        &mut self,
+        inputs: Vec<(Rel, Vec<ColumnId>)>,
+        fields: Vec<Field>,
+        is_intersection: bool,
+    ) -> Result<Bound> {
+        let mut inputs = inputs.into_iter();
+        let (Some((left, of_left)), Some((right, of_right))) = (inputs.next(), inputs.next()) else {
+            return Err(Error::Invalid("a set operation has two sides".into()));
+        };
+        // Under columns of its own: the names of the result may stand twice in a side.
+        let columns: Vec<ColumnId> = fields.iter().map(|field| field.id).collect();
+        let renamed = fields.iter().zip(&of_left).map(|(field, id)| (field.id, self.columns.read(*id)));
+        let left = distinct(mapped(left, renamed.collect()), columns.clone());
+        let predicates = columns.iter().zip(&of_right).map(|(l, r)| {
+            Expr::compare(self.columns.read(*l), Operator::IsNotDistinctFrom, self.columns.read(*r))
+        });
+        let join = Join {
+            kind: if is_intersection { JoinKind::Semi } else { JoinKind::Anti },
+            predicates: predicates.collect(),
+            left: Box::new(left),
+            right: Box::new(right),
+        };
+        Ok(Bound { rel: Rel::Join(join), fields })
+    }
+
+    /// INTERSECT ALL and EXCEPT ALL: rows are counted on both sides, and each is given min(l, r) or l - r times.
+    fn counted(
+        &mut self,
+        inputs: Vec<(Rel, Vec<ColumnId>)>,
+        fields: Vec<Field>,
+        is_intersection: bool,
+    ) -> Result<Bound> {
+        let one = |n: i64| Expr::literal(ScalarValue::Int64(Some(n)));
+        let mut sides = Vec::with_capacity(2);
+        for (i, (rel, mut ids)) in inputs.into_iter().enumerate() {
+            let marks = ["in left", "in right"].map(|name| self.columns.add(name, DataType::Int64));
+            let exprs = marks.iter().enumerate().map(|(side, id)| (*id, one(i64::from(side == i)))).collect();
+            ids.extend(marks);
+            sides.push((mapped(rel, exprs), ids));
+        }
+        let keys: Vec<ColumnId> = fields.iter().map(|field| field.id).collect();
+        let marks = ["in left", "in right"].map(|name| self.columns.add(name, DataType::Int64));
+        let union = Rel::Union(Union { columns: keys.iter().copied().chain(marks).collect(), inputs: sides });
+        let Some(sum) = self.functions.aggregate("sum") else {
+            return Err(Error::Invalid("there is no aggregate 'sum'".into()));
+        };
+        let mut calls = Vec::with_capacity(2);
+        for mark in marks {
+            let call = Call {
+                function: sum.clone(),
+                args: vec![self.columns.read(mark)],
+                distinct: false,
+                filter: None,
+                order_by: vec![],
+                ignore_nulls: None,
+            };
+            let (call, data_type) = self.types.aggregate(call)?;
+            calls.push((self.columns.add("count", data_type), call));
+        }
+        let (left, right) = (self.columns.read(calls[0].0), self.columns.read(calls[1].0));
+        let grouped =
+            Rel::Aggregate(Aggregate { input: Box::new(union), keys, calls, totals: vec![] });
+        let times = match is_intersection {
+            true => {
+                let is_less = self.types.binary(left.clone(), Operator::Lt, right.clone())?;
+                self.types.case(None, vec![(is_less, left)], Some(right))?
+            }
+            false => self.types.binary(left, Operator::Minus, right)?,
+        };
+        let id = self.columns.add("times", times.data_type.clone());
+        let is_given = self.types.binary(self.columns.read(id), Operator::Gt, one(0))?;
+        let input = Rel::Filter(Filter { input: Box::new(mapped(grouped, vec![(id, times)])), predicates: vec![is_given] });
+        Ok(Bound { rel: Rel::Repeat(Repeat { input: Box::new(input), times: id }), fields })
+    }
+}
+
+fn is_by_name(quantifier: SetQuantifier) -> bool {
+    matches!(quantifier, SetQuantifier::ByName | SetQuantifier::AllByName | SetQuantifier::DistinctByName)
+}
+
+/// A key of ORDER BY as it is written.
+pub(super) struct OrderKey<'q> {
+    pub expr: &'q Ast,
+    /// The place of the result's column that it means.
+    pub place: Option<usize>,
+    pub descending: bool,
+    pub nulls_first: bool,
+}
+
+/// The keys of an ORDER BY over a result of so many columns.
+///
+/// # Errors
+/// A place is out of range, or a clause is not supported.
+pub(super) fn keys_of(order_by: &OrderBy, width: usize) -> Result<Vec<OrderKey<'_>>> {
+    if order_by.interpolate.is_some() {
+        return Err(Error::Unsupported("ORDER BY … INTERPOLATE".into()));
+    }
+    let keys = match &order_by.kind {
+        OrderByKind::Expressions(keys) => keys,
+        OrderByKind::All(_) => return Err(Error::Unsupported("this ORDER BY ALL".into())),
+    };
+    let direction = |key: &OrderByExpr| {
+        let descending = key.options.asc == Some(false);
+        (descending, key.options.nulls_first == Some(true))
+    };
+    if let [key] = keys.as_slice()
+        && matches!(&key.expr, Ast::Identifier(i) if i.quote_style.is_none() && i.value.eq_ignore_ascii_case("all"))
+    {
+        let (descending, nulls_first) = direction(key);
+        let all = (0..width).map(|place| OrderKey { expr: &key.expr, place: Some(place), descending, nulls_first });
+        return Ok(all.collect());
+    }
+    let key = |key: &'_ OrderByExpr| (direction(key), place(&key.expr, width));
+    keys.iter()
+        .map(|written| {
+            if written.with_fill.is_some() {
+                return Err(Error::Unsupported("ORDER BY … WITH FILL".into()));
+            }
+            let ((descending, nulls_first), place) = key(written);
+            Ok(OrderKey { expr: &written.expr, place: place?, descending, nulls_first })
+        })
+        .collect()
+}
+
+/// The place that an expression is, counted from 0.
+fn place(e: &Ast, width: usize) -> Result<Option<usize>> {
+    let Ast::Value(value) = e else { return Ok(None) };
+    let ast::Value::Number(text, _) = &value.value else { return Ok(None) };
+    let Ok(place) = text.parse::<usize>() else { return Ok(None) };
+    match place.checked_sub(1).filter(|place| *place < width) {
+        Some(place) => Ok(Some(place)),
+        None => Err(Error::Invalid(format!(
+            "ORDER BY {place} is out of range: the result has {width} columns, counted from 1"
+        ))),
+    }
+}
+
+/// A relation that computes these columns too.
+pub(super) fn mapped(rel: Rel, exprs: Vec<(ColumnId, Expr)>) -> Rel {
+    if exprs.is_empty() { rel } else { Rel::Map(Map { input: Box::new(rel), exprs }) }
+}
+
+/// The distinct combinations of columns.
+pub(super) fn distinct(rel: Rel, columns: Vec<ColumnId>) -> Rel {
+    let mut keys = columns;
+    let mut seen = std::collections::BTreeSet::new();
+    keys.retain(|key| seen.insert(*key));
+    Rel::Aggregate(Aggregate { input: Box::new(rel), keys, calls: vec![], totals: vec![] })
+}
+
+/// Sorted by keys, of which those that stand before again decide nothing.
+pub(super) fn sorted(rel: Rel, keys: Vec<SortKey>) -> Rel {
+    let mut once: Vec<SortKey> = Vec::with_capacity(keys.len());
+    for key in keys {
+        if !once.iter().any(|other| other.expr == key.expr) {
+            once.push(key);
+        }
+    }
+    if once.is_empty() { rel } else { Rel::Sort(Sort { input: Box::new(rel), keys: once, fetch: None }) }
+}
+
+/// A range of the rows.
+pub(super) fn limited(rel: Rel, range: Range) -> Rel {
+    match range {
+        Range { skip: 0, fetch: None } => rel,
+        Range { skip, fetch } => Rel::Limit(Limit { input: Box::new(rel), skip, fetch }),
+    }
+}

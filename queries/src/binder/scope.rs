@@ -1,0 +1,343 @@
+//! What names mean: the relations of FROM, their columns, and the scopes around.
+//!
+//! Names match without regard to case. Two columns of one relation that differ by case alone are reached by their exact
+//! spelling in quotes; a name that could mean both, or columns of two relations, is an error.
+
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, BTreeSet};
+
+use datafusion_sql::sqlparser::ast::{self, Ident, Query};
+use strsim::osa_distance;
+
+use super::grouping::Group;
+use crate::algebra::ColumnId;
+use crate::error::{Error, Result};
+
+/// A column of a relation.
+#[derive(Debug, Clone)]
+pub struct Field {
+    /// Its name, in the spelling of whoever gave it.
+    pub name: String,
+    /// Its number.
+    pub id: ColumnId,
+}
+
+/// A relation of FROM.
+#[derive(Debug, Clone)]
+pub struct Relation {
+    /// Its alias, or the name of its table.
+    pub name: Option<String>,
+    /// Its columns.
+    pub fields: Vec<Field>,
+}
+
+/// A column that a name without a relation's before it may mean, in the order of `*`.
+#[derive(Debug, Clone)]
+pub struct Shown {
+    /// The column.
+    pub field: Field,
+    /// Whether USING or NATURAL has made it of a column of each side.
+    pub is_merged: bool,
+}
+
+/// The relations of a FROM.
+#[derive(Debug, Clone, Default)]
+pub struct Scope {
+    relations: Vec<Relation>,
+    shown: Vec<Shown>,
+    /// The positions in `shown` of each lower-case name.
+    by_name: BTreeMap<String, Vec<usize>>,
+    /// The columns of all relations.
+    ids: BTreeSet<ColumnId>,
+}
+
+/// What a name means in one scope.
+enum Meaning {
+    Nothing,
+    Column(Field),
+    /// Several spellings of one relation.
+    Spellings(Vec<String>),
+    Ambiguous,
+}
+
+impl Scope {
+    /// The scope of one relation.
+    pub fn of(relation: Relation) -> Scope {
+        let mut scope = Scope::default();
+        for field in &relation.fields {
+            scope.ids.insert(field.id);
+            scope.show(Shown { field: field.clone(), is_merged: false });
+        }
+        scope.relations.push(relation);
+        scope
+    }
+
+    fn show(&mut self, shown: Shown) {
+        let place = self.shown.len();
+        self.by_name.entry(shown.field.name.to_lowercase()).or_default().push(place);
+        self.shown.push(shown);
+    }
+
+    /// Adds the relations of a scope to its right.
+    ///
+    /// # Errors
+    /// Two relations have one name.
+    pub fn append(&mut self, right: Scope) -> Result<()> {
+        for relation in &right.relations {
+            let Some(name) = &relation.name else { continue };
+            if self.relations.iter().any(|other| other.name.as_ref().is_some_and(|n| same(n, name))) {
+                return Err(Error::Name {
+                    message: format!("two relations in FROM are called '{name}'"),
+                    help: Some("give one of them another name with AS".into()),
+                });
+            }
+        }
+        self.relations.extend(right.relations);
+        self.ids.extend(right.ids);
+        right.shown.into_iter().for_each(|shown| self.show(shown));
+        Ok(())
+    }
+
+    /// Makes one column of those of a name on both sides of a join, the right one's relations not yet appended. The column
+    /// stands where the left one's did.
+    pub fn merge(&mut self, right: &mut Scope, name: &str, id: ColumnId) {
+        let lower = name.to_lowercase();
+        if let Some(place) = self.by_name.get(&lower).and_then(|places| places.first()) {
+            let shown = &mut self.shown[*place];
+            shown.field.id = id;
+            shown.is_merged = true;
+            self.ids.insert(id);
+        }
+        right.hide(&lower);
+    }
+
+    /// Takes the columns of a name out of what is shown.
+    fn hide(&mut self, lower: &str) {
+        if self.by_name.remove(lower).is_none() {
+            return;
+        }
+        let shown = std::mem::take(&mut self.shown);
+        self.by_name.clear();
+        shown.into_iter().filter(|s| s.field.name.to_lowercase() != lower).for_each(|s| self.show(s));
+    }
+
+    /// The columns of `*`.
+    pub fn shown(&self) -> &[Shown] {
+        &self.shown
+    }
+
+    /// Whether a column is one of its relations'.
+    pub fn has(&self, id: ColumnId) -> bool {
+        self.ids.contains(&id)
+    }
+
+    /// Its relations.
+    pub fn relations(&self) -> &[Relation] {
+        &self.relations
+    }
+
+    /// The relation of this name.
+    pub fn relation(&self, name: &str) -> Option<&Relation> {
+        self.relations.iter().find(|relation| relation.name.as_ref().is_some_and(|n| same(n, name)))
+    }
+
+    /// What a name without a relation's before it means.
+    fn find(&self, name: &Ident) -> Meaning {
+        let Some(places) = self.by_name.get(&name.value.to_lowercase()) else { return Meaning::Nothing };
+        let all: Vec<&Shown> = places.iter().map(|place| &self.shown[*place]).collect();
+        // What USING has made one column goes before a column of the name in another relation.
+        let merged: Vec<&Shown> = all.iter().copied().filter(|shown| shown.is_merged).collect();
+        let all = if merged.is_empty() { all } else { merged };
+        if let [only] = all.as_slice() {
+            return Meaning::Column(only.field.clone());
+        }
+        one_spelling(name, all.into_iter().map(|shown| &shown.field))
+    }
+
+    /// The field of a relation that a name with the relation's before it means.
+    fn find_in(relation: &Relation, name: &Ident) -> Meaning {
+        let meant: Vec<&Field> = relation.fields.iter().filter(|field| same(&field.name, &name.value)).collect();
+        match meant.as_slice() {
+            [] => Meaning::Nothing,
+            [only] => Meaning::Column((*only).clone()),
+            _ => one_spelling(name, meant.into_iter()),
+        }
+    }
+}
+
+/// Of several columns the one of exactly this spelling, if the name is quoted.
+fn one_spelling<'a>(name: &Ident, fields: impl Iterator<Item = &'a Field>) -> Meaning {
+    let fields: Vec<&Field> = fields.collect();
+    let exact: Vec<&Field> =
+        fields.iter().copied().filter(|field| name.quote_style.is_some() && field.name == name.value).collect();
+    if let [only] = exact.as_slice() {
+        return Meaning::Column((*only).clone());
+    }
+    let spellings: BTreeSet<&String> = fields.iter().map(|field| &field.name).collect();
+    match spellings.len() == fields.len() {
+        true => Meaning::Spellings(spellings.into_iter().cloned().collect()),
+        false => Meaning::Ambiguous,
+    }
+}
+
+/// Whether two names are the same to a query.
+pub fn same(one: &str, other: &str) -> bool {
+    one == other || one.to_lowercase() == other.to_lowercase()
+}
+
+/// What the names of a clause may mean: the relations of a SELECT, and those around it.
+#[derive(Clone, Copy)]
+pub struct Env<'e> {
+    /// The relations of the SELECT.
+    pub scope: &'e Scope,
+    /// Those of the query around.
+    pub outer: Option<&'e Env<'e>>,
+    /// The names of WITH.
+    pub ctes: Option<&'e Ctes<'e>>,
+    /// Where aggregates of the SELECT go; none where it can have none.
+    pub group: Option<&'e RefCell<Group>>,
+    /// Why it can have none, for errors: the clause.
+    pub clause: &'static str,
+    /// Expressions that the SELECT gives a name, where no column has it.
+    pub aliases: &'e [(String, &'e ast::Expr)],
+}
+
+/// A name of WITH, and those before it.
+pub struct Ctes<'e> {
+    /// The name.
+    pub name: &'e str,
+    /// What it stands for.
+    pub query: &'e Query,
+    /// The names of its columns, where they are given.
+    pub columns: Vec<&'e Ident>,
+    /// What its query may name besides.
+    pub outer: Option<&'e Env<'e>>,
+    /// The names that it sees.
+    pub before: Option<&'e Ctes<'e>>,
+    /// Whether something has named it.
+    pub is_read: Cell<bool>,
+}
+
+impl<'e> Ctes<'e> {
+    /// The nearest of a name.
+    pub fn find(ctes: Option<&'e Ctes<'e>>, name: &str) -> Option<&'e Ctes<'e>> {
+        let mut ctes = ctes;
+        while let Some(cte) = ctes {
+            if same(cte.name, name) {
+                return Some(cte);
+            }
+            ctes = cte.before;
+        }
+        None
+    }
+}
+
+/// A name that was found.
+pub enum Named<'e> {
+    /// A column, and the parts of the name behind it: fields of a struct.
+    Column(Field, Vec<&'e Ident>),
+    /// An expression that the SELECT gives the name.
+    Alias(&'e ast::Expr),
+}
+
+impl<'e> Env<'e> {
+    /// The scopes from the nearest to the outermost.
+    pub fn levels(&self) -> impl Iterator<Item = &Env<'e>> {
+        std::iter::successors(Some(self), |env| env.outer)
+    }
+
+    /// What a name means.
+    ///
+    /// # Errors
+    /// Nothing, or several things.
+    pub fn find(&self, name: &Ident) -> Result<Named<'e>> {
+        for (level, env) in self.levels().enumerate() {
+            match env.scope.find(name) {
+                Meaning::Column(field) => return Ok(Named::Column(field, vec![])),
+                Meaning::Nothing => {}
+                other => return Err(ambiguous(name, other)),
+            }
+            if level == 0
+                && let Some((_, expr)) = env.aliases.iter().find(|(alias, _)| same(alias, &name.value))
+            {
+                return Ok(Named::Alias(expr));
+            }
+        }
+        Err(self.unknown(&name.value, &name.value))
+    }
+
+    /// What a name of several parts means: a relation and its column, or a column and its fields.
+    ///
+    /// # Errors
+    /// Nothing, or several things.
+    pub fn find_path<'n>(&self, parts: &'n [Ident]) -> Result<(Field, &'n [Ident])> {
+        for env in self.levels() {
+            // The name of a relation may have dots itself.
+            for count in (1..parts.len()).rev() {
+                let name = parts[..count].iter().map(|part| part.value.as_str()).collect::<Vec<_>>().join(".");
+                let Some(relation) = env.scope.relation(&name) else { continue };
+                match Scope::find_in(relation, &parts[count]) {
+                    Meaning::Column(field) => return Ok((field, &parts[count + 1..])),
+                    Meaning::Nothing => {
+                        if count + 1 == parts.len() {
+                            let names = relation.fields.iter().map(|field| field.name.as_str());
+                            return Err(unknown(&parts[count].value, &path(parts), names));
+                        }
+                    }
+                    other => return Err(ambiguous(&parts[count], other)),
+                }
+            }
+            match env.scope.find(&parts[0]) {
+                Meaning::Column(field) => return Ok((field, &parts[1..])),
+                Meaning::Nothing => {}
+                other => return Err(ambiguous(&parts[0], other)),
+            }
+        }
+        let last = parts.last().map_or("", |part| part.value.as_str());
+        Err(self.unknown(last, &path(parts)))
+    }
+
+    /// There is no column of this name.
+    fn unknown(&self, name: &str, whole: &str) -> Error {
+        let fields = self.levels().flat_map(|env| env.scope.shown()).map(|shown| shown.field.name.as_str());
+        unknown(name, whole, fields)
+    }
+}
+
+/// A name as it is written.
+fn path(parts: &[Ident]) -> String {
+    parts.iter().map(|part| part.value.as_str()).collect::<Vec<_>>().join(".")
+}
+
+fn ambiguous(name: &Ident, meaning: Meaning) -> Error {
+    match meaning {
+        Meaning::Spellings(spellings) => {
+            let list = spellings.iter().map(|s| format!("\"{s}\"")).collect::<Vec<_>>().join(", ");
+            Error::Name {
+                message: format!("column '{}' is ambiguous: the table has {list}", name.value),
+                help: Some("write the one that you mean in double quotes".into()),
+            }
+        }
+        _ => Error::ambiguous(&name.value),
+    }
+}
+
+/// There is no column of this name, but these.
+fn unknown<'a>(name: &str, whole: &str, names: impl Iterator<Item = &'a str>) -> Error {
+    let lower = name.to_lowercase();
+    let known: BTreeSet<(usize, &str)> =
+        names.map(|known| (osa_distance(&lower, &known.to_lowercase()), known)).collect();
+    let near: Vec<&str> =
+        known.iter().filter(|(d, n)| *d <= 2.max(n.len() / 3)).take(3).map(|(_, n)| *n).collect();
+    let help = if name.eq_ignore_ascii_case("_file") {
+        Some("--file-column adds the column _file, the path of each row's file".into())
+    } else if !near.is_empty() {
+        Some(format!("the nearest names are: {}", near.join(", ")))
+    } else if !known.is_empty() {
+        let first: Vec<&str> = known.iter().take(20).map(|(_, n)| *n).collect();
+        Some(format!("there are: {}", first.join(", ")))
+    } else {
+        None
+    };
+    Error::Name { message: format!("there is no column '{whole}'"), help }
+}

@@ -1,0 +1,338 @@
+//! One SELECT with the ORDER BY and LIMIT of its query.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+
+use datafusion_sql::sqlparser::ast::{Distinct, Expr as Ast, OrderBy, Select, SelectFlavor, SelectItem};
+
+use super::query::{OrderKey, Range, distinct, keys_of, limited, mapped, sorted};
+use super::scope::{Ctes, Env, Field, Scope, same};
+use super::wildcard::{self, Given};
+use super::{Binder, Bound, names};
+use crate::algebra::{Aggregate, Call, ColumnId, Expr, Filter, Rel, SortKey};
+use crate::error::{Error, Result};
+
+/// A column of the result.
+struct Item {
+    name: String,
+    expr: Expr,
+}
+
+/// What a key of ORDER BY or DISTINCT ON means.
+enum OrderTarget {
+    /// A column of the result.
+    Item(usize),
+    /// An expression over what the select list reads.
+    Expr(Expr),
+}
+
+/// A key of ORDER BY.
+struct Ordering {
+    target: OrderTarget,
+    descending: bool,
+    nulls_first: bool,
+}
+
+impl<'a> Binder<'a> {
+    pub(super) fn select(
+        &mut self,
+        select: &Select,
+        order_by: Option<&OrderBy>,
+        range: Range,
+        outer: Option<&Env<'_>>,
+        ctes: Option<&Ctes<'_>>,
+    ) -> Result<Bound> {
+        refuse(select)?;
+        let (mut rel, scope) = self.from(&select.from, outer, ctes)?;
+        let rows = Env { scope: &scope, outer, ctes, group: None, clause: "WHERE", aliases: &[] };
+        if let Some(condition) = &select.selection {
+            let condition = self.expr(condition, &rows)?;
+            let predicates = self.types.condition(condition)?.split();
+            rel = Rel::Filter(Filter { input: Box::new(rel), predicates });
+        }
+        let keys = Env { clause: "GROUP BY", ..rows };
+        let group = RefCell::new(self.group_by(&select.group_by, &select.projection, &keys)?);
+        if select.having.is_some() {
+            group.borrow_mut().make_one();
+        }
+        let aliases: Vec<(String, &Ast)> = select.projection.iter().filter_map(alias).collect();
+        let listed = Env { group: Some(&group), clause: "SELECT", ..rows };
+        let above = Env { aliases: &aliases, ..listed };
+        let mut items = self.items(select, &listed)?;
+        let having = match &select.having {
+            Some(having) => {
+                let condition = self.expr(having, &Env { clause: "HAVING", ..above })?;
+                Some(self.types.condition(condition)?)
+            }
+            None => None,
+        };
+        let on = match &select.distinct {
+            Some(Distinct::On(keys)) => {
+                let keys = keys.iter().map(|key| self.order_target(key, None, &items, &above));
+                Some(keys.collect::<Result<Vec<_>>>()?)
+            }
+            _ => None,
+        };
+        let mut order = Vec::new();
+        if let Some(order_by) = order_by {
+            for OrderKey { expr, place, descending, nulls_first } in keys_of(order_by, items.len())? {
+                let target = self.order_target(expr, place, &items, &Env { clause: "ORDER BY", ..above })?;
+                order.push(Ordering { target, descending, nulls_first });
+            }
+        }
+        let group = group.into_inner();
+        let mut on = on;
+        if group.is_grouped() {
+            rel = self.grouped(rel, &group)?;
+            let check = |e: &mut Expr, clause: &str| {
+                group.above(e);
+                self.check_above(e, &scope, &group, clause)
+            };
+            items.iter_mut().try_for_each(|item| check(&mut item.expr, ""))?;
+            let targets = order.iter_mut().map(|key| &mut key.target).chain(on.iter_mut().flatten());
+            for target in targets {
+                if let OrderTarget::Expr(e) = target {
+                    check(e, " in ORDER BY")?;
+                }
+            }
+            if let Some(mut having) = having {
+                check(&mut having, " in HAVING")?;
+                rel = Rel::Filter(Filter { input: Box::new(rel), predicates: having.split() });
+            }
+        }
+        self.result(rel, items, &scope, select.distinct.as_ref(), on, order, range)
+    }
+
+    /// The columns of the select list.
+    fn items(&mut self, select: &Select, env: &Env<'_>) -> Result<Vec<Item>> {
+        let mut items = Vec::with_capacity(select.projection.len());
+        if select.projection.is_empty() {
+            if select.flavor != SelectFlavor::FromFirstNoSelect {
+                return Err(Error::Invalid("SELECT needs something to select".into()));
+            }
+            for shown in env.scope.shown() {
+                let Field { name, id } = shown.field.clone();
+                items.push(Item { name, expr: self.columns.read(id) });
+            }
+        }
+        for item in &select.projection {
+            let given = match item {
+                SelectItem::UnnamedExpr(e) => {
+                    let expr = self.expr(e, env)?;
+                    items.push(Item { name: names::of(e, env), expr });
+                    continue;
+                }
+                SelectItem::ExprWithAlias { expr, alias } => {
+                    let expr = self.expr(expr, env)?;
+                    items.push(Item { name: alias.value.clone(), expr });
+                    continue;
+                }
+                SelectItem::Wildcard(options) => wildcard::all(options, env)?,
+                SelectItem::QualifiedWildcard(kind, options) => wildcard::of_relation(kind, options, env)?,
+                SelectItem::ExprWithAliases { .. } => {
+                    return Err(Error::Unsupported("several names for one expression".into()));
+                }
+            };
+            for column in given {
+                items.push(match column {
+                    Given::Column(Field { name, id }) => Item { name, expr: self.columns.read(id) },
+                    Given::Replaced(name, e) => Item { name, expr: self.expr(e, env)? },
+                });
+            }
+        }
+        Ok(items)
+    }
+
+    /// What a key means: a place, the name of a column of the result, one of its expressions, or another one.
+    fn order_target(
+        &mut self,
+        e: &Ast,
+        place: Option<usize>,
+        items: &[Item],
+        env: &Env<'_>,
+    ) -> Result<OrderTarget> {
+        if let Some(place) = place {
+            return Ok(OrderTarget::Item(place));
+        }
+        if let Ast::Identifier(name) = e {
+            let mut named: Vec<usize> =
+                (0..items.len()).filter(|i| same(&items[*i].name, &name.value)).collect();
+            if named.iter().any(|i| items[*i].name == name.value) {
+                named.retain(|i| items[*i].name == name.value);
+            }
+            match named.as_slice() {
+                [] => {}
+                [first, rest @ ..] if rest.iter().all(|i| items[*i].expr == items[*first].expr) => {
+                    return Ok(OrderTarget::Item(*first));
+                }
+                _ => {
+                    return Err(Error::Name {
+                        message: format!("'{}' in ORDER BY is the name of two columns of the result", name.value),
+                        help: Some("give one of them another name, or order by its place (ORDER BY 1)".into()),
+                    });
+                }
+            }
+        }
+        let expr = self.expr(e, env)?;
+        let is_same = |item: &Item| item.expr == expr && !expr.is_volatile();
+        Ok(match items.iter().position(is_same) {
+            Some(place) => OrderTarget::Item(place),
+            None => OrderTarget::Expr(expr),
+        })
+    }
+
+    /// The result of a SELECT whose rows or groups are there.
+    #[expect(clippy::too_many_arguments, reason = "the clauses of a SELECT, each once")]
+    fn result(
+        &mut self,
+        rel: Rel,
+        items: Vec<Item>,
+        scope: &Scope,
+        distinction: Option<&Distinct>,
+        on: Option<Vec<OrderTarget>>,
+        order: Vec<Ordering>,
+        range: Range,
+    ) -> Result<Bound> {
+        let mut computed = Vec::new();
+        let mut fields = Vec::with_capacity(items.len());
+        for Item { name, expr } in items {
+            let id = match expr.as_column() {
+                Some(id) => id,
+                None => {
+                    let id = self.columns.add(&name, expr.data_type.clone());
+                    computed.push((id, expr));
+                    id
+                }
+            };
+            fields.push(Field { name, id });
+        }
+        let mut rel = mapped(rel, computed);
+        if let Some(on) = on {
+            return self.distinct_on(rel, fields, on, order, range);
+        }
+        if matches!(distinction, Some(Distinct::Distinct)) {
+            let given: BTreeSet<ColumnId> = fields.iter().map(|field| field.id).collect();
+            for key in &order {
+                if let OrderTarget::Expr(e) = &key.target
+                    && let Some(id) = e.columns().into_iter().find(|id| scope.has(*id) && !given.contains(id))
+                {
+                    return Err(Error::Invalid(format!(
+                        "ORDER BY of SELECT DISTINCT reads '{}', which is not selected",
+                        self.columns.get(id).name
+                    )));
+                }
+            }
+            rel = distinct(rel, fields.iter().map(|field| field.id).collect());
+        }
+        let keys = self.sort_keys(order, &fields);
+        Ok(Bound { rel: limited(sorted(rel, keys), range), fields })
+    }
+
+    fn sort_keys(&self, order: Vec<Ordering>, fields: &[Field]) -> Vec<SortKey> {
+        let keys = order.into_iter().map(|Ordering { target, descending, nulls_first }| {
+            let expr = match target {
+                OrderTarget::Item(place) => self.columns.read(fields[place].id),
+                OrderTarget::Expr(e) => e,
+            };
+            SortKey { expr, descending, nulls_first }
+        });
+        keys.collect()
+    }
+
+    /// DISTINCT ON: of each group the first row in the query's order.
+    fn distinct_on(
+        &mut self,
+        rel: Rel,
+        fields: Vec<Field>,
+        on: Vec<OrderTarget>,
+        order: Vec<Ordering>,
+        range: Range,
+    ) -> Result<Bound> {
+        let Some(first_value) = self.functions.aggregate("first_value") else {
+            return Err(Error::Invalid("there is no aggregate 'first_value'".into()));
+        };
+        let mut computed = Vec::new();
+        let mut column = |binder: &mut Self, e: Expr| match e.as_column() {
+            Some(id) => id,
+            None => {
+                let id = binder.columns.add("key", e.data_type.clone());
+                computed.push((id, e));
+                id
+            }
+        };
+        let mut keys: Vec<ColumnId> = Vec::with_capacity(on.len());
+        for target in on {
+            let id = match target {
+                OrderTarget::Item(place) => fields[place].id,
+                OrderTarget::Expr(e) => column(self, e),
+            };
+            if !keys.contains(&id) {
+                keys.push(id);
+            }
+        }
+        let mut order = self.sort_keys(order, &fields);
+        for key in &mut order {
+            let id = column(self, key.expr.clone());
+            key.expr = self.columns.read(id);
+        }
+        let mut once: Vec<SortKey> = Vec::new();
+        for key in order {
+            if !once.iter().any(|other| other.expr == key.expr) {
+                once.push(key);
+            }
+        }
+        let mut calls: Vec<(ColumnId, Call)> = Vec::new();
+        let mut firsts: Vec<(ColumnId, ColumnId)> = Vec::new();
+        let wanted = fields.iter().map(|field| field.id).chain(once.iter().filter_map(|key| key.expr.as_column()));
+        for id in wanted.collect::<Vec<_>>() {
+            if keys.contains(&id) || firsts.iter().any(|(of, _)| *of == id) {
+                continue;
+            }
+            let call = Call {
+                function: first_value.clone(),
+                args: vec![self.columns.read(id)],
+                distinct: false,
+                filter: None,
+                order_by: once.clone(),
+                ignore_nulls: None,
+            };
+            let (call, data_type) = self.types.aggregate(call)?;
+            let first = self.columns.add(self.columns.get(id).name.clone(), data_type);
+            calls.push((first, call));
+            firsts.push((id, first));
+        }
+        let first = |id: ColumnId| firsts.iter().find(|(of, _)| *of == id).map_or(id, |(_, first)| *first);
+        let input = Box::new(mapped(rel, computed));
+        let rel = Rel::Aggregate(Aggregate { input, keys, calls, totals: vec![] });
+        let fields: Vec<Field> =
+            fields.into_iter().map(|field| Field { id: first(field.id), name: field.name }).collect();
+        let order = once.into_iter().map(|key| SortKey {
+            expr: key.expr.as_column().map_or_else(|| key.expr.clone(), |id| self.columns.read(first(id))),
+            ..key
+        });
+        let order: Vec<SortKey> = order.collect();
+        Ok(Bound { rel: limited(sorted(rel, order), range), fields })
+    }
+}
+
+/// The name that an item gives its expression.
+fn alias(item: &SelectItem) -> Option<(String, &Ast)> {
+    match item {
+        SelectItem::ExprWithAlias { expr, alias } => Some((alias.value.clone(), expr)),
+        _ => None,
+    }
+}
+
+/// Clauses that nothing else would look at.
+fn refuse(select: &Select) -> Result<()> {
+    for (found, what) in [
+        (select.exclude.is_some(), "EXCLUDE behind a select list"),
+        (select.value_table_mode.is_some(), "SELECT AS VALUE and SELECT AS STRUCT"),
+        (select.select_modifiers.is_some(), "modifiers of SELECT"),
+    ] {
+        if found {
+            return Err(Error::Unsupported(what.into()));
+        }
+    }
+    Ok(())
+}
