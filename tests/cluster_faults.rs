@@ -28,7 +28,7 @@ const PATIENCE: Duration = Duration::from_secs(600);
 
 /// A long query in three processes, which can be told from others by a word in their environment.
 struct Running {
-    starter: Child,
+    coordinator: Child,
     mark: String,
     home: tempfile::TempDir,
 }
@@ -49,7 +49,7 @@ impl Running {
         let mark = format!("PALAIS_TEST_MARK={}", home.path().display());
         let (name, value) = mark.split_once('=').expect("it has a sign");
         let out = |name| fs::File::create(home.path().join(name)).expect("it can be made");
-        let starter = Command::new(env!("CARGO_BIN_EXE_palais"))
+        let coordinator = Command::new(env!("CARGO_BIN_EXE_palais"))
             .args(["cluster", "run", "--local", "3", "--workers", "1", "--timeout", timeout, sql])
             .env(name, value)
             .stdin(Stdio::null())
@@ -57,7 +57,7 @@ impl Running {
             .stderr(out("err"))
             .spawn()
             .expect("palais starts");
-        let running = Running { starter, mark, home };
+        let running = Running { coordinator, mark, home };
         let deadline = Instant::now() + PATIENCE;
         while running.listening().len() < 3 {
             assert!(Instant::now() < deadline, "three processes listen");
@@ -68,10 +68,10 @@ impl Running {
         running
     }
 
-    /// The processes that were started, the starter not among them.
+    /// The processes that were started, the coordinator not among them.
     fn processes(&self) -> Vec<u32> {
         let marked = marked(&self.mark);
-        marked.into_iter().filter(|id| *id != self.starter.id()).collect()
+        marked.into_iter().filter(|id| *id != self.coordinator.id()).collect()
     }
 
     /// The ports on which they listen.
@@ -79,11 +79,11 @@ impl Running {
         ports_of(&self.mark)
     }
 
-    /// Waits until the starter has ended; its code and what it wrote.
+    /// Waits until the coordinator has ended; its code and what it wrote.
     fn finish(mut self) -> (Option<i32>, String, String) {
         let deadline = Instant::now() + PATIENCE;
         let status = loop {
-            match self.starter.try_wait().expect("a child can be waited for") {
+            match self.coordinator.try_wait().expect("a child can be waited for") {
                 Some(status) => break status,
                 None => assert!(Instant::now() < deadline, "it has ended"),
             }
@@ -101,7 +101,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        let _ = self.starter.kill();
+        let _ = self.coordinator.kill();
         self.processes().iter().for_each(|id| signal(*id, "KILL"));
     }
 }
@@ -225,13 +225,13 @@ fn a_process_that_is_killed_or_stopped_ends_the_query() {
 }
 
 #[test]
-fn without_the_starter_no_process_is_left() {
+fn without_the_coordinator_no_process_is_left() {
     for (name, code) in [("INT", Some(130)), ("TERM", Some(130)), ("KILL", None)] {
         let running = Running::with(LONG, IMPATIENT);
         if name == "KILL" {
             signal(running.processes()[1], "STOP");
         }
-        signal(running.starter.id(), name);
+        signal(running.coordinator.id(), name);
         let (ended, out, err) = running.finish();
         assert_eq!(ended, code, "{name}: {err}");
         assert!(out.is_empty(), "{name}");
@@ -248,16 +248,16 @@ fn a_process_may_take_longer_to_begin_than_to_be_silent() {
     assert_eq!(done.stdout, "a\n1\n");
 }
 
-/// A process that is stopped before it is palais ends with the starter too.
+/// A process that is stopped before it is palais ends with the coordinator too.
 #[test]
-fn without_the_starter_no_process_is_left_that_has_not_begun() {
+fn without_the_coordinator_no_process_is_left_that_has_not_begun() {
     let home = tempfile::tempdir().expect("a temporary directory can be made");
     let hosts = home.path().join("hosts.toml");
     let launch = r#"launch = ["sh", "-c", "kill -STOP $$; exec \"$@\"", "sh"]"#;
     fs::write(&hosts, format!("[[host]]\naddress = \"127.0.0.1\"\n{launch}\n")).expect("it can be written");
     let mark = format!("PALAIS_TEST_MARK={}", home.path().display());
     let (name, value) = mark.split_once('=').expect("it has a sign");
-    let mut starter = Command::new(env!("CARGO_BIN_EXE_palais"))
+    let mut coordinator = Command::new(env!("CARGO_BIN_EXE_palais"))
         .args(["cluster", "run", "--hosts", text(&hosts), "SELECT 1"])
         .env(name, value)
         .stdout(Stdio::null())
@@ -272,8 +272,8 @@ fn without_the_starter_no_process_is_left_that_has_not_begun() {
         assert!(Instant::now() < deadline, "it stops itself");
         thread::sleep(Duration::from_millis(5));
     }
-    starter.kill().expect("it can be killed");
-    starter.wait().expect("a child can be waited for");
+    coordinator.kill().expect("it can be killed");
+    coordinator.wait().expect("a child can be waited for");
     let deadline = Instant::now() + PATIENCE;
     while !marked(&mark).is_empty() {
         assert!(Instant::now() < deadline, "no process is left");

@@ -59,7 +59,7 @@ fn wait_for<T>(what: &str, found: impl FnMut() -> Option<T>) -> T {
 
 /// `palais cluster` that runs.
 struct Running {
-    starter: Child,
+    coordinator: Child,
     told: tempfile::NamedTempFile,
 }
 
@@ -73,7 +73,7 @@ impl Running {
         let err = told.as_file().try_clone().expect("a file can be shared");
         let mut command = Command::new(env!("CARGO_BIN_EXE_palais"));
         command.arg("cluster").args(arguments).stdin(Stdio::null()).stderr(err);
-        Running { starter: command.spawn().expect("palais starts"), told }
+        Running { coordinator: command.spawn().expect("palais starts"), told }
     }
 
     /// The process that writes something, once it has begun in a directory: it has its number in the name.
@@ -93,17 +93,18 @@ impl Running {
             let status = fs::read_to_string(format!("/proc/{id}/status")).ok()?;
             status.lines().find_map(|line| line.strip_prefix("PPid:")?.trim().parse().ok())
         };
-        ids.filter(|id| parent(id) == Some(self.starter.id())).collect()
+        ids.filter(|id| parent(id) == Some(self.coordinator.id())).collect()
     }
 
     /// Waits until it has ended; its code and what it told.
     fn finish(mut self) -> (Option<i32>, String) {
-        let ended = wait_for("it has ended", || self.starter.try_wait().expect("a child can be waited for"));
+        let ended =
+            wait_for("it has ended", || self.coordinator.try_wait().expect("a child can be waited for"));
         (ended.code(), fs::read_to_string(self.told.path()).expect("it can be read"))
     }
 }
 
-/// Kills a process, which may have ended: the starter ends the others as soon as one of them is lost.
+/// Kills a process, which may have ended: the coordinator ends the others as soon as one of them is lost.
 fn kill(process: u32) {
     let killed = Command::new("kill").args(["-KILL", &process.to_string()]).stderr(Stdio::null()).status();
     killed.expect("kill starts");
@@ -145,11 +146,11 @@ fn nothing_is_left_of_what_was_written_by_those_that_are_killed() {
     let copy = format!("COPY ({rows}) TO '{}/' (FORMAT csv)", path("copy").display());
     let (made, output) = (path("deep/made"), path("output.csv"));
     let generate = ["generate", text(&made), "--rankings", "90000000", "--parts", "90"];
-    let of_starter = ["run", rows, "--output", text(&output)];
+    let of_coordinator = ["run", rows, "--output", text(&output)];
     for (directory, name, command) in [
         (made.as_path(), "rankings", &generate[..]),
         (home.path(), "copy", &["run", &copy]),
-        (home.path(), "output.csv", &of_starter),
+        (home.path(), "output.csv", &of_coordinator),
     ] {
         for all in [false, true] {
             let mut running = Running::command(&[command, &local("2")].concat());
@@ -159,7 +160,11 @@ fn nothing_is_left_of_what_was_written_by_those_that_are_killed() {
                 let (code, told) = running.finish();
                 assert!(code == Some(1) && told.contains("was killed (signal 9"), "{told}");
             } else {
-                running.starter.kill().and_then(|()| running.starter.wait()).expect("it can be killed");
+                running
+                    .coordinator
+                    .kill()
+                    .and_then(|()| running.coordinator.wait())
+                    .expect("it can be killed");
             }
             only_these_are_kept(home.path(), &[]);
         }

@@ -385,7 +385,7 @@ fn packets_that_are_dropped_end_the_query_on_all() {
             "error: h2: ",
             "nothing was heard of the process for",
         ),
-        // Host 1 and host 3 don't reach one another; the starter reaches both.
+        // Host 1 and host 3 don't reach one another; the coordinator reaches both.
         (1, vec![from(3), to(3)], ": the connection to h", "nothing was heard for"),
         // Host 3 is heard by host 2, and does not hear it.
         (3, vec![from(2)], ": the connection to h", "nothing was heard for"),

@@ -46,7 +46,7 @@ class Run:
         name, value = self.mark.split("=")
         where = ["--hosts", hosts] if hosts else ["--local", "3", "--workers", "1"]
         command = [palais, "cluster", "run", *where, "--timeout", str(TIMEOUT), sql, *more]
-        self.starter = subprocess.Popen(
+        self.coordinator = subprocess.Popen(
             [*command, "--data", data],
             env=os.environ | {name: value},
             stdin=subprocess.DEVNULL,
@@ -56,10 +56,10 @@ class Run:
         )
 
     def processes(self):
-        """Those that were started, without the starter."""
+        """Those that were started, without the coordinator."""
         found = []
         for entry in Path("/proc").iterdir():
-            if entry.name.isdigit() and int(entry.name) != self.starter.pid:
+            if entry.name.isdigit() and int(entry.name) != self.coordinator.pid:
                 try:
                     if self.mark.encode() in (entry / "environ").read_bytes().split(b"\0"):
                         found.append(int(entry.name))
@@ -81,16 +81,16 @@ class Run:
     def finish(self, within):
         """Code, output and message; it may take so many seconds."""
         try:
-            out, err = self.starter.communicate(timeout=within)
+            out, err = self.coordinator.communicate(timeout=within)
         except subprocess.TimeoutExpired:
-            self.starter.kill()
+            self.coordinator.kill()
             raise Broken(f"it hangs for {within} seconds") from None
         deadline = time.monotonic() + SOON
         while self.processes():
             if time.monotonic() > deadline:
                 raise Broken(f"processes are left: {self.processes()}")
             time.sleep(0.01)
-        return self.starter.returncode, out, err
+        return self.coordinator.returncode, out, err
 
 
 def to_process(name):
@@ -102,14 +102,14 @@ def to_process(name):
     return harm
 
 
-def to_starter(name):
-    return lambda run, chance: send(run.starter.pid, name)
+def to_coordinator(name):
+    return lambda run, chance: send(run.coordinator.pid, name)
 
 
 def stopped_then_orphaned(run, chance):
-    """One process is stopped, and the starter killed."""
+    """One process is stopped, and the coordinator killed."""
     to_process("SIGSTOP")(run, chance)
-    send(run.starter.pid, "SIGKILL")
+    send(run.coordinator.pid, "SIGKILL")
 
 
 def all_processes(run, chance):
@@ -132,9 +132,9 @@ FAULTS = {
     "a process is stopped": (to_process("SIGSTOP"), {1}),
     "all processes are killed": (all_processes, {1}),
     # Before it has begun, the signal itself ends it.
-    "the starter is interrupted": (to_starter("SIGINT"), {130, -2}),
-    "the starter is killed": (to_starter("SIGKILL"), {-9}),
-    "a process is stopped, the starter killed": (stopped_then_orphaned, {-9}),
+    "the coordinator is interrupted": (to_coordinator("SIGINT"), {130, -2}),
+    "the coordinator is killed": (to_coordinator("SIGKILL"), {-9}),
+    "a process is stopped, the coordinator killed": (stopped_then_orphaned, {-9}),
 }
 
 
@@ -322,7 +322,7 @@ def main():
         killed = {
             "a process is killed": to_process("SIGKILL"),
             "all processes are killed": all_processes,
-            "the starter is killed": to_starter("SIGKILL"),
+            "the coordinator is killed": to_coordinator("SIGKILL"),
         }
         for name, harm in killed.items():
             others[f"{name} while all write"] = lambda harm=harm: copied(

@@ -1,4 +1,4 @@
-//! Processes of another version than the starter's, and what is no palais at all: an error that names the host and says what
+//! Processes of another version than the coordinator's, and what is no palais at all: an error that names the host and says what
 //! runs there.
 
 use std::fs;

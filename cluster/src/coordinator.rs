@@ -1,7 +1,6 @@
 //! The coordinator of a group of processes: starts them, has them run queries, and ends all of them when one ends.
 //!
-//! The coordinator is `palais cluster run`, which `docs/cluster.md` calls the starter, or the process of a node that leads
-//! a query.
+//! The coordinator is `palais cluster run`, or the process of a node that leads a query.
 //!
 //! - `figures`: adds up the figures of the processes.
 //! - `group`: the processes, and the waiting for reports of all of them.

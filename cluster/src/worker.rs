@@ -127,13 +127,13 @@ pub fn is_loss(thread: Option<&str>, message: &str) -> bool {
 }
 
 /// The way to the coordinator, once there is one.
-static STARTER: OnceLock<Arc<Shared>> = OnceLock::new();
+static COORDINATOR: OnceLock<Arc<Shared>> = OnceLock::new();
 
 /// Reports to the coordinator that this process has failed; any thread may call it at any time. The coordinator then
 /// ends the process. Gives false if there is no coordinator.
 pub fn report_failure(failure: Failure) -> bool {
-    let starter = STARTER.get();
-    starter.inspect(|shared| shared.report(&Report::Failed(failure))).is_some()
+    let coordinator = COORDINATOR.get();
+    coordinator.inspect(|shared| shared.report(&Report::Failed(failure))).is_some()
 }
 
 /// Serves the coordinator until that closes the input. Never returns: the process ends.
@@ -160,7 +160,7 @@ pub fn serve(
         heard: Mutex::new(Instant::now()),
     });
     // A process serves one coordinator.
-    let _ = STARTER.set(shared.clone());
+    let _ = COORDINATOR.set(shared.clone());
     let listener = match listen(&begin, binary.listens()) {
         Ok(listener) => listener,
         Err(e) => {

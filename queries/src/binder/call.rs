@@ -190,7 +190,9 @@ fn written(function: &Function) -> Result<Written<'_>> {
     match &function.args {
         FunctionArguments::None => {}
         FunctionArguments::Subquery(_) => {
-            return Err(Error::Unsupported(format!("a subquery as the argument of {name}(); put it in parentheses")));
+            return Err(Error::Unsupported(format!(
+                "a subquery as the argument of {name}(); put it in parentheses"
+            )));
         }
         FunctionArguments::List(list) => {
             args = list.args.iter().collect();

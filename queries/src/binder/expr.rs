@@ -3,15 +3,17 @@
 use datafusion_common::ScalarValue;
 use datafusion_expr::Operator;
 use datafusion_sql::sqlparser::ast::{
-    BinaryOperator, CaseWhen, CastKind, CeilFloorKind, DateTimeField, Expr as Ast, Ident, Query, TrimWhereField,
-    UnaryOperator, Value, ValueWithSpan,
+    BinaryOperator, CaseWhen, CastKind, CeilFloorKind, DateTimeField, Expr as Ast, Ident, Query,
+    TrimWhereField, UnaryOperator, Value, ValueWithSpan,
 };
 
 use super::query::mapped;
 use super::scope::{Env, Named};
-use super::{Binder, literal, sql_type};
+use super::{Binder, literal, sql_type, syntax};
 use crate::algebra::{ColumnId, Expr, Kind, Rel, Subquery, SubqueryKind};
 use crate::error::{Error, Result};
+use crate::rewrite::{intervals, literals};
+use expressions::functions::{quantified, zone};
 
 impl<'a> Binder<'a> {
     /// An expression whose names `env` knows.
@@ -76,7 +78,7 @@ impl<'a> Binder<'a> {
                 };
                 self.types.cast(literal::text(&text), &sql_type::arrow_type(&typed.data_type)?, false)
             }
-            Ast::Interval(interval) => literal::of_interval(interval),
+            Ast::Interval(_) => self.interval(e, env),
             Ast::Function(function) => self.function(function, env),
             Ast::Exists { subquery, negated } => {
                 let bound = self.query(subquery, Some(env), env.ctes)?;
@@ -89,7 +91,9 @@ impl<'a> Binder<'a> {
                 let is_in = self.quantified(expr, Operator::Eq, false, subquery, env)?;
                 Ok(if *negated { is_in.not() } else { is_in })
             }
-            Ast::AnyOp { left, compare_op, right, .. } => self.compared_with(left, compare_op, false, right, env),
+            Ast::AnyOp { left, compare_op, right, .. } => {
+                self.compared_with(left, compare_op, false, right, env)
+            }
             Ast::AllOp { left, compare_op, right } => self.compared_with(left, compare_op, true, right, env),
             other => self.special(other, env),
         }
@@ -105,6 +109,10 @@ impl<'a> Binder<'a> {
             Ast::Extract { field, expr, .. } => {
                 let args = vec![literal::text(&field.to_string()), self.expr(expr, env)?];
                 self.call_named("date_part", args)
+            }
+            Ast::AtTimeZone { timestamp, time_zone } => {
+                let args = vec![self.expr(timestamp, env)?, self.expr(time_zone, env)?];
+                self.call_named(zone::NAME, args)
             }
             Ast::Ceil { expr, field: CeilFloorKind::DateTimeField(DateTimeField::NoDateTime) } => {
                 let e = self.expr(expr, env)?;
@@ -183,6 +191,17 @@ impl<'a> Binder<'a> {
         match env.find(name)? {
             Named::Column(field, _) => Ok(self.columns.read(field.id)),
             Named::Alias(e) => self.expr(e, &Env { aliases: &[], ..*env }),
+        }
+    }
+
+    /// An interval: a constant, or a computed number of a unit, which is the text of both.
+    fn interval(&mut self, e: &Ast, env: &Env<'_>) -> Result<Expr> {
+        let mut e = e.clone();
+        literals::of_interval(&mut e);
+        syntax::allowed(intervals::normalise(&mut e))?;
+        match &e {
+            Ast::Interval(interval) => literal::of_interval(interval),
+            other => self.expr(other, env),
         }
     }
 
@@ -290,9 +309,8 @@ impl<'a> Binder<'a> {
         escape: Option<&ValueWithSpan>,
         env: &Env<'_>,
     ) -> Result<Expr> {
-        let is_usual = |escape: &ValueWithSpan| {
-            matches!(&escape.value, Value::SingleQuotedString(c) if c == "\\")
-        };
+        let is_usual =
+            |escape: &ValueWithSpan| matches!(&escape.value, Value::SingleQuotedString(c) if c == "\\");
         if any {
             return Err(Error::Unsupported("LIKE ANY".into()));
         }
@@ -364,7 +382,9 @@ impl<'a> Binder<'a> {
     ) -> Result<Expr> {
         let op = operator(op)?;
         let Ast::Subquery(query) = right else {
-            return Err(Error::Unsupported(format!("{op} ANY or ALL of what is no subquery")));
+            // Of a list.
+            let args = vec![self.expr(left, env)?, self.expr(right, env)?];
+            return self.call_named(&quantified::name(op, is_all), args);
         };
         if !op.supports_propagation() {
             return Err(Error::Unsupported(format!("{op} ANY and {op} ALL of a subquery")));
@@ -452,7 +472,9 @@ fn operator(op: &BinaryOperator) -> Result<Operator> {
         BinaryOperator::PGRegexNotIMatch => Operator::RegexNotIMatch,
         BinaryOperator::BitwiseAnd => Operator::BitwiseAnd,
         BinaryOperator::BitwiseOr => Operator::BitwiseOr,
-        BinaryOperator::Xor | BinaryOperator::BitwiseXor | BinaryOperator::PGBitwiseXor => Operator::BitwiseXor,
+        BinaryOperator::Xor | BinaryOperator::BitwiseXor | BinaryOperator::PGBitwiseXor => {
+            Operator::BitwiseXor
+        }
         BinaryOperator::PGBitwiseShiftRight => Operator::BitwiseShiftRight,
         BinaryOperator::PGBitwiseShiftLeft => Operator::BitwiseShiftLeft,
         BinaryOperator::StringConcat => Operator::StringConcat,

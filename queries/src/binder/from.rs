@@ -7,8 +7,8 @@ use arrow_schema::{DataType, Field as ArrowField, Schema, SchemaRef};
 use datafusion_common::ScalarValue;
 use datafusion_expr::Operator;
 use datafusion_sql::sqlparser::ast::{
-    Expr as Ast, FunctionArg, FunctionArgExpr, Ident, Join as AstJoin, JoinConstraint, JoinOperator, ObjectName,
-    Statement, TableAlias, TableFactor, TableFunctionArgs, TableWithJoins,
+    Expr as Ast, FunctionArg, FunctionArgExpr, Ident, Join as AstJoin, JoinConstraint, JoinOperator,
+    ObjectName, Statement, TableAlias, TableFactor, TableFunctionArgs, TableWithJoins,
 };
 use datafusion_sql::sqlparser::dialect::GenericDialect;
 use datafusion_sql::sqlparser::parser::Parser;
@@ -37,7 +37,8 @@ impl<'a> Binder<'a> {
                 Some((left, mut scope)) => {
                     let (right, of_right) = {
                         // What stands behind LATERAL sees the items before.
-                        let env = Env { scope: &scope, outer, ctes, group: None, clause: "FROM", aliases: &[] };
+                        let env =
+                            Env { scope: &scope, outer, ctes, group: None, clause: "FROM", aliases: &[] };
                         self.item_beside(item, outer, ctes, Some(&env))?
                     };
                     scope.append(of_right)?;
@@ -83,8 +84,12 @@ impl<'a> Binder<'a> {
         beside: Option<&Env<'_>>,
     ) -> Result<(Rel, Scope)> {
         match factor {
-            TableFactor::Table { name, alias, args: Some(args), .. } => self.table_function(name, args, alias.as_ref()),
-            TableFactor::Table { name, alias, .. } => self.named(&parse::table_name(name), alias.as_ref(), ctes),
+            TableFactor::Table { name, alias, args: Some(args), .. } => {
+                self.table_function(name, args, alias.as_ref())
+            }
+            TableFactor::Table { name, alias, .. } => {
+                self.named(&parse::table_name(name), alias.as_ref(), ctes)
+            }
             TableFactor::Derived { lateral, subquery, alias, .. } => {
                 let bound = self.query(subquery, if *lateral { beside } else { outer }, ctes)?;
                 self.relation(bound, None, alias.as_ref())
@@ -97,9 +102,7 @@ impl<'a> Binder<'a> {
                 let fields = scope.shown().iter().map(|shown| shown.field.clone()).collect();
                 self.relation(Bound { rel, fields }, None, alias.as_ref())
             }
-            TableFactor::Function { name, .. } => {
-                Err(Error::Unsupported(format!("LATERAL {name}()")))
-            }
+            TableFactor::Function { name, .. } => Err(Error::Unsupported(format!("LATERAL {name}()"))),
             other => Err(Error::Unsupported(format!("this kind of table in FROM: {other}"))),
         }
     }
@@ -138,7 +141,12 @@ impl<'a> Binder<'a> {
     }
 
     /// A relation under its alias or a name of its own. Equal names of columns are told apart.
-    fn relation(&mut self, bound: Bound, name: Option<&str>, alias: Option<&TableAlias>) -> Result<(Rel, Scope)> {
+    fn relation(
+        &mut self,
+        bound: Bound,
+        name: Option<&str>,
+        alias: Option<&TableAlias>,
+    ) -> Result<(Rel, Scope)> {
         let Bound { rel, mut fields } = bound;
         let name = alias.map(|alias| alias.name.value.as_str()).or(name);
         if let Some(alias) = alias {
@@ -151,7 +159,9 @@ impl<'a> Binder<'a> {
         let mut seen = BTreeSet::new();
         // Names of a table that differ by case alone stay.
         let repeats = fields.iter().any(|field| !seen.insert(&field.name));
-        if repeats && let Some(distinct) = schema::names::distinct(fields.iter().map(|field| field.name.as_str())) {
+        if repeats
+            && let Some(distinct) = schema::names::distinct(fields.iter().map(|field| field.name.as_str()))
+        {
             fields.iter_mut().zip(distinct).for_each(|(field, name)| field.name = name);
         }
         Ok((rel, Scope::of(Relation { name: name.map(str::to_string), fields })))
@@ -165,8 +175,14 @@ impl<'a> Binder<'a> {
     ) -> Result<(Rel, Scope)> {
         let name = parse::table_name(name).to_ascii_lowercase();
         let scope = Scope::default();
-        let env =
-            Env { scope: &scope, outer: None, ctes: None, group: None, clause: "a table function", aliases: &[] };
+        let env = Env {
+            scope: &scope,
+            outer: None,
+            ctes: None,
+            group: None,
+            clause: "a table function",
+            aliases: &[],
+        };
         let mut values = Vec::with_capacity(args.args.len());
         for arg in &args.args {
             let constants = || Error::Invalid(format!("{name}() takes constants"));
@@ -264,7 +280,9 @@ impl<'a> Binder<'a> {
                 for column in columns {
                     let name = column.0.last().and_then(|part| part.as_ident());
                     let Some(name) = name else {
-                        return Err(Error::Invalid(format!("USING takes names of columns, and {column} is none")));
+                        return Err(Error::Invalid(format!(
+                            "USING takes names of columns, and {column} is none"
+                        )));
                     };
                     merged.push(self.same_column(name, &scope, &of_right)?);
                 }
@@ -391,7 +409,8 @@ fn kind_of(operator: &JoinOperator) -> Result<(Joining, Option<&JoinConstraint>)
 
 /// A list of columns as `CREATE TABLE` has it.
 fn columns_of(text: &str) -> Result<SchemaRef> {
-    let wrong = || Error::Invalid(format!("'{text}' is not a list of columns such as 'host VARCHAR, hits BIGINT'"));
+    let wrong =
+        || Error::Invalid(format!("'{text}' is not a list of columns such as 'host VARCHAR, hits BIGINT'"));
     let statements = Parser::parse_sql(&GenericDialect {}, &format!("CREATE TABLE t ({text})"));
     let statements = statements.map_err(|_| wrong())?;
     let [Statement::CreateTable(create)] = statements.as_slice() else { return Err(wrong()) };
@@ -401,4 +420,3 @@ fn columns_of(text: &str) -> Result<SchemaRef> {
     });
     Ok(Arc::new(Schema::new(fields.collect::<Result<Vec<_>>>()?)))
 }
-

@@ -190,7 +190,9 @@ impl<'a> Binder<'a> {
             return Ok(e);
         }
         let alias = selected.iter().find_map(|item| match item {
-            SelectItem::ExprWithAlias { expr, alias } if super::scope::same(&alias.value, &name.value) => Some(expr),
+            SelectItem::ExprWithAlias { expr, alias } if super::scope::same(&alias.value, &name.value) => {
+                Some(expr)
+            }
             _ => None,
         });
         Ok(alias.unwrap_or(e))

@@ -1,12 +1,10 @@
 //! Constants: numbers, texts, intervals, typed texts.
 
-use arrow_schema::{DataType, IntervalUnit};
 use datafusion_common::ScalarValue;
-use datafusion_common::arrow::array::types::IntervalMonthDayNano;
 use datafusion_sql::sqlparser::ast::{Expr as Ast, Interval, Value};
 use expressions::values::interval_text::interval;
 
-use crate::algebra::{Expr, Kind};
+use crate::algebra::Expr;
 use crate::error::{Error, Result};
 
 /// The most digits of a decimal.
@@ -24,7 +22,9 @@ pub fn text(text: &str) -> Expr {
 pub fn value(value: &Value) -> Result<Expr> {
     Ok(match value {
         Value::Number(digits, _) => number(digits, false)?,
-        Value::SingleQuotedString(s) | Value::DoubleQuotedString(s) | Value::EscapedStringLiteral(s) => text(s),
+        Value::SingleQuotedString(s) | Value::DoubleQuotedString(s) | Value::EscapedStringLiteral(s) => {
+            text(s)
+        }
         Value::DollarQuotedString(s) => text(&s.value),
         Value::Null => Expr::literal(ScalarValue::Null),
         Value::Boolean(b) => Expr::boolean(*b),
@@ -43,9 +43,9 @@ pub fn number(digits: &str, is_negative: bool) -> Result<Expr> {
     let signed = if is_negative { format!("-{digits}") } else { digits.clone() };
     let float = || {
         let value = signed.parse::<f64>();
-        value.map(|v| Expr::literal(ScalarValue::Float64(Some(v)))).map_err(|_| {
-            Error::Invalid(format!("'{signed}' is not a number"))
-        })
+        value
+            .map(|v| Expr::literal(ScalarValue::Float64(Some(v))))
+            .map_err(|_| Error::Invalid(format!("'{signed}' is not a number")))
     };
     if !digits.bytes().all(|b| b.is_ascii_digit() || b == b'.') {
         return float();
@@ -105,9 +105,8 @@ pub fn of_interval(literal: &Interval) -> Result<Expr> {
         },
         _ => return Err(Error::Unsupported("an INTERVAL that is computed".into())),
     };
-    let parts =
-        interval(text).ok_or_else(|| Error::Invalid(format!("cannot cast '{text}' to INTERVAL")))?;
-    let value = IntervalMonthDayNano::new(parts.months, parts.days, parts.nanoseconds);
-    let data_type = DataType::Interval(IntervalUnit::MonthDayNano);
-    Ok(Expr { kind: Kind::Literal(ScalarValue::IntervalMonthDayNano(Some(value))), data_type })
+    match interval(text) {
+        Some(value) => Ok(Expr::literal(ScalarValue::IntervalMonthDayNano(Some(value)))),
+        None => Err(Error::Invalid(format!("cannot cast '{text}' to INTERVAL"))),
+    }
 }

@@ -39,7 +39,8 @@ use scope::Field;
 pub fn bind(query: &Query, catalog: &Catalog, settings: &Settings) -> Result<(Statement, Vec<String>)> {
     let query = syntax::prepared(query)?;
     let types = Types::new(settings);
-    let mut binder = Binder { catalog, settings, types, functions: Functions::all(), columns: Columns::default() };
+    let mut binder =
+        Binder { catalog, settings, types, functions: Functions::all(), columns: Columns::default() };
     let bound = binder.query(&query, None, None)?;
     let names = bound.fields.iter().map(|field| field.name.clone()).collect();
     let output = bound.fields.iter().map(|field| field.id).collect();

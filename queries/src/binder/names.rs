@@ -32,7 +32,9 @@ impl Spell<'_> {
                 Ok(Named::Column(field, _)) => Some((field.name, 0)),
                 _ => None,
             },
-            parts => self.env.find_path(parts).ok().map(|(field, rest)| (field.name, parts.len() - rest.len() - 1)),
+            parts => {
+                self.env.find_path(parts).ok().map(|(field, rest)| (field.name, parts.len() - rest.len() - 1))
+            }
         };
         if let Some((name, place)) = found {
             parts[place].value = name;

@@ -11,7 +11,8 @@ use datafusion_sql::sqlparser::ast::{
 use super::scope::{Ctes, Env, Field, Relation, Scope, same};
 use super::{Binder, Bound};
 use crate::algebra::{
-    Aggregate, Call, ColumnId, Expr, Filter, Join, JoinKind, Limit, Map, Rel, Repeat, Sort, SortKey, Union, Values,
+    Aggregate, Call, ColumnId, Expr, Filter, Join, JoinKind, Limit, Map, Rel, Repeat, Sort, SortKey, Union,
+    Values,
 };
 use crate::error::{Error, Result};
 use arrow_schema::DataType;
@@ -53,8 +54,7 @@ impl<'a> Binder<'a> {
             return Err(Error::Invalid(format!("WITH has the name '{name}' twice")));
         }
         let columns = first.alias.columns.iter().map(|column| &column.name).collect();
-        let cte =
-            Ctes { name, query: &first.query, columns, outer, before: ctes, is_read: Cell::new(false) };
+        let cte = Ctes { name, query: &first.query, columns, outer, before: ctes, is_read: Cell::new(false) };
         let bound = self.with(rest, query, outer, Some(&cte))?;
         if !cte.is_read.get() {
             // What nothing reads is wrong all the same if it is.
@@ -103,7 +103,14 @@ impl<'a> Binder<'a> {
     ) -> Result<Rel> {
         let Some(order_by) = order_by else { return Ok(rel) };
         let scope = Scope::of(Relation { name: None, fields: fields.to_vec() });
-        let env = Env { scope: &scope, outer, ctes, group: None, clause: "ORDER BY of a set operation", aliases: &[] };
+        let env = Env {
+            scope: &scope,
+            outer,
+            ctes,
+            group: None,
+            clause: "ORDER BY of a set operation",
+            aliases: &[],
+        };
         let mut keys = Vec::new();
         for key in keys_of(order_by, fields.len())? {
             let expr = match key.place {
@@ -117,7 +124,9 @@ impl<'a> Binder<'a> {
 
     /// The rows that LIMIT and OFFSET leave.
     fn range(&mut self, clause: Option<&LimitClause>) -> Result<Range> {
-        let Some(LimitClause::LimitOffset { limit, offset, .. }) = clause else { return Ok(Range::default()) };
+        let Some(LimitClause::LimitOffset { limit, offset, .. }) = clause else {
+            return Ok(Range::default());
+        };
         let fetch = match limit {
             Some(limit) => self.count(limit, "LIMIT")?,
             None => None,
@@ -268,7 +277,11 @@ impl<'a> Binder<'a> {
     }
 
     /// The inputs of a set operation with columns of the same types, and the columns that it gives.
-    fn aligned(&mut self, op: SetOperator, sides: Vec<Bound>) -> Result<(Vec<(Rel, Vec<ColumnId>)>, Vec<Field>)> {
+    fn aligned(
+        &mut self,
+        op: SetOperator,
+        sides: Vec<Bound>,
+    ) -> Result<(Vec<(Rel, Vec<ColumnId>)>, Vec<Field>)> {
         let width = sides.first().map_or(0, |side| side.fields.len());
         if let Some(other) = sides.iter().find(|side| side.fields.len() != width) {
             return Err(Error::Invalid(format!(
@@ -286,7 +299,10 @@ impl<'a> Binder<'a> {
         let fields: Vec<Field> = first
             .iter()
             .zip(&types)
-            .map(|(field, t)| Field { id: self.columns.add(&field.name, t.clone()), name: field.name.clone() })
+            .map(|(field, t)| Field {
+                id: self.columns.add(&field.name, t.clone()),
+                name: field.name.clone(),
+            })
             .collect();
         let mut inputs = Vec::with_capacity(sides.len());
         for side in sides {
@@ -368,8 +384,7 @@ impl<'a> Binder<'a> {
             calls.push((self.columns.add("count", data_type), call));
         }
         let (left, right) = (self.columns.read(calls[0].0), self.columns.read(calls[1].0));
-        let grouped =
-            Rel::Aggregate(Aggregate { input: Box::new(union), keys, calls, totals: vec![] });
+        let grouped = Rel::Aggregate(Aggregate { input: Box::new(union), keys, calls, totals: vec![] });
         let times = match is_intersection {
             true => {
                 let is_less = self.types.binary(left.clone(), Operator::Lt, right.clone())?;
@@ -379,7 +394,10 @@ impl<'a> Binder<'a> {
         };
         let id = self.columns.add("times", times.data_type.clone());
         let is_given = self.types.binary(self.columns.read(id), Operator::Gt, one(0))?;
-        let input = Rel::Filter(Filter { input: Box::new(mapped(grouped, vec![(id, times)])), predicates: vec![is_given] });
+        let input = Rel::Filter(Filter {
+            input: Box::new(mapped(grouped, vec![(id, times)])),
+            predicates: vec![is_given],
+        });
         Ok(Bound { rel: Rel::Repeat(Repeat { input: Box::new(input), times: id }), fields })
     }
 }
@@ -417,7 +435,8 @@ pub(super) fn keys_of(order_by: &OrderBy, width: usize) -> Result<Vec<OrderKey<'
         && matches!(&key.expr, Ast::Identifier(i) if i.quote_style.is_none() && i.value.eq_ignore_ascii_case("all"))
     {
         let (descending, nulls_first) = direction(key);
-        let all = (0..width).map(|place| OrderKey { expr: &key.expr, place: Some(place), descending, nulls_first });
+        let all =
+            (0..width).map(|place| OrderKey { expr: &key.expr, place: Some(place), descending, nulls_first });
         return Ok(all.collect());
     }
     let key = |key: &'_ OrderByExpr| (direction(key), place(&key.expr, width));

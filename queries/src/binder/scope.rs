@@ -156,7 +156,8 @@ impl Scope {
 
     /// The field of a relation that a name with the relation's before it means.
     fn find_in(relation: &Relation, name: &Ident) -> Meaning {
-        let meant: Vec<&Field> = relation.fields.iter().filter(|field| same(&field.name, &name.value)).collect();
+        let meant: Vec<&Field> =
+            relation.fields.iter().filter(|field| same(&field.name, &name.value)).collect();
         match meant.as_slice() {
             [] => Meaning::Nothing,
             [only] => Meaning::Column((*only).clone()),
@@ -168,8 +169,11 @@ impl Scope {
 /// Of several columns the one of exactly this spelling, if the name is quoted.
 fn one_spelling<'a>(name: &Ident, fields: impl Iterator<Item = &'a Field>) -> Meaning {
     let fields: Vec<&Field> = fields.collect();
-    let exact: Vec<&Field> =
-        fields.iter().copied().filter(|field| name.quote_style.is_some() && field.name == name.value).collect();
+    let exact: Vec<&Field> = fields
+        .iter()
+        .copied()
+        .filter(|field| name.quote_style.is_some() && field.name == name.value)
+        .collect();
     if let [only] = exact.as_slice() {
         return Meaning::Column((*only).clone());
     }
@@ -274,7 +278,8 @@ impl<'e> Env<'e> {
         for env in self.levels() {
             // The name of a relation may have dots itself.
             for count in (1..parts.len()).rev() {
-                let name = parts[..count].iter().map(|part| part.value.as_str()).collect::<Vec<_>>().join(".");
+                let name =
+                    parts[..count].iter().map(|part| part.value.as_str()).collect::<Vec<_>>().join(".");
                 let Some(relation) = env.scope.relation(&name) else { continue };
                 match Scope::find_in(relation, &parts[count]) {
                     Meaning::Column(field) => return Ok((field, &parts[count + 1..])),

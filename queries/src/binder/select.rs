@@ -167,8 +167,13 @@ impl<'a> Binder<'a> {
                 }
                 _ => {
                     return Err(Error::Name {
-                        message: format!("'{}' in ORDER BY is the name of two columns of the result", name.value),
-                        help: Some("give one of them another name, or order by its place (ORDER BY 1)".into()),
+                        message: format!(
+                            "'{}' in ORDER BY is the name of two columns of the result",
+                            name.value
+                        ),
+                        help: Some(
+                            "give one of them another name, or order by its place (ORDER BY 1)".into(),
+                        ),
                     });
                 }
             }
@@ -283,7 +288,8 @@ impl<'a> Binder<'a> {
         }
         let mut calls: Vec<(ColumnId, Call)> = Vec::new();
         let mut firsts: Vec<(ColumnId, ColumnId)> = Vec::new();
-        let wanted = fields.iter().map(|field| field.id).chain(once.iter().filter_map(|key| key.expr.as_column()));
+        let wanted =
+            fields.iter().map(|field| field.id).chain(once.iter().filter_map(|key| key.expr.as_column()));
         for id in wanted.collect::<Vec<_>>() {
             if keys.contains(&id) || firsts.iter().any(|(of, _)| *of == id) {
                 continue;

@@ -47,7 +47,8 @@ pub fn arrow_type(sql: &Sql) -> Result<DataType> {
         Sql::Numeric(info) | Sql::Decimal(info) => decimal(*info)?,
         Sql::Struct(fields, _) => {
             let fields = fields.iter().enumerate().map(|(i, field)| {
-                let name = field.field_name.as_ref().map_or_else(|| format!("c{i}"), |name| name.value.clone());
+                let name =
+                    field.field_name.as_ref().map_or_else(|| format!("c{i}"), |name| name.value.clone());
                 Ok(Field::new(name, arrow_type(&field.field_type)?, true))
             });
             DataType::Struct(fields.collect::<Result<Fields>>()?)
@@ -72,7 +73,9 @@ fn decimal(info: ExactNumberInfo) -> Result<DataType> {
     if !(1..=DIGITS).contains(&precision) {
         return Err(wrong());
     }
-    let (Ok(precision), Ok(scale)) = (u8::try_from(precision), i8::try_from(scale)) else { return Err(wrong()) };
+    let (Ok(precision), Ok(scale)) = (u8::try_from(precision), i8::try_from(scale)) else {
+        return Err(wrong());
+    };
     if scale < 0 || scale.unsigned_abs() > precision {
         return Err(wrong());
     }

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use datafusion_sql::sqlparser::ast::{Expr, Query, Select, TableFactor, VisitorMut};
 
 use crate::error::{Error, Result};
-use crate::rewrite::{commas, distinct, grouping, intervals, literals, quantified, zone};
+use crate::rewrite::{commas, distinct, grouping};
 use crate::{refused, visits};
 
 /// The query in that form.
@@ -46,9 +46,7 @@ impl VisitorMut for Prepare {
         if !matches!(expr, Expr::InSubquery { .. }) {
             refused::expr(expr)?;
         }
-        intervals::keep_sign_outside(expr);
-        literals::of_interval(expr);
-        intervals::normalise(expr)
+        ControlFlow::Continue(())
     }
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Error> {
@@ -58,8 +56,6 @@ impl VisitorMut for Prepare {
     }
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
-        quantified::rewrite(expr)?;
-        zone::rewrite(expr)?;
         distinct::rotate(expr);
         ControlFlow::Continue(())
     }

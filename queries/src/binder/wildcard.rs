@@ -57,7 +57,10 @@ fn given<'q>(mut fields: Vec<Field>, options: &'q WildcardAdditionalOptions) -> 
         Some(ExcludeSelectItem::Multiple(names)) => names.iter().map(last).collect::<Result<_>>()?,
         None => Vec::new(),
     };
-    let except = options.opt_except.iter().flat_map(|e| std::iter::once(&e.first_element).chain(&e.additional_elements));
+    let except = options
+        .opt_except
+        .iter()
+        .flat_map(|e| std::iter::once(&e.first_element).chain(&e.additional_elements));
     for name in left_out.into_iter().chain(except) {
         let before = fields.len();
         fields.retain(|field| !same(&field.name, &name.value));
@@ -73,7 +76,9 @@ fn given<'q>(mut fields: Vec<Field>, options: &'q WildcardAdditionalOptions) -> 
     let mut names: Vec<String> = fields.iter().map(|field| field.name.clone()).collect();
     for one in renamed {
         let mut found = false;
-        for (_, name) in fields.iter().zip(&mut names).filter(|(field, _)| same(&field.name, &one.ident.value)) {
+        for (_, name) in
+            fields.iter().zip(&mut names).filter(|(field, _)| same(&field.name, &one.ident.value))
+        {
             name.clone_from(&one.alias.value);
             found = true;
         }
