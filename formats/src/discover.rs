@@ -45,7 +45,7 @@ use serde::{Deserialize, Serialize};
 
 pub use assemble::FILE_COLUMN;
 pub use batches::open_batches;
-pub use detect::{Named, by_name};
+pub use detect::{Named, by_name, stem};
 pub(crate) use sniff::{IN_ORDER, header};
 pub use suggest::nearest;
 

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use formats::discover::{OpenOptions, SchemaChoice, open};
+use formats::discover::{OpenOptions, SchemaChoice, open, stem};
 use schema::Table;
 use serde::{Deserialize, Serialize};
 
@@ -58,10 +58,9 @@ impl Sources {
 
 /// The name of a table: its file or directory up to the first point. It is `t` where that is no name (`*.csv`, `-`).
 fn name_of(location: &str) -> String {
-    let file = Path::new(location).file_name().unwrap_or_default().to_string_lossy();
-    let stem = file.split('.').next().unwrap_or_default();
+    let stem = stem(Path::new(location));
     match stem.is_empty() || stem.contains(|c: char| !c.is_alphanumeric() && c != '_') {
         true => "t".into(),
-        false => stem.into(),
+        false => stem,
     }
 }

@@ -17,7 +17,7 @@ use schema::Table;
 use super::query::mapped;
 use super::scope::{Ctes, Env, Field, Relation, Scope, same};
 use super::{Binder, Bound, sql_type, syntax};
-use crate::algebra::{Expr, Join, JoinKind, Rel, Scan, Values};
+use crate::algebra::{ColumnId, Expr, Join, JoinKind, Rel, Scan, Values};
 use crate::bind::{Transform, bdb, range};
 use crate::error::{Error, Result};
 use crate::{parse, refused};
@@ -266,55 +266,73 @@ impl<'a> Binder<'a> {
             Joining::Semi | Joining::RightSemi => JoinKind::Semi,
             Joining::Anti | Joining::RightAnti => JoinKind::Anti,
         };
-        let (mut predicates, mut merged, mut computed) = (Vec::new(), Vec::new(), Vec::new());
-        match constraint {
+        let mut predicates = Vec::new();
+        let mut computed = Vec::new();
+        let scope = match constraint {
             Some(JoinConstraint::On(condition)) => {
-                let mut both = scope.clone();
-                both.append(of_right.clone())?;
-                // Conditions may name what LATERAL sees too: the items before a comma.
-                let env = Env { scope: &both, outer, ctes, group: None, clause: "ON", aliases: &[] };
+                let border = scope.border();
+                let alone = is_swapped.then(|| of_right.clone());
+                scope.append(of_right)?;
+                let env = Env { scope: &scope, outer, ctes, group: None, clause: "ON", aliases: &[] };
                 let condition = self.expr(condition, &env)?;
                 predicates = self.types.condition(condition)?.split();
-            }
-            Some(JoinConstraint::Using(columns)) => {
-                for column in columns {
-                    let name = column.0.last().and_then(|part| part.as_ident());
-                    let Some(name) = name else {
-                        return Err(Error::Invalid(format!(
-                            "USING takes names of columns, and {column} is none"
-                        )));
-                    };
-                    merged.push(self.same_column(name, &scope, &of_right)?);
+                match (kind, alone) {
+                    (Joining::RightSemi | Joining::RightAnti, Some(right)) => right,
+                    (Joining::Semi | Joining::Anti, _) => {
+                        scope.cut(&border);
+                        scope
+                    }
+                    _ => scope,
                 }
             }
+            Some(JoinConstraint::Using(columns)) => {
+                let names = columns.iter().map(|column| {
+                    let name = column.0.last().and_then(|part| part.as_ident());
+                    name.ok_or_else(|| Error::Invalid(format!("USING takes names of columns, and {column} is none")))
+                });
+                let names: Vec<&Ident> = names.collect::<Result<_>>()?;
+                (predicates, computed) = self.using(&names, kind, &mut scope, &mut of_right)?;
+                of_both(kind, scope, of_right)?
+            }
             Some(JoinConstraint::Natural) => {
-                let names: Vec<String> = scope
-                    .shown()
-                    .iter()
-                    .map(|shown| shown.field.name.clone())
-                    .filter(|name| of_right.shown().iter().any(|other| same(&other.field.name, name)))
-                    .collect();
+                let shown = scope.shown().iter().map(|shown| &shown.field.name);
+                let both = shown.filter(|name| of_right.shown().iter().any(|other| same(&other.field.name, name)));
+                let names: Vec<Ident> = both.map(|name| Ident::with_quote('"', name)).collect();
                 if names.is_empty() {
                     return Err(Error::Invalid(
                         "NATURAL JOIN of relations without a column of the same name\n  help: write CROSS JOIN".into(),
                     ));
                 }
-                for name in names {
-                    merged.push(self.same_column(&Ident::with_quote('"', name), &scope, &of_right)?);
-                }
+                let names: Vec<&Ident> = names.iter().collect();
+                (predicates, computed) = self.using(&names, kind, &mut scope, &mut of_right)?;
+                of_both(kind, scope, of_right)?
             }
-            Some(JoinConstraint::None) | None => {}
-        }
-        for (name, l, r) in merged {
+            Some(JoinConstraint::None) | None => of_both(kind, scope, of_right)?,
+        };
+        let rel = match is_swapped {
+            true => joined(algebra, right, left, predicates),
+            false => joined(algebra, left, right, predicates),
+        };
+        Ok((mapped(rel, computed), scope))
+    }
+
+    /// The predicates of USING, and the columns that it computes of one of each side. The scopes show each column once.
+    fn using(
+        &mut self,
+        names: &[&Ident],
+        kind: Joining,
+        left: &mut Scope,
+        right: &mut Scope,
+    ) -> Result<(Vec<Expr>, Vec<(ColumnId, Expr)>)> {
+        let (mut predicates, mut computed) = (Vec::new(), Vec::new());
+        for name in names {
+            let (name, l, r) = self.same_column(name, left, right)?;
             let (read_l, read_r) = (self.columns.read(l.id), self.columns.read(r.id));
             predicates.push(self.types.binary(read_l.clone(), Operator::Eq, read_r.clone())?);
             let id = match kind {
                 Joining::Right => r.id,
                 Joining::Full => {
-                    let Some(coalesce) = self.functions.scalar("coalesce") else {
-                        return Err(Error::Invalid("there is no function 'coalesce'".into()));
-                    };
-                    let value = self.types.call(&coalesce, vec![read_l, read_r])?;
+                    let value = self.call_named("coalesce", vec![read_l, read_r])?;
                     let id = self.columns.add(&l.name, value.data_type.clone());
                     computed.push((id, value));
                     id
@@ -322,22 +340,10 @@ impl<'a> Binder<'a> {
                 _ => l.id,
             };
             if !matches!(kind, Joining::RightSemi | Joining::RightAnti | Joining::Semi | Joining::Anti) {
-                scope.merge(&mut of_right, &name, id);
+                left.merge(right, &name, id);
             }
         }
-        let rel = match is_swapped {
-            true => joined(algebra, right, left, predicates),
-            false => joined(algebra, left, right, predicates),
-        };
-        let scope = match kind {
-            Joining::Semi | Joining::Anti => scope,
-            Joining::RightSemi | Joining::RightAnti => of_right,
-            _ => {
-                scope.append(of_right)?;
-                scope
-            }
-        };
-        Ok((mapped(rel, computed), scope))
+        Ok((predicates, computed))
     }
 
     /// The columns of a name on both sides of a join.
@@ -348,6 +354,18 @@ impl<'a> Binder<'a> {
         };
         let (left, right) = (find(left)?, find(right)?);
         Ok((left.name.clone(), left, right))
+    }
+}
+
+/// The scope of what a join gives.
+fn of_both(kind: Joining, mut left: Scope, right: Scope) -> Result<Scope> {
+    match kind {
+        Joining::Semi | Joining::Anti => Ok(left),
+        Joining::RightSemi | Joining::RightAnti => Ok(right),
+        _ => {
+            left.append(right)?;
+            Ok(left)
+        }
     }
 }
 

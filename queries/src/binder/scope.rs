@@ -51,6 +51,12 @@ pub struct Scope {
     ids: BTreeSet<ColumnId>,
 }
 
+/// Where a scope ended.
+pub struct Border {
+    relations: usize,
+    shown: usize,
+}
+
 /// What a name means in one scope.
 enum Meaning {
     Nothing,
@@ -98,6 +104,25 @@ impl Scope {
         Ok(())
     }
 
+    /// Where it ends, before another one is appended.
+    pub fn border(&self) -> Border {
+        Border { relations: self.relations.len(), shown: self.shown.len() }
+    }
+
+    /// Takes out what was appended behind a border.
+    pub fn cut(&mut self, border: &Border) {
+        for relation in self.relations.drain(border.relations..) {
+            relation.fields.iter().for_each(|field| {
+                self.ids.remove(&field.id);
+            });
+        }
+        for shown in self.shown.drain(border.shown..) {
+            if let Some(places) = self.by_name.get_mut(&shown.field.name.to_lowercase()) {
+                places.retain(|place| *place < border.shown);
+            }
+        }
+    }
+
     /// Makes one column of those of a name on both sides of a join, the right one's relations not yet appended. The column
     /// stands where the left one's did.
     pub fn merge(&mut self, right: &mut Scope, name: &str, id: ColumnId) {
@@ -143,7 +168,8 @@ impl Scope {
 
     /// What a name without a relation's before it means.
     fn find(&self, name: &Ident) -> Meaning {
-        let Some(places) = self.by_name.get(&name.value.to_lowercase()) else { return Meaning::Nothing };
+        let places = self.by_name.get(&name.value.to_lowercase()).filter(|places| !places.is_empty());
+        let Some(places) = places else { return Meaning::Nothing };
         let all: Vec<&Shown> = places.iter().map(|place| &self.shown[*place]).collect();
         // What USING has made one column goes before a column of the name in another relation.
         let merged: Vec<&Shown> = all.iter().copied().filter(|shown| shown.is_merged).collect();

@@ -11,11 +11,11 @@
 //! - `sink`: writes encoded blocks to files, of which one is open at a time.
 //!
 //! # Contract
-//! - The bytes follow from the rows, their order and the options alone. The partitioner checks how much it holds after
-//!   each `partitioner::CHUNK_ROWS` rows, wherever batches end.
+//! - The bytes follow from the rows, their order and the options, and from a memory limit of the process that is below
+//!   2 GiB. The partitioner checks how much it holds after each `partitioner::CHUNK_ROWS` rows, wherever batches end.
 //! - The rows of a partition keep their order, in the order of the names of its files.
-//! - `Bounds` bounds the rows that are held and the footers of unfinished files, however many partitions there are.
-//!   Each partition adds only a name and a few words.
+//! - `Bounds` bounds the rows that are held, but for those of one chunk, and the footers of unfinished files, however many
+//!   partitions there are. Each partition adds only a name and a few words.
 
 pub mod columns;
 mod partitioner;

@@ -43,8 +43,9 @@ struct Place(u32);
 
 impl Place {
     fn new(chunk: usize, row: usize) -> Place {
-        let chunk = u32::try_from(chunk).expect("the bound of bytes is met before there are so many chunks");
-        Place(chunk << CHUNK_BITS | row as u32)
+        // A full chunk takes 64 KiB for places alone, and at most 256 MiB are held: that is 4,096 chunks.
+        debug_assert!(chunk < 1 << (u32::BITS - CHUNK_BITS) && row < CHUNK_ROWS);
+        Place((chunk as u32) << CHUNK_BITS | row as u32)
     }
 
     fn chunk_and_row(self) -> (usize, usize) {
