@@ -140,7 +140,8 @@ fn run(order: &Run, tables: &[Table]) -> Result<Value, Failed> {
     let types: Vec<String> = types.collect();
     let rows: Result<Vec<Vec<Vec<Value>>>, ArrowError> = batches.iter().map(rows).collect();
     let rows = rows.map_err(|e| ("run", e.to_string()))?;
-    Ok(json!({"types": types, "rows": rows.concat()}))
+    let names: Vec<&String> = plan.schema.fields().iter().map(|field| field.name()).collect();
+    Ok(json!({"names": names, "types": types, "rows": rows.concat()}))
 }
 
 /// The rows of a batch as text. Timestamps and durations are numbers of their unit, so that no zone has to be known; 32-bit floats

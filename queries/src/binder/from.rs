@@ -164,7 +164,19 @@ impl<'a> Binder<'a> {
         {
             fields.iter_mut().zip(distinct).for_each(|(field, name)| field.name = name);
         }
+        let rel = self.apart(rel, &mut fields);
         Ok((rel, Scope::of(Relation { name: name.map(str::to_string), fields })))
+    }
+
+    /// Gives a column that a relation has twice another number each further time: each is one of its own to GROUP BY.
+    fn apart(&mut self, rel: Rel, fields: &mut [Field]) -> Rel {
+        let (mut seen, mut again) = (BTreeSet::new(), Vec::new());
+        for field in fields.iter_mut().filter(|field| !seen.insert(field.id)) {
+            let read = self.columns.read(field.id);
+            field.id = self.columns.add(&field.name, read.data_type.clone());
+            again.push((field.id, read));
+        }
+        mapped(rel, again)
     }
 
     fn table_function(
@@ -288,7 +300,9 @@ impl<'a> Binder<'a> {
             Some(JoinConstraint::Using(columns)) => {
                 let names = columns.iter().map(|column| {
                     let name = column.0.last().and_then(|part| part.as_ident());
-                    name.ok_or_else(|| Error::Invalid(format!("USING takes names of columns, and {column} is none")))
+                    name.ok_or_else(|| {
+                        Error::Invalid(format!("USING takes names of columns, and {column} is none"))
+                    })
                 });
                 let names: Vec<&Ident> = names.collect::<Result<_>>()?;
                 (predicates, computed) = self.using(&names, kind, &mut scope, &mut of_right)?;
@@ -296,7 +310,8 @@ impl<'a> Binder<'a> {
             }
             Some(JoinConstraint::Natural) => {
                 let shown = scope.shown().iter().map(|shown| &shown.field.name);
-                let both = shown.filter(|name| of_right.shown().iter().any(|other| same(&other.field.name, name)));
+                let both =
+                    shown.filter(|name| of_right.shown().iter().any(|other| same(&other.field.name, name)));
                 let names: Vec<Ident> = both.map(|name| Ident::with_quote('"', name)).collect();
                 if names.is_empty() {
                     return Err(Error::Invalid(

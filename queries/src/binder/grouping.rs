@@ -5,18 +5,19 @@ use std::collections::BTreeMap;
 use arrow_schema::DataType;
 use datafusion_common::ScalarValue;
 use datafusion_expr::Operator;
-use datafusion_sql::sqlparser::ast::{Expr as Ast, GroupByExpr, SelectItem};
+use datafusion_sql::sqlparser::ast::{Expr as Ast, GroupByExpr, SelectItem, Value};
 
 use super::Binder;
 use super::query::mapped;
-use super::scope::{Env, Named, Scope};
+use super::scope::{Env, Scope, same};
 use crate::algebra::{Aggregate, Call, ColumnId, Expand, Expr, Kind, Rel};
 use crate::error::{Error, Result};
 
 /// A key of GROUP BY.
 #[derive(Debug, Clone)]
 pub struct Key {
-    /// How it is written, if it has a subquery, by which it is found again: two instances have different columns.
+    /// How it is written, by which it is found again: two instances of a subquery have different columns, and two keys of
+    /// grouping sets may have one value.
     ast: Option<Ast>,
     /// Its value, over the columns of FROM.
     expr: Expr,
@@ -62,7 +63,7 @@ impl Group {
         id
     }
 
-    /// The key that is written like this and has a subquery.
+    /// The key that is written like this, where a key is known by that.
     pub fn written(&self, e: &Ast) -> Option<ColumnId> {
         self.keys.iter().find(|key| key.ast.as_ref() == Some(e)).map(|key| key.id)
     }
@@ -115,7 +116,7 @@ impl<'a> Binder<'a> {
                     return Err(Error::Unsupported("GROUP BY ALL with *".into()));
                 };
                 if !crate::rewrite::having::is_aggregated(e) {
-                    self.key(e, selected, env, &mut group)?;
+                    self.key(e, false, env, &mut group)?;
                 }
             }
             return Ok(group);
@@ -126,7 +127,8 @@ impl<'a> Binder<'a> {
             for set in sets {
                 let mut of_set = Vec::with_capacity(set.len());
                 for e in set {
-                    of_set.push(self.key(e, selected, env, &mut group)?);
+                    let written = self.alias_of(e, selected, env);
+                    of_set.push(self.key(written, true, env, &mut group)?);
                 }
                 of_set.sort_unstable();
                 of_set.dedup();
@@ -141,22 +143,29 @@ impl<'a> Binder<'a> {
             return Ok(group);
         }
         for e in elements {
-            self.key(e, selected, env, &mut group)?;
+            let written = match at_place(e, selected)? {
+                Some(item) => item,
+                None => self.alias_of(e, selected, env),
+            };
+            self.key(written, false, env, &mut group)?;
         }
         Ok(group)
     }
 
-    /// Adds a key, which may be a place or an alias of the select list. Gives its position.
-    fn key(&mut self, e: &Ast, selected: &[SelectItem], env: &Env<'_>, group: &mut Group) -> Result<usize> {
-        let written = self.key_written(e, selected, env)?;
+    /// Adds a key. Gives its position. In grouping sets two computed keys are one if they are written alike, whatever their
+    /// values are.
+    fn key(&mut self, written: &Ast, in_sets: bool, env: &Env<'_>, group: &mut Group) -> Result<usize> {
         if let Some(place) = group.keys.iter().position(|key| key.ast.as_ref() == Some(written)) {
             return Ok(place);
         }
         let expr = self.expr(written, env)?;
-        if let Some(place) = group.keys.iter().position(|key| key.expr == expr) {
+        let is_column = expr.as_column().is_some();
+        if (is_column || !in_sets)
+            && let Some(place) = group.keys.iter().position(|key| key.expr == expr)
+        {
             return Ok(place);
         }
-        let ast = expr.has_subquery().then(|| written.clone());
+        let ast = (in_sets && !is_column || expr.has_subquery()).then(|| written.clone());
         let from = match expr.as_column() {
             Some(id) => id,
             None => self.columns.add(written.to_string(), expr.data_type.clone()),
@@ -165,37 +174,17 @@ impl<'a> Binder<'a> {
         Ok(group.keys.len() - 1)
     }
 
-    /// The expression that a key means.
-    fn key_written<'q>(&self, e: &'q Ast, selected: &'q [SelectItem], env: &Env<'_>) -> Result<&'q Ast> {
-        let item = |item: &'q SelectItem| match item {
-            SelectItem::UnnamedExpr(e) | SelectItem::ExprWithAlias { expr: e, .. } => Some(e),
-            _ => None,
-        };
-        if let Ast::Value(value) = e
-            && let datafusion_sql::sqlparser::ast::Value::Number(text, _) = &value.value
-            && let Ok(place) = text.parse::<usize>()
-        {
-            let found = place.checked_sub(1).and_then(|place| selected.get(place)).and_then(item);
-            return found.ok_or_else(|| {
-                Error::Invalid(format!(
-                    "GROUP BY {place} is out of range: the select list has {} expressions, counted from 1",
-                    selected.len()
-                ))
-            });
-        }
-        let Ast::Identifier(name) = e else { return Ok(e) };
-        let is_column = matches!(env.find(name), Ok(Named::Column(..)))
-            && env.scope.shown().iter().any(|shown| super::scope::same(&shown.field.name, &name.value));
-        if is_column {
-            return Ok(e);
+    /// What the select list gives the name that a key is, if no column has it; else the key.
+    fn alias_of<'q>(&self, e: &'q Ast, selected: &'q [SelectItem], env: &Env<'_>) -> &'q Ast {
+        let Ast::Identifier(name) = e else { return e };
+        if env.scope.shown().iter().any(|shown| same(&shown.field.name, &name.value)) {
+            return e;
         }
         let alias = selected.iter().find_map(|item| match item {
-            SelectItem::ExprWithAlias { expr, alias } if super::scope::same(&alias.value, &name.value) => {
-                Some(expr)
-            }
+            SelectItem::ExprWithAlias { expr, alias } if same(&alias.value, &name.value) => Some(expr),
             _ => None,
         });
-        Ok(alias.unwrap_or(e))
+        alias.unwrap_or(e)
     }
 
     /// `grouping(a, b)`: for each key a bit, the first one's the most significant, 1 where the set leaves it out.
@@ -271,7 +260,8 @@ impl<'a> Binder<'a> {
     pub(super) fn check_above(&self, e: &Expr, scope: &Scope, group: &Group, clause: &str) -> Result<()> {
         for id in e.columns() {
             if scope.has(id) && !group.keys.iter().any(|key| key.id == id) {
-                let name = &self.columns.get(id).name;
+                let shown = scope.shown().iter().find(|shown| shown.field.id == id);
+                let name = shown.map_or(&self.columns.get(id).name, |shown| &shown.field.name);
                 return Err(Error::Invalid(format!(
                     "column '{name}'{clause} is neither in GROUP BY nor in an aggregate\n  \
                      help: add it to GROUP BY, or take one of its values with any_value()"
@@ -279,5 +269,20 @@ impl<'a> Binder<'a> {
             }
         }
         Ok(())
+    }
+}
+
+/// The item of the select list at the place that a key is.
+fn at_place<'q>(e: &Ast, selected: &'q [SelectItem]) -> Result<Option<&'q Ast>> {
+    let Ast::Value(value) = e else { return Ok(None) };
+    let Value::Number(text, _) = &value.value else { return Ok(None) };
+    let Ok(place) = text.parse::<usize>() else { return Ok(None) };
+    match place.checked_sub(1).and_then(|place| selected.get(place)) {
+        Some(SelectItem::UnnamedExpr(e) | SelectItem::ExprWithAlias { expr: e, .. }) => Ok(Some(e)),
+        Some(_) => Err(Error::Unsupported(format!("GROUP BY {place}, which is *"))),
+        None => Err(Error::Invalid(format!(
+            "GROUP BY {place} is out of range: the select list has {} expressions, counted from 1",
+            selected.len()
+        ))),
     }
 }
