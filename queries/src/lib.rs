@@ -19,6 +19,7 @@
 //! - [`lower`]: logical plan to physical [`plan`]; every decision is taken here.
 //! - [`types`]: typed constructors of the algebra's expressions.
 //! - [`compile`]: the algebra's expressions to compiled ones.
+//! - [`physical`]: algebra to physical plan; every decision is taken here.
 //! - [`plan`]: the physical plan, what `engine` renders.
 //! - `stages`: the values of scalar subqueries, put into the plan of one run.
 //! - [`summarize`]: SUMMARIZE as a query.
@@ -44,6 +45,7 @@ pub mod names;
 pub mod optimise;
 pub mod parameters;
 pub mod parse;
+pub mod physical;
 pub mod plan;
 pub mod refused;
 pub mod rewrite;
