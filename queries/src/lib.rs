@@ -17,6 +17,7 @@
 //! - [`cast_calls`]: casts that Arrow would compute otherwise than SQL does.
 //! - [`expr`]: logical expressions to compiled ones, those of [`expressions`] among them.
 //! - [`lower`]: logical plan to physical [`plan`]; every decision is taken here.
+//! - [`estimates`]: about how many rows a relation of the algebra gives.
 //! - [`types`]: typed constructors of the algebra's expressions.
 //! - [`compile`]: the algebra's expressions to compiled ones.
 //! - [`physical`]: algebra to physical plan; every decision is taken here.
@@ -35,6 +36,7 @@ pub mod catalog;
 pub mod columns;
 pub mod compile;
 pub mod error;
+pub mod estimates;
 pub mod explain;
 pub mod expr;
 pub mod functions;

@@ -7,6 +7,7 @@
 //! - [`checked`]: expressions of which none wraps in silence: with the [`checks`] that the kernels lack, how floats and
 //!   intervals [`compare`], the [`date_shift`] by intervals, the [`differences`] of timestamps, and AND and OR in order
 //!   ([`short_circuit`]).
+//! - [`first_known`]: `coalesce`, of which each argument is computed once, where it is asked for.
 //! - [`values`]: the loops over values.
 
 pub mod checked;
@@ -15,6 +16,7 @@ pub mod compare;
 pub mod date_shift;
 pub mod differences;
 pub mod exact;
+pub mod first_known;
 pub mod functions;
 pub mod short_circuit;
 pub mod text;

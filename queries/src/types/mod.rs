@@ -1,84 +1,90 @@
-//! Typed constructors of expressions.
+//! Typed constructors of the algebra's expressions.
+//!
+//! Each gives its operands the types that the operation takes, from the inside of an expression to the outside, since the
+//! type of an expression follows from those of its parts: to `CASE WHEN a THEN 1 ELSE 1e0 END * 0.5` its first operand is
+//! an integer before. DataFusion's rules decide where these modules have none of their own.
+//!
+//! Constants are computed at once: where all parts are literals and nothing is volatile, the result is a literal. What
+//! fails stays an expression, for it may stand in a branch that is never taken.
+//!
+//! - [`casts`]: casts, those that are written and those that types ask for.
+//! - [`numbers`]: the type that several numbers have in common, decimals above all.
+//! - [`common`]: the type that values of one column have in common.
+//! - [`operators`]: arithmetic, bits and `||`.
+//! - [`times`]: arithmetic on dates and times.
+//! - [`compared`]: comparisons, BETWEEN, IN and LIKE.
+//! - [`narrow`]: comparisons with constants, whose casts are taken off.
+//! - [`logic`]: AND, OR, NOT and conditions.
+//! - [`cases`]: CASE, `coalesce` and `nullif`.
+//! - [`calls`]: functions.
+//! - [`aggregates`]: aggregates.
+
+mod aggregates;
+mod calls;
+mod cases;
+mod casts;
+mod common;
+mod compared;
+mod logic;
+mod narrow;
+mod numbers;
+mod operators;
+mod times;
 
 use std::sync::Arc;
 
-use arrow_schema::DataType;
-use datafusion_expr::{Operator, ScalarUDF};
+use datafusion_common::{DFSchema, ScalarValue};
+use datafusion_expr::Volatility;
+use datafusion_expr::physical_planning_context::ScalarSubqueryResults;
+use datafusion_expr::simplify::SimplifyContext;
 
 use crate::Settings;
-use crate::algebra::{Call, Expr};
-use crate::error::{Error, Result};
+use crate::algebra::{Expr, Kind};
+use crate::compile::{self, Compiler};
+use crate::error::Result;
 
-/// What the types of expressions depend on.
+/// What the types of expressions, and the values of constants, depend on: the query's time.
 #[derive(Debug)]
-pub struct Types {}
-
-fn not_yet<T>() -> Result<T> {
-    Err(Error::Unsupported("not yet".into()))
+pub struct Types {
+    /// Computes constants.
+    compiler: Compiler,
+    /// What functions like `now()` are told.
+    context: SimplifyContext,
 }
 
 impl Types {
-    pub fn new(_settings: &Settings) -> Types {
-        Types {}
+    /// The types of expressions of a query with these settings.
+    pub fn new(settings: &Settings) -> Types {
+        let now = chrono::DateTime::from_timestamp_nanos(settings.now_ns);
+        let context = SimplifyContext::builder()
+            .with_schema(Arc::new(DFSchema::empty()))
+            .with_config_options(compile::options())
+            .with_query_execution_start_time(Some(now))
+            .build();
+        Types { compiler: Compiler::new(settings, ScalarSubqueryResults::new(0)), context }
     }
-    pub fn binary(&self, _left: Expr, _op: Operator, _right: Expr) -> Result<Expr> {
-        not_yet()
+
+    /// The value of an expression without columns.
+    ///
+    /// # Errors
+    /// It has columns, or computing it fails.
+    pub fn constant(&self, e: &Expr) -> Result<ScalarValue> {
+        self.compiler.constant(e)
     }
-    pub fn and(&self, _terms: Vec<Expr>) -> Result<Expr> {
-        not_yet()
-    }
-    pub fn or(&self, _terms: Vec<Expr>) -> Result<Expr> {
-        not_yet()
-    }
-    pub fn not(&self, _e: Expr) -> Result<Expr> {
-        not_yet()
-    }
-    pub fn condition(&self, _e: Expr) -> Result<Expr> {
-        not_yet()
-    }
-    /// `IS [NOT] TRUE`, `IS [NOT] FALSE`, and with `None` `IS [NOT] UNKNOWN`.
-    pub fn is(&self, _e: Expr, _value: Option<bool>, _negated: bool) -> Result<Expr> {
-        not_yet()
-    }
-    pub fn is_null(&self, e: Expr, _negated: bool) -> Expr {
-        e
-    }
-    pub fn negative(&self, _e: Expr) -> Result<Expr> {
-        not_yet()
-    }
-    pub fn cast(&self, _e: Expr, _to: &DataType, _safe: bool) -> Result<Expr> {
-        not_yet()
-    }
-    pub fn case(
-        &self,
-        _operand: Option<Expr>,
-        _branches: Vec<(Expr, Expr)>,
-        _otherwise: Option<Expr>,
-    ) -> Result<Expr> {
-        not_yet()
-    }
-    pub fn in_list(&self, _e: Expr, _list: Vec<Expr>, _negated: bool) -> Result<Expr> {
-        not_yet()
-    }
-    pub fn between(&self, _e: Expr, _low: Expr, _high: Expr, _negated: bool) -> Result<Expr> {
-        not_yet()
-    }
-    pub fn like(&self, _e: Expr, _pattern: Expr, _negated: bool, _case_insensitive: bool) -> Result<Expr> {
-        not_yet()
-    }
-    pub fn call(&self, _function: &Arc<ScalarUDF>, _args: Vec<Expr>) -> Result<Expr> {
-        not_yet()
-    }
-    pub fn aggregate(&self, _call: Call) -> Result<(Call, DataType)> {
-        not_yet()
-    }
-    pub fn union(&self, _types: &[DataType]) -> Result<DataType> {
-        not_yet()
-    }
-    pub fn common(&self, _exprs: Vec<Expr>) -> Result<Vec<Expr>> {
-        not_yet()
-    }
-    pub fn comparable(&self, _value: Expr, _op: Operator, _column: &DataType) -> Result<(Expr, DataType)> {
-        not_yet()
+
+    /// The expression, or its value if all its parts are literals and it can be computed.
+    pub fn folded(&self, e: Expr) -> Expr {
+        let is_constant = match &e.kind {
+            Kind::Literal(_) | Kind::Column(_) | Kind::Stage(_) | Kind::Subquery(_) => false,
+            Kind::Call { function, .. } if function.signature().volatility == Volatility::Volatile => false,
+            _ => e.children().iter().all(|part| part.as_literal().is_some()),
+        };
+        if !is_constant {
+            return e;
+        }
+        match self.constant(&e) {
+            Ok(value) if value.data_type() == e.data_type => Expr::literal(value),
+            _ => e,
+        }
     }
 }
