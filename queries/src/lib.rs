@@ -17,8 +17,10 @@
 //! - [`cast_calls`]: casts that Arrow would compute otherwise than SQL does.
 //! - [`expr`]: logical expressions to compiled ones, those of [`expressions`] among them.
 //! - [`lower`]: logical plan to physical [`plan`]; every decision is taken here.
+//! - [`estimates`]: about how many rows a relation of the algebra gives.
 //! - [`types`]: typed constructors of the algebra's expressions.
 //! - [`compile`]: the algebra's expressions to compiled ones.
+//! - [`physical`]: algebra to physical plan; every decision is taken here.
 //! - [`plan`]: the physical plan, what `engine` renders.
 //! - `stages`: the values of scalar subqueries, put into the plan of one run.
 //! - [`summarize`]: SUMMARIZE as a query.
@@ -35,6 +37,7 @@ pub mod catalog;
 pub mod columns;
 pub mod compile;
 pub mod error;
+pub mod estimates;
 pub mod explain;
 pub mod expr;
 pub mod functions;
@@ -45,6 +48,7 @@ pub mod names;
 pub mod optimise;
 pub mod parameters;
 pub mod parse;
+pub mod physical;
 pub mod plan;
 pub mod refused;
 pub mod rewrite;

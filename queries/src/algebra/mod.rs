@@ -53,6 +53,12 @@ impl Columns {
         &self.0[id.0 as usize]
     }
 
+    /// How many there are.
+    #[expect(clippy::len_without_is_empty, reason = "nobody asks whether there is none")]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
     /// An expression that reads the column.
     pub fn read(&self, id: ColumnId) -> Expr {
         Expr { kind: Kind::Column(id), data_type: self.get(id).data_type.clone() }

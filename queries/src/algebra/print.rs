@@ -4,35 +4,67 @@ use std::fmt::{self, Write};
 
 use super::{Call, ColumnId, Columns, Expr, JoinKind, Kind, Rel, SortKey, Subquery, SubqueryKind};
 
+/// Text that is being written.
+struct Text {
+    text: String,
+    /// Whether the number of a column stands behind its name.
+    numbered: bool,
+}
+
+impl Text {
+    fn push(&mut self, c: char) {
+        self.text.push(c);
+    }
+
+    fn push_str(&mut self, text: &str) {
+        self.text.push_str(text);
+    }
+}
+
+impl Write for Text {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.push_str(text);
+        Ok(())
+    }
+}
+
 impl Columns {
     /// An expression as text.
     pub fn show(&self, e: &Expr) -> String {
-        let mut text = String::new();
+        let mut out = Text { text: String::new(), numbered: true };
         // Writing to a string does not fail.
-        let _ = self.expr(&mut text, e);
-        text
+        let _ = self.expr(&mut out, e);
+        out.text
+    }
+
+    /// An expression as text, columns by their names alone.
+    pub fn show_names(&self, e: &Expr) -> String {
+        let mut out = Text { text: String::new(), numbered: false };
+        let _ = self.expr(&mut out, e);
+        out.text
     }
 
     /// A relation as text, a line a node, inputs indented below it.
     pub fn show_rel(&self, rel: &Rel) -> String {
-        let mut text = String::new();
-        let _ = self.rel(&mut text, rel, 0);
-        text
+        let mut out = Text { text: String::new(), numbered: true };
+        let _ = self.rel(&mut out, rel, 0);
+        out.text
     }
 
-    fn column(&self, out: &mut String, id: ColumnId) -> fmt::Result {
-        write!(out, "{}#{}", self.get(id).name, id.0)
+    fn column(&self, out: &mut Text, id: ColumnId) -> fmt::Result {
+        out.push_str(&self.get(id).name);
+        if out.numbered { write!(out, "#{}", id.0) } else { Ok(()) }
     }
 
-    fn columns(&self, out: &mut String, ids: &[ColumnId]) -> fmt::Result {
+    fn columns(&self, out: &mut Text, ids: &[ColumnId]) -> fmt::Result {
         self.list(out, ids, |out, id| self.column(out, *id))
     }
 
     fn list<T>(
         &self,
-        out: &mut String,
+        out: &mut Text,
         items: impl IntoIterator<Item = T>,
-        mut write: impl FnMut(&mut String, T) -> fmt::Result,
+        mut write: impl FnMut(&mut Text, T) -> fmt::Result,
     ) -> fmt::Result {
         for (i, item) in items.into_iter().enumerate() {
             if i > 0 {
@@ -43,11 +75,11 @@ impl Columns {
         Ok(())
     }
 
-    fn exprs<'a>(&self, out: &mut String, exprs: impl IntoIterator<Item = &'a Expr>) -> fmt::Result {
+    fn exprs<'a>(&self, out: &mut Text, exprs: impl IntoIterator<Item = &'a Expr>) -> fmt::Result {
         self.list(out, exprs, |out, e| self.expr(out, e))
     }
 
-    fn joined(&self, out: &mut String, terms: &[Expr], by: &str) -> fmt::Result {
+    fn joined(&self, out: &mut Text, terms: &[Expr], by: &str) -> fmt::Result {
         for (i, term) in terms.iter().enumerate() {
             if i > 0 {
                 write!(out, " {by} ")?;
@@ -58,7 +90,7 @@ impl Columns {
     }
 
     /// An expression as a part of another one.
-    fn within(&self, out: &mut String, e: &Expr) -> fmt::Result {
+    fn within(&self, out: &mut Text, e: &Expr) -> fmt::Result {
         let is_single = matches!(
             e.kind,
             Kind::Column(_) | Kind::Literal(_) | Kind::Call { .. } | Kind::Cast { .. } | Kind::Stage(_)
@@ -72,7 +104,7 @@ impl Columns {
         Ok(())
     }
 
-    fn expr(&self, out: &mut String, e: &Expr) -> fmt::Result {
+    fn expr(&self, out: &mut Text, e: &Expr) -> fmt::Result {
         let not = |negated: bool| if negated { "NOT " } else { "" };
         match &e.kind {
             Kind::Column(id) => self.column(out, *id),
@@ -151,7 +183,7 @@ impl Columns {
         }
     }
 
-    fn subquery(&self, out: &mut String, subquery: &Subquery) -> fmt::Result {
+    fn subquery(&self, out: &mut Text, subquery: &Subquery) -> fmt::Result {
         match &subquery.kind {
             SubqueryKind::Scalar => {}
             SubqueryKind::Exists => out.push_str("EXISTS "),
@@ -167,7 +199,7 @@ impl Columns {
         Ok(())
     }
 
-    fn keys(&self, out: &mut String, keys: &[SortKey]) -> fmt::Result {
+    fn keys(&self, out: &mut Text, keys: &[SortKey]) -> fmt::Result {
         self.list(out, keys, |out, key| {
             self.expr(out, &key.expr)?;
             out.push_str(if key.descending { " DESC" } else { "" });
@@ -176,7 +208,7 @@ impl Columns {
         })
     }
 
-    fn call(&self, out: &mut String, call: &Call) -> fmt::Result {
+    fn call(&self, out: &mut Text, call: &Call) -> fmt::Result {
         write!(out, "{}({}", call.function.name(), if call.distinct { "DISTINCT " } else { "" })?;
         self.exprs(out, &call.args)?;
         if !call.order_by.is_empty() {
@@ -191,7 +223,7 @@ impl Columns {
         Ok(())
     }
 
-    fn rel(&self, out: &mut String, rel: &Rel, depth: usize) -> fmt::Result {
+    fn rel(&self, out: &mut Text, rel: &Rel, depth: usize) -> fmt::Result {
         write!(out, "{:1$}", "", 2 * depth)?;
         match rel {
             Rel::Scan(node) => {

@@ -1,0 +1,257 @@
+//! About how many rows a relation gives, and how many values its columns have.
+//!
+//! Estimates come from the catalog alone, so that every process plans alike. [`of`] looks at one operator: an estimate
+//! is made from the bottom to the top of a tree, each node once.
+//!
+//! - [`values`]: what is known of columns.
+//! - [`kept`]: which part of the rows predicates keep.
+//! - [`joined`]: rows of joins.
+
+pub mod joined;
+pub mod kept;
+pub mod values;
+
+use arrow_schema::DataType;
+use schema::{Source, Table};
+
+use crate::algebra::{ColumnId, Expr, Join, JoinKind, Kind, Rel, Scan};
+use values::{Spread, Spreads};
+
+/// What is known of the rows of a relation before they are read.
+#[derive(Debug, Clone)]
+pub struct Estimate {
+    /// About how many rows there are.
+    pub rows: f64,
+    /// Whether the numbers of rows of all tables below are known.
+    pub is_known: bool,
+    /// What is known of the columns.
+    spreads: Spreads,
+}
+
+impl Estimate {
+    /// About how many different values a column has, at most as many as there are rows.
+    pub fn values(&self, column: ColumnId) -> f64 {
+        self.spreads.get(column).map_or(self.rows, |spread| spread.values().min(self.rows))
+    }
+
+    /// Whether the relation gives the column.
+    pub fn has(&self, column: ColumnId) -> bool {
+        self.spreads.get(column).is_some()
+    }
+
+    /// What is known of the values of an expression over the relation's columns: of a column, also where it is cast or
+    /// moved by a constant.
+    pub fn spread(&self, e: &Expr) -> Option<Spread> {
+        self.spreads.of_expr(e)
+    }
+}
+
+/// The estimate of a relation, by those of its inputs.
+pub fn of(rel: &Rel, inputs: &[&Estimate]) -> Estimate {
+    let nothing = Estimate { rows: 0.0, is_known: true, spreads: Spreads::default() };
+    let input = inputs.first().copied().unwrap_or(&nothing);
+    match rel {
+        Rel::Scan(node) => scan(node),
+        Rel::Values(node) => {
+            let rows = node.rows.len() as f64;
+            Estimate { rows, is_known: true, spreads: Spreads::all(node.columns.iter().copied(), rows) }
+        }
+        Rel::Filter(node) => {
+            let (part, narrowed) = kept::filtered(&node.predicates, input);
+            let spreads = input.spreads.with(narrowed);
+            Estimate { rows: input.rows * part, spreads, ..*input }
+        }
+        Rel::Map(node) => {
+            let spread = |e: &Expr| input.spread(e).unwrap_or(Spread::of_values(input.rows));
+            let computed = node.exprs.iter().map(|(id, e)| (*id, spread(e))).collect();
+            Estimate { spreads: input.spreads.with(computed), ..*input }
+        }
+        Rel::Join(node) => join(node, input, inputs.get(1).copied().unwrap_or(&nothing)),
+        Rel::Aggregate(node) => {
+            let rows = groups(input, &node.keys);
+            let key = |id: &ColumnId| (*id, input.spreads.get(*id).unwrap_or(Spread::of_values(rows)));
+            let call = |id: ColumnId| (id, Spread::of_values(rows));
+            let spreads = node.keys.iter().map(key).chain(node.calls.iter().map(|(id, _)| call(*id)));
+            Estimate { rows, is_known: input.is_known, spreads: Spreads::of(spreads.collect()) }
+        }
+        Rel::Expand(node) => {
+            let rows = input.rows * node.sets.len() as f64;
+            let key = |from: &ColumnId| {
+                input
+                    .spreads
+                    .get(*from)
+                    .map_or(Spread::of_values(rows), |known| Spread { span: None, ..known })
+            };
+            let keys = node.keys.iter().map(|(id, from)| (*id, key(from)));
+            let id = (node.id, Spread::of_values(node.sets.len() as f64));
+            Estimate { rows, spreads: input.spreads.with(keys.chain([id]).collect()), ..*input }
+        }
+        Rel::Sort(node) => fetched(input.clone(), node.fetch),
+        Rel::Limit(node) => {
+            let rows = (input.rows - node.skip as f64).max(0.0);
+            fetched(Estimate { rows, ..input.clone() }, node.fetch)
+        }
+        Rel::Union(node) => {
+            let rows = inputs.iter().map(|input| input.rows).sum();
+            let is_known = inputs.iter().all(|input| input.is_known);
+            let columns = node.columns.iter().enumerate().map(|(at, id)| {
+                let parts = node.inputs.iter().zip(inputs).map(|((_, from), input)| {
+                    from.get(at)
+                        .and_then(|from| input.spreads.get(*from))
+                        .map(|spread| spread.at_most(input.rows))
+                });
+                (*id, parts.reduce(both).flatten().unwrap_or(Spread::of_values(rows)))
+            });
+            Estimate { rows, is_known, spreads: Spreads::of(columns.collect()) }
+        }
+        Rel::Repeat(_) => input.clone(),
+    }
+}
+
+/// The values of a column of a union by those of two inputs.
+fn both(a: Option<Spread>, b: Option<Spread>) -> Option<Spread> {
+    a.zip(b).map(|(a, b)| a.or(b))
+}
+
+fn fetched(mut estimate: Estimate, fetch: Option<usize>) -> Estimate {
+    if let Some(fetch) = fetch {
+        estimate.rows = estimate.rows.min(fetch as f64);
+    }
+    estimate
+}
+
+fn scan(node: &Scan) -> Estimate {
+    let rows = table_rows(&node.table);
+    let is_known = node.table.rows.is_some() && node.transform.is_none();
+    let columns = node.columns.iter().enumerate().map(|(at, id)| {
+        let field = node.table.schema.fields().get(at).filter(|_| node.transform.is_none());
+        let span = field.and_then(|_| node.table.spans.get(at).copied().flatten());
+        let is_whole =
+            field.is_some_and(|f| f.data_type().is_integer() || f.data_type() == &DataType::Date32);
+        let whole = match span {
+            Some((from, to)) if is_whole => rows.min(to - from + 1.0),
+            _ if field.is_some_and(|f| f.data_type() == &DataType::Boolean) => rows.min(2.0),
+            _ => rows,
+        };
+        (*id, Spread { whole, kept: 1.0, span })
+    });
+    let estimate = Estimate { rows, is_known, spreads: Spreads::of(columns.collect()) };
+    fetched(estimate, node.fetch)
+}
+
+fn join(node: &Join, left: &Estimate, right: &Estimate) -> Estimate {
+    let is_known = left.is_known && right.is_known;
+    let spreads = match node.kind {
+        kind if kind.gives_right() => Spreads::both(&left.spreads, &right.spreads),
+        JoinKind::Mark(mark) => left.spreads.with(vec![(mark, Spread::of_values(2.0))]),
+        _ => left.spreads.clone(),
+    };
+    Estimate { rows: joined::rows(node, left, right), is_known, spreads }
+}
+
+/// About how many groups these keys make.
+fn groups(input: &Estimate, keys: &[ColumnId]) -> f64 {
+    if keys.is_empty() {
+        return 1.0;
+    }
+    let values = keys.iter().map(|key| input.values(*key)).product::<f64>();
+    input.rows.powf(0.85).min(values).min(input.rows).max(1.0)
+}
+
+/// About how many rows a table has.
+pub fn table_rows(table: &Table) -> f64 {
+    if let Some(rows) = table.rows {
+        return rows as f64;
+    }
+    match &table.source {
+        Source::Files(set) => {
+            let ratio = if set.format.compression == "none" { 1.0 } else { 4.0 };
+            let types = table.schema.fields().iter().map(|field| field.data_type());
+            set.bytes() as f64 * ratio / types.map(type_width).sum::<f64>().max(1.0)
+        }
+        _ => 1e6,
+    }
+}
+
+/// About how many bytes a row with columns of these types takes in memory.
+pub fn width(types: &[DataType]) -> f64 {
+    types.iter().map(type_width).sum::<f64>().max(1.0)
+}
+
+fn type_width(t: &DataType) -> f64 {
+    match t {
+        DataType::Boolean => 1.0,
+        other => other.primitive_width().unwrap_or(32) as f64,
+    }
+}
+
+/// Both sides of an equality.
+pub(crate) fn equality(e: &Expr) -> Option<(&Expr, &Expr)> {
+    match &e.kind {
+        Kind::Binary(datafusion_expr::Operator::Eq, left, right) => Some((left, right)),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_schema::{Field, Schema};
+    use datafusion_common::ScalarValue;
+    use datafusion_expr::Operator;
+
+    use super::*;
+    use crate::algebra::{Aggregate, Columns, Filter};
+
+    /// A table of one column of whole numbers.
+    fn table(columns: &mut Columns, rows: u64, span: (f64, f64)) -> (Rel, ColumnId) {
+        let schema = Arc::new(Schema::new(vec![Field::new("x", DataType::Int64, true)]));
+        let source = Source::Range { start: 0, end: rows as i64, step: 1 };
+        let table = Table { name: "t".into(), schema, source, rows: Some(rows), spans: vec![Some(span)] };
+        let id = columns.add("x", DataType::Int64);
+        let (columns, table) = (vec![id], Arc::new(table));
+        (Rel::Scan(Scan { table, transform: None, columns, bounds: vec![], fetch: None }), id)
+    }
+
+    fn estimate(rel: &Rel) -> Estimate {
+        let inputs: Vec<Estimate> = rel.inputs().into_iter().map(estimate).collect();
+        of(rel, &inputs.iter().collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn a_filter_keeps_the_part_of_the_span_that_it_leaves() {
+        let mut columns = Columns::default();
+        let (input, x) = table(&mut columns, 1000, (0.0, 99.0));
+        let least = Expr::literal(ScalarValue::Int64(Some(90)));
+        let predicate = Expr::compare(columns.read(x), Operator::GtEq, least);
+        let rel = Rel::Filter(Filter { input: Box::new(input), predicates: vec![predicate] });
+        let found = estimate(&rel);
+        assert_eq!((found.rows, found.values(x), found.is_known), (100.0, 10.0, true));
+    }
+
+    #[test]
+    fn equal_keys_join_each_row_with_those_of_its_value() {
+        let mut columns = Columns::default();
+        let ((a, x), (b, y)) =
+            (table(&mut columns, 1000, (0.0, 99.0)), table(&mut columns, 100, (0.0, 99.0)));
+        let predicate = Expr::compare(columns.read(x), Operator::Eq, columns.read(y));
+        let join = |kind| {
+            let (left, right) = (Box::new(a.clone()), Box::new(b.clone()));
+            estimate(&Rel::Join(Join { kind, left, right, predicates: vec![predicate.clone()] })).rows
+        };
+        assert_eq!(join(JoinKind::Inner), 1000.0);
+        assert_eq!(join(JoinKind::Left), 1000.0);
+        assert_eq!(join(JoinKind::Semi), 1000.0);
+        assert_eq!(join(JoinKind::Anti), 100.0);
+    }
+
+    #[test]
+    fn there_are_no_more_groups_than_values() {
+        let mut columns = Columns::default();
+        let (input, x) = table(&mut columns, 1000, (0.0, 99.0));
+        let group = |keys| Aggregate { input: Box::new(input.clone()), keys, calls: vec![], totals: vec![] };
+        assert_eq!(estimate(&Rel::Aggregate(group(vec![x]))).rows, 100.0);
+        assert_eq!(estimate(&Rel::Aggregate(group(vec![]))).rows, 1.0);
+    }
+}

@@ -1,0 +1,151 @@
+//! How many values columns have, and from which to which they go.
+
+use std::sync::Arc;
+
+use datafusion_expr::Operator;
+
+use crate::algebra::{ColumnId, Expr, Kind};
+
+/// What is known of the values of a column.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Spread {
+    /// About how many there are where nothing is filtered: no more than rows, and of whole numbers no more than lie between
+    /// the least and the greatest one.
+    pub whole: f64,
+    /// Which part of them filters on the column have left.
+    pub kept: f64,
+    /// From which to which they go, where that is known; in the unit of [`schema::Table::spans`].
+    pub span: Option<(f64, f64)>,
+}
+
+impl Spread {
+    /// So many values, of which nothing else is known.
+    pub fn of_values(whole: f64) -> Spread {
+        Spread { whole, kept: 1.0, span: None }
+    }
+
+    /// About how many values are left.
+    pub fn values(&self) -> f64 {
+        self.whole * self.kept
+    }
+
+    /// The same of no more than so many rows.
+    pub fn at_most(self, rows: f64) -> Spread {
+        Spread { whole: self.whole.min(rows), ..self }
+    }
+
+    /// The values of both.
+    pub fn or(self, other: Spread) -> Spread {
+        let span = self.span.zip(other.span).map(|(a, b)| (a.0.min(b.0), a.1.max(b.1)));
+        Spread { whole: self.values() + other.values(), kept: 1.0, span }
+    }
+
+    /// About how many values two columns have whose equality is a join's key.
+    ///
+    /// The smaller number counts: that of a foreign key is mostly not known, and taken for the number of its rows. Filters
+    /// on both sides leave the same values, since each is put on both.
+    pub fn shared(self, other: Spread) -> f64 {
+        (self.whole.min(other.whole) * self.kept.max(other.kept)).max(1.0)
+    }
+}
+
+/// What is known of the columns of a relation. Copies share what they have in common, so that a chain of joins costs a step
+/// for each.
+#[derive(Debug, Clone, Default)]
+pub struct Spreads(Option<Arc<Layer>>);
+
+#[derive(Debug)]
+struct Layer {
+    /// The least and the greatest column that stands here or below.
+    range: (ColumnId, ColumnId),
+    /// Columns in their order. They hide those below.
+    own: Vec<(ColumnId, Spread)>,
+    below: [Spreads; 2],
+}
+
+impl Spreads {
+    /// These columns.
+    pub fn of(own: Vec<(ColumnId, Spread)>) -> Spreads {
+        Spreads::default().with(own)
+    }
+
+    /// Columns of which each has as many values as there are rows.
+    pub fn all(columns: impl Iterator<Item = ColumnId>, rows: f64) -> Spreads {
+        Spreads::of(columns.map(|id| (id, Spread::of_values(rows))).collect())
+    }
+
+    /// With other columns beside and in place of these.
+    pub fn with(&self, mut own: Vec<(ColumnId, Spread)>) -> Spreads {
+        if own.is_empty() {
+            return self.clone();
+        }
+        own.sort_by_key(|(id, _)| *id);
+        Spreads::layer(own, [self.clone(), Spreads::default()])
+    }
+
+    /// The columns of both.
+    pub fn both(left: &Spreads, right: &Spreads) -> Spreads {
+        match (&left.0, &right.0) {
+            (_, None) => left.clone(),
+            (None, _) => right.clone(),
+            _ => Spreads::layer(vec![], [left.clone(), right.clone()]),
+        }
+    }
+
+    fn layer(own: Vec<(ColumnId, Spread)>, below: [Spreads; 2]) -> Spreads {
+        let ends = own.first().zip(own.last()).map(|(first, last)| (first.0, last.0));
+        let ranges = below.iter().filter_map(|spreads| Some(spreads.0.as_ref()?.range)).chain(ends);
+        let range = ranges.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
+        Spreads(range.map(|range| Arc::new(Layer { range, own, below })))
+    }
+
+    /// What is known of a column; `None` of one that is not there.
+    pub fn get(&self, id: ColumnId) -> Option<Spread> {
+        let layer = self.0.as_ref().filter(|layer| (layer.range.0..=layer.range.1).contains(&id))?;
+        match layer.own.binary_search_by_key(&id, |(id, _)| *id) {
+            Ok(at) => layer.own.get(at).map(|(_, spread)| *spread),
+            Err(_) => layer.below.iter().find_map(|below| below.get(id)),
+        }
+    }
+
+    /// What is known of the values of an expression.
+    pub fn of_expr(&self, e: &Expr) -> Option<Spread> {
+        match &e.kind {
+            Kind::Column(id) => self.get(*id),
+            Kind::Literal(_) => Some(Spread::of_values(1.0)),
+            Kind::Cast { expr, .. } => Some(Spread { span: None, ..self.of_expr(expr)? }),
+            Kind::Binary(Operator::Plus | Operator::Minus, left, right) => {
+                let moved = match (left.as_literal(), right.as_literal()) {
+                    (None, Some(_)) => left,
+                    (Some(_), None) => right,
+                    _ => return None,
+                };
+                Some(Spread { span: None, ..self.of_expr(moved)? })
+            }
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_column_is_found_in_the_layer_above_all() {
+        let spreads = |from: u32, values: f64| Spreads::all((from..from + 3).map(ColumnId), values);
+        let both = Spreads::both(&spreads(0, 10.0), &spreads(10, 20.0));
+        let changed =
+            both.with(vec![(ColumnId(1), Spread::of_values(5.0)), (ColumnId(20), Spread::of_values(7.0))]);
+        let values = |id: u32| changed.get(ColumnId(id)).map(|spread| spread.values());
+        assert_eq!([0, 1, 2, 11, 20].map(values), [10.0, 5.0, 10.0, 20.0, 7.0].map(Some));
+        assert_eq!([3, 13, 21].map(values), [None; 3]);
+    }
+
+    #[test]
+    fn a_filter_on_one_side_alone_leaves_rows_of_the_other_without_a_match() {
+        let key = |kept| Spread { whole: 100.0, kept, span: None };
+        assert_eq!(key(1.0).shared(key(0.1)), 100.0);
+        assert_eq!(key(0.1).shared(key(0.1)), 10.0);
+    }
+}

@@ -1,0 +1,201 @@
+//! Aggregations: key layouts, one phase or two.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use arrow_schema::{DataType, Schema, SchemaRef};
+use datafusion_common::ScalarValue;
+use datafusion_expr::utils::AggregateOrderSensitivity;
+
+use super::project::inline;
+use super::{Lowered, Lowering, accumulators, column};
+use crate::algebra::{Aggregate, Call, ColumnId, Expr, Rel, Values};
+use crate::compile::Layout;
+use crate::error::{Error, Result};
+use crate::estimates;
+use crate::plan::{self, AggregateCall, Exchange, KeyLayout, Node, Op, Phase, SortKey};
+
+impl Lowering<'_> {
+    /// Lowers an aggregation. Keys and arguments that a map below it computes are computed here, if that is once.
+    pub fn aggregate(&mut self, rel: &Rel, aggregate: &Aggregate, at: usize) -> Result<Lowered> {
+        let wanted = aggregate.calls.iter().filter(|(id, _)| self.reads.is_wanted(*id, at));
+        let mut calls: Vec<(ColumnId, Call)> = wanted.cloned().collect();
+        if aggregate.keys.is_empty() && calls.is_empty() {
+            // One group, of which nothing is asked.
+            return self.rel(&Values::one(), at);
+        }
+        let (ids, totals) = distinct_keys(aggregate);
+        let mut keys: Vec<Expr> = ids.iter().map(|id| self.columns.read(*id)).collect();
+        let is_ordered = calls.iter().any(|(_, call)| !call.order_by.is_empty());
+        let (mut maps, mut below, mut below_at) = (vec![], &*aggregate.input, at + 1);
+        while let Rel::Map(map) = below
+            && !is_ordered
+        {
+            let mut exprs: Vec<&mut Expr> =
+                keys.iter_mut().chain(calls.iter_mut().flat_map(exprs_mut)).collect();
+            if !inline(map, &mut exprs) {
+                break;
+            }
+            maps.push(below);
+            (below, below_at) = (&map.input, below_at + 1);
+        }
+        // What stands behind a FILTER is computed for the rows that it lets through.
+        let mut places: Vec<(&mut Expr, bool)> = keys.iter_mut().map(|e| (e, true)).collect();
+        for call in &mut calls {
+            let always = call.1.filter.is_none();
+            places.extend(exprs_mut(call).map(|e| (e, always)));
+        }
+        let computed = if is_ordered { vec![] } else { self.take_common(places) };
+
+        let of_calls = calls.iter().flat_map(|(_, call)| exprs(call));
+        let seen: Vec<&Expr> = keys.iter().chain(of_calls).chain(computed.iter().map(|(_, e)| e)).collect();
+        let input = self.below(below, below_at, &seen)?;
+        let given = maps.iter().rfold(input.estimate.clone(), |below, map| estimates::of(map, &[&below]));
+        let estimate = estimates::of(rel, &[&given]);
+        let input = self.beside(input, computed, below_at)?;
+        // Rows that are moved to be put in order shall be narrow.
+        let input = if is_ordered { self.narrowed(input, below_at)? } else { input };
+
+        let (compiled, order) = self.calls(&calls, &input.layout)?;
+        let mut compiled_keys = Vec::with_capacity(keys.len());
+        for key in &keys {
+            compiled_keys.push(self.compile(key, &input.layout)?);
+        }
+        let global = keys.is_empty();
+        let plan = plan::Aggregate {
+            phase: Phase::Single,
+            layout: layout(&keys),
+            keys: compiled_keys,
+            aggregates: compiled,
+            groups: if global { 1.0 } else { estimate.rows },
+            global,
+            totals,
+        };
+        let given = ids.into_iter().chain(calls.iter().map(|(id, _)| *id)).collect();
+        let output = Layout::new(given, &self.columns);
+        let schema = output.schema().clone();
+        let node = match order {
+            Some(order) => self.ordered(input.node, plan, order, schema),
+            None => self.phases(input.node, plan, schema)?,
+        };
+        Ok(Lowered { node, layout: output, estimate })
+    }
+
+    /// The accumulators of calls, and the order in which they are to be given rows.
+    fn calls(
+        &mut self,
+        calls: &[(ColumnId, Call)],
+        input: &Layout,
+    ) -> Result<(Vec<AggregateCall>, Option<Vec<SortKey>>)> {
+        let mut compiled = Vec::with_capacity(calls.len());
+        let mut order: Option<Vec<SortKey>> = None;
+        for (_, call) in calls {
+            exprs(call).for_each(|e| self.note_stages(e));
+            let name = call.function.name();
+            if matches!(name, "first_value" | "last_value")
+                && call.order_by.iter().any(|key| key.expr.data_type.is_nested())
+            {
+                // They compare them otherwise than ORDER BY does where these hold NULL.
+                let what =
+                    "ORDER BY a list, struct or map in first_value(), last_value() or with DISTINCT ON";
+                return Err(Error::Unsupported(what.into()));
+            }
+            let shown = if call.distinct { format!("{name} of distinct") } else { name.to_string() };
+            let (function, filter, keys) = self.compiler.aggregate(call, input, &shown)?;
+            // Some accumulators keep the order themselves (first_value); the others need their rows sorted.
+            let sorted = function.order_sensitivity() == AggregateOrderSensitivity::HardRequirement;
+            if sorted && !keys.is_empty() {
+                match &order {
+                    Some(order) if !same(order, &keys) => {
+                        let what = "aggregates with different ORDER BY in one query";
+                        return Err(Error::Unsupported(what.into()));
+                    }
+                    _ => order = Some(keys),
+                }
+            }
+            compiled.push(accumulators::call(function, filter, input.schema())?);
+        }
+        Ok((compiled, order))
+    }
+
+    /// One phase where the rows lie together already, else two with an exchange of states between them.
+    fn phases(&mut self, input: Node, plan: plan::Aggregate, output: SchemaRef) -> Result<Node> {
+        let (groups, global) = (plan.groups, plan.global);
+        if input.single || self.settings.workers == 1 {
+            let mut node = self.node(Op::Aggregate(plan), output, vec![input], groups);
+            node.single |= global;
+            return Ok(node);
+        }
+        let count = plan.keys.len();
+        let fields = output.fields()[..count].iter().map(|f| f.as_ref().clone());
+        let fields: Vec<_> = fields.chain(accumulators::states(&plan.aggregates)?).collect();
+        let between = Arc::new(Schema::new(fields));
+        let partial = Op::Aggregate(plan::Aggregate { phase: Phase::Partial, ..plan.clone() });
+        let partial = self.node(partial, between.clone(), vec![input], groups);
+        let keys: Vec<_> = (0..count).map(|i| column(&between, i)).collect();
+        let exchange = if global { Exchange::Gather } else { Exchange::Hash(keys.clone()) };
+        let moved = self.exchange(exchange, partial);
+        let last = Op::Aggregate(plan::Aggregate { phase: Phase::Final, keys, ..plan });
+        Ok(self.node(last, output, vec![moved], groups))
+    }
+
+    /// Aggregates that depend on the order of their rows: rows of a group to one worker, sorted there, one phase.
+    fn ordered(
+        &mut self,
+        input: Node,
+        plan: plan::Aggregate,
+        order: Vec<SortKey>,
+        output: SchemaRef,
+    ) -> Node {
+        let groups = plan.groups;
+        let input = match (input.single, plan.global) {
+            (true, _) => input,
+            (false, true) => self.exchange(Exchange::Gather, input),
+            (false, false) => self.exchange(Exchange::Hash(plan.keys.clone()), input),
+        };
+        let (schema, rows) = (input.schema.clone(), input.rows);
+        let sorted = self.node(Op::Sort { keys: order, fetch: None }, schema, vec![input], rows);
+        self.node(Op::Aggregate(plan), output, vec![sorted], groups)
+    }
+}
+
+/// The keys, each once, and what they are in groups that are given for no rows too.
+fn distinct_keys(aggregate: &Aggregate) -> (Vec<ColumnId>, Vec<Vec<ScalarValue>>) {
+    let mut seen = BTreeSet::new();
+    let is_first: Vec<bool> = aggregate.keys.iter().map(|key| seen.insert(*key)).collect();
+    let keys = aggregate.keys.iter().zip(&is_first).filter(|(_, first)| **first).map(|(key, _)| *key);
+    let total = |total: &Vec<ScalarValue>| {
+        let values = total.iter().zip(&is_first).filter(|(_, first)| **first);
+        values.map(|(value, _)| value.clone()).collect()
+    };
+    (keys.collect(), aggregate.totals.iter().map(total).collect())
+}
+
+fn exprs(call: &Call) -> impl Iterator<Item = &Expr> {
+    call.args.iter().chain(&call.filter).chain(call.order_by.iter().map(|key| &key.expr))
+}
+
+fn exprs_mut((_, call): &mut (ColumnId, Call)) -> impl Iterator<Item = &mut Expr> {
+    let order = call.order_by.iter_mut().map(|key| &mut key.expr);
+    call.args.iter_mut().chain(&mut call.filter).chain(order)
+}
+
+fn same(a: &[SortKey], b: &[SortKey]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.options == b.options && a.expr.eq(&b.expr))
+}
+
+fn layout(keys: &[Expr]) -> KeyLayout {
+    match keys {
+        [] => KeyLayout::None,
+        [key] => match &key.data_type {
+            DataType::Utf8View => KeyLayout::View,
+            t if t.is_integer()
+                || matches!(t, DataType::Date32 | DataType::Date64 | DataType::Timestamp(..)) =>
+            {
+                KeyLayout::Word
+            }
+            _ => KeyLayout::Rows,
+        },
+        _ => KeyLayout::Rows,
+    }
+}

@@ -1,0 +1,202 @@
+//! Algebra to physical plan. Every decision is taken here.
+//!
+//! - `reads`: which columns each operator has to give.
+//! - `scan`: projection, and of which texts the beginnings are enough; `bounds`: what zone maps are asked.
+//! - `project`: computed columns, and columns put in order; `common`: what several expressions compute.
+//! - `join`: build side, broadcast or exchange; `keys`: which predicates are keys.
+//! - `aggregate`: one phase or two; `accumulators`: what computes each aggregate; `expand`: grouping sets.
+//! - `sort`: orders and limits; `order`: which rows come in the order of their table.
+//! - `rows`: constants, unions and repeated rows.
+
+mod accumulators;
+mod aggregate;
+mod bounds;
+mod common;
+mod expand;
+mod join;
+mod keys;
+mod order;
+mod project;
+mod reads;
+mod rows;
+mod scan;
+mod sort;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use arrow_schema::{Field, Schema, SchemaRef};
+use datafusion_expr::physical_planning_context::ScalarSubqueryResults;
+use datafusion_physical_expr::expressions::Column;
+
+use crate::Settings;
+use crate::algebra::{ColumnId, Columns, Expr, Filter, Kind, Rel, Statement};
+use crate::compile::{Compiler, Layout};
+use crate::error::Result;
+use crate::estimates::{self, Estimate};
+use crate::plan::{self, Exchange, Node, Op, Plan, Subquery};
+use reads::Reads;
+
+/// Lowers a statement of which the rules have taken subqueries and dependent joins out. `names` are the result's columns
+/// as the query has them.
+///
+/// # Errors
+/// What palais does not run, and expressions that can't be compiled.
+pub fn lower(statement: &Statement, names: Option<&Vec<String>>, settings: &Settings) -> Result<Plan> {
+    let results = ScalarSubqueryResults::new(statement.stages.len());
+    let compiler = Compiler::new(settings, results.clone());
+    let mut lowering = Lowering {
+        compiler: &compiler,
+        settings,
+        columns: statement.columns.clone(),
+        reads: Reads::new(statement.columns.len()),
+        stages: BTreeSet::new(),
+        next_id: 0,
+    };
+    let root = lowering.tree(&statement.root, &statement.output, settings.spread_result)?;
+    let nodes = lowering.next_id;
+    // The last stage first: a stage is run if a later one or the query itself reads its value.
+    let mut subqueries = Vec::new();
+    for (index, stage) in statement.stages.iter().enumerate().rev() {
+        if lowering.stages.contains(&index) {
+            let root = lowering.tree(&stage.root, &[stage.column], false)?;
+            subqueries.push(Subquery { index, root, nodes: lowering.next_id });
+        }
+    }
+    subqueries.reverse();
+    let schema = output_schema(&statement.output, names, &statement.columns);
+    Ok(Plan { subqueries, subquery_results: results, root, schema, nodes })
+}
+
+/// The result's schema with the query's own names.
+fn output_schema(output: &[ColumnId], names: Option<&Vec<String>>, columns: &Columns) -> SchemaRef {
+    let names = names.filter(|names| names.len() == output.len());
+    let field = |(i, id): (usize, &ColumnId)| {
+        let column = columns.get(*id);
+        Field::new(names.map_or(&column.name, |names| &names[i]), column.data_type.clone(), true)
+    };
+    Arc::new(Schema::new(output.iter().enumerate().map(field).collect::<Vec<_>>()))
+}
+
+/// A relation as an operator.
+struct Lowered {
+    node: Node,
+    /// Its columns; those that are wanted above are among them.
+    layout: Layout,
+    estimate: Estimate,
+}
+
+struct Lowering<'a> {
+    compiler: &'a Compiler,
+    settings: &'a Settings,
+    /// Those of the statement, and those that operators compute for themselves.
+    columns: Columns,
+    reads: Reads,
+    /// The stages whose values are read.
+    stages: BTreeSet<usize>,
+    next_id: usize,
+}
+
+impl Lowering<'_> {
+    /// Lowers a tree of its own, which gives these columns.
+    fn tree(&mut self, root: &Rel, output: &[ColumnId], spread: bool) -> Result<Node> {
+        self.next_id = 0;
+        let at = self.reads.add(root, output);
+        let rows = self.rel(root, at)?;
+        let node = self.arranged(rows, output)?.node;
+        Ok(if spread || node.single { node } else { self.gather(node, false) })
+    }
+
+    /// Lowers the relation with number `at`.
+    fn rel(&mut self, rel: &Rel, at: usize) -> Result<Lowered> {
+        match rel {
+            Rel::Scan(node) => self.scan(rel, node, at, vec![]),
+            Rel::Values(node) => self.values(rel, node, at),
+            Rel::Filter(node) => self.filter(rel, node, at),
+            Rel::Map(node) => self.map(rel, node, at),
+            Rel::Join(node) => self.join(rel, node, at),
+            Rel::Aggregate(node) => self.aggregate(rel, node, at),
+            Rel::Expand(node) => self.expand(rel, node, at),
+            Rel::Sort(node) => self.sort(rel, node, at),
+            Rel::Limit(node) => self.limit(rel, node, at),
+            Rel::Union(node) => self.union(rel, node, at),
+            Rel::Repeat(node) => self.repeat(rel, node, at),
+        }
+    }
+
+    fn filter(&mut self, rel: &Rel, filter: &Filter, at: usize) -> Result<Lowered> {
+        let mut predicates = filter.predicates.clone();
+        let computed = self.take_common(common::places(&mut predicates));
+        let input = self.rel(&filter.input, at + 1)?;
+        let estimate = estimates::of(rel, &[&input.estimate]);
+        if predicates.is_empty() {
+            return Ok(Lowered { estimate, ..input });
+        }
+        let input = self.beside(input, computed, at + 1)?;
+        let Lowered { node, layout, .. } = self.filtered(input, &predicates, estimate.rows)?;
+        Ok(Lowered { node, layout, estimate })
+    }
+
+    /// Keeps the rows for which all predicates are true.
+    fn filtered(&mut self, input: Lowered, predicates: &[Expr], rows: f64) -> Result<Lowered> {
+        let predicate = self.compile_filter(predicates, &input.layout)?;
+        let schema = input.layout.schema().clone();
+        let node = self.node(Op::Filter { predicate }, schema, vec![input.node], rows);
+        Ok(Lowered { node, ..input })
+    }
+
+    /// A node above `inputs`; its rows lie where the inputs' rows lie.
+    fn node(&mut self, op: Op, schema: SchemaRef, inputs: Vec<Node>, rows: f64) -> Node {
+        let id = self.next_id;
+        self.next_id += 1;
+        let single = inputs.iter().all(|n| n.single);
+        Node { id, op, schema, inputs, rows, single }
+    }
+
+    /// Moves the rows of a node.
+    fn exchange(&mut self, exchange: Exchange, input: Node) -> Node {
+        let single = !matches!(exchange, Exchange::Hash(_) | Exchange::Broadcast);
+        let (schema, rows) = (input.schema.clone(), input.rows);
+        let mut node = self.node(Op::Exchange(exchange), schema, vec![input], rows);
+        node.single = single;
+        node
+    }
+
+    /// Brings rows to worker 0: in the order of the table that they come from if that has a cost that is not felt, or if
+    /// only some are wanted, which are the first ones then.
+    fn gather(&mut self, mut node: Node, limited: bool) -> Node {
+        let in_order = self.settings.processes == 1 && order::keep(&mut node, limited);
+        self.exchange(if in_order { Exchange::InOrder } else { Exchange::Gather }, node)
+    }
+
+    fn compile(&mut self, e: &Expr, input: &Layout) -> Result<plan::Expr> {
+        self.note_stages(e);
+        self.compiler.compile(e, input)
+    }
+
+    fn compile_filter(&mut self, predicates: &[Expr], input: &Layout) -> Result<plan::Expr> {
+        predicates.iter().for_each(|e| self.note_stages(e));
+        self.compiler.compile_filter(predicates, input)
+    }
+
+    /// Notes whose values an expression reads.
+    fn note_stages(&mut self, e: &Expr) {
+        e.look(&mut |e| {
+            if let Kind::Stage(stage) = e.kind {
+                self.stages.insert(stage);
+            }
+            true
+        });
+    }
+}
+
+/// The column at a position as an expression.
+fn column(schema: &Schema, position: usize) -> plan::Expr {
+    Arc::new(Column::new(schema.field(position).name(), position))
+}
+
+fn invalid(e: arrow_schema::ArrowError) -> crate::Error {
+    crate::Error::Invalid(e.to_string())
+}
