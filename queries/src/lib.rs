@@ -52,6 +52,7 @@ pub mod physical;
 pub mod plan;
 pub mod refused;
 pub mod rewrite;
+pub mod rules;
 mod stages;
 pub mod subqueries;
 pub mod summarize;

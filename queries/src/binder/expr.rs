@@ -19,7 +19,7 @@ impl<'a> Binder<'a> {
     /// An expression whose names `env` knows.
     pub(super) fn expr(&mut self, e: &Ast, env: &Env<'_>) -> Result<Expr> {
         if let Some(group) = env.group
-            && let Some(id) = group.borrow().written(e)
+            && let Some(id) = group.borrow().written(e, env)
         {
             return Ok(self.columns.read(id));
         }

@@ -7,17 +7,17 @@ use datafusion_common::ScalarValue;
 use datafusion_expr::Operator;
 use datafusion_sql::sqlparser::ast::{Expr as Ast, GroupByExpr, SelectItem, Value};
 
-use super::Binder;
 use super::query::mapped;
 use super::scope::{Env, Scope, same};
+use super::{Binder, names};
 use crate::algebra::{Aggregate, Call, ColumnId, Expand, Expr, Kind, Rel};
 use crate::error::{Error, Result};
 
 /// A key of GROUP BY.
 #[derive(Debug, Clone)]
 pub struct Key {
-    /// How it is written, by which it is found again: two instances of a subquery have different columns, and two keys of
-    /// grouping sets may have one value.
+    /// How it is written ([`names::resolved`]), by which it is found again: two instances of a subquery have different
+    /// columns, and two keys of grouping sets may have one value.
     ast: Option<Ast>,
     /// Its value, over the columns of FROM.
     expr: Expr,
@@ -64,15 +64,20 @@ impl Group {
     }
 
     /// The key that is written like this, where a key is known by that.
-    pub fn written(&self, e: &Ast) -> Option<ColumnId> {
-        self.keys.iter().find(|key| key.ast.as_ref() == Some(e)).map(|key| key.id)
+    pub fn written(&self, e: &Ast, env: &Env<'_>) -> Option<ColumnId> {
+        if self.keys.iter().all(|key| key.ast.is_none()) {
+            return None;
+        }
+        let e = names::resolved(e, env);
+        self.keys.iter().find(|key| key.ast.as_ref() == Some(&e)).map(|key| key.id)
     }
 
     /// An expression over the columns of FROM as one over keys and aggregates.
     pub fn above(&self, e: &mut Expr) {
+        let plain = |key: &&Key| key.expr.as_column() == Some(key.from);
         let columns: BTreeMap<ColumnId, &Key> =
-            self.keys.iter().filter_map(|key| Some((key.expr.as_column()?, key))).collect();
-        let computed: Vec<&Key> = self.keys.iter().filter(|key| key.expr.as_column().is_none()).collect();
+            self.keys.iter().filter(plain).map(|key| (key.from, key)).collect();
+        let computed: Vec<&Key> = self.keys.iter().filter(|key| !plain(key)).collect();
         self.replace(e, &columns, &computed);
     }
 
@@ -155,20 +160,21 @@ impl<'a> Binder<'a> {
     /// Adds a key. Gives its position. In grouping sets two computed keys are one if they are written alike, whatever their
     /// values are.
     fn key(&mut self, written: &Ast, in_sets: bool, env: &Env<'_>, group: &mut Group) -> Result<usize> {
-        if let Some(place) = group.keys.iter().position(|key| key.ast.as_ref() == Some(written)) {
+        let resolved = names::resolved(written, env);
+        if let Some(place) = group.keys.iter().position(|key| key.ast.as_ref() == Some(&resolved)) {
             return Ok(place);
         }
         let expr = self.expr(written, env)?;
-        let is_column = expr.as_column().is_some();
+        let is_column = matches!(resolved, Ast::Identifier(_)) && expr.as_column().is_some();
         if (is_column || !in_sets)
-            && let Some(place) = group.keys.iter().position(|key| key.expr == expr)
+            && let Some(place) = group.keys.iter().position(|key| key.ast.is_none() && key.expr == expr)
         {
             return Ok(place);
         }
-        let ast = (in_sets && !is_column || expr.has_subquery()).then(|| written.clone());
+        let ast = (in_sets && !is_column || expr.has_subquery()).then_some(resolved);
         let from = match expr.as_column() {
-            Some(id) => id,
-            None => self.columns.add(written.to_string(), expr.data_type.clone()),
+            Some(id) if is_column || !in_sets => id,
+            _ => self.columns.add(written.to_string(), expr.data_type.clone()),
         };
         group.keys.push(Key { ast, expr, from, id: from });
         Ok(group.keys.len() - 1)
@@ -204,7 +210,9 @@ impl<'a> Binder<'a> {
         let number = |n: u64| Expr::literal(ScalarValue::UInt64(Some(n)));
         let mut bits = number(0);
         for (i, (arg, e)) in bound.iter().enumerate() {
-            let found = group.keys.iter().position(|key| key.expr == *e || key.ast.as_ref() == Some(*arg));
+            let found = group.keys.iter().position(|key| {
+                key.ast.as_ref().map_or(key.expr == *e, |ast| *ast == names::resolved(arg, &inside))
+            });
             let Some(place) = found else {
                 return Err(Error::Invalid(format!("grouping() takes keys of GROUP BY, and {arg} is none")));
             };
@@ -221,7 +229,7 @@ impl<'a> Binder<'a> {
 
     /// The groups of the rows of a relation.
     pub(super) fn grouped(&mut self, rel: Rel, group: &Group) -> Result<Rel> {
-        let computed = group.keys.iter().filter(|key| key.expr.as_column().is_none());
+        let computed = group.keys.iter().filter(|key| key.expr.as_column() != Some(key.from));
         let rel = mapped(rel, computed.map(|key| (key.from, key.expr.clone())).collect());
         let (mut rel, mut keys) = (rel, group.keys.iter().map(|key| key.id).collect::<Vec<_>>());
         let mut totals = Vec::new();

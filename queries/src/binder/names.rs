@@ -1,6 +1,6 @@
 //! The names that a SELECT gives its columns.
 
-use datafusion_sql::sqlparser::ast::{Expr as Ast, Ident, Query, VisitorMut};
+use datafusion_sql::sqlparser::ast::{Expr as Ast, Ident, Query, Value, VisitorMut};
 use std::ops::ControlFlow;
 
 use super::scope::{Env, Named};
@@ -19,10 +19,62 @@ pub fn of(e: &Ast, env: &Env<'_>) -> String {
     }
 }
 
+/// An expression in one spelling: each column by its number, and no parentheses.
+pub fn resolved(e: &Ast, env: &Env<'_>) -> Ast {
+    let mut e = e.clone();
+    let _ = visits::change(&mut e, &mut Number { env, depth: 0 });
+    e
+}
+
 /// Gives names of columns their spelling, outside of subqueries.
 struct Spell<'a> {
     env: &'a Env<'a>,
     depth: usize,
+}
+
+/// Puts numbers in the place of names of columns, outside of subqueries.
+struct Number<'a> {
+    env: &'a Env<'a>,
+    depth: usize,
+}
+
+impl VisitorMut for Number<'_> {
+    type Break = Error;
+
+    fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<Error> {
+        self.depth += 1;
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<Error> {
+        self.depth -= 1;
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_expr(&mut self, e: &mut Ast) -> ControlFlow<Error> {
+        if self.depth > 0 {
+            return ControlFlow::Continue(());
+        }
+        let found = match e {
+            Ast::Identifier(name) => match self.env.find(name) {
+                Ok(Named::Column(field, _)) => Some(field.id),
+                _ => None,
+            },
+            Ast::CompoundIdentifier(parts) => match self.env.find_path(parts) {
+                Ok((field, [])) => Some(field.id),
+                _ => None,
+            },
+            Ast::Nested(inner) => {
+                *e = std::mem::replace(inner, Ast::Value(Value::Null.into()));
+                None
+            }
+            _ => None,
+        };
+        if let Some(id) = found {
+            *e = Ast::Identifier(Ident::new(format!("#{}", id.0)));
+        }
+        ControlFlow::Continue(())
+    }
 }
 
 impl Spell<'_> {
