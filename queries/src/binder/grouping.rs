@@ -82,18 +82,16 @@ impl Group {
     }
 
     fn replace(&self, e: &mut Expr, columns: &BTreeMap<ColumnId, &Key>, computed: &[&Key]) {
-        if let Some(key) = computed.iter().find(|key| key.expr == *e) {
+        let key = match &e.kind {
+            Kind::Column(id) if columns.contains_key(id) => columns.get(id),
+            _ => computed.iter().find(|key| key.expr == *e),
+        };
+        if let Some(key) = key {
             e.kind = Kind::Column(key.id);
             return;
         }
-        match &mut e.kind {
-            Kind::Column(id) => {
-                if let Some(key) = columns.get(id) {
-                    *id = key.id;
-                }
-            }
-            Kind::Subquery(subquery) => self.replace_in(&mut subquery.rel, columns, computed),
-            _ => {}
+        if let Kind::Subquery(subquery) = &mut e.kind {
+            self.replace_in(&mut subquery.rel, columns, computed);
         }
         e.children_mut().into_iter().for_each(|child| self.replace(child, columns, computed));
     }
