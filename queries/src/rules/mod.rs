@@ -1,0 +1,3 @@
+//! Rules that change the algebra and keep its meaning.
+
+pub mod unnest;
