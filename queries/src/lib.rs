@@ -9,6 +9,7 @@
 //! - [`columns`]: which columns queries and relations give, and equal ones told apart.
 //! - [`rewrite`]: repairs of the syntax tree, where the planner would read it wrongly or refuse it.
 //! - [`refused`]: clauses that would be ignored.
+//! - [`rules`]: rules that change the algebra.
 //! - [`bind`]: statement to logical plan, over a catalog.
 //! - [`subqueries`]: IN and EXISTS, where the optimiser would answer them wrongly.
 //! - [`guards`]: what can fail on a row is evaluated only where what stands beside it lets the row through.
