@@ -5,8 +5,8 @@ use std::sync::Arc;
 use arrow_schema::{DataType, Field, Schema};
 use datafusion_common::ScalarValue;
 use datafusion_expr::{AggregateUDF, Operator};
-use datafusion_functions_aggregate::array_agg::array_agg_udaf;
 use datafusion_functions_aggregate::count::count_udaf;
+use datafusion_functions_aggregate::string_agg::string_agg_udaf;
 use datafusion_functions_aggregate::sum::sum_udaf;
 use schema::{Source, Table};
 
@@ -170,16 +170,10 @@ fn a_new_number_of_a_column_costs_nothing() {
     let mut made = Made::default();
     let (t, columns) = made.scan("t", 10, &["a", "b"]);
     let (map, renamed) = made.map(t, "renamed", made.read(columns[1]));
-    assert_eq!(
-        made.explain(map.clone(), &[renamed]),
-        ["gather on worker 0", "  scan t [b]"].map(in_order)
-    );
+    assert_eq!(made.explain(map.clone(), &[renamed]), ["gather on worker 0", "  scan t [b]"].map(in_order));
     // Both numbers are wanted.
     let lines = made.explain(map, &[columns[1], renamed]);
-    assert_eq!(
-        lines,
-        ["gather on worker 0", "  project b@0, b@0", "    scan t [b]"].map(in_order)
-    );
+    assert_eq!(lines, ["gather on worker 0", "  project b@0, b@0", "    scan t [b]"].map(in_order));
 }
 
 #[test]
@@ -336,8 +330,12 @@ fn orders_are_by_columns() {
     assert_eq!(made.explain(limit, &[a[2]]), expected);
     let (t, a) = made.scan("t", 100, &["a"]);
     let limit = Rel::Limit(Limit { input: boxed(t), skip: 1, fetch: Some(2) });
-    let expected =
-        ["limit 2 offset 1", "  gather on worker 0 in the table's order", "    limit 3 offset 0", "      scan t [a]"];
+    let expected = [
+        "limit 2 offset 1",
+        "  gather on worker 0 in the table's order",
+        "    limit 3 offset 0",
+        "      scan t [a]",
+    ];
     assert_eq!(made.explain(limit, &[a[0]]), expected);
 }
 
@@ -345,11 +343,10 @@ fn orders_are_by_columns() {
 fn rows_in_an_order_go_to_an_aggregate_that_asks_for_it() {
     let mut made = Made::default();
     made.settings.workers = 2;
-    let (t, a) = made.scan("t", 100, &["a", "b", "c"]);
+    let (t, a) = made.scan("t", 100, &["a", "b text", "c", "d"]);
     let ordered = |made: &mut Made, by: ColumnId| {
-        let (id, mut call) = made.call(array_agg_udaf(), made.read(a[1]));
-        let data_type = DataType::new_list(DataType::Int64, true);
-        let id = { let _ = id; made.columns.add("list", data_type) };
+        let (id, mut call) = made.call(string_agg_udaf(), made.read(a[1]));
+        call.args.push(Expr::literal(ScalarValue::Utf8View(Some(",".into()))));
         call.order_by = vec![SortKey { expr: made.read(by), descending: true, nulls_first: true }];
         (id, call)
     };
@@ -372,7 +369,8 @@ fn sets_have_numbers() {
     let expand = Rel::Expand(Expand { input: boxed(t), keys: keys.clone(), sets, id });
     let plan = made.plan(expand, &[keys[0].0, id]).unwrap();
     let Op::Expand { sets } = &plan.root.inputs[0].op else { panic!("grouping sets") };
-    let shown: Vec<_> = sets.iter().map(|set| set.iter().map(ToString::to_string).collect::<Vec<_>>()).collect();
+    let shown: Vec<_> =
+        sets.iter().map(|set| set.iter().map(ToString::to_string).collect::<Vec<_>>()).collect();
     assert_eq!(shown, [["a@0", "0"], ["a@0", "1"], ["NULL", "3"], ["NULL", "7"]]);
 }
 
