@@ -5,8 +5,8 @@ use std::sync::Arc;
 use arrow_schema::{DataType, Field, Schema};
 use datafusion_common::ScalarValue;
 use datafusion_expr::{AggregateUDF, Operator};
-use datafusion_functions_aggregate::array_agg::array_agg_udaf;
 use datafusion_functions_aggregate::count::count_udaf;
+use datafusion_functions_aggregate::string_agg::string_agg_udaf;
 use datafusion_functions_aggregate::sum::sum_udaf;
 use schema::{Source, Table};
 
@@ -343,14 +343,10 @@ fn orders_are_by_columns() {
 fn rows_in_an_order_go_to_an_aggregate_that_asks_for_it() {
     let mut made = Made::default();
     made.settings.workers = 2;
-    let (t, a) = made.scan("t", 100, &["a", "b", "c"]);
+    let (t, a) = made.scan("t", 100, &["a", "b text", "c", "d"]);
     let ordered = |made: &mut Made, by: ColumnId| {
-        let (id, mut call) = made.call(array_agg_udaf(), made.read(a[1]));
-        let data_type = DataType::new_list(DataType::Int64, true);
-        let id = {
-            let _ = id;
-            made.columns.add("list", data_type)
-        };
+        let (id, mut call) = made.call(string_agg_udaf(), made.read(a[1]));
+        call.args.push(Expr::literal(ScalarValue::Utf8View(Some(",".into()))));
         call.order_by = vec![SortKey { expr: made.read(by), descending: true, nulls_first: true }];
         (id, call)
     };
