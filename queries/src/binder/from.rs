@@ -354,8 +354,13 @@ impl<'a> Binder<'a> {
                 }
                 _ => l.id,
             };
-            if !matches!(kind, Joining::RightSemi | Joining::RightAnti | Joining::Semi | Joining::Anti) {
-                left.merge(right, &name, id);
+            match kind {
+                Joining::RightSemi | Joining::RightAnti => right.mark_merged(&name, r.id),
+                Joining::Semi | Joining::Anti => left.mark_merged(&name, l.id),
+                _ => {
+                    left.mark_merged(&name, id);
+                    right.hide(&name);
+                }
             }
         }
         Ok((predicates, computed))

@@ -123,22 +123,20 @@ impl Scope {
         }
     }
 
-    /// Makes one column of those of a name on both sides of a join, the right one's relations not yet appended. The column
-    /// stands where the left one's did.
-    pub fn merge(&mut self, right: &mut Scope, name: &str, id: ColumnId) {
-        let lower = name.to_lowercase();
-        if let Some(place) = self.by_name.get(&lower).and_then(|places| places.first()) {
+    /// Notes that a join by names has made one column of those of a name: it stands where the first one did.
+    pub fn mark_merged(&mut self, name: &str, id: ColumnId) {
+        if let Some(place) = self.by_name.get(&name.to_lowercase()).and_then(|places| places.first()) {
             let shown = &mut self.shown[*place];
             shown.field.id = id;
             shown.is_merged = true;
             self.ids.insert(id);
         }
-        right.hide(&lower);
     }
 
     /// Takes the columns of a name out of what is shown.
-    fn hide(&mut self, lower: &str) {
-        if self.by_name.remove(lower).is_none() {
+    pub fn hide(&mut self, name: &str) {
+        let lower = name.to_lowercase();
+        if self.by_name.remove(&lower).is_none() {
             return;
         }
         let shown = std::mem::take(&mut self.shown);

@@ -37,10 +37,14 @@ impl Compiler {
             })
         };
         let args = call.args.iter().map(guarded).collect::<Result<Vec<_>>>()?;
-        let mut keys = Vec::with_capacity(call.order_by.len());
+        let mut keys: Vec<plan::SortKey> = Vec::with_capacity(call.order_by.len());
         for key in &call.order_by {
+            let expr = guarded(&key.expr)?;
             let options = SortOptions { descending: key.descending, nulls_first: key.nulls_first };
-            keys.push(plan::SortKey { expr: guarded(&key.expr)?, options });
+            // A key that stands twice decides nothing the second time, and accumulators fail on it.
+            if keys.iter().all(|known| !known.expr.eq(&expr)) {
+                keys.push(plan::SortKey { expr, options });
+            }
         }
         let order = keys.iter().map(|key| PhysicalSortExpr { expr: key.expr.clone(), options: key.options });
         let function = AggregateExprBuilder::new(call.function.clone(), args)

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use arrow_schema::DataType;
 
-use crate::algebra::{Aggregate, Columns, ColumnId, Expr, Rel, Sort, SortKey};
+use crate::algebra::{Aggregate, ColumnId, Columns, Expr, Rel, Sort, SortKey};
 
 use super::stages::is_volatile;
 use super::{reads, take};

@@ -88,7 +88,8 @@ impl Unnest {
         if has_one_row(&right) {
             return Ok(join(JoinKind::Left, *left, right, vec![]));
         }
-        let columns: Vec<ColumnId> = right.columns().into_iter().filter(|id| self.used.contains(id)).collect();
+        let columns: Vec<ColumnId> =
+            right.columns().into_iter().filter(|id| self.used.contains(id)).collect();
         let (right, numbers) = self.copy(&right)?;
         let rows = self.column("rows", DataType::Int64);
         let mut calls = vec![(rows, count_rows())];
@@ -157,9 +158,8 @@ fn steps(mut rel: Rel, value: Expr) -> (Rel, Vec<Expr>) {
                 exprs.splice(1..1, std::mem::take(&mut node.predicates));
             }
             Rel::Map(node) => {
-                let with = |id: ColumnId| {
-                    node.exprs.iter().find(|(made, _)| *made == id).map(|(_, e)| e.clone())
-                };
+                let with =
+                    |id: ColumnId| node.exprs.iter().find(|(made, _)| *made == id).map(|(_, e)| e.clone());
                 exprs.iter_mut().for_each(|e| e.replace(&with));
             }
             _ => {}
