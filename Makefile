@@ -11,6 +11,7 @@
 #              network too
 # make stress  the tests ten times on a busy machine with a slow disk: STRESS="3 nodes", SIDE=5 for five at once
 # make random  random statements on palais and on DuckDB: STATEMENTS=50000 SEED="1 2" (a new seed if none is given)
+# make subqueries a grid of subqueries on palais and on DuckDB: SUBQUERIES="--expect-all", or "--only 'where/*in'"
 # make deny    licences, advisories and sources of all crates; needs cargo-deny and the network
 # make venv    the Python packages of the oracle and the benchmark, in .venv
 # make others  the tools of other formats that the tests compare with: capnp, protoc
@@ -21,7 +22,7 @@ VENV := .venv
 PALAIS := target/release/palais
 DEMO := target/demo
 
-.PHONY: build demo test test-run test-oracle test-clippy bench answers formats small-files scaling fuzz soak stress random deny tools venv others oracle
+.PHONY: build demo test test-run test-oracle test-clippy bench answers formats small-files scaling fuzz soak stress random subqueries deny tools venv others oracle
 
 build:
 	cargo build --release
@@ -92,6 +93,10 @@ stress:
 random: build venv
 	cargo build --locked --release --example random_runner
 	$(VENV)/bin/python tests/random/run.py --families --statements $(or $(STATEMENTS),10000) --seed $(or $(SEED),new) $(RANDOM_ARGS)
+
+subqueries: build venv
+	cargo build --locked --release --example random_runner
+	$(VENV)/bin/python tests/subqueries/run.py $(SUBQUERIES)
 
 deny:
 	@cargo deny --version >/dev/null 2>&1 || { \
