@@ -5,24 +5,27 @@
 //! half. The kernels compare bits, and the fields of an interval in turn. So floats,
 //! and lists and structs, in which NULL is a value ([`nested`]), have comparison operators of their own ([`comparison`]);
 //! elsewhere operands are brought to one representation ([`normal`]) where they are compared, and where one of them is
-//! the result it stays as it was ([`choice`]).
+//! the result it stays as it was ([`choice`]). Items of IN that are no constants are kept from being taken for ones
+//! ([`varying`]).
 
 pub mod choice;
 pub mod comparison;
 pub mod nested;
 pub mod normal;
+pub mod varying;
 
 use std::sync::Arc;
 
 use arrow_schema::{DataType, IntervalUnit, Schema};
 use datafusion_common::Result;
 use datafusion_physical_expr::ScalarFunctionExpr;
-use datafusion_physical_expr::expressions::{BinaryExpr, CaseExpr, InListExpr, in_list};
+use datafusion_physical_expr::expressions::{BinaryExpr, CaseExpr, InListExpr};
 
 use crate::Expr;
 use choice::{Extreme, NullIf};
 use comparison::Comparison;
 use normal::{Normal, normal};
+use varying::{in_list, is_open};
 
 /// Whether values of a type are compared otherwise than the kernels do: equal ones may have different representations,
 /// or hold NULLs.
@@ -52,11 +55,13 @@ pub fn replaced(e: &Expr, schema: &Schema) -> Result<Option<Expr>> {
         });
     }
     if let Some(list) = e.downcast_ref::<InListExpr>() {
+        let negated = list.negated();
         if list.expr().is::<Normal>() || !is_ambiguous(&list.expr().data_type(schema)?) {
-            return Ok(None);
+            let open = is_open(list).then(|| (list.expr().clone(), list.list().to_vec()));
+            return open.map(|(value, items)| in_list(value, items, negated, schema)).transpose();
         }
         let items = list.list().iter().map(normal).collect::<Result<_>>()?;
-        return in_list(normal(list.expr())?, items, &list.negated(), schema).map(Some);
+        return in_list(normal(list.expr())?, items, negated, schema).map(Some);
     }
     if let Some(case) = e.downcast_ref::<CaseExpr>() {
         let Some(base) = case.expr() else { return Ok(None) };

@@ -171,7 +171,7 @@ impl<'a> Binder<'a> {
         }
         let ast = (in_sets && !is_column || expr.has_subquery()).then_some(resolved);
         let from = match expr.as_column() {
-            Some(id) if is_column || !in_sets => id,
+            Some(id) if env.scope.has(id) && (is_column || !in_sets) => id,
             _ => self.columns.add(written.to_string(), expr.data_type.clone()),
         };
         group.keys.push(Key { ast, expr, from, id: from });

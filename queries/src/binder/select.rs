@@ -100,7 +100,7 @@ impl<'a> Binder<'a> {
                 rel = Rel::Filter(Filter { input: Box::new(rel), predicates: having.split() });
             }
         }
-        self.result(rel, items, &scope, select.distinct.as_ref(), on, order, range)
+        self.result(rel, items, &scope, outer.is_some(), select.distinct.as_ref(), on, order, range)
     }
 
     /// The columns of the select list.
@@ -193,6 +193,7 @@ impl<'a> Binder<'a> {
         rel: Rel,
         items: Vec<Item>,
         scope: &Scope,
+        is_inner: bool,
         distinction: Option<&Distinct>,
         on: Option<Vec<OrderTarget>>,
         order: Vec<Ordering>,
@@ -200,10 +201,12 @@ impl<'a> Binder<'a> {
     ) -> Result<Bound> {
         let mut computed = Vec::new();
         let mut fields = Vec::with_capacity(items.len());
+        // A column of a query around is one of this query's only if it is computed: an outer join may make NULL of it.
+        let given = is_inner.then(|| rel.columns());
         for Item { name, expr } in items {
             let id = match expr.as_column() {
-                Some(id) => id,
-                None => {
+                Some(id) if given.as_ref().is_none_or(|given| given.contains(&id)) => id,
+                _ => {
                     let id = self.columns.add(&name, expr.data_type.clone());
                     computed.push((id, expr));
                     id

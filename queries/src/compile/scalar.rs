@@ -7,10 +7,11 @@ use datafusion_common::ScalarValue;
 use datafusion_expr::Operator;
 use datafusion_expr::physical_planning_context::SubqueryIndex;
 use datafusion_physical_expr::expressions::{
-    BinaryExpr, Column, Literal, NegativeExpr, case, in_list, is_not_null, is_null, like, not,
+    BinaryExpr, Column, Literal, NegativeExpr, case, is_not_null, is_null, like, not,
 };
 use datafusion_physical_expr::scalar_subquery::ScalarSubqueryExpr;
 use expressions::compare::normal::normal;
+use expressions::compare::varying::in_list;
 use expressions::compare::{self, is_ambiguous};
 use expressions::first_known::FirstKnown;
 use expressions::short_circuit;
@@ -88,7 +89,7 @@ impl Compiler {
                 };
                 let compared = value(expr)?;
                 let items = list.iter().map(value).collect::<Result<_>>()?;
-                in_list(compared, items, negated, schema)?
+                in_list(compared, items, *negated, schema)?
             }
             Kind::Between { expr, low, high, negated } => {
                 let (value, low, high) = (one(expr, false)?, one(low, false)?, one(high, false)?);
