@@ -5,11 +5,13 @@
 //! - [`parse`]: text to statement, and the tables that it names.
 //! - [`parameters`]: values in the place of `?`, `$1` and `$name`.
 //! - [`views`]: names of queries.
+//!
+//! There are two planners behind these, and [`Planner`] chooses. The first one repairs what DataFusion's binder and optimiser
+//! make of a query:
 //! - [`names`]: identifiers to the spelling of the catalog, so that names match without regard to case.
 //! - [`columns`]: which columns queries and relations give, and equal ones told apart.
 //! - [`rewrite`]: repairs of the syntax tree, where the planner would read it wrongly or refuse it.
 //! - [`refused`]: clauses that would be ignored.
-//! - [`rules`]: rules that change the algebra.
 //! - [`bind`]: statement to logical plan, over a catalog.
 //! - [`subqueries`]: IN and EXISTS, where the optimiser would answer them wrongly.
 //! - [`guards`]: what can fail on a row is evaluated only where what stands beside it lets the row through.
@@ -18,13 +20,20 @@
 //! - [`cast_calls`]: casts that Arrow would compute otherwise than SQL does.
 //! - [`expr`]: logical expressions to compiled ones, those of [`expressions`] among them.
 //! - [`lower`]: logical plan to physical [`plan`]; every decision is taken here.
-//! - [`rules`]: a statement of the algebra as one that gives the same rows with less work.
-//! - [`estimates`]: about how many rows a relation of the algebra gives.
-//! - [`types`]: typed constructors of the algebra's expressions.
-//! - [`compile`]: the algebra's expressions to compiled ones.
-//! - [`physical`]: algebra to physical plan; every decision is taken here.
+//!
+//! The second one is to take its place, and knows columns by number:
+//! - [`binder`]: syntax tree to [`algebra`]; names are resolved, and never looked at again.
+//! - [`algebra`]: relations and typed expressions.
+//! - [`types`]: typed constructors of expressions.
+//! - [`rules`]: a statement as one that gives the same rows with less work.
+//! - [`estimates`]: about how many rows a relation gives.
+//! - [`compile`]: expressions to compiled ones.
+//! - [`physical`]: algebra to physical [`plan`]; every decision is taken here.
+//!
+//! What both give, and what goes with it:
 //! - [`plan`]: the physical plan, what `engine` renders.
 //! - `stages`: the values of scalar subqueries, put into the plan of one run.
+//! - [`catalog`], [`functions`], [`error`], [`words`]: tables, functions, and what is said of what is wrong.
 //! - [`summarize`]: SUMMARIZE as a query.
 //! - [`explain`]: the plan as text, and its fingerprint.
 //! - [`tokens`]: the tokens of a text, for programs that show it while it is typed.

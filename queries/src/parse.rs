@@ -5,6 +5,7 @@
 
 pub mod copy;
 pub mod definitions;
+mod values;
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -177,6 +178,7 @@ fn parsed<T>(sql: &str, parse: impl FnOnce(&mut Parser) -> Result<T>) -> Result<
     let tokens = Tokenizer::new(&dialect, sql).tokenize_with_location();
     let tokens = tokens.map_err(|e| syntax(&e.to_string()))?;
     bounds::check_tokens(&tokens)?;
+    let tokens = values::behind_quantifiers(tokens);
     let mut parser =
         Parser::new(&dialect).with_recursion_limit(bounds::MOST_CALLS).with_tokens_with_locations(tokens);
     parse(&mut parser)
