@@ -9,9 +9,8 @@ use crate::algebra::{Expr, Kind, SubqueryKind};
 
 /// The hash of an expression: the same for equal ones.
 pub fn hash(e: &Expr) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    add(e, &mut hasher);
-    hasher.finish()
+    let parts: Vec<u64> = e.children().into_iter().map(hash).collect();
+    hash_over(e, &parts)
 }
 
 /// The hash of an expression by those of its parts, in their order.
@@ -20,11 +19,6 @@ pub fn hash_over(e: &Expr, parts: &[u64]) -> u64 {
     own(e, &mut hasher);
     parts.hash(&mut hasher);
     hasher.finish()
-}
-
-fn add(e: &Expr, hasher: &mut DefaultHasher) {
-    own(e, hasher);
-    e.children().into_iter().for_each(|part| add(part, hasher));
 }
 
 /// What an expression is besides its parts.

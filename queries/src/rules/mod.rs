@@ -25,6 +25,8 @@ pub mod filters;
 pub mod hash;
 pub mod joins;
 pub mod limits;
+#[cfg(test)]
+mod random;
 pub mod repeated;
 pub mod simplify;
 pub mod sorts;

@@ -95,6 +95,6 @@ fn filter(input: Rel, predicates: Vec<Predicate>) -> Rel {
     if predicates.is_empty() {
         return input;
     }
-    let predicates = predicates.into_iter().map(|predicate| predicate.expr).collect();
+    let predicates = predicate::distinct(predicates).into_iter().map(|predicate| predicate.expr).collect();
     Rel::Filter(Filter { input: Box::new(input), predicates })
 }
