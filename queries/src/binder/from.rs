@@ -338,7 +338,7 @@ impl<'a> Binder<'a> {
         kind: Joining,
         left: &mut Scope,
         right: &mut Scope,
-    ) -> Result<(Vec<Expr>, Vec<(ColumnId, Expr)>)> {
+    ) -> Result<Using> {
         let (mut predicates, mut computed) = (Vec::new(), Vec::new());
         for name in names {
             let (name, l, r) = self.same_column(name, left, right)?;
@@ -416,6 +416,9 @@ fn alias_of(factor: &TableFactor) -> Option<&Ident> {
         _ => None,
     }
 }
+
+/// The predicates of USING, and the columns that are computed behind the join.
+type Using = (Vec<Expr>, Vec<(ColumnId, Expr)>);
 
 /// The joins of the syntax.
 #[derive(Clone, Copy)]

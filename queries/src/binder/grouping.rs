@@ -247,16 +247,14 @@ impl<'a> Binder<'a> {
     /// The keys of the empty sets, which have a group of no rows too.
     fn totals(&self, group: &Group, sets: &[Vec<usize>]) -> Result<Vec<Vec<ScalarValue>>> {
         let count = group.keys.len();
-        let mut earlier = 0;
         let mut totals = Vec::new();
-        for _ in sets.iter().filter(|set| set.is_empty()) {
+        for (earlier, _) in sets.iter().filter(|set| set.is_empty()).enumerate() {
             let mut values = Vec::with_capacity(count + 1);
             for key in &group.keys {
                 values.push(ScalarValue::try_from(&self.columns.get(key.id).data_type)?);
             }
             let all = (1_u64 << count) - 1;
-            values.push(ScalarValue::UInt64(Some((earlier << count) | all)));
-            earlier += 1;
+            values.push(ScalarValue::UInt64(Some(((earlier as u64) << count) | all)));
             totals.push(values);
         }
         Ok(totals)

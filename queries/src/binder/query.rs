@@ -18,6 +18,9 @@ use crate::error::{Error, Result};
 use arrow_schema::DataType;
 use datafusion_expr::Operator;
 
+/// The inputs of a set operation, and which of their columns are those of the result.
+type Inputs = Vec<(Rel, Vec<ColumnId>)>;
+
 /// The rows wanted of a query.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Range {
@@ -277,11 +280,7 @@ impl<'a> Binder<'a> {
     }
 
     /// The inputs of a set operation with columns of the same types, and the columns that it gives.
-    fn aligned(
-        &mut self,
-        op: SetOperator,
-        sides: Vec<Bound>,
-    ) -> Result<(Vec<(Rel, Vec<ColumnId>)>, Vec<Field>)> {
+    fn aligned(&mut self, op: SetOperator, sides: Vec<Bound>) -> Result<(Inputs, Vec<Field>)> {
         let width = sides.first().map_or(0, |side| side.fields.len());
         if let Some(other) = sides.iter().find(|side| side.fields.len() != width) {
             return Err(Error::Invalid(format!(
@@ -323,12 +322,7 @@ impl<'a> Binder<'a> {
     }
 
     /// INTERSECT and EXCEPT of distinct rows: those of the left side that have, or have not, an equal one.
-    fn filtered(
-        &mut self,
-        inputs: Vec<(Rel, Vec<ColumnId>)>,
-        fields: Vec<Field>,
-        is_intersection: bool,
-    ) -> Result<Bound> {
+    fn filtered(&mut self, inputs: Inputs, fields: Vec<Field>, is_intersection: bool) -> Result<Bound> {
         let mut inputs = inputs.into_iter();
         let (Some((left, of_left)), Some((right, of_right))) = (inputs.next(), inputs.next()) else {
             return Err(Error::Invalid("a set operation has two sides".into()));
@@ -350,12 +344,7 @@ impl<'a> Binder<'a> {
     }
 
     /// INTERSECT ALL and EXCEPT ALL: rows are counted on both sides, and each is given min(l, r) or l - r times.
-    fn counted(
-        &mut self,
-        inputs: Vec<(Rel, Vec<ColumnId>)>,
-        fields: Vec<Field>,
-        is_intersection: bool,
-    ) -> Result<Bound> {
+    fn counted(&mut self, inputs: Inputs, fields: Vec<Field>, is_intersection: bool) -> Result<Bound> {
         let one = |n: i64| Expr::literal(ScalarValue::Int64(Some(n)));
         let mut sides = Vec::with_capacity(2);
         for (i, (rel, mut ids)) in inputs.into_iter().enumerate() {

@@ -57,11 +57,15 @@ fn not(value: Value) -> Value {
 }
 
 fn conjunction(values: impl Iterator<Item = Value>) -> Value {
-    values.fold(Some(1), |all, value| match (all, value) {
-        (Some(0), _) | (_, Some(0)) => Some(0),
-        (None, _) | (_, None) => None,
-        _ => Some(1),
-    })
+    let mut all = Some(1);
+    for value in values {
+        all = match (all, value) {
+            (Some(0), _) | (_, Some(0)) => Some(0),
+            (None, _) | (_, None) => None,
+            _ => Some(1),
+        };
+    }
+    all
 }
 
 fn compared(left: Value, op: Operator, right: Value) -> Value {
@@ -553,9 +557,11 @@ impl Make {
 }
 
 fn check(seed: u64) {
-    let mut make = Make { sample: Sample::default(), random: Random(seed), divides: seed % 4 == 0 };
+    let mut make = Make { sample: Sample::default(), random: Random(seed), divides: seed.is_multiple_of(4) };
     // The first numbers of seeds that follow each other are alike.
-    (0..10).for_each(|_| drop(make.random.below(2)));
+    for _ in 0..10 {
+        make.random.below(2);
+    }
     let statement = make.statement();
     let (before, failed) = run(&statement);
     let shown = |statement: &Statement| statement.columns.show_rel(&statement.root);

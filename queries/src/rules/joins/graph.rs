@@ -38,7 +38,7 @@ impl Parts {
     /// it does not know them.
     pub fn of(tree: &Tree, owners: &dyn Fn(&Expr) -> Option<Vec<usize>>) -> Option<Parts> {
         let mut parts = Parts::default();
-        let mut equal: Vec<((usize, &Expr), (usize, &Expr))> = Vec::new();
+        let mut equal: Vec<Pair<'_>> = Vec::new();
         for e in tree.predicates() {
             let key = equality(e).and_then(|(a, b)| {
                 let one = |e: &Expr| owners(e).filter(|on| on.len() == 1).and_then(|on| on.first().copied());
@@ -87,8 +87,11 @@ impl Parts {
     }
 }
 
+/// Two expressions that are equal, each with its relation.
+type Pair<'a> = ((usize, &'a Expr), (usize, &'a Expr));
+
 /// Classes of equal expressions, in the order in which the text names them.
-fn classes(equal: &[((usize, &Expr), (usize, &Expr))]) -> Vec<Equal> {
+fn classes(equal: &[Pair<'_>]) -> Vec<Equal> {
     let mut known = Known::default();
     let pairs: Vec<(usize, usize)> =
         equal.iter().map(|(a, b)| (known.number(*a), known.number(*b))).collect();

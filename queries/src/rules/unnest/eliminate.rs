@@ -76,10 +76,10 @@ impl Unnest {
             let right = self.joined(right, &here)?;
             return Ok(join(node.kind, *node.left, right, on));
         }
-        if matches!(node.kind, JoinKind::Inner | JoinKind::Left) {
-            if let Some(rel) = self.one_group(&mut node, above)? {
-                return Ok(rel);
-            }
+        if matches!(node.kind, JoinKind::Inner | JoinKind::Left)
+            && let Some(rel) = self.one_group(&mut node, above)?
+        {
+            return Ok(rel);
         }
         let mut left = *node.left;
         let mut read = reads(&node.predicates);
