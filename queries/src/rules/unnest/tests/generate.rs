@@ -391,7 +391,8 @@ impl Generate {
         if skip == 0 && self.one_in(3) {
             return Rel::Sort(Sort { fetch: Some(fetch), ..sort });
         }
-        let fetch = if self.one_in(5) { None } else { Some(fetch) };
+        // One row is asked for where there may be no more.
+        let fetch = if fetch != 1 && self.one_in(4) { None } else { Some(fetch) };
         Rel::Limit(Limit { input: Box::new(Rel::Sort(sort)), skip, fetch })
     }
 
