@@ -18,6 +18,8 @@
 //! - [`cast_calls`]: casts that Arrow would compute otherwise than SQL does.
 //! - [`expr`]: logical expressions to compiled ones, those of [`expressions`] among them.
 //! - [`lower`]: logical plan to physical [`plan`]; every decision is taken here.
+//! - [`types`]: typed constructors of the algebra's expressions.
+//! - [`compile`]: the algebra's expressions to compiled ones.
 //! - [`plan`]: the physical plan, what `engine` renders.
 //! - `stages`: the values of scalar subqueries, put into the plan of one run.
 //! - [`summarize`]: SUMMARIZE as a query.
@@ -31,6 +33,7 @@ pub mod bounds;
 pub mod cast_calls;
 pub mod catalog;
 pub mod columns;
+pub mod compile;
 pub mod error;
 pub mod explain;
 pub mod expr;
@@ -51,6 +54,7 @@ pub mod subqueries;
 pub mod summarize;
 pub mod tokens;
 mod tree;
+pub mod types;
 pub mod views;
 mod visits;
 pub mod words;

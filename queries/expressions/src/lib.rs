@@ -7,14 +7,18 @@
 //! - [`checked`]: expressions of which none wraps in silence: with the [`checks`] that the kernels lack, how floats and
 //!   intervals [`compare`], the [`date_shift`] by intervals, the [`differences`] of timestamps, and AND and OR in order
 //!   ([`short_circuit`]).
+//! - [`between`]: BETWEEN of what is computed once.
+//! - [`first_known`]: `coalesce`, of which each argument is computed once, where it is asked for.
 //! - [`values`]: the loops over values.
 
+pub mod between;
 pub mod checked;
 pub mod checks;
 pub mod compare;
 pub mod date_shift;
 pub mod differences;
 pub mod exact;
+pub mod first_known;
 pub mod functions;
 pub mod short_circuit;
 pub mod text;

@@ -33,11 +33,16 @@ pub fn call(kind: Kind, terms: Vec<LogicalExpr>) -> LogicalExpr {
     LogicalExpr::ScalarFunction(ScalarFunction::new_udf(udf, terms))
 }
 
+/// The expression over compiled operands, evaluated in their order.
+pub fn in_order(kind: Kind, terms: Vec<Expr>) -> Expr {
+    Arc::new(ShortCircuit { kind, terms })
+}
+
 /// The expression for a compiled call.
 pub fn compiled(e: &Expr) -> Option<Expr> {
     let call = ScalarFunctionExpr::try_downcast_func::<Call>(e.as_ref())?;
     let kind = call.fun().inner().downcast_ref::<Call>()?.kind;
-    Some(Arc::new(ShortCircuit { kind, terms: call.args().to_vec() }))
+    Some(in_order(kind, call.args().to_vec()))
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]

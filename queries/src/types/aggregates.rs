@@ -1,0 +1,75 @@
+//! Calls of aggregates.
+
+use arrow_schema::DataType;
+
+use super::Types;
+use super::calls::fields_of;
+use crate::algebra::Call;
+use crate::error::{Error, Result};
+
+/// Aggregates that take decimals as they are. Others take floats.
+const OF_DECIMALS: [&str; 19] = [
+    "any_value",
+    "approx_distinct",
+    "array_agg",
+    "avg",
+    "bit_and",
+    "bit_or",
+    "bit_xor",
+    "bool_and",
+    "bool_or",
+    "count",
+    "first_value",
+    "grouping",
+    "last_value",
+    "max",
+    "median",
+    "min",
+    "nth_value",
+    "string_agg",
+    "sum",
+];
+
+/// Aggregates that take no NULL without a type. A column of which nothing but NULL is known has the type NULL, and there is
+/// no sum of that, and are no bits: it is an integer here.
+const OF_INTEGERS: [&str; 4] = ["sum", "bit_and", "bit_or", "bit_xor"];
+
+/// Aggregates that take only the values of their first argument once.
+const OF_THE_FIRST: [&str; 2] = ["string_agg", "percentile_cont"];
+
+impl Types {
+    /// A call of an aggregate whose arguments have their types, and the type of its result.
+    ///
+    /// # Errors
+    /// The aggregate takes no such arguments.
+    pub fn aggregate(&self, mut call: Call) -> Result<(Call, DataType)> {
+        let name = call.function.name();
+        if call.distinct && call.args.len() > 1 && !OF_THE_FIRST.contains(&name) {
+            return Err(Error::Unsupported(format!(
+                "DISTINCT in {name}(), which has several arguments; a subquery with SELECT DISTINCT may do"
+            )));
+        }
+        let mut args = std::mem::take(&mut call.args);
+        if OF_INTEGERS.contains(&name) {
+            let typed = args.into_iter().map(|arg| match arg.data_type {
+                DataType::Null => self.coerced(arg, &DataType::Int64),
+                _ => Ok(arg),
+            });
+            args = typed.collect::<Result<_>>()?;
+        }
+        if name == "percentile_cont" {
+            // The values stay what they are, the place is a float.
+            let place = args.split_off(args.len().min(1));
+            args.extend(self.doubles(place)?);
+        } else if !OF_DECIMALS.contains(&name) {
+            args = self.doubles(args)?;
+        }
+        call.args = self.arguments(call.function.as_ref(), args)?;
+        call.filter = match call.filter.take() {
+            Some(filter) => Some(self.coerced(filter, &DataType::Boolean)?),
+            None => None,
+        };
+        let result = call.function.return_field(&fields_of(&call.args))?;
+        Ok((call, result.data_type().clone()))
+    }
+}

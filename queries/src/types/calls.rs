@@ -1,0 +1,248 @@
+//! Calls of functions: the types of arguments and results, and functions that only stand for another expression.
+
+use std::sync::Arc;
+
+use arrow_schema::{DataType, Field, FieldRef};
+use datafusion_common::{DataFusionError, ScalarValue, plan_datafusion_err};
+use datafusion_expr::expr::ScalarFunction;
+use datafusion_expr::simplify::ExprSimplifyResult;
+use datafusion_expr::type_coercion::functions::{UDFCoercionExt, fields_with_udf};
+use datafusion_expr::{Expr as LogicalExpr, ReturnFieldArgs, ScalarUDF, Volatility};
+use expressions::functions::{decimal_rounding, field, nullif};
+
+use super::Types;
+use super::numbers::{Use, is_decimal};
+use super::operators::of_nested;
+use crate::algebra::{Expr, Kind};
+use crate::compile::is_text;
+use crate::error::{Error, Result};
+
+/// Functions that take lists, structs and maps as they are. Others would be given their text.
+const OF_NESTED: [&str; 12] = [
+    "get_field",
+    "greatest",
+    "least",
+    "coalesce",
+    "nvl",
+    "nvl2",
+    "ifnull",
+    "nullif",
+    "arrow_typeof",
+    "arrow_cast",
+    "struct",
+    "named_struct",
+];
+
+/// Functions whose arguments are brought to one type.
+const OF_ONE_TYPE: [&str; 6] = ["coalesce", "greatest", "least", "nvl", "ifnull", "nvl2"];
+
+/// Functions of floats.
+const OF_FLOATS: [&str; 31] = [
+    "acos",
+    "acosh",
+    "asin",
+    "asinh",
+    "atan",
+    "atan2",
+    "atanh",
+    "cbrt",
+    "cos",
+    "cosh",
+    "cot",
+    "degrees",
+    "exp",
+    "isnan",
+    "iszero",
+    "ln",
+    "log",
+    "log10",
+    "log2",
+    "nanvl",
+    "pow",
+    "power",
+    "radians",
+    "signum",
+    "sin",
+    "sinh",
+    "sqrt",
+    "tan",
+    "tanh",
+    "factorial",
+    "erf",
+];
+
+impl Types {
+    /// A call of a function. What only stands for another expression, such as `arrow_cast`, becomes that, and `now()` a
+    /// literal.
+    ///
+    /// # Errors
+    /// The function takes no such arguments.
+    pub fn call(&self, function: &Arc<ScalarUDF>, args: Vec<Expr>) -> Result<Expr> {
+        let name = function.name();
+        // `= any` takes a list.
+        let takes_nested = OF_NESTED.contains(&name) || name.contains(' ');
+        if !takes_nested && args.iter().any(|arg| arg.data_type.is_nested()) {
+            return Err(of_nested(&format!("{name}()")));
+        }
+        if let Some(value) = self.of_the_query(function, &args)? {
+            return Ok(value);
+        }
+        let (function, args) = self.of_decimals(function.clone(), args)?;
+        let args = match <[Expr; 2]>::try_from(args) {
+            Ok([value, other]) if name == nullif::NAME && differ(&value, &other) => {
+                return self.null_if(value, other);
+            }
+            Ok(pair) => pair.into(),
+            Err(args) => args,
+        };
+        let test = args.first().filter(|_| name == "nvl2").cloned();
+        let mut args = self.arguments(function.as_ref(), args)?;
+        match (name, args.as_slice()) {
+            ("coalesce" | "nvl", [first, ..]) => {
+                let data_type = first.data_type.clone();
+                return Ok(self.first_known(function, args, data_type));
+            }
+            ("nvl2", [_, _, _]) => {
+                let known = test.map_or(Expr::boolean(None), |test| self.is_null(test, true));
+                let otherwise = args.pop();
+                return self.case(
+                    None,
+                    args.pop().map(|then| (known, then)).into_iter().collect(),
+                    otherwise,
+                );
+            }
+            (nullif::NAME, [value, other]) if value.data_type != other.data_type => {
+                let other = args.pop().unwrap_or_else(|| Expr::boolean(None));
+                return self.null_if(args.swap_remove(0), other);
+            }
+            ("arrow_cast" | "arrow_try_cast" | "cast_to_type" | "try_cast_to_type", [_, _]) => {
+                let to = result_of(&function, &args)?;
+                return self.written(args.swap_remove(0), &to, name.contains("try"));
+            }
+            ("starts_with", [text, start]) if is_text(&text.data_type) => {
+                if let Some(Some(start)) = start.as_literal().map(|start| start.try_as_str().flatten()) {
+                    let pattern = ScalarValue::from(beginning(start)).cast_to(&text.data_type)?;
+                    return self.like(args.swap_remove(0), Expr::literal(pattern), false, false);
+                }
+            }
+            _ => {}
+        }
+        // DataFusion's gives what lies below a NULL.
+        let function = match field::of_struct(&ScalarFunction::new_udf(function.clone(), vec![])) {
+            Some(LogicalExpr::ScalarFunction(field)) => field.func,
+            _ => function,
+        };
+        let data_type = result_of(&function, &args)?;
+        Ok(self.folded(Expr { kind: Kind::Call { function, args }, data_type }))
+    }
+
+    /// `current_date`, `now()` and the like, which have one value for the query. Functions know it only where they are
+    /// simplified.
+    fn of_the_query(&self, function: &ScalarUDF, args: &[Expr]) -> Result<Option<Expr>> {
+        if !args.is_empty() || function.signature().volatility != Volatility::Stable {
+            return Ok(None);
+        }
+        Ok(match function.simplify(vec![], &self.context)? {
+            ExprSimplifyResult::Simplified(LogicalExpr::Literal(value, _)) => Some(Expr::literal(value)),
+            _ => None,
+        })
+    }
+
+    /// The rules for decimals, before those of the function.
+    fn of_decimals(
+        &self,
+        function: Arc<ScalarUDF>,
+        mut args: Vec<Expr>,
+    ) -> Result<(Arc<ScalarUDF>, Vec<Expr>)> {
+        let name = function.name();
+        if OF_ONE_TYPE.contains(&name) {
+            // The first argument of nvl2 is a condition.
+            let first = usize::from(name == "nvl2");
+            self.align(&mut args.iter_mut().skip(first).collect::<Vec<_>>(), Use::Result)?;
+        } else if let Some(kind) = decimal_rounding::of_function(name)
+            && args.first().is_some_and(|value| matches!(value.data_type, DataType::Decimal128(..)))
+        {
+            fields_with_udf(&fields_of(&args), function.as_ref())
+                .map_err(|e| no_match(function.as_ref(), &args, e))?;
+            // The type depends on the number of digits that is wanted.
+            let digits = match args.get(1) {
+                None => Some(0),
+                Some(digits) => digits.as_literal().and_then(whole),
+            };
+            if digits.is_some() {
+                args.truncate(1);
+            }
+            return Ok((decimal_rounding::function(kind, digits), args));
+        } else if OF_FLOATS.contains(&name) {
+            args = self.doubles(args)?;
+        }
+        Ok((function, args))
+    }
+
+    /// Arguments in the types that a function takes.
+    pub(super) fn arguments<F: UDFCoercionExt>(&self, function: &F, args: Vec<Expr>) -> Result<Vec<Expr>> {
+        let fields = fields_of(&args);
+        let taken = fields_with_udf(&fields, function).map_err(|e| no_match(function, &args, e))?;
+        args.into_iter().zip(taken).map(|(arg, field)| self.coerced(arg, field.data_type())).collect()
+    }
+}
+
+/// Whether two numbers of different types, of which one is a decimal, are compared in `nullif`.
+fn differ(value: &Expr, other: &Expr) -> bool {
+    let (left, right) = (&value.data_type, &other.data_type);
+    left != right && left.is_numeric() && right.is_numeric() && (is_decimal(left) || is_decimal(right))
+}
+
+fn whole(value: &ScalarValue) -> Option<i64> {
+    match value.cast_to(&DataType::Int64) {
+        Ok(ScalarValue::Int64(value)) => value,
+        _ => None,
+    }
+}
+
+/// The pattern of LIKE for texts that begin with one.
+fn beginning(start: &str) -> String {
+    let mut pattern = String::with_capacity(start.len() + 1);
+    for c in start.chars() {
+        if matches!(c, '\\' | '%' | '_') {
+            pattern.push('\\');
+        }
+        pattern.push(c);
+    }
+    pattern.push('%');
+    pattern
+}
+
+/// Arguments as fields.
+pub(super) fn fields_of(args: &[Expr]) -> Vec<FieldRef> {
+    let field = |arg: &Expr| {
+        let is_known = arg.as_literal().is_some_and(|value| !value.is_null());
+        Arc::new(Field::new("argument", arg.data_type.clone(), !is_known))
+    };
+    args.iter().map(field).collect()
+}
+
+/// The type of a call whose arguments have their types.
+fn result_of(function: &ScalarUDF, args: &[Expr]) -> Result<DataType> {
+    let fields = fields_of(args);
+    let constants: Vec<Option<&ScalarValue>> = args.iter().map(Expr::as_literal).collect();
+    let field = function
+        .return_field_from_args(ReturnFieldArgs { arg_fields: &fields, scalar_arguments: &constants })?;
+    Ok(field.data_type().clone())
+}
+
+/// No function of the name takes such arguments.
+fn no_match<F: UDFCoercionExt>(function: &F, args: &[Expr], e: DataFusionError) -> Error {
+    let types: Vec<DataType> = args.iter().map(|arg| arg.data_type.clone()).collect();
+    #[expect(deprecated, reason = "the sentence that is put into plain words")]
+    let candidates = datafusion_expr::utils::generate_signature_error_msg(
+        UDFCoercionExt::name(function),
+        UDFCoercionExt::signature(function).clone(),
+        &types,
+    );
+    let message = match e {
+        DataFusionError::Plan(message) => message,
+        other => other.to_string(),
+    };
+    plan_datafusion_err!("{message}. {candidates}").into()
+}

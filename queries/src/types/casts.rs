@@ -1,0 +1,74 @@
+//! Casts, those that are written and those that types ask for.
+
+use arrow_cast::can_cast_types;
+use arrow_schema::{DataType, TimeUnit};
+use datafusion_common::nested_struct::{requires_nested_struct_cast, validate_data_type_compatibility};
+use datafusion_common::{not_impl_datafusion_err, plan_datafusion_err};
+use expressions::text::shown;
+
+use super::Types;
+use crate::algebra::{Expr, Kind};
+use crate::error::Result;
+
+impl Types {
+    /// `CAST(e AS to)`, or `TRY_CAST`, which is `safe`. An integer is a timestamp in seconds.
+    ///
+    /// # Errors
+    /// There is no such cast. Nothing is cast to lists, structs and maps.
+    pub fn cast(&self, e: Expr, to: &DataType, safe: bool) -> Result<Expr> {
+        let from = &e.data_type;
+        if to.is_nested() && !from.is_nested() && !from.is_null() {
+            return Err(not_impl_datafusion_err!("a cast of {} to {}", shown(from), shown(to)).into());
+        }
+        match to {
+            DataType::Timestamp(TimeUnit::Nanosecond, zone) if from.is_integer() => {
+                let seconds = DataType::Timestamp(TimeUnit::Second, zone.clone());
+                let seconds = self.written(self.written(e, &DataType::Int64, safe)?, &seconds, safe)?;
+                self.written(seconds, to, safe)
+            }
+            _ => self.written(e, to, safe),
+        }
+    }
+
+    /// A cast that a user asks for.
+    pub(super) fn written(&self, e: Expr, to: &DataType, safe: bool) -> Result<Expr> {
+        if !can_cast(&e.data_type, to) {
+            let cast = if safe { "TRY_CAST" } else { "CAST" };
+            return Err(not_impl_datafusion_err!("Unsupported {cast} from {} to {to}", e.data_type).into());
+        }
+        Ok(self.cast_to(e, to, safe))
+    }
+
+    /// An expression in the type that an operation takes.
+    pub(super) fn coerced(&self, e: Expr, to: &DataType) -> Result<Expr> {
+        if !can_cast(&e.data_type, to) {
+            return Err(plan_datafusion_err!("Cannot automatically convert {} to {to}", e.data_type).into());
+        }
+        Ok(self.cast_to(e, to, false))
+    }
+
+    /// The same for several.
+    pub(super) fn all_coerced(&self, all: Vec<Expr>, to: &DataType) -> Result<Vec<Expr>> {
+        all.into_iter().map(|e| self.coerced(e, to)).collect()
+    }
+
+    /// A cast that is known to exist.
+    pub(super) fn cast_to(&self, e: Expr, to: &DataType, safe: bool) -> Expr {
+        if e.data_type == *to {
+            return e;
+        }
+        if e.as_literal().is_some_and(|value| value.is_null()) {
+            return Expr::null(to);
+        }
+        self.folded(Expr { kind: Kind::Cast { expr: Box::new(e), safe }, data_type: to.clone() })
+    }
+}
+
+/// Whether values of one type can be cast to another. Fields of structs are found by their names.
+fn can_cast(from: &DataType, to: &DataType) -> bool {
+    from == to
+        || match requires_nested_struct_cast(from, to) {
+            true => validate_data_type_compatibility("", from, to).is_ok(),
+            false => can_cast_types(from, to),
+        }
+}

@@ -1,0 +1,85 @@
+//! The type that values of one column have in common: those of the inputs of a set operation, the cells of VALUES, and of a
+//! subquery's column what it is compared in.
+
+use arrow_schema::DataType;
+use datafusion_common::plan_datafusion_err;
+use datafusion_expr::Operator;
+use datafusion_expr::type_coercion::binary::{type_union_coercion, type_union_resolution};
+
+use super::Types;
+use super::compared::compared_in;
+use super::narrow::normal;
+use super::numbers::{self, Typed, Use, typed, wider};
+use crate::algebra::Expr;
+use crate::error::Result;
+
+/// The type of two cells of VALUES.
+fn resolution(one: &DataType, other: &DataType) -> Option<DataType> {
+    type_union_resolution(&[one.clone(), other.clone()])
+}
+
+impl Types {
+    /// The type of a column of a set operation whose inputs have these types.
+    ///
+    /// # Errors
+    /// They have none in common.
+    pub fn union(&self, types: &[DataType]) -> Result<DataType> {
+        let typed: Vec<Typed> = types.iter().map(|t| (None, t)).collect();
+        let target = numbers::common(&typed, Use::Result);
+        let mut types = types.iter().map(|t| match &target {
+            Some(target) if !t.is_null() => target,
+            _ => t,
+        });
+        let mut common = types.next().cloned().unwrap_or(DataType::Null);
+        for t in types {
+            common = wider(&common, t, Use::Result, type_union_coercion).ok_or_else(|| {
+                plan_datafusion_err!(
+                    "Incompatible inputs for Union: Previous inputs were of type {common}, but got incompatible type \
+                     {t} on column ''"
+                )
+            })?;
+        }
+        Ok(common)
+    }
+
+    /// The cells of a column of VALUES in one type.
+    ///
+    /// # Errors
+    /// They have none in common.
+    pub fn common(&self, mut exprs: Vec<Expr>) -> Result<Vec<Expr>> {
+        self.align(&mut exprs.iter_mut().collect::<Vec<_>>(), Use::Result)?;
+        let mut common: Option<DataType> = None;
+        for (row, t) in exprs.iter().map(|e| &e.data_type).enumerate() {
+            common = match common {
+                common if t.is_null() => common,
+                None => Some(t.clone()),
+                Some(common) if common == *t => Some(common),
+                Some(common) => match wider(&common, t, Use::Result, resolution) {
+                    Some(wider) => Some(wider),
+                    None => {
+                        return Err(plan_datafusion_err!(
+                            "the values of a column are {common} and, in row {}, {t}, which have no type in common",
+                            row + 1
+                        )
+                        .into());
+                    }
+                },
+            };
+        }
+        self.all_coerced(exprs, &common.unwrap_or(DataType::Null))
+    }
+
+    /// A value that is compared with a subquery's column, and the type in which both are compared: the value has it.
+    ///
+    /// # Errors
+    /// There is no such type.
+    pub fn comparable(&self, value: Expr, op: Operator, column: &DataType) -> Result<(Expr, DataType)> {
+        let own = numbers::common(&[typed(&value), (None, column)], Use::Compared);
+        let (common, _) = match own {
+            Some(common) if column.is_null() || value.data_type.is_null() => (common.clone(), common),
+            Some(common) => compared_in(&common, op, &common)?,
+            None => compared_in(&value.data_type, op, column)?,
+        };
+        Ok((normal(self.coerced(value, &common)?), common))
+    }
+}

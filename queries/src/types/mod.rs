@@ -1,0 +1,99 @@
+//! Typed constructors of the algebra's expressions.
+//!
+//! Each gives its operands the types that the operation takes, from the inside of an expression to the outside, since the
+//! type of an expression follows from those of its parts: to `CASE WHEN a THEN 1 ELSE 1e0 END * 0.5` its first operand is
+//! an integer before. DataFusion's rules decide where these modules have none of their own.
+//!
+//! Constants are computed at once: where all parts are literals and nothing is volatile, the result is a literal; so is that
+//! of an operator beside NULL. What fails stays an expression, for it may stand in a branch that is never taken.
+//!
+//! - [`casts`]: casts, those that are written and those that types ask for.
+//! - [`numbers`]: the type that several numbers have in common, decimals above all.
+//! - [`common`]: the type that values of one column have in common.
+//! - [`operators`]: arithmetic, bits and `||`.
+//! - [`times`]: arithmetic on dates and times.
+//! - [`compared`]: comparisons, BETWEEN, IN and LIKE.
+//! - [`narrow`]: comparisons with constants, whose casts are taken off.
+//! - [`logic`]: AND, OR, NOT and conditions.
+//! - [`cases`]: CASE, `coalesce` and `nullif`.
+//! - [`calls`]: calls of functions.
+//! - [`aggregates`]: calls of aggregates.
+
+mod aggregates;
+mod calls;
+mod cases;
+mod casts;
+mod common;
+mod compared;
+mod logic;
+mod narrow;
+mod numbers;
+mod operators;
+#[cfg(test)]
+mod tests;
+mod times;
+
+use std::sync::Arc;
+
+use datafusion_common::{DFSchema, ScalarValue};
+use datafusion_expr::Volatility;
+use datafusion_expr::physical_planning_context::ScalarSubqueryResults;
+use datafusion_expr::simplify::SimplifyContext;
+
+use crate::Settings;
+use crate::algebra::{Expr, Kind};
+use crate::compile::{self, Compiler};
+use crate::error::Result;
+
+/// What the types of expressions, and the values of constants, depend on: the query's time.
+#[derive(Debug)]
+pub struct Types {
+    /// Computes constants.
+    compiler: Compiler,
+    /// What functions like `now()` are told.
+    context: SimplifyContext,
+}
+
+impl Types {
+    /// The types of expressions of a query with these settings.
+    pub fn new(settings: &Settings) -> Types {
+        let now = chrono::DateTime::from_timestamp_nanos(settings.now_ns);
+        let context = SimplifyContext::builder()
+            .with_schema(Arc::new(DFSchema::empty()))
+            .with_config_options(compile::options())
+            .with_query_execution_start_time(Some(now))
+            .build();
+        Types { compiler: Compiler::new(settings, ScalarSubqueryResults::new(0)), context }
+    }
+
+    /// The value of an expression without columns.
+    ///
+    /// # Errors
+    /// It has columns, or computing it fails.
+    pub fn constant(&self, e: &Expr) -> Result<ScalarValue> {
+        self.compiler.constant(e)
+    }
+
+    /// Whether an operation of which NULL makes NULL is known to give that. A subquery is asked all the same: its rows may be
+    /// too many.
+    fn is_unknown(&self, left: &Expr, right: &Expr) -> bool {
+        let is_null = |e: &Expr| e.as_literal().is_some_and(ScalarValue::is_null);
+        is_null(left) && !right.has_subquery() || is_null(right) && !left.has_subquery()
+    }
+
+    /// The expression, or its value if all its parts are literals and it can be computed.
+    pub fn folded(&self, e: Expr) -> Expr {
+        let is_constant = match &e.kind {
+            Kind::Literal(_) | Kind::Column(_) | Kind::Stage(_) | Kind::Subquery(_) => false,
+            Kind::Call { function, .. } if function.signature().volatility == Volatility::Volatile => false,
+            _ => e.children().iter().all(|part| part.as_literal().is_some()),
+        };
+        if !is_constant {
+            return e;
+        }
+        match self.constant(&e) {
+            Ok(value) if value.data_type() == e.data_type => Expr::literal(value),
+            _ => e,
+        }
+    }
+}

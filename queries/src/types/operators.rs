@@ -1,0 +1,132 @@
+//! Arithmetic, bits and `||`.
+
+use arrow_schema::DataType;
+use datafusion_common::{not_impl_datafusion_err, plan_datafusion_err};
+use datafusion_expr::Operator;
+use datafusion_expr::type_coercion::binary::BinaryTypeCoercer;
+use datafusion_expr::type_coercion::{is_interval, is_signed_numeric, is_timestamp};
+use expressions::functions::decimal_rounding;
+use expressions::values::decimals::Rounding;
+
+use super::Types;
+use super::numbers::is_decimal;
+use crate::algebra::{Expr, Kind};
+use crate::compile::is_comparison;
+use crate::error::Result;
+
+impl Types {
+    /// A binary operator.
+    ///
+    /// # Errors
+    /// There is no such operation on values of these types.
+    pub fn binary(&self, left: Expr, op: Operator, right: Expr) -> Result<Expr> {
+        match op {
+            Operator::And => self.and(vec![left, right]),
+            Operator::Or => self.or(vec![left, right]),
+            op if is_comparison(op) => self.compared(left, op, right),
+            op if op.is_numerical_operators() => self.arithmetic(left, op, right),
+            Operator::BitwiseAnd
+            | Operator::BitwiseOr
+            | Operator::BitwiseXor
+            | Operator::BitwiseShiftLeft
+            | Operator::BitwiseShiftRight
+                if is_decimal(&left.data_type) || is_decimal(&right.data_type) =>
+            {
+                // DataFusion would cut them.
+                Err(no_operation(&left, op, &right))
+            }
+            Operator::StringConcat if left.data_type.is_nested() || right.data_type.is_nested() => {
+                Err(of_nested("||"))
+            }
+            op => self.general(left, op, right),
+        }
+    }
+
+    /// The negative number, interval or difference.
+    ///
+    /// # Errors
+    /// The type has no negative values.
+    pub fn negative(&self, e: Expr) -> Result<Expr> {
+        let t = &e.data_type;
+        if !(t.is_null() || is_signed_numeric(t) || is_interval(t) || is_timestamp(t)) {
+            return Err(plan_datafusion_err!(
+                "Unary operator '-' only supports signed numeric, interval and timestamp types"
+            )
+            .into());
+        }
+        let data_type = t.clone();
+        Ok(self.folded(Expr { kind: Kind::Negative(Box::new(e)), data_type }))
+    }
+
+    fn arithmetic(&self, left: Expr, op: Operator, right: Expr) -> Result<Expr> {
+        let (left, right) = match self.days(left, op, right)? {
+            Ok(date) => return Ok(date),
+            Err(operands) => operands,
+        };
+        let (l, r) = (&left.data_type, &right.data_type);
+        if l == r && (l.is_integer() || l.is_floating()) {
+            return Ok(self.operation(left, op, right, None));
+        }
+        let is_number = |t: &DataType| t.is_numeric() || t.is_null();
+        if !(is_decimal(l) || is_decimal(r)) || !is_number(l) || !is_number(r) {
+            return self.general(left, op, right);
+        }
+        let float = match (l, r) {
+            (DataType::Float32, _) | (_, DataType::Float32) => Some(DataType::Float32),
+            _ if l.is_floating() || r.is_floating() || op == Operator::Divide => Some(DataType::Float64),
+            _ => None,
+        };
+        let side = |e: Expr, other: &DataType| match &float {
+            Some(float) => self.coerced(e, float),
+            None if e.data_type.is_null() => self.coerced(e, other),
+            None => self.as_decimal(e),
+        };
+        let (of_left, of_right) = (l.clone(), r.clone());
+        self.general(side(left, &of_right)?, op, side(right, &of_left)?)
+    }
+
+    /// An operation by DataFusion's rules.
+    fn general(&self, left: Expr, op: Operator, right: Expr) -> Result<Expr> {
+        let (of_left, of_right) =
+            BinaryTypeCoercer::new(&left.data_type, &op, &right.data_type).get_input_types()?;
+        let from = (left.data_type.clone(), right.data_type.clone());
+        let left = self.operand(left, op, &of_left, &of_right)?;
+        let right = self.operand(right, op, &of_right, &of_left)?;
+        let result = BinaryTypeCoercer::new(&of_left, &op, &of_right).get_result_type()?;
+        let cuts = op == Operator::Divide
+            && from.0.is_integer()
+            && from.1.is_integer()
+            && is_decimal(&of_left)
+            && is_decimal(&of_right);
+        let value = self.operation(left, op, right, Some(result.clone()));
+        if !cuts {
+            return Ok(value);
+        }
+        // The quotient of an unsigned and a signed integer of 64 bits is one of decimals, and has four digits behind the
+        // point: a quotient of integers has none.
+        let cut = decimal_rounding::function(Rounding::Cut, Some(0));
+        self.coerced(self.call(&cut, vec![value])?, &result)
+    }
+
+    /// The operation on operands that have their types. Without a type of its own the result has that of the left side.
+    pub(super) fn operation(&self, left: Expr, op: Operator, right: Expr, result: Option<DataType>) -> Expr {
+        let data_type = result.unwrap_or_else(|| left.data_type.clone());
+        if self.is_unknown(&left, &right) {
+            return Expr::null(&data_type);
+        }
+        self.folded(Expr { kind: Kind::Binary(op, Box::new(left), Box::new(right)), data_type })
+    }
+}
+
+/// There is no such operation.
+pub(super) fn no_operation(left: &Expr, op: Operator, right: &Expr) -> crate::Error {
+    let (left, right) = (&left.data_type, &right.data_type);
+    plan_datafusion_err!("Cannot coerce arithmetic expression {left} {op} {right} to valid types").into()
+}
+
+/// An operation on text is not one on lists: DataFusion would make text of them in silence, and the length of a list be
+/// that of its text.
+pub(super) fn of_nested(what: &str) -> crate::Error {
+    not_impl_datafusion_err!("{what} of a list, struct or map\n  help: CAST(… AS VARCHAR) makes a text of it")
+        .into()
+}
