@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 
 use datafusion_expr::Operator;
 
-use crate::algebra::{Aggregate, ColumnId, Expr, JoinKind, Rel};
+use crate::algebra::{Aggregate, ColumnId, Expr, Join, JoinKind, Rel};
 use crate::error::{Error, Result};
 
 use super::failing::fails;
@@ -135,34 +135,32 @@ impl Unnest {
     }
 }
 
-/// The input that has every combination of the columns too, and is smaller.
+/// The input that has every combination too, and is smaller. The relation gives all columns wanted, so that those not made
+/// on one side are given by the other.
 fn step(rel: &Rel, wanted: &BTreeSet<ColumnId>, exact: bool) -> Option<usize> {
-    let has = |rel: &Rel| wanted.iter().all(|id| gives(rel, *id));
-    match rel {
-        Rel::Filter(_) => Some(0),
-        Rel::Sort(node) => node.fetch.is_none().then_some(0),
+    let makes_none = || !rel.made_here().iter().any(|id| wanted.contains(id));
+    let in_right = |node: &Join| wanted.iter().filter(|id| gives(&node.right, **id)).count();
+    let below = match rel {
+        Rel::Filter(_) | Rel::Repeat(_) => true,
+        Rel::Sort(node) => node.fetch.is_none(),
         // With an order it takes the same rows each time, once that has no equal ones.
-        Rel::Limit(node) => (!is_sorted(&node.input)).then_some(0),
-        Rel::Map(node) => has(&node.input).then_some(0),
-        Rel::Repeat(node) => has(&node.input).then_some(0),
-        Rel::Expand(node) => (!node.sets.is_empty() && has(&node.input)).then_some(0),
-        Rel::Aggregate(node) => {
-            let are_keys = node.totals.is_empty() && wanted.iter().all(|id| node.keys.contains(id));
-            (are_keys && has(&node.input)).then_some(0)
-        }
+        Rel::Limit(node) => !is_sorted(&node.input),
+        Rel::Map(_) => makes_none(),
+        Rel::Expand(node) => !node.sets.is_empty() && makes_none(),
+        Rel::Aggregate(node) => !node.keys.is_empty() && node.totals.is_empty() && makes_none(),
         Rel::Join(node) => match node.kind {
-            JoinKind::Inner if exact => None,
-            JoinKind::Inner if has(&node.left) => Some(0),
-            JoinKind::Inner => has(&node.right).then_some(1),
-            JoinKind::Left
-            | JoinKind::Semi
-            | JoinKind::Anti
-            | JoinKind::AntiNullAware
-            | JoinKind::Mark(_) => has(&node.left).then_some(0),
-            JoinKind::Full | JoinKind::Single => None,
+            JoinKind::Inner if exact => false,
+            JoinKind::Inner => match in_right(node) {
+                0 => true,
+                n => return (n == wanted.len()).then_some(1),
+            },
+            JoinKind::Left => in_right(node) == 0,
+            JoinKind::Semi | JoinKind::Anti | JoinKind::AntiNullAware | JoinKind::Mark(_) => makes_none(),
+            JoinKind::Full | JoinKind::Single => false,
         },
-        Rel::Scan(_) | Rel::Values(_) | Rel::Union(_) => None,
-    }
+        Rel::Scan(_) | Rel::Values(_) | Rel::Union(_) => false,
+    };
+    below.then_some(0)
 }
 
 /// The part of a relation that [`step`] leads to.

@@ -53,7 +53,9 @@ impl Unnest {
             return Ok(Pushed { rel: filtered(pushed.rel, vec![Expr::boolean(false)]), ..pushed });
         }
         let mut keys = if is_sorted(&input) { unsort(&mut input) } else { vec![] };
-        let needed: Vec<ColumnId> = input.columns().into_iter().filter(|id| above.reads(*id)).collect();
+        // A key of an aggregate may be an outer column.
+        let is_needed = |id: &ColumnId| above.reads(*id) && !domain.outer.contains(id);
+        let needed: Vec<ColumnId> = input.columns().into_iter().filter(is_needed).collect();
         let mut read = reads(keys.iter().map(|key| &key.expr));
         read.extend(&needed);
         let pushed = self.push(input, domain, &Above::of(read, None))?;

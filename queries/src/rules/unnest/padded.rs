@@ -1,6 +1,6 @@
 //! Aggregates that have a row for each combination of a domain, also where there is nothing to aggregate.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use arrow_schema::DataType;
 
@@ -54,7 +54,7 @@ impl Unnest {
         let here = Above::of(reads_of(&node), None);
         let input = self.push(take(&mut node.input), domain, &here)?;
         let (rows, combination) = self.combinations(domain)?;
-        let input = self.definite(input, &combination);
+        let input = self.distinguished(self.definite(input, &combination));
         let totals = std::mem::take(&mut node.totals);
         let keys = node.keys.clone();
         self.inside_group(&mut node.keys, &mut node.calls, domain, &input.columns);
@@ -91,13 +91,29 @@ impl Unnest {
         let padding = mapped(join(JoinKind::Inner, rows, totals, vec![]), nulls);
 
         let matched = self.column("matched", DataType::Boolean);
-        let is_given = |e: &Expr| e.as_column().is_some_and(|id| needed.contains(&id) && !keys.contains(&id));
+        // In the rows added the others are NULL.
+        let has_value = |id: ColumnId| keys.contains(&id) || input.columns.iter().any(|c| c.id == id);
+        let is_given = |e: &Expr| e.as_column().is_some_and(|id| needed.contains(&id) && !has_value(id));
         node.calls.iter_mut().for_each(|(_, call)| only_matched(call, &self.read(matched), &is_given));
         let columns = needed.into_iter().chain([matched]).collect();
         let inputs = vec![(real, from_real), (padding, from_totals)];
         *node.input = Rel::Union(Union { columns, inputs });
         let columns = input.columns.iter().map(|carried| Carried { id: carried.id, strict: false }).collect();
         Ok(Pushed { rel: Rel::Aggregate(node), columns })
+    }
+
+    /// Each column of the domain is carried by one of its own.
+    fn distinguished(&mut self, pushed: Pushed) -> Pushed {
+        let Pushed { rel, mut columns } = pushed;
+        let (mut seen, mut exprs) = (BTreeSet::new(), Vec::new());
+        for carried in &mut columns {
+            if !seen.insert(carried.id) {
+                let e = self.read(carried.id);
+                carried.id = self.like(carried.id);
+                exprs.push((carried.id, e));
+            }
+        }
+        Pushed { rel: mapped(rel, exprs), columns }
     }
 
     /// A relation whose columns have other numbers, so that the old ones can be made above it.

@@ -35,8 +35,8 @@ impl Unnest {
 
     /// What has no subquery and can't fail comes first, which leaves fewer rows to ask for; then the others in their order.
     pub(super) fn filter(&mut self, input: Rel, predicates: Vec<Expr>) -> Result<Rel> {
-        let (first, rest): (Vec<_>, Vec<_>) =
-            predicates.into_iter().partition(|e| !e.has_subquery() && !fails(e));
+        let terms = predicates.into_iter().flat_map(Expr::split);
+        let (first, rest): (Vec<_>, Vec<_>) = terms.partition(|e| !e.has_subquery() && !fails(e));
         let mut place = Place::of(filtered(input, first));
         let mut kept = Vec::new();
         for term in rest {
@@ -47,6 +47,7 @@ impl Unnest {
                 kept.push(term);
             }
         }
+        kept = kept.into_iter().flat_map(Expr::split).collect();
         place.filter(&mut kept);
         Ok(place.rel)
     }
@@ -137,7 +138,8 @@ impl Unnest {
     /// The condition of an inner join is one above it, from the first term on that has a subquery.
     pub(super) fn inner(&mut self, node: Join) -> Result<Rel> {
         let mut is_behind = false;
-        let (above, on): (Vec<_>, Vec<_>) = node.predicates.into_iter().partition(|e| {
+        let terms = node.predicates.into_iter().flat_map(Expr::split);
+        let (above, on): (Vec<_>, Vec<_>) = terms.partition(|e| {
             is_behind |= e.has_subquery();
             e.has_subquery() || is_behind && fails(e)
         });

@@ -239,7 +239,8 @@ impl Unnest {
         let gives_right = node.kind.gives_right();
         let of_right = Above::of(read.clone(), gives_right.then_some(above));
         let free = node.right.free();
-        let is_dependent = free.iter().any(|id| gives(&node.left, *id));
+        // A key of the left side may be an outer column.
+        let is_dependent = free.iter().any(|id| !domain.outer.contains(id) && gives(&node.left, *id));
         read.extend(free);
         let of_left = Above::of(read, Some(above));
         if is_dependent {

@@ -230,7 +230,9 @@ impl Unnest {
         if outside.is_empty() {
             return Ok(found);
         }
-        outside.insert(0, found);
+        if found.as_bool() != Some(Some(true)) {
+            outside.insert(0, found);
+        }
         let all = Expr::and(outside);
         Ok(if nulls == Nulls::False {
             all

@@ -6,31 +6,39 @@
 use std::collections::BTreeSet;
 
 use arrow_schema::DataType;
+use datafusion_functions_aggregate::min_max::min_udaf;
 
-use crate::algebra::{Aggregate, ColumnId, Columns, Expr, Rel, Sort, SortKey};
+use crate::algebra::{Call, ColumnId, Columns, Expr, Limit, Rel, Sort, SortKey};
 
 use super::stages::is_volatile;
 use super::{reads, take};
-
-/// Aggregates whose value depends on the order of their rows.
-const OF_ORDER: [&str; 6] =
-    ["any_value", "array_agg", "first_value", "last_value", "nth_value", "string_agg"];
 
 /// Whether two readings of a relation give the same rows.
 pub(super) fn is_repeatable(rel: &Rel) -> bool {
     let mut is = !is_volatile(rel);
     rel.look(&mut |node| {
         is &= match node {
-            Rel::Limit(node) => node.skip == 0 && node.fetch.is_none_or(|n| n == 0),
+            Rel::Limit(node) => takes_all(node),
             Rel::Sort(node) => node.fetch.is_none(),
             Rel::Scan(node) => node.fetch.is_none(),
-            Rel::Aggregate(node) => {
-                !node.calls.iter().any(|(_, call)| OF_ORDER.contains(&call.function.name()))
-            }
+            Rel::Aggregate(node) => !node.calls.iter().any(|(_, call)| depends_on_order(call)),
             _ => true,
         }
     });
     is
+}
+
+/// Whether no rows or all of them are taken.
+fn takes_all(node: &Limit) -> bool {
+    node.fetch == Some(0) || node.skip == 0 && node.fetch.is_none()
+}
+
+/// Whether the value of a call depends on an order that its keys leave open. If the values are among the keys, it takes
+/// equal ones.
+fn depends_on_order(call: &Call) -> bool {
+    let of_order = ["any_value", "array_agg", "first_value", "last_value", "nth_value", "string_agg"];
+    let is_key = |e: &Expr| e.as_literal().is_some() || call.order_by.iter().any(|key| key.expr == *e);
+    of_order.contains(&call.function.name()) && !call.args.iter().all(is_key)
 }
 
 /// Makes a relation give the same rows, as far as the columns `needed` tell them apart, whenever it is read. Whether that
@@ -39,30 +47,27 @@ pub(super) fn make_repeatable(rel: &mut Rel, needed: &BTreeSet<ColumnId>, column
     let mut below: BTreeSet<ColumnId> = needed.clone();
     match rel {
         Rel::Map(node) => {
-            let exprs = node.exprs.iter().filter(|(id, _)| needed.contains(id)).map(|(_, e)| e);
-            if exprs.clone().any(Expr::is_volatile) {
-                return false;
+            for (id, e) in &node.exprs {
+                if needed.contains(id) {
+                    if e.is_volatile() {
+                        return false;
+                    }
+                    e.collect_columns(&mut below);
+                }
             }
-            below.extend(reads(exprs));
         }
         Rel::Aggregate(node) => {
-            let calls = node.calls.iter().filter(|(id, _)| needed.contains(id));
-            if calls.clone().any(|(_, call)| OF_ORDER.contains(&call.function.name())) {
-                return false;
-            }
-            if rel_is_volatile(node) {
-                return false;
-            }
             below = node.keys.iter().copied().collect();
-            let calls = node.calls.iter().filter(|(id, _)| needed.contains(id));
-            let exprs = calls.flat_map(|(_, call)| call.args.iter().chain(&call.filter));
-            below.extend(reads(exprs));
+            for (_, call) in node.calls.iter_mut().filter(|(id, _)| needed.contains(id)) {
+                if !settle(call) {
+                    return false;
+                }
+                let exprs = call.args.iter().chain(&call.filter);
+                below.extend(reads(exprs.chain(call.order_by.iter().map(|key| &key.expr))));
+            }
         }
         Rel::Limit(node) => {
-            if node.skip == 0 && node.fetch.is_none_or(|n| n == 0) {
-                return make_repeatable(&mut node.input, needed, columns);
-            }
-            if !total_order(&mut node.input, needed, columns) {
+            if !takes_all(node) && !total_order(&mut node.input, needed, columns) {
                 return false;
             }
         }
@@ -84,8 +89,28 @@ pub(super) fn make_repeatable(rel: &mut Rel, needed: &BTreeSet<ColumnId>, column
     rel.inputs_mut().into_iter().all(|input| make_repeatable(input, &below, columns))
 }
 
-fn rel_is_volatile(node: &Aggregate) -> bool {
-    node.calls.iter().any(|(_, call)| call.args.iter().chain(&call.filter).any(Expr::is_volatile))
+/// Makes the value of a call the same one each time.
+fn settle(call: &mut Call) -> bool {
+    let exprs = call.args.iter().chain(&call.filter).chain(call.order_by.iter().map(|key| &key.expr));
+    if exprs.into_iter().any(Expr::is_volatile) {
+        return false;
+    }
+    if !depends_on_order(call) {
+        return true;
+    }
+    let [arg] = call.args.as_slice() else { return false };
+    if !is_ordered(&arg.data_type) {
+        return false;
+    }
+    match call.function.name() {
+        "first_value" | "last_value" => {
+            call.order_by.push(SortKey { expr: arg.clone(), descending: false, nulls_first: false });
+        }
+        // The least value is one of them.
+        "any_value" => call.function = min_udaf(),
+        _ => return false,
+    }
+    true
 }
 
 /// Makes the order in which a LIMIT takes rows one without equal rows.

@@ -13,9 +13,10 @@ use datafusion_functions_aggregate::first_last::first_value_udaf;
 use crate::algebra::{Aggregate, ColumnId, Expr, Join, JoinKind, Kind, Rel};
 use crate::error::{Error, Result};
 
+use super::failing::fails;
 use super::single::single;
 use super::values::{Place, Side};
-use super::{Unnest, call, count_rows, join, mapped, only_if, reads, reads_any, take};
+use super::{Unnest, call, case, count_rows, join, mapped, only_if, reads, reads_any, take};
 
 /// Expressions of more parts are not put in the place of a column.
 const MOST_PARTS: usize = 200;
@@ -78,7 +79,7 @@ impl Unnest {
         }
         let passed = exprs.split_off(1);
         let value = exprs.swap_remove(0);
-        OneRow { value, passed: if passed.is_empty() { None } else { Some(Expr::and(passed)) } }
+        OneRow { value, passed: all(passed) }
     }
 
     /// A join whose left rows have one match at most as a left join.
@@ -88,8 +89,9 @@ impl Unnest {
         if has_one_row(&right) {
             return Ok(join(JoinKind::Left, *left, right, vec![]));
         }
-        let columns: Vec<ColumnId> =
-            right.columns().into_iter().filter(|id| self.used.contains(id)).collect();
+        let free = right.free();
+        let is_own = |id: &ColumnId| self.used.contains(id) && !free.contains(id);
+        let columns: Vec<ColumnId> = right.columns().into_iter().filter(is_own).collect();
         let (right, numbers) = self.copy(&right)?;
         let rows = self.column("rows", DataType::Int64);
         let mut calls = vec![(rows, count_rows())];
@@ -103,6 +105,20 @@ impl Unnest {
         let aggregate = Aggregate { input: Box::new(right), keys: vec![], calls, totals: vec![] };
         Ok(mapped(join(JoinKind::Left, *left, Rel::Aggregate(aggregate), vec![]), exprs))
     }
+}
+
+/// Whether all conditions of a filter are true.
+fn all(conditions: Vec<Expr>) -> Option<Expr> {
+    if conditions.is_empty() {
+        return None;
+    }
+    if !conditions.iter().any(fails) {
+        return Some(Expr::and(conditions));
+    }
+    // One that is NULL ends a filter, and not an AND.
+    let (fail, first): (Vec<_>, Vec<_>) = conditions.into_iter().partition(fails);
+    let first = if first.is_empty() { None } else { Some(Expr::and(first)) };
+    first.into_iter().chain(fail).rev().reduce(|rest, e| case(vec![(e, rest)], Expr::boolean(false)))
 }
 
 /// Whether a relation is an aggregate without keys and, above it, what [`steps`] takes.

@@ -10,7 +10,7 @@ use crate::algebra::{ColumnId, Expr, Join, JoinKind, Kind, Rel, SubqueryKind, Un
 use crate::error::{Error, Result};
 
 use super::failing::fails;
-use super::repeatable::is_repeatable;
+use super::repeatable::make_repeatable;
 use super::values::{Nulls, Place};
 use super::{Unnest, join, mapped};
 
@@ -59,19 +59,40 @@ impl Unnest {
         Ok(join(node.kind, place.rel, right, predicates))
     }
 
+    /// Makes subqueries, and those inside them, give the same rows whenever they are read. Whether that is so now.
+    fn settle_subqueries(&self, e: &mut Expr) -> bool {
+        let mut is = !e.is_volatile();
+        e.change(&mut |e| {
+            if let Kind::Subquery(subquery) = &mut e.kind {
+                is &= make_repeatable(&mut subquery.rel, &self.used, &self.columns);
+                is &= self.settle_below(&mut subquery.rel);
+            }
+        });
+        is
+    }
+
+    fn settle_below(&self, rel: &mut Rel) -> bool {
+        rel.exprs_mut().into_iter().all(|e| self.settle_subqueries(e))
+            && rel.inputs_mut().into_iter().all(|input| self.settle_below(input))
+    }
+
     /// The left join, and the right rows that have no match.
     fn full(&mut self, node: Join) -> Result<Rel> {
-        let Join { left, right, predicates, .. } = node;
-        let is_volatile = predicates.iter().any(Expr::is_volatile);
-        if is_volatile || !is_repeatable(&left) || !is_repeatable(&right) {
+        let Join { mut left, mut right, mut predicates, .. } = node;
+        if !predicates.iter_mut().all(|e| self.settle_subqueries(e))
+            || !make_repeatable(&mut left, &self.used, &self.columns)
+            || !make_repeatable(&mut right, &self.used, &self.columns)
+        {
             let what = "a subquery in ON of a full join that names columns of both sides, over tables that would be \
                         read twice and may differ: a LIMIT, or random values";
             return Err(Error::Unsupported(what.into()));
         }
-        let used = |columns: BTreeSet<ColumnId>| -> Vec<ColumnId> {
-            columns.into_iter().filter(|id| self.used.contains(id)).collect()
+        let used = |rel: &Rel| -> Vec<ColumnId> {
+            let free = rel.free();
+            let is_own = |id: &ColumnId| self.used.contains(id) && !free.contains(id);
+            rel.columns().into_iter().filter(is_own).collect()
         };
-        let (of_left, of_right) = (used(left.columns()), used(right.columns()));
+        let (of_left, of_right) = (used(&left), used(&right));
         let pairs = join(JoinKind::Left, (*left).clone(), (*right).clone(), predicates.clone());
         let (pairs, of_pairs) = self.copy(&pairs)?;
         let others = join(JoinKind::Anti, *right, *left, predicates);

@@ -126,14 +126,23 @@ impl Unnest {
         match e.kind {
             Kind::Subquery(subquery) => return self.subquery(*subquery, place, nulls, skip),
             Kind::And(ref mut terms) => {
-                for term in terms {
+                let last = terms.iter().rposition(fails);
+                for (i, term) in terms.iter_mut().enumerate() {
                     self.replace(term, place, nulls, skip)?;
+                    if nulls == Nulls::False && last > Some(i) {
+                        // NULL in the place of false would let what can fail be evaluated.
+                        settle(term, true);
+                    }
                     skip.push(term.clone().not());
                 }
             }
             Kind::Or(ref mut terms) => {
-                for term in terms {
+                let last = terms.iter().rposition(fails);
+                for (i, term) in terms.iter_mut().enumerate() {
                     self.replace(term, place, nulls, skip)?;
+                    if nulls == Nulls::True && last > Some(i) {
+                        settle(term, false);
+                    }
                     skip.push(term.clone());
                 }
             }
@@ -215,9 +224,11 @@ impl Unnest {
     /// The relation of a subquery, without subqueries in its expressions, and its columns, which the relation gives.
     pub(super) fn rows(&mut self, rel: Rel, mut columns: Vec<ColumnId>) -> Result<(Rel, Vec<ColumnId>)> {
         let mut rel = self.relation(rel)?;
+        // A column around the subquery may be one of its columns, also where it is a key of an aggregate.
+        let free = rel.free();
         let mut outer = Vec::new();
         for id in &mut columns {
-            if !gives(&rel, *id) {
+            if free.contains(id) || !gives(&rel, *id) {
                 let e = self.read(*id);
                 *id = self.like(*id);
                 outer.push((*id, e));
@@ -256,6 +267,13 @@ impl Unnest {
         place.map(side, vec![(column, e)]);
         self.read(column)
     }
+}
+
+/// Makes a condition true or false by whether it is `decides`.
+fn settle(e: &mut Expr, decides: bool) {
+    let whole = std::mem::replace(e, Expr::boolean(None));
+    let condition = if decides { whole } else { whole.not() };
+    *e = case(vec![(condition, Expr::boolean(decides))], Expr::boolean(!decides));
 }
 
 /// How many subqueries of one place are remembered.

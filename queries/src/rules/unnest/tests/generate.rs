@@ -55,7 +55,7 @@ impl Generate {
     pub(super) fn tables(&mut self) -> Tables {
         let mut tables = Tables::new();
         for i in 0..3 {
-            let rows = (0..self.below(5)).map(|_| vec![self.cell(), self.cell()]).collect();
+            let rows = (0..self.below(6)).map(|_| vec![self.cell(), self.cell()]).collect();
             tables.insert(format!("t{i}"), rows);
         }
         tables
@@ -66,7 +66,11 @@ impl Generate {
     }
 
     pub(super) fn statement(mut self) -> Statement {
-        let (root, output) = self.relation(4, &[]);
+        let (root, output) = match self.one_in(2) {
+            true => self.relation(4, &[]),
+            // Columns computed by subqueries.
+            false => self.mapped(3, &[]),
+        };
         Statement { columns: self.columns, stages: vec![], root, output }
     }
 
@@ -237,19 +241,22 @@ impl Generate {
     }
 
     fn maybe_filtered(&mut self, rel: Rel, columns: &[ColumnId], outer: &[ColumnId], depth: usize) -> Rel {
-        if self.one_in(3) {
+        if self.below(5) > 1 && (outer.is_empty() || self.one_in(3)) {
             return rel;
         }
         let scope = Scope { own: columns, outer };
-        let count = 1 + self.below(2);
+        let count = if self.one_in(3) { 2 } else { usize::from(self.one_in(2)) };
         let mut predicates: Vec<Expr> = (0..count).map(|_| self.condition(depth.min(2), scope)).collect();
-        if !outer.is_empty() && self.one_in(2) {
+        if !outer.is_empty() && self.below(3) > 0 {
             let inner = self.name(Scope { own: columns, outer: &[] });
             let other = self.name(Scope { own: &[], outer });
             if let (Some(inner), Some(other)) = (inner, other) {
                 let op = if self.one_in(4) { self.op() } else { Operator::Eq };
                 predicates.push(Expr::compare(inner, op, other));
             }
+        }
+        if predicates.is_empty() {
+            return rel;
         }
         Rel::Filter(Filter { input: Box::new(rel), predicates })
     }
@@ -399,7 +406,8 @@ impl Generate {
         if skip == 0 && self.one_in(3) {
             return Rel::Sort(Sort { fetch: Some(fetch), ..sort });
         }
-        let fetch = if self.one_in(5) { None } else { Some(fetch) };
+        // One row is asked for where there may be no more.
+        let fetch = if fetch != 1 && self.one_in(4) { None } else { Some(fetch) };
         Rel::Limit(Limit { input: Box::new(Rel::Sort(sort)), skip, fetch })
     }
 

@@ -21,6 +21,9 @@ type Result<T> = std::result::Result<T, String>;
 /// The rows of tables, by their names.
 pub(super) type Tables = BTreeMap<String, Vec<Vec<Value>>>;
 
+/// What is wrong if a stage fails: it is run whether a row asks for its value or not.
+pub(super) const STAGE: &str = "a stage fails";
+
 struct Run<'a> {
     tables: &'a Tables,
     stages: &'a [Stage],
@@ -158,7 +161,9 @@ impl Run<'_> {
             true if !left.is_empty() || node.kind == JoinKind::Full => Some(self.rel(&node.right, env)?),
             _ => None,
         };
-        let null: Row = node.right.columns().into_iter().map(|id| (id, None)).collect();
+        // A column that both give is an outer one on the right side: a key of an aggregate.
+        let null: Row =
+            node.right.columns().into_iter().filter(|id| !given.contains(id)).map(|id| (id, None)).collect();
         let mut rows = Vec::new();
         let mut right_found: Vec<bool> = once.iter().flatten().map(|_| false).collect();
         for row in left {
@@ -247,12 +252,11 @@ impl Run<'_> {
         let mut rows = Vec::new();
         for row in group {
             let row = with(env, row);
-            if call.filter.iter().all(|_| true)
-                && match &call.filter {
-                    Some(filter) => self.expr(filter, &row)? == Some(1),
-                    None => true,
-                }
-            {
+            let passes = match &call.filter {
+                Some(filter) => self.expr(filter, &row)? == Some(1),
+                None => true,
+            };
+            if passes {
                 rows.push(row);
             }
         }
@@ -294,10 +298,10 @@ impl Run<'_> {
         Ok(keyed.into_iter().map(|(_, row)| row).collect())
     }
 
-    /// Whether all conditions are true. Those that can't fail are looked at first.
+    /// Whether all conditions are true. Those that can't fail and have no subquery are looked at first.
     fn all(&self, predicates: &[Expr], row: &Row) -> Result<bool> {
         for can_fail in [false, true] {
-            for e in predicates.iter().filter(|e| fails(e) == can_fail) {
+            for e in predicates.iter().filter(|e| (fails(e) || e.has_subquery()) == can_fail) {
                 if self.expr(e, row)? != Some(1) {
                     return Ok(false);
                 }
@@ -340,7 +344,7 @@ impl Run<'_> {
                     self.rel(&stage.root, &Row::new()).and_then(|rows| only(&rows, stage.column))
                 });
                 self.values.borrow_mut()[*number] = Some(value.clone());
-                value?
+                value.map_err(|_| STAGE.to_string())?
             }
             Kind::Subquery(subquery) => self.subquery(subquery, row)?,
             Kind::Call { function, args } if function.name() == crate::rules::unnest::single::NAME => {
@@ -357,7 +361,7 @@ impl Run<'_> {
     fn connected(&self, terms: &[Expr], row: &Row, decides: i64) -> Result<Value> {
         let mut result = Some(1 - decides);
         for can_fail in [false, true] {
-            for e in terms.iter().filter(|e| fails(e) == can_fail) {
+            for e in terms.iter().filter(|e| (fails(e) || e.has_subquery()) == can_fail) {
                 match self.expr(e, row)? {
                     Some(v) if v == decides => return Ok(Some(decides)),
                     None => result = None,
