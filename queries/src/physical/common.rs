@@ -33,7 +33,9 @@ impl Lowering<'_> {
     /// are.
     pub fn take_common(&mut self, mut places: Places) -> Vec<(ColumnId, Expr)> {
         let mut parts = Parts::default();
-        places.iter().for_each(|(e, always)| drop(parts.visit(e, *always)));
+        for (e, always) in &places {
+            parts.visit(e, *always);
+        }
         if !parts.found.values().any(Found::is_common) {
             return vec![];
         }
