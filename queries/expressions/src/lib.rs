@@ -7,9 +7,11 @@
 //! - [`checked`]: expressions of which none wraps in silence: with the [`checks`] that the kernels lack, how floats and
 //!   intervals [`compare`], the [`date_shift`] by intervals, the [`differences`] of timestamps, and AND and OR in order
 //!   ([`short_circuit`]).
+//! - [`between`]: BETWEEN of what is computed once.
 //! - [`first_known`]: `coalesce`, of which each argument is computed once, where it is asked for.
 //! - [`values`]: the loops over values.
 
+pub mod between;
 pub mod checked;
 pub mod checks;
 pub mod compare;

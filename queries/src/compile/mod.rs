@@ -10,7 +10,7 @@
 //! - [`casts`]: which kernel computes a cast.
 //! - [`order`]: AND and OR in their order of evaluation.
 //! - [`failing`]: what can fail.
-//! - [`aggregate`]: aggregates.
+//! - [`aggregate`]: calls of aggregates.
 
 mod aggregate;
 mod casts;
@@ -20,7 +20,7 @@ mod operators;
 mod order;
 mod scalar;
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use arrow_array::{RecordBatch, RecordBatchOptions};
 use datafusion_common::ScalarValue;
@@ -56,11 +56,14 @@ struct Part {
     fails: bool,
 }
 
-/// The options of functions: the time zone is UTC.
+/// The options of functions, made once: the time zone is UTC.
 pub(crate) fn options() -> Arc<ConfigOptions> {
-    let mut options = ConfigOptions::default();
-    options.execution.time_zone = Some(UTC.into());
-    Arc::new(options)
+    static OPTIONS: LazyLock<Arc<ConfigOptions>> = LazyLock::new(|| {
+        let mut options = ConfigOptions::default();
+        options.execution.time_zone = Some(UTC.into());
+        Arc::new(options)
+    });
+    OPTIONS.clone()
 }
 
 impl Compiler {
@@ -118,5 +121,121 @@ impl Compiler {
             // A function may give one text for another.
             false => value.cast_to(&e.data_type)?,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::cast::AsArray;
+    use arrow_array::{ArrayRef, Int64Array};
+    use arrow_schema::DataType;
+    use datafusion_expr::Operator;
+
+    use super::*;
+    use crate::algebra::{ColumnId, Columns};
+    use crate::types::Types;
+
+    /// Two columns of integers, `i` and `j`.
+    struct Rows {
+        columns: Columns,
+        ids: [ColumnId; 2],
+        types: Types,
+        compiler: Compiler,
+    }
+
+    impl Rows {
+        fn new() -> Rows {
+            let mut columns = Columns::default();
+            let ids = ["i", "j"].map(|name| columns.add(name, DataType::Int64));
+            let settings = Settings::default();
+            let compiler = Compiler::new(&settings, ScalarSubqueryResults::new(0));
+            Rows { columns, ids, types: Types::new(&settings), compiler }
+        }
+
+        fn i(&self) -> Expr {
+            self.columns.read(self.ids[0])
+        }
+
+        fn binary(&self, left: Expr, op: Operator, right: Expr) -> Expr {
+            self.types.binary(left, op, right).expect("there is such an operation")
+        }
+
+        /// The value, or `None` if that fails, over the values of i, with j = 0.
+        fn values(&self, e: &plan::Expr, i: &[Option<i64>]) -> Option<Vec<Option<bool>>> {
+            let layout = self.layout();
+            let columns: [ArrayRef; 2] =
+                [Arc::new(Int64Array::from(i.to_vec())), Arc::new(Int64Array::from(vec![0; i.len()]))];
+            let batch = RecordBatch::try_new(layout.schema().clone(), columns.to_vec()).ok()?;
+            let array = e.evaluate(&batch).ok()?.into_array(i.len()).ok()?;
+            Some(array.as_boolean().iter().collect())
+        }
+
+        fn layout(&self) -> Layout {
+            Layout::new(self.ids.to_vec(), &self.columns)
+        }
+    }
+
+    fn int(value: i64) -> Expr {
+        Expr::literal(ScalarValue::Int64(Some(value)))
+    }
+
+    #[test]
+    fn what_can_fail_is_evaluated_where_the_others_let_the_row_through() {
+        let rows = Rows::new();
+        let quotient = rows.binary(int(100), Operator::Divide, rows.i());
+        let large = rows.binary(quotient, Operator::Gt, int(5));
+        let guard = rows.binary(rows.i(), Operator::NotEq, int(0));
+        assert!(fails(&large) && !fails(&guard));
+        let values = [Some(0), Some(10), Some(50), None];
+        for terms in [vec![large.clone(), guard.clone()], vec![guard.clone(), large.clone()]] {
+            let filter = rows.compiler.compile_filter(&terms, &rows.layout()).expect("it compiles");
+            assert_eq!(
+                rows.values(&filter, &values).map(|all| all.iter().map(|v| *v == Some(true)).collect()),
+                Some(vec![false, true, false, false])
+            );
+            let both = rows.types.and(terms).expect("conditions");
+            let both = rows.compiler.compile(&both, &rows.layout()).expect("it compiles");
+            assert_eq!(rows.values(&both, &values), Some(vec![Some(false), Some(true), Some(false), None]));
+        }
+        let zero = rows.binary(rows.i(), Operator::Eq, int(0));
+        let either = rows.types.or(vec![large.clone(), zero]).expect("conditions");
+        let either = rows.compiler.compile(&either, &rows.layout()).expect("it compiles");
+        assert_eq!(rows.values(&either, &values), Some(vec![Some(true), Some(true), Some(false), None]));
+        let alone = rows.compiler.compile(&large, &rows.layout()).expect("it compiles");
+        assert_eq!(rows.values(&alone, &values), None);
+    }
+
+    #[test]
+    fn an_overflow_is_an_error() {
+        let rows = Rows::new();
+        let sum = rows.binary(rows.i(), Operator::Plus, int(1));
+        let positive = rows.binary(sum, Operator::Gt, int(0));
+        let compiled = rows.compiler.compile(&positive, &rows.layout()).expect("it compiles");
+        assert_eq!(rows.values(&compiled, &[Some(i64::MAX - 1)]), Some(vec![Some(true)]));
+        assert_eq!(rows.values(&compiled, &[Some(i64::MAX)]), None);
+    }
+
+    #[test]
+    fn long_chains_are_shallow() {
+        let rows = Rows::new();
+        let term = |i| rows.binary(rows.i(), Operator::Eq, int(i));
+        let chain = rows.types.or((0..5000).map(term).collect()).expect("conditions");
+        let compiled = rows.compiler.compile(&chain, &rows.layout()).expect("it compiles");
+        fn depth(e: &plan::Expr) -> usize {
+            1 + e.children().into_iter().map(depth).max().unwrap_or(0)
+        }
+        assert!(depth(&compiled) < 20);
+        assert_eq!(
+            rows.values(&compiled, &[Some(4999), Some(5000), None]),
+            Some(vec![Some(true), Some(false), None])
+        );
+    }
+
+    #[test]
+    fn a_column_that_the_batch_lacks_is_an_error() {
+        let rows = Rows::new();
+        let only = Layout::new(vec![rows.ids[1]], &rows.columns);
+        assert!(rows.compiler.compile(&rows.i(), &only).is_err());
+        assert!(rows.compiler.compile(&rows.i(), &rows.layout()).is_ok());
     }
 }

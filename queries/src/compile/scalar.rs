@@ -10,6 +10,7 @@ use datafusion_physical_expr::expressions::{
     BinaryExpr, Column, Literal, NegativeExpr, case, in_list, is_not_null, is_null, like, not,
 };
 use datafusion_physical_expr::scalar_subquery::ScalarSubqueryExpr;
+use expressions::between::Between;
 use expressions::compare::normal::normal;
 use expressions::compare::{self, is_ambiguous};
 use expressions::first_known::FirstKnown;
@@ -30,11 +31,38 @@ impl Compiler {
             let and = matches!(e.kind, Kind::And(_));
             return Ok(order::in_order(short_circuit::Kind { and, filter }, parts));
         }
+        if let Kind::Between { expr, low, high, negated } = &e.kind {
+            return self.between([expr, low, high], *negated, input, filter);
+        }
         let expr = self.whole(e, input, &mut fails)?;
         Ok(Part { expr, fails })
     }
 
-    /// Compiles an expression that is neither AND nor OR; `fails` becomes true if a part can fail.
+    /// Whether a value is between two others: one comparison behind the other, of which that comes first which can't fail.
+    fn between(&self, parts: [&Expr; 3], negated: bool, input: &Layout, filter: bool) -> Result<Part> {
+        let [value, low, high] = parts;
+        let data_type = &value.data_type;
+        // Else it would be computed twice, and one within others many times.
+        let once = value.is_volatile() || value.any(&mut |e| matches!(e.kind, Kind::Between { .. }));
+        let value = self.part(value, input, false)?;
+        let (low, high) = (self.part(low, input, false)?, self.part(high, input, false)?);
+        let both = if once {
+            let fails = value.fails || low.fails || high.fails;
+            Part { expr: Arc::new(Between::new(value.expr, low.expr, high.expr, data_type)), fails }
+        } else {
+            let compared = |op, bound: Part| -> Result<Part> {
+                let fails = value.fails || bound.fails;
+                let expr =
+                    operators::compared(value.expr.clone(), op, bound.expr, data_type, input.schema())?;
+                Ok(Part { expr, fails })
+            };
+            let terms = vec![compared(Operator::GtEq, low)?, compared(Operator::LtEq, high)?];
+            order::in_order(short_circuit::Kind { and: true, filter: filter && !negated }, terms)
+        };
+        Ok(if negated { Part { expr: not(both.expr)?, fails: both.fails } } else { both })
+    }
+
+    /// Compiles an expression that is neither AND, OR nor BETWEEN; `fails` becomes true if a part can fail.
     fn whole(&self, e: &Expr, input: &Layout, fails: &mut bool) -> Result<plan::Expr> {
         let schema = input.schema();
         let mut one = |e: &Expr, filter: bool| -> Result<plan::Expr> {
@@ -48,7 +76,7 @@ impl Compiler {
                 None => return Err(Error::Invalid(format!("column {} is not in the input", id.0))),
             },
             Kind::Literal(value) => Arc::new(Literal::new(typed(value, e)?)),
-            Kind::And(_) | Kind::Or(_) => return Ok(self.part(e, input, false)?.expr),
+            Kind::And(_) | Kind::Or(_) | Kind::Between { .. } => one(e, false)?,
             Kind::Binary(op, left, right) => {
                 let operands = (one(left, false)?, one(right, false)?);
                 let (left, right) = ((operands.0, &left.data_type), (operands.1, &right.data_type));
@@ -89,14 +117,6 @@ impl Compiler {
                 let compared = value(expr)?;
                 let items = list.iter().map(value).collect::<Result<_>>()?;
                 in_list(compared, items, negated, schema)?
-            }
-            Kind::Between { expr, low, high, negated } => {
-                let (value, low, high) = (one(expr, false)?, one(low, false)?, one(high, false)?);
-                let compared =
-                    |op, bound| operators::compared(value.clone(), op, bound, &expr.data_type, schema);
-                let (low, high) = (compared(Operator::GtEq, low)?, compared(Operator::LtEq, high)?);
-                let both: plan::Expr = Arc::new(BinaryExpr::new(low, Operator::And, high));
-                if *negated { not(both)? } else { both }
             }
             Kind::Like { expr, pattern, negated, case_insensitive } => {
                 like(*negated, *case_insensitive, one(expr, false)?, one(pattern, false)?, schema)?

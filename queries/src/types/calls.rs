@@ -162,10 +162,12 @@ impl Types {
         } else if let Some(kind) = decimal_rounding::of_function(name)
             && args.first().is_some_and(|value| matches!(value.data_type, DataType::Decimal128(..)))
         {
+            fields_with_udf(&fields_of(&args), function.as_ref())
+                .map_err(|e| no_match(function.as_ref(), &args, e))?;
             // The type depends on the number of digits that is wanted.
             let digits = match args.get(1) {
                 None => Some(0),
-                Some(digits) => digits.as_literal().and_then(|value| whole(value)),
+                Some(digits) => digits.as_literal().and_then(whole),
             };
             if digits.is_some() {
                 args.truncate(1);

@@ -4,14 +4,12 @@ use std::sync::Arc;
 
 use arrow_schema::DataType;
 use datafusion_common::plan_datafusion_err;
-use datafusion_expr::type_coercion::other::{
-    get_coerce_type_for_case_expression, get_coerce_type_for_case_when,
-};
+use datafusion_expr::type_coercion::binary::{comparison_coercion, type_union_coercion};
 use datafusion_expr::{Operator, ScalarUDF};
 
 use super::Types;
 use super::narrow::normal;
-use super::numbers::Use;
+use super::numbers::{Use, wider};
 use crate::algebra::{Expr, Kind};
 use crate::error::Result;
 
@@ -47,7 +45,10 @@ impl Types {
         self.align(&mut all, Use::Result)?;
         let then_types: Vec<DataType> = thens.iter().map(|e| e.data_type.clone()).collect();
         let else_type = otherwise.as_ref().map(|e| e.data_type.clone());
-        let Some(common) = get_coerce_type_for_case_expression(&then_types, else_type.as_ref()) else {
+        let mut types = else_type.iter().chain(&then_types);
+        let first = types.next().cloned().unwrap_or(DataType::Null);
+        let common = types.try_fold(first, |one, other| wider(&one, other, Use::Result, type_union_coercion));
+        let Some(common) = common else {
             let shown = else_type.map_or("None".into(), |t| t.to_string());
             return Err(plan_datafusion_err!(
                 "Failed to coerce then ({}) and else ({shown}) to common types in CASE WHEN expression",
@@ -65,7 +66,10 @@ impl Types {
         let mut all: Vec<&mut Expr> = whens.iter_mut().chain([&mut operand]).collect();
         self.align(&mut all, Use::Compared)?;
         let when_types: Vec<DataType> = whens.iter().map(|e| e.data_type.clone()).collect();
-        let Some(common) = get_coerce_type_for_case_when(&when_types, &operand.data_type) else {
+        let common = when_types.iter().try_fold(operand.data_type.clone(), |one, other| {
+            wider(&one, other, Use::Compared, comparison_coercion)
+        });
+        let Some(common) = common else {
             return Err(plan_datafusion_err!(
                 "Failed to coerce case ({}) and when ({}) to common types in CASE WHEN expression",
                 operand.data_type,

@@ -9,9 +9,14 @@ use datafusion_expr::type_coercion::binary::{type_union_coercion, type_union_res
 use super::Types;
 use super::compared::compared_in;
 use super::narrow::normal;
-use super::numbers::{self, Typed, Use, typed};
+use super::numbers::{self, Typed, Use, typed, wider};
 use crate::algebra::Expr;
 use crate::error::Result;
+
+/// The type of two cells of VALUES.
+fn resolution(one: &DataType, other: &DataType) -> Option<DataType> {
+    type_union_resolution(&[one.clone(), other.clone()])
+}
 
 impl Types {
     /// The type of a column of a set operation whose inputs have these types.
@@ -27,7 +32,7 @@ impl Types {
         });
         let mut common = types.next().cloned().unwrap_or(DataType::Null);
         for t in types {
-            common = type_union_coercion(&common, t).ok_or_else(|| {
+            common = wider(&common, t, Use::Result, type_union_coercion).ok_or_else(|| {
                 plan_datafusion_err!(
                     "Incompatible inputs for Union: Previous inputs were of type {common}, but got incompatible type \
                      {t} on column ''"
@@ -49,7 +54,7 @@ impl Types {
                 common if t.is_null() => common,
                 None => Some(t.clone()),
                 Some(common) if common == *t => Some(common),
-                Some(common) => match type_union_resolution(&[common.clone(), t.clone()]) {
+                Some(common) => match wider(&common, t, Use::Result, resolution) {
                     Some(wider) => Some(wider),
                     None => {
                         return Err(plan_datafusion_err!(

@@ -7,8 +7,9 @@ use datafusion_expr::type_coercion::binary::{BinaryTypeCoercer, comparison_coerc
 
 use super::Types;
 use super::narrow::{self, normal};
-use super::numbers::Use;
+use super::numbers::{Use, wider};
 use crate::algebra::{Expr, Kind};
+use crate::compile::is_text;
 use crate::error::Result;
 
 impl Types {
@@ -18,6 +19,10 @@ impl Types {
             self.align(&mut [&mut left, &mut right], Use::Compared)?;
             let (of_left, of_right) = compared_in(&left.data_type, op, &right.data_type)?;
             (left, right) = (self.coerced(left, &of_left)?, self.coerced(right, &of_right)?);
+        }
+        let takes_null = matches!(op, Operator::IsDistinctFrom | Operator::IsNotDistinctFrom);
+        if !takes_null && self.is_unknown(&left, &right) {
+            return Ok(Expr::boolean(None));
         }
         let (left, op, right) = narrow::comparison(normal(left), op, normal(right));
         Ok(self.folded(Expr::compare(left, op, right)))
@@ -36,7 +41,7 @@ impl Types {
         let common =
             list.iter().try_fold(e.data_type.clone(), |common, item| match common == item.data_type {
                 true => Some(common),
-                false => comparison_coercion(&common, &item.data_type),
+                false => wider(&common, &item.data_type, Use::Compared, comparison_coercion),
             });
         let Some(common) = common else {
             let items: Vec<String> = list.iter().take(3).map(|item| item.data_type.to_string()).collect();
@@ -62,7 +67,10 @@ impl Types {
         let (value, of_low, of_high) = (&e.data_type, &low.data_type, &high.data_type);
         let with_low = compared_in(value, Operator::GtEq, of_low)?.0;
         let with_high = compared_in(value, Operator::LtEq, of_high)?.0;
-        let common = compared_in(&with_low, Operator::LtEq, &with_high)?.0;
+        let common = match wider(&with_low, &with_high, Use::Compared, comparison_coercion) {
+            Some(common) => common,
+            None => compared_in(&with_low, Operator::LtEq, &with_high)?.0,
+        };
         let side = |e| Ok::<_, crate::Error>(normal(self.coerced(e, &common)?));
         let (e, low, high) = narrow::between(side(e)?, side(low)?, side(high)?);
         let (expr, low, high) = (Box::new(e), Box::new(low), Box::new(high));
@@ -74,7 +82,7 @@ impl Types {
     /// # Errors
     /// One of them is no text.
     pub fn like(&self, e: Expr, pattern: Expr, negated: bool, case_insensitive: bool) -> Result<Expr> {
-        let Some(text) = like_coercion(&e.data_type, &pattern.data_type) else {
+        let Some(text) = like_in(&e.data_type, &pattern.data_type) else {
             let op = if case_insensitive { "ILIKE" } else { "LIKE" };
             return Err(plan_datafusion_err!(
                 "There isn't a common type to coerce {} and {} in {op} expression",
@@ -83,9 +91,21 @@ impl Types {
             )
             .into());
         };
+        if self.is_unknown(&e, &pattern) {
+            return Ok(Expr::boolean(None));
+        }
         let (expr, pattern) = (Box::new(self.coerced(e, &text)?), Box::new(self.coerced(pattern, &text)?));
         Ok(self.folded(Expr::condition(Kind::Like { expr, pattern, negated, case_insensitive })))
     }
+}
+
+/// The text type in which a value is compared with a pattern.
+fn like_in(value: &DataType, pattern: &DataType) -> Option<DataType> {
+    let is_bytes =
+        |t: &DataType| matches!(t, DataType::Binary | DataType::BinaryView | DataType::LargeBinary);
+    let mixed = is_bytes(value) && is_text(pattern) || is_text(value) && is_bytes(pattern);
+    let common = if mixed { Some(DataType::Utf8View) } else { like_coercion(value, pattern) };
+    common.filter(is_text)
 }
 
 /// The types in which values of two types are compared.

@@ -4,8 +4,8 @@
 //! type of an expression follows from those of its parts: to `CASE WHEN a THEN 1 ELSE 1e0 END * 0.5` its first operand is
 //! an integer before. DataFusion's rules decide where these modules have none of their own.
 //!
-//! Constants are computed at once: where all parts are literals and nothing is volatile, the result is a literal. What
-//! fails stays an expression, for it may stand in a branch that is never taken.
+//! Constants are computed at once: where all parts are literals and nothing is volatile, the result is a literal; so is that
+//! of an operator beside NULL. What fails stays an expression, for it may stand in a branch that is never taken.
 //!
 //! - [`casts`]: casts, those that are written and those that types ask for.
 //! - [`numbers`]: the type that several numbers have in common, decimals above all.
@@ -16,8 +16,8 @@
 //! - [`narrow`]: comparisons with constants, whose casts are taken off.
 //! - [`logic`]: AND, OR, NOT and conditions.
 //! - [`cases`]: CASE, `coalesce` and `nullif`.
-//! - [`calls`]: functions.
-//! - [`aggregates`]: aggregates.
+//! - [`calls`]: calls of functions.
+//! - [`aggregates`]: calls of aggregates.
 
 mod aggregates;
 mod calls;
@@ -29,6 +29,8 @@ mod logic;
 mod narrow;
 mod numbers;
 mod operators;
+#[cfg(test)]
+mod tests;
 mod times;
 
 use std::sync::Arc;
@@ -70,6 +72,13 @@ impl Types {
     /// It has columns, or computing it fails.
     pub fn constant(&self, e: &Expr) -> Result<ScalarValue> {
         self.compiler.constant(e)
+    }
+
+    /// Whether an operation of which NULL makes NULL is known to give that. A subquery is asked all the same: its rows may be
+    /// too many.
+    fn is_unknown(&self, left: &Expr, right: &Expr) -> bool {
+        let is_null = |e: &Expr| e.as_literal().is_some_and(ScalarValue::is_null);
+        is_null(left) && !right.has_subquery() || is_null(right) && !left.has_subquery()
     }
 
     /// The expression, or its value if all its parts are literals and it can be computed.

@@ -29,7 +29,7 @@ pub(super) fn normal(mut e: Expr) -> Expr {
     e
 }
 
-/// A comparison without the casts that can be taken off. The sides may have been exchanged.
+/// A comparison without the casts that can be taken off. A constant stands on the right side.
 pub(super) fn comparison(mut left: Expr, mut op: Operator, mut right: Expr) -> (Expr, Operator, Expr) {
     loop {
         if let Some((narrowed, bound)) = bound(&left, op, &right) {
@@ -39,8 +39,14 @@ pub(super) fn comparison(mut left: Expr, mut op: Operator, mut right: Expr) -> (
         {
             (left, op, right) = (uncast(right), narrowed, bound);
         } else {
-            return (left, op, right);
+            break;
         }
+    }
+    match op.swap() {
+        Some(swapped) if left.as_literal().is_some() && right.as_literal().is_none() => {
+            (right, swapped, left)
+        }
+        _ => (left, op, right),
     }
 }
 

@@ -63,7 +63,8 @@ impl Digits {
     /// A whole number in the text of a query has as many as stand there.
     fn of((value, data_type): Typed) -> Option<Digits> {
         let of_type = Digits::of_type(data_type)?;
-        let Some(value) = value.filter(|_| data_type.is_integer()) else { return Some(of_type) };
+        let is_written = matches!(data_type, DataType::Int64 | DataType::UInt64);
+        let Some(value) = value.filter(|_| is_written) else { return Some(of_type) };
         let Ok(ScalarValue::Decimal128(Some(value), _, 0)) = value.cast_to(&DataType::Decimal128(DIGITS, 0))
         else {
             return Some(of_type);
@@ -130,6 +131,20 @@ fn common_struct(all: &[&DataType], purpose: Use) -> Option<DataType> {
         fields.push(field.as_ref().clone().with_data_type(data_type).with_nullable(true));
     }
     differ.then(|| DataType::Struct(fields.into()))
+}
+
+/// The common type of two types: by the rules of this module if one is a decimal, which two integers may have become, else
+/// by others.
+pub(super) fn wider(
+    one: &DataType,
+    other: &DataType,
+    purpose: Use,
+    rules: fn(&DataType, &DataType) -> Option<DataType>,
+) -> Option<DataType> {
+    if one == other {
+        return Some(one.clone());
+    }
+    common(&[(None, one), (None, other)], purpose).or_else(|| rules(one, other))
 }
 
 impl Types {

@@ -111,6 +111,9 @@ impl Types {
     /// The operation on operands that have their types. Without a type of its own the result has that of the left side.
     pub(super) fn operation(&self, left: Expr, op: Operator, right: Expr, result: Option<DataType>) -> Expr {
         let data_type = result.unwrap_or_else(|| left.data_type.clone());
+        if self.is_unknown(&left, &right) {
+            return Expr::null(&data_type);
+        }
         self.folded(Expr { kind: Kind::Binary(op, Box::new(left), Box::new(right)), data_type })
     }
 }
