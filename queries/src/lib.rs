@@ -17,6 +17,7 @@
 //! - [`cast_calls`]: casts that Arrow would compute otherwise than SQL does.
 //! - [`expr`]: logical expressions to compiled ones, those of [`expressions`] among them.
 //! - [`lower`]: logical plan to physical [`plan`]; every decision is taken here.
+//! - [`rules`]: a statement of the algebra as one that gives the same rows with less work.
 //! - [`estimates`]: about how many rows a relation of the algebra gives.
 //! - [`types`]: typed constructors of the algebra's expressions.
 //! - [`compile`]: the algebra's expressions to compiled ones.
@@ -51,6 +52,7 @@ pub mod physical;
 pub mod plan;
 pub mod refused;
 pub mod rewrite;
+pub mod rules;
 mod stages;
 pub mod subqueries;
 pub mod summarize;

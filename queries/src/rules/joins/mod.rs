@@ -1,0 +1,290 @@
+//! The order of inner joins: the cheapest tree by estimates from the catalog alone (decision 38).
+//!
+//! A tree of inner joins becomes a graph: its inputs are the relations, its predicates the edges. [`search`] finds a tree
+//! over the graph, and the joins are built anew in its shape. The order of the text stays where the tree found is not
+//! clearly cheaper, where the number of rows of some table is not known, and where a predicate can fail or differs from one
+//! evaluation to the next. Where it stays, joins without a key are put off until there is one ([`connected`]).
+//!
+//! Semi and anti joins above the tree are made before it, with the relation that they ask about, where that has fewer rows
+//! than the tree.
+//!
+//! - [`region`]: a tree of inner joins, taken apart.
+//! - [`connected`]: the order of the text without needless cross products.
+//! - [`graph`]: from predicates to classes of equal columns and edges.
+//! - [`search`]: from the graph to a tree.
+
+pub mod connected;
+pub mod graph;
+pub mod region;
+pub mod search;
+
+use super::simplify::nodes::taken;
+use crate::algebra::{Expr, Join, JoinKind, Rel};
+use crate::compile::fails;
+use crate::estimates::{self, Estimate};
+use crate::rules::filters::places::Places;
+use graph::Parts;
+use region::{Region, Tree};
+
+/// The tree that was found replaces that of the text if its cost is at most this part of the other's.
+const CLEARLY: f64 = 0.9;
+
+/// Orders the inner joins of a tree.
+pub fn order(rel: Rel) -> Rel {
+    let rel = connected::connect(rel);
+    let places = Places::of(&rel);
+    ordered(rel, 0, &places).0
+}
+
+/// Whether predicates may be evaluated on other rows than before: they neither fail nor change.
+fn are_free(predicates: &[Expr]) -> bool {
+    predicates.iter().all(|e| !fails(e) && !e.is_volatile())
+}
+
+fn is_part(join: &Join) -> bool {
+    join.kind == JoinKind::Inner && are_free(&join.predicates)
+}
+
+/// Whether a join leaves out left rows, each by itself.
+fn is_asking(join: &Join) -> bool {
+    matches!(join.kind, JoinKind::Semi | JoinKind::Anti | JoinKind::AntiNullAware)
+        && are_free(&join.predicates)
+}
+
+/// A relation, the number of which is `at`, with the joins in it ordered, and its estimate.
+fn ordered(mut rel: Rel, at: usize, places: &Places) -> (Rel, Estimate) {
+    if let Rel::Join(join) = &rel
+        && (is_part(join) || is_asking(join))
+    {
+        return asked(rel, at, places);
+    }
+    let mut number = at + 1;
+    let mut estimates = Vec::new();
+    for input in rel.inputs_mut() {
+        let size = places.size(number);
+        let (other, estimate) = ordered(taken(input), number, places);
+        *input = other;
+        estimates.push(estimate);
+        number += size;
+    }
+    let estimate = estimates::of(&rel, &estimates.iter().collect::<Vec<_>>());
+    (rel, estimate)
+}
+
+/// A semi or anti join above a tree of inner joins.
+struct Asking {
+    kind: JoinKind,
+    predicates: Vec<Expr>,
+    right: (Rel, Estimate),
+    /// The number of the right side.
+    right_at: usize,
+}
+
+impl Asking {
+    fn above(self, (left, of_left): (Rel, Estimate)) -> (Rel, Estimate) {
+        let (right, of_right) = self.right;
+        let (left, right) = (Box::new(left), Box::new(right));
+        let rel = Rel::Join(Join { kind: self.kind, left, right, predicates: self.predicates });
+        let estimate = estimates::of(&rel, &[&of_left, &of_right]);
+        (rel, estimate)
+    }
+}
+
+/// A tree of inner joins with the semi and anti joins above it.
+fn asked(mut rel: Rel, mut at: usize, places: &Places) -> (Rel, Estimate) {
+    let mut above = Vec::new();
+    loop {
+        match rel {
+            Rel::Join(join) if is_asking(&join) => {
+                let Join { kind, left, right, predicates } = join;
+                let right_at = at + 1 + places.size(at + 1);
+                above.push(Asking { kind, predicates, right: ordered(*right, right_at, places), right_at });
+                (rel, at) = (*left, at + 1);
+            }
+            Rel::Join(join) if is_part(&join) => {
+                rel = Rel::Join(join);
+                break;
+            }
+            other => {
+                let start = ordered(other, at, places);
+                return above.into_iter().rev().fold(start, |left, asking| asking.above(left));
+            }
+        }
+    }
+    let Region { relations, tree } = Region::of(rel, at, places, &is_part);
+    let starts: Vec<usize> = relations.iter().map(|(_, at)| *at).collect();
+    let mut relations: Vec<Option<(Rel, Estimate)>> =
+        relations.into_iter().map(|(rel, at)| Some(ordered(rel, at, places))).collect();
+    let (built, staying) = match graph_of(&tree, &starts, &relations, places) {
+        Some((parts, mut graph)) => {
+            let staying = made_before(&mut graph, above, &mut relations, &starts, places);
+            match cheaper(&graph, &tree) {
+                Some(shape) => (parts.build(tree, &shape, relations), staying),
+                None => (tree.built(&mut relations), staying),
+            }
+        }
+        None => (tree.built(&mut relations), above.into_iter().rev().collect()),
+    };
+    staying.into_iter().fold(built, |left, asking| asking.above(left))
+}
+
+/// The predicates of a tree, and the graph over its relations, if the numbers of their rows are known.
+fn graph_of(
+    tree: &Tree,
+    starts: &[usize],
+    relations: &[Option<(Rel, Estimate)>],
+    places: &Places,
+) -> Option<(Parts, search::Graph)> {
+    let estimates: Vec<Estimate> = relations.iter().flatten().map(|(_, estimate)| estimate.clone()).collect();
+    if relations.len() > search::MOST_RELATIONS || !estimates.iter().all(|estimate| estimate.is_known) {
+        return None;
+    }
+    let parts = Parts::of(tree, &|e| region::owners(e, starts, places))?;
+    let graph = parts.graph(&estimates);
+    Some((parts, graph))
+}
+
+/// Makes semi and anti joins, the upper ones of which come first, before the tree where that has to look at fewer rows.
+/// Gives those that stay above, the lower ones first.
+fn made_before(
+    graph: &mut search::Graph,
+    above: Vec<Asking>,
+    relations: &mut [Option<(Rel, Estimate)>],
+    starts: &[usize],
+    places: &Places,
+) -> Vec<Asking> {
+    let mut staying = Vec::new();
+    for asking in above.into_iter().rev() {
+        let all = graph.rows_of_all();
+        let own =
+            asked_of(&asking, starts, places).and_then(|number| relations.get_mut(number).zip(Some(number)));
+        match own {
+            Some((relation, number))
+                if asking.right.1.is_known && relation.as_ref().is_some_and(|(_, of)| of.rows <= all) =>
+            {
+                if let Some(before) = relation.take() {
+                    let after = asking.above(before);
+                    graph.set_rows(number, after.1.rows);
+                    *relation = Some(after);
+                }
+            }
+            _ => staying.push(asking),
+        }
+    }
+    staying
+}
+
+/// The only relation of the tree below that a semi or anti join asks about.
+fn asked_of(asking: &Asking, starts: &[usize], places: &Places) -> Option<usize> {
+    let mut of_left = None;
+    for id in asking.predicates.iter().flat_map(Expr::columns) {
+        if places.is_in(id, asking.right_at) {
+            continue;
+        }
+        let owner = region::owner(id, starts, places)?;
+        if of_left.is_some_and(|other| other != owner) {
+            return None;
+        }
+        of_left = Some(owner);
+    }
+    of_left
+}
+
+/// A shape that is clearly cheaper than that of the text.
+fn cheaper(graph: &search::Graph, tree: &Tree) -> Option<search::Shape> {
+    if graph.relations() < 3 {
+        return None;
+    }
+    let found = search::cheapest(graph);
+    let cost = graph.cost(&found);
+    let is_cheaper = cost.is_finite() && cost <= CLEARLY * graph.cost(&tree.shape());
+    is_cheaper.then_some(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::algebra::Statement;
+    use crate::rules::testing::{Sample, eq, filter, int, join, more, quotient};
+
+    fn order_all(statement: &mut Statement) {
+        let root = taken(&mut statement.root);
+        statement.root = order(root);
+    }
+
+    fn inner(left: Rel, right: Rel, on: Vec<Expr>) -> Rel {
+        join(JoinKind::Inner, left, right, on)
+    }
+
+    #[test]
+    fn the_relation_that_keeps_few_rows_is_joined_early() {
+        for (rows, to) in [
+            (
+                Some(10),
+                "inner join (a#0 = x#2)\n  scan t a#0, b#1\n  inner join (x#2 = z#4)\n    scan u x#2, y#3\n    scan v z#4\n",
+            ),
+            (
+                None,
+                "inner join (a#0 = z#4)\n  inner join (a#0 = x#2)\n    scan t a#0, b#1\n    scan u x#2, y#3\n  scan v z#4\n",
+            ),
+        ] {
+            let mut sample = Sample::default();
+            let (t, [a, _]) = sample.sized("t", ["a", "b"], Some(100_000));
+            let (u, [x, _]) = sample.sized("u", ["x", "y"], Some(50_000));
+            let (v, [z]) = sample.sized("v", ["z"], rows);
+            // That x = z is inferred.
+            let rel = inner(inner(t, u, vec![eq(&a, &x)]), v, vec![eq(&a, &z)]);
+            let mut statement = sample.statement(rel, &[&a]);
+            order_all(&mut statement);
+            let shown = statement.columns.show_rel(&statement.root);
+            assert_eq!(scans(&shown), scans(to), "{shown}");
+        }
+    }
+
+    /// The scans in their order.
+    fn scans(shown: &str) -> Vec<&str> {
+        shown.lines().filter_map(|line| line.trim().strip_prefix("scan ")?.split(' ').next()).collect()
+    }
+
+    #[test]
+    fn tables_that_nothing_connects_yet_wait() {
+        let mut sample = Sample::default();
+        let (t, [a]) = sample.sized("t", ["a"], None);
+        let (u, [x]) = sample.sized("u", ["x"], None);
+        let (v, [z, w]) = sample.sized("v", ["z", "w"], None);
+        let rel = inner(inner(t, u, vec![]), v, vec![eq(&a, &z), eq(&x, &w)]);
+        sample.becomes(
+            order_all,
+            rel,
+            &[&a],
+            "inner join (x#1 = w#3)\n  inner join (a#0 = z#2)\n    scan t a#0\n    scan v z#2, w#3\n  scan u x#1\n",
+        );
+    }
+
+    #[test]
+    fn a_key_that_can_fail_keeps_its_place() {
+        let mut sample = Sample::default();
+        let (t, [a]) = sample.sized("t", ["a"], Some(1_000_000));
+        let (u, [x]) = sample.sized("u", ["x"], Some(1_000_000));
+        let (v, [z]) = sample.sized("v", ["z"], Some(10));
+        let rel = inner(inner(t, u, vec![eq(&a, &x)]), v, vec![eq(&quotient(&int(1), &a), &z)]);
+        let kept = sample.columns.show_rel(&rel);
+        sample.becomes(order_all, rel, &[&a], &kept);
+    }
+
+    #[test]
+    fn a_semi_join_is_made_first_where_rows_are_fewer() {
+        let mut sample = Sample::default();
+        let (t, [a]) = sample.sized("t", ["a"], Some(1_000_000));
+        let (u, [x]) = sample.sized("u", ["x"], Some(1_000));
+        let (v, [z]) = sample.sized("v", ["z"], Some(10));
+        let tree = inner(t, filter(u, vec![more(&x, &int(1))]), vec![eq(&a, &x)]);
+        let rel = join(JoinKind::Semi, tree, v, vec![eq(&x, &z)]);
+        sample.becomes(
+            order_all,
+            rel,
+            &[&a],
+            "inner join (a#0 = x#1)\n  scan t a#0\n  semi join (x#1 = z#2)\n    filter (x#1 > 1)\n      scan u x#1\n    scan v z#2\n",
+        );
+    }
+}

@@ -1,0 +1,142 @@
+//! A tree of inner joins, taken apart: what is joined, and the shape that the text has.
+
+use super::search::Shape;
+use crate::algebra::{ColumnId, Expr, Join, JoinKind, Rel};
+use crate::estimates::{self, Estimate};
+use crate::rules::filters::places::Places;
+
+/// What is joined, with the numbers that the relations have in the tree, and in which shape.
+pub struct Region {
+    /// The relations, and their numbers, which grow.
+    pub relations: Vec<(Rel, usize)>,
+    /// The joins.
+    pub tree: Tree,
+}
+
+/// Joins of relations, which are known by their places in a list.
+#[derive(Debug)]
+pub enum Tree {
+    /// A relation.
+    Relation(usize),
+    /// A join of both and its predicates.
+    Join(Box<[Tree; 2]>, Vec<Expr>),
+}
+
+impl Region {
+    /// The joins that are as `is_part` says, from a relation with the number `at` down.
+    pub fn of(rel: Rel, at: usize, places: &Places, is_part: &dyn Fn(&Join) -> bool) -> Region {
+        let mut relations = Vec::new();
+        let tree = collect(rel, at, places, is_part, &mut relations);
+        Region { relations, tree }
+    }
+}
+
+fn collect(
+    rel: Rel,
+    at: usize,
+    places: &Places,
+    is_part: &dyn Fn(&Join) -> bool,
+    relations: &mut Vec<(Rel, usize)>,
+) -> Tree {
+    match rel {
+        Rel::Join(join) if is_part(&join) => {
+            let right_at = at + 1 + places.size(at + 1);
+            let left = collect(*join.left, at + 1, places, is_part, relations);
+            let right = collect(*join.right, right_at, places, is_part, relations);
+            Tree::Join(Box::new([left, right]), join.predicates)
+        }
+        other => {
+            relations.push((other, at));
+            Tree::Relation(relations.len() - 1)
+        }
+    }
+}
+
+/// The place of the relation that gives a column, by the numbers of the relations, which grow.
+pub fn owner(id: ColumnId, starts: &[usize], places: &Places) -> Option<usize> {
+    let maker = places.maker(id)?;
+    let place = starts.partition_point(|start| *start <= maker).checked_sub(1)?;
+    let start = *starts.get(place)?;
+    (maker < start + places.size(start)).then_some(place)
+}
+
+/// The places of the relations whose columns an expression reads, in their order; `None` if a column is of none of them.
+pub fn owners(e: &Expr, starts: &[usize], places: &Places) -> Option<Vec<usize>> {
+    let mut owners: Vec<usize> =
+        e.columns().into_iter().map(|id| owner(id, starts, places)).collect::<Option<_>>()?;
+    owners.sort_unstable();
+    owners.dedup();
+    Some(owners)
+}
+
+impl Tree {
+    /// The joins as they are, of these relations.
+    pub fn built(self, relations: &mut [Option<(Rel, Estimate)>]) -> (Rel, Estimate) {
+        match self {
+            Tree::Relation(place) => relation(relations, place),
+            Tree::Join(sides, predicates) => {
+                let [left, right] = *sides;
+                let left = left.built(relations);
+                joined(left, right.built(relations), predicates)
+            }
+        }
+    }
+
+    /// Its shape. There are no more than [`super::search::MOST_RELATIONS`].
+    pub fn shape(&self) -> Shape {
+        match self {
+            Tree::Relation(place) => Shape::Relation(*place),
+            Tree::Join(sides, _) => Shape::join(sides[0].shape(), sides[1].shape()),
+        }
+    }
+
+    /// The predicates of all joins, those below first.
+    pub fn predicates(&self) -> Vec<&Expr> {
+        let mut all = Vec::new();
+        self.collect_predicates(&mut all);
+        all
+    }
+
+    fn collect_predicates<'a>(&'a self, all: &mut Vec<&'a Expr>) {
+        if let Tree::Join(sides, predicates) = self {
+            sides.iter().for_each(|side| side.collect_predicates(all));
+            all.extend(predicates);
+        }
+    }
+
+    /// The same, taken out.
+    pub fn into_predicates(self) -> Vec<Expr> {
+        let mut all = Vec::new();
+        self.take_predicates(&mut all);
+        all
+    }
+
+    fn take_predicates(self, all: &mut Vec<Expr>) {
+        if let Tree::Join(sides, predicates) = self {
+            sides.into_iter().for_each(|side| side.take_predicates(all));
+            all.extend(predicates);
+        }
+    }
+}
+
+/// Takes a relation out of the list. Each is taken once.
+pub fn relation(relations: &mut [Option<(Rel, Estimate)>], place: usize) -> (Rel, Estimate) {
+    let taken = relations.get_mut(place).and_then(Option::take);
+    taken.unwrap_or_else(|| {
+        let one = crate::algebra::Values::one();
+        let estimate = estimates::of(&one, &[]);
+        (one, estimate)
+    })
+}
+
+/// An inner join and its estimate.
+pub fn joined(
+    (left, of_left): (Rel, Estimate),
+    (right, of_right): (Rel, Estimate),
+    predicates: Vec<Expr>,
+) -> (Rel, Estimate) {
+    let (left, right) = (Box::new(left), Box::new(right));
+    let rel = Rel::Join(Join { kind: JoinKind::Inner, left, right, predicates });
+    let estimate = estimates::of(&rel, &[&of_left, &of_right]);
+    (rel, estimate)
+}

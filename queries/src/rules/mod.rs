@@ -1,0 +1,97 @@
+//! Rules: a bound statement as one that gives the same rows with less work.
+//!
+//! Each rule is a module that says what it matches, what it gives, and why that is right. They are applied in one order, a
+//! bounded number of times, and each takes a time that is nearly linear in the size of the statement:
+//!
+//! 1. [`unnest`]: subqueries in expressions become joins and stages.
+//! 2. [`simplify`]: expressions that say the same with less.
+//! 3. [`empty`]: relations without rows, and operators that do nothing.
+//! 4. [`unions`]: unions within unions.
+//! 5. [`aliases`]: columns that are copies of others.
+//! 6. [`unread`]: what nobody reads.
+//! 7. [`unique`]: DISTINCT over rows that are distinct.
+//! 8. [`filters`]: filters down to where rows come from; then 2 to 7 again, for what has become constant.
+//! 9. [`sorts`]: sorts whose order nobody sees.
+//! 10. [`limits`]: how many rows are wanted.
+//! 11. [`joins`]: the order of inner joins.
+//! 12. [`repeated`]: expressions that are computed once.
+//!
+//! What all of them keep: three-valued logic, the rows on which what can fail is evaluated (decision 6), and that the same
+//! statement becomes the same one in every process.
+
+pub mod aliases;
+pub mod empty;
+pub mod filters;
+pub mod hash;
+pub mod joins;
+pub mod limits;
+pub mod repeated;
+pub mod simplify;
+pub mod sorts;
+#[cfg(test)]
+mod testing;
+pub mod unions;
+pub mod unique;
+pub mod unread;
+
+use crate::Settings;
+use crate::algebra::{Columns, Rel, Statement};
+use crate::error::Result;
+use crate::types::Types;
+use simplify::Simplifier;
+use simplify::nodes::taken;
+
+/// How often filters are moved. What the first time makes constant, or an inner join, lets the second one move more.
+const ROUNDS: usize = 2;
+
+/// Applies all rules.
+///
+/// # Errors
+/// What no rule can take apart: some subqueries.
+pub fn apply(statement: Statement, settings: &Settings) -> Result<Statement> {
+    let mut statement = statement;
+    let types = Types::new(settings);
+    let simplifier = Simplifier::new(&types);
+    for _ in 0..ROUNDS {
+        clean(&mut statement, &simplifier)?;
+        each(&mut statement, &mut |rel, _| {
+            *rel = filters::push(taken(rel), &simplifier)?;
+            Ok(())
+        })?;
+    }
+    clean(&mut statement, &simplifier)?;
+    sorts::remove(&mut statement);
+    each(&mut statement, &mut |rel, columns| {
+        limits::push(rel);
+        *rel = joins::order(taken(rel));
+        filters::bounds::set(rel);
+        repeated::share(rel, columns);
+        Ok(())
+    })?;
+    Ok(statement)
+}
+
+/// Applies the rules that take something away.
+fn clean(statement: &mut Statement, simplifier: &Simplifier) -> Result<()> {
+    each(statement, &mut |rel, columns| {
+        simplifier.relation(rel)?;
+        empty::remove(rel, columns);
+        unions::flatten(rel, columns);
+        Ok(())
+    })?;
+    aliases::remove(statement);
+    unread::remove(statement);
+    each(statement, &mut |rel, _| {
+        unique::drop_distinct(rel);
+        Ok(())
+    })
+}
+
+/// Changes each tree of a statement.
+fn each(
+    statement: &mut Statement,
+    change: &mut dyn FnMut(&mut Rel, &mut Columns) -> Result<()>,
+) -> Result<()> {
+    let Statement { columns, stages, root, .. } = statement;
+    stages.iter_mut().map(|stage| &mut stage.root).chain([root]).try_for_each(|rel| change(rel, columns))
+}

@@ -1,0 +1,201 @@
+//! What nobody reads is not computed.
+//!
+//! Columns have numbers that no other column has, and what reads one stands above what makes it. So one walk from the top
+//! knows at each operator which of its columns are read.
+//!
+//! - Entries of a [`Map`](Rel::Map), calls of an aggregate, columns of unions and of VALUES.
+//! - The join that only says whether there is a match, where nobody asks; a left join whose right side is not read and has
+//!   one match at most for each row.
+//! - An aggregate without keys, of which no result is read, is one row.
+//! - Stages whose value is not read.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::simplify::nodes::taken;
+use super::unique;
+use crate::algebra::{ColumnId, Join, JoinKind, Kind, Rel, Statement, Union, Values};
+
+/// Takes away what is not read.
+pub fn remove(statement: &mut Statement) {
+    remove_stages(statement);
+    let mut read = BTreeSet::from_iter(statement.output.iter().copied());
+    read.extend(statement.stages.iter().map(|stage| stage.column));
+    prune(&mut statement.root, &mut read);
+    for stage in &mut statement.stages {
+        prune(&mut stage.root, &mut read);
+    }
+}
+
+fn prune(rel: &mut Rel, read: &mut BTreeSet<ColumnId>) {
+    match rel {
+        Rel::Map(node) => {
+            node.exprs.retain(|(id, _)| read.contains(id));
+            if node.exprs.is_empty() {
+                *rel = taken(&mut node.input);
+                return prune(rel, read);
+            }
+        }
+        Rel::Aggregate(node) => {
+            node.calls.retain(|(id, _)| read.contains(id));
+            if node.totals.is_empty() {
+                let mut seen = BTreeSet::new();
+                node.keys.retain(|key| seen.insert(*key));
+                if node.keys.is_empty() && node.calls.is_empty() {
+                    *rel = Values::one();
+                }
+            }
+        }
+        Rel::Join(node) if is_unasked(node, read) => {
+            *rel = taken(&mut node.left);
+            return prune(rel, read);
+        }
+        Rel::Union(node) => prune_union(node, read),
+        Rel::Values(node) => {
+            let kept: Vec<bool> = node.columns.iter().map(|id| read.contains(id)).collect();
+            if kept.contains(&false) {
+                keep(&mut node.columns, &kept);
+                node.rows.iter_mut().for_each(|row| keep(row, &kept));
+            }
+        }
+        _ => {}
+    }
+    read.extend(rel.reads());
+    rel.inputs_mut().into_iter().for_each(|input| prune(input, read));
+}
+
+/// Whether a join gives each left row once, and nothing besides that is read.
+fn is_unasked(node: &Join, read: &BTreeSet<ColumnId>) -> bool {
+    match node.kind {
+        JoinKind::Mark(mark) => !read.contains(&mark),
+        JoinKind::Left => unique::matches_once(node).is_some_and(|right| right.is_disjoint(read)),
+        _ => false,
+    }
+}
+
+fn prune_union(node: &mut Union, read: &BTreeSet<ColumnId>) {
+    let kept: Vec<bool> = node.columns.iter().map(|id| read.contains(id)).collect();
+    if !kept.contains(&false) {
+        return;
+    }
+    keep(&mut node.columns, &kept);
+    node.inputs.iter_mut().for_each(|(_, from)| keep(from, &kept));
+}
+
+/// Keeps the items at the places that are kept.
+fn keep<T>(items: &mut Vec<T>, kept: &[bool]) {
+    let mut kept = kept.iter();
+    items.retain(|_| kept.next().copied().unwrap_or(true));
+}
+
+/// Takes away stages that nobody reads, and numbers the others anew.
+fn remove_stages(statement: &mut Statement) {
+    if statement.stages.is_empty() {
+        return;
+    }
+    let mut used = BTreeSet::new();
+    stages_of(&statement.root, &mut used);
+    for (number, stage) in statement.stages.iter().enumerate().rev() {
+        // A stage reads the values of those before it.
+        if used.contains(&number) {
+            stages_of(&stage.root, &mut used);
+        }
+    }
+    if used.len() == statement.stages.len() {
+        return;
+    }
+    let numbers: BTreeMap<usize, usize> = used.iter().enumerate().map(|(new, old)| (*old, new)).collect();
+    let kept: Vec<bool> = (0..statement.stages.len()).map(|number| used.contains(&number)).collect();
+    keep(&mut statement.stages, &kept);
+    for stage in &mut statement.stages {
+        renumber(&mut stage.root, &numbers);
+    }
+    renumber(&mut statement.root, &numbers);
+}
+
+fn stages_of(rel: &Rel, used: &mut BTreeSet<usize>) {
+    rel.look(&mut |node| {
+        for e in node.exprs() {
+            e.look(&mut |e| {
+                if let Kind::Stage(number) = e.kind {
+                    used.insert(number);
+                }
+                true
+            });
+        }
+    });
+}
+
+fn renumber(rel: &mut Rel, numbers: &BTreeMap<usize, usize>) {
+    for e in rel.exprs_mut() {
+        e.change(&mut |e| {
+            if let Kind::Stage(number) = &mut e.kind
+                && let Some(new) = numbers.get(number)
+            {
+                *number = *new;
+            }
+        });
+    }
+    rel.inputs_mut().into_iter().for_each(|input| renumber(input, numbers));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::algebra::{Expr, Stage};
+    use crate::rules::testing::{Sample, eq, filter, group, id, int, join, map, union};
+
+    #[test]
+    fn what_is_not_read_is_not_computed() {
+        let mut sample = Sample::default();
+        let (t, [x, y]) = sample.table("t", ["x", "y"]);
+        let [a, b, c] = ["a", "b", "c"].map(|name| sample.number(name));
+        let computed = map(t, vec![(id(&a), eq(&x, &y)), (id(&b), eq(&y, &x))]);
+        let rel = map(computed, vec![(id(&c), a.clone())]);
+        sample.becomes(remove, rel.clone(), &[&x], "scan t x#0, y#1\n");
+        let (u, [z]) = sample.table("u", ["z"]);
+        let [p, q] = ["p", "q"].map(|name| sample.number(name));
+        let all = union(vec![id(&p), id(&q)], vec![(rel, vec![id(&c), id(&b)]), (u, vec![id(&z), id(&z)])]);
+        sample.becomes(
+            remove,
+            all,
+            &[&q],
+            "union q#7 of b#3 of z#5\n  map b#3 := y#1 = x#0\n    scan t x#0, y#1\n  scan u z#5\n",
+        );
+    }
+
+    #[test]
+    fn a_join_that_is_not_read_goes() {
+        let mut sample = Sample::default();
+        let (t, [x]) = sample.table("t", ["x"]);
+        let (u, [y]) = sample.table("u", ["y"]);
+        let m = sample.condition("m");
+        let mark = join(JoinKind::Mark(id(&m)), t.clone(), u.clone(), vec![eq(&x, &y)]);
+        sample.becomes(remove, mark, &[&x], "scan t x#0\n");
+        let left = join(JoinKind::Left, t, group(u, vec![id(&y)]), vec![eq(&x, &y)]);
+        sample.becomes(remove, left.clone(), &[&x], "scan t x#0\n");
+        let kept = sample.columns.show_rel(&left);
+        sample.becomes(remove, left, &[&x, &y], &kept);
+    }
+
+    #[test]
+    fn stages_that_are_read_keep_their_order() {
+        let mut sample = Sample::default();
+        let (t, [x]) = sample.table("t", ["x"]);
+        let (u, [y]) = sample.table("u", ["y"]);
+        let stage = |number| Expr { kind: Kind::Stage(number), data_type: x.data_type.clone() };
+        let stages = [
+            filter(u.clone(), vec![eq(&y, &int(0))]),
+            filter(u.clone(), vec![eq(&y, &int(1))]),
+            filter(u, vec![eq(&y, &stage(0))]),
+        ];
+        let root = filter(t, vec![eq(&x, &stage(2))]);
+        let mut statement = sample.statement(root, &[&x]);
+        statement.stages = stages.into_iter().map(|root| Stage { root, column: id(&y) }).collect();
+        remove(&mut statement);
+        let shown: Vec<String> =
+            statement.stages.iter().map(|stage| statement.columns.show_rel(&stage.root)).collect();
+        let scan = "\n  scan u y#1\n";
+        assert_eq!(shown, [format!("filter (y#1 = 0){scan}"), format!("filter (y#1 = stage 0){scan}")]);
+        assert_eq!(statement.columns.show_rel(&statement.root), "filter (x#0 = stage 1)\n  scan t x#0\n");
+    }
+}
