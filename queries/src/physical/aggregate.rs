@@ -39,20 +39,11 @@ impl Lowering<'_> {
             maps.push(below);
             (below, below_at) = (&map.input, below_at + 1);
         }
-        // What stands behind a FILTER is computed for the rows that it lets through.
-        let mut places: Vec<(&mut Expr, bool)> = keys.iter_mut().map(|e| (e, true)).collect();
-        for call in &mut calls {
-            let always = call.1.filter.is_none();
-            places.extend(exprs_mut(call).map(|e| (e, always)));
-        }
-        let computed = if is_ordered { vec![] } else { self.take_common(places) };
-
         let of_calls = calls.iter().flat_map(|(_, call)| exprs(call));
-        let seen: Vec<&Expr> = keys.iter().chain(of_calls).chain(computed.iter().map(|(_, e)| e)).collect();
+        let seen: Vec<&Expr> = keys.iter().chain(of_calls).collect();
         let input = self.below(below, below_at, &seen)?;
         let given = maps.iter().rfold(input.estimate.clone(), |below, map| estimates::of(map, &[&below]));
         let estimate = estimates::of(rel, &[&given]);
-        let input = self.beside(input, computed, below_at)?;
         // Rows that are moved to be put in order shall be narrow.
         let input = if is_ordered { self.narrowed(input, below_at)? } else { input };
 

@@ -2,7 +2,7 @@
 //!
 //! - `reads`: which columns each operator has to give.
 //! - `scan`: projection, and of which texts the beginnings are enough; `bounds`: what zone maps are asked.
-//! - `project`: computed columns, and columns put in order; `common`: what several expressions compute.
+//! - `project`: computed columns, and columns put in order.
 //! - `join`: build side, broadcast or exchange; `keys`: which predicates are keys.
 //! - `aggregate`: one phase or two; `accumulators`: what computes each aggregate; `expand`: grouping sets.
 //! - `sort`: orders and limits; `order`: which rows come in the order of their table.
@@ -11,7 +11,6 @@
 mod accumulators;
 mod aggregate;
 mod bounds;
-mod common;
 mod expand;
 mod join;
 mod keys;
@@ -127,15 +126,12 @@ impl Lowering<'_> {
     }
 
     fn filter(&mut self, rel: &Rel, filter: &Filter, at: usize) -> Result<Lowered> {
-        let mut predicates = filter.predicates.clone();
-        let computed = self.take_common(common::places(&mut predicates));
         let input = self.rel(&filter.input, at + 1)?;
         let estimate = estimates::of(rel, &[&input.estimate]);
-        if predicates.is_empty() {
+        if filter.predicates.is_empty() {
             return Ok(Lowered { estimate, ..input });
         }
-        let input = self.beside(input, computed, at + 1)?;
-        let Lowered { node, layout, .. } = self.filtered(input, &predicates, estimate.rows)?;
+        let Lowered { node, layout, .. } = self.filtered(input, &filter.predicates, estimate.rows)?;
         Ok(Lowered { node, layout, estimate })
     }
 

@@ -36,14 +36,12 @@ impl Lowering<'_> {
             }
             _ => vec![],
         };
-        let computed = self.take_common(given.iter_mut().map(|(_, e)| (e, true)).collect());
-        let seen: Vec<&Expr> = given.iter().chain(&computed).map(|(_, e)| e).chain(&passed).collect();
+        let seen: Vec<&Expr> = given.iter().map(|(_, e)| e).chain(&passed).collect();
         let input = self.below(below, below_at, &seen)?;
         let estimate = maps.iter().rfold(input.estimate.clone(), |below, map| estimates::of(map, &[&below]));
         let Lowered { node, layout, .. } = match self.renamed(&input.layout, &given, at) {
             Some(layout) => Lowered { layout, ..input },
             None => {
-                let input = self.beside(input, computed, below_at)?;
                 let own: BTreeSet<ColumnId> = given.iter().map(|(id, _)| *id).collect();
                 let passed = input.layout.ids().iter().copied();
                 let passed = passed.filter(|id| self.reads.is_wanted(*id, at) && !own.contains(id)).collect();
@@ -64,25 +62,6 @@ impl Lowering<'_> {
         }
         let ids = input.ids().iter().map(|id| names.get(id).copied().unwrap_or(*id)).collect();
         Some(Layout::new(ids, &self.columns))
-    }
-
-    /// Computes columns beside those that are wanted of the relation with number `at`, whose rows these are.
-    pub fn beside(
-        &mut self,
-        rows: Lowered,
-        mut computed: Vec<(ColumnId, Expr)>,
-        at: usize,
-    ) -> Result<Lowered> {
-        if computed.is_empty() {
-            return Ok(rows);
-        }
-        // What the new columns have in common is computed before them.
-        let first = self.take_common(computed.iter_mut().map(|(_, e)| (e, true)).collect());
-        let early: BTreeSet<ColumnId> = first.iter().map(|(id, _)| *id).collect();
-        let rows = self.beside(rows, first, at)?;
-        let passed = rows.layout.ids().iter().copied();
-        let passed = passed.filter(|id| self.reads.is_wanted(*id, at) && !early.contains(id)).collect();
-        self.computing(rows, passed, computed)
     }
 
     /// Gives columns of the rows, and computed ones.

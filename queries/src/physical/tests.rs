@@ -191,33 +191,6 @@ fn keys_and_arguments_are_computed_by_the_aggregation() {
 }
 
 #[test]
-fn what_is_computed_twice_becomes_a_column() {
-    let mut made = Made::default();
-    let (t, columns) = made.scan("t", 1000, &["a", "b"]);
-    let sum = made.plus(made.read(columns[0]), made.read(columns[1]));
-    let one = made.call(sum_udaf(), made.plus(sum.clone(), int(1)));
-    let two = made.call(sum_udaf(), sum);
-    let ids = [one.0, two.0];
-    let lines = made.explain(Made::aggregate(t.clone(), vec![], vec![one, two]), &ids);
-    assert!(lines[0].contains("sum(common 1@2 + 1), sum(common 1@2)"), "{lines:?}");
-    assert_eq!(lines[1], "  project a@0, b@1, a@0 + b@1");
-
-    // Behind a condition nothing is computed for all rows.
-    let divided = |made: &Made| {
-        let kind = Kind::Binary(Operator::Divide, Box::new(int(1)), Box::new(made.read(columns[0])));
-        Expr { kind, data_type: DataType::Int64 }
-    };
-    let not_zero = Expr::compare(made.read(columns[0]), Operator::NotEq, int(0));
-    let predicates = vec![
-        not_zero,
-        Expr::compare(divided(&made), Operator::Gt, int(1)),
-        Expr::compare(divided(&made), Operator::Lt, int(9)),
-    ];
-    let lines = made.explain(Rel::Filter(Filter { input: boxed(t), predicates }), &[columns[0]]);
-    assert_eq!((lines.len(), &*lines[2]), (3, "    scan t [a]"));
-}
-
-#[test]
 fn the_smaller_side_of_a_join_is_kept() {
     let mut made = Made::default();
     let (t, a) = made.scan("t", 1_000_000, &["a", "b", "c"]);
