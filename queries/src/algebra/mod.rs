@@ -5,9 +5,11 @@
 //! columns that its operator computes and those of its inputs; which of them are needed is decided when it is lowered.
 //!
 //! - [`expr`]: typed expressions over columns.
+//! - [`copy`]: copies of relations, with columns of their own.
 //! - [`walk`]: the columns of relations, what is read and given, and how trees are looked at and changed.
 //! - [`print`]: relations and expressions as text.
 
+pub mod copy;
 pub mod expr;
 pub mod print;
 pub mod walk;
@@ -131,6 +133,7 @@ impl PartialEq for Scan {
         self.columns == other.columns
             && self.bounds == other.bounds
             && self.fetch == other.fetch
+            && self.transform == other.transform
             && Arc::ptr_eq(&self.table, &other.table)
     }
 }

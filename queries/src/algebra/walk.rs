@@ -142,30 +142,9 @@ impl Rel {
         let (mut read, mut given) = (BTreeSet::new(), BTreeSet::new());
         self.look(&mut |node| {
             read.extend(node.reads());
-            node.collect_given(&mut given);
+            given.extend(node.made_here());
         });
         &read - &given
-    }
-
-    /// The columns that its own operator makes.
-    fn collect_given(&self, given: &mut BTreeSet<ColumnId>) {
-        match self {
-            Rel::Scan(node) => given.extend(&node.columns),
-            Rel::Values(node) => given.extend(&node.columns),
-            Rel::Map(node) => given.extend(node.exprs.iter().map(|(id, _)| *id)),
-            Rel::Join(node) => {
-                if let JoinKind::Mark(mark) = node.kind {
-                    given.insert(mark);
-                }
-            }
-            Rel::Aggregate(node) => given.extend(node.calls.iter().map(|(id, _)| *id)),
-            Rel::Expand(node) => {
-                given.extend(node.keys.iter().map(|(id, _)| *id));
-                given.insert(node.id);
-            }
-            Rel::Union(node) => given.extend(&node.columns),
-            Rel::Filter(_) | Rel::Sort(_) | Rel::Limit(_) | Rel::Repeat(_) => {}
-        }
     }
 
     /// Looks at each relation, itself first, without those of subqueries in expressions.

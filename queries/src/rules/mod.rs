@@ -34,6 +34,7 @@ pub mod sorts;
 mod testing;
 pub mod unions;
 pub mod unique;
+pub mod unnest;
 pub mod unread;
 
 use crate::Settings;
@@ -51,7 +52,7 @@ const ROUNDS: usize = 2;
 /// # Errors
 /// What no rule can take apart: some subqueries.
 pub fn apply(statement: Statement, settings: &Settings) -> Result<Statement> {
-    let mut statement = statement;
+    let mut statement = unnest::unnest(statement)?;
     let types = Types::new(settings);
     let simplifier = Simplifier::new(&types);
     for _ in 0..ROUNDS {

@@ -1,0 +1,134 @@
+//! Random statements: unnested they give the rows that they give as they stand.
+
+use std::collections::BTreeSet;
+
+use super::generate::Generate;
+use super::interpret::{STAGE, rows};
+use crate::algebra::{ColumnId, JoinKind, Rel, Statement};
+use crate::error::Error;
+use crate::rules::unnest::unnest;
+
+/// Checks that a relation reads what its inputs give alone, and that no column is made twice.
+fn check(rel: &Rel, made: &mut BTreeSet<ColumnId>) -> BTreeSet<ColumnId> {
+    let mut given = BTreeSet::new();
+    for (i, input) in rel.inputs().into_iter().enumerate() {
+        let of_input = check(input, made);
+        if let Rel::Union(node) = rel {
+            assert!(node.inputs[i].1.iter().all(|id| of_input.contains(id)), "of a union");
+        } else {
+            given.extend(of_input);
+        }
+    }
+    if !matches!(rel, Rel::Union(_)) {
+        let missing: Vec<_> = rel.reads().difference(&given).copied().collect();
+        assert!(missing.is_empty(), "it reads {missing:?}");
+    }
+    for id in rel.made_here() {
+        assert!(made.insert(id), "column {} is made twice", id.0);
+    }
+    if let Rel::Join(node) = rel {
+        assert!(node.kind != JoinKind::Single);
+    }
+    assert!(!rel.exprs().into_iter().any(|e| e.has_subquery()), "a subquery is left");
+    rel.columns()
+}
+
+fn show(statement: &Statement) -> String {
+    let mut text = String::new();
+    for (i, stage) in statement.stages.iter().enumerate() {
+        text += &format!("stage {i}: column {}\n{}", stage.column.0, statement.columns.show_rel(&stage.root));
+    }
+    text += &statement.columns.show_rel(&statement.root);
+    text + &nested(&statement.root, statement)
+}
+
+/// The relations of subqueries.
+fn nested(rel: &Rel, statement: &Statement) -> String {
+    let mut text = String::new();
+    rel.look(&mut |node| {
+        for e in node.exprs() {
+            e.look(&mut |e| {
+                if let crate::algebra::Kind::Subquery(subquery) = &e.kind {
+                    text += &format!("subquery of {:?}\n", subquery.columns);
+                    text += &statement.columns.show_rel(&subquery.rel);
+                    text += &nested(&subquery.rel, statement);
+                }
+                true
+            });
+        }
+    });
+    text
+}
+
+/// Runs random statements; how many could not be unnested, and how many failed unnested alone.
+fn run(seeds: std::ops::Range<u64>, can_fail: bool) -> (usize, usize) {
+    let (mut unsupported, mut failed, mut wrong) = (0, 0, Vec::new());
+    for seed in seeds {
+        let mut generate = Generate::new(seed, can_fail);
+        let tables: Vec<_> = (0..2).map(|_| generate.tables()).collect();
+        let statement = generate.statement();
+        let unnested = match unnest(statement.clone()) {
+            Ok(unnested) => unnested,
+            Err(Error::Unsupported(what)) => {
+                unsupported += 1;
+                if std::env::var("SHOW").is_ok() {
+                    println!("not supported: {what}");
+                }
+                continue;
+            }
+            Err(e) => panic!("seed {seed}: {e}\n{}", show(&statement)),
+        };
+        let both = || format!("seed {seed}\n{}\n{}", show(&statement), show(&unnested));
+        let mut made = BTreeSet::new();
+        let checked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            for stage in &unnested.stages {
+                check(&stage.root, &mut made);
+            }
+            check(&unnested.root, &mut made)
+        }));
+        if checked.is_err() {
+            wrong.push(format!("not well formed\n{}", both()));
+            continue;
+        }
+        for tables in tables {
+            let Ok(expected) = rows(&statement, &tables) else { continue };
+            match rows(&unnested, &tables) {
+                Ok(found) if found == expected => {}
+                Ok(found) => wrong.push(format!("{}\n{expected:?}\n{found:?}\n{tables:?}", both())),
+                Err(e) if e == STAGE && can_fail => {}
+                Err(e) if can_fail => {
+                    failed += 1;
+                    if std::env::var("SHOW").is_ok() {
+                        println!("{e}\n{}\n{expected:?}\n{tables:?}", both());
+                    }
+                }
+                Err(e) => wrong.push(format!("{e}\n{}\n{tables:?}", both())),
+            }
+        }
+        if wrong.len() > 5 {
+            break;
+        }
+    }
+    // The shortest says most.
+    wrong.sort_by_key(String::len);
+    assert!(wrong.is_empty(), "{} are wrong, among them\n{}", wrong.len(), wrong[0]);
+    (unsupported, failed)
+}
+
+fn seeds(default: u64) -> std::ops::Range<u64> {
+    let number = |name: &str| std::env::var(name).ok().and_then(|n| n.parse::<u64>().ok());
+    let start = number("SEED").unwrap_or(0);
+    start..start + number("SEEDS").unwrap_or(default)
+}
+
+#[test]
+fn random_statements_keep_their_rows() {
+    let (unsupported, _) = run(seeds(2_000), false);
+    println!("{unsupported} not supported");
+}
+
+#[test]
+fn what_can_fail_fails_no_more_often() {
+    let (unsupported, failed) = run(seeds(2_000), true);
+    println!("{unsupported} not supported, {failed} failed");
+}
