@@ -144,3 +144,124 @@ impl Sample {
         self.becomes(push, rel, &[], to);
     }
 }
+
+#[test]
+#[ignore = "timing"]
+fn large() {
+    let timed = |name: &str, statement: Statement| {
+        let cpu = || -> u64 {
+            std::fs::read_to_string("/proc/thread-self/schedstat")
+                .unwrap()
+                .split(' ')
+                .next()
+                .unwrap()
+                .parse()
+                .unwrap()
+        };
+        let start = cpu();
+        let done = super::apply(statement, &Settings::default()).unwrap();
+        println!(
+            "{name}: {} ms, {} columns",
+            (cpu() - start) / 1_000_000,
+            done.columns.show_rel(&done.root).len()
+        );
+    };
+    // 5,000 terms of OR over two columns, and AND.
+    let mut sample = Sample::default();
+    let (t, [x, y]) = sample.table("t", ["x", "y"]);
+    let or = Expr::or((0..5000).map(|n| Expr::and([eq(&x, &int(n)), more(&y, &int(n))])));
+    timed("or", sample.statement(filter(t.clone(), vec![or]), &[&x]));
+    let and: Vec<Expr> = (0..5000).map(|n| Expr::or([eq(&x, &int(n)), more(&y, &int(n))])).collect();
+    timed("and", sample.statement(filter(t.clone(), and), &[&x]));
+    let list = (0..1_000_000).map(int).collect();
+    let list = Expr::condition(Kind::InList { expr: Box::new(x.clone()), list, negated: false });
+    timed("list", sample.statement(filter(t.clone(), vec![list]), &[&x]));
+    let mut sum = x.clone();
+    for n in 0..5000 {
+        let kind = Kind::Binary(
+            Operator::Plus,
+            Box::new(sum),
+            Box::new(if n % 2 == 0 { y.clone() } else { int(n) }),
+        );
+        sum = Expr { kind, data_type: DataType::Int64 };
+    }
+    let a = sample.number("a");
+    timed("sum", sample.statement(map(t.clone(), vec![(id(&a), sum)]), &[&a]));
+    for kind in [JoinKind::Inner, JoinKind::Left, JoinKind::Semi, JoinKind::Full] {
+        for chain in [true, false] {
+            let mut sample = Sample::default();
+            let (mut rel, [first, _]) = sample.table("t", ["x", "y"]);
+            let mut last = first.clone();
+            let mut facts = vec![eq(&first, &int(1))];
+            for n in 0..500 {
+                let (other, [x, y]) = sample.table(&format!("t{n}"), ["x", "y"]);
+                rel = join(
+                    kind,
+                    rel,
+                    other,
+                    vec![eq(if chain && kind != JoinKind::Semi { &last } else { &first }, &x)],
+                );
+                if kind == JoinKind::Inner {
+                    facts.push(more(&y, &int(n)));
+                }
+                last = y;
+            }
+            timed(&format!("{kind:?} {chain}"), sample.statement(filter(rel, facts), &[&first]));
+        }
+    }
+    // A comma list of 500 tables, of which the keys come last.
+    let mut sample = Sample::default();
+    let mut all = vec![];
+    let mut rel: Option<Rel> = None;
+    for n in 0..500 {
+        let (other, [x, y]) = sample.table(&format!("t{n}"), ["x", "y"]);
+        all.push([x, y]);
+        rel = Some(match rel {
+            Some(rel) => join(JoinKind::Inner, rel, other, vec![]),
+            None => other,
+        });
+    }
+    let on = (1..500).map(|n| eq(&all[(n * 7) % 500][1], &all[((n - 1) * 7) % 500][0])).collect();
+    timed("commas", sample.statement(filter(rel.unwrap(), on), &[&all[0][0]]));
+    for n in [10, 30, 64] {
+        let mut sample = Sample::default();
+        let mut all = vec![];
+        let mut rel: Option<Rel> = None;
+        for n in 0..n {
+            let (other, [x, y]) = sample.table(&format!("t{n}"), ["x", "y"]);
+            all.push([x, y]);
+            rel = Some(match rel {
+                Some(rel) => join(JoinKind::Inner, rel, other, vec![]),
+                None => other,
+            });
+        }
+        let on = (1..n).flat_map(|n| [eq(&all[n][0], &all[n - 1][0]), eq(&all[n][1], &all[0][1])]).collect();
+        timed(&format!("clique {n}"), sample.statement(filter(rel.unwrap(), on), &[&all[0][0]]));
+    }
+    let mut sample = Sample::default();
+    let (mut rel, [first, _]) = sample.table("t", ["x", "y"]);
+    let mut given = vec![first.clone()];
+    for n in 0..2000 {
+        let (other, [x, _]) = sample.table(&format!("t{n}"), ["x", "y"]);
+        let u = sample.number("u");
+        rel = union(vec![id(&u)], vec![(rel, vec![id(&given[0])]), (other, vec![id(&x)])]);
+        given = vec![u];
+    }
+    timed("unions", sample.statement(filter(rel, vec![eq(&given[0], &int(5))]), &[&given[0]]));
+    let mut sample = Sample::default();
+    let (t, [x, y]) = sample.table("t", ["x", "y"]);
+    let exprs: Vec<(ColumnId, Expr)> =
+        (0..20_000).map(|n| (id(&sample.number("m")), quotient(&x, &int(n % 50 + 2)))).collect();
+    let output: Vec<Expr> = exprs.iter().map(|(id, _)| sample.columns.read(*id)).collect();
+    let rel = filter(map(t, exprs), vec![eq(&y, &int(5)), eq(&output[5], &int(1))]);
+    timed("columns", sample.statement(rel, &output.iter().collect::<Vec<_>>()));
+    // Maps above each other.
+    let mut sample = Sample::default();
+    let (mut rel, [mut x, _]) = sample.table("t", ["x", "y"]);
+    for _ in 0..2000 {
+        let m = sample.number("m");
+        rel = map(rel, vec![(id(&m), quotient(&x, &x))]);
+        x = m;
+    }
+    timed("maps", sample.statement(filter(rel, vec![eq(&x, &int(5))]), &[&x]));
+}

@@ -156,10 +156,7 @@ fn moved(mut predicate: Predicate, column: &dyn Fn(ColumnId) -> Option<ColumnId>
             *id = own;
         }
     });
-    let mut columns: Vec<ColumnId> = predicate.columns.iter().filter_map(|id| column(*id)).collect();
-    columns.sort_unstable();
-    columns.dedup();
-    Predicate { columns, ..predicate }
+    Predicate::new(predicate.expr)
 }
 
 /// How many parts an expression has.

@@ -4,15 +4,13 @@
 //! other. To know which side of a join has a column is a comparison of numbers, where asking each side for its columns would
 //! take a time that grows with the square of the number of joins.
 
-use std::collections::BTreeMap;
-
-use crate::algebra::{ColumnId, JoinKind, Rel};
+use crate::algebra::{ColumnId, Rel};
 
 /// The relations of a tree by number.
 #[derive(Debug, Default)]
 pub struct Places {
-    /// The number of the relation that makes a column.
-    makers: BTreeMap<ColumnId, usize>,
+    /// The number of the relation that makes a column, by the number of the column.
+    makers: Vec<Option<usize>>,
     /// How many relations there are in each part, by the number of the one at its top.
     sizes: Vec<usize>,
 }
@@ -28,25 +26,14 @@ impl Places {
     fn add(&mut self, rel: &Rel) -> usize {
         let number = self.sizes.len();
         self.sizes.push(1);
-        let mut made = |id: ColumnId| {
-            self.makers.insert(id, number);
-        };
-        match rel {
-            Rel::Scan(node) => node.columns.iter().copied().for_each(&mut made),
-            Rel::Values(node) => node.columns.iter().copied().for_each(&mut made),
-            Rel::Map(node) => node.exprs.iter().for_each(|(id, _)| made(*id)),
-            Rel::Join(node) => {
-                if let JoinKind::Mark(mark) = node.kind {
-                    made(mark);
-                }
+        for id in rel.made_here() {
+            let place = id.0 as usize;
+            if place >= self.makers.len() {
+                self.makers.resize(place + 1, None);
             }
-            Rel::Aggregate(node) => node.calls.iter().for_each(|(id, _)| made(*id)),
-            Rel::Expand(node) => {
-                node.keys.iter().for_each(|(id, _)| made(*id));
-                made(node.id);
+            if let Some(maker) = self.makers.get_mut(place) {
+                *maker = Some(number);
             }
-            Rel::Union(node) => node.columns.iter().copied().for_each(&mut made),
-            Rel::Filter(_) | Rel::Sort(_) | Rel::Limit(_) | Rel::Repeat(_) => {}
         }
         let size = 1 + rel.inputs().into_iter().map(|input| self.add(input)).sum::<usize>();
         if let Some(known) = self.sizes.get_mut(number) {
@@ -62,11 +49,11 @@ impl Places {
 
     /// The number of the relation that makes a column.
     pub fn maker(&self, id: ColumnId) -> Option<usize> {
-        self.makers.get(&id).copied()
+        self.makers.get(id.0 as usize).copied().flatten()
     }
 
     /// Whether a column is made in the part whose top has a number.
     pub fn is_in(&self, id: ColumnId, top: usize) -> bool {
-        self.makers.get(&id).is_some_and(|maker| (top..top + self.size(top)).contains(maker))
+        self.maker(id).is_some_and(|maker| (top..top + self.size(top)).contains(&maker))
     }
 }

@@ -1,8 +1,10 @@
 //! What is known of a predicate while it moves, so that it is looked at once and not at each operator.
 
+use std::collections::BTreeMap;
+
 use crate::algebra::{ColumnId, Expr};
 use crate::compile::fails;
-use crate::rules::hash::Seen;
+use crate::rules::hash::hash;
 
 /// A predicate.
 #[derive(Debug, Clone)]
@@ -15,13 +17,16 @@ pub struct Predicate {
     pub fails: bool,
     /// Whether it has a value of its own each time that it is evaluated.
     pub is_volatile: bool,
+    /// The same for equal ones.
+    hash: u64,
 }
 
 impl Predicate {
     /// What is known of an expression.
     pub fn new(expr: Expr) -> Predicate {
         let columns = expr.columns().into_iter().collect();
-        Predicate { columns, fails: fails(&expr), is_volatile: expr.is_volatile(), expr }
+        let (fails, is_volatile, hash) = (fails(&expr), expr.is_volatile(), hash(&expr));
+        Predicate { expr, columns, fails, is_volatile, hash }
     }
 
     /// Whether it neither fails nor changes, so that it may be evaluated on any rows.
@@ -40,11 +45,17 @@ pub fn distinct(all: Vec<Predicate>) -> Vec<Predicate> {
     if all.len() < 2 {
         return all;
     }
-    let mut seen = Seen::default();
-    let kept: Vec<bool> =
-        all.iter().map(|predicate| predicate.is_volatile || seen.add(&predicate.expr)).collect();
-    let mut kept = kept.into_iter();
-    all.into_iter().filter(|_| kept.next().unwrap_or(true)).collect()
+    let mut kept: Vec<Predicate> = Vec::with_capacity(all.len());
+    let mut by_hash: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
+    for predicate in all {
+        let same = by_hash.entry(predicate.hash).or_default();
+        let is_known = |at: &usize| kept.get(*at).is_some_and(|other| other.expr == predicate.expr);
+        if predicate.is_volatile || !same.iter().any(is_known) {
+            same.push(kept.len());
+            kept.push(predicate);
+        }
+    }
+    kept
 }
 
 /// Predicates that move, and those that stay, by whether each may move by itself. What can fail moves only if nothing that

@@ -61,6 +61,11 @@ impl Simplifier<'_> {
             // Of NULLs alone.
             return Ok(Expr::boolean(false));
         }
+        let is_done = |item: &Expr| item.as_literal().is_some() && item.data_type == e.data_type;
+        if e.as_column().is_some() && list.len() > 1 && list.iter().all(is_done) {
+            // Nothing is left to be done to it, which takes a while for long lists.
+            return Ok(Expr::condition(Kind::InList { expr: Box::new(e), list, negated }));
+        }
         self.types.in_list(e, list, negated)
     }
 

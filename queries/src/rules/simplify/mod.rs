@@ -81,7 +81,9 @@ impl<'a> Simplifier<'a> {
                 Kind::Binary(op, Box::new(left), Box::new(right))
             }
             Kind::InList { expr, list, negated } => {
-                return self.in_list(self.value(*expr)?, values(list)?, negated, condition);
+                let is_constant = list.iter().all(|item| item.as_literal().is_some());
+                let list = if is_constant { list } else { values(list)? };
+                return self.in_list(self.value(*expr)?, list, negated, condition);
             }
             Kind::Between { expr, low, high, negated } => {
                 return self.types.between(
