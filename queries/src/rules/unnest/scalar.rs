@@ -174,9 +174,8 @@ fn steps(mut rel: Rel, value: Expr) -> (Rel, Vec<Expr>) {
                 exprs.splice(1..1, std::mem::take(&mut node.predicates));
             }
             Rel::Map(node) => {
-                let with = |id: ColumnId| {
-                    node.exprs.iter().find(|(made, _)| *made == id).map(|(_, e)| e.clone())
-                };
+                let with =
+                    |id: ColumnId| node.exprs.iter().find(|(made, _)| *made == id).map(|(_, e)| e.clone());
                 exprs.iter_mut().for_each(|e| e.replace(&with));
             }
             _ => {}
