@@ -22,7 +22,7 @@
 //!
 //! Modules of the second step:
 //! - [`eliminate`]: a dependent join. [`pull`]: conditions that are moved up.
-//! - [`group`]: an aggregate without keys as the right side.
+//! - [`lift`]: what is computed from outer columns above the join. [`group`]: an aggregate without keys as the right side.
 //! - [`domain`]: where the combinations come from. [`push`]: a relation for each of them. [`padded`]: where each of them
 //!   must have a row. [`limits`]: some rows of each of them.
 //! - [`repeatable`]: what gives the same rows whenever it is read.
@@ -31,6 +31,7 @@ mod domain;
 mod eliminate;
 mod failing;
 mod group;
+mod lift;
 mod limits;
 mod padded;
 mod places;

@@ -37,8 +37,9 @@ struct Scope<'a> {
 impl Generate {
     pub(super) fn new(seed: u64, can_fail: bool) -> Generate {
         let tables = (0..3).map(|i| table(&format!("t{i}"), &["a", "b"])).collect();
+        let room = std::env::var("ROOM").ok().and_then(|n| n.parse().ok()).unwrap_or(14);
         let state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ 0x1234_5678_9ABC_DEF1;
-        Generate { state, columns: Columns::default(), tables, can_fail, room: 14 }
+        Generate { state, columns: Columns::default(), tables, can_fail, room }
     }
 
     fn below(&mut self, n: usize) -> usize {
@@ -67,9 +68,9 @@ impl Generate {
 
     pub(super) fn statement(mut self) -> Statement {
         let (root, output) = match self.one_in(2) {
-            true => self.relation(4, &[]),
+            true => self.relation(2 + self.room / 7, &[]),
             // Columns computed by subqueries.
-            false => self.mapped(3, &[]),
+            false => self.mapped(1 + self.room / 7, &[]),
         };
         Statement { columns: self.columns, stages: vec![], root, output }
     }

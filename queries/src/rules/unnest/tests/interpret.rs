@@ -42,6 +42,11 @@ pub(super) fn rows(statement: &Statement, tables: &Tables) -> Result<Vec<Vec<Val
     Ok(rows)
 }
 
+/// NULLs in the place of a row. A key of an aggregate that is an outer column stays.
+fn nulls(rel: &Rel) -> Row {
+    rel.columns().difference(&rel.free()).map(|id| (*id, None)).collect()
+}
+
 fn get(row: &Row, id: ColumnId) -> Result<Value> {
     row.get(&id).copied().ok_or_else(|| panic!("column {} is not there", id.0))
 }
@@ -161,9 +166,7 @@ impl Run<'_> {
             true if !left.is_empty() || node.kind == JoinKind::Full => Some(self.rel(&node.right, env)?),
             _ => None,
         };
-        // A column that both give is an outer one on the right side: a key of an aggregate.
-        let null: Row =
-            node.right.columns().into_iter().filter(|id| !given.contains(id)).map(|id| (id, None)).collect();
+        let null = nulls(&node.right);
         let mut rows = Vec::new();
         let mut right_found: Vec<bool> = once.iter().flatten().map(|_| false).collect();
         for row in left {
@@ -214,7 +217,7 @@ impl Run<'_> {
             }
         }
         if node.kind == JoinKind::Full {
-            let null: Row = given.into_iter().map(|id| (id, None)).collect();
+            let null = nulls(&node.left);
             for (other, found) in once.iter().flatten().zip(right_found) {
                 if !found {
                     rows.push(with(&null, other));
