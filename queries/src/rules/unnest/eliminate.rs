@@ -53,9 +53,7 @@ impl Unnest {
     fn dependent(&mut self, mut node: Join, outer: BTreeSet<ColumnId>, above: &Above) -> Result<Rel> {
         match node.kind {
             JoinKind::Full => {
-                return Err(Error::Unsupported(
-                    "a full join whose right side names columns of the left side".into(),
-                ));
+                return Err(Error::Unsupported("a full join whose right side names columns of the left side".into()));
             }
             JoinKind::AntiNullAware => {
                 node.kind = JoinKind::Anti;

@@ -53,8 +53,7 @@ use arrow_schema::DataType;
 use datafusion_common::ScalarValue;
 use datafusion_expr::{AggregateUDF, Operator};
 
-use crate::algebra::{
-    Call, ColumnId, Columns, Expr, Filter, Join, JoinKind, Kind, Map, Rel, Stage, Statement, Subquery,
+use crate::algebra::{Call, ColumnId, Columns, Expr, Filter, Join, JoinKind, Kind, Map, Rel, Stage, Statement, Subquery,
 };
 use crate::error::{Error, Result};
 

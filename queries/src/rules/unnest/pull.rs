@@ -102,8 +102,9 @@ fn is_inner(node: &Join, outer: &BTreeSet<ColumnId>, is_set: bool) -> bool {
 fn of_join<'a>(node: &'a Join, outer: &BTreeSet<ColumnId>, is_set: bool) -> Option<Vec<&'a Expr>> {
     let mut on = conditions(&node.left, outer, is_set)?;
     // What the right side computes for each left row is computed for more of them.
-    let is_guarded =
-        !on.is_empty() && rel_fails(&node.right) && node.right.free().iter().any(|id| gives(&node.left, *id));
+    let is_guarded = !on.is_empty()
+        && rel_fails(&node.right)
+        && node.right.free().iter().any(|id| gives(&node.left, *id));
     if is_guarded {
         return None;
     }

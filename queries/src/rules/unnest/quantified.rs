@@ -14,7 +14,9 @@ use arrow_schema::DataType;
 use datafusion_expr::Operator;
 use datafusion_functions_aggregate::min_max::{max_udaf, min_udaf};
 
-use crate::algebra::{Aggregate, Call, ColumnId, Expr, JoinKind, Kind, Limit, Rel, SubqueryKind, Values};
+use crate::algebra::{
+    Aggregate, Call, ColumnId, Expr, JoinKind, Kind, Limit, Rel, SubqueryKind, Values,
+};
 use crate::error::{Error, Result};
 
 use super::failing::fails;
@@ -152,8 +154,7 @@ impl Unnest {
         if subquery.kind == SubqueryKind::Exists {
             let rel = bare(rel);
             if rel.free().is_empty() || is_one_row_of_a_group(&rel) {
-                let found =
-                    self.exists(rel, place, Side::Left, if not { Nulls::True } else { Nulls::False }, &[])?;
+                let found = self.exists(rel, place, Side::Left, if not { Nulls::True } else { Nulls::False }, &[])?;
                 rest.push(if not { found.not() } else { found });
             } else {
                 let kind = if not { JoinKind::Anti } else { JoinKind::Semi };
@@ -232,11 +233,7 @@ impl Unnest {
         }
         outside.insert(0, found);
         let all = Expr::and(outside);
-        Ok(if nulls == Nulls::False {
-            all
-        } else {
-            case(vec![(all, Expr::boolean(true))], Expr::boolean(false))
-        })
+        Ok(if nulls == Nulls::False { all } else { case(vec![(all, Expr::boolean(true))], Expr::boolean(false)) })
     }
 
     /// A comparison as a value.
@@ -299,8 +296,7 @@ impl Unnest {
         let y = numbers.get(&y).copied().unwrap_or(y);
         let unknown = if q.is_uncorrelated() {
             // 0: no rows; 1: values; 2: a NULL among them.
-            let (rows, values) =
-                (self.column("rows", DataType::Int64), self.column("values", DataType::Int64));
+            let (rows, values) = (self.column("rows", DataType::Int64), self.column("values", DataType::Int64));
             let calls = vec![(rows, count_rows()), (values, count(self.read(y)))];
             let aggregate = group(rel, calls);
             let kind = self.column("nulls", DataType::Int64);

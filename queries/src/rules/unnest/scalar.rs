@@ -113,10 +113,9 @@ fn all(conditions: Vec<Expr>) -> Option<Expr> {
         return (!conditions.is_empty()).then(|| Expr::and(conditions));
     }
     // One that is NULL ends a filter, and not an AND.
-    let all = conditions
-        .into_iter()
-        .rev()
-        .fold(Expr::boolean(true), |rest, e| case(vec![(e, rest)], Expr::boolean(false)));
+    let all = conditions.into_iter().rev().fold(Expr::boolean(true), |rest, e| {
+        case(vec![(e, rest)], Expr::boolean(false))
+    });
     Some(all)
 }
 
@@ -173,8 +172,9 @@ fn steps(mut rel: Rel, value: Expr) -> (Rel, Vec<Expr>) {
                 exprs.splice(1..1, std::mem::take(&mut node.predicates));
             }
             Rel::Map(node) => {
-                let with =
-                    |id: ColumnId| node.exprs.iter().find(|(made, _)| *made == id).map(|(_, e)| e.clone());
+                let with = |id: ColumnId| {
+                    node.exprs.iter().find(|(made, _)| *made == id).map(|(_, e)| e.clone())
+                };
                 exprs.iter_mut().for_each(|e| e.replace(&with));
             }
             _ => {}

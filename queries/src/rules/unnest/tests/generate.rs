@@ -352,8 +352,7 @@ impl Generate {
         let mut given: Vec<ColumnId> = keys.iter().map(|(id, _)| *id).collect();
         let rel = Rel::Expand(Expand { input: Box::new(rel), keys: keys.clone(), sets, id });
         let scope = Scope { own: &columns, outer };
-        let calls: Vec<_> =
-            (0..1 + self.below(2)).map(|_| (self.column("c"), self.call(scope, depth))).collect();
+        let calls: Vec<_> = (0..1 + self.below(2)).map(|_| (self.column("c"), self.call(scope, depth))).collect();
         let keys = keys.into_iter().map(|(id, _)| id).chain([id]).collect();
         given.extend(calls.iter().map(|(id, _)| *id));
         (Rel::Aggregate(Aggregate { input: Box::new(rel), keys, calls, totals }), given)
@@ -374,14 +373,7 @@ impl Generate {
     }
 
     /// Some rows by an order without equal ones.
-    fn limited(
-        &mut self,
-        rel: Rel,
-        columns: &[ColumnId],
-        outer: &[ColumnId],
-        skip: usize,
-        fetch: usize,
-    ) -> Rel {
+    fn limited(&mut self, rel: Rel, columns: &[ColumnId], outer: &[ColumnId], skip: usize, fetch: usize) -> Rel {
         let mut keys = Vec::new();
         if self.one_in(3) {
             keys.push(self.value(1, Scope { own: columns, outer }));

@@ -136,9 +136,7 @@ impl Run<'_> {
                     for row in self.rel(input, env)? {
                         let row = with(env, &row);
                         let cells = node.columns.iter().zip(from);
-                        rows.push(
-                            cells.map(|(id, from)| Ok((*id, get(&row, *from)?))).collect::<Result<_>>()?,
-                        );
+                        rows.push(cells.map(|(id, from)| Ok((*id, get(&row, *from)?))).collect::<Result<_>>()?);
                     }
                 }
                 Ok(rows)
@@ -181,8 +179,7 @@ impl Run<'_> {
             for (i, other) in right.iter().enumerate() {
                 let both = with(&outer, other);
                 if node.kind == JoinKind::AntiNullAware {
-                    let values =
-                        node.predicates.iter().map(|e| self.expr(e, &both)).collect::<Result<Vec<_>>>()?;
+                    let values = node.predicates.iter().map(|e| self.expr(e, &both)).collect::<Result<Vec<_>>>()?;
                     maybe |= values.iter().all(|v| *v != Some(0));
                 } else if self.all(&node.predicates, &both)? {
                     if let Some(found) = right_found.get_mut(i) {
@@ -413,8 +410,7 @@ fn tuples(op: Operator, left: &[Value], right: &[Value]) -> Result<Value> {
         Operator::NotEq => pairs().try_fold(Some(0), |all, (l, r)| Ok(or(all, binary(op, *l, *r)?))),
         op if left.len() == 1 => binary(op, left[0], right[0]),
         op => {
-            let strict =
-                if matches!(op, Operator::Lt | Operator::LtEq) { Operator::Lt } else { Operator::Gt };
+            let strict = if matches!(op, Operator::Lt | Operator::LtEq) { Operator::Lt } else { Operator::Gt };
             let first = binary(strict, left[0], right[0])?;
             let same = binary(Operator::Eq, left[0], right[0])?;
             Ok(or(first, and(same, tuples(op, &left[1..], &right[1..])?)))
@@ -455,26 +451,8 @@ fn binary(op: Operator, left: Value, right: Value) -> Result<Value> {
 fn compare(a: Value, b: Value, key: &SortKey) -> Ordering {
     match (a, b) {
         (None, None) => Ordering::Equal,
-        (None, _) => {
-            if key.nulls_first {
-                Ordering::Less
-            } else {
-                Ordering::Greater
-            }
-        }
-        (_, None) => {
-            if key.nulls_first {
-                Ordering::Greater
-            } else {
-                Ordering::Less
-            }
-        }
-        (Some(a), Some(b)) => {
-            if key.descending {
-                b.cmp(&a)
-            } else {
-                a.cmp(&b)
-            }
-        }
+        (None, _) => if key.nulls_first { Ordering::Less } else { Ordering::Greater },
+        (_, None) => if key.nulls_first { Ordering::Greater } else { Ordering::Less },
+        (Some(a), Some(b)) => if key.descending { b.cmp(&a) } else { a.cmp(&b) },
     }
 }
