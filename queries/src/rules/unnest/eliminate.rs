@@ -82,10 +82,8 @@ impl Unnest {
             Ok(rel) => return Ok(rel),
             Err(node) => node,
         };
-        if matches!(node.kind, JoinKind::Inner | JoinKind::Left) {
-            if let Some(rel) = self.one_group(&mut node, above)? {
-                return Ok(rel);
-            }
+        if let Some(rel) = self.one_group(&mut node, above)? {
+            return Ok(rel);
         }
         let mut left = *node.left;
         let mut read = reads(&node.predicates);
@@ -112,7 +110,7 @@ impl Unnest {
                 _ => return Ok(None),
             };
         }
-        if node.kind == JoinKind::Left && !node.predicates.is_empty() {
+        if node.kind != JoinKind::Inner && (node.kind != JoinKind::Left || !node.predicates.is_empty()) {
             return Ok(None);
         }
         let mut maps = Vec::new();
