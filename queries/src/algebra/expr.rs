@@ -242,7 +242,9 @@ impl Expr {
             Kind::Between { expr, low, high, .. } => vec![expr, low, high],
             Kind::Like { expr, pattern, .. } => vec![expr, pattern],
             Kind::Subquery(subquery) => match &subquery.kind {
-                SubqueryKind::Any { values, .. } | SubqueryKind::All { values, .. } => values.iter().collect(),
+                SubqueryKind::Any { values, .. } | SubqueryKind::All { values, .. } => {
+                    values.iter().collect()
+                }
                 SubqueryKind::Scalar | SubqueryKind::Exists => vec![],
             },
         }
@@ -263,7 +265,9 @@ impl Expr {
             Kind::Between { expr, low, high, .. } => vec![expr, low, high],
             Kind::Like { expr, pattern, .. } => vec![expr, pattern],
             Kind::Subquery(subquery) => match &mut subquery.kind {
-                SubqueryKind::Any { values, .. } | SubqueryKind::All { values, .. } => values.iter_mut().collect(),
+                SubqueryKind::Any { values, .. } | SubqueryKind::All { values, .. } => {
+                    values.iter_mut().collect()
+                }
                 SubqueryKind::Scalar | SubqueryKind::Exists => vec![],
             },
         }

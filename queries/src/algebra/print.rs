@@ -270,7 +270,12 @@ impl Columns {
                 }
             }
             Rel::Limit(node) => {
-                write!(out, "limit {} from {}", node.fetch.map_or("all".into(), |n| n.to_string()), node.skip)?;
+                write!(
+                    out,
+                    "limit {} from {}",
+                    node.fetch.map_or("all".into(), |n| n.to_string()),
+                    node.skip
+                )?;
             }
             Rel::Union(node) => {
                 out.push_str("union ");

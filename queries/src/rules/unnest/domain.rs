@@ -12,12 +12,12 @@ use std::collections::BTreeSet;
 
 use datafusion_expr::Operator;
 
-use crate::algebra::{Aggregate, ColumnId, Expr, JoinKind, Rel};
+use crate::algebra::{Aggregate, ColumnId, Expr, Join, JoinKind, Rel};
 use crate::error::{Error, Result};
 
 use super::failing::fails;
 use super::push::{Carried, Pushed};
-use super::repeatable::{is_sorted, make_repeatable};
+use super::repeatable::{is_repeatable, is_sorted, make_repeatable};
 use super::{Above, Unnest, filtered, gives, reads_any};
 
 /// The combinations of a dependent join.
@@ -32,9 +32,11 @@ pub(super) struct Domain<'a> {
     pub(super) exact: bool,
     /// The left side of the join.
     left: &'a mut Rel,
+    /// The way from there to the part that has the columns: which input of each relation.
+    way: Vec<usize>,
     /// What is read above it.
     above: &'a Above<'a>,
-    /// The part of it that has the columns, once it is asked for.
+    /// The rows of that part, once they are asked for.
     source: Option<Rel>,
 }
 
@@ -47,13 +49,14 @@ impl<'a> Domain<'a> {
     ) -> Domain<'a> {
         let mut columns: Vec<ColumnId> = outer.iter().copied().collect();
         let mut tells = vec![true; columns.len()];
-        if let Some((keys, inexact)) = inexact(part(left, &outer, exact), &outer)
+        let (way, part) = way(left, &outer, exact);
+        if let Some((keys, inexact)) = inexact(part, &outer)
             && keys.iter().all(|key| gives(left, *key))
         {
             columns.extend(keys.into_iter().filter(|key| !outer.contains(key)));
             tells = columns.iter().map(|id| !inexact.contains(id)).collect();
         }
-        Domain { columns, outer, tells, exact, left, above, source: None }
+        Domain { columns, outer, tells, exact, left, way, above, source: None }
     }
 }
 
@@ -74,45 +77,55 @@ impl Unnest {
     }
 
     fn source(&self, domain: &mut Domain) -> Result<Rel> {
-        let wanted: BTreeSet<ColumnId> = domain.columns.iter().copied().collect();
-        let mut needed = wanted.clone();
-        let mut kept: Vec<Expr> = Vec::new();
+        let part = domain.way.iter().try_fold(&*domain.left, |rel, input| rel.inputs().get(*input).copied());
+        let (given, repeatable) = match part {
+            Some(part) => (part.columns(), is_repeatable(part)),
+            None => (BTreeSet::new(), false),
+        };
+        let is_else = |e: &Expr| e.as_column().is_some_and(|id| !given.contains(&id));
+        let applies = |e: &Expr| !e.any(&mut |e| is_else(e)) && !e.is_volatile();
+        let mut needed: BTreeSet<ColumnId> = domain.columns.iter().copied().collect();
+        // What conditions above the part leave of it, the last one first; `None` where one is left out.
+        let mut kept: Vec<Option<Expr>> = Vec::new();
         let mut rel: &mut Rel = domain.left;
-        while let Some(input) = step(rel, &wanted, domain.exact) {
-            needed.extend(rel.reads());
+        for input in &domain.way {
+            if !repeatable {
+                needed.extend(rel.reads());
+            }
             match rel {
                 Rel::Filter(node) => {
-                    let predicates = node.predicates.iter().filter(|e| domain.exact || !fails(e));
-                    kept.splice(0..0, predicates.cloned());
+                    let kept_of = |e: &Expr| applies(e).then(|| e.clone());
+                    kept.extend(node.predicates.iter().rev().map(kept_of));
                 }
                 Rel::Map(_) | Rel::Sort(_) => {}
                 Rel::Join(node) if matches!(node.kind, JoinKind::Left | JoinKind::Mark(_)) => {}
                 Rel::Join(node) if node.kind == JoinKind::Inner => {
-                    kept.splice(0..0, node.predicates.iter().filter(|e| !fails(e)).cloned());
-                    kept.retain(|e| !fails(e));
+                    kept.extend(node.predicates.iter().rev().filter(|e| applies(e)).cloned().map(Some));
+                    kept.push(None);
                 }
-                _ => kept.retain(|e| !fails(e)),
+                _ => kept.push(None),
             }
-            let Some(below) = rel.inputs_mut().into_iter().nth(input) else {
+            let Some(below) = rel.inputs_mut().into_iter().nth(*input) else {
                 return Err(Error::Unsupported("this correlated subquery".into()));
             };
             rel = below;
         }
-        let given = rel.columns();
-        needed.extend(given.iter().copied().filter(|id| domain.above.reads(*id)));
-        if !make_repeatable(rel, &needed, &self.columns) {
-            let what = "this correlated subquery over rows that would be read twice and may differ: random values, \
-                        or the first value of a group without an order";
-            return Err(Error::Unsupported(what.into()));
-        }
-        let mut predicates = Vec::new();
-        let mut is_whole = true;
-        for e in kept {
-            let applies = !e.is_volatile() && e.columns().is_subset(&given);
-            if applies && (is_whole || !fails(&e)) {
-                predicates.push(e);
+        if !repeatable {
+            needed.extend(given.iter().copied().filter(|id| domain.above.reads(*id)));
+            if !make_repeatable(rel, &needed, &self.columns) {
+                let what = "this correlated subquery over rows that would be read twice and may differ: random \
+                            values, or values of a group that depend on the order of its rows";
+                return Err(Error::Unsupported(what.into()));
             }
-            is_whole &= applies;
+        }
+        // What can fail stays behind what it stands behind.
+        let mut predicates = Vec::new();
+        let mut is_whole = domain.exact;
+        for e in kept.into_iter().rev() {
+            match e {
+                Some(e) if is_whole || !fails(&e) => predicates.push(e),
+                _ => is_whole = false,
+            }
         }
         Ok(filtered(rel.clone(), predicates))
     }
@@ -135,46 +148,45 @@ impl Unnest {
     }
 }
 
-/// The input that has every combination of the columns too, and is smaller.
+/// The input that has every combination too, and is smaller. The relation gives all columns wanted, so that those not made
+/// on one side are given by the other.
 fn step(rel: &Rel, wanted: &BTreeSet<ColumnId>, exact: bool) -> Option<usize> {
-    let has = |rel: &Rel| wanted.iter().all(|id| gives(rel, *id));
-    match rel {
-        Rel::Filter(_) => Some(0),
-        Rel::Sort(node) => node.fetch.is_none().then_some(0),
+    let makes_none = || !wanted.iter().any(|id| rel.made_here().contains(id));
+    let in_right = |node: &Join| wanted.iter().filter(|id| gives(&node.right, **id)).count();
+    let below = match rel {
+        Rel::Filter(_) | Rel::Repeat(_) => true,
+        Rel::Sort(node) => node.fetch.is_none(),
         // With an order it takes the same rows each time, once that has no equal ones.
-        Rel::Limit(node) => (!is_sorted(&node.input)).then_some(0),
-        Rel::Map(node) => has(&node.input).then_some(0),
-        Rel::Repeat(node) => has(&node.input).then_some(0),
-        Rel::Expand(node) => (!node.sets.is_empty() && has(&node.input)).then_some(0),
-        Rel::Aggregate(node) => {
-            let are_keys = node.totals.is_empty() && wanted.iter().all(|id| node.keys.contains(id));
-            (are_keys && has(&node.input)).then_some(0)
-        }
+        Rel::Limit(node) => !is_sorted(&node.input),
+        Rel::Map(_) => makes_none(),
+        Rel::Expand(node) => !node.sets.is_empty() && makes_none(),
+        Rel::Aggregate(node) => !node.keys.is_empty() && node.totals.is_empty() && makes_none(),
         Rel::Join(node) => match node.kind {
-            JoinKind::Inner if exact => None,
-            JoinKind::Inner if has(&node.left) => Some(0),
-            JoinKind::Inner => has(&node.right).then_some(1),
-            JoinKind::Left
-            | JoinKind::Semi
-            | JoinKind::Anti
-            | JoinKind::AntiNullAware
-            | JoinKind::Mark(_) => has(&node.left).then_some(0),
-            JoinKind::Full | JoinKind::Single => None,
+            JoinKind::Inner if exact => false,
+            JoinKind::Inner => match in_right(node) {
+                0 => true,
+                n => return (n == wanted.len()).then_some(1),
+            },
+            JoinKind::Left => in_right(node) == 0,
+            JoinKind::Semi | JoinKind::Anti | JoinKind::AntiNullAware | JoinKind::Mark(_) => makes_none(),
+            JoinKind::Full | JoinKind::Single => false,
         },
-        Rel::Scan(_) | Rel::Values(_) | Rel::Union(_) => None,
-    }
+        Rel::Scan(_) | Rel::Values(_) | Rel::Union(_) => false,
+    };
+    below.then_some(0)
 }
 
-/// The part of a relation that [`step`] leads to.
-fn part<'a>(rel: &'a Rel, wanted: &BTreeSet<ColumnId>, exact: bool) -> &'a Rel {
-    let mut rel = rel;
+/// Where [`step`] leads to, and the inputs on the way.
+fn way<'a>(rel: &'a Rel, wanted: &BTreeSet<ColumnId>, exact: bool) -> (Vec<usize>, &'a Rel) {
+    let (mut rel, mut way) = (rel, Vec::new());
     while let Some(input) = step(rel, wanted, exact) {
         match rel.inputs().get(input) {
             Some(below) => rel = below,
             None => break,
         }
+        way.push(input);
     }
-    rel
+    (way, rel)
 }
 
 /// The keys of the aggregate that a part is, and the columns wanted that come from its sums of floats, if there are any.

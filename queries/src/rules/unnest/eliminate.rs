@@ -9,6 +9,7 @@ use crate::error::{Error, Result};
 
 use super::domain::Domain;
 use super::failing::{fails, rel_fails};
+use super::lift::alone;
 use super::pull::conditions;
 use super::scalar::size;
 use super::{Above, Unnest, filtered, gives, join, mapped, reads, reads_any, take};
@@ -47,13 +48,15 @@ impl Unnest {
         }
         let here = Above::of(reads(&node.predicates), node.kind.gives_right().then_some(above));
         let right = Box::new(self.joined(*node.right, &here)?);
-        Ok(Rel::Join(Join { right, ..node }))
+        Ok(alone(Join { right, ..node }).unwrap_or_else(Rel::Join))
     }
 
     fn dependent(&mut self, mut node: Join, outer: BTreeSet<ColumnId>, above: &Above) -> Result<Rel> {
         match node.kind {
             JoinKind::Full => {
-                return Err(Error::Unsupported("a full join whose right side names columns of the left side".into()));
+                return Err(Error::Unsupported(
+                    "a full join whose right side names columns of the left side".into(),
+                ));
             }
             JoinKind::AntiNullAware => {
                 node.kind = JoinKind::Anti;
@@ -71,13 +74,16 @@ impl Unnest {
             let right = self.pull(*node.right, &outer, is_set, &mut on);
             on.extend(node.predicates);
             let here = Above::of(reads(&on), gives_right.then_some(above));
-            let right = self.joined(right, &here)?;
-            return Ok(join(node.kind, *node.left, right, on));
+            let right = Box::new(self.joined(right, &here)?);
+            let node = Join { kind: node.kind, left: node.left, right, predicates: on };
+            return Ok(alone(node).unwrap_or_else(Rel::Join));
         }
-        if matches!(node.kind, JoinKind::Inner | JoinKind::Left) {
-            if let Some(rel) = self.one_group(&mut node, above)? {
-                return Ok(rel);
-            }
+        node = match self.lift(node, &outer, above)? {
+            Ok(rel) => return Ok(rel),
+            Err(node) => node,
+        };
+        if let Some(rel) = self.one_group(&mut node, above)? {
+            return Ok(rel);
         }
         let mut left = *node.left;
         let mut read = reads(&node.predicates);
@@ -104,7 +110,7 @@ impl Unnest {
                 _ => return Ok(None),
             };
         }
-        if node.kind == JoinKind::Left && !node.predicates.is_empty() {
+        if node.kind != JoinKind::Inner && (node.kind != JoinKind::Left || !node.predicates.is_empty()) {
             return Ok(None);
         }
         let mut maps = Vec::new();

@@ -1,31 +1,7 @@
-//! What can fail on some row.
-
-use datafusion_expr::Operator;
+//! Whether an expression of a relation and those below it can fail on some row.
 
 use crate::algebra::{Expr, Kind, Rel};
-
-/// Whether evaluating an expression can fail on some row.
-pub(super) fn fails(e: &Expr) -> bool {
-    e.any(&mut |e| match &e.kind {
-        Kind::Binary(op, ..) => {
-            let arithmetic = matches!(
-                op,
-                Operator::Plus
-                    | Operator::Minus
-                    | Operator::Multiply
-                    | Operator::Divide
-                    | Operator::Modulo
-                    | Operator::BitwiseShiftLeft
-                    | Operator::BitwiseShiftRight
-            );
-            arithmetic && !e.data_type.is_floating()
-        }
-        Kind::Negative(inner) => !inner.data_type.is_floating(),
-        Kind::Cast { safe, .. } => !safe,
-        Kind::Call { .. } => true,
-        _ => false,
-    })
-}
+pub(super) use crate::compile::fails;
 
 /// Whether an expression of a relation, or of one below it, can fail.
 pub(super) fn rel_fails(rel: &Rel) -> bool {

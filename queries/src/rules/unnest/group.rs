@@ -88,7 +88,6 @@ fn is_keyed(group: &Aggregate, outer: &BTreeSet<ColumnId>) -> bool {
     if exprs_of(group).any(|e| reads_any(e, outer) || fails(e)) || !accesses(&group.input, outer) {
         return false;
     }
-    conditions(&group.input, outer, false).is_some_and(|on| {
-        on.iter().all(|e| equality(e, outer).is_some() || e.columns().is_subset(outer))
-    })
+    conditions(&group.input, outer, false)
+        .is_some_and(|on| on.iter().all(|e| equality(e, outer).is_some() || e.columns().is_subset(outer)))
 }

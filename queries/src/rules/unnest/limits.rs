@@ -68,7 +68,10 @@ impl Unnest {
             Some(1) if skip == 0 && (all_ordered || range.needed.len() == 1) => {
                 Ok(self.first(pushed, range, &ordered))
             }
-            Some(n) if n.saturating_mul(range.needed.len().max(1)) <= MOST_CALLS && skip < i64::MAX as usize - n => {
+            Some(n)
+                if n.saturating_mul(range.needed.len().max(1)) <= MOST_CALLS
+                    && skip < i64::MAX as usize - n =>
+            {
                 Ok(self.nth(pushed, range, &ordered))
             }
             _ if all_ordered => self.ranked(pushed, range, domain),
@@ -178,17 +181,14 @@ impl Unnest {
         let (start, end) = (self.read(start), sum(self.read(start), self.read(times)));
         let skip = i64::try_from(range.skip).unwrap_or(i64::MAX);
         let last = range.fetch.map(|n| skip.saturating_add(i64::try_from(n).unwrap_or(i64::MAX)));
-        let smaller = |a: Expr, b: Expr| {
-            case(vec![(Expr::compare(a.clone(), Operator::Lt, b.clone()), a)], b)
-        };
+        let smaller =
+            |a: Expr, b: Expr| case(vec![(Expr::compare(a.clone(), Operator::Lt, b.clone()), a)], b);
         let upper = match last {
             Some(last) => smaller(end, integer(last)),
             None => end,
         };
-        let lower = case(
-            vec![(Expr::compare(start.clone(), Operator::Lt, integer(skip)), integer(skip))],
-            start,
-        );
+        let lower =
+            case(vec![(Expr::compare(start.clone(), Operator::Lt, integer(skip)), integer(skip))], start);
         let wanted = self.arithmetic(upper, Operator::Minus, lower);
         let times = self.column("wanted", DataType::Int64);
         let rel = mapped(ranked, vec![(times, wanted)]);

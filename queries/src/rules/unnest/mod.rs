@@ -16,21 +16,23 @@
 //! Modules of the first step:
 //! - [`places`]: what becomes of the relations in whose expressions subqueries stand.
 //! - [`values`]: an expression, and what is known of the place where its value goes.
-//! - [`quantified`]: EXISTS, ANY and ALL. [`scalar`]: the value of the only row. [`single`]: the error if there are several.
+//! - [`exists`]: EXISTS. [`quantified`]: ANY and ALL. [`scalar`]: the value of the only row. [`single`]: the error if there are several.
 //! - [`stages`]: subqueries that are run before the rest, equal ones once.
 //! - [`sides`]: subqueries in ON that name columns of both sides of an outer join.
 //!
 //! Modules of the second step:
 //! - [`eliminate`]: a dependent join. [`pull`]: conditions that are moved up.
-//! - [`group`]: an aggregate without keys as the right side.
+//! - [`lift`]: what is computed from outer columns above the join. [`group`]: an aggregate without keys as the right side.
 //! - [`domain`]: where the combinations come from. [`push`]: a relation for each of them. [`padded`]: where each of them
 //!   must have a row. [`limits`]: some rows of each of them.
 //! - [`repeatable`]: what gives the same rows whenever it is read.
 
 mod domain;
 mod eliminate;
+mod exists;
 mod failing;
 mod group;
+mod lift;
 mod limits;
 mod padded;
 mod places;
@@ -53,7 +55,8 @@ use arrow_schema::DataType;
 use datafusion_common::ScalarValue;
 use datafusion_expr::{AggregateUDF, Operator};
 
-use crate::algebra::{Call, ColumnId, Columns, Expr, Filter, Join, JoinKind, Kind, Map, Rel, Stage, Statement, Subquery,
+use crate::algebra::{
+    Call, ColumnId, Columns, Expr, Filter, Join, JoinKind, Kind, Map, Rel, Stage, Statement, Subquery,
 };
 use crate::error::{Error, Result};
 

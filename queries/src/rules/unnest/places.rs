@@ -1,9 +1,7 @@
 //! Relations in whose expressions subqueries stand: the subqueries are joined to the relation's input, and their values are
 //! columns there.
 
-use crate::algebra::{
-    Aggregate, ColumnId, Expr, Join, JoinKind, Map, Rel, Sort, Union, Values,
-};
+use crate::algebra::{Aggregate, ColumnId, Expr, Join, JoinKind, Map, Rel, Sort, Union, Values};
 use crate::error::{Error, Result};
 
 use super::failing::fails;

@@ -14,12 +14,14 @@
 
 use std::collections::BTreeSet;
 
-use crate::algebra::{Aggregate, ColumnId, Expr, Join, JoinKind, Rel};
+use datafusion_expr::Operator;
+
+use crate::algebra::{Aggregate, ColumnId, Expand, Expr, Join, JoinKind, Map, Rel, Repeat};
 
 use super::eliminate::equality;
 use super::failing::{fails, rel_fails};
 use super::scalar::is_distinct;
-use super::{Unnest, filtered, gives, mapped, reads_any};
+use super::{Unnest, filtered, gives, mapped, reads_any, take};
 
 /// Whether a relation, or one below it, reads one of these columns.
 pub(super) fn accesses(rel: &Rel, outer: &BTreeSet<ColumnId>) -> bool {
@@ -45,9 +47,6 @@ pub(super) fn conditions<'a>(
     outer: &BTreeSet<ColumnId>,
     is_set: bool,
 ) -> Option<Vec<&'a Expr>> {
-    if !accesses(rel, outer) {
-        return Some(vec![]);
-    }
     match rel {
         Rel::Filter(node) => {
             let mut on = conditions(&node.input, outer, is_set)?;
@@ -60,26 +59,24 @@ pub(super) fn conditions<'a>(
         }
         Rel::Map(node) => {
             let on = conditions(&node.input, outer, is_set)?;
-            let stays = node.exprs.iter().any(|(_, e)| reads_any(e, outer) || fails(e));
-            (!stays).then_some(on)
+            let is_guarded = !on.is_empty() && node.exprs.iter().any(|(_, e)| fails(e));
+            (!itself(rel, outer) && !is_guarded).then_some(on)
         }
         Rel::Sort(node) if node.fetch.is_none() => conditions(&node.input, outer, is_set),
-        Rel::Expand(node) if !itself(rel, outer) => conditions(&node.input, outer, is_set),
-        Rel::Repeat(node) if !itself(rel, outer) => conditions(&node.input, outer, is_set),
+        Rel::Expand(Expand { input, .. }) | Rel::Repeat(Repeat { input, .. }) if !itself(rel, outer) => {
+            conditions(input, outer, is_set)
+        }
         Rel::Join(node) => of_join(node, outer, is_set),
-        Rel::Aggregate(node) => {
-            if itself(rel, outer) || node.keys.is_empty() || !node.totals.is_empty() {
-                return None;
-            }
+        Rel::Aggregate(node) if !node.keys.is_empty() && node.totals.is_empty() && !itself(rel, outer) => {
             let on = conditions(&node.input, outer, is_set)?;
-            if is_set && is_distinct(node) {
+            if on.is_empty() || is_set && is_distinct(node) {
                 return Some(on);
             }
             let passes = |e: &&Expr| names_keys(e, &node.keys, outer) || equality(e, outer).is_some();
             let all = on.iter().all(passes) && !rel.exprs().into_iter().any(fails);
             all.then_some(on)
         }
-        _ => None,
+        _ => (!accesses(rel, outer)).then(Vec::new),
     }
 }
 
@@ -102,9 +99,8 @@ fn is_inner(node: &Join, outer: &BTreeSet<ColumnId>, is_set: bool) -> bool {
 fn of_join<'a>(node: &'a Join, outer: &BTreeSet<ColumnId>, is_set: bool) -> Option<Vec<&'a Expr>> {
     let mut on = conditions(&node.left, outer, is_set)?;
     // What the right side computes for each left row is computed for more of them.
-    let is_guarded = !on.is_empty()
-        && rel_fails(&node.right)
-        && node.right.free().iter().any(|id| gives(&node.left, *id));
+    let is_guarded =
+        !on.is_empty() && rel_fails(&node.right) && node.right.free().iter().any(|id| gives(&node.left, *id));
     if is_guarded {
         return None;
     }
@@ -132,32 +128,33 @@ impl Unnest {
         is_set: bool,
         on: &mut Vec<Expr>,
     ) -> Rel {
-        if !accesses(&rel, outer) {
-            return rel;
-        }
         match rel {
             Rel::Filter(node) => {
                 let start = on.len();
                 let input = self.pull(*node.input, outer, is_set, on);
                 filtered(input, rest(node.predicates, outer, on, start))
             }
-            Rel::Sort(node) => self.pull(*node.input, outer, is_set, on),
+            Rel::Sort(node) if node.fetch.is_none() => self.pull(*node.input, outer, is_set, on),
             Rel::Join(mut node) => {
                 let start = on.len();
-                let inner = is_inner(&node, outer, is_set);
-                *node.left = self.pull(super::take(&mut node.left), outer, is_set, on);
-                if inner {
+                let is_inner = is_inner(&node, outer, is_set);
+                *node.left = self.pull(take(&mut node.left), outer, is_set, on);
+                if is_inner {
                     node.kind = JoinKind::Inner;
-                    *node.right = self.pull(super::take(&mut node.right), outer, is_set, on);
+                    *node.right = self.pull(take(&mut node.right), outer, is_set, on);
                     node.predicates = rest(node.predicates, outer, on, start);
                 }
                 Rel::Join(node)
             }
-            Rel::Aggregate(node) => self.pull_group(node, outer, is_set, on),
+            Rel::Aggregate(node) if !node.keys.is_empty() && node.totals.is_empty() => {
+                self.pull_group(node, outer, is_set, on)
+            }
             mut rel => {
-                for input in rel.inputs_mut() {
-                    let below = super::take(input);
-                    *input = self.pull(below, outer, is_set, on);
+                if let Rel::Map(Map { input, .. })
+                | Rel::Expand(Expand { input, .. })
+                | Rel::Repeat(Repeat { input, .. }) = &mut rel
+                {
+                    **input = self.pull(take(input), outer, is_set, on);
                 }
                 rel
             }
@@ -171,11 +168,12 @@ impl Unnest {
         is_set: bool,
         on: &mut Vec<Expr>,
     ) -> Rel {
-        if is_set && is_distinct(&node) {
-            return self.pull(*node.input, outer, is_set, on);
-        }
         let mut own = Vec::new();
-        let input = self.pull(*node.input, outer, is_set, &mut own);
+        let input = self.pull(take(&mut node.input), outer, is_set, &mut own);
+        if is_set && is_distinct(&node) && !own.is_empty() {
+            on.extend(own);
+            return input;
+        }
         let mut exprs = Vec::new();
         for e in own {
             match equality(&e, outer) {
@@ -184,7 +182,7 @@ impl Unnest {
                     if !node.keys.contains(&key) {
                         node.keys.push(key);
                     }
-                    on.push(Expr::compare(other.clone(), datafusion_expr::Operator::Eq, self.read(key)));
+                    on.push(Expr::compare(other.clone(), Operator::Eq, self.read(key)));
                 }
                 _ => on.push(e),
             }

@@ -109,14 +109,16 @@ impl Unnest {
 
 /// Whether all conditions of a filter are true.
 fn all(conditions: Vec<Expr>) -> Option<Expr> {
-    if conditions.is_empty() || !conditions.iter().any(fails) {
-        return (!conditions.is_empty()).then(|| Expr::and(conditions));
+    if conditions.is_empty() {
+        return None;
+    }
+    if !conditions.iter().any(fails) {
+        return Some(Expr::and(conditions));
     }
     // One that is NULL ends a filter, and not an AND.
-    let all = conditions.into_iter().rev().fold(Expr::boolean(true), |rest, e| {
-        case(vec![(e, rest)], Expr::boolean(false))
-    });
-    Some(all)
+    let (fail, first): (Vec<_>, Vec<_>) = conditions.into_iter().partition(fails);
+    let first = if first.is_empty() { None } else { Some(Expr::and(first)) };
+    first.into_iter().chain(fail).rev().reduce(|rest, e| case(vec![(e, rest)], Expr::boolean(false)))
 }
 
 /// Whether a relation is an aggregate without keys and, above it, what [`steps`] takes.
@@ -172,9 +174,8 @@ fn steps(mut rel: Rel, value: Expr) -> (Rel, Vec<Expr>) {
                 exprs.splice(1..1, std::mem::take(&mut node.predicates));
             }
             Rel::Map(node) => {
-                let with = |id: ColumnId| {
-                    node.exprs.iter().find(|(made, _)| *made == id).map(|(_, e)| e.clone())
-                };
+                let with =
+                    |id: ColumnId| node.exprs.iter().find(|(made, _)| *made == id).map(|(_, e)| e.clone());
                 exprs.iter_mut().for_each(|e| e.replace(&with));
             }
             _ => {}

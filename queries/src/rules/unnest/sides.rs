@@ -108,7 +108,8 @@ impl Unnest {
             let null = Expr::null(&self.columns.get(*id).data_type);
             nulls.push((self.like(*id), null));
         }
-        let others_columns = nulls.iter().map(|(id, _)| *id).chain(of_right.iter().map(|id| at(&of_others, id)));
+        let others_columns =
+            nulls.iter().map(|(id, _)| *id).chain(of_right.iter().map(|id| at(&of_others, id)));
         let others_columns = others_columns.collect();
         let mut inputs = Vec::with_capacity(2);
         for (rel, columns, nulls) in [(pairs, pairs_columns, vec![]), (others, others_columns, nulls)] {

@@ -2,9 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::algebra::{
-    Aggregate, ColumnId, Expr, Kind, Limit, Rel, Stage, Statement, Subquery, SubqueryKind,
-};
+use crate::algebra::{Aggregate, ColumnId, Expr, Kind, Limit, Rel, Stage, Statement, Subquery, SubqueryKind};
 
 use super::failing::any_expr;
 use super::{Unnest, count_rows, positive};

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::algebra::{ColumnId, Expr, JoinKind, Kind, Rel, Sort, Subquery, SubqueryKind};
+use crate::algebra::{ColumnId, Expr, JoinKind, Kind, Rel, Sort, SortKey, Subquery, SubqueryKind};
 use crate::error::Result;
 
 use super::failing::{fails, rel_fails};
@@ -87,18 +87,28 @@ impl Place {
     }
 }
 
-/// Changes what is sorted. Rows of which some were taken by their order are sorted again.
+/// Changes what is sorted. Rows that have an order for another reason are sorted again.
 fn below_sort(rel: Rel, change: impl FnOnce(Rel) -> Rel) -> Rel {
     match rel {
         Rel::Sort(Sort { input, keys, fetch: None }) => {
             let input = Box::new(below_sort(*input, change));
             Rel::Sort(Sort { input, keys, fetch: None })
         }
-        Rel::Sort(node) => {
-            let keys = node.keys.clone();
-            Rel::Sort(Sort { input: Box::new(change(Rel::Sort(node))), keys, fetch: None })
-        }
-        rel => change(rel),
+        rel => match order(&rel).cloned() {
+            Some(keys) => Rel::Sort(Sort { input: Box::new(change(rel)), keys, fetch: None }),
+            None => change(rel),
+        },
+    }
+}
+
+/// The order that rows have.
+fn order(rel: &Rel) -> Option<&Vec<SortKey>> {
+    match rel {
+        Rel::Sort(node) => Some(&node.keys),
+        Rel::Limit(node) => order(&node.input),
+        Rel::Map(node) => order(&node.input),
+        Rel::Filter(node) => order(&node.input),
+        _ => None,
     }
 }
 

@@ -37,8 +37,9 @@ struct Scope<'a> {
 impl Generate {
     pub(super) fn new(seed: u64, can_fail: bool) -> Generate {
         let tables = (0..3).map(|i| table(&format!("t{i}"), &["a", "b"])).collect();
+        let room = std::env::var("ROOM").ok().and_then(|n| n.parse().ok()).unwrap_or(14);
         let state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ 0x1234_5678_9ABC_DEF1;
-        Generate { state, columns: Columns::default(), tables, can_fail, room: 14 }
+        Generate { state, columns: Columns::default(), tables, can_fail, room }
     }
 
     fn below(&mut self, n: usize) -> usize {
@@ -55,7 +56,7 @@ impl Generate {
     pub(super) fn tables(&mut self) -> Tables {
         let mut tables = Tables::new();
         for i in 0..3 {
-            let rows = (0..self.below(5)).map(|_| vec![self.cell(), self.cell()]).collect();
+            let rows = (0..self.below(6)).map(|_| vec![self.cell(), self.cell()]).collect();
             tables.insert(format!("t{i}"), rows);
         }
         tables
@@ -66,7 +67,11 @@ impl Generate {
     }
 
     pub(super) fn statement(mut self) -> Statement {
-        let (root, output) = self.relation(4, &[]);
+        let (root, output) = match self.one_in(2) {
+            true => self.relation(2 + self.room / 7, &[]),
+            // Columns computed by subqueries.
+            false => self.mapped(1 + self.room / 7, &[]),
+        };
         Statement { columns: self.columns, stages: vec![], root, output }
     }
 
@@ -237,19 +242,22 @@ impl Generate {
     }
 
     fn maybe_filtered(&mut self, rel: Rel, columns: &[ColumnId], outer: &[ColumnId], depth: usize) -> Rel {
-        if self.one_in(3) {
+        if self.below(5) > 1 && (outer.is_empty() || self.one_in(3)) {
             return rel;
         }
         let scope = Scope { own: columns, outer };
-        let count = 1 + self.below(2);
+        let count = if self.one_in(3) { 2 } else { usize::from(self.one_in(2)) };
         let mut predicates: Vec<Expr> = (0..count).map(|_| self.condition(depth.min(2), scope)).collect();
-        if !outer.is_empty() && self.one_in(2) {
+        if !outer.is_empty() && self.below(3) > 0 {
             let inner = self.name(Scope { own: columns, outer: &[] });
             let other = self.name(Scope { own: &[], outer });
             if let (Some(inner), Some(other)) = (inner, other) {
                 let op = if self.one_in(4) { self.op() } else { Operator::Eq };
                 predicates.push(Expr::compare(inner, op, other));
             }
+        }
+        if predicates.is_empty() {
+            return rel;
         }
         Rel::Filter(Filter { input: Box::new(rel), predicates })
     }
@@ -352,7 +360,8 @@ impl Generate {
         let mut given: Vec<ColumnId> = keys.iter().map(|(id, _)| *id).collect();
         let rel = Rel::Expand(Expand { input: Box::new(rel), keys: keys.clone(), sets, id });
         let scope = Scope { own: &columns, outer };
-        let calls: Vec<_> = (0..1 + self.below(2)).map(|_| (self.column("c"), self.call(scope, depth))).collect();
+        let calls: Vec<_> =
+            (0..1 + self.below(2)).map(|_| (self.column("c"), self.call(scope, depth))).collect();
         let keys = keys.into_iter().map(|(id, _)| id).chain([id]).collect();
         given.extend(calls.iter().map(|(id, _)| *id));
         (Rel::Aggregate(Aggregate { input: Box::new(rel), keys, calls, totals }), given)
@@ -373,7 +382,14 @@ impl Generate {
     }
 
     /// Some rows by an order without equal ones.
-    fn limited(&mut self, rel: Rel, columns: &[ColumnId], outer: &[ColumnId], skip: usize, fetch: usize) -> Rel {
+    fn limited(
+        &mut self,
+        rel: Rel,
+        columns: &[ColumnId],
+        outer: &[ColumnId],
+        skip: usize,
+        fetch: usize,
+    ) -> Rel {
         let mut keys = Vec::new();
         if self.one_in(3) {
             keys.push(self.value(1, Scope { own: columns, outer }));

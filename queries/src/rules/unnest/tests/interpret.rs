@@ -42,6 +42,11 @@ pub(super) fn rows(statement: &Statement, tables: &Tables) -> Result<Vec<Vec<Val
     Ok(rows)
 }
 
+/// NULLs in the place of a row. A key of an aggregate that is an outer column stays.
+fn nulls(rel: &Rel) -> Row {
+    rel.columns().difference(&rel.free()).map(|id| (*id, None)).collect()
+}
+
 fn get(row: &Row, id: ColumnId) -> Result<Value> {
     row.get(&id).copied().ok_or_else(|| panic!("column {} is not there", id.0))
 }
@@ -136,7 +141,9 @@ impl Run<'_> {
                     for row in self.rel(input, env)? {
                         let row = with(env, &row);
                         let cells = node.columns.iter().zip(from);
-                        rows.push(cells.map(|(id, from)| Ok((*id, get(&row, *from)?))).collect::<Result<_>>()?);
+                        rows.push(
+                            cells.map(|(id, from)| Ok((*id, get(&row, *from)?))).collect::<Result<_>>()?,
+                        );
                     }
                 }
                 Ok(rows)
@@ -159,9 +166,7 @@ impl Run<'_> {
             true if !left.is_empty() || node.kind == JoinKind::Full => Some(self.rel(&node.right, env)?),
             _ => None,
         };
-        // A column that both give is an outer one on the right side: a key of an aggregate.
-        let null: Row =
-            node.right.columns().into_iter().filter(|id| !given.contains(id)).map(|id| (id, None)).collect();
+        let null = nulls(&node.right);
         let mut rows = Vec::new();
         let mut right_found: Vec<bool> = once.iter().flatten().map(|_| false).collect();
         for row in left {
@@ -179,7 +184,8 @@ impl Run<'_> {
             for (i, other) in right.iter().enumerate() {
                 let both = with(&outer, other);
                 if node.kind == JoinKind::AntiNullAware {
-                    let values = node.predicates.iter().map(|e| self.expr(e, &both)).collect::<Result<Vec<_>>>()?;
+                    let values =
+                        node.predicates.iter().map(|e| self.expr(e, &both)).collect::<Result<Vec<_>>>()?;
                     maybe |= values.iter().all(|v| *v != Some(0));
                 } else if self.all(&node.predicates, &both)? {
                     if let Some(found) = right_found.get_mut(i) {
@@ -211,7 +217,7 @@ impl Run<'_> {
             }
         }
         if node.kind == JoinKind::Full {
-            let null: Row = given.into_iter().map(|id| (id, None)).collect();
+            let null = nulls(&node.left);
             for (other, found) in once.iter().flatten().zip(right_found) {
                 if !found {
                     rows.push(with(&null, other));
@@ -410,7 +416,8 @@ fn tuples(op: Operator, left: &[Value], right: &[Value]) -> Result<Value> {
         Operator::NotEq => pairs().try_fold(Some(0), |all, (l, r)| Ok(or(all, binary(op, *l, *r)?))),
         op if left.len() == 1 => binary(op, left[0], right[0]),
         op => {
-            let strict = if matches!(op, Operator::Lt | Operator::LtEq) { Operator::Lt } else { Operator::Gt };
+            let strict =
+                if matches!(op, Operator::Lt | Operator::LtEq) { Operator::Lt } else { Operator::Gt };
             let first = binary(strict, left[0], right[0])?;
             let same = binary(Operator::Eq, left[0], right[0])?;
             Ok(or(first, and(same, tuples(op, &left[1..], &right[1..])?)))
@@ -451,8 +458,26 @@ fn binary(op: Operator, left: Value, right: Value) -> Result<Value> {
 fn compare(a: Value, b: Value, key: &SortKey) -> Ordering {
     match (a, b) {
         (None, None) => Ordering::Equal,
-        (None, _) => if key.nulls_first { Ordering::Less } else { Ordering::Greater },
-        (_, None) => if key.nulls_first { Ordering::Greater } else { Ordering::Less },
-        (Some(a), Some(b)) => if key.descending { b.cmp(&a) } else { a.cmp(&b) },
+        (None, _) => {
+            if key.nulls_first {
+                Ordering::Less
+            } else {
+                Ordering::Greater
+            }
+        }
+        (_, None) => {
+            if key.nulls_first {
+                Ordering::Greater
+            } else {
+                Ordering::Less
+            }
+        }
+        (Some(a), Some(b)) => {
+            if key.descending {
+                b.cmp(&a)
+            } else {
+                a.cmp(&b)
+            }
+        }
     }
 }

@@ -1,5 +1,7 @@
 //! Tests: shapes, and random statements whose rows are computed as they stand and unnested.
 
+mod bounds;
+mod build;
 mod generate;
 mod interpret;
 mod random;
