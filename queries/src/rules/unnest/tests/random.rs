@@ -1,4 +1,7 @@
 //! Random statements: unnested they give the rows that they give as they stand.
+//!
+//! `SEED` and `SEEDS` are the first statement and how many there are, `ROOM` how large they are. With `SHOW` what fails
+//! only when unnested is printed, with `SIZES` how many operators they have.
 
 use std::collections::BTreeSet;
 
