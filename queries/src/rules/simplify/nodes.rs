@@ -63,14 +63,6 @@ impl Simplifier<'_> {
         *e = self.value(std::mem::replace(e, nothing))?;
         Ok(())
     }
-
-    /// The relation with simplified expressions.
-    ///
-    /// # Errors
-    /// As [`Simplifier::value`].
-    pub fn simplified_relation(&self, mut rel: Rel) -> Result<Rel> {
-        self.relation(&mut rel).map(|()| rel)
-    }
 }
 
 /// Leaves out keys of an order by which rows are sorted already.
