@@ -57,15 +57,15 @@ fn not(value: Value) -> Value {
 }
 
 fn conjunction(values: impl Iterator<Item = Value>) -> Value {
-    let mut all = Some(1);
+    let mut has_null = false;
     for value in values {
-        all = match (all, value) {
-            (Some(0), _) | (_, Some(0)) => Some(0),
-            (None, _) | (_, None) => None,
-            _ => Some(1),
-        };
+        match value {
+            Some(0) => return Some(0),
+            Some(_) => {}
+            None => has_null = true,
+        }
     }
-    all
+    if has_null { None } else { Some(1) }
 }
 
 fn compared(left: Value, op: Operator, right: Value) -> Value {
@@ -356,7 +356,7 @@ impl Make {
     }
 
     fn condition(&mut self, columns: &[Expr], depth: usize) -> Expr {
-        let choice = if depth == 0 { self.random.below(7) } else { self.random.below(12) };
+        let choice = if depth == 0 { self.random.below(7) } else { self.random.below(13) };
         match choice {
             0..4 => {
                 let op = self.random.of(&[
@@ -385,6 +385,9 @@ impl Make {
             }
             9 => Expr::or([self.condition(columns, depth - 1), self.condition(columns, depth - 1)]),
             10 => self.condition(columns, depth - 1).not(),
+            11 => {
+                Expr::and([self.condition(columns, depth - 1), self.condition(columns, depth - 1)]).is_null()
+            }
             _ => Expr::boolean(self.random.of(&[Some(true), Some(false), None])),
         }
     }
@@ -406,7 +409,8 @@ impl Make {
         if depth == 0 {
             return self.table();
         }
-        match self.random.below(16) {
+        match self.random.below(18) {
+            16 | 17 if !self.divides => self.listed(),
             0..3 => {
                 let (input, columns) = self.relation(depth - 1);
                 let predicates = self.conditions(&columns);
@@ -463,6 +467,9 @@ impl Make {
         }
         let both: Vec<Expr> = columns.iter().chain(&of_right).cloned().collect();
         let mut on = if self.random.below(5) > 0 { vec![key] } else { vec![] };
+        if self.random.below(6) == 0 {
+            on.push(eq(&self.random.of(&columns), &self.random.of(&of_right)));
+        }
         if self.random.below(3) == 0 {
             on.push(self.condition(&both, 1));
         }
@@ -491,7 +498,26 @@ impl Make {
             return (sorted, columns);
         }
         let (skip, fetch) = (self.random.below(2), Some(self.random.below(4)));
-        (Rel::Limit(Limit { input: Box::new(sorted), skip, fetch }), columns)
+        let limited = Rel::Limit(Limit { input: Box::new(sorted), skip, fetch });
+        let asked = Expr::compare(self.random.of(&columns), Operator::Eq, int(self.random.below(3) as i64));
+        (if self.random.below(2) == 0 { limited } else { filter(limited, vec![asked]) }, columns)
+    }
+
+    /// Tables with commas between them, and what is asked of them all.
+    fn listed(&mut self) -> (Rel, Vec<Expr>) {
+        let (mut rel, mut columns) = self.table();
+        for _ in 0..self.random.below(3) + 1 {
+            let (other, more) = if self.random.below(4) == 0 { self.relation(1) } else { self.table() };
+            rel = join(JoinKind::Inner, rel, other, vec![]);
+            columns.extend(more);
+        }
+        let mut asked: Vec<Expr> = (0..self.random.below(4) + 1)
+            .map(|_| eq(&self.random.of(&columns), &self.random.of(&columns)))
+            .collect();
+        if self.random.below(3) == 0 {
+            asked.push(self.condition(&columns, 1));
+        }
+        (filter(rel, asked), columns)
     }
 
     fn grouped(&mut self, depth: usize) -> (Rel, Vec<Expr>) {

@@ -17,13 +17,13 @@ use crate::algebra::{ColumnId, Join, JoinKind, Kind, Rel, Statement, Union, Valu
 
 /// Takes away what is not read.
 pub fn remove(statement: &mut Statement) {
-    remove_stages(statement);
     let mut read = BTreeSet::from_iter(statement.output.iter().copied());
     read.extend(statement.stages.iter().map(|stage| stage.column));
     prune(&mut statement.root, &mut read);
     for stage in &mut statement.stages {
         prune(&mut stage.root, &mut read);
     }
+    remove_stages(statement);
 }
 
 fn prune(rel: &mut Rel, read: &mut BTreeSet<ColumnId>) {

@@ -1,7 +1,8 @@
 //! Predicates below operators of one input, and below unions.
 //!
 //! - [`Map`](Rel::Map): what is computed takes the place of its column, unless it is volatile, makes the predicate many
-//!   times as large, or is expensive where nothing is won by it: above a scan it would be computed twice.
+//!   times as large, or is expensive where nothing is won by it: above a scan it would be computed twice. What a predicate
+//!   that stays does not read is computed above it.
 //! - Aggregates: predicates on keys alone, of which there is at least one. Rows of a group are given together or not at
 //!   all then, and a group has rows: only groups of no rows ([`Aggregate::totals`]) are given without. A float that stands
 //!   for its equals in a group may not be looked at but by its value.
@@ -101,7 +102,16 @@ impl Push<'_> {
             }
         }
         let input = Box::new(self.push(input, at + 1, below, true)?);
-        Ok(filter(Rel::Map(Map { input, exprs: node.exprs }), staying))
+        if staying.is_empty() {
+            return Ok(Rel::Map(Map { input, exprs: node.exprs }));
+        }
+        // What the predicates don't read is computed of the rows that are left.
+        let read: BTreeSet<ColumnId> =
+            staying.iter().flat_map(|predicate| &predicate.columns).copied().collect();
+        let (needed, others): (Vec<_>, Vec<_>) =
+            node.exprs.into_iter().partition(|(id, _)| read.contains(id));
+        let filtered = filter(mapped(input, needed), staying);
+        Ok(mapped(Box::new(filtered), others))
     }
 
     fn aggregate(&mut self, mut node: Aggregate, at: usize, above: Vec<Predicate>) -> Result<Rel> {
@@ -141,6 +151,11 @@ impl Push<'_> {
         }
         Ok(filter(Rel::Union(Union { columns: node.columns, inputs }), staying))
     }
+}
+
+/// Columns computed beside those of the input, if there are any.
+fn mapped(input: Box<Rel>, exprs: Vec<(ColumnId, Expr)>) -> Rel {
+    if exprs.is_empty() { *input } else { Rel::Map(Map { input, exprs }) }
 }
 
 fn take(rel: &mut Rel) -> Rel {
@@ -224,6 +239,20 @@ mod tests {
         sample.pushes(
             rel,
             "map b#2 := 7\n  map a#1 := x#0 / 2\n    filter ((x#0 / 2) > 7) AND (x#0 = 1)\n      scan t x#0\n",
+        );
+    }
+
+    #[test]
+    fn what_a_filter_does_not_read_is_computed_above_it() {
+        let mut sample = Sample::default();
+        let (t, [x]) = sample.table("t", ["x"]);
+        let (text, b) = (sample.text("text"), sample.number("b"));
+        let cast = Kind::Cast { expr: Box::new(x.clone()), safe: false };
+        let cast = Expr { kind: cast, data_type: text.data_type.clone() };
+        let computed = map(t, vec![(id(&text), cast), (id(&b), quotient(&x, &int(2)))]);
+        sample.pushes(
+            filter(computed, vec![more(&text, &text)]),
+            "map b#2 := x#0 / 2\n  filter (text#1 > text#1)\n    map text#1 := CAST(x#0 AS Utf8View)\n      scan t x#0\n",
         );
     }
 

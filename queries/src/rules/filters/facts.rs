@@ -9,12 +9,12 @@
 
 use std::collections::BTreeMap;
 
+use datafusion_expr::Operator;
 use expressions::compare::is_ambiguous;
 
 use super::predicate::Predicate;
 use crate::algebra::{ColumnId, Expr, JoinKind, Kind, Rel};
 use crate::compile::{fails, is_comparison};
-use crate::estimates::equality;
 use crate::rules::hash::Seen;
 
 /// The most facts that one class of columns is given.
@@ -55,9 +55,9 @@ impl Facts {
     }
 }
 
-/// Both columns of an equality of columns.
+/// Both columns of an equality of columns. Where NULL equals NULL, what is true of the one is true of the other as well.
 pub fn columns_of(e: &Expr) -> Option<(ColumnId, ColumnId)> {
-    let (a, b) = equality(e)?;
+    let Kind::Binary(Operator::Eq | Operator::IsNotDistinctFrom, a, b) = &e.kind else { return None };
     let (of_a, of_b) = (a.as_column()?, b.as_column()?);
     (of_a != of_b && a.data_type == b.data_type).then_some((of_a, of_b))
 }
@@ -200,8 +200,6 @@ impl Classes {
 
 #[cfg(test)]
 mod tests {
-    use datafusion_expr::Operator;
-
     use super::*;
     use crate::rules::testing::{Sample, eq, filter, id, int, join, more};
 

@@ -17,16 +17,27 @@
 //! An outer join becomes a left or inner one where a predicate is true of no row that it fills up. A predicate over the
 //! columns of both sides may say something of one of them ([`branches`]).
 //!
-//! What can fail stays above semi and anti joins: these stand for IN and EXISTS of the same WHERE, and guard it.
+//! What can fail stays above semi and anti joins: these stand for IN and EXISTS of the same WHERE, and guard it. It stays
+//! with an inner or left join too, if something that is evaluated before it does, which may come from a subquery: but not
+//! for equalities of both sides, or no filter that can fail would go below a join.
+
+use datafusion_expr::Operator;
 
 use super::facts::{Facts, columns_of};
-use super::predicate::{Predicate, distinct};
+use super::predicate::{Predicate, distinct, split};
 use super::{Push, branches, filter, nulls};
 use crate::algebra::{ColumnId, Expr, Join, JoinKind, Kind, Map, Rel};
 use crate::error::Result;
 
 /// Of more columns a predicate is not asked which of them must not be NULL.
 const MOST_COLUMNS: usize = 16;
+
+/// A side of a join.
+#[derive(Debug, Clone, Copy)]
+enum Side {
+    Left,
+    Right,
+}
 
 /// The inputs of a join and their numbers.
 struct Sides {
@@ -105,55 +116,86 @@ impl Push<'_> {
         above.iter().any(rejects) || self.required.iter().any(|id| self.is_in(*id, top))
     }
 
+    /// Whether a predicate makes a value of one side equal one of the other.
+    fn is_key(&self, predicate: &Predicate, sides: &Sides) -> bool {
+        let Kind::Binary(Operator::Eq | Operator::IsNotDistinctFrom, a, b) = &predicate.expr.kind else {
+            return false;
+        };
+        let is_of = |e: &Expr, top| {
+            let columns = e.columns();
+            !columns.is_empty() && columns.iter().all(|id| self.is_in(*id, top))
+        };
+        is_of(a, sides.left_at) && is_of(b, sides.right_at)
+            || is_of(b, sides.left_at) && is_of(a, sides.right_at)
+    }
+
+    /// Predicates of a join that move to the left and the right side, where they may, and those that stay. What can fail
+    /// stays if something that is evaluated before it does, other than an equality of both sides.
+    fn settled(
+        &self,
+        all: Vec<Predicate>,
+        sides: &Sides,
+        may: &dyn Fn(&Predicate) -> Option<Side>,
+    ) -> (Vec<Predicate>, Vec<Predicate>, Vec<Predicate>) {
+        let places: Vec<Option<Side>> =
+            all.iter().map(|predicate| may(predicate).filter(|_| !predicate.is_volatile)).collect();
+        let stays_first = |(predicate, place): (&Predicate, &Option<Side>)| {
+            place.is_none() && !predicate.fails && !self.is_key(predicate, sides)
+        };
+        let mut guards_move = !all.iter().zip(&places).any(stays_first);
+        let (mut of_left, mut of_right, mut staying) = (vec![], vec![], vec![]);
+        for (predicate, place) in all.into_iter().zip(places) {
+            match place {
+                Some(side) if guards_move || !predicate.fails => match side {
+                    Side::Left => of_left.push(predicate),
+                    Side::Right => of_right.push(predicate),
+                },
+                _ => {
+                    guards_move &= !predicate.fails || self.is_key(&predicate, sides);
+                    staying.push(predicate);
+                }
+            }
+        }
+        (of_left, of_right, staying)
+    }
+
     fn inner(&mut self, sides: Sides, on: Vec<Predicate>, above: Vec<Predicate>) -> Result<Rel> {
         let (staying, above): (Vec<_>, Vec<_>) =
             above.into_iter().partition(|predicate| predicate.is_volatile);
         let all = distinct(on.into_iter().chain(above).collect());
-        let (mut of_left, mut of_right, mut of_both) = (vec![], vec![], vec![]);
-        for predicate in all {
-            if predicate.is_volatile {
-                of_both.push(predicate);
-            } else if self.is_of(&predicate, sides.left_at) {
-                of_left.push(predicate);
-            } else if self.is_of(&predicate, sides.right_at) {
-                of_right.push(predicate);
-            } else {
-                of_left.extend(self.said_of(&predicate, sides.left_at)?);
-                of_right.extend(self.said_of(&predicate, sides.right_at)?);
-                self.require(&predicate, |_, _| true);
-                of_both.push(predicate);
+        let side = |predicate: &Predicate| {
+            if self.is_of(predicate, sides.left_at) {
+                return Some(Side::Left);
             }
+            self.is_of(predicate, sides.right_at).then_some(Side::Right)
+        };
+        let (mut of_left, mut of_right, own) = self.settled(all, &sides, &side);
+        for predicate in &own {
+            of_left.extend(self.said_of(predicate, sides.left_at)?);
+            of_right.extend(self.said_of(predicate, sides.right_at)?);
+            self.require(predicate, |_, _| true);
         }
         let left = self.push(sides.left, sides.left_at, of_left, true)?;
         let right = self.push(sides.right, sides.right_at, of_right, true)?;
-        Ok(filter(joined(JoinKind::Inner, left, right, of_both), staying))
+        Ok(filter(joined(JoinKind::Inner, left, right, own), staying))
     }
 
     fn left(&mut self, sides: Sides, on: Vec<Predicate>, above: Vec<Predicate>) -> Result<Rel> {
         if self.rejects_nulls_of(sides.right_at, &above) {
             return self.inner(sides, on, above);
         }
-        let (mut of_left, mut staying) = (vec![], vec![]);
-        for predicate in above {
-            if !predicate.is_volatile && self.is_of(&predicate, sides.left_at) {
-                of_left.push(predicate);
-            } else {
-                of_left.extend(self.said_of(&predicate, sides.left_at)?);
-                staying.push(predicate);
-            }
+        let may = |predicate: &Predicate| !predicate.is_volatile && self.is_of(predicate, sides.left_at);
+        let (mut of_left, staying) = split(above, &may);
+        for predicate in &staying {
+            of_left.extend(self.said_of(predicate, sides.left_at)?);
         }
-        let (mut of_right, mut own) = (vec![], vec![]);
-        for predicate in on {
-            if !predicate.is_volatile
-                && !predicate.columns.is_empty()
-                && self.is_of(&predicate, sides.right_at)
-            {
-                of_right.push(predicate);
-            } else {
-                of_right.extend(self.said_of(&predicate, sides.right_at)?);
-                self.require(&predicate, |push, id| push.is_in(id, sides.right_at));
-                own.push(predicate);
-            }
+        let side = |predicate: &Predicate| {
+            (!predicate.columns.is_empty() && self.is_of(predicate, sides.right_at)).then_some(Side::Right)
+        };
+        let (_, mut of_right, own) = self.settled(on, &sides, &side);
+        for predicate in &own {
+            of_right.extend(self.said_of(predicate, sides.right_at)?);
+            self.require(predicate, |push, id| push.is_in(id, sides.right_at));
         }
         of_right.extend(self.known_of_right(&sides, &own));
         let left = self.push(sides.left, sides.left_at, of_left, true)?;

@@ -24,6 +24,9 @@ pub struct Parts {
     is_other: Vec<bool>,
 }
 
+/// A side of an equality: the place of the relation that it is over, and the expression.
+type Side<'a> = (usize, &'a Expr);
+
 /// Expressions over one relation each that are equal.
 #[derive(Default)]
 struct Equal {
@@ -38,12 +41,12 @@ impl Parts {
     /// it does not know them.
     pub fn of(tree: &Tree, owners: &dyn Fn(&Expr) -> Option<Vec<usize>>) -> Option<Parts> {
         let mut parts = Parts::default();
-        let mut equal: Vec<Pair<'_>> = Vec::new();
+        let mut equal: Vec<[Side; 2]> = Vec::new();
         for e in tree.predicates() {
             let key = equality(e).and_then(|(a, b)| {
                 let one = |e: &Expr| owners(e).filter(|on| on.len() == 1).and_then(|on| on.first().copied());
                 let (of_a, of_b) = (one(a)?, one(b)?);
-                (of_a != of_b && a.data_type == b.data_type).then_some(((of_a, a), (of_b, b)))
+                (of_a != of_b && a.data_type == b.data_type).then_some([(of_a, a), (of_b, b)])
             });
             parts.is_other.push(key.is_none());
             match key {
@@ -87,14 +90,11 @@ impl Parts {
     }
 }
 
-/// Two expressions that are equal, each with its relation.
-type Pair<'a> = ((usize, &'a Expr), (usize, &'a Expr));
-
 /// Classes of equal expressions, in the order in which the text names them.
-fn classes(equal: &[Pair<'_>]) -> Vec<Equal> {
+fn classes(equal: &[[Side; 2]]) -> Vec<Equal> {
     let mut known = Known::default();
     let pairs: Vec<(usize, usize)> =
-        equal.iter().map(|(a, b)| (known.number(*a), known.number(*b))).collect();
+        equal.iter().map(|[a, b]| (known.number(*a), known.number(*b))).collect();
     for (a, b) in &pairs {
         known.join(*a, *b);
     }
@@ -118,14 +118,14 @@ fn classes(equal: &[Pair<'_>]) -> Vec<Equal> {
 /// Expressions over relations, each once, and the number of the class that each is in.
 #[derive(Default)]
 struct Known<'a> {
-    members: Vec<(usize, &'a Expr)>,
+    members: Vec<Side<'a>>,
     classes: Vec<usize>,
     by_hash: BTreeMap<u64, Vec<usize>>,
 }
 
 impl<'a> Known<'a> {
     /// The number of an expression.
-    fn number(&mut self, member: (usize, &'a Expr)) -> usize {
+    fn number(&mut self, member: Side<'a>) -> usize {
         let same = self.by_hash.entry(hash(member.1)).or_default();
         if let Some(at) = same.iter().find(|at| self.members.get(**at) == Some(&member)) {
             return *at;

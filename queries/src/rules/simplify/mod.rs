@@ -11,7 +11,7 @@
 //! - [`lists`]: equalities with constants as one list.
 //! - [`not`]: NOT down to comparisons.
 //! - [`compared`]: comparisons, IN, BETWEEN and LIKE.
-//! - [`cases`]: the branches of CASE.
+//! - [`cases`] of CASE.
 //! - [`nodes`]: the expressions of relations.
 
 pub mod cases;

@@ -3,7 +3,7 @@
 //! The one equality of a null-aware anti join is left as it is: there NULL does not count as false.
 
 use super::Simplifier;
-use crate::algebra::{Expr, JoinKind, Rel, Values};
+use crate::algebra::{Expr, JoinKind, Rel, SortKey, Values};
 use crate::error::Result;
 use crate::rules::hash;
 
@@ -23,12 +23,14 @@ impl Simplifier<'_> {
                 for (_, call) in &mut node.calls {
                     call.args.iter_mut().try_for_each(|e| self.change(e))?;
                     call.order_by.iter_mut().try_for_each(|key| self.change(&mut key.expr))?;
+                    keep_first(&mut call.order_by);
                     let filter = call.filter.take().map(|e| self.condition(e)).transpose()?;
                     call.filter = filter.filter(|e| e.as_bool() != Some(Some(true)));
                 }
             }
             Rel::Sort(node) => {
                 node.keys.iter_mut().try_for_each(|key| self.change(&mut key.expr))?;
+                keep_first(&mut node.keys);
                 // All rows are equal by a constant.
                 if node.keys.iter().any(|key| key.expr.as_literal().is_none()) {
                     node.keys.retain(|key| key.expr.as_literal().is_none());
@@ -61,14 +63,17 @@ impl Simplifier<'_> {
         *e = self.value(std::mem::replace(e, nothing))?;
         Ok(())
     }
+}
 
-    /// The relation with simplified expressions.
-    ///
-    /// # Errors
-    /// As [`Simplifier::value`].
-    pub fn simplified_relation(&self, mut rel: Rel) -> Result<Rel> {
-        self.relation(&mut rel).map(|()| rel)
+/// Leaves out keys of an order by which rows are sorted already.
+fn keep_first(keys: &mut Vec<SortKey>) {
+    if keys.len() < 2 {
+        return;
     }
+    let mut seen = hash::Seen::default();
+    let kept: Vec<bool> = keys.iter().map(|key| key.expr.is_volatile() || seen.add(&key.expr)).collect();
+    let mut kept = kept.into_iter();
+    keys.retain(|_| kept.next().unwrap_or(true));
 }
 
 /// The relation, of which nothing is left in its place.

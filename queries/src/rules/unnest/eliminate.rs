@@ -82,9 +82,7 @@ impl Unnest {
             Ok(rel) => return Ok(rel),
             Err(node) => node,
         };
-        if matches!(node.kind, JoinKind::Inner | JoinKind::Left)
-            && let Some(rel) = self.one_group(&mut node, above)?
-        {
+        if let Some(rel) = self.one_group(&mut node, above)? {
             return Ok(rel);
         }
         let mut left = *node.left;
@@ -112,7 +110,7 @@ impl Unnest {
                 _ => return Ok(None),
             };
         }
-        if node.kind == JoinKind::Left && !node.predicates.is_empty() {
+        if node.kind != JoinKind::Inner && (node.kind != JoinKind::Left || !node.predicates.is_empty()) {
             return Ok(None);
         }
         let mut maps = Vec::new();

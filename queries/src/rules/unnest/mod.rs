@@ -16,7 +16,7 @@
 //! Modules of the first step:
 //! - [`places`]: what becomes of the relations in whose expressions subqueries stand.
 //! - [`values`]: an expression, and what is known of the place where its value goes.
-//! - [`quantified`]: EXISTS, ANY and ALL. [`scalar`]: the value of the only row. [`single`]: the error if there are several.
+//! - [`exists`]: EXISTS. [`quantified`]: ANY and ALL. [`scalar`]: the value of the only row. [`single`]: the error if there are several.
 //! - [`stages`]: subqueries that are run before the rest, equal ones once.
 //! - [`sides`]: subqueries in ON that name columns of both sides of an outer join.
 //!
@@ -29,6 +29,7 @@
 
 mod domain;
 mod eliminate;
+mod exists;
 mod failing;
 mod group;
 mod lift;

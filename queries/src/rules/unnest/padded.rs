@@ -74,11 +74,11 @@ impl Unnest {
         let mut nulls = vec![(in_totals, Expr::boolean(None))];
         let mut from_totals = Vec::with_capacity(needed.len() + 1);
         for id in &needed {
-            let place = input.columns.iter().position(|carried| carried.id == *id);
-            let key = keys.iter().position(|key| key == id);
-            from_totals.push(match (place, key) {
-                (Some(i), _) => combination[i].id,
-                (None, Some(i)) => columns[i],
+            let mut carried = input.columns.iter().zip(&combination).filter(|(carried, _)| carried.id == *id);
+            let mut key = keys.iter().zip(&columns).filter(|(key, _)| *key == id);
+            from_totals.push(match (carried.next(), key.next()) {
+                (Some((_, own)), _) => own.id,
+                (None, Some((_, column))) => *column,
                 (None, None) => {
                     let null = Expr::null(&self.columns.get(*id).data_type);
                     let column = self.like(*id);

@@ -122,7 +122,7 @@ impl Unnest {
             let mut exprs = Vec::new();
             let mut columns = Vec::with_capacity(places.len());
             for place in &places {
-                if let Some((inner, _)) = equality(&on[*place], &domain.outer) {
+                if let Some((inner, _)) = on.get(*place).and_then(|e| equality(e, &domain.outer)) {
                     columns.push(Carried { id: self.key(inner, &mut exprs), strict: true });
                 }
             }
@@ -180,7 +180,7 @@ impl Unnest {
         }
         let mut carried = Vec::with_capacity(domain.columns.len());
         for (i, id) in domain.columns.iter().enumerate() {
-            let strict = inputs.iter().all(|(input, _)| input.columns[i].strict);
+            let strict = inputs.iter().all(|(input, _)| input.columns.get(i).is_some_and(|c| c.strict));
             carried.push(Carried { id: self.like(*id), strict });
         }
         let mut united = Vec::with_capacity(inputs.len());

@@ -1,4 +1,4 @@
-//! EXISTS, ANY and ALL.
+//! ANY and ALL.
 //!
 //! `x IN q` is `x = ANY q`, and `x op ALL q` is not `x op' ANY q` with the opposite operator. So there is one comparison
 //! with three outcomes: true if it is true for some row of q; else NULL if it is NULL for some row; else false.
@@ -14,14 +14,14 @@ use arrow_schema::DataType;
 use datafusion_expr::Operator;
 use datafusion_functions_aggregate::min_max::{max_udaf, min_udaf};
 
-use crate::algebra::{Aggregate, Call, ColumnId, Expr, JoinKind, Kind, Limit, Rel, SubqueryKind, Values};
+use crate::algebra::{Aggregate, Call, ColumnId, Expr, JoinKind, Kind, Rel, SubqueryKind};
 use crate::error::{Error, Result};
 
-use super::failing::fails;
+use super::exists::bare;
 use super::repeatable::is_repeatable;
 use super::scalar::{OneRow, is_one_row_of_a_group};
 use super::values::{Nulls, Place, Side};
-use super::{Unnest, call, case, count, count_rows, filtered, integer, positive, reads_any, take};
+use super::{Unnest, call, case, count, count_rows, integer, positive};
 
 /// Values compared with the rows of a subquery.
 pub(super) struct Quantified {
@@ -179,68 +179,6 @@ impl Unnest {
         Ok(())
     }
 
-    /// Whether a subquery has rows, as a value.
-    pub(super) fn exists(
-        &mut self,
-        rel: Rel,
-        place: &mut Place,
-        side: Side,
-        nulls: Nulls,
-        skip: &[Expr],
-    ) -> Result<Expr> {
-        let mut rel = bare(rel);
-        match &rel {
-            Rel::Values(node) if node.columns.is_empty() => return Ok(Expr::boolean(!node.rows.is_empty())),
-            _ => {}
-        }
-        // Conditions that name no column of the subquery.
-        let mut outside = Vec::new();
-        while let Rel::Filter(node) = &mut rel {
-            let given = node.input.columns();
-            let is_inside = |e: &Expr| reads_any(e, &given) || e.is_volatile();
-            if node.predicates.iter().any(|e| is_inside(e) && fails(e)) {
-                break;
-            }
-            let (inside, now): (Vec<_>, Vec<_>) =
-                std::mem::take(&mut node.predicates).into_iter().partition(is_inside);
-            outside.extend(now);
-            if !inside.is_empty() {
-                node.predicates = inside;
-                break;
-            }
-            rel = bare(take(&mut node.input));
-        }
-        if !rel.free().is_empty() {
-            rel = filtered(rel, outside);
-            outside = vec![];
-            self.guard(&mut rel, place, side, skip);
-        }
-        let found = if rel.free().is_empty() {
-            match &rel {
-                Rel::Values(node) if node.columns.is_empty() => Expr::boolean(!node.rows.is_empty()),
-                _ => self.exists_stage(rel),
-            }
-        } else if is_one_row_of_a_group(&rel) {
-            let OneRow { passed, .. } = self.one_row(rel, Expr::boolean(true), place, side);
-            outside.extend(passed);
-            Expr::boolean(true)
-        } else {
-            self.mark(rel, vec![], place, side)
-        };
-        if outside.is_empty() {
-            return Ok(found);
-        }
-        if found.as_bool() != Some(Some(true)) {
-            outside.insert(0, found);
-        }
-        let all = Expr::and(outside);
-        Ok(if nulls == Nulls::False {
-            all
-        } else {
-            case(vec![(all, Expr::boolean(true))], Expr::boolean(false))
-        })
-    }
-
     /// A comparison as a value.
     pub(super) fn quantified(
         &mut self,
@@ -284,13 +222,6 @@ impl Unnest {
             return self.by_mark(q, place, side, nulls);
         }
         Ok(self.by_counts(q, place, side))
-    }
-
-    /// Whether a row has a match among those of a subquery: true or false.
-    fn mark(&mut self, rel: Rel, predicates: Vec<Expr>, place: &mut Place, side: Side) -> Expr {
-        let mark = self.column("mark", DataType::Boolean);
-        place.join(side, JoinKind::Mark(mark), rel, predicates);
-        self.read(mark)
     }
 
     /// A mark for whether it is true for some row, and the numbers of rows and values for whether it is NULL for some row.
@@ -412,21 +343,4 @@ fn has_extremes(t: &DataType) -> bool {
         || t.is_floating()
         || matches!(t, Date32 | Date64 | Time32(_) | Time64(_) | Timestamp(..))
         || matches!(t, Decimal128(..) | Decimal256(..) | Utf8 | Utf8View)
-}
-
-/// The relation below what does not change whether there is a row.
-pub(super) fn bare(rel: Rel) -> Rel {
-    let one = |has_row: bool| if has_row { Values::one() } else { Values::none(vec![]) };
-    match rel {
-        Rel::Map(node) => bare(*node.input),
-        Rel::Sort(node) if node.fetch != Some(0) => bare(*node.input),
-        Rel::Limit(Limit { input, skip: 0, fetch }) if fetch != Some(0) => bare(*input),
-        Rel::Aggregate(node) if node.keys.is_empty() || !node.totals.is_empty() => one(true),
-        Rel::Aggregate(node) => bare(*node.input),
-        Rel::Expand(node) if !node.sets.is_empty() => bare(*node.input),
-        Rel::Repeat(node) => bare(*node.input),
-        Rel::Join(node) if matches!(node.kind, JoinKind::Left | JoinKind::Mark(_)) => bare(*node.left),
-        Rel::Values(node) => one(!node.rows.is_empty()),
-        rel => rel,
-    }
 }

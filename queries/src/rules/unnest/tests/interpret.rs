@@ -349,6 +349,21 @@ impl Run<'_> {
                 self.values.borrow_mut()[*number] = Some(value.clone());
                 value.map_err(|_| STAGE.to_string())?
             }
+            Kind::InList { expr, list, negated } => {
+                let value = self.expr(expr, row)?;
+                let mut is_in = Some(0);
+                for item in list {
+                    match binary(Operator::Eq, value, self.expr(item, row)?)? {
+                        Some(1) => {
+                            is_in = Some(1);
+                            break;
+                        }
+                        None => is_in = None,
+                        _ => {}
+                    }
+                }
+                if *negated { is_in.map(|v| 1 - v) } else { is_in }
+            }
             Kind::Subquery(subquery) => self.subquery(subquery, row)?,
             Kind::Call { function, args } if function.name() == crate::rules::unnest::single::NAME => {
                 if self.expr(&args[1], row)?.unwrap_or(0) > 1 {
