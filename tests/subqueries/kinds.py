@@ -36,7 +36,6 @@ def pair_is(left):
     return f"y.k = {left[0]} AND y.v = {left[1]}"
 
 
-
 KINDS = [
     Kind("scalar", lambda query, left: f"({query})", is_one=True),
     Kind("exists", lambda query, left: f"EXISTS ({query})"),
@@ -49,7 +48,7 @@ KINDS = [
     quantified("not_equal_all", "<> ALL"),
     tuples("tuple_in", ""),
     tuples("tuple_not_in", "NOT "),
-    #: In FROM, behind LATERAL.
+    # In FROM, behind LATERAL.
     Kind("table", lambda query, left: query),
 ]
 
