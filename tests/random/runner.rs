@@ -3,8 +3,8 @@
 //! Orders come as lines of JSON on standard input, and each is answered by a line on standard output:
 //! - `{"open": {"t1": ["t1.csv", "t1.sql"], "t2": ["t2.parquet", null]}, "as": "csv"}`: a set of tables, each with its
 //!   place and the file of its schema, if it needs one; a set that was open as that is no more. Answer: `{}`.
-//! - `{"sql": "SELECT …", "over": "csv", "workers": 2, "broadcast": 0, "tight": true}`: a statement over a set; all but
-//!   these two may be left out. Answer: `{"types": […], "rows": [[…], …]}`, where each value is text or null.
+//! - `{"sql": "SELECT …", "over": "csv", "workers": 2, "broadcast": 0, "tight": true, "own_planner": true}`: a statement
+//!   over a set; all but these two may be left out. Answer: `{"types": […], "rows": [[…], …]}`, where each value is text or null.
 //!
 //! What fails is answered by `{"error": "…", "at": "open|plan|run"}`. A panic ends the process, as it does in `palais`.
 
@@ -140,8 +140,7 @@ fn run(order: &Run, tables: &[Table]) -> Result<Value, Failed> {
     let types: Vec<String> = types.collect();
     let rows: Result<Vec<Vec<Vec<Value>>>, ArrowError> = batches.iter().map(rows).collect();
     let rows = rows.map_err(|e| ("run", e.to_string()))?;
-    let names: Vec<&String> = plan.schema.fields().iter().map(|field| field.name()).collect();
-    Ok(json!({"names": names, "types": types, "rows": rows.concat()}))
+    Ok(json!({"types": types, "rows": rows.concat()}))
 }
 
 /// The rows of a batch as text. Timestamps and durations are numbers of their unit, so that no zone has to be known; 32-bit floats
