@@ -106,7 +106,7 @@ pub struct Settings {
     pub planner: Planner,
 }
 
-/// The planner that palais has had, and the one that takes its place once it answers every statement.
+/// The planner that palais has had, and the one that is to take its place.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Planner {
     /// DataFusion's binder and optimiser, with the repairs of [`rewrite`], [`subqueries`] and [`optimise`].
