@@ -18,7 +18,7 @@ use crate::error::{Error, Result};
 use super::failing::fails;
 use super::push::{Carried, Pushed};
 use super::repeatable::{is_repeatable, is_sorted, make_repeatable};
-use super::{Above, Unnest, filtered, gives, reads_any};
+use super::{Above, Unnest, filtered, gives, reads_any, renumbering};
 
 /// The combinations of a dependent join.
 pub(super) struct Domain<'a> {
@@ -69,8 +69,7 @@ impl Unnest {
         };
         let (input, numbers) = self.copy(&source)?;
         domain.source = Some(source);
-        let number = |id: &ColumnId| numbers.get(id).copied().unwrap_or(*id);
-        let keys: Vec<ColumnId> = domain.columns.iter().map(number).collect();
+        let keys: Vec<ColumnId> = domain.columns.iter().copied().map(renumbering(&numbers)).collect();
         let carried = keys.iter().map(|id| Carried { id: *id, strict: false }).collect();
         let rows = Aggregate { input: Box::new(input), keys, calls: vec![], totals: vec![] };
         Ok((Rel::Aggregate(rows), carried))

@@ -9,13 +9,10 @@ use crate::error::{Error, Result};
 
 use super::domain::Domain;
 use super::failing::{fails, rel_fails};
-use super::lift::alone;
+use super::lift::{MOST_PARTS, alone};
 use super::pull::conditions;
 use super::scalar::size;
-use super::{Above, Unnest, filtered, gives, join, mapped, reads, reads_any, take};
-
-/// A condition of more parts is not made out of what it compares.
-const MOST_PARTS: usize = 500;
+use super::{Above, Unnest, filtered, gives, join, mapped, reads, reads_any, sources, take};
 
 impl Unnest {
     /// A relation without dependent joins.
@@ -152,8 +149,7 @@ fn inline(node: &mut Join, outer: &BTreeSet<ColumnId>) -> bool {
         return false;
     }
     let Rel::Map(Map { input, exprs }) = take(&mut node.right) else { return false };
-    let with = |id: ColumnId| exprs.iter().find(|(made, _)| *made == id).map(|(_, e)| e.clone());
-    node.predicates.iter_mut().for_each(|e| e.replace(&with));
+    node.predicates.iter_mut().for_each(|e| e.replace(&sources(&exprs)));
     *node.right = *input;
     true
 }

@@ -24,10 +24,6 @@ impl Unnest {
         skip: &[Expr],
     ) -> Result<Expr> {
         let mut rel = bare(rel);
-        match &rel {
-            Rel::Values(node) if node.columns.is_empty() => return Ok(Expr::boolean(!node.rows.is_empty())),
-            _ => {}
-        }
         // Conditions that name no column of the subquery.
         let mut outside = Vec::new();
         while let Rel::Filter(node) = &mut rel {

@@ -12,10 +12,10 @@ use crate::algebra::{ColumnId, Expr, Filter, Join, JoinKind, Map, Rel, Sort, Val
 use crate::error::Result;
 
 use super::scalar::size;
-use super::{Above, Unnest, case, filtered, mapped, only_if, reads, reads_any, take};
+use super::{Above, Unnest, case, filtered, mapped, only_if, reads, reads_any, sources, take};
 
 /// A condition of more parts is not made out of what it compares.
-const MOST_PARTS: usize = 500;
+pub(super) const MOST_PARTS: usize = 500;
 
 /// What stands above the rows of the right side.
 enum Step {
@@ -164,8 +164,7 @@ fn inlined(predicates: Vec<Expr>, steps: &mut Vec<Step>) -> Vec<Expr> {
             false
         }
         Step::Map(exprs) => {
-            let with = |id: ColumnId| exprs.iter().find(|(made, _)| *made == id).map(|(_, e)| e.clone());
-            on.iter_mut().for_each(|e| e.replace(&with));
+            on.iter_mut().for_each(|e| e.replace(&sources(exprs)));
             true
         }
     });

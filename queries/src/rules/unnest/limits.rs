@@ -21,7 +21,10 @@ use crate::error::{Error, Result};
 use super::domain::Domain;
 use super::push::{Carried, Pushed};
 use super::repeatable::{add_keys, is_ordered, is_sorted, make_repeatable};
-use super::{Above, Unnest, call, case, count_rows, filtered, integer, join, mapped, positive, reads, take};
+use super::{
+    Above, Unnest, call, case, count_rows, filtered, integer, join, mapped, positive, reads, renumbering,
+    take,
+};
 
 /// The most calls of the n-th value.
 const MOST_CALLS: usize = 64;
@@ -83,31 +86,22 @@ impl Unnest {
         if range.needed.len() > 1 {
             add_keys(&mut range.keys, ordered, &self.columns);
         }
-        let (input, keys, mut order, value) = self.below(pushed, &range);
-        let order_by = std::mem::take(&mut order);
-        let calls = range.needed.iter().zip(value).map(|(id, value)| {
+        let (input, carried, order_by, values) = self.below(pushed, &range);
+        let calls = range.needed.iter().zip(values).map(|(id, value)| {
             (*id, Call { order_by: order_by.clone(), ..call(first_value_udaf(), vec![value]) })
         });
-        let calls = calls.collect();
-        self.grouped(input, keys, calls)
+        grouped(input, carried, calls.collect())
     }
 
     /// The rows under other numbers, the columns that carry the combination, the order, and the columns read above.
     fn below(&mut self, pushed: Pushed, range: &Range) -> (Rel, Vec<Carried>, Vec<SortKey>, Vec<Expr>) {
         let (input, numbers) = self.renumbered(pushed.rel);
-        let number = |id: ColumnId| numbers.get(&id).copied().unwrap_or(id);
+        let number = renumbering(&numbers);
         let carried = pushed.columns.iter().map(|c| Carried { id: number(c.id), strict: c.strict }).collect();
         let mut keys = range.keys.clone();
         keys.iter_mut().for_each(|key| key.expr.renumber(&number));
         let values = range.needed.iter().map(|id| self.read(number(*id))).collect();
         (input, carried, keys, values)
-    }
-
-    fn grouped(&mut self, input: Rel, columns: Vec<Carried>, calls: Vec<(ColumnId, Call)>) -> Pushed {
-        let distinct: BTreeSet<ColumnId> = columns.iter().map(|carried| carried.id).collect();
-        let keys = distinct.into_iter().collect();
-        let rel = Rel::Aggregate(Aggregate { input: Box::new(input), keys, calls, totals: vec![] });
-        Pushed { rel, columns }
     }
 
     fn nth(&mut self, pushed: Pushed, mut range: Range, ordered: &[ColumnId]) -> Pushed {
@@ -131,7 +125,7 @@ impl Unnest {
             let operand = Some(Box::new(self.read(place)));
             exprs.push((*id, Expr { kind: Kind::Case { operand, branches, otherwise: None }, data_type }));
         }
-        let grouped = self.grouped(input, carried, calls);
+        let grouped = grouped(input, carried, calls);
         let cells = places.into_iter().map(|place| vec![integer(place)]).collect();
         let places = Rel::Values(Values { columns: vec![place], rows: cells });
         let on = vec![Expr::compare(self.read(rows), Operator::GtEq, self.read(place))];
@@ -161,7 +155,7 @@ impl Unnest {
         let rows =
             Rel::Aggregate(Aggregate { input: Box::new(input), keys: keys.clone(), calls, totals: vec![] });
         let (others, numbers) = self.copy(&rows)?;
-        let number = |id: ColumnId| numbers.get(&id).copied().unwrap_or(id);
+        let number = renumbering(&numbers);
         let of_others: Vec<Carried> =
             carried.iter().map(|c| Carried { id: number(c.id), strict: c.strict }).collect();
         let mut on = self.same(domain, &carried, &of_others);
@@ -222,6 +216,14 @@ impl Unnest {
             Expr::or([less, by_null].into_iter().chain(later))
         })
     }
+}
+
+/// A group for each combination.
+fn grouped(input: Rel, columns: Vec<Carried>, calls: Vec<(ColumnId, Call)>) -> Pushed {
+    let distinct: BTreeSet<ColumnId> = columns.iter().map(|carried| carried.id).collect();
+    let keys = distinct.into_iter().collect();
+    let rel = Rel::Aggregate(Aggregate { input: Box::new(input), keys, calls, totals: vec![] });
+    Pushed { rel, columns }
 }
 
 /// Takes the sort out of rows that are sorted.

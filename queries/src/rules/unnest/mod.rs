@@ -223,6 +223,16 @@ fn mapped(input: Rel, exprs: Vec<(ColumnId, Expr)>) -> Rel {
     if exprs.is_empty() { input } else { Rel::Map(Map { input: Box::new(input), exprs }) }
 }
 
+/// What columns are computed from, for [`Expr::replace`].
+fn sources(exprs: &[(ColumnId, Expr)]) -> impl Fn(ColumnId) -> Option<Expr> {
+    |id| exprs.iter().find(|(made, _)| *made == id).map(|(_, e)| e.clone())
+}
+
+/// The numbers of columns after some got other ones.
+fn renumbering(numbers: &BTreeMap<ColumnId, ColumnId>) -> impl Fn(ColumnId) -> ColumnId {
+    |id| numbers.get(&id).copied().unwrap_or(id)
+}
+
 fn join(kind: JoinKind, left: Rel, right: Rel, predicates: Vec<Expr>) -> Rel {
     Rel::Join(Join { kind, left: Box::new(left), right: Box::new(right), predicates })
 }

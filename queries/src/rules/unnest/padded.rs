@@ -11,7 +11,7 @@ use super::domain::Domain;
 use super::failing::fails;
 use super::pull::conditions;
 use super::push::{Carried, Pushed, covering, reads_of};
-use super::{Above, Unnest, count, join, mapped, reads, take};
+use super::{Above, Unnest, count, join, mapped, reads, renumbering, take};
 
 impl Unnest {
     /// An aggregate without keys.
@@ -62,10 +62,9 @@ impl Unnest {
         // The rows, under other numbers: the columns are those of the union.
         let needed: Vec<ColumnId> = reads_of(&node).into_iter().collect();
         let (real, numbers) = self.renumbered(input.rel);
-        let number = |id: &ColumnId| numbers.get(id).copied().unwrap_or(*id);
         let in_real = self.column("matched", DataType::Boolean);
         let real = mapped(real, vec![(in_real, Expr::boolean(true))]);
-        let from_real = needed.iter().map(number).chain([in_real]).collect();
+        let from_real = needed.iter().copied().map(renumbering(&numbers)).chain([in_real]).collect();
 
         let columns: Vec<ColumnId> = keys.iter().map(|id| self.like(*id)).collect();
         let cells = totals.into_iter().map(|row| row.into_iter().map(Expr::literal).collect()).collect();
@@ -123,7 +122,7 @@ impl Unnest {
             let new = self.like(id);
             numbers.insert(id, new);
         }
-        rel.renumber(&|id| numbers.get(&id).copied().unwrap_or(id));
+        rel.renumber(&renumbering(&numbers));
         (rel, numbers)
     }
 }

@@ -21,7 +21,7 @@ use super::exists::bare;
 use super::repeatable::is_repeatable;
 use super::scalar::{OneRow, is_one_row_of_a_group};
 use super::values::{Nulls, Place, Side};
-use super::{Unnest, call, case, count, count_rows, integer, positive};
+use super::{Unnest, call, case, count, count_rows, integer, mapped, positive};
 
 /// Values compared with the rows of a subquery.
 pub(super) struct Quantified {
@@ -240,7 +240,7 @@ impl Unnest {
             let (rows, values) = (self.read(rows), self.read(values));
             let has_null = Expr::compare(rows.clone(), Operator::Gt, values);
             let e = case(vec![(has_null, integer(2)), (positive(rows), integer(1))], integer(0));
-            let kind = self.stage(super::mapped(aggregate, vec![(kind, e)]), kind);
+            let kind = self.stage(mapped(aggregate, vec![(kind, e)]), kind);
             let has_null = Expr::compare(kind.clone(), Operator::Eq, integer(2));
             Expr::or([has_null].into_iter().chain(is_null(x).map(|null| Expr::and([null, positive(kind)]))))
         } else {

@@ -16,7 +16,9 @@ use crate::error::{Error, Result};
 use super::failing::fails;
 use super::single::single;
 use super::values::{Place, Side};
-use super::{Unnest, call, case, count_rows, join, mapped, only_if, reads, reads_any, take};
+use super::{
+    Unnest, call, case, count_rows, join, mapped, only_if, reads, reads_any, renumbering, sources, take,
+};
 
 /// Expressions of more parts are not put in the place of a column.
 const MOST_PARTS: usize = 200;
@@ -97,7 +99,7 @@ impl Unnest {
         let mut calls = vec![(rows, count_rows())];
         let mut exprs = Vec::with_capacity(columns.len());
         for id in columns {
-            let below = numbers.get(&id).copied().unwrap_or(id);
+            let below = renumbering(&numbers)(id);
             let value = self.like(id);
             calls.push((value, call(first_value_udaf(), vec![self.read(below)])));
             exprs.push((id, single(self.read(value), self.read(rows))));
@@ -174,9 +176,7 @@ fn steps(mut rel: Rel, value: Expr) -> (Rel, Vec<Expr>) {
                 exprs.splice(1..1, std::mem::take(&mut node.predicates));
             }
             Rel::Map(node) => {
-                let with =
-                    |id: ColumnId| node.exprs.iter().find(|(made, _)| *made == id).map(|(_, e)| e.clone());
-                exprs.iter_mut().for_each(|e| e.replace(&with));
+                exprs.iter_mut().for_each(|e| e.replace(&sources(&node.exprs)));
             }
             _ => {}
         }

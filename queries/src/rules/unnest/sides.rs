@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use super::failing::fails;
 use super::repeatable::make_repeatable;
 use super::values::{Nulls, Place};
-use super::{Unnest, join, mapped};
+use super::{Unnest, join, mapped, renumbering};
 
 impl Unnest {
     /// A join with subqueries in its condition.
@@ -98,19 +98,15 @@ impl Unnest {
         let others = join(JoinKind::Anti, *right, *left, predicates);
         let (others, of_others) = self.copy(&others)?;
 
-        let at = |numbers: &std::collections::BTreeMap<ColumnId, ColumnId>, id: &ColumnId| {
-            numbers.get(id).copied().unwrap_or(*id)
-        };
         let columns: Vec<ColumnId> = of_left.iter().chain(&of_right).copied().collect();
-        let pairs_columns = columns.iter().map(|id| at(&of_pairs, id)).collect();
+        let pairs_columns = columns.iter().copied().map(renumbering(&of_pairs)).collect();
         let mut nulls = Vec::with_capacity(of_left.len());
         for id in &of_left {
             let null = Expr::null(&self.columns.get(*id).data_type);
             nulls.push((self.like(*id), null));
         }
-        let others_columns =
-            nulls.iter().map(|(id, _)| *id).chain(of_right.iter().map(|id| at(&of_others, id)));
-        let others_columns = others_columns.collect();
+        let of_right = of_right.into_iter().map(renumbering(&of_others));
+        let others_columns = nulls.iter().map(|(id, _)| *id).chain(of_right).collect();
         let mut inputs = Vec::with_capacity(2);
         for (rel, columns, nulls) in [(pairs, pairs_columns, vec![]), (others, others_columns, nulls)] {
             let rel = match rel {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::algebra::{Aggregate, ColumnId, Expr, Kind, Limit, Rel, Stage, Statement, Subquery, SubqueryKind};
 
 use super::failing::any_expr;
-use super::{Unnest, count_rows, positive};
+use super::{Unnest, count_rows, positive, renumbering};
 
 /// Equal subqueries are looked for among so many.
 const MOST_SHAPES: usize = 200;
@@ -55,7 +55,7 @@ pub(super) fn canonical(subquery: &Subquery) -> Subquery {
         let next = ColumnId(u32::MAX - numbers.len() as u32);
         numbers.entry(id).or_insert(next);
     }
-    let number = |id: ColumnId| numbers.get(&id).copied().unwrap_or(id);
+    let number = renumbering(&numbers);
     let mut shape = subquery.clone();
     shape.rel.renumber(&number);
     shape.columns.iter_mut().for_each(|id| *id = number(*id));
