@@ -63,13 +63,10 @@ fn nested(rel: &Rel, statement: &Statement) -> String {
     text
 }
 
-/// Runs random statements; how many could not be unnested, and how many failed unnested alone.
-fn run(
-    seeds: std::ops::Range<u64>,
-    can_fail: bool,
-    rule: impl Fn(Statement) -> crate::Result<Statement>,
-) -> (usize, usize) {
-    let (mut unsupported, mut failed, mut with_rows, mut wrong) = (0, 0, 0, Vec::new());
+/// Runs random statements. Few of them may be refused, and few may fail unnested alone.
+fn run(seeds: std::ops::Range<u64>, can_fail: bool, rule: impl Fn(Statement) -> crate::Result<Statement>) {
+    let (statements, shows_sizes) = (seeds.end - seeds.start, std::env::var("SIZES").is_ok());
+    let (mut unsupported, mut failed, mut with_rows, mut wrong) = (0_u64, 0_u64, 0_u64, Vec::new());
     for seed in seeds {
         let mut generate = Generate::new(seed, can_fail);
         let tables: Vec<_> = (0..2).map(|_| generate.tables()).collect();
@@ -86,7 +83,7 @@ fn run(
             Err(e) => panic!("seed {seed}: {e}\n{}", show(&statement)),
         };
         let both = || format!("seed {seed}\n{}\n{}", show(&statement), show(&unnested));
-        if std::env::var("SIZES").is_ok() {
+        if shows_sizes {
             let mut n = 0;
             unnested.root.look(&mut |_| n += 1);
             println!("size {n} of {}", show(&statement).lines().count());
@@ -106,7 +103,7 @@ fn run(
         for tables in tables {
             let Ok(expected) = rows(&statement, &tables) else { continue };
             match rows(&unnested, &tables) {
-                Ok(found) if found == expected => with_rows += usize::from(!found.is_empty()),
+                Ok(found) if found == expected => with_rows += u64::from(!found.is_empty()),
                 Ok(found) => wrong.push(format!("{}\n{expected:?}\n{found:?}\n{tables:?}", both())),
                 Err(e) if e == STAGE && can_fail => {}
                 Err(e) if can_fail => {
@@ -122,11 +119,13 @@ fn run(
             break;
         }
     }
-    println!("{with_rows} results have rows");
+    println!("{with_rows} results have rows, {unsupported} not supported, {failed} failed");
     // The shortest says most.
     wrong.sort_by_key(String::len);
     assert!(wrong.is_empty(), "{} are wrong, among them\n{}", wrong.len(), wrong[0]);
-    (unsupported, failed)
+    let are_few = |n: u64| n <= 1 + statements / 100;
+    assert!(are_few(unsupported) && are_few(failed), "{unsupported} not supported, {failed} failed");
+    assert!(shows_sizes || with_rows >= statements / 2, "{with_rows} results have rows");
 }
 
 fn seeds(default: u64) -> std::ops::Range<u64> {
@@ -137,20 +136,17 @@ fn seeds(default: u64) -> std::ops::Range<u64> {
 
 #[test]
 fn random_statements_keep_their_rows() {
-    let (unsupported, _) = run(seeds(2_000), false, unnest);
-    println!("{unsupported} not supported");
+    run(seeds(2_000), false, unnest);
 }
 
 #[test]
 fn all_rules_keep_the_rows_of_random_statements() {
     let rules = |statement| crate::rules::apply(statement, &crate::Settings::default());
-    let (unsupported, failed) = run(seeds(2_000), true, rules);
-    println!("{unsupported} not supported, {failed} failed");
+    run(seeds(2_000), true, rules);
     run(seeds(2_000), false, rules);
 }
 
 #[test]
-fn what_can_fail_fails_no_more_often() {
-    let (unsupported, failed) = run(seeds(2_000), true, unnest);
-    println!("{unsupported} not supported, {failed} failed");
+fn what_can_fail_fails_hardly_more_often() {
+    run(seeds(2_000), true, unnest);
 }
