@@ -2,7 +2,20 @@
 
 use std::collections::BTreeSet;
 
-use super::{Aggregate, ColumnId, Expr, JoinKind, Kind, Rel};
+use super::{Aggregate, Call, ColumnId, Expr, JoinKind, Kind, Rel};
+
+impl Call {
+    /// Its expressions.
+    pub fn exprs(&self) -> impl Iterator<Item = &Expr> {
+        self.args.iter().chain(&self.filter).chain(self.order_by.iter().map(|key| &key.expr))
+    }
+
+    /// Its expressions, to be changed.
+    pub fn exprs_mut(&mut self) -> impl Iterator<Item = &mut Expr> {
+        let order = self.order_by.iter_mut().map(|key| &mut key.expr);
+        self.args.iter_mut().chain(&mut self.filter).chain(order)
+    }
+}
 
 impl Rel {
     /// Its inputs, the left one first.
@@ -45,14 +58,7 @@ impl Rel {
             Rel::Filter(node) => node.predicates.iter().collect(),
             Rel::Map(node) => node.exprs.iter().map(|(_, e)| e).collect(),
             Rel::Join(node) => node.predicates.iter().collect(),
-            Rel::Aggregate(node) => {
-                let calls = node.calls.iter().map(|(_, call)| call);
-                calls
-                    .flat_map(|call| {
-                        call.args.iter().chain(&call.filter).chain(call.order_by.iter().map(|key| &key.expr))
-                    })
-                    .collect()
-            }
+            Rel::Aggregate(node) => node.calls.iter().flat_map(|(_, call)| call.exprs()).collect(),
             Rel::Sort(node) => node.keys.iter().map(|key| &key.expr).collect(),
             Rel::Expand(_) | Rel::Limit(_) | Rel::Union(_) | Rel::Repeat(_) => vec![],
         }
@@ -66,15 +72,7 @@ impl Rel {
             Rel::Filter(node) => node.predicates.iter_mut().collect(),
             Rel::Map(node) => node.exprs.iter_mut().map(|(_, e)| e).collect(),
             Rel::Join(node) => node.predicates.iter_mut().collect(),
-            Rel::Aggregate(node) => {
-                let calls = node.calls.iter_mut().map(|(_, call)| call);
-                calls
-                    .flat_map(|call| {
-                        let order = call.order_by.iter_mut().map(|key| &mut key.expr);
-                        call.args.iter_mut().chain(&mut call.filter).chain(order)
-                    })
-                    .collect()
-            }
+            Rel::Aggregate(node) => node.calls.iter_mut().flat_map(|(_, call)| call.exprs_mut()).collect(),
             Rel::Sort(node) => node.keys.iter_mut().map(|key| &mut key.expr).collect(),
             Rel::Expand(_) | Rel::Limit(_) | Rel::Union(_) | Rel::Repeat(_) => vec![],
         }

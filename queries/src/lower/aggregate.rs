@@ -17,6 +17,7 @@ use expressions::compare::is_interval;
 use super::{Lowering, batch_schema, columns, estimate, nullable};
 use crate::error::{Error, Result};
 use crate::guards;
+use crate::physical::accumulators::{counts_apart, is_extreme, states};
 use crate::plan::{
     Aggregate, AggregateCall, AggregateFunction, Exchange, Expr, KeyLayout, Node, Op, Phase, SortKey,
 };
@@ -162,61 +163,10 @@ fn call(f: Arc<AggregateFunctionExpr>, filter: Option<Expr>, input: &Schema) -> 
     Ok(AggregateCall { function, args, filter, state_columns })
 }
 
-/// Whether palais itself keeps the values of a DISTINCT aggregate apart: where DataFusion's sum of them would wrap, its
-/// count takes intervals of equal length for different ones, or it can't.
-fn counts_apart(f: &AggregateFunctionExpr, arg: &Expr, input: &Schema) -> Result<bool> {
-    let t = arg.data_type(input)?;
-    Ok(match f.fun().name() {
-        "sum" | "avg" => !t.is_floating(),
-        "count" => is_interval(&t),
-        "stddev" | "stddev_pop" | "approx_median" | "bit_xor" => true,
-        _ => false,
-    })
-}
-
-/// Whether palais computes MIN and MAX of this type itself.
-fn is_extreme(t: &DataType) -> bool {
-    t.is_integer()
-        || is_interval(t)
-        || t.is_nested()
-        || matches!(t, DataType::Float32 | DataType::Float64 | DataType::Date32)
-}
-
 /// Makes sure that an argument has the accumulator's type; the analyzer has usually cast it already.
 fn cast(e: &Expr, to: DataType) -> Expr {
     let is = e.downcast_ref::<CastExpr>().is_some_and(|c| c.target_field().data_type() == &to);
     if is { e.clone() } else { Arc::new(CastExpr::new(e.clone(), to, None)) }
-}
-
-/// The columns that carry the states from the partial to the final phase.
-fn states(calls: &[AggregateCall]) -> Result<Vec<Field>> {
-    let mut fields = Vec::new();
-    for (i, c) in calls.iter().enumerate() {
-        let field = |t| Field::new(format!("state {i}"), t, true);
-        match &c.function {
-            AggregateFunction::Count => fields.push(field(DataType::Int64)),
-            AggregateFunction::SumFloat => fields.push(field(DataType::Float64)),
-            AggregateFunction::SumInt { .. } => fields.push(field(DataType::Decimal128(38, 0))),
-            AggregateFunction::SumDecimal { scale, .. } => {
-                fields.push(field(DataType::Decimal128(38, *scale)))
-            }
-            AggregateFunction::Extreme { data_type, .. } => fields.push(field(data_type.clone())),
-            AggregateFunction::SumInterval => {
-                fields.extend([0; 3].map(|_| field(DataType::Decimal128(38, 0))))
-            }
-            AggregateFunction::Distinct { data_type, .. } => {
-                fields.push(field(DataType::new_list(data_type.clone(), true)))
-            }
-            AggregateFunction::AvgFloat => fields.extend([field(DataType::Float64), field(DataType::Int64)]),
-            AggregateFunction::AvgDecimal { scale } => {
-                fields.extend([field(DataType::Decimal128(38, *scale)), field(DataType::Int64)])
-            }
-            AggregateFunction::General(f) => {
-                fields.extend(f.state_fields()?.iter().map(|f| f.as_ref().clone()))
-            }
-        }
-    }
-    Ok(fields)
 }
 
 fn layout(keys: &[Expr], input: &SchemaRef) -> KeyLayout {

@@ -1,6 +1,5 @@
 //! Scans: projection and zone-map bounds.
 
-use arrow_array::ArrayRef;
 use datafusion_common::ScalarValue;
 use datafusion_common::tree_node::TreeNodeRecursion;
 use datafusion_expr::logical_plan::TableScan;
@@ -11,6 +10,7 @@ use super::{Lowering, batch_schema, estimate};
 use crate::bind::{PlanTable, plan_table};
 use crate::error::Result;
 use crate::guards;
+use crate::physical::bounds::{bound, following, prefix};
 use crate::plan::{Node, Op, Scan};
 use crate::tree;
 
@@ -83,17 +83,7 @@ fn collect(e: &Expr, source: &PlanTable, bounds: &mut Vec<ColumnBound>) {
     let mut add = |column: &Expr, op: Operator, value: &Expr| {
         let (Expr::Column(column), Expr::Literal(value, _)) = (column, value) else { return };
         let Ok(index) = source.schema.index_of(&column.name) else { return };
-        if source.schema.field(index).data_type() != &value.data_type() || value.is_null() {
-            return;
-        }
-        let Ok(array) = ScalarValue::to_array_of_size(value, 1) else { return };
-        let (min, max): (Option<ArrayRef>, Option<ArrayRef>) = match op {
-            Operator::Eq => (Some(array.clone()), Some(array)),
-            Operator::Lt | Operator::LtEq => (None, Some(array)),
-            Operator::Gt | Operator::GtEq => (Some(array), None),
-            _ => return,
-        };
-        bounds.push(ColumnBound { column: index, min, max });
+        bounds.extend(bound(&source.schema, index, op, value));
     };
     match e {
         Expr::BinaryExpr(b) if b.op == Operator::And => {
@@ -123,38 +113,5 @@ fn collect(e: &Expr, source: &PlanTable, bounds: &mut Vec<ColumnBound>) {
             }
         }
         _ => {}
-    }
-}
-
-/// What every text that is like a pattern begins with; `None` if that is nothing.
-fn prefix(pattern: &str) -> Option<&str> {
-    let end = pattern.find(['%', '_', '\\']).unwrap_or(pattern.len());
-    Some(&pattern[..end]).filter(|prefix| !prefix.is_empty())
-}
-
-/// A text that is greater than every text with this beginning, by bytes.
-fn following(prefix: &str) -> Option<String> {
-    let last = prefix.chars().next_back()?;
-    // The characters between are not characters: `char::MAX` has none behind it.
-    let next = char::from_u32(u32::from(last) + 1).or((last == '\u{D7FF}').then_some('\u{E000}'))?;
-    Some(format!("{}{next}", &prefix[..prefix.len() - last.len_utf8()]))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_a_pattern_begins_with_has_bounds() {
-        assert_eq!(prefix("http://a%b_"), Some("http://a"));
-        assert_eq!(prefix("a_b"), Some("a"));
-        assert_eq!(prefix("10\\%"), Some("10"));
-        assert_eq!(prefix("%a"), None);
-        assert_eq!(following("ab").as_deref(), Some("ac"));
-        assert_eq!(following("a\u{D7FF}").as_deref(), Some("a\u{E000}"));
-        assert_eq!(following("a\u{10FFFF}"), None);
-        for text in ["ab", "ab\u{10FFFF}z", "abzzz"] {
-            assert!(("ab".."ac").contains(&text));
-        }
     }
 }

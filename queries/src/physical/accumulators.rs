@@ -79,7 +79,7 @@ pub(super) fn call(
 
 /// Whether palais itself keeps the values of a DISTINCT aggregate apart: where DataFusion's sum of them would wrap, its
 /// count takes intervals of equal length for different ones, or it can't.
-fn counts_apart(f: &AggregateFunctionExpr, arg: &Expr, input: &Schema) -> Result<bool> {
+pub(crate) fn counts_apart(f: &AggregateFunctionExpr, arg: &Expr, input: &Schema) -> Result<bool> {
     let t = arg.data_type(input)?;
     Ok(match f.fun().name() {
         "sum" | "avg" => !t.is_floating(),
@@ -90,7 +90,7 @@ fn counts_apart(f: &AggregateFunctionExpr, arg: &Expr, input: &Schema) -> Result
 }
 
 /// Whether palais computes MIN and MAX of this type itself.
-fn is_extreme(t: &DataType) -> bool {
+pub(crate) fn is_extreme(t: &DataType) -> bool {
     t.is_integer()
         || is_interval(t)
         || t.is_nested()
@@ -109,7 +109,7 @@ fn cast_first(args: &[Expr], to: &DataType, input: &Schema) -> Result<Vec<Expr>>
 }
 
 /// The columns that carry the states from the partial to the final phase.
-pub(super) fn states(calls: &[AggregateCall]) -> Result<Vec<Field>> {
+pub(crate) fn states(calls: &[AggregateCall]) -> Result<Vec<Field>> {
     let mut fields = Vec::new();
     for (i, c) in calls.iter().enumerate() {
         let field = |t| Field::new(format!("state {i}"), t, true);

@@ -31,15 +31,15 @@ impl Lowering<'_> {
         while let Rel::Map(map) = below
             && !is_ordered
         {
-            let mut exprs: Vec<&mut Expr> =
-                keys.iter_mut().chain(calls.iter_mut().flat_map(exprs_mut)).collect();
+            let of_calls = calls.iter_mut().flat_map(|(_, call)| call.exprs_mut());
+            let mut exprs: Vec<&mut Expr> = keys.iter_mut().chain(of_calls).collect();
             if !inline(map, &mut exprs) {
                 break;
             }
             maps.push(below);
             (below, below_at) = (&map.input, below_at + 1);
         }
-        let of_calls = calls.iter().flat_map(|(_, call)| exprs(call));
+        let of_calls = calls.iter().flat_map(|(_, call)| call.exprs());
         let seen: Vec<&Expr> = keys.iter().chain(of_calls).collect();
         let input = self.below(below, below_at, &seen)?;
         let given = maps.iter().rfold(input.estimate.clone(), |below, map| estimates::of(map, &[&below]));
@@ -81,7 +81,7 @@ impl Lowering<'_> {
         let mut compiled = Vec::with_capacity(calls.len());
         let mut order: Option<Vec<SortKey>> = None;
         for (_, call) in calls {
-            exprs(call).for_each(|e| self.note_stages(e));
+            call.exprs().for_each(|e| self.note_stages(e));
             let name = call.function.name();
             if matches!(name, "first_value" | "last_value")
                 && call.order_by.iter().any(|key| key.expr.data_type.is_nested())
@@ -160,15 +160,6 @@ fn distinct_keys(aggregate: &Aggregate) -> (Vec<ColumnId>, Vec<Vec<ScalarValue>>
         values.map(|(value, _)| value.clone()).collect()
     };
     (keys.collect(), aggregate.totals.iter().map(total).collect())
-}
-
-fn exprs(call: &Call) -> impl Iterator<Item = &Expr> {
-    call.args.iter().chain(&call.filter).chain(call.order_by.iter().map(|key| &key.expr))
-}
-
-fn exprs_mut((_, call): &mut (ColumnId, Call)) -> impl Iterator<Item = &mut Expr> {
-    let order = call.order_by.iter_mut().map(|key| &mut key.expr);
-    call.args.iter_mut().chain(&mut call.filter).chain(order)
 }
 
 fn same(a: &[SortKey], b: &[SortKey]) -> bool {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use arrow_array::ArrayRef;
+use arrow_schema::Schema;
 use datafusion_common::ScalarValue;
 use datafusion_expr::Operator;
 use schema::ColumnBound;
@@ -61,30 +61,40 @@ impl Found<'_> {
 
     fn add(&mut self, column: &Expr, op: Operator, value: &ScalarValue) {
         let position = column.as_column().and_then(|id| self.positions.get(&id));
-        let Some(position) = position.copied() else { return };
-        let Some(field) = self.scan.table.schema.fields().get(position) else { return };
-        if *field.data_type() != value.data_type() || value.is_null() {
-            return;
-        }
-        let Ok(array) = value.to_array_of_size(1) else { return };
-        let (min, max): (Option<ArrayRef>, Option<ArrayRef>) = match op {
-            Operator::Eq => (Some(array.clone()), Some(array)),
-            Operator::Lt | Operator::LtEq => (None, Some(array)),
-            Operator::Gt | Operator::GtEq => (Some(array), None),
-            _ => return,
-        };
-        self.bounds.push(ColumnBound { column: position, min, max });
+        let bound = position.and_then(|position| bound(&self.scan.table.schema, *position, op, value));
+        self.bounds.extend(bound);
     }
 }
 
+/// The bound that a comparison of the column at a position with a constant is; `None` if it is none.
+pub(crate) fn bound(
+    schema: &Schema,
+    column: usize,
+    op: Operator,
+    value: &ScalarValue,
+) -> Option<ColumnBound> {
+    let field = schema.fields().get(column)?;
+    if *field.data_type() != value.data_type() || value.is_null() {
+        return None;
+    }
+    let array = value.to_array_of_size(1).ok()?;
+    let (min, max) = match op {
+        Operator::Eq => (Some(array.clone()), Some(array)),
+        Operator::Lt | Operator::LtEq => (None, Some(array)),
+        Operator::Gt | Operator::GtEq => (Some(array), None),
+        _ => return None,
+    };
+    Some(ColumnBound { column, min, max })
+}
+
 /// What every text that is like a pattern begins with; `None` if that is nothing.
-fn prefix(pattern: &str) -> Option<&str> {
+pub(crate) fn prefix(pattern: &str) -> Option<&str> {
     let end = pattern.find(['%', '_', '\\']).unwrap_or(pattern.len());
     Some(&pattern[..end]).filter(|prefix| !prefix.is_empty())
 }
 
 /// A text that is greater than every text with this beginning, by bytes.
-fn following(prefix: &str) -> Option<String> {
+pub(crate) fn following(prefix: &str) -> Option<String> {
     let last = prefix.chars().next_back()?;
     // The characters between are not characters: `char::MAX` has none behind it.
     let next = char::from_u32(u32::from(last) + 1).or((last == '\u{D7FF}').then_some('\u{E000}'))?;

@@ -8,9 +8,9 @@
 //! - `sort`: orders and limits; `order`: which rows come in the order of their table.
 //! - `rows`: constants, unions and repeated rows.
 
-mod accumulators;
+pub(crate) mod accumulators;
 mod aggregate;
-mod bounds;
+pub(crate) mod bounds;
 mod expand;
 mod join;
 mod keys;

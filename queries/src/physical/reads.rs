@@ -110,8 +110,7 @@ impl Reads {
         node.keys.iter().for_each(|key| self.read(*key, at));
         for (id, call) in &node.calls {
             if self.is_wanted(*id, at) {
-                let keys = call.order_by.iter().map(|key| &key.expr);
-                call.args.iter().chain(&call.filter).chain(keys).for_each(|e| self.read_all(e, at));
+                call.exprs().for_each(|e| self.read_all(e, at));
             }
         }
     }

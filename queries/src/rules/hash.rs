@@ -72,11 +72,17 @@ impl<'a> Seen<'a> {
 
 /// Each expression where it stands first, but for volatile ones, of which each is one of its own.
 pub fn distinct(all: Vec<Expr>) -> Vec<Expr> {
+    distinct_by(all, |e| e)
+}
+
+/// The same of what has an expression.
+pub fn distinct_by<T>(mut all: Vec<T>, expr: impl Fn(&T) -> &Expr) -> Vec<T> {
     if all.len() < 2 {
         return all;
     }
     let mut seen = Seen::default();
-    let kept: Vec<bool> = all.iter().map(|e| e.is_volatile() || seen.add(e)).collect();
+    let kept: Vec<bool> = all.iter().map(&expr).map(|e| e.is_volatile() || seen.add(e)).collect();
     let mut kept = kept.into_iter();
-    all.into_iter().filter(|_| kept.next().unwrap_or(true)).collect()
+    all.retain(|_| kept.next().unwrap_or(true));
+    all
 }

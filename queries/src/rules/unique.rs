@@ -58,7 +58,8 @@ pub fn drop_distinct(rel: &mut Rel) {
         && node.calls.is_empty()
         && node.totals.is_empty()
         && !node.keys.is_empty()
-        && keys(&node.input).is_some_and(|keys| keys.iter().all(|key| node.keys.contains(key)))
+        && let Some(unique) = keys(&node.input)
+        && BTreeSet::from_iter(unique).is_subset(&BTreeSet::from_iter(node.keys.iter().copied()))
     {
         *rel = super::simplify::nodes::taken(&mut node.input);
     }

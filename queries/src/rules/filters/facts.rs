@@ -201,6 +201,7 @@ impl Classes {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::algebra::{Limit, Sort, SortKey};
     use crate::rules::testing::{Sample, eq, filter, id, int, join, more};
 
     #[test]
@@ -216,6 +217,32 @@ mod tests {
         let shown: Vec<String> = facts.inferred().map(|fact| sample.columns.show(&fact.expr)).collect();
         assert_eq!(shown, ["x#0 = 7", "y#1 > 5", "y#1 = 7", "z#2 > 5"]);
         assert_eq!(facts.over(id(&x), ColumnId(9)).len(), 2);
+    }
+
+    #[test]
+    fn facts_stay_above_what_keeps_the_first_rows() {
+        let mut sample = Sample::default();
+        let (t, [x]) = sample.table("t", ["x"]);
+        let (u, [y]) = sample.table("u", ["y"]);
+        let limit = |input: Rel| Rel::Limit(Limit { input: Box::new(input), skip: 1, fetch: Some(3) });
+        let sort = |input: Rel| {
+            let keys = vec![SortKey { expr: x.clone(), descending: false, nulls_first: false }];
+            Rel::Sort(Sort { input: Box::new(input), keys, fetch: Some(3) })
+        };
+        // Fewer right rows would be other rows that are kept.
+        for kind in [JoinKind::Inner, JoinKind::Left] {
+            let joined = join(kind, t.clone(), u.clone(), vec![eq(&x, &y)]);
+            for first in [limit(joined.clone()), sort(joined)] {
+                let kept = filter(first, vec![eq(&x, &int(5))]);
+                sample.pushes(kept.clone(), &sample.columns.show_rel(&kept));
+            }
+        }
+        let left = limit(filter(t, vec![more(&x, &int(5))]));
+        sample.pushes(
+            filter(join(JoinKind::Inner, left, u, vec![eq(&x, &y)]), vec![eq(&y, &int(7))]),
+            "inner join (x#0 = y#1)\n  filter (x#0 = 7)\n    limit 3 from 1\n      filter (x#0 > 5)\n        \
+             scan t x#0\n  filter (y#1 = 7)\n    scan u y#1\n",
+        );
     }
 
     #[test]

@@ -184,7 +184,8 @@ fn outcomes(e: &Expr, is_null: &dyn Fn(ColumnId) -> bool) -> Outcomes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::testing::{Sample, eq, id, int, more};
+    use crate::algebra::{JoinKind, Limit, Rel, Sort, SortKey};
+    use crate::rules::testing::{Sample, eq, id, int, join, more};
 
     #[test]
     fn rows_of_nulls_are_rejected_or_not() {
@@ -207,5 +208,22 @@ mod tests {
         let case = Expr::condition(Kind::Case { operand: None, branches, otherwise: None });
         assert!(!rejects(case.clone()));
         assert!(rejects(case.not()));
+    }
+
+    #[test]
+    fn an_outer_join_below_the_first_rows_makes_its_nulls() {
+        let mut sample = Sample::default();
+        let (t, [x]) = sample.table("t", ["x"]);
+        let (u, [y]) = sample.table("u", ["y"]);
+        let (v, [z]) = sample.table("v", ["z"]);
+        let outer = join(JoinKind::Left, t, u, vec![eq(&x, &y)]);
+        let input = Box::new(outer.clone());
+        let limit = Rel::Limit(Limit { input, skip: 0, fetch: Some(3) });
+        let keys = vec![SortKey { expr: y.clone(), descending: false, nulls_first: true }];
+        let sort = Rel::Sort(Sort { input: Box::new(outer), keys, fetch: Some(3) });
+        for first in [limit, sort] {
+            let kept = join(JoinKind::Inner, first, v.clone(), vec![eq(&y, &z)]);
+            sample.pushes(kept.clone(), &sample.columns.show_rel(&kept));
+        }
     }
 }

@@ -106,7 +106,7 @@ fn keyless(tree: &Tree, starts: &[usize], places: &Places) -> (BTreeSet<usize>, 
             if left.len() < right.len() {
                 std::mem::swap(&mut left, &mut right);
             }
-            left.append(&mut right);
+            left.extend(right);
             (left, of_left + of_right + own)
         }
     }
@@ -116,10 +116,7 @@ fn keyless(tree: &Tree, starts: &[usize], places: &Places) -> (BTreeSet<usize>, 
 fn order(relations: usize, edges: &[Edge]) -> (Vec<Vec<usize>>, usize) {
     let mut of_relation: Vec<Vec<usize>> = vec![vec![]; relations];
     for (number, edge) in edges.iter().enumerate() {
-        edge.on
-            .iter()
-            .filter_map(|place| of_relation.get_mut(*place).map(|list| list.push(number)))
-            .for_each(drop);
+        edge.on.iter().for_each(|place| of_relation[*place].push(number));
     }
     let parts = parts(relations, edges);
     let mut missing: Vec<usize> = edges.iter().map(|edge| edge.on.len()).collect();

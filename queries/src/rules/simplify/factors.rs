@@ -15,9 +15,13 @@ pub fn pulled(terms: Vec<Expr>) -> Result<(Vec<Expr>, Vec<Expr>), Vec<Expr>> {
     if common.is_empty() {
         return Err(terms);
     }
+    let mut seen = Seen::default();
+    common.iter().for_each(|e| {
+        seen.add(e);
+    });
     let mut left = Vec::with_capacity(terms.len());
     for term in terms {
-        let own: Vec<Expr> = term.split().into_iter().filter(|e| !common.contains(e)).collect();
+        let own: Vec<Expr> = term.split().into_iter().filter(|e| !seen.has(e)).collect();
         if own.is_empty() {
             return Ok((common, vec![]));
         }

@@ -32,9 +32,7 @@ impl Simplifier<'_> {
                 node.keys.iter_mut().try_for_each(|key| self.change(&mut key.expr))?;
                 keep_first(&mut node.keys);
                 // All rows are equal by a constant.
-                if node.keys.iter().any(|key| key.expr.as_literal().is_none()) {
-                    node.keys.retain(|key| key.expr.as_literal().is_none());
-                }
+                node.keys.retain(|key| key.expr.as_literal().is_none());
             }
             _ => rel.exprs_mut().into_iter().try_for_each(|e| self.change(e))?,
         }
@@ -67,13 +65,7 @@ impl Simplifier<'_> {
 
 /// Leaves out keys of an order by which rows are sorted already.
 fn keep_first(keys: &mut Vec<SortKey>) {
-    if keys.len() < 2 {
-        return;
-    }
-    let mut seen = hash::Seen::default();
-    let kept: Vec<bool> = keys.iter().map(|key| key.expr.is_volatile() || seen.add(&key.expr)).collect();
-    let mut kept = kept.into_iter();
-    keys.retain(|_| kept.next().unwrap_or(true));
+    *keys = hash::distinct_by(std::mem::take(keys), |key| &key.expr);
 }
 
 /// The relation, of which nothing is left in its place.

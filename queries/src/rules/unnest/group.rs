@@ -78,9 +78,7 @@ impl Unnest {
 
 /// The expressions of the calls.
 pub(super) fn exprs_of(group: &Aggregate) -> impl Iterator<Item = &Expr> {
-    group.calls.iter().flat_map(|(_, call)| {
-        call.args.iter().chain(&call.filter).chain(call.order_by.iter().map(|key| &key.expr))
-    })
+    group.calls.iter().flat_map(|(_, call)| call.exprs())
 }
 
 /// Whether all conditions on outer columns are equalities with them, or name them alone.

@@ -78,7 +78,7 @@ impl Unnest {
                 Ok(self.nth(pushed, range, &ordered))
             }
             _ if all_ordered => self.ranked(pushed, range, domain),
-            _ => Err(Error::Unsupported("LIMIT of rows with lists in this correlated subquery".into())),
+            _ => Err(Error::Unsupported("a LIMIT of rows with lists in this correlated subquery".into())),
         }
     }
 

@@ -25,7 +25,7 @@
 //! - [`lift`]: what is computed from outer columns above the join. [`group`]: an aggregate without keys as the right side.
 //! - [`domain`]: where the combinations come from. [`push`]: a relation for each of them. [`padded`]: where each of them
 //!   must have a row. [`limits`]: some rows of each of them.
-//! - [`repeatable`]: what gives the same rows whenever it is read.
+//! - [`repeatable`]: what gives the same rows whenever it is read. [`failing`]: what can fail on some row.
 
 mod domain;
 mod eliminate;

@@ -68,8 +68,7 @@ impl Unnest {
     fn sort(&mut self, mut node: Sort) -> Result<Rel> {
         let mut place = Place::of(*node.input);
         for key in &mut node.keys {
-            let e = std::mem::replace(&mut key.expr, Expr::boolean(None));
-            key.expr = self.exact(e, &mut place)?;
+            self.replace(&mut key.expr, &mut place, Nulls::Exact, &mut vec![])?;
         }
         Ok(Rel::Sort(Sort { input: Box::new(place.rel), ..node }))
     }
@@ -79,14 +78,12 @@ impl Unnest {
         let mut place = Place::of(*node.input);
         for (_, call) in &mut node.calls {
             let mut skip = Vec::new();
-            if let Some(filter) = call.filter.take() {
-                let filter = self.value(filter, &mut place, Nulls::False, &mut vec![])?;
+            if let Some(filter) = &mut call.filter {
+                self.replace(filter, &mut place, Nulls::False, &mut vec![])?;
                 skip.push(Expr::or([filter.clone().not(), filter.clone().is_null()]));
-                call.filter = Some(filter);
             }
             for e in call.args.iter_mut().chain(call.order_by.iter_mut().map(|key| &mut key.expr)) {
-                let whole = std::mem::replace(e, Expr::boolean(None));
-                *e = self.value(whole, &mut place, Nulls::Exact, &mut skip)?;
+                self.replace(e, &mut place, Nulls::Exact, &mut skip)?;
             }
         }
         Ok(Rel::Aggregate(Aggregate { input: Box::new(place.rel), ..node }))

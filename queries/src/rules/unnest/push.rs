@@ -166,11 +166,7 @@ impl Unnest {
         keys.extend(carried.iter().map(|carried| carried.id));
         let mut seen = BTreeSet::new();
         keys.retain(|key| seen.insert(*key));
-        let exprs = calls.iter_mut().flat_map(|(_, call)| {
-            let order = call.order_by.iter_mut().map(|key| &mut key.expr);
-            call.args.iter_mut().chain(&mut call.filter).chain(order)
-        });
-        domain.inside(exprs, carried, &self.columns);
+        domain.inside(calls.iter_mut().flat_map(|(_, call)| call.exprs_mut()), carried, &self.columns);
     }
 
     fn push_union(&mut self, node: Union, domain: &mut Domain, here: &Above) -> Result<Pushed> {

@@ -62,8 +62,7 @@ pub(super) fn make_repeatable(rel: &mut Rel, needed: &BTreeSet<ColumnId>, column
                 if !settle(call) {
                     return false;
                 }
-                let exprs = call.args.iter().chain(&call.filter);
-                below.extend(reads(exprs.chain(call.order_by.iter().map(|key| &key.expr))));
+                below.extend(reads(call.exprs()));
             }
         }
         Rel::Limit(node) => {
@@ -91,8 +90,7 @@ pub(super) fn make_repeatable(rel: &mut Rel, needed: &BTreeSet<ColumnId>, column
 
 /// Makes the value of a call the same one each time.
 fn settle(call: &mut Call) -> bool {
-    let exprs = call.args.iter().chain(&call.filter).chain(call.order_by.iter().map(|key| &key.expr));
-    if exprs.into_iter().any(Expr::is_volatile) {
+    if call.exprs().any(Expr::is_volatile) {
         return false;
     }
     if !depends_on_order(call) {

@@ -12,6 +12,9 @@ use super::failing::{fails, rel_fails};
 use super::stages::{canonical, is_volatile};
 use super::{Unnest, case, filtered, gives, join, mapped, take};
 
+/// How many subqueries of one place are remembered.
+const MOST_FOUND: usize = 200;
+
 /// What a value may be in place of NULL where it stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Nulls {
@@ -179,7 +182,14 @@ impl Unnest {
         Ok(e)
     }
 
-    fn replace(&mut self, e: &mut Expr, place: &mut Place, nulls: Nulls, skip: &mut Vec<Expr>) -> Result<()> {
+    /// Puts what [`Unnest::value`] makes of an expression in its place.
+    pub(super) fn replace(
+        &mut self,
+        e: &mut Expr,
+        place: &mut Place,
+        nulls: Nulls,
+        skip: &mut Vec<Expr>,
+    ) -> Result<()> {
         if e.has_subquery() {
             let whole = std::mem::replace(e, Expr::boolean(None));
             *e = self.value(whole, place, nulls, skip)?;
@@ -285,9 +295,6 @@ fn settle(e: &mut Expr, decides: bool) {
     let condition = if decides { whole } else { whole.not() };
     *e = case(vec![(condition, Expr::boolean(decides))], Expr::boolean(!decides));
 }
-
-/// How many subqueries of one place are remembered.
-const MOST_FOUND: usize = 200;
 
 /// A value that is NULL where a condition of `skip` is true.
 fn guarded(e: Expr, skip: &[Expr]) -> Expr {
