@@ -47,6 +47,7 @@ pub mod cast_calls;
 pub mod catalog;
 pub mod columns;
 pub mod compile;
+pub mod dialect;
 pub mod error;
 pub mod estimates;
 pub mod explain;
@@ -110,9 +111,9 @@ pub struct Settings {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Planner {
     /// DataFusion's binder and optimiser, with the repairs of [`rewrite`], [`subqueries`] and [`optimise`].
-    #[default]
     Repaired,
     /// [`binder`], [`algebra`], [`rules`] and [`physical`].
+    #[default]
     Own,
 }
 

@@ -17,11 +17,11 @@ use datafusion_sql::sqlparser::ast::{
     self, Expr, FunctionArg, FunctionArgExpr, Ident, ObjectName, TableFactor, TableFunctionArgs, Value,
     Visitor, VisitorMut,
 };
-use datafusion_sql::sqlparser::dialect::GenericDialect;
 use datafusion_sql::sqlparser::keywords::Keyword;
 use datafusion_sql::sqlparser::parser::Parser;
 use datafusion_sql::sqlparser::tokenizer::{Token, Tokenizer};
 
+use crate::dialect::Palais;
 use crate::error::{Error, Result, syntax};
 use crate::{bounds, visits};
 use copy::CopyOptions;
@@ -174,13 +174,12 @@ fn at_end(e: Error, sql: &str) -> Error {
 
 fn parsed<T>(sql: &str, parse: impl FnOnce(&mut Parser) -> Result<T>) -> Result<T> {
     bounds::check_text(sql)?;
-    let dialect = GenericDialect {};
-    let tokens = Tokenizer::new(&dialect, sql).tokenize_with_location();
+    let tokens = Tokenizer::new(&Palais, sql).tokenize_with_location();
     let tokens = tokens.map_err(|e| syntax(&e.to_string()))?;
     bounds::check_tokens(&tokens)?;
     let tokens = values::behind_quantifiers(tokens);
     let mut parser =
-        Parser::new(&dialect).with_recursion_limit(bounds::MOST_CALLS).with_tokens_with_locations(tokens);
+        Parser::new(&Palais).with_recursion_limit(bounds::MOST_CALLS).with_tokens_with_locations(tokens);
     parse(&mut parser)
 }
 

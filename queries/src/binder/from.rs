@@ -10,7 +10,6 @@ use datafusion_sql::sqlparser::ast::{
     Expr as Ast, FunctionArg, FunctionArgExpr, Ident, Join as AstJoin, JoinConstraint, JoinOperator,
     ObjectName, Statement, TableAlias, TableFactor, TableFunctionArgs, TableWithJoins,
 };
-use datafusion_sql::sqlparser::dialect::GenericDialect;
 use datafusion_sql::sqlparser::parser::Parser;
 use schema::Table;
 
@@ -19,6 +18,7 @@ use super::scope::{Ctes, Env, Field, Relation, Scope, same};
 use super::{Binder, Bound, sql_type, syntax};
 use crate::algebra::{ColumnId, Expr, Join, JoinKind, Rel, Scan, Values};
 use crate::bind::{Transform, bdb, range};
+use crate::dialect::Palais;
 use crate::error::{Error, Result};
 use crate::{parse, refused};
 
@@ -452,7 +452,7 @@ fn kind_of(operator: &JoinOperator) -> Result<(Joining, Option<&JoinConstraint>)
 fn columns_of(text: &str) -> Result<SchemaRef> {
     let wrong =
         || Error::Invalid(format!("'{text}' is not a list of columns such as 'host VARCHAR, hits BIGINT'"));
-    let statements = Parser::parse_sql(&GenericDialect {}, &format!("CREATE TABLE t ({text})"));
+    let statements = Parser::parse_sql(&Palais, &format!("CREATE TABLE t ({text})"));
     let statements = statements.map_err(|_| wrong())?;
     let [Statement::CreateTable(create)] = statements.as_slice() else { return Err(wrong()) };
     let fields = create.columns.iter().map(|column| {

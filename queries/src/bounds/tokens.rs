@@ -195,13 +195,13 @@ fn is_value(token: &Token) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use datafusion_sql::sqlparser::dialect::GenericDialect;
     use datafusion_sql::sqlparser::tokenizer::Tokenizer;
 
     use super::*;
+    use crate::dialect::Palais;
 
     fn check_text(sql: &str) -> Result<()> {
-        check(&Tokenizer::new(&GenericDialect {}, sql).tokenize_with_location().unwrap())
+        check(&Tokenizer::new(&Palais, sql).tokenize_with_location().unwrap())
     }
 
     #[test]
