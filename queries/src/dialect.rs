@@ -2,9 +2,9 @@
 
 use std::any::TypeId;
 
-use datafusion_sql::sqlparser::dialect::{Dialect, GenericDialect, Precedence};
-use datafusion_sql::sqlparser::parser::{Parser, ParserError};
-use datafusion_sql::sqlparser::tokenizer::Token;
+use sqlparser::dialect::{Dialect, GenericDialect, Precedence};
+use sqlparser::parser::{Parser, ParserError};
+use sqlparser::tokenizer::Token;
 
 /// The dialect of palais.
 #[derive(Debug)]
@@ -79,7 +79,7 @@ mod tests {
 
     /// The text of an expression with parentheses around each operation.
     fn nested(sql: &str) -> String {
-        use datafusion_sql::sqlparser::ast::Expr;
+        use sqlparser::ast::Expr;
         fn shown(e: &Expr) -> String {
             match e {
                 Expr::BinaryOp { left, op, right } => format!("({} {op} {})", shown(left), shown(right)),

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use datafusion_sql::sqlparser::tokenizer::{Location, Token, Tokenizer, TokenizerError, Whitespace, Word};
+use sqlparser::tokenizer::{Location, Token, Tokenizer, TokenizerError, Whitespace, Word};
 
 use crate::dialect::Palais;
 

@@ -58,7 +58,7 @@ fn depth(text: &str) -> usize {
 /// The plan of a query as text, or the error.
 fn planned(query: &Query) -> Result<Vec<String>, String> {
     let mut catalog = Catalog::default();
-    for name in tables(query).map_err(|e| e.to_string())? {
+    for name in tables(query) {
         catalog.add(table(name));
     }
     let settings = Settings { workers: 3, allow_scripts: true, ..Settings::default() };

@@ -23,7 +23,7 @@ use schema::Table;
 
 pub use expr::{Expr, Kind, Subquery, SubqueryKind};
 
-use crate::bind::Transform;
+use crate::plan::Transform;
 
 /// A column of a statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

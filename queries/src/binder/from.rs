@@ -6,21 +6,23 @@ use std::sync::Arc;
 use arrow_schema::{DataType, Field as ArrowField, Schema, SchemaRef};
 use datafusion_common::ScalarValue;
 use datafusion_expr::Operator;
-use datafusion_sql::sqlparser::ast::{
+use schema::Table;
+use sqlparser::ast::{
     Expr as Ast, FunctionArg, FunctionArgExpr, Ident, Join as AstJoin, JoinConstraint, JoinOperator,
     ObjectName, Statement, TableAlias, TableFactor, TableFunctionArgs, TableWithJoins,
 };
-use datafusion_sql::sqlparser::parser::Parser;
-use schema::Table;
+use sqlparser::parser::Parser;
 
 use super::query::mapped;
 use super::scope::{Ctes, Env, Field, Relation, Scope, same};
+use super::syntax::refused;
+use super::table_functions::{bdb, range};
 use super::{Binder, Bound, sql_type, syntax};
 use crate::algebra::{ColumnId, Expr, Join, JoinKind, Rel, Scan, Values};
-use crate::bind::{Transform, bdb, range};
 use crate::dialect::Palais;
 use crate::error::{Error, Result};
-use crate::{parse, refused};
+use crate::parse;
+use crate::plan::Transform;
 
 impl<'a> Binder<'a> {
     /// The relations of a FROM; one row without columns if there is none.
@@ -408,7 +410,7 @@ fn rename(fields: &mut [Field], names: &[&Ident], relation: &str) -> Result<()> 
 }
 
 /// The alias of an item of FROM.
-fn alias_of(factor: &TableFactor) -> Option<&Ident> {
+pub(super) fn alias_of(factor: &TableFactor) -> Option<&Ident> {
     match factor {
         TableFactor::Table { alias, .. }
         | TableFactor::Derived { alias, .. }

@@ -6,7 +6,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 
-use datafusion_sql::sqlparser::ast::{self, Ident, Query};
+use sqlparser::ast::{self, Ident, Query};
 use strsim::osa_distance;
 
 use super::grouping::Group;

@@ -2,11 +2,9 @@
 //! DuckDB it can. Where it does, the relations before the comma become part of the join, which gives the same rows: for
 //! each row of `a` those of the join.
 
-use datafusion_sql::sqlparser::ast::{
-    Expr, Ident, Join, JoinConstraint, JoinOperator, TableFactor, TableWithJoins,
-};
+use sqlparser::ast::{Expr, Ident, Join, JoinConstraint, JoinOperator, TableFactor, TableWithJoins};
 
-use super::alias;
+use crate::binder::from::alias_of;
 use crate::parse;
 use crate::visits;
 
@@ -65,7 +63,7 @@ fn condition(join: &Join) -> Option<&Expr> {
 /// The names of an item's relations, in lower case.
 fn names(item: &TableWithJoins) -> Vec<String> {
     let factors = std::iter::once(&item.relation).chain(item.joins.iter().map(|join| &join.relation));
-    let of_factor = |factor: &TableFactor| match (alias(factor), factor) {
+    let of_factor = |factor: &TableFactor| match (alias_of(factor), factor) {
         (Some(Ident { value, .. }), _) => vec![value.to_lowercase()],
         (None, TableFactor::Table { name, .. }) => vec![parse::table_name(name).to_lowercase()],
         (None, TableFactor::NestedJoin { table_with_joins, .. }) => names(table_with_joins),

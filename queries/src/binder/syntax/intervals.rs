@@ -2,17 +2,17 @@
 
 use std::ops::ControlFlow;
 
-use datafusion_sql::sqlparser::ast::{
+use expressions::values::interval_text::interval;
+use sqlparser::ast::{
     BinaryOperator, CastKind, DataType, DateTimeField, Expr, Interval, UnaryOperator, Value,
 };
-use expressions::values::interval_text::interval;
 
 use crate::error::{Error, Result};
 
-/// Puts a literal into the one form that the planner reads exactly: months, days and seconds. A computed number of a
-/// unit becomes a cast of its text.
+/// Puts a literal into one form: months, days and seconds. A computed number of a unit becomes a cast of its text.
 pub fn normalise(expr: &mut Expr) -> ControlFlow<Error> {
     let Expr::Interval(literal) = expr else { return ControlFlow::Continue(()) };
+    as_text(literal);
     if let (Expr::Nested(number), Some(unit), None) =
         (literal.value.as_ref(), &literal.leading_field, &literal.last_field)
     {
@@ -28,7 +28,7 @@ pub fn normalise(expr: &mut Expr) -> ControlFlow<Error> {
     }
     match text(literal).and_then(|text| text.map(|text| parts(&text)).transpose()) {
         Err(e) => ControlFlow::Break(e),
-        // What is computed the planner refuses.
+        // What is computed otherwise is refused where it is bound.
         Ok(None) => ControlFlow::Continue(()),
         Ok(Some(parts)) => {
             *literal = Interval {
@@ -43,14 +43,28 @@ pub fn normalise(expr: &mut Expr) -> ControlFlow<Error> {
     }
 }
 
-/// Puts a literal behind a minus into parentheses: the planner would put the sign into its text, before the first of its
-/// numbers alone, or before one that has a sign.
-pub fn keep_sign_outside(expr: &mut Expr) {
-    if let Expr::UnaryOp { op: UnaryOperator::Minus, expr: negated } = expr
-        && matches!(**negated, Expr::Interval(_))
-    {
-        let literal = std::mem::replace(&mut **negated, Expr::Value(Value::Null.into()));
-        **negated = Expr::Nested(Box::new(literal));
+/// Makes the number of `INTERVAL 1.5 DAY` a text.
+fn as_text(interval: &mut Interval) {
+    let text = match interval.value.as_ref() {
+        Expr::Value(v) => number(&v.value).map(str::to_string),
+        Expr::UnaryOp { op: UnaryOperator::Minus, expr: inner } => match inner.as_ref() {
+            Expr::Value(v) => number(&v.value).map(|text| format!("-{text}")),
+            _ => None,
+        },
+        _ => None,
+    };
+    if let Some(text) = text {
+        *interval.value = Expr::Value(Value::SingleQuotedString(text).into());
+    }
+}
+
+/// The text of a number without an exponent.
+pub(super) fn number(value: &Value) -> Option<&str> {
+    match value {
+        Value::Number(text, _) if text.bytes().all(|b| b.is_ascii_digit() || b == b'.' || b == b'_') => {
+            Some(text)
+        }
+        _ => None,
     }
 }
 

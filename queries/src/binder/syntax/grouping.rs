@@ -1,17 +1,17 @@
 //! GROUP BY with tuples, ROLLUP, CUBE and GROUPING SETS as one list of grouping sets.
 //!
-//! The planner reads a tuple beside grouping sets as nothing, and knows no tuples inside ROLLUP and CUBE. Here each
+//! Each
 //! element of GROUP BY becomes a list of sets of keys: a key is one set of itself, a tuple one set of its keys, ROLLUP
 //! the prefixes of its list, CUBE the subsets. The sets of the whole clause are the cross product of those of its
 //! elements, each a union of one set of every element. Equal sets are kept: each gives its groups once more.
 
 use std::ops::ControlFlow;
 
-use datafusion_sql::sqlparser::ast::{
+use sqlparser::ast::{
     Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr, SelectItem,
 };
 
-use super::literals::number;
+use super::intervals::number;
 use crate::error::Error;
 
 /// The most sets that a GROUP BY may have: the engine reads every row once for each.
@@ -185,7 +185,7 @@ fn at_place(key: Expr, selected: &[SelectItem]) -> Expr {
 
 #[cfg(test)]
 mod tests {
-    use datafusion_sql::sqlparser::ast::SetExpr;
+    use sqlparser::ast::SetExpr;
 
     use super::*;
     use crate::parse::{Statement, parse};

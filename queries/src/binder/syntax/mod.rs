@@ -1,12 +1,23 @@
 //! What the parser reads in an inconvenient form is put into one form before names are looked at.
+//!
+//! - [`refused`]: clauses that are refused by name.
+//! - [`commas`]: joins whose condition reaches back over a comma.
+//! - [`distinct`]: how far the right side of IS DISTINCT FROM reaches.
+//! - [`grouping`]: GROUP BY with tuples, ROLLUP, CUBE and GROUPING SETS.
+//! - [`intervals`]: INTERVAL literals, when one is bound.
+
+pub mod commas;
+pub mod distinct;
+pub mod grouping;
+pub mod intervals;
+pub mod refused;
 
 use std::ops::ControlFlow;
 
-use datafusion_sql::sqlparser::ast::{Expr, Query, Select, TableFactor, VisitorMut};
+use sqlparser::ast::{Expr, Query, Select, TableFactor, VisitorMut};
 
 use crate::error::{Error, Result};
-use crate::rewrite::{commas, distinct, grouping};
-use crate::{refused, visits};
+use crate::visits;
 
 /// The query in that form.
 ///
@@ -43,10 +54,7 @@ impl VisitorMut for Prepare {
     }
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
-        if !matches!(expr, Expr::InSubquery { .. }) {
-            refused::expr(expr)?;
-        }
-        ControlFlow::Continue(())
+        refused::expr(expr)
     }
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Error> {

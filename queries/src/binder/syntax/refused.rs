@@ -1,8 +1,8 @@
-//! Clauses that the parser reads and the planner would ignore, or answer in its own internals. They are refused by name.
+//! Clauses that the parser reads and palais does not run. They are refused by name.
 
 use std::ops::ControlFlow;
 
-use datafusion_sql::sqlparser::ast::{
+use sqlparser::ast::{
     BinaryOperator, Expr, GroupByExpr, Ident, Join, JoinConstraint, JoinOperator, LimitClause, Query, Select,
     SelectItem, TableFactor, WildcardAdditionalOptions,
 };
@@ -146,9 +146,6 @@ pub fn expr(e: &Expr) -> Flow {
         Expr::Array(_) => refuse_if(true, "array literals"),
         Expr::Map(_) => refuse_if(true, "MAP"),
         Expr::CompoundFieldAccess { .. } => refuse_if(true, "subscripts ([…])"),
-        Expr::InSubquery { expr, .. } if matches!(**expr, Expr::Tuple(_)) => {
-            refuse_if(true, "(a, b) IN (SELECT …); use a join, or EXISTS")
-        }
         Expr::BinaryOp { op: op @ (BinaryOperator::Arrow | BinaryOperator::LongArrow), .. } => {
             refuse_if(true, &format!("the operator {op}"))
         }

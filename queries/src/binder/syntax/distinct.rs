@@ -4,7 +4,7 @@
 //! `(NOT (a IS DISTINCT FROM b)) AND c`. What was taken too much is moved up, an operator at a time, while the tree is
 //! left from its leaves to its root. Parentheses are nodes of the tree, which nothing is moved across.
 
-use datafusion_sql::sqlparser::ast::{BinaryOperator, Expr, Ident, UnaryOperator};
+use sqlparser::ast::{BinaryOperator, Expr, Ident, UnaryOperator};
 
 /// Repairs an expression whose operands are repaired.
 pub fn rotate(expr: &mut Expr) {
@@ -90,8 +90,8 @@ fn left_operand(e: &mut Expr) -> &mut Expr {
 
 #[cfg(test)]
 mod tests {
-    use datafusion_sql::sqlparser::dialect::GenericDialect;
-    use datafusion_sql::sqlparser::parser::Parser;
+    use sqlparser::dialect::GenericDialect;
+    use sqlparser::parser::Parser;
 
     use super::*;
     use crate::visits;
