@@ -318,7 +318,7 @@ struct Tables {
 /// The names that a query gives to its CTEs, in lower case: names match without regard to case.
 #[derive(Default)]
 struct Ctes {
-    /// Those that are seen.
+    /// Those that are seen: all of them in WITH RECURSIVE, else those whose queries have ended.
     seen: BTreeSet<String>,
     /// Those that come next.
     next: VecDeque<String>,
@@ -329,8 +329,10 @@ impl Visitor for Tables {
 
     fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<()> {
         let ctes = query.with.iter().flat_map(|with| &with.cte_tables);
-        let next = ctes.map(|cte| cte.alias.name.value.to_lowercase()).collect();
-        self.open.push(Ctes { seen: BTreeSet::new(), next });
+        let next: VecDeque<String> = ctes.map(|cte| cte.alias.name.value.to_lowercase()).collect();
+        let is_recursive = query.with.as_ref().is_some_and(|with| with.recursive);
+        let seen = if is_recursive { next.iter().cloned().collect() } else { BTreeSet::new() };
+        self.open.push(Ctes { seen, next });
         ControlFlow::Continue(())
     }
 

@@ -39,9 +39,8 @@ pub fn plain(text: &str) -> String {
         Some(rest.split_once(after)?.0.to_string())
     };
     let text = without_layers(text);
-    if text.starts_with("Cannot cast string '")
-        && let Some((value, kind)) = text["Cannot cast string '".len()..].rsplit_once("' to value of ")
-    {
+    let no_cast = || text.strip_prefix("Cannot cast string '").or(text.strip_prefix("Cannot cast value '"));
+    if let Some((value, kind)) = no_cast().and_then(|rest| rest.rsplit_once("' to value of ")) {
         let kind = kind.trim_end_matches(" type");
         return format!("cannot cast '{value}' to {}\n  help: TRY_CAST gives NULL instead", sql_types(kind));
     }
