@@ -85,7 +85,8 @@ pub fn plain(text: &str) -> String {
 
 /// What the planner and Arrow put before their messages: the part of them that met the error.
 fn without_layers(mut text: &str) -> &str {
-    const LAYERS: [&str; 12] = [
+    const LAYERS: [&str; 13] = [
+        "failed to call 'regex_match_dyn_scalar' ",
         "Error during planning: ",
         "Execution error: ",
         "Arrow error: ",

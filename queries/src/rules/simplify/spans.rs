@@ -106,15 +106,15 @@ mod tests {
             data_type: DataType::Int64,
         };
         let of = |op| Expr::compare(year.clone(), op, int(2024));
-        sample.simplifies(of(Operator::Eq), "d#0 >= 2024-01-01 AND d#0 < 2025-01-01");
-        sample.simplifies(of(Operator::NotEq), "d#0 < 2024-01-01 OR d#0 >= 2025-01-01");
+        sample.simplifies(of(Operator::Eq), "(d#0 >= 2024-01-01) AND (d#0 < 2025-01-01)");
+        sample.simplifies(of(Operator::NotEq), "(d#0 < 2024-01-01) OR (d#0 >= 2025-01-01)");
         sample.simplifies(of(Operator::Lt), "d#0 < 2024-01-01");
         sample.simplifies(of(Operator::LtEq), "d#0 < 2025-01-01");
         sample.simplifies(of(Operator::Gt), "d#0 >= 2025-01-01");
         sample.simplifies(of(Operator::GtEq), "d#0 >= 2024-01-01");
         let (expr, low, high) = (Box::new(year), Box::new(int(2020)), Box::new(int(2022)));
         let between = Expr::condition(Kind::Between { expr, low, high, negated: false });
-        sample.simplifies(between, "d#0 >= 2020-01-01 AND d#0 < 2023-01-01");
+        sample.simplifies(between, "(d#0 >= 2020-01-01) AND (d#0 < 2023-01-01)");
     }
 
     #[test]
