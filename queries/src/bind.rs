@@ -396,6 +396,7 @@ pub(crate) fn range(name: &str, args: &[ScalarValue], inclusive: bool) -> DfResu
         source: Source::Range { start, end, step },
         rows: Some(rows as u64),
         spans: vec![Some((start.min(end) as f64, start.max(end) as f64))],
+        guesses: schema::Guesses::default(),
     })
 }
 
@@ -434,6 +435,7 @@ pub(crate) fn bdb(args: &[ScalarValue]) -> DfResult<Table> {
         source: Source::Generated(spec),
         rows: spec.rows(),
         spans: vec![],
+        guesses: schema::Guesses::default(),
     })
 }
 

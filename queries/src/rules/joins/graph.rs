@@ -10,7 +10,7 @@ use datafusion_expr::Operator;
 use super::region::{Tree, joined, relation};
 use super::search::{Class, Edge, Graph, Member, Relations, Shape};
 use crate::algebra::{Expr, Filter, Rel};
-use crate::estimates::values::Spread;
+use crate::estimates::values::{Number, Spread};
 use crate::estimates::{self, Estimate, equality, kept};
 use crate::rules::hash::hash;
 
@@ -67,7 +67,8 @@ impl Parts {
             let member = |(place, e): &(usize, Expr)| {
                 let estimate = relations.get(*place)?;
                 let spread = estimate.spread(e).unwrap_or(Spread::of_values(estimate.rows));
-                Some(Member { relation: *place, whole: spread.whole, kept: spread.kept })
+                let is_counted = spread.number == Number::Counted;
+                Some(Member { relation: *place, whole: spread.whole, is_counted, kept: spread.kept })
             };
             Class::new(class.members.iter().filter_map(member).collect())
         });
