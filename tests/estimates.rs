@@ -25,7 +25,10 @@ const SEVERAL: [&str; 6] = ["cluster", "run", "--local", "2", "--workers", "1"];
 /// Sales, each of an item and with a code that about 80 of them have, and the items.
 fn write_tables(home: &Path, suffix: &str) {
     for (name, query) in [
-        ("sales", "SELECT range AS id, range % 5000 AS item, range % 3 AS shop, range * range % 5003 AS code FROM range(200000)"),
+        (
+            "sales",
+            "SELECT range AS id, range % 5000 AS item, range % 3 AS shop, range * range % 5003 AS code FROM range(200000)",
+        ),
         ("items", "SELECT range AS item, concat('item ', range) AS title FROM range(5000)"),
     ] {
         printed(home, &ONE, &format!("COPY ({query}) TO '@/{name}.{suffix}'"));
@@ -48,7 +51,8 @@ fn the_side_that_a_filter_makes_small_is_kept() {
                  JOIN '@/items.{suffix}' i ON s.item = i.item WHERE {filter}"
             )
         };
-        let codes = printed(home.path(), &ONE, "SELECT count(*) FROM range(200000) WHERE range * range % 5003 = 16");
+        let codes =
+            printed(home.path(), &ONE, "SELECT count(*) FROM range(200000) WHERE range * range % 5003 = 16");
         let few: u64 = codes.lines().last().unwrap().parse().unwrap();
         for (filter, build, n) in [("s.code = 16", "left", few), ("s.shop = 2", "right", 66_666)] {
             for command in [&ONE[..], &SEVERAL] {
@@ -119,10 +123,12 @@ fn the_order_of_joins_over_csv_is_not_that_of_the_text() {
                JOIN '@/items.csv' i ON s.item = i.item WHERE i.title = 'item 17'";
     for command in [&ONE[..], &SEVERAL] {
         let plan = printed(home.path(), command, &format!("EXPLAIN {sql}"));
-        let scanned = |line: &str| line.split("scan ").nth(1).map(|rest| rest.split(" [").next().unwrap().to_string());
+        let scanned =
+            |line: &str| line.split("scan ").nth(1).map(|rest| rest.split(" [").next().unwrap().to_string());
         let scans: Vec<String> = plan.lines().filter_map(scanned).collect();
         let names: Vec<&str> = scans.iter().map(|path| path.rsplit('/').next().unwrap()).collect();
-        let (items, shops) = (names.iter().position(|n| *n == "items.csv"), names.iter().position(|n| *n == "shops.csv"));
+        let (items, shops) =
+            (names.iter().position(|n| *n == "items.csv"), names.iter().position(|n| *n == "shops.csv"));
         assert!(names.len() == 3 && items < shops, "{plan}");
         assert!(printed(home.path(), command, sql).ends_with("\n40\n"));
     }

@@ -290,7 +290,13 @@ pub fn stops_inputs(node: &Node, may_stop: bool) -> Vec<bool> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use arrow_schema::{DataType, Field, Schema};
+    use schema::{DeferredValidation, FileEntry, FileSet, FormatOptions, Guesses};
+
     use super::*;
+    use crate::{Planner, Settings};
 
     #[test]
     fn numbers_are_short() {
@@ -308,6 +314,50 @@ mod tests {
         ] {
             assert_eq!(count(n), text);
         }
+    }
+
+    /// The plan of a filter over a table of which so many rows are guessed.
+    fn plan(rows: u64, bytes: u64) -> Arc<Plan> {
+        let schema = Arc::new(Schema::new(vec![Field::new("x", DataType::Int64, true)]));
+        let set = FileSet {
+            files: vec![FileEntry::new("/t.csv", bytes, 0)],
+            format: FormatOptions::default(),
+            file_columns: 1,
+            layouts: vec![],
+            unseen: DeferredValidation::Nothing,
+        };
+        let guesses = Guesses { rows: Some(rows), columns: vec![] };
+        let (source, spans) = (Source::Files(set), vec![Some((0.0, rows as f64))]);
+        let mut catalog = crate::Catalog::default();
+        catalog.add(Table { name: "t".into(), schema, source, rows: None, spans, guesses });
+        let Ok(crate::Statement::Query(query)) = crate::parse("SELECT x FROM t WHERE x > 7") else {
+            panic!("a query")
+        };
+        let settings = Settings { planner: Planner::Own, ..Settings::default() };
+        crate::plan(&query, &catalog, &settings).unwrap()
+    }
+
+    #[test]
+    fn a_fingerprint_is_that_of_what_is_done_and_not_of_estimates() {
+        let text = |plan: &Plan| explain(plan).iter().map(Line::to_string).collect::<Vec<_>>().join("\n");
+        let (few, many, other) = (plan(100, 5000), plan(1_000_000, 5000), plan(100, 5001));
+        assert!(text(&few).contains("(about 100 rows)") && text(&many).contains("(about 1.0M rows)"));
+        assert_eq!(fingerprint(&few), fingerprint(&many));
+        assert_ne!(fingerprint(&few), fingerprint(&other));
+    }
+
+    #[test]
+    fn an_operator_that_is_stopped_is_not_far_from_its_estimate() {
+        let plan = plan(1000, 5000);
+        assert!(is_far(&plan.root, 3, 1, false) && !is_far(&plan.root, 3, 1, true));
+        assert!(is_far(&plan.root, 20_000, 1, true) && !is_far(&plan.root, 900, 1, false));
+        let limit = Op::Limit { skip: 0, fetch: Some(3) };
+        let limited = Node { op: limit, inputs: vec![plan.root.clone()], ..plan.root.clone() };
+        assert_eq!(stops_inputs(&limited, false), [true]);
+        assert_eq!(stops_inputs(&plan.root, true), [true]);
+        let sort = Op::Sort { keys: vec![], fetch: None };
+        let sorted = Node { op: sort, inputs: vec![plan.root.clone()], ..plan.root.clone() };
+        assert_eq!(stops_inputs(&sorted, true), [false]);
     }
 
     #[test]

@@ -176,7 +176,9 @@ impl Statistics {
         lines.extend(explain::explain(plan).into_iter().map(line));
         if self.operators.iter().any(|operator| operator.is_misestimated) {
             let (mark, often) = (MARK.trim(), explain::FAR);
-            lines.push(format!("{mark} more than {often} times the rows expected, or less than 1/{often} of them"));
+            lines.push(format!(
+                "{mark} more than {often} times the rows expected, or less than 1/{often} of them"
+            ));
         }
         if self.bytes_sent > 0 {
             let (sent, lent) = (self.bytes_sent, self.bytes_lent);

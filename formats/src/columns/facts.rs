@@ -110,7 +110,8 @@ mod tests {
 
     #[test]
     fn parts_that_follow_one_another_have_no_values_in_common() {
-        let sorted: Vec<RowsPart> = (0..4).map(|i| part(1000.0, 250.0, Some((i * 250, i * 250 + 250)))).collect();
+        let sorted: Vec<RowsPart> =
+            (0..4).map(|i| part(1000.0, 250.0, Some((i * 250, i * 250 + 250)))).collect();
         assert_eq!(about(&sorted, 4000.0), 1000.0);
         assert_eq!(about(&sorted, 40_000.0), 10_000.0);
         let constant = vec![part(1000.0, 1.0, Some((7, 7))); 4];

@@ -74,7 +74,9 @@ fn rows_are_guessed_from_the_first_records() {
     let rows = 60_000;
     let batch = batch(0, rows);
     let schema = OpenOptions { schema: Some(SchemaChoice::Given(batch.schema())), ..OpenOptions::default() };
-    for encoding in ["csv", "jsonl", "msgpack", "cbor", "bincode", "protobuf", "capnproto", "capnproto-packed"] {
+    for encoding in
+        ["csv", "jsonl", "msgpack", "cbor", "bincode", "protobuf", "capnproto", "capnproto-packed"]
+    {
         for compression in ["none", "gzip", "zlib", "snappy", "lz4", "zstd"] {
             let bytes = packed(encoding, compression, &batch);
             let dir = tree(&[("t.data", &bytes)]);
@@ -106,7 +108,8 @@ fn lines_of_text_are_guessed() {
 #[test]
 fn what_was_inferred_is_guessed_as_what_is_given() {
     let batch = batch(0, 60_000);
-    let dir = tree(&[("t.csv", &packed("csv", "none", &batch)), ("t.jsonl.gz", &packed("jsonl", "gzip", &batch))]);
+    let dir =
+        tree(&[("t.csv", &packed("csv", "none", &batch)), ("t.jsonl.gz", &packed("jsonl", "gzip", &batch))]);
     for name in ["t.csv", "t.jsonl.gz"] {
         let table = table(&dir, name);
         assert!(is_near(table.guesses.rows, 60_000.0, 0.35), "{:?}", table.guesses);
@@ -173,7 +176,10 @@ fn names_of_directories_tell_their_values() {
 #[test]
 fn footers_tell_spans_and_values() {
     let batch = batch(0, 60_000);
-    let dir = tree(&[("t.buren", &packed("buren", "none", &batch)), ("t.parquet", &packed("parquet", "none", &batch))]);
+    let dir = tree(&[
+        ("t.buren", &packed("buren", "none", &batch)),
+        ("t.parquet", &packed("parquet", "none", &batch)),
+    ]);
     let buren = table(&dir, "t.buren");
     assert_eq!((buren.rows, buren.guesses.rows), (Some(60_000), None));
     for (column, expected) in [("id", 60_000.0), ("item", 500.0), ("sorted", 15_000.0), ("kind", 3.0)] {

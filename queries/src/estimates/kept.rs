@@ -19,18 +19,18 @@ const LEAST_OF_SAMPLE: f64 = 0.01;
 /// About which part of the rows of `input` a conjunction keeps, and what is known afterwards of the columns that it
 /// compares with constants.
 pub fn filtered(predicates: &[Expr], input: &Estimate) -> (f64, Vec<(ColumnId, Spread)>) {
-    let mut part = 1.0;
+    let mut all = 1.0;
     let mut left: BTreeMap<ColumnId, Spread> = BTreeMap::new();
     for predicate in predicates {
         match one_column(predicate, input, &left) {
             Some((column, narrowed, kept)) => {
-                part *= kept;
+                all *= kept;
                 left.insert(column, narrowed);
             }
-            None => part *= any(predicate, input),
+            None => all *= part(predicate, input),
         }
     }
-    (part, left.into_iter().collect())
+    (all, left.into_iter().collect())
 }
 
 /// The column that a predicate compares with constants, its values afterwards, and the part of the rows that it keeps.
@@ -68,11 +68,11 @@ fn column(id: ColumnId) -> Expr {
 }
 
 /// About which part of the rows of `input` a predicate keeps.
-fn any(predicate: &Expr, input: &Estimate) -> f64 {
+pub fn part(predicate: &Expr, input: &Estimate) -> f64 {
     match &predicate.kind {
         Kind::And(terms) => filtered(terms, input).0,
-        Kind::Or(terms) => terms.iter().map(|term| any(term, input)).sum::<f64>().min(1.0),
-        Kind::Not(inner) => (1.0 - any(inner, input)).max(0.0),
+        Kind::Or(terms) => terms.iter().map(|term| part(term, input)).sum::<f64>().min(1.0),
+        Kind::Not(inner) => (1.0 - part(inner, input)).max(0.0),
         _ => match one_column(predicate, input, &BTreeMap::new()) {
             Some((_, _, kept)) => kept,
             None => guess(predicate),
@@ -81,7 +81,7 @@ fn any(predicate: &Expr, input: &Estimate) -> f64 {
 }
 
 /// About which part of the rows a predicate keeps of which nothing is known.
-pub fn guess(predicate: &Expr) -> f64 {
+fn guess(predicate: &Expr) -> f64 {
     match &predicate.kind {
         Kind::And(terms) => terms.iter().map(guess).product(),
         Kind::Or(terms) => terms.iter().map(guess).sum::<f64>().min(1.0),

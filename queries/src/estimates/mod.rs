@@ -39,6 +39,16 @@ impl Estimate {
         self.spreads.get(column).is_some()
     }
 
+    /// What is known of all pairs of rows, or of more than two.
+    pub fn pairs<'a>(of: impl IntoIterator<Item = &'a Estimate>) -> Estimate {
+        let none = Estimate { rows: 1.0, is_known: true, spreads: Spreads::default() };
+        of.into_iter().fold(none, |all, one| Estimate {
+            rows: all.rows * one.rows,
+            is_known: all.is_known && one.is_known,
+            spreads: Spreads::both(&all.spreads, &one.spreads),
+        })
+    }
+
     /// What is known of the values of an expression over the relation's columns: of a column, also where it is cast or
     /// moved by a constant.
     pub fn spread(&self, e: &Expr) -> Option<Spread> {
@@ -172,7 +182,12 @@ fn groups(input: &Estimate, keys: &[ColumnId]) -> f64 {
         return 1.0;
     }
     let values = keys.iter().map(|key| input.values(*key)).product::<f64>();
-    input.rows.powf(0.85).min(values).min(input.rows).max(1.0)
+    let is_told = |key: &ColumnId| input.spreads.get(*key).is_some_and(|s| s.number != Number::OfRows);
+    let most = match keys {
+        [key] if is_told(key) => input.rows,
+        _ => input.rows.powf(0.85),
+    };
+    most.min(values).max(1.0)
 }
 
 /// About how many rows a table has.

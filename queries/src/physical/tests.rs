@@ -44,7 +44,14 @@ impl Made {
         let source = Source::Range { start: 0, end: rows as i64, step: 1 };
         let columns: Vec<ColumnId> =
             schema.fields().iter().map(|f| self.columns.add(f.name(), f.data_type().clone())).collect();
-        let table = Arc::new(Table { name: table.into(), schema, source, rows: Some(rows), spans, guesses: Guesses::default() });
+        let table = Arc::new(Table {
+            name: table.into(),
+            schema,
+            source,
+            rows: Some(rows),
+            spans,
+            guesses: Guesses::default(),
+        });
         let scan = Scan { table, transform: None, columns: columns.clone(), bounds: vec![], fetch: None };
         (Rel::Scan(scan), columns)
     }

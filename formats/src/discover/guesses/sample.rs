@@ -254,7 +254,8 @@ impl ColumnSample {
         let of_files = self.spans.iter().filter_map(|halves| halves.iter().copied().reduce(both));
         let all = of_files.clone().reduce(both)?;
         let steady = STEADY * length(all);
-        let is_steady = self.seen.len() > 1 && self.spans.iter().flatten().all(|half| length(*half) >= steady);
+        let is_steady =
+            self.seen.len() > 1 && self.spans.iter().flatten().all(|half| length(*half) >= steady);
         let longest = of_files.map(length).fold(0.0, f64::max);
         let is_divided = self.spans.len() > 1 && longest * 2.0 < length(all);
         (is_whole || is_steady || is_divided).then_some(all)

@@ -428,8 +428,7 @@ mod tests {
     #[test]
     fn values_that_are_known_are_in_the_column_that_has_more() {
         let rows = |is_counted, set| {
-            let member =
-                |(relation, whole)| Member { relation, whole, is_counted, kept: 1.0 };
+            let member = |(relation, whole)| Member { relation, whole, is_counted, kept: 1.0 };
             let members = [(0, 10_000.0), (1, 1_000_000.0), (2, 10_000.0)].map(member);
             let rows = vec![5_000_000.0, 1_000_000.0, 20_000.0];
             Graph::new(rows, vec![Class::new(members.to_vec())], vec![]).rows(set)
