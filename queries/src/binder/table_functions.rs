@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_schema::{DataType, Field, Schema};
 use datafusion_common::{DataFusionError, Result, ScalarValue, plan_err};
 use schema::bdb::{Kind, Sizes};
-use schema::{Source, Table};
+use schema::{Guesses, Source, Table};
 
 /// `range(end)`, `range(start, end)`, `range(start, end, step)`; `generate_series` includes the end.
 pub(super) fn range(name: &str, args: &[ScalarValue], inclusive: bool) -> Result<Table> {
@@ -41,6 +41,7 @@ pub(super) fn range(name: &str, args: &[ScalarValue], inclusive: bool) -> Result
         source: Source::Range { start, end, step },
         rows: Some(rows as u64),
         spans: vec![Some((start.min(end) as f64, start.max(end) as f64))],
+        guesses: Guesses::default(),
     })
 }
 
@@ -79,5 +80,6 @@ pub(super) fn bdb(args: &[ScalarValue]) -> Result<Table> {
         source: Source::Generated(spec),
         rows: spec.rows(),
         spans: vec![],
+        guesses: Guesses::default(),
     })
 }
