@@ -8,13 +8,10 @@ use process::palais;
 #[path = "support/process.rs"]
 mod process;
 
-/// The planner that knows what is guessed.
-const OWN: &str = "--own-planner";
-
 /// What a command prints, where `@` stands for the directory of the tables.
 fn printed(home: &Path, command: &[&str], sql: &str) -> String {
     let sql = sql.replace('@', &home.display().to_string());
-    let done = palais([command, &[OWN, "--format", "csv", &sql]].concat());
+    let done = palais([command, &["--format", "csv", &sql]].concat());
     assert_eq!((done.code(), done.stderr.as_str()), (Some(0), ""), "{sql}: {}", done.ending());
     done.stdout
 }
