@@ -79,6 +79,10 @@ impl InStore {
     /// It may not, or the store can't be asked.
     pub fn check(&self, overwrite: Overwrite, kind: Kind) -> Result<()> {
         let location = self.location();
+        if !self.store.takes_files() {
+            let help = "write to a directory here, or to another store";
+            return Err(refused(&location, "this store is read only", help));
+        }
         let there = self.store.stat(&self.name).map_err(|e| Error::io(&location, "open", e))?;
         if there.is_some() {
             return check_file(&location, overwrite, kind);

@@ -281,6 +281,10 @@ impl remote::Store for Kept {
         Err(io::ErrorKind::NotFound.into())
     }
 
+    fn takes_files(&self) -> bool {
+        true
+    }
+
     fn put(&self, name: &str, file: &Path) -> io::Result<()> {
         if !self.refused.is_empty() && name.contains(self.refused) {
             panic!("the store panics");
@@ -349,7 +353,7 @@ fn a_directory_of_which_a_store_takes_a_part_tells_so() {
 }
 
 #[test]
-fn a_store_that_says_nothing_of_writing_is_read_only() {
+fn a_store_that_says_nothing_of_writing_is_read_only_before_anything_is_written() {
     struct ReadOnly;
 
     impl remote::Store for ReadOnly {
@@ -367,8 +371,9 @@ fn a_store_that_says_nothing_of_writing_is_read_only() {
     }
 
     remote::register("closed", std::sync::Arc::new(ReadOnly));
-    let error = AtomicWrite::file(Path::new("closed://x"), NO).unwrap().0.commit().unwrap_err().to_string();
-    assert_eq!(error, "closed://x: cannot write: this store is read only");
+    let expected = "closed://x: this store is read only\n  help: write to a directory here, or to another store";
+    assert_eq!(AtomicWrite::file(Path::new("closed://x"), NO).unwrap_err().to_string(), expected);
+    assert_eq!(AtomicWrite::directory(Path::new("closed://x/"), NO).unwrap_err().to_string(), expected);
     for path in ["closed://", "closed:///", "closed://x/"] {
         let error = AtomicWrite::file(Path::new(path), NO).unwrap_err().to_string();
         assert!(error.contains("give the name of a file"), "{error}");
