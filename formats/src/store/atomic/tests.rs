@@ -371,7 +371,8 @@ fn a_store_that_says_nothing_of_writing_is_read_only_before_anything_is_written(
     }
 
     remote::register("closed", std::sync::Arc::new(ReadOnly));
-    let expected = "closed://x: this store is read only\n  help: write to a directory here, or to another store";
+    let expected =
+        "closed://x: this store is read only\n  help: write to a directory here, or to another store";
     assert_eq!(AtomicWrite::file(Path::new("closed://x"), NO).unwrap_err().to_string(), expected);
     assert_eq!(AtomicWrite::directory(Path::new("closed://x/"), NO).unwrap_err().to_string(), expected);
     for path in ["closed://", "closed:///", "closed://x/"] {
