@@ -209,8 +209,13 @@ fn what_is_written_into_a_store_is_read_as_it_was() {
         let puts = std::mem::take(&mut *store.puts.lock().unwrap());
         let bare = to.trim_end_matches('/');
         assert!(puts.len() > 2 && puts.iter().all(|put| put.starts_with(&format!("{bare}/"))), "{puts:?}");
-        assert_eq!(puts.last().unwrap(), &format!("{bare}/_manifest.json"), "the manifest comes last");
+        assert_eq!(puts[0], format!("{bare}/_manifest.json"), "the manifest comes first");
         assert_eq!(table(&session(2), &sums(&format!("'into://{to}'"))), expected, "{to}");
+        // As if the last file had not come.
+        let part = puts.last().unwrap();
+        std::fs::remove_file(home.path().join(part)).unwrap();
+        let said = error(&format!("SELECT count(*) FROM 'into://{to}'"));
+        assert!(said.contains(&format!("into://{part}: the dataset's manifest lists the file")), "{said}");
     }
     assert_eq!(half_written(), [""; 0]);
     assert!(!Path::new("into:").exists());
