@@ -124,7 +124,7 @@ impl InStore {
         // Without a manifest the files that are there would be taken for all.
         let put_all = || {
             first.iter().try_for_each(put)?;
-            parallel::each(others.len(), |number| put(&others[number]))
+            parallel::each(others.len(), |number| put(&others[number])).map(drop)
         };
         put_all().map_err(|e| match done.load(Ordering::Relaxed) {
             0 => e,
