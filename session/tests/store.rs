@@ -280,7 +280,7 @@ fn what_fails_leaves_nothing_in_a_store() {
         assert_eq!(said, format!("whole://{to}: cannot write: the store is closed on Sundays"));
     }
     let said = error("COPY (SELECT 2 AS a) TO 'whole://set/' (FORMAT csv)");
-    assert_eq!(said, "whole://set/part-00000.csv: cannot write: the store is closed on Sundays");
+    assert_eq!(said, "whole://set/_manifest.json: cannot write: the store is closed on Sundays");
     assert_eq!(names(&store), ["old.csv"]);
     assert_eq!(std::fs::read_to_string(home.path().join("old.csv")).unwrap(), "a\n1\n");
     assert_eq!(half_written(), [""; 0]);
