@@ -243,7 +243,7 @@ fn a_plan_fits_the_terminal() {
     shell.leave();
     // Off a terminal it is a line for each operator, without quotes.
     let done = process::palais(["query", &format!("EXPLAIN ANALYZE {sql}")]);
-    let operators = done.stdout.lines().filter(|line| line.contains(" (about ")).count();
+    let operators = done.stdout.lines().filter(|line| line.contains(" a worker")).count();
     assert!(operators > 4 && !done.stdout.contains('"'), "{}: {}", done.ending(), done.stdout);
     let rows = run(&mut palais(home.path(), &["query", &format!("EXPLAIN {sql}"), "--format", "jsonl"]));
     assert!(rows.stdout.starts_with("{\"plan\":\"merge on worker 0"), "{}", rows.stdout);
