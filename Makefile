@@ -4,6 +4,7 @@
 # make answers the ten queries on 20 million rows, over csv, Parquet and buren with 1, 2 and 5 workers, against DuckDB
 # make formats every encoding with every compression on 20 million rows: bytes, seconds, answers against DuckDB's
 # make small-files 100,000 files of 10 KB of csv and of JSON lines against one file of the same bytes
+# make tpch    TPC-H by this binary and an older one, against DuckDB: TPCH="--before OLD"
 # make scaling a query in 1 to 16 processes: SCALING="--data DIR …"
 # make fuzz    an hour of cargo fuzz over all decoders of files and of what other processes send, or MINUTES=…; needs
 #              cargo-fuzz and a nightly toolchain
@@ -22,7 +23,7 @@ VENV := .venv
 PALAIS := target/release/palais
 DEMO := target/demo
 
-.PHONY: build demo test test-run test-oracle test-clippy bench answers formats small-files scaling fuzz soak stress random subqueries deny tools venv others oracle
+.PHONY: build demo test test-run test-oracle test-clippy bench answers formats small-files tpch scaling fuzz soak stress random subqueries deny tools venv others oracle
 
 build:
 	cargo build --release
@@ -77,6 +78,9 @@ formats: build venv
 
 small-files: build
 	$(PYTHON) bench/small_files.py $(SMALL_FILES)
+
+tpch: build venv
+	$(VENV)/bin/python bench/tpch.py $(TPCH)
 
 scaling: build
 	$(PYTHON) bench/scaling.py $(SCALING)

@@ -335,7 +335,7 @@ pub struct Execution {
     #[arg(long, value_name = "SIZE", value_parser = session::variables::memory)]
     pub memory_limit: Option<u64>,
     /// A join copies its smaller input to every worker if that is estimated at no more than this; a larger one is spread
-    /// over the workers by its keys. 16MiB if not given.
+    /// over the workers by its keys, and in a single process all but tiny ones. 16MiB if not given.
     #[arg(long, value_name = "SIZE", value_parser = session::variables::size)]
     pub broadcast_limit: Option<u64>,
     /// Allow transform() to start commands.

@@ -8,18 +8,22 @@
 //!   intervals [`compare`], the [`date_shift`] by intervals, the [`differences`] of timestamps, and AND and OR in order
 //!   ([`short_circuit`]).
 //! - [`between`]: BETWEEN of what is computed once.
+//! - [`conjunction`]: AND in WHERE, each term on the rows that those before it leave.
 //! - [`first_known`]: `coalesce`, of which each argument is computed once, where it is asked for.
+//! - [`like`]: LIKE with several texts in the pattern.
 //! - [`values`]: the loops over values.
 
 pub mod between;
 pub mod checked;
 pub mod checks;
 pub mod compare;
+pub mod conjunction;
 pub mod date_shift;
 pub mod differences;
 pub mod exact;
 pub mod first_known;
 pub mod functions;
+pub mod like;
 pub mod short_circuit;
 pub mod text;
 pub mod values;

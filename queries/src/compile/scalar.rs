@@ -3,11 +3,12 @@
 
 use std::sync::Arc;
 
+use arrow_schema::DataType;
 use datafusion_common::ScalarValue;
 use datafusion_expr::Operator;
 use datafusion_expr::physical_planning_context::SubqueryIndex;
 use datafusion_physical_expr::expressions::{
-    BinaryExpr, Column, Literal, NegativeExpr, case, is_not_null, is_null, like, not,
+    BinaryExpr, Column, Literal, NegativeExpr, case, is_not_null, is_null, like as like_pattern, not,
 };
 use datafusion_physical_expr::scalar_subquery::ScalarSubqueryExpr;
 use expressions::between::Between;
@@ -15,18 +16,23 @@ use expressions::compare::normal::normal;
 use expressions::compare::varying::in_list;
 use expressions::compare::{self, is_ambiguous};
 use expressions::first_known::FirstKnown;
+use expressions::like;
 use expressions::short_circuit;
 
+use super::casts::is_text;
 use super::failing::fails_itself;
-use super::{Compiler, Layout, Part, operators, order};
+use super::{Compiler, Layout, Part, cost, operators, order};
 use crate::algebra::{Expr, Kind};
 use crate::error::{Error, Result};
+use crate::estimates::kept;
 use crate::plan;
+
+/// Of more texts the one that a value is, is looked for by its hash.
+const MOST_COMPARED: usize = 6;
 
 impl Compiler {
     /// Compiles an expression. `filter`: whether NULL counts as false, as in WHERE.
     pub(super) fn part(&self, e: &Expr, input: &Layout, filter: bool) -> Result<Part> {
-        let mut fails = fails_itself(e);
         if let Kind::And(terms) | Kind::Or(terms) = &e.kind {
             let parts = terms.iter().map(|term| self.part(term, input, filter)).collect::<Result<_>>()?;
             let and = matches!(e.kind, Kind::And(_));
@@ -35,8 +41,25 @@ impl Compiler {
         if let Kind::Between { expr, low, high, negated } = &e.kind {
             return self.between([expr, low, high], *negated, input, filter);
         }
-        let expr = self.whole(e, input, &mut fails)?;
-        Ok(Part { expr, fails })
+        if let Some(compared) = compared_texts(e) {
+            return self.one_of(compared, input);
+        }
+        let (mut fails, mut cost) = (fails_itself(e), cost::itself(e));
+        let expr = self.whole(e, input, &mut |part| {
+            fails |= part.fails;
+            cost += part.cost;
+        })?;
+        Ok(Part { expr, fails, cost, kept: kept::guess(e) })
+    }
+
+    /// Whether a text is one of some others: a comparison with each is quicker than to look it up by its hash.
+    fn one_of(&self, (text, list, negated): (&Expr, &[Expr], bool), input: &Layout) -> Result<Part> {
+        let mut terms = Vec::with_capacity(list.len());
+        for item in list {
+            terms.push(self.part(&Expr::compare(text.clone(), Operator::Eq, item.clone()), input, false)?);
+        }
+        let any = order::in_order(short_circuit::Kind { and: false, filter: false }, terms);
+        Ok(if negated { Part { expr: not(any.expr)?, kept: 1.0 - any.kept, ..any } } else { any })
     }
 
     /// Whether a value is between two others: one comparison behind the other, of which that comes first which can't fail.
@@ -47,28 +70,32 @@ impl Compiler {
         let once = value.is_volatile() || value.any(&mut |e| matches!(e.kind, Kind::Between { .. }));
         let value = self.part(value, input, false)?;
         let (low, high) = (self.part(low, input, false)?, self.part(high, input, false)?);
+        let own_cost = cost::compared(data_type);
         let both = if once {
             let fails = value.fails || low.fails || high.fails;
-            Part { expr: Arc::new(Between::new(value.expr, low.expr, high.expr, data_type)), fails }
+            let cost = value.cost + low.cost + high.cost + 2.0 * own_cost;
+            let expr = Arc::new(Between::new(value.expr, low.expr, high.expr, data_type));
+            Part { expr, fails, cost, kept: kept::BETWEEN }
         } else {
             let compared = |op, bound: Part| -> Result<Part> {
                 let fails = value.fails || bound.fails;
+                let cost = value.cost + bound.cost + own_cost;
                 let expr =
                     operators::compared(value.expr.clone(), op, bound.expr, data_type, input.schema())?;
-                Ok(Part { expr, fails })
+                Ok(Part { expr, fails, cost, kept: kept::BETWEEN.sqrt() })
             };
             let terms = vec![compared(Operator::GtEq, low)?, compared(Operator::LtEq, high)?];
             order::in_order(short_circuit::Kind { and: true, filter: filter && !negated }, terms)
         };
-        Ok(if negated { Part { expr: not(both.expr)?, fails: both.fails } } else { both })
+        Ok(if negated { Part { expr: not(both.expr)?, kept: 1.0 - both.kept, ..both } } else { both })
     }
 
-    /// Compiles an expression that is neither AND, OR nor BETWEEN; `fails` becomes true if a part can fail.
-    fn whole(&self, e: &Expr, input: &Layout, fails: &mut bool) -> Result<plan::Expr> {
+    /// Compiles an expression that is neither AND, OR nor BETWEEN. `note` is told each part.
+    fn whole(&self, e: &Expr, input: &Layout, note: &mut dyn FnMut(&Part)) -> Result<plan::Expr> {
         let schema = input.schema();
         let mut one = |e: &Expr, filter: bool| -> Result<plan::Expr> {
             let part = self.part(e, input, filter)?;
-            *fails |= part.fails;
+            note(&part);
             Ok(part.expr)
         };
         Ok(match &e.kind {
@@ -120,7 +147,14 @@ impl Compiler {
                 in_list(compared, items, *negated, schema)?
             }
             Kind::Like { expr, pattern, negated, case_insensitive } => {
-                like(*negated, *case_insensitive, one(expr, false)?, one(pattern, false)?, schema)?
+                let value = one(expr, false)?;
+                let is_plain = !*case_insensitive && expr.data_type == DataType::Utf8View;
+                let text = pattern.as_literal().filter(|_| is_plain);
+                let text = text.and_then(|text| text.try_as_str().flatten());
+                match text.and_then(|text| like::like(value.clone(), text, *negated)) {
+                    Some(own) => own,
+                    None => like_pattern(*negated, *case_insensitive, value, one(pattern, false)?, schema)?,
+                }
             }
             Kind::Call { function, args } => {
                 let args = args.iter().map(|arg| one(arg, false)).collect::<Result<Vec<_>>>()?;
@@ -141,6 +175,15 @@ impl Compiler {
             }
         })
     }
+}
+
+/// The column of texts, the few constants that it is compared with, and whether it must be none of them.
+fn compared_texts(e: &Expr) -> Option<(&Expr, &[Expr], bool)> {
+    let Kind::InList { expr, list, negated } = &e.kind else { return None };
+    let is_text = |item: &Expr| item.as_literal().is_some_and(|value| !value.is_null());
+    let is_few = (2..=MOST_COMPARED).contains(&list.len());
+    let compares = is_few && expr.as_column().is_some() && self::is_text(&expr.data_type);
+    (compares && list.iter().all(is_text)).then_some((expr, list, *negated))
 }
 
 /// The value of a literal, NULL in its type.

@@ -8,18 +8,22 @@ use super::{Estimate, equality, kept};
 /// The part of the left rows without a match that is given where the keys say that each has one.
 const LEAST_UNMATCHED: f64 = 0.1;
 
-/// About how many rows a join gives.
-pub fn rows(node: &Join, left: &Estimate, right: &Estimate) -> f64 {
+/// About how many rows a join gives, and how many if nothing was filtered below it.
+pub fn rows(node: &Join, left: &Estimate, right: &Estimate) -> (f64, f64) {
     let keys: Vec<(Spread, Spread)> = node.predicates.iter().filter_map(|e| key(e, left, right)).collect();
+    let whole = |of_pairs: f64| of_pairs.max(pairs_of_whole(&keys, left, right));
     match node.kind {
-        JoinKind::Inner => pairs(node, &keys, left, right),
-        JoinKind::Left => pairs(node, &keys, left, right).max(left.rows),
-        JoinKind::Full => pairs(node, &keys, left, right).max(left.rows + right.rows),
-        JoinKind::Semi => left.rows * matched(node, &keys, left, right),
-        JoinKind::Anti | JoinKind::AntiNullAware => {
-            left.rows * (1.0 - matched(node, &keys, left, right)).max(LEAST_UNMATCHED)
+        JoinKind::Inner => (pairs(node, &keys, left, right), whole(1.0)),
+        JoinKind::Left => (pairs(node, &keys, left, right).max(left.rows), whole(left.whole)),
+        JoinKind::Full => {
+            let rows = pairs(node, &keys, left, right).max(left.rows + right.rows);
+            (rows, whole(left.whole + right.whole))
         }
-        JoinKind::Mark(_) | JoinKind::Single => left.rows,
+        JoinKind::Semi => (left.rows * matched(node, &keys, left, right), left.whole),
+        JoinKind::Anti | JoinKind::AntiNullAware => {
+            (left.rows * (1.0 - matched(node, &keys, left, right)).max(LEAST_UNMATCHED), left.whole)
+        }
+        JoinKind::Mark(_) | JoinKind::Single => (left.rows, left.whole),
     }
 }
 
@@ -45,12 +49,22 @@ fn reads(e: &Expr, input: &Estimate) -> bool {
 
 /// About how many pairs match.
 fn pairs(node: &Join, keys: &[(Spread, Spread)], left: &Estimate, right: &Estimate) -> f64 {
-    let mut part = keys.iter().map(|(a, b)| 1.0 / a.shared(*b)).product::<f64>();
-    if keys.len() > 1 {
-        // Keys depend on each other: together they keep no less than one row for each row of the larger side.
-        part = part.max(1.0 / left.rows.min(right.rows).max(1.0));
-    }
-    left.rows * right.rows * part * others(node, keys, left, right)
+    let part = keys.iter().map(|(a, b)| 1.0 / a.shared(*b)).product::<f64>();
+    left.rows * right.rows * together(part, keys, left, right) * others(node, keys, left, right)
+}
+
+/// About how many pairs have equal keys where nothing is filtered.
+fn pairs_of_whole(keys: &[(Spread, Spread)], left: &Estimate, right: &Estimate) -> f64 {
+    let part = keys.iter().map(|(a, b)| 1.0 / a.shared_whole(*b).max(1.0)).product::<f64>();
+    left.whole * right.whole * together(part, keys, left, right)
+}
+
+/// The part of the pairs that several keys keep, where they would keep `part` if they had nothing to do with each other.
+///
+/// They depend on each other: where nothing is filtered, they keep together no less than one row for each row of the larger
+/// side. Filters leave the same part of the pairs on each side.
+fn together(part: f64, keys: &[(Spread, Spread)], left: &Estimate, right: &Estimate) -> f64 {
+    if keys.len() > 1 { part.max(1.0 / left.whole.min(right.whole).max(1.0)) } else { part }
 }
 
 /// About which part of the left rows have a match.

@@ -16,6 +16,9 @@ use crate::algebra::{ColumnId, Expr, Kind};
 /// At least this part of the rows lies in a range outside of the span of a sample.
 const LEAST_OF_SAMPLE: f64 = 0.01;
 
+/// About which part of the rows a BETWEEN keeps of which nothing is known.
+pub const BETWEEN: f64 = 0.25;
+
 /// About which part of the rows of `input` a conjunction keeps, and what is known afterwards of the columns that it
 /// compares with constants.
 pub fn filtered(predicates: &[Expr], input: &Estimate) -> (f64, Vec<(ColumnId, Spread)>) {
@@ -81,14 +84,14 @@ pub fn part(predicate: &Expr, input: &Estimate) -> f64 {
 }
 
 /// About which part of the rows a predicate keeps of which nothing is known.
-fn guess(predicate: &Expr) -> f64 {
+pub fn guess(predicate: &Expr) -> f64 {
     match &predicate.kind {
         Kind::And(terms) => terms.iter().map(guess).product(),
         Kind::Or(terms) => terms.iter().map(guess).sum::<f64>().min(1.0),
         Kind::Not(inner) => (1.0 - guess(inner)).max(0.0),
         Kind::Binary(Operator::Eq | Operator::IsNotDistinctFrom, ..) | Kind::IsNull(_) => 0.1,
         Kind::Binary(Operator::NotEq | Operator::IsDistinctFrom, ..) => 0.9,
-        Kind::Between { negated, .. } => turned(0.25, *negated),
+        Kind::Between { negated, .. } => turned(BETWEEN, *negated),
         Kind::InList { list, negated, .. } => turned((0.1 * list.len() as f64).min(0.5), *negated),
         Kind::Like { negated, .. } => turned(0.1, *negated),
         Kind::Literal(ScalarValue::Boolean(Some(true))) => 1.0,

@@ -22,6 +22,8 @@ use values::{Number, Spread, Spreads};
 pub struct Estimate {
     /// About how many rows there are.
     pub rows: f64,
+    /// About how many there would be if no filter was below.
+    pub whole: f64,
     /// Whether the numbers of rows of all tables below are known, or guessed from their first records.
     pub is_known: bool,
     /// What is known of the columns.
@@ -41,11 +43,15 @@ impl Estimate {
 
     /// What is known of all pairs of rows, or of more than two.
     pub fn pairs<'a>(of: impl IntoIterator<Item = &'a Estimate>) -> Estimate {
-        let none = Estimate { rows: 1.0, is_known: true, spreads: Spreads::default() };
-        of.into_iter().fold(none, |all, one| Estimate {
-            rows: all.rows * one.rows,
-            is_known: all.is_known && one.is_known,
-            spreads: Spreads::both(&all.spreads, &one.spreads),
+        let none = Estimate { rows: 1.0, whole: 1.0, is_known: true, spreads: Spreads::default() };
+        of.into_iter().fold(none, |all, one| {
+            let rows = all.rows * one.rows;
+            Estimate {
+                rows,
+                whole: all.whole * one.whole,
+                is_known: all.is_known && one.is_known,
+                spreads: Spreads::both(&all.spreads, &one.spreads, rows),
+            }
         })
     }
 
@@ -58,18 +64,19 @@ impl Estimate {
 
 /// The estimate of a relation, by those of its inputs.
 pub fn of(rel: &Rel, inputs: &[&Estimate]) -> Estimate {
-    let nothing = Estimate { rows: 0.0, is_known: true, spreads: Spreads::default() };
+    let nothing = Estimate { rows: 0.0, whole: 0.0, is_known: true, spreads: Spreads::default() };
     let input = inputs.first().copied().unwrap_or(&nothing);
     match rel {
         Rel::Scan(node) => scan(node),
         Rel::Values(node) => {
             let rows = node.rows.len() as f64;
-            Estimate { rows, is_known: true, spreads: Spreads::all(node.columns.iter().copied(), rows) }
+            let spreads = Spreads::all(node.columns.iter().copied(), rows);
+            Estimate { rows, whole: rows, is_known: true, spreads }
         }
         Rel::Filter(node) => {
             let (part, narrowed) = kept::filtered(&node.predicates, input);
-            let spreads = input.spreads.with(narrowed);
-            Estimate { rows: input.rows * part, spreads, ..*input }
+            let rows = input.rows * part;
+            Estimate { rows, spreads: input.spreads.of_rows(narrowed, rows), ..*input }
         }
         Rel::Map(node) => {
             let spread = |e: &Expr| input.spread(e).unwrap_or(Spread::of_values(input.rows));
@@ -82,10 +89,12 @@ pub fn of(rel: &Rel, inputs: &[&Estimate]) -> Estimate {
             let key = |id: &ColumnId| (*id, input.spreads.get(*id).unwrap_or(Spread::of_values(rows)));
             let call = |id: ColumnId| (id, Spread::of_values(rows));
             let spreads = node.keys.iter().map(key).chain(node.calls.iter().map(|(id, _)| call(*id)));
-            Estimate { rows, is_known: input.is_known, spreads: Spreads::of(spreads.collect()) }
+            let whole = groups_of_whole(input, &node.keys).max(rows);
+            Estimate { rows, whole, is_known: input.is_known, spreads: Spreads::of(spreads.collect()) }
         }
         Rel::Expand(node) => {
             let rows = input.rows * node.sets.len() as f64;
+            let whole = input.whole * node.sets.len() as f64;
             let key = |from: &ColumnId| {
                 input
                     .spreads
@@ -94,7 +103,7 @@ pub fn of(rel: &Rel, inputs: &[&Estimate]) -> Estimate {
             };
             let keys = node.keys.iter().map(|(id, from)| (*id, key(from)));
             let id = (node.id, Spread::of_values(node.sets.len() as f64));
-            Estimate { rows, spreads: input.spreads.with(keys.chain([id]).collect()), ..*input }
+            Estimate { rows, whole, spreads: input.spreads.with(keys.chain([id]).collect()), ..*input }
         }
         Rel::Sort(node) => fetched(input.clone(), node.fetch),
         Rel::Limit(node) => {
@@ -103,6 +112,7 @@ pub fn of(rel: &Rel, inputs: &[&Estimate]) -> Estimate {
         }
         Rel::Union(node) => {
             let rows = inputs.iter().map(|input| input.rows).sum();
+            let whole = inputs.iter().map(|input| input.whole).sum();
             let is_known = inputs.iter().all(|input| input.is_known);
             let columns = node.columns.iter().enumerate().map(|(at, id)| {
                 let parts = node.inputs.iter().zip(inputs).map(|((_, from), input)| {
@@ -112,7 +122,7 @@ pub fn of(rel: &Rel, inputs: &[&Estimate]) -> Estimate {
                 });
                 (*id, parts.reduce(both).flatten().unwrap_or(Spread::of_values(rows)))
             });
-            Estimate { rows, is_known, spreads: Spreads::of(columns.collect()) }
+            Estimate { rows, whole, is_known, spreads: Spreads::of(columns.collect()) }
         }
         Rel::Repeat(_) => input.clone(),
     }
@@ -126,6 +136,7 @@ fn both(a: Option<Spread>, b: Option<Spread>) -> Option<Spread> {
 fn fetched(mut estimate: Estimate, fetch: Option<usize>) -> Estimate {
     if let Some(fetch) = fetch {
         estimate.rows = estimate.rows.min(fetch as f64);
+        estimate.whole = estimate.rows;
     }
     estimate
 }
@@ -140,7 +151,7 @@ fn scan(node: &Scan) -> Estimate {
         };
         (*id, spread)
     });
-    let estimate = Estimate { rows, is_known, spreads: Spreads::of(columns.collect()) };
+    let estimate = Estimate { rows, whole: rows, is_known, spreads: Spreads::of(columns.collect()) };
     fetched(estimate, node.fetch)
 }
 
@@ -163,31 +174,41 @@ fn column(table: &Table, at: usize, rows: f64) -> Spread {
         None if within.is_some() => (most, Number::Most),
         None => (most, Number::OfRows),
     };
-    Spread { whole, number, kept: 1.0, span: known.or(guess.span), is_sampled: known.is_none() }
+    let span = known.or(guess.span);
+    Spread { number, span, is_sampled: known.is_none(), ..Spread::of_values(whole) }
 }
 
 fn join(node: &Join, left: &Estimate, right: &Estimate) -> Estimate {
     let is_known = left.is_known && right.is_known;
+    let (rows, whole) = joined::rows(node, left, right);
     let spreads = match node.kind {
-        kind if kind.gives_right() => Spreads::both(&left.spreads, &right.spreads),
+        kind if kind.gives_right() => Spreads::both(&left.spreads, &right.spreads, rows),
         JoinKind::Mark(mark) => left.spreads.with(vec![(mark, Spread::of_values(2.0))]),
-        _ => left.spreads.clone(),
+        _ => left.spreads.of_rows(vec![], rows),
     };
-    Estimate { rows: joined::rows(node, left, right), is_known, spreads }
+    Estimate { rows, whole, is_known, spreads }
 }
 
-/// About how many groups these keys make.
+/// About how many groups these keys make: as many of their values as are met if so many rows have any of them (Cardenas,
+/// CACM 1975). Of keys with no fewer values than rows it is not known how many there are.
 fn groups(input: &Estimate, keys: &[ColumnId]) -> f64 {
     if keys.is_empty() {
         return 1.0;
     }
-    let values = keys.iter().map(|key| input.values(*key)).product::<f64>();
+    let values = keys.iter().map(|key| input.values(*key)).product::<f64>().max(1.0);
     let is_told = |key: &ColumnId| input.spreads.get(*key).is_some_and(|s| s.number != Number::OfRows);
     let most = match keys {
         [key] if is_told(key) => input.rows,
         _ => input.rows.powf(0.85),
     };
-    most.min(values).max(1.0)
+    let met = if values < input.rows { values * (1.0 - (-input.rows / values).exp()) } else { values };
+    met.min(most).max(1.0)
+}
+
+/// About how many groups these keys make where nothing is filtered.
+fn groups_of_whole(input: &Estimate, keys: &[ColumnId]) -> f64 {
+    let values = |key: &ColumnId| input.spreads.get(*key).map_or(input.whole, |spread| spread.whole);
+    keys.iter().map(values).product::<f64>().min(input.whole).max(1.0)
 }
 
 /// About how many rows a table has.
@@ -305,11 +326,34 @@ mod tests {
     }
 
     #[test]
+    fn a_filter_on_one_side_leaves_rows_of_the_other_without_a_match() {
+        let mut columns = Columns::default();
+        let ((a, x), (b, y)) =
+            (table(&mut columns, 1000, (0.0, 99.0)), table(&mut columns, 100, (0.0, 99.0)));
+        // What it says nothing of is not narrower.
+        let some = Expr::literal(ScalarValue::Boolean(None)).is_null();
+        let b = Rel::Filter(Filter { input: Box::new(b), predicates: vec![some] });
+        let part = estimate(&b).rows / 100.0;
+        assert!(part < 0.5);
+        let key = |to| Expr::compare(columns.read(x), Operator::Eq, columns.read(to));
+        let join = |predicates| {
+            let (left, right) = (Box::new(a.clone()), Box::new(b.clone()));
+            estimate(&Rel::Join(Join { kind: JoinKind::Inner, left, right, predicates }))
+        };
+        let one = join(vec![key(y)]);
+        assert_eq!((one.rows, one.whole), (1000.0 * part, 1000.0));
+        // Two keys say no more than one if one is enough.
+        let two = join(vec![key(y), Expr::compare(columns.read(y), Operator::Eq, columns.read(x))]);
+        assert_eq!((two.rows, two.whole), (1000.0 * part, 1000.0));
+        assert_eq!(two.values(y), 10.0);
+    }
+
+    #[test]
     fn there_are_no_more_groups_than_values() {
         let mut columns = Columns::default();
         let (input, x) = table(&mut columns, 1000, (0.0, 99.0));
         let group = |keys| Aggregate { input: Box::new(input.clone()), keys, calls: vec![], totals: vec![] };
-        assert_eq!(estimate(&Rel::Aggregate(group(vec![x]))).rows, 100.0);
+        assert_eq!(estimate(&Rel::Aggregate(group(vec![x]))).rows.round(), 100.0);
         assert_eq!(estimate(&Rel::Aggregate(group(vec![]))).rows, 1.0);
     }
 }

@@ -10,7 +10,7 @@ use super::{Lowered, Lowering};
 use crate::algebra::{ColumnId, Expr, Join, JoinKind, Rel};
 use crate::compile::Layout;
 use crate::error::{Error, Result};
-use crate::estimates;
+use crate::estimates::{self, kept};
 use crate::plan::{self, Exchange, JoinType, Node, Op, Side};
 
 impl Lowering<'_> {
@@ -56,15 +56,18 @@ impl Lowering<'_> {
             }
         };
 
-        let bytes = |rows: &Lowered, at| rows.node.rows * self.width(&self.wanted(rows, at));
+        let size = |rows: &Lowered, at| {
+            let (count, single) = (rows.node.rows, rows.node.single);
+            SideSize { rows: count, bytes: count * self.width(&self.wanted(rows, at)), single }
+        };
         let sides = Sides {
             kind,
             null_aware,
             keyless: keys.is_empty(),
             has_filter: !rest.is_empty(),
             is_fixed: !keys.iter().any(|key| key.left.is_volatile() || key.right.is_volatile()),
-            left: SideSize { bytes: bytes(&left, left_at), single: left.node.single },
-            right: SideSize { bytes: bytes(&right, right_at), single: right.node.single },
+            left: size(&left, left_at),
+            right: size(&right, right_at),
         };
         let way = sides.distribute(self.settings);
         // Rows that stay where they are and stream past need not be narrow.
@@ -113,7 +116,7 @@ impl Lowering<'_> {
         let (ids, columns): (Vec<ColumnId>, Vec<(Side, usize)>) =
             of(Side::Left, left).into_iter().chain(of(Side::Right, right)).unzip();
         let input = Layout::new(ids, &self.columns);
-        let filter = self.compile_filter(rest, &input)?;
+        let filter = self.compile_filter(rest, &input, &kept::guess)?;
         Ok((Some(filter), columns, input.schema().clone()))
     }
 
@@ -201,8 +204,23 @@ struct Way {
 }
 
 struct SideSize {
+    rows: f64,
     bytes: f64,
     single: bool,
+}
+
+/// A row that is kept takes as long as so many bytes of it more than one that streams past: it is put into a table.
+const KEPT_ROW: f64 = 64.0;
+
+/// Workers of a process have a copy each of what takes no more than this to keep: of more they probe each other's parts,
+/// which are made once and are in the cache once.
+const COPIED: f64 = (1 << 20) as f64;
+
+impl SideSize {
+    /// How much longer it takes to keep the rows than to let them pass, in bytes.
+    fn keeping(&self) -> f64 {
+        self.bytes + KEPT_ROW * self.rows
+    }
 }
 
 /// What decides that.
@@ -218,13 +236,13 @@ struct Sides {
 }
 
 impl Sides {
-    /// The smaller input is kept, unless the kind of join asks for a side. Without keys the build side is copied to every
-    /// worker, so that it must be one whose rows are not given at the end.
+    /// The input is kept that takes less to keep, unless the kind of join asks for a side. Without keys the build side is
+    /// copied to every worker, so that it must be one whose rows are not given at the end.
     fn build(&self) -> Side {
         if self.null_aware {
             return Side::Right;
         }
-        let (smaller, larger) = match self.left.bytes < self.right.bytes {
+        let (smaller, larger) = match self.left.keeping() < self.right.keeping() {
             true => (Side::Left, Side::Right),
             false => (Side::Right, Side::Left),
         };
@@ -250,18 +268,19 @@ impl Sides {
             let moved = |side: &SideSize| if side.single { Move::Stay } else { Move::Gather };
             return way(moved(kept), moved(probe));
         }
-        let small = kept.bytes <= settings.broadcast_bytes as f64;
-        if self.keyless || self.null_aware || (small && !at_end) {
-            return way(Move::Broadcast, Move::Stay);
-        }
         // Rows that the build side gives at the end are marked by one worker; a probe side on one worker is spread. A table
         // can't be probed from another process, but some of its rows can be sent there: marked, if their keys alone say
         // that they have met their like.
-        let shared = !at_end && !probe.single && settings.processes == 1;
+        let can_share = !at_end && !probe.single && settings.processes == 1;
+        let is_better_shared = can_share && settings.workers > 1 && kept.keeping() > COPIED;
+        let is_small = kept.bytes <= settings.broadcast_bytes as f64 && !is_better_shared;
+        if self.keyless || self.null_aware || (is_small && !at_end) {
+            return way(Move::Broadcast, Move::Stay);
+        }
         let keys_decide = !at_end || !self.has_filter;
-        let spreads = settings.workers > 1 && !probe.single && !shared;
+        let spreads = settings.workers > 1 && !probe.single && !can_share;
         let replicates = spreads && keys_decide && self.is_fixed;
-        let of_probe = if shared { Move::Stay } else { Move::Hash };
-        Way { shared, replicates, ..way(Move::Hash, of_probe) }
+        let of_probe = if can_share { Move::Stay } else { Move::Hash };
+        Way { shared: can_share, replicates, ..way(Move::Hash, of_probe) }
     }
 }

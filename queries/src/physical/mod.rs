@@ -34,7 +34,7 @@ use crate::Settings;
 use crate::algebra::{ColumnId, Columns, Expr, Filter, Kind, Rel, Statement};
 use crate::compile::{Compiler, Layout};
 use crate::error::Result;
-use crate::estimates::{self, Estimate};
+use crate::estimates::{self, Estimate, kept};
 use crate::plan::{self, Exchange, Node, Op, Plan, Subquery};
 use reads::Reads;
 
@@ -137,7 +137,8 @@ impl Lowering<'_> {
 
     /// Keeps the rows for which all predicates are true.
     fn filtered(&mut self, input: Lowered, predicates: &[Expr], rows: f64) -> Result<Lowered> {
-        let predicate = self.compile_filter(predicates, &input.layout)?;
+        let kept = |e: &Expr| kept::part(e, &input.estimate);
+        let predicate = self.compile_filter(predicates, &input.layout, &kept)?;
         let schema = input.layout.schema().clone();
         let node = self.node(Op::Filter { predicate }, schema, vec![input.node], rows);
         Ok(Lowered { node, ..input })
@@ -172,9 +173,14 @@ impl Lowering<'_> {
         self.compiler.compile(e, input)
     }
 
-    fn compile_filter(&mut self, predicates: &[Expr], input: &Layout) -> Result<plan::Expr> {
+    fn compile_filter(
+        &mut self,
+        predicates: &[Expr],
+        input: &Layout,
+        kept: &dyn Fn(&Expr) -> f64,
+    ) -> Result<plan::Expr> {
         predicates.iter().for_each(|e| self.note_stages(e));
-        self.compiler.compile_filter(predicates, input)
+        self.compiler.compile_filter(predicates, input, kept)
     }
 
     /// Notes whose values an expression reads.

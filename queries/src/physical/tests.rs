@@ -214,6 +214,21 @@ fn the_smaller_side_of_a_join_is_kept() {
     ];
     assert_eq!(made.explain(join, &[x[2], a[2]]), expected);
 
+    // In one process several workers keep it once, unless it is tiny.
+    let shown = |made: &mut Made, workers, processes, rows| {
+        (made.settings.workers, made.settings.processes) = (workers, processes);
+        let (t, a) = made.scan("t", 1_000_000, &["a"]);
+        let (u, x) = made.scan("u", rows, &["x"]);
+        let on = vec![made.compare(x[0], Operator::Eq, a[0])];
+        let shown = made.explain(Made::join(JoinKind::Inner, t, u, on), &[x[0], a[0]]).join("\n");
+        (shown.contains("shared by the workers"), shown.contains("broadcast"))
+    };
+    assert_eq!(shown(&mut made, 2, 1, 100_000), (true, false));
+    for (workers, processes, rows) in [(2, 1, 1000), (1, 1, 100_000), (4, 2, 100_000)] {
+        assert_eq!(shown(&mut made, workers, processes, rows), (false, true), "{workers} {processes} {rows}");
+    }
+    made.settings = Settings::default();
+
     // Rows of the build side that are given at the end can't be copied.
     made.settings.broadcast_bytes = 0;
     let join = Made::join(JoinKind::Left, u.clone(), t.clone(), vec![on.clone()]);

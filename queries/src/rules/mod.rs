@@ -14,7 +14,7 @@
 //! 9. [`sorts`]: sorts whose order nobody sees.
 //! 10. [`distinct`]: aggregates of distinct values as groups.
 //! 11. [`limits`]: how many rows are wanted.
-//! 12. [`joins`]: the order of inner joins.
+//! 12. [`joins`]: the groups that joins ask for, the order of inner joins, and groups before them.
 //! 13. [`repeated`]: expressions that are computed once.
 //!
 //! What all of them keep: three-valued logic, the rows on which what can fail is evaluated (decision 6), and that the same
@@ -69,7 +69,10 @@ pub fn apply(statement: Statement, settings: &Settings) -> Result<Statement> {
     each(&mut statement, &mut |rel, columns| {
         distinct::group(rel, columns);
         limits::push(rel);
+        joins::reduced::reduce(rel, columns);
+        joins::partial::group(rel, columns, &types)?;
         *rel = joins::order(taken(rel));
+        joins::early::group(rel, columns, &types)?;
         filters::bounds::set(rel);
         repeated::share(rel, columns);
         Ok(())

@@ -197,7 +197,7 @@ fn is_small(predicate: &Expr, computed: &BTreeMap<ColumnId, &Expr>) -> bool {
 }
 
 /// Whether an expression takes so long that it is computed once rather than twice.
-fn is_expensive(e: &Expr) -> bool {
+pub fn is_expensive(e: &Expr) -> bool {
     e.any(&mut |e| match &e.kind {
         Kind::Call { .. } | Kind::Like { .. } | Kind::Case { .. } => true,
         Kind::Binary(

@@ -77,7 +77,8 @@ impl Parts {
             Edge { on: *on, part: kept::part(e, &Estimate::pairs(named.map(|(_, estimate)| estimate))) }
         });
         let rows = relations.iter().map(|estimate| estimate.rows).collect();
-        Graph::new(rows, classes.collect(), edges.collect())
+        let whole = relations.iter().map(|estimate| estimate.whole).collect();
+        Graph::new(rows, classes.collect(), edges.collect()).of_whole(whole)
     }
 
     /// The joins of a shape.

@@ -8,13 +8,19 @@
 //! Semi and anti joins above the tree are made before it, with the relation that they ask about, where that has fewer rows
 //! than the tree.
 //!
+//! - [`reduced`]: groups that a join asks for, before the order is looked for.
+//! - [`early`]: groups before a join, once the order is known.
+//! - [`partial`]: groups of some of the relations, before the order is looked for.
 //! - [`region`]: a tree of inner joins, taken apart.
 //! - [`connected`]: the order of the text without needless cross products.
 //! - [`graph`]: from predicates to classes of equal columns and edges.
 //! - [`search`]: from the graph to a tree.
 
 pub mod connected;
+pub mod early;
 pub mod graph;
+pub mod partial;
+pub mod reduced;
 pub mod region;
 pub mod search;
 

@@ -29,6 +29,8 @@ const MOST_ROWS: f64 = 1e200;
 /// What is joined, and by what.
 pub struct Graph {
     rows: Vec<f64>,
+    /// How many rows there are where nothing is filtered.
+    whole: Vec<f64>,
     classes: Vec<Class>,
     edges: Vec<Edge>,
     /// Relations that have members of several classes in common, those of the most classes first, and these classes.
@@ -131,7 +133,12 @@ impl Graph {
         let pairs = shared.into_iter().filter(|(_, classes)| classes.len() > 1);
         let mut pairs: Vec<_> = pairs.map(|((a, b), classes)| (a, b, classes)).collect();
         pairs.sort_by_key(|(_, _, classes)| std::cmp::Reverse(classes.len()));
-        Graph { rows, classes, edges, pairs }
+        Graph { whole: rows.clone(), rows, classes, edges, pairs }
+    }
+
+    /// The same of relations that have so many rows where nothing is filtered.
+    pub fn of_whole(self, whole: Vec<f64>) -> Graph {
+        Graph { whole, ..self }
     }
 
     /// How many relations there are.
@@ -163,8 +170,9 @@ impl Graph {
             .map(|class| members(class.on & set).map(|number| 1 << number).collect())
             .collect();
         let mut divisors: Vec<_> = self.classes.iter().map(|class| class.divisors(set)).collect();
-        // Keys between the same two relations depend on each other: together they keep no less than one row for each row of
-        // the larger relation.
+        // Keys between the same two relations depend on each other: where nothing is filtered, they keep together no less
+        // than one row for each row of the larger relation.
+        let whole = |number: usize| self.whole.get(number).copied().unwrap_or(1.0).max(1.0);
         for (a, b, classes) in &self.pairs {
             if set >> a & 1 == 0 || set >> b & 1 == 0 {
                 continue;
@@ -183,7 +191,7 @@ impl Graph {
                 }
             }
             if part < 1.0 {
-                rows *= part.max(1.0 / of(*a).min(of(*b)));
+                rows *= part.max(1.0 / whole(*a).min(whole(*b)));
             }
         }
         for (divisors, open) in divisors.into_iter().zip(open) {
@@ -447,6 +455,11 @@ mod tests {
         let graph = Graph::new(rows, vec![parts, key(0, 1, 10_000.0)], vec![]);
         assert_eq!(graph.rows(0b011).round(), 6_000_000.0);
         assert_eq!(graph.rows(0b111).round(), 6_000_000.0);
+        // Of a pair of which one side is filtered fewer rows are left.
+        let filtered = vec![8_000.0, 6_000_000.0, 200_000.0];
+        let classes = vec![class([(0, 200_000.0), (1, 200_000.0)]), key(0, 1, 10_000.0)];
+        let graph = Graph::new(filtered, classes, vec![]).of_whole(vec![800_000.0, 6_000_000.0, 200_000.0]);
+        assert_eq!(graph.rows(0b011).round(), 60_000.0);
         // What a foreign key's column has for values is not known.
         let graph = Graph::new(vec![100.0, 1e6, 1e6], vec![class([(0, 100.0), (1, 1e6), (2, 1e6)])], vec![]);
         assert_eq!(graph.rows(0b011).round(), 1e6);

@@ -9,6 +9,7 @@
 //! - [`terms`]: AND and OR: constants, and terms that stand twice.
 //! - [`factors`]: what all terms of an OR have in common.
 //! - [`lists`]: equalities with constants as one list.
+//! - [`ranges`]: ranges of one column that overlap.
 //! - [`not`]: NOT down to comparisons.
 //! - [`compared`]: comparisons, IN, BETWEEN and LIKE.
 //! - [`spans`]: years and dates as ranges of columns.
@@ -21,6 +22,7 @@ pub mod factors;
 pub mod lists;
 pub mod nodes;
 pub mod not;
+pub mod ranges;
 pub mod spans;
 pub mod terms;
 

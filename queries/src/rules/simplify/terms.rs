@@ -3,7 +3,7 @@
 //! `x AND false` is false though x fails on some row: what can't fail is evaluated first, and no row is left. In a
 //! condition NULL is what false is; elsewhere `x AND NULL` stays, which is false or NULL.
 
-use super::{Simplifier, factors, lists};
+use super::{Simplifier, factors, lists, ranges};
 use crate::algebra::{Expr, Kind};
 use crate::error::Result;
 use crate::rules::hash;
@@ -26,7 +26,7 @@ pub fn or(simplifier: &Simplifier, terms: Vec<Expr>, condition: bool) -> Result<
         Ok(terms) => hash::distinct(terms),
         Err(value) => return Ok(value),
     };
-    let terms = lists::merged(simplifier, terms)?;
+    let terms = ranges::merged(lists::merged(simplifier, terms)?);
     match factors::pulled(terms) {
         Ok((common, rest)) if rest.is_empty() => Ok(and(common, condition)),
         Ok((mut common, rest)) => {

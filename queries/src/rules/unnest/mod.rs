@@ -48,6 +48,8 @@ mod stages;
 mod tests;
 mod values;
 
+pub(super) use repeatable::is_repeatable;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 

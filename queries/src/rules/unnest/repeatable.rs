@@ -14,7 +14,7 @@ use super::stages::is_volatile;
 use super::{reads, take};
 
 /// Whether two readings of a relation give the same rows.
-pub(super) fn is_repeatable(rel: &Rel) -> bool {
+pub(in crate::rules) fn is_repeatable(rel: &Rel) -> bool {
     let mut is = !is_volatile(rel);
     rel.look(&mut |node| {
         is &= match node {
