@@ -4,15 +4,13 @@ use std::fmt::Write;
 
 use schema::{Cut, Source};
 
-use crate::plan::{AggregateCall, AggregateFunction, Exchange, Expr, Node, Op, Plan, Side, SortKey};
+use crate::plan::{AggregateCall, AggregateFunction, Exchange, Expr, Gives, Node, Op, Plan, Side, SortKey};
 
 /// One line of EXPLAIN.
 #[derive(Debug, Clone)]
 pub struct Line {
     /// The node, `None` for headings.
     pub node: Option<usize>,
-    /// Whether it belongs to the query itself and not to a subquery that is run before it.
-    pub main: bool,
     /// Indented text.
     pub text: String,
 }
@@ -20,15 +18,15 @@ pub struct Line {
 /// The plan, the operator that gives the result first.
 pub fn explain(plan: &Plan) -> Vec<Line> {
     let mut lines = Vec::new();
-    for subquery in &plan.subqueries {
-        lines.push(Line {
-            node: None,
-            main: false,
-            text: format!("first: scalar subquery {}", subquery.index),
-        });
-        node(&subquery.root, 1, false, &mut lines);
+    for stage in &plan.stages {
+        let what = match stage.gives {
+            Gives::Value => "scalar subquery",
+            Gives::Rows => "shared rows",
+        };
+        lines.push(Line { node: None, text: format!("first: {what} {}", stage.number) });
+        node(&stage.root, 1, &mut lines);
     }
-    node(&plan.root, 0, true, &mut lines);
+    node(&plan.root, 0, &mut lines);
     lines
 }
 
@@ -40,8 +38,7 @@ pub fn fingerprint(plan: &Plan) -> u64 {
         text.push('\n');
     }
     let mut sources = Vec::new();
-    let roots = plan.subqueries.iter().map(|s| &s.root).chain([&plan.root]);
-    roots.for_each(|root| collect(root, &mut sources));
+    plan.trees().for_each(|root| collect(root, &mut sources));
     for source in sources {
         let _ = writeln!(text, "{source}");
     }
@@ -60,11 +57,11 @@ fn collect(node: &Node, sources: &mut Vec<String>) {
     node.inputs.iter().for_each(|n| collect(n, sources));
 }
 
-fn node(n: &Node, depth: usize, main: bool, lines: &mut Vec<Line>) {
+fn node(n: &Node, depth: usize, lines: &mut Vec<Line>) {
     let text = format!("{:indent$}{}  (about {} rows)", "", operator(n), count(n.rows), indent = depth * 2);
-    lines.push(Line { node: Some(n.id), main, text });
+    lines.push(Line { node: Some(n.id), text });
     for input in &n.inputs {
-        node(input, depth + 1, main, lines);
+        node(input, depth + 1, lines);
     }
 }
 
@@ -72,9 +69,8 @@ fn node(n: &Node, depth: usize, main: bool, lines: &mut Vec<Line>) {
 pub fn operator(n: &Node) -> String {
     match &n.op {
         Op::Scan(scan) => {
-            let columns: Vec<_> = n.schema.fields().iter().map(|f| f.name().as_str()).collect();
             let mut text =
-                format!("scan {} [{}] {}", scan.table.name, columns.join(", "), source(&scan.table.source));
+                format!("scan {} [{}] {}", scan.table.name, columns(n), source(&scan.table.source));
             if !scan.filters.is_empty() {
                 let _ = write!(text, ", zone maps: {}", scan.filters.join(" and "));
             }
@@ -87,6 +83,13 @@ pub fn operator(n: &Node) -> String {
             }
             if let Some(t) = &scan.transform {
                 let _ = write!(text, ", through '{}'", t.command);
+            }
+            text
+        }
+        Op::Shared(shared) => {
+            let mut text = format!("read shared rows {} [{}]", shared.stage, columns(n));
+            if let Some(fetch) = shared.fetch {
+                let _ = write!(text, ", at most {fetch} rows");
             }
             text
         }
@@ -145,6 +148,11 @@ pub fn operator(n: &Node) -> String {
             Exchange::Merge { keys, fetch: None } => format!("merge on worker 0 by {}", sort_keys(keys)),
         },
     }
+}
+
+/// The names of the columns of a node.
+fn columns(n: &Node) -> String {
+    n.schema.fields().iter().map(|f| f.name().as_str()).collect::<Vec<_>>().join(", ")
 }
 
 fn source(source: &Source) -> String {

@@ -131,7 +131,7 @@ impl Statistics {
     pub fn take(&mut self, plan: &queries::Plan, state: &QueryState, rows: u64) {
         self.take_sums(state, rows);
         self.operators.clear();
-        walk(&plan.root, state, &mut self.operators);
+        plan.trees().for_each(|root| walk(root, state, &mut self.operators));
     }
 
     /// Takes the figures of an execution whose plan this process does not know.
@@ -152,14 +152,11 @@ impl Statistics {
 
     /// The plan with the figures of each operator: its rows, the time that it was busy, and what it kept, over all workers.
     pub fn analyzed(&self, plan: &queries::Plan) -> Vec<String> {
-        let line = |line: queries::explain::Line| match self
-            .operators
-            .iter()
-            .find(|o| Some(o.node) == line.node && line.main)
-        {
-            Some(o) => o.line(&line.text),
-            None => figures("", "", "", &line.text),
-        };
+        let line =
+            |line: queries::explain::Line| match self.operators.iter().find(|o| Some(o.node) == line.node) {
+                Some(o) => o.line(&line.text),
+                None => figures("", "", "", &line.text),
+            };
         let mut lines = vec![figures("rows", "busy", "kept", "operator")];
         lines.extend(queries::explain::explain(plan).into_iter().map(line));
         if self.bytes_sent > 0 {

@@ -38,6 +38,7 @@ impl Rel {
             Rel::Aggregate(node) => node.calls.iter().map(|(id, _)| *id).collect(),
             Rel::Expand(node) => node.keys.iter().map(|(id, _)| *id).chain([node.id]).collect(),
             Rel::Union(node) => node.columns.clone(),
+            Rel::Shared(node) => node.columns.clone(),
             Rel::Filter(_) | Rel::Sort(_) | Rel::Limit(_) | Rel::Repeat(_) => vec![],
         }
     }
@@ -83,6 +84,7 @@ impl Rel {
                 node.inputs.iter_mut().flat_map(|(_, from)| from).for_each(change);
             }
             Rel::Repeat(node) => change(&mut node.times),
+            Rel::Shared(node) => node.columns.iter_mut().for_each(change),
             Rel::Filter(_) | Rel::Sort(_) | Rel::Limit(_) => {}
         }
         self.exprs_mut().into_iter().for_each(|e| e.renumber(number));

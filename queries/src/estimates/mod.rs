@@ -14,8 +14,11 @@ pub mod values;
 use arrow_schema::DataType;
 use schema::{Source, Table};
 
-use crate::algebra::{ColumnId, Expr, Join, JoinKind, Kind, Rel, Scan};
+use crate::algebra::{ColumnId, Expr, Join, JoinKind, Kind, Rel, Scan, Shared};
 use values::{Spread, Spreads};
+
+/// The rows of what nothing is known of.
+const UNKNOWN_ROWS: f64 = 1e6;
 
 /// What is known of the rows of a relation before they are read.
 #[derive(Debug, Clone)]
@@ -32,6 +35,11 @@ impl Estimate {
     /// About how many different values a column has, at most as many as there are rows.
     pub fn values(&self, column: ColumnId) -> f64 {
         self.spreads.get(column).map_or(self.rows, |spread| spread.values().min(self.rows))
+    }
+
+    /// From which to which value a column goes, where that is known.
+    pub fn span(&self, column: ColumnId) -> Option<(f64, f64)> {
+        self.spreads.get(column)?.span
     }
 
     /// Whether the relation gives the column.
@@ -105,6 +113,7 @@ pub fn of(rel: &Rel, inputs: &[&Estimate]) -> Estimate {
             Estimate { rows, is_known, spreads: Spreads::of(columns.collect()) }
         }
         Rel::Repeat(_) => input.clone(),
+        Rel::Shared(node) => shared(node),
     }
 }
 
@@ -139,6 +148,24 @@ fn scan(node: &Scan) -> Estimate {
     fetched(estimate, node.fetch)
 }
 
+/// The estimate of what reads a stage by that of the stage.
+fn shared(node: &Shared) -> Estimate {
+    let Some(facts) = &node.facts else {
+        let spreads = Spreads::all(node.columns.iter().copied(), UNKNOWN_ROWS);
+        return Estimate { rows: UNKNOWN_ROWS, is_known: false, spreads };
+    };
+    let columns = node.columns.iter().zip(&facts.columns);
+    let own = columns.map(|(id, (whole, span))| (*id, Spread { whole: *whole, kept: 1.0, span: *span }));
+    let spreads = Spreads::of(own.collect());
+    fetched(Estimate { rows: facts.rows, is_known: facts.is_known, spreads }, node.fetch)
+}
+
+/// The estimate of a relation and all below it.
+pub fn of_tree(rel: &Rel) -> Estimate {
+    let inputs: Vec<Estimate> = rel.inputs().into_iter().map(of_tree).collect();
+    of(rel, &inputs.iter().collect::<Vec<_>>())
+}
+
 fn join(node: &Join, left: &Estimate, right: &Estimate) -> Estimate {
     let is_known = left.is_known && right.is_known;
     let spreads = match node.kind {
@@ -169,7 +196,7 @@ pub fn table_rows(table: &Table) -> f64 {
             let types = table.schema.fields().iter().map(|field| field.data_type());
             set.bytes() as f64 * ratio / types.map(type_width).sum::<f64>().max(1.0)
         }
-        _ => 1e6,
+        _ => UNKNOWN_ROWS,
     }
 }
 
@@ -214,11 +241,6 @@ mod tests {
         (Rel::Scan(Scan { table, transform: None, columns, bounds: vec![], fetch: None }), id)
     }
 
-    fn estimate(rel: &Rel) -> Estimate {
-        let inputs: Vec<Estimate> = rel.inputs().into_iter().map(estimate).collect();
-        of(rel, &inputs.iter().collect::<Vec<_>>())
-    }
-
     #[test]
     fn a_filter_keeps_the_part_of_the_span_that_it_leaves() {
         let mut columns = Columns::default();
@@ -226,7 +248,7 @@ mod tests {
         let least = Expr::literal(ScalarValue::Int64(Some(90)));
         let predicate = Expr::compare(columns.read(x), Operator::GtEq, least);
         let rel = Rel::Filter(Filter { input: Box::new(input), predicates: vec![predicate] });
-        let found = estimate(&rel);
+        let found = of_tree(&rel);
         assert_eq!((found.rows, found.values(x), found.is_known), (100.0, 10.0, true));
     }
 
@@ -238,7 +260,7 @@ mod tests {
         let predicate = Expr::compare(columns.read(x), Operator::Eq, columns.read(y));
         let join = |kind| {
             let (left, right) = (Box::new(a.clone()), Box::new(b.clone()));
-            estimate(&Rel::Join(Join { kind, left, right, predicates: vec![predicate.clone()] })).rows
+            of_tree(&Rel::Join(Join { kind, left, right, predicates: vec![predicate.clone()] })).rows
         };
         assert_eq!(join(JoinKind::Inner), 1000.0);
         assert_eq!(join(JoinKind::Left), 1000.0);
@@ -251,7 +273,7 @@ mod tests {
         let mut columns = Columns::default();
         let (input, x) = table(&mut columns, 1000, (0.0, 99.0));
         let group = |keys| Aggregate { input: Box::new(input.clone()), keys, calls: vec![], totals: vec![] };
-        assert_eq!(estimate(&Rel::Aggregate(group(vec![x]))).rows, 100.0);
-        assert_eq!(estimate(&Rel::Aggregate(group(vec![]))).rows, 1.0);
+        assert_eq!(of_tree(&Rel::Aggregate(group(vec![x]))).rows, 100.0);
+        assert_eq!(of_tree(&Rel::Aggregate(group(vec![]))).rows, 1.0);
     }
 }

@@ -31,7 +31,7 @@ use crate::error::{Error, Result};
 use crate::expr::Compiler;
 use crate::guards;
 use crate::optimise;
-use crate::plan::{Exchange, Expr, Node, Op, Plan, SortKey, Subquery};
+use crate::plan::{Exchange, Expr, Gives, Node, Op, Plan, SortKey, Stage};
 use crate::rewrite::multiset::Repeat;
 use crate::tree;
 
@@ -45,16 +45,15 @@ pub fn lower(logical: &LogicalPlan, names: Option<&Vec<String>>, settings: &Sett
     let props = ExecutionProps::new().with_query_execution_start_time(optimise::now(settings));
     let compiler = Compiler { props, context: PhysicalPlanningContext::new(indexes, results.clone()) };
 
-    let mut subqueries = Vec::new();
-    for (index, stage) in stages.iter().enumerate() {
-        let mut lowering = Lowering { compiler: &compiler, settings, next_id: 0 };
-        let root = lowering.root(&stage.subquery)?;
-        subqueries.push(Subquery { index, root, nodes: lowering.next_id });
-    }
+    let mut before = Vec::new();
     let mut lowering = Lowering { compiler: &compiler, settings, next_id: 0 };
+    for (number, stage) in stages.iter().enumerate() {
+        let root = lowering.root(&stage.subquery)?;
+        before.push(Stage { number, gives: Gives::Value, root });
+    }
     let root = if settings.spread_result { lowering.lower(logical)? } else { lowering.root(logical)? };
     let schema = output_schema(&root.schema, names);
-    Ok(Plan { subqueries, subquery_results: results, root, schema, nodes: lowering.next_id })
+    Ok(Plan { stages: before, values: results, root, schema, nodes: lowering.next_id })
 }
 
 /// The scalar subqueries of a plan, those inside others first.

@@ -3,14 +3,16 @@
 //! Each rule is a module that says what it matches, what it gives, and why that is right. They are applied in one order, a
 //! bounded number of times, and each takes a time that is nearly linear in the size of the statement:
 //!
-//! 1. [`unnest`]: subqueries in expressions become joins and stages.
+//! 1. [`unnest`]: subqueries in expressions become joins and stages. Before and after it, [`shared`]: relations that are
+//!    computed once, or wherever they are read.
 //! 2. [`simplify`]: expressions that say the same with less.
 //! 3. [`empty`]: relations without rows, and operators that do nothing.
 //! 4. [`unions`]: unions within unions.
 //! 5. [`aliases`]: columns that are copies of others.
 //! 6. [`unread`]: what nobody reads.
 //! 7. [`unique`]: DISTINCT over rows that are distinct.
-//! 8. [`filters`]: filters down to where rows come from; then 2 to 7 again, for what has become constant.
+//! 8. [`filters`]: filters down to where rows come from; then 2 to 7 again, for what has become constant. Once more after
+//!    readers have told shared relations which rows they want.
 //! 9. [`sorts`]: sorts whose order nobody sees.
 //! 10. [`limits`]: how many rows are wanted.
 //! 11. [`joins`]: the order of inner joins.
@@ -28,6 +30,7 @@ pub mod limits;
 #[cfg(test)]
 mod random;
 pub mod repeated;
+pub mod shared;
 pub mod simplify;
 pub mod sorts;
 #[cfg(test)]
@@ -51,27 +54,43 @@ const ROUNDS: usize = 2;
 ///
 /// # Errors
 /// What no rule can take apart: some subqueries.
-pub fn apply(statement: Statement, settings: &Settings) -> Result<Statement> {
+pub fn apply(mut statement: Statement, settings: &Settings) -> Result<Statement> {
+    shared::settle(&mut statement);
     let mut statement = unnest::unnest(statement)?;
+    shared::settle(&mut statement);
     let types = Types::new(settings);
     let simplifier = Simplifier::new(&types);
     for _ in 0..ROUNDS {
-        clean(&mut statement, &simplifier)?;
-        each(&mut statement, &mut |rel, _| {
-            *rel = filters::push(taken(rel), &simplifier)?;
-            Ok(())
-        })?;
+        move_filters(&mut statement, &simplifier)?;
     }
     clean(&mut statement, &simplifier)?;
+    let is_filtered = shared::filter::filter(&mut statement, &simplifier)?;
+    if shared::settle(&mut statement) || is_filtered {
+        move_filters(&mut statement, &simplifier)?;
+        clean(&mut statement, &simplifier)?;
+    }
     sorts::remove(&mut statement);
-    each(&mut statement, &mut |rel, columns| {
+    each(&mut statement, &mut |rel, _| {
         limits::push(rel);
+        Ok(())
+    })?;
+    shared::describe(&mut statement);
+    each(&mut statement, &mut |rel, columns| {
         *rel = joins::order(taken(rel));
         filters::bounds::set(rel);
         repeated::share(rel, columns);
         Ok(())
     })?;
     Ok(statement)
+}
+
+/// Takes away what is not needed, and moves filters down.
+fn move_filters(statement: &mut Statement, simplifier: &Simplifier) -> Result<()> {
+    clean(statement, simplifier)?;
+    each(statement, &mut |rel, _| {
+        *rel = filters::push(taken(rel), simplifier)?;
+        Ok(())
+    })
 }
 
 /// Applies the rules that take something away.
@@ -84,6 +103,7 @@ fn clean(statement: &mut Statement, simplifier: &Simplifier) -> Result<()> {
     })?;
     aliases::remove(statement);
     unread::remove(statement);
+    shared::describe(statement);
     each(statement, &mut |rel, _| {
         unique::drop_distinct(rel);
         Ok(())

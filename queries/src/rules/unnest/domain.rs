@@ -170,7 +170,7 @@ fn step(rel: &Rel, wanted: &BTreeSet<ColumnId>, exact: bool) -> Option<usize> {
             JoinKind::Semi | JoinKind::Anti | JoinKind::AntiNullAware | JoinKind::Mark(_) => makes_none(),
             JoinKind::Full | JoinKind::Single => false,
         },
-        Rel::Scan(_) | Rel::Values(_) | Rel::Union(_) => false,
+        Rel::Scan(_) | Rel::Values(_) | Rel::Union(_) | Rel::Shared(_) => false,
     };
     below.then_some(0)
 }

@@ -21,6 +21,7 @@ pub(super) fn is_repeatable(rel: &Rel) -> bool {
             Rel::Limit(node) => takes_all(node),
             Rel::Sort(node) => node.fetch.is_none(),
             Rel::Scan(node) => node.fetch.is_none(),
+            Rel::Shared(node) => node.fetch.is_none(),
             Rel::Aggregate(node) => !node.calls.iter().any(|(_, call)| depends_on_order(call)),
             _ => true,
         }
@@ -77,6 +78,7 @@ pub(super) fn make_repeatable(rel: &mut Rel, needed: &BTreeSet<ColumnId>, column
             below.extend(reads(node.keys.iter().map(|key| &key.expr)));
         }
         Rel::Scan(node) => return node.fetch.is_none(),
+        Rel::Shared(node) => return node.fetch.is_none(),
         Rel::Union(_) => below = rel.reads(),
         _ => {
             if rel.exprs().into_iter().any(Expr::is_volatile) {

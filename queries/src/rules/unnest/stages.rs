@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::algebra::{Aggregate, ColumnId, Expr, Kind, Limit, Rel, Stage, Statement, Subquery, SubqueryKind};
+use crate::algebra::{
+    Aggregate, ColumnId, Expr, Gives, Kind, Limit, Rel, Stage, Statement, Subquery, SubqueryKind,
+};
 
 use super::failing::any_expr;
 use super::{Unnest, count_rows, positive, renumbering};
@@ -23,7 +25,7 @@ impl Unnest {
             return value(*number);
         }
         let number = self.stages.len();
-        self.stages.push(Stage { root: whole.rel, column });
+        self.stages.push(Stage { root: whole.rel, columns: vec![column], gives: Gives::Value });
         if let Some(shape) = shape
             && self.shapes.len() < MOST_SHAPES
         {
@@ -62,26 +64,11 @@ pub(super) fn canonical(subquery: &Subquery) -> Subquery {
     shape
 }
 
-/// Gives the stages that expressions read other numbers.
-pub(super) fn renumber(rel: &mut Rel, numbers: &[usize]) {
-    if numbers.iter().enumerate().all(|(old, new)| old == *new) {
-        return;
-    }
-    for e in rel.exprs_mut() {
-        e.change(&mut |e| match &mut e.kind {
-            Kind::Stage(number) => *number = numbers.get(*number).copied().unwrap_or(*number),
-            Kind::Subquery(subquery) => renumber(&mut subquery.rel, numbers),
-            _ => {}
-        });
-    }
-    rel.inputs_mut().into_iter().for_each(|input| renumber(input, numbers));
-}
-
 /// The columns that a statement reads somewhere.
 pub(super) fn used(statement: &Statement) -> BTreeSet<ColumnId> {
     let mut used: BTreeSet<ColumnId> = statement.output.iter().copied().collect();
     for stage in &statement.stages {
-        used.insert(stage.column);
+        used.extend(&stage.columns);
         collect(&stage.root, &mut used);
     }
     collect(&statement.root, &mut used);
