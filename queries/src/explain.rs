@@ -52,6 +52,7 @@ fn collect(node: &Node, sources: &mut Vec<String>) {
         Op::Scan(scan) => sources
             .push(format!("{:?} {:?} {:?} {:?}", scan.table, scan.bounds, scan.prefixes, scan.transform)),
         Op::Values(batches) => sources.push(format!("{batches:?}")),
+        Op::Shared(shared) => sources.push(format!("{shared:?}")),
         _ => {}
     }
     node.inputs.iter().for_each(|n| collect(n, sources));

@@ -25,6 +25,20 @@ impl Rel {
         made
     }
 
+    /// The relation with numbers of its columns that its shape alone decides, and what they are: those that differ in the
+    /// numbers of columns alone become equal.
+    pub fn canonical(&self) -> (Rel, BTreeMap<ColumnId, ColumnId>) {
+        let mut numbers = BTreeMap::new();
+        for id in self.made() {
+            // Numbers of other columns count up.
+            let next = ColumnId(u32::MAX - numbers.len() as u32);
+            numbers.entry(id).or_insert(next);
+        }
+        let mut shape = self.clone();
+        shape.renumber(&|id| numbers.get(&id).copied().unwrap_or(id));
+        (shape, numbers)
+    }
+
     /// The columns that its own operator makes.
     pub fn made_here(&self) -> Vec<ColumnId> {
         match self {

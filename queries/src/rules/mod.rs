@@ -64,6 +64,7 @@ pub fn apply(mut statement: Statement, settings: &Settings) -> Result<Statement>
         move_filters(&mut statement, &simplifier)?;
     }
     clean(&mut statement, &simplifier)?;
+    shared::equal::share(&mut statement);
     let is_filtered = shared::filter::filter(&mut statement, &simplifier)?;
     if shared::settle(&mut statement) || is_filtered {
         move_filters(&mut statement, &simplifier)?;

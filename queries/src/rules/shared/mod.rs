@@ -13,11 +13,14 @@
 //! unnesting has made several readers must not become several relations again: only cheap ones do, which give the same
 //! rows each time.
 //!
+//! - [`equal`]: relations that stand several times in a statement become one.
 //! - [`inline`]: relations into the places of their readers.
-//! - [`filter`]: rows that no reader wants are not kept.
+//! - [`filter`]: what the filters of readers say of a stage. [`work`]: about how much work a relation is.
 
+pub mod equal;
 pub mod filter;
 mod inline;
+mod work;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

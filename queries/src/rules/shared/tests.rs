@@ -1,6 +1,6 @@
 use super::*;
 use crate::Settings;
-use crate::algebra::{ColumnId, JoinKind, Shared, Sort, SortKey, Stage};
+use crate::algebra::{ColumnId, JoinKind, Limit, Shared, Sort, SortKey, Stage};
 use crate::rules::simplify::Simplifier;
 use crate::rules::testing::{Sample, eq, filter, group, id, int, join, map, more, union};
 use crate::rules::{aliases, sorts, unread};
@@ -107,28 +107,64 @@ fn columns_that_no_reader_reads_are_not_kept() {
     assert_eq!(shown(&statement), to);
 }
 
+/// Has the filters of readers decide, and gives the trees.
+fn filtered(made: &Made, root: &Rel, output: &Expr) -> String {
+    let types = Types::new(&Settings::default());
+    let mut statement = made.statement(root.clone(), &[output]);
+    super::filter::filter(&mut statement, &Simplifier::new(&types)).unwrap();
+    statement.drop_unread_stages();
+    shown(&statement)
+}
+
 #[test]
 fn rows_that_no_reader_wants_are_not_kept() {
     let mut made = Made::default();
     let (t, [x, y]) = made.sample.table("t", ["x", "y"]);
     made.stage(group(t, vec![id(&x), id(&y)]), &[&x, &y], false);
     let ((left, [a, b]), (right, [c, d])) = (made.read(0, ["a", "b"]), made.read(0, ["c", "d"]));
-    let left = filter(left, vec![eq(&a, &int(1)), more(&b, &int(5))]);
-    let root = join(JoinKind::Inner, left, filter(right.clone(), vec![eq(&c, &int(2))]), vec![eq(&b, &d)]);
-    let types = Types::new(&Settings::default());
-    let simplifier = Simplifier::new(&types);
-    let mut statement = made.statement(root.clone(), &[&a]);
-    assert!(super::filter::filter(&mut statement, &simplifier).unwrap());
-    let stage = statement.columns.show_rel(&statement.stages[0].root);
-    assert_eq!(
-        stage,
-        "aggregate by x#0, y#1\n  filter (((x#0 = 1) AND (y#1 > 5)) OR (x#0 = 2))\n    scan t x#0, y#1\n"
-    );
+    let (left, right) = (filter(left, vec![more(&b, &int(5))]), filter(right, vec![more(&c, &int(2))]));
+    let root = join(JoinKind::Inner, left, right, vec![eq(&a, &d)]);
+    let to = "stage 0 gives x#0, y#1\naggregate by x#0, y#1\n  filter ((y#1 > 5) OR (x#0 > 2))\n    scan t x#0, y#1\n";
+    let shown = filtered(&made, &root, &a);
+    assert!(shown.starts_with(to), "{shown}");
     // A third reader wants all.
     let (all, [e, _]) = made.read(0, ["e", "f"]);
     let root = join(JoinKind::Semi, root, all, vec![eq(&a, &e)]);
-    let mut statement = made.statement(root, &[&a]);
-    assert!(!super::filter::filter(&mut statement, &simplifier).unwrap());
+    let kept = filtered(&made, &root, &a);
+    assert!(kept.starts_with("stage 0 gives x#0, y#1\naggregate by x#0, y#1\n  scan t"), "{kept}");
+}
+
+#[test]
+fn what_selective_filters_make_small_is_computed_for_each() {
+    for is_asked in [false, true] {
+        let mut made = Made::default();
+        let (t, [x, y]) = made.sample.table("t", ["x", "y"]);
+        let (u, [z, w]) = made.sample.table("u", ["z", "w"]);
+        made.stage(join(JoinKind::Inner, t, u, vec![more(&x, &z)]), &[&y, &w], is_asked);
+        let ((left, [a, b]), (right, [c, d])) = (made.read(0, ["a", "b"]), made.read(0, ["c", "d"]));
+        // One asks for rows of the first table, the other one for rows of the second.
+        let (left, right) = (filter(left, vec![eq(&a, &int(5))]), filter(right, vec![eq(&d, &int(2))]));
+        let root = join(JoinKind::Inner, left, right, vec![eq(&b, &c)]);
+        let shown = filtered(&made, &root, &a);
+        assert_eq!(shown.contains("stage 0"), is_asked, "{shown}");
+        assert_eq!(shown.matches("scan t").count(), if is_asked { 1 } else { 2 }, "{shown}");
+    }
+}
+
+#[test]
+fn what_is_not_the_same_each_time_is_computed_once() {
+    let mut made = Made::default();
+    let (t, [x, y]) = made.sample.table("t", ["x", "y"]);
+    let first = Limit { input: Box::new(t), skip: 0, fetch: Some(900) };
+    made.stage(Rel::Limit(first), &[&x, &y], false);
+    let ((left, [a, b]), (right, [c, d])) = (made.read(0, ["a", "b"]), made.read(0, ["c", "d"]));
+    let (left, right) = (filter(left, vec![eq(&a, &int(5))]), filter(right, vec![eq(&d, &int(2))]));
+    let root = join(JoinKind::Inner, left, right, vec![eq(&b, &c)]);
+    let shown = filtered(&made, &root, &a);
+    assert!(
+        shown.starts_with("stage 0 gives x#0, y#1\nfilter ((x#0 = 5) OR (y#1 = 2))\n  limit 900"),
+        "{shown}"
+    );
 }
 
 #[test]
@@ -163,4 +199,57 @@ fn readers_know_what_tells_rows_apart() {
     unique::drop_distinct(&mut statement.root);
     assert_eq!(statement.columns.show_rel(&statement.root), "shared 0 a#2\n");
     let _ = y;
+}
+
+#[test]
+fn what_stands_twice_is_computed_once() {
+    let mut sample = Sample::default();
+    let (t, [x, y]) = sample.table("t", ["x", "y"]);
+    let (u, [z]) = sample.table("u", ["z"]);
+    let joined = join(JoinKind::Inner, filter(t, vec![eq(&y, &int(1))]), u, vec![eq(&x, &z)]);
+    let (again, numbers) = joined.copied(&mut sample.columns);
+    let (a, b) = (x.clone(), sample.columns.read(numbers[&id(&x)]));
+    let (left, right) = (group(joined.clone(), vec![id(&a)]), group(again.clone(), vec![id(&b)]));
+    let root = join(JoinKind::Semi, left, filter(right, vec![more(&b, &int(7))]), vec![eq(&a, &b)]);
+    let mut statement = sample.statement(root, &[&a]);
+    equal::share(&mut statement);
+    // The groups are the largest equal relations.
+    let group_of = "aggregate by x#6\n  inner join (x#6 = z#8)\n    filter (y#7 = 1)\n      scan t x#6, y#7\n    scan u z#8\n";
+    let readers = "semi join (x#0 = x#3)\n  shared 0 x#0\n  filter (x#3 > 7)\n    shared 0 x#3\n";
+    assert_eq!(shown(&statement), format!("stage 0 gives x#6\n{group_of}{readers}"));
+    // Parts of a tree of joins stay, whose order may be another one.
+    let (v, [w]) = sample.table("v", ["w"]);
+    let root =
+        join(JoinKind::Inner, join(JoinKind::Inner, joined.clone(), v, vec![eq(&y, &w)]), again, vec![]);
+    let mut statement = sample.statement(root, &[&a]);
+    equal::share(&mut statement);
+    assert!(statement.stages.is_empty(), "{}", shown(&statement));
+}
+
+#[test]
+fn what_stands_in_stages_too_is_computed_before_them() {
+    let mut sample = Sample::default();
+    let (t, [x, y]) = sample.table("t", ["x", "y"]);
+    let (u, [z]) = sample.table("u", ["z"]);
+    let joined = join(JoinKind::Inner, t.clone(), u, vec![eq(&x, &z)]);
+    let (again, numbers) = joined.copied(&mut sample.columns);
+    let of_again = sample.columns.read(numbers[&id(&y)]);
+    let (other, of_other) = t.copied(&mut sample.columns);
+    let value = |root, column| Stage { root, columns: vec![column], gives: Gives::Value };
+    let stage = |number| Expr { kind: crate::algebra::Kind::Stage(number), data_type: x.data_type.clone() };
+    let stages = vec![
+        value(other, of_other[&id(&x)]),
+        value(filter(group(again, vec![id(&of_again)]), vec![more(&of_again, &stage(0))]), id(&of_again)),
+    ];
+    let root = filter(group(joined, vec![id(&x)]), vec![eq(&x, &stage(1))]);
+    let mut statement = Statement { stages, ..sample.statement(root, &[&x]) };
+    equal::share(&mut statement);
+    let shown = shown(&statement);
+    let order: Vec<&str> = shown.lines().filter(|line| line.starts_with("stage")).collect();
+    assert_eq!(order, ["stage 0 gives x#6", "stage 1 gives x#8, y#9, z#10", "stage 2 gives y#4"], "{shown}");
+    assert!(
+        shown.contains("(y#4 > stage 0)")
+            && shown.ends_with("filter (x#0 = stage 2)\n  aggregate by x#0\n    shared 1 x#0, y#1, z#2\n"),
+        "{shown}"
+    );
 }

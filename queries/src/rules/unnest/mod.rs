@@ -39,7 +39,7 @@ mod places;
 mod pull;
 mod push;
 mod quantified;
-mod repeatable;
+pub mod repeatable;
 mod scalar;
 mod sides;
 mod single;

@@ -13,6 +13,23 @@ use crate::algebra::{Call, ColumnId, Columns, Expr, Limit, Rel, Sort, SortKey};
 use super::stages::is_volatile;
 use super::{reads, take};
 
+/// Whether the value of a call depends on the order in which floats are summed.
+pub(super) fn sums_floats(call: &Call) -> bool {
+    let exact = ["approx_distinct", "count", "first_value", "last_value", "max", "min", "nth_value"];
+    !exact.contains(&call.function.name()) && call.args.iter().any(|e| e.data_type.is_floating())
+}
+
+/// Whether two readings of a relation give the same rows, to the last digit of each float.
+pub fn is_exact(rel: &Rel) -> bool {
+    let mut is = is_repeatable(rel);
+    rel.look(&mut |node| {
+        if let Rel::Aggregate(node) = node {
+            is &= !node.calls.iter().any(|(_, call)| sums_floats(call));
+        }
+    });
+    is
+}
+
 /// Whether two readings of a relation give the same rows.
 pub(super) fn is_repeatable(rel: &Rel) -> bool {
     let mut is = !is_volatile(rel);

@@ -1,6 +1,6 @@
 //! Subqueries that are run before the rest: their value is a constant to it. Equal ones are run once.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use crate::algebra::{
     Aggregate, ColumnId, Expr, Gives, Kind, Limit, Rel, Stage, Statement, Subquery, SubqueryKind,
@@ -51,17 +51,9 @@ pub(super) fn is_volatile(rel: &Rel) -> bool {
 
 /// A subquery with numbers of its columns that only its shape decides: equal ones are equal.
 pub(super) fn canonical(subquery: &Subquery) -> Subquery {
-    let mut numbers = BTreeMap::new();
-    for id in subquery.rel.made() {
-        // Numbers of other columns count up.
-        let next = ColumnId(u32::MAX - numbers.len() as u32);
-        numbers.entry(id).or_insert(next);
-    }
-    let number = renumbering(&numbers);
-    let mut shape = subquery.clone();
-    shape.rel.renumber(&number);
-    shape.columns.iter_mut().for_each(|id| *id = number(*id));
-    shape
+    let (rel, numbers) = subquery.rel.canonical();
+    let columns = subquery.columns.iter().map(|id| renumbering(&numbers)(*id)).collect();
+    Subquery { kind: subquery.kind.clone(), rel, columns }
 }
 
 /// The columns that a statement reads somewhere.
