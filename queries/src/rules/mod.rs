@@ -11,8 +11,8 @@
 //! 5. [`aliases`]: columns that are copies of others.
 //! 6. [`unread`]: what nobody reads.
 //! 7. [`unique`]: DISTINCT over rows that are distinct.
-//! 8. [`filters`]: filters down to where rows come from; then 2 to 7 again, for what has become constant. Once more after
-//!    readers have told shared relations which rows they want.
+//! 8. [`filters`]: filters down to where rows come from; then 2 to 7 again, for what has become constant. Once more where
+//!    [`shared`] has found equal relations, or readers have told which rows they want.
 //! 9. [`sorts`]: sorts whose order nobody sees.
 //! 10. [`limits`]: how many rows are wanted.
 //! 11. [`joins`]: the order of inner joins.
@@ -64,9 +64,10 @@ pub fn apply(mut statement: Statement, settings: &Settings) -> Result<Statement>
         move_filters(&mut statement, &simplifier)?;
     }
     clean(&mut statement, &simplifier)?;
-    shared::equal::share(&mut statement);
-    let is_filtered = shared::filter::filter(&mut statement, &simplifier)?;
-    if shared::settle(&mut statement) || is_filtered {
+    let mut is_changed = shared::equal::share(&mut statement);
+    is_changed |= shared::filter::filter(&mut statement, &simplifier)?;
+    is_changed |= shared::settle(&mut statement);
+    if is_changed {
         move_filters(&mut statement, &simplifier)?;
         clean(&mut statement, &simplifier)?;
     }

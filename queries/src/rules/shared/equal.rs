@@ -19,16 +19,17 @@ const MOST_SHAPES: usize = 200;
 /// The most stages that are made.
 const MOST_STAGES: usize = 20;
 
-/// Makes stages of equal relations.
-pub fn share(statement: &mut Statement) {
-    if !reads_again(statement) {
-        return;
+/// Makes stages of equal relations. Whether there are some.
+pub fn share(statement: &mut Statement) -> bool {
+    let before = statement.stages.len();
+    if reads_again(statement) {
+        for _ in 0..MOST_STAGES {
+            let Some(shape) = most_work(statement) else { break };
+            make_stage(statement, &shape);
+            describe(statement);
+        }
     }
-    for _ in 0..MOST_STAGES {
-        let Some(shape) = most_work(statement) else { break };
-        make_stage(statement, &shape);
-        describe(statement);
-    }
+    statement.stages.len() > before
 }
 
 /// Whether a statement reads something several times, and is not too large.
