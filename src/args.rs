@@ -341,9 +341,6 @@ pub struct Execution {
     /// Allow transform() to start commands.
     #[arg(long)]
     pub allow_scripts: bool,
-    /// Plan queries by the planner that is to take the other one's place.
-    #[arg(long, hide = true)]
-    pub own_planner: bool,
 }
 
 /// How to run, and where the result goes.

@@ -16,7 +16,6 @@ pub fn resolve(run: &args::Execution, read_ahead: Option<u16>, open: OpenOptions
         memory_limit: memory_limit(run),
         broadcast_bytes: run.broadcast_limit.unwrap_or(usual.broadcast_bytes),
         allow_scripts: run.allow_scripts,
-        planner: if run.own_planner { queries::Planner::Own } else { usual.planner },
         open,
         ..usual
     }

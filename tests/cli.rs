@@ -70,7 +70,7 @@ fn columns_have_their_names_and_equal_ones_are_told_apart_where_they_must_be() {
         (format!("SELECT * FROM {o} FULL JOIN {c} USING (id)"), "id,name,p,name"),
         (format!("SELECT * FROM {o} SEMI JOIN {c} USING (id)"), "id,name,p"),
         (format!("SELECT * EXCLUDE (name), name FROM {o}"), "id,p,name"),
-        (format!("SELECT p AS x, name AS X FROM {o} ORDER BY x"), "x,x"),
+        (format!("SELECT p AS x, name AS X FROM {o} ORDER BY x"), "x,X"),
         (format!("SELECT id, id FROM {o} UNION SELECT 1, 2"), "id,id"),
         // Nobody could tell them apart in a relation.
         (format!("WITH x AS ({both}) SELECT * FROM x"), "id,name,p,name_1"),

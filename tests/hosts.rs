@@ -257,18 +257,22 @@ fn a_host_that_is_cut_off_ends_the_query_on_all() {
     };
     for (harm, heal, says) in [
         // Nobody reaches host 2.
-        (format!("ip link set plv{n}-2 down"), format!("ip link set plv{n}-2 up"), "h2: nothing was heard"),
-        // Host 1 and host 2 don't reach one another.
+        (
+            format!("ip link set plv{n}-2 down"),
+            format!("ip link set plv{n}-2 up"),
+            &["h2: nothing was heard"][..],
+        ),
+        // Host 1 and host 2 don't reach one another. On a busy machine one of them may be silent first.
         (
             format!("ip -n pl{n}-1 route add blackhole 10.77.{n}.2/32"),
             format!("ip -n pl{n}-1 route del blackhole 10.77.{n}.2/32"),
-            "the connection to h",
+            &["the connection to h", ": nothing was heard"],
         ),
-        (to_processes("KILL", 3), "true".into(), "h3: the process "),
-        (to_processes("STOP", 1), "true".into(), "h1: nothing was heard"),
+        (to_processes("KILL", 3), "true".into(), &["h3: the process "]),
+        (to_processes("STOP", 1), "true".into(), &["h1: nothing was heard"]),
     ] {
         let message = net.harmed(&hosts, &harm);
-        assert!(message.contains(says), "{harm}: {message}");
+        assert!(says.iter().any(|one| message.contains(one)), "{harm}: {message}");
         assert!(shell(&heal).status.success(), "{heal}");
         let done = succeed(&count);
         assert_eq!(done.stdout, "count(*)\n1000\n", "{harm}");

@@ -55,7 +55,7 @@ fn rows_are_computed_once_wherever_they_lie() {
     for way in WAYS {
         for (number, (sql, expected)) in STATEMENTS.iter().enumerate() {
             for limit in ["4G", "96M"] {
-                let more = ["--own-planner", "--memory-limit", limit, "--stats", text(&stats), sql];
+                let more = ["--memory-limit", limit, "--stats", text(&stats), sql];
                 let done = succeed(&[way, &more].concat());
                 assert_eq!(done.stdout, *expected, "{way:?} {limit} {sql}");
                 assert_eq!(figure(&stats, "rows_read"), ROWS, "{way:?} {limit} {sql}");

@@ -1,6 +1,6 @@
 //! Every statement of `tests/slt`: on the real binary with one worker and in two processes, a fresh one each, and in a session
 //! of this process with three workers; there every second one so that each join spreads its build side over the workers,
-//! which otherwise only large tables make it do, and all of them once more by [`queries::Planner::Own`]. A quarter runs in three processes too, and another one in five. What
+//! which otherwise only large tables make it do. A quarter runs in three processes too, and another one in five. What
 //! `tests/slt/scripts` has are several statements each, which one process runs.
 
 use std::sync::Mutex;
@@ -47,15 +47,6 @@ fn three_workers_and_spread_build_sides() {
 fn with_three_workers(statement: &Statement, settings: Settings) -> Result<(), String> {
     let session = Session::new(Settings { workers: 3, ..settings });
     in_session::check(&with_tables(session, &table_arguments(&statement.sql)), statement)
-}
-
-/// By the planner that is to become the usual one.
-#[test]
-fn own_planner() {
-    let own = |statement: &_| {
-        with_three_workers(statement, Settings { planner: queries::Planner::Own, ..Settings::default() })
-    };
-    run_those(|_| true, own);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use engine::writing::dataset::{Begun, Parts};
 use formats::discover::{OpenOptions, SchemaChoice};
 use schema::bdb::{Kind, Sizes};
 use schema::manifest::PartFile;
-use schema::{DeferredValidation, FileEntry, FileSet, FormatOptions, Source, Table};
+use schema::{ColumnGuess, DeferredValidation, FileEntry, FileSet, FormatOptions, Guesses, Source, Table};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use session::{Conversion, Sources};
@@ -76,13 +76,15 @@ fn table() -> Table {
         unseen: DeferredValidation::Nothing,
     };
     let list = DataType::List(Arc::new(Field::new("item", DataType::Int64, true)));
+    let guess = ColumnGuess { values: Some(2), is_counted: true, span: Some((1.0, 7.5)) };
     let fields = vec![Field::new("a", DataType::Utf8View, true), Field::new("b", list, false)];
     Table {
         name: "t".into(),
         schema: Arc::new(Schema::new(fields)),
         source: Source::Files(set),
-        rows: Some(3),
+        rows: None,
         spans: vec![],
+        guesses: Guesses { rows: Some(3), columns: vec![guess; 2] },
     }
 }
 

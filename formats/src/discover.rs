@@ -14,7 +14,7 @@
 //! - [`hive`], `assemble`: columns that are not in the files.
 //! - `dataset`: directories with a manifest.
 //! - `batches`: a table in memory.
-//! - `spans`: the least and the greatest value of columns.
+//! - `guesses`: about how many rows there are, and of columns how many values and which.
 //! - `suggest`: errors that suggest what the user may have meant.
 //!
 //! A file of 0 bytes has no rows, if the schema is known: given, from other files, or the schema of text. Else it is an
@@ -27,12 +27,12 @@ mod dataset;
 mod detect;
 mod files;
 mod glob;
+mod guesses;
 pub mod hive;
 mod layouts;
 mod list;
 mod remote;
 mod sniff;
-mod spans;
 mod suggest;
 mod unify;
 
@@ -183,7 +183,7 @@ fn open_listing(listing: Listing, location: &str, name: &str, options: &OpenOpti
         Listing::Dataset(dir) => dataset::open(&dir, name, options)?,
         Listing::Files { root, files } => files::open(location, &root, files, name, options)?,
     };
-    spans::add_spans(&mut table)?;
+    guesses::add(&mut table)?;
     Ok(table)
 }
 

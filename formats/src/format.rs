@@ -6,10 +6,11 @@ use std::sync::Arc;
 use arrow_schema::{Schema, SchemaRef};
 use schema::{ColumnBound, ColumnPrefix, Cut, DeferredValidation, FileEntry, FormatOptions};
 
-use crate::columns::bounds::Zone;
+use crate::columns::facts::ColumnFacts;
 use crate::error::Result;
 use crate::inspect::Inspection;
 use crate::reader::FileReader;
+use crate::rows::head::Head;
 use crate::rows::schema_probe::SchemaProbe;
 use crate::rows::sequential_splits::SequentialSplits;
 use crate::rows::split::blocks_of;
@@ -156,9 +157,15 @@ pub trait Format: Send + Sync {
     /// The number of rows of a file, if the encoding knows it without reading data.
     fn rows(&self, file: &FileEntry, options: &FormatOptions) -> Result<Option<u64>>;
 
-    /// The zones of a file's columns, from its footer. Empty for formats without zone maps.
-    fn zones(&self, _file: &FileEntry) -> Result<Vec<Zone>> {
+    /// What the footer of a file says of the values of its columns. Empty for formats whose footers say nothing of them.
+    fn facts(&self, _file: &FileEntry) -> Result<Vec<ColumnFacts>> {
         Ok(Vec::new())
+    }
+
+    /// The first records of a file, from its first `most` bytes, decompressed. `None` for encodings that are not read
+    /// record by record.
+    fn head(&self, _file: &FileEntry, _scan: &ScanOptions, _most: usize) -> Result<Option<Head>> {
+        Ok(None)
     }
 
     /// Describes the parts of a file, for people. `None` for encodings whose files don't describe their parts.

@@ -1,6 +1,6 @@
 //! The bounds of a statement, so that planning it can't exhaust the stack.
 //!
-//! The parser, the planner and the optimiser walk trees with a call for each level. A chain such as `a + b + c` is as deep
+//! The parser, the binder and the rules walk trees with a call for each level. A chain such as `a + b + c` is as deep
 //! as it has operators, whatever the parser's own bound on nesting is. So the depth is bounded on the tokens, which no call
 //! is nested for, and what may grow behind them on the tables and the plan. Time and memory of planning have limits of their
 //! own, in the binary.
@@ -12,14 +12,11 @@ mod tokens;
 use std::collections::{HashMap, VecDeque};
 use std::ops::ControlFlow;
 
-use datafusion_common::tree_node::TreeNodeRecursion;
-use datafusion_expr::LogicalPlan;
-use datafusion_sql::sqlparser::ast::{Expr, Query, Select, TableFactor, Visitor};
+use sqlparser::ast::{CastKind, DataType, Expr, Query, Select, TableFactor, Visitor};
 
 use crate::error::{Error, Result};
 use crate::parse::table_name;
-use crate::rewrite::casts;
-use crate::{tree, visits};
+use crate::visits;
 pub use tokens::check as check_tokens;
 
 /// The most bytes of a statement.
@@ -148,9 +145,28 @@ fn is_subquery(e: &Expr) -> bool {
 /// Whether the planner makes a function of an expression. A cast in the same cast becomes one.
 fn is_function(e: &Expr) -> bool {
     match e {
-        Expr::Cast { .. } => !casts::is_repeated(e),
+        Expr::Cast { .. } => !is_repeated(e),
         Expr::Function(_) | Expr::AtTimeZone { .. } | Expr::AnyOp { .. } | Expr::AllOp { .. } => true,
         _ => false,
+    }
+}
+
+/// Whether a cast, perhaps in parentheses, is what another one is applied to, which changes nothing then.
+fn is_repeated(expr: &Expr) -> bool {
+    inner(expr).is_some_and(|(of, expr)| inner(expr).is_some_and(|(same, _)| of == same))
+}
+
+/// The kind and the type of a cast, and what is cast.
+fn inner(expr: &Expr) -> Option<((&CastKind, &DataType), &Expr)> {
+    match expr {
+        Expr::Cast { kind, data_type, expr, format: None, .. } => {
+            let mut expr = expr.as_ref();
+            while let Expr::Nested(inner) = expr {
+                expr = inner;
+            }
+            Some(((kind, data_type), expr))
+        }
+        _ => None,
     }
 }
 
@@ -204,23 +220,5 @@ impl Visitor for Count {
         self.subqueries.leave(is_subquery(e));
         self.functions.leave(is_function(e));
         ControlFlow::Continue(())
-    }
-}
-
-/// Checks how large a plan is. A CTE stands wherever it is named, so that a short statement can have a large one.
-///
-/// # Errors
-/// It has more than [`MOST_OPERATORS`].
-pub fn check_plan(plan: &LogicalPlan) -> Result<()> {
-    let mut operators = 0;
-    tree::look_at_plans(plan, &mut |_| {
-        operators += 1;
-        Ok(if operators > MOST_OPERATORS { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
-    })?;
-    match operators {
-        operators if operators > MOST_OPERATORS => {
-            Err(Error::TooLarge { message: many_operators(), line: 0, column: 0 })
-        }
-        _ => Ok(()),
     }
 }

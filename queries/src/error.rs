@@ -62,7 +62,6 @@ impl From<DataFusionError> for Error {
             DataFusionError::Shared(inner) => Error::Invalid(plain(&strip(&inner.to_string()))),
             DataFusionError::Collection(mut all) if !all.is_empty() => Error::from(all.swap_remove(0)),
             DataFusionError::SchemaError(inner, _) => schema_error(*inner),
-            DataFusionError::SQL(inner, _) => syntax(&inner.to_string()),
             DataFusionError::NotImplemented(what) => Error::Unsupported(plain(&what)),
             DataFusionError::Plan(what) => Error::Invalid(plain(&no_match(&what))),
             DataFusionError::ArrowError(inner, _) => Error::Invalid(plain(&strip(&inner.to_string()))),

@@ -1,18 +1,38 @@
 //! The plan as text, and its fingerprint.
 
-use std::fmt::Write;
+use std::fmt::{self, Write};
 
-use schema::{Cut, Source};
+use schema::{Cut, Source, Table};
 
-use crate::plan::{AggregateCall, AggregateFunction, Exchange, Expr, Gives, Node, Op, Plan, Side, SortKey};
+use crate::plan::{
+    AggregateCall, AggregateFunction, Exchange, Expr, Gives, Node, Op, Phase, Plan, Scan, Side, SortKey,
+};
+
+/// An estimate is far from the truth if one of them is more than so many times the other.
+pub const FAR: f64 = 10.0;
 
 /// One line of EXPLAIN.
 #[derive(Debug, Clone)]
 pub struct Line {
     /// The node, `None` for headings.
     pub node: Option<usize>,
-    /// Indented text.
+    /// What the operator does, indented; or the heading.
     pub text: String,
+    /// About how many rows the operator gives.
+    pub rows: Option<f64>,
+}
+
+impl fmt::Display for Line {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)?;
+        match self.rows {
+            Some(rows) => {
+                let rows = count(rows);
+                write!(f, "  (about {rows} {})", if rows == "1" { "row" } else { "rows" })
+            }
+            None => Ok(()),
+        }
+    }
 }
 
 /// The plan, the operator that gives the result first.
@@ -23,14 +43,15 @@ pub fn explain(plan: &Plan) -> Vec<Line> {
             Gives::Value => "scalar subquery",
             Gives::Rows => "shared rows",
         };
-        lines.push(Line { node: None, text: format!("first: {what} {}", stage.number) });
+        lines.push(Line { node: None, text: format!("first: {what} {}", stage.number), rows: None });
         node(&stage.root, 1, &mut lines);
     }
     node(&plan.root, 0, &mut lines);
     lines
 }
 
-/// A number that is equal for equal plans over equal files, and hardly ever for others (FNV-1a, 64 bits).
+/// A number that is equal for equal plans over equal files, and hardly ever for others (FNV-1a, 64 bits). What is only
+/// estimated has no part in it.
 pub fn fingerprint(plan: &Plan) -> u64 {
     let mut text = String::new();
     for line in explain(plan) {
@@ -49,8 +70,7 @@ pub fn fingerprint(plan: &Plan) -> u64 {
 /// What a plan reads, which its text does not have.
 fn collect(node: &Node, sources: &mut Vec<String>) {
     match &node.op {
-        Op::Scan(scan) => sources
-            .push(format!("{:?} {:?} {:?} {:?}", scan.table, scan.bounds, scan.prefixes, scan.transform)),
+        Op::Scan(scan) => sources.push(read(scan)),
         Op::Values(batches) => sources.push(format!("{batches:?}")),
         Op::Shared(shared) => sources.push(format!("{shared:?}")),
         _ => {}
@@ -58,9 +78,16 @@ fn collect(node: &Node, sources: &mut Vec<String>) {
     node.inputs.iter().for_each(|n| collect(n, sources));
 }
 
+/// What a scan reads.
+fn read(scan: &Scan) -> String {
+    let Scan { table, bounds, prefixes, transform, .. } = scan;
+    let Table { name, schema, source, rows, spans: _, guesses: _ } = &**table;
+    format!("{name} {schema:?} {source:?} {rows:?} {bounds:?} {prefixes:?} {transform:?}")
+}
+
 fn node(n: &Node, depth: usize, lines: &mut Vec<Line>) {
-    let text = format!("{:indent$}{}  (about {} rows)", "", operator(n), count(n.rows), indent = depth * 2);
-    lines.push(Line { node: Some(n.id), text });
+    let text = format!("{:indent$}{}", "", operator(n), indent = depth * 2);
+    lines.push(Line { node: Some(n.id), text, rows: Some(n.rows) });
     for input in &n.inputs {
         node(input, depth + 1, lines);
     }
@@ -99,16 +126,15 @@ pub fn operator(n: &Node) -> String {
         Op::Project { exprs } => format!("project {}", list(exprs)),
         Op::Expand { sets } => format!("expand {} grouping sets", sets.len()),
         Op::Aggregate(a) => format!(
-            "{} aggregate by [{}] {}, keys {}, about {} groups",
+            "{} aggregate by [{}] {}, keys {}",
             match a.phase {
-                crate::plan::Phase::Partial => "partial",
-                crate::plan::Phase::Final => "final",
-                crate::plan::Phase::Single => "single",
+                Phase::Partial => "partial",
+                Phase::Final => "final",
+                Phase::Single => "single",
             },
             list(&a.keys),
             a.aggregates.iter().map(call).collect::<Vec<_>>().join(", "),
             format!("{:?}", a.layout).to_lowercase(),
-            count(a.groups),
         ),
         Op::Join(j) => {
             let on: Vec<_> = j.on.iter().map(|(l, r)| format!("{l} = {r}")).collect();
@@ -225,12 +251,129 @@ fn sort_keys(keys: &[SortKey]) -> String {
         .join(", ")
 }
 
-/// A rough number for people.
-fn count(n: f64) -> String {
+/// An estimated number for people. What is less than one and not nothing counts as one.
+pub fn count(n: f64) -> String {
     match n {
-        n if n >= 1e9 => format!("{:.1}G", n / 1e9),
-        n if n >= 1e6 => format!("{:.1}M", n / 1e6),
-        n if n >= 1e4 => format!("{:.0}k", n / 1e3),
-        n => format!("{n:.0}"),
+        n if n >= 999.95e6 => format!("{:.1}G", n / 1e9),
+        n if n >= 999.5e3 => format!("{:.1}M", n / 1e6),
+        n if n >= 9999.5 => format!("{:.0}k", n / 1e3),
+        n if n > 0.0 => format!("{:.0}", n.max(1.0)),
+        _ => "0".into(),
+    }
+}
+
+/// Whether so many rows are far from the estimate of an operator. `workers` are those that gave them.
+///
+/// Where each worker gives some of the rows that in the end are fewer, or the same ones, there may be as many times more.
+/// `may_stop` says that nobody may have asked for all of them. Neither is a scan far from its estimate that passes over what
+/// zone maps exclude.
+pub fn is_far(node: &Node, rows: u64, workers: usize, may_stop: bool) -> bool {
+    let (rows, estimate) = ((rows as f64).max(1.0), node.rows.max(1.0));
+    let (copies, may_skip) = match &node.op {
+        Op::Exchange(Exchange::Broadcast) => (workers, false),
+        Op::Aggregate(aggregate) => (if aggregate.phase == Phase::Partial { workers } else { 1 }, false),
+        Op::Sort { fetch, .. } | Op::Limit { fetch, .. } => {
+            (if fetch.is_some() && !node.single { workers } else { 1 }, false)
+        }
+        Op::Scan(scan) => (if scan.fetch.is_some() { workers } else { 1 }, !scan.bounds.is_empty()),
+        Op::Shared(shared) => (if shared.fetch.is_some() { workers } else { 1 }, false),
+        _ => (1, false),
+    };
+    let is_more = rows > FAR * estimate * copies as f64;
+    let is_less = estimate > FAR * rows && !may_stop && !may_skip;
+    is_more || is_less
+}
+
+/// For each input of an operator whether it may be stopped before it has given all of its rows; `may_stop` says that the
+/// operator itself may.
+pub fn stops_inputs(node: &Node, may_stop: bool) -> Vec<bool> {
+    let of = |input: usize| match &node.op {
+        Op::Limit { fetch: Some(_), .. } => true,
+        Op::Sort { .. } => false,
+        Op::Aggregate(aggregate) if aggregate.phase != Phase::Partial => false,
+        Op::Join(join) => may_stop && input != usize::from(join.build == Side::Right),
+        _ => may_stop,
+    };
+    (0..node.inputs.len()).map(of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_schema::{DataType, Field, Schema};
+    use schema::{DeferredValidation, FileEntry, FileSet, FormatOptions, Guesses};
+
+    use super::*;
+    use crate::Settings;
+
+    #[test]
+    fn numbers_are_short() {
+        for (n, text) in [
+            (0.0, "0"),
+            (0.04, "1"),
+            (7.4, "7"),
+            (9999.0, "9999"),
+            (9999.6, "10k"),
+            (577_300.0, "577k"),
+            (999_600.0, "1.0M"),
+            (1_234_567.0, "1.2M"),
+            (999_960_000.0, "1.0G"),
+            (2.5e12, "2500.0G"),
+        ] {
+            assert_eq!(count(n), text);
+        }
+    }
+
+    /// The plan of a filter over a table of which so many rows are guessed.
+    fn plan(rows: u64, bytes: u64) -> Arc<Plan> {
+        let schema = Arc::new(Schema::new(vec![Field::new("x", DataType::Int64, true)]));
+        let set = FileSet {
+            files: vec![FileEntry::new("/t.csv", bytes, 0)],
+            format: FormatOptions::default(),
+            file_columns: 1,
+            layouts: vec![],
+            unseen: DeferredValidation::Nothing,
+        };
+        let guesses = Guesses { rows: Some(rows), columns: vec![] };
+        let (source, spans) = (Source::Files(set), vec![Some((0.0, rows as f64))]);
+        let mut catalog = crate::Catalog::default();
+        catalog.add(Table { name: "t".into(), schema, source, rows: None, spans, guesses });
+        let Ok(crate::Statement::Query(query)) = crate::parse("SELECT x FROM t WHERE x > 7") else {
+            panic!("a query")
+        };
+        let settings = Settings::default();
+        crate::plan(&query, &catalog, &settings).unwrap()
+    }
+
+    #[test]
+    fn a_fingerprint_is_that_of_what_is_done_and_not_of_estimates() {
+        let text = |plan: &Plan| explain(plan).iter().map(Line::to_string).collect::<Vec<_>>().join("\n");
+        let (few, many, other) = (plan(100, 5000), plan(1_000_000, 5000), plan(100, 5001));
+        assert!(text(&few).contains("(about 100 rows)") && text(&many).contains("(about 1.0M rows)"));
+        assert_eq!(fingerprint(&few), fingerprint(&many));
+        assert_ne!(fingerprint(&few), fingerprint(&other));
+    }
+
+    #[test]
+    fn an_operator_that_is_stopped_is_not_far_from_its_estimate() {
+        let plan = plan(1000, 5000);
+        assert!(is_far(&plan.root, 3, 1, false) && !is_far(&plan.root, 3, 1, true));
+        assert!(is_far(&plan.root, 20_000, 1, true) && !is_far(&plan.root, 900, 1, false));
+        let limit = Op::Limit { skip: 0, fetch: Some(3) };
+        let limited = Node { op: limit, inputs: vec![plan.root.clone()], ..plan.root.clone() };
+        assert_eq!(stops_inputs(&limited, false), [true]);
+        assert_eq!(stops_inputs(&plan.root, true), [true]);
+        let sort = Op::Sort { keys: vec![], fetch: None };
+        let sorted = Node { op: sort, inputs: vec![plan.root.clone()], ..plan.root.clone() };
+        assert_eq!(stops_inputs(&sorted, true), [false]);
+    }
+
+    #[test]
+    fn one_row_is_no_rows() {
+        let line = |rows| Line { node: Some(0), text: "  union all".into(), rows }.to_string();
+        assert_eq!(line(Some(0.5)), "  union all  (about 1 row)");
+        assert_eq!(line(Some(1.2e6)), "  union all  (about 1.2M rows)");
+        assert_eq!(line(None), "  union all");
     }
 }

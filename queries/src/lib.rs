@@ -1,27 +1,10 @@
-//! SQL to physical plan: parse, bind, optimise, decide. The only package that names the SQL parser and the optimiser.
+//! SQL to physical plan: parse, bind, apply rules, decide. The only package that names the SQL parser.
 //!
 //! Modules in the order in which a query passes through them:
 //! - [`bounds`]: how long, deep and large a statement may be.
 //! - [`parse`]: text to statement, and the tables that it names.
 //! - [`parameters`]: values in the place of `?`, `$1` and `$name`.
 //! - [`views`]: names of queries.
-//!
-//! There are two planners behind these, and [`Planner`] chooses. The first one repairs what DataFusion's binder and optimiser
-//! make of a query:
-//! - [`names`]: identifiers to the spelling of the catalog, so that names match without regard to case.
-//! - [`columns`]: which columns queries and relations give, and equal ones told apart.
-//! - [`rewrite`]: repairs of the syntax tree, where the planner would read it wrongly or refuse it.
-//! - [`refused`]: clauses that would be ignored.
-//! - [`bind`]: statement to logical plan, over a catalog.
-//! - [`subqueries`]: IN and EXISTS, where the optimiser would answer them wrongly.
-//! - [`guards`]: what can fail on a row is evaluated only where what stands beside it lets the row through.
-//! - [`optimise`]: DataFusion's analyzer and optimiser, configured to be deterministic.
-//! - [`join_order`]: the order of inner joins.
-//! - [`cast_calls`]: casts that Arrow would compute otherwise than SQL does.
-//! - [`expr`]: logical expressions to compiled ones, those of [`expressions`] among them.
-//! - [`lower`]: logical plan to physical [`plan`]; every decision is taken here.
-//!
-//! The second one is to take its place, and knows columns by number:
 //! - [`binder`]: syntax tree to [`algebra`]; names are resolved, and never looked at again.
 //! - [`algebra`]: relations and typed expressions.
 //! - [`types`]: typed constructors of expressions.
@@ -29,10 +12,11 @@
 //! - [`estimates`]: about how many rows a relation gives.
 //! - [`compile`]: expressions to compiled ones.
 //! - [`physical`]: algebra to physical [`plan`]; every decision is taken here.
-//!
-//! What both give, and what goes with it:
 //! - [`plan`]: the physical plan, what `engine` renders.
 //! - `stages`: the values of scalar subqueries, put into the plan of one run.
+//!
+//! What goes with it:
+//! - [`dialect`]: the SQL that the parser reads.
 //! - [`catalog`], [`functions`], [`error`], [`words`]: tables, functions, and what is said of what is wrong.
 //! - [`summarize`]: SUMMARIZE as a query.
 //! - [`explain`]: the plan as text, and its fingerprint.
@@ -40,35 +24,23 @@
 
 pub mod algebra;
 pub mod bdb;
-pub mod bind;
 pub mod binder;
 pub mod bounds;
-pub mod cast_calls;
 pub mod catalog;
-pub mod columns;
 pub mod compile;
+pub mod dialect;
 pub mod error;
 pub mod estimates;
 pub mod explain;
-pub mod expr;
 pub mod functions;
-pub mod guards;
-pub mod join_order;
-pub mod lower;
-pub mod names;
-pub mod optimise;
 pub mod parameters;
 pub mod parse;
 pub mod physical;
 pub mod plan;
-pub mod refused;
-pub mod rewrite;
 pub mod rules;
 mod stages;
-pub mod subqueries;
 pub mod summarize;
 pub mod tokens;
-mod tree;
 pub mod types;
 pub mod views;
 mod visits;
@@ -102,18 +74,6 @@ pub struct Settings {
     /// Whether the rows of the result may stay on the workers where they are: they are brought to worker 0 only if they
     /// have an order.
     pub spread_result: bool,
-    /// Which planner plans.
-    pub planner: Planner,
-}
-
-/// The planner that palais has had, and the one that is to take its place.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub enum Planner {
-    /// DataFusion's binder and optimiser, with the repairs of [`rewrite`], [`subqueries`] and [`optimise`].
-    #[default]
-    Repaired,
-    /// [`binder`], [`algebra`], [`rules`] and [`physical`].
-    Own,
 }
 
 impl Default for Settings {
@@ -125,7 +85,6 @@ impl Default for Settings {
             broadcast_bytes: 16 << 20,
             allow_scripts: false,
             spread_result: false,
-            planner: Planner::default(),
         }
     }
 }
@@ -133,16 +92,7 @@ impl Default for Settings {
 /// Plans a query over the tables of the catalog. The same inputs give the same plan in every process.
 pub fn plan(query: &parse::Query, catalog: &Catalog, settings: &Settings) -> Result<Arc<Plan>> {
     parameters::check_none(query)?;
-    if settings.planner == Planner::Own {
-        let (statement, names) = binder::bind(query, catalog, settings)?;
-        let statement = rules::apply(statement, settings)?;
-        return Ok(Arc::new(physical::lower(&statement, Some(&names), settings)?));
-    }
-    rewrite::order_by::refuse_names_of_two(query)?;
-    let (mut query, names) = names::resolve(query, catalog)?;
-    rewrite::rewrite(&mut query, &names)?;
-    let bound = bind::bind(&query, &names, catalog, settings)?;
-    let optimised = join_order::order(optimise::optimise(bound, settings)?)?;
-    let plan = lower::lower(&optimised, names.result(), settings)?;
-    Ok(Arc::new(plan))
+    let (statement, names) = binder::bind(query, catalog, settings)?;
+    let statement = rules::apply(statement, settings)?;
+    Ok(Arc::new(physical::lower(&statement, Some(&names), settings)?))
 }

@@ -10,11 +10,11 @@ use std::sync::Arc;
 use arrow_cast::display::{ArrayFormatter, FormatOptions};
 use arrow_schema::DataType;
 use datafusion_common::{DataFusionError, ScalarValue};
-use datafusion_sql::sqlparser::ast::{Expr, Value, ValueWithSpan, Visitor, VisitorMut};
-use datafusion_sql::sqlparser::dialect::GenericDialect;
-use datafusion_sql::sqlparser::parser::Parser;
-use datafusion_sql::sqlparser::tokenizer::Location;
+use sqlparser::ast::{Expr, Value, ValueWithSpan, Visitor, VisitorMut};
+use sqlparser::parser::Parser;
+use sqlparser::tokenizer::Location;
 
+use crate::dialect::Palais;
 use crate::error::{Error, Result, syntax};
 use crate::parse::{Query, Statement};
 use crate::visits;
@@ -208,7 +208,6 @@ fn literal(value: &ScalarValue) -> Result<Expr> {
         DataType::Timestamp(_, None) => format!("CAST('{}' AS TIMESTAMP)", quoted()?),
         other => return Err(Error::Unsupported(format!("a value of the type {other} for a parameter"))),
     };
-    let mut parser =
-        Parser::new(&GenericDialect {}).try_with_sql(&sql).map_err(|e| syntax(&e.to_string()))?;
+    let mut parser = Parser::new(&Palais).try_with_sql(&sql).map_err(|e| syntax(&e.to_string()))?;
     parser.parse_expr().map_err(|e| syntax(&e.to_string()))
 }

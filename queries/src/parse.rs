@@ -9,21 +9,18 @@ pub mod definitions;
 mod materialized;
 mod values;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeSet, VecDeque};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use datafusion_sql::parser::Statement as ResolvableStatement;
-use datafusion_sql::resolve::resolve_table_references;
-use datafusion_sql::sqlparser::ast::{
-    self, Expr, FunctionArg, FunctionArgExpr, Ident, ObjectName, TableFactor, TableFunctionArgs, Value,
-    Visitor, VisitorMut,
+use sqlparser::ast::{
+    self, Expr, FunctionArg, FunctionArgExpr, ObjectName, TableFactor, TableFunctionArgs, Value, Visitor,
 };
-use datafusion_sql::sqlparser::dialect::GenericDialect;
-use datafusion_sql::sqlparser::keywords::Keyword;
-use datafusion_sql::sqlparser::parser::Parser;
-use datafusion_sql::sqlparser::tokenizer::{Token, Tokenizer};
+use sqlparser::keywords::Keyword;
+use sqlparser::parser::Parser;
+use sqlparser::tokenizer::{Token, Tokenizer};
 
+use crate::dialect::Palais;
 use crate::error::{Error, Result, syntax};
 use crate::{bounds, visits};
 use copy::CopyOptions;
@@ -177,14 +174,13 @@ fn at_end(e: Error, sql: &str) -> Error {
 
 fn parsed<T: AsMut<[Statement]>>(sql: &str, parse: impl FnOnce(&mut Parser) -> Result<T>) -> Result<T> {
     bounds::check_text(sql)?;
-    let dialect = GenericDialect {};
-    let tokens = Tokenizer::new(&dialect, sql).tokenize_with_location();
+    let tokens = Tokenizer::new(&Palais, sql).tokenize_with_location();
     let tokens = tokens.map_err(|e| syntax(&e.to_string()))?;
     bounds::check_tokens(&tokens)?;
     let tokens = values::behind_quantifiers(tokens);
     let (tokens, wishes) = materialized::taken_out(tokens);
     let mut parser =
-        Parser::new(&dialect).with_recursion_limit(bounds::MOST_CALLS).with_tokens_with_locations(tokens);
+        Parser::new(&Palais).with_recursion_limit(bounds::MOST_CALLS).with_tokens_with_locations(tokens);
     let mut parsed = parse(&mut parser)?;
     if !wishes.is_empty() {
         parsed.as_mut().iter_mut().filter_map(Statement::query_mut).for_each(|query| wishes.put_into(query));
@@ -312,99 +308,72 @@ pub fn table_name(name: &ObjectName) -> String {
 
 /// The tables that a query reads, without its CTEs and table functions, each once, in the order of their names.
 /// Those that `transform()` reads are among them.
-pub fn tables(query: &Query) -> Result<Vec<String>> {
-    // The names of CTEs match without regard to case, as all names do.
-    let mut query = query.clone();
-    let mut spelled = CteNames::default();
-    // It never breaks off, as those below.
-    let _ = visits::change(&mut query, &mut spelled);
-    visits::change_relations(&mut query, &mut |name| {
-        if let Some(cte) = spelled.0.get(&table_name(name).to_lowercase()) {
-            *name = ObjectName::from(vec![cte.clone()]);
-        }
-    });
-    let statement = ResolvableStatement::Statement(Box::new(ast::Statement::Query(Box::new(query.clone()))));
-    let (tables, _) = resolve_table_references(&statement, false)?;
-    let mut functions = FunctionCalls::default();
-    let _ = visits::look(&query, &mut functions);
-    let mut names: Vec<String> =
-        tables.iter().map(ToString::to_string).filter(|t| !functions.names.contains(t)).collect();
-    names.extend(functions.transformed);
-    names.sort();
-    names.dedup();
-    Ok(names)
+pub fn tables(query: &Query) -> Vec<String> {
+    let mut tables = Tables::default();
+    // It never breaks off.
+    let _ = visits::look(query, &mut tables);
+    tables.names.into_iter().collect()
 }
 
-/// The names that a query gives to its CTEs, by their lower-case forms. Of several spellings one is kept, and all CTEs
-/// are given it.
+/// Collects tables.
 #[derive(Default)]
-struct CteNames(BTreeMap<String, Ident>);
+struct Tables {
+    names: BTreeSet<String>,
+    /// The queries around what is at hand.
+    open: Vec<Ctes>,
+}
 
-impl VisitorMut for CteNames {
-    type Break = Error;
+/// The names that a query gives to its CTEs, in lower case: names match without regard to case.
+#[derive(Default)]
+struct Ctes {
+    /// Those that are seen: all of them in WITH RECURSIVE, else those whose queries have ended.
+    seen: BTreeSet<String>,
+    /// Those that come next.
+    next: VecDeque<String>,
+}
 
-    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
-        for cte in query.with.iter_mut().flat_map(|w| &mut w.cte_tables) {
-            let name = &mut cte.alias.name;
-            *name = self.0.entry(name.value.to_lowercase()).or_insert_with(|| name.clone()).clone();
+impl Visitor for Tables {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<()> {
+        let ctes = query.with.iter().flat_map(|with| &with.cte_tables);
+        let next: VecDeque<String> = ctes.map(|cte| cte.alias.name.value.to_lowercase()).collect();
+        let is_recursive = query.with.as_ref().is_some_and(|with| with.recursive);
+        let seen = if is_recursive { next.iter().cloned().collect() } else { BTreeSet::new() };
+        self.open.push(Ctes { seen, next });
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
+        self.open.pop();
+        // CTEs come before all else of a query, in their order, and one sees those before it.
+        if let Some(around) = self.open.last_mut() {
+            around.seen.extend(around.next.pop_front());
         }
         ControlFlow::Continue(())
     }
-}
 
-/// The names of the columns that a table function gives, if its arguments tell them.
-pub fn function_columns(name: &str, args: &TableFunctionArgs) -> Option<Vec<String>> {
-    match name.to_ascii_lowercase().as_str() {
-        "range" | "generate_series" => Some(vec![name.to_string()]),
-        "bdb" => {
-            let kind = schema::bdb::Kind::parse(text_argument(args, 0)?)?;
-            Some(kind.schema().fields().iter().map(|f| f.name().clone()).collect())
+    fn pre_visit_table_factor(&mut self, factor: &TableFactor) -> ControlFlow<()> {
+        let TableFactor::Table { name, args, .. } = factor else { return ControlFlow::Continue(()) };
+        let name = table_name(name);
+        match args {
+            Some(args) if name.eq_ignore_ascii_case("transform") => {
+                self.names.extend(text_argument(args, 0).cloned());
+            }
+            Some(_) => {}
+            None => {
+                let lower = name.to_lowercase();
+                if !self.open.iter().any(|query| query.seen.contains(&lower)) {
+                    self.names.insert(name);
+                }
+            }
         }
-        "transform" => {
-            // A type may have commas too, in parentheses.
-            let mut depth = 0;
-            let columns = text_argument(args, 2)?.split(|c| {
-                depth += i32::from(c == '(') - i32::from(c == ')');
-                c == ',' && depth == 0
-            });
-            columns.map(|c| c.split_whitespace().next().map(str::to_string)).collect()
-        }
-        _ => None,
+        ControlFlow::Continue(())
     }
-}
-
-/// The names of the columns that the query's table functions give.
-pub fn columns_of_functions(query: &Query) -> Vec<String> {
-    let mut functions = FunctionCalls::default();
-    let _ = visits::look(query, &mut functions);
-    functions.columns
-}
-
-/// Collects table functions, the columns that they give, and the tables that `transform('table', …)` names.
-#[derive(Default)]
-struct FunctionCalls {
-    names: Vec<String>,
-    transformed: Vec<String>,
-    columns: Vec<String>,
 }
 
 /// The text of an argument that is a string.
 fn text_argument(args: &TableFunctionArgs, i: usize) -> Option<&String> {
     let FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Value(v))) = args.args.get(i)? else { return None };
     if let Value::SingleQuotedString(text) = &v.value { Some(text) } else { None }
-}
-
-impl Visitor for FunctionCalls {
-    type Break = ();
-
-    fn pre_visit_table_factor(&mut self, factor: &TableFactor) -> ControlFlow<()> {
-        if let TableFactor::Table { name, args: Some(args), .. } = factor {
-            self.names.push(table_name(name));
-            if table_name(name).eq_ignore_ascii_case("transform") {
-                self.transformed.extend(text_argument(args, 0).cloned());
-            }
-            self.columns.extend(function_columns(&table_name(name), args).into_iter().flatten());
-        }
-        ControlFlow::Continue(())
-    }
 }

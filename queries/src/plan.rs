@@ -13,8 +13,6 @@ pub use datafusion_common::JoinType;
 /// A compiled expression over the columns of one input.
 pub use expressions::Expr;
 
-use crate::bind::Transform;
-
 /// Identifies a node of a plan: its number in a walk over all of its trees, inputs first.
 pub type NodeId = usize;
 
@@ -138,6 +136,15 @@ pub enum Op {
     Union,
     /// Moves rows between workers.
     Exchange(Exchange),
+}
+
+/// A user's command that reads lines and prints tab-separated rows.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Transform {
+    /// The command, run by `sh -c`.
+    pub command: String,
+    /// The columns that it prints.
+    pub schema: SchemaRef,
 }
 
 /// Reads a table.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow_schema::{DataType, SchemaRef};
-use datafusion_sql::sqlparser::ast::{SetExpr, TableFactor, TableWithJoins};
+use sqlparser::ast::{SetExpr, TableFactor, TableWithJoins};
 
 use crate::error::Result;
 use crate::parse::{self, Query, Statement};

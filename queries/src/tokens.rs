@@ -2,8 +2,9 @@
 
 use std::ops::Range;
 
-use datafusion_sql::sqlparser::dialect::GenericDialect;
-use datafusion_sql::sqlparser::tokenizer::{Location, Token, Tokenizer, TokenizerError, Whitespace, Word};
+use sqlparser::tokenizer::{Location, Token, Tokenizer, TokenizerError, Whitespace, Word};
+
+use crate::dialect::Palais;
 
 /// What a token is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,7 +40,7 @@ impl Tokens {
     /// Takes a text apart.
     pub fn of(text: &str) -> Tokens {
         let mut found = Vec::new();
-        let ended = Tokenizer::new(&GenericDialect {}, text).tokenize_with_location_into_buf(&mut found);
+        let ended = Tokenizer::new(&Palais, text).tokenize_with_location_into_buf(&mut found);
         let (mut places, mut kinds, mut end) = (Places::new(text), Vec::new(), 0);
         for token in found {
             let range = places.byte(token.span.start)..places.byte(token.span.end);
@@ -76,7 +77,7 @@ pub fn is_whole(text: &str) -> bool {
 fn can_go_on(text: &str, error: &TokenizerError) -> bool {
     let ends = |end: &str| {
         let longer = format!("{text}{end}");
-        Tokenizer::new(&GenericDialect {}, &longer).tokenize().is_ok()
+        Tokenizer::new(&Palais, &longer).tokenize().is_ok()
     };
     error.message.contains("dollar-quoted") || ["'", "\"", "*/", "*/*/"].iter().any(|end| ends(end))
 }

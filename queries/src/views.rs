@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use datafusion_sql::sqlparser::ast::helpers::attached_token::AttachedToken;
-use datafusion_sql::sqlparser::ast::{Cte, Ident, TableAlias, TableAliasColumnDef, With};
+use sqlparser::ast::helpers::attached_token::AttachedToken;
+use sqlparser::ast::{Cte, Ident, TableAlias, TableAliasColumnDef, With};
 
 use crate::bounds;
 use crate::error::{Error, Result};
@@ -48,7 +48,7 @@ impl Views {
     /// It reads itself, by way of others perhaps.
     pub fn insert(&mut self, view: View) -> Result<()> {
         let key = view.name.to_lowercase();
-        if self.read_by(&view.query)?.contains(&key) {
+        if self.read_by(&view.query).contains(&key) {
             return Err(Error::Invalid(format!("the view '{}' would read itself", view.name)));
         }
         self.0.insert(key, view);
@@ -69,7 +69,7 @@ impl Views {
             return Ok(query.clone());
         }
         let mut ctes = Vec::new();
-        for name in self.read_by(query)? {
+        for name in self.read_by(query) {
             ctes.extend(self.0.get(&name).map(cte));
         }
         if ctes.is_empty() {
@@ -100,16 +100,15 @@ impl Views {
 
     /// The keys of what a query reads by way of views, those that others read before them: views, and names that become
     /// views later.
-    fn read_by(&self, query: &Query) -> Result<Vec<String>> {
-        let lower = |query: &Query| -> Result<Vec<String>> {
-            Ok(tables(query)?.iter().map(|name| name.to_lowercase()).collect())
-        };
-        let (mut done, mut open) = (Vec::new(), vec![(String::new(), lower(query)?)]);
+    fn read_by(&self, query: &Query) -> Vec<String> {
+        let lower =
+            |query: &Query| -> Vec<String> { tables(query).iter().map(|name| name.to_lowercase()).collect() };
+        let (mut done, mut open) = (Vec::new(), vec![(String::new(), lower(query))]);
         while let Some((name, reads)) = open.last_mut() {
             match reads.pop() {
                 Some(next) if done.contains(&next) => {}
                 Some(next) => {
-                    let reads = self.0.get(&next).map_or(Ok(Vec::new()), |view| lower(&view.query))?;
+                    let reads = self.0.get(&next).map_or(Vec::new(), |view| lower(&view.query));
                     open.push((next, reads));
                 }
                 None => {
@@ -120,7 +119,7 @@ impl Views {
         }
         // The query itself has no name.
         done.pop();
-        Ok(done)
+        done
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::ops::ControlFlow;
 
-use datafusion_sql::sqlparser::ast::{
+use sqlparser::ast::{
     Expr, ObjectName, Query, Select, Statement, TableFactor, ValueWithSpan, Visit, VisitMut, Visitor,
     VisitorMut,
 };
@@ -77,6 +77,7 @@ pub fn look(node: &impl Visit, visitor: &mut dyn Visitor<Break = ()>) -> Control
 }
 
 /// Changes each expression of a node, those within others first.
+#[cfg(test)]
 pub fn change_expressions(node: &mut impl VisitMut, change_one: &mut dyn FnMut(&mut Expr)) {
     struct Each<'a>(&'a mut dyn FnMut(&mut Expr));
 
@@ -85,23 +86,6 @@ pub fn change_expressions(node: &mut impl VisitMut, change_one: &mut dyn FnMut(&
 
         fn post_visit_expr(&mut self, e: &mut Expr) -> ControlFlow<Error> {
             (self.0)(e);
-            ControlFlow::Continue(())
-        }
-    }
-
-    // It never breaks off.
-    let _ = change(node, &mut Each(change_one));
-}
-
-/// Changes each name of a table.
-pub fn change_relations(node: &mut impl VisitMut, change_one: &mut dyn FnMut(&mut ObjectName)) {
-    struct Each<'a>(&'a mut dyn FnMut(&mut ObjectName));
-
-    impl VisitorMut for Each<'_> {
-        type Break = Error;
-
-        fn post_visit_relation(&mut self, name: &mut ObjectName) -> ControlFlow<Error> {
-            (self.0)(name);
             ControlFlow::Continue(())
         }
     }

@@ -2,6 +2,7 @@
 //!
 //! Modules in the order in which data meets them:
 //! - [`table`]: what a query knows of a table: its schema and where its rows come from.
+//! - [`guesses`]: what is guessed of a table before it is read.
 //! - [`instants`]: time zones of columns.
 //! - [`durations`]: differences of timestamps as intervals.
 //! - [`text`]: schemas as text: Arrow's JSON form and SQL's `CREATE TABLE`.
@@ -12,6 +13,7 @@
 
 pub mod bdb;
 pub mod durations;
+pub mod guesses;
 pub mod instants;
 pub mod manifest;
 pub mod names;
@@ -19,6 +21,7 @@ pub mod parts;
 pub mod table;
 pub mod text;
 
+pub use guesses::{ColumnGuess, Guesses};
 pub use manifest::{Manifest, ManifestError};
 pub use table::{
     ColumnBound, ColumnPrefix, Cut, DeferredValidation, FileEntry, FileLayout, FileSet, FormatOptions,

@@ -2,6 +2,7 @@
 
 use arrow_schema::SchemaRef;
 
+use crate::guesses::{self, Guesses};
 use crate::{FileLayout, FileSet, Source, Table};
 
 /// Why two hosts' parts are no table.
@@ -28,6 +29,7 @@ pub fn join(tables: Vec<Table>) -> Result<Option<Table>, Mismatch> {
             joined = Some(table);
             continue;
         };
+        let guesses = joined_guesses(all, &table);
         let (Source::Files(set), Source::Files(more)) = (&mut all.source, table.source) else { continue };
         let wrong = |what: String| Err(Mismatch { host, what });
         if all.schema != table.schema {
@@ -48,11 +50,22 @@ pub fn join(tables: Vec<Table>) -> Result<Option<Table>, Mismatch> {
         }
         add(set, more);
         all.rows = all.rows.zip(table.rows).map(|(rows, more)| rows + more);
+        all.guesses = guesses;
         for (span, more) in all.spans.iter_mut().zip(table.spans) {
             *span = span.zip(more).map(|((least, most), (a, b))| (least.min(a), most.max(b)));
         }
     }
     Ok(joined)
+}
+
+/// What is guessed of the table of both.
+fn joined_guesses(a: &Table, b: &Table) -> Guesses {
+    let rows = a.about_rows().zip(b.about_rows()).map(|(rows, more)| rows.saturating_add(more));
+    let of = |table: &Table| table.about_rows().unwrap_or(0) as f64;
+    Guesses {
+        rows: rows.filter(|_| a.rows.is_none() || b.rows.is_none()),
+        columns: guesses::join((&a.guesses.columns, of(a)), (&b.guesses.columns, of(b))),
+    }
 }
 
 fn add(set: &mut FileSet, more: FileSet) {
@@ -72,7 +85,7 @@ mod tests {
     use arrow_schema::{DataType, Field, Schema};
 
     use super::*;
-    use crate::{DeferredValidation, FileEntry, FormatOptions};
+    use crate::{ColumnGuess, DeferredValidation, FileEntry, FormatOptions};
 
     fn table(names: &[&str], column: &str) -> Table {
         let schema = Arc::new(Schema::new(vec![Field::new(column, DataType::Int64, true)]));
@@ -95,6 +108,7 @@ mod tests {
             source: Source::Files(files),
             rows: Some(5),
             spans: vec![Some((1.0, 2.0))],
+            guesses: Guesses::default(),
         }
     }
 
@@ -109,6 +123,25 @@ mod tests {
         assert_eq!(files, expected);
         assert_eq!((joined.rows, set.layouts.len()), (Some(10), 2));
         assert!(join(Vec::new()).unwrap().is_none());
+    }
+
+    #[test]
+    fn guesses_are_those_of_all_parts() {
+        let part = |rows, values, span| {
+            let columns = vec![ColumnGuess { values: Some(values), is_counted: true, span: Some(span) }];
+            let guesses = Guesses { rows: Some(rows), columns };
+            Table { rows: None, guesses, ..table(&["a"], "x") }
+        };
+        let joined = |a, b| join(vec![a, b]).unwrap().unwrap();
+        let few = joined(part(100, 5, (1.0, 2.0)), part(300, 7, (2.0, 9.0)));
+        let guess = ColumnGuess { values: Some(7), is_counted: true, span: Some((1.0, 9.0)) };
+        assert_eq!((few.rows, few.guesses), (None, Guesses { rows: Some(400), columns: vec![guess] }));
+        let keys = joined(part(100, 100, (1.0, 2.0)), part(300, 290, (2.0, 9.0))).guesses;
+        assert_eq!(keys.columns[0].values, Some(390));
+        let counted = Table { rows: Some(50), ..part(100, 5, (1.0, 2.0)) };
+        let mixed = joined(counted.clone(), part(300, 7, (2.0, 9.0)));
+        assert_eq!((mixed.rows, mixed.guesses.rows), (None, Some(350)), "a guess makes the sum one");
+        assert_eq!(joined(counted.clone(), counted).guesses.rows, None);
     }
 
     #[test]

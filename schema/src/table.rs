@@ -9,6 +9,7 @@ use arrow_schema::SchemaRef;
 use serde::{Deserialize, Serialize};
 
 use crate::bdb;
+use crate::guesses::Guesses;
 use crate::manifest::BlockStart;
 
 /// A table of the catalog. The catalog of a query is a list of these, resolved once, before planning.
@@ -25,6 +26,15 @@ pub struct Table {
     /// About from which value to which each of the first columns goes, as numbers (dates and timestamps by their
     /// integers), where footers tell it. For estimates: rows may lie outside.
     pub spans: Vec<Option<(f64, f64)>>,
+    /// What is guessed of the rows and values.
+    pub guesses: Guesses,
+}
+
+impl Table {
+    /// About how many rows there are, if that is known or guessed.
+    pub fn about_rows(&self) -> Option<u64> {
+        self.rows.or(self.guesses.rows)
+    }
 }
 
 /// Where the rows of a table come from.

@@ -48,7 +48,7 @@ impl Session {
     /// The plan of a query, one line for each operator.
     pub(crate) fn plan_lines(&self, query: &Arc<Query>, cancel: &Cancel) -> Result<Vec<String>> {
         let planned = self.plan(query, &self.planning(), cancel)?;
-        let lines = || queries::explain::explain(&planned.plan).into_iter().map(|l| l.text);
+        let lines = || queries::explain::explain(&planned.plan).into_iter().map(|line| line.to_string());
         Ok(stack::deep(|| lines().collect())?)
     }
 

@@ -21,8 +21,6 @@ pub struct Settings {
     pub overwrite: bool,
     /// Whether `transform()` may start the user's command.
     pub allow_scripts: bool,
-    /// Which planner plans queries: for tests that compare both.
-    pub planner: queries::Planner,
     /// How files are read, unless a table has a way of its own.
     pub open: OpenOptions,
 }
@@ -38,7 +36,6 @@ impl Default for Settings {
             broadcast_bytes: queries::Settings::default().broadcast_bytes,
             overwrite: false,
             allow_scripts: false,
-            planner: queries::Planner::default(),
             open: OpenOptions::default(),
         }
     }
@@ -53,7 +50,6 @@ impl Settings {
             workers: self.workers,
             broadcast_bytes: self.broadcast_bytes,
             allow_scripts: self.allow_scripts,
-            planner: self.planner,
             ..queries::Settings::default()
         }
     }

@@ -4,6 +4,8 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use engine::QueryState;
+use queries::explain;
+use queries::plan::Node;
 use serde::Serialize;
 
 use crate::writers::table::grouped;
@@ -50,6 +52,10 @@ pub struct Operator {
     pub node: usize,
     /// What it does, as EXPLAIN says it.
     pub operator: String,
+    /// About how many rows it was expected to give.
+    pub estimated_rows: u64,
+    /// Whether the rows given are more than ten times as many, or less than a tenth.
+    pub is_misestimated: bool,
     /// Sums over all workers.
     #[serde(flatten)]
     pub all: Figures,
@@ -74,7 +80,10 @@ pub struct Figures {
 }
 
 /// The characters before the operator in a line of [`Statistics::analyzed`].
-pub const FIGURES: usize = 37;
+pub const FIGURES: usize = 48;
+
+/// What stands behind an estimate that is far from the truth.
+const MARK: &str = " !";
 
 impl Figures {
     fn of(figures: &engine::context::query::Figures) -> Figures {
@@ -103,7 +112,9 @@ impl Operator {
     fn line(&self, operator: &str) -> String {
         let Figures { rows, busy_seconds, kept_bytes, .. } = self.all;
         let kept = if kept_bytes == 0 { "-".into() } else { engine::context::memory::human(kept_bytes) };
-        let line = figures(&grouped(rows), &format!("{busy_seconds:.3} s"), &kept, operator);
+        let mark = if self.is_misestimated { MARK } else { "" };
+        let about = explain::count(self.estimated_rows as f64);
+        let line = figures(&grouped(rows), (&about, mark), &format!("{busy_seconds:.3} s"), &kept, operator);
         if self.workers.len() < 2 {
             return line;
         }
@@ -116,9 +127,9 @@ impl Operator {
     }
 }
 
-/// Sets figures and an operator in a line, or their headings.
-fn figures(rows: &str, busy: &str, kept: &str, operator: &str) -> String {
-    format!("{rows:>13}{busy:>11}{kept:>11}  {operator}")
+/// Sets figures and an operator in a line, or their headings. The mark stands behind the estimate.
+fn figures(rows: &str, (about, mark): (&str, &str), busy: &str, kept: &str, operator: &str) -> String {
+    format!("{rows:>13}{about:>9}{mark:2}{busy:>11}{kept:>11}  {operator}")
 }
 
 impl Statistics {
@@ -131,7 +142,7 @@ impl Statistics {
     pub fn take(&mut self, plan: &queries::Plan, state: &QueryState, rows: u64) {
         self.take_sums(state, rows);
         self.operators.clear();
-        plan.trees().for_each(|root| walk(root, state, &mut self.operators));
+        plan.trees().for_each(|root| walk(root, false, state, &mut self.operators));
     }
 
     /// Takes the figures of an execution whose plan this process does not know.
@@ -150,15 +161,21 @@ impl Statistics {
             state.peak_resident.load(Ordering::Relaxed).max(engine::context::memory::peak_resident());
     }
 
-    /// The plan with the figures of each operator: its rows, the time that it was busy, and what it kept, over all workers.
+    /// The plan with the figures of each operator: its rows and how many were expected, the time that it was busy, and what it
+    /// kept, over all workers.
     pub fn analyzed(&self, plan: &queries::Plan) -> Vec<String> {
-        let line =
-            |line: queries::explain::Line| match self.operators.iter().find(|o| Some(o.node) == line.node) {
-                Some(o) => o.line(&line.text),
-                None => figures("", "", "", &line.text),
-            };
-        let mut lines = vec![figures("rows", "busy", "kept", "operator")];
-        lines.extend(queries::explain::explain(plan).into_iter().map(line));
+        let line = |line: explain::Line| match self.operators.iter().find(|o| Some(o.node) == line.node) {
+            Some(o) => o.line(&line.text),
+            None => figures("", ("", ""), "", "", &line.to_string()),
+        };
+        let mut lines = vec![figures("rows", ("about", ""), "busy", "kept", "operator")];
+        lines.extend(explain::explain(plan).into_iter().map(line));
+        if self.operators.iter().any(|operator| operator.is_misestimated) {
+            let (mark, often) = (MARK.trim(), explain::FAR);
+            lines.push(format!(
+                "{mark} more than {often} times the rows expected, or less than 1/{often} of them"
+            ));
+        }
         if self.bytes_sent > 0 {
             let (sent, lent) = (self.bytes_sent, self.bytes_lent);
             let [sent, lent] = [sent, lent].map(engine::context::memory::human);
@@ -188,15 +205,21 @@ impl Statistics {
     }
 }
 
-fn walk(node: &queries::plan::Node, state: &QueryState, all: &mut Vec<Operator>) {
+/// Takes the figures of an operator and those below it; `may_stop` says that it may not have been asked for all its rows.
+fn walk(node: &Node, may_stop: bool, state: &QueryState, all: &mut Vec<Operator>) {
     let workers: Vec<Figures> = state.figures.iter().map(|worker| Figures::of(&worker[node.id])).collect();
+    let sums = workers.iter().copied().fold(Figures::default(), Figures::add);
     all.push(Operator {
         node: node.id,
-        operator: queries::explain::operator(node),
-        all: workers.iter().copied().fold(Figures::default(), Figures::add),
+        operator: explain::operator(node),
+        estimated_rows: node.rows.ceil() as u64,
+        is_misestimated: explain::is_far(node, sums.rows, workers.len(), may_stop),
+        all: sums,
         workers,
     });
-    node.inputs.iter().for_each(|n| walk(n, state, all));
+    for (input, may_stop) in node.inputs.iter().zip(explain::stops_inputs(node, may_stop)) {
+        walk(input, may_stop, state, all);
+    }
 }
 
 #[cfg(test)]
@@ -205,6 +228,7 @@ mod tests {
 
     #[test]
     fn operators_stand_behind_the_figures() {
-        assert_eq!(figures("12,345,678", "1000.123 s", "1023.9 MiB", "x").find('x'), Some(FIGURES));
+        let line = figures("12,345,678", ("577k", MARK), "1000.123 s", "1023.9 MiB", "x");
+        assert_eq!(line.find('x'), Some(FIGURES));
     }
 }

@@ -20,11 +20,7 @@ fn groups(materialized: &str) -> String {
 }
 
 fn session(workers: usize) -> Session {
-    with(Settings { workers, ..Settings::default() })
-}
-
-fn with(settings: Settings) -> Session {
-    Session::new(Settings { planner: queries::Planner::Own, ..settings })
+    Session::new(Settings { workers, ..Settings::default() })
 }
 
 fn run(session: &Session, sql: &str) -> Result<(Vec<RecordBatch>, Statistics)> {
@@ -108,7 +104,7 @@ fn rows_that_do_not_fit_lie_on_disk() {
                 SELECT count(*) AS n, sum(length(v)) AS s FROM t WHERE k % 2 = 0 UNION ALL SELECT count(*), max(length(v)) FROM t ORDER BY n";
     let of = |memory_limit| {
         let (batches, statistics) =
-            run(&with(Settings { workers: 2, memory_limit, ..Settings::default() }), wide).unwrap();
+            run(&Session::new(Settings { workers: 2, memory_limit, ..Settings::default() }), wide).unwrap();
         (batches, statistics.bytes_spilled)
     };
     let ((in_memory, none), (on_disk, some)) = (of(u64::MAX), of(8 << 20));

@@ -66,7 +66,7 @@ fn each_kind_of_statement_has_rows() {
     let plan = texts(&rows(&session, &format!("EXPLAIN {sum}")).unwrap(), 0).join("\n");
     assert!(plan.contains("aggregate") && !plan.contains("busy"), "{plan}");
     let analyzed = texts(&rows(&session, &format!("EXPLAIN ANALYZE {sum}")).unwrap(), 0).join("\n");
-    assert!(analyzed.contains("rows       busy       kept  operator\n"), "{analyzed}");
+    assert!(analyzed.contains("rows    about         busy       kept  operator\n"), "{analyzed}");
     assert!(analyzed.contains("aggregate") && analyzed.contains("read 3 rows"), "{analyzed}");
 }
 

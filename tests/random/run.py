@@ -49,9 +49,9 @@ class Batch:
         rng = random.Random(f"{seed} tables {number}")
         self.tables = random_tables(rng)
         self.encoding = random_encoding(rng, self.tables)
-        self.duckdb, self.runner = DuckDB(), Runner(args.runner, args.own_planner)
+        self.duckdb, self.runner = DuckDB(), Runner(args.runner)
         self.against = Runner(args.against) if args.against else None
-        self.variants = Variants(self.runner, Program(args.program, args.own_planner))
+        self.variants = Variants(self.runner, Program(args.program))
         self.judge = Judge(self.duckdb, self.runner, self.variants)
         self.count, self.found = Counter(), []
         #: A statement of each family of what is refused.
@@ -163,7 +163,6 @@ def main():
     parser.add_argument("--runner", type=Path, default=ROOT / "target/release/examples/random_runner")
     parser.add_argument("--program", type=Path, default=ROOT / "target/release/palais")
     parser.add_argument("--against", type=Path, help="another runner, such as that of an older commit")
-    parser.add_argument("--own-planner", action="store_true", help="by the planner that is to take the other one's place")
     parser.add_argument("--tell", action="store_true", help="what differs is told and is no failure")
     args = parser.parse_args()
     if args.only:

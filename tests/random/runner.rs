@@ -3,7 +3,7 @@
 //! Orders come as lines of JSON on standard input, and each is answered by a line on standard output:
 //! - `{"open": {"t1": ["t1.csv", "t1.sql"], "t2": ["t2.parquet", null]}, "as": "csv"}`: a set of tables, each with its
 //!   place and the file of its schema, if it needs one; a set that was open as that is no more. Answer: `{}`.
-//! - `{"sql": "SELECT …", "over": "csv", "workers": 2, "broadcast": 0, "tight": true, "own_planner": true}`: a statement
+//! - `{"sql": "SELECT …", "over": "csv", "workers": 2, "broadcast": 0, "tight": true}`: a statement
 //!   over a set; all but these two may be left out. Answer: `{"types": […], "rows": [[…], …]}`, where each value is text or null.
 //!
 //! What fails is answered by `{"error": "…", "at": "open|plan|run"}`. A panic ends the process, as it does in `palais`.
@@ -57,8 +57,6 @@ struct Run {
     broadcast: Option<u64>,
     #[serde(default)]
     tight: bool,
-    #[serde(default)]
-    own_planner: bool,
 }
 
 fn main() {
@@ -125,7 +123,6 @@ fn run(order: &Run, tables: &[Table]) -> Result<Value, Failed> {
     let settings = queries::Settings {
         workers: order.workers.unwrap_or(usual.workers),
         broadcast_bytes: order.broadcast.unwrap_or(usual.broadcast_bytes),
-        planner: if order.own_planner { queries::Planner::Own } else { queries::Planner::Repaired },
         ..usual
     };
     let mut catalog = Catalog::default();

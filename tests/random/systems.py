@@ -74,9 +74,8 @@ class DuckDB:
 class Runner:
     """palais in a process of its own, which is started anew when it ends."""
 
-    def __init__(self, program, own_planner=False):
+    def __init__(self, program):
         self.program, self.sets, self.process = str(program), {}, None
-        self.own_planner = own_planner
 
     def start(self):
         self.process = subprocess.Popen([self.program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -116,20 +115,19 @@ class Runner:
         return answer
 
     def run(self, sql, over="base", **how):
-        answer = self.ask({"sql": sql, "over": over, "own_planner": self.own_planner, **how})
+        answer = self.ask({"sql": sql, "over": over, **how})
         return compare.of_palais(answer["types"], answer["rows"])
 
 
 class Program:
     """The program, a process a statement."""
 
-    def __init__(self, program, own_planner=False):
+    def __init__(self, program):
         self.program = str(program)
-        self.planner = ["--own-planner"] if own_planner else []
 
     def run(self, sql, tables, like, *command):
         """Runs a statement; `like` is a result with its columns."""
-        arguments = [self.program, *command, sql, "--format", "csv", "--no-progress", *self.planner]
+        arguments = [self.program, *command, sql, "--format", "csv", "--no-progress"]
         for name, (place, schema) in tables.items():
             arguments += ["--table", f"{name}={place}"]
             arguments += ["--schema", f"{name}={schema}"] if schema else []

@@ -52,7 +52,7 @@ class Outcome:
 
 def outcomes(cells, args, places):
     """Asks both systems."""
-    duckdb, runner = DuckDB(), Runner(args.runner, args.own_planner)
+    duckdb, runner = DuckDB(), Runner(args.runner)
     duckdb.make([data.Table(name) for name in data.TABLES])
     runner.open("base", places)
     settings = {"workers": args.workers, "broadcast": 0} if args.workers > 1 else {}
@@ -151,7 +151,6 @@ def main():
     parser.add_argument("--parts", action="store_true", help="count what differs and is refused by place, kind, inside and nesting")
     parser.add_argument("--workers", type=int, default=1, help="workers of palais; if several, joins spread both sides over them")
     parser.add_argument("--jobs", type=int, default=2, help="processes")
-    parser.add_argument("--own-planner", action="store_true", help="by the planner that is to take the other one's place")
     parser.add_argument("--runner", type=Path, default=ROOT / "target/release/examples/random_runner",
                         help="built by `cargo build --locked --release --example random_runner`")
     args = parser.parse_args()

@@ -18,7 +18,7 @@ use arrow_cast::CastOptions;
 use arrow_cast::display::{ArrayFormatter, FormatOptions};
 use arrow_schema::{DataType, SchemaRef};
 use formats::reader::Driver;
-use queries::bind::Transform as Plan;
+use queries::plan::Transform as Plan;
 use timely::scheduling::SyncActivator;
 
 use super::Ready;

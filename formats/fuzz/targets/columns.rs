@@ -47,7 +47,7 @@ fn compare(encoding: &str, bytes: &[u8]) {
         let options = FormatOptions { encoding: encoding.name().into(), ..FormatOptions::default() };
         let file = FileEntry::new(path, bytes.len() as u64, 0);
         let Ok(schema) = encoding.infer(&file, &options, 0) else { return };
-        let _ = (encoding.rows(&file, &options), encoding.zones(&file));
+        let _ = (encoding.rows(&file, &options), encoding.facts(&file));
         let scan = |projection, batch_rows| ScanOptions {
             schema: schema.clone(),
             projection,

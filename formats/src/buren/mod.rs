@@ -60,7 +60,8 @@ use schema::instants::same_instants;
 use schema::{FileEntry, FormatOptions};
 
 use crate::columns::adapt::{Adapter, find};
-use crate::columns::bounds::{Wanted, Zone, united};
+use crate::columns::bounds::{Wanted, united};
+use crate::columns::facts::ColumnFacts;
 use crate::columns::groups;
 use crate::error::{Error, Result};
 use crate::format::{Format, Morsel, Part, ScanOptions};
@@ -116,12 +117,16 @@ impl Format for Buren {
         Ok(Some(Footer::open(file)?.rows()))
     }
 
-    fn zones(&self, file: &FileEntry) -> Result<Vec<Zone>> {
+    fn facts(&self, file: &FileEntry) -> Result<Vec<ColumnFacts>> {
         let footer = Footer::open(file)?;
-        let zones = footer.schema.fields().iter().enumerate().map(|(column, field)| {
-            united(footer.groups.iter().map(|group| group.chunks[column].zone(field.data_type())))
+        let facts = footer.schema.fields().iter().enumerate().map(|(column, field)| {
+            let zones = footer.groups.iter().map(|group| group.chunks[column].zone(field.data_type()));
+            // There is no sketch of nested values.
+            let values = footer.sketches[column].estimate() as f64;
+            let values = (values > 0.0).then_some(values.min(footer.rows() as f64));
+            ColumnFacts { field: field.clone(), zone: united(zones), values }
         });
-        Ok(zones.collect())
+        Ok(facts.collect())
     }
 
     fn inspect(&self, file: &FileEntry) -> Result<Option<Inspection>> {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use schema::manifest::{FILE_NAME, Manifest};
-use schema::{Cut, DeferredValidation, FileEntry, FileSet, FormatOptions, Listed, Source, Table};
+use schema::{Cut, DeferredValidation, FileEntry, FileSet, FormatOptions, Guesses, Listed, Source, Table};
 
 use super::{OpenOptions, assemble, list};
 use crate::columns::types::read_schema;
@@ -53,6 +53,7 @@ pub fn open(dir: &Path, name: &str, options: &OpenOptions) -> Result<Table> {
         source: Source::Files(set),
         rows,
         spans: vec![],
+        guesses: Guesses::default(),
     };
     if options.file_column {
         assemble::add_file_column(&mut table)?;

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::path::Path;
 
 use arrow_schema::{DataType, FieldRef, Schema, SchemaRef};
-use schema::{DeferredValidation, FileEntry, FileSet, FormatOptions, Source, Table};
+use schema::{DeferredValidation, FileEntry, FileSet, FormatOptions, Guesses, Source, Table};
 
 use super::detect::{self, Detected, Named};
 use super::layouts::Layouts;
@@ -79,7 +79,8 @@ pub fn open(
     }
     let (layouts, hive) = (layouts.all(), hive::columns(root, &files)?);
     let set = FileSet { files, format: base, file_columns, layouts, unseen };
-    let mut table = Table { name: name.to_string(), schema, source: Source::Files(set), rows, spans: vec![] };
+    let (source, guesses) = (Source::Files(set), Guesses::default());
+    let mut table = Table { name: name.to_string(), schema, source, rows, spans: vec![], guesses };
     assemble::add_hive_columns(&mut table, hive);
     if options.file_column {
         assemble::add_file_column(&mut table)?;

@@ -135,6 +135,17 @@ impl Footer {
         self.parquet().row_groups().iter().fold(0, |rows, group| rows.saturating_add(group.num_rows() as u64))
     }
 
+    /// The number of rows of a row group.
+    pub fn group_rows(&self, group: usize) -> u64 {
+        u64::try_from(self.parquet().row_group(group).num_rows()).unwrap_or(0)
+    }
+
+    /// How many different values a column has in a row group, if the writer has said it (DuckDB does).
+    pub fn distinct(&self, group: usize, column: usize) -> Option<u64> {
+        let leaf = self.leaf(column)?;
+        self.parquet().row_group(group).columns().get(leaf)?.statistics()?.distinct_count_opt()
+    }
+
     /// The bytes that these columns (positions in [`Footer::schema`], ascending) take in a row group.
     pub fn bytes(&self, group: usize, columns: &[usize]) -> u64 {
         self.ranges(group, columns).map(|range| range.end - range.start).sum()

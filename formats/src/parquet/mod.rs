@@ -29,7 +29,8 @@ use arrow_schema::SchemaRef;
 use schema::{FileEntry, FormatOptions};
 
 use crate::columns::adapt::Adapter;
-use crate::columns::bounds::{Wanted, Zone, united};
+use crate::columns::bounds::{Wanted, united};
+use crate::columns::facts::{ColumnFacts, RowsPart, values_of};
 use crate::columns::groups;
 use crate::columns::guard::guarded;
 use crate::error::{Error, Result};
@@ -81,13 +82,21 @@ impl Format for Parquet {
         Ok(Some(Footer::open(file)?.rows()))
     }
 
-    fn zones(&self, file: &FileEntry) -> Result<Vec<Zone>> {
+    fn facts(&self, file: &FileEntry) -> Result<Vec<ColumnFacts>> {
         let footer = Footer::open(file)?;
-        let zones = footer.schema().fields().iter().enumerate().map(|(column, field)| {
+        let rows = footer.rows() as f64;
+        let facts = footer.schema().fields().iter().enumerate().map(|(column, field)| {
             let zone = |group| prune::zone(&footer, group, column, field.data_type()).unwrap_or_default();
-            united((0..footer.groups()).map(zone))
+            let groups = || 0..footer.groups();
+            let part = |group| {
+                let values = footer.distinct(group, column)? as f64;
+                Some(RowsPart { rows: footer.group_rows(group) as f64, values, zone: zone(group) })
+            };
+            let parts: Option<Vec<RowsPart>> = groups().map(part).collect();
+            let values = parts.and_then(|parts| values_of(&parts, rows));
+            ColumnFacts { field: field.clone(), zone: united(groups().map(zone)), values }
         });
-        Ok(zones.collect())
+        Ok(facts.collect())
     }
 
     fn inspect(&self, file: &FileEntry) -> Result<Option<Inspection>> {

@@ -6,6 +6,7 @@ use arrow_schema::{Schema, SchemaRef};
 use schema::{Cut, DeferredValidation, FileEntry, FormatOptions};
 
 use super::encoder::{RowEncoder, RowWriter};
+use super::head::{Head, head};
 use super::reader::{MakeDecoder, RowReader};
 use super::schema_probe::{MakeProbe, SchemaProbe};
 use super::sequential_splits::{MAX_UNIT, MAX_WINDOW, SequentialReader, SequentialSplits};
@@ -88,6 +89,10 @@ impl Format for RowFormat {
 
     fn rows(&self, _file: &FileEntry, _options: &FormatOptions) -> Result<Option<u64>> {
         Ok(None)
+    }
+
+    fn head(&self, file: &FileEntry, scan: &ScanOptions, most: usize) -> Result<Option<Head>> {
+        head(self.decoder, self.border, file, scan, most).map(Some)
     }
 
     fn cut(&self, file: &FileEntry, options: &FormatOptions) -> Result<Cut> {

@@ -23,6 +23,7 @@
 //! - [`bits`]: where bytes occur, 64 at a time.
 //! - [`encoder`]: blocks of rows to bytes.
 //! - [`wider`]: the type that holds the values of two.
+//! - [`head`](mod@head): the first records of a file, for guesses.
 //! - [`infer`](mod@infer), [`shape`]: types from examples; [`schema_probe`]: whether others have the same.
 //! - [`format`](mod@format): what makes an encoding one of the table of formats.
 
@@ -37,6 +38,7 @@ mod decoder;
 pub mod encoder;
 mod fixed;
 pub mod format;
+pub mod head;
 pub mod infer;
 pub mod json_strings;
 pub mod keys;

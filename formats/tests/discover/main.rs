@@ -3,6 +3,7 @@
 mod common;
 mod csv;
 mod detection;
+mod guesses;
 mod locations;
 mod many;
 mod schemas;

@@ -10,7 +10,7 @@ use datafusion_physical_expr::expressions::{BinaryExpr, CastExpr, Literal, Negat
 
 use crate::checks::{BitShift, Precise};
 use crate::differences::Difference;
-use crate::{Expr, compare, date_shift, short_circuit};
+use crate::{Expr, compare, date_shift};
 
 /// Makes overflow in the arithmetic of integers and decimals an error, where DataFusion's default wraps in silence, and
 /// compares floats and intervals by their values. What has been checked already stays as it is.
@@ -19,9 +19,6 @@ pub fn checked(expr: Expr, schema: &Schema) -> DfResult<Expr> {
         Arc::new(BinaryExpr::new(left.clone(), op, right.clone()).with_fail_on_overflow(true))
     };
     let transformed = expr.transform_up(|e| {
-        if let Some(ordered) = short_circuit::compiled(&e) {
-            return Ok(Transformed::yes(ordered));
-        }
         if let Some(negation) = e.downcast_ref::<NegativeExpr>() {
             let value = negation.arg();
             let data_type = value.data_type(schema)?;

@@ -9,13 +9,10 @@ use arrow_array::{ArrayRef, Decimal128Array, Float32Array, Float64Array};
 use arrow_schema::{DataType, Field, FieldRef};
 use datafusion_common::{DataFusionError, Result, ScalarValue, internal_err};
 use datafusion_expr::{
-    ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+    ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 
 use crate::values::decimals::{from_f64, to_f32, to_f64};
-
-/// The names of the casts to floats, which can't fail.
-pub const TO_FLOATS: [&str; 2] = ["to_double", "to_float"];
 
 /// Whether a cast from one type to another is one of these.
 pub fn is_exact(from: &DataType, to: &DataType) -> bool {
@@ -42,22 +39,14 @@ struct Exact {
 impl ScalarUDFImpl for Exact {
     fn name(&self) -> &str {
         match self.to {
-            DataType::Float64 => TO_FLOATS[0],
-            DataType::Float32 => TO_FLOATS[1],
+            DataType::Float64 => "to_double",
+            DataType::Float32 => "to_float",
             _ => "to_decimal",
         }
     }
 
     fn signature(&self) -> &Signature {
         &self.signature
-    }
-
-    /// A cast does not show in names.
-    fn schema_name(&self, args: &[Expr]) -> Result<String> {
-        match args {
-            [value] => Ok(value.schema_name().to_string()),
-            _ => internal_err!("a cast has one argument"),
-        }
     }
 
     fn return_type(&self, _: &[DataType]) -> Result<DataType> {

@@ -5,6 +5,7 @@
 //! - [`strftime`]: dates and times as text.
 //! - [`regexp_replace`]: what a replacement says.
 //! - [`encode`]: base64 with its padding.
+//! - [`field`]: fields of structs that are NULL.
 //! - [`ifnull`]: `coalesce` of two.
 //! - [`nullif`]: of the type of its first argument.
 //! - [`regression`]: counts of points, and points on a level line.

@@ -8,12 +8,9 @@ use arrow_array::cast::AsArray;
 use arrow_array::{Array, BooleanArray, RecordBatch};
 use arrow_buffer::{BooleanBuffer, NullBuffer};
 use arrow_schema::{DataType, Schema};
-use datafusion_common::{Result, internal_err};
-use datafusion_expr::expr::ScalarFunction;
-use datafusion_expr::{
-    ColumnarValue, Expr as LogicalExpr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
-};
-use datafusion_physical_expr::{PhysicalExpr, ScalarFunctionExpr};
+use datafusion_common::Result;
+use datafusion_expr::ColumnarValue;
+use datafusion_physical_expr::PhysicalExpr;
 
 use crate::Expr;
 
@@ -26,47 +23,9 @@ pub struct Kind {
     pub filter: bool,
 }
 
-/// The operands as the arguments of a call, which is how they pass through the planner. The order counts.
-pub fn call(kind: Kind, terms: Vec<LogicalExpr>) -> LogicalExpr {
-    let signature = Signature::variadic_any(Volatility::Immutable);
-    let udf = Arc::new(ScalarUDF::new_from_impl(Call { kind, signature }));
-    LogicalExpr::ScalarFunction(ScalarFunction::new_udf(udf, terms))
-}
-
 /// The expression over compiled operands, evaluated in their order.
 pub fn in_order(kind: Kind, terms: Vec<Expr>) -> Expr {
     Arc::new(ShortCircuit { kind, terms })
-}
-
-/// The expression for a compiled call.
-pub fn compiled(e: &Expr) -> Option<Expr> {
-    let call = ScalarFunctionExpr::try_downcast_func::<Call>(e.as_ref())?;
-    let kind = call.fun().inner().downcast_ref::<Call>()?.kind;
-    Some(in_order(kind, call.args().to_vec()))
-}
-
-#[derive(Debug, PartialEq, Eq, Hash)]
-struct Call {
-    kind: Kind,
-    signature: Signature,
-}
-
-impl ScalarUDFImpl for Call {
-    fn name(&self) -> &str {
-        if self.kind.and { "and" } else { "or" }
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
-
-    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
-        Ok(DataType::Boolean)
-    }
-
-    fn invoke_with_args(&self, _: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        internal_err!("operands in order are not evaluated at once")
-    }
 }
 
 #[derive(Debug, Eq)]

@@ -16,7 +16,7 @@ use arrow_cast::cast;
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, IntervalUnit, TimeUnit};
 use datafusion_common::{Result as DfResult, ScalarValue, internal_err};
 use datafusion_expr::{
-    ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility,
+    ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility,
 };
 use schema::instants::UTC;
 use schema::text::types::sql_name;
@@ -43,9 +43,6 @@ pub fn read(to: DataType, safe: bool) -> ReadText {
 pub fn shown(data_type: &DataType) -> String {
     sql_name(data_type).unwrap_or_else(|| data_type.to_string())
 }
-
-/// The name of such a call that gives NULL where it can't read a text, and so never fails.
-pub const TRY_READ_TEXT: &str = "try_read_text";
 
 /// The cast of text as a function.
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -141,21 +138,11 @@ impl ReadText {
 
 impl ScalarUDFImpl for ReadText {
     fn name(&self) -> &str {
-        if self.safe { TRY_READ_TEXT } else { "read_text" }
+        if self.safe { "try_read_text" } else { "read_text" }
     }
 
     fn signature(&self) -> &Signature {
         &self.signature
-    }
-
-    fn schema_name(&self, args: &[Expr]) -> DfResult<String> {
-        // As that of a cast.
-        Ok(args[0].schema_name().to_string())
-    }
-
-    fn display_name(&self, args: &[Expr]) -> DfResult<String> {
-        let cast = if self.safe { "TRY_CAST" } else { "CAST" };
-        Ok(format!("{cast}({} AS {})", args[0], shown(&self.to)))
     }
 
     fn return_type(&self, _: &[DataType]) -> DfResult<DataType> {

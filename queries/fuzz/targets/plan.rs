@@ -58,12 +58,12 @@ fn depth(text: &str) -> usize {
 /// The plan of a query as text, or the error.
 fn planned(query: &Query) -> Result<Vec<String>, String> {
     let mut catalog = Catalog::default();
-    for name in tables(query).map_err(|e| e.to_string())? {
+    for name in tables(query) {
         catalog.add(table(name));
     }
     let settings = Settings { workers: 3, allow_scripts: true, ..Settings::default() };
     let plan = queries::plan(query, &catalog, &settings).map_err(|e| e.to_string())?;
-    Ok(explain(&plan).into_iter().map(|line| line.text).collect())
+    Ok(explain(&plan).into_iter().map(|line| line.to_string()).collect())
 }
 
 /// A table with a column of each type. None is read.
@@ -91,5 +91,6 @@ fn table(name: String) -> Table {
     ];
     let fields: Vec<Field> = columns.map(|(name, data_type)| Field::new(name, data_type, true)).into();
     let source = Source::Range { start: 0, end: 1000, step: 1 };
-    Table { name, schema: Arc::new(Schema::new(fields)), source, rows: Some(1000), spans: vec![] }
+    let (schema, guesses) = (Arc::new(Schema::new(fields)), schema::Guesses::default());
+    Table { name, schema, source, rows: Some(1000), spans: vec![], guesses }
 }

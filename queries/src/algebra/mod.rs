@@ -7,11 +7,13 @@
 //! - [`expr`]: typed expressions over columns.
 //! - [`copy`]: copies of relations, with columns of their own.
 //! - [`walk`]: the columns of relations, what is read and given, and how trees are looked at and changed.
+//! - [`facts`]: what is known of rows before they are read.
 //! - [`stages`]: what is computed before the rest, and who reads it.
 //! - [`print`]: relations and expressions as text.
 
 pub mod copy;
 pub mod expr;
+pub mod facts;
 pub mod print;
 pub mod stages;
 pub mod walk;
@@ -24,9 +26,10 @@ use datafusion_expr::AggregateUDF;
 use schema::Table;
 
 pub use expr::{Expr, Kind, Subquery, SubqueryKind};
-pub use stages::{Facts, Gives, Shared, Stage};
+pub use facts::{Facts, Number, Spread};
+pub use stages::{Gives, Shared, Stage};
 
-use crate::bind::Transform;
+use crate::plan::Transform;
 
 /// A column of a statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::{ColumnId, Kind, Rel, Statement};
+use super::{ColumnId, Facts, Kind, Rel, Statement};
 
 /// What is computed before the rest.
 #[derive(Debug, Clone)]
@@ -52,20 +52,6 @@ impl PartialEq for Shared {
     fn eq(&self, other: &Self) -> bool {
         self.stage == other.stage && self.columns == other.columns && self.fetch == other.fetch
     }
-}
-
-/// What is known of the rows of a stage before it is run.
-#[derive(Debug)]
-pub struct Facts {
-    /// About how many there are.
-    pub rows: f64,
-    /// Whether the numbers of rows of all tables below are known.
-    pub is_known: bool,
-    /// For each column about how many values it has, and from which to which they go, where that is known.
-    pub columns: Vec<(f64, Option<(f64, f64)>)>,
-    /// The places of columns of which no two rows have the same values; none if there is one row at most. `None` where it
-    /// is not known.
-    pub keys: Option<Vec<usize>>,
 }
 
 impl Shared {

@@ -1,7 +1,7 @@
 //! Calls of functions and aggregates.
 
 use datafusion_common::ScalarValue;
-use datafusion_sql::sqlparser::ast::{
+use sqlparser::ast::{
     DuplicateTreatment, Expr as Ast, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause,
     FunctionArguments, NullTreatment, OrderByExpr,
 };

@@ -2,17 +2,17 @@
 
 use datafusion_common::ScalarValue;
 use datafusion_expr::Operator;
-use datafusion_sql::sqlparser::ast::{
+use sqlparser::ast::{
     BinaryOperator, CaseWhen, CastKind, CeilFloorKind, DateTimeField, Expr as Ast, Ident, Query,
     TrimWhereField, UnaryOperator, Value, ValueWithSpan,
 };
 
 use super::query::mapped;
 use super::scope::{Env, Named};
+use super::syntax::intervals;
 use super::{Binder, literal, sql_type, syntax};
 use crate::algebra::{ColumnId, Expr, Kind, Rel, Subquery, SubqueryKind};
 use crate::error::{Error, Result};
-use crate::rewrite::{intervals, literals};
 use expressions::functions::{quantified, zone};
 
 impl<'a> Binder<'a> {
@@ -197,7 +197,6 @@ impl<'a> Binder<'a> {
     /// An interval: a constant, or a computed number of a unit, which is the text of both.
     fn interval(&mut self, e: &Ast, env: &Env<'_>) -> Result<Expr> {
         let mut e = e.clone();
-        literals::of_interval(&mut e);
         syntax::allowed(intervals::normalise(&mut e))?;
         match &e {
             Ast::Interval(interval) => literal::of_interval(interval),

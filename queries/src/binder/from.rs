@@ -6,21 +6,23 @@ use std::sync::Arc;
 use arrow_schema::{DataType, Field as ArrowField, Schema, SchemaRef};
 use datafusion_common::ScalarValue;
 use datafusion_expr::Operator;
-use datafusion_sql::sqlparser::ast::{
+use schema::Table;
+use sqlparser::ast::{
     CteAsMaterialized, Expr as Ast, FunctionArg, FunctionArgExpr, Ident, Join as AstJoin, JoinConstraint,
     JoinOperator, ObjectName, Statement, TableAlias, TableFactor, TableFunctionArgs, TableWithJoins,
 };
-use datafusion_sql::sqlparser::dialect::GenericDialect;
-use datafusion_sql::sqlparser::parser::Parser;
-use schema::Table;
+use sqlparser::parser::Parser;
 
 use super::query::mapped;
 use super::scope::{BoundCte, Ctes, Env, Field, Relation, Scope, same};
+use super::syntax::refused;
+use super::table_functions::{bdb, range};
 use super::{Binder, Bound, sql_type, syntax};
 use crate::algebra::{ColumnId, Expr, Gives, Join, JoinKind, Rel, Scan, Shared, Stage, Values};
-use crate::bind::{Transform, bdb, range};
+use crate::dialect::Palais;
 use crate::error::{Error, Result};
-use crate::{parse, refused};
+use crate::parse;
+use crate::plan::Transform;
 
 impl<'a> Binder<'a> {
     /// The relations of a FROM; one row without columns if there is none.
@@ -442,7 +444,7 @@ fn rename(fields: &mut [Field], names: &[&Ident], relation: &str) -> Result<()> 
 }
 
 /// The alias of an item of FROM.
-fn alias_of(factor: &TableFactor) -> Option<&Ident> {
+pub(super) fn alias_of(factor: &TableFactor) -> Option<&Ident> {
     match factor {
         TableFactor::Table { alias, .. }
         | TableFactor::Derived { alias, .. }
@@ -486,7 +488,7 @@ fn kind_of(operator: &JoinOperator) -> Result<(Joining, Option<&JoinConstraint>)
 fn columns_of(text: &str) -> Result<SchemaRef> {
     let wrong =
         || Error::Invalid(format!("'{text}' is not a list of columns such as 'host VARCHAR, hits BIGINT'"));
-    let statements = Parser::parse_sql(&GenericDialect {}, &format!("CREATE TABLE t ({text})"));
+    let statements = Parser::parse_sql(&Palais, &format!("CREATE TABLE t ({text})"));
     let statements = statements.map_err(|_| wrong())?;
     let [Statement::CreateTable(create)] = statements.as_slice() else { return Err(wrong()) };
     let fields = create.columns.iter().map(|column| {

@@ -1,17 +1,20 @@
 //! GROUP BY and what may stand above it: keys, aggregates, and expressions of both.
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 
 use arrow_schema::DataType;
 use datafusion_common::ScalarValue;
 use datafusion_expr::Operator;
-use datafusion_sql::sqlparser::ast::{Expr as Ast, GroupByExpr, SelectItem, Value};
+use sqlparser::ast::{Expr as Ast, Function, GroupByExpr, Query, SelectItem, Value, Visitor};
 
 use super::query::mapped;
 use super::scope::{Env, Scope, same};
 use super::{Binder, names};
 use crate::algebra::{Aggregate, Call, ColumnId, Expand, Expr, Kind, Rel};
 use crate::error::{Error, Result};
+use crate::functions::Functions;
+use crate::visits;
 
 /// A key of GROUP BY.
 #[derive(Debug, Clone)]
@@ -118,7 +121,7 @@ impl<'a> Binder<'a> {
                 let (SelectItem::UnnamedExpr(e) | SelectItem::ExprWithAlias { expr: e, .. }) = item else {
                     return Err(Error::Unsupported("GROUP BY ALL with *".into()));
                 };
-                if !crate::rewrite::having::is_aggregated(e) {
+                if !is_aggregated(e) {
                     self.key(e, false, env, &mut group)?;
                 }
             }
@@ -289,4 +292,38 @@ fn at_place<'q>(e: &Ast, selected: &'q [SelectItem]) -> Result<Option<&'q Ast>> 
             selected.len()
         ))),
     }
+}
+
+/// Whether a call is that of an aggregate.
+fn is_aggregate(function: &Function) -> bool {
+    let name = function.name.0.last().and_then(|part| part.as_ident());
+    name.is_some_and(|name| Functions::all().is_aggregate(&name.value.to_lowercase()))
+}
+
+/// Whether an aggregate stands in an expression. Those of its subqueries are theirs.
+fn is_aggregated(expr: &Ast) -> bool {
+    struct Search(usize);
+
+    impl Visitor for Search {
+        type Break = ();
+
+        fn pre_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
+            self.0 += 1;
+            ControlFlow::Continue(())
+        }
+
+        fn post_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
+            self.0 -= 1;
+            ControlFlow::Continue(())
+        }
+
+        fn pre_visit_expr(&mut self, e: &Ast) -> ControlFlow<()> {
+            match e {
+                Ast::Function(function) if self.0 == 0 && is_aggregate(function) => ControlFlow::Break(()),
+                _ => ControlFlow::Continue(()),
+            }
+        }
+    }
+
+    visits::look(expr, &mut Search(0)).is_break()
 }

@@ -1,8 +1,8 @@
 //! Constants: numbers, texts, intervals, typed texts.
 
 use datafusion_common::ScalarValue;
-use datafusion_sql::sqlparser::ast::{Expr as Ast, Interval, Value};
 use expressions::values::interval_text::interval;
+use sqlparser::ast::{Expr as Ast, Interval, Value};
 
 use crate::algebra::Expr;
 use crate::error::{Error, Result};
@@ -93,7 +93,7 @@ fn bytes(digits: &str) -> Result<Vec<u8>> {
         .collect()
 }
 
-/// An interval, whose text has been put into one form ([`crate::rewrite::intervals`]).
+/// An interval, whose text has been put into one form ([`super::syntax::intervals`]).
 ///
 /// # Errors
 /// It is computed, or its text is none.

@@ -7,6 +7,7 @@
 //! - `select`: one SELECT.
 //! - [`grouping`]: GROUP BY, grouping sets, and which expressions may stand above them.
 //! - `expr`: expressions; `call`: calls of functions; `literal`: constants; `sql_type`: names of types.
+//! - `table_functions`: tables that are made while they are read.
 //! - `wildcard`: what `*` stands for.
 //! - `names`: the names that results are given.
 
@@ -21,6 +22,7 @@ pub mod scope;
 mod select;
 mod sql_type;
 mod syntax;
+mod table_functions;
 mod wildcard;
 
 use crate::Settings;

@@ -1,6 +1,6 @@
 //! The names that a SELECT gives its columns.
 
-use datafusion_sql::sqlparser::ast::{Expr as Ast, Ident, Query, Value, VisitorMut};
+use sqlparser::ast::{Expr as Ast, Ident, Query, Value, VisitorMut};
 use std::ops::ControlFlow;
 
 use super::scope::{Env, Named};

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 
 use datafusion_common::ScalarValue;
-use datafusion_sql::sqlparser::ast::{
+use sqlparser::ast::{
     self, Cte, Expr as Ast, LimitClause, OrderBy, OrderByExpr, OrderByKind, Query, SetExpr, SetOperator,
     SetQuantifier,
 };

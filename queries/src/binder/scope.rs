@@ -6,7 +6,7 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
-use datafusion_sql::sqlparser::ast::{self, CteAsMaterialized, Ident, Query};
+use sqlparser::ast::{self, CteAsMaterialized, Ident, Query};
 use strsim::osa_distance;
 
 use super::grouping::Group;

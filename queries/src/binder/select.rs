@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 
-use datafusion_sql::sqlparser::ast::{Distinct, Expr as Ast, OrderBy, Select, SelectFlavor, SelectItem};
+use sqlparser::ast::{Distinct, Expr as Ast, OrderBy, Select, SelectFlavor, SelectItem};
 
 use super::query::{OrderKey, Range, distinct, keys_of, limited, mapped, sorted};
 use super::scope::{Ctes, Env, Field, Scope, same};

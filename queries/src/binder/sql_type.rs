@@ -1,8 +1,8 @@
 //! The names of types.
 
 use arrow_schema::{DataType, Field, Fields, IntervalUnit, TimeUnit};
-use datafusion_sql::sqlparser::ast::{DataType as Sql, ExactNumberInfo, TimezoneInfo};
 use schema::instants::UTC;
+use sqlparser::ast::{DataType as Sql, ExactNumberInfo, TimezoneInfo};
 
 use crate::error::{Error, Result};
 

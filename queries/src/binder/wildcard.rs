@@ -1,6 +1,6 @@
 //! What `*` stands for.
 
-use datafusion_sql::sqlparser::ast::{
+use sqlparser::ast::{
     ExcludeSelectItem, Expr as Ast, Ident, ObjectName, RenameSelectItem, SelectItemQualifiedWildcardKind,
     WildcardAdditionalOptions,
 };

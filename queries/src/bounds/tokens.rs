@@ -1,7 +1,7 @@
 //! How deep the tokens of a statement can nest a tree: found before the parser nests calls for it.
 
-use datafusion_sql::sqlparser::keywords::Keyword;
-use datafusion_sql::sqlparser::tokenizer::{Token, TokenWithSpan};
+use sqlparser::keywords::Keyword;
+use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use super::{DEEPEST, MOST_NESTED};
 use crate::error::{Error, Result};
@@ -195,13 +195,13 @@ fn is_value(token: &Token) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use datafusion_sql::sqlparser::dialect::GenericDialect;
-    use datafusion_sql::sqlparser::tokenizer::Tokenizer;
+    use sqlparser::tokenizer::Tokenizer;
 
     use super::*;
+    use crate::dialect::Palais;
 
     fn check_text(sql: &str) -> Result<()> {
-        check(&Tokenizer::new(&GenericDialect {}, sql).tokenize_with_location().unwrap())
+        check(&Tokenizer::new(&Palais, sql).tokenize_with_location().unwrap())
     }
 
     #[test]

@@ -15,9 +15,9 @@ pub fn rows(node: &Join, left: &Estimate, right: &Estimate) -> f64 {
         JoinKind::Inner => pairs(node, &keys, left, right),
         JoinKind::Left => pairs(node, &keys, left, right).max(left.rows),
         JoinKind::Full => pairs(node, &keys, left, right).max(left.rows + right.rows),
-        JoinKind::Semi => left.rows * matched(node, &keys, right),
+        JoinKind::Semi => left.rows * matched(node, &keys, left, right),
         JoinKind::Anti | JoinKind::AntiNullAware => {
-            left.rows * (1.0 - matched(node, &keys, right)).max(LEAST_UNMATCHED)
+            left.rows * (1.0 - matched(node, &keys, left, right)).max(LEAST_UNMATCHED)
         }
         JoinKind::Mark(_) | JoinKind::Single => left.rows,
     }
@@ -46,24 +46,24 @@ fn reads(e: &Expr, input: &Estimate) -> bool {
 /// About how many pairs match.
 fn pairs(node: &Join, keys: &[(Spread, Spread)], left: &Estimate, right: &Estimate) -> f64 {
     let mut part = keys.iter().map(|(a, b)| 1.0 / a.shared(*b)).product::<f64>();
-    if !keys.is_empty() {
+    if keys.len() > 1 {
         // Keys depend on each other: together they keep no less than one row for each row of the larger side.
         part = part.max(1.0 / left.rows.min(right.rows).max(1.0));
     }
-    left.rows * right.rows * part * others(node, keys)
+    left.rows * right.rows * part * others(node, keys, left, right)
 }
 
 /// About which part of the left rows have a match.
-fn matched(node: &Join, keys: &[(Spread, Spread)], right: &Estimate) -> f64 {
+fn matched(node: &Join, keys: &[(Spread, Spread)], left: &Estimate, right: &Estimate) -> f64 {
     if keys.is_empty() {
         return 0.5;
     }
     let part = |(a, b): &(Spread, Spread)| (b.values().min(right.rows) / a.shared(*b)).min(1.0);
-    keys.iter().map(part).fold(1.0, f64::min) * others(node, keys)
+    keys.iter().map(part).fold(1.0, f64::min) * others(node, keys, left, right)
 }
 
 /// About which part of the pairs with equal keys the other predicates keep.
-fn others(node: &Join, keys: &[(Spread, Spread)]) -> f64 {
+fn others(node: &Join, keys: &[(Spread, Spread)], left: &Estimate, right: &Estimate) -> f64 {
     // Keys are equalities; as many as were found are left out.
     let mut left_out = keys.len();
     let rest = node.predicates.iter().filter(|e| {
@@ -71,5 +71,6 @@ fn others(node: &Join, keys: &[(Spread, Spread)]) -> f64 {
         left_out -= usize::from(is_key);
         !is_key
     });
-    rest.map(kept::guess).product()
+    let both = Estimate::pairs([left, right]);
+    rest.map(|e| kept::part(e, &both)).product()
 }

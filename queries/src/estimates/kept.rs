@@ -1,7 +1,7 @@
 //! Which part of the rows predicates keep.
 //!
-//! Where the catalog knows from which value to which a column goes, a comparison with a constant keeps the part that it
-//! leaves, as if values lay evenly. Else the usual guesses are made (Selinger et al. 1979, table 1).
+//! Where the catalog knows from which value to which a column goes, or how many values it has, a comparison with a constant
+//! keeps the part that it leaves, as if values lay evenly. Else the usual guesses are made (Selinger et al. 1979, table 1).
 
 use std::collections::BTreeMap;
 
@@ -10,24 +10,27 @@ use datafusion_common::ScalarValue;
 use datafusion_expr::Operator;
 
 use super::Estimate;
-use super::values::Spread;
+use super::values::{Number, Spread};
 use crate::algebra::{ColumnId, Expr, Kind};
+
+/// At least this part of the rows lies in a range outside of the span of a sample.
+const LEAST_OF_SAMPLE: f64 = 0.01;
 
 /// About which part of the rows of `input` a conjunction keeps, and what is known afterwards of the columns that it
 /// compares with constants.
 pub fn filtered(predicates: &[Expr], input: &Estimate) -> (f64, Vec<(ColumnId, Spread)>) {
-    let mut part = 1.0;
+    let mut all = 1.0;
     let mut left: BTreeMap<ColumnId, Spread> = BTreeMap::new();
     for predicate in predicates {
         match one_column(predicate, input, &left) {
             Some((column, narrowed, kept)) => {
-                part *= kept;
+                all *= kept;
                 left.insert(column, narrowed);
             }
-            None => part *= any(predicate, input),
+            None => all *= part(predicate, input),
         }
     }
-    (part, left.into_iter().collect())
+    (all, left.into_iter().collect())
 }
 
 /// The column that a predicate compares with constants, its values afterwards, and the part of the rows that it keeps.
@@ -37,21 +40,25 @@ fn one_column(
     known: &BTreeMap<ColumnId, Spread>,
 ) -> Option<(ColumnId, Spread, f64)> {
     let spread = |id: ColumnId| known.get(&id).copied().or_else(|| input.spread(&column(id)));
-    if let Some((id, from, to)) = bounds(predicate)
+    if let Some((id, step, from, to)) = bounds(predicate)
         && let Some(before) = spread(id)
-        && let Some((least, greatest)) = before.span
+        && let Some(all) = before.span
     {
-        let length = |from: f64, to: f64| (to - from + 1.0).max(0.0);
-        let span = (from.max(least), to.min(greatest));
-        let kept = length(span.0, span.1) / length(least, greatest).max(1.0);
-        return Some((id, Spread { whole: before.whole, kept: before.kept * kept, span: Some(span) }, kept));
+        let span = (from.max(all.0), to.min(all.1));
+        let kept = match span.0 <= span.1 {
+            true if from == to => 1.0 / before.values().max(1.0),
+            // A span of one value has no length if numbers may lie as near to each other as they like.
+            true => ((span.1 - span.0 + step) / (all.1 - all.0 + step).max(f64::MIN_POSITIVE)).min(1.0),
+            false => 0.0,
+        };
+        let kept = if before.is_sampled && from != to { kept.max(LEAST_OF_SAMPLE) } else { kept };
+        return Some((id, Spread { kept: before.kept * kept, span: Some(span), ..before }, kept));
     }
     let (id, constants) = equals(predicate)?;
     let before = spread(id)?;
-    // Of a column whose span is not known, it is not known either how many values it has.
-    let kept = match before.span {
-        Some(_) => (constants / before.values().max(1.0)).min(1.0),
-        None => guess(predicate),
+    let kept = match before.number {
+        Number::OfRows => guess(predicate),
+        Number::Most | Number::Counted => (constants / before.values().max(1.0)).min(1.0),
     };
     Some((id, Spread { kept: before.kept * kept, ..before }, kept))
 }
@@ -61,11 +68,11 @@ fn column(id: ColumnId) -> Expr {
 }
 
 /// About which part of the rows of `input` a predicate keeps.
-fn any(predicate: &Expr, input: &Estimate) -> f64 {
+pub fn part(predicate: &Expr, input: &Estimate) -> f64 {
     match &predicate.kind {
         Kind::And(terms) => filtered(terms, input).0,
-        Kind::Or(terms) => terms.iter().map(|term| any(term, input)).sum::<f64>().min(1.0),
-        Kind::Not(inner) => (1.0 - any(inner, input)).max(0.0),
+        Kind::Or(terms) => terms.iter().map(|term| part(term, input)).sum::<f64>().min(1.0),
+        Kind::Not(inner) => (1.0 - part(inner, input)).max(0.0),
         _ => match one_column(predicate, input, &BTreeMap::new()) {
             Some((_, _, kept)) => kept,
             None => guess(predicate),
@@ -74,7 +81,7 @@ fn any(predicate: &Expr, input: &Estimate) -> f64 {
 }
 
 /// About which part of the rows a predicate keeps of which nothing is known.
-pub fn guess(predicate: &Expr) -> f64 {
+fn guess(predicate: &Expr) -> f64 {
     match &predicate.kind {
         Kind::And(terms) => terms.iter().map(guess).product(),
         Kind::Or(terms) => terms.iter().map(guess).sum::<f64>().min(1.0),
@@ -94,26 +101,28 @@ fn turned(part: f64, negated: bool) -> f64 {
     if negated { 1.0 - part } else { part }
 }
 
-/// The column that a comparison with constants bounds, and both bounds.
-fn bounds(e: &Expr) -> Option<(ColumnId, f64, f64)> {
+/// The column that a comparison with constants bounds, how far its values lie apart at least, and both bounds.
+fn bounds(e: &Expr) -> Option<(ColumnId, f64, f64, f64)> {
     let (least, most) = (f64::NEG_INFINITY, f64::INFINITY);
+    let read = |e: &Expr| Some((e.as_column()?, if e.data_type.is_floating() { 0.0 } else { 1.0 }));
     match &e.kind {
         Kind::Binary(op, left, right) => {
-            let (column, value, op) = match (left.as_column(), right.as_column()) {
+            let ((column, step), value, op) = match (read(left), read(right)) {
                 (Some(column), None) => (column, right.as_literal()?, *op),
                 (None, Some(column)) => (column, left.as_literal()?, op.swap()?),
                 _ => return None,
             };
             let value = number(value)?;
             match op {
-                Operator::Eq => Some((column, value, value)),
-                Operator::Lt | Operator::LtEq => Some((column, least, value)),
-                Operator::Gt | Operator::GtEq => Some((column, value, most)),
+                Operator::Eq => Some((column, step, value, value)),
+                Operator::Lt | Operator::LtEq => Some((column, step, least, value)),
+                Operator::Gt | Operator::GtEq => Some((column, step, value, most)),
                 _ => None,
             }
         }
         Kind::Between { expr, low, high, negated: false } => {
-            Some((expr.as_column()?, number(low.as_literal()?)?, number(high.as_literal()?)?))
+            let (column, step) = read(expr)?;
+            Some((column, step, number(low.as_literal()?)?, number(high.as_literal()?)?))
         }
         _ => None,
     }

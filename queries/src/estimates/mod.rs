@@ -15,7 +15,7 @@ use arrow_schema::DataType;
 use schema::{Source, Table};
 
 use crate::algebra::{ColumnId, Expr, Join, JoinKind, Kind, Rel, Scan, Shared};
-use values::{Spread, Spreads};
+use values::{Number, Spread, Spreads};
 
 /// The rows of what nothing is known of.
 const UNKNOWN_ROWS: f64 = 1e6;
@@ -25,7 +25,7 @@ const UNKNOWN_ROWS: f64 = 1e6;
 pub struct Estimate {
     /// About how many rows there are.
     pub rows: f64,
-    /// Whether the numbers of rows of all tables below are known.
+    /// Whether the numbers of rows of all tables below are known, or guessed from their first records.
     pub is_known: bool,
     /// What is known of the columns.
     spreads: Spreads,
@@ -37,14 +37,25 @@ impl Estimate {
         self.spreads.get(column).map_or(self.rows, |spread| spread.values().min(self.rows))
     }
 
-    /// From which to which value a column goes, where that is known.
-    pub fn span(&self, column: ColumnId) -> Option<(f64, f64)> {
-        self.spreads.get(column)?.span
+    /// What is known of the values of a column.
+    pub fn column(&self, column: ColumnId) -> Spread {
+        let known = self.spreads.get(column).unwrap_or(Spread::of_values(self.rows));
+        Spread { whole: known.values(), kept: 1.0, ..known }.at_most(self.rows)
     }
 
     /// Whether the relation gives the column.
     pub fn has(&self, column: ColumnId) -> bool {
         self.spreads.get(column).is_some()
+    }
+
+    /// What is known of all pairs of rows, or of more than two.
+    pub fn pairs<'a>(of: impl IntoIterator<Item = &'a Estimate>) -> Estimate {
+        let none = Estimate { rows: 1.0, is_known: true, spreads: Spreads::default() };
+        of.into_iter().fold(none, |all, one| Estimate {
+            rows: all.rows * one.rows,
+            is_known: all.is_known && one.is_known,
+            spreads: Spreads::both(&all.spreads, &one.spreads),
+        })
     }
 
     /// What is known of the values of an expression over the relation's columns: of a column, also where it is cast or
@@ -131,18 +142,13 @@ fn fetched(mut estimate: Estimate, fetch: Option<usize>) -> Estimate {
 
 fn scan(node: &Scan) -> Estimate {
     let rows = table_rows(&node.table);
-    let is_known = node.table.rows.is_some() && node.transform.is_none();
+    let is_known = node.table.about_rows().is_some() && node.transform.is_none();
     let columns = node.columns.iter().enumerate().map(|(at, id)| {
-        let field = node.table.schema.fields().get(at).filter(|_| node.transform.is_none());
-        let span = field.and_then(|_| node.table.spans.get(at).copied().flatten());
-        let is_whole =
-            field.is_some_and(|f| f.data_type().is_integer() || f.data_type() == &DataType::Date32);
-        let whole = match span {
-            Some((from, to)) if is_whole => rows.min(to - from + 1.0),
-            _ if field.is_some_and(|f| f.data_type() == &DataType::Boolean) => rows.min(2.0),
-            _ => rows,
+        let spread = match node.transform {
+            Some(_) => Spread::of_values(rows),
+            None => column(&node.table, at, rows),
         };
-        (*id, Spread { whole, kept: 1.0, span })
+        (*id, spread)
     });
     let estimate = Estimate { rows, is_known, spreads: Spreads::of(columns.collect()) };
     fetched(estimate, node.fetch)
@@ -154,9 +160,7 @@ fn shared(node: &Shared) -> Estimate {
         let spreads = Spreads::all(node.columns.iter().copied(), UNKNOWN_ROWS);
         return Estimate { rows: UNKNOWN_ROWS, is_known: false, spreads };
     };
-    let columns = node.columns.iter().zip(&facts.columns);
-    let own = columns.map(|(id, (whole, span))| (*id, Spread { whole: *whole, kept: 1.0, span: *span }));
-    let spreads = Spreads::of(own.collect());
+    let spreads = Spreads::of(node.columns.iter().copied().zip(facts.columns.iter().copied()).collect());
     fetched(Estimate { rows: facts.rows, is_known: facts.is_known, spreads }, node.fetch)
 }
 
@@ -164,6 +168,28 @@ fn shared(node: &Shared) -> Estimate {
 pub fn of_tree(rel: &Rel) -> Estimate {
     let inputs: Vec<Estimate> = rel.inputs().into_iter().map(of_tree).collect();
     of(rel, &inputs.iter().collect::<Vec<_>>())
+}
+
+/// What is known of a column of a table of so many rows.
+fn column(table: &Table, at: usize, rows: f64) -> Spread {
+    let guess = table.guesses.columns.get(at).copied().unwrap_or_default();
+    let known = table.spans.get(at).copied().flatten();
+    let data_type = table.schema.fields().get(at).map(|field| field.data_type());
+    let is_whole = data_type.is_some_and(|t| t.is_integer() || *t == DataType::Date32);
+    let within = match (data_type, known) {
+        (Some(DataType::Boolean), _) => Some(2.0),
+        (_, Some((from, to))) if is_whole => Some(to - from + 1.0),
+        (_, Some(_)) => Some(rows),
+        (_, None) => None,
+    };
+    let most = within.unwrap_or(rows).min(rows);
+    let (whole, number) = match guess.values {
+        Some(values) if guess.is_counted => ((values as f64).min(most), Number::Counted),
+        Some(values) => ((values as f64).min(most), Number::Most),
+        None if within.is_some() => (most, Number::Most),
+        None => (most, Number::OfRows),
+    };
+    Spread { whole, number, kept: 1.0, span: known.or(guess.span), is_sampled: known.is_none() }
 }
 
 fn join(node: &Join, left: &Estimate, right: &Estimate) -> Estimate {
@@ -182,16 +208,22 @@ fn groups(input: &Estimate, keys: &[ColumnId]) -> f64 {
         return 1.0;
     }
     let values = keys.iter().map(|key| input.values(*key)).product::<f64>();
-    input.rows.powf(0.85).min(values).min(input.rows).max(1.0)
+    let is_told = |key: &ColumnId| input.spreads.get(*key).is_some_and(|s| s.number != Number::OfRows);
+    let most = match keys {
+        [key] if is_told(key) => input.rows,
+        _ => input.rows.powf(0.85),
+    };
+    most.min(values).max(1.0)
 }
 
 /// About how many rows a table has.
 pub fn table_rows(table: &Table) -> f64 {
-    if let Some(rows) = table.rows {
+    if let Some(rows) = table.about_rows() {
         return rows as f64;
     }
     match &table.source {
-        Source::Files(set) => {
+        // The size of a pipe is not known.
+        Source::Files(set) if set.bytes() > 0 => {
             let ratio = if set.format.compression == "none" { 1.0 } else { 4.0 };
             let types = table.schema.fields().iter().map(|field| field.data_type());
             set.bytes() as f64 * ratio / types.map(type_width).sum::<f64>().max(1.0)
@@ -228,6 +260,8 @@ mod tests {
     use datafusion_common::ScalarValue;
     use datafusion_expr::Operator;
 
+    use schema::{ColumnGuess, Guesses};
+
     use super::*;
     use crate::algebra::{Aggregate, Columns, Filter};
 
@@ -235,7 +269,9 @@ mod tests {
     fn table(columns: &mut Columns, rows: u64, span: (f64, f64)) -> (Rel, ColumnId) {
         let schema = Arc::new(Schema::new(vec![Field::new("x", DataType::Int64, true)]));
         let source = Source::Range { start: 0, end: rows as i64, step: 1 };
-        let table = Table { name: "t".into(), schema, source, rows: Some(rows), spans: vec![Some(span)] };
+        let guesses = Guesses::default();
+        let table =
+            Table { name: "t".into(), schema, source, rows: Some(rows), spans: vec![Some(span)], guesses };
         let id = columns.add("x", DataType::Int64);
         let (columns, table) = (vec![id], Arc::new(table));
         (Rel::Scan(Scan { table, transform: None, columns, bounds: vec![], fetch: None }), id)
@@ -266,6 +302,27 @@ mod tests {
         assert_eq!(join(JoinKind::Left), 1000.0);
         assert_eq!(join(JoinKind::Semi), 1000.0);
         assert_eq!(join(JoinKind::Anti), 100.0);
+    }
+
+    #[test]
+    fn a_sample_tells_rows_and_values_and_leaves_some_outside_of_its_span() {
+        let mut columns = Columns::default();
+        let guess = ColumnGuess { values: Some(50), is_counted: true, span: Some((0.0, 99.0)) };
+        let (mut input, x) = table(&mut columns, 0, (0.0, 0.0));
+        if let Rel::Scan(scan) = &mut input {
+            let guesses = Guesses { rows: Some(10_000), columns: vec![guess] };
+            scan.table = Arc::new(Table { rows: None, spans: vec![], guesses, ..Table::clone(&scan.table) });
+        }
+        let scanned = of_tree(&input);
+        assert_eq!((scanned.rows, scanned.values(x), scanned.is_known), (10_000.0, 50.0, true));
+        let kept = |op, value| {
+            let value = Expr::literal(ScalarValue::Int64(Some(value)));
+            let predicates = vec![Expr::compare(columns.read(x), op, value)];
+            of_tree(&Rel::Filter(Filter { input: Box::new(input.clone()), predicates })).rows
+        };
+        assert_eq!(kept(Operator::Eq, 7), 200.0);
+        assert_eq!(kept(Operator::GtEq, 90), 1000.0);
+        assert_eq!(kept(Operator::GtEq, 500), 100.0);
     }
 
     #[test]

@@ -5,23 +5,12 @@ use std::sync::Arc;
 use datafusion_expr::Operator;
 
 use crate::algebra::{ColumnId, Expr, Kind};
-
-/// What is known of the values of a column.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Spread {
-    /// About how many there are where nothing is filtered: no more than rows, and of whole numbers no more than lie between
-    /// the least and the greatest one.
-    pub whole: f64,
-    /// Which part of them filters on the column have left.
-    pub kept: f64,
-    /// From which to which they go, where that is known; in the unit of [`schema::Table::spans`].
-    pub span: Option<(f64, f64)>,
-}
+pub use crate::algebra::{Number, Spread};
 
 impl Spread {
     /// So many values, of which nothing else is known.
     pub fn of_values(whole: f64) -> Spread {
-        Spread { whole, kept: 1.0, span: None }
+        Spread { whole, number: Number::OfRows, kept: 1.0, span: None, is_sampled: false }
     }
 
     /// About how many values are left.
@@ -36,16 +25,27 @@ impl Spread {
 
     /// The values of both.
     pub fn or(self, other: Spread) -> Spread {
-        let span = self.span.zip(other.span).map(|(a, b)| (a.0.min(b.0), a.1.max(b.1)));
-        Spread { whole: self.values() + other.values(), kept: 1.0, span }
+        Spread {
+            whole: self.values() + other.values(),
+            // The same values may be in both.
+            number: self.number.min(other.number).min(Number::Most),
+            kept: 1.0,
+            span: self.span.zip(other.span).map(|(a, b)| (a.0.min(b.0), a.1.max(b.1))),
+            is_sampled: self.is_sampled || other.is_sampled,
+        }
     }
 
     /// About how many values two columns have whose equality is a join's key.
     ///
-    /// The smaller number counts: that of a foreign key is mostly not known, and taken for the number of its rows. Filters
-    /// on both sides leave the same values, since each is put on both.
+    /// All values of one side are taken to be on the other one, so that the larger number decides which pairs match. Where
+    /// it is not known of both the smaller one does: that of a foreign key is then mostly the number of its rows. Filters on
+    /// both sides leave the same values, since each is put on both.
     pub fn shared(self, other: Spread) -> f64 {
-        (self.whole.min(other.whole) * self.kept.max(other.kept)).max(1.0)
+        let whole = match self.number.min(other.number) {
+            Number::Counted => self.whole.max(other.whole),
+            _ => self.whole.min(other.whole),
+        };
+        (whole * self.kept.max(other.kept)).max(1.0)
     }
 }
 
@@ -144,8 +144,17 @@ mod tests {
 
     #[test]
     fn a_filter_on_one_side_alone_leaves_rows_of_the_other_without_a_match() {
-        let key = |kept| Spread { whole: 100.0, kept, span: None };
+        let key = |kept| Spread { kept, ..Spread::of_values(100.0) };
         assert_eq!(key(1.0).shared(key(0.1)), 100.0);
         assert_eq!(key(0.1).shared(key(0.1)), 10.0);
+    }
+
+    #[test]
+    fn the_larger_number_of_values_counts_where_both_are_known() {
+        let key = |whole, number| Spread { number, ..Spread::of_values(whole) };
+        let customers = key(1e6, Number::Counted);
+        assert_eq!(key(1e4, Number::Counted).shared(customers), 1e6);
+        assert_eq!(key(1e7, Number::Most).shared(customers), 1e6);
+        assert_eq!(key(1e7, Number::OfRows).shared(customers), 1e6);
     }
 }

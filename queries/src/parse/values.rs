@@ -1,8 +1,8 @@
 //! `x = ANY (VALUES (1), (2))`: the parser takes what stands behind ANY, ALL and SOME for a subquery only if it begins with
 //! SELECT or WITH. Here VALUES is put into `SELECT * FROM (VALUES …)`, which is the same rows.
 
-use datafusion_sql::sqlparser::keywords::Keyword;
-use datafusion_sql::sqlparser::tokenizer::{Token, TokenWithSpan};
+use sqlparser::keywords::Keyword;
+use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 /// The tokens of a text, with such a SELECT wherever VALUES stands in parentheses behind ANY, ALL or SOME.
 pub fn behind_quantifiers(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {

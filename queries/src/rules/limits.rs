@@ -1,7 +1,7 @@
 //! LIMIT down to where rows come from.
 //!
 //! A limit keeps its place, and what is below it is told how many rows are wanted: those that it passes over, and those
-//! that it gives. Rows are computed for no more than these where [`Map`] stands between. A left join gives each left row
+//! that it gives. A sort gives no more than these by itself. Rows are computed for no more than these where [`Map`] stands between. A left join gives each left row
 //! once at least, and a union all rows of all inputs, so that no more than so many are wanted of the left side and of each
 //! input. A filter may drop rows: nothing is known below it.
 
@@ -30,6 +30,13 @@ fn limited(rel: &mut Rel) {
     }
     if let Some(wanted) = wanted(node) {
         want(&mut node.input, wanted);
+    }
+    if let Rel::Sort(sort) = &*node.input
+        && node.skip == 0
+        && sort.fetch == node.fetch
+    {
+        // The first rows of an order are all that it gives.
+        *rel = taken(&mut node.input);
     }
 }
 
@@ -109,10 +116,12 @@ mod tests {
         let (t, [x]) = sample.table("t", ["x"]);
         let a = sample.number("a");
         let keys = vec![SortKey { expr: x.clone(), descending: true, nulls_first: false }];
-        let sorted = Rel::Sort(Sort { input: Box::new(t.clone()), keys, fetch: None });
+        let sorted = Rel::Sort(Sort { input: Box::new(t.clone()), keys: keys.clone(), fetch: None });
         let rel = limit_of(map(sorted, vec![(id(&a), eq(&x, &x))]), 2, Some(3));
         let to = "map a#1 := x#0 = x#0\n  limit 3 from 2\n    sort x#0 DESC fetch 5\n      scan t x#0\n";
         sample.becomes(push_all, rel, &[&a], to);
+        let first = Rel::Sort(Sort { input: Box::new(t.clone()), keys, fetch: None });
+        sample.becomes(push_all, limit_of(first, 0, Some(3)), &[&x], "sort x#0 DESC fetch 3\n  scan t x#0\n");
         let twice = limit_of(limit_of(t.clone(), 1, Some(10)), 3, Some(9));
         sample.becomes(push_all, twice, &[&x], "limit 7 from 4\n  scan t x#0 fetch 11\n");
         let kept = limit_of(filter(t, vec![eq(&x, &int(1))]), 0, Some(1));

@@ -14,14 +14,16 @@
 //! 8. [`filters`]: filters down to where rows come from; then 2 to 7 again, for what has become constant. Once more where
 //!    [`shared`] has found equal relations, or readers have told which rows they want.
 //! 9. [`sorts`]: sorts whose order nobody sees.
-//! 10. [`limits`]: how many rows are wanted.
-//! 11. [`joins`]: the order of inner joins.
-//! 12. [`repeated`]: expressions that are computed once.
+//! 10. [`distinct`]: aggregates of distinct values as groups.
+//! 11. [`limits`]: how many rows are wanted.
+//! 12. [`joins`]: the order of inner joins.
+//! 13. [`repeated`]: expressions that are computed once.
 //!
 //! What all of them keep: three-valued logic, the rows on which what can fail is evaluated (decision 6), and that the same
 //! statement becomes the same one in every process.
 
 pub mod aliases;
+pub mod distinct;
 pub mod empty;
 pub mod filters;
 pub mod hash;
@@ -72,7 +74,8 @@ pub fn apply(mut statement: Statement, settings: &Settings) -> Result<Statement>
         clean(&mut statement, &simplifier)?;
     }
     sorts::remove(&mut statement);
-    each(&mut statement, &mut |rel, _| {
+    each(&mut statement, &mut |rel, columns| {
+        distinct::group(rel, columns);
         limits::push(rel);
         Ok(())
     })?;

@@ -93,7 +93,14 @@ impl Sample {
         let read = columns.map(|name| self.number(name));
         let source = Source::Range { start: 0, end: 0, step: 1 };
         let schema = Arc::new(Schema::new(fields.to_vec()));
-        let table = Arc::new(Table { name: name.into(), schema, source, rows, spans: vec![] });
+        let table = Arc::new(Table {
+            name: name.into(),
+            schema,
+            source,
+            rows,
+            spans: vec![],
+            guesses: schema::Guesses::default(),
+        });
         let columns = read.iter().map(id).collect();
         (Rel::Scan(Scan { table, transform: None, columns, bounds: vec![], fetch: None }), read)
     }

@@ -4,11 +4,10 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, FieldRef};
 use datafusion_common::{DataFusionError, ScalarValue, plan_datafusion_err};
-use datafusion_expr::expr::ScalarFunction;
 use datafusion_expr::simplify::ExprSimplifyResult;
 use datafusion_expr::type_coercion::functions::{UDFCoercionExt, fields_with_udf};
 use datafusion_expr::{Expr as LogicalExpr, ReturnFieldArgs, ScalarUDF, Volatility};
-use expressions::functions::{decimal_rounding, field, nullif};
+use expressions::functions::{decimal_rounding, nullif};
 
 use super::Types;
 use super::numbers::{Use, is_decimal};
@@ -127,11 +126,6 @@ impl Types {
             }
             _ => {}
         }
-        // DataFusion's gives what lies below a NULL.
-        let function = match field::of_struct(&ScalarFunction::new_udf(function.clone(), vec![])) {
-            Some(LogicalExpr::ScalarFunction(field)) => field.func,
-            _ => function,
-        };
         let data_type = result_of(&function, &args)?;
         Ok(self.folded(Expr { kind: Kind::Call { function, args }, data_type }))
     }

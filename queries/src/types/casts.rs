@@ -3,15 +3,18 @@
 use arrow_cast::can_cast_types;
 use arrow_schema::{DataType, TimeUnit};
 use datafusion_common::nested_struct::{requires_nested_struct_cast, validate_data_type_compatibility};
-use datafusion_common::{not_impl_datafusion_err, plan_datafusion_err};
+use datafusion_common::{ScalarValue, not_impl_datafusion_err, plan_datafusion_err};
+use datafusion_expr::Operator;
 use expressions::text::shown;
 
 use super::Types;
+use super::numbers::is_decimal;
 use crate::algebra::{Expr, Kind};
 use crate::error::Result;
 
 impl Types {
-    /// `CAST(e AS to)`, or `TRY_CAST`, which is `safe`. An integer is a timestamp in seconds.
+    /// `CAST(e AS to)`, or `TRY_CAST`, which is `safe`. An integer is a timestamp in seconds,
+    /// and a decimal that is not 0 is true.
     ///
     /// # Errors
     /// There is no such cast. Nothing is cast to lists, structs and maps.
@@ -25,6 +28,9 @@ impl Types {
                 let seconds = DataType::Timestamp(TimeUnit::Second, zone.clone());
                 let seconds = self.written(self.written(e, &DataType::Int64, safe)?, &seconds, safe)?;
                 self.written(seconds, to, safe)
+            }
+            DataType::Boolean if is_decimal(from) => {
+                self.binary(e, Operator::NotEq, Expr::literal(ScalarValue::Int64(Some(0))))
             }
             _ => self.written(e, to, safe),
         }

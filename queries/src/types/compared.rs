@@ -41,7 +41,7 @@ impl Types {
         let common =
             list.iter().try_fold(e.data_type.clone(), |common, item| match common == item.data_type {
                 true => Some(common),
-                false => wider(&common, &item.data_type, Use::Compared, comparison_coercion),
+                false => wider(&common, &item.data_type, Use::Compared, coercion),
             });
         let Some(common) = common else {
             let items: Vec<String> = list.iter().take(3).map(|item| item.data_type.to_string()).collect();
@@ -67,7 +67,7 @@ impl Types {
         let (value, of_low, of_high) = (&e.data_type, &low.data_type, &high.data_type);
         let with_low = compared_in(value, Operator::GtEq, of_low)?.0;
         let with_high = compared_in(value, Operator::LtEq, of_high)?.0;
-        let common = match wider(&with_low, &with_high, Use::Compared, comparison_coercion) {
+        let common = match wider(&with_low, &with_high, Use::Compared, coercion) {
             Some(common) => common,
             None => compared_in(&with_low, Operator::LtEq, &with_high)?.0,
         };
@@ -110,8 +110,22 @@ fn like_in(value: &DataType, pattern: &DataType) -> Option<DataType> {
 
 /// The types in which values of two types are compared.
 pub(super) fn compared_in(left: &DataType, op: Operator, right: &DataType) -> Result<(DataType, DataType)> {
-    match left == right {
-        true => Ok((left.clone(), left.clone())),
-        false => Ok(BinaryTypeCoercer::new(left, &op, right).get_input_types()?),
+    if left == right {
+        return Ok((left.clone(), left.clone()));
     }
+    match truth(left, right) {
+        Some(common) => Ok((common.clone(), common)),
+        None => Ok(BinaryTypeCoercer::new(left, &op, right).get_input_types()?),
+    }
+}
+
+/// The type in which values of two types are compared.
+fn coercion(one: &DataType, other: &DataType) -> Option<DataType> {
+    truth(one, other).or_else(|| comparison_coercion(one, other))
+}
+
+/// BOOLEAN for a BOOLEAN and a text, which is read as one.
+fn truth(one: &DataType, other: &DataType) -> Option<DataType> {
+    let is_truth = |t: &DataType| *t == DataType::Boolean;
+    (is_truth(one) && is_text(other) || is_text(one) && is_truth(other)).then_some(DataType::Boolean)
 }

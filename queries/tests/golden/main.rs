@@ -33,7 +33,7 @@ fn plans(sql: &str, catalog: &Catalog) -> String {
 fn explained(sql: &str, catalog: &Catalog, settings: &Settings) -> String {
     let Ok(Statement::Query(query)) = queries::parse(sql) else { panic!("not a query: {sql}") };
     let plan = queries::plan(&query, catalog, settings).unwrap_or_else(|e| panic!("{e}: {sql}"));
-    queries::explain::explain(&plan).iter().map(|line| format!("{}\n", line.text)).collect()
+    queries::explain::explain(&plan).iter().map(|line| format!("{line}\n")).collect()
 }
 
 /// Fails with the difference if a plan is not the one in the file; or writes it.

@@ -8,44 +8,25 @@ use arrow_array::{Array, ArrayRef, BooleanArray};
 use arrow_schema::{DataType, Field, FieldRef};
 use arrow_select::nullif::nullif;
 use datafusion_common::{Result, ScalarValue, internal_err};
-use datafusion_expr::expr::ScalarFunction;
-use datafusion_expr::{
-    ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
-};
+use datafusion_expr::{ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl};
 
-/// The name of DataFusion's function, and of this one.
-const NAME: &str = "get_field";
+use super::of_general;
 
-/// A call of DataFusion's function as one of this; none for another function.
-pub fn of_struct(call: &ScalarFunction) -> Option<Expr> {
-    let is_other = call.func.name() == NAME && !call.func.inner().is::<FieldOf>();
-    is_other.then(|| {
-        let field =
-            FieldOf { of: call.func.clone(), signature: Signature::variadic_any(Volatility::Immutable) };
-        Expr::ScalarFunction(ScalarFunction::new_udf(
-            Arc::new(ScalarUDF::new_from_impl(field)),
-            call.args.clone(),
-        ))
-    })
+/// The function.
+pub fn get_field() -> Arc<ScalarUDF> {
+    Arc::new(ScalarUDF::new_from_impl(FieldOf { general: datafusion_functions::core::get_field() }))
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct FieldOf {
-    of: Arc<ScalarUDF>,
-    signature: Signature,
+    general: Arc<ScalarUDF>,
 }
 
 impl ScalarUDFImpl for FieldOf {
-    fn name(&self) -> &str {
-        NAME
-    }
+    of_general!();
 
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
-
-    fn schema_name(&self, args: &[Expr]) -> Result<String> {
-        self.of.schema_name(args)
+    fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
+        self.general.coerce_types(types)
     }
 
     fn return_type(&self, _: &[DataType]) -> Result<DataType> {
@@ -53,7 +34,7 @@ impl ScalarUDFImpl for FieldOf {
     }
 
     fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef> {
-        let field: Field = self.of.return_field_from_args(args)?.as_ref().clone();
+        let field: Field = self.general.return_field_from_args(args)?.as_ref().clone();
         Ok(Arc::new(field.with_nullable(true)))
     }
 
@@ -69,11 +50,11 @@ impl ScalarUDFImpl for FieldOf {
             }
             // What lies further below has this one for its struct, or map.
             args.arg_fields.remove(1);
-            args.arg_fields[0] = Arc::new(Field::new(NAME, values.data_type().clone(), true));
+            args.arg_fields[0] = Arc::new(Field::new(self.name(), values.data_type().clone(), true));
             args.args.remove(1);
             args.args[0] = ColumnarValue::Array(values);
         }
-        self.of.invoke_with_args(args)
+        self.general.invoke_with_args(args)
     }
 }
 

@@ -5,9 +5,8 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, FieldRef};
 use datafusion_common::{Result, plan_err};
-use datafusion_expr::simplify::{ExprSimplifyResult, SimplifyContext};
 use datafusion_expr::{
-    ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+    ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 
 /// The function.
@@ -52,18 +51,6 @@ impl ScalarUDFImpl for IfNull {
 
     fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef> {
         self.coalesce.return_field_from_args(args)
-    }
-
-    fn simplify(&self, args: Vec<Expr>, context: &SimplifyContext) -> Result<ExprSimplifyResult> {
-        self.coalesce.simplify(args, context)
-    }
-
-    fn conditional_arguments<'a>(&self, args: &'a [Expr]) -> Option<(Vec<&'a Expr>, Vec<&'a Expr>)> {
-        self.coalesce.conditional_arguments(args)
-    }
-
-    fn short_circuits(&self) -> bool {
-        self.coalesce.short_circuits()
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {

@@ -4,12 +4,11 @@
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, FieldRef};
-use datafusion_common::{DFSchema, Result, ScalarValue, plan_err};
-use datafusion_expr::expr::ScalarFunction;
+use datafusion_common::{Result, plan_err};
 use datafusion_expr::type_coercion::binary::BinaryTypeCoercer;
 use datafusion_expr::{
-    BinaryExpr, Case, ColumnarValue, Expr, ExprSchemable, Operator, ReturnFieldArgs, ScalarFunctionArgs,
-    ScalarUDF, ScalarUDFImpl, Signature, Volatility, cast,
+    ColumnarValue, Operator, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
+    Volatility,
 };
 
 /// Its name.
@@ -30,32 +29,6 @@ fn compared(left: &DataType, right: &DataType) -> Result<(DataType, DataType)> {
         (true, _) => Ok((right.clone(), right.clone())),
         _ => BinaryTypeCoercer::new(left, &Operator::Eq, right).get_input_types(),
     }
-}
-
-/// A call whose arguments have two types as a CASE, in a plan whose types are settled; none for another expression.
-pub fn of_two_types(call: &ScalarFunction, schema: &DFSchema) -> Result<Option<Expr>> {
-    let (NAME, [value, other]) = (call.func.name(), call.args.as_slice()) else { return Ok(None) };
-    let (left, right) = (value.get_type(schema)?, other.get_type(schema)?);
-    if left == right {
-        return Ok(None);
-    }
-    let (left_as, right_as) = compared(&left, &right)?;
-    let as_type = |e: &Expr, from: &DataType, to| if *from == to { e.clone() } else { cast(e.clone(), to) };
-    let (compared, with) = (as_type(value, &left, left_as), as_type(other, &right, right_as));
-    case(value, &left, compared, with).map(Some)
-}
-
-/// `CASE WHEN compared = with THEN NULL ELSE value END`. The value is computed twice, and must be the same.
-pub fn case(value: &Expr, data_type: &DataType, compared: Expr, with: Expr) -> Result<Expr> {
-    if value.is_volatile() {
-        return plan_err!(
-            "nullif() of a value that is another one at each call takes one of the same type\n  help: a CAST may help"
-        );
-    }
-    let equal = BinaryExpr::new(Box::new(compared), Operator::Eq, Box::new(with));
-    let null = Expr::Literal(ScalarValue::try_from(data_type)?, None);
-    let branch = (Box::new(Expr::BinaryExpr(equal)), Box::new(null));
-    Ok(Expr::Case(Case::new(None, vec![branch], Some(Box::new(value.clone())))))
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]

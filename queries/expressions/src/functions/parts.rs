@@ -12,10 +12,7 @@ use arrow_array::{ArrayRef, Float64Array, Int64Array};
 use arrow_cast::cast;
 use arrow_schema::{DataType, Field, FieldRef, IntervalUnit};
 use datafusion_common::{Result, ScalarValue, exec_err, internal_err, plan_err};
-use datafusion_expr::planner::{ExprPlanner, PlannerResult};
-use datafusion_expr::preimage::PreimageResult;
-use datafusion_expr::simplify::SimplifyContext;
-use datafusion_expr::{ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl};
+use datafusion_expr::{ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl};
 use schema::durations::to_intervals;
 
 use super::of_general;
@@ -25,23 +22,13 @@ pub fn date_part() -> Arc<ScalarUDF> {
     Arc::new(ScalarUDF::new_from_impl(DatePart { general: datafusion_functions::datetime::date_part() }))
 }
 
-/// `EXTRACT(part FROM x)` calls the same function.
-#[derive(Debug)]
-pub struct Planner(pub Arc<ScalarUDF>);
-
-impl ExprPlanner for Planner {
-    fn plan_extract(&self, args: Vec<Expr>) -> Result<PlannerResult<Vec<Expr>>> {
-        Ok(PlannerResult::Planned(self.0.call(args)))
-    }
-}
-
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct DatePart {
     general: Arc<ScalarUDF>,
 }
 
 /// The name of a part in the one spelling of it that is looked at below.
-pub(super) fn part_of(value: Option<&ScalarValue>) -> Result<String> {
+pub fn part_of(value: Option<&ScalarValue>) -> Result<String> {
     let Some(name) = value.and_then(|v| v.try_as_str().flatten()) else {
         return plan_err!("the part of a date is a constant, such as 'year'");
     };
@@ -186,17 +173,6 @@ impl ScalarUDFImpl for DatePart {
                 let one = self.of(&part, &value.to_array()?, &args)?;
                 Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(&one, 0)?))
             }
-        }
-    }
-
-    /// A year is a range of dates, for zone maps.
-    fn preimage(&self, args: &[Expr], literal: &Expr, context: &SimplifyContext) -> Result<PreimageResult> {
-        match literal {
-            Expr::Literal(year @ ScalarValue::Int64(Some(_)), _) => match year.cast_to(&DataType::Int32) {
-                Ok(year) => self.general.preimage(args, &Expr::Literal(year, None), context),
-                Err(_) => Ok(PreimageResult::None),
-            },
-            other => self.general.preimage(args, other, context),
         }
     }
 }

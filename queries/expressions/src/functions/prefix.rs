@@ -8,8 +8,7 @@ use arrow_array::ArrayRef;
 use arrow_array::cast::AsArray;
 use arrow_schema::DataType;
 use datafusion_common::{Result, ScalarValue};
-use datafusion_expr::planner::{ExprPlanner, PlannerResult};
-use datafusion_expr::{ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl};
+use datafusion_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl};
 
 use super::{of_general, type_of_general};
 
@@ -41,15 +40,5 @@ impl ScalarUDFImpl for Substr {
             return Ok(ColumnarValue::Array(prefixes));
         }
         self.general.invoke_with_args(args)
-    }
-}
-
-/// `SUBSTRING(x FROM a FOR b)` calls the same function.
-#[derive(Debug)]
-pub struct Planner(pub Arc<ScalarUDF>);
-
-impl ExprPlanner for Planner {
-    fn plan_substring(&self, args: Vec<Expr>) -> Result<PlannerResult<Vec<Expr>>> {
-        Ok(PlannerResult::Planned(self.0.call(args)))
     }
 }

@@ -30,7 +30,7 @@ impl AggregateUDFImpl for Sum {
 
     fn return_type(&self, types: &[DataType]) -> Result<DataType> {
         match types {
-            // The argument is made an integer before anything runs, see `rewrite::nulls`.
+            // The argument is made an integer before anything runs.
             [DataType::Null] => Ok(DataType::Int64),
             types => self.general.return_type(types),
         }

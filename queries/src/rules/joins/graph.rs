@@ -10,7 +10,7 @@ use datafusion_expr::Operator;
 use super::region::{Tree, joined, relation};
 use super::search::{Class, Edge, Graph, Member, Relations, Shape};
 use crate::algebra::{Expr, Filter, Rel};
-use crate::estimates::values::Spread;
+use crate::estimates::values::{Number, Spread};
 use crate::estimates::{self, Estimate, equality, kept};
 use crate::rules::hash::hash;
 
@@ -18,8 +18,8 @@ use crate::rules::hash::hash;
 #[derive(Default)]
 pub struct Parts {
     classes: Vec<Equal>,
-    /// The relations that each other predicate is over, as a set, and about which part of the pairs it keeps.
-    others: Vec<(Relations, f64)>,
+    /// The other predicates, and the relations that each of them is over as a set.
+    others: Vec<(Relations, Expr)>,
     /// For each predicate, in the order of [`Tree::predicates`], whether it is one of the others.
     is_other: Vec<bool>,
 }
@@ -53,7 +53,7 @@ impl Parts {
                 Some(key) => equal.push(key),
                 None => {
                     let on = owners(e)?.iter().fold(0, |set, place| set | 1 << place);
-                    parts.others.push((on, kept::guess(e)));
+                    parts.others.push((on, e.clone()));
                 }
             }
         }
@@ -67,11 +67,15 @@ impl Parts {
             let member = |(place, e): &(usize, Expr)| {
                 let estimate = relations.get(*place)?;
                 let spread = estimate.spread(e).unwrap_or(Spread::of_values(estimate.rows));
-                Some(Member { relation: *place, whole: spread.whole, kept: spread.kept })
+                let is_counted = spread.number == Number::Counted;
+                Some(Member { relation: *place, whole: spread.whole, is_counted, kept: spread.kept })
             };
             Class::new(class.members.iter().filter_map(member).collect())
         });
-        let edges = self.others.iter().map(|(on, part)| Edge { on: *on, part: *part });
+        let edges = self.others.iter().map(|(on, e)| {
+            let named = relations.iter().enumerate().filter(|(place, _)| on >> place & 1 == 1);
+            Edge { on: *on, part: kept::part(e, &Estimate::pairs(named.map(|(_, estimate)| estimate))) }
+        });
         let rows = relations.iter().map(|estimate| estimate.rows).collect();
         Graph::new(rows, classes.collect(), edges.collect())
     }

@@ -5,9 +5,10 @@
 //! two inputs whose join is the smallest are joined first, again and again (Fegaras, DEXA 1998). Parts of the graph that no
 //! predicate connects are joined last, the smaller ones first.
 //!
-//! Keys are classes of equal columns. A set of relations of which m have a member of a class has 1 / d^(m - 1) of the rows
-//! of their product, where d is the smallest number of values of these members: that of a foreign key is mostly not known,
-//! and taken for the number of its rows.
+//! Keys are classes of equal columns. A set of relations of which some have a member of a class has as many rows as their
+//! product, divided by the numbers of values of all these members but the smallest one: all values of a column are taken to
+//! be in one that has more. Where these numbers are not known of all members, it is divided by the smallest one each time:
+//! that of a foreign key is then mostly taken for the number of its rows.
 
 use std::collections::BTreeMap;
 
@@ -49,6 +50,8 @@ pub struct Member {
     pub relation: usize,
     /// About how many values it has where nothing is filtered.
     pub whole: f64,
+    /// Whether that is more than a bound.
+    pub is_counted: bool,
     /// Which part of them filters have left.
     pub kept: f64,
 }
@@ -100,13 +103,16 @@ impl Class {
         Class { members, on }
     }
 
-    /// About how many values the members of a set have in common.
-    fn values(&self, set: Relations) -> f64 {
-        let own = self.members.iter().filter(|member| set >> member.relation & 1 == 1);
-        let (whole, kept) = own.fold((f64::INFINITY, 0.0_f64), |(whole, kept), member| {
-            (member.whole.min(whole), member.kept.max(kept))
-        });
-        (whole * kept).max(1.0)
+    /// By what the rows of a set are divided as its members become equal, one after the other.
+    fn divisors(&self, set: Relations) -> impl Iterator<Item = f64> + use<> {
+        let own: Vec<&Member> =
+            self.members.iter().filter(|member| set >> member.relation & 1 == 1).collect();
+        let kept = own.iter().map(|member| member.kept).fold(0.0, f64::max);
+        let mut wholes: Vec<f64> = own.iter().map(|member| member.whole).collect();
+        wholes.sort_by(|a, b| b.total_cmp(a));
+        let least = wholes.pop().unwrap_or(1.0);
+        let are_counted = own.iter().all(|member| member.is_counted);
+        wholes.into_iter().map(move |whole| (if are_counted { whole } else { least } * kept).max(1.0))
     }
 }
 
@@ -156,6 +162,7 @@ impl Graph {
             .iter()
             .map(|class| members(class.on & set).map(|number| 1 << number).collect())
             .collect();
+        let mut divisors: Vec<_> = self.classes.iter().map(|class| class.divisors(set)).collect();
         // Keys between the same two relations depend on each other: together they keep no less than one row for each row of
         // the larger relation.
         for (a, b, classes) in &self.pairs {
@@ -165,11 +172,11 @@ impl Graph {
             let both = 1 << a | 1 << b;
             let mut part = 1.0;
             for number in classes {
-                let (Some(class), Some(open)) = (self.classes.get(*number), open.get_mut(*number)) else {
+                let (Some(divisors), Some(open)) = (divisors.get_mut(*number), open.get_mut(*number)) else {
                     continue;
                 };
                 if !open.iter().any(|part| part & both == both) {
-                    part /= class.values(set);
+                    part /= divisors.next().unwrap_or(1.0);
                     let joined =
                         open.extract_if(.., |part| *part & both != 0).fold(0, |all, part| all | part);
                     open.push(joined);
@@ -179,9 +186,8 @@ impl Graph {
                 rows *= part.max(1.0 / of(*a).min(of(*b)));
             }
         }
-        for (class, open) in self.classes.iter().zip(open) {
-            let values = class.values(set);
-            (1..open.len()).for_each(|_| rows /= values);
+        for (divisors, open) in divisors.into_iter().zip(open) {
+            divisors.take(open.len().saturating_sub(1)).for_each(|values| rows /= values);
         }
         rows.max(1.0)
     }
@@ -333,7 +339,8 @@ mod tests {
     use super::*;
 
     fn class<const N: usize>(members: [(usize, f64); N]) -> Class {
-        Class::new(members.map(|(relation, whole)| Member { relation, whole, kept: 1.0 }).to_vec())
+        let member = |(relation, whole)| Member { relation, whole, is_counted: false, kept: 1.0 };
+        Class::new(members.map(member).to_vec())
     }
 
     fn key(a: usize, b: usize, values: f64) -> Class {
@@ -416,6 +423,20 @@ mod tests {
         let graph = Graph::new(vec![10.0, 1000.0, 10.0, 10.0], classes, vec![]);
         let Shape::Join(inputs, 0b1111) = cheapest(&graph) else { panic!("it joins all") };
         assert_eq!([inputs[0].relations(), inputs[1].relations()], [0b1100, 0b0011]);
+    }
+
+    #[test]
+    fn values_that_are_known_are_in_the_column_that_has_more() {
+        let rows = |is_counted, set| {
+            let member = |(relation, whole)| Member { relation, whole, is_counted, kept: 1.0 };
+            let members = [(0, 10_000.0), (1, 1_000_000.0), (2, 10_000.0)].map(member);
+            let rows = vec![5_000_000.0, 1_000_000.0, 20_000.0];
+            Graph::new(rows, vec![Class::new(members.to_vec())], vec![]).rows(set)
+        };
+        assert_eq!(rows(true, 0b011), 5_000_000.0);
+        assert_eq!(rows(true, 0b111), 10_000_000.0);
+        assert_eq!(rows(true, 0b101), 10_000_000.0);
+        assert_eq!(rows(false, 0b011), 500_000_000.0);
     }
 
     #[test]

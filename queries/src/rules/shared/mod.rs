@@ -102,8 +102,7 @@ pub fn describe(statement: &mut Statement) {
             let place = |id| stage.columns.iter().position(|other| *other == id);
             let keys = unique::keys(&stage.root)
                 .and_then(|keys| keys.into_iter().map(place).collect::<Option<Vec<usize>>>());
-            let columns = stage.columns.iter().map(|id| (estimate.values(*id), estimate.span(*id)));
-            let columns = columns.collect();
+            let columns = stage.columns.iter().map(|id| estimate.column(*id)).collect();
             Arc::new(Facts { rows: estimate.rows, is_known: estimate.is_known, columns, keys })
         });
         known.push(facts);

@@ -5,7 +5,7 @@
 use datafusion_common::ScalarValue;
 use datafusion_expr::Operator;
 
-use super::{Simplifier, is_null};
+use super::{Simplifier, is_null, spans};
 use crate::algebra::{Expr, Kind};
 use crate::compile::is_text;
 use crate::error::Result;
@@ -30,6 +30,9 @@ impl Simplifier<'_> {
             Operator::IsDistinctFrom | Operator::IsNotDistinctFrom => {}
             _ if is_null(&left) || is_null(&right) => return Ok(Expr::boolean(None)),
             _ => {}
+        }
+        if let Some(range) = spans::comparison(&left, op, &right) {
+            return Ok(range);
         }
         let Some(ScalarValue::Boolean(Some(value))) = right.as_literal() else {
             return self.types.binary(left, op, right);

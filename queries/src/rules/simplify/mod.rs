@@ -11,6 +11,7 @@
 //! - [`lists`]: equalities with constants as one list.
 //! - [`not`]: NOT down to comparisons.
 //! - [`compared`]: comparisons, IN, BETWEEN and LIKE.
+//! - [`spans`]: years and dates as ranges of columns.
 //! - [`cases`] of CASE.
 //! - [`nodes`]: the expressions of relations.
 
@@ -20,6 +21,7 @@ pub mod factors;
 pub mod lists;
 pub mod nodes;
 pub mod not;
+pub mod spans;
 pub mod terms;
 
 use datafusion_expr::Operator;
@@ -86,12 +88,11 @@ impl<'a> Simplifier<'a> {
                 return self.in_list(self.value(*expr)?, list, negated, condition);
             }
             Kind::Between { expr, low, high, negated } => {
-                return self.types.between(
-                    self.value(*expr)?,
-                    self.value(*low)?,
-                    self.value(*high)?,
-                    negated,
-                );
+                let (expr, low, high) = (self.value(*expr)?, self.value(*low)?, self.value(*high)?);
+                return match spans::between(&expr, &low, &high) {
+                    Some(range) if !negated => Ok(range),
+                    _ => self.types.between(expr, low, high, negated),
+                };
             }
             Kind::Like { expr, pattern, negated, case_insensitive } => {
                 let (expr, pattern) = (self.value(*expr)?, self.value(*pattern)?);

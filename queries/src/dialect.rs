@@ -1,0 +1,114 @@
+//! The dialect that the parser reads: sqlparser's generic one, with `||` where DuckDB and PostgreSQL have it.
+
+use std::any::TypeId;
+
+use sqlparser::dialect::{Dialect, GenericDialect, Precedence};
+use sqlparser::parser::{Parser, ParserError};
+use sqlparser::tokenizer::Token;
+
+/// The dialect of palais.
+#[derive(Debug)]
+pub struct Palais;
+
+/// Answers as the generic dialect does.
+macro_rules! as_generic {
+    ($($name:ident),* $(,)?) => {
+        $(fn $name(&self) -> bool {
+            GenericDialect.$name()
+        })*
+    };
+}
+
+impl Dialect for Palais {
+    /// The parser asks in many places whether it reads the generic dialect.
+    fn dialect(&self) -> TypeId {
+        GenericDialect.dialect()
+    }
+
+    /// `||` binds less tightly than arithmetic, and more tightly than comparisons.
+    fn get_next_precedence(&self, parser: &Parser) -> Option<Result<u8, ParserError>> {
+        match parser.peek_token_ref().token {
+            Token::StringConcat => Some(Ok(self.prec_value(Precedence::Pipe))),
+            _ => None,
+        }
+    }
+
+    fn is_delimited_identifier_start(&self, ch: char) -> bool {
+        GenericDialect.is_delimited_identifier_start(ch)
+    }
+
+    fn is_identifier_start(&self, ch: char) -> bool {
+        GenericDialect.is_identifier_start(ch)
+    }
+
+    fn is_identifier_part(&self, ch: char) -> bool {
+        GenericDialect.is_identifier_part(ch)
+    }
+
+    as_generic! {
+        allow_extract_custom, allow_extract_single_quotes, support_map_literal_syntax,
+        supports_array_join_syntax, supports_array_typedef_with_brackets,
+        supports_asc_desc_in_column_definition, supports_bitwise_shift_operators,
+        supports_comma_separated_set_assignments, supports_comma_separated_trim, supports_comment_on,
+        supports_comment_optimizer_hint, supports_connect_by, supports_constraint_keyword_without_name,
+        supports_create_index_with_clause, supports_create_view_comment_syntax, supports_cte_without_as,
+        supports_data_type_signed_suffix, supports_detach, supports_dictionary_syntax,
+        supports_empty_projections, supports_explain_with_utility_options, supports_extract_comma_syntax,
+        supports_filter_during_aggregation, supports_from_first_select, supports_group_by_expr,
+        supports_group_by_with_modifier, supports_install, supports_interpolate, supports_interval_options,
+        supports_key_column_option, supports_left_associative_joins_without_parens, supports_limit_by,
+        supports_limit_comma, supports_load_extension, supports_match_against, supports_match_recognize,
+        supports_multiline_comment_hints, supports_named_fn_args_with_assignment_operator,
+        supports_nested_comments, supports_optimize_table, supports_parens_around_table_factor,
+        supports_parenthesized_set_variables, supports_partition_by_after_order_by, supports_pipe_operator,
+        supports_prewhere, supports_projection_trailing_commas, supports_quote_delimited_string,
+        supports_select_format, supports_select_item_multi_column_alias, supports_select_wildcard_except,
+        supports_select_wildcard_exclude, supports_select_wildcard_ilike, supports_select_wildcard_rename,
+        supports_select_wildcard_replace, supports_set_names, supports_settings,
+        supports_start_transaction_modifier, supports_string_escape_constant, supports_struct_literal,
+        supports_try_convert, supports_unicode_string_literal, supports_update_order_by,
+        supports_user_host_grantee, supports_values_as_table_factor,
+        supports_window_clause_named_window_reference, supports_window_function_null_treatment_arg,
+        supports_with_fill, supports_xml_expressions,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The text of an expression with parentheses around each operation.
+    fn nested(sql: &str) -> String {
+        use sqlparser::ast::Expr;
+        fn shown(e: &Expr) -> String {
+            match e {
+                Expr::BinaryOp { left, op, right } => format!("({} {op} {})", shown(left), shown(right)),
+                other => other.to_string(),
+            }
+        }
+        shown(&Parser::new(&Palais).try_with_sql(sql).unwrap().parse_expr().unwrap())
+    }
+
+    #[test]
+    fn concatenation_binds_between_arithmetic_and_comparisons() {
+        assert_eq!(nested("a || b % c"), "(a || (b % c))");
+        assert_eq!(nested("a * b || c + d"), "((a * b) || (c + d))");
+        assert_eq!(nested("a || b || c = d || e"), "(((a || b) || c) = (d || e))");
+        assert_eq!(nested("a || b AND c"), "((a || b) AND c)");
+        assert_eq!(nested("a & b || c"), "((a & b) || c)");
+        assert_eq!(nested("a || b << c"), "(a || (b << c))");
+    }
+
+    #[test]
+    fn what_the_generic_dialect_reads_is_read() {
+        for sql in [
+            "SELECT * EXCLUDE (a) FROM t GROUP BY GROUPING SETS ((a), ())",
+            "FROM t",
+            "SELECT count(*) FILTER (WHERE a) FROM t, (VALUES (1)) v",
+            "SELECT E'a\\n', \"a b\", extract(year FROM d), [1, 2], MAP {'a': 1}",
+        ] {
+            let ours = Parser::parse_sql(&Palais, sql).unwrap();
+            assert_eq!(ours, Parser::parse_sql(&GenericDialect, sql).unwrap(), "{sql}");
+        }
+    }
+}
