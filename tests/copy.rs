@@ -204,8 +204,9 @@ fn figures_are_those_of_each_worker() {
     assert_eq!((rows("scan"), rows("final"), rows("merge")), (Some(1_000_000), Some(7), Some(3)));
     let shown = query(&format!("EXPLAIN ANALYZE {sql}"), "2");
     let line = |word: &str| shown.lines().find(|line| line.contains(word)).unwrap_or_default();
-    let figures = line("final aggregate").split_whitespace().collect::<Vec<_>>();
-    assert!(figures[0] == "7" && figures[2] == "s" && figures[4].ends_with('B'), "{shown}");
+    // Rows, about (marked where it is far off), busy, kept.
+    let figures = line("final aggregate").split_whitespace().filter(|&word| word != "!").collect::<Vec<_>>();
+    assert!(figures[0] == "7" && figures[3] == "s" && figures[5].ends_with('B'), "{shown}");
     assert!(line("scan ").contains("1,000,000 ") && line("scan ").contains(" a worker"), "{shown}");
 }
 

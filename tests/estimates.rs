@@ -11,7 +11,8 @@ mod process;
 /// What a command prints, where `@` stands for the directory of the tables.
 fn printed(home: &Path, command: &[&str], sql: &str) -> String {
     let sql = sql.replace('@', &home.display().to_string());
-    let done = palais([command, &["--format", "csv", &sql]].concat());
+    let format: &[&str] = if sql.starts_with("COPY") { &[] } else { &["--format", "csv"] };
+    let done = palais([command, format, &[&sql]].concat());
     assert_eq!((done.code(), done.stderr.as_str()), (Some(0), ""), "{sql}: {}", done.ending());
     done.stdout
 }
@@ -30,6 +31,14 @@ fn write_tables(home: &Path, suffix: &str) {
     ] {
         printed(home, &ONE, &format!("COPY ({query}) TO '@/{name}.{suffix}'"));
     }
+}
+
+/// How many thousands of rows are expected where this stands: `222k`.
+fn thousands(about: &str) -> u64 {
+    about
+        .strip_suffix('k')
+        .and_then(|number| number.parse().ok())
+        .unwrap_or_else(|| panic!("no thousands: {about}"))
 }
 
 /// The join of a plan.
@@ -85,7 +94,12 @@ fn rows_stand_beside_what_was_expected() {
     write_tables(home.path(), "csv");
     let of = |command: &[&str], sql: &str| printed(home.path(), command, sql);
     let plan = of(&ONE, "EXPLAIN SELECT id FROM '@/sales.csv' WHERE shop = 1");
-    assert!(plan.contains("  (about 67k rows)") && plan.contains("bytes  (about 200k rows)"), "{plan}");
+    // The file begins with numbers of few digits.
+    let about = |of: &str| {
+        let line = plan.lines().find(|line| line.contains(of)).unwrap_or_else(|| panic!("{of}: {plan}"));
+        thousands(line.split("(about ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap_or_default())
+    };
+    assert!((60..80).contains(&about("filter ")) && (190..240).contains(&about("scan ")), "{plan}");
     // Nothing is known of the sum of two columns.
     let far = "EXPLAIN ANALYZE SELECT id FROM '@/sales.csv' WHERE item + shop = 7";
     for command in [&ONE[..], &SEVERAL] {
@@ -93,8 +107,9 @@ fn rows_stand_beside_what_was_expected() {
         let line = |of: &str| analyzed.lines().find(|line| line.contains(of)).unwrap_or_default();
         let words = |of: &str| line(of).split_whitespace().take(3).map(String::from).collect::<Vec<_>>();
         assert!(line("operator").starts_with("         rows    about         busy"), "{analyzed}");
-        assert_eq!(words("scan ")[..2], ["200,000", "200k"], "{analyzed}");
-        assert_eq!(words("filter ")[1..], ["20k", "!"], "{analyzed}");
+        assert_eq!(words("scan ")[0], "200,000", "{analyzed}");
+        assert!((190..240).contains(&thousands(&words("scan ")[1])), "{analyzed}");
+        assert!(thousands(&words("filter ")[1]) > 10 && words("filter ")[2] == "!", "{analyzed}");
         assert!(analyzed.contains("\n! more than 10 times the rows expected"), "{analyzed}");
     }
     // A LIMIT ends what is below it.
@@ -106,7 +121,7 @@ fn rows_stand_beside_what_was_expected() {
     let stats: serde_json::Value = serde_json::from_str(&fs::read_to_string(stats).unwrap()).unwrap();
     let operators = stats["operators"].as_array().unwrap();
     let filter = operators.iter().find(|o| o["operator"].as_str().unwrap().starts_with("filter")).unwrap();
-    assert_eq!((filter["is_misestimated"].as_bool(), filter["rows"].as_u64()), (Some(true), Some(120)));
+    assert_eq!((filter["is_misestimated"].as_bool(), filter["rows"].as_u64()), (Some(true), Some(40)));
     assert!(filter["estimated_rows"].as_u64().unwrap() > 10_000, "{filter}");
 }
 

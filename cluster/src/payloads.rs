@@ -113,7 +113,7 @@ fn what_is_asked_of_processes() {
     check(&Look::Names(sources()));
     check(&Look::Source(sources(), "a/*.csv".into()));
     check(&Job {
-        of: Of::Table(table()),
+        of: Of::Table(table().into()),
         path: "out".into(),
         format: FormatOptions::default(),
         overwrite: false,

@@ -16,7 +16,8 @@
 //! with the file, and so does its raw size, where something (a csv header) lies before it. So the blocks cover the file.
 //! The list may be empty. Pairs `[offset, rows]`, which were written before, tell how many rows there are and no more.
 //!
-//! The manifest is written after all files, so that a directory which has one is whole.
+//! In a directory here the manifest is written after all files, and in a store before them. A file that it lists and that is
+//! missing is an error of whoever reads the dataset, so that half of one is never taken for the whole.
 
 use std::collections::HashSet;
 use std::fs::File;

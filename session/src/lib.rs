@@ -23,7 +23,7 @@
 //! - [`sources`]: where the tables of a session are and how files are read, for other processes too.
 //! - [`conversion`]: a conversion of files to another format, for other processes too.
 //! - [`tables`]: the tables that a session knows by name.
-//! - [`limits`]: how long parsing, opening files and planning may take.
+//! - [`limits`]: how long parsing, opening files and planning may take; `planners`: the threads that do it.
 //! - [`parsed`]: a statement with its text.
 //! - [`prepared`]: a statement that is parsed once and run with values.
 //! - [`planned_query`]: a query with its plan.
@@ -48,6 +48,7 @@ mod kept;
 pub mod limits;
 pub mod parsed;
 pub mod planned_query;
+mod planners;
 pub mod prepared;
 pub mod results;
 pub mod runner;

@@ -2,18 +2,19 @@
 //!
 //! The rules of the planner can't be interrupted, and some take time that grows with the square of a statement. They
 //! recurse once for each level of an expression, and `a AND b AND …` of thousands of terms is as deep. So planning runs
-//! on a thread of its own, with a stack that is large enough. The caller gets an error once planning takes too long.
-//! The thread then goes on until it is done, or until the process ends. The allocator limits its memory.
+//! on another thread, with a stack that is large enough. The caller gets an error once planning takes too long. The
+//! thread then goes on until it is done, or until the process ends. The allocator limits its memory.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::thread::Builder;
 use std::time::{Duration, Instant};
 
 use engine::context::cancel::Cancel;
-use engine::context::stack;
 
 use crate::error::{Error, Result};
+use crate::planners::{Planners, Stat};
+
+static PLANNERS: Planners = Planners::new();
 
 /// The most processor time that planning a statement may take.
 const MOST: Duration = Duration::from_secs(10);
@@ -35,20 +36,11 @@ pub fn within_limits<T: Send + 'static>(
     cancel: &Cancel,
     plan: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T> {
-    let thread = std::thread::Builder::new().name("palais-planning".into()).stack_size(stack::DEEP);
-    let (told, clock) = channel();
-    let run = move || {
-        stack::mark_deep();
-        let _ = told.send(Clock::of_this_thread());
-        engine::context::memory::planning(plan)
-    };
-    let mut begun = None;
-    wait_for(thread, run, cancel, || {
-        begun = begun.take().or_else(|| clock.try_recv().ok());
-        match &begun {
-            Some(clock) if clock.elapsed() > MOST => Err(Error::PlanningTime { seconds: MOST.as_secs() }),
-            _ => Ok(()),
-        }
+    let run = move || engine::context::memory::planning(plan);
+    let mut clock = None;
+    wait_for(run, cancel, |stat| match clock.get_or_insert_with(|| Clock::of(stat)).elapsed() > MOST {
+        true => Err(Error::PlanningTime { seconds: MOST.as_secs() }),
+        false => Ok(()),
     })
 }
 
@@ -58,16 +50,14 @@ pub fn within_limits<T: Send + 'static>(
 /// # Errors
 /// The work was cancelled, no thread can be started, or the work panicked.
 pub fn until<T: Send + 'static>(cancel: &Cancel, work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
-    let thread = stack::worker("palais-open".into());
-    wait_for(thread, work, cancel, || Ok(()))
+    wait_for(work, cancel, |_| Ok(()))
 }
 
-/// Waits for work on a thread of its own, as long as `look` gives no error.
+/// Waits for work on another thread, as long as `look` gives no error.
 fn wait_for<T: Send + 'static>(
-    thread: Builder,
     work: impl FnOnce() -> T + Send + 'static,
     cancel: &Cancel,
-    mut look: impl FnMut() -> Result<()>,
+    mut look: impl FnMut(&Stat) -> Result<()>,
 ) -> Result<T> {
     let (done, waiting) = channel();
     let run = move || {
@@ -76,15 +66,15 @@ fn wait_for<T: Send + 'static>(
         let _ = done.send(result);
     };
     cancel.check()?;
-    let thread = thread.spawn(run).map_err(|e| engine::Error::Start(e.to_string()))?;
+    let stat = PLANNERS.run(Box::new(run)).map_err(|e| engine::Error::Start(e.to_string()))?;
     let mut looked = Instant::now();
-    let mut ended = || loop {
+    loop {
         match waiting.recv_timeout(LOOK_FOR_CANCEL) {
             Ok(result) => return Ok(result?),
             Err(RecvTimeoutError::Timeout) => {
                 cancel.check()?;
                 if looked.elapsed() >= LOOK {
-                    look()?;
+                    look(&stat)?;
                     looked = Instant::now();
                 }
             }
@@ -93,32 +83,25 @@ fn wait_for<T: Send + 'static>(
                 return Err(engine::Error::Start(what.into()).into());
             }
         }
-    };
-    let result = ended();
-    // The thread may go on for long, if it was too slow or was cancelled.
-    stack::leave(thread);
-    result
+    }
 }
 
 /// The processor time of a thread: time of a busy machine in which the thread does not run does not count.
 struct Clock {
-    /// The file in which the system tells the time.
-    file: Option<PathBuf>,
+    stat: Stat,
     begun: Duration,
     /// Elapsed time, for systems without that file.
     start: Instant,
 }
 
 impl Clock {
-    fn of_this_thread() -> Clock {
-        let file = std::fs::read_link("/proc/thread-self").ok();
-        let file = file.map(|thread| Path::new("/proc").join(thread).join("stat"));
-        let begun = file.as_deref().and_then(time_of).unwrap_or_default();
-        Clock { file, begun, start: Instant::now() }
+    fn of(stat: &Stat) -> Clock {
+        let begun = stat.path().and_then(time_of).unwrap_or_default();
+        Clock { stat: stat.clone(), begun, start: Instant::now() }
     }
 
     fn elapsed(&self) -> Duration {
-        let time = self.file.as_deref().and_then(time_of).map(|time| time.saturating_sub(self.begun));
+        let time = self.stat.path().and_then(time_of).map(|time| time.saturating_sub(self.begun));
         time.unwrap_or_else(|| self.start.elapsed())
     }
 }
@@ -139,8 +122,10 @@ mod tests {
 
     #[test]
     fn the_clock_counts_what_a_thread_does() {
-        let clock = Clock::of_this_thread();
-        assert!(clock.file.is_some());
+        let stat = Stat::default();
+        stat.set();
+        let clock = Clock::of(&stat);
+        assert!(clock.stat.path().is_some());
         let start = Instant::now();
         let mut sum = 0_u64;
         while clock.elapsed() < Duration::from_millis(50) {

@@ -48,6 +48,9 @@ pub(crate) fn open(
     settings: &Settings,
     cancel: &Cancel,
 ) -> Result<Opened> {
+    if names.is_empty() {
+        return tables.open(names, late, &settings.open);
+    }
     let (tables, names, options) = (tables.clone(), names.to_vec(), settings.open.clone());
     until(cancel, move || tables.open(&names, late, &options))?
 }

@@ -209,8 +209,13 @@ fn what_is_written_into_a_store_is_read_as_it_was() {
         let puts = std::mem::take(&mut *store.puts.lock().unwrap());
         let bare = to.trim_end_matches('/');
         assert!(puts.len() > 2 && puts.iter().all(|put| put.starts_with(&format!("{bare}/"))), "{puts:?}");
-        assert_eq!(puts.last().unwrap(), &format!("{bare}/_manifest.json"), "the manifest comes last");
+        assert_eq!(puts[0], format!("{bare}/_manifest.json"), "the manifest comes first");
         assert_eq!(table(&session(2), &sums(&format!("'into://{to}'"))), expected, "{to}");
+        // As if the last file had not come.
+        let part = puts.last().unwrap();
+        std::fs::remove_file(home.path().join(part)).unwrap();
+        let said = error(&format!("SELECT count(*) FROM 'into://{to}'"));
+        assert!(said.contains(&format!("into://{part}: the dataset's manifest lists the file")), "{said}");
     }
     assert_eq!(half_written(), [""; 0]);
     assert!(!Path::new("into:").exists());
@@ -275,7 +280,7 @@ fn what_fails_leaves_nothing_in_a_store() {
         assert_eq!(said, format!("whole://{to}: cannot write: the store is closed on Sundays"));
     }
     let said = error("COPY (SELECT 2 AS a) TO 'whole://set/' (FORMAT csv)");
-    assert_eq!(said, "whole://set/part-00000.csv: cannot write: the store is closed on Sundays");
+    assert_eq!(said, "whole://set/_manifest.json: cannot write: the store is closed on Sundays");
     assert_eq!(names(&store), ["old.csv"]);
     assert_eq!(std::fs::read_to_string(home.path().join("old.csv")).unwrap(), "a\n1\n");
     assert_eq!(half_written(), [""; 0]);

@@ -40,7 +40,7 @@ pub enum Of {
     /// A table of the benchmark, in this number of files.
     Generated(Spec, usize),
     /// A table that is read.
-    Table(Table),
+    Table(Box<Table>),
 }
 
 /// The share of one process.
@@ -60,7 +60,7 @@ impl Files {
         let Job { of, path, format, overwrite, verify, workers } = job;
         let origin = match of {
             Of::Generated(spec, parts) => Origin::Generated(spec, parts),
-            Of::Table(table) => Origin::Table(Arc::new(table)),
+            Of::Table(table) => Origin::Table(table.into()),
         };
         let overwrite = Overwrite::flag(overwrite);
         let options = WriteOptions { format, workers, overwrite, part_bytes: None, verify };

@@ -75,7 +75,7 @@ impl Group {
             Source::Range { .. } | Source::Generated(_) | Source::Memory(_) => 0,
         };
         let job = Job {
-            of: Of::Table(table),
+            of: Of::Table(table.into()),
             path: path.to_path_buf(),
             format: format.clone(),
             overwrite: asked.overwrite,

@@ -32,13 +32,16 @@ pub fn beginning(file: &FileEntry, compression_name: &str, most: usize) -> Resul
     let Some(mut decompressor) = decompressor else { return Ok(beginning) };
     let Beginning { mut bytes, packed, is_whole } = beginning;
     // What was consumed may hold the rest of a block too.
-    let (mut raw, mut rest) = (bytes.len(), Vec::new());
-    while !is_whole {
-        rest.clear();
-        decompressor.push(&[], &mut rest, HEAD).map_err(|e| e.at(&file.path))?;
-        raw += rest.len();
-        if rest.is_empty() {
-            break;
+    let mut raw = bytes.len();
+    if !is_whole {
+        let mut rest = Vec::new();
+        loop {
+            decompressor.push(&[], &mut rest, HEAD).map_err(|e| e.at(&file.path))?;
+            if rest.is_empty() {
+                break;
+            }
+            raw += rest.len();
+            rest.clear();
         }
     }
     let is_whole = is_whole && raw <= most;

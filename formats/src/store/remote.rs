@@ -49,14 +49,19 @@ pub trait Store: Send + Sync {
     /// The store can't be asked, or has no such bytes.
     fn read(&self, name: &str, range: Range<u64>) -> io::Result<Bytes>;
 
+    /// Whether files can be put here. It is asked before a statement runs whose rows are to be put.
+    fn takes_files(&self) -> bool {
+        false
+    }
+
     /// Makes the bytes of a file here appear under a name. Whatever happens, the name has either all of them or what it
     /// had before, which may be nothing.
     ///
     /// # Errors
-    /// The store can't be asked, or takes no files.
+    /// The store can't be asked, or takes no files: then it is not called.
     fn put(&self, name: &str, file: &Path) -> io::Result<()> {
         let _ = (name, file);
-        Err(io::Error::new(io::ErrorKind::Unsupported, "this store is read only"))
+        Err(io::Error::new(io::ErrorKind::Unsupported, "this store takes no files"))
     }
 }
 

@@ -96,6 +96,10 @@ impl Store for SlowStore {
         Ok(bytes.into())
     }
 
+    fn takes_files(&self) -> bool {
+        true
+    }
+
     fn put(&self, name: &str, file: &Path) -> io::Result<()> {
         std::thread::sleep(self.delay);
         if self.fails.load(Ordering::SeqCst) {

@@ -25,8 +25,8 @@ pub fn of(
     let mut spans: Vec<Span> = vec![None; set.file_columns];
     let mut parts: Vec<Vec<RowsPart>> = vec![vec![]; set.file_columns];
     for (file, facts) in files.iter().zip(facts) {
-        for (column, _) in columns_in(table, set, file) {
-            let Some(facts) = of_column(&facts, column, table.schema.field(column)) else { continue };
+        for (column, position) in columns_in(table, set, file) {
+            let Some(facts) = of_column(&facts, position, table.schema.field(column)) else { continue };
             if let Some((from, to)) = ends(&facts.zone) {
                 let all = &mut spans[column];
                 *all = Some(all.map_or((from, to), |(least, most)| (from.min(least), to.max(most))));
@@ -51,11 +51,11 @@ pub fn of(
     Ok((spans, Guesses { rows: None, columns }))
 }
 
-/// What a footer says of a column of a table, which mostly has the same position in the file. Nothing if it is read as
-/// another type: its values have another unit then.
-fn of_column<'a>(facts: &'a [ColumnFacts], column: usize, field: &Field) -> Option<&'a ColumnFacts> {
+/// What a footer says of a column of a table, which mostly has this position in the file. Nothing if it is read as another
+/// type: its values have another unit then.
+fn of_column<'a>(facts: &'a [ColumnFacts], position: usize, field: &Field) -> Option<&'a ColumnFacts> {
     let has_name = |facts: &&ColumnFacts| facts.field.name() == field.name();
-    let found = facts.get(column).filter(has_name).or_else(|| facts.iter().find(has_name))?;
+    let found = facts.get(position).filter(has_name).or_else(|| facts.iter().find(has_name))?;
     same_instants(found.field.data_type(), field.data_type()).then_some(found)
 }
 

@@ -1,7 +1,7 @@
 //! Files and directories that appear in a store. Until they are whole they lie in the directory for temporary files.
 //!
-//! A store puts one file at a time, and removes none. So a directory appears file by file, the manifest last; and one that is
-//! not empty is not replaced.
+//! A store puts one file at a time, and removes none. So a directory appears file by file, the manifest first: whoever reads it
+//! before all of it is there, or after a failure, is told which file is missing. One that is not empty is not replaced.
 
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -79,6 +79,10 @@ impl InStore {
     /// It may not, or the store can't be asked.
     pub fn check(&self, overwrite: Overwrite, kind: Kind) -> Result<()> {
         let location = self.location();
+        if !self.store.takes_files() {
+            let help = "write to a directory here, or to another store";
+            return Err(refused(&location, "this store is read only", help));
+        }
         let there = self.store.stat(&self.name).map_err(|e| Error::io(&location, "open", e))?;
         if there.is_some() {
             return check_file(&location, overwrite, kind);
@@ -109,22 +113,23 @@ impl InStore {
 
     fn put_directory(&self, directory: &Path) -> Result<()> {
         let names = names_below(directory).map_err(|e| Error::io(directory, "list", e))?;
-        let (last, first): (Vec<_>, Vec<_>) = names.into_iter().partition(|name| name == manifest::FILE_NAME);
+        let (first, others): (Vec<_>, Vec<_>) =
+            names.into_iter().partition(|name| name == manifest::FILE_NAME);
         let done = AtomicUsize::new(0);
         let put = |name: &String| {
             self.put_file(&format!("{}/{name}", self.name), &directory.join(name))?;
             done.fetch_add(1, Ordering::Relaxed);
             Ok(())
         };
-        // A directory that has a manifest is whole.
+        // Without a manifest the files that are there would be taken for all.
         let put_all = || {
-            parallel::each(first.len(), |number| put(&first[number]))?;
-            last.iter().try_for_each(put)
+            first.iter().try_for_each(put)?;
+            parallel::each(others.len(), |number| put(&others[number])).map(drop)
         };
         put_all().map_err(|e| match done.load(Ordering::Relaxed) {
             0 => e,
             done => {
-                let all = first.len() + last.len();
+                let all = first.len() + others.len();
                 let message = format!("only {done} of {all} files were written into the store: {e}");
                 let help = "remove them with a tool of the store before it is written again";
                 refused(&self.location(), message, help)

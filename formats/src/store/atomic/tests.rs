@@ -281,6 +281,10 @@ impl remote::Store for Kept {
         Err(io::ErrorKind::NotFound.into())
     }
 
+    fn takes_files(&self) -> bool {
+        true
+    }
+
     fn put(&self, name: &str, file: &Path) -> io::Result<()> {
         if !self.refused.is_empty() && name.contains(self.refused) {
             panic!("the store panics");
@@ -337,19 +341,19 @@ fn a_directory_of_which_a_store_takes_a_part_tells_so() {
         assert!(!here.exists());
         done
     };
-    let store = std::sync::Arc::new(Kept { refused: "manifest", ..Kept::default() });
+    let store = std::sync::Arc::new(Kept { refused: "c", ..Kept::default() });
     remote::register("part", store.clone());
-    let error = write("part://d/", &["a", "b/c", manifest::FILE_NAME]).unwrap_err().to_string();
-    let expected = "part://d: only 2 of 3 files were written into the store: part://d/_manifest.json: cannot write: the \
-                    store panics\n  help: remove them";
+    let error = write("part://d/", &["b/c", manifest::FILE_NAME]).unwrap_err().to_string();
+    let expected = "part://d: only 1 of 2 files were written into the store: part://d/b/c: cannot write: the store \
+                    panics\n  help: remove them";
     assert!(error.starts_with(expected), "{error}");
-    assert!(store.files.lock().unwrap().keys().eq(["d/a", "d/b/c"]));
+    assert!(store.files.lock().unwrap().keys().eq(["d/_manifest.json"]));
     assert!(write("part://d/", &["a"]).unwrap_err().to_string().contains("nothing can be removed"));
     write("part://e", &["a"]).unwrap();
 }
 
 #[test]
-fn a_store_that_says_nothing_of_writing_is_read_only() {
+fn a_store_that_says_nothing_of_writing_is_read_only_before_anything_is_written() {
     struct ReadOnly;
 
     impl remote::Store for ReadOnly {
@@ -367,8 +371,10 @@ fn a_store_that_says_nothing_of_writing_is_read_only() {
     }
 
     remote::register("closed", std::sync::Arc::new(ReadOnly));
-    let error = AtomicWrite::file(Path::new("closed://x"), NO).unwrap().0.commit().unwrap_err().to_string();
-    assert_eq!(error, "closed://x: cannot write: this store is read only");
+    let expected =
+        "closed://x: this store is read only\n  help: write to a directory here, or to another store";
+    assert_eq!(AtomicWrite::file(Path::new("closed://x"), NO).unwrap_err().to_string(), expected);
+    assert_eq!(AtomicWrite::directory(Path::new("closed://x/"), NO).unwrap_err().to_string(), expected);
     for path in ["closed://", "closed:///", "closed://x/"] {
         let error = AtomicWrite::file(Path::new(path), NO).unwrap_err().to_string();
         assert!(error.contains("give the name of a file"), "{error}");
