@@ -15,7 +15,7 @@
 //!    [`shared`] has found equal relations, or readers have told which rows they want.
 //! 9. [`sorts`]: sorts whose order nobody sees.
 //! 10. [`distinct`]: aggregates of distinct values as groups.
-//! 11. [`limits`]: how many rows are wanted.
+//! 11. [`limits`]: how many rows are wanted, of stages too.
 //! 12. [`joins`]: the order of inner joins.
 //! 13. [`repeated`]: expressions that are computed once.
 //!
@@ -76,9 +76,9 @@ pub fn apply(mut statement: Statement, settings: &Settings) -> Result<Statement>
     sorts::remove(&mut statement);
     each(&mut statement, &mut |rel, columns| {
         distinct::group(rel, columns);
-        limits::push(rel);
         Ok(())
     })?;
+    shared::limited::push(&mut statement);
     shared::describe(&mut statement);
     each(&mut statement, &mut |rel, columns| {
         *rel = joins::order(taken(rel));

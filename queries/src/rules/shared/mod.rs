@@ -16,10 +16,12 @@
 //! - [`equal`]: relations that stand several times in a statement become one.
 //! - [`inline`]: relations into the places of their readers.
 //! - [`filter`]: what the filters of readers say of a stage. [`work`]: about how much work a relation is.
+//! - [`limited`]: how many rows readers want.
 
 pub mod equal;
 pub mod filter;
 mod inline;
+pub mod limited;
 mod work;
 
 use std::collections::BTreeMap;

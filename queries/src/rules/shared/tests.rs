@@ -152,6 +152,61 @@ fn what_selective_filters_make_small_is_computed_for_each() {
 }
 
 #[test]
+fn what_is_more_work_to_keep_is_computed_for_each() {
+    for (columns, is_kept) in [(1, true), (60, false)] {
+        let mut made = Made::default();
+        let (t, of_t) = made.sample.table("t", ["x"; 60]);
+        let (u, [z]) = made.sample.table("u", ["z"]);
+        let given: Vec<&Expr> = of_t.iter().take(columns).collect();
+        made.stage(join(JoinKind::Inner, t, u, vec![eq(&of_t[0], &z)]), &given, false);
+        let mut reader = || {
+            let read: Vec<Expr> = (0..columns).map(|_| made.sample.number("a")).collect();
+            let columns = read.iter().map(id).collect();
+            (Rel::Shared(Shared { stage: 0, columns, fetch: None, facts: None }), read[0].clone())
+        };
+        let ((left, a), (right, b)) = (reader(), reader());
+        let shown = filtered(&made, &join(JoinKind::Semi, left, right, vec![eq(&a, &b)]), &a);
+        assert_eq!(shown.contains("stage 0"), is_kept, "{shown}");
+    }
+}
+
+#[test]
+fn what_is_computed_for_each_counts_for_what_it_reads() {
+    // Each stage reads the one before it twice.
+    let mut made = Made::default();
+    let (t, of_t) = made.sample.table("t", ["x"; 60]);
+    let columns: Vec<&Expr> = of_t.iter().collect();
+    made.stage(group(t, of_t.iter().map(id).collect()), &columns, false);
+    for stage in 0..8 {
+        let (left, of_left) = made.read(stage, ["a"; 60]);
+        let (right, [b, ..]) = made.read(stage, ["b"; 60]);
+        let columns: Vec<&Expr> = of_left.iter().collect();
+        made.stage(join(JoinKind::Inner, left, right, vec![eq(&of_left[0], &b)]), &columns, false);
+    }
+    let (root, [a, ..]) = made.read(8, ["a"; 60]);
+    let shown = filtered(&made, &root, &a);
+    assert_eq!(shown.matches("scan t").count(), 1, "{shown}");
+}
+
+#[test]
+fn a_stage_gives_no_more_rows_than_one_of_its_readers_wants() {
+    let limit = |input, rows| Rel::Limit(Limit { input: Box::new(input), skip: 0, fetch: Some(rows) });
+    for all_are_limited in [true, false] {
+        let mut made = Made::default();
+        let (t, [x]) = made.sample.table("t", ["x"]);
+        made.stage(group(t, vec![id(&x)]), &[&x], false);
+        let ((one, [a]), (other, [b])) = (made.read(0, ["a"]), made.read(0, ["b"]));
+        let other = if all_are_limited { limit(other, 9) } else { other };
+        let root = join(JoinKind::Semi, limit(one, 5), other, vec![eq(&a, &b)]);
+        let mut statement = made.statement(root, &[&a]);
+        limited::push(&mut statement);
+        let shown = shown(&statement);
+        assert_eq!(shown.starts_with("stage 0 gives x#0\nlimit 9 from 0\n"), all_are_limited, "{shown}");
+        assert!(shown.contains("shared 0 a#1 fetch 5"), "{shown}");
+    }
+}
+
+#[test]
 fn what_is_not_the_same_each_time_is_computed_once() {
     let mut made = Made::default();
     let (t, [x, y]) = made.sample.table("t", ["x", "y"]);
