@@ -34,7 +34,8 @@ impl Progress {
     /// Shows how many bytes of the plan's files are read, if standard error is a terminal. For a plan without files it
     /// shows rows.
     pub fn start(plan: &Plan, state: &Arc<QueryState>, never: bool) -> Progress {
-        let (bytes, rows) = work(&plan.root);
+        let add = |a: (u64, u64), b: (u64, u64)| (a.0 + b.0, a.1.saturating_add(b.1));
+        let (bytes, rows) = plan.trees().map(work).fold((0, 0), add);
         let total = if bytes > 0 { Total::Bytes(bytes) } else { Total::Rows(rows) };
         Progress::of(total, state, never)
     }

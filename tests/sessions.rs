@@ -66,9 +66,9 @@ fn panics(session: &Session, kind: &str) {
     let mut planned = session.plan(&query, &session.planning(), &cancel).expect("it can be planned");
     let mut root = planned.plan.root.clone();
     assert!(sabotage(&mut root, kind, 1), "{kind} is in the plan");
-    let results = planned.plan.subquery_results.clone();
+    let values = planned.plan.values.clone();
     let (schema, nodes) = (planned.plan.schema.clone(), planned.plan.nodes);
-    planned.plan = Deep::new(Plan { subqueries: vec![], subquery_results: results, root, schema, nodes });
+    planned.plan = Deep::new(Plan { stages: vec![], values, root, schema, nodes });
     let got = session.begin(&planned, &cancel).map(Iterator::collect::<engine::Result<Vec<RecordBatch>>>);
     let error = got.expect("it begins").expect_err("it panics");
     assert!(matches!(error, engine::Error::Panic { .. }), "{error}");

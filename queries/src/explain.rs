@@ -5,7 +5,7 @@ use std::fmt::{self, Write};
 use schema::{Cut, Source, Table};
 
 use crate::plan::{
-    AggregateCall, AggregateFunction, Exchange, Expr, Node, Op, Phase, Plan, Scan, Side, SortKey,
+    AggregateCall, AggregateFunction, Exchange, Expr, Gives, Node, Op, Phase, Plan, Scan, Side, SortKey,
 };
 
 /// An estimate is far from the truth if one of them is more than so many times the other.
@@ -16,8 +16,6 @@ pub const FAR: f64 = 10.0;
 pub struct Line {
     /// The node, `None` for headings.
     pub node: Option<usize>,
-    /// Whether it belongs to the query itself and not to a subquery that is run before it.
-    pub main: bool,
     /// What the operator does, indented; or the heading.
     pub text: String,
     /// About how many rows the operator gives.
@@ -40,16 +38,15 @@ impl fmt::Display for Line {
 /// The plan, the operator that gives the result first.
 pub fn explain(plan: &Plan) -> Vec<Line> {
     let mut lines = Vec::new();
-    for subquery in &plan.subqueries {
-        lines.push(Line {
-            node: None,
-            main: false,
-            text: format!("first: scalar subquery {}", subquery.index),
-            rows: None,
-        });
-        node(&subquery.root, 1, false, &mut lines);
+    for stage in &plan.stages {
+        let what = match stage.gives {
+            Gives::Value => "scalar subquery",
+            Gives::Rows => "shared rows",
+        };
+        lines.push(Line { node: None, text: format!("first: {what} {}", stage.number), rows: None });
+        node(&stage.root, 1, &mut lines);
     }
-    node(&plan.root, 0, true, &mut lines);
+    node(&plan.root, 0, &mut lines);
     lines
 }
 
@@ -62,8 +59,7 @@ pub fn fingerprint(plan: &Plan) -> u64 {
         text.push('\n');
     }
     let mut sources = Vec::new();
-    let roots = plan.subqueries.iter().map(|s| &s.root).chain([&plan.root]);
-    roots.for_each(|root| collect(root, &mut sources));
+    plan.trees().for_each(|root| collect(root, &mut sources));
     for source in sources {
         let _ = writeln!(text, "{source}");
     }
@@ -76,6 +72,7 @@ fn collect(node: &Node, sources: &mut Vec<String>) {
     match &node.op {
         Op::Scan(scan) => sources.push(read(scan)),
         Op::Values(batches) => sources.push(format!("{batches:?}")),
+        Op::Shared(shared) => sources.push(format!("{shared:?}")),
         _ => {}
     }
     node.inputs.iter().for_each(|n| collect(n, sources));
@@ -88,11 +85,11 @@ fn read(scan: &Scan) -> String {
     format!("{name} {schema:?} {source:?} {rows:?} {bounds:?} {prefixes:?} {transform:?}")
 }
 
-fn node(n: &Node, depth: usize, main: bool, lines: &mut Vec<Line>) {
+fn node(n: &Node, depth: usize, lines: &mut Vec<Line>) {
     let text = format!("{:indent$}{}", "", operator(n), indent = depth * 2);
-    lines.push(Line { node: Some(n.id), main, text, rows: Some(n.rows) });
+    lines.push(Line { node: Some(n.id), text, rows: Some(n.rows) });
     for input in &n.inputs {
-        node(input, depth + 1, main, lines);
+        node(input, depth + 1, lines);
     }
 }
 
@@ -100,9 +97,8 @@ fn node(n: &Node, depth: usize, main: bool, lines: &mut Vec<Line>) {
 pub fn operator(n: &Node) -> String {
     match &n.op {
         Op::Scan(scan) => {
-            let columns: Vec<_> = n.schema.fields().iter().map(|f| f.name().as_str()).collect();
             let mut text =
-                format!("scan {} [{}] {}", scan.table.name, columns.join(", "), source(&scan.table.source));
+                format!("scan {} [{}] {}", scan.table.name, columns(n), source(&scan.table.source));
             if !scan.filters.is_empty() {
                 let _ = write!(text, ", zone maps: {}", scan.filters.join(" and "));
             }
@@ -115,6 +111,13 @@ pub fn operator(n: &Node) -> String {
             }
             if let Some(t) = &scan.transform {
                 let _ = write!(text, ", through '{}'", t.command);
+            }
+            text
+        }
+        Op::Shared(shared) => {
+            let mut text = format!("read shared rows {} [{}]", shared.stage, columns(n));
+            if let Some(fetch) = shared.fetch {
+                let _ = write!(text, ", at most {fetch} rows");
             }
             text
         }
@@ -172,6 +175,11 @@ pub fn operator(n: &Node) -> String {
             Exchange::Merge { keys, fetch: None } => format!("merge on worker 0 by {}", sort_keys(keys)),
         },
     }
+}
+
+/// The names of the columns of a node.
+fn columns(n: &Node) -> String {
+    n.schema.fields().iter().map(|f| f.name().as_str()).collect::<Vec<_>>().join(", ")
 }
 
 fn source(source: &Source) -> String {
@@ -268,6 +276,7 @@ pub fn is_far(node: &Node, rows: u64, workers: usize, may_stop: bool) -> bool {
             (if fetch.is_some() && !node.single { workers } else { 1 }, false)
         }
         Op::Scan(scan) => (if scan.fetch.is_some() { workers } else { 1 }, !scan.bounds.is_empty()),
+        Op::Shared(shared) => (if shared.fetch.is_some() { workers } else { 1 }, false),
         _ => (1, false),
     };
     let is_more = rows > FAR * estimate * copies as f64;
@@ -362,7 +371,7 @@ mod tests {
 
     #[test]
     fn one_row_is_no_rows() {
-        let line = |rows| Line { node: Some(0), main: true, text: "  union all".into(), rows }.to_string();
+        let line = |rows| Line { node: Some(0), text: "  union all".into(), rows }.to_string();
         assert_eq!(line(Some(0.5)), "  union all  (about 1 row)");
         assert_eq!(line(Some(1.2e6)), "  union all  (about 1.2M rows)");
         assert_eq!(line(None), "  union all");

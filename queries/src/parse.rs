@@ -2,9 +2,11 @@
 //!
 //! - [`definitions`]: statements that define names and settings of a session.
 //! - [`copy`]: where rows are written.
+//! - `materialized`, `values`: what the parser reads in another dialect alone.
 
 pub mod copy;
 pub mod definitions;
+mod materialized;
 mod values;
 
 use std::collections::{BTreeSet, VecDeque};
@@ -128,9 +130,10 @@ pub fn parse(sql: &str) -> Result<Statement> {
         let statement = statement(parser)?;
         while parser.consume_token(&Token::SemiColon) {}
         expect_end(parser, "the end of the statement", "; one statement a call")?;
-        Ok(statement)
+        Ok([statement])
     };
-    parsed(sql, one).map_err(|e| at_end(e, sql))
+    let [statement] = parsed(sql, one).map_err(|e| at_end(e, sql))?;
+    Ok(statement)
 }
 
 /// Parses statements with semicolons between them.
@@ -169,15 +172,20 @@ fn at_end(e: Error, sql: &str) -> Error {
     }
 }
 
-fn parsed<T>(sql: &str, parse: impl FnOnce(&mut Parser) -> Result<T>) -> Result<T> {
+fn parsed<T: AsMut<[Statement]>>(sql: &str, parse: impl FnOnce(&mut Parser) -> Result<T>) -> Result<T> {
     bounds::check_text(sql)?;
     let tokens = Tokenizer::new(&Palais, sql).tokenize_with_location();
     let tokens = tokens.map_err(|e| syntax(&e.to_string()))?;
     bounds::check_tokens(&tokens)?;
     let tokens = values::behind_quantifiers(tokens);
+    let (tokens, wishes) = materialized::taken_out(tokens);
     let mut parser =
         Parser::new(&Palais).with_recursion_limit(bounds::MOST_CALLS).with_tokens_with_locations(tokens);
-    parse(&mut parser)
+    let mut parsed = parse(&mut parser)?;
+    if !wishes.is_empty() {
+        parsed.as_mut().iter_mut().filter_map(Statement::query_mut).for_each(|query| wishes.put_into(query));
+    }
+    Ok(parsed)
 }
 
 fn expect_end(parser: &Parser, what: &str, more: &str) -> Result<()> {

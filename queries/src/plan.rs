@@ -13,33 +13,50 @@ pub use datafusion_common::JoinType;
 /// A compiled expression over the columns of one input.
 pub use expressions::Expr;
 
-/// Identifies a node of a plan: its number in a walk, inputs first.
+/// Identifies a node of a plan: its number in a walk over all of its trees, inputs first.
 pub type NodeId = usize;
 
 /// A query, planned.
 #[derive(Debug)]
 pub struct Plan {
-    /// Scalar subqueries, in the order in which they are run: each may use the values of those before it.
-    pub subqueries: Vec<Subquery>,
-    /// What expressions that use the subqueries' values read, until a run puts the values in their place; it stays empty.
-    pub subquery_results: ScalarSubqueryResults,
+    /// What is computed before the rest, in the order in which it is run: each stage may use what those before it give.
+    pub stages: Vec<Stage>,
+    /// What expressions that use the values of stages read, until a run puts the values in their place; it stays empty.
+    pub values: ScalarSubqueryResults,
     /// The operator that gives the result; on worker 0, unless [`crate::Settings::spread_result`] lets it stay spread.
     pub root: Node,
     /// The result's columns, named as the query names them.
     pub schema: SchemaRef,
-    /// One more than the greatest [`NodeId`].
+    /// One more than the greatest [`NodeId`] of all trees.
     pub nodes: usize,
 }
 
-/// An uncorrelated scalar subquery: a stage of its own whose value is a constant to the rest.
+impl Plan {
+    /// The trees in the order in which they are run: those of the stages, and the one that gives the result.
+    pub fn trees(&self) -> impl Iterator<Item = &Node> {
+        self.stages.iter().map(|stage| &stage.root).chain([&self.root])
+    }
+}
+
+/// What is computed before the rest: a tree of its own.
 #[derive(Debug)]
-pub struct Subquery {
-    /// Its place in [`Plan::subquery_results`].
-    pub index: usize,
-    /// Gives at most one row of one column, on worker 0; more is an error.
+pub struct Stage {
+    /// Its number: its place in [`Plan::values`], and what [`Shared::stage`] names. Numbers grow, and may be left out.
+    pub number: usize,
+    /// What the others read of it.
+    pub gives: Gives,
+    /// The operator that gives its rows. The only row of a value lies on worker 0. Rows that several read stay on the
+    /// workers where they are, unless they have an order.
     pub root: Node,
-    /// One more than the greatest [`NodeId`] of its own tree.
-    pub nodes: usize,
+}
+
+/// What is read of a stage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Gives {
+    /// The value of a scalar subquery, a constant to the rest. There is at most one row of one column; more is an error.
+    Value,
+    /// Rows, which [`Op::Shared`] reads. Each process keeps those of its own workers until nothing reads them any more.
+    Rows,
 }
 
 /// An operator, its inputs and its output.
@@ -78,6 +95,8 @@ pub enum Op {
     Scan(Scan),
     /// Gives these batches, on worker 0.
     Values(Vec<RecordBatch>),
+    /// Reads the rows of a stage.
+    Shared(Shared),
     /// Keeps the rows for which the predicate is true.
     Filter {
         /// A boolean expression.
@@ -147,6 +166,19 @@ pub struct Scan {
     pub in_order: bool,
     /// The command that the lines of each file are streamed through.
     pub transform: Option<Transform>,
+}
+
+/// Reads the rows of a stage. Each process reads those that its own workers gave.
+#[derive(Debug, Clone)]
+pub struct Shared {
+    /// The number of the stage.
+    pub stage: usize,
+    /// The columns wanted, as positions among those of the stage.
+    pub projection: Vec<usize>,
+    /// At most this many rows are wanted of each worker.
+    pub fetch: Option<usize>,
+    /// Whether each worker says which piece of the rows it gives, for [`Exchange::InOrder`].
+    pub in_order: bool,
 }
 
 /// A sort key.

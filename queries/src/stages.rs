@@ -1,4 +1,4 @@
-//! The values of scalar subqueries, put into the plan of one run: a plan can be run several times at once.
+//! The values of stages, put into the plan of one run: a plan can be run several times at once.
 
 use std::sync::Arc;
 
@@ -8,25 +8,25 @@ use datafusion_expr::physical_planning_context::SubqueryIndex;
 use datafusion_physical_expr::expressions::Literal;
 use datafusion_physical_expr::scalar_subquery::ScalarSubqueryExpr;
 
-use crate::plan::{AggregateCall, Exchange, Expr, Node, Op, Plan, Subquery};
+use crate::plan::{AggregateCall, Exchange, Expr, Node, Op, Plan, Stage};
 
 impl Plan {
-    /// This plan with the value of a subquery in the place of what reads it. The value has the type of the subquery's column.
+    /// This plan with the value of a stage in the place of what reads it. The value has the type of the stage's column.
     ///
     /// # Errors
     /// An expression can't be made anew.
-    pub fn with_value(&self, subquery: &Subquery, value: &ScalarValue) -> Result<Plan> {
-        let field = subquery.root.schema.field(0);
-        let index = SubqueryIndex::new(subquery.index);
-        let read =
-            ScalarSubqueryExpr::new(field.data_type().clone(), true, index, self.subquery_results.clone());
+    pub fn with_value(&self, stage: &Stage, value: &ScalarValue) -> Result<Plan> {
+        let field = stage.root.schema.field(0);
+        let index = SubqueryIndex::new(stage.number);
+        let read = ScalarSubqueryExpr::new(field.data_type().clone(), true, index, self.values.clone());
         let literal: Expr = Arc::new(Literal::new(value.clone()));
         let put = |e: &Expr| put(e, &read, &literal);
-        let of_subquery =
-            |s: &Subquery| Ok(Subquery { index: s.index, root: with_exprs(&s.root, &put)?, nodes: s.nodes });
+        let of_stage = |stage: &Stage| {
+            Ok(Stage { number: stage.number, gives: stage.gives, root: with_exprs(&stage.root, &put)? })
+        };
         Ok(Plan {
-            subqueries: self.subqueries.iter().map(of_subquery).collect::<Result<_>>()?,
-            subquery_results: self.subquery_results.clone(),
+            stages: self.stages.iter().map(of_stage).collect::<Result<_>>()?,
+            values: self.values.clone(),
             root: with_exprs(&self.root, &put)?,
             schema: self.schema.clone(),
             nodes: self.nodes,
@@ -34,7 +34,7 @@ impl Plan {
     }
 }
 
-/// An expression with the literal wherever it reads the subquery.
+/// An expression with the literal wherever it reads the stage.
 fn put(e: &Expr, read: &ScalarSubqueryExpr, literal: &Expr) -> Result<Expr> {
     let replace = |e: Expr| {
         let reads = e.downcast_ref::<ScalarSubqueryExpr>().is_some_and(|found| found == read);
@@ -73,7 +73,7 @@ fn visit_exprs(op: &mut Op, visit: &mut impl FnMut(&mut Expr) -> Result<()>) -> 
         Op::Sort { keys, .. } | Op::Exchange(Exchange::Merge { keys, .. }) => {
             keys.iter_mut().try_for_each(|key| visit(&mut key.expr))
         }
-        Op::Scan(_) | Op::Values(_) | Op::Limit { .. } | Op::Repeat | Op::Union => Ok(()),
+        Op::Scan(_) | Op::Shared(_) | Op::Values(_) | Op::Limit { .. } | Op::Repeat | Op::Union => Ok(()),
         Op::Exchange(Exchange::Broadcast | Exchange::Gather | Exchange::InOrder) => Ok(()),
     }
 }

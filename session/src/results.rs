@@ -32,8 +32,7 @@ enum Rows {
 
 /// One run of a plan.
 pub(crate) struct Run {
-    /// The plan, with the values of its scalar subqueries if it runs in this process. `None` if another process planned
-    /// the query.
+    /// The plan, with the values of its stages if it runs in this process. `None` if another process planned the query.
     pub plan: Option<Deep<Plan>>,
     pub state: Arc<QueryState>,
     /// How long planning took.

@@ -142,7 +142,7 @@ impl Statistics {
     pub fn take(&mut self, plan: &queries::Plan, state: &QueryState, rows: u64) {
         self.take_sums(state, rows);
         self.operators.clear();
-        walk(&plan.root, false, state, &mut self.operators);
+        plan.trees().for_each(|root| walk(root, false, state, &mut self.operators));
     }
 
     /// Takes the figures of an execution whose plan this process does not know.
@@ -164,11 +164,7 @@ impl Statistics {
     /// The plan with the figures of each operator: its rows and how many were expected, the time that it was busy, and what it
     /// kept, over all workers.
     pub fn analyzed(&self, plan: &queries::Plan) -> Vec<String> {
-        let line = |line: explain::Line| match self
-            .operators
-            .iter()
-            .find(|o| Some(o.node) == line.node && line.main)
-        {
+        let line = |line: explain::Line| match self.operators.iter().find(|o| Some(o.node) == line.node) {
             Some(o) => o.line(&line.text),
             None => figures("", ("", ""), "", "", &line.to_string()),
         };

@@ -330,7 +330,8 @@ class Queries(Subqueries):
         for _ in range(self.rng.choice([1, 1, 2])):
             query, columns = self.query(around, None, depth)
             name = self.fresh("w")
-            clauses.append(Node("", f"{name} AS (", query, ")"))
+            kept = self.rng.choice(["", "", "", "MATERIALIZED ", "NOT MATERIALIZED "])
+            clauses.append(Node("", f"{name} AS {'' if around else kept}(", query, ")"))
             # Names of WITH are used more often than those of tables.
             self.tables += [(name, columns)] * 3
         return clauses

@@ -62,6 +62,20 @@ pub struct Figures {
     pub kept: AtomicU64,
 }
 
+impl Figures {
+    fn add(&self, other: &Figures) {
+        for (sum, more) in [
+            (&self.rows, &other.rows),
+            (&self.batches, &other.batches),
+            (&self.bytes, &other.bytes),
+            (&self.busy_ns, &other.busy_ns),
+            (&self.kept, &other.kept),
+        ] {
+            sum.fetch_add(more.load(Ordering::Relaxed), Ordering::Relaxed);
+        }
+    }
+}
+
 impl QueryState {
     /// The state of a plan of `nodes` nodes on `workers` workers. Work without a plan uses the default.
     pub fn new(nodes: usize, workers: usize) -> QueryState {
@@ -73,7 +87,8 @@ impl QueryState {
         }
     }
 
-    /// Adds the figures of an earlier stage of the query: what it has read, skipped, sent and spilled.
+    /// Adds the figures of an earlier stage of the query: what it has read, skipped, sent and spilled, and those of its
+    /// nodes.
     pub fn go_on_from(&self, earlier: &QueryState) {
         for (sum, more) in [
             (&self.bytes_read, &earlier.bytes_read),
@@ -87,6 +102,8 @@ impl QueryState {
             sum.fetch_add(more.load(Ordering::Relaxed), Ordering::Relaxed);
         }
         self.add_skipped(earlier.skipped());
+        let nodes = self.figures.iter().flatten().zip(earlier.figures.iter().flatten());
+        nodes.for_each(|(own, earlier)| own.add(earlier));
     }
 
     /// Keeps the first error and stops the query.

@@ -174,10 +174,10 @@ pub trait Network: Send + Sync {
     /// Sends a note to another process, without waiting.
     fn tell(&self, process: usize, note: Note);
 
-    /// Sends the value of a scalar subquery to all other processes. Process 0 calls it.
+    /// Sends the value of a stage to all other processes. Process 0 calls it.
     fn tell_value(&self, stage: usize, value: Vec<u8>);
 
-    /// Waits for the value of a scalar subquery, which process 0 sends.
+    /// Waits for the value of a stage, which process 0 sends.
     ///
     /// # Errors
     /// The query was stopped before the value came.

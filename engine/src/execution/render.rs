@@ -1,6 +1,7 @@
 //! Makes the dataflow of a plan on a worker. The code is straight-line: every decision is in the plan.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -36,10 +37,12 @@ use crate::operators::scan::Scan;
 use crate::operators::scan::prefetch::Window;
 use crate::operators::scan::source::ScanSource;
 use crate::operators::scan::static_partition::StaticPartition;
+use crate::operators::shared;
 use crate::operators::sort::Sort;
 use crate::operators::transform::Transform;
 use crate::operators::union::Union;
 use crate::operators::values::Values;
+use crate::state::kept::{Kept, Reading};
 
 /// The bytes that may be on their way at once in one exchange of one process.
 const EXCHANGE_BYTES: usize = 32 << 20;
@@ -70,6 +73,7 @@ fn in_order_bytes(limit: u64, peers: usize) -> usize {
 pub struct Shared {
     topology: Topology,
     sources: Vec<Option<Arc<ScanSource>>>,
+    readings: Vec<Option<Arc<Reading>>>,
     /// By exchange: one pool for all senders, or one for each sender if worker 0 merges or arranges. A sender that is
     /// ahead must not use up the credit that another sender needs for the next batch in order.
     pools: Vec<Vec<Arc<Pool>>>,
@@ -79,16 +83,23 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// The state for the tree below `root`, which has `nodes` nodes.
-    pub fn new(root: &Node, nodes: usize, settings: &Settings, topology: Topology) -> Result<Shared> {
+    /// The state for the tree below `root` of a plan of `nodes` nodes. `kept` are the rows of the stages that it reads, by
+    /// their numbers.
+    pub fn new(
+        root: &Node,
+        nodes: usize,
+        settings: &Settings,
+        topology: Topology,
+        kept: &BTreeMap<usize, Arc<Kept>>,
+    ) -> Result<Shared> {
         let (sources, pools, builds) = (vec![None; nodes], vec![vec![]; nodes], vec![None; nodes]);
-        let replicas = vec![None; nodes];
-        let mut shared = Shared { topology, sources, pools, builds, replicas };
-        shared.add(root, settings)?;
+        let (readings, replicas) = (vec![None; nodes], vec![None; nodes]);
+        let mut shared = Shared { topology, sources, readings, pools, builds, replicas };
+        shared.add(root, settings, kept)?;
         Ok(shared)
     }
 
-    fn add(&mut self, node: &Node, settings: &Settings) -> Result<()> {
+    fn add(&mut self, node: &Node, settings: &Settings, kept: &BTreeMap<usize, Arc<Kept>>) -> Result<()> {
         let window = Window::new(settings.read_ahead);
         let memory_limit = settings.memory_limit.min(memory::limit());
         match &node.op {
@@ -98,6 +109,10 @@ impl Shared {
                     .with_window(window, memory_limit)
                     .with_partition(StaticPartition::of(self.topology.clone(), node.id))?;
                 self.sources[node.id] = Some(Arc::new(source));
+            }
+            Op::Shared(shared) => {
+                let rows = kept.get(&shared.stage).expect("a stage is run before those that read it");
+                self.readings[node.id] = Some(Arc::new(Reading::new(rows.clone())));
             }
             Op::Exchange(Exchange::Merge { .. }) => {
                 let each = EXCHANGE_BYTES / self.topology.peers();
@@ -118,11 +133,15 @@ impl Shared {
             }
             _ => {}
         }
-        node.inputs.iter().try_for_each(|n| self.add(n, settings))
+        node.inputs.iter().try_for_each(|n| self.add(n, settings, kept))
     }
 
     fn source(&self, id: NodeId) -> Arc<ScanSource> {
         self.sources[id].clone().expect("every scan has a source")
+    }
+
+    fn reading(&self, id: NodeId) -> Arc<Reading> {
+        self.readings[id].clone().expect("every reader of a stage has a reading")
     }
 
     /// The build side of a join, and the number of the part that `worker` builds.
@@ -249,6 +268,16 @@ impl<'scope> Renderer<'_, 'scope> {
                     barriers.to_vec(),
                     wake,
                     self.local.index,
+                ))
+            }),
+            Op::Shared(plan) => self.stage(node, "shared", true).add(Inputs::None, |wake| {
+                Box::new(shared::Shared::new(
+                    plan,
+                    node.schema.clone(),
+                    self.shared.reading(node.id),
+                    self.local.state.clone(),
+                    barriers.to_vec(),
+                    wake,
                 ))
             }),
             Op::Values(batches) => self

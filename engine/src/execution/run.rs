@@ -1,5 +1,6 @@
 //! Starts workers, runs the stages of a plan, and hands the result to the caller.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
@@ -9,7 +10,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use datafusion_common::ScalarValue;
 use queries::Plan;
-use queries::plan::{Node, Subquery};
+use queries::plan::{Gives, Node, Op, Stage};
 use timely::logging::TimelyProgressEventBuilder;
 use timely::worker::Worker;
 
@@ -28,6 +29,7 @@ use crate::execution::render::{Renderer, Shared};
 use crate::execution::workers::{Build, PARK, channels_here, run_thread, start_workers};
 use crate::operators::output::{Queue, Taken};
 use crate::operators::scan::prefetch::PARTS;
+use crate::state::kept::{Keeper, Kept};
 
 /// The settings of one run of a plan.
 #[derive(Debug, Clone)]
@@ -53,11 +55,11 @@ const GRACE: Duration = Duration::from_millis(700);
 
 /// Runs a plan in this process. `cancel` can stop it.
 ///
-/// The function runs the scalar subqueries, one after another, before it returns. The caller then takes the rows of the
-/// plan itself from [`Results`].
+/// The function runs the stages, one after another, before it returns. The caller then takes the rows of the plan itself
+/// from [`Results`].
 ///
 /// # Errors
-/// The errors of the subqueries, and workers that can't be started.
+/// The errors of the stages, and workers that can't be started.
 pub fn run(plan: &Arc<Plan>, settings: &Settings, cancel: &Cancel) -> Result<Results> {
     run_in(plan, settings, cancel, None)
 }
@@ -78,34 +80,94 @@ fn run_in(
     processes: Option<Arc<Processes>>,
 ) -> Result<Results> {
     let account = Account::new(settings.memory_limit);
-    let topology = |stage| Topology { stage, workers: settings.workers, processes: processes.clone() };
+    let run = Run { settings, cancel, processes, account };
     let (mut plan, mut before) = (Deep::from(plan.clone()), None);
-    for stage in 0..plan.subqueries.len() {
-        let (topology, subquery) = (topology(stage), &plan.subqueries[stage]);
-        let tree = Tree { plan: Arc::clone(&plan), subquery: Some(stage) };
-        let state = Arc::new(QueryState::new(tree.nodes(), topology.peers()));
-        let mut results =
-            start(tree, topology.clone(), settings, &account, begun(state, cancel, before.as_deref()))?;
+    let mut kept = BTreeMap::new();
+    for position in 0..plan.stages.len() {
+        let tree = Tree { plan: Arc::clone(&plan), stage: Some(position) };
+        let results = run.start(tree, &kept, before.as_deref())?;
+        before = Some(results.state().clone());
+        let stage = &plan.stages[position];
+        match stage.gives {
+            Gives::Value => {
+                let value = run.value(stage, position, results)?;
+                plan = Deep::new(stack::deep(|| plan.with_value(stage, &value))??);
+            }
+            Gives::Rows => {
+                let others = kept.values().map(|kept: &Arc<Kept>| kept.bytes_in_memory()).sum();
+                kept.insert(stage.number, Arc::new(run.keep(stage, results, others)?));
+            }
+        }
+        if !kept.is_empty() {
+            let later = || plan.trees().skip(position + 1).flat_map(stages_of).collect();
+            let read: BTreeSet<usize> = stack::deep(later)?;
+            kept.retain(|number, _| read.contains(number));
+        }
+    }
+    let tree = Tree { plan: Arc::clone(&plan), stage: None };
+    run.start(tree, &kept, before.as_deref())
+}
+
+/// The stages whose rows a tree reads.
+fn stages_of(node: &Node) -> BTreeSet<usize> {
+    let mut stages: BTreeSet<usize> = node.inputs.iter().flat_map(stages_of).collect();
+    if let Op::Shared(shared) = &node.op {
+        stages.insert(shared.stage);
+    }
+    stages
+}
+
+/// One run of a plan.
+struct Run<'a> {
+    settings: &'a Settings,
+    cancel: &'a Cancel,
+    processes: Option<Arc<Processes>>,
+    account: Arc<Account>,
+}
+
+impl Run<'_> {
+    /// Starts the workers of a tree. `kept` are the rows of stages, by their numbers, and `before` is the state of the stage
+    /// before it.
+    fn start(
+        &self,
+        tree: Tree,
+        kept: &BTreeMap<usize, Arc<Kept>>,
+        before: Option<&QueryState>,
+    ) -> Result<Results> {
+        let stage = tree.stage.unwrap_or(tree.plan.stages.len());
+        let topology = Topology { stage, workers: self.settings.workers, processes: self.processes.clone() };
+        let state = QueryState::new(tree.plan.nodes, topology.peers());
+        let state = begun(Arc::new(state), self.cancel, before);
+        start(tree, topology, self.settings, &self.account, state, kept)
+    }
+
+    /// The value of a stage, the same one in every process.
+    fn value(&self, stage: &Stage, position: usize, mut results: Results) -> Result<ScalarValue> {
         let batches: Vec<RecordBatch> = results.by_ref().collect::<Result<_>>()?;
-        let value = match &topology.processes {
-            None => subquery_value(subquery, &batches)?,
+        match &self.processes {
+            None => stage_value(stage, &batches),
             Some(processes) if processes.index == 0 => {
-                let value = subquery_value(subquery, &batches)?;
-                processes.network.tell_value(stage, wire::encode_value(&value)?);
-                value
+                let value = stage_value(stage, &batches)?;
+                processes.network.tell_value(position, wire::encode_value(&value)?);
+                Ok(value)
             }
             Some(processes) => {
-                let t = subquery.root.schema.field(0).data_type();
-                wire::decode_value(&processes.network.value(stage)?, t)?
+                let t = stage.root.schema.field(0).data_type();
+                wire::decode_value(&processes.network.value(position)?, t)
             }
-        };
-        before = Some(results.state().clone());
-        plan = Deep::new(stack::deep(|| plan.with_value(subquery, &value))??);
+        }
     }
-    let stage = plan.subqueries.len();
-    let tree = Tree { plan: Arc::clone(&plan), subquery: None };
-    let state = Arc::new(QueryState::new(tree.nodes(), topology(stage).peers()));
-    start(tree, topology(stage), settings, &account, begun(state, cancel, before.as_deref()))
+
+    /// The rows of a stage that the workers of this process give. The stages before it keep `others` bytes in memory.
+    fn keep(&self, stage: &Stage, results: Results, others: usize) -> Result<Kept> {
+        let state = results.state().clone();
+        let label = format!("shared rows {}", stage.number);
+        let keeper = Keeper::new(results.schema().clone(), label, &self.account, others);
+        results.drain(|batch| keeper.keep(&batch))?;
+        let kept = keeper.finish();
+        state.bytes_spilled.fetch_add(kept.bytes_on_disk(), Ordering::Relaxed);
+        Ok(kept)
+    }
 }
 
 /// Prepares the state of a stage that begins: `cancel` can stop it, and it has the figures of the stages before it.
@@ -115,34 +177,30 @@ fn begun(state: Arc<QueryState>, cancel: &Cancel, before: Option<&QueryState>) -
     state
 }
 
-fn subquery_value(subquery: &Subquery, batches: &[RecordBatch]) -> Result<ScalarValue> {
+fn stage_value(stage: &Stage, batches: &[RecordBatch]) -> Result<ScalarValue> {
     let rows: usize = batches.iter().map(RecordBatch::num_rows).sum();
     if rows > 1 {
         return Err(Error::SubqueryRows(rows));
     }
     Ok(match batches.iter().find(|b| b.num_rows() == 1) {
         Some(batch) => ScalarValue::try_from_array(batch.column(0), 0)?,
-        None => ScalarValue::try_from(subquery.root.schema.field(0).data_type())?,
+        None => ScalarValue::try_from(stage.root.schema.field(0).data_type())?,
     })
 }
 
-/// One tree of a plan: a scalar subquery, or the plan's own tree.
+/// One tree of a plan: that of the stage at a position, or the one that gives the result.
 #[derive(Clone)]
 struct Tree {
     plan: Arc<Plan>,
-    subquery: Option<usize>,
+    stage: Option<usize>,
 }
 
 impl Tree {
     fn root(&self) -> &Node {
-        match self.subquery {
-            Some(index) => &self.plan.subqueries[index].root,
+        match self.stage {
+            Some(position) => &self.plan.stages[position].root,
             None => &self.plan.root,
         }
-    }
-
-    fn nodes(&self) -> usize {
-        self.subquery.map_or(self.plan.nodes, |i| self.plan.subqueries[i].nodes)
     }
 }
 
@@ -152,13 +210,15 @@ fn start(
     settings: &Settings,
     account: &Arc<Account>,
     state: Arc<QueryState>,
+    kept: &BTreeMap<usize, Arc<Kept>>,
 ) -> Result<Results> {
-    let shared = Arc::new(Shared::new(tree.root(), tree.nodes(), settings, topology.clone())?);
+    let nodes = tree.plan.nodes;
+    let shared = Arc::new(Shared::new(tree.root(), nodes, settings, topology.clone(), kept)?);
     // Rows that lie on worker 0 come through one queue. Rows that lie on all workers come through a queue for each
     // worker.
     let queues = if tree.root().single { 1 } else { settings.workers };
     let queues: Vec<Arc<Queue>> = (0..queues).map(|_| Arc::default()).collect();
-    let schema = match tree.subquery {
+    let schema = match tree.stage {
         None => tree.plan.schema.clone(),
         Some(_) => tree.root().schema.clone(),
     };
@@ -214,7 +274,7 @@ fn run_worker(
     if topology.processes.is_some() {
         count_progress(worker, state.clone());
     }
-    let local = Local::new(worker, state.clone(), topology.clone(), tree.nodes());
+    let local = Local::new(worker, state.clone(), topology.clone(), tree.plan.nodes);
     worker.dataflow(|scope| {
         let renderer = Renderer { scope, local: &local, shared, failed: Default::default() };
         renderer.root(tree.root(), queue.clone());
@@ -307,7 +367,7 @@ impl Results {
         &self.state
     }
 
-    /// The plan with the values of its scalar subqueries, if this process runs it.
+    /// The plan with the values of its stages, if this process runs it.
     pub fn plan(&self) -> Option<&Deep<Plan>> {
         self.plan.as_ref()
     }

@@ -2,7 +2,7 @@
 
 use arrow_schema::DataType;
 use queries::Plan;
-use queries::plan::{Aggregate, AggregateCall, AggregateFunction, Exchange, Node, Op, Phase, Scan};
+use queries::plan::{Aggregate, AggregateCall, AggregateFunction, Exchange, Gives, Node, Op, Phase, Scan};
 
 use crate::error::{Error, Result};
 
@@ -38,8 +38,11 @@ fn sums_decimals_beyond(call: &AggregateCall, digits: u8, input: &Node) -> bool 
 impl Shape {
     /// Takes a plan apart.
     pub fn new(plan: &Plan) -> Result<Shape> {
-        if !plan.subqueries.is_empty() {
-            return Err(refuse("a scalar subquery"));
+        if let Some(stage) = plan.stages.first() {
+            return Err(refuse(match stage.gives {
+                Gives::Value => "a scalar subquery",
+                Gives::Rows => "rows that are computed first and kept",
+            }));
         }
         let mut steps = Vec::new();
         let mut node = &plan.root;

@@ -33,8 +33,7 @@ pub struct Bounds {
 /// Measures a plan's scans. `before` is called before each step.
 pub fn bounds(plan: &Plan, workers: usize, before: &dyn Fn() -> Result<()>) -> Result<Bounds> {
     let mut scans = Vec::new();
-    collect(&plan.root, &mut scans);
-    plan.subqueries.iter().for_each(|subquery| collect(&subquery.root, &mut scans));
+    plan.trees().for_each(|root| collect(root, &mut scans));
     let mut total = Bounds::default();
     for (scan, node) in scans {
         if let Source::Files(set) = &scan.table.source {

@@ -16,6 +16,7 @@ pub mod output;
 pub mod project;
 pub mod repeat;
 pub mod scan;
+pub mod shared;
 pub mod sort;
 pub mod transform;
 pub mod union;

@@ -2,8 +2,10 @@
 //!
 //! - [`hash`]: one hash of keys, for exchanges and for hash tables.
 //! - [`frequency_sketch`]: which hashes are frequent.
+//! - [`kept`]: the rows of a stage that several others read.
 //! - [`spill`]: files on disk for rows and states that do not fit the memory limit.
 
 pub mod frequency_sketch;
 pub mod hash;
+pub mod kept;
 pub mod spill;

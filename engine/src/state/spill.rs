@@ -88,16 +88,16 @@ impl Spill {
     ///
     /// # Errors
     /// The disk fails, or gives other bytes than were written.
-    pub fn read(&mut self, spilled: &Spilled, schema: &SchemaRef) -> Result<RecordBatch> {
-        self.buffer.resize(spilled.bytes, 0);
-        self.file.read_exact_at(&mut self.buffer, spilled.at).map_err(|e| failed("read back", &e))?;
-        if crc32fast::hash(&self.buffer) != spilled.checksum {
+    pub fn read(&self, spilled: &Spilled, schema: &SchemaRef) -> Result<RecordBatch> {
+        let mut bytes = vec![0; spilled.bytes];
+        self.file.read_exact_at(&mut bytes, spilled.at).map_err(|e| failed("read back", &e))?;
+        if crc32fast::hash(&bytes) != spilled.checksum {
             return Err(failed(
                 "read back",
                 &io::Error::other("the disk gives other bytes than were written"),
             ));
         }
-        wire::decode(&self.buffer, schema)
+        wire::decode(&bytes, schema)
     }
 
     /// The bytes that were written so far.

@@ -25,6 +25,20 @@ impl Rel {
         made
     }
 
+    /// The relation with numbers of its columns that its shape alone decides, and what they are: those that differ in the
+    /// numbers of columns alone become equal.
+    pub fn canonical(&self) -> (Rel, BTreeMap<ColumnId, ColumnId>) {
+        let mut numbers = BTreeMap::new();
+        for id in self.made() {
+            // Numbers of other columns count up.
+            let next = ColumnId(u32::MAX - numbers.len() as u32);
+            numbers.entry(id).or_insert(next);
+        }
+        let mut shape = self.clone();
+        shape.renumber(&|id| numbers.get(&id).copied().unwrap_or(id));
+        (shape, numbers)
+    }
+
     /// The columns that its own operator makes.
     pub fn made_here(&self) -> Vec<ColumnId> {
         match self {
@@ -38,6 +52,7 @@ impl Rel {
             Rel::Aggregate(node) => node.calls.iter().map(|(id, _)| *id).collect(),
             Rel::Expand(node) => node.keys.iter().map(|(id, _)| *id).chain([node.id]).collect(),
             Rel::Union(node) => node.columns.clone(),
+            Rel::Shared(node) => node.columns.clone(),
             Rel::Filter(_) | Rel::Sort(_) | Rel::Limit(_) | Rel::Repeat(_) => vec![],
         }
     }
@@ -83,6 +98,7 @@ impl Rel {
                 node.inputs.iter_mut().flat_map(|(_, from)| from).for_each(change);
             }
             Rel::Repeat(node) => change(&mut node.times),
+            Rel::Shared(node) => node.columns.iter_mut().for_each(change),
             Rel::Filter(_) | Rel::Sort(_) | Rel::Limit(_) => {}
         }
         self.exprs_mut().into_iter().for_each(|e| e.renumber(number));

@@ -7,11 +7,15 @@
 //! - [`expr`]: typed expressions over columns.
 //! - [`copy`]: copies of relations, with columns of their own.
 //! - [`walk`]: the columns of relations, what is read and given, and how trees are looked at and changed.
+//! - [`facts`]: what is known of rows before they are read.
+//! - [`stages`]: what is computed before the rest, and who reads it.
 //! - [`print`]: relations and expressions as text.
 
 pub mod copy;
 pub mod expr;
+pub mod facts;
 pub mod print;
+pub mod stages;
 pub mod walk;
 
 use std::sync::Arc;
@@ -22,6 +26,8 @@ use datafusion_expr::AggregateUDF;
 use schema::Table;
 
 pub use expr::{Expr, Kind, Subquery, SubqueryKind};
+pub use facts::{Facts, Number, Spread};
+pub use stages::{Gives, Shared, Stage};
 
 use crate::plan::Transform;
 
@@ -72,22 +78,12 @@ impl Columns {
 pub struct Statement {
     /// All columns.
     pub columns: Columns,
-    /// Scalar subqueries that name no outer columns, in the order in which they are run: each may use the values of those
-    /// before it ([`Kind::Stage`]).
+    /// What is computed before the rest, in the order in which it is run: each stage may use what those before it give.
     pub stages: Vec<Stage>,
     /// The rows of the result.
     pub root: Rel,
     /// The columns of the result, in their order.
     pub output: Vec<ColumnId>,
-}
-
-/// A scalar subquery that is run before the rest.
-#[derive(Debug, Clone)]
-pub struct Stage {
-    /// Gives at most one row; more is an error.
-    pub root: Rel,
-    /// The column that has the value.
-    pub column: ColumnId,
 }
 
 /// A relation: an operator over its inputs.
@@ -116,6 +112,8 @@ pub enum Rel {
     Union(Union),
     /// Gives each row as often as a column says.
     Repeat(Repeat),
+    /// Reads the rows of a stage.
+    Shared(Shared),
 }
 
 /// Reads a table.

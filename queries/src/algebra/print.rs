@@ -321,6 +321,13 @@ impl Columns {
                 out.push_str("repeat ");
                 self.column(out, node.times)?;
             }
+            Rel::Shared(node) => {
+                write!(out, "shared {} ", node.stage)?;
+                self.columns(out, &node.columns)?;
+                if let Some(fetch) = node.fetch {
+                    write!(out, " fetch {fetch}")?;
+                }
+            }
         }
         out.push('\n');
         rel.inputs().into_iter().try_for_each(|input| self.rel(out, input, depth + 1))

@@ -21,7 +21,7 @@ impl Rel {
     /// Its inputs, the left one first.
     pub fn inputs(&self) -> Vec<&Rel> {
         match self {
-            Rel::Scan(_) | Rel::Values(_) => vec![],
+            Rel::Scan(_) | Rel::Values(_) | Rel::Shared(_) => vec![],
             Rel::Filter(node) => vec![&node.input],
             Rel::Map(node) => vec![&node.input],
             Rel::Join(node) => vec![&node.left, &node.right],
@@ -37,7 +37,7 @@ impl Rel {
     /// Its inputs, to be changed.
     pub fn inputs_mut(&mut self) -> Vec<&mut Rel> {
         match self {
-            Rel::Scan(_) | Rel::Values(_) => vec![],
+            Rel::Scan(_) | Rel::Values(_) | Rel::Shared(_) => vec![],
             Rel::Filter(node) => vec![&mut node.input],
             Rel::Map(node) => vec![&mut node.input],
             Rel::Join(node) => vec![&mut node.left, &mut node.right],
@@ -60,7 +60,7 @@ impl Rel {
             Rel::Join(node) => node.predicates.iter().collect(),
             Rel::Aggregate(node) => node.calls.iter().flat_map(|(_, call)| call.exprs()).collect(),
             Rel::Sort(node) => node.keys.iter().map(|key| &key.expr).collect(),
-            Rel::Expand(_) | Rel::Limit(_) | Rel::Union(_) | Rel::Repeat(_) => vec![],
+            Rel::Expand(_) | Rel::Limit(_) | Rel::Union(_) | Rel::Repeat(_) | Rel::Shared(_) => vec![],
         }
     }
 
@@ -74,7 +74,7 @@ impl Rel {
             Rel::Join(node) => node.predicates.iter_mut().collect(),
             Rel::Aggregate(node) => node.calls.iter_mut().flat_map(|(_, call)| call.exprs_mut()).collect(),
             Rel::Sort(node) => node.keys.iter_mut().map(|key| &mut key.expr).collect(),
-            Rel::Expand(_) | Rel::Limit(_) | Rel::Union(_) | Rel::Repeat(_) => vec![],
+            Rel::Expand(_) | Rel::Limit(_) | Rel::Union(_) | Rel::Repeat(_) | Rel::Shared(_) => vec![],
         }
     }
 
@@ -116,6 +116,7 @@ impl Rel {
             Rel::Limit(node) => node.input.collect_columns(columns),
             Rel::Union(node) => columns.extend(&node.columns),
             Rel::Repeat(node) => node.input.collect_columns(columns),
+            Rel::Shared(node) => columns.extend(&node.columns),
         }
     }
 

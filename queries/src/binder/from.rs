@@ -8,17 +8,17 @@ use datafusion_common::ScalarValue;
 use datafusion_expr::Operator;
 use schema::Table;
 use sqlparser::ast::{
-    Expr as Ast, FunctionArg, FunctionArgExpr, Ident, Join as AstJoin, JoinConstraint, JoinOperator,
-    ObjectName, Statement, TableAlias, TableFactor, TableFunctionArgs, TableWithJoins,
+    CteAsMaterialized, Expr as Ast, FunctionArg, FunctionArgExpr, Ident, Join as AstJoin, JoinConstraint,
+    JoinOperator, ObjectName, Statement, TableAlias, TableFactor, TableFunctionArgs, TableWithJoins,
 };
 use sqlparser::parser::Parser;
 
 use super::query::mapped;
-use super::scope::{Ctes, Env, Field, Relation, Scope, same};
+use super::scope::{BoundCte, Ctes, Env, Field, Relation, Scope, same};
 use super::syntax::refused;
 use super::table_functions::{bdb, range};
 use super::{Binder, Bound, sql_type, syntax};
-use crate::algebra::{ColumnId, Expr, Join, JoinKind, Rel, Scan, Values};
+use crate::algebra::{ColumnId, Expr, Gives, Join, JoinKind, Rel, Scan, Shared, Stage, Values};
 use crate::dialect::Palais;
 use crate::error::{Error, Result};
 use crate::parse;
@@ -117,15 +117,49 @@ impl<'a> Binder<'a> {
         ctes: Option<&Ctes<'_>>,
     ) -> Result<(Rel, Scope)> {
         if let Some(cte) = Ctes::find(ctes, name) {
-            cte.is_read.set(true);
-            let mut bound = self.query(cte.query, cte.outer, cte.before)?;
-            rename(&mut bound.fields, &cte.columns, cte.name)?;
+            let bound = self.cte(cte)?;
             return self.relation(bound, Some(cte.name), alias);
         }
         let table = self.catalog.table(name)?.clone();
         let known = table.name.clone();
         let bound = self.scan(table, None);
         self.relation(bound, Some(&known), alias)
+    }
+
+    /// What a name of WITH stands for. Its rows become a stage, unless it names columns of queries around it, or the
+    /// statement forbids it: then it is bound anew wherever it is named.
+    fn cte(&mut self, cte: &Ctes<'_>) -> Result<Bound> {
+        if let BoundCte::Shared { stage, fields } = &*cte.bound.borrow() {
+            return Ok(self.reader(*stage, fields));
+        }
+        let mut bound = self.query(cte.query, cte.outer, cte.before)?;
+        rename(&mut bound.fields, &cte.columns, cte.name)?;
+        let may_share = cte.materialized != Some(CteAsMaterialized::NotMaterialized)
+            && !matches!(&*cte.bound.borrow(), BoundCte::Apart)
+            && bound.rel.free().is_empty();
+        if !may_share {
+            cte.bound.replace(BoundCte::Apart);
+            return Ok(bound);
+        }
+        let Bound { rel, mut fields } = bound;
+        let root = self.apart(rel, &mut fields);
+        let (stage, columns) = (self.stages.len(), fields.iter().map(|field| field.id).collect());
+        let is_asked = cte.materialized == Some(CteAsMaterialized::Materialized);
+        self.stages.push(Stage { root, columns, gives: Gives::Rows { is_asked } });
+        let reader = self.reader(stage, &fields);
+        cte.bound.replace(BoundCte::Shared { stage, fields });
+        Ok(reader)
+    }
+
+    /// Reads the rows of a stage, under columns of its own.
+    fn reader(&mut self, stage: usize, fields: &[Field]) -> Bound {
+        let own = |field: &Field| {
+            let data_type = self.columns.get(field.id).data_type.clone();
+            Field { id: self.columns.add(&field.name, data_type), name: field.name.clone() }
+        };
+        let fields: Vec<Field> = fields.iter().map(own).collect();
+        let columns = fields.iter().map(|field| field.id).collect();
+        Bound { rel: Rel::Shared(Shared { stage, columns, fetch: None, facts: None }), fields }
     }
 
     fn scan(&mut self, table: Arc<Table>, transform: Option<Transform>) -> Bound {

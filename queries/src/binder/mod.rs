@@ -26,7 +26,7 @@ mod table_functions;
 mod wildcard;
 
 use crate::Settings;
-use crate::algebra::{Columns, Rel, Statement};
+use crate::algebra::{Columns, Rel, Stage, Statement};
 use crate::catalog::Catalog;
 use crate::error::Result;
 use crate::functions::Functions;
@@ -41,12 +41,14 @@ use scope::Field;
 pub fn bind(query: &Query, catalog: &Catalog, settings: &Settings) -> Result<(Statement, Vec<String>)> {
     let query = syntax::prepared(query)?;
     let types = Types::new(settings);
+    let functions = Functions::all();
     let mut binder =
-        Binder { catalog, settings, types, functions: Functions::all(), columns: Columns::default() };
+        Binder { catalog, settings, types, functions, columns: Columns::default(), stages: vec![] };
     let bound = binder.query(&query, None, None)?;
     let names = bound.fields.iter().map(|field| field.name.clone()).collect();
     let output = bound.fields.iter().map(|field| field.id).collect();
-    let statement = Statement { columns: binder.columns, stages: vec![], root: bound.rel, output };
+    let Binder { columns, stages, .. } = binder;
+    let statement = Statement { columns, stages, root: bound.rel, output };
     Ok((statement, names))
 }
 
@@ -57,6 +59,8 @@ struct Binder<'a> {
     functions: &'static Functions,
     /// The columns made so far.
     columns: Columns,
+    /// The names of WITH whose rows may be shared.
+    stages: Vec<Stage>,
 }
 
 /// A query that is bound.

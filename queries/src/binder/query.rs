@@ -1,6 +1,6 @@
 //! What stands around a SELECT: WITH, set operations, VALUES, ORDER BY and LIMIT.
 
-use std::cell::Cell;
+use std::cell::RefCell;
 
 use datafusion_common::ScalarValue;
 use sqlparser::ast::{
@@ -8,7 +8,7 @@ use sqlparser::ast::{
     SetQuantifier,
 };
 
-use super::scope::{Ctes, Env, Field, Relation, Scope, same};
+use super::scope::{BoundCte, Ctes, Env, Field, Relation, Scope, same};
 use super::{Binder, Bound};
 use crate::algebra::{
     Aggregate, Call, ColumnId, Expr, Filter, Join, JoinKind, Limit, Map, Rel, Repeat, Sort, SortKey, Union,
@@ -57,9 +57,17 @@ impl<'a> Binder<'a> {
             return Err(Error::Invalid(format!("WITH has the name '{name}' twice")));
         }
         let columns = first.alias.columns.iter().map(|column| &column.name).collect();
-        let cte = Ctes { name, query: &first.query, columns, outer, before: ctes, is_read: Cell::new(false) };
+        let cte = Ctes {
+            name,
+            query: &first.query,
+            columns,
+            outer,
+            before: ctes,
+            materialized: first.materialized,
+            bound: RefCell::new(BoundCte::Unread),
+        };
         let bound = self.with(rest, query, outer, Some(&cte))?;
-        if !cte.is_read.get() {
+        if matches!(&*cte.bound.borrow(), BoundCte::Unread) {
             // What nothing reads is wrong all the same if it is.
             self.query(cte.query, cte.outer, cte.before)?;
         }

@@ -3,10 +3,10 @@
 //! Names match without regard to case. Two columns of one relation that differ by case alone are reached by their exact
 //! spelling in quotes; a name that could mean both, or columns of two relations, is an error.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
-use sqlparser::ast::{self, Ident, Query};
+use sqlparser::ast::{self, CteAsMaterialized, Ident, Query};
 use strsim::osa_distance;
 
 use super::grouping::Group;
@@ -242,8 +242,26 @@ pub struct Ctes<'e> {
     pub outer: Option<&'e Env<'e>>,
     /// The names that it sees.
     pub before: Option<&'e Ctes<'e>>,
-    /// Whether something has named it.
-    pub is_read: Cell<bool>,
+    /// What the statement says of whether its rows are kept.
+    pub materialized: Option<CteAsMaterialized>,
+    /// What has become of it.
+    pub bound: RefCell<BoundCte>,
+}
+
+/// What has become of a name of WITH.
+#[derive(Debug, Clone)]
+pub enum BoundCte {
+    /// Nothing has named it yet.
+    Unread,
+    /// It is bound anew wherever it is named.
+    Apart,
+    /// A stage has its rows.
+    Shared {
+        /// The number of the stage.
+        stage: usize,
+        /// Its columns; the stage has their numbers.
+        fields: Vec<Field>,
+    },
 }
 
 impl<'e> Ctes<'e> {

@@ -14,8 +14,11 @@ pub mod values;
 use arrow_schema::DataType;
 use schema::{Source, Table};
 
-use crate::algebra::{ColumnId, Expr, Join, JoinKind, Kind, Rel, Scan};
+use crate::algebra::{ColumnId, Expr, Facts, Join, JoinKind, Kind, Rel, Scan, Shared};
 use values::{Number, Spread, Spreads};
+
+/// The rows of what nothing is known of.
+const UNKNOWN_ROWS: f64 = 1e6;
 
 /// What is known of the rows of a relation before they are read.
 #[derive(Debug, Clone)]
@@ -34,6 +37,12 @@ impl Estimate {
     /// About how many different values a column has, at most as many as there are rows.
     pub fn values(&self, column: ColumnId) -> f64 {
         self.spreads.get(column).map_or(self.rows, |spread| spread.values().min(self.rows))
+    }
+
+    /// What is known of the values of a column.
+    pub fn column(&self, column: ColumnId) -> Spread {
+        let known = self.spreads.get(column).unwrap_or(Spread::of_values(self.rows));
+        Spread { whole: known.values(), kept: 1.0, ..known }.at_most(self.rows)
     }
 
     /// Whether the relation gives the column.
@@ -125,6 +134,7 @@ pub fn of(rel: &Rel, inputs: &[&Estimate]) -> Estimate {
             Estimate { rows, whole, is_known, spreads: Spreads::of(columns.collect()) }
         }
         Rel::Repeat(_) => input.clone(),
+        Rel::Shared(node) => shared(node),
     }
 }
 
@@ -153,6 +163,23 @@ fn scan(node: &Scan) -> Estimate {
     });
     let estimate = Estimate { rows, whole: rows, is_known, spreads: Spreads::of(columns.collect()) };
     fetched(estimate, node.fetch)
+}
+
+/// The estimate of what reads a stage by that of the stage.
+fn shared(node: &Shared) -> Estimate {
+    let Some(facts) = &node.facts else {
+        let spreads = Spreads::all(node.columns.iter().copied(), UNKNOWN_ROWS);
+        return Estimate { rows: UNKNOWN_ROWS, whole: UNKNOWN_ROWS, is_known: false, spreads };
+    };
+    let spreads = Spreads::of(node.columns.iter().copied().zip(facts.columns.iter().copied()).collect());
+    let Facts { rows, whole, is_known, .. } = **facts;
+    fetched(Estimate { rows, whole, is_known, spreads }, node.fetch)
+}
+
+/// The estimate of a relation and all below it.
+pub fn of_tree(rel: &Rel) -> Estimate {
+    let inputs: Vec<Estimate> = rel.inputs().into_iter().map(of_tree).collect();
+    of(rel, &inputs.iter().collect::<Vec<_>>())
 }
 
 /// What is known of a column of a table of so many rows.
@@ -223,7 +250,7 @@ pub fn table_rows(table: &Table) -> f64 {
             let types = table.schema.fields().iter().map(|field| field.data_type());
             set.bytes() as f64 * ratio / types.map(type_width).sum::<f64>().max(1.0)
         }
-        _ => 1e6,
+        _ => UNKNOWN_ROWS,
     }
 }
 
@@ -272,11 +299,6 @@ mod tests {
         (Rel::Scan(Scan { table, transform: None, columns, bounds: vec![], fetch: None }), id)
     }
 
-    fn estimate(rel: &Rel) -> Estimate {
-        let inputs: Vec<Estimate> = rel.inputs().into_iter().map(estimate).collect();
-        of(rel, &inputs.iter().collect::<Vec<_>>())
-    }
-
     #[test]
     fn a_filter_keeps_the_part_of_the_span_that_it_leaves() {
         let mut columns = Columns::default();
@@ -284,7 +306,7 @@ mod tests {
         let least = Expr::literal(ScalarValue::Int64(Some(90)));
         let predicate = Expr::compare(columns.read(x), Operator::GtEq, least);
         let rel = Rel::Filter(Filter { input: Box::new(input), predicates: vec![predicate] });
-        let found = estimate(&rel);
+        let found = of_tree(&rel);
         assert_eq!((found.rows, found.values(x), found.is_known), (100.0, 10.0, true));
     }
 
@@ -296,7 +318,7 @@ mod tests {
         let predicate = Expr::compare(columns.read(x), Operator::Eq, columns.read(y));
         let join = |kind| {
             let (left, right) = (Box::new(a.clone()), Box::new(b.clone()));
-            estimate(&Rel::Join(Join { kind, left, right, predicates: vec![predicate.clone()] })).rows
+            of_tree(&Rel::Join(Join { kind, left, right, predicates: vec![predicate.clone()] })).rows
         };
         assert_eq!(join(JoinKind::Inner), 1000.0);
         assert_eq!(join(JoinKind::Left), 1000.0);
@@ -313,12 +335,12 @@ mod tests {
             let guesses = Guesses { rows: Some(10_000), columns: vec![guess] };
             scan.table = Arc::new(Table { rows: None, spans: vec![], guesses, ..Table::clone(&scan.table) });
         }
-        let scanned = estimate(&input);
+        let scanned = of_tree(&input);
         assert_eq!((scanned.rows, scanned.values(x), scanned.is_known), (10_000.0, 50.0, true));
         let kept = |op, value| {
             let value = Expr::literal(ScalarValue::Int64(Some(value)));
             let predicates = vec![Expr::compare(columns.read(x), op, value)];
-            estimate(&Rel::Filter(Filter { input: Box::new(input.clone()), predicates })).rows
+            of_tree(&Rel::Filter(Filter { input: Box::new(input.clone()), predicates })).rows
         };
         assert_eq!(kept(Operator::Eq, 7), 200.0);
         assert_eq!(kept(Operator::GtEq, 90), 1000.0);
@@ -333,12 +355,12 @@ mod tests {
         // What it says nothing of is not narrower.
         let some = Expr::literal(ScalarValue::Boolean(None)).is_null();
         let b = Rel::Filter(Filter { input: Box::new(b), predicates: vec![some] });
-        let part = estimate(&b).rows / 100.0;
+        let part = of_tree(&b).rows / 100.0;
         assert!(part < 0.5);
         let key = |to| Expr::compare(columns.read(x), Operator::Eq, columns.read(to));
         let join = |predicates| {
             let (left, right) = (Box::new(a.clone()), Box::new(b.clone()));
-            estimate(&Rel::Join(Join { kind: JoinKind::Inner, left, right, predicates }))
+            of_tree(&Rel::Join(Join { kind: JoinKind::Inner, left, right, predicates }))
         };
         let one = join(vec![key(y)]);
         assert_eq!((one.rows, one.whole), (1000.0 * part, 1000.0));
@@ -353,7 +375,7 @@ mod tests {
         let mut columns = Columns::default();
         let (input, x) = table(&mut columns, 1000, (0.0, 99.0));
         let group = |keys| Aggregate { input: Box::new(input.clone()), keys, calls: vec![], totals: vec![] };
-        assert_eq!(estimate(&Rel::Aggregate(group(vec![x]))).rows.round(), 100.0);
-        assert_eq!(estimate(&Rel::Aggregate(group(vec![]))).rows, 1.0);
+        assert_eq!(of_tree(&Rel::Aggregate(group(vec![x]))).rows.round(), 100.0);
+        assert_eq!(of_tree(&Rel::Aggregate(group(vec![]))).rows, 1.0);
     }
 }

@@ -1,7 +1,8 @@
 //! Algebra to physical plan. Every decision is taken here.
 //!
 //! - `reads`: which columns each operator has to give.
-//! - `scan`: projection, and of which texts the beginnings are enough; `bounds`: what zone maps are asked.
+//! - `scan`: projection, and of which texts the beginnings are enough; `bounds`: what zone maps are asked. Readers of
+//!   stages.
 //! - `project`: computed columns, and columns put in order.
 //! - `join`: build side, broadcast or exchange; `keys`: which predicates are keys.
 //! - `aggregate`: one phase or two; `accumulators`: what computes each aggregate; `expand`: grouping sets.
@@ -31,11 +32,11 @@ use datafusion_expr::physical_planning_context::ScalarSubqueryResults;
 use datafusion_physical_expr::expressions::Column;
 
 use crate::Settings;
-use crate::algebra::{ColumnId, Columns, Expr, Filter, Kind, Rel, Statement};
+use crate::algebra::{ColumnId, Columns, Expr, Filter, Gives, Kind, Rel, Statement};
 use crate::compile::{Compiler, Layout};
 use crate::error::Result;
 use crate::estimates::{self, Estimate, kept};
-use crate::plan::{self, Exchange, Node, Op, Plan, Subquery};
+use crate::plan::{self, Exchange, Node, Op, Plan, Stage};
 use reads::Reads;
 
 /// Lowers a statement of which the rules have taken subqueries and dependent joins out. `names` are the result's columns
@@ -55,18 +56,20 @@ pub fn lower(statement: &Statement, names: Option<&Vec<String>>, settings: &Sett
         next_id: 0,
     };
     let root = lowering.tree(&statement.root, &statement.output, settings.spread_result)?;
-    let nodes = lowering.next_id;
-    // The last stage first: a stage is run if a later one or the query itself reads its value.
-    let mut subqueries = Vec::new();
-    for (index, stage) in statement.stages.iter().enumerate().rev() {
-        if lowering.stages.contains(&index) {
-            let root = lowering.tree(&stage.root, &[stage.column], false)?;
-            subqueries.push(Subquery { index, root, nodes: lowering.next_id });
+    // The last stage first: a stage is run if a later one or the query itself reads it.
+    let mut stages = Vec::new();
+    for (number, stage) in statement.stages.iter().enumerate().rev() {
+        if lowering.stages.contains(&number) {
+            let (gives, root) = match stage.gives {
+                Gives::Value => (plan::Gives::Value, lowering.tree(&stage.root, &stage.columns, false)?),
+                Gives::Rows { .. } => (plan::Gives::Rows, lowering.kept(&stage.root, &stage.columns)?),
+            };
+            stages.push(Stage { number, gives, root });
         }
     }
-    subqueries.reverse();
+    stages.reverse();
     let schema = output_schema(&statement.output, names, &statement.columns);
-    Ok(Plan { subqueries, subquery_results: results, root, schema, nodes })
+    Ok(Plan { stages, values: results, root, schema, nodes: lowering.next_id })
 }
 
 /// The result's schema with the query's own names.
@@ -93,7 +96,7 @@ struct Lowering<'a> {
     /// Those of the statement, and those that operators compute for themselves.
     columns: Columns,
     reads: Reads,
-    /// The stages whose values are read.
+    /// The stages that are read.
     stages: BTreeSet<usize>,
     next_id: usize,
 }
@@ -101,11 +104,22 @@ struct Lowering<'a> {
 impl Lowering<'_> {
     /// Lowers a tree of its own, which gives these columns.
     fn tree(&mut self, root: &Rel, output: &[ColumnId], spread: bool) -> Result<Node> {
-        self.next_id = 0;
+        let node = self.spread(root, output)?;
+        Ok(if spread || node.single { node } else { self.gather(node, false) })
+    }
+
+    /// Lowers a tree whose rows are kept: where they are, unless they have the order of a table.
+    fn kept(&mut self, root: &Rel, output: &[ColumnId]) -> Result<Node> {
+        let mut node = self.spread(root, output)?;
+        let in_order = !node.single && self.settings.processes == 1 && order::keep(&mut node, false);
+        Ok(if in_order { self.exchange(Exchange::InOrder, node) } else { node })
+    }
+
+    /// Lowers a tree of its own. Its rows stay where they are.
+    fn spread(&mut self, root: &Rel, output: &[ColumnId]) -> Result<Node> {
         let at = self.reads.add(root, output);
         let rows = self.rel(root, at)?;
-        let node = self.arranged(rows, output)?.node;
-        Ok(if spread || node.single { node } else { self.gather(node, false) })
+        Ok(self.arranged(rows, output)?.node)
     }
 
     /// Lowers the relation with number `at`.
@@ -122,6 +136,7 @@ impl Lowering<'_> {
             Rel::Limit(node) => self.limit(rel, node, at),
             Rel::Union(node) => self.union(rel, node, at),
             Rel::Repeat(node) => self.repeat(rel, node, at),
+            Rel::Shared(node) => self.shared(rel, node, at),
         }
     }
 

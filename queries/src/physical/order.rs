@@ -18,6 +18,10 @@ pub(super) fn keep(node: &mut Node, limited: bool) -> bool {
             scan.in_order = scan.transform.is_none() && (limited || has_large_pieces(&scan.table));
             scan.in_order
         }
+        Op::Shared(shared) => {
+            shared.in_order = true;
+            true
+        }
         Op::Filter { .. } | Op::Project { .. } | Op::Limit { .. } => {
             node.inputs.first_mut().is_some_and(|input| keep(input, limited))
         }

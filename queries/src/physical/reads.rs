@@ -70,7 +70,7 @@ impl Reads {
     fn visit_own(&mut self, rel: &Rel, at: usize) {
         match rel {
             // Bounds are conditions that are evaluated above.
-            Rel::Scan(_) | Rel::Values(_) | Rel::Limit(_) => {}
+            Rel::Scan(_) | Rel::Values(_) | Rel::Shared(_) | Rel::Limit(_) => {}
             Rel::Map(node) => {
                 for (id, e) in &node.exprs {
                     if self.is_wanted(*id, at) {

@@ -1,4 +1,4 @@
-//! Scans: the columns that are read, and of which texts the beginnings are enough.
+//! Scans: the columns that are read, and of which texts the beginnings are enough; and readers of stages.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use datafusion_common::ScalarValue;
 use schema::ColumnPrefix;
 
 use super::{Lowered, Lowering, bounds};
-use crate::algebra::{ColumnId, Expr, Kind, Rel, Scan};
+use crate::algebra::{ColumnId, Expr, Kind, Rel, Scan, Shared};
 use crate::compile::Layout;
 use crate::error::Result;
 use crate::estimates;
@@ -36,6 +36,21 @@ impl Lowering<'_> {
             in_order: false,
             transform: scan.transform.clone(),
         });
+        let mut node = self.node(op, layout.schema().clone(), vec![], estimate.rows);
+        node.single = false;
+        Ok(Lowered { node, layout, estimate })
+    }
+
+    /// Lowers a reader of a stage.
+    pub fn shared(&mut self, rel: &Rel, shared: &Shared, at: usize) -> Result<Lowered> {
+        self.stages.insert(shared.stage);
+        let wanted = |id: &ColumnId| self.reads.is_wanted(*id, at);
+        let (projection, ids): (Vec<usize>, Vec<ColumnId>) =
+            shared.columns.iter().copied().enumerate().filter(|(_, id)| wanted(id)).unzip();
+        let layout = Layout::new(ids, &self.columns);
+        let estimate = estimates::of(rel, &[]);
+        let Shared { stage, fetch, .. } = *shared;
+        let op = Op::Shared(plan::Shared { stage, projection, fetch, in_order: false });
         let mut node = self.node(op, layout.schema().clone(), vec![], estimate.rows);
         node.single = false;
         Ok(Lowered { node, layout, estimate })

@@ -12,7 +12,8 @@ use schema::{Guesses, Source, Table};
 
 use super::*;
 use crate::algebra::{
-    Aggregate, Call, Expand, Join, JoinKind, Limit, Map, Repeat, Scan, Sort, SortKey, Stage, Union, Values,
+    Aggregate, Call, Expand, Gives, Join, JoinKind, Limit, Map, Repeat, Scan, Sort, SortKey, Stage, Union,
+    Values,
 };
 use crate::explain::explain;
 
@@ -411,12 +412,12 @@ fn stages_that_are_read_are_run() {
     let mut made = Made::default();
     for _ in 0..2 {
         let (t, columns) = made.scan("t", 100, &["a"]);
-        made.stages.push(Stage { root: t, column: columns[0] });
+        made.stages.push(Stage { root: t, columns: vec![columns[0]], gives: Gives::Value });
     }
     let (t, columns) = made.scan("t", 100, &["a"]);
     let stage = Expr { kind: Kind::Stage(1), data_type: DataType::Int64 };
     let predicates = vec![Expr::compare(made.read(columns[0]), Operator::Gt, stage)];
     let plan = made.plan(Rel::Filter(Filter { input: boxed(t), predicates }), &columns).unwrap();
-    let indexes: Vec<usize> = plan.subqueries.iter().map(|s| s.index).collect();
-    assert_eq!(indexes, [1]);
+    let numbers: Vec<usize> = plan.stages.iter().map(|stage| stage.number).collect();
+    assert_eq!(numbers, [1]);
 }

@@ -21,10 +21,13 @@ pub fn remove(statement: &mut Statement) {
     if copies.is_empty() {
         return;
     }
+    repeated(statement, &mut copies);
     let copies = resolved(&copies);
     for stage in &mut statement.stages {
         replace(&mut stage.root, &copies);
-        stage.column = copies.get(&stage.column).copied().unwrap_or(stage.column);
+        for column in &mut stage.columns {
+            *column = copies.get(column).copied().unwrap_or(*column);
+        }
     }
     replace(&mut statement.root, &copies);
     let mut made: Vec<(ColumnId, Expr)> = Vec::new();
@@ -57,6 +60,34 @@ fn take(rel: &mut Rel, copies: &mut BTreeMap<ColumnId, ColumnId>) {
         }
     }
     rel.inputs_mut().into_iter().for_each(|input| take(input, copies));
+}
+
+/// Adds the copies that readers of a stage have of a column that the stage gives twice.
+fn repeated(statement: &Statement, copies: &mut BTreeMap<ColumnId, ColumnId>) {
+    for (number, stage) in statement.stages.iter().enumerate().filter(|(_, stage)| stage.is_shared()) {
+        let origins = resolved(copies);
+        let origin = |id: &ColumnId| origins.get(id).copied().unwrap_or(*id);
+        let given: Vec<ColumnId> = stage.columns.iter().map(origin).collect();
+        let first = |id: &ColumnId| given.iter().position(|other| other == id);
+        let places: Vec<(usize, usize)> = given
+            .iter()
+            .enumerate()
+            .filter_map(|(place, id)| Some((place, first(id)?)).filter(|(place, first)| first < place))
+            .collect();
+        if places.is_empty() {
+            continue;
+        }
+        let later = statement.stages[number + 1..].iter().map(|stage| &stage.root);
+        for tree in later.chain([&statement.root]) {
+            tree.look_at_readers(&mut |reader| {
+                if reader.stage == number {
+                    let own = |place: usize| reader.columns.get(place).copied();
+                    let pairs = places.iter().filter_map(|(again, first)| Some((own(*again)?, own(*first)?)));
+                    copies.extend(pairs);
+                }
+            });
+        }
+    }
 }
 
 /// Each copy with the column that is no copy itself.

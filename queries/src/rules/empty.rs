@@ -32,7 +32,7 @@ fn is_never(e: &Expr) -> bool {
 
 fn replaced(rel: &mut Rel, columns: &Columns) -> Option<Rel> {
     match rel {
-        Rel::Scan(_) | Rel::Values(_) => None,
+        Rel::Scan(_) | Rel::Values(_) | Rel::Shared(_) => None,
         Rel::Filter(node) if is_empty(&node.input) || node.predicates.is_empty() => {
             Some(taken(&mut node.input))
         }

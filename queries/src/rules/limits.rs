@@ -66,6 +66,7 @@ fn want(rel: &mut Rel, rows: usize) {
     match rel {
         Rel::Sort(node) => node.fetch = least(node.fetch, Some(rows)),
         Rel::Scan(node) => node.fetch = least(node.fetch, Some(rows)),
+        Rel::Shared(node) => node.fetch = least(node.fetch, Some(rows)),
         Rel::Map(node) => want(&mut node.input, rows),
         Rel::Union(node) => node.inputs.iter_mut().for_each(|(input, _)| cut(input, rows)),
         Rel::Join(node) if gives_each_left_row(node.kind) => cut(&mut node.left, rows),
@@ -80,7 +81,7 @@ fn gives_each_left_row(kind: JoinKind) -> bool {
 /// Has a relation give about so many rows, and no fewer than that if it has them.
 fn cut(rel: &mut Rel, rows: usize) {
     match rel {
-        Rel::Scan(_) | Rel::Sort(_) | Rel::Union(_) => want(rel, rows),
+        Rel::Scan(_) | Rel::Shared(_) | Rel::Sort(_) | Rel::Union(_) => want(rel, rows),
         Rel::Join(node) if gives_each_left_row(node.kind) => want(rel, rows),
         Rel::Map(node) => cut(&mut node.input, rows),
         Rel::Limit(node) => {

@@ -3,17 +3,19 @@
 //! Each rule is a module that says what it matches, what it gives, and why that is right. They are applied in one order, a
 //! bounded number of times, and each takes a time that is nearly linear in the size of the statement:
 //!
-//! 1. [`unnest`]: subqueries in expressions become joins and stages.
+//! 1. [`unnest`]: subqueries in expressions become joins and stages. Before and after it, [`shared`]: relations that are
+//!    computed once, or wherever they are read.
 //! 2. [`simplify`]: expressions that say the same with less.
 //! 3. [`empty`]: relations without rows, and operators that do nothing.
 //! 4. [`unions`]: unions within unions.
 //! 5. [`aliases`]: columns that are copies of others.
 //! 6. [`unread`]: what nobody reads.
 //! 7. [`unique`]: DISTINCT over rows that are distinct.
-//! 8. [`filters`]: filters down to where rows come from; then 2 to 7 again, for what has become constant.
+//! 8. [`filters`]: filters down to where rows come from; then 2 to 7 again, for what has become constant. Once more where
+//!    [`shared`] has found equal relations, or readers have told which rows they want.
 //! 9. [`sorts`]: sorts whose order nobody sees.
 //! 10. [`distinct`]: aggregates of distinct values as groups.
-//! 11. [`limits`]: how many rows are wanted.
+//! 11. [`limits`]: how many rows are wanted, of stages too.
 //! 12. [`joins`]: the groups that joins ask for, the order of inner joins, and groups before them.
 //! 13. [`repeated`]: expressions that are computed once.
 //!
@@ -30,6 +32,7 @@ pub mod limits;
 #[cfg(test)]
 mod random;
 pub mod repeated;
+pub mod shared;
 pub mod simplify;
 pub mod sorts;
 #[cfg(test)]
@@ -53,22 +56,31 @@ const ROUNDS: usize = 2;
 ///
 /// # Errors
 /// What no rule can take apart: some subqueries.
-pub fn apply(statement: Statement, settings: &Settings) -> Result<Statement> {
+pub fn apply(mut statement: Statement, settings: &Settings) -> Result<Statement> {
+    shared::settle(&mut statement);
     let mut statement = unnest::unnest(statement)?;
+    shared::settle(&mut statement);
     let types = Types::new(settings);
     let simplifier = Simplifier::new(&types);
     for _ in 0..ROUNDS {
-        clean(&mut statement, &simplifier)?;
-        each(&mut statement, &mut |rel, _| {
-            *rel = filters::push(taken(rel), &simplifier)?;
-            Ok(())
-        })?;
+        move_filters(&mut statement, &simplifier)?;
     }
     clean(&mut statement, &simplifier)?;
+    let mut is_changed = shared::equal::share(&mut statement);
+    is_changed |= shared::filter::filter(&mut statement, &simplifier)?;
+    is_changed |= shared::settle(&mut statement);
+    if is_changed {
+        move_filters(&mut statement, &simplifier)?;
+        clean(&mut statement, &simplifier)?;
+    }
     sorts::remove(&mut statement);
     each(&mut statement, &mut |rel, columns| {
         distinct::group(rel, columns);
-        limits::push(rel);
+        Ok(())
+    })?;
+    shared::limited::push(&mut statement);
+    shared::describe(&mut statement);
+    each(&mut statement, &mut |rel, columns| {
         joins::reduced::reduce(rel, columns);
         joins::partial::group(rel, columns, &types)?;
         *rel = joins::order(taken(rel));
@@ -78,6 +90,15 @@ pub fn apply(statement: Statement, settings: &Settings) -> Result<Statement> {
         Ok(())
     })?;
     Ok(statement)
+}
+
+/// Takes away what is not needed, and moves filters down.
+fn move_filters(statement: &mut Statement, simplifier: &Simplifier) -> Result<()> {
+    clean(statement, simplifier)?;
+    each(statement, &mut |rel, _| {
+        *rel = filters::push(taken(rel), simplifier)?;
+        Ok(())
+    })
 }
 
 /// Applies the rules that take something away.
@@ -90,6 +111,7 @@ fn clean(statement: &mut Statement, simplifier: &Simplifier) -> Result<()> {
     })?;
     aliases::remove(statement);
     unread::remove(statement);
+    shared::describe(statement);
     each(statement, &mut |rel, _| {
         unique::drop_distinct(rel);
         Ok(())

@@ -18,8 +18,8 @@ use super::apply;
 use super::testing::{Sample, eq, filter, id, int, join, map, union};
 use crate::Settings;
 use crate::algebra::{
-    Aggregate, Call, ColumnId, Expand, Expr, JoinKind, Kind, Limit, Rel, Repeat, Sort, SortKey, Stage,
-    Statement,
+    Aggregate, Call, ColumnId, Expand, Expr, Gives, JoinKind, Kind, Limit, Rel, Repeat, Shared, Sort,
+    SortKey, Stage, Statement,
 };
 use crate::compile::fails;
 
@@ -91,8 +91,8 @@ fn compared(left: Value, op: Operator, right: Value) -> Value {
 /// What runs relations.
 #[derive(Default)]
 struct Run {
-    /// The values of stages.
-    stages: Vec<Value>,
+    /// For each stage its rows, with the columns that it gives.
+    stages: Vec<Vec<Vec<Value>>>,
     /// Whether something was divided by zero.
     has_failed: Cell<bool>,
 }
@@ -154,7 +154,7 @@ impl Run {
                     conjunction(sides.into_iter().map(|(op, bound)| compared(of(expr), op, of(bound))));
                 if *negated { not(is_in) } else { is_in }
             }
-            Kind::Stage(number) => self.stages[*number],
+            Kind::Stage(number) => self.stages[*number].first().and_then(|row| row[0]),
             other => panic!("{other:?}"),
         }
     }
@@ -169,6 +169,11 @@ impl Run {
                 let mut rows = rows_of(&node.table.name, &node.columns);
                 rows.truncate(node.fetch.unwrap_or(usize::MAX));
                 rows
+            }
+            Rel::Shared(node) => {
+                let rows = self.stages[node.stage].iter().take(node.fetch.unwrap_or(usize::MAX));
+                let row = |row: &Vec<Value>| node.columns.iter().copied().zip(row.iter().copied()).collect();
+                rows.map(row).collect()
             }
             Rel::Values(node) => {
                 let row = |row: &Vec<Expr>| {
@@ -316,8 +321,8 @@ fn run(statement: &Statement) -> (Vec<Vec<Value>>, bool) {
     let mut run = Run::default();
     for stage in &statement.stages {
         let rows = run.rows(&stage.root);
-        let value = rows.first().and_then(|row| row[&stage.column]);
-        run.stages.push(value);
+        let given = |row: &Row| stage.columns.iter().map(|id| row[id]).collect();
+        run.stages.push(rows.iter().map(given).collect());
     }
     let rows = run.rows(&statement.root);
     let mut rows: Vec<Vec<Value>> =
@@ -332,6 +337,7 @@ struct Make {
     random: Random,
     /// Whether numbers are divided, and there are no inner and outer joins.
     divides: bool,
+    stages: Vec<Stage>,
 }
 
 impl Make {
@@ -397,11 +403,23 @@ impl Make {
     }
 
     fn table(&mut self) -> (Rel, Vec<Expr>) {
+        if !self.stages.is_empty() && self.random.below(3) == 0 {
+            return self.reader();
+        }
         let name = format!("t{}", self.random.below(1_000));
         let rows = self.random.of(&[10, 1_000, 100_000]);
         let rows = self.random.of(&[Some(rows), Some(rows), Some(rows), None]);
         let (rel, columns) = self.sample.sized(&name, ["x", "y"], rows);
         (rel, columns.to_vec())
+    }
+
+    /// A reader of one of the stages.
+    fn reader(&mut self) -> (Rel, Vec<Expr>) {
+        let stage = self.random.below(self.stages.len());
+        let given: Vec<Expr> =
+            self.stages[stage].columns.iter().map(|_| self.sample.number("shared")).collect();
+        let columns = given.iter().map(id).collect();
+        (Rel::Shared(Shared { stage, columns, fetch: None, facts: None }), given)
     }
 
     /// A relation and columns that it gives.
@@ -555,7 +573,11 @@ impl Make {
     }
 
     fn statement(&mut self) -> Statement {
-        let mut stages = Vec::new();
+        for _ in 0..self.random.below(3) {
+            let (root, given) = self.relation(1);
+            let (columns, is_asked) = (given.iter().map(id).collect(), self.random.below(4) == 0);
+            self.stages.push(Stage { root, columns, gives: Gives::Rows { is_asked } });
+        }
         let (mut root, columns) = self.relation(4);
         if self.random.below(4) == 0 {
             let (input, of_stage) = self.relation(2);
@@ -572,25 +594,30 @@ impl Make {
             let calls = vec![(column, call)];
             let root_of =
                 Rel::Aggregate(Aggregate { input: Box::new(input), keys: vec![], calls, totals: vec![] });
-            stages.push(Stage { root: root_of, column });
-            let stage = Expr { kind: Kind::Stage(0), data_type: DataType::Int64 };
+            let stage = Expr { kind: Kind::Stage(self.stages.len()), data_type: DataType::Int64 };
+            self.stages.push(Stage { root: root_of, columns: vec![column], gives: Gives::Value });
             root = filter(root, vec![Expr::compare(self.random.of(&columns), Operator::LtEq, stage)]);
         }
         let output: Vec<ColumnId> =
             (0..self.random.below(3) + 1).map(|_| id(&self.random.of(&columns))).collect();
-        Statement { columns: self.sample.columns.clone(), stages, root, output }
+        Statement { columns: self.sample.columns.clone(), stages: self.stages.clone(), root, output }
     }
 }
 
 fn check(seed: u64) {
-    let mut make = Make { sample: Sample::default(), random: Random(seed), divides: seed.is_multiple_of(4) };
+    let divides = seed.is_multiple_of(4);
+    let mut make = Make { sample: Sample::default(), random: Random(seed), divides, stages: vec![] };
     // The first numbers of seeds that follow each other are alike.
     for _ in 0..10 {
         make.random.below(2);
     }
     let statement = make.statement();
     let (before, failed) = run(&statement);
-    let shown = |statement: &Statement| statement.columns.show_rel(&statement.root);
+    let shown = |statement: &Statement| {
+        let stages = statement.stages.iter().map(|stage| &stage.root);
+        let trees = stages.chain([&statement.root]).map(|root| statement.columns.show_rel(root));
+        trees.collect::<Vec<_>>().join("\n")
+    };
     let text = shown(&statement);
     let statement = apply(statement, &Settings::default()).unwrap();
     let (after, fails) = run(&statement);

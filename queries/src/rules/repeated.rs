@@ -65,7 +65,7 @@ impl Sharing<'_> {
 
     fn share_inputs(&mut self, rel: &mut Rel) -> Known {
         let mut known = match rel {
-            Rel::Scan(_) | Rel::Values(_) => return Known::new(),
+            Rel::Scan(_) | Rel::Values(_) | Rel::Shared(_) => return Known::new(),
             Rel::Union(_) => {
                 rel.inputs_mut().into_iter().for_each(|input| {
                     self.share_apart(input, vec![]);

@@ -1,7 +1,10 @@
 //! Sorts whose order nobody sees.
 //!
 //! The order of rows matters to the result, to LIMIT, and to aggregates that put values together in it. What is joined,
-//! grouped or put together by a union has no order, whatever its inputs had. A sort that keeps the first rows stays.
+//! grouped or put together by a union has no order, whatever its inputs had. A sort that keeps the first rows stays. The
+//! order of a stage's rows is seen if that of some reader is.
+
+use std::collections::BTreeSet;
 
 use super::simplify::nodes::taken;
 use crate::algebra::{Aggregate, Rel, Statement};
@@ -11,15 +14,17 @@ const ORDERED: [&str; 5] = ["array_agg", "string_agg", "first_value", "last_valu
 
 /// Takes such sorts away.
 pub fn remove(statement: &mut Statement) {
-    for stage in &mut statement.stages {
-        // It gives one row.
-        unsorted(&mut stage.root, false);
+    let mut seen = BTreeSet::new();
+    unsorted(&mut statement.root, true, &mut seen);
+    // A stage reads those before it.
+    for (number, stage) in statement.stages.iter_mut().enumerate().rev() {
+        // A value is one row.
+        unsorted(&mut stage.root, seen.contains(&number), &mut seen);
     }
-    unsorted(&mut statement.root, true);
 }
 
-/// Takes sorts away in a relation whose order is seen, or not.
-fn unsorted(rel: &mut Rel, is_seen: bool) {
+/// Takes sorts away in a relation whose order is seen, or not. Notes the stages whose order is seen.
+fn unsorted(rel: &mut Rel, is_seen: bool, seen: &mut BTreeSet<usize>) {
     while let Rel::Sort(node) = rel
         && !is_seen
         && node.fetch.is_none()
@@ -30,9 +35,13 @@ fn unsorted(rel: &mut Rel, is_seen: bool) {
         Rel::Filter(_) | Rel::Map(_) | Rel::Repeat(_) => is_seen,
         Rel::Limit(_) => true,
         Rel::Aggregate(node) => sees_order(node),
+        Rel::Shared(node) if is_seen => {
+            seen.insert(node.stage);
+            false
+        }
         _ => false,
     };
-    rel.inputs_mut().into_iter().for_each(|input| unsorted(input, below));
+    rel.inputs_mut().into_iter().for_each(|input| unsorted(input, below, seen));
 }
 
 fn sees_order(node: &Aggregate) -> bool {

@@ -29,6 +29,7 @@ pub fn keys(rel: &Rel) -> Option<Vec<ColumnId>> {
             }
             JoinKind::Full => None,
         },
+        Rel::Shared(node) => node.keys(),
         Rel::Scan(_) | Rel::Expand(_) | Rel::Union(_) | Rel::Repeat(_) => None,
     }
 }

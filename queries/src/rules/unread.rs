@@ -7,23 +7,58 @@
 //! - The join that only says whether there is a match, where nobody asks; a left join whose right side is not read and has
 //!   one match at most for each row.
 //! - An aggregate without keys, of which no result is read, is one row.
-//! - Stages whose value is not read.
+//! - Columns of stages that none of their readers reads, and stages that nothing reads.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use super::simplify::nodes::taken;
 use super::unique;
-use crate::algebra::{ColumnId, Join, JoinKind, Kind, Rel, Statement, Union, Values};
+use crate::algebra::{ColumnId, Gives, Join, JoinKind, Rel, Statement, Union, Values};
 
 /// Takes away what is not read.
 pub fn remove(statement: &mut Statement) {
     let mut read = BTreeSet::from_iter(statement.output.iter().copied());
-    read.extend(statement.stages.iter().map(|stage| stage.column));
     prune(&mut statement.root, &mut read);
-    for stage in &mut statement.stages {
+    let mut kept: Vec<Vec<bool>> =
+        statement.stages.iter().map(|stage| vec![false; stage.columns.len()]).collect();
+    note_read(&statement.root, &read, &mut kept);
+    // A stage reads those before it.
+    for number in (0..statement.stages.len()).rev() {
+        let stage = &mut statement.stages[number];
+        if stage.gives == Gives::Value {
+            kept[number].fill(true);
+        }
+        keep(&mut stage.columns, &kept[number]);
+        read.extend(&stage.columns);
         prune(&mut stage.root, &mut read);
+        note_read(&stage.root, &read, &mut kept);
     }
-    remove_stages(statement);
+    if statement.has_shared() {
+        let trees = statement.stages.iter_mut().map(|stage| &mut stage.root);
+        trees.chain([&mut statement.root]).for_each(|tree| narrow(tree, &kept));
+    }
+    statement.drop_unread_stages();
+}
+
+/// Notes which columns of stages the readers in a tree read.
+fn note_read(tree: &Rel, read: &BTreeSet<ColumnId>, kept: &mut [Vec<bool>]) {
+    tree.look_at_readers(&mut |reader| {
+        for (is_kept, id) in kept[reader.stage].iter_mut().zip(&reader.columns) {
+            *is_kept |= read.contains(id);
+        }
+    });
+}
+
+/// Has the readers in a tree read no more columns than stages give.
+fn narrow(tree: &mut Rel, kept: &[Vec<bool>]) {
+    tree.change_readers(&mut |reader| {
+        if kept[reader.stage].contains(&false) {
+            keep(&mut reader.columns, &kept[reader.stage]);
+            // Places of columns have changed.
+            reader.facts = None;
+        }
+        None
+    });
 }
 
 fn prune(rel: &mut Rel, read: &mut BTreeSet<ColumnId>) {
@@ -87,61 +122,10 @@ fn keep<T>(items: &mut Vec<T>, kept: &[bool]) {
     items.retain(|_| kept.next().copied().unwrap_or(true));
 }
 
-/// Takes away stages that nobody reads, and numbers the others anew.
-fn remove_stages(statement: &mut Statement) {
-    if statement.stages.is_empty() {
-        return;
-    }
-    let mut used = BTreeSet::new();
-    stages_of(&statement.root, &mut used);
-    for (number, stage) in statement.stages.iter().enumerate().rev() {
-        // A stage reads the values of those before it.
-        if used.contains(&number) {
-            stages_of(&stage.root, &mut used);
-        }
-    }
-    if used.len() == statement.stages.len() {
-        return;
-    }
-    let numbers: BTreeMap<usize, usize> = used.iter().enumerate().map(|(new, old)| (*old, new)).collect();
-    let kept: Vec<bool> = (0..statement.stages.len()).map(|number| used.contains(&number)).collect();
-    keep(&mut statement.stages, &kept);
-    for stage in &mut statement.stages {
-        renumber(&mut stage.root, &numbers);
-    }
-    renumber(&mut statement.root, &numbers);
-}
-
-fn stages_of(rel: &Rel, used: &mut BTreeSet<usize>) {
-    rel.look(&mut |node| {
-        for e in node.exprs() {
-            e.look(&mut |e| {
-                if let Kind::Stage(number) = e.kind {
-                    used.insert(number);
-                }
-                true
-            });
-        }
-    });
-}
-
-fn renumber(rel: &mut Rel, numbers: &BTreeMap<usize, usize>) {
-    for e in rel.exprs_mut() {
-        e.change(&mut |e| {
-            if let Kind::Stage(number) = &mut e.kind
-                && let Some(new) = numbers.get(number)
-            {
-                *number = *new;
-            }
-        });
-    }
-    rel.inputs_mut().into_iter().for_each(|input| renumber(input, numbers));
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::algebra::{Expr, Stage};
+    use crate::algebra::{Expr, Kind, Stage};
     use crate::rules::testing::{Sample, eq, filter, group, id, int, join, map, union};
 
     #[test]
@@ -190,7 +174,8 @@ mod tests {
         ];
         let root = filter(t, vec![eq(&x, &stage(2))]);
         let mut statement = sample.statement(root, &[&x]);
-        statement.stages = stages.into_iter().map(|root| Stage { root, column: id(&y) }).collect();
+        let value = |root| Stage { root, columns: vec![id(&y)], gives: Gives::Value };
+        statement.stages = stages.into_iter().map(value).collect();
         remove(&mut statement);
         let shown: Vec<String> =
             statement.stages.iter().map(|stage| statement.columns.show_rel(&stage.root)).collect();

@@ -66,7 +66,7 @@ impl Push<'_> {
                 *node.input = self.push_apart(take(&mut node.input), at + 1)?;
                 Ok(filter(Rel::Limit(node), above))
             }
-            leaf @ (Rel::Scan(_) | Rel::Values(_)) => Ok(filter(leaf, above)),
+            leaf @ (Rel::Scan(_) | Rel::Values(_) | Rel::Shared(_)) => Ok(filter(leaf, above)),
             other @ (Rel::Filter(_) | Rel::Join(_)) => Ok(filter(other, above)),
         }
     }
@@ -219,7 +219,7 @@ fn wins_below(input: &Rel) -> bool {
         Rel::Filter(node) => wins_below(&node.input),
         Rel::Map(node) => wins_below(&node.input),
         Rel::Sort(node) if node.fetch.is_none() => wins_below(&node.input),
-        Rel::Scan(_) | Rel::Values(_) | Rel::Limit(_) | Rel::Sort(_) => false,
+        Rel::Scan(_) | Rel::Values(_) | Rel::Shared(_) | Rel::Limit(_) | Rel::Sort(_) => false,
         Rel::Join(_) | Rel::Aggregate(_) | Rel::Expand(_) | Rel::Union(_) | Rel::Repeat(_) => true,
     }
 }

@@ -147,7 +147,7 @@ impl Parted {
         };
         let Some(whole) = cost(&node.input) else { return false };
         let Some(asked) = cost(&self.asked) else { return false };
-        let given = estimate(&self.asked);
+        let given = estimates::of_tree(&self.asked);
         if self.keys.iter().map(|key| given.values(*key)).product::<f64>() >= given.rows {
             // How many groups there are is not known.
             return false;
@@ -189,7 +189,7 @@ fn cost(rel: &Rel) -> Option<Cost> {
     let places = Places::of(rel);
     let Region { relations, tree } = Region::of(rel.clone(), 0, &places, &is_part);
     let starts: Vec<usize> = relations.iter().map(|(_, at)| *at).collect();
-    let estimates: Vec<Estimate> = relations.iter().map(|(rel, _)| estimate(rel)).collect();
+    let estimates: Vec<Estimate> = relations.iter().map(|(rel, _)| estimates::of_tree(rel)).collect();
     if !estimates.iter().all(|estimate| estimate.is_known) {
         return None;
     }
@@ -197,11 +197,6 @@ fn cost(rel: &Rel) -> Option<Cost> {
     let graph = parts.graph(&estimates);
     let cost = graph.cost(&search::cheapest(&graph));
     Some(Cost { cost, rows: graph.rows_of_all() })
-}
-
-fn estimate(rel: &Rel) -> Estimate {
-    let inputs: Vec<Estimate> = rel.inputs().into_iter().map(estimate).collect();
-    estimates::of(rel, &inputs.iter().collect::<Vec<_>>())
 }
 
 /// Inner joins of relations, each with the predicates that those so far can be asked for. A single relation is filtered.

@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 
 use super::failing::fails;
 use super::push::{Carried, Pushed};
-use super::repeatable::{is_repeatable, is_sorted, make_repeatable};
+use super::repeatable::{is_repeatable, is_sorted, make_repeatable, sums_floats};
 use super::{Above, Unnest, filtered, gives, reads_any, renumbering};
 
 /// The combinations of a dependent join.
@@ -170,7 +170,7 @@ fn step(rel: &Rel, wanted: &BTreeSet<ColumnId>, exact: bool) -> Option<usize> {
             JoinKind::Semi | JoinKind::Anti | JoinKind::AntiNullAware | JoinKind::Mark(_) => makes_none(),
             JoinKind::Full | JoinKind::Single => false,
         },
-        Rel::Scan(_) | Rel::Values(_) | Rel::Union(_) => false,
+        Rel::Scan(_) | Rel::Values(_) | Rel::Union(_) | Rel::Shared(_) => false,
     };
     below.then_some(0)
 }
@@ -205,9 +205,7 @@ fn inexact(part: &Rel, wanted: &BTreeSet<ColumnId>) -> Option<(Vec<ColumnId>, BT
             _ => return None,
         };
     };
-    let exact = ["approx_distinct", "count", "first_value", "last_value", "max", "min", "nth_value"];
-    let calls = group.calls.iter().filter(|(_, call)| !exact.contains(&call.function.name()));
-    let of_floats = calls.filter(|(_, call)| call.args.iter().any(|e| e.data_type.is_floating()));
+    let of_floats = group.calls.iter().filter(|(_, call)| sums_floats(call));
     let mut inexact: BTreeSet<ColumnId> = of_floats.map(|(id, _)| *id).collect();
     for map in maps.into_iter().rev() {
         let made: Vec<ColumnId> =

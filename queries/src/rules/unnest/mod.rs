@@ -39,7 +39,7 @@ mod places;
 mod pull;
 mod push;
 mod quantified;
-mod repeatable;
+pub mod repeatable;
 mod scalar;
 mod sides;
 mod single;
@@ -79,21 +79,29 @@ pub fn unnest(statement: Statement) -> Result<Statement> {
     let mut unnest = Unnest { columns, stages: vec![], shapes: vec![], used, copied: 0 };
     let mut numbers = Vec::with_capacity(before.len());
     for mut stage in before {
-        stages::renumber(&mut stage.root, &numbers);
+        renumber(&mut stage.root, &numbers);
         let root = unnest.relation(stage.root)?;
         numbers.push(unnest.stages.len());
-        unnest.stages.push(Stage { root, column: stage.column });
+        unnest.stages.push(Stage { root, ..stage });
     }
-    stages::renumber(&mut root, &numbers);
+    renumber(&mut root, &numbers);
     let root = unnest.relation(root)?;
 
     let mut stages = Vec::with_capacity(unnest.stages.len());
-    for Stage { root, column } in std::mem::take(&mut unnest.stages) {
-        let root = unnest.joined(root, &Above::of([column].into(), None))?;
-        stages.push(Stage { root, column });
+    for stage in std::mem::take(&mut unnest.stages) {
+        let above = Above::of(stage.columns.iter().copied().collect(), None);
+        let root = unnest.joined(stage.root, &above)?;
+        stages.push(Stage { root, ..stage });
     }
     let root = unnest.joined(root, &Above::of(output.iter().copied().collect(), None))?;
     Ok(Statement { columns: unnest.columns, stages, root, output })
+}
+
+/// Gives the stages that a relation reads other numbers, by their numbers so far.
+fn renumber(rel: &mut Rel, numbers: &[usize]) {
+    if numbers.iter().enumerate().any(|(old, new)| old != *new) {
+        rel.renumber_stages(&|old| numbers.get(old).copied().unwrap_or(old));
+    }
 }
 
 struct Unnest {
@@ -194,6 +202,7 @@ fn gives(rel: &Rel, id: ColumnId) -> bool {
             node.id == id || node.keys.iter().any(|(made, _)| *made == id) || gives(&node.input, id)
         }
         Rel::Union(node) => node.columns.contains(&id),
+        Rel::Shared(node) => node.columns.contains(&id),
         Rel::Filter(node) => gives(&node.input, id),
         Rel::Sort(node) => gives(&node.input, id),
         Rel::Limit(node) => gives(&node.input, id),

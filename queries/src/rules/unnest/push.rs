@@ -110,7 +110,9 @@ impl Unnest {
             Rel::Union(node) => self.push_union(node, domain, &here),
             Rel::Values(node) => self.push_values(node, domain),
             Rel::Join(node) => self.push_join(node, domain, above),
-            Rel::Scan(_) => Err(Error::Unsupported("a scan that names outer columns".into())),
+            Rel::Scan(_) | Rel::Shared(_) => {
+                Err(Error::Unsupported("a scan that names outer columns".into()))
+            }
         }
     }
 

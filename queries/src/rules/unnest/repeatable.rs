@@ -13,6 +13,23 @@ use crate::algebra::{Call, ColumnId, Columns, Expr, Limit, Rel, Sort, SortKey};
 use super::stages::is_volatile;
 use super::{reads, take};
 
+/// Whether the value of a call depends on the order in which floats are summed.
+pub(super) fn sums_floats(call: &Call) -> bool {
+    let exact = ["approx_distinct", "count", "first_value", "last_value", "max", "min", "nth_value"];
+    !exact.contains(&call.function.name()) && call.args.iter().any(|e| e.data_type.is_floating())
+}
+
+/// Whether two readings of a relation give the same rows, to the last digit of each float.
+pub fn is_exact(rel: &Rel) -> bool {
+    let mut is = is_repeatable(rel);
+    rel.look(&mut |node| {
+        if let Rel::Aggregate(node) = node {
+            is &= !node.calls.iter().any(|(_, call)| sums_floats(call));
+        }
+    });
+    is
+}
+
 /// Whether two readings of a relation give the same rows.
 pub(in crate::rules) fn is_repeatable(rel: &Rel) -> bool {
     let mut is = !is_volatile(rel);
@@ -21,6 +38,7 @@ pub(in crate::rules) fn is_repeatable(rel: &Rel) -> bool {
             Rel::Limit(node) => takes_all(node),
             Rel::Sort(node) => node.fetch.is_none(),
             Rel::Scan(node) => node.fetch.is_none(),
+            Rel::Shared(node) => node.fetch.is_none(),
             Rel::Aggregate(node) => !node.calls.iter().any(|(_, call)| depends_on_order(call)),
             _ => true,
         }
@@ -77,6 +95,7 @@ pub(super) fn make_repeatable(rel: &mut Rel, needed: &BTreeSet<ColumnId>, column
             below.extend(reads(node.keys.iter().map(|key| &key.expr)));
         }
         Rel::Scan(node) => return node.fetch.is_none(),
+        Rel::Shared(node) => return node.fetch.is_none(),
         Rel::Union(_) => below = rel.reads(),
         _ => {
             if rel.exprs().into_iter().any(Expr::is_volatile) {

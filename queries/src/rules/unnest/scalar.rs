@@ -206,6 +206,7 @@ fn has_one_row(rel: &Rel) -> bool {
             JoinKind::Single => has_one_row(&node.left),
             JoinKind::Full => false,
         },
+        Rel::Shared(node) => node.keys().is_some_and(|keys| keys.is_empty()),
         Rel::Scan(_) | Rel::Expand(_) | Rel::Union(_) | Rel::Repeat(_) => false,
     }
 }

@@ -1,8 +1,10 @@
 //! Subqueries that are run before the rest: their value is a constant to it. Equal ones are run once.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use crate::algebra::{Aggregate, ColumnId, Expr, Kind, Limit, Rel, Stage, Statement, Subquery, SubqueryKind};
+use crate::algebra::{
+    Aggregate, ColumnId, Expr, Gives, Kind, Limit, Rel, Stage, Statement, Subquery, SubqueryKind,
+};
 
 use super::failing::any_expr;
 use super::{Unnest, count_rows, positive, renumbering};
@@ -23,7 +25,7 @@ impl Unnest {
             return value(*number);
         }
         let number = self.stages.len();
-        self.stages.push(Stage { root: whole.rel, column });
+        self.stages.push(Stage { root: whole.rel, columns: vec![column], gives: Gives::Value });
         if let Some(shape) = shape
             && self.shapes.len() < MOST_SHAPES
         {
@@ -49,39 +51,16 @@ pub(super) fn is_volatile(rel: &Rel) -> bool {
 
 /// A subquery with numbers of its columns that only its shape decides: equal ones are equal.
 pub(super) fn canonical(subquery: &Subquery) -> Subquery {
-    let mut numbers = BTreeMap::new();
-    for id in subquery.rel.made() {
-        // Numbers of other columns count up.
-        let next = ColumnId(u32::MAX - numbers.len() as u32);
-        numbers.entry(id).or_insert(next);
-    }
-    let number = renumbering(&numbers);
-    let mut shape = subquery.clone();
-    shape.rel.renumber(&number);
-    shape.columns.iter_mut().for_each(|id| *id = number(*id));
-    shape
-}
-
-/// Gives the stages that expressions read other numbers.
-pub(super) fn renumber(rel: &mut Rel, numbers: &[usize]) {
-    if numbers.iter().enumerate().all(|(old, new)| old == *new) {
-        return;
-    }
-    for e in rel.exprs_mut() {
-        e.change(&mut |e| match &mut e.kind {
-            Kind::Stage(number) => *number = numbers.get(*number).copied().unwrap_or(*number),
-            Kind::Subquery(subquery) => renumber(&mut subquery.rel, numbers),
-            _ => {}
-        });
-    }
-    rel.inputs_mut().into_iter().for_each(|input| renumber(input, numbers));
+    let (rel, numbers) = subquery.rel.canonical();
+    let columns = subquery.columns.iter().map(|id| renumbering(&numbers)(*id)).collect();
+    Subquery { kind: subquery.kind.clone(), rel, columns }
 }
 
 /// The columns that a statement reads somewhere.
 pub(super) fn used(statement: &Statement) -> BTreeSet<ColumnId> {
     let mut used: BTreeSet<ColumnId> = statement.output.iter().copied().collect();
     for stage in &statement.stages {
-        used.insert(stage.column);
+        used.extend(&stage.columns);
         collect(&stage.root, &mut used);
     }
     collect(&statement.root, &mut used);

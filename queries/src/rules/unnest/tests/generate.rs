@@ -12,8 +12,8 @@ use schema::Table;
 use super::interpret::{Tables, Value};
 use super::{scan, table};
 use crate::algebra::{
-    Aggregate, Call, ColumnId, Columns, Expand, Expr, Filter, Join, JoinKind, Kind, Limit, Map, Rel, Repeat,
-    Sort, SortKey, Statement, Subquery, SubqueryKind, Union, Values,
+    Aggregate, Call, ColumnId, Columns, Expand, Expr, Filter, Gives, Join, JoinKind, Kind, Limit, Map, Rel,
+    Repeat, Shared, Sort, SortKey, Stage, Statement, Subquery, SubqueryKind, Union, Values,
 };
 
 /// Makes statements.
@@ -25,6 +25,8 @@ pub(super) struct Generate {
     can_fail: bool,
     /// How many more relations may be made.
     room: usize,
+    /// Relations that others read.
+    stages: Vec<Stage>,
 }
 
 /// The columns that an expression may name.
@@ -39,7 +41,7 @@ impl Generate {
         let tables = (0..3).map(|i| table(&format!("t{i}"), &["a", "b"])).collect();
         let room = std::env::var("ROOM").ok().and_then(|n| n.parse().ok()).unwrap_or(14);
         let state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ 0x1234_5678_9ABC_DEF1;
-        Generate { state, columns: Columns::default(), tables, can_fail, room }
+        Generate { state, columns: Columns::default(), tables, can_fail, room, stages: vec![] }
     }
 
     fn below(&mut self, n: usize) -> usize {
@@ -67,12 +69,16 @@ impl Generate {
     }
 
     pub(super) fn statement(mut self) -> Statement {
+        if self.one_in(3) {
+            let (root, columns) = self.relation(1, &[]);
+            self.stages.push(Stage { root, columns, gives: Gives::Rows { is_asked: false } });
+        }
         let (root, output) = match self.one_in(2) {
             true => self.relation(2 + self.room / 7, &[]),
             // Columns computed by subqueries.
             false => self.mapped(1 + self.room / 7, &[]),
         };
-        Statement { columns: self.columns, stages: vec![], root, output }
+        Statement { columns: self.columns, stages: self.stages, root, output }
     }
 
     fn column(&mut self, name: &str) -> ColumnId {
@@ -212,6 +218,7 @@ impl Generate {
         let (rel, columns) = if depth == 0 || self.room == 0 || self.one_in(3) {
             match self.one_in(8) {
                 true => self.constants(outer),
+                false if !self.stages.is_empty() && self.one_in(3) => self.reader(),
                 false => {
                     let at = self.below(self.tables.len());
                     let table = self.tables[at].clone();
@@ -267,6 +274,11 @@ impl Generate {
         let scope = Scope { own: &[], outer };
         let rows = (0..self.below(3)).map(|_| vec![self.value(1, scope), self.value(0, scope)]).collect();
         (Rel::Values(Values { columns: columns.clone(), rows }), columns)
+    }
+
+    fn reader(&mut self) -> (Rel, Vec<ColumnId>) {
+        let columns: Vec<ColumnId> = (0..self.stages[0].columns.len()).map(|_| self.column("s")).collect();
+        (Rel::Shared(Shared { stage: 0, columns: columns.clone(), fetch: None, facts: None }), columns)
     }
 
     fn joined(&mut self, depth: usize, outer: &[ColumnId]) -> (Rel, Vec<ColumnId>) {

@@ -78,6 +78,15 @@ impl Run<'_> {
                 let rows = self.tables[&node.table.name].iter();
                 Ok(rows.map(|row| node.columns.iter().copied().zip(row.iter().copied()).collect()).collect())
             }
+            Rel::Shared(node) => {
+                let stage = &self.stages[node.stage];
+                let rows = self.rel(&stage.root, &Row::new()).map_err(|_| STAGE.to_string())?;
+                let own = |row: &Row| {
+                    let pairs = node.columns.iter().zip(&stage.columns);
+                    pairs.map(|(id, from)| Ok((*id, get(row, *from)?))).collect()
+                };
+                rows.iter().map(own).collect()
+            }
             Rel::Values(node) => {
                 let row = |row: &Vec<Expr>| {
                     let cells = node.columns.iter().zip(row);
@@ -344,7 +353,7 @@ impl Run<'_> {
                 let known = self.values.borrow()[*number].clone();
                 let value = known.unwrap_or_else(|| {
                     let stage = &self.stages[*number];
-                    self.rel(&stage.root, &Row::new()).and_then(|rows| only(&rows, stage.column))
+                    self.rel(&stage.root, &Row::new()).and_then(|rows| only(&rows, stage.columns[0]))
                 });
                 self.values.borrow_mut()[*number] = Some(value.clone());
                 value.map_err(|_| STAGE.to_string())?

@@ -39,7 +39,7 @@ fn check(rel: &Rel, made: &mut BTreeSet<ColumnId>) -> BTreeSet<ColumnId> {
 fn show(statement: &Statement) -> String {
     let mut text = String::new();
     for (i, stage) in statement.stages.iter().enumerate() {
-        text += &format!("stage {i}: column {}\n{}", stage.column.0, statement.columns.show_rel(&stage.root));
+        text += &format!("stage {i}: {:?}\n{}", stage.columns, statement.columns.show_rel(&stage.root));
     }
     text += &statement.columns.show_rel(&statement.root);
     text + &nested(&statement.root, statement)
