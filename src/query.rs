@@ -131,8 +131,8 @@ impl<'a> QueryCommand<'a> {
         };
         // The time of the query is fixed, so that plans can be compared.
         let planning = queries::Settings { now_ns: 0, ..self.session.planning() };
-        let fingerprint =
-            queries::explain::fingerprint(&self.session.plan(query, &planning, &self.cancel)?.plan);
+        let planned = self.session.plan(query, &planning, &self.cancel);
+        let fingerprint = queries::explain::fingerprint(&self.session.placed(&statement, planned)?.plan);
         Ok(format!("{fingerprint:016x}\n"))
     }
 
@@ -239,7 +239,8 @@ impl<'a> QueryCommand<'a> {
 
     /// Runs a query as often as `--repeat` says, and keeps its rows in memory.
     fn repeat(&self, statement: &Parsed, query: &Arc<Query>) -> anyhow::Result<()> {
-        let planned = self.session.plan(query, &self.session.planning(), &self.cancel)?.of(statement);
+        let planned = self.session.plan(query, &self.session.planning(), &self.cancel);
+        let planned = self.session.placed(statement, planned)?.of(statement);
         let workers = self.session.planning().workers;
         let mut statistics = Statistics::new(self.start.get().elapsed(), workers);
         for _ in 0..self.run.repeat.unwrap_or(1) {

@@ -3,14 +3,12 @@
 //! - [`commands`]: commands, which begin with a point or a backslash.
 //! - [`complete`]: completions by Tab, and colours.
 //! - [`files`]: the history, and the script that runs at first.
-//! - [`mark`]: marks the place of an error in the typed text.
 //! - [`pager`]: shows results that are longer or wider than the terminal.
 //! - [`script`]: runs statements and commands of a file.
 
 mod commands;
 mod complete;
 mod files;
-mod mark;
 mod pager;
 mod script;
 
@@ -158,20 +156,9 @@ impl Shell {
             match done {
                 Ok(ControlFlow::Continue(())) => {}
                 Ok(ControlFlow::Break(())) => return Ok(()),
-                Err(e) => self.tell(&e, &text),
+                Err(e) => say(crate::describe(e.as_ref()).0),
             }
             editor.helper_mut().iter_mut().for_each(|helper| helper.forget_columns());
-        }
-    }
-
-    /// Prints an error, and marks its place in the typed text.
-    fn tell(&self, error: &anyhow::Error, text: &str) {
-        let (message, _) = crate::describe(error.as_ref());
-        // The error may be about a script, which has another text.
-        let mark = if commands::is_command(text) { None } else { mark::mark(error, text) };
-        match mark {
-            Some(mark) => say(format_args!("{message}\n{mark}")),
-            None => say(message),
         }
     }
 

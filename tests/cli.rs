@@ -49,8 +49,21 @@ fn an_unknown_column_names_the_nearest() {
     let path = write(dir.path(), "t.csv", "duration,page\n1,x\n");
     fails(
         &palais(["query", &format!("SELECT durations FROM '{path}'")]),
-        ["durations", "nearest", "duration"],
+        ["durations", "did you mean duration?"],
     );
+}
+
+#[test]
+fn a_column_is_named_by_the_text_of_the_query() {
+    for name in [
+        "(SELECT count(*) FROM range(2) u (g) GROUP BY ROLLUP (g) LIMIT 1)",
+        "(SELECT count(*) FROM range(2) u (g) GROUP BY CUBE (g) LIMIT 1) + 1",
+        "(SELECT count(*) FROM range(1) a, range(1) b JOIN range(1) c ON a.range = c.range) + 1",
+        "1 IS DISTINCT FROM 2 AND true",
+    ] {
+        let done = palais(["query", &format!("SELECT {name}"), "--format", "tsv"]);
+        assert_eq!(done.stdout.lines().next(), Some(name), "{}", done.stderr);
+    }
 }
 
 #[test]

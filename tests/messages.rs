@@ -39,9 +39,51 @@ fn a_missing_file_names_the_nearest() {
 
 #[test]
 fn a_syntax_error_has_its_place() {
-    fails(&palais(["query", "SELECT 1\nFRM t"]), ["SQL syntax", "line 2"]);
+    fails(
+        &palais(["query", "SELECT 1\nFRM t"]),
+        ["SQL syntax", "\n  line 2, column 5\n    FRM t\n        ^\n"],
+    );
     let done = palais(["query", "SELECT 'é',\n  a FROM \n"]);
-    fails(&done, ["SQL syntax", "found: the end of the statement", "(line 2, column 9)"]);
+    let mark = "\n  line 2, column 9\n    a FROM\n          ^\n";
+    fails(&done, ["SQL syntax", "found: the end of the statement", mark]);
+}
+
+/// The statements of `places.txt` and what is said of each. `PALAIS_WRITE_GOLDEN=1 cargo test --release --test messages`
+/// writes what is said now; the difference is to be read.
+#[test]
+fn an_error_has_a_mark_under_its_place() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/messages/places.txt");
+    let text = fs::read_to_string(&file).expect("the statements are there");
+    let mut now = Vec::new();
+    for record in text.trim_end().split("\n\n") {
+        let (statement, expected) = record.split_once("\n----").expect("a statement and its message");
+        let done = palais(["query", statement]);
+        let said = done.stderr.trim_end();
+        assert_eq!((done.code(), done.stdout.as_str()), (Some(1), ""), "{statement}\n{said}");
+        now.push(format!("{statement}\n----\n{said}"));
+        if std::env::var_os("PALAIS_WRITE_GOLDEN").is_none() {
+            assert_eq!(said, expected.trim_start_matches('\n'), "{statement}");
+        }
+    }
+    if std::env::var_os("PALAIS_WRITE_GOLDEN").is_some() {
+        fs::write(&file, now.join("\n\n") + "\n").expect("the file can be written");
+    }
+}
+
+#[test]
+fn a_place_is_that_in_the_file() {
+    let dir = tempfile::tempdir().expect("a directory can be made");
+    let statements = "SELECT 1 AS one;\n\n-- größe\nSELECT 2;\n\tSELECT nix FROM range(3);\n";
+    let file = write(dir.path(), "s.sql", statements);
+    let place = "\n  line 5, column 9\n    SELECT nix FROM range(3);\n           ^^^\n";
+    let shell = |command: &str| {
+        let program = env!("CARGO_BIN_EXE_palais");
+        run(Command::new("bash").args(["-c", &format!("'{program}' {command} '{file}'")]))
+    };
+    for done in [palais(["query", "--file", &file]), shell("query <")] {
+        assert_eq!(done.code(), Some(1), "{}", done.stderr);
+        assert!(done.stderr.contains(place), "{}", done.stderr);
+    }
 }
 
 #[test]

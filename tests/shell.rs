@@ -86,9 +86,16 @@ fn an_error_has_a_mark_and_does_not_end_the_shell() {
     let mut shell = Shell::start(&mut palais(home.path(), &["shell"]));
     let shown = shell.says("SELECT nme FROM (VALUES (1)) t(name);");
     assert!(
-        shown.contains("error: there is no column 'nme'") && shown.contains("\n         ^^^\n"),
+        shown.contains("error: there is no column 'nme'") && shown.contains("\n           ^^^\n"),
         "{shown}"
     );
+    // Lines count from the prompt, and the line is the one that is wrong.
+    let shown = shell.says("SELECT 1;SELECT '日本',\r 'é', größer\rFROM (SELECT 1 AS größe) t;");
+    let place = "line 2, column 7\n    'é', größer\n         ^^^^^^\n  help: did you mean größe?";
+    assert!(shown.contains(place), "{shown}");
+    let shown = shell.says("SELECT 1,\r  CAST('x' AS INT64) FROM range(1);");
+    let place = "line 2, column 15\n    CAST('x' AS INT64) FROM range(1);\n                ^^^^^\n  help: write BIGINT";
+    assert!(shown.contains(place), "{shown}");
     let shown = shell.says("SELECT 1 +;");
     assert!(shown.contains("error: SQL syntax") && shown.contains('^'), "{shown}");
     assert!(shell.says("SELECT 9223372036854775807 + 1;").contains("error: overflow"));

@@ -107,8 +107,7 @@ pub enum Error {
 
 impl From<ArrowError> for Error {
     fn from(e: ArrowError) -> Self {
-        let text = queries::words::plain(&e.to_string());
-        Error::Compute(queries::words::arithmetic(&text))
+        Error::Compute(queries::words::plain(&e.to_string()))
     }
 }
 

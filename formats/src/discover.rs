@@ -47,7 +47,6 @@ pub use assemble::FILE_COLUMN;
 pub use batches::open_batches;
 pub use detect::{Named, by_name, stem};
 pub(crate) use sniff::{IN_ORDER, header};
-pub use suggest::nearest;
 
 use crate::columns::types::read_schema;
 use crate::error::{Error, Result};

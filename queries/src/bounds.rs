@@ -54,7 +54,7 @@ pub fn check_text(sql: &str) -> Result<()> {
     match sql.len() {
         bytes if bytes > MOST_BYTES => {
             let message = format!("it has {bytes} bytes, and may have {MOST_BYTES}");
-            Err(Error::TooLarge { message, line: 0, column: 0 })
+            Err(Error::TooLarge { message })
         }
         _ => Ok(()),
     }
@@ -83,7 +83,7 @@ pub fn check_tree(query: &Query) -> Result<()> {
     } else {
         return Ok(());
     };
-    Err(Error::TooLarge { message, line: 0, column: 0 })
+    Err(Error::TooLarge { message })
 }
 
 fn many_operators() -> String {

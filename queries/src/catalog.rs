@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use schema::instants::schema_in_utc;
+use schema::names::nearest;
 use schema::{Source, Table};
-use strsim::osa_distance;
 
 use crate::error::{Error, Result};
 
@@ -32,14 +32,12 @@ impl Catalog {
             self.tables.iter().find(|(known, _)| known.to_lowercase() == lower).map(|(_, table)| table)
         });
         found.ok_or_else(|| {
-            let mut near: Vec<_> =
-                self.tables.keys().map(|k| (osa_distance(&k.to_lowercase(), &lower), k.as_str())).collect();
-            near.sort_unstable();
-            let help = match near.first() {
-                Some((d, n)) if *d <= 2.max(n.len() / 3) => Some(format!("did you mean '{n}'?")),
-                _ => Some("give a path in quotes, or name it with --table NAME=PATH or --data DIR".into()),
+            let near = nearest(name, self.tables.keys().map(String::as_str));
+            let help = match near.as_slice() {
+                [] => "give a path in quotes, or name it with --table NAME=PATH or --data DIR".into(),
+                near => format!("did you mean {}?", near.join(" or ")),
             };
-            Error::Name { message: format!("there is no table '{name}'"), help }
+            Error::Name { message: format!("there is no table '{name}'"), help: Some(help) }
         })
     }
 

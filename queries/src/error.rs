@@ -1,9 +1,12 @@
 //! What can be wrong with a statement.
 
-use datafusion_common::{DataFusionError, SchemaError};
-use strsim::osa_distance;
+use std::fmt;
 
-use crate::words::{no_match, plain, strip};
+use datafusion_common::DataFusionError;
+use sqlparser::tokenizer::{Location, Span};
+
+use crate::place::Place;
+use crate::words::plain;
 
 /// The result of this package's functions.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -12,14 +15,10 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The text is not SQL.
-    #[error("SQL syntax: {message}{}", place(*.line, *.column))]
+    #[error("SQL syntax: {message}")]
     Syntax {
         /// What was expected and what was found.
         message: String,
-        /// The line, counted from 1; 0 if unknown.
-        line: u64,
-        /// The column, counted from 1.
-        column: u64,
     },
     /// A name that means nothing, or several things.
     #[error("{message}{}", hint(.help))]
@@ -30,14 +29,10 @@ pub enum Error {
         help: Option<String>,
     },
     /// It passes a bound ([`crate::bounds`]).
-    #[error("the statement is too large: {message}{}", place(*.line, *.column))]
+    #[error("the statement is too large: {message}")]
     TooLarge {
         /// Which bound.
         message: String,
-        /// The line where it is passed, counted from 1; 0 if unknown.
-        line: u64,
-        /// The column, counted from 1.
-        column: u64,
     },
     /// A construct that palais does not run.
     #[error("not supported: {0}")]
@@ -45,68 +40,48 @@ pub enum Error {
     /// Types or clauses that do not go together.
     #[error("{0}")]
     Invalid(String),
+    /// One of the others, and where.
+    #[error("{0}")]
+    At(Box<Located>),
 }
 
-fn place(line: u64, column: u64) -> String {
-    if line == 0 { String::new() } else { format!(" (line {line}, column {column})") }
+/// An error and its place. It is shown in this form:
+///
+/// ```text
+/// there is no column 'mont'
+///   line 3, column 7
+///     WHERE mont = 5
+///           ^^^^
+///   help: did you mean month?
+/// ```
+#[derive(Debug)]
+pub struct Located {
+    error: Error,
+    place: Place,
 }
+
+impl fmt::Display for Located {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = self.error.to_string();
+        let (what, help) = text.split_at(text.find(HELP).unwrap_or(text.len()));
+        write!(f, "{what}{}{help}", self.place)
+    }
+}
+
+/// What the help of a message begins with.
+const HELP: &str = "\n  help: ";
 
 fn hint(help: &Option<String>) -> String {
-    help.as_ref().map(|h| format!("\n  help: {h}")).unwrap_or_default()
+    help.as_ref().map(|h| format!("{HELP}{h}")).unwrap_or_default()
 }
 
 impl From<DataFusionError> for Error {
     fn from(e: DataFusionError) -> Self {
         match e {
-            DataFusionError::Context(_, inner) | DataFusionError::Diagnostic(_, inner) => Error::from(*inner),
-            DataFusionError::Shared(inner) => Error::Invalid(plain(&strip(&inner.to_string()))),
-            DataFusionError::Collection(mut all) if !all.is_empty() => Error::from(all.swap_remove(0)),
-            DataFusionError::SchemaError(inner, _) => schema_error(*inner),
+            DataFusionError::Context(_, inner) => Error::from(*inner),
             DataFusionError::NotImplemented(what) => Error::Unsupported(plain(&what)),
-            DataFusionError::Plan(what) => Error::Invalid(plain(&no_match(&what))),
-            DataFusionError::ArrowError(inner, _) => Error::Invalid(plain(&strip(&inner.to_string()))),
-            other => Error::Invalid(plain(&no_match(&strip(&other.to_string())))),
+            other => Error::Invalid(plain(&other.to_string())),
         }
-    }
-}
-
-fn schema_error(e: SchemaError) -> Error {
-    match e {
-        SchemaError::FieldNotFound { field, valid_fields } => {
-            let wanted = field.name().to_string();
-            let mut names: Vec<(usize, String)> = valid_fields
-                .iter()
-                .map(|f| {
-                    (osa_distance(&wanted.to_lowercase(), &f.name().to_lowercase()), f.name().to_string())
-                })
-                .collect();
-            names.sort();
-            names.dedup();
-            let near: Vec<_> = names.iter().filter(|(d, n)| *d <= 2.max(n.len() / 3)).take(3).collect();
-            let list = |names: &[&(usize, String)]| {
-                names.iter().map(|(_, n)| n.as_str()).collect::<Vec<_>>().join(", ")
-            };
-            let help = if wanted.eq_ignore_ascii_case("_file") {
-                Some("--file-column adds the column _file, the path of each row's file".into())
-            } else if !near.is_empty() {
-                Some(format!("the nearest names are: {}", list(&near)))
-            } else if !names.is_empty() {
-                Some(format!("there are: {}", list(&names.iter().take(20).collect::<Vec<_>>())))
-            } else {
-                None
-            };
-            Error::Name {
-                message: format!("there is no column '{}'", field.flat_name().replace('"', "")),
-                help,
-            }
-        }
-        SchemaError::AmbiguousReference { field } => Error::ambiguous(field.name()),
-        SchemaError::DuplicateUnqualifiedField { name } => Error::Unsupported(format!(
-            "two expressions that are both {} and differ in types alone\n  \
-             help: compute one of them in a subquery in FROM",
-            plain(&name)
-        )),
-        other => Error::Invalid(other.to_string()),
     }
 }
 
@@ -118,18 +93,125 @@ impl Error {
             help: Some("put the table's name or alias and a dot before it".into()),
         }
     }
+
+    /// What is wrong, without the place.
+    pub fn what(&self) -> &Error {
+        match self {
+            Error::At(located) => &located.error,
+            other => other,
+        }
+    }
+
+    /// Where it is, if that is known.
+    pub fn place(&self) -> Option<&Place> {
+        match self {
+            Error::At(located) => Some(&located.place),
+            _ => None,
+        }
+    }
+
+    /// Whether it has a place, so that the syntax around what is wrong has none to add.
+    pub(crate) fn is_placed(&self) -> bool {
+        self.place().is_some_and(|place| !place.is_open())
+    }
+
+    /// With the place of a part of the syntax tree, unless it has a place.
+    pub(crate) fn at(self, span: Span) -> Error {
+        match self {
+            Error::At(mut located) => {
+                if located.place.is_open() {
+                    located.place.begin(span);
+                }
+                Error::At(located)
+            }
+            error => match Place::of(span) {
+                Some(place) => Error::At(Box::new(Located { error, place })),
+                None => error,
+            },
+        }
+    }
+
+    /// With the place of a token that begins there.
+    pub(crate) fn at_point(self, point: Location) -> Error {
+        self.at(Span::new(point, point))
+    }
+
+    /// At a word, where the syntax tree has no place: it is looked for in the text, from the begin of the place on that
+    /// [`Error::at`] gives.
+    pub fn at_word(self, word: &str) -> Error {
+        match self {
+            Error::At(_) => self,
+            error => Error::At(Box::new(Located { error, place: Place::of_word(word) })),
+        }
+    }
+
+    /// In the text of a view, which has other lines than that of the statement.
+    pub(crate) fn in_view(self, view: &str) -> Error {
+        match self {
+            Error::At(mut located) => {
+                located.place.move_into(view);
+                Error::At(located)
+            }
+            error => Error::At(Box::new(Located { error, place: Place::in_view(view) })),
+        }
+    }
+
+    /// In the text of the statement that defines a view, and not in that of the view.
+    pub fn outside_of(mut self, view: &str) -> Error {
+        if let Error::At(located) = &mut self {
+            located.place.move_out_of(view);
+        }
+        self
+    }
+
+    /// With the line of the text, which is that of its view if it has one.
+    pub fn in_text(mut self, text: &str) -> Error {
+        if let Error::At(located) = &mut self {
+            located.place.find(text);
+        }
+        self
+    }
 }
 
 /// Makes a syntax error of the parser's message, which ends in "at Line: L, Column: C" where the place is known.
 pub(crate) fn syntax(text: &str) -> Error {
     let text = text.trim_start_matches("sql parser error: ").trim_matches('"');
     let text = text.strip_prefix("ParserError(\"").unwrap_or(text);
-    if let Some((message, rest)) = text.split_once(" at Line: ") {
-        let digits =
-            |s: &str| s.chars().take_while(char::is_ascii_digit).collect::<String>().parse().unwrap_or(0);
-        let line = digits(rest);
-        let column = rest.split_once("Column: ").map_or(0, |(_, c)| digits(c));
-        return Error::Syntax { message: message.to_string(), line, column };
+    let Some((message, rest)) = text.split_once(" at Line: ") else {
+        return Error::Syntax { message: text.to_string() };
+    };
+    let digits =
+        |s: &str| s.chars().take_while(char::is_ascii_digit).collect::<String>().parse().unwrap_or(0);
+    let column = rest.split_once("Column: ").map_or(0, |(_, column)| digits(column));
+    Error::Syntax { message: message.to_string() }.at_point(Location::new(digits(rest), column))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_stands_between_what_is_wrong_and_what_helps() {
+        let wrong = || Error::Name { message: "there is no column 'a'".into(), help: Some("b".into()) };
+        let span = Span::new(Location::new(2, 3), Location::new(2, 4));
+        let said = wrong().at(span).in_text("x\n  a").to_string();
+        assert_eq!(said, "there is no column 'a'\n  line 2, column 3\n    a\n    ^\n  help: b");
+        // The first place is the smallest.
+        let around = Span::new(Location::new(1, 1), Location::new(2, 4));
+        assert_eq!(wrong().at(span).at(around).to_string(), wrong().at(span).to_string());
+        assert_eq!(wrong().at(Span::empty()).to_string(), wrong().to_string());
+        assert_eq!(wrong().at_word("a").to_string(), wrong().to_string());
+        assert!(wrong().at_word("c").at(around).to_string().contains("line 1, column 1\n  help"));
+        assert!(matches!(wrong().at(span).what(), Error::Name { .. }));
+        let viewed = wrong().in_view("v").at(span);
+        assert_eq!(viewed.to_string(), "there is no column 'a'\n  in the view 'v'\n  help: b");
+        assert_eq!(viewed.place().and_then(Place::view), Some("v"));
     }
-    Error::Syntax { message: text.to_string(), line: 0, column: 0 }
+
+    #[test]
+    fn the_parser_tells_the_place_in_its_message() {
+        let said = syntax("sql parser error: Expected: x, found: y at Line: 3, Column: 12").to_string();
+        assert_eq!(said, "SQL syntax: Expected: x, found: y\n  line 3, column 12");
+        assert_eq!(syntax("sql parser error: Expected: x").to_string(), "SQL syntax: Expected: x");
+    }
 }

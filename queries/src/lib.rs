@@ -17,7 +17,8 @@
 //!
 //! What goes with it:
 //! - [`dialect`]: the SQL that the parser reads.
-//! - [`catalog`], [`functions`], [`error`], [`words`]: tables, functions, and what is said of what is wrong.
+//! - [`catalog`], [`functions`]: tables and functions.
+//! - [`error`], [`place`], [`words`]: what is said of what is wrong, and where it is; `meant`: what a user may have meant.
 //! - [`summarize`]: SUMMARIZE as a query.
 //! - [`explain`]: the plan as text, and its fingerprint.
 //! - [`tokens`]: the tokens of a text, for programs that show it while it is typed.
@@ -33,9 +34,11 @@ pub mod error;
 pub mod estimates;
 pub mod explain;
 pub mod functions;
+mod meant;
 pub mod parameters;
 pub mod parse;
 pub mod physical;
+pub mod place;
 pub mod plan;
 pub mod rules;
 mod stages;

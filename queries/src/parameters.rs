@@ -93,7 +93,8 @@ pub fn bind(statement: &Statement, values: &Values) -> Result<Statement> {
 
 /// Refuses a query with parameters that have no value.
 pub(crate) fn check_none(query: &Query) -> Result<()> {
-    places(query)?.values().next().map_or(Ok(()), |parameter| Err(missing(parameter)))
+    let first = places(query)?.into_iter().next();
+    first.map_or(Ok(()), |(place, parameter)| Err(missing(&parameter).at_point(place)))
 }
 
 fn missing(parameter: &Parameter) -> Error {
@@ -142,7 +143,8 @@ fn places(query: &Query) -> Result<BTreeMap<Location, Parameter>> {
                     _ => {
                         return Err(Error::Invalid(format!(
                             "the parameter {other} is neither a number from 1 on nor a name"
-                        )));
+                        ))
+                        .at_point(*place));
                     }
                 }
             }
@@ -171,7 +173,9 @@ impl VisitorMut for Put<'_> {
             && matches!(value.value, Value::Placeholder(_))
             && let Some(literal) = self.places.get(&value.span.start).and_then(|p| self.literals.get(p))
         {
+            let place = value.span;
             *e = literal.clone();
+            visits::place_all(e, place);
         }
         ControlFlow::Continue(())
     }
@@ -210,4 +214,21 @@ fn literal(value: &ScalarValue) -> Result<Expr> {
     };
     let mut parser = Parser::new(&Palais).try_with_sql(&sql).map_err(|e| syntax(&e.to_string()))?;
     parser.parse_expr().map_err(|e| syntax(&e.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Catalog, Settings, binder, parse};
+
+    #[test]
+    fn a_value_has_the_place_of_its_parameter() {
+        let text = "SELECT true\n  AND $1 AND true";
+        let statement = bind(&parse(text).unwrap(), &Values::of([ScalarValue::from(5_i64)])).unwrap();
+        let error = binder::bind(&statement.query().unwrap(), &Catalog::default(), &Settings::default());
+        let said = error.map(|_| ()).unwrap_err().in_text(text).to_string();
+        assert!(said.contains("\n  line 2, column 7\n    AND $1 AND true\n        ^^\n"), "{said}");
+        let none = check_none(&parse(text).unwrap().query().unwrap()).unwrap_err().to_string();
+        assert_eq!(none, "there is no value for the parameter $1\n  line 2, column 7");
+    }
 }

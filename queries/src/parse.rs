@@ -18,7 +18,7 @@ use sqlparser::ast::{
 };
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::Parser;
-use sqlparser::tokenizer::{Token, Tokenizer};
+use sqlparser::tokenizer::{Location, Span, Token, Tokenizer};
 
 use crate::dialect::Palais;
 use crate::error::{Error, Result, syntax};
@@ -132,7 +132,7 @@ pub fn parse(sql: &str) -> Result<Statement> {
         expect_end(parser, "the end of the statement", "; one statement a call")?;
         Ok([statement])
     };
-    let [statement] = parsed(sql, one).map_err(|e| at_end(e, sql))?;
+    let [statement] = parsed(sql, one).map_err(|e| at_end(e, sql).in_text(sql))?;
     Ok(statement)
 }
 
@@ -154,19 +154,18 @@ pub fn parse_all(sql: &str) -> Result<Vec<Statement>> {
             }
         }
     };
-    parsed(sql, all).map_err(|e| at_end(e, sql))
+    parsed(sql, all).map_err(|e| at_end(e, sql).in_text(sql))
 }
 
 /// The parser knows no place for what is missing at the end of the text.
 fn at_end(e: Error, sql: &str) -> Error {
     match e {
-        Error::Syntax { message, line: 0, .. } if message.ends_with("found: EOF") => {
+        Error::Syntax { message } if message.ends_with("found: EOF") => {
             let text = sql.trim_end();
-            Error::Syntax {
-                message: message.replace("found: EOF", "found: the end of the statement"),
-                line: text.lines().count().max(1) as u64,
-                column: text.lines().last().map_or(0, |line| line.chars().count()) as u64 + 1,
-            }
+            let line = text.lines().count().max(1) as u64;
+            let column = text.lines().last().map_or(0, |line| line.chars().count()) as u64 + 1;
+            let message = message.replace("found: EOF", "found: the end of the statement");
+            Error::Syntax { message }.at_point(Location::new(line, column))
         }
         other => other,
     }
@@ -193,16 +192,23 @@ fn expect_end(parser: &Parser, what: &str, more: &str) -> Result<()> {
     if rest.token == Token::EOF {
         return Ok(());
     }
-    let place = rest.span.start;
     let message = format!("expected {what}, found: {rest}{more}");
-    Err(Error::Syntax { message, line: place.line, column: place.column })
+    Err(Error::Syntax { message }.at(rest.span))
 }
 
 fn statement(parser: &mut Parser) -> Result<Statement> {
+    let first = parser.peek_token().span;
+    read(parser).map_err(|e| match e {
+        e @ (Error::Unsupported(_) | Error::Invalid(_)) => e.at(first),
+        e => e,
+    })
+}
+
+fn read(parser: &mut Parser) -> Result<Statement> {
     let word = match parser.peek_token().token {
         Token::Word(w) => w.value.to_uppercase(),
         Token::EOF => {
-            return Err(Error::Syntax { message: "the statement is empty".into(), line: 0, column: 0 });
+            return Err(Error::Syntax { message: "the statement is empty".into() });
         }
         _ => String::new(),
     };
@@ -284,17 +290,23 @@ fn relation(parser: &mut Parser) -> Result<Arc<Query>> {
     {
         return query(parser);
     }
+    let place = parser.peek_token().span;
     let name = object_name(parser)?;
-    select_all(&name)
+    select_all_at(&name, place)
 }
 
-/// `SELECT * FROM name`.
+/// `SELECT * FROM name`, which stands nowhere in the text of the statement.
 pub fn select_all(name: &str) -> Result<Arc<Query>> {
+    select_all_at(name, Span::empty())
+}
+
+fn select_all_at(name: &str, place: Span) -> Result<Arc<Query>> {
     let sql = format!("SELECT * FROM \"{}\"", name.replace('"', "\"\""));
-    match parse(&sql)? {
-        Statement::Query(query) => Ok(query),
-        _ => Err(Error::Invalid(format!("'{name}' is not the name of a table"))),
-    }
+    let Statement::Query(mut query) = parse(&sql)? else {
+        return Err(Error::Invalid(format!("'{name}' is not the name of a table")));
+    };
+    visits::place_all(Arc::make_mut(&mut query), place);
+    Ok(query)
 }
 
 /// The name of a table as one text: the parts joined by dots, quotes taken off.

@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, SchemaRef};
 use sqlparser::ast::{SetExpr, TableFactor, TableWithJoins};
+use sqlparser::tokenizer::Span;
 
 use crate::error::Result;
 use crate::parse::{self, Query, Statement};
+use crate::visits;
 
 /// The columns of the result, behind the name and the type of the column that a row is about.
 pub const FIGURES: [&str; 7] = ["count", "nulls", "approx_distinct", "min", "max", "avg", "stddev"];
@@ -44,6 +46,7 @@ pub fn query(source: &Query, columns: &SchemaRef) -> Result<Arc<Query>> {
         unreachable!("the text is a SELECT");
     };
     let mut query = Arc::unwrap_or_clone(query);
+    visits::place_all(&mut query, Span::empty());
     // The source takes its place as it is: of text that was printed, `- -a` would be a comment.
     if let SetExpr::Select(select) = &mut *query.body
         && let [TableWithJoins { relation: TableFactor::Derived { subquery, .. }, .. }] = &mut select.from[..]

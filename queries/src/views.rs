@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use sqlparser::ast::helpers::attached_token::AttachedToken;
 use sqlparser::ast::{Cte, Ident, TableAlias, TableAliasColumnDef, With};
+use sqlparser::tokenizer::Span;
 
 use crate::bounds;
 use crate::error::{Error, Result};
@@ -20,6 +21,8 @@ pub struct View {
     pub columns: Vec<String>,
     /// The query.
     pub query: Arc<Query>,
+    /// The text that defines it, for errors in it.
+    pub text: Option<Arc<str>>,
 }
 
 /// Views by their names in lower case. None reads itself.
@@ -90,7 +93,8 @@ impl Views {
             return Err(Error::Unsupported(format!(
                 "a CTE that is called '{0}' as a view that the statement reads\n  help: give the CTE another name",
                 own.alias.name.value
-            )));
+            ))
+            .at(own.alias.name.span));
         }
         ctes.append(&mut with.cte_tables);
         with.cte_tables = ctes;
@@ -121,6 +125,11 @@ impl Views {
         done.pop();
         done
     }
+}
+
+/// Whether a CTE of a query with its views is a view: it stands nowhere in the text of the query.
+pub(crate) fn is_view(cte: &Cte) -> bool {
+    cte.alias.name.span == Span::empty()
 }
 
 /// A view as a CTE.

@@ -3,10 +3,12 @@
 
 use std::ops::ControlFlow;
 
+use sqlparser::ast::helpers::attached_token::AttachedToken;
 use sqlparser::ast::{
-    Expr, ObjectName, Query, Select, Statement, TableFactor, ValueWithSpan, Visit, VisitMut, Visitor,
-    VisitorMut,
+    Expr, ObjectName, ObjectNamePart, Query, Select, SelectItem, Statement, TableFactor, ValueWithSpan,
+    Visit, VisitMut, Visitor, VisitorMut,
 };
+use sqlparser::tokenizer::{Span, TokenWithSpan};
 
 use crate::error::Error;
 
@@ -92,6 +94,60 @@ pub fn change_expressions(node: &mut impl VisitMut, change_one: &mut dyn FnMut(&
 
     // It never breaks off.
     let _ = change(node, &mut Each(change_one));
+}
+
+/// Gives all that a node says one place in the text, since it is written in another form there, or nowhere.
+pub fn place_all(node: &mut impl VisitMut, place: Span) {
+    struct Place(Span);
+
+    impl VisitorMut for Place {
+        type Break = Error;
+
+        fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Error> {
+            let word = TokenWithSpan { span: self.0, ..select.select_token.0.clone() };
+            select.select_token = AttachedToken(word);
+            for item in &mut select.projection {
+                if let SelectItem::Wildcard(options) = item {
+                    let star = TokenWithSpan { span: self.0, ..options.wildcard_token.0.clone() };
+                    options.wildcard_token = AttachedToken(star);
+                }
+            }
+            ControlFlow::Continue(())
+        }
+
+        fn pre_visit_relation(&mut self, name: &mut ObjectName) -> ControlFlow<Error> {
+            self.name(name);
+            ControlFlow::Continue(())
+        }
+
+        fn pre_visit_expr(&mut self, e: &mut Expr) -> ControlFlow<Error> {
+            match e {
+                Expr::Identifier(name) => name.span = self.0,
+                Expr::CompoundIdentifier(parts) => parts.iter_mut().for_each(|part| part.span = self.0),
+                Expr::Function(function) => self.name(&mut function.name),
+                _ => {}
+            }
+            ControlFlow::Continue(())
+        }
+
+        fn pre_visit_value(&mut self, value: &mut ValueWithSpan) -> ControlFlow<Error> {
+            value.span = self.0;
+            ControlFlow::Continue(())
+        }
+    }
+
+    impl Place {
+        fn name(&self, name: &mut ObjectName) {
+            for part in &mut name.0 {
+                if let ObjectNamePart::Identifier(part) = part {
+                    part.span = self.0;
+                }
+            }
+        }
+    }
+
+    // It never breaks off.
+    let _ = change(node, &mut Place(place));
 }
 
 /// Whether an expression of a node is such, those around others first.

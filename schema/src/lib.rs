@@ -6,7 +6,7 @@
 //! - [`instants`]: time zones of columns.
 //! - [`durations`]: differences of timestamps as intervals.
 //! - [`text`]: schemas as text: Arrow's JSON form and SQL's `CREATE TABLE`.
-//! - [`names`]: names of columns that must differ.
+//! - [`names`]: names of columns that must differ, and names that are near to an unknown one.
 //! - [`parts`]: one table of parts that lie on several hosts.
 //! - [`manifest`]: the `_manifest.json` of a dataset, a directory of part files.
 //! - [`bdb`]: the tables of the AMPLab Big Data Benchmark, each row a pure function of seed and row number.

@@ -227,6 +227,17 @@ impl Session {
         given: &AtomicBool,
         begun: Begun<'_>,
     ) -> Result<Results> {
+        self.placed(statement, self.copy_parsed(statement, to, cancel, given, begun))
+    }
+
+    fn copy_parsed(
+        &self,
+        statement: &Parsed,
+        to: &CopyTarget,
+        cancel: &Cancel,
+        given: &AtomicBool,
+        begun: Begun<'_>,
+    ) -> Result<Results> {
         if let Some(results) = self.taken(statement, cancel)? {
             return Ok(results);
         }
@@ -244,6 +255,17 @@ impl Session {
     /// # Errors
     /// Those of the query, and those of writing. Nothing is left then, but in a pipe or a device.
     pub fn write(
+        &self,
+        statement: &Parsed,
+        to: &CopyTarget,
+        cancel: &Cancel,
+        given: &AtomicBool,
+        begun: Begun<'_>,
+    ) -> Result<Results> {
+        self.placed(statement, self.write_parsed(statement, to, cancel, given, begun))
+    }
+
+    fn write_parsed(
         &self,
         statement: &Parsed,
         to: &CopyTarget,

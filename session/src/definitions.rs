@@ -1,5 +1,7 @@
 //! Statements that change what a session knows: CREATE VIEW, CREATE TEMP TABLE, DROP, SET and RESET.
 
+use std::sync::Arc;
+
 use engine::context::cancel::Cancel;
 use engine::context::stack::Deep;
 use queries::parse::select_all;
@@ -16,15 +18,25 @@ const PART_FOR_A_TABLE: u64 = 4;
 
 impl Session {
     /// Creates a view. Plans its query, so that errors are told now.
-    pub(crate) fn create_view(&self, definition: &Definition, cancel: &Cancel) -> Result<Results> {
+    pub(crate) fn create_view(
+        &self,
+        definition: &Definition,
+        text: &Arc<str>,
+        cancel: &Cancel,
+    ) -> Result<Results> {
         let Definition { name, columns, query, existing } = definition;
         self.runner().check_is_here("CREATE VIEW")?;
         if self.tables().may_define(name, Kind::View, *existing)? {
-            let view = View { name: name.clone(), columns: columns.clone(), query: query.clone() };
+            let (query, text) = (query.clone(), Some(text.clone()));
+            let view = View { name: name.clone(), columns: columns.clone(), query, text };
             let mut tables = self.tables().clone();
             tables.add_view(view.clone())?;
             let all = Deep::from(select_all(name)?);
-            self.plan_over(&tables, &all, cancel)?;
+            self.plan_over(&tables, &all, cancel).map_err(|error| match error {
+                // The text of the view is that of this statement.
+                Error::Statement(error) => Error::Statement(error.outside_of(name)),
+                error => error,
+            })?;
             let mut tables = self.tables_mut();
             if tables.may_define(name, Kind::View, *existing)? {
                 tables.add_view(view)?;
@@ -48,10 +60,11 @@ impl Session {
         let mut results = self.rows(query, None, cancel, begun)?;
         let given = results.schema().fields().len();
         if columns.len() > given {
-            return Err(invalid(format!(
+            let message = format!(
                 "the table '{name}' is given {} names of columns, and its query has {given}",
                 columns.len()
-            )));
+            );
+            return Err(wrong(name, message));
         }
         let settings = self.settings();
         let memory = settings.memory_limit.min(engine::context::memory::limit()) / PART_FOR_A_TABLE;
@@ -70,16 +83,14 @@ impl Session {
         for name in names {
             match tables.kind(name) {
                 None if if_exists => {}
-                None => return Err(invalid(format!("there is no {} '{name}'", word(kind)))),
+                None => return Err(wrong(name, format!("there is no {} '{name}'", word(kind)))),
                 Some(other) if other != kind => {
                     let other = word(other);
-                    return Err(invalid(format!(
-                        "'{name}' is a {other}\n  help: DROP {} {name}",
-                        other.to_uppercase()
-                    )));
+                    let help = format!("DROP {} {name}", other.to_uppercase());
+                    return Err(wrong(name, format!("'{name}' is a {other}\n  help: {help}")));
                 }
                 Some(Kind::Table) if !tables.is_kept(name) => {
-                    return Err(invalid(format!("the table '{name}' is a file, which is not removed")));
+                    return Err(wrong(name, format!("the table '{name}' is a file, which is not removed")));
                 }
                 Some(_) => {}
             }
@@ -115,14 +126,14 @@ impl Tables {
             Existing::Keep => Ok(false),
             Existing::Replace if is_alike => Ok(true),
             Existing::Replace => {
-                Err(invalid(format!("'{name}' is a {what}, which a {} does not replace", word(kind))))
+                Err(wrong(name, format!("'{name}' is a {what}, which a {} does not replace", word(kind))))
             }
             Existing::Refuse => {
                 let help = match is_alike {
                     true => "CREATE OR REPLACE replaces it",
                     false => "give the new one another name",
                 };
-                Err(invalid(format!("there is a {what} '{name}' already\n  help: {help}")))
+                Err(wrong(name, format!("there is a {what} '{name}' already\n  help: {help}")))
             }
         }
     }
@@ -135,6 +146,7 @@ fn word(kind: Kind) -> &'static str {
     }
 }
 
-fn invalid(message: String) -> Error {
-    queries::Error::Invalid(message).into()
+/// An error about a name in the statement.
+fn wrong(name: &str, message: String) -> Error {
+    queries::Error::Invalid(message).at_word(name).into()
 }

@@ -19,16 +19,31 @@ use crate::limits::within_limits;
 pub struct Parsed {
     statement: Deep<Statement>,
     text: Option<Arc<str>>,
+    /// What was parsed: the statement, and others perhaps. Places in errors are those of this text.
+    whole: Arc<str>,
 }
 
 impl Parsed {
-    fn new(statement: Statement, text: &str) -> Parsed {
-        Parsed { statement: Deep::new(statement), text: Some(text.into()) }
+    fn new(statement: Statement, text: &str, whole: &Arc<str>) -> Parsed {
+        Parsed { statement: Deep::new(statement), text: Some(text.into()), whole: whole.clone() }
     }
 
-    /// A statement without a text: one with values in the place of its parameters.
-    pub(crate) fn without_text(statement: Statement) -> Parsed {
-        Parsed { statement: Deep::new(statement), text: None }
+    /// This statement with values in the place of its parameters. It has no text.
+    pub(crate) fn with_values(&self, statement: Statement) -> Parsed {
+        Parsed { statement: Deep::new(statement), text: None, whole: self.whole.clone() }
+    }
+
+    /// The text in which the statement was found.
+    pub(crate) fn whole(&self) -> &Arc<str> {
+        &self.whole
+    }
+
+    /// An error of this statement, with the line of the text that it is about.
+    pub fn shown(&self, error: Error) -> Error {
+        match error {
+            Error::Statement(error) => Error::Statement(error.in_text(&self.whole)),
+            error => error,
+        }
     }
 
     /// The text of the statement, if it has one.
@@ -64,9 +79,10 @@ pub(crate) fn no_text() -> Error {
 /// # Errors
 /// The statement is wrong, or too large.
 pub fn parse(sql: &str) -> Result<Parsed> {
-    let text = sql.to_string();
+    let whole: Arc<str> = sql.into();
+    let text = whole.clone();
     let statement = within_limits(&Cancel::default(), move || queries::parse(&text))??;
-    Ok(Parsed::new(statement, sql))
+    Ok(Parsed::new(statement, sql, &whole))
 }
 
 /// Parses statements with semicolons between them.
@@ -79,11 +95,11 @@ pub fn parse_all(sql: &str) -> Result<Vec<Parsed>> {
 
 /// As [`parse_all`], with cancel.
 pub(crate) fn parse_all_until(sql: &str, cancel: &Cancel) -> Result<Vec<Parsed>> {
-    let text = sql.to_string();
+    let whole: Arc<str> = sql.into();
     within_limits(cancel, move || {
-        let (statements, texts) = (queries::parse_all(&text)?, texts(&text));
+        let (statements, texts) = (queries::parse_all(&whole)?, texts(&whole));
         debug_assert_eq!(statements.len(), texts.len(), "each statement has its text");
-        Ok(statements.into_iter().zip(texts).map(|(s, text)| Parsed::new(s, text)).collect())
+        Ok(statements.into_iter().zip(texts).map(|(s, text)| Parsed::new(s, text, &whole)).collect())
     })?
 }
 

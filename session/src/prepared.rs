@@ -47,7 +47,8 @@ impl<'a> Prepared<'a> {
     /// # Errors
     /// `?` is used beside `$1`, or a parameter is neither a number nor a name.
     pub fn parameters(&self) -> Result<Vec<Parameter>> {
-        Ok(stack::deep(|| parameters::parameters(&self.statement))??)
+        let parameters = stack::deep(|| parameters::parameters(&self.statement))?;
+        parameters.map_err(|error| self.statement.shown(error.into()))
     }
 
     /// The statement with these values.
@@ -55,10 +56,11 @@ impl<'a> Prepared<'a> {
     /// # Errors
     /// A parameter has no value, a value has no parameter, or a value is of a type that has no literal.
     pub fn bind(&self, values: &Values) -> Result<Prepared<'a>> {
-        let bound = stack::deep(|| parameters::bind(&self.statement, values))??;
+        let bound = stack::deep(|| parameters::bind(&self.statement, values))?;
+        let bound = bound.map_err(|error| self.statement.shown(error.into()))?;
         let statement = match self.parameters()?.is_empty() {
             true => self.statement.clone(),
-            false => Parsed::without_text(bound),
+            false => self.statement.with_values(bound),
         };
         Ok(Prepared { session: self.session, statement })
     }
@@ -76,7 +78,7 @@ impl<'a> Prepared<'a> {
     /// # Errors
     /// As [`Prepared::schema`], and the cancel.
     pub fn schema_until(&self, cancel: &Cancel) -> Result<SchemaRef> {
-        self.session.columns_of(&self.statement, cancel)
+        self.session.placed(&self.statement, self.session.columns_of(&self.statement, cancel))
     }
 
     /// The plan of the query, one line for each operator, as EXPLAIN shows it.
@@ -85,7 +87,8 @@ impl<'a> Prepared<'a> {
     /// Errors of planning, and a statement without a query.
     pub fn explain(&self) -> Result<Vec<String>> {
         let none = || Error::Settings("the statement has no query, and so no plan".into());
-        self.session.plan_lines(&self.statement.query().ok_or_else(none)?, &Cancel::default())
+        let query = self.statement.query().ok_or_else(none)?;
+        self.session.placed(&self.statement, self.session.plan_lines(&query, &Cancel::default()))
     }
 
     /// Runs the statement.

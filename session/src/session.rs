@@ -11,6 +11,7 @@ use engine::context::cancel::Cancel;
 use engine::context::stack::Deep;
 use formats::discover::SchemaChoice;
 use queries::parse::{Query, tables};
+use queries::place::Place;
 use queries::{Kind, Statement};
 use schema::{DeferredValidation, FileSet, Source, Table};
 
@@ -149,6 +150,10 @@ impl Session {
     /// # Errors
     /// As [`Session::execute`].
     pub fn run(&self, statement: &Parsed, cancel: &Cancel, begun: Begun<'_>) -> Result<Results> {
+        self.placed(statement, self.run_parsed(statement, cancel, begun))
+    }
+
+    fn run_parsed(&self, statement: &Parsed, cancel: &Cancel, begun: Begun<'_>) -> Result<Results> {
         if let Some(results) = self.taken(statement, cancel)? {
             return Ok(results);
         }
@@ -165,11 +170,27 @@ impl Session {
                 let to = CopyTarget::of_statement(target, options, self.settings().overwrite)?;
                 self.copy(statement, &to, cancel, &AtomicBool::new(false), begun)
             }
-            Statement::CreateView(definition) => self.create_view(definition, cancel),
+            Statement::CreateView(definition) => self.create_view(definition, statement.whole(), cancel),
             Statement::CreateTable(definition) => self.create_table(definition, cancel, begun),
             Statement::Drop { kind, names, if_exists } => self.drop_names(*kind, names, *if_exists),
             Statement::Set { name, value } => self.set(name, value.as_deref()),
         }
+    }
+
+    /// What a statement gives. An error has the line of the statement's text that it is about, or of a view's.
+    pub fn placed<T>(&self, statement: &Parsed, done: Result<T>) -> Result<T> {
+        done.map_err(|error| {
+            let view = match &error {
+                Error::Statement(wrong) => wrong.place().and_then(Place::view).map(str::to_string),
+                _ => None,
+            };
+            let Some(view) = view else { return statement.shown(error) };
+            let text = self.tables().views().get(&view).and_then(|view| view.text.clone());
+            match (error, text) {
+                (Error::Statement(wrong), Some(text)) => Error::Statement(wrong.in_text(&text)),
+                (error, _) => error,
+            }
+        })
     }
 
     /// The settings of planning for a statement that begins now.

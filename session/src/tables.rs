@@ -7,9 +7,10 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use engine::context::stack::{self, Deep};
-use formats::discover::{OpenOptions, SchemaChoice, nearest, open, open_batches, open_data_dir};
+use formats::discover::{OpenOptions, SchemaChoice, open, open_batches, open_data_dir};
 use queries::{Catalog, Kind, View, Views};
 use schema::Table;
+use schema::names::nearest;
 
 use crate::error::{Error, Result};
 use crate::kept::Kept;
@@ -214,7 +215,10 @@ impl Tables {
 
     /// The name of a table as it was defined, and its place. A statement may spell the name in another way.
     fn place<'a>(&'a self, name: &'a str) -> Result<(&'a str, Place)> {
-        let wrong = |message, help| Err(queries::Error::Name { message, help: Some(help) }.into());
+        let wrong = |message, help| {
+            let error = queries::Error::Name { message, help: Some(help) };
+            Err(error.at_word(name).into())
+        };
         match self.named.get(&name.to_lowercase()) {
             Some(known) => match known.places.as_slice() {
                 [place] => Ok((&known.name, place.clone())),

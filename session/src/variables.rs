@@ -2,6 +2,7 @@
 
 use formats::rows::reader::MAX_RECORD;
 use schema::OnError;
+use schema::names::nearest;
 
 use crate::error::{Error, Result};
 use crate::settings::Settings;
@@ -173,11 +174,20 @@ fn variable(name: &str) -> Result<&'static Variable> {
             "allow_scripts is not set by a statement\n  help: --allow-scripts is for whoever starts palais";
         return Err(wrong(text.into()));
     }
-    let names = || VARIABLES.iter().map(|variable| variable.names[0]).collect::<Vec<_>>().join(", ");
-    VARIABLES
-        .iter()
-        .find(|variable| variable.names.contains(&name))
-        .ok_or_else(|| wrong(format!("there is no setting {name}; there are {}", names())))
+    VARIABLES.iter().find(|variable| variable.names.contains(&name)).ok_or_else(|| {
+        let names = || VARIABLES.iter().map(|variable| variable.names[0]);
+        let near = nearest(name, VARIABLES.iter().flat_map(|variable| variable.names.iter().copied()));
+        let (message, help) = match near.as_slice() {
+            [] => {
+                let names = names().collect::<Vec<_>>().join(", ");
+                (format!("there is no setting {name}; there are {names}"), None)
+            }
+            near => {
+                (format!("there is no setting {name}"), Some(format!("did you mean {}?", near.join(" or "))))
+            }
+        };
+        queries::Error::Name { message, help }.at_word(name).into()
+    })
 }
 
 fn wrong(message: String) -> Error {

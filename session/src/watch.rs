@@ -56,7 +56,7 @@ impl Session {
         let [name] = names.as_slice() else {
             return refuse(format!(" over one table, and this one reads {}", names.len()));
         };
-        let planned = self.plan(query, &self.planning(), &cancel)?;
+        let planned = self.placed(&statement, self.plan(query, &self.planning(), &cancel))?;
         let first = Table::clone(planned.catalog.table(name)?);
         if !matches!(first.source, Source::Files(_)) {
             return refuse(" over a table of files".into());

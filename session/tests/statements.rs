@@ -76,13 +76,57 @@ fn an_error_has_the_type_of_its_cause() {
     let session = session(2);
     session.register("t", &write(home.path(), "t.csv", "a,b\n1,x\n2,y\n"));
     let error = |sql: &str| rows(&session, sql).unwrap_err();
-    assert!(matches!(error("SELECT"), Error::Statement(queries::Error::Syntax { .. })));
-    assert!(matches!(error("SELECT c FROM t"), Error::Statement(queries::Error::Name { .. })));
+    let statement = |sql: &str| match error(sql) {
+        Error::Statement(error) => error,
+        other => panic!("{other}"),
+    };
+    assert!(matches!(statement("SELECT").what(), queries::Error::Syntax { .. }));
+    assert!(matches!(statement("SELECT c FROM t").what(), queries::Error::Name { .. }));
+    let place = |sql: &str| statement(sql).place().and_then(queries::place::Place::start);
+    assert_eq!(place("SELECT 1;\n  SELECT c FROM t"), Some((2, 10)));
+    assert_eq!(place("SELECT 1 FRM t u"), Some((1, 14)));
     assert!(matches!(error("SELECT * FROM 'none.csv'"), Error::File(_)));
     assert!(matches!(error("SELECT 1 / (a - 1) FROM t"), Error::Query(engine::Error::Compute(_))));
     let subquery = "SELECT (SELECT a FROM t)";
     assert!(matches!(error(subquery), Error::Query(engine::Error::SubqueryRows(2))));
     assert_eq!(integers(&rows(&session, "SELECT sum(a) FROM t").unwrap(), 0), [Some(3)]);
+}
+
+#[test]
+fn an_error_shows_the_line_of_its_text() {
+    let home = tempfile::tempdir().unwrap();
+    let session = session(1);
+    session.register("t", &write(home.path(), "t.csv", "größe,b\n1,x\n"));
+    let text = "SELECT b, größe + ?\n\tFROM t WHERE '日本' = b AND grösse > ?";
+    let line = "\n  line 2, column 29\n    FROM t WHERE '日本' = b AND grösse > ?\n                                ^^^^^^\n  help: did you mean größe?";
+    let is_told = |error: Error, line: &str| assert!(error.to_string().contains(line), "{error}");
+    // A prepared statement with values in it has the places of its text.
+    let prepared = session.prepare(text).unwrap();
+    is_told(
+        prepared.bind(&Values::of([1_i64.into()])).map(|_| ()).unwrap_err(),
+        "no value for the parameter $2",
+    );
+    let bound = prepared.bind(&Values::of([1_i64.into(), "text".into()])).unwrap();
+    for error in [
+        bound.schema().map(|_| ()).unwrap_err(),
+        bound.explain().map(|_| ()).unwrap_err(),
+        bound.execute().map(|_| ()).unwrap_err(),
+    ] {
+        is_told(error, line);
+    }
+    let condition = session.prepare("SELECT b FROM t\nWHERE ?").unwrap();
+    let condition = condition.bind(&Values::of([1_i64.into()])).unwrap();
+    is_told(condition.schema().map(|_| ()).unwrap_err(), "\n  line 2, column 7\n    WHERE ?\n          ^\n");
+    let both = "SELECT ? +\n  $1";
+    is_told(session.prepare(both).unwrap().parameters().map(|_| ()).unwrap_err(), "$1");
+    // What is wrong in a view has the line of the text that made it.
+    rows(&session, "SELECT 1;\nCREATE VIEW v AS\n  SELECT größe AS g FROM t").unwrap();
+    rows(&session, "CREATE VIEW w AS SELECT g FROM v").unwrap();
+    session.register("t", &write(home.path(), "u.csv", "a,b\n1,x\n"));
+    let view = "\n  in the view 'v', line 3, column 10\n    SELECT größe AS g FROM t\n           ^^^^^\n";
+    for sql in ["SELECT *\nFROM w", "SELECT * FROM v", "DESCRIBE w", "SUMMARIZE v", "COPY w TO 'x.csv'"] {
+        is_told(rows(&session, sql).unwrap_err(), view);
+    }
 }
 
 #[test]

@@ -443,7 +443,7 @@ impl Opening<'_> {
             let names: Vec<&str> = stated.fields().iter().map(|f| f.name().as_str()).collect();
             if let Some(field) = schema.fields().iter().find(|f| !names.contains(&f.name().as_str())) {
                 let message = format!("it has no column '{}', which the schema names", field.name());
-                let near = super::nearest(field.name(), names.iter().copied());
+                let near = schema::names::nearest(field.name(), names.iter().copied());
                 let near = if near.is_empty() { names.join(", ") } else { near.join(", ") };
                 return Err(Error::location(path.display(), message, Some(format!("it has {near}"))));
             }

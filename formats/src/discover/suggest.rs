@@ -2,33 +2,11 @@
 
 use std::path::Path;
 
+use schema::names::nearest;
+
 use super::list::is_hidden;
 use crate::error::Error;
 use crate::store::roots;
-
-/// The names among `candidates` that are nearest to `name`, the nearest first, at most three. The case of letters does
-/// not count. A name is not near if more than a third of `name` would have to change.
-pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Vec<String> {
-    let wanted = name.to_lowercase();
-    let length = wanted.chars().count();
-    let limit = (length / 3).max(1);
-    let mut near: Vec<(usize, &str)> = candidates
-        .into_iter()
-        .filter_map(|candidate| {
-            let other = candidate.to_lowercase();
-            // The difference of lengths is a lower bound of the distance, and is cheap to compute.
-            if other.chars().count().abs_diff(length) > limit {
-                return None;
-            }
-            // Two swapped neighbours count as one mistake.
-            let distance = strsim::osa_distance(&wanted, &other);
-            (distance <= limit).then_some((distance, candidate))
-        })
-        .collect();
-    near.sort();
-    near.dedup();
-    near.into_iter().take(3).map(|(_, candidate)| candidate.to_string()).collect()
-}
 
 /// The most entries of a directory that are read for a suggestion.
 const LOOKED_THROUGH: usize = 10_000;
@@ -104,19 +82,5 @@ fn listing(dir: &Path, names: &[String]) -> Option<String> {
             names[..shown].join(", "),
             names.len() - shown
         )),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn nearest_names_come_in_order_and_far_ones_not_at_all() {
-        let names = ["rankings.csv", "uservisits.csv", "Ranking.csv", "documents"];
-        assert_eq!(nearest("rankins.csv", names), ["Ranking.csv", "rankings.csv"]);
-        assert_eq!(nearest("RANKINGS.CSV", names), ["rankings.csv", "Ranking.csv"]);
-        assert_eq!(nearest("uservistis.csv", names), ["uservisits.csv"]);
-        assert!(nearest("zzz", names).is_empty());
     }
 }

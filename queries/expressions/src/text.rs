@@ -1,5 +1,5 @@
 //! Casts of text that Arrow's kernels read otherwise than SQL does: to integers (where `'1.5'` and `'1e2'` would be none),
-//! to intervals (where `'100'` would be months), to times of day (where `'11'` would be one) and to timestamps (where
+//! to decimals (where `'1.5e2'` would be none), to intervals (where `'100'` would be months), to times of day (where `'11'` would be one) and to timestamps (where
 //! `'2024-01-31 10:00'` would be none, and an offset would move one that has no time zone).
 
 use std::sync::Arc;
@@ -7,9 +7,9 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::timezone::Tz;
 use arrow_array::types::{
-    Int8Type, Int16Type, Int32Type, Int64Type, IntervalMonthDayNanoType, Time32MillisecondType,
-    Time32SecondType, Time64MicrosecondType, Time64NanosecondType, UInt8Type, UInt16Type, UInt32Type,
-    UInt64Type,
+    Decimal128Type, Int8Type, Int16Type, Int32Type, Int64Type, IntervalMonthDayNanoType,
+    Time32MillisecondType, Time32SecondType, Time64MicrosecondType, Time64NanosecondType, UInt8Type,
+    UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, PrimitiveArray, StringArray};
 use arrow_cast::cast;
@@ -21,14 +21,17 @@ use datafusion_expr::{
 use schema::instants::UTC;
 use schema::text::types::sql_name;
 
-use crate::values::integer_text::integer;
+use crate::values::integer_text::{decimal, integer};
 use crate::values::interval_text::interval;
 use crate::values::time_text::{time, timestamp};
 
 /// Whether text is cast to values of a type here.
 pub fn is_read(to: &DataType) -> bool {
     match to {
-        DataType::Interval(IntervalUnit::MonthDayNano) | DataType::Time32(_) | DataType::Time64(_) => true,
+        DataType::Interval(IntervalUnit::MonthDayNano)
+        | DataType::Time32(_)
+        | DataType::Time64(_)
+        | DataType::Decimal128(..) => true,
         DataType::Timestamp(_, zone) => zone.as_deref().is_none_or(|zone| zone == UTC),
         other => other.is_integer(),
     }
@@ -67,6 +70,11 @@ impl ReadText {
             DataType::UInt16 => self.each::<UInt16Type>(text, |text| integer(text)?.unsigned())?,
             DataType::UInt32 => self.each::<UInt32Type>(text, |text| integer(text)?.unsigned())?,
             DataType::UInt64 => self.each::<UInt64Type>(text, |text| integer(text)?.unsigned())?,
+            DataType::Decimal128(precision, scale) => {
+                let units = self.each::<Decimal128Type>(text, |text| decimal(text, precision, scale))?;
+                let units = units.as_primitive::<Decimal128Type>().clone();
+                Arc::new(units.with_precision_and_scale(precision, scale)?)
+            }
             DataType::Interval(_) => self.each::<IntervalMonthDayNanoType>(text, interval)?,
             DataType::Time32(TimeUnit::Second) => {
                 self.each::<Time32SecondType>(text, seconds(1_000_000_000))?

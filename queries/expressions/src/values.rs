@@ -2,7 +2,7 @@
 //!
 //! - [`decimals`]: conversions between decimals and floats.
 //! - [`floats`]: comparisons of floats.
-//! - [`integer_text`], [`interval_text`], [`time_text`]: text to integers, intervals and times of day.
+//! - [`integer_text`], [`interval_text`], [`time_text`]: text to integers and decimals, intervals, and times of day.
 //! - [`normal`]: one representation for equal values.
 //! - [`prefix`]: prefixes of strings.
 

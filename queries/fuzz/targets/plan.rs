@@ -30,7 +30,7 @@ pub fn check(bytes: &[u8]) {
     let first = planned(&query);
     assert_eq!(first, planned(&query), "the plan is another one the second time");
     // A view of it is planned, or refused.
-    let view = View { name: VIEW.into(), columns: Vec::new(), query };
+    let view = View { name: VIEW.into(), columns: Vec::new(), query, text: None };
     let mut views = Views::default();
     if views.insert(view).is_ok()
         && let Ok(all) = select_all(VIEW)

@@ -1,16 +1,19 @@
 //! Calls of functions and aggregates.
 
+use std::sync::Arc;
+
 use datafusion_common::ScalarValue;
+use datafusion_expr::AggregateUDF;
 use sqlparser::ast::{
     DuplicateTreatment, Expr as Ast, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause,
-    FunctionArguments, NullTreatment, OrderByExpr,
+    FunctionArguments, NullTreatment, OrderByExpr, Spanned,
 };
-use strsim::osa_distance;
 
 use super::Binder;
 use super::scope::Env;
 use crate::algebra::{Call, Expr, SortKey};
 use crate::error::{Error, Result};
+use crate::meant;
 
 /// Aggregates that take an order of the values that they are given.
 const ORDERED_SETS: [&str; 4] =
@@ -42,6 +45,7 @@ impl<'a> Binder<'a> {
     pub(super) fn function(&mut self, function: &Function, env: &Env<'_>) -> Result<Expr> {
         let written = written(function)?;
         let name = written.name.as_str();
+        let place = function.name.span();
         if let Some(scalar) = self.functions.scalar(name) {
             let only_aggregates = [
                 (written.distinct, "DISTINCT"),
@@ -54,7 +58,7 @@ impl<'a> Binder<'a> {
                 return Err(Error::Invalid(format!("{what} in {name}(), which is no aggregate")));
             }
             let args = self.args(&written, env)?;
-            return self.types.call(&scalar, args);
+            return self.types.call_as(name, &scalar, args);
         }
         if name == "grouping" {
             let args = written.args.iter().map(|arg| match arg {
@@ -63,7 +67,10 @@ impl<'a> Binder<'a> {
             });
             return self.grouping(&args.collect::<Result<Vec<_>>>()?, env);
         }
-        self.aggregate(&written, env)
+        match self.functions.aggregate(name) {
+            Some(aggregate) => self.aggregate(aggregate, &written, env),
+            None => Err(self.no_function(name).at(place)),
+        }
     }
 
     fn args(&mut self, written: &Written<'_>, env: &Env<'_>) -> Result<Vec<Expr>> {
@@ -85,13 +92,18 @@ impl<'a> Binder<'a> {
         Ok(args)
     }
 
-    fn aggregate(&mut self, written: &Written<'_>, env: &Env<'_>) -> Result<Expr> {
+    fn aggregate(
+        &mut self,
+        function: Arc<AggregateUDF>,
+        written: &Written<'_>,
+        env: &Env<'_>,
+    ) -> Result<Expr> {
         let name = written.name.as_str();
-        let Some(function) = self.functions.aggregate(name) else { return Err(self.no_function(name)) };
         if written.ignore_nulls.is_some() && !function.supports_null_handling_clause() {
             return Err(Error::Invalid(format!("IGNORE NULLS and RESPECT NULLS are not for {name}()")));
         }
-        let inside = Env { group: None, clause: "an aggregate", aliases: &[], ..*env };
+        let unseen = if env.aliases.is_empty() { env.unseen } else { env.aliases };
+        let inside = Env { group: None, clause: "an aggregate", aliases: &[], unseen, ..*env };
         let mut args = self.args(written, &inside)?;
         let takes_order = function.supports_within_group_clause() || ORDERED_SETS.contains(&name);
         let mut order_by = self.keys(written.order_by, &inside)?;
@@ -121,15 +133,12 @@ impl<'a> Binder<'a> {
             )));
         }
         let filter = match written.filter {
-            Some(filter) => {
-                let condition = self.expr(filter, &inside)?;
-                Some(self.types.condition(condition)?)
-            }
+            Some(filter) => Some(self.condition(filter, &inside)?),
             None => None,
         };
         let (distinct, ignore_nulls) = (written.distinct, written.ignore_nulls);
         let call = Call { function, args, distinct, filter, order_by, ignore_nulls };
-        let (call, data_type) = self.types.aggregate(call)?;
+        let (call, data_type) = self.types.aggregate_as(name, call)?;
         // It belongs to the nearest query whose columns it reads.
         let columns: Vec<_> = call
             .args
@@ -165,11 +174,8 @@ impl<'a> Binder<'a> {
     }
 
     fn no_function(&self, name: &str) -> Error {
-        let known = self.functions.scalar_names().into_iter().chain(self.functions.aggregate_names());
-        let near = known.map(|known| (osa_distance(name, &known), known)).min();
-        let near = near.filter(|(distance, _)| *distance <= 1.max(name.len() / 3));
-        let help = near.map(|(_, near)| format!("\n  help: did you mean {near}?")).unwrap_or_default();
-        Error::Invalid(format!("there is no function '{name}'{help}"))
+        let help = meant::function(name, self.functions);
+        Error::Name { message: format!("there is no function '{name}'"), help }
     }
 }
 
@@ -180,7 +186,9 @@ fn written(function: &Function) -> Result<Written<'_>> {
         _ => None,
     };
     let Some(name) = name else {
-        return Err(Error::Invalid(format!("there is no function '{}'", function.name)));
+        return Err(
+            Error::Invalid(format!("there is no function '{}'", function.name)).at(function.name.span())
+        );
     };
     if !matches!(function.parameters, FunctionArguments::None) {
         return Err(Error::Unsupported(format!("parameters of {name}()")));

@@ -1,11 +1,13 @@
 //! Expressions.
 
+use arrow_schema::DataType;
 use datafusion_common::ScalarValue;
 use datafusion_expr::Operator;
 use sqlparser::ast::{
-    BinaryOperator, CaseWhen, CastKind, CeilFloorKind, DateTimeField, Expr as Ast, Ident, Query,
+    BinaryOperator, CaseWhen, CastKind, CeilFloorKind, DateTimeField, Expr as Ast, Ident, Query, Spanned,
     TrimWhereField, UnaryOperator, Value, ValueWithSpan,
 };
+use sqlparser::tokenizer::Span;
 
 use super::query::mapped;
 use super::scope::{Env, Named};
@@ -13,11 +15,25 @@ use super::syntax::intervals;
 use super::{Binder, literal, sql_type, syntax};
 use crate::algebra::{ColumnId, Expr, Kind, Rel, Subquery, SubqueryKind};
 use crate::error::{Error, Result};
+use crate::meant;
 use expressions::functions::{quantified, zone};
 
 impl<'a> Binder<'a> {
-    /// An expression whose names `env` knows.
+    /// An expression whose names `env` knows. An error has the place of the smallest expression that it is about.
     pub(super) fn expr(&mut self, e: &Ast, env: &Env<'_>) -> Result<Expr> {
+        match self.without_place(e, env) {
+            Err(error) if !error.is_placed() => Err(error.at(e.span())),
+            bound => bound,
+        }
+    }
+
+    /// A condition: a BOOLEAN.
+    pub(super) fn condition(&mut self, e: &Ast, env: &Env<'_>) -> Result<Expr> {
+        let condition = self.expr(e, env)?;
+        self.types.condition(condition).map_err(|error| error.at(e.span()))
+    }
+
+    fn without_place(&mut self, e: &Ast, env: &Env<'_>) -> Result<Expr> {
         if let Some(group) = env.group
             && let Some(id) = group.borrow().written(e, env)
         {
@@ -26,9 +42,15 @@ impl<'a> Binder<'a> {
         match e {
             Ast::Identifier(name) => self.identifier(name, env),
             Ast::CompoundIdentifier(parts) => {
-                let (field, rest) = env.find_path(parts)?;
-                let value = self.columns.read(field.id);
-                rest.iter().try_fold(value, |value, name| self.field(value, &name.value))
+                let Some((field, rest)) = env.find_path(parts)? else {
+                    return Err(env.no_column(parts, self.catalog));
+                };
+                let mut value = self.columns.read(field.id);
+                for (i, name) in rest.iter().enumerate() {
+                    let of = i.checked_sub(1).map_or(&field.name, |before| &rest[before].value);
+                    value = self.field(value, of, &name.value, env).map_err(|error| error.at(name.span))?;
+                }
+                Ok(value)
             }
             Ast::Nested(inner) => self.expr(inner, env),
             Ast::Value(value) => literal::value(&value.value),
@@ -70,13 +92,13 @@ impl<'a> Binder<'a> {
             Ast::Cast { kind, expr, data_type, .. } => {
                 let safe = matches!(kind, CastKind::TryCast | CastKind::SafeCast);
                 let e = self.expr(expr, env)?;
-                self.types.cast(e, &sql_type::arrow_type(data_type)?, safe)
+                self.types.cast(e, &sql_type::written(data_type)?, safe)
             }
             Ast::TypedString(typed) => {
                 let Some(text) = typed.value.clone().into_string() else {
                     return Err(Error::Invalid(format!("{} takes a text", typed.data_type)));
                 };
-                self.types.cast(literal::text(&text), &sql_type::arrow_type(&typed.data_type)?, false)
+                self.types.cast(literal::text(&text), &sql_type::written(&typed.data_type)?, false)
             }
             Ast::Interval(_) => self.interval(e, env),
             Ast::Function(function) => self.function(function, env),
@@ -189,8 +211,9 @@ impl<'a> Binder<'a> {
 
     fn identifier(&mut self, name: &Ident, env: &Env<'_>) -> Result<Expr> {
         match env.find(name)? {
-            Named::Column(field, _) => Ok(self.columns.read(field.id)),
-            Named::Alias(e) => self.expr(e, &Env { aliases: &[], ..*env }),
+            Some(Named::Column(field, _)) => Ok(self.columns.read(field.id)),
+            Some(Named::Alias(e)) => self.expr(e, &Env { aliases: &[], ..*env }),
+            None => Err(env.no_column(std::slice::from_ref(name), self.catalog)),
         }
     }
 
@@ -204,16 +227,18 @@ impl<'a> Binder<'a> {
         }
     }
 
-    /// A field of a struct.
-    fn field(&mut self, value: Expr, name: &str) -> Result<Expr> {
-        if !value.data_type.is_nested() {
-            let column = value.as_column().map(|id| self.columns.get(id).name.clone()).unwrap_or_default();
-            return Err(Error::Name {
-                message: format!("'{column}' has no field '{name}': it is no struct"),
-                help: None,
-            });
+    /// A field of a struct, which is called `of`.
+    fn field(&mut self, value: Expr, of: &str, name: &str, env: &Env<'_>) -> Result<Expr> {
+        let no_field = |why: &str, help| {
+            Err(Error::Name { message: format!("'{of}' has no field '{name}'{why}"), help })
+        };
+        match &value.data_type {
+            DataType::Struct(fields) if !fields.iter().any(|field| field.name() == name) => {
+                no_field("", meant::column(name, fields.iter().map(|field| field.name().as_str())))
+            }
+            t if t.is_nested() => self.call_named("get_field", vec![value, literal::text(name)]),
+            _ => no_field(": it is no struct", env.renamed(of, name)),
         }
-        self.call_named("get_field", vec![value, literal::text(name)])
     }
 
     fn two(&mut self, left: &Ast, op: Operator, right: &Ast, env: &Env<'_>) -> Result<Expr> {
@@ -234,11 +259,15 @@ impl<'a> Binder<'a> {
             }
             terms.push(first);
             terms.reverse();
-            let terms = terms.into_iter().map(|term| self.expr(term, env)).collect::<Result<Vec<_>>>()?;
-            return match op {
-                BinaryOperator::And => self.types.and(terms),
-                _ => self.types.or(terms),
+            let bound = terms.iter().map(|term| self.expr(term, env)).collect::<Result<Vec<_>>>()?;
+            let is_wrong = |e: &Expr| !matches!(e.data_type, DataType::Boolean | DataType::Null);
+            let wrong = bound.iter().position(is_wrong);
+            let all = match op {
+                BinaryOperator::And => self.types.and(bound),
+                _ => self.types.or(bound),
             };
+            let place = || wrong.map_or(Span::empty(), |wrong| terms[wrong].span());
+            return all.map_err(|error| error.at(place()));
         }
         let (is_like, negated, case_insensitive) = match op {
             BinaryOperator::PGLikeMatch => (true, false, false),
@@ -285,15 +314,13 @@ impl<'a> Binder<'a> {
 
     /// `IS [NOT] TRUE` and `IS [NOT] FALSE`.
     fn is(&mut self, e: &Ast, value: bool, negated: bool, env: &Env<'_>) -> Result<Expr> {
-        let e = self.expr(e, env)?;
-        let e = self.types.condition(e)?;
+        let e = self.condition(e, env)?;
         let op = if negated { Operator::IsDistinctFrom } else { Operator::IsNotDistinctFrom };
         self.types.binary(e, op, Expr::boolean(value))
     }
 
     fn is_unknown(&mut self, e: &Ast, negated: bool, env: &Env<'_>) -> Result<Expr> {
-        let e = self.expr(e, env)?;
-        let e = self.types.condition(e)?;
+        let e = self.condition(e, env)?;
         Ok(self.types.is_null(e, negated))
     }
 

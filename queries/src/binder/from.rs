@@ -9,9 +9,10 @@ use datafusion_expr::Operator;
 use schema::Table;
 use sqlparser::ast::{
     CteAsMaterialized, Expr as Ast, FunctionArg, FunctionArgExpr, Ident, Join as AstJoin, JoinConstraint,
-    JoinOperator, ObjectName, Statement, TableAlias, TableFactor, TableFunctionArgs, TableWithJoins,
+    JoinOperator, ObjectName, Spanned, Statement, TableAlias, TableFactor, TableFunctionArgs, TableWithJoins,
 };
 use sqlparser::parser::Parser;
+use sqlparser::tokenizer::Span;
 
 use super::query::mapped;
 use super::scope::{BoundCte, Ctes, Env, Field, Relation, Scope, same};
@@ -21,6 +22,7 @@ use super::{Binder, Bound, sql_type, syntax};
 use crate::algebra::{ColumnId, Expr, Gives, Join, JoinKind, Rel, Scan, Shared, Stage, Values};
 use crate::dialect::Palais;
 use crate::error::{Error, Result};
+use crate::meant;
 use crate::parse;
 use crate::plan::Transform;
 
@@ -39,11 +41,10 @@ impl<'a> Binder<'a> {
                 Some((left, mut scope)) => {
                     let (right, of_right) = {
                         // What stands behind LATERAL sees the items before.
-                        let env =
-                            Env { scope: &scope, outer, ctes, group: None, clause: "FROM", aliases: &[] };
+                        let env = Env { outer, ctes, ..Env::of(&scope, "FROM") };
                         self.item_beside(item, outer, ctes, Some(&env))?
                     };
-                    scope.append(of_right)?;
+                    scope.append(of_right).map_err(|error| error.at(place(&item.relation)))?;
                     (joined(JoinKind::Inner, left, right, vec![]), scope)
                 }
             });
@@ -71,14 +72,25 @@ impl<'a> Binder<'a> {
         let mut alias = alias_of(&item.relation);
         let mut all = self.factor(&item.relation, outer, ctes, beside)?;
         for join in &item.joins {
-            syntax::allowed(refused::join(join, alias))?;
+            let at = |error: Error| error.at(place(&join.relation));
+            syntax::allowed(refused::join(join, alias)).map_err(at)?;
             alias = alias_of(&join.relation);
-            all = self.join(all, join, outer, ctes, beside)?;
+            all = self.join(all, join, outer, ctes, beside).map_err(at)?;
         }
         Ok(all)
     }
 
     fn factor(
+        &mut self,
+        factor: &TableFactor,
+        outer: Option<&Env<'_>>,
+        ctes: Option<&Ctes<'_>>,
+        beside: Option<&Env<'_>>,
+    ) -> Result<(Rel, Scope)> {
+        self.factor_of(factor, outer, ctes, beside).map_err(|error| error.at(place(factor)))
+    }
+
+    fn factor_of(
         &mut self,
         factor: &TableFactor,
         outer: Option<&Env<'_>>,
@@ -127,12 +139,14 @@ impl<'a> Binder<'a> {
     }
 
     /// What a name of WITH stands for. Its rows become a stage, unless it names columns of queries around it, or the
-    /// statement forbids it: then it is bound anew wherever it is named.
-    fn cte(&mut self, cte: &Ctes<'_>) -> Result<Bound> {
+    /// statement forbids it: then it is bound anew wherever it is named. What is wrong in the query of a view has its place
+    /// in the view's text.
+    pub(super) fn cte(&mut self, cte: &Ctes<'_>) -> Result<Bound> {
         if let BoundCte::Shared { stage, fields } = &*cte.bound.borrow() {
             return Ok(self.reader(*stage, fields));
         }
-        let mut bound = self.query(cte.query, cte.outer, cte.before)?;
+        let bound = self.query(cte.query, cte.outer, cte.before);
+        let mut bound = if cte.is_view { bound.map_err(|error| error.in_view(cte.name)) } else { bound }?;
         rename(&mut bound.fields, &cte.columns, cte.name)?;
         let may_share = cte.materialized != Some(CteAsMaterialized::NotMaterialized)
             && !matches!(&*cte.bound.borrow(), BoundCte::Apart)
@@ -184,6 +198,7 @@ impl<'a> Binder<'a> {
         alias: Option<&TableAlias>,
     ) -> Result<(Rel, Scope)> {
         let Bound { rel, mut fields } = bound;
+        let hidden = name.filter(|_| alias.is_some()).map(str::to_string);
         let name = alias.map(|alias| alias.name.value.as_str()).or(name);
         if let Some(alias) = alias {
             if alias.at.is_some() || alias.columns.iter().any(|column| column.data_type.is_some()) {
@@ -201,7 +216,7 @@ impl<'a> Binder<'a> {
             fields.iter_mut().zip(distinct).for_each(|(field, name)| field.name = name);
         }
         let rel = self.apart(rel, &mut fields);
-        Ok((rel, Scope::of(Relation { name: name.map(str::to_string), fields })))
+        Ok((rel, Scope::of(Relation { name: name.map(str::to_string), hidden, fields })))
     }
 
     /// Gives a column that a relation has twice another number each further time: each is one of its own to GROUP BY.
@@ -223,14 +238,7 @@ impl<'a> Binder<'a> {
     ) -> Result<(Rel, Scope)> {
         let name = parse::table_name(name).to_ascii_lowercase();
         let scope = Scope::default();
-        let env = Env {
-            scope: &scope,
-            outer: None,
-            ctes: None,
-            group: None,
-            clause: "a table function",
-            aliases: &[],
-        };
+        let env = Env::of(&scope, "a table function");
         let mut values = Vec::with_capacity(args.args.len());
         for arg in &args.args {
             let constants = || Error::Invalid(format!("{name}() takes constants"));
@@ -252,9 +260,10 @@ impl<'a> Binder<'a> {
                 self.scan(table, Some(transform))
             }
             _ => {
-                return Err(Error::Invalid(format!(
-                    "there is no table function '{name}'; there are range, generate_series, bdb and transform"
-                )));
+                return Err(Error::Name {
+                    message: format!("there is no table function '{name}'"),
+                    help: Some(meant::table_function(&name)),
+                });
             }
         };
         let own = match &bound.rel {
@@ -297,7 +306,7 @@ impl<'a> Binder<'a> {
     ) -> Result<(Rel, Scope)> {
         let is_lateral = matches!(&join.relation, TableFactor::Derived { lateral: true, .. });
         let (right, mut of_right) = {
-            let env = Env { scope: &scope, outer: beside, ctes, group: None, clause: "FROM", aliases: &[] };
+            let env = Env { outer: beside, ctes, ..Env::of(&scope, "FROM") };
             self.factor(&join.relation, outer, ctes, if is_lateral { Some(&env) } else { beside })?
         };
         let (kind, constraint) = kind_of(&join.join_operator)?;
@@ -321,9 +330,8 @@ impl<'a> Binder<'a> {
                 let border = scope.border();
                 let alone = is_swapped.then(|| of_right.clone());
                 scope.append(of_right)?;
-                let env = Env { scope: &scope, outer, ctes, group: None, clause: "ON", aliases: &[] };
-                let condition = self.expr(condition, &env)?;
-                predicates = self.types.condition(condition)?.split();
+                let env = Env { outer, ctes, ..Env::of(&scope, "ON") };
+                predicates = self.condition(condition, &env)?.split();
                 match (kind, alone) {
                     (Joining::RightSemi | Joining::RightAnti, Some(right)) => right,
                     (Joining::Semi | Joining::Anti, _) => {
@@ -405,10 +413,13 @@ impl<'a> Binder<'a> {
     /// The columns of a name on both sides of a join.
     fn same_column(&self, name: &Ident, left: &Scope, right: &Scope) -> Result<(String, Field, Field)> {
         let find = |scope: &Scope| {
-            let env = Env { scope, outer: None, ctes: None, group: None, clause: "USING", aliases: &[] };
-            env.find_path(std::slice::from_ref(name)).map(|(field, _)| field)
+            let env = Env::of(scope, "USING");
+            let parts = std::slice::from_ref(name);
+            let found = env.find_path(parts)?.ok_or_else(|| env.no_column(parts, self.catalog))?;
+            Ok::<Field, Error>(found.0)
         };
-        let (left, right) = (find(left)?, find(right)?);
+        let at = |error: Error| error.at(name.span);
+        let (left, right) = (find(left).map_err(at)?, find(right).map_err(at)?);
         Ok((left.name.clone(), left, right))
     }
 }
@@ -432,15 +443,25 @@ fn joined(kind: JoinKind, left: Rel, right: Rel, predicates: Vec<Expr>) -> Rel {
 
 /// Gives the first columns other names.
 fn rename(fields: &mut [Field], names: &[&Ident], relation: &str) -> Result<()> {
-    if names.len() > fields.len() {
+    if let Some(first) = names.get(fields.len()) {
         return Err(Error::Invalid(format!(
             "'{relation}' has {} columns, and {} names are given",
             fields.len(),
             names.len()
-        )));
+        ))
+        .at(first.span));
     }
     fields.iter_mut().zip(names).for_each(|(field, name)| field.name.clone_from(&name.value));
     Ok(())
+}
+
+/// Where an item of FROM stands: the name of its table, or else its alias.
+fn place(factor: &TableFactor) -> Span {
+    match (factor, alias_of(factor)) {
+        (TableFactor::Table { name, .. } | TableFactor::Function { name, .. }, _) => name.span(),
+        (_, Some(alias)) => alias.span,
+        (other, None) => other.span(),
+    }
 }
 
 /// The alias of an item of FROM.

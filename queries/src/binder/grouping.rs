@@ -6,11 +6,12 @@ use std::ops::ControlFlow;
 use arrow_schema::DataType;
 use datafusion_common::ScalarValue;
 use datafusion_expr::Operator;
-use sqlparser::ast::{Expr as Ast, Function, GroupByExpr, Query, SelectItem, Value, Visitor};
+use sqlparser::ast::{Expr as Ast, Function, GroupByExpr, Query, SelectItem, Spanned, Value, Visitor};
+use sqlparser::tokenizer::Span;
 
 use super::query::mapped;
 use super::scope::{Env, Scope, same};
-use super::{Binder, names};
+use super::{Binder, names, syntax};
 use crate::algebra::{Aggregate, Call, ColumnId, Expand, Expr, Kind, Rel};
 use crate::error::{Error, Result};
 use crate::functions::Functions;
@@ -114,12 +115,15 @@ impl<'a> Binder<'a> {
         env: &Env<'_>,
     ) -> Result<Group> {
         let mut group = Group::default();
-        let GroupByExpr::Expressions(elements, _) = group_by else {
+        let mut sets = group_by.clone();
+        syntax::allowed(syntax::grouping::rewrite(&mut sets, selected))
+            .map_err(|error| error.at(group_by.span()))?;
+        let GroupByExpr::Expressions(elements, _) = &sets else {
             // GROUP BY ALL: everything that is selected and has no aggregate.
             group.is_grouped = true;
             for item in selected {
                 let (SelectItem::UnnamedExpr(e) | SelectItem::ExprWithAlias { expr: e, .. }) = item else {
-                    return Err(Error::Unsupported("GROUP BY ALL with *".into()));
+                    return Err(Error::Unsupported("GROUP BY ALL with *".into()).at(item.span()));
                 };
                 if !is_aggregated(e) {
                     self.key(e, false, env, &mut group)?;
@@ -264,18 +268,89 @@ impl<'a> Binder<'a> {
     }
 
     /// Whether an expression above groups reads keys and aggregates alone, of the columns of FROM.
-    pub(super) fn check_above(&self, e: &Expr, scope: &Scope, group: &Group, clause: &str) -> Result<()> {
+    /// `written` is how it is written.
+    pub(super) fn check_above(
+        &self,
+        e: &Expr,
+        scope: &Scope,
+        group: &Group,
+        clause: &str,
+        written: Option<&Ast>,
+    ) -> Result<()> {
         for id in e.columns() {
             if scope.has(id) && !group.keys.iter().any(|key| key.id == id) {
-                let shown = scope.shown().iter().find(|shown| shown.field.id == id);
-                let name = shown.map_or(&self.columns.get(id).name, |shown| &shown.field.name);
+                let name = self.name_of(id, scope);
                 return Err(Error::Invalid(format!(
                     "column '{name}'{clause} is neither in GROUP BY nor in an aggregate\n  \
                      help: add it to GROUP BY, or take one of its values with any_value()"
-                )));
+                ))
+                .at(written.map_or(Span::empty(), |e| self.place_of(name, e))));
             }
         }
         Ok(())
+    }
+}
+
+impl Binder<'_> {
+    /// What a scope calls a column.
+    pub(super) fn name_of<'e>(&'e self, id: ColumnId, scope: &'e Scope) -> &'e str {
+        let shown = scope.shown().iter().find(|shown| shown.field.id == id);
+        shown.map_or(&self.columns.get(id).name, |shown| &shown.field.name)
+    }
+
+    /// Where an expression names a column outside of aggregates and subqueries.
+    fn place_of(&self, column: &str, e: &Ast) -> Span {
+        let mut place = Mention { column, functions: self.functions, inside: 0, found: None };
+        let _ = visits::look(e, &mut place);
+        place.found.unwrap_or_else(|| e.span())
+    }
+}
+
+/// Looks for the first mention of a column outside of aggregates and subqueries.
+struct Mention<'a> {
+    column: &'a str,
+    functions: &'a Functions,
+    /// How many of them are around.
+    inside: usize,
+    found: Option<Span>,
+}
+
+impl Mention<'_> {
+    fn is_aggregate(&self, e: &Ast) -> bool {
+        matches!(e, Ast::Function(f) if self.functions.is_aggregate(&f.name.to_string().to_lowercase()))
+    }
+}
+
+impl Visitor for Mention<'_> {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
+        self.inside += 1;
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
+        self.inside -= 1;
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, e: &Ast) -> ControlFlow<()> {
+        self.inside += usize::from(self.is_aggregate(e));
+        let name = match e {
+            Ast::Identifier(name) => Some(name),
+            Ast::CompoundIdentifier(parts) => parts.last(),
+            _ => None,
+        };
+        if self.inside == 0 && name.is_some_and(|name| same(&name.value, self.column)) {
+            self.found = Some(e.span());
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_expr(&mut self, e: &Ast) -> ControlFlow<()> {
+        self.inside -= usize::from(self.is_aggregate(e));
+        ControlFlow::Continue(())
     }
 }
 
@@ -286,11 +361,12 @@ fn at_place<'q>(e: &Ast, selected: &'q [SelectItem]) -> Result<Option<&'q Ast>> 
     let Ok(place) = text.parse::<usize>() else { return Ok(None) };
     match place.checked_sub(1).and_then(|place| selected.get(place)) {
         Some(SelectItem::UnnamedExpr(e) | SelectItem::ExprWithAlias { expr: e, .. }) => Ok(Some(e)),
-        Some(_) => Err(Error::Unsupported(format!("GROUP BY {place}, which is *"))),
+        Some(_) => Err(Error::Unsupported(format!("GROUP BY {place}, which is *")).at(value.span)),
         None => Err(Error::Invalid(format!(
             "GROUP BY {place} is out of range: the select list has {} expressions, counted from 1",
             selected.len()
-        ))),
+        ))
+        .at(value.span)),
     }
 }
 

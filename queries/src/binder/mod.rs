@@ -1,6 +1,6 @@
 //! Syntax tree to algebra: names are resolved, once and for all, and expressions are typed.
 //!
-//! - `syntax`: what the parser reads in an inconvenient form is put into one form first.
+//! - `syntax`: what is not supported, and what the parser reads in an inconvenient form.
 //! - [`scope`]: what names mean.
 //! - `query`: WITH, set operations, VALUES, ORDER BY and LIMIT around a query.
 //! - `from`: tables, joins, derived tables, table functions.

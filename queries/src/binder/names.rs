@@ -57,11 +57,11 @@ impl VisitorMut for Number<'_> {
         }
         let found = match e {
             Ast::Identifier(name) => match self.env.find(name) {
-                Ok(Named::Column(field, _)) => Some(field.id),
+                Ok(Some(Named::Column(field, _))) => Some(field.id),
                 _ => None,
             },
             Ast::CompoundIdentifier(parts) => match self.env.find_path(parts) {
-                Ok((field, [])) => Some(field.id),
+                Ok(Some((field, []))) => Some(field.id),
                 _ => None,
             },
             Ast::Nested(inner) => {
@@ -81,11 +81,12 @@ impl Spell<'_> {
     fn spell(&self, parts: &mut [Ident]) {
         let found = match &*parts {
             [name] => match self.env.find(name) {
-                Ok(Named::Column(field, _)) => Some((field.name, 0)),
+                Ok(Some(Named::Column(field, _))) => Some((field.name, 0)),
                 _ => None,
             },
             parts => {
-                self.env.find_path(parts).ok().map(|(field, rest)| (field.name, parts.len() - rest.len() - 1))
+                let found = self.env.find_path(parts).ok().flatten();
+                found.map(|(field, rest)| (field.name, parts.len() - rest.len() - 1))
             }
         };
         if let Some((name, place)) = found {

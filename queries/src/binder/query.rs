@@ -5,8 +5,9 @@ use std::cell::RefCell;
 use datafusion_common::ScalarValue;
 use sqlparser::ast::{
     self, Cte, Expr as Ast, LimitClause, OrderBy, OrderByExpr, OrderByKind, Query, SetExpr, SetOperator,
-    SetQuantifier,
+    SetQuantifier, Spanned,
 };
+use sqlparser::tokenizer::Span;
 
 use super::scope::{BoundCte, Ctes, Env, Field, Relation, Scope, same};
 use super::{Binder, Bound};
@@ -15,6 +16,7 @@ use crate::algebra::{
     Values,
 };
 use crate::error::{Error, Result};
+use crate::views;
 use arrow_schema::DataType;
 use datafusion_expr::Operator;
 
@@ -37,7 +39,10 @@ impl<'a> Binder<'a> {
         ctes: Option<&Ctes<'_>>,
     ) -> Result<Bound> {
         match &query.with {
-            Some(with) if with.recursive => Err(Error::Unsupported("recursive CTEs (WITH RECURSIVE)".into())),
+            Some(with) if with.recursive => {
+                let error = Error::Unsupported("recursive CTEs (WITH RECURSIVE)".into());
+                Err(error.at_word("RECURSIVE").at(with.with_token.0.span))
+            }
             Some(with) => self.with(&with.cte_tables, query, outer, ctes),
             None => self.body(query, outer, ctes),
         }
@@ -54,13 +59,14 @@ impl<'a> Binder<'a> {
         let Some((first, rest)) = rest.split_first() else { return self.body(query, outer, ctes) };
         let name = &first.alias.name.value;
         if rest.iter().any(|other| same(&other.alias.name.value, name)) {
-            return Err(Error::Invalid(format!("WITH has the name '{name}' twice")));
+            return Err(Error::Invalid(format!("WITH has the name '{name}' twice")).at(first.alias.name.span));
         }
         let columns = first.alias.columns.iter().map(|column| &column.name).collect();
         let cte = Ctes {
             name,
             query: &first.query,
             columns,
+            is_view: views::is_view(first),
             outer,
             before: ctes,
             materialized: first.materialized,
@@ -69,12 +75,16 @@ impl<'a> Binder<'a> {
         let bound = self.with(rest, query, outer, Some(&cte))?;
         if matches!(&*cte.bound.borrow(), BoundCte::Unread) {
             // What nothing reads is wrong all the same if it is.
-            self.query(cte.query, cte.outer, cte.before)?;
+            self.cte(&cte)?;
         }
         Ok(bound)
     }
 
     fn body(&mut self, query: &Query, outer: Option<&Env<'_>>, ctes: Option<&Ctes<'_>>) -> Result<Bound> {
+        self.body_of(query, outer, ctes).map_err(|error| error.at(begin(&query.body)))
+    }
+
+    fn body_of(&mut self, query: &Query, outer: Option<&Env<'_>>, ctes: Option<&Ctes<'_>>) -> Result<Bound> {
         let range = self.range(query.limit_clause.as_ref())?;
         let order_by = query.order_by.as_ref();
         if let SetExpr::Select(select) = query.body.as_ref() {
@@ -113,15 +123,8 @@ impl<'a> Binder<'a> {
         ctes: Option<&Ctes<'_>>,
     ) -> Result<Rel> {
         let Some(order_by) = order_by else { return Ok(rel) };
-        let scope = Scope::of(Relation { name: None, fields: fields.to_vec() });
-        let env = Env {
-            scope: &scope,
-            outer,
-            ctes,
-            group: None,
-            clause: "ORDER BY of a set operation",
-            aliases: &[],
-        };
+        let scope = Scope::of(Relation { name: None, hidden: None, fields: fields.to_vec() });
+        let env = Env { outer, ctes, ..Env::of(&scope, "ORDER BY of a set operation") };
         let mut keys = Vec::new();
         for key in keys_of(order_by, fields.len())? {
             let expr = match key.place {
@@ -152,21 +155,8 @@ impl<'a> Binder<'a> {
     /// A constant number of rows; `None` for NULL.
     fn count(&mut self, e: &Ast, clause: &'static str) -> Result<Option<usize>> {
         let scope = Scope::default();
-        let env = Env { scope: &scope, outer: None, ctes: None, group: None, clause, aliases: &[] };
-        let value = self.expr(e, &env)?;
-        let number = match value.as_literal() {
-            Some(value) if value.is_null() => return Ok(None),
-            Some(value) if value.data_type().is_integer() => value.cast_to(&DataType::Int64).ok(),
-            Some(_) => None,
-            None => return Err(Error::Unsupported(format!("a {clause} that is not a number"))),
-        };
-        match number {
-            Some(ScalarValue::Int64(Some(n))) => match usize::try_from(n) {
-                Ok(n) => Ok(Some(n)),
-                Err(_) => Err(Error::Invalid(format!("{clause} must not be negative, {n} was given"))),
-            },
-            _ => Err(Error::Invalid(format!("{clause} takes a number of rows, and {e} is none"))),
-        }
+        let value = self.expr(e, &Env::of(&scope, clause))?;
+        count(&value, e, clause).map_err(|error| error.at(e.span()))
     }
 
     fn values(
@@ -176,7 +166,7 @@ impl<'a> Binder<'a> {
         ctes: Option<&Ctes<'_>>,
     ) -> Result<Bound> {
         let scope = Scope::default();
-        let env = Env { scope: &scope, outer, ctes, group: None, clause: "VALUES", aliases: &[] };
+        let env = Env { outer, ctes, ..Env::of(&scope, "VALUES") };
         let width = values.rows.first().map_or(0, |row| row.content.len());
         let mut cells: Vec<Vec<Expr>> = vec![Vec::with_capacity(values.rows.len()); width];
         for (i, row) in values.rows.iter().enumerate() {
@@ -185,7 +175,8 @@ impl<'a> Binder<'a> {
                     "the rows of VALUES have different numbers of columns: the first has {width}, row {} has {}",
                     i + 1,
                     row.content.len()
-                )));
+                ))
+                .at(row.content.first().map_or(Span::empty(), Spanned::span)));
             }
             for (cell, column) in row.content.iter().zip(&mut cells) {
                 column.push(self.expr(cell, &env)?);
@@ -194,7 +185,10 @@ impl<'a> Binder<'a> {
         let mut fields = Vec::with_capacity(width);
         let mut rows: Vec<Vec<Expr>> = vec![Vec::with_capacity(width); values.rows.len()];
         for (i, column) in cells.into_iter().enumerate() {
-            let column = self.types.common(column)?;
+            let column = self.types.common(column).map_err(|(row, error)| {
+                let cell = values.rows.get(row).and_then(|row| row.content.get(i));
+                error.at(cell.map_or(Span::empty(), Spanned::span))
+            })?;
             let data_type = column.first().map_or(DataType::Null, |e| e.data_type.clone());
             let name = format!("column{}", i + 1);
             fields.push(Field { id: self.columns.add(&name, data_type), name });
@@ -235,8 +229,10 @@ impl<'a> Binder<'a> {
             true => return Err(Error::Unsupported(format!("{op} {quantifier}"))),
             false => bound,
         };
+        // The columns of both sides don't go together: the second one is marked.
+        let at = |error: Error| error.at(begin(right));
         let is_all = matches!(quantifier, SetQuantifier::All | SetQuantifier::AllByName);
-        let (inputs, fields) = self.aligned(op, sides)?;
+        let (inputs, fields) = self.aligned(op, sides).map_err(at)?;
         match op {
             SetOperator::Union => {
                 let columns: Vec<ColumnId> = fields.iter().map(|field| field.id).collect();
@@ -399,6 +395,33 @@ impl<'a> Binder<'a> {
     }
 }
 
+/// A constant number of rows that an expression is; `None` for NULL.
+fn count(value: &Expr, e: &Ast, clause: &str) -> Result<Option<usize>> {
+    let number = match value.as_literal() {
+        Some(value) if value.is_null() => return Ok(None),
+        Some(value) if value.data_type().is_integer() => value.cast_to(&DataType::Int64).ok(),
+        Some(_) => None,
+        None => return Err(Error::Unsupported(format!("a {clause} that is not a number"))),
+    };
+    match number {
+        Some(ScalarValue::Int64(Some(n))) => match usize::try_from(n) {
+            Ok(n) => Ok(Some(n)),
+            Err(_) => Err(Error::Invalid(format!("{clause} must not be negative, {n} was given"))),
+        },
+        _ => Err(Error::Invalid(format!("{clause} takes a number of rows, and {e} is none"))),
+    }
+}
+
+/// Where a side of a set operation begins.
+fn begin(side: &SetExpr) -> Span {
+    match side {
+        SetExpr::Select(select) => select.select_token.0.span,
+        SetExpr::Query(query) => begin(&query.body),
+        SetExpr::SetOperation { left, .. } => begin(left),
+        other => other.span(),
+    }
+}
+
 fn is_by_name(quantifier: SetQuantifier) -> bool {
     matches!(quantifier, SetQuantifier::ByName | SetQuantifier::AllByName | SetQuantifier::DistinctByName)
 }
@@ -457,7 +480,8 @@ fn place(e: &Ast, width: usize) -> Result<Option<usize>> {
         Some(place) => Ok(Some(place)),
         None => Err(Error::Invalid(format!(
             "ORDER BY {place} is out of range: the result has {width} columns, counted from 1"
-        ))),
+        ))
+        .at(value.span)),
     }
 }
 

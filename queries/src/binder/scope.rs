@@ -6,12 +6,14 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
+use schema::names::nearest;
 use sqlparser::ast::{self, CteAsMaterialized, Ident, Query};
-use strsim::osa_distance;
 
 use super::grouping::Group;
 use crate::algebra::ColumnId;
+use crate::catalog::Catalog;
 use crate::error::{Error, Result};
+use crate::meant;
 
 /// A column of a relation.
 #[derive(Debug, Clone)]
@@ -27,6 +29,8 @@ pub struct Field {
 pub struct Relation {
     /// Its alias, or the name of its table.
     pub name: Option<String>,
+    /// The name of its table, where the alias takes its place.
+    pub hidden: Option<String>,
     /// Its columns.
     pub fields: Vec<Field>,
 }
@@ -228,6 +232,8 @@ pub struct Env<'e> {
     pub clause: &'static str,
     /// Expressions that the SELECT gives a name, where no column has it.
     pub aliases: &'e [(String, &'e ast::Expr)],
+    /// Those that the clause does not know, for errors.
+    pub unseen: &'e [(String, &'e ast::Expr)],
 }
 
 /// A name of WITH, and those before it.
@@ -238,6 +244,8 @@ pub struct Ctes<'e> {
     pub query: &'e Query,
     /// The names of its columns, where they are given.
     pub columns: Vec<&'e Ident>,
+    /// Whether it is a view, whose text is not that of the statement.
+    pub is_view: bool,
     /// What its query may name besides.
     pub outer: Option<&'e Env<'e>>,
     /// The names that it sees.
@@ -287,36 +295,42 @@ pub enum Named<'e> {
 }
 
 impl<'e> Env<'e> {
+    /// The names of one scope in a clause that has no aggregates and no names of the SELECT.
+    pub fn of(scope: &'e Scope, clause: &'static str) -> Env<'e> {
+        Env { scope, outer: None, ctes: None, group: None, clause, aliases: &[], unseen: &[] }
+    }
+
     /// The scopes from the nearest to the outermost.
     pub fn levels(&self) -> impl Iterator<Item = &Env<'e>> {
         std::iter::successors(Some(self), |env| env.outer)
     }
 
-    /// What a name means.
+    /// What a name means; `None` if it means nothing.
     ///
     /// # Errors
-    /// Nothing, or several things.
-    pub fn find(&self, name: &Ident) -> Result<Named<'e>> {
+    /// It means several things.
+    pub fn find(&self, name: &Ident) -> Result<Option<Named<'e>>> {
         for (level, env) in self.levels().enumerate() {
             match env.scope.find(name) {
-                Meaning::Column(field) => return Ok(Named::Column(field, vec![])),
+                Meaning::Column(field) => return Ok(Some(Named::Column(field, vec![]))),
                 Meaning::Nothing => {}
                 other => return Err(ambiguous(name, other)),
             }
             if level == 0
                 && let Some((_, expr)) = env.aliases.iter().find(|(alias, _)| same(alias, &name.value))
             {
-                return Ok(Named::Alias(expr));
+                return Ok(Some(Named::Alias(expr)));
             }
         }
-        Err(self.unknown(&name.value, &name.value))
+        Ok(None)
     }
 
-    /// What a name of several parts means: a relation and its column, or a column and its fields.
+    /// What a name of several parts means: a relation and its column, or a column and its fields; `None` if it means
+    /// nothing.
     ///
     /// # Errors
-    /// Nothing, or several things.
-    pub fn find_path<'n>(&self, parts: &'n [Ident]) -> Result<(Field, &'n [Ident])> {
+    /// It means several things.
+    pub fn find_path<'n>(&self, parts: &'n [Ident]) -> Result<Option<(Field, &'n [Ident])>> {
         for env in self.levels() {
             // The name of a relation may have dots itself.
             for count in (1..parts.len()).rev() {
@@ -324,30 +338,81 @@ impl<'e> Env<'e> {
                     parts[..count].iter().map(|part| part.value.as_str()).collect::<Vec<_>>().join(".");
                 let Some(relation) = env.scope.relation(&name) else { continue };
                 match Scope::find_in(relation, &parts[count]) {
-                    Meaning::Column(field) => return Ok((field, &parts[count + 1..])),
-                    Meaning::Nothing => {
-                        if count + 1 == parts.len() {
-                            let names = relation.fields.iter().map(|field| field.name.as_str());
-                            return Err(unknown(&parts[count].value, &path(parts), names));
-                        }
-                    }
+                    Meaning::Column(field) => return Ok(Some((field, &parts[count + 1..]))),
+                    Meaning::Nothing if count + 1 == parts.len() => return Ok(None),
+                    Meaning::Nothing => {}
                     other => return Err(ambiguous(&parts[count], other)),
                 }
             }
             match env.scope.find(&parts[0]) {
-                Meaning::Column(field) => return Ok((field, &parts[1..])),
+                Meaning::Column(field) => return Ok(Some((field, &parts[1..]))),
                 Meaning::Nothing => {}
                 other => return Err(ambiguous(&parts[0], other)),
             }
         }
-        let last = parts.last().map_or("", |part| part.value.as_str());
-        Err(self.unknown(last, &path(parts)))
+        Ok(None)
     }
 
-    /// There is no column of this name.
-    fn unknown(&self, name: &str, whole: &str) -> Error {
-        let fields = self.levels().flat_map(|env| env.scope.shown()).map(|shown| shown.field.name.as_str());
-        unknown(name, whole, fields)
+    /// There is no column of this name, of one part or several.
+    pub fn no_column(&self, parts: &[Ident], catalog: &Catalog) -> Error {
+        let help = match parts {
+            [] => None,
+            [name] => self.instead(&name.value, catalog),
+            [before @ .., name] => self.instead_in(&path(before), &name.value),
+        };
+        Error::Name { message: format!("there is no column '{}'", path(parts)), help }
+    }
+
+    /// What may be meant by a name without a relation's before it.
+    fn instead(&self, name: &str, catalog: &Catalog) -> Option<String> {
+        let given = |env: &&Env<'_>| env.unseen.iter().any(|(alias, _)| same(alias, name));
+        if let Some(Env { clause, .. }) = self.levels().find(given) {
+            return Some(format!(
+                "the select list gives this name, which {clause} does not know; \
+                 repeat the expression, or give the name in a subquery"
+            ));
+        }
+        let mut tables = catalog.tables();
+        let has_it = |schema: &arrow_schema::Schema| schema.fields().iter().any(|f| same(f.name(), name));
+        if let Some(table) = tables.find(|table| has_it(&table.schema)) {
+            return Some(format!("the table '{}' has it, and FROM does not give it here", table.name));
+        }
+        meant::column(name, self.levels().flat_map(|env| &env.scope.shown).map(|shown| &*shown.field.name))
+    }
+
+    /// What to write for a column of a table that an alias gives another name.
+    pub fn renamed(&self, table: &str, column: &str) -> Option<String> {
+        let mut relations = self.levels().flat_map(|env| &env.scope.relations);
+        let hidden = |other: &&Relation| other.hidden.as_ref().is_some_and(|name| same(name, table));
+        let name = relations.find(hidden)?.name.as_ref()?;
+        Some(format!("the table has another name here: write {name}.{column}"))
+    }
+
+    /// What may be meant by the name of a relation and a column.
+    fn instead_in(&self, relation: &str, name: &str) -> Option<String> {
+        let relations = || self.levels().flat_map(|env| &env.scope.relations);
+        let has_it = |relation: &&Relation| relation.fields.iter().any(|field| same(&field.name, name));
+        let found = relations().find(|other| other.name.as_ref().is_some_and(|n| same(n, relation)));
+        if let Some(found) = found {
+            if let Some(other) = relations().filter(has_it).find_map(|other| other.name.as_ref()) {
+                return Some(format!("did you mean {other}.{name}?"));
+            }
+            return meant::column(name, found.fields.iter().map(|field| field.name.as_str()));
+        }
+        if let Some(instead) = self.renamed(relation, name) {
+            return Some(instead);
+        }
+        let names = || relations().filter_map(|relation| relation.name.as_deref());
+        match nearest(relation, names()).as_slice() {
+            [] => {
+                let names: Vec<&str> = names().collect();
+                (!names.is_empty()).then(|| format!("FROM has {}, and no {relation}", names.join(", ")))
+            }
+            near => {
+                let near: Vec<String> = near.iter().map(|near| format!("{near}.{name}")).collect();
+                Some(format!("did you mean {}?", near.join(" or ")))
+            }
+        }
     }
 }
 
@@ -367,24 +432,4 @@ fn ambiguous(name: &Ident, meaning: Meaning) -> Error {
         }
         _ => Error::ambiguous(&name.value),
     }
-}
-
-/// There is no column of this name, but these.
-fn unknown<'a>(name: &str, whole: &str, names: impl Iterator<Item = &'a str>) -> Error {
-    let lower = name.to_lowercase();
-    let known: BTreeSet<(usize, &str)> =
-        names.map(|known| (osa_distance(&lower, &known.to_lowercase()), known)).collect();
-    let near: Vec<&str> =
-        known.iter().filter(|(d, n)| *d <= 2.max(n.len() / 3)).take(3).map(|(_, n)| *n).collect();
-    let help = if name.eq_ignore_ascii_case("_file") {
-        Some("--file-column adds the column _file, the path of each row's file".into())
-    } else if !near.is_empty() {
-        Some(format!("the nearest names are: {}", near.join(", ")))
-    } else if !known.is_empty() {
-        let first: Vec<&str> = known.iter().take(20).map(|(_, n)| *n).collect();
-        Some(format!("there are: {}", first.join(", ")))
-    } else {
-        None
-    };
-    Error::Name { message: format!("there is no column '{whole}'"), help }
 }

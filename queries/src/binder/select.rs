@@ -1,21 +1,25 @@
 //! One SELECT with the ORDER BY and LIMIT of its query.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 
-use sqlparser::ast::{Distinct, Expr as Ast, OrderBy, Select, SelectFlavor, SelectItem};
+use sqlparser::ast::{Distinct, Expr as Ast, OrderBy, Select, SelectFlavor, SelectItem, Spanned};
 
 use super::query::{OrderKey, Range, distinct, keys_of, limited, mapped, sorted};
 use super::scope::{Ctes, Env, Field, Scope, same};
+use super::syntax::commas;
 use super::wildcard::{self, Given};
 use super::{Binder, Bound, names};
 use crate::algebra::{Aggregate, Call, ColumnId, Expr, Filter, Rel, SortKey};
 use crate::error::{Error, Result};
 
 /// A column of the result.
-struct Item {
+struct Item<'q> {
     name: String,
     expr: Expr,
+    /// How it is written; `None` of a column of `*`.
+    written: Option<&'q Ast>,
 }
 
 /// What a key of ORDER BY or DISTINCT ON means.
@@ -27,13 +31,16 @@ enum OrderTarget {
 }
 
 /// A key of ORDER BY.
-struct Ordering {
+struct Ordering<'q> {
     target: OrderTarget,
+    /// How it is written.
+    written: &'q Ast,
     descending: bool,
     nulls_first: bool,
 }
 
 impl<'a> Binder<'a> {
+    /// One SELECT. What is wrong with it as a whole has the place of its first word.
     pub(super) fn select(
         &mut self,
         select: &Select,
@@ -42,12 +49,28 @@ impl<'a> Binder<'a> {
         outer: Option<&Env<'_>>,
         ctes: Option<&Ctes<'_>>,
     ) -> Result<Bound> {
+        let bound = self.select_of(select, order_by, range, outer, ctes);
+        bound.map_err(|error| error.at(select.select_token.0.span))
+    }
+
+    fn select_of(
+        &mut self,
+        select: &Select,
+        order_by: Option<&OrderBy>,
+        range: Range,
+        outer: Option<&Env<'_>>,
+        ctes: Option<&Ctes<'_>>,
+    ) -> Result<Bound> {
         refuse(select)?;
-        let (mut rel, scope) = self.from(&select.from, outer, ctes)?;
-        let rows = Env { scope: &scope, outer, ctes, group: None, clause: "WHERE", aliases: &[] };
+        let mut from = Cow::Borrowed(&select.from);
+        if from.len() > 1 {
+            commas::reach_back(from.to_mut());
+        }
+        let (mut rel, scope) = self.from(&from, outer, ctes)?;
+        let aliases: Vec<(String, &Ast)> = select.projection.iter().filter_map(alias).collect();
+        let rows = Env { outer, ctes, unseen: &aliases, ..Env::of(&scope, "WHERE") };
         if let Some(condition) = &select.selection {
-            let condition = self.expr(condition, &rows)?;
-            let predicates = self.types.condition(condition)?.split();
+            let predicates = self.condition(condition, &rows)?.split();
             rel = Rel::Filter(Filter { input: Box::new(rel), predicates });
         }
         let keys = Env { clause: "GROUP BY", ..rows };
@@ -55,15 +78,11 @@ impl<'a> Binder<'a> {
         if select.having.is_some() {
             group.borrow_mut().make_one();
         }
-        let aliases: Vec<(String, &Ast)> = select.projection.iter().filter_map(alias).collect();
         let listed = Env { group: Some(&group), clause: "SELECT", ..rows };
-        let above = Env { aliases: &aliases, ..listed };
+        let above = Env { aliases: &aliases, unseen: &[], ..listed };
         let mut items = self.items(select, &listed)?;
         let having = match &select.having {
-            Some(having) => {
-                let condition = self.expr(having, &Env { clause: "HAVING", ..above })?;
-                Some(self.types.condition(condition)?)
-            }
+            Some(having) => Some(self.condition(having, &Env { clause: "HAVING", ..above })?),
             None => None,
         };
         let on = match &select.distinct {
@@ -77,26 +96,26 @@ impl<'a> Binder<'a> {
         if let Some(order_by) = order_by {
             for OrderKey { expr, place, descending, nulls_first } in keys_of(order_by, items.len())? {
                 let target = self.order_target(expr, place, &items, &Env { clause: "ORDER BY", ..above })?;
-                order.push(Ordering { target, descending, nulls_first });
+                order.push(Ordering { target, written: expr, descending, nulls_first });
             }
         }
         let group = group.into_inner();
         let mut on = on;
         if group.is_grouped() {
             rel = self.grouped(rel, &group)?;
-            let check = |e: &mut Expr, clause: &str| {
+            let check = |e: &mut Expr, clause: &str, written: Option<&Ast>| {
                 group.above(e);
-                self.check_above(e, &scope, &group, clause)
+                self.check_above(e, &scope, &group, clause, written)
             };
-            items.iter_mut().try_for_each(|item| check(&mut item.expr, ""))?;
-            let targets = order.iter_mut().map(|key| &mut key.target).chain(on.iter_mut().flatten());
-            for target in targets {
+            items.iter_mut().try_for_each(|item| check(&mut item.expr, "", item.written))?;
+            let keys = order.iter_mut().map(|key| (&mut key.target, Some(key.written)));
+            for (target, written) in keys.chain(on.iter_mut().flatten().map(|target| (target, None))) {
                 if let OrderTarget::Expr(e) = target {
-                    check(e, " in ORDER BY")?;
+                    check(e, " in ORDER BY", written)?;
                 }
             }
             if let Some(mut having) = having {
-                check(&mut having, " in HAVING")?;
+                check(&mut having, " in HAVING", select.having.as_ref())?;
                 rel = Rel::Filter(Filter { input: Box::new(rel), predicates: having.split() });
             }
         }
@@ -104,7 +123,7 @@ impl<'a> Binder<'a> {
     }
 
     /// The columns of the select list.
-    fn items(&mut self, select: &Select, env: &Env<'_>) -> Result<Vec<Item>> {
+    fn items<'q>(&mut self, select: &'q Select, env: &Env<'_>) -> Result<Vec<Item<'q>>> {
         let mut items = Vec::with_capacity(select.projection.len());
         if select.projection.is_empty() {
             if select.flavor != SelectFlavor::FromFirstNoSelect {
@@ -112,31 +131,37 @@ impl<'a> Binder<'a> {
             }
             for shown in env.scope.shown() {
                 let Field { name, id } = shown.field.clone();
-                items.push(Item { name, expr: self.columns.read(id) });
+                items.push(Item { name, expr: self.columns.read(id), written: None });
             }
         }
         for item in &select.projection {
             let given = match item {
                 SelectItem::UnnamedExpr(e) => {
                     let expr = self.expr(e, env)?;
-                    items.push(Item { name: names::of(e, env), expr });
+                    items.push(Item { name: names::of(e, env), expr, written: Some(e) });
                     continue;
                 }
-                SelectItem::ExprWithAlias { expr, alias } => {
-                    let expr = self.expr(expr, env)?;
-                    items.push(Item { name: alias.value.clone(), expr });
+                SelectItem::ExprWithAlias { expr: e, alias } => {
+                    let expr = self.expr(e, env)?;
+                    items.push(Item { name: alias.value.clone(), expr, written: Some(e) });
                     continue;
                 }
-                SelectItem::Wildcard(options) => wildcard::all(options, env)?,
-                SelectItem::QualifiedWildcard(kind, options) => wildcard::of_relation(kind, options, env)?,
+                SelectItem::Wildcard(options) => {
+                    wildcard::all(options, env).map_err(|error| error.at(options.wildcard_token.0.span))?
+                }
+                SelectItem::QualifiedWildcard(kind, options) => {
+                    wildcard::of_relation(kind, options, env).map_err(|error| error.at(kind.span()))?
+                }
                 SelectItem::ExprWithAliases { .. } => {
-                    return Err(Error::Unsupported("several names for one expression".into()));
+                    return Err(Error::Unsupported("several names for one expression".into()).at(item.span()));
                 }
             };
             for column in given {
                 items.push(match column {
-                    Given::Column(Field { name, id }) => Item { name, expr: self.columns.read(id) },
-                    Given::Replaced(name, e) => Item { name, expr: self.expr(e, env)? },
+                    Given::Column(Field { name, id }) => {
+                        Item { name, expr: self.columns.read(id), written: None }
+                    }
+                    Given::Replaced(name, e) => Item { name, expr: self.expr(e, env)?, written: Some(e) },
                 });
             }
         }
@@ -148,7 +173,7 @@ impl<'a> Binder<'a> {
         &mut self,
         e: &Ast,
         place: Option<usize>,
-        items: &[Item],
+        items: &[Item<'_>],
         env: &Env<'_>,
     ) -> Result<OrderTarget> {
         if let Some(place) = place {
@@ -174,12 +199,13 @@ impl<'a> Binder<'a> {
                         help: Some(
                             "give one of them another name, or order by its place (ORDER BY 1)".into(),
                         ),
-                    });
+                    }
+                    .at(name.span));
                 }
             }
         }
         let expr = self.expr(e, env)?;
-        let is_same = |item: &Item| item.expr == expr && !expr.is_volatile();
+        let is_same = |item: &Item<'_>| item.expr == expr && !expr.is_volatile();
         Ok(match items.iter().position(is_same) {
             Some(place) => OrderTarget::Item(place),
             None => OrderTarget::Expr(expr),
@@ -191,19 +217,19 @@ impl<'a> Binder<'a> {
     fn result(
         &mut self,
         rel: Rel,
-        items: Vec<Item>,
+        items: Vec<Item<'_>>,
         scope: &Scope,
         is_inner: bool,
         distinction: Option<&Distinct>,
         on: Option<Vec<OrderTarget>>,
-        order: Vec<Ordering>,
+        order: Vec<Ordering<'_>>,
         range: Range,
     ) -> Result<Bound> {
         let mut computed = Vec::new();
         let mut fields = Vec::with_capacity(items.len());
         // A column of a query around is one of this query's only if it is computed: an outer join may make NULL of it.
         let given = is_inner.then(|| rel.columns());
-        for Item { name, expr } in items {
+        for Item { name, expr, .. } in items {
             let id = match expr.as_column() {
                 Some(id) if given.as_ref().is_none_or(|given| given.contains(&id)) => id,
                 _ => {
@@ -226,8 +252,9 @@ impl<'a> Binder<'a> {
                 {
                     return Err(Error::Invalid(format!(
                         "ORDER BY of SELECT DISTINCT reads '{}', which is not selected",
-                        self.columns.get(id).name
-                    )));
+                        self.name_of(id, scope)
+                    ))
+                    .at(key.written.span()));
                 }
             }
             rel = distinct(rel, fields.iter().map(|field| field.id).collect());
@@ -236,8 +263,8 @@ impl<'a> Binder<'a> {
         Ok(Bound { rel: limited(sorted(rel, keys), range), fields })
     }
 
-    fn sort_keys(&self, order: Vec<Ordering>, fields: &[Field]) -> Vec<SortKey> {
-        let keys = order.into_iter().map(|Ordering { target, descending, nulls_first }| {
+    fn sort_keys(&self, order: Vec<Ordering<'_>>, fields: &[Field]) -> Vec<SortKey> {
+        let keys = order.into_iter().map(|Ordering { target, descending, nulls_first, .. }| {
             let expr = match target {
                 OrderTarget::Item(place) => self.columns.read(fields[place].id),
                 OrderTarget::Expr(e) => e,
@@ -253,7 +280,7 @@ impl<'a> Binder<'a> {
         rel: Rel,
         fields: Vec<Field>,
         on: Vec<OrderTarget>,
-        order: Vec<Ordering>,
+        order: Vec<Ordering<'_>>,
         range: Range,
     ) -> Result<Bound> {
         let Some(first_value) = self.functions.aggregate("first_value") else {
@@ -334,13 +361,13 @@ fn alias(item: &SelectItem) -> Option<(String, &Ast)> {
 
 /// Clauses that nothing else would look at.
 fn refuse(select: &Select) -> Result<()> {
-    for (found, what) in [
-        (select.exclude.is_some(), "EXCLUDE behind a select list"),
-        (select.value_table_mode.is_some(), "SELECT AS VALUE and SELECT AS STRUCT"),
-        (select.select_modifiers.is_some(), "modifiers of SELECT"),
+    for (found, word, what) in [
+        (select.exclude.is_some(), "EXCLUDE", "EXCLUDE behind a select list"),
+        (select.value_table_mode.is_some(), "AS", "SELECT AS VALUE and SELECT AS STRUCT"),
+        (select.select_modifiers.is_some(), "SELECT", "modifiers of SELECT"),
     ] {
         if found {
-            return Err(Error::Unsupported(what.into()));
+            return Err(Error::Unsupported(what.into()).at_word(word));
         }
     }
     Ok(())

@@ -5,6 +5,7 @@ use schema::instants::UTC;
 use sqlparser::ast::{DataType as Sql, ExactNumberInfo, TimezoneInfo};
 
 use crate::error::{Error, Result};
+use crate::meant;
 
 /// The most digits of a decimal.
 const DIGITS: u64 = 38;
@@ -57,8 +58,21 @@ pub fn arrow_type(sql: &Sql) -> Result<DataType> {
     })
 }
 
+/// The type of a name in an expression, for whose place there is but the expression.
+///
+/// # Errors
+/// It is not supported.
+pub fn written(sql: &Sql) -> Result<DataType> {
+    let name = sql.to_string();
+    let word = name.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or(&name);
+    arrow_type(sql).map_err(|error| error.at_word(word))
+}
+
 fn unsupported(sql: &Sql) -> Error {
-    Error::Unsupported(format!("the type {sql}"))
+    let name = sql.to_string();
+    let bare = name.split('(').next().unwrap_or(&name).trim();
+    let help = meant::data_type(bare).map(|help| format!("\n  help: {help}")).unwrap_or_default();
+    Error::Unsupported(format!("the type {name}{help}"))
 }
 
 /// `DECIMAL` has 38 digits, 10 of them behind the point.

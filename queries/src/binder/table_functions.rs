@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Schema};
-use datafusion_common::{DataFusionError, Result, ScalarValue, plan_err};
+use datafusion_common::ScalarValue;
 use schema::bdb::{Kind, Sizes};
 use schema::{Guesses, Source, Table};
+
+use crate::error::{Error, Result};
 
 /// `range(end)`, `range(start, end)`, `range(start, end, step)`; `generate_series` includes the end.
 pub(super) fn range(name: &str, args: &[ScalarValue], inclusive: bool) -> Result<Table> {
@@ -14,21 +16,25 @@ pub(super) fn range(name: &str, args: &[ScalarValue], inclusive: bool) -> Result
     };
     let number = |v: &ScalarValue| match v.cast_to(&DataType::Int64) {
         Ok(n @ ScalarValue::Int64(Some(number))) if whole(v, &n) => Ok(number),
-        _ => plan_err!("{name}() takes 64-bit integers"),
+        _ => Err(Error::Invalid(format!("{name}() takes 64-bit integers"))),
     };
     let (start, end, step) = match args {
         [end] => (0, number(end)?, 1),
         [start, end] => (number(start)?, number(end)?, 1),
         [start, end, step] => (number(start)?, number(end)?, number(step)?),
-        _ => return plan_err!("{name}() takes one to three numbers: an end; a start and an end; and a step"),
+        _ => {
+            return Err(Error::Invalid(format!(
+                "{name}() takes one to three numbers: an end; a start and an end; and a step"
+            )));
+        }
     };
     if step == 0 {
-        return plan_err!("the step of {name}() must not be 0");
+        return Err(Error::Invalid(format!("the step of {name}() must not be 0")));
     }
     let end = match inclusive {
         true => match end.checked_add(step.signum()) {
             Some(end) => end,
-            None => return plan_err!("the end of {name}() is out of range"),
+            None => return Err(Error::Invalid(format!("the end of {name}() is out of range"))),
         },
         false => end,
     };
@@ -49,7 +55,7 @@ pub(super) fn range(name: &str, args: &[ScalarValue], inclusive: bool) -> Result
 /// them: a table of the benchmark, made while it is read.
 pub(super) fn bdb(args: &[ScalarValue]) -> Result<Table> {
     let usage = || {
-        DataFusionError::Plan(
+        Error::Invalid(
             "bdb() takes a table (rankings, uservisits, documents) and a set (tiny, 1node, 5nodes), or the rows of \
              rankings and of uservisits, the bytes of documents and a seed"
                 .into(),
@@ -73,7 +79,7 @@ pub(super) fn bdb(args: &[ScalarValue]) -> Result<Table> {
             sizes.table(kind, number(4, 0)?)
         }
     };
-    spec.check().map_err(DataFusionError::Plan)?;
+    spec.check().map_err(Error::Invalid)?;
     Ok(Table {
         name: kind.name().to_string(),
         schema: spec.schema(),

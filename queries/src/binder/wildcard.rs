@@ -106,6 +106,7 @@ fn missing(name: &Ident, clause: &str) -> Error {
         message: format!("there is no column '{}' for {clause}", name.value),
         help: Some("it names columns that * has".into()),
     }
+    .at(name.span)
 }
 
 fn last(name: &ObjectName) -> Result<&Ident> {

@@ -24,8 +24,7 @@ pub fn check(tokens: &[TokenWithSpan]) -> Result<()> {
         } else {
             continue;
         };
-        let place = token.span.start;
-        return Err(Error::TooLarge { message, line: place.line, column: place.column });
+        return Err(Error::TooLarge { message }.at(token.span));
     }
     Ok(())
 }
@@ -222,7 +221,7 @@ mod tests {
         assert!(check_text(&of(", ", "1", 10 * DEEPEST)).is_ok());
         assert!(check_text(&of(", ", "(1 + -1)", 10 * DEEPEST)).is_ok());
         let error = check_text(&of("+", "1", DEEPEST + 2)).unwrap_err().to_string();
-        let place = "operators (line 1, column 20009)";
+        let place = "operators\n  line 1, column 20009";
         assert_eq!(
             error,
             format!("the statement is too large: it chains or nests more than {DEEPEST} {place}")

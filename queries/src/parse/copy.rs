@@ -32,11 +32,13 @@ pub(super) fn copy(parser: &mut Parser) -> Result<Statement> {
     match &next.token {
         Token::LParen => {
             let help = "COPY (SELECT a, b FROM t) TO 'path' writes some columns of a table";
-            return Err(Error::Unsupported(format!("columns behind the table of COPY\n  help: {help}")));
+            return Err(
+                Error::Unsupported(format!("columns behind the table of COPY\n  help: {help}")).at(next.span)
+            );
         }
         Token::Word(word) if word.keyword == Keyword::FROM => {
             let help = "SELECT … FROM 'path' reads a file where it is";
-            return Err(Error::Unsupported(format!("COPY … FROM\n  help: {help}")));
+            return Err(Error::Unsupported(format!("COPY … FROM\n  help: {help}")).at(next.span));
         }
         _ => {}
     }
@@ -62,6 +64,7 @@ pub(super) fn copy(parser: &mut Parser) -> Result<Statement> {
 /// Takes an option and what ends it; whether another one follows.
 fn option(parser: &mut Parser, options: &mut CopyOptions) -> Result<bool> {
     let next = parser.next_token();
+    let place = next.span;
     let Token::Word(word) = &next.token else { return Err(expected("the name of an option of COPY", &next)) };
     let mut name = word.value.to_lowercase();
     if name == "partition" && parser.parse_keyword(Keyword::BY) {
@@ -87,7 +90,8 @@ fn option(parser: &mut Parser, options: &mut CopyOptions) -> Result<bool> {
         let name = name.to_uppercase();
         return Err(Error::Invalid(format!(
             "the option {name} of COPY is given twice; leave one of them out"
-        )));
+        ))
+        .at(place));
     }
     Ok(another)
 }
@@ -148,9 +152,8 @@ fn several(parser: &mut Parser, name: &str) -> Result<OptionValue> {
 
 /// Something else stands where `what` has to.
 fn expected(what: &str, found: &TokenWithSpan) -> Error {
-    let start = found.span.start;
     let message = format!("expected {what}, found: {}", found.token);
-    Error::Syntax { message, line: start.line, column: start.column }
+    Error::Syntax { message }.at(found.span)
 }
 
 #[cfg(test)]
@@ -196,7 +199,7 @@ mod tests {
             ("COPY t TO 'x' (FORMAT csv, FORMAT csv)", "FORMAT of COPY is given twice"),
             (
                 "COPY t TO 'x' FORMAT csv",
-                "in parentheses: TO 'path' (FORMAT csv), found: FORMAT (line 1, column 15)",
+                "in parentheses: TO 'path' (FORMAT csv), found: FORMAT\n  line 1, column 15",
             ),
             ("COPY t TO 'x' PARTITION_BY (a)", "the options of COPY in parentheses"),
             ("COPY t TO x.csv", "the path in single quotes: TO 'path', found: x"),

@@ -131,19 +131,20 @@ pub(super) fn set(parser: &mut Parser) -> Result<Statement> {
     // `512MiB` is a number and a word, `-1` a sign and a number.
     let mut value = String::new();
     while !matches!(parser.peek_token().token, Token::SemiColon | Token::EOF) {
-        match parser.next_token().token {
+        let next = parser.next_token();
+        match next.token {
             Token::Word(word) => value.push_str(&word.value),
             Token::Number(text, _) | Token::SingleQuotedString(text) => value.push_str(&text),
             Token::Minus => value.push('-'),
             other => {
                 let message = format!("expected a value for the setting {name}, found: {other}");
-                return Err(Error::Syntax { message, line: 0, column: 0 });
+                return Err(Error::Syntax { message }.at(next.span));
             }
         }
     }
     if value.is_empty() {
         let message = format!("expected a value for the setting {name}, found: EOF");
-        return Err(Error::Syntax { message, line: 0, column: 0 });
+        return Err(Error::Syntax { message });
     }
     Ok(Statement::Set { name, value: Some(value) })
 }

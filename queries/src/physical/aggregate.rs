@@ -14,6 +14,7 @@ use crate::compile::Layout;
 use crate::error::{Error, Result};
 use crate::estimates;
 use crate::plan::{self, AggregateCall, Exchange, KeyLayout, Node, Op, Phase, SortKey};
+use crate::types::check_order;
 
 impl Lowering<'_> {
     /// Lowers an aggregation. Keys and arguments that a map below it computes are computed here, if that is once.
@@ -83,14 +84,8 @@ impl Lowering<'_> {
         for (_, call) in calls {
             call.exprs().for_each(|e| self.note_stages(e));
             let name = call.function.name();
-            if matches!(name, "first_value" | "last_value")
-                && call.order_by.iter().any(|key| key.expr.data_type.is_nested())
-            {
-                // They compare them otherwise than ORDER BY does where these hold NULL.
-                let what =
-                    "ORDER BY a list, struct or map in first_value(), last_value() or with DISTINCT ON";
-                return Err(Error::Unsupported(what.into()));
-            }
+            // Rules make such calls, too.
+            check_order(call)?;
             let shown = if call.distinct { format!("{name} of distinct") } else { name.to_string() };
             let (function, filter, keys) = self.compiler.aggregate(call, input, &shown)?;
             // Some accumulators keep the order themselves (first_value); the others need their rows sorted.

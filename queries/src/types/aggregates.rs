@@ -42,13 +42,23 @@ impl Types {
     ///
     /// # Errors
     /// The aggregate takes no such arguments.
-    pub fn aggregate(&self, mut call: Call) -> Result<(Call, DataType)> {
+    pub fn aggregate(&self, call: Call) -> Result<(Call, DataType)> {
+        let name = call.function.name().to_string();
+        self.aggregate_as(&name, call)
+    }
+
+    /// A call of an aggregate by a name that it is given, which may be one of several.
+    ///
+    /// # Errors
+    /// As of [`Types::aggregate`], with that name.
+    pub fn aggregate_as(&self, written: &str, mut call: Call) -> Result<(Call, DataType)> {
         let name = call.function.name();
         if call.distinct && call.args.len() > 1 && !OF_THE_FIRST.contains(&name) {
             return Err(Error::Unsupported(format!(
                 "DISTINCT in {name}(), which has several arguments; a subquery with SELECT DISTINCT may do"
             )));
         }
+        check_order(&call)?;
         let mut args = std::mem::take(&mut call.args);
         if OF_INTEGERS.contains(&name) {
             let typed = args.into_iter().map(|arg| match arg.data_type {
@@ -64,7 +74,7 @@ impl Types {
         } else if !OF_DECIMALS.contains(&name) {
             args = self.doubles(args)?;
         }
-        call.args = self.arguments(call.function.as_ref(), args)?;
+        call.args = self.arguments(written, call.function.as_ref(), args)?;
         call.filter = match call.filter.take() {
             Some(filter) => Some(self.coerced(filter, &DataType::Boolean)?),
             None => None,
@@ -72,4 +82,17 @@ impl Types {
         let result = call.function.return_field(&fields_of(&call.args))?;
         Ok((call, result.data_type().clone()))
     }
+}
+
+/// Refuses an order by values that the aggregate compares otherwise than ORDER BY does where these hold NULL.
+///
+/// # Errors
+/// It has such an order.
+pub fn check_order(call: &Call) -> Result<()> {
+    let is_nested = call.order_by.iter().any(|key| key.expr.data_type.is_nested());
+    if is_nested && matches!(call.function.name(), "first_value" | "last_value") {
+        let what = "ORDER BY a list, struct or map in first_value(), last_value() or with DISTINCT ON";
+        return Err(Error::Unsupported(what.into()));
+    }
+    Ok(())
 }

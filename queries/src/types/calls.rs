@@ -3,15 +3,16 @@
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, FieldRef};
-use datafusion_common::{DataFusionError, ScalarValue, plan_datafusion_err};
+use datafusion_common::ScalarValue;
 use datafusion_expr::simplify::ExprSimplifyResult;
 use datafusion_expr::type_coercion::functions::{UDFCoercionExt, fields_with_udf};
 use datafusion_expr::{Expr as LogicalExpr, ReturnFieldArgs, ScalarUDF, Volatility};
 use expressions::functions::{decimal_rounding, nullif};
 
 use super::Types;
+use super::mismatch::of_nested;
 use super::numbers::{Use, is_decimal};
-use super::operators::of_nested;
+use super::signatures;
 use crate::algebra::{Expr, Kind};
 use crate::compile::is_text;
 use crate::error::{Error, Result};
@@ -77,6 +78,14 @@ impl Types {
     /// # Errors
     /// The function takes no such arguments.
     pub fn call(&self, function: &Arc<ScalarUDF>, args: Vec<Expr>) -> Result<Expr> {
+        self.call_as(function.name(), function, args)
+    }
+
+    /// A call of a function by a name that it is given, which may be one of several.
+    ///
+    /// # Errors
+    /// As of [`Types::call`], with that name.
+    pub fn call_as(&self, written: &str, function: &Arc<ScalarUDF>, args: Vec<Expr>) -> Result<Expr> {
         let name = function.name();
         // `= any` takes a list.
         let takes_nested = OF_NESTED.contains(&name) || name.contains(' ');
@@ -86,7 +95,7 @@ impl Types {
         if let Some(value) = self.of_the_query(function, &args)? {
             return Ok(value);
         }
-        let (function, args) = self.of_decimals(function.clone(), args)?;
+        let (function, args) = self.of_decimals(written, function.clone(), args)?;
         let args = match <[Expr; 2]>::try_from(args) {
             Ok([value, other]) if name == nullif::NAME && differ(&value, &other) => {
                 return self.null_if(value, other);
@@ -95,7 +104,7 @@ impl Types {
             Err(args) => args,
         };
         let test = args.first().filter(|_| name == "nvl2").cloned();
-        let mut args = self.arguments(function.as_ref(), args)?;
+        let mut args = self.arguments(written, function.as_ref(), args)?;
         match (name, args.as_slice()) {
             ("coalesce" | "nvl", [first, ..]) => {
                 let data_type = first.data_type.clone();
@@ -145,6 +154,7 @@ impl Types {
     /// The rules for decimals, before those of the function.
     fn of_decimals(
         &self,
+        written: &str,
         function: Arc<ScalarUDF>,
         mut args: Vec<Expr>,
     ) -> Result<(Arc<ScalarUDF>, Vec<Expr>)> {
@@ -157,7 +167,7 @@ impl Types {
             && args.first().is_some_and(|value| matches!(value.data_type, DataType::Decimal128(..)))
         {
             fields_with_udf(&fields_of(&args), function.as_ref())
-                .map_err(|e| no_match(function.as_ref(), &args, e))?;
+                .map_err(|_| no_match(written, function.as_ref(), &args))?;
             // The type depends on the number of digits that is wanted.
             let digits = match args.get(1) {
                 None => Some(0),
@@ -174,9 +184,14 @@ impl Types {
     }
 
     /// Arguments in the types that a function takes.
-    pub(super) fn arguments<F: UDFCoercionExt>(&self, function: &F, args: Vec<Expr>) -> Result<Vec<Expr>> {
-        let fields = fields_of(&args);
-        let taken = fields_with_udf(&fields, function).map_err(|e| no_match(function, &args, e))?;
+    pub(super) fn arguments<F: UDFCoercionExt>(
+        &self,
+        written: &str,
+        function: &F,
+        args: Vec<Expr>,
+    ) -> Result<Vec<Expr>> {
+        let taken = fields_with_udf(&fields_of(&args), function);
+        let taken = taken.map_err(|_| no_match(written, function, &args))?;
         args.into_iter().zip(taken).map(|(arg, field)| self.coerced(arg, field.data_type())).collect()
     }
 }
@@ -226,17 +241,7 @@ fn result_of(function: &ScalarUDF, args: &[Expr]) -> Result<DataType> {
 }
 
 /// No function of the name takes such arguments.
-fn no_match<F: UDFCoercionExt>(function: &F, args: &[Expr], e: DataFusionError) -> Error {
+fn no_match<F: UDFCoercionExt>(written: &str, function: &F, args: &[Expr]) -> Error {
     let types: Vec<DataType> = args.iter().map(|arg| arg.data_type.clone()).collect();
-    #[expect(deprecated, reason = "the sentence that is put into plain words")]
-    let candidates = datafusion_expr::utils::generate_signature_error_msg(
-        UDFCoercionExt::name(function),
-        UDFCoercionExt::signature(function).clone(),
-        &types,
-    );
-    let message = match e {
-        DataFusionError::Plan(message) => message,
-        other => other.to_string(),
-    };
-    plan_datafusion_err!("{message}. {candidates}").into()
+    signatures::no_function(written, function.name(), &function.signature().type_signature, &types)
 }

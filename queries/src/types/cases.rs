@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use arrow_schema::DataType;
-use datafusion_common::plan_datafusion_err;
 use datafusion_expr::type_coercion::binary::{comparison_coercion, type_union_coercion};
 use datafusion_expr::{Operator, ScalarUDF};
 
 use super::Types;
+use super::mismatch::nothing_in_common;
 use super::narrow::normal;
 use super::numbers::{Use, wider};
 use crate::algebra::{Expr, Kind};
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 impl Types {
     /// `CASE [operand] WHEN … THEN … [ELSE …] END`. A branch that is never taken is left out.
@@ -49,12 +49,7 @@ impl Types {
         let first = types.next().cloned().unwrap_or(DataType::Null);
         let common = types.try_fold(first, |one, other| wider(&one, other, Use::Result, type_union_coercion));
         let Some(common) = common else {
-            let shown = else_type.map_or("None".into(), |t| t.to_string());
-            return Err(plan_datafusion_err!(
-                "Failed to coerce then ({}) and else ({shown}) to common types in CASE WHEN expression",
-                joined(&then_types)
-            )
-            .into());
+            return Err(nothing_in_common(then_types.iter().chain(&else_type), "CASE"));
         };
         let thens = self.all_coerced(thens, &common)?;
         let otherwise = otherwise.map(|e| self.coerced(e, &common)).transpose()?;
@@ -70,12 +65,7 @@ impl Types {
             wider(&one, other, Use::Compared, comparison_coercion)
         });
         let Some(common) = common else {
-            return Err(plan_datafusion_err!(
-                "Failed to coerce case ({}) and when ({}) to common types in CASE WHEN expression",
-                operand.data_type,
-                joined(&when_types)
-            )
-            .into());
+            return Err(nothing_in_common(std::iter::once(&operand.data_type).chain(&when_types), "CASE"));
         };
         let operand = normal(self.coerced(operand, &common)?);
         let whens = self.all_coerced(whens, &common)?.into_iter().map(normal).collect();
@@ -140,17 +130,11 @@ impl Types {
     /// `nullif` of values of two types, which has the type of the first: a CASE.
     pub(super) fn null_if(&self, value: Expr, other: Expr) -> Result<Expr> {
         if value.is_volatile() {
-            return Err(plan_datafusion_err!(
-                "nullif() of a value that is another one at each call takes one of the same type\n  help: a CAST may help"
-            )
-            .into());
+            let what = "nullif() of a value that is another one at each call takes one of the same type";
+            return Err(Error::Invalid(format!("{what}\n  help: a CAST may help")));
         }
         let equal = self.compared(value.clone(), Operator::Eq, other)?;
         let null = Expr::null(&value.data_type);
         self.case(None, vec![(equal, null)], Some(value))
     }
-}
-
-fn joined(types: &[DataType]) -> String {
-    types.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }

@@ -2,15 +2,16 @@
 
 use arrow_cast::can_cast_types;
 use arrow_schema::{DataType, TimeUnit};
+use datafusion_common::ScalarValue;
 use datafusion_common::nested_struct::{requires_nested_struct_cast, validate_data_type_compatibility};
-use datafusion_common::{ScalarValue, not_impl_datafusion_err, plan_datafusion_err};
 use datafusion_expr::Operator;
 use expressions::text::shown;
 
 use super::Types;
+use super::mismatch::not_taken;
 use super::numbers::is_decimal;
 use crate::algebra::{Expr, Kind};
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 impl Types {
     /// `CAST(e AS to)`, or `TRY_CAST`, which is `safe`. An integer is a timestamp in seconds,
@@ -21,7 +22,7 @@ impl Types {
     pub fn cast(&self, e: Expr, to: &DataType, safe: bool) -> Result<Expr> {
         let from = &e.data_type;
         if to.is_nested() && !from.is_nested() && !from.is_null() {
-            return Err(not_impl_datafusion_err!("a cast of {} to {}", shown(from), shown(to)).into());
+            return Err(Error::Unsupported(format!("CAST from {} to {}", shown(from), shown(to))));
         }
         match to {
             DataType::Timestamp(TimeUnit::Nanosecond, zone) if from.is_integer() => {
@@ -40,7 +41,8 @@ impl Types {
     pub(super) fn written(&self, e: Expr, to: &DataType, safe: bool) -> Result<Expr> {
         if !can_cast(&e.data_type, to) {
             let cast = if safe { "TRY_CAST" } else { "CAST" };
-            return Err(not_impl_datafusion_err!("Unsupported {cast} from {} to {to}", e.data_type).into());
+            let (from, to) = (shown(&e.data_type), shown(to));
+            return Err(Error::Unsupported(format!("{cast} from {from} to {to}")));
         }
         Ok(self.cast_to(e, to, safe))
     }
@@ -48,7 +50,7 @@ impl Types {
     /// An expression in the type that an operation takes.
     pub(super) fn coerced(&self, e: Expr, to: &DataType) -> Result<Expr> {
         if !can_cast(&e.data_type, to) {
-            return Err(plan_datafusion_err!("Cannot automatically convert {} to {to}", e.data_type).into());
+            return Err(not_taken(&e.data_type, to));
         }
         Ok(self.cast_to(e, to, false))
     }

@@ -2,16 +2,16 @@
 //! subquery's column what it is compared in.
 
 use arrow_schema::DataType;
-use datafusion_common::plan_datafusion_err;
 use datafusion_expr::Operator;
 use datafusion_expr::type_coercion::binary::{type_union_coercion, type_union_resolution};
+use expressions::text::shown;
 
 use super::Types;
 use super::compared::compared_in;
 use super::narrow::normal;
 use super::numbers::{self, Typed, Use, typed, wider};
 use crate::algebra::Expr;
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// The type of two cells of VALUES.
 fn resolution(one: &DataType, other: &DataType) -> Option<DataType> {
@@ -33,10 +33,11 @@ impl Types {
         let mut common = types.next().cloned().unwrap_or(DataType::Null);
         for t in types {
             common = wider(&common, t, Use::Result, type_union_coercion).ok_or_else(|| {
-                plan_datafusion_err!(
-                    "Incompatible inputs for Union: Previous inputs were of type {common}, but got incompatible type \
-                     {t} on column ''"
-                )
+                Error::Invalid(format!(
+                    "a column of a UNION is {} in one query and {} in another\n  help: a CAST of one of them may help",
+                    shown(&common),
+                    shown(t)
+                ))
             })?;
         }
         Ok(common)
@@ -45,9 +46,9 @@ impl Types {
     /// The cells of a column of VALUES in one type.
     ///
     /// # Errors
-    /// They have none in common.
-    pub fn common(&self, mut exprs: Vec<Expr>) -> Result<Vec<Expr>> {
-        self.align(&mut exprs.iter_mut().collect::<Vec<_>>(), Use::Result)?;
+    /// They have none in common: the first row, counted from 0, that does not go with those before.
+    pub fn common(&self, mut exprs: Vec<Expr>) -> Result<Vec<Expr>, (usize, Error)> {
+        self.align(&mut exprs.iter_mut().collect::<Vec<_>>(), Use::Result).map_err(|error| (0, error))?;
         let mut common: Option<DataType> = None;
         for (row, t) in exprs.iter().map(|e| &e.data_type).enumerate() {
             common = match common {
@@ -57,16 +58,18 @@ impl Types {
                 Some(common) => match wider(&common, t, Use::Result, resolution) {
                     Some(wider) => Some(wider),
                     None => {
-                        return Err(plan_datafusion_err!(
-                            "the values of a column are {common} and, in row {}, {t}, which have no type in common",
-                            row + 1
-                        )
-                        .into());
+                        let error = format!(
+                            "the values of a column are {} and, in row {}, {}, which have no type in common",
+                            shown(&common),
+                            row + 1,
+                            shown(t)
+                        );
+                        return Err((row, Error::Invalid(error)));
                     }
                 },
             };
         }
-        self.all_coerced(exprs, &common.unwrap_or(DataType::Null))
+        self.all_coerced(exprs, &common.unwrap_or(DataType::Null)).map_err(|error| (0, error))
     }
 
     /// A value that is compared with a subquery's column, and the type in which both are compared: the value has it.

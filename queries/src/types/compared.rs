@@ -1,11 +1,11 @@
 //! Comparisons, BETWEEN, IN and LIKE.
 
 use arrow_schema::DataType;
-use datafusion_common::plan_datafusion_err;
 use datafusion_expr::Operator;
 use datafusion_expr::type_coercion::binary::{BinaryTypeCoercer, comparison_coercion, like_coercion};
 
 use super::Types;
+use super::mismatch::{no_operation, nothing_in_common};
 use super::narrow::{self, normal};
 use super::numbers::{Use, wider};
 use crate::algebra::{Expr, Kind};
@@ -44,9 +44,8 @@ impl Types {
                 false => wider(&common, &item.data_type, Use::Compared, coercion),
             });
         let Some(common) = common else {
-            let items: Vec<String> = list.iter().take(3).map(|item| item.data_type.to_string()).collect();
-            let (value, items) = (&e.data_type, items.join(", "));
-            return Err(plan_datafusion_err!("{value} and {items} in IN have no type in common").into());
+            let types = std::iter::once(&e).chain(&list).map(|e| &e.data_type);
+            return Err(nothing_in_common(types, "IN"));
         };
         let value = normal(self.coerced(e, &common)?);
         let items = self.all_coerced(list, &common)?.into_iter().map(normal).collect();
@@ -84,12 +83,7 @@ impl Types {
     pub fn like(&self, e: Expr, pattern: Expr, negated: bool, case_insensitive: bool) -> Result<Expr> {
         let Some(text) = like_in(&e.data_type, &pattern.data_type) else {
             let op = if case_insensitive { "ILIKE" } else { "LIKE" };
-            return Err(plan_datafusion_err!(
-                "There isn't a common type to coerce {} and {} in {op} expression",
-                e.data_type,
-                pattern.data_type
-            )
-            .into());
+            return Err(no_operation(&e.data_type, op, &pattern.data_type));
         };
         if self.is_unknown(&e, &pattern) {
             return Ok(Expr::boolean(None));
@@ -115,7 +109,9 @@ pub(super) fn compared_in(left: &DataType, op: Operator, right: &DataType) -> Re
     }
     match truth(left, right) {
         Some(common) => Ok((common.clone(), common)),
-        None => Ok(BinaryTypeCoercer::new(left, &op, right).get_input_types()?),
+        None => BinaryTypeCoercer::new(left, &op, right)
+            .get_input_types()
+            .map_err(|_| no_operation(left, op, right)),
     }
 }
 

@@ -1,11 +1,11 @@
 //! AND, OR, NOT, IS NULL, IS TRUE, and conditions.
 
 use arrow_schema::DataType;
-use datafusion_common::plan_datafusion_err;
 use datafusion_expr::Operator;
 use expressions::text::shown;
 
 use super::Types;
+use super::mismatch::no_operation;
 use crate::algebra::{Expr, Kind};
 use crate::error::{Error, Result};
 
@@ -85,13 +85,8 @@ impl Types {
         if let Some(wrong) = terms.iter().position(|term| !is_boolean(&term.data_type)) {
             let first = wrong.saturating_sub(1);
             let (left, right) = (terms.get(first), terms.get(first + 1));
-            let shown = |e: Option<&Expr>| e.map_or(DataType::Boolean, |e| e.data_type.clone());
-            return Err(plan_datafusion_err!(
-                "Cannot infer common argument type for logical boolean operation {} {op} {}",
-                shown(left),
-                shown(right)
-            )
-            .into());
+            let of = |e: Option<&Expr>| e.map_or(DataType::Boolean, |e| e.data_type.clone());
+            return Err(no_operation(&of(left), op, &of(right)));
         }
         for term in terms.iter_mut().filter(|term| term.data_type.is_null()) {
             *term = Expr::boolean(None);

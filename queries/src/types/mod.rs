@@ -18,6 +18,7 @@
 //! - [`cases`]: CASE, `coalesce` and `nullif`.
 //! - [`calls`]: calls of functions.
 //! - [`aggregates`]: calls of aggregates.
+//! - `signatures`, `mismatch`: what is said of arguments that a function does not take, and of types that don't go together.
 
 mod aggregates;
 mod calls;
@@ -26,12 +27,16 @@ mod casts;
 mod common;
 mod compared;
 mod logic;
+mod mismatch;
 mod narrow;
 mod numbers;
 mod operators;
+mod signatures;
 #[cfg(test)]
 mod tests;
 mod times;
+
+pub use aggregates::check_order;
 
 use std::sync::Arc;
 

@@ -1,18 +1,19 @@
 //! Arithmetic, bits and `||`.
 
 use arrow_schema::DataType;
-use datafusion_common::{not_impl_datafusion_err, plan_datafusion_err};
 use datafusion_expr::Operator;
 use datafusion_expr::type_coercion::binary::BinaryTypeCoercer;
 use datafusion_expr::type_coercion::{is_interval, is_signed_numeric, is_timestamp};
 use expressions::functions::decimal_rounding;
+use expressions::text::shown;
 use expressions::values::decimals::Rounding;
 
 use super::Types;
+use super::mismatch::{no_operation, of_nested};
 use super::numbers::is_decimal;
 use crate::algebra::{Expr, Kind};
 use crate::compile::is_comparison;
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 impl Types {
     /// A binary operator.
@@ -33,7 +34,7 @@ impl Types {
                 if is_decimal(&left.data_type) || is_decimal(&right.data_type) =>
             {
                 // DataFusion would cut them.
-                Err(no_operation(&left, op, &right))
+                Err(no_operation(&left.data_type, op, &right.data_type))
             }
             Operator::StringConcat if left.data_type.is_nested() || right.data_type.is_nested() => {
                 Err(of_nested("||"))
@@ -49,10 +50,11 @@ impl Types {
     pub fn negative(&self, e: Expr) -> Result<Expr> {
         let t = &e.data_type;
         if !(t.is_null() || is_signed_numeric(t) || is_interval(t) || is_timestamp(t)) {
-            return Err(plan_datafusion_err!(
-                "Unary operator '-' only supports signed numeric, interval and timestamp types"
-            )
-            .into());
+            let what = "- takes a signed number, an interval or a timestamp";
+            return Err(Error::Invalid(format!(
+                "{what}, and this is {}\n  help: CAST it to BIGINT",
+                shown(t)
+            )));
         }
         let data_type = t.clone();
         Ok(self.folded(Expr { kind: Kind::Negative(Box::new(e)), data_type }))
@@ -87,12 +89,13 @@ impl Types {
 
     /// An operation by DataFusion's rules.
     fn general(&self, left: Expr, op: Operator, right: Expr) -> Result<Expr> {
-        let (of_left, of_right) =
-            BinaryTypeCoercer::new(&left.data_type, &op, &right.data_type).get_input_types()?;
         let from = (left.data_type.clone(), right.data_type.clone());
+        let wrong = |_| no_operation(&from.0, op, &from.1);
+        let inputs = BinaryTypeCoercer::new(&from.0, &op, &from.1).get_input_types();
+        let (of_left, of_right) = inputs.map_err(wrong)?;
         let left = self.operand(left, op, &of_left, &of_right)?;
         let right = self.operand(right, op, &of_right, &of_left)?;
-        let result = BinaryTypeCoercer::new(&of_left, &op, &of_right).get_result_type()?;
+        let result = BinaryTypeCoercer::new(&of_left, &op, &of_right).get_result_type().map_err(wrong)?;
         let cuts = op == Operator::Divide
             && from.0.is_integer()
             && from.1.is_integer()
@@ -116,17 +119,4 @@ impl Types {
         }
         self.folded(Expr { kind: Kind::Binary(op, Box::new(left), Box::new(right)), data_type })
     }
-}
-
-/// There is no such operation.
-pub(super) fn no_operation(left: &Expr, op: Operator, right: &Expr) -> crate::Error {
-    let (left, right) = (&left.data_type, &right.data_type);
-    plan_datafusion_err!("Cannot coerce arithmetic expression {left} {op} {right} to valid types").into()
-}
-
-/// An operation on text is not one on lists: DataFusion would make text of them in silence, and the length of a list be
-/// that of its text.
-pub(super) fn of_nested(what: &str) -> crate::Error {
-    not_impl_datafusion_err!("{what} of a list, struct or map\n  help: CAST(… AS VARCHAR) makes a text of it")
-        .into()
 }

@@ -2,10 +2,11 @@
 
 use arrow_cast::can_cast_types;
 use arrow_schema::{DataType, IntervalUnit, TimeUnit};
-use datafusion_common::{ScalarValue, plan_datafusion_err};
+use datafusion_common::ScalarValue;
 use datafusion_expr::Operator;
 
 use super::Types;
+use super::mismatch::not_taken;
 use crate::algebra::Expr;
 use crate::error::Result;
 
@@ -54,7 +55,7 @@ impl Types {
             (Time32(_) | Time64(_), Interval(_), Interval(_)) if is_sum => {
                 self.coerced(self.coerced(self.nanoseconds(e)?, &Duration(Nanosecond))?, &interval)
             }
-            (from, ..) => Err(plan_datafusion_err!("Cannot automatically convert {from} to {to}").into()),
+            (from, ..) => Err(not_taken(from, to)),
         }
     }
 

@@ -148,7 +148,7 @@ fn columns(value: &OptionValue) -> Result<Vec<String>> {
 /// There is no such option.
 fn no_option(name: &str, value: &OptionValue, options: &CopyOptions) -> Error {
     let shown = name.to_uppercase();
-    let near = formats::discover::nearest(&shown, OPTIONS);
+    let near = schema::names::nearest(&shown, OPTIONS);
     // `PARTITION_BY a, b` is two options.
     let is_column =
         *value == OptionValue::Nothing && matches!(options.get("partition_by"), Some(OptionValue::One(_)));

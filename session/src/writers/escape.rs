@@ -6,12 +6,7 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// Whether a terminal would not show a character, or would obey it: control characters, marks of direction, and those
-/// without width.
-pub fn is_unseen(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
-}
+pub use queries::place::is_unseen;
 
 /// Appends such a character as people read it: `\n`, `\r`, `\t`, or `\u001b` as in JSON.
 pub fn push_escaped(c: char, out: &mut String) {

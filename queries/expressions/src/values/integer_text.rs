@@ -1,12 +1,13 @@
-//! Text to integers.
+//! Text to integers and decimals.
 //!
 //! ```text
-//! integer  = number, with spaces around it, or "0x" hex digits, or "0b" binary digits
+//! integer  = decimal, or "0x" hex digits, or "0b" binary digits
+//! decimal  = number, with spaces around it
 //! number   = ("+" | "-")? (digits ("." digits?)? | "." digits) (("e" | "E") ("+" | "-")? digits)?
 //! digits   = digit ("_"? digit)*
 //! ```
 //!
-//! What is behind the point is rounded, halves away from zero.
+//! Digits that the type has no room for behind the point are rounded, halves away from zero.
 
 /// An integer as it is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,7 +42,17 @@ pub fn integer(text: &str) -> Option<Integer> {
             return rest.is_empty().then_some(Integer { value, is_negative: false });
         }
     }
-    number(text.trim_matches(is_space).as_bytes())
+    number(text.trim_matches(is_space).as_bytes(), 0)
+}
+
+/// The units of `10^-scale` that a text says, or `None` if it is no number, or has more than `precision` digits.
+pub fn decimal(text: &str, precision: u8, scale: i8) -> Option<i128> {
+    let units = match plain_decimal(text.as_bytes(), scale) {
+        Some(units) => units,
+        None => number(text.trim_matches(is_space).as_bytes(), i64::from(scale))?.value,
+    };
+    let most = 10_u128.checked_pow(u32::from(precision))?;
+    (units.unsigned_abs() < most).then_some(units)
 }
 
 fn is_space(c: char) -> bool {
@@ -61,7 +72,35 @@ fn plain(text: &[u8]) -> Option<i128> {
     Some(i128::from(if negative { -value } else { value }))
 }
 
-fn number(text: &[u8]) -> Option<Integer> {
+/// The units of `10^-scale` of a few digits with or without a minus and a point, as most texts are. `None` if it is more
+/// than that, or has digits that `scale` leaves out.
+fn plain_decimal(text: &[u8], scale: i8) -> Option<i128> {
+    let (negative, text) = match text {
+        [b'-', rest @ ..] => (true, rest),
+        rest => (false, rest),
+    };
+    if text.len() > 18 {
+        return None;
+    }
+    let (mut value, mut digits, mut behind) = (0i64, 0, None);
+    for byte in text {
+        match byte {
+            b'0'..=b'9' => {
+                value = value * 10 + i64::from(byte - b'0');
+                digits += 1;
+                behind = behind.map(|behind: i8| behind + 1);
+            }
+            b'.' if behind.is_none() => behind = Some(0),
+            _ => return None,
+        }
+    }
+    let more = scale.checked_sub(behind.unwrap_or(0)).filter(|more| *more >= 0)?;
+    let value = i128::from(value).checked_mul(10_i128.checked_pow(u32::from(more.unsigned_abs()))?)?;
+    (digits > 0).then_some(if negative { -value } else { value })
+}
+
+/// The units of `10^-scale` that a number has.
+fn number(text: &[u8], scale: i64) -> Option<Integer> {
     let (sign, text) = match text {
         [b'-', rest @ ..] => (-1, rest),
         [b'+', rest @ ..] => (1, rest),
@@ -86,7 +125,7 @@ fn number(text: &[u8]) -> Option<Integer> {
     }
     let places = before.iter().filter(|&&digit| digit != b'_').count();
     // So many digits are before the point, once the exponent has moved it; zeros follow where there are fewer.
-    let point = i64::try_from(places).ok()?.checked_add(exponent)?;
+    let point = i64::try_from(places).ok()?.checked_add(exponent)?.checked_add(scale)?;
     let (mut value, mut rounds_up) = (0i128, false);
     if point >= 0 {
         let mut digits = all();
@@ -243,6 +282,58 @@ mod tests {
         ] {
             assert_eq!(value(text), None, "{text}");
         }
+    }
+
+    #[test]
+    fn a_decimal_has_the_digits_of_its_type() {
+        for (text, expected) in [
+            ("1.5e2", Some(150_000)),
+            ("1.5E+1", Some(15_000)),
+            ("1.5e-1", Some(150)),
+            ("5.e1", Some(50_000)),
+            ("-.5e1", Some(-5_000)),
+            ("+1_0.5e0_1", Some(105_000)),
+            ("\t1.5e2\n", Some(150_000)),
+            (" -7 ", Some(-7_000)),
+            ("00000000000000000001.5", Some(1_500)),
+            ("5.", Some(5_000)),
+            (".5", Some(500)),
+            ("-0", Some(0)),
+            ("9999999.999", Some(9_999_999_999)),
+            ("-9999999.999", Some(-9_999_999_999)),
+            ("12345678.5e-1", Some(1_234_567_850)),
+            ("0.1e7", Some(1_000_000_000)),
+            // Halves away from zero, of all digits at once.
+            ("0.0005", Some(1)),
+            ("-5e-4", Some(-1)),
+            ("4.9999999999999999999999999999999999999999999e-4", Some(0)),
+            ("125e-5", Some(1)),
+            ("1e-400", Some(0)),
+            ("0e400", Some(0)),
+            // One digit too many.
+            ("9999999.9995", None),
+            ("1e7", None),
+            ("-1e7", None),
+            ("10000000", None),
+            ("1e400", None),
+            ("1e99999999999999999999", None),
+            ("1e9223372036854775807", None),
+        ] {
+            assert_eq!(decimal(text, 10, 3), expected, "{text}");
+        }
+        for text in [
+            "", " ", ".", "-", "-.", "e1", "1e", "1e+", "1e1.5", "1.5 e2", "0x10", "1__0", "1_", "1._5",
+            "--1", "inf", "1,0", "1.2.3", "٣",
+        ] {
+            assert_eq!(decimal(text, 10, 3), None, "{text}");
+        }
+        let nines = "9".repeat(38);
+        assert_eq!(decimal(&nines, 38, 0), Some(10_i128.pow(38) - 1));
+        assert_eq!(decimal(&format!("0.{nines}"), 38, 38), Some(10_i128.pow(38) - 1));
+        assert_eq!(decimal(&format!("{nines}.4"), 38, 0), Some(10_i128.pow(38) - 1));
+        assert_eq!(decimal(&format!("{nines}.5"), 38, 0), None);
+        assert_eq!(decimal("1", 38, 38), None);
+        assert_eq!(decimal("1e-38", 38, 38), Some(1));
     }
 
     #[test]

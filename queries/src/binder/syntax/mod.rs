@@ -1,4 +1,5 @@
-//! What the parser reads in an inconvenient form is put into one form before names are looked at.
+//! What the parser reads in an inconvenient form is put into one form before names are looked at. The text of an
+//! expression stays the same: it may be the name of a column.
 //!
 //! - [`refused`]: clauses that are refused by name.
 //! - [`commas`]: joins whose condition reaches back over a comma.
@@ -14,10 +15,11 @@ pub mod refused;
 
 use std::ops::ControlFlow;
 
-use sqlparser::ast::{Expr, Query, Select, TableFactor, VisitorMut};
+use sqlparser::ast::{Expr, Query, Select, Spanned, TableFactor, VisitorMut};
+use sqlparser::tokenizer::Span;
 
 use crate::error::{Error, Result};
-use crate::visits;
+use crate::{views, visits};
 
 /// The query in that form.
 ///
@@ -25,7 +27,20 @@ use crate::visits;
 /// A clause is not supported, or a constant is wrong.
 pub fn prepared(query: &Query) -> Result<Query> {
     let mut query = query.clone();
+    // The views that the query reads come first, and have texts of their own.
+    let mut views = Vec::new();
+    if let Some(with) = &mut query.with {
+        let count = with.cte_tables.iter().take_while(|cte| views::is_view(cte)).count();
+        views.extend(with.cte_tables.drain(..count));
+    }
+    for view in &mut views {
+        let done = allowed(visits::change(&mut view.query, &mut Prepare));
+        done.map_err(|error| error.in_view(&view.alias.name.value))?;
+    }
     allowed(visits::change(&mut query, &mut Prepare))?;
+    if let Some(with) = &mut query.with {
+        with.cte_tables.splice(..0, views);
+    }
     Ok(query)
 }
 
@@ -40,27 +55,35 @@ pub fn allowed(flow: ControlFlow<Error>) -> Result<()> {
     }
 }
 
+/// What a check says, at the place of what it has looked at. The place of an expression is found by a walk through it.
+fn placed(flow: ControlFlow<Error>, place: impl FnOnce() -> Span) -> ControlFlow<Error> {
+    flow.map_break(|error| error.at(place()))
+}
+
+/// The first token of a place.
+fn begin(place: Span) -> Span {
+    Span::new(place.start, place.start)
+}
+
 struct Prepare;
 
 impl VisitorMut for Prepare {
     type Break = Error;
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
-        refused::query(query)
+        placed(refused::query(query), || begin(query.span()))
     }
 
     fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Error> {
-        refused::table_factor(factor)
+        placed(refused::table_factor(factor), || factor.span())
     }
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
-        refused::expr(expr)
+        placed(refused::expr(expr), || expr.span())
     }
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Error> {
-        refused::select(select)?;
-        commas::reach_back(&mut select.from);
-        grouping::rewrite(&mut select.group_by, &select.projection)
+        placed(refused::select(select), || select.select_token.0.span)
     }
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {

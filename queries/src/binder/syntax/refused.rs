@@ -4,40 +4,45 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::{
     BinaryOperator, Expr, GroupByExpr, Ident, Join, JoinConstraint, JoinOperator, LimitClause, Query, Select,
-    SelectItem, TableFactor, WildcardAdditionalOptions,
+    SelectItem, Spanned, TableFactor, WildcardAdditionalOptions,
 };
+use sqlparser::tokenizer::Span;
 
 use crate::error::Error;
 use crate::visits;
 
 type Flow = ControlFlow<Error>;
 
-fn refuse_if(found: bool, what: &str) -> Flow {
+/// Refuses what was found. `word` is a word of the text at which it stands, since the syntax tree has no place for clauses;
+/// none where it has one.
+fn refuse_if(found: bool, word: &str, what: &str) -> Flow {
     match found {
-        true => ControlFlow::Break(Error::Unsupported(what.into())),
+        true if word.is_empty() => ControlFlow::Break(Error::Unsupported(what.into())),
+        true => ControlFlow::Break(Error::Unsupported(what.into()).at_word(word)),
         false => ControlFlow::Continue(()),
     }
 }
 
 /// Clauses around a query.
 pub fn query(q: &Query) -> Flow {
-    refuse_if(q.fetch.is_some(), "FETCH FIRST; write LIMIT")?;
-    refuse_if(q.settings.is_some(), "SETTINGS")?;
-    refuse_if(q.format_clause.is_some(), "FORMAT; the flag --format says how a result is printed")?;
-    refuse_if(!q.locks.is_empty(), "FOR UPDATE")?;
+    refuse_if(q.fetch.is_some(), "FETCH", "FETCH FIRST; write LIMIT")?;
+    refuse_if(q.settings.is_some(), "SETTINGS", "SETTINGS")?;
+    refuse_if(q.format_clause.is_some(), "FORMAT", "FORMAT; the flag --format says how a result is printed")?;
+    refuse_if(!q.locks.is_empty(), "FOR", "FOR UPDATE")?;
     refuse_if(
         q.for_clause.is_some(),
+        "FOR",
         "FOR XML and FOR JSON; the flag --format says how a result is printed",
     )?;
-    refuse_if(!q.pipe_operators.is_empty(), "pipe operators (|>)")?;
+    refuse_if(!q.pipe_operators.is_empty(), "|>", "pipe operators (|>)")?;
     match &q.limit_clause {
         Some(LimitClause::LimitOffset { limit, offset, limit_by }) => {
-            refuse_if(!limit_by.is_empty(), "LIMIT … BY")?;
+            refuse_if(!limit_by.is_empty(), "LIMIT", "LIMIT … BY")?;
             limit.iter().try_for_each(constant_limit)?;
             offset.iter().try_for_each(|o| constant_limit(&o.value))
         }
         Some(LimitClause::OffsetCommaLimit { .. }) => {
-            refuse_if(true, "LIMIT offset, count; write LIMIT count OFFSET offset")
+            refuse_if(true, "LIMIT", "LIMIT offset, count; write LIMIT count OFFSET offset")
         }
         None => ControlFlow::Continue(()),
     }
@@ -48,7 +53,7 @@ fn constant_limit(e: &Expr) -> Flow {
     let column = visits::any_expression(e, &mut |e| {
         matches!(e, Expr::Identifier(_) | Expr::CompoundIdentifier(_) | Expr::Subquery(_))
     });
-    refuse_if(column, "a LIMIT or OFFSET that is not constant")
+    refuse_if(column, "", "a LIMIT or OFFSET that is not constant").map_break(|error| error.at(e.span()))
 }
 
 /// Joins; `left` is the alias of the relation before the join.
@@ -56,17 +61,20 @@ pub fn join(join: &Join, left: Option<&Ident>) -> Flow {
     // The parser takes the word for an alias.
     let positional =
         left.is_some_and(|a| a.quote_style.is_none() && a.value.eq_ignore_ascii_case("positional"));
-    refuse_if(positional, "POSITIONAL JOIN")?;
+    let place = left.map_or(Span::empty(), |left| left.span);
+    refuse_if(positional, "", "POSITIONAL JOIN").map_break(|error| error.at(place))?;
     match &join.join_operator {
-        JoinOperator::AsOf { .. } => refuse_if(true, "ASOF JOIN"),
-        JoinOperator::CrossApply | JoinOperator::OuterApply => refuse_if(true, "APPLY"),
-        JoinOperator::StraightJoin(_) => refuse_if(true, "STRAIGHT_JOIN; write JOIN"),
+        JoinOperator::AsOf { .. } => refuse_if(true, "", "ASOF JOIN"),
+        JoinOperator::CrossApply | JoinOperator::OuterApply => refuse_if(true, "", "APPLY"),
+        JoinOperator::StraightJoin(_) => refuse_if(true, "", "STRAIGHT_JOIN; write JOIN"),
         JoinOperator::ArrayJoin | JoinOperator::LeftArrayJoin | JoinOperator::InnerArrayJoin => {
-            refuse_if(true, "ARRAY JOIN")
+            refuse_if(true, "", "ARRAY JOIN")
         }
-        JoinOperator::CrossJoin(condition) => {
-            refuse_if(!matches!(condition, JoinConstraint::None), "CROSS JOIN with a condition; write JOIN")
-        }
+        JoinOperator::CrossJoin(condition) => refuse_if(
+            !matches!(condition, JoinConstraint::None),
+            "",
+            "CROSS JOIN with a condition; write JOIN",
+        ),
         JoinOperator::Join(condition)
         | JoinOperator::Inner(condition)
         | JoinOperator::Left(condition)
@@ -81,6 +89,7 @@ pub fn join(join: &Join, left: Option<&Ident>) -> Flow {
         | JoinOperator::LeftAnti(condition)
         | JoinOperator::RightAnti(condition) => refuse_if(
             matches!(condition, JoinConstraint::None),
+            "",
             "JOIN without ON or USING; write CROSS JOIN for every pair of rows",
         ),
     }
@@ -88,52 +97,59 @@ pub fn join(join: &Join, left: Option<&Ident>) -> Flow {
 
 /// Clauses of a SELECT.
 pub fn select(s: &Select) -> Flow {
-    refuse_if(s.top.is_some(), "TOP; write LIMIT")?;
-    refuse_if(s.into.is_some(), "SELECT INTO; use COPY (query) TO 'path'")?;
-    refuse_if(s.prewhere.is_some(), "PREWHERE; write WHERE")?;
-    refuse_if(!s.connect_by.is_empty(), "CONNECT BY")?;
-    refuse_if(!s.lateral_views.is_empty(), "LATERAL VIEW")?;
-    refuse_if(!s.named_window.is_empty(), "window functions (WINDOW)")?;
-    refuse_if(s.qualify.is_some(), "window functions (QUALIFY)")?;
+    refuse_if(s.top.is_some(), "TOP", "TOP; write LIMIT")?;
+    refuse_if(s.into.is_some(), "INTO", "SELECT INTO; use COPY (query) TO 'path'")?;
+    refuse_if(s.prewhere.is_some(), "PREWHERE", "PREWHERE; write WHERE")?;
+    refuse_if(!s.connect_by.is_empty(), "CONNECT", "CONNECT BY")?;
+    refuse_if(!s.lateral_views.is_empty(), "LATERAL", "LATERAL VIEW")?;
+    refuse_if(!s.named_window.is_empty(), "WINDOW", "window functions (WINDOW)")?;
+    refuse_if(s.qualify.is_some(), "QUALIFY", "window functions (QUALIFY)")?;
     refuse_if(
         !s.cluster_by.is_empty() || !s.distribute_by.is_empty() || !s.sort_by.is_empty(),
+        "",
         "CLUSTER BY, DISTRIBUTE BY and SORT BY",
     )?;
     let (GroupByExpr::All(modifiers) | GroupByExpr::Expressions(_, modifiers)) = &s.group_by;
-    refuse_if(!modifiers.is_empty(), "GROUP BY … WITH ROLLUP, CUBE or TOTALS; write GROUP BY ROLLUP (…)")?;
+    refuse_if(
+        !modifiers.is_empty(),
+        "GROUP",
+        "GROUP BY … WITH ROLLUP, CUBE or TOTALS; write GROUP BY ROLLUP (…)",
+    )?;
     s.projection.iter().try_for_each(|item| match item {
         SelectItem::Wildcard(options) | SelectItem::QualifiedWildcard(_, options) => wildcard(options),
         SelectItem::ExprWithAlias { expr: Expr::Value(_), alias } if alias.quote_style.is_none() => {
             refuse_if(
                 alias.value.starts_with('_') && alias.value[1..].starts_with(|c: char| c.is_ascii_digit()),
+                "",
                 "underscores in numbers",
             )
+            .map_break(|error| error.at(alias.span))
         }
         _ => ControlFlow::Continue(()),
     })
 }
 
 fn wildcard(options: &WildcardAdditionalOptions) -> Flow {
-    refuse_if(options.opt_ilike.is_some(), "SELECT * ILIKE")?;
-    refuse_if(options.opt_alias.is_some(), "an alias of *")
+    refuse_if(options.opt_ilike.is_some(), "ILIKE", "SELECT * ILIKE")?;
+    refuse_if(options.opt_alias.is_some(), "", "an alias of *")
 }
 
 /// Clauses of a table in FROM.
 pub fn table_factor(t: &TableFactor) -> Flow {
     match t {
         TableFactor::Table { sample, with_ordinality, with_hints, version, partitions, .. } => {
-            refuse_if(sample.is_some(), "TABLESAMPLE")?;
-            refuse_if(*with_ordinality, "WITH ORDINALITY")?;
-            refuse_if(!with_hints.is_empty(), "table hints (WITH)")?;
-            refuse_if(version.is_some(), "table versions (FOR SYSTEM_TIME)")?;
-            refuse_if(!partitions.is_empty(), "PARTITION of a table")
+            refuse_if(sample.is_some(), "TABLESAMPLE", "TABLESAMPLE")?;
+            refuse_if(*with_ordinality, "ORDINALITY", "WITH ORDINALITY")?;
+            refuse_if(!with_hints.is_empty(), "WITH", "table hints (WITH)")?;
+            refuse_if(version.is_some(), "FOR", "table versions (FOR SYSTEM_TIME)")?;
+            refuse_if(!partitions.is_empty(), "PARTITION", "PARTITION of a table")
         }
-        TableFactor::Derived { sample, .. } => refuse_if(sample.is_some(), "TABLESAMPLE"),
-        TableFactor::UNNEST { .. } => refuse_if(true, "UNNEST"),
-        TableFactor::Pivot { .. } | TableFactor::Unpivot { .. } => refuse_if(true, "PIVOT and UNPIVOT"),
-        TableFactor::MatchRecognize { .. } => refuse_if(true, "MATCH_RECOGNIZE"),
+        TableFactor::Derived { sample, .. } => refuse_if(sample.is_some(), "TABLESAMPLE", "TABLESAMPLE"),
+        TableFactor::UNNEST { .. } => refuse_if(true, "", "UNNEST"),
+        TableFactor::Pivot { .. } | TableFactor::Unpivot { .. } => refuse_if(true, "", "PIVOT and UNPIVOT"),
+        TableFactor::MatchRecognize { .. } => refuse_if(true, "MATCH_RECOGNIZE", "MATCH_RECOGNIZE"),
         TableFactor::JsonTable { .. } | TableFactor::OpenJsonTable { .. } | TableFactor::XmlTable { .. } => {
-            refuse_if(true, "JSON_TABLE and XMLTABLE")
+            refuse_if(true, "", "JSON_TABLE and XMLTABLE")
         }
         _ => ControlFlow::Continue(()),
     }
@@ -142,20 +158,22 @@ pub fn table_factor(t: &TableFactor) -> Flow {
 /// Expressions.
 pub fn expr(e: &Expr) -> Flow {
     match e {
-        Expr::Function(f) if f.over.is_some() => refuse_if(true, "window functions (OVER)"),
-        Expr::Array(_) => refuse_if(true, "array literals"),
-        Expr::Map(_) => refuse_if(true, "MAP"),
-        Expr::CompoundFieldAccess { .. } => refuse_if(true, "subscripts ([…])"),
+        Expr::Function(f) if f.over.is_some() => refuse_if(true, "OVER", "window functions (OVER)"),
+        Expr::Array(_) => refuse_if(true, "", "array literals"),
+        Expr::Map(_) => refuse_if(true, "MAP", "MAP"),
+        Expr::CompoundFieldAccess { .. } => refuse_if(true, "[", "subscripts ([…])"),
         Expr::BinaryOp { op: op @ (BinaryOperator::Arrow | BinaryOperator::LongArrow), .. } => {
-            refuse_if(true, &format!("the operator {op}"))
+            refuse_if(true, &op.to_string(), &format!("the operator {op}"))
         }
         Expr::BinaryOp { op: BinaryOperator::DuckIntegerDivide, .. } => {
-            refuse_if(true, "the operator //; / of integers gives an integer, and floor() cuts a float")
+            refuse_if(true, "//", "the operator //; / of integers gives an integer, and floor() cuts a float")
         }
-        Expr::Collate { .. } => refuse_if(true, "COLLATE"),
-        Expr::Convert { .. } => refuse_if(true, "CONVERT; write CAST"),
-        Expr::SimilarTo { .. } => refuse_if(true, "SIMILAR TO; use regexp_like() with ^ and $, or LIKE"),
-        Expr::Lambda(_) => refuse_if(true, "lambdas"),
+        Expr::Collate { .. } => refuse_if(true, "COLLATE", "COLLATE"),
+        Expr::Convert { .. } => refuse_if(true, "", "CONVERT; write CAST"),
+        Expr::SimilarTo { .. } => {
+            refuse_if(true, "SIMILAR", "SIMILAR TO; use regexp_like() with ^ and $, or LIKE")
+        }
+        Expr::Lambda(_) => refuse_if(true, "", "lambdas"),
         _ => ControlFlow::Continue(()),
     }
 }

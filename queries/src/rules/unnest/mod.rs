@@ -139,7 +139,7 @@ impl Unnest {
         rel.look(&mut |_| self.copied += 1);
         if self.copied > MOST_COPIED {
             let message = format!("its subqueries become more than {MOST_COPIED} operators");
-            return Err(Error::TooLarge { message, line: 0, column: 0 });
+            return Err(Error::TooLarge { message });
         }
         let (copy, numbers) = rel.copied(&mut self.columns);
         for (old, new) in &numbers {

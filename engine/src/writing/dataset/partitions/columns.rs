@@ -1,7 +1,7 @@
 //! Finds the columns that name directories.
 
 use arrow_schema::{DataType, Schema};
-use formats::discover::nearest;
+use schema::names::nearest;
 use schema::text::types::sql_name;
 
 /// The reasons why rows can't be partitioned by some columns.

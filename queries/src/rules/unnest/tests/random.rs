@@ -73,7 +73,7 @@ fn run(seeds: std::ops::Range<u64>, can_fail: bool, rule: impl Fn(Statement) -> 
         let statement = generate.statement();
         let unnested = match rule(statement.clone()) {
             Ok(unnested) => unnested,
-            Err(Error::Unsupported(what) | Error::TooLarge { message: what, .. }) => {
+            Err(Error::Unsupported(what) | Error::TooLarge { message: what }) => {
                 unsupported += 1;
                 if std::env::var("SHOW").is_ok() {
                     println!("not supported: {what}");

@@ -1,0 +1,288 @@
+//! Functions and types of other systems that palais has not, and what to write instead.
+//!
+//! What is to be written is an expression over columns of these names: `text` and `part` are texts, `n` and `m` integers,
+//! `x` and `y` floats, `date` and `earlier` dates, `time` is a timestamp, `condition` a condition. The tests plan each.
+
+/// Names of functions, in lower case, and expressions that do what they do.
+const FUNCTIONS: &[(&[&str], &[&str])] = &[
+    // Text.
+    (&["len"], &["length(text)"]),
+    (&["strlen", "lengthb", "byte_length"], &["octet_length(text)"]),
+    (&["ucase", "toupper"], &["upper(text)"]),
+    (&["lcase", "tolower"], &["lower(text)"]),
+    (&["charindex", "locate"], &["strpos(text, part)"]),
+    (&["mid"], &["substr(text, n, m)"]),
+    (&["prefix", "startswith"], &["starts_with(text, part)"]),
+    (&["suffix", "endswith"], &["ends_with(text, part)"]),
+    (&["space"], &["repeat(' ', n)"]),
+    (&["replicate"], &["repeat(text, n)"]),
+    (&["char"], &["chr(n)"]),
+    (&["ord", "unicode"], &["ascii(text)"]),
+    (&["split", "str_split", "string_split", "string_to_array"], &["split_part(text, ',', 1)"]),
+    (&["rlike", "regexp_contains", "regexp_matches"], &["regexp_like(text, 'pattern')"]),
+    (&["regexp_extract", "regexp_substr"], &["regexp_replace(text, '^.*?(pattern).*$', '\\1')"]),
+    (&["format", "printf"], &["concat(text, n)"]),
+    (&["tostring", "to_varchar", "varchar", "string", "str"], &["CAST(x AS VARCHAR)"]),
+    (&["base64", "to_base64"], &["encode(text, 'base64')"]),
+    (&["from_base64", "unbase64"], &["decode(text, 'base64')"]),
+    (&["hex"], &["encode(text, 'hex')", "to_hex(n)"]),
+    (&["from_hex", "unhex"], &["decode(text, 'hex')"]),
+    (&["sha2"], &["sha256(text)"]),
+    (&["editdist3", "edit_distance"], &["levenshtein(text, part)"]),
+    (&["gen_random_uuid", "generate_uuid", "newid"], &["uuid()"]),
+    // Choices.
+    (&["isnull"], &["x IS NULL", "coalesce(x, y)"]),
+    (&["notnull", "isnotnull"], &["x IS NOT NULL"]),
+    (&["zeroifnull"], &["coalesce(x, 0)"]),
+    (&["nullifzero"], &["nullif(x, 0)"]),
+    (&["equal_null"], &["x IS NOT DISTINCT FROM y"]),
+    (&["if", "iff", "iif"], &["CASE WHEN condition THEN x ELSE y END"]),
+    (&["typeof", "pg_typeof", "totypename"], &["arrow_typeof(x)"]),
+    // Numbers.
+    (&["ceiling"], &["ceil(x)"]),
+    (&["truncate"], &["trunc(x)"]),
+    (&["mod"], &["n % m"]),
+    (&["div"], &["n / m"]),
+    (&["divide"], &["x / y"]),
+    (&["safe_divide"], &["x / nullif(y, 0)"]),
+    (&["square"], &["x * x"]),
+    (&["bitand", "bitwise_and"], &["n & m"]),
+    (&["bitor", "bitwise_or"], &["n | m"]),
+    (&["bitxor", "bitwise_xor"], &["n ^ m"]),
+    (&["shiftleft", "bitwise_left_shift"], &["n << m"]),
+    (&["shiftright", "bitwise_right_shift"], &["n >> m"]),
+    (&["e"], &["exp(1)"]),
+    (&["int", "integer", "bigint", "toint64"], &["CAST(x AS BIGINT)"]),
+    (&["float", "double", "tofloat64"], &["CAST(n AS DOUBLE)"]),
+    (&["to_number", "tonumber", "to_decimal"], &["CAST(x AS DECIMAL(18, 3))"]),
+    // Dates and times.
+    (&["year", "toyear"], &["extract(year FROM date)"]),
+    (&["quarter", "toquarter"], &["extract(quarter FROM date)"]),
+    (&["month", "tomonth"], &["extract(month FROM date)"]),
+    (&["week", "weekofyear", "toweek"], &["extract(week FROM date)"]),
+    (&["day", "dayofmonth", "todayofmonth"], &["extract(day FROM date)"]),
+    (&["dayofweek", "weekday"], &["extract(dow FROM date)"]),
+    (&["isodow"], &["extract(isodow FROM date)"]),
+    (&["isoyear", "yearofweek"], &["extract(isoyear FROM date)"]),
+    (&["dayofyear", "todayofyear"], &["extract(doy FROM date)"]),
+    (&["hour", "tohour"], &["extract(hour FROM time)"]),
+    (&["minute", "tominute"], &["extract(minute FROM time)"]),
+    (&["second", "tosecond"], &["extract(second FROM time)"]),
+    (&["epoch", "unix_timestamp", "unixepoch", "tounixtimestamp"], &["extract(epoch FROM time)"]),
+    (&["date_diff", "datediff"], &["date - earlier"]),
+    (&["date_add", "dateadd", "adddate"], &["date + INTERVAL '1 day'"]),
+    (&["date_sub", "datesub", "subdate"], &["date - INTERVAL '1 day'"]),
+    (&["add_months"], &["date + INTERVAL (n) MONTH"]),
+    (&["last_day", "end_of_month"], &["date_trunc('month', date) + INTERVAL '1 month' - INTERVAL '1 day'"]),
+    (&["date", "todate"], &["CAST(time AS DATE)"]),
+    (&["timestamp", "datetime", "todatetime"], &["CAST(date AS TIMESTAMP)"]),
+    (&["str_to_date", "parse_date"], &["to_date(text, '%Y-%m-%d')"]),
+    (
+        &["strptime", "try_strptime", "parse_timestamp", "parse_datetime"],
+        &["to_timestamp(text, '%Y-%m-%d %H:%M:%S')"],
+    ),
+    (&["format_date", "format_timestamp", "format_datetime"], &["strftime(date, '%Y-%m-%d')"]),
+    (&["dayname"], &["strftime(date, '%A')"]),
+    (&["monthname"], &["strftime(date, '%B')"]),
+    (&["getdate", "sysdate", "localtimestamp", "current_datetime", "get_current_timestamp"], &["now()"]),
+    (&["curdate", "get_current_date"], &["current_date"]),
+    (&["curtime", "get_current_time"], &["current_time"]),
+    (&["timestamp_trunc", "datetime_trunc"], &["date_trunc('month', time)"]),
+    (&["tostartofmonth"], &["date_trunc('month', date)"]),
+    (&["time_bucket"], &["date_bin(INTERVAL '15 minutes', time)"]),
+    (
+        &["convert_tz", "convert_timezone", "from_utc_timestamp", "timezone"],
+        &["time AT TIME ZONE 'Europe/Berlin'"],
+    ),
+    // Aggregates.
+    (&["group_concat", "listagg", "concat_agg"], &["string_agg(text, ',')"]),
+    (&["list", "collect_list", "grouparray", "array_concat_agg"], &["array_agg(x)"]),
+    (&["collect_set", "groupuniqarray"], &["array_agg(DISTINCT x)"]),
+    (&["arg_max", "argmax", "max_by"], &["first_value(x ORDER BY y DESC)"]),
+    (&["arg_min", "argmin", "min_by"], &["first_value(x ORDER BY y)"]),
+    (&["first"], &["first_value(x)"]),
+    (&["last"], &["last_value(x)"]),
+    (&["any", "arbitrary", "anyvalue"], &["any_value(x)"]),
+    (&["average"], &["avg(x)"]),
+    (&["total", "fsum"], &["sum(x)"]),
+    (&["product"], &["exp(sum(ln(x)))"]),
+    (&["geomean", "geometric_mean"], &["exp(avg(ln(x)))"]),
+    (&["std", "stdev"], &["stddev(x)"]),
+    (&["stdevp", "stddevpop"], &["stddev_pop(x)"]),
+    (&["quantile", "percentile", "quantile_disc", "percentile_disc"], &["quantile_cont(x, 0.5)"]),
+    (&["approx_quantile", "approx_percentile", "approx_quantiles"], &["approx_percentile_cont(x, 0.5)"]),
+    (&["approx_count_distinct", "ndv", "uniq", "hll"], &["approx_distinct(text)"]),
+    (&["uniqexact", "count_distinct"], &["count(DISTINCT x)"]),
+    (&["count_if", "countif"], &["count(*) FILTER (WHERE condition)"]),
+    (&["sum_if", "sumif"], &["sum(x) FILTER (WHERE condition)"]),
+    (&["avg_if", "avgif"], &["avg(x) FILTER (WHERE condition)"]),
+    (&["every", "logical_and", "booland_agg"], &["bool_and(condition)"]),
+    (&["some", "logical_or", "boolor_agg"], &["bool_or(condition)"]),
+    (&["mode"], &["SELECT x FROM v GROUP BY x ORDER BY count(*) DESC LIMIT 1"]),
+    // Structs.
+    (&["struct_pack"], &["{'a': x, 'b': y}"]),
+    (&["struct_insert"], &["named_struct('a', x, 'b', y)"]),
+];
+
+/// Names of functions that nothing here does, and what is to be said of them.
+const NOTHING: &[(&[&str], &str)] = &[
+    (
+        &["row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile", "lag", "lead"],
+        "window functions are not there yet",
+    ),
+    (&["unnest", "explode", "flatten"], "lists can't be taken apart yet"),
+    (
+        &["json_extract", "json_extract_string", "json_value", "json_query", "get_json_object", "parse_json"],
+        "a file of JSON is read as columns, and the field of one is written column.field; JSON within text is not read",
+    ),
+];
+
+/// Formats that table functions of other systems read: `read_csv()`, `parquet_scan()`.
+const FORMATS: [&str; 8] = ["csv", "csv_auto", "parquet", "json", "json_auto", "ndjson", "arrow", "text"];
+
+/// Types of other systems, in upper case, and what they are called here.
+const SYNONYMS: &[(&[&str], &str)] = &[
+    (&["BIT", "LOGICAL"], "BOOLEAN"),
+    (&["BYTEINT"], "TINYINT"),
+    (&["INT16", "SHORT", "YEAR"], "SMALLINT"),
+    (&["INT32", "MEDIUMINT", "SIGNED", "SERIAL"], "INT"),
+    (&["INT64", "LONG", "BIGSERIAL"], "BIGINT"),
+    (&["UTINYINT", "UINT8"], "TINYINT UNSIGNED"),
+    (&["USMALLINT", "UINT16"], "SMALLINT UNSIGNED"),
+    (&["UINTEGER", "UINT32", "UNSIGNED", "OID"], "INT UNSIGNED"),
+    (&["UBIGINT", "UINT64"], "BIGINT UNSIGNED"),
+    (&["HUGEINT", "INT128", "UHUGEINT", "UINT128", "VARINT", "BIGNUM"], "DECIMAL(38, 0)"),
+    (&["FLOAT32", "BINARY_FLOAT"], "FLOAT"),
+    (&["FLOAT64", "BINARY_DOUBLE"], "DOUBLE"),
+    (&["NUMBER", "DEC", "BIGDECIMAL", "BIGNUMERIC", "MONEY", "SMALLMONEY"], "DECIMAL(18, 2)"),
+    (
+        &[
+            "CHARACTER",
+            "CHARACTER VARYING",
+            "CHAR VARYING",
+            "NCHAR",
+            "NVARCHAR",
+            "VARCHAR2",
+            "NVARCHAR2",
+            "BPCHAR",
+            "CLOB",
+            "TINYTEXT",
+            "MEDIUMTEXT",
+            "LONGTEXT",
+            "JSON",
+            "JSONB",
+            "UUID",
+            "UNIQUEIDENTIFIER",
+            "ENUM",
+        ],
+        "VARCHAR",
+    ),
+    (&["BYTES", "BINARY", "VARBINARY", "TINYBLOB", "MEDIUMBLOB", "LONGBLOB", "BINARY LARGE OBJECT"], "BLOB"),
+    (&["DATE32", "DATE64"], "DATE"),
+    (&["TIMETZ", "TIME WITH TIME ZONE"], "TIME"),
+    (&["DATETIME", "DATETIME2", "DATETIME64", "SMALLDATETIME", "TIMESTAMP_NTZ", "TIMESTAMP_NS"], "TIMESTAMP"),
+    (&["TIMESTAMP_S"], "TIMESTAMP(0)"),
+    (&["TIMESTAMP_MS"], "TIMESTAMP(3)"),
+    (&["TIMESTAMP_US"], "TIMESTAMP(6)"),
+    (&["TIMESTAMP_TZ", "TIMESTAMP_LTZ", "DATETIMEOFFSET"], "TIMESTAMPTZ"),
+];
+
+/// The names of the types that there are.
+pub const TYPES: [&str; 22] = [
+    "BOOLEAN",
+    "TINYINT",
+    "SMALLINT",
+    "INT",
+    "INTEGER",
+    "BIGINT",
+    "FLOAT",
+    "REAL",
+    "DOUBLE",
+    "DECIMAL",
+    "NUMERIC",
+    "VARCHAR",
+    "CHAR",
+    "TEXT",
+    "STRING",
+    "BLOB",
+    "BYTEA",
+    "DATE",
+    "TIME",
+    "TIMESTAMP",
+    "TIMESTAMPTZ",
+    "INTERVAL",
+];
+
+/// What to write instead of a function of another system.
+pub fn function(name: &str) -> Option<String> {
+    let name = name.to_lowercase();
+    if let Some((_, instead)) = FUNCTIONS.iter().find(|(names, _)| names.contains(&name.as_str())) {
+        return Some(format!("write {}", instead.join(" or ")));
+    }
+    NOTHING.iter().find(|(names, _)| names.contains(&name.as_str())).map(|(_, said)| said.to_string())
+}
+
+/// Whether a table function of another system reads files.
+pub fn reads_files(name: &str) -> bool {
+    let name = name.to_lowercase();
+    let format = name.strip_prefix("read_").or_else(|| name.strip_suffix("_scan"));
+    format.is_some_and(|format| FORMATS.contains(&format))
+}
+
+/// What a type of another system is called here.
+pub fn data_type(name: &str) -> Option<&'static str> {
+    SYNONYMS.iter().find(|(names, _)| names.contains(&name)).map(|(_, instead)| *instead)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::functions::Functions;
+    use crate::{Catalog, Settings, Statement, parse, plan};
+
+    const V: &str = "(VALUES ('2024-02-29', 'a', 3, 2, 1.5e0, 2e0, DATE '2024-02-29', DATE '2024-01-01', \
+                     TIMESTAMP '2024-02-29 13:14:15', true)) \
+                     v(text, part, n, m, x, y, date, earlier, time, condition)";
+
+    fn planned(sql: &str) {
+        let Ok(Statement::Query(query)) = parse(sql) else { panic!("no query: {sql}") };
+        let settings = Settings::default();
+        let done = plan(&query, &Catalog::default(), &settings);
+        assert!(done.is_ok(), "{sql}\n{}", done.unwrap_err());
+    }
+
+    #[test]
+    fn what_is_to_be_written_is_planned() {
+        for instead in FUNCTIONS.iter().flat_map(|(_, instead)| *instead) {
+            match instead.strip_prefix("SELECT ") {
+                Some(_) => planned(&instead.replace("FROM v", &format!("FROM {V}"))),
+                None => planned(&format!("SELECT {instead} FROM {V}")),
+            }
+        }
+        for name in SYNONYMS.iter().map(|(_, instead)| instead).chain(&TYPES) {
+            planned(&format!("SELECT CAST(NULL AS {name})"));
+        }
+    }
+
+    #[test]
+    fn names_are_unknown_and_stand_once() {
+        let functions: Vec<&str> = FUNCTIONS
+            .iter()
+            .map(|(names, _)| names)
+            .chain(NOTHING.iter().map(|(names, _)| names))
+            .flat_map(|names| *names)
+            .copied()
+            .collect();
+        for (i, name) in functions.iter().enumerate() {
+            assert!(!functions[..i].contains(name), "{name} stands twice");
+            assert!(Functions::all().scalar(name).is_none(), "{name} is a function");
+            assert!(Functions::all().aggregate(name).is_none(), "{name} is an aggregate");
+            assert_eq!(*name, name.to_lowercase());
+        }
+        let types: Vec<&str> = SYNONYMS.iter().flat_map(|(names, _)| *names).copied().collect();
+        for (i, name) in types.iter().enumerate() {
+            assert!(!types[..i].contains(name) && !TYPES.contains(name), "{name} stands twice");
+            assert_eq!(*name, name.to_uppercase());
+        }
+    }
+}
