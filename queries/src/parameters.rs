@@ -78,8 +78,8 @@ pub fn bind(statement: &Statement, values: &Values) -> Result<Statement> {
         return Ok(statement.clone());
     }
     let mut literals = BTreeMap::new();
-    for parameter in places.values() {
-        let value = values.0.get(parameter).ok_or_else(|| missing(parameter))?;
+    for (place, parameter) in &places {
+        let value = values.0.get(parameter).ok_or_else(|| missing(parameter).at_point(*place))?;
         literals.insert(parameter.clone(), literal(value)?);
     }
     let mut statement = statement.clone();

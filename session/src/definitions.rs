@@ -34,7 +34,7 @@ impl Session {
             let all = Deep::from(select_all(name)?);
             self.plan_over(&tables, &all, cancel).map_err(|error| match error {
                 // The text of the view is that of this statement.
-                Error::Statement(error) => Error::Statement(error.outside_of(name)),
+                Error::Statement(error) => Error::Statement(error.outside_of(name).at_word(name)),
                 error => error,
             })?;
             let mut tables = self.tables_mut();

@@ -153,8 +153,10 @@ impl Settings {
     /// There is no such setting, or it does not take this value.
     pub fn set(&mut self, name: &str, value: &str) -> Result<()> {
         let variable = variable(name)?;
-        (variable.set)(self, value)
-            .ok_or_else(|| wrong(format!("SET {name} takes {}, and was given '{value}'", variable.takes)))
+        (variable.set)(self, value).ok_or_else(|| {
+            let message = format!("SET {name} takes {}, and was given '{value}'", variable.takes);
+            queries::Error::Invalid(message).at_word(name).into()
+        })
     }
 
     /// Sets the setting of this name to its value in `first`.

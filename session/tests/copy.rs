@@ -174,7 +174,7 @@ fn what_is_there_is_replaced_if_that_is_asked_for() {
     session.execute("RESET overwrite").unwrap();
     assert!(failure(&session, &copy).to_string().contains("exists"));
     for (options, message) in [
-        ("FORMAT xls", "there is no format xls; there are table, csv"),
+        ("FORMAT xls", "there is no format xls\n  help: there are table, csv"),
         ("PARTITION_BY n", "a.csv is the name of a file"),
         ("PARTITIONED_BY n", "COPY has no option PARTITIONED_BY"),
         ("HEADER maybe", "HEADER is true or false"),

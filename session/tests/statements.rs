@@ -98,7 +98,7 @@ fn an_error_shows_the_line_of_its_text() {
     let session = session(1);
     session.register("t", &write(home.path(), "t.csv", "größe,b\n1,x\n"));
     let text = "SELECT b, größe + ?\n\tFROM t WHERE '日本' = b AND grösse > ?";
-    let line = "\n  line 2, column 29\n    FROM t WHERE '日本' = b AND grösse > ?\n                                ^^^^^^\n  help: did you mean größe?";
+    let line = "\n  line 2, column 28\n    FROM t WHERE '日本' = b AND grösse > ?\n                                ^^^^^^\n  help: did you mean größe?";
     let is_told = |error: Error, line: &str| assert!(error.to_string().contains(line), "{error}");
     // A prepared statement with values in it has the places of its text.
     let prepared = session.prepare(text).unwrap();
@@ -319,13 +319,19 @@ fn a_prepared_statement_has_values() {
     }
 
     let wrong = |sql: &str, values: Values| ids(sql, values).unwrap_err().to_string();
-    assert_eq!(wrong("SELECT $2 + $1", Values::of([1_i64.into()])), "there is no value for the parameter $2");
+    assert_eq!(
+        wrong("SELECT $2 + $1", Values::of([1_i64.into()])),
+        "there is no value for the parameter $2\n  line 1, column 8\n    SELECT $2 + $1\n           ^^"
+    );
     assert!(wrong("SELECT ?", Values::of([1_i64, 2].map(Into::into))).contains("a value for $2"));
     assert!(wrong("SELECT ?, $1", Values::of([1_i64.into()])).contains("not both"));
     let list = ScalarValue::List(ScalarValue::new_list(&[1_i64.into()], &DataType::Int64, true));
     assert!(wrong("SELECT ?", Values::of([list])).contains("for a parameter"));
     let error = session.execute("SELECT $1").err().expect("it has no value").to_string();
-    assert_eq!(error, "there is no value for the parameter $1");
+    assert_eq!(
+        error,
+        "there is no value for the parameter $1\n  line 1, column 8\n    SELECT $1\n           ^^"
+    );
 }
 
 #[test]

@@ -106,7 +106,9 @@ impl<'a> Binder<'a> {
             }
             SetExpr::Table(table) => {
                 let name = table.table_name.clone().unwrap_or_default();
-                let (rel, scope) = self.named(&name, None, ctes)?;
+                // The syntax tree has no place for it.
+                let named = self.named(&name, None, ctes).map_err(|error| error.at_word(&name));
+                let (rel, scope) = named?;
                 Ok(Bound { rel, fields: scope.shown().iter().map(|shown| shown.field.clone()).collect() })
             }
             _ => Err(Error::Unsupported("a statement that changes data, within a query".into())),

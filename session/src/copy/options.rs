@@ -93,7 +93,11 @@ impl CopyTarget {
 fn form_of(name: &str) -> Result<ResultFormat> {
     ResultFormat::named(name).ok_or_else(|| {
         let names: Vec<_> = ResultFormat::all().into_iter().map(|(format, _)| format.name()).collect();
-        Error::Settings(format!("there is no format {name}; there are {}", names.join(", ")))
+        let help = match schema::names::nearest(name, names.iter().copied()).as_slice() {
+            [] => format!("there are {}", names.join(", ")),
+            near => format!("did you mean {}?", near.join(" or ")),
+        };
+        Error::Settings(format!("there is no format {name}\n  help: {help}"))
     })
 }
 
