@@ -148,7 +148,7 @@ fn equals(e: &Expr) -> Option<(ColumnId, f64)> {
 }
 
 /// A constant as a number, in the unit of [`schema::Table::spans`].
-fn number(value: &ScalarValue) -> Option<f64> {
+pub(super) fn number(value: &ScalarValue) -> Option<f64> {
     if let ScalarValue::Decimal128(digits, ..) = value {
         return digits.map(|d| d as f64);
     }

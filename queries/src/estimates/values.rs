@@ -5,6 +5,7 @@ use std::sync::Arc;
 use arrow_schema::DataType;
 use datafusion_expr::Operator;
 
+use super::kept::number;
 use crate::algebra::{ColumnId, Expr, Kind};
 pub use crate::algebra::{Number, Spread};
 
@@ -130,10 +131,18 @@ impl Spreads {
                 };
                 Some(Spread { span: None, ..self.of_expr(moved)? })
             }
+            Kind::Binary(Operator::Modulo, of, by) if of.data_type.is_integer() => {
+                let most = number(by.as_literal()?)?.abs().max(1.0);
+                let values = self.of_expr(of).map_or(most, |of| of.values().min(most));
+                Some(Spread { number: Number::Most, ..Spread::of_values(values) })
+            }
             Kind::Call { function, args } if function.name() == "date_part" => match args.as_slice() {
                 [part, of] => self.of_date_part(part, of),
                 _ => None,
             },
+            _ if e.data_type == DataType::Boolean => {
+                Some(Spread { number: Number::Most, ..Spread::of_values(2.0) })
+            }
             _ => None,
         }
     }
@@ -199,6 +208,21 @@ mod tests {
         assert_eq!(values(of(None), &part("YEAR")), None);
         assert_eq!(values(of(None), &part("month")), Some(12.0));
         assert_eq!(values(of(None), &part("epoch")), None);
+    }
+
+    #[test]
+    fn a_remainder_has_fewer_values_than_its_divisor_says() {
+        let column = |data_type| Expr { kind: Kind::Column(ColumnId(0)), data_type };
+        let spreads = Spreads::all([ColumnId(0)].into_iter(), 1000.0);
+        let values = |e: &Expr| spreads.of_expr(e).map(|spread| spread.values());
+        let remainder = |by: i64| {
+            let by = Box::new(Expr::literal(ScalarValue::Int64(Some(by))));
+            let kind = Kind::Binary(Operator::Modulo, Box::new(column(DataType::Int64)), by);
+            Expr { kind, data_type: DataType::Int64 }
+        };
+        assert_eq!([7, -7, 5000, 0].map(|by| values(&remainder(by))), [7.0, 7.0, 1000.0, 1.0].map(Some));
+        let is_null = Kind::IsNull(Box::new(column(DataType::Int64)));
+        assert_eq!(values(&Expr { kind: is_null, data_type: DataType::Boolean }), Some(2.0));
     }
 
     #[test]
