@@ -54,7 +54,7 @@ test: tools venv others
 # Steps of `make test`, which has built what they run. Tests wait a lot, for time to pass and for processes.
 test-run:
 	@echo "== 3 of 5: tests"
-	cargo test --locked --release --workspace
+	cargo test --locked --release --workspace --no-fail-fast
 
 test-oracle:
 	@echo "== 4 of 5: the SQL tests and random statements agree with DuckDB"
