@@ -49,10 +49,15 @@ fn what_two_read_is_computed_once() {
     let sum = (ROWS * (ROWS - 1) / 2) as i64;
     for workers in [1, 3] {
         let session = session(workers);
-        for (materialized, read) in [("", ROWS), ("MATERIALIZED", ROWS), ("NOT MATERIALIZED", 2 * ROWS)] {
+        for (materialized, is_once) in [("", true), ("MATERIALIZED", true), ("NOT MATERIALIZED", false)] {
             let (batches, statistics) = run(&session, &groups(materialized)).unwrap();
             assert_eq!(integers(&batches), [1000, sum], "{materialized}");
-            assert_eq!(statistics.rows_read, read, "{materialized}");
+            assert_eq!(
+                statistics.rows_read == ROWS,
+                is_once,
+                "{materialized}: {} rows",
+                statistics.rows_read
+            );
         }
     }
 }
