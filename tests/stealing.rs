@@ -64,7 +64,9 @@ fn parts_of_turn(csv: &str, processes: u64, process: u64) -> String {
 /// The rows that a scan or filter gave on the workers that gave the fewest and the most.
 fn spread(plan: &str, node: &str) -> (u64, u64) {
     // Figures stand before the operator.
-    let begins = |line: &&str| line.get(37..).is_some_and(|operator| operator.trim_start().starts_with(node));
+    let operators = plan.lines().find_map(|line| line.find("operator")).expect("there are headings");
+    let begins =
+        |line: &&str| line.get(operators..).is_some_and(|operator| operator.trim_start().starts_with(node));
     let line = plan.lines().find(begins).expect("the plan has such a node");
     let (_, rows) = line.rsplit_once("; ").expect("it tells rows");
     let (rows, _) = rows.split_once(" rows and ").expect("of each worker");

@@ -153,9 +153,16 @@ fn places(query: &Query) -> Result<BTreeMap<Location, Parameter>> {
     }
     let numbered = places.values().filter(|p| matches!(p, Parameter::Number(_))).count();
     if unnamed > 0 && numbered > unnamed {
-        return Err(Error::Invalid(
-            "parameters are either ? or have numbers, not both in one statement".into(),
-        ));
+        let error =
+            Error::Invalid("parameters are either ? or have numbers, not both in one statement".into());
+        let first = found
+            .0
+            .iter()
+            .find(|(place, text)| *text != "?" && matches!(places.get(place), Some(Parameter::Number(_))));
+        return Err(match first {
+            Some((place, _)) => error.at_point(*place),
+            None => error,
+        });
     }
     Ok(places)
 }

@@ -186,6 +186,14 @@ fn balanced(text: &str, tokens: &[(TokenKind, Range<usize>)], range: Range<usize
         }
         start = token.start;
     }
+    // The word of a CAST, which has no place of its own either.
+    let word = tokens[..first].iter().rfind(|(_, token)| token.end <= start);
+    if let Some((TokenKind::Keyword | TokenKind::Name, word)) = word
+        && start < range.start
+        && word.end == start
+    {
+        start = word.start;
+    }
     start..end
 }
 
@@ -289,6 +297,7 @@ mod tests {
         for (text, line) in [
             ("SELECT [sum(a, (b]) * 2) + 1", "           ^^^^^^^^^^^^^^^"),
             ("SELECT 1 - ([a) * (b] + 1)", "               ^^^^^^^^^^^^^"),
+            ("SELECT 1 - CAST([a AS INT) * (b] + 1)", "               ^^^^^^^^^^^^^^^^^^^^^^^^^^"),
             ("SELECT ([a]) + ')'", "            ^"),
             ("SELECT [f(')'] , b)", "           ^^^^^^^^^^"),
             ("SELECT a [(] b, c)", "             ^"),

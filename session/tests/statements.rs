@@ -118,7 +118,8 @@ fn an_error_shows_the_line_of_its_text() {
     let condition = condition.bind(&Values::of([1_i64.into()])).unwrap();
     is_told(condition.schema().map(|_| ()).unwrap_err(), "\n  line 2, column 7\n    WHERE ?\n          ^\n");
     let both = "SELECT ? +\n  $1";
-    is_told(session.prepare(both).unwrap().parameters().map(|_| ()).unwrap_err(), "$1");
+    let error = session.prepare(both).unwrap().parameters().map(|_| ()).unwrap_err();
+    is_told(error, "not both in one statement\n  line 2, column 3\n    $1\n    ^^");
     // What is wrong in a view has the line of the text that made it.
     rows(&session, "SELECT 1;\nCREATE VIEW v AS\n  SELECT größe AS g FROM t").unwrap();
     rows(&session, "CREATE VIEW w AS SELECT g FROM v").unwrap();

@@ -2,13 +2,24 @@
 
 use std::fmt;
 
-use arrow_schema::DataType;
+use arrow_schema::{DECIMAL128_MAX_SCALE, DataType};
 use expressions::text::shown;
 
 use crate::error::Error;
 
 /// There is no such operation.
 pub fn no_operation(left: &DataType, op: impl fmt::Display, right: &DataType) -> Error {
+    if let (DataType::Decimal128(_, a), DataType::Decimal128(_, b)) = (left, right)
+        && i16::from(*a) + i16::from(*b) > i16::from(DECIMAL128_MAX_SCALE)
+    {
+        return Error::Invalid(format!(
+            "{} {op} {} would have {} digits behind the point, more than {DECIMAL128_MAX_SCALE}\n  \
+             help: CAST one of them to fewer, or to DOUBLE",
+            shown(left),
+            shown(right),
+            i16::from(*a) + i16::from(*b)
+        ));
+    }
     Error::Invalid(format!(
         "there is no operation {} {op} {}\n  help: a CAST of one side may help",
         shown(left),

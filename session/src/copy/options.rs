@@ -204,7 +204,7 @@ mod tests {
         assert!(wrong("out/", &[]).contains("FORMAT parquet"));
         assert!(wrong("x", &[]).contains("FORMAT parquet"));
         assert!(wrong("x.csv", &[("partition_by", "a")]).contains("x.csv is the name of a file"));
-        assert!(wrong("x", &[("format", "xls")]).contains("no format xls; there are table, csv"));
+        assert!(wrong("x", &[("format", "xls")]).contains("no format xls\n  help: there are table, csv"));
         assert!(wrong("out/", &[("format", "json")]).contains("jsonl"));
         assert!(wrong("x.parquet", &[("header", "true")]).contains("FORMAT csv"));
         assert!(wrong("x.csv", &[("arrays", "true")]).contains("msgpack and cbor"));
