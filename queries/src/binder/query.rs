@@ -104,12 +104,10 @@ impl<'a> Binder<'a> {
             SetExpr::SetOperation { op, set_quantifier, left, right } => {
                 self.set_operation(*op, *set_quantifier, left, right, outer, ctes)
             }
-            SetExpr::Table(table) => {
-                let name = table.table_name.clone().unwrap_or_default();
-                // The syntax tree has no place for it.
-                let named = self.named(&name, None, ctes).map_err(|error| error.at_word(&name));
-                let (rel, scope) = named?;
-                Ok(Bound { rel, fields: scope.shown().iter().map(|shown| shown.field.clone()).collect() })
+            // The parser leaves out two of the words that stand behind the name: a LIMIT, for one.
+            SetExpr::Table(_) => {
+                let message = "TABLE in the place of a query\n  help: write SELECT * FROM name";
+                Err(Error::Unsupported(message.into()).at_word("TABLE"))
             }
             _ => Err(Error::Unsupported("a statement that changes data, within a query".into())),
         }
