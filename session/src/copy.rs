@@ -227,24 +227,13 @@ impl Session {
         given: &AtomicBool,
         begun: Begun<'_>,
     ) -> Result<Results> {
-        self.placed(statement, self.copy_parsed(statement, to, cancel, given, begun))
-    }
-
-    fn copy_parsed(
-        &self,
-        statement: &Parsed,
-        to: &CopyTarget,
-        cancel: &Cancel,
-        given: &AtomicBool,
-        begun: Begun<'_>,
-    ) -> Result<Results> {
-        if let Some(results) = self.taken(statement, cancel)? {
+        if let Some(results) = self.placed(statement, self.taken(statement, cancel))? {
             return Ok(results);
         }
         // Each process would have files of its own in every directory of a tree. Only this one need know the store.
         let together = to.dataset && !to.is_partitioned() && !remote::is_location(&to.path);
         match together && self.runner().writes_datasets() {
-            true => self.write_there(statement, cancel, begun),
+            true => self.placed(statement, self.write_there(statement, cancel, begun)),
             false => self.write(statement, to, cancel, given, begun),
         }
     }
