@@ -110,10 +110,10 @@ fn entries(directory: &str) -> usize {
 }
 
 /// What a query had goes within a moment of its end.
-fn wait_until(what: &str, holds: impl Fn() -> bool) {
+fn wait_until(what: impl Fn() -> String, holds: impl Fn() -> bool) {
     let start = Instant::now();
     while !holds() {
-        assert!(start.elapsed() < Duration::from_secs(60), "{what}");
+        assert!(start.elapsed() < Duration::from_secs(60), "{}", what());
         thread::sleep(Duration::from_millis(5));
     }
 }
@@ -136,7 +136,8 @@ fn eight_sessions_at_once_do_not_harm_one_another() {
     let before = [entries("/proc/self/task"), entries("/proc/self/fd")];
     let used = engine::context::memory::used();
     at_once(8, 200, &all, &tables);
-    wait_until("threads are left", || entries("/proc/self/task") <= before[0]);
-    wait_until("files are left", || entries("/proc/self/fd") <= before[1]);
-    wait_until("memory is left", || engine::context::memory::used() < used + (1 << 20));
+    wait_until(|| "threads are left".into(), || entries("/proc/self/task") <= before[0]);
+    wait_until(|| "files are left".into(), || entries("/proc/self/fd") <= before[1]);
+    let left = || engine::context::memory::used().saturating_sub(used);
+    wait_until(|| format!("{} bytes of memory are left", left()), || left() < 1 << 20);
 }

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::Builder;
 use std::time::{Duration, Instant};
 
-use engine::context::stack;
+use engine::context::{memory, stack};
 
 /// So many threads wait at most.
 const MOST: usize = 4;
@@ -88,6 +88,8 @@ impl Planners {
         loop {
             let begun = Instant::now();
             work();
+            // It may wait for long, and what is counted of it must be right meanwhile.
+            memory::settle();
             if begun.elapsed() > SHORT {
                 return;
             }

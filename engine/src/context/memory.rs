@@ -105,8 +105,13 @@ struct Settle;
 
 impl Drop for Settle {
     fn drop(&mut self) {
-        USED.fetch_add(BALANCE.try_with(Cell::take).unwrap_or(0), Ordering::Relaxed);
+        settle();
     }
+}
+
+/// Settles the balance of the calling thread, for one that then waits for long.
+pub fn settle() {
+    USED.fetch_add(BALANCE.try_with(Cell::take).unwrap_or(0), Ordering::Relaxed);
 }
 
 /// Makes the calling thread settle its balance when it ends, after everything that it owns is dropped.
