@@ -421,7 +421,7 @@ fn several_statements_run_one_after_another() {
     // All are parsed before the first one runs; one that fails is the last.
     says(&dir.fails(1, &["query", "SELECT 1 AS x; SELEC 2"]), &["SQL syntax", "line 1, column 16"]);
     says(&dir.fails(1, &["query", "SELECT 1 SELECT 2; SELECT 3"]), &["SQL syntax", "a semicolon or the end"]);
-    let done = dir.palais(&["query", "SELECT 1 AS x; SELECT 1 / (a - 1) FROM 't.csv'; SELECT 2 AS x"]);
+    let done = dir.palais(&["query", "SELECT 1 AS x; SELECT 1 // (a - 1) FROM 't.csv'; SELECT 2 AS x"]);
     assert_eq!((done.code(), done.stdout.as_str()), (Some(1), "x\n1\n"));
     says(&done.stderr, &["error: "]);
     for flags in

@@ -242,7 +242,7 @@ fn the_first_of_many_errors_ends_all_workers() {
         for sql in [
             format!("SELECT sum(n) FROM '{data}'"),
             format!("SELECT a.n FROM '{data}' a JOIN '{data}' b ON a.n = b.n ORDER BY 1"),
-            "SELECT sum(10 / (range % 100000 - 99999)) FROM range(1000000000000)".to_string(),
+            "SELECT sum(10 // (range % 100000 - 99999)) FROM range(1000000000000)".to_string(),
         ] {
             let done = palais(["query", &sql, "--workers", workers, "--infer-rows", "100"]);
             assert_eq!(done.code(), Some(1), "{sql} {}", done.ending());

@@ -105,7 +105,7 @@ fn frequent_mistakes_are_told_in_plain_words() {
         (format!("SELECT s * n FROM {table}"), ["no operation VARCHAR * BIGINT", "CAST"]),
         (format!("SELECT coalesce(n, DATE '2024-01-01') FROM {table}"), ["coalesce(BIGINT, DATE)", "CAST"]),
         (format!("SELECT CAST(DATE '2024-01-01' AS DOUBLE) FROM {table}"), ["CAST from DATE", "DOUBLE"]),
-        (format!("SELECT n // 2 FROM {table}"), ["the operator //", "floor()"]),
+        (format!("SELECT n // 2.5 FROM {table}"), ["// divides integers", "trunc(a / b)"]),
         (format!("SELECT _file FROM {table}"), ["no column '_file'", "--file-column"]),
     ] {
         fails(&palais(["query", &sql]), parts);

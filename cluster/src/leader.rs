@@ -207,6 +207,7 @@ impl Leader {
         let settings = Settings {
             memory_limit,
             broadcast_bytes: asking.broadcast_bytes,
+            integer_division: asking.integer_division,
             allow_scripts: asking.allow_scripts,
             read_ahead: asking.read_ahead,
             overwrite: asking.overwrite,

@@ -79,6 +79,7 @@ impl Nodes {
             workers: self.bounds.workers,
             memory_limit: self.bounds.memory_limit,
             broadcast_bytes: settings.broadcast_bytes,
+            integer_division: settings.integer_division,
             allow_scripts: settings.allow_scripts,
             read_ahead: settings.read_ahead,
             overwrite: settings.overwrite,

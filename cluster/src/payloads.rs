@@ -140,6 +140,7 @@ fn what_callers_ask_nodes_for() {
         workers: Some(1),
         memory_limit: None,
         broadcast_bytes: 7,
+        integer_division: true,
         allow_scripts: false,
         read_ahead: 4,
         overwrite: false,

@@ -54,6 +54,8 @@ pub struct Asking {
     pub memory_limit: Option<u64>,
     /// See [`session::Settings::broadcast_bytes`].
     pub broadcast_bytes: u64,
+    /// See [`session::Settings::integer_division`].
+    pub integer_division: bool,
     /// Whether `transform()` may start commands, if the nodes allow it.
     pub allow_scripts: bool,
     /// See [`session::Settings::read_ahead`].

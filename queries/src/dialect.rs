@@ -1,10 +1,15 @@
-//! The dialect that the parser reads: sqlparser's generic one, with `||` where DuckDB and PostgreSQL have it.
+//! The dialect that the parser reads: sqlparser's generic one, with `||` and `^` where DuckDB and PostgreSQL have them, and
+//! GLOB.
 
 use std::any::TypeId;
 
+use sqlparser::ast::{BinaryOperator, Expr, UnaryOperator};
 use sqlparser::dialect::{Dialect, GenericDialect, Precedence};
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::Token;
+
+/// The name of the operator GLOB in the syntax tree.
+pub const GLOB: &str = "GLOB";
 
 /// The dialect of palais.
 #[derive(Debug)]
@@ -19,18 +24,73 @@ macro_rules! as_generic {
     };
 }
 
+impl Palais {
+    /// The precedence of `^`.
+    fn power(&self) -> u8 {
+        self.prec_value(Precedence::MulDivModOp) + 1
+    }
+}
+
+/// Whether the next operator is GLOB (`false`) or NOT GLOB (`true`).
+fn glob_follows(parser: &Parser) -> Option<bool> {
+    let is = |n: usize, word: &str| matches!(&parser.peek_nth_token_ref(n).token, Token::Word(w) if w.quote_style.is_none() && w.value.eq_ignore_ascii_case(word));
+    match is(0, "NOT") {
+        true => is(1, GLOB).then_some(true),
+        false => is(0, GLOB).then_some(false),
+    }
+}
+
 impl Dialect for Palais {
     /// The parser asks in many places whether it reads the generic dialect.
     fn dialect(&self) -> TypeId {
         GenericDialect.dialect()
     }
 
-    /// `||` binds less tightly than arithmetic, and more tightly than comparisons.
+    /// `||` binds less tightly than arithmetic, and more tightly than comparisons; `^` more tightly than `*`; GLOB as LIKE.
     fn get_next_precedence(&self, parser: &Parser) -> Option<Result<u8, ParserError>> {
-        match parser.peek_token_ref().token {
+        match &parser.peek_token_ref().token {
             Token::StringConcat => Some(Ok(self.prec_value(Precedence::Pipe))),
+            Token::Caret => Some(Ok(self.power())),
+            Token::Word(_) if glob_follows(parser).is_some() => Some(Ok(self.prec_value(Precedence::Like))),
             _ => None,
         }
+    }
+
+    /// A sign binds more tightly than `^`: `-2 ^ 2` is 4.
+    fn parse_prefix(&self, parser: &mut Parser) -> Option<Result<Expr, ParserError>> {
+        let op = match parser.peek_token_ref().token {
+            Token::Minus => UnaryOperator::Minus,
+            Token::Plus => UnaryOperator::Plus,
+            _ => return None,
+        };
+        parser.advance_token();
+        let operand = parser.parse_subexpr(self.power());
+        Some(operand.map(|e| Expr::UnaryOp { op, expr: Box::new(e) }))
+    }
+
+    fn parse_infix(
+        &self,
+        parser: &mut Parser,
+        left: &Expr,
+        precedence: u8,
+    ) -> Option<Result<Expr, ParserError>> {
+        let negated = glob_follows(parser)?;
+        (0..=usize::from(negated)).for_each(|_| parser.advance_token());
+        let matched = parser.parse_subexpr(precedence).map(|right| Expr::BinaryOp {
+            left: Box::new(left.clone()),
+            op: BinaryOperator::Custom(GLOB.into()),
+            right: Box::new(right),
+        });
+        Some(match negated {
+            true => matched
+                .map(|e| Expr::UnaryOp { op: UnaryOperator::Not, expr: Box::new(Expr::Nested(Box::new(e))) }),
+            false => matched,
+        })
+    }
+
+    /// `1_000`.
+    fn supports_numeric_literal_underscores(&self) -> bool {
+        true
     }
 
     fn is_delimited_identifier_start(&self, ch: char) -> bool {
@@ -97,6 +157,24 @@ mod tests {
         assert_eq!(nested("a || b AND c"), "((a || b) AND c)");
         assert_eq!(nested("a & b || c"), "((a & b) || c)");
         assert_eq!(nested("a || b << c"), "(a || (b << c))");
+    }
+
+    #[test]
+    fn the_power_binds_more_tightly_than_a_product_and_less_than_a_sign() {
+        assert_eq!(nested("a * b ^ c"), "(a * (b ^ c))");
+        assert_eq!(nested("a ^ b ^ c * d"), "(((a ^ b) ^ c) * d)");
+        assert_eq!(nested("-a ^ b"), "(-a ^ b)");
+        assert_eq!(nested("a ^ -b * c"), "((a ^ -b) * c)");
+        assert_eq!(nested("- a::INT * b"), "(-a::INT * b)");
+        assert_eq!(nested("a ^ b::INT"), "(a ^ b::INT)");
+    }
+
+    #[test]
+    fn glob_binds_as_like() {
+        assert_eq!(nested("a GLOB b || c"), "(a GLOB (b || c))");
+        assert_eq!(nested("a AND b glob c"), "(a AND (b GLOB c))");
+        assert_eq!(nested("a NOT GLOB b"), "NOT (a GLOB b)");
+        assert_eq!(nested("glob + 1"), "(glob + 1)");
     }
 
     #[test]

@@ -72,6 +72,8 @@ pub struct Settings {
     pub processes: usize,
     /// A build side of at most this many bytes is sent to every worker.
     pub broadcast_bytes: u64,
+    /// Whether `/` of two integers is the integer that `//` gives, and not a DOUBLE.
+    pub integer_division: bool,
     /// Whether `transform()` may start the user's command.
     pub allow_scripts: bool,
     /// Whether the rows of the result may stay on the workers where they are: they are brought to worker 0 only if they
@@ -86,6 +88,7 @@ impl Default for Settings {
             workers: 1,
             processes: 1,
             broadcast_bytes: 16 << 20,
+            integer_division: false,
             allow_scripts: false,
             spread_result: false,
         }

@@ -149,8 +149,7 @@ mod tests {
     fn table_functions_are_near_by_their_meaning_or_their_letters() {
         for (name, said) in [
             ("ranges", "did you mean range?"),
-            ("read_csv_auto", "write FROM 'path'; CREATE VIEW and --table NAME=PATH give it a name"),
-            ("parquet_scan", "write FROM 'path'; CREATE VIEW and --table NAME=PATH give it a name"),
+            ("csv_scan", "write FROM 'path'; CREATE VIEW and --table NAME=PATH give it a name"),
             ("unnest", "there are: range, generate_series, bdb, transform"),
         ] {
             assert_eq!(table_function(name), said, "{name}");
@@ -160,7 +159,7 @@ mod tests {
     #[test]
     fn types_are_near_by_their_meaning_or_their_letters() {
         for (name, said) in
-            [("int64", Some("write BIGINT")), ("varchr", Some("did you mean VARCHAR?")), ("FOO", None)]
+            [("bigserial", Some("write BIGINT")), ("varchr", Some("did you mean VARCHAR?")), ("FOO", None)]
         {
             assert_eq!(data_type(name).as_deref(), said, "{name}");
         }

@@ -2,11 +2,15 @@
 //!
 //! - [`definitions`]: statements that define names and settings of a session.
 //! - [`copy`]: where rows are written.
-//! - `materialized`, `values`: what the parser reads in another dialect alone.
+//! - [`readers`]: functions that read files.
+//! - `materialized`, `named_tables`, `powers`, `values`: what the parser reads in another dialect alone, or not at all.
 
 pub mod copy;
 pub mod definitions;
 mod materialized;
+mod named_tables;
+mod powers;
+pub mod readers;
 mod values;
 
 use std::collections::{BTreeSet, VecDeque};
@@ -176,13 +180,22 @@ fn parsed<T: AsMut<[Statement]>>(sql: &str, parse: impl FnOnce(&mut Parser) -> R
     let tokens = Tokenizer::new(&Palais, sql).tokenize_with_location();
     let tokens = tokens.map_err(|e| syntax(&e.to_string()))?;
     bounds::check_tokens(&tokens)?;
-    let tokens = values::behind_quantifiers(tokens);
+    let tokens = values::behind_quantifiers(powers::carets(tokens));
     let (tokens, wishes) = materialized::taken_out(tokens);
+    let tokens = named_tables::selected(tokens);
+    let reads = readers::occurs(&tokens);
     let mut parser =
         Parser::new(&Palais).with_recursion_limit(bounds::MOST_CALLS).with_tokens_with_locations(tokens);
     let mut parsed = parse(&mut parser)?;
     if !wishes.is_empty() {
         parsed.as_mut().iter_mut().filter_map(Statement::query_mut).for_each(|query| wishes.put_into(query));
+    }
+    if reads {
+        for query in parsed.as_mut().iter_mut().filter_map(Statement::query_mut) {
+            if let ControlFlow::Break(error) = visits::change(Arc::make_mut(query), &mut readers::Name) {
+                return Err(error);
+            }
+        }
     }
     Ok(parsed)
 }

@@ -23,6 +23,7 @@
 //! - [`sources`]: where the tables of a session are and how files are read, for other processes too.
 //! - [`conversion`]: a conversion of files to another format, for other processes too.
 //! - [`tables`]: the tables that a session knows by name.
+//! - `readers`: the tables that `read_csv()` and the like open.
 //! - [`limits`]: how long parsing, opening files and planning may take; `planners`: the threads that do it.
 //! - [`parsed`]: a statement with its text.
 //! - [`prepared`]: a statement that is parsed once and run with values.
@@ -50,6 +51,7 @@ pub mod parsed;
 pub mod planned_query;
 mod planners;
 pub mod prepared;
+mod readers;
 pub mod results;
 pub mod runner;
 pub mod session;

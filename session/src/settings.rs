@@ -17,6 +17,8 @@ pub struct Settings {
     pub memory_limit: u64,
     /// A build side of a join of at most this many bytes is sent to every worker.
     pub broadcast_bytes: u64,
+    /// See [`queries::Settings::integer_division`].
+    pub integer_division: bool,
     /// Whether COPY may replace files that exist, without the option OVERWRITE.
     pub overwrite: bool,
     /// Whether `transform()` may start the user's command.
@@ -34,6 +36,7 @@ impl Default for Settings {
             read_ahead: engine::Settings::new(workers).read_ahead,
             memory_limit: engine::context::memory::default_limit(),
             broadcast_bytes: queries::Settings::default().broadcast_bytes,
+            integer_division: false,
             overwrite: false,
             allow_scripts: false,
             open: OpenOptions::default(),
@@ -49,6 +52,7 @@ impl Settings {
             now_ns: since_1970.map_or(0, |d| d.as_nanos() as i64),
             workers: self.workers,
             broadcast_bytes: self.broadcast_bytes,
+            integer_division: self.integer_division,
             allow_scripts: self.allow_scripts,
             ..queries::Settings::default()
         }

@@ -8,12 +8,14 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use engine::context::stack::{self, Deep};
 use formats::discover::{OpenOptions, SchemaChoice, open, open_batches, open_data_dir};
+use queries::parse::readers::Reader;
 use queries::{Catalog, Kind, View, Views};
 use schema::Table;
 use schema::names::nearest;
 
 use crate::error::{Error, Result};
 use crate::kept::Kept;
+use crate::readers;
 use crate::sources::Sources;
 
 /// The tables and views that a session knows by name. No table is opened before a statement reads it.
@@ -42,6 +44,8 @@ struct Named {
 enum Place {
     /// A file, a glob, a directory or a dataset.
     Path(String),
+    /// Files that a call in the statement reads.
+    Reader(Box<Reader>),
     /// Record batches of the caller.
     Memory(Arc<Table>),
     /// Rows that a statement has kept.
@@ -200,6 +204,9 @@ impl Tables {
                     let options = OpenOptions { schema, late, ..options.clone() };
                     open(&location, name, &options)?
                 }
+                Place::Reader(reader) => {
+                    readers::table(&reader, name, &OpenOptions { schema, late, ..options.clone() })?
+                }
                 Place::Memory(table) => Table::clone(&table),
                 Place::Kept(kept) => {
                     let table = kept.table(name)?;
@@ -225,7 +232,7 @@ impl Tables {
                 several => {
                     let paths = several.iter().filter_map(|place| match place {
                         Place::Path(path) => Some(path.as_str()),
-                        Place::Memory(_) | Place::Kept(_) => None,
+                        Place::Reader(_) | Place::Memory(_) | Place::Kept(_) => None,
                     });
                     wrong(
                         format!("'{name}' could be {}", paths.collect::<Vec<_>>().join(" or ")),
@@ -237,6 +244,7 @@ impl Tables {
                 format!("'{name}' is a view, and has no files"),
                 "CREATE TEMP TABLE name AS query makes a table of its rows".to_string(),
             ),
+            None if let Some(reader) = Reader::of_name(name) => Ok((name, Place::Reader(Box::new(reader)))),
             None if is_location(name) => Ok((name, Place::Path(name.to_string()))),
             None => {
                 let near = nearest(name, self.names());

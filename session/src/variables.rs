@@ -49,6 +49,12 @@ const VARIABLES: &[Variable] = &[
         copy: |s, from| s.broadcast_bytes = from.broadcast_bytes,
     },
     Variable {
+        names: &["integer_division"],
+        takes: "true or false",
+        set: |s, text| switch(text).map(|is| s.integer_division = is),
+        copy: |s, from| s.integer_division = from.integer_division,
+    },
+    Variable {
         names: &["read_ahead"],
         takes: "a number from 0 to 256",
         set: |s, text| number(text, 0, MOST_AHEAD).map(|n| s.read_ahead = n as usize),
@@ -200,7 +206,7 @@ fn number(text: &str, least: u64, most: u64) -> Option<u64> {
     text.parse().ok().filter(|number| (least..=most).contains(number))
 }
 
-fn switch(text: &str) -> Option<bool> {
+pub(crate) fn switch(text: &str) -> Option<bool> {
     match text.to_lowercase().as_str() {
         "true" | "on" | "yes" | "1" => Some(true),
         "false" | "off" | "no" | "0" => Some(false),

@@ -51,7 +51,7 @@ fn statements_with_semicolons_run_until_one_is_wrong() {
         ),
         2
     );
-    let wrong = "CREATE VIEW x AS SELECT 1 AS a; SELECT 1 / (a - a) FROM v; CREATE VIEW y AS SELECT 1 AS a";
+    let wrong = "CREATE VIEW x AS SELECT 1 AS a; SELECT 1 // (a - a) FROM v; CREATE VIEW y AS SELECT 1 AS a";
     assert!(message(&session, wrong).contains("zero"));
     assert_eq!(session.table_names().expect("they are known"), ["v", "w", "x"]);
     // Nothing is run if one of them can't be parsed.
@@ -102,7 +102,7 @@ fn a_table_beyond_the_limit_is_on_disk_and_goes_with_its_name() {
     )
     .expect("it reads the old one");
     assert_eq!((integer(&session, "SELECT count(*) FROM many"), kept_in(&directory)), (600_000, before + 1));
-    let failing = "CREATE TEMP TABLE other AS SELECT n, s, 1 / (n - 599999) AS x FROM many";
+    let failing = "CREATE TEMP TABLE other AS SELECT n, s, 1 // (n - 599999) AS x FROM many";
     assert!(message(&session, failing).contains("zero"));
     assert_eq!(kept_in(&directory), before + 1);
     assert!(message(&session, "SELECT * FROM other").contains("no table 'other'"));

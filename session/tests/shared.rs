@@ -141,7 +141,7 @@ fn the_end_can_be_asked_for_while_it_is_computed() {
 #[test]
 fn what_fails_in_it_fails_the_statement() {
     let session = session(2);
-    let fails = "WITH t AS (SELECT range % 10 AS k, max(1 / (range - 77)) AS x FROM range(1000) GROUP BY 1) \
+    let fails = "WITH t AS (SELECT range % 10 AS k, max(1 // (range - 77)) AS x FROM range(1000) GROUP BY 1) \
                  SELECT a.k FROM t AS a JOIN t AS b ON a.k = b.k WHERE a.x > 100";
     let error = run(&session, fails).expect_err("it divides by zero").to_string();
     assert!(error.contains("zero"), "{error}");

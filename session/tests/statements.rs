@@ -86,7 +86,7 @@ fn an_error_has_the_type_of_its_cause() {
     assert_eq!(place("SELECT 1;\n  SELECT c FROM t"), Some((2, 10)));
     assert_eq!(place("SELECT 1 FRM t u"), Some((1, 14)));
     assert!(matches!(error("SELECT * FROM 'none.csv'"), Error::File(_)));
-    assert!(matches!(error("SELECT 1 / (a - 1) FROM t"), Error::Query(engine::Error::Compute(_))));
+    assert!(matches!(error("SELECT 1 // (a - 1) FROM t"), Error::Query(engine::Error::Compute(_))));
     let subquery = "SELECT (SELECT a FROM t)";
     assert!(matches!(error(subquery), Error::Query(engine::Error::SubqueryRows(2))));
     assert_eq!(integers(&rows(&session, "SELECT sum(a) FROM t").unwrap(), 0), [Some(3)]);

@@ -100,7 +100,6 @@ def connect():
     """DuckDB with the tables of the tests."""
     db = duckdb.connect(config={"threads": 1})
     db.execute("SET TimeZone = 'UTC'")
-    db.execute("SET integer_division = true")
     for path in sorted(DATA.glob("*.csv")):
         name = path.stem
         schema = path.with_suffix(".sql")

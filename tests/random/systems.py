@@ -32,7 +32,7 @@ class DuckDB:
 
     def start(self):
         self.db = duckdb.connect(config={"threads": 1})
-        for setting in ("TimeZone = 'UTC'", "integer_division = true"):
+        for setting in ("TimeZone = 'UTC'",):
             self.db.execute(f"SET {setting}")
         self.db.execute("CREATE MACRO regexp_like(text, pattern) AS regexp_matches(text, pattern)")
 

@@ -73,6 +73,8 @@ TEMPLATES = {
         "CAST({I} AS BIGINT)",
         "TRY_CAST({T} AS BIGINT)",
         "gcd({I}, [2|12])",
+        "({I} // [2|7|-3])",
+        "(~{I})",
         "CAST(floor(CAST({N} AS DECIMAL(12, 2))) AS BIGINT)",
     ],
     "F": [
@@ -80,6 +82,7 @@ TEMPLATES = {
         # Rounded: what is 0 but for the order of the computation would make any number of it.
         "({F} / nullif(round(CAST({F} AS DOUBLE), 6), 0e0))",
         "({N} / nullif({N}, 0))",
+        "({I} / nullif({I}, 0))",
         "({I} / nullif(round(CAST({F} AS DOUBLE), 6), 0e0))",
         "({I} [+|-|*] {F})",
         # A decimal with a FLOAT is a FLOAT in DuckDB, with its rounding.

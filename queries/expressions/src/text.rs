@@ -7,7 +7,7 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::timezone::Tz;
 use arrow_array::types::{
-    Decimal128Type, Int8Type, Int16Type, Int32Type, Int64Type, IntervalMonthDayNanoType,
+    Date32Type, Decimal128Type, Int8Type, Int16Type, Int32Type, Int64Type, IntervalMonthDayNanoType,
     Time32MillisecondType, Time32SecondType, Time64MicrosecondType, Time64NanosecondType, UInt8Type,
     UInt16Type, UInt32Type, UInt64Type,
 };
@@ -31,6 +31,7 @@ pub fn is_read(to: &DataType) -> bool {
         DataType::Interval(IntervalUnit::MonthDayNano)
         | DataType::Time32(_)
         | DataType::Time64(_)
+        | DataType::Date32
         | DataType::Decimal128(..) => true,
         DataType::Timestamp(_, zone) => zone.as_deref().is_none_or(|zone| zone == UTC),
         other => other.is_integer(),
@@ -75,6 +76,7 @@ impl ReadText {
                 let units = units.as_primitive::<Decimal128Type>().clone();
                 Arc::new(units.with_precision_and_scale(precision, scale)?)
             }
+            DataType::Date32 => self.each::<Date32Type>(text, |text| self.date(text))?,
             DataType::Interval(_) => self.each::<IntervalMonthDayNanoType>(text, interval)?,
             DataType::Time32(TimeUnit::Second) => {
                 self.each::<Time32SecondType>(text, seconds(1_000_000_000))?
@@ -91,6 +93,17 @@ impl ReadText {
             }
             ref other => return internal_err!("text is not read as {other} here"),
         })
+    }
+
+    /// The days of a date, behind which a time of day may stand. What is written otherwise Arrow may know.
+    fn date(&self, text: &str) -> Option<i32> {
+        match timestamp(text) {
+            Some(written) => i32::try_from(written.seconds.div_euclid(86_400)).ok(),
+            None => {
+                let one: ArrayRef = Arc::new(StringArray::from(vec![text]));
+                cast(&one, &self.to).ok()?.as_primitive::<Date32Type>().iter().next()?
+            }
+        }
     }
 
     /// A timestamp in its unit. Without a zone the offset says nothing. What is written otherwise Arrow may know.

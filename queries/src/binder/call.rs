@@ -102,8 +102,12 @@ impl<'a> Binder<'a> {
         if written.ignore_nulls.is_some() && !function.supports_null_handling_clause() {
             return Err(Error::Invalid(format!("IGNORE NULLS and RESPECT NULLS are not for {name}()")));
         }
-        let unseen = if env.aliases.is_empty() { env.unseen } else { env.aliases };
-        let inside = Env { group: None, clause: "an aggregate", aliases: &[], unseen, ..*env };
+        // Aggregates of the select list may name what stands before them, those of other clauses may not.
+        let (aliases, unseen): (&[_], &[_]) = match env.clause {
+            "SELECT" => (env.aliases, env.unseen),
+            _ => (&[], if env.aliases.is_empty() { env.unseen } else { env.aliases }),
+        };
+        let inside = Env { group: None, clause: "an aggregate", aliases, unseen, ..*env };
         let mut args = self.args(written, &inside)?;
         let takes_order = function.supports_within_group_clause() || ORDERED_SETS.contains(&name);
         let mut order_by = self.keys(written.order_by, &inside)?;

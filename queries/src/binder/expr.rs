@@ -14,6 +14,7 @@ use super::scope::{Env, Named};
 use super::syntax::intervals;
 use super::{Binder, literal, sql_type, syntax};
 use crate::algebra::{ColumnId, Expr, Kind, Rel, Subquery, SubqueryKind};
+use crate::dialect::GLOB;
 use crate::error::{Error, Result};
 use crate::meant;
 use expressions::functions::{quantified, zone};
@@ -132,6 +133,12 @@ impl<'a> Binder<'a> {
                 let args = vec![literal::text(&field.to_string()), self.expr(expr, env)?];
                 self.call_named("date_part", args)
             }
+            Ast::SimilarTo { negated, expr, pattern, escape_char: None } => {
+                let (text, pattern) = (self.expr(expr, env)?, self.expr(pattern, env)?);
+                let matched = self.similar(text, pattern)?;
+                if *negated { self.types.not(matched) } else { Ok(matched) }
+            }
+            Ast::SimilarTo { .. } => Err(Error::Unsupported("SIMILAR TO … ESCAPE".into())),
             Ast::AtTimeZone { timestamp, time_zone } => {
                 let args = vec![self.expr(timestamp, env)?, self.expr(time_zone, env)?];
                 self.call_named(zone::NAME, args)
@@ -212,7 +219,17 @@ impl<'a> Binder<'a> {
     fn identifier(&mut self, name: &Ident, env: &Env<'_>) -> Result<Expr> {
         match env.find(name)? {
             Some(Named::Column(field, _)) => Ok(self.columns.read(field.id)),
-            Some(Named::Alias(e)) => self.expr(e, &Env { aliases: &[], ..*env }),
+            Some(Named::Alias(alias)) => {
+                let value = self.expr(alias.expr, &alias.env)?;
+                match value.is_volatile() {
+                    true => Err(Error::Unsupported(format!(
+                        "the name '{}' of an expression that gives another value at each call\n  help: give the \
+                         name in a subquery",
+                        name.value
+                    ))),
+                    false => Ok(value),
+                }
+            }
             None => Err(env.no_column(std::slice::from_ref(name), self.catalog)),
         }
     }
@@ -280,10 +297,12 @@ impl<'a> Binder<'a> {
         if is_like {
             return self.types.like(left, right, negated, case_insensitive);
         }
-        if matches!(op, BinaryOperator::PGExp) {
-            return self.call_named("power", vec![left, right]);
+        match op {
+            BinaryOperator::BitwiseXor | BinaryOperator::PGExp => self.call_named("power", vec![left, right]),
+            BinaryOperator::Custom(name) if name == GLOB => self.glob(left, right),
+            BinaryOperator::DuckIntegerDivide => self.types.integer_quotient(left, right),
+            _ => self.types.binary(left, operator(op)?, right),
         }
-        self.types.binary(left, operator(op)?, right)
     }
 
     fn unary(&mut self, op: UnaryOperator, e: &Ast, env: &Env<'_>) -> Result<Expr> {
@@ -307,6 +326,10 @@ impl<'a> Binder<'a> {
                 }
                 let e = self.expr(e, env)?;
                 self.types.negative(e)
+            }
+            UnaryOperator::BitwiseNot => {
+                let e = self.expr(e, env)?;
+                self.types.bits_inverted(e)
             }
             other => Err(Error::Unsupported(format!("the operator {other}"))),
         }
@@ -335,15 +358,10 @@ impl<'a> Binder<'a> {
         escape: Option<&ValueWithSpan>,
         env: &Env<'_>,
     ) -> Result<Expr> {
-        let is_usual =
-            |escape: &ValueWithSpan| matches!(&escape.value, Value::SingleQuotedString(c) if c == "\\");
         if any {
             return Err(Error::Unsupported("LIKE ANY".into()));
         }
-        if escape.is_some_and(|escape| !is_usual(escape)) {
-            return Err(Error::Unsupported("LIKE … ESCAPE with another character than \\".into()));
-        }
-        let (e, pattern) = (self.expr(e, env)?, self.expr(pattern, env)?);
+        let (e, pattern) = (self.expr(e, env)?, self.like_pattern(pattern, escape, env)?);
         self.types.like(e, pattern, negated, case_insensitive)
     }
 
@@ -498,9 +516,7 @@ fn operator(op: &BinaryOperator) -> Result<Operator> {
         BinaryOperator::PGRegexNotIMatch => Operator::RegexNotIMatch,
         BinaryOperator::BitwiseAnd => Operator::BitwiseAnd,
         BinaryOperator::BitwiseOr => Operator::BitwiseOr,
-        BinaryOperator::Xor | BinaryOperator::BitwiseXor | BinaryOperator::PGBitwiseXor => {
-            Operator::BitwiseXor
-        }
+        BinaryOperator::Xor | BinaryOperator::PGBitwiseXor => Operator::BitwiseXor,
         BinaryOperator::PGBitwiseShiftRight => Operator::BitwiseShiftRight,
         BinaryOperator::PGBitwiseShiftLeft => Operator::BitwiseShiftLeft,
         BinaryOperator::StringConcat => Operator::StringConcat,

@@ -248,7 +248,7 @@ impl<'a> Binder<'a> {
                 id,
             });
         }
-        Ok(Rel::Aggregate(Aggregate { input: Box::new(rel), keys, calls: group.calls.clone(), totals }))
+        Ok(self.aggregated(Aggregate { input: Box::new(rel), keys, calls: group.calls.clone(), totals }))
     }
 
     /// The keys of the empty sets, which have a group of no rows too.

@@ -5,18 +5,23 @@
 //! - `query`: WITH, set operations, VALUES, ORDER BY and LIMIT around a query.
 //! - `from`: tables, joins, derived tables, table functions.
 //! - `select`: one SELECT.
-//! - [`grouping`]: GROUP BY, grouping sets, and which expressions may stand above them.
-//! - `expr`: expressions; `call`: calls of functions; `literal`: constants; `sql_type`: names of types.
+//! - [`grouping`]: GROUP BY, grouping sets, and which expressions may stand above them; `orders`: aggregates that ask for
+//!   different orders.
+//! - `expr`: expressions; `call`: calls of functions; `literal`: constants; `patterns`: LIKE, GLOB and SIMILAR TO;
+//!   `sql_type`: names of types.
 //! - `table_functions`: tables that are made while they are read.
-//! - `wildcard`: what `*` stands for.
+//! - `wildcard`: what `*` stands for; `columns`: what `COLUMNS(…)` does.
 //! - `names`: the names that results are given.
 
 mod call;
+mod columns;
 mod expr;
 mod from;
 pub mod grouping;
 mod literal;
 mod names;
+mod orders;
+mod patterns;
 mod query;
 pub mod scope;
 mod select;
@@ -24,6 +29,8 @@ mod sql_type;
 mod syntax;
 mod table_functions;
 mod wildcard;
+
+pub use sql_type::named as type_named;
 
 use crate::Settings;
 use crate::algebra::{Columns, Rel, Stage, Statement};

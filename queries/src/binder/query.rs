@@ -4,8 +4,8 @@ use std::cell::RefCell;
 
 use datafusion_common::ScalarValue;
 use sqlparser::ast::{
-    self, Cte, Expr as Ast, LimitClause, OrderBy, OrderByExpr, OrderByKind, Query, SetExpr, SetOperator,
-    SetQuantifier, Spanned,
+    self, Cte, Expr as Ast, Fetch, LimitClause, OrderBy, OrderByExpr, OrderByKind, Query, SetExpr,
+    SetOperator, SetQuantifier, Spanned,
 };
 use sqlparser::tokenizer::Span;
 
@@ -85,7 +85,7 @@ impl<'a> Binder<'a> {
     }
 
     fn body_of(&mut self, query: &Query, outer: Option<&Env<'_>>, ctes: Option<&Ctes<'_>>) -> Result<Bound> {
-        let range = self.range(query.limit_clause.as_ref())?;
+        let range = self.range(query.limit_clause.as_ref(), query.fetch.as_ref())?;
         let order_by = query.order_by.as_ref();
         if let SetExpr::Select(select) = query.body.as_ref() {
             return self.select(select, order_by, range, outer, ctes);
@@ -136,14 +136,20 @@ impl<'a> Binder<'a> {
         Ok(sorted(rel, keys))
     }
 
-    /// The rows that LIMIT and OFFSET leave.
-    fn range(&mut self, clause: Option<&LimitClause>) -> Result<Range> {
-        let Some(LimitClause::LimitOffset { limit, offset, .. }) = clause else {
-            return Ok(Range::default());
+    /// The rows that LIMIT, or FETCH FIRST, and OFFSET leave.
+    fn range(&mut self, clause: Option<&LimitClause>, first: Option<&Fetch>) -> Result<Range> {
+        let (limit, offset) = match clause {
+            Some(LimitClause::LimitOffset { limit, offset, .. }) => (limit.as_ref(), offset.as_ref()),
+            _ => (None, None),
         };
-        let fetch = match limit {
-            Some(limit) => self.count(limit, "LIMIT")?,
-            None => None,
+        let fetch = match (limit, first) {
+            (Some(_), Some(_)) => {
+                return Err(Error::Invalid("LIMIT and FETCH FIRST in one query".into()).at_word("FETCH"));
+            }
+            (Some(limit), None) => self.count(limit, "LIMIT")?,
+            (None, Some(Fetch { quantity: Some(count), .. })) => self.count(count, "FETCH FIRST")?,
+            (None, Some(Fetch { quantity: None, .. })) => Some(1),
+            (None, None) => None,
         };
         let skip = match offset {
             Some(offset) => self.count(&offset.value, "OFFSET")?.unwrap_or(0),

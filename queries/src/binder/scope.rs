@@ -286,12 +286,20 @@ impl<'e> Ctes<'e> {
     }
 }
 
+/// An expression that a SELECT gives a name, and what its own names may mean.
+pub struct Alias<'e> {
+    /// How it is written.
+    pub expr: &'e ast::Expr,
+    /// The names of the SELECT; among the aliases are those alone that stand before it.
+    pub env: Env<'e>,
+}
+
 /// A name that was found.
 pub enum Named<'e> {
     /// A column, and the parts of the name behind it: fields of a struct.
     Column(Field, Vec<&'e Ident>),
-    /// An expression that the SELECT gives the name.
-    Alias(&'e ast::Expr),
+    /// An expression that a SELECT gives the name.
+    Alias(Alias<'e>),
 }
 
 impl<'e> Env<'e> {
@@ -310,16 +318,18 @@ impl<'e> Env<'e> {
     /// # Errors
     /// It means several things.
     pub fn find(&self, name: &Ident) -> Result<Option<Named<'e>>> {
-        for (level, env) in self.levels().enumerate() {
+        for env in self.levels() {
             match env.scope.find(name) {
                 Meaning::Column(field) => return Ok(Some(Named::Column(field, vec![]))),
                 Meaning::Nothing => {}
                 other => return Err(ambiguous(name, other)),
             }
-            if level == 0
-                && let Some((_, expr)) = env.aliases.iter().find(|(alias, _)| same(alias, &name.value))
-            {
-                return Ok(Some(Named::Alias(expr)));
+            if let Some(place) = env.aliases.iter().position(|(alias, _)| same(alias, &name.value)) {
+                let (_, expr) = &env.aliases[place];
+                return Ok(Some(Named::Alias(Alias {
+                    expr,
+                    env: Env { aliases: &env.aliases[..place], ..*env },
+                })));
             }
         }
         Ok(None)
@@ -367,6 +377,9 @@ impl<'e> Env<'e> {
     fn instead(&self, name: &str, catalog: &Catalog) -> Option<String> {
         let given = |env: &&Env<'_>| env.unseen.iter().any(|(alias, _)| same(alias, name));
         if let Some(Env { clause, .. }) = self.levels().find(given) {
+            if *clause == "SELECT" {
+                return Some("the select list gives this name further on; it is known behind that".into());
+            }
             return Some(format!(
                 "the select list gives this name, which {clause} does not know; \
                  repeat the expression, or give the name in a subquery"

@@ -67,20 +67,31 @@ impl<'a> Binder<'a> {
             commas::reach_back(from.to_mut());
         }
         let (mut rel, scope) = self.from(&from, outer, ctes)?;
-        let aliases: Vec<(String, &Ast)> = select.projection.iter().filter_map(alias).collect();
+        let selected = self.selected(select, &Env { outer, ..Env::of(&scope, "SELECT") })?;
+        let aliases: Vec<(String, &Ast)> = selected.iter().filter_map(alias).collect();
         let rows = Env { outer, ctes, unseen: &aliases, ..Env::of(&scope, "WHERE") };
         if let Some(condition) = &select.selection {
-            let predicates = self.condition(condition, &rows)?.split();
+            let named = Env { aliases: &aliases, unseen: &[], ..rows };
+            let mut predicates = Vec::new();
+            match self.expanded(condition, &named)? {
+                // All of them have to hold.
+                Some(expanded) => {
+                    for column in expanded {
+                        predicates.extend(self.condition(&column.expr, &named)?.split());
+                    }
+                }
+                None => predicates = self.condition(condition, &named)?.split(),
+            }
             rel = Rel::Filter(Filter { input: Box::new(rel), predicates });
         }
-        let keys = Env { clause: "GROUP BY", ..rows };
-        let group = RefCell::new(self.group_by(&select.group_by, &select.projection, &keys)?);
+        let keys = Env { clause: "GROUP BY", aliases: &aliases, unseen: &[], ..rows };
+        let group = RefCell::new(self.group_by(&select.group_by, &selected, &keys)?);
         if select.having.is_some() {
             group.borrow_mut().make_one();
         }
         let listed = Env { group: Some(&group), clause: "SELECT", ..rows };
         let above = Env { aliases: &aliases, unseen: &[], ..listed };
-        let mut items = self.items(select, &listed)?;
+        let mut items = self.items(select.flavor, &selected, &aliases, &listed)?;
         let having = match &select.having {
             Some(having) => Some(self.condition(having, &Env { clause: "HAVING", ..above })?),
             None => None,
@@ -122,11 +133,17 @@ impl<'a> Binder<'a> {
         self.result(rel, items, &scope, outer.is_some(), select.distinct.as_ref(), on, order, range)
     }
 
-    /// The columns of the select list.
-    fn items<'q>(&mut self, select: &'q Select, env: &Env<'_>) -> Result<Vec<Item<'q>>> {
-        let mut items = Vec::with_capacity(select.projection.len());
-        if select.projection.is_empty() {
-            if select.flavor != SelectFlavor::FromFirstNoSelect {
+    /// The columns of the select list. Each may name those before it by their aliases.
+    fn items<'q>(
+        &mut self,
+        flavor: SelectFlavor,
+        selected: &'q [SelectItem],
+        aliases: &[(String, &Ast)],
+        env: &Env<'_>,
+    ) -> Result<Vec<Item<'q>>> {
+        let mut items = Vec::with_capacity(selected.len());
+        if selected.is_empty() {
+            if flavor != SelectFlavor::FromFirstNoSelect {
                 return Err(Error::Invalid("SELECT needs something to select".into()));
             }
             for shown in env.scope.shown() {
@@ -134,7 +151,10 @@ impl<'a> Binder<'a> {
                 items.push(Item { name, expr: self.columns.read(id), written: None });
             }
         }
-        for item in &select.projection {
+        let mut named = 0;
+        for item in selected {
+            let env = &Env { aliases: &aliases[..named], unseen: &aliases[named..], ..*env };
+            named += usize::from(alias(item).is_some());
             let given = match item {
                 SelectItem::UnnamedExpr(e) => {
                     let expr = self.expr(e, env)?;

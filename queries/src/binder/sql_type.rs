@@ -3,7 +3,10 @@
 use arrow_schema::{DataType, Field, Fields, IntervalUnit, TimeUnit};
 use schema::instants::UTC;
 use sqlparser::ast::{DataType as Sql, ExactNumberInfo, TimezoneInfo};
+use sqlparser::parser::Parser;
+use sqlparser::tokenizer::Token;
 
+use crate::dialect::Palais;
 use crate::error::{Error, Result};
 use crate::meant;
 
@@ -18,17 +21,27 @@ pub fn arrow_type(sql: &Sql) -> Result<DataType> {
     Ok(match sql {
         Sql::Boolean | Sql::Bool => DataType::Boolean,
         Sql::TinyInt(_) => DataType::Int8,
-        Sql::SmallInt(_) | Sql::Int2(_) => DataType::Int16,
-        Sql::Int(_) | Sql::Integer(_) | Sql::Int4(_) => DataType::Int32,
-        Sql::BigInt(_) | Sql::Int8(_) => DataType::Int64,
-        Sql::TinyIntUnsigned(_) => DataType::UInt8,
-        Sql::SmallIntUnsigned(_) | Sql::Int2Unsigned(_) => DataType::UInt16,
-        Sql::IntUnsigned(_) | Sql::IntegerUnsigned(_) | Sql::Int4Unsigned(_) => DataType::UInt32,
-        Sql::BigIntUnsigned(_) | Sql::Int8Unsigned(_) => DataType::UInt64,
+        Sql::SmallInt(_) | Sql::Int2(_) | Sql::Int16 => DataType::Int16,
+        Sql::Int(_) | Sql::Integer(_) | Sql::Int4(_) | Sql::Int32 | Sql::Signed => DataType::Int32,
+        // Of eight bytes, where those of unsigned integers have so many bits.
+        Sql::BigInt(_) | Sql::Int8(_) | Sql::Int64 => DataType::Int64,
+        Sql::TinyIntUnsigned(_) | Sql::UTinyInt | Sql::UInt8 => DataType::UInt8,
+        Sql::SmallIntUnsigned(_) | Sql::Int2Unsigned(_) | Sql::USmallInt | Sql::UInt16 => DataType::UInt16,
+        Sql::IntUnsigned(_) | Sql::IntegerUnsigned(_) | Sql::Int4Unsigned(_) | Sql::UInt32 => {
+            DataType::UInt32
+        }
+        Sql::BigIntUnsigned(_) | Sql::Int8Unsigned(_) | Sql::UBigInt | Sql::UInt64 => DataType::UInt64,
         Sql::Float(_) | Sql::Real | Sql::Float4 => DataType::Float32,
         Sql::Double(ExactNumberInfo::None) | Sql::DoublePrecision | Sql::Float8 => DataType::Float64,
-        Sql::Varchar(_) | Sql::Char(_) | Sql::Text | Sql::String(_) => DataType::Utf8View,
-        Sql::Bytea | Sql::Blob(_) => DataType::Binary,
+        Sql::Varchar(_)
+        | Sql::Char(_)
+        | Sql::Character(_)
+        | Sql::CharacterVarying(_)
+        | Sql::Nvarchar(_)
+        | Sql::Text
+        | Sql::String(_) => DataType::Utf8View,
+        Sql::Bytea | Sql::Blob(_) | Sql::Binary(_) | Sql::Varbinary(_) => DataType::Binary,
+        Sql::Datetime(None) => DataType::Timestamp(TimeUnit::Nanosecond, None),
         Sql::Date => DataType::Date32,
         Sql::Time(None, TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) => {
             DataType::Time64(TimeUnit::Nanosecond)
@@ -54,8 +67,40 @@ pub fn arrow_type(sql: &Sql) -> Result<DataType> {
             });
             DataType::Struct(fields.collect::<Result<Fields>>()?)
         }
+        Sql::Custom(name, arguments) if arguments.is_empty() => {
+            of_name(&name.to_string()).ok_or_else(|| unsupported(sql))?
+        }
         other => return Err(unsupported(other)),
     })
+}
+
+/// The type of a name that the parser does not know, as DuckDB has it.
+fn of_name(name: &str) -> Option<DataType> {
+    Some(match name.to_lowercase().as_str() {
+        "logical" => DataType::Boolean,
+        "int1" => DataType::Int8,
+        "short" => DataType::Int16,
+        "integral" => DataType::Int32,
+        "long" | "oid" => DataType::Int64,
+        "uinteger" => DataType::UInt32,
+        "bpchar" => DataType::Utf8View,
+        "timestamp_s" => DataType::Timestamp(TimeUnit::Second, None),
+        "timestamp_ms" => DataType::Timestamp(TimeUnit::Millisecond, None),
+        "timestamp_us" => DataType::Timestamp(TimeUnit::Microsecond, None),
+        "timestamp_ns" => DataType::Timestamp(TimeUnit::Nanosecond, None),
+        _ => return None,
+    })
+}
+
+/// The type that a text names.
+///
+/// # Errors
+/// It is not supported, or the text is something else.
+pub fn named(text: &str) -> Result<DataType> {
+    let wrong = || Error::Invalid(format!("'{text}' is not a type"));
+    let mut parser = Parser::new(&Palais).try_with_sql(text).map_err(|_| wrong())?;
+    let sql = parser.parse_data_type().map_err(|_| wrong())?;
+    if parser.peek_token_ref().token == Token::EOF { arrow_type(&sql) } else { Err(wrong()) }
 }
 
 /// The type of a name in an expression, for whose place there is but the expression.

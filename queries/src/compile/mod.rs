@@ -196,7 +196,7 @@ mod tests {
     #[test]
     fn what_can_fail_is_evaluated_where_the_others_let_the_row_through() {
         let rows = Rows::new();
-        let quotient = rows.binary(int(100), Operator::Divide, rows.i());
+        let quotient = rows.types.integer_quotient(int(100), rows.i()).expect("both are integers");
         let large = rows.binary(quotient, Operator::Gt, int(5));
         let guard = rows.binary(rows.i(), Operator::NotEq, int(0));
         assert!(fails(&large) && !fails(&guard));

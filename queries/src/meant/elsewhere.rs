@@ -42,7 +42,7 @@ const FUNCTIONS: &[(&[&str], &[&str])] = &[
     (&["ceiling"], &["ceil(x)"]),
     (&["truncate"], &["trunc(x)"]),
     (&["mod"], &["n % m"]),
-    (&["div"], &["n / m"]),
+    (&["div"], &["n // m"]),
     (&["divide"], &["x / y"]),
     (&["safe_divide"], &["x / nullif(y, 0)"]),
     (&["square"], &["x * x"]),
@@ -137,34 +137,27 @@ const NOTHING: &[(&[&str], &str)] = &[
     ),
 ];
 
-/// Formats that table functions of other systems read: `read_csv()`, `parquet_scan()`.
+/// Formats that table functions of other systems read: `csv_scan()`.
 const FORMATS: [&str; 8] = ["csv", "csv_auto", "parquet", "json", "json_auto", "ndjson", "arrow", "text"];
 
 /// Types of other systems, in upper case, and what they are called here.
 const SYNONYMS: &[(&[&str], &str)] = &[
-    (&["BIT", "LOGICAL"], "BOOLEAN"),
+    (&["BIT"], "BOOLEAN"),
     (&["BYTEINT"], "TINYINT"),
-    (&["INT16", "SHORT", "YEAR"], "SMALLINT"),
-    (&["INT32", "MEDIUMINT", "SIGNED", "SERIAL"], "INT"),
-    (&["INT64", "LONG", "BIGSERIAL"], "BIGINT"),
-    (&["UTINYINT", "UINT8"], "TINYINT UNSIGNED"),
-    (&["USMALLINT", "UINT16"], "SMALLINT UNSIGNED"),
-    (&["UINTEGER", "UINT32", "UNSIGNED", "OID"], "INT UNSIGNED"),
-    (&["UBIGINT", "UINT64"], "BIGINT UNSIGNED"),
+    (&["YEAR"], "SMALLINT"),
+    (&["MEDIUMINT", "SERIAL"], "INT"),
+    (&["BIGSERIAL"], "BIGINT"),
+    (&["UNSIGNED"], "INT UNSIGNED"),
     (&["HUGEINT", "INT128", "UHUGEINT", "UINT128", "VARINT", "BIGNUM"], "DECIMAL(38, 0)"),
     (&["FLOAT32", "BINARY_FLOAT"], "FLOAT"),
     (&["FLOAT64", "BINARY_DOUBLE"], "DOUBLE"),
     (&["NUMBER", "DEC", "BIGDECIMAL", "BIGNUMERIC", "MONEY", "SMALLMONEY"], "DECIMAL(18, 2)"),
     (
         &[
-            "CHARACTER",
-            "CHARACTER VARYING",
             "CHAR VARYING",
             "NCHAR",
-            "NVARCHAR",
             "VARCHAR2",
             "NVARCHAR2",
-            "BPCHAR",
             "CLOB",
             "TINYTEXT",
             "MEDIUMTEXT",
@@ -177,13 +170,10 @@ const SYNONYMS: &[(&[&str], &str)] = &[
         ],
         "VARCHAR",
     ),
-    (&["BYTES", "BINARY", "VARBINARY", "TINYBLOB", "MEDIUMBLOB", "LONGBLOB", "BINARY LARGE OBJECT"], "BLOB"),
+    (&["BYTES", "TINYBLOB", "MEDIUMBLOB", "LONGBLOB", "BINARY LARGE OBJECT"], "BLOB"),
     (&["DATE32", "DATE64"], "DATE"),
     (&["TIMETZ", "TIME WITH TIME ZONE"], "TIME"),
-    (&["DATETIME", "DATETIME2", "DATETIME64", "SMALLDATETIME", "TIMESTAMP_NTZ", "TIMESTAMP_NS"], "TIMESTAMP"),
-    (&["TIMESTAMP_S"], "TIMESTAMP(0)"),
-    (&["TIMESTAMP_MS"], "TIMESTAMP(3)"),
-    (&["TIMESTAMP_US"], "TIMESTAMP(6)"),
+    (&["DATETIME2", "DATETIME64", "SMALLDATETIME", "TIMESTAMP_NTZ"], "TIMESTAMP"),
     (&["TIMESTAMP_TZ", "TIMESTAMP_LTZ", "DATETIMEOFFSET"], "TIMESTAMPTZ"),
 ];
 
@@ -225,7 +215,7 @@ pub fn function(name: &str) -> Option<String> {
 /// Whether a table function of another system reads files.
 pub fn reads_files(name: &str) -> bool {
     let name = name.to_lowercase();
-    let format = name.strip_prefix("read_").or_else(|| name.strip_suffix("_scan"));
+    let format = name.strip_suffix("_scan");
     format.is_some_and(|format| FORMATS.contains(&format))
 }
 

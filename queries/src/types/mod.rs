@@ -57,6 +57,8 @@ pub struct Types {
     compiler: Compiler,
     /// What functions like `now()` are told.
     context: SimplifyContext,
+    /// See [`Settings::integer_division`].
+    integer_division: bool,
 }
 
 impl Types {
@@ -68,7 +70,8 @@ impl Types {
             .with_config_options(compile::options())
             .with_query_execution_start_time(Some(now))
             .build();
-        Types { compiler: Compiler::new(settings, ScalarSubqueryResults::new(0)), context }
+        let compiler = Compiler::new(settings, ScalarSubqueryResults::new(0));
+        Types { compiler, context, integer_division: settings.integer_division }
     }
 
     /// The value of an expression without columns.

@@ -1,6 +1,7 @@
 //! Arithmetic, bits and `||`.
 
 use arrow_schema::DataType;
+use datafusion_common::ScalarValue;
 use datafusion_expr::Operator;
 use datafusion_expr::type_coercion::binary::BinaryTypeCoercer;
 use datafusion_expr::type_coercion::{is_interval, is_signed_numeric, is_timestamp};
@@ -15,6 +16,13 @@ use crate::algebra::{Expr, Kind};
 use crate::compile::is_comparison;
 use crate::error::{Error, Result};
 
+/// Whether both are integers; one may be NULL.
+fn are_integers(left: &Expr, right: &Expr) -> bool {
+    let (l, r) = (&left.data_type, &right.data_type);
+    let is = |t: &DataType| t.is_integer() || t.is_null();
+    is(l) && is(r) && !(l.is_null() && r.is_null())
+}
+
 impl Types {
     /// A binary operator.
     ///
@@ -25,6 +33,10 @@ impl Types {
             Operator::And => self.and(vec![left, right]),
             Operator::Or => self.or(vec![left, right]),
             op if is_comparison(op) => self.compared(left, op, right),
+            Operator::Divide if !self.integer_division && are_integers(&left, &right) => {
+                let side = |e: Expr| self.coerced(e, &DataType::Float64);
+                Ok(self.operation(side(left)?, op, side(right)?, None))
+            }
             op if op.is_numerical_operators() => self.arithmetic(left, op, right),
             Operator::BitwiseAnd
             | Operator::BitwiseOr
@@ -43,6 +55,21 @@ impl Types {
         }
     }
 
+    /// The quotient of two integers, cut toward zero. By zero it is an error.
+    ///
+    /// # Errors
+    /// The operands are no integers.
+    pub fn integer_quotient(&self, left: Expr, right: Expr) -> Result<Expr> {
+        if !are_integers(&left, &right) {
+            return Err(Error::Invalid(format!(
+                "// divides integers, and these are {} and {}\n  help: trunc(a / b) cuts any quotient",
+                shown(&left.data_type),
+                shown(&right.data_type)
+            )));
+        }
+        self.arithmetic(left, Operator::Divide, right)
+    }
+
     /// The negative number, interval or difference.
     ///
     /// # Errors
@@ -58,6 +85,31 @@ impl Types {
         }
         let data_type = t.clone();
         Ok(self.folded(Expr { kind: Kind::Negative(Box::new(e)), data_type }))
+    }
+
+    /// `~e`: all bits are the other ones.
+    ///
+    /// # Errors
+    /// It is no integer.
+    pub fn bits_inverted(&self, e: Expr) -> Result<Expr> {
+        let data_type = e.data_type.clone();
+        if data_type.is_null() {
+            return Ok(e);
+        }
+        let all = match data_type {
+            DataType::UInt8 => ScalarValue::UInt8(Some(u8::MAX)),
+            DataType::UInt16 => ScalarValue::UInt16(Some(u16::MAX)),
+            DataType::UInt32 => ScalarValue::UInt32(Some(u32::MAX)),
+            DataType::UInt64 => ScalarValue::UInt64(Some(u64::MAX)),
+            DataType::Int8 => ScalarValue::Int8(Some(-1)),
+            DataType::Int16 => ScalarValue::Int16(Some(-1)),
+            DataType::Int32 => ScalarValue::Int32(Some(-1)),
+            DataType::Int64 => ScalarValue::Int64(Some(-1)),
+            other => {
+                return Err(Error::Invalid(format!("~ takes an integer, and this is {}", shown(&other))));
+            }
+        };
+        Ok(self.operation(e, Operator::BitwiseXor, Expr::literal(all), None))
     }
 
     fn arithmetic(&self, left: Expr, op: Operator, right: Expr) -> Result<Expr> {

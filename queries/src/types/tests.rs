@@ -54,7 +54,9 @@ fn arithmetic_has_the_type_that_holds_its_results() {
         (Int32, Plus, Int64, Int64),
         (UInt32, Plus, Int32, Int64),
         (UInt64, Plus, Int64, Decimal128(21, 0)),
-        (UInt64, Divide, Int64, Decimal128(24, 4)),
+        (UInt64, Divide, Int64, Float64),
+        (Int8, Divide, Int32, Float64),
+        (Null, Divide, Int64, Float64),
         (Int64, Multiply, Float32, Float32),
         (Decimal128(10, 2), Plus, Float64, Float64),
         (Decimal128(10, 2), Plus, Float32, Float32),
@@ -77,6 +79,22 @@ fn arithmetic_has_the_type_that_holds_its_results() {
         [(Int64, Plus, Utf8View), (Date32, Plus, Float64), (Boolean, Plus, Int64), (Int64, Minus, Date32)]
     {
         assert!(types().binary(column(&left), op, column(&right)).is_err(), "{left} {op} {right}");
+    }
+}
+
+#[test]
+fn the_quotient_of_integers_is_one_where_it_is_asked_for() {
+    let cuts = Types::new(&Settings { integer_division: true, ..Settings::default() });
+    for (left, right, result) in
+        [(Int8, Int8, Int8), (Int32, Int64, Int64), (UInt64, Int64, Decimal128(24, 4)), (Null, Int64, Int64)]
+    {
+        let (l, r) = (column(&left), column(&right));
+        let quotient = types().integer_quotient(l.clone(), r.clone()).expect("both are integers");
+        assert_eq!(quotient.data_type, result, "{left} // {right}");
+        assert_eq!(cuts.binary(l, Operator::Divide, r).ok(), Some(quotient), "{left} / {right}");
+    }
+    for (left, right) in [(Float64, Int64), (Int64, Decimal128(3, 1)), (Null, Null)] {
+        assert!(types().integer_quotient(column(&left), column(&right)).is_err(), "{left} // {right}");
     }
 }
 

@@ -3,7 +3,7 @@
 //! ```text
 //! time      = hours ":" minutes (":" seconds ("." digits?)?)?      one or two digits each
 //! timestamp = date ((" " | "T") time (" "? offset)?)?
-//! date      = year "-" month "-" day                               four digits, and one or two
+//! date      = year "-" month "-" day                               four digits, and one or two; or all with "/"
 //! offset    = "Z" | "UTC" | ("+" | "-") hours (":"? minutes)?      two digits each
 //! ```
 
@@ -24,7 +24,8 @@ pub struct Timestamp {
 pub fn timestamp(text: &str) -> Option<Timestamp> {
     let text = text.trim_ascii();
     let end = text.find([' ', 'T', 't']).unwrap_or(text.len());
-    let mut parts = text[..end].split('-');
+    let separator = if text[..end].contains('/') { '/' } else { '-' };
+    let mut parts = text[..end].split(separator);
     let (year, month, day) = (parts.next()?, parts.next()?, parts.next()?);
     if parts.next().is_some() || year.len() != 4 || !year.bytes().all(|b| b.is_ascii_digit()) {
         return None;

@@ -25,7 +25,11 @@ fn refuse_if(found: bool, word: &str, what: &str) -> Flow {
 
 /// Clauses around a query.
 pub fn query(q: &Query) -> Flow {
-    refuse_if(q.fetch.is_some(), "FETCH", "FETCH FIRST; write LIMIT")?;
+    if let Some(fetch) = &q.fetch {
+        refuse_if(fetch.with_ties, "TIES", "FETCH FIRST … WITH TIES")?;
+        refuse_if(fetch.percent, "PERCENT", "FETCH FIRST … PERCENT")?;
+        fetch.quantity.iter().try_for_each(constant_limit)?;
+    }
     refuse_if(q.settings.is_some(), "SETTINGS", "SETTINGS")?;
     refuse_if(q.format_clause.is_some(), "FORMAT", "FORMAT; the flag --format says how a result is printed")?;
     refuse_if(!q.locks.is_empty(), "FOR", "FOR UPDATE")?;
@@ -165,14 +169,8 @@ pub fn expr(e: &Expr) -> Flow {
         Expr::BinaryOp { op: op @ (BinaryOperator::Arrow | BinaryOperator::LongArrow), .. } => {
             refuse_if(true, &op.to_string(), &format!("the operator {op}"))
         }
-        Expr::BinaryOp { op: BinaryOperator::DuckIntegerDivide, .. } => {
-            refuse_if(true, "//", "the operator //; / of integers gives an integer, and floor() cuts a float")
-        }
         Expr::Collate { .. } => refuse_if(true, "COLLATE", "COLLATE"),
         Expr::Convert { .. } => refuse_if(true, "", "CONVERT; write CAST"),
-        Expr::SimilarTo { .. } => {
-            refuse_if(true, "SIMILAR", "SIMILAR TO; use regexp_like() with ^ and $, or LIKE")
-        }
         Expr::Lambda(_) => refuse_if(true, "", "lambdas"),
         _ => ControlFlow::Continue(()),
     }

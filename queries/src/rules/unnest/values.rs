@@ -1,6 +1,6 @@
 //! An expression whose subqueries are columns that joins add to the rows on which it is evaluated.
 //!
-//! What can fail in a subquery's value stays behind what guards it: in `a = 0 OR 10 / a IN (SELECT …)` the quotient is
+//! What can fail in a subquery's value stays behind what guards it: in `a = 0 OR 10 // a IN (SELECT …)` the quotient is
 //! NULL where the first term is true.
 
 use std::collections::BTreeSet;

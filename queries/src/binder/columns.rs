@@ -1,0 +1,237 @@
+//! `COLUMNS(…)`: an expression for each of some columns.
+
+use std::borrow::Cow;
+use std::ops::ControlFlow;
+
+use datafusion_common::ScalarValue;
+use datafusion_expr::Operator;
+use sqlparser::ast::{
+    Expr as Ast, Function, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr, Ident,
+    ObjectNamePart, Query, Select, SelectItem, Spanned, Value, VisitorMut, WildcardAdditionalOptions,
+};
+use sqlparser::tokenizer::Span;
+
+use super::scope::{Env, Field, Named};
+use super::wildcard::{self, Given};
+use super::{Binder, literal};
+use crate::error::{Error, Result};
+use crate::{meant, visits};
+
+/// An expression that stands for one column of `COLUMNS`.
+pub struct Expanded {
+    /// The name of the column.
+    pub name: String,
+    /// The expression with the column in the place of `COLUMNS(…)`.
+    pub expr: Ast,
+}
+
+impl Binder<'_> {
+    /// The select list with an expression for each column of `COLUMNS(…)`, and for GROUP BY ALL of `*` too.
+    ///
+    /// # Errors
+    /// There are no such columns.
+    pub(super) fn selected<'q>(
+        &mut self,
+        select: &'q Select,
+        env: &Env<'_>,
+    ) -> Result<Cow<'q, [SelectItem]>> {
+        let lists_all = matches!(select.group_by, GroupByExpr::All(_));
+        let mut selected = Cow::Borrowed(select.projection.as_slice());
+        for (at, item) in select.projection.iter().enumerate() {
+            let expanded = match item {
+                SelectItem::UnnamedExpr(e) | SelectItem::ExprWithAlias { expr: e, .. } => {
+                    self.expanded(e, env)?
+                }
+                SelectItem::Wildcard(options) if lists_all => {
+                    let place = options.wildcard_token.0.span;
+                    let given = wildcard::all(options, env).map_err(|error| error.at(place))?;
+                    let column = |given| match given {
+                        Given::Column(field) => {
+                            let expr = written(&field, place, env);
+                            Expanded { name: field.name, expr }
+                        }
+                        Given::Replaced(name, expr) => Expanded { name, expr: expr.clone() },
+                    };
+                    Some(given.into_iter().map(column).collect())
+                }
+                _ => None,
+            };
+            let Some(expanded) = expanded else {
+                if let Cow::Owned(selected) = &mut selected {
+                    selected.push(item.clone());
+                }
+                continue;
+            };
+            if let Cow::Borrowed(before) = selected {
+                selected = Cow::Owned(before[..at].to_vec());
+            }
+            selected.to_mut().extend(expanded.into_iter().map(|Expanded { name, expr }| {
+                let alias = match item {
+                    SelectItem::ExprWithAlias { alias, .. } => alias.clone(),
+                    _ => Ident::with_quote('"', name),
+                };
+                SelectItem::ExprWithAlias { expr, alias }
+            }));
+        }
+        Ok(selected)
+    }
+
+    /// The expressions that one with `COLUMNS(…)` in it stands for; `None` if it has none.
+    ///
+    /// # Errors
+    /// It stands for no columns, or for several choices of them.
+    pub(super) fn expanded(&mut self, e: &Ast, env: &Env<'_>) -> Result<Option<Vec<Expanded>>> {
+        if !visits::any_expression(e, &mut |e| matches!(e, Ast::Function(function) if is_columns(function))) {
+            return Ok(None);
+        }
+        let mut found = Find { first: None, depth: 0 };
+        let mut copy = e.clone();
+        if let ControlFlow::Break(error) = visits::change(&mut copy, &mut found) {
+            return Err(error);
+        }
+        let Some(function) = found.first else { return Ok(None) };
+        let fields = self.chosen(&function, env).map_err(|error| error.at(function.span()))?;
+        let expanded = fields.into_iter().map(|field| {
+            let mut expr = e.clone();
+            let column = written(&field, function.name.span(), env);
+            // It never breaks off.
+            let _ = visits::change(&mut expr, &mut Put { column, depth: 0 });
+            Expanded { name: field.name, expr }
+        });
+        Ok(Some(expanded.collect()))
+    }
+
+    /// The columns that `COLUMNS(…)` stands for.
+    fn chosen(&mut self, function: &Function, env: &Env<'_>) -> Result<Vec<Field>> {
+        let takes =
+            || Error::Invalid("COLUMNS takes *, or a regular expression of names: COLUMNS('^price_')".into());
+        let all = |options: &WildcardAdditionalOptions| {
+            let given = wildcard::all(options, env)?;
+            given
+                .into_iter()
+                .map(|column| match column {
+                    Given::Column(field) => Ok(field),
+                    Given::Replaced(..) => Err(Error::Unsupported("REPLACE in COLUMNS(*)".into())),
+                })
+                .collect::<Result<Vec<Field>>>()
+        };
+        let FunctionArguments::List(list) = &function.args else { return Err(takes()) };
+        match list.args.as_slice() {
+            [FunctionArg::Unnamed(FunctionArgExpr::Wildcard)] => all(&WildcardAdditionalOptions::default()),
+            [FunctionArg::Unnamed(FunctionArgExpr::WildcardWithOptions(options))] => all(options),
+            [FunctionArg::Unnamed(FunctionArgExpr::Expr(Ast::Value(value)))] => {
+                let Value::SingleQuotedString(pattern) = &value.value else { return Err(takes()) };
+                let mut fields = all(&WildcardAdditionalOptions::default())?;
+                let mut error = None;
+                let names: Vec<String> = fields.iter().map(|field| field.name.clone()).collect();
+                fields.retain(|field| match self.matches(&field.name, pattern) {
+                    Ok(is) => is,
+                    Err(e) => {
+                        error.get_or_insert(e);
+                        false
+                    }
+                });
+                match error {
+                    Some(error) => Err(error),
+                    None if fields.is_empty() => Err(Error::Name {
+                        message: format!("COLUMNS: no name of a column matches '{pattern}'"),
+                        help: meant::column(pattern, names.iter().map(String::as_str)),
+                    }),
+                    None => Ok(fields),
+                }
+            }
+            _ => Err(takes()),
+        }
+    }
+
+    /// Whether a name has something that a regular expression matches.
+    fn matches(&self, name: &str, pattern: &str) -> Result<bool> {
+        let matched = self.types.binary(literal::text(name), Operator::RegexMatch, literal::text(pattern))?;
+        Ok(self.types.constant(&matched)? == ScalarValue::Boolean(Some(true)))
+    }
+}
+
+/// Whether a call is `COLUMNS(…)`.
+fn is_columns(function: &Function) -> bool {
+    matches!(function.name.0.as_slice(), [ObjectNamePart::Identifier(name)] if name.value.eq_ignore_ascii_case("columns"))
+}
+
+/// Finds `COLUMNS(…)` outside of subqueries.
+struct Find {
+    first: Option<Function>,
+    depth: usize,
+}
+
+impl VisitorMut for Find {
+    type Break = Error;
+
+    fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<Error> {
+        self.depth += 1;
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<Error> {
+        self.depth -= 1;
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, e: &mut Ast) -> ControlFlow<Error> {
+        let Ast::Function(function) = e else { return ControlFlow::Continue(()) };
+        if self.depth > 0 || !is_columns(function) {
+            return ControlFlow::Continue(());
+        }
+        match &self.first {
+            Some(first) if first.args != function.args => {
+                let message = "COLUMNS of different columns in one expression";
+                ControlFlow::Break(Error::Unsupported(message.into()).at(function.span()))
+            }
+            _ => {
+                self.first.get_or_insert_with(|| function.clone());
+                ControlFlow::Continue(())
+            }
+        }
+    }
+}
+
+/// Puts a column in the place of `COLUMNS(…)` outside of subqueries.
+struct Put {
+    column: Ast,
+    depth: usize,
+}
+
+impl VisitorMut for Put {
+    type Break = Error;
+
+    fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<Error> {
+        self.depth += 1;
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<Error> {
+        self.depth -= 1;
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_expr(&mut self, e: &mut Ast) -> ControlFlow<Error> {
+        if self.depth == 0 && matches!(e, Ast::Function(function) if is_columns(function)) {
+            *e = self.column.clone();
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// A column as a name at this place of the text, with that of its relation before it where the name alone means another
+/// one, or several.
+fn written(field: &Field, span: Span, env: &Env<'_>) -> Ast {
+    let quoted = |name: &str| Ident::with_quote_and_span('"', span, name);
+    let column = quoted(&field.name);
+    if matches!(env.find(&column), Ok(Some(Named::Column(found, _))) if found.id == field.id) {
+        return Ast::Identifier(column);
+    }
+    let mut relations = env.scope.relations().iter();
+    let relation = relations.find(|relation| relation.fields.iter().any(|other| other.id == field.id));
+    match relation.and_then(|relation| relation.name.as_deref()) {
+        Some(relation) => Ast::CompoundIdentifier(vec![quoted(relation), column]),
+        None => Ast::Identifier(column),
+    }
+}

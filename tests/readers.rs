@@ -1,0 +1,128 @@
+//! `read_csv()` and the like: files with DuckDB's names for how they are read. DuckDB answers the same statements.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use process::{palais, run};
+use tempfile::TempDir;
+
+#[path = "support/process.rs"]
+mod process;
+
+/// Files that both systems read.
+fn files() -> TempDir {
+    let dir = tempfile::tempdir().expect("a directory can be made");
+    let write = |name: &str, text: &str| {
+        let path = dir.path().join(name);
+        fs::create_dir_all(path.parent().expect("it has one")).expect("it can be made");
+        fs::write(path, text).expect("it can be written");
+    };
+    write("bars.csv", "id|name|price\n1|a|1.5\n2|'b|c'|2.5\n");
+    write("none.csv", "1,x\n2,y\n");
+    write("codes.csv", "code,n\n007,1\n008,2\n");
+    write("more/one.csv", "a,b\n1,2\n");
+    write("more/two.csv", "b,c\n3,4\n");
+    write("bad.csv", "a,b\n1,2\nx,3\n4,5\n");
+    write("rows.json", "{\"a\": 1, \"b\": \"x\"}\n{\"a\": 2}\n");
+    write("year=2024/part.csv", "v\n7\n");
+    write("year=2025/part.csv", "v\n8\n");
+    let made = palais(["convert", &within(&dir, "DIR/none.csv"), &within(&dir, "DIR/none.parquet")]);
+    assert_eq!(made.code(), Some(0), "{}", made.stderr);
+    dir
+}
+
+/// What palais prints as csv, without the names of the columns.
+fn rows(sql: &str) -> String {
+    let done = palais(["query", sql, "--format", "csv"]);
+    assert_eq!(done.code(), Some(0), "{sql}: {}{}", done.stderr, done.ending());
+    done.stdout.split_once('\n').map(|(_, rows)| rows.to_string()).unwrap_or_default()
+}
+
+fn duckdb(sql: &str) -> String {
+    let python = Path::new(".venv/bin/python");
+    let python = if python.exists() { python } else { Path::new("python3") };
+    let done = run(Command::new(python).args(["tests/oracle/ask.py", sql]));
+    assert_eq!(done.code(), Some(0), "{sql}: {}{}", done.stderr, done.ending());
+    done.stdout
+}
+
+/// A statement in which the files lie in a directory.
+fn within(dir: &TempDir, sql: &str) -> String {
+    sql.replace("DIR", &dir.path().display().to_string())
+}
+
+#[test]
+fn both_systems_answer_alike() {
+    let dir = files();
+    for sql in [
+        "SELECT id, name, price FROM read_csv('DIR/bars.csv', delim = '|', quote = '''') ORDER BY id",
+        "SELECT name FROM read_csv_auto('DIR/bars.csv', sep = '|', quote = '''', header = true) WHERE id = 2",
+        "SELECT count(*), sum(n) FROM read_csv('DIR/codes.csv')",
+        "SELECT code FROM read_csv('DIR/codes.csv', types = {'code': 'VARCHAR'}) ORDER BY 1",
+        "SELECT code || 'x', n || 'x' FROM read_csv('DIR/codes.csv', all_varchar = true) ORDER BY 1",
+        "SELECT a + 1, b FROM read_csv('DIR/none.csv', header = false, names = ['a', 'b']) ORDER BY 1",
+        "SELECT a * 2, b FROM read_csv('DIR/none.csv', header = false, columns = {'a': 'INTEGER', 'b': 'VARCHAR'}) ORDER BY 1",
+        "SELECT a, b, c FROM read_csv('DIR/more/*.csv', union_by_name = true) ORDER BY b",
+        "SELECT a, b, c FROM read_csv(['DIR/more/one.csv', 'DIR/more/two.csv'], union_by_name = true) ORDER BY b",
+        "SELECT b, filename FROM read_csv(['DIR/more/one.csv', 'DIR/more/two.csv'], union_by_name = true, filename = true) ORDER BY b",
+        "SELECT a, b FROM read_csv('DIR/bad.csv', columns = {'a': 'BIGINT', 'b': 'BIGINT'}, header = true, ignore_errors = true) ORDER BY a",
+        "SELECT a, b FROM read_json('DIR/rows.json') ORDER BY a",
+        "SELECT a FROM read_ndjson_auto('DIR/rows.json', maximum_object_size = 1000000) ORDER BY a",
+        "SELECT a, b FROM read_json('DIR/rows.json', format = 'newline_delimited', columns = {'a': 'DOUBLE', 'b': 'VARCHAR'}) ORDER BY a",
+        "SELECT v, year FROM read_csv('DIR/year=*/part.csv', hive_partitioning = true) ORDER BY v",
+        "SELECT * FROM read_parquet('DIR/none.parquet') ORDER BY 1",
+        "SELECT count(*) FROM parquet_scan('DIR/none.parquet') x JOIN read_parquet('DIR/none.parquet') y ON x.column1 = y.column1",
+        "SELECT x.id FROM read_csv('DIR/bars.csv', delim = '|', quote = '''') AS x WHERE x.price > 2",
+        "SELECT (SELECT max(n) FROM read_csv('DIR/codes.csv')) + id FROM read_csv('DIR/bars.csv', delim = '|', quote = '''') ORDER BY 1",
+        "WITH t AS (FROM read_csv('DIR/codes.csv')) SELECT count(*) FROM t",
+    ] {
+        let sql = within(&dir, sql);
+        assert_eq!(rows(&sql), duckdb(&sql), "{sql}");
+    }
+}
+
+#[test]
+fn several_processes_read_them_too() {
+    let dir = files();
+    let sql = within(&dir, "SELECT sum(a), sum(b) FROM read_csv('DIR/more/*.csv', union_by_name = true)");
+    let done = palais(["cluster", "run", "--local", "2", &sql, "--format", "csv"]);
+    assert_eq!((done.code(), done.stdout.as_str()), (Some(0), "sum(a),sum(b)\n1,5\n"), "{}", done.stderr);
+}
+
+#[test]
+fn they_stand_wherever_a_table_does() {
+    let dir = files();
+    let copied = "COPY (FROM read_csv('DIR/bars.csv', delim = '|', quote = '''')) TO 'DIR/out.parquet'";
+    let sql = within(&dir, &format!("{copied}; SELECT count(*) AS c FROM 'DIR/out.parquet'"));
+    let done = palais(["query", &sql]);
+    assert!(done.stdout.ends_with("2\n"), "{}{}", done.stdout, done.stderr);
+    assert_eq!(rows(&within(&dir, "SELECT line FROM read_text('DIR/bad.csv') LIMIT 1")), "\"a,b\"\n");
+}
+
+#[test]
+fn what_is_wrong_is_told() {
+    let dir = files();
+    for (sql, said) in [
+        ("FROM read_csv('DIR/no.csv')", "no.csv"),
+        ("FROM read_csv()", "read_csv() takes a path"),
+        ("FROM read_csv('DIR/bars.csv', delim = 'ab')", "the option delim takes one ASCII character"),
+        ("FROM read_csv('DIR/bars.csv', header = 'perhaps')", "the option header takes true or false"),
+        ("FROM read_csv('DIR/bars.csv', dateformats = 'x')", "the option dateformats of read_csv()"),
+        ("FROM read_parquet('DIR/none.parquet', delim = '|')", "the option delim of read_parquet()"),
+        (
+            "FROM read_csv('DIR/codes.csv', types = {'cod': 'VARCHAR'})",
+            "the column 'cod', which is not there",
+        ),
+        ("FROM read_csv('DIR/codes.csv', types = {'code': 'STRONG'})", "the type STRONG"),
+        ("FROM read_csv('DIR/codes.csv', names = ['a', 'b', 'c'])", "the files have 2 columns"),
+        ("FROM read_csv('DIR/codes.csv', hive_partitioning = false)", "the option hive_partitioning"),
+        ("FROM read_xml('DIR/a.xml')", "there is no function 'read_xml'"),
+    ] {
+        let sql = within(&dir, sql);
+        let done = palais(["query", &sql]);
+        assert_eq!(done.code(), Some(1), "{sql}: {}", done.stdout);
+        assert!(done.stderr.contains(said), "{sql}: {}", done.stderr);
+        assert!(done.stderr.contains("line 1, column") || said == "no.csv", "{sql}: {}", done.stderr);
+    }
+}
