@@ -2,10 +2,12 @@
 
 use std::fmt::{self, Write};
 
+use arrow_schema::SortOptions;
 use schema::{Cut, Source, Table};
 
 use crate::plan::{
-    AggregateCall, AggregateFunction, Exchange, Expr, Gives, Node, Op, Phase, Plan, Scan, Side, SortKey,
+    AggregateCall, AggregateFunction, Bound, Exchange, Expr, Frame, Gives, Node, Op, Phase, Plan, Scan,
+    Shift, Side, SortKey, WindowCall, WindowFunction,
 };
 
 /// An estimate is far from the truth if one of them is more than so many times the other.
@@ -136,6 +138,17 @@ pub fn operator(n: &Node) -> String {
             a.aggregates.iter().map(call).collect::<Vec<_>>().join(", "),
             format!("{:?}", a.layout).to_lowercase(),
         ),
+        Op::Window(w) => {
+            let name = |column: &usize| column_name(&n.inputs[0], *column);
+            let partition: Vec<String> = w.partition.iter().map(name).collect();
+            let order: Vec<String> = w
+                .order
+                .iter()
+                .map(|(column, options)| format!("{}{}", name(column), direction(*options)))
+                .collect();
+            let calls: Vec<String> = w.calls.iter().map(|c| window_call(c, &n.inputs[0])).collect();
+            format!("window by [{}] order [{}] {}", partition.join(", "), order.join(", "), calls.join(", "))
+        }
         Op::Join(j) => {
             let on: Vec<_> = j.on.iter().map(|(l, r)| format!("{l} = {r}")).collect();
             let mut text = format!("{} join on [{}]", j.kind.to_string().to_lowercase(), on.join(", "));
@@ -175,6 +188,58 @@ pub fn operator(n: &Node) -> String {
             Exchange::Merge { keys, fetch: None } => format!("merge on worker 0 by {}", sort_keys(keys)),
         },
     }
+}
+
+/// A column of a node as text.
+fn column_name(n: &Node, column: usize) -> String {
+    n.schema.fields().get(column).map_or_else(String::new, |field| format!("{}@{column}", field.name()))
+}
+
+fn window_call(c: &WindowCall, input: &Node) -> String {
+    let name = match &c.function {
+        WindowFunction::RowNumber => "row_number".to_string(),
+        WindowFunction::Rank => "rank".into(),
+        WindowFunction::DenseRank => "dense_rank".into(),
+        WindowFunction::PercentRank => "percent_rank".into(),
+        WindowFunction::CumeDist => "cume_dist".into(),
+        WindowFunction::Ntile => "ntile".into(),
+        WindowFunction::Shift(Shift::Nowhere) => "no row".into(),
+        WindowFunction::Shift(Shift::Rows(rows)) => format!("row {rows:+}"),
+        WindowFunction::Shift(Shift::ByRow { ahead: true }) => "lead".into(),
+        WindowFunction::Shift(Shift::ByRow { ahead: false }) => "lag".into(),
+        WindowFunction::First => "first_value".into(),
+        WindowFunction::Last => "last_value".into(),
+        WindowFunction::Nth => "nth_value".into(),
+        WindowFunction::Aggregate(of) => match of {
+            AggregateFunction::Distinct { of, .. } => format!("distinct {}", function(of)),
+            of => function(of).to_string(),
+        },
+    };
+    let mut text = format!("{name}({}", list(&c.args));
+    text.push_str(if c.ignore_nulls { " ignore nulls)" } else { ")" });
+    if let Some(filter) = &c.filter {
+        let _ = write!(text, " if {filter}");
+    }
+    let has_frame = matches!(
+        c.function,
+        WindowFunction::First | WindowFunction::Last | WindowFunction::Nth | WindowFunction::Aggregate(_)
+    );
+    let Frame { units, start, end, exclude, .. } = &c.frame;
+    if has_frame {
+        let bound = |bound: &Bound| match bound {
+            Bound::First => "first".to_string(),
+            Bound::Before(n) => format!("{n} before"),
+            Bound::Current => "current".into(),
+            Bound::After(n) => format!("{n} after"),
+            Bound::Last => "last".into(),
+            Bound::Value(column) => column_name(input, *column),
+        };
+        let _ = write!(text, " {units} {} to {}{exclude}", bound(start), bound(end));
+    }
+    if c.order > 0 {
+        let _ = write!(text, " of {} keys", c.order);
+    }
+    text
 }
 
 /// The names of the columns of a node.
@@ -241,14 +306,13 @@ fn list(exprs: &[Expr]) -> String {
 }
 
 fn sort_keys(keys: &[SortKey]) -> String {
-    keys.iter()
-        .map(|k| {
-            let direction = if k.options.descending { " desc" } else { "" };
-            let nulls = if k.options.nulls_first { " nulls first" } else { "" };
-            format!("{}{direction}{nulls}", k.expr)
-        })
-        .collect::<Vec<_>>()
-        .join(", ")
+    keys.iter().map(|k| format!("{}{}", k.expr, direction(k.options))).collect::<Vec<_>>().join(", ")
+}
+
+fn direction(options: SortOptions) -> String {
+    let direction = if options.descending { " desc" } else { "" };
+    let nulls = if options.nulls_first { " nulls first" } else { "" };
+    format!("{direction}{nulls}")
 }
 
 /// An estimated number for people. What is less than one and not nothing counts as one.

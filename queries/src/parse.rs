@@ -3,10 +3,12 @@
 //! - [`definitions`]: statements that define names and settings of a session.
 //! - [`copy`]: where rows are written.
 //! - [`readers`]: functions that read files.
-//! - `materialized`, `named_tables`, `powers`, `values`: what the parser reads in another dialect alone, or not at all.
+//! - `exclude`, `materialized`, `named_tables`, `powers`, `values`: what the parser reads in another dialect alone, or not
+//!   at all.
 
 pub mod copy;
 pub mod definitions;
+pub(crate) mod exclude;
 mod materialized;
 mod named_tables;
 mod powers;
@@ -181,6 +183,7 @@ fn parsed<T: AsMut<[Statement]>>(sql: &str, parse: impl FnOnce(&mut Parser) -> R
     let tokens = tokens.map_err(|e| syntax(&e.to_string()))?;
     bounds::check_tokens(&tokens)?;
     let tokens = values::behind_quantifiers(powers::carets(tokens));
+    let tokens = exclude::into_orders(tokens);
     let (tokens, wishes) = materialized::taken_out(tokens);
     let tokens = named_tables::selected(tokens);
     let reads = readers::occurs(&tokens);

@@ -9,6 +9,7 @@ use datafusion_expr::physical_planning_context::ScalarSubqueryResults;
 use datafusion_physical_expr::aggregate::AggregateFunctionExpr;
 use schema::{ColumnBound, ColumnPrefix, Table};
 
+pub use crate::algebra::window::{Exclude, Units};
 pub use datafusion_common::JoinType;
 /// A compiled expression over the columns of one input.
 pub use expressions::Expr;
@@ -114,6 +115,8 @@ pub enum Op {
     },
     /// Groups and aggregates.
     Aggregate(Aggregate),
+    /// Computes functions over windows, beside the columns of its input.
+    Window(Window),
     /// Joins two inputs.
     Join(Join),
     /// Sorts; with `fetch` only the first rows are kept.
@@ -310,6 +313,108 @@ pub enum AggregateFunction {
     },
     /// Any other, by DataFusion's accumulator.
     General(Arc<AggregateFunctionExpr>),
+}
+
+/// Computes functions over windows. The rows of a partition are given one behind the other, in the order of the window;
+/// the results are columns behind those of the input.
+#[derive(Debug, Clone)]
+pub struct Window {
+    /// The columns in which the rows of a partition are equal.
+    pub partition: Vec<usize>,
+    /// The columns of the order, the most significant first.
+    pub order: Vec<(usize, SortOptions)>,
+    /// What is computed.
+    pub calls: Vec<WindowCall>,
+}
+
+/// A function over a window.
+#[derive(Debug, Clone)]
+pub struct WindowCall {
+    /// The function.
+    pub function: WindowFunction,
+    /// Its arguments, over the columns of the input.
+    pub args: Vec<Expr>,
+    /// How many columns of the order make rows peers.
+    pub order: usize,
+    /// Which rows it sees.
+    pub frame: Frame,
+    /// Of an aggregate: only rows for which this is true count.
+    pub filter: Option<Expr>,
+    /// Whether NULLs are passed over.
+    pub ignore_nulls: bool,
+}
+
+/// What is computed over a window.
+#[derive(Debug, Clone)]
+pub enum WindowFunction {
+    /// The number of the row.
+    RowNumber,
+    /// The number of the first peer.
+    Rank,
+    /// The number of the group of peers.
+    DenseRank,
+    /// The rank as a part of the rows.
+    PercentRank,
+    /// The part of the rows up to the last peer.
+    CumeDist,
+    /// The number of the bucket; the argument is how many there are.
+    Ntile,
+    /// The value of another row (`lag`, `lead`); the last of three arguments is what is given where there is none.
+    Shift(Shift),
+    /// The value of the frame's first row.
+    First,
+    /// The value of the frame's last row.
+    Last,
+    /// The value of the frame's row of a number, the second argument.
+    Nth,
+    /// An aggregate of the rows of the frame.
+    Aggregate(AggregateFunction),
+}
+
+/// Which other row it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shift {
+    /// None: the number of rows is NULL.
+    Nowhere,
+    /// So many rows ahead, or behind where it is negative.
+    Rows(i128),
+    /// So many as the second argument says of the row.
+    ByRow {
+        /// Whether ahead.
+        ahead: bool,
+    },
+}
+
+/// Which rows around a row a function sees.
+#[derive(Debug, Clone)]
+pub struct Frame {
+    /// What the bounds count.
+    pub units: Units,
+    /// Where it begins.
+    pub start: Bound,
+    /// Where it ends; that row belongs to it.
+    pub end: Bound,
+    /// Which rows are left out.
+    pub exclude: Exclude,
+    /// The column that the values of [`Bound::Value`] are compared with.
+    pub key: Option<usize>,
+}
+
+/// A bound of a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bound {
+    /// The partition's first row.
+    First,
+    /// So many rows or groups before.
+    Before(u64),
+    /// The row itself; of RANGE and GROUPS its peers.
+    Current,
+    /// So many rows or groups behind.
+    After(u64),
+    /// The partition's last row.
+    Last,
+    /// The first row, or the last one, whose key is not beyond the value in this column.
+    Value(usize),
 }
 
 /// Which input of a join is kept in the hash table.

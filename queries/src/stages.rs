@@ -8,7 +8,7 @@ use datafusion_expr::physical_planning_context::SubqueryIndex;
 use datafusion_physical_expr::expressions::Literal;
 use datafusion_physical_expr::scalar_subquery::ScalarSubqueryExpr;
 
-use crate::plan::{AggregateCall, Exchange, Expr, Node, Op, Plan, Stage};
+use crate::plan::{AggregateCall, Exchange, Expr, Node, Op, Plan, Stage, WindowCall};
 
 impl Plan {
     /// This plan with the value of a stage in the place of what reads it. The value has the type of the stage's column.
@@ -65,6 +65,12 @@ fn visit_exprs(op: &mut Op, visit: &mut impl FnMut(&mut Expr) -> Result<()>) -> 
             aggregate.aggregates.iter_mut().try_for_each(|AggregateCall { args, filter, .. }| {
                 args.iter_mut().chain(filter).try_for_each(&mut *visit)
             })
+        }
+        Op::Window(window) => {
+            let of_call = |call: &mut WindowCall| {
+                call.args.iter_mut().chain(&mut call.filter).try_for_each(&mut *visit)
+            };
+            window.calls.iter_mut().try_for_each(of_call)
         }
         Op::Join(join) => {
             join.on.iter_mut().flat_map(|(left, right)| [left, right]).try_for_each(&mut *visit)?;

@@ -34,7 +34,7 @@ use crate::operators::output::{Output, Queue};
 use crate::operators::project::Project;
 use crate::operators::repeat::Repeat;
 use crate::operators::scan::Scan;
-use crate::operators::scan::prefetch::Window;
+use crate::operators::scan::prefetch;
 use crate::operators::scan::source::ScanSource;
 use crate::operators::scan::static_partition::StaticPartition;
 use crate::operators::shared;
@@ -42,6 +42,7 @@ use crate::operators::sort::Sort;
 use crate::operators::transform::Transform;
 use crate::operators::union::Union;
 use crate::operators::values::Values;
+use crate::operators::window::Window;
 use crate::state::kept::{Kept, Reading};
 
 /// The bytes that may be on their way at once in one exchange of one process.
@@ -52,6 +53,10 @@ const FEWER_BUILD_ROWS: &str = "read fewer columns or rows of the join's build s
 
 /// The help of an error: how a sort keeps less.
 const FEWER_SORTED_ROWS: &str = "read fewer columns or rows, or add LIMIT: a sort keeps all of its rows";
+
+/// The help of an error: how a window keeps less.
+const FEWER_IN_PARTITIONS: &str =
+    "read fewer columns or rows, or PARTITION BY more: a window keeps the partition at hand";
 
 /// The help of an error: how fewer rows wait for those before them.
 const FEWER_ARRANGED_ROWS: &str = "read fewer columns or rows, or run with fewer --workers";
@@ -100,7 +105,7 @@ impl Shared {
     }
 
     fn add(&mut self, node: &Node, settings: &Settings, kept: &BTreeMap<usize, Arc<Kept>>) -> Result<()> {
-        let window = Window::new(settings.read_ahead);
+        let window = prefetch::Window::new(settings.read_ahead);
         let memory_limit = settings.memory_limit.min(memory::limit());
         match &node.op {
             Op::Scan(scan) => {
@@ -353,6 +358,16 @@ impl<'scope> Renderer<'_, 'scope> {
                         let sort = Sort::new(order, *fetch, node.schema.clone());
                         Box::new(MemoryTracker::new(sort, operator(node), FEWER_SORTED_ROWS))
                     }),
+                    Err(e) => self.fail(e, edge),
+                }
+            }
+            Op::Window(plan) => {
+                let edge = input(0);
+                match Window::new(plan, &node.inputs[0].schema, node.schema.clone()) {
+                    Ok(op) => {
+                        let op = MemoryTracker::new(op, operator(node), FEWER_IN_PARTITIONS);
+                        self.stage(node, "window", true).add(Inputs::Local(vec![edge]), |_| Box::new(op))
+                    }
                     Err(e) => self.fail(e, edge),
                 }
             }

@@ -98,6 +98,7 @@ impl Shape {
                         Op::Sort { .. } => "ORDER BY",
                         Op::Limit { .. } => "LIMIT",
                         Op::Union => "UNION",
+                        Op::Window(_) => "a window function",
                         _ => "this query",
                     };
                     return Err(refuse(name));

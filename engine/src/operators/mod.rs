@@ -21,6 +21,7 @@ pub mod sort;
 pub mod transform;
 pub mod union;
 pub mod values;
+pub mod window;
 
 use std::collections::VecDeque;
 

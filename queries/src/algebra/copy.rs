@@ -50,6 +50,7 @@ impl Rel {
                 _ => vec![],
             },
             Rel::Aggregate(node) => node.calls.iter().map(|(id, _)| *id).collect(),
+            Rel::Window(node) => node.calls.iter().map(|(id, _)| *id).collect(),
             Rel::Expand(node) => node.keys.iter().map(|(id, _)| *id).chain([node.id]).collect(),
             Rel::Union(node) => node.columns.clone(),
             Rel::Shared(node) => node.columns.clone(),
@@ -86,6 +87,7 @@ impl Rel {
                 node.keys.iter_mut().for_each(change);
                 node.calls.iter_mut().for_each(|(id, _)| change(id));
             }
+            Rel::Window(node) => node.calls.iter_mut().for_each(|(id, _)| change(id)),
             Rel::Expand(node) => {
                 node.keys.iter_mut().for_each(|(id, from)| {
                     change(id);

@@ -5,6 +5,7 @@
 //! columns that its operator computes and those of its inputs; which of them are needed is decided when it is lowered.
 //!
 //! - [`expr`]: typed expressions over columns.
+//! - [`window`]: functions over windows.
 //! - [`copy`]: copies of relations, with columns of their own.
 //! - [`walk`]: the columns of relations, what is read and given, and how trees are looked at and changed.
 //! - [`facts`]: what is known of rows before they are read.
@@ -17,6 +18,7 @@ pub mod facts;
 pub mod print;
 pub mod stages;
 pub mod walk;
+pub mod window;
 
 use std::sync::Arc;
 
@@ -28,6 +30,7 @@ use schema::Table;
 pub use expr::{Expr, Kind, Subquery, SubqueryKind};
 pub use facts::{Facts, Number, Spread};
 pub use stages::{Gives, Shared, Stage};
+pub use window::{Window, WindowCall, WindowFunction};
 
 use crate::plan::Transform;
 
@@ -102,6 +105,8 @@ pub enum Rel {
     Join(Join),
     /// Groups and aggregates: gives the keys and the results.
     Aggregate(Aggregate),
+    /// Computes functions over windows beside the columns of its input.
+    Window(Window),
     /// Gives each row once for each grouping set.
     Expand(Expand),
     /// Sorts.

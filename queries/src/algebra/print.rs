@@ -2,7 +2,10 @@
 
 use std::fmt::{self, Write};
 
-use super::{Call, ColumnId, Columns, Expr, JoinKind, Kind, Rel, SortKey, Subquery, SubqueryKind};
+use super::window::{Bound, Frame};
+use super::{
+    Call, ColumnId, Columns, Expr, JoinKind, Kind, Rel, SortKey, Subquery, SubqueryKind, WindowCall,
+};
 
 /// Text that is being written.
 struct Text {
@@ -223,6 +226,38 @@ impl Columns {
         Ok(())
     }
 
+    fn window_call(&self, out: &mut Text, call: &WindowCall) -> fmt::Result {
+        write!(out, "{}({}", call.function.name(), if call.distinct { "DISTINCT " } else { "" })?;
+        self.exprs(out, &call.args)?;
+        out.push_str(if call.ignore_nulls { " IGNORE NULLS)" } else { ")" });
+        if let Some(filter) = &call.filter {
+            out.push_str(" FILTER ");
+            self.within(out, filter)?;
+        }
+        let Frame { units, start, end, exclude, key } = &call.frame;
+        write!(out, " over {} keys {units} ", call.order)?;
+        if let Some(key) = key {
+            self.within(out, key)?;
+            out.push(' ');
+        }
+        self.bound(out, start)?;
+        out.push_str(" to ");
+        self.bound(out, end)?;
+        write!(out, "{exclude}")
+    }
+
+    fn bound(&self, out: &mut Text, bound: &Bound) -> fmt::Result {
+        match bound {
+            Bound::First => out.push_str("first"),
+            Bound::Before(n) => write!(out, "{n} before")?,
+            Bound::Current => out.push_str("current"),
+            Bound::After(n) => write!(out, "{n} after")?,
+            Bound::Last => out.push_str("last"),
+            Bound::Value(value) => self.within(out, value)?,
+        }
+        Ok(())
+    }
+
     fn rel(&self, out: &mut Text, rel: &Rel, depth: usize) -> fmt::Result {
         write!(out, "{:1$}", "", 2 * depth)?;
         match rel {
@@ -282,6 +317,18 @@ impl Columns {
                 }
                 if !node.totals.is_empty() {
                     write!(out, "; {} totals", node.totals.len())?;
+                }
+            }
+            Rel::Window(node) => {
+                out.push_str("window by ");
+                self.exprs(out, &node.partition)?;
+                out.push_str(" order ");
+                self.keys(out, &node.order)?;
+                for (id, call) in &node.calls {
+                    out.push_str("; ");
+                    self.column(out, *id)?;
+                    out.push_str(" := ");
+                    self.window_call(out, call)?;
                 }
             }
             Rel::Expand(node) => {

@@ -26,6 +26,7 @@ impl Rel {
             Rel::Map(node) => vec![&node.input],
             Rel::Join(node) => vec![&node.left, &node.right],
             Rel::Aggregate(node) => vec![&node.input],
+            Rel::Window(node) => vec![&node.input],
             Rel::Expand(node) => vec![&node.input],
             Rel::Sort(node) => vec![&node.input],
             Rel::Limit(node) => vec![&node.input],
@@ -42,6 +43,7 @@ impl Rel {
             Rel::Map(node) => vec![&mut node.input],
             Rel::Join(node) => vec![&mut node.left, &mut node.right],
             Rel::Aggregate(node) => vec![&mut node.input],
+            Rel::Window(node) => vec![&mut node.input],
             Rel::Expand(node) => vec![&mut node.input],
             Rel::Sort(node) => vec![&mut node.input],
             Rel::Limit(node) => vec![&mut node.input],
@@ -59,6 +61,7 @@ impl Rel {
             Rel::Map(node) => node.exprs.iter().map(|(_, e)| e).collect(),
             Rel::Join(node) => node.predicates.iter().collect(),
             Rel::Aggregate(node) => node.calls.iter().flat_map(|(_, call)| call.exprs()).collect(),
+            Rel::Window(node) => node.exprs().collect(),
             Rel::Sort(node) => node.keys.iter().map(|key| &key.expr).collect(),
             Rel::Expand(_) | Rel::Limit(_) | Rel::Union(_) | Rel::Repeat(_) | Rel::Shared(_) => vec![],
         }
@@ -73,6 +76,7 @@ impl Rel {
             Rel::Map(node) => node.exprs.iter_mut().map(|(_, e)| e).collect(),
             Rel::Join(node) => node.predicates.iter_mut().collect(),
             Rel::Aggregate(node) => node.calls.iter_mut().flat_map(|(_, call)| call.exprs_mut()).collect(),
+            Rel::Window(node) => node.exprs_mut().collect(),
             Rel::Sort(node) => node.keys.iter_mut().map(|key| &mut key.expr).collect(),
             Rel::Expand(_) | Rel::Limit(_) | Rel::Union(_) | Rel::Repeat(_) | Rel::Shared(_) => vec![],
         }
@@ -106,6 +110,10 @@ impl Rel {
             Rel::Aggregate(node) => {
                 columns.extend(&node.keys);
                 columns.extend(node.calls.iter().map(|(id, _)| *id));
+            }
+            Rel::Window(node) => {
+                columns.extend(node.calls.iter().map(|(id, _)| *id));
+                node.input.collect_columns(columns);
             }
             Rel::Expand(node) => {
                 columns.extend(node.keys.iter().map(|(id, _)| *id));

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use arrow_schema::DataType;
 use datafusion_common::ScalarValue;
 use datafusion_expr::AggregateUDF;
 use sqlparser::ast::{
@@ -11,7 +12,7 @@ use sqlparser::ast::{
 
 use super::Binder;
 use super::scope::Env;
-use crate::algebra::{Call, Expr, SortKey};
+use crate::algebra::{Call, Expr, SortKey, WindowFunction};
 use crate::error::{Error, Result};
 use crate::meant;
 
@@ -23,14 +24,14 @@ const ORDERED_SETS: [&str; 4] =
 const DISTINCT_OF_THE_FIRST: [&str; 2] = ["string_agg", "percentile_cont"];
 
 /// A call as it is written.
-struct Written<'q> {
-    name: String,
+pub(super) struct Written<'q> {
+    pub name: String,
     args: Vec<&'q FunctionArg>,
-    distinct: bool,
-    order_by: &'q [OrderByExpr],
-    within_group: &'q [OrderByExpr],
-    filter: Option<&'q Ast>,
-    ignore_nulls: Option<bool>,
+    pub distinct: bool,
+    pub order_by: &'q [OrderByExpr],
+    pub within_group: &'q [OrderByExpr],
+    pub filter: Option<&'q Ast>,
+    pub ignore_nulls: Option<bool>,
 }
 
 impl<'a> Binder<'a> {
@@ -46,6 +47,9 @@ impl<'a> Binder<'a> {
         let written = written(function)?;
         let name = written.name.as_str();
         let place = function.name.span();
+        if let Some(over) = &function.over {
+            return self.over(function, over, &written, env);
+        }
         if let Some(scalar) = self.functions.scalar(name) {
             let only_aggregates = [
                 (written.distinct, "DISTINCT"),
@@ -69,11 +73,15 @@ impl<'a> Binder<'a> {
         }
         match self.functions.aggregate(name) {
             Some(aggregate) => self.aggregate(aggregate, &written, env),
+            None if WindowFunction::named(name).is_some() => {
+                let message = format!("{name}() is a window function\n  help: write {name}() OVER (…)");
+                Err(Error::Invalid(message).at(place))
+            }
             None => Err(self.no_function(name).at(place)),
         }
     }
 
-    fn args(&mut self, written: &Written<'_>, env: &Env<'_>) -> Result<Vec<Expr>> {
+    pub(super) fn args(&mut self, written: &Written<'_>, env: &Env<'_>) -> Result<Vec<Expr>> {
         let mut args = Vec::with_capacity(written.args.len());
         for arg in &written.args {
             args.push(match arg {
@@ -99,19 +107,49 @@ impl<'a> Binder<'a> {
         env: &Env<'_>,
     ) -> Result<Expr> {
         let name = written.name.as_str();
-        if written.ignore_nulls.is_some() && !function.supports_null_handling_clause() {
-            return Err(Error::Invalid(format!("IGNORE NULLS and RESPECT NULLS are not for {name}()")));
-        }
         // Aggregates of the select list may name what stands before them, those of other clauses may not.
         let (aliases, unseen): (&[_], &[_]) = match env.clause {
             "SELECT" => (env.aliases, env.unseen),
             _ => (&[], if env.aliases.is_empty() { env.unseen } else { env.aliases }),
         };
-        let inside = Env { group: None, clause: "an aggregate", aliases, unseen, ..*env };
-        let mut args = self.args(written, &inside)?;
+        let clause = "an aggregate";
+        let inside = Env { group: None, windows: None, clause, aliases, unseen, ..*env };
+        let (call, data_type) = self.aggregate_call(function, written, &inside)?;
+        // It belongs to the nearest query whose columns it reads.
+        let columns: Vec<_> = call
+            .args
+            .iter()
+            .chain(&call.filter)
+            .chain(call.order_by.iter().map(|key| &key.expr))
+            .flat_map(Expr::columns)
+            .collect();
+        let home = env.levels().find(|level| columns.iter().any(|id| level.scope.has(*id))).unwrap_or(env);
+        let Some(group) = home.group else {
+            return Err(Error::Invalid(format!(
+                "{name}() is an aggregate, and can't stand in {}\n  help: HAVING has conditions on aggregates",
+                home.clause
+            )));
+        };
+        let columns = &mut self.columns;
+        let id = group.borrow_mut().call(call, || columns.add(name, data_type));
+        Ok(self.columns.read(id))
+    }
+
+    /// A call of an aggregate whose arguments `inside` knows, and the type of its result.
+    pub(super) fn aggregate_call(
+        &mut self,
+        function: Arc<AggregateUDF>,
+        written: &Written<'_>,
+        inside: &Env<'_>,
+    ) -> Result<(Call, DataType)> {
+        let name = written.name.as_str();
+        if written.ignore_nulls.is_some() && !function.supports_null_handling_clause() {
+            return Err(Error::Invalid(format!("IGNORE NULLS and RESPECT NULLS are not for {name}()")));
+        }
+        let mut args = self.args(written, inside)?;
         let takes_order = function.supports_within_group_clause() || ORDERED_SETS.contains(&name);
-        let mut order_by = self.keys(written.order_by, &inside)?;
-        let within = self.keys(written.within_group, &inside)?;
+        let mut order_by = self.keys(written.order_by, inside)?;
+        let within = self.keys(written.within_group, inside)?;
         if !within.is_empty() {
             if !takes_order || !order_by.is_empty() || within.len() > 1 {
                 return Err(Error::Invalid(format!("WITHIN GROUP (ORDER BY …) of this kind in {name}()")));
@@ -137,34 +175,16 @@ impl<'a> Binder<'a> {
             )));
         }
         let filter = match written.filter {
-            Some(filter) => Some(self.condition(filter, &inside)?),
+            Some(filter) => Some(self.condition(filter, inside)?),
             None => None,
         };
         let (distinct, ignore_nulls) = (written.distinct, written.ignore_nulls);
         let call = Call { function, args, distinct, filter, order_by, ignore_nulls };
-        let (call, data_type) = self.types.aggregate_as(name, call)?;
-        // It belongs to the nearest query whose columns it reads.
-        let columns: Vec<_> = call
-            .args
-            .iter()
-            .chain(&call.filter)
-            .chain(call.order_by.iter().map(|key| &key.expr))
-            .flat_map(Expr::columns)
-            .collect();
-        let home = env.levels().find(|level| columns.iter().any(|id| level.scope.has(*id))).unwrap_or(env);
-        let Some(group) = home.group else {
-            return Err(Error::Invalid(format!(
-                "{name}() is an aggregate, and can't stand in {}\n  help: HAVING has conditions on aggregates",
-                home.clause
-            )));
-        };
-        let columns = &mut self.columns;
-        let id = group.borrow_mut().call(call, || columns.add(name, data_type));
-        Ok(self.columns.read(id))
+        self.types.aggregate_as(name, call)
     }
 
     /// The keys of an order, each once.
-    fn keys(&mut self, written: &[OrderByExpr], env: &Env<'_>) -> Result<Vec<SortKey>> {
+    pub(super) fn keys(&mut self, written: &[OrderByExpr], env: &Env<'_>) -> Result<Vec<SortKey>> {
         let mut keys: Vec<SortKey> = Vec::with_capacity(written.len());
         for key in written {
             let expr = self.expr(&key.expr, env)?;
@@ -177,7 +197,7 @@ impl<'a> Binder<'a> {
         Ok(keys)
     }
 
-    fn no_function(&self, name: &str) -> Error {
+    pub(super) fn no_function(&self, name: &str) -> Error {
         let help = meant::function(name, self.functions);
         Error::Name { message: format!("there is no function '{name}'"), help }
     }

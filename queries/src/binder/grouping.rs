@@ -317,7 +317,8 @@ struct Mention<'a> {
 
 impl Mention<'_> {
     fn is_aggregate(&self, e: &Ast) -> bool {
-        matches!(e, Ast::Function(f) if self.functions.is_aggregate(&f.name.to_string().to_lowercase()))
+        matches!(e, Ast::Function(f) if f.over.is_none()
+            && self.functions.is_aggregate(&f.name.to_string().to_lowercase()))
     }
 }
 
@@ -370,13 +371,16 @@ fn at_place<'q>(e: &Ast, selected: &'q [SelectItem]) -> Result<Option<&'q Ast>> 
     }
 }
 
-/// Whether a call is that of an aggregate.
+/// Whether a call is that of an aggregate or over a window.
 fn is_aggregate(function: &Function) -> bool {
+    if function.over.is_some() {
+        return true;
+    }
     let name = function.name.0.last().and_then(|part| part.as_ident());
     name.is_some_and(|name| Functions::all().is_aggregate(&name.value.to_lowercase()))
 }
 
-/// Whether an aggregate stands in an expression. Those of its subqueries are theirs.
+/// Whether an aggregate or a window function stands in an expression. Those of its subqueries are theirs.
 fn is_aggregated(expr: &Ast) -> bool {
     struct Search(usize);
 

@@ -7,6 +7,7 @@
 //! - `select`: one SELECT.
 //! - [`grouping`]: GROUP BY, grouping sets, and which expressions may stand above them; `orders`: aggregates that ask for
 //!   different orders.
+//! - [`window`]: functions over windows.
 //! - `expr`: expressions; `call`: calls of functions; `literal`: constants; `patterns`: LIKE, GLOB and SIMILAR TO;
 //!   `sql_type`: names of types.
 //! - `table_functions`: tables that are made while they are read.
@@ -29,6 +30,7 @@ mod sql_type;
 mod syntax;
 mod table_functions;
 mod wildcard;
+pub mod window;
 
 pub use sql_type::named as type_named;
 

@@ -7,9 +7,10 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use schema::names::nearest;
-use sqlparser::ast::{self, CteAsMaterialized, Ident, Query};
+use sqlparser::ast::{self, CteAsMaterialized, Ident, NamedWindowDefinition, Query};
 
 use super::grouping::Group;
+use super::window::Windows;
 use crate::algebra::ColumnId;
 use crate::catalog::Catalog;
 use crate::error::{Error, Result};
@@ -228,6 +229,10 @@ pub struct Env<'e> {
     pub ctes: Option<&'e Ctes<'e>>,
     /// Where aggregates of the SELECT go; none where it can have none.
     pub group: Option<&'e RefCell<Group>>,
+    /// Where calls over windows of the SELECT go; none where it can have none.
+    pub windows: Option<&'e RefCell<Windows>>,
+    /// The windows that the SELECT gives names.
+    pub named: &'e [NamedWindowDefinition],
     /// Why it can have none, for errors: the clause.
     pub clause: &'static str,
     /// Expressions that the SELECT gives a name, where no column has it.
@@ -305,7 +310,17 @@ pub enum Named<'e> {
 impl<'e> Env<'e> {
     /// The names of one scope in a clause that has no aggregates and no names of the SELECT.
     pub fn of(scope: &'e Scope, clause: &'static str) -> Env<'e> {
-        Env { scope, outer: None, ctes: None, group: None, clause, aliases: &[], unseen: &[] }
+        Env {
+            scope,
+            outer: None,
+            ctes: None,
+            group: None,
+            windows: None,
+            named: &[],
+            clause,
+            aliases: &[],
+            unseen: &[],
+        }
     }
 
     /// The scopes from the nearest to the outermost.

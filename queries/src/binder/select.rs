@@ -10,7 +10,7 @@ use super::query::{OrderKey, Range, distinct, keys_of, limited, mapped, sorted};
 use super::scope::{Ctes, Env, Field, Scope, same};
 use super::syntax::commas;
 use super::wildcard::{self, Given};
-use super::{Binder, Bound, names};
+use super::{Binder, Bound, names, window};
 use crate::algebra::{Aggregate, Call, ColumnId, Expr, Filter, Rel, SortKey};
 use crate::error::{Error, Result};
 
@@ -89,11 +89,19 @@ impl<'a> Binder<'a> {
         if select.having.is_some() {
             group.borrow_mut().make_one();
         }
-        let listed = Env { group: Some(&group), clause: "SELECT", ..rows };
-        let above = Env { aliases: &aliases, unseen: &[], ..listed };
+        window::check_names(&select.named_window)?;
+        let windows = window::Noted::default();
+        let named = select.named_window.as_slice();
+        let grouped = Env { group: Some(&group), named, aliases: &aliases, unseen: &[], ..rows };
+        let above = Env { windows: Some(&windows), ..grouped };
+        let listed = Env { clause: "SELECT", aliases: &[], unseen: &aliases, ..above };
         let mut items = self.items(select.flavor, &selected, &aliases, &listed)?;
         let having = match &select.having {
-            Some(having) => Some(self.condition(having, &Env { clause: "HAVING", ..above })?),
+            Some(having) => Some(self.condition(having, &Env { clause: "HAVING", ..grouped })?),
+            None => None,
+        };
+        let mut qualify = match &select.qualify {
+            Some(condition) => Some(self.condition(condition, &Env { clause: "QUALIFY", ..above })?),
             None => None,
         };
         let on = match &select.distinct {
@@ -110,7 +118,12 @@ impl<'a> Binder<'a> {
                 order.push(Ordering { target, written: expr, descending, nulls_first });
             }
         }
-        let group = group.into_inner();
+        let (group, mut windows) = (group.into_inner(), windows.into_inner());
+        if qualify.is_some() && windows.is_empty() {
+            let message = "QUALIFY needs a window function, in its condition or in the select list\n  \
+                           help: WHERE has conditions on rows, and HAVING on groups";
+            return Err(Error::Invalid(message.into()).at_word("QUALIFY"));
+        }
         let mut on = on;
         if group.is_grouped() {
             rel = self.grouped(rel, &group)?;
@@ -125,10 +138,20 @@ impl<'a> Binder<'a> {
                     check(e, " in ORDER BY", written)?;
                 }
             }
+            self.windows_above(&mut windows, &scope, &group)?;
+            if let Some(qualify) = &mut qualify {
+                check(qualify, " in QUALIFY", select.qualify.as_ref())?;
+            }
             if let Some(mut having) = having {
                 check(&mut having, " in HAVING", select.having.as_ref())?;
                 rel = Rel::Filter(Filter { input: Box::new(rel), predicates: having.split() });
             }
+        }
+        if !windows.is_empty() {
+            rel = self.windowed(rel, windows);
+        }
+        if let Some(qualify) = qualify {
+            rel = Rel::Filter(Filter { input: Box::new(rel), predicates: qualify.split() });
         }
         self.result(rel, items, &scope, outer.is_some(), select.distinct.as_ref(), on, order, range)
     }
@@ -266,9 +289,11 @@ impl<'a> Binder<'a> {
         }
         if matches!(distinction, Some(Distinct::Distinct)) {
             let given: BTreeSet<ColumnId> = fields.iter().map(|field| field.id).collect();
+            let own = rel.columns();
             for key in &order {
                 if let OrderTarget::Expr(e) = &key.target
-                    && let Some(id) = e.columns().into_iter().find(|id| scope.has(*id) && !given.contains(id))
+                    && let Some(id) =
+                        e.columns().into_iter().find(|id| own.contains(id) && !given.contains(id))
                 {
                     return Err(Error::Invalid(format!(
                         "ORDER BY of SELECT DISTINCT reads '{}', which is not selected",

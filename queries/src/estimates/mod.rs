@@ -101,6 +101,10 @@ pub fn of(rel: &Rel, inputs: &[&Estimate]) -> Estimate {
             let whole = groups_of_whole(input, &node.keys).max(rows);
             Estimate { rows, whole, is_known: input.is_known, spreads: Spreads::of(spreads.collect()) }
         }
+        Rel::Window(node) => {
+            let computed = node.calls.iter().map(|(id, _)| (*id, Spread::of_values(input.rows))).collect();
+            Estimate { spreads: input.spreads.with(computed), ..*input }
+        }
         Rel::Expand(node) => {
             let rows = input.rows * node.sets.len() as f64;
             let whole = input.whole * node.sets.len() as f64;

@@ -126,10 +126,6 @@ const FUNCTIONS: &[(&[&str], &[&str])] = &[
 
 /// Names of functions that nothing here does, and what is to be said of them.
 const NOTHING: &[(&[&str], &str)] = &[
-    (
-        &["row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile", "lag", "lead"],
-        "window functions are not there yet",
-    ),
     (&["unnest", "explode", "flatten"], "lists can't be taken apart yet"),
     (
         &["json_extract", "json_extract_string", "json_value", "json_query", "get_json_object", "parse_json"],

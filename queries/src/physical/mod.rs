@@ -7,6 +7,7 @@
 //! - `join`: build side, broadcast or exchange; `keys`: which predicates are keys.
 //! - `aggregate`: one phase or two; `accumulators`: what computes each aggregate; `expand`: grouping sets.
 //! - `sort`: orders and limits; `order`: which rows come in the order of their table.
+//! - `window`: functions over windows.
 //! - `rows`: constants, unions and repeated rows.
 
 pub(crate) mod accumulators;
@@ -23,6 +24,7 @@ mod scan;
 mod sort;
 #[cfg(test)]
 mod tests;
+mod window;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -131,6 +133,7 @@ impl Lowering<'_> {
             Rel::Map(node) => self.map(rel, node, at),
             Rel::Join(node) => self.join(rel, node, at),
             Rel::Aggregate(node) => self.aggregate(rel, node, at),
+            Rel::Window(node) => self.window(rel, node, at),
             Rel::Expand(node) => self.expand(rel, node, at),
             Rel::Sort(node) => self.sort(rel, node, at),
             Rel::Limit(node) => self.limit(rel, node, at),

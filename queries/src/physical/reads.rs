@@ -83,6 +83,14 @@ impl Reads {
                 node.predicates.iter().filter(|_| is_needed).for_each(|e| self.read_all(e, at));
             }
             Rel::Aggregate(node) => self.visit_aggregate(node, at),
+            Rel::Window(node) => {
+                let order = node.order.iter().map(|key| &key.expr);
+                node.partition.iter().chain(order).for_each(|e| self.read_all(e, at));
+                let wanted: Vec<bool> = node.calls.iter().map(|(id, _)| self.is_wanted(*id, at)).collect();
+                for ((_, call), _) in node.calls.iter().zip(wanted).filter(|(_, wanted)| *wanted) {
+                    call.exprs().for_each(|e| self.read_all(e, at));
+                }
+            }
             Rel::Expand(node) => node.keys.iter().for_each(|(_, from)| self.read(*from, at)),
             Rel::Union(node) => {
                 let mut given: Vec<(usize, ColumnId)> = node.columns.iter().copied().enumerate().collect();

@@ -44,6 +44,7 @@ fn replaced(rel: &mut Rel, columns: &Columns) -> Option<Rel> {
             let gives_none = is_empty(&node.input) && !node.keys.is_empty() && node.totals.is_empty();
             gives_none.then(|| none(rel))
         }
+        Rel::Window(node) => is_empty(&node.input).then(|| none(rel)),
         Rel::Expand(node) => is_empty(&node.input).then(|| none(rel)),
         Rel::Repeat(node) => is_empty(&node.input).then(|| taken(&mut node.input)),
         Rel::Sort(node) if node.fetch == Some(0) => Some(none(&node.input)),

@@ -17,9 +17,10 @@ use datafusion_functions_aggregate::min_max::max_udaf;
 use super::apply;
 use super::testing::{Sample, eq, filter, id, int, join, map, union};
 use crate::Settings;
+use crate::algebra::window::{Bound, Frame};
 use crate::algebra::{
     Aggregate, Call, ColumnId, Expand, Expr, Gives, JoinKind, Kind, Limit, Rel, Repeat, Shared, Sort,
-    SortKey, Stage, Statement,
+    SortKey, Stage, Statement, Window, WindowCall, WindowFunction,
 };
 use crate::compile::fails;
 
@@ -194,6 +195,7 @@ impl Run {
             }
             Rel::Join(node) => self.join(node),
             Rel::Aggregate(node) => self.aggregate(node),
+            Rel::Window(node) => self.window(node),
             Rel::Expand(node) => {
                 let mut all = Vec::new();
                 for row in self.rows(&node.input) {
@@ -284,6 +286,31 @@ impl Run {
             all.extend(alone.map(|r| both(&nulls(&node.left), r)));
         }
         all
+    }
+
+    /// Counts and greatest values of all rows of the partition, or of those up to the last peer.
+    fn window(&self, node: &Window) -> Vec<Row> {
+        let rows = self.rows(&node.input);
+        let is_same = |a: &Row, b: &Row| node.partition.iter().all(|e| self.value(e, a) == self.value(e, b));
+        let result = |call: &WindowCall, row: &Row| {
+            let keys = &node.order[..call.order];
+            let key = |row: &Row| -> Vec<(bool, Value)> {
+                keys.iter()
+                    .map(|key| self.value(&key.expr, row))
+                    .map(|value| (value.is_none(), value))
+                    .collect()
+            };
+            let sees = |other: &&Row| call.frame.is_whole() || key(other) <= key(row);
+            let counts = |other: &&Row| call.filter.as_ref().is_none_or(|e| self.value(e, other) == Some(1));
+            let seen = rows.iter().filter(|other| is_same(row, other)).filter(sees).filter(counts);
+            let values = seen.filter_map(|other| self.value(&call.args[0], other));
+            if call.function.name() == "count" { Some(values.count() as i64) } else { values.max() }
+        };
+        let with = |row: &Row| {
+            let made = node.calls.iter().map(|(id, call)| (*id, result(call, row)));
+            row.iter().map(|(id, value)| (*id, *value)).chain(made).collect()
+        };
+        rows.iter().map(with).collect()
     }
 
     fn aggregate(&self, node: &Aggregate) -> Vec<Row> {
@@ -427,8 +454,9 @@ impl Make {
         if depth == 0 {
             return self.table();
         }
-        match self.random.below(18) {
+        match self.random.below(20) {
             16 | 17 if !self.divides => self.listed(),
+            18 | 19 => self.windowed(depth),
             0..3 => {
                 let (input, columns) = self.relation(depth - 1);
                 let predicates = self.conditions(&columns);
@@ -460,6 +488,30 @@ impl Make {
             }
             _ => self.grouped(depth),
         }
+    }
+
+    fn windowed(&mut self, depth: usize) -> (Rel, Vec<Expr>) {
+        let (input, mut columns) = self.relation(depth - 1);
+        let partition: Vec<Expr> = (0..self.random.below(3)).map(|_| self.random.of(&columns)).collect();
+        let order: Vec<SortKey> = (0..self.random.below(2))
+            .map(|_| SortKey { expr: self.random.of(&columns), descending: false, nulls_first: false })
+            .collect();
+        let mut calls = Vec::new();
+        for _ in 0..self.random.below(2) + 1 {
+            let function = WindowFunction::Aggregate(self.random.of(&[count_udaf(), max_udaf()]));
+            let filter = (self.random.below(3) == 0).then(|| self.condition(&columns, 1));
+            let frame = match self.random.below(2) {
+                0 => Frame::whole(),
+                _ => Frame { end: Bound::Current, ..Frame::whole() },
+            };
+            let args = vec![self.number(&columns)];
+            let (distinct, ignore_nulls, within, keys) = (false, false, vec![], order.len());
+            let call =
+                WindowCall { function, args, order: keys, frame, filter, distinct, ignore_nulls, within };
+            calls.push((id(&self.sample.number("w")), call));
+        }
+        columns.extend(calls.iter().map(|(id, _)| self.sample.columns.read(*id)));
+        (Rel::Window(Window { input: Box::new(input), partition, order, calls }), columns)
     }
 
     fn joined(&mut self, depth: usize) -> (Rel, Vec<Expr>) {

@@ -97,6 +97,7 @@ impl Sharing<'_> {
             Rel::Sort(node) => self.share_apart(&mut node.input, vec![]),
             Rel::Limit(node) => self.share_apart(&mut node.input, vec![]),
             Rel::Expand(node) => self.share_below(&mut node.input, vec![]),
+            Rel::Window(node) => self.share_below(&mut node.input, vec![]),
             Rel::Repeat(node) => self.share_below(&mut node.input, vec![]),
         };
         read(rel, &known);

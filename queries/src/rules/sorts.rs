@@ -1,6 +1,7 @@
 //! Sorts whose order nobody sees.
 //!
-//! The order of rows matters to the result, to LIMIT, and to aggregates that put values together in it. What is joined,
+//! The order of rows matters to the result, to LIMIT, to aggregates that put values together in it, and to windows of all
+//! rows that have no order of their own. What is joined,
 //! grouped or put together by a union has no order, whatever its inputs had. A sort that keeps the first rows stays. The
 //! order of a stage's rows is seen if that of some reader is.
 
@@ -35,6 +36,7 @@ fn unsorted(rel: &mut Rel, is_seen: bool, seen: &mut BTreeSet<usize>) {
         Rel::Filter(_) | Rel::Map(_) | Rel::Repeat(_) => is_seen,
         Rel::Limit(_) => true,
         Rel::Aggregate(node) => sees_order(node),
+        Rel::Window(node) => is_seen || node.partition.is_empty() && node.order.is_empty(),
         Rel::Shared(node) if is_seen => {
             seen.insert(node.stage);
             false

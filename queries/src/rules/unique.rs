@@ -17,6 +17,7 @@ pub fn keys(rel: &Rel) -> Option<Vec<ColumnId>> {
         Rel::Sort(node) if node.fetch.is_some_and(|fetch| fetch <= 1) => Some(vec![]),
         Rel::Filter(node) => keys(&node.input),
         Rel::Map(node) => keys(&node.input),
+        Rel::Window(node) => keys(&node.input),
         Rel::Sort(node) => keys(&node.input),
         Rel::Limit(node) => keys(&node.input),
         Rel::Join(node) => match node.kind {

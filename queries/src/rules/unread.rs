@@ -3,7 +3,7 @@
 //! Columns have numbers that no other column has, and what reads one stands above what makes it. So one walk from the top
 //! knows at each operator which of its columns are read.
 //!
-//! - Entries of a [`Map`](Rel::Map), calls of an aggregate, columns of unions and of VALUES.
+//! - Entries of a [`Map`](Rel::Map), calls of an aggregate and over windows, columns of unions and of VALUES.
 //! - The join that only says whether there is a match, where nobody asks; a left join whose right side is not read and has
 //!   one match at most for each row.
 //! - An aggregate without keys, of which no result is read, is one row.
@@ -78,6 +78,13 @@ fn prune(rel: &mut Rel, read: &mut BTreeSet<ColumnId>) {
                 if node.keys.is_empty() && node.calls.is_empty() {
                     *rel = Values::one();
                 }
+            }
+        }
+        Rel::Window(node) => {
+            node.calls.retain(|(id, _)| read.contains(id));
+            if node.calls.is_empty() {
+                *rel = taken(&mut node.input);
+                return prune(rel, read);
             }
         }
         Rel::Join(node) if is_unasked(node, read) => {

@@ -1,10 +1,11 @@
 //! Calls of aggregates.
 
 use arrow_schema::DataType;
+use datafusion_expr::AggregateUDF;
 
 use super::Types;
 use super::calls::fields_of;
-use crate::algebra::Call;
+use crate::algebra::{Call, Expr};
 use crate::error::{Error, Result};
 
 /// Aggregates that take decimals as they are. Others take floats.
@@ -79,8 +80,16 @@ impl Types {
             Some(filter) => Some(self.coerced(filter, &DataType::Boolean)?),
             None => None,
         };
-        let result = call.function.return_field(&fields_of(&call.args))?;
-        Ok((call, result.data_type().clone()))
+        let data_type = self.result(&call.function, &call.args)?;
+        Ok((call, data_type))
+    }
+
+    /// The type of the result of an aggregate that is given these arguments, of the types that it takes.
+    ///
+    /// # Errors
+    /// It takes no such arguments.
+    pub fn result(&self, function: &AggregateUDF, args: &[Expr]) -> Result<DataType> {
+        Ok(function.return_field(&fields_of(args))?.data_type().clone())
     }
 }
 

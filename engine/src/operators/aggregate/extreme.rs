@@ -37,13 +37,22 @@ pub fn extreme(max: bool, data_type: &DataType) -> Result<Box<dyn GroupsAccumula
 }
 
 /// A total order of values, of floats too: NaN is greater than any other number, as in ORDER BY.
-trait Order: Copy {
+pub trait Order: Copy {
+    /// No value is less.
+    const LEAST: Self;
+    /// No value is greater.
+    const GREATEST: Self;
+
+    /// Whether it is less.
     fn before(self, other: Self) -> bool;
 }
 
 macro_rules! integers {
     ($($t:ty),*) => {
         $(impl Order for $t {
+            const LEAST: Self = <$t>::MIN;
+            const GREATEST: Self = <$t>::MAX;
+
             fn before(self, other: Self) -> bool {
                 self < other
             }
@@ -51,21 +60,30 @@ macro_rules! integers {
     };
 }
 
-integers!(i8, i16, i32, i64, u8, u16, u32, u64);
+integers!(i8, i16, i32, i64, i128, u8, u16, u32, u64);
 
 impl Order for f32 {
+    const LEAST: Self = f32::NEG_INFINITY;
+    const GREATEST: Self = f32::NAN;
+
     fn before(self, other: Self) -> bool {
         normal32(self).total_cmp(&normal32(other)).is_lt()
     }
 }
 
 impl Order for f64 {
+    const LEAST: Self = f64::NEG_INFINITY;
+    const GREATEST: Self = f64::NAN;
+
     fn before(self, other: Self) -> bool {
         normal64(self).total_cmp(&normal64(other)).is_lt()
     }
 }
 
 impl Order for IntervalMonthDayNano {
+    const LEAST: Self = IntervalMonthDayNano::MIN;
+    const GREATEST: Self = IntervalMonthDayNano::MAX;
+
     fn before(self, other: Self) -> bool {
         interval_length(self) < interval_length(other)
     }

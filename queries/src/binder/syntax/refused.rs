@@ -106,8 +106,6 @@ pub fn select(s: &Select) -> Flow {
     refuse_if(s.prewhere.is_some(), "PREWHERE", "PREWHERE; write WHERE")?;
     refuse_if(!s.connect_by.is_empty(), "CONNECT", "CONNECT BY")?;
     refuse_if(!s.lateral_views.is_empty(), "LATERAL", "LATERAL VIEW")?;
-    refuse_if(!s.named_window.is_empty(), "WINDOW", "window functions (WINDOW)")?;
-    refuse_if(s.qualify.is_some(), "QUALIFY", "window functions (QUALIFY)")?;
     refuse_if(
         !s.cluster_by.is_empty() || !s.distribute_by.is_empty() || !s.sort_by.is_empty(),
         "",
@@ -162,7 +160,6 @@ pub fn table_factor(t: &TableFactor) -> Flow {
 /// Expressions.
 pub fn expr(e: &Expr) -> Flow {
     match e {
-        Expr::Function(f) if f.over.is_some() => refuse_if(true, "OVER", "window functions (OVER)"),
         Expr::Array(_) => refuse_if(true, "", "array literals"),
         Expr::Map(_) => refuse_if(true, "MAP", "MAP"),
         Expr::CompoundFieldAccess { .. } => refuse_if(true, "[", "subscripts ([…])"),

@@ -6,6 +6,7 @@
 //! - Aggregates: predicates on keys alone, of which there is at least one. Rows of a group are given together or not at
 //!   all then, and a group has rows: only groups of no rows ([`Aggregate::totals`]) are given without. A float that stands
 //!   for its equals in a group may not be looked at but by its value.
+//! - Windows: predicates on what the partitions are made by alone, as of groups. All rows of a partition are there, or none.
 //! - Unions: to each input, by the places of columns.
 //! - Sorts and repetitions: all. Expand: what reads neither its keys nor its set.
 //! - Never below LIMIT, and what else keeps the first rows.
@@ -17,7 +18,7 @@ use datafusion_expr::Operator;
 use super::facts::is_by_value;
 use super::predicate::{Predicate, split};
 use super::{Push, filter, nulls};
-use crate::algebra::{Aggregate, ColumnId, Expr, Kind, Map, Rel, Union};
+use crate::algebra::{Aggregate, ColumnId, Expr, Kind, Map, Rel, Union, Window};
 use crate::compile::is_text;
 use crate::error::Result;
 
@@ -36,6 +37,7 @@ impl Push<'_> {
         match rel {
             Rel::Map(node) => self.map(node, at, above),
             Rel::Aggregate(node) => self.aggregate(node, at, above),
+            Rel::Window(node) => self.window(node, at, above),
             Rel::Union(node) => self.union(node, at, above),
             Rel::Expand(mut node) => {
                 let own = BTreeSet::from_iter(node.keys.iter().map(|(id, _)| *id).chain([node.id]));
@@ -129,6 +131,23 @@ impl Push<'_> {
         Ok(filter(Rel::Aggregate(node), staying))
     }
 
+    fn window(&mut self, mut node: Window, at: usize, above: Vec<Predicate>) -> Result<Rel> {
+        let keys: BTreeSet<ColumnId> = node.partition.iter().filter_map(Expr::as_column).collect();
+        let may = |predicate: &Predicate| {
+            !predicate.is_volatile
+                && !predicate.columns.is_empty()
+                && predicate.reads_only(|id| keys.contains(&id))
+                && is_by_value(&predicate.expr)
+        };
+        let (moving, staying) = split(above, &may);
+        // A row that is not wanted above is still one of its partition.
+        let required = self.required.clone();
+        self.required.retain(|id| keys.contains(id));
+        *node.input = self.push(take(&mut node.input), at + 1, moving, false)?;
+        self.required = required;
+        Ok(filter(Rel::Window(node), staying))
+    }
+
     fn union(&mut self, node: Union, at: usize, above: Vec<Predicate>) -> Result<Rel> {
         let places: BTreeMap<ColumnId, usize> =
             node.columns.iter().enumerate().map(|(place, id)| (*id, place)).collect();
@@ -220,6 +239,7 @@ fn wins_below(input: &Rel) -> bool {
         Rel::Map(node) => wins_below(&node.input),
         Rel::Sort(node) if node.fetch.is_none() => wins_below(&node.input),
         Rel::Scan(_) | Rel::Values(_) | Rel::Shared(_) | Rel::Limit(_) | Rel::Sort(_) => false,
+        Rel::Window(_) => false,
         Rel::Join(_) | Rel::Aggregate(_) | Rel::Expand(_) | Rel::Union(_) | Rel::Repeat(_) => true,
     }
 }

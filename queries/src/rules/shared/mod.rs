@@ -86,7 +86,8 @@ fn is_cheap(rel: &Rel) -> bool {
             Rel::Shared(node) => node.fetch.is_none(),
             Rel::Sort(node) => node.fetch.is_none(),
             Rel::Values(_) | Rel::Filter(_) | Rel::Map(_) | Rel::Union(_) => true,
-            Rel::Join(_) | Rel::Aggregate(_) | Rel::Expand(_) | Rel::Limit(_) | Rel::Repeat(_) => false,
+            Rel::Join(_) | Rel::Aggregate(_) | Rel::Window(_) => false,
+            Rel::Expand(_) | Rel::Limit(_) | Rel::Repeat(_) => false,
         }
         && rel.inputs().into_iter().all(is_cheap)
 }

@@ -96,7 +96,7 @@ impl Unnest {
                     let kept_of = |e: &Expr| applies(e).then(|| e.clone());
                     kept.extend(node.predicates.iter().rev().map(kept_of));
                 }
-                Rel::Map(_) | Rel::Sort(_) => {}
+                Rel::Map(_) | Rel::Sort(_) | Rel::Window(_) => {}
                 Rel::Join(node) if matches!(node.kind, JoinKind::Left | JoinKind::Mark(_)) => {}
                 Rel::Join(node) if node.kind == JoinKind::Inner => {
                     kept.extend(node.predicates.iter().rev().filter(|e| applies(e)).cloned().map(Some));
@@ -157,7 +157,7 @@ fn step(rel: &Rel, wanted: &BTreeSet<ColumnId>, exact: bool) -> Option<usize> {
         Rel::Sort(node) => node.fetch.is_none(),
         // With an order it takes the same rows each time, once that has no equal ones.
         Rel::Limit(node) => !is_sorted(&node.input),
-        Rel::Map(_) => makes_none(),
+        Rel::Map(_) | Rel::Window(_) => makes_none(),
         Rel::Expand(node) => !node.sets.is_empty() && makes_none(),
         Rel::Aggregate(node) => !node.keys.is_empty() && node.totals.is_empty() && makes_none(),
         Rel::Join(node) => match node.kind {

@@ -85,6 +85,7 @@ pub(super) fn bare(rel: Rel) -> Rel {
     let one = |has_row: bool| if has_row { Values::one() } else { Values::none(vec![]) };
     match rel {
         Rel::Map(node) => bare(*node.input),
+        Rel::Window(node) => bare(*node.input),
         Rel::Sort(node) if node.fetch != Some(0) => bare(*node.input),
         Rel::Limit(Limit { input, skip: 0, fetch }) if fetch != Some(0) => bare(*input),
         Rel::Aggregate(node) if node.keys.is_empty() || !node.totals.is_empty() => one(true),

@@ -198,6 +198,7 @@ fn gives(rel: &Rel, id: ColumnId) -> bool {
                 || node.kind.gives_right() && gives(&node.right, id)
         }
         Rel::Aggregate(node) => node.keys.contains(&id) || node.calls.iter().any(|(made, _)| *made == id),
+        Rel::Window(node) => node.calls.iter().any(|(made, _)| *made == id) || gives(&node.input, id),
         Rel::Expand(node) => {
             node.id == id || node.keys.iter().any(|(made, _)| *made == id) || gives(&node.input, id)
         }

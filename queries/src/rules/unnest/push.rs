@@ -1,7 +1,7 @@
 //! A relation computed for each combination of a domain.
 //!
 //! The domain is moved down to where the relation names its columns. From there on the columns are carried along: they are
-//! keys of aggregates and columns of unions, and what stands on both sides of a join meets where they are the same.
+//! keys of aggregates, of partitions, and columns of unions, and what stands on both sides of a join meets where they are the same.
 //!
 //! A part of which all conditions on outer columns can be moved up is joined to the domain on them. If every column of the
 //! domain is compared for equality with something there, that takes its place, and nothing is joined: rows of combinations
@@ -21,7 +21,7 @@ use super::domain::Domain;
 use super::eliminate::{equality, not_false};
 use super::group::exprs_of;
 use super::pull::{accesses, conditions};
-use super::{Above, Unnest, case, filtered, gives, integer, join, mapped, reads};
+use super::{Above, Unnest, case, filtered, gives, integer, join, mapped, reads, take};
 
 /// A column that carries a column of the domain.
 #[derive(Debug, Clone, Copy)]
@@ -89,6 +89,19 @@ impl Unnest {
                 domain.inside(node.exprs.iter_mut().map(|(_, e)| e), &input.columns, &self.columns);
                 let rel = Rel::Map(Map { input: Box::new(input.rel), ..node });
                 Ok(Pushed { rel, columns: input.columns })
+            }
+            Rel::Window(mut node) => {
+                let input = self.push(take(&mut node.input), domain, &here)?;
+                domain.inside(node.exprs_mut(), &input.columns, &self.columns);
+                // The rows of a combination are those that the subquery would have had.
+                for carried in &input.columns {
+                    let key = self.read(carried.id);
+                    if !node.partition.contains(&key) {
+                        node.partition.push(key);
+                    }
+                }
+                *node.input = input.rel;
+                Ok(Pushed { rel: Rel::Window(node), columns: input.columns })
             }
             Rel::Sort(node) if node.fetch.is_none() => self.push(*node.input, domain, above),
             Rel::Sort(_) | Rel::Limit(_) => self.push_limit(rel, domain, above),

@@ -1,22 +1,30 @@
 //! What gives the same rows whenever it is read, and what can be made to.
 //!
 //! A LIMIT takes some of the rows that are equal by its order, or of all rows without one; the first value of a group is
-//! any one without an order. Both can be made to take the same ones each time, by more keys. A random value can't.
+//! any one without an order, and so is the number of a row among its peers. All of these can be made to be the same each
+//! time, by more keys. A random value can't.
 
 use std::collections::BTreeSet;
 
 use arrow_schema::DataType;
 use datafusion_functions_aggregate::min_max::min_udaf;
 
-use crate::algebra::{Call, ColumnId, Columns, Expr, Limit, Rel, Sort, SortKey};
+use crate::algebra::window::{Exclude, Units};
+use crate::algebra::{Call, ColumnId, Columns, Expr, Limit, Rel, Sort, SortKey, WindowCall, WindowFunction};
 
 use super::stages::is_volatile;
 use super::{reads, take};
 
+/// Aggregates whose value depends on the order in which they are given rows.
+const ORDERED: [&str; 6] = ["any_value", "array_agg", "first_value", "last_value", "nth_value", "string_agg"];
+
 /// Whether the value of a call depends on the order in which floats are summed.
 pub(super) fn sums_floats(call: &Call) -> bool {
-    let exact = ["approx_distinct", "count", "first_value", "last_value", "max", "min", "nth_value"];
-    !exact.contains(&call.function.name()) && call.args.iter().any(|e| e.data_type.is_floating())
+    !is_exact_name(call.function.name()) && call.args.iter().any(|e| e.data_type.is_floating())
+}
+
+fn is_exact_name(aggregate: &str) -> bool {
+    ["approx_distinct", "count", "first_value", "last_value", "max", "min", "nth_value"].contains(&aggregate)
 }
 
 /// Whether two readings of a relation give the same rows, to the last digit of each float.
@@ -25,6 +33,13 @@ pub fn is_exact(rel: &Rel) -> bool {
     rel.look(&mut |node| {
         if let Rel::Aggregate(node) = node {
             is &= !node.calls.iter().any(|(_, call)| sums_floats(call));
+        }
+        if let Rel::Window(node) = node {
+            let of_floats = |call: &WindowCall| call.args.iter().any(|e| e.data_type.is_floating());
+            let sums = |call: &WindowCall| {
+                matches!(call.function, WindowFunction::Aggregate(_)) && !is_exact_name(call.function.name())
+            };
+            is &= !node.calls.iter().any(|(_, call)| sums(call) && of_floats(call));
         }
     });
     is
@@ -40,6 +55,7 @@ pub(in crate::rules) fn is_repeatable(rel: &Rel) -> bool {
             Rel::Scan(node) => node.fetch.is_none(),
             Rel::Shared(node) => node.fetch.is_none(),
             Rel::Aggregate(node) => !node.calls.iter().any(|(_, call)| depends_on_order(call)),
+            Rel::Window(node) => !node.calls.iter().any(|(_, call)| depends_on_peers(call)),
             _ => true,
         }
     });
@@ -54,9 +70,23 @@ fn takes_all(node: &Limit) -> bool {
 /// Whether the value of a call depends on an order that its keys leave open. If the values are among the keys, it takes
 /// equal ones.
 fn depends_on_order(call: &Call) -> bool {
-    let of_order = ["any_value", "array_agg", "first_value", "last_value", "nth_value", "string_agg"];
     let is_key = |e: &Expr| e.as_literal().is_some() || call.order_by.iter().any(|key| key.expr == *e);
-    of_order.contains(&call.function.name()) && !call.args.iter().all(is_key)
+    ORDERED.contains(&call.function.name()) && !call.args.iter().all(is_key)
+}
+
+/// Whether the value of a call depends on the order of rows that are equal in its keys.
+fn depends_on_peers(call: &WindowCall) -> bool {
+    match &call.function {
+        WindowFunction::Rank
+        | WindowFunction::DenseRank
+        | WindowFunction::PercentRank
+        | WindowFunction::CumeDist => false,
+        WindowFunction::Aggregate(function) => {
+            let is_of_peers = call.frame.units != Units::Rows && call.frame.exclude == Exclude::Nothing;
+            !is_of_peers || ORDERED.contains(&function.name())
+        }
+        _ => true,
+    }
 }
 
 /// Makes a relation give the same rows, as far as the columns `needed` tell them apart, whenever it is read. Whether that
@@ -81,6 +111,18 @@ pub(super) fn make_repeatable(rel: &mut Rel, needed: &BTreeSet<ColumnId>, column
                     return false;
                 }
                 below.extend(reads(call.exprs()));
+            }
+        }
+        Rel::Window(node) => {
+            below.extend(reads(node.exprs()));
+            if node.calls.iter().any(|(_, call)| depends_on_peers(call)) {
+                // Rows that are equal in all that is read of them are the same.
+                let given = node.input.columns();
+                let more: Vec<ColumnId> = given.intersection(&below).copied().collect();
+                if !more.iter().all(|id| is_ordered(&columns.get(*id).data_type)) {
+                    return false;
+                }
+                add_keys(&mut node.order, &more, columns);
             }
         }
         Rel::Limit(node) => {

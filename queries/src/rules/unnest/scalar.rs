@@ -194,6 +194,7 @@ fn has_one_row(rel: &Rel) -> bool {
         Rel::Values(node) => node.rows.len() <= 1,
         Rel::Filter(node) => has_one_row(&node.input) || fixes_keys(rel),
         Rel::Map(node) => has_one_row(&node.input),
+        Rel::Window(node) => has_one_row(&node.input),
         Rel::Sort(node) => node.fetch.is_some_and(|n| n <= 1) || has_one_row(&node.input),
         Rel::Limit(node) => node.fetch.is_some_and(|n| n <= 1) || has_one_row(&node.input),
         Rel::Aggregate(node) if is_distinct(node) => has_one_row(&node.input),

@@ -115,6 +115,7 @@ impl Run<'_> {
             }
             Rel::Join(node) => self.join(node, env),
             Rel::Aggregate(node) => self.aggregate(node, env),
+            Rel::Window(_) => panic!("no window is generated"),
             Rel::Expand(node) => {
                 let mut rows = Vec::new();
                 for row in self.rel(&node.input, env)? {
