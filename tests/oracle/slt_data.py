@@ -200,6 +200,35 @@ def empty():
     write("empty", "a b c d", [])
 
 
+def samples():
+    """Rows for windows: groups of different sizes, ties, NULLs in keys and values; sums of all floats are exact."""
+    write_types(
+        "samples",
+        "id INT; g VARCHAR; k INT; n BIGINT; x DOUBLE; m DECIMAL(10,2); t VARCHAR; d DATE; moment TIMESTAMP; small TINYINT",
+    )
+    rng = random.Random(43)
+    words = ["a", "bb", "longer than twelve bytes", "Zürich", "", None]
+    rows = []
+    for i in range(1, 25):
+        day = dt.date(2024, 1, 29) + dt.timedelta(days=rng.randrange(12))
+        at = dt.datetime(2024, 2, 28, 12) + dt.timedelta(hours=rng.randrange(72))
+        rows.append(
+            (
+                i,
+                rng.choice(["p", "p", "p", "q", "q", "r", None]),
+                rng.choice([1, 2, 2, 3, 5, 8, 8, None]),
+                rng.choice([None, *range(-20, 40)]),
+                rng.choice([None, *(q / 4 for q in range(-30, 60))]),
+                rng.choice([None, *(decimal.Decimal(c) / 100 for c in range(-500, 900, 25))]),
+                rng.choice(words),
+                None if i % 11 == 0 else day,
+                None if i % 7 == 0 else at,
+                rng.choice([None, -3, -1, 0, 1, 2, 4, 7]),
+            )
+        )
+    write("samples", "id g k n x m t d moment small", rows)
+
+
 def moments():
     write_types("moments", "id INT; d DATE; t TIMESTAMP; zone VARCHAR")
     write(
@@ -338,7 +367,7 @@ def bdb():
 
 def main():
     DATA.mkdir(parents=True, exist_ok=True)
-    for make in (people, orders, products, keys, events, words, extremes, empty, moments, types, instants, nested, bdb):
+    for make in (people, orders, products, keys, events, words, extremes, empty, samples, moments, types, instants, nested, bdb):
         make()
 
 

@@ -273,6 +273,8 @@ class Queries(Subqueries):
             node, columns = self.set_operation(node, columns, around, depth)
         elif not names and self.chance(0.04) and self.can_order(columns):
             node = self.first_of_each(node, columns)
+        elif kinds is None and not names and self.chance(0.08) and self.can_order(columns):
+            node, columns = self.windowed(node, columns)
         if self.chance(0.12) and self.can_order(columns):
             node = self.limited(node, columns)
         self.tables = outside
@@ -285,6 +287,41 @@ class Queries(Subqueries):
         rest = [f"{name}{self.rng.choice(['', ' DESC', ' NULLS FIRST', ' DESC NULLS LAST'])}" for name in names]
         listed = ", ".join(names)
         return Node("", f"SELECT DISTINCT ON ({', '.join(by)}) {listed} FROM (", node, f") AS {self.fresh('d')} ORDER BY {', '.join(rest)}")
+
+    def windowed(self, node, columns):
+        """The query with functions over windows behind its columns. The windows have an order of all of these, so that
+        peers are equal rows; some may be filtered by the results."""
+        names = [name for name, _ in columns]
+        made = [self.over(columns) for _ in range(self.rng.choice([1, 1, 2]))]
+        added = [(f"o{i}", kind) for i, (_, kind) in enumerate(made) if f"o{i}" not in names]
+        items = Many([f"{text} AS {name}" for (text, _), (name, _) in zip(made, added)])
+        node = Node("", f"SELECT {', '.join(names)}, ", items, " FROM (", node, f") AS {self.fresh('o')}")
+        if self.chance(0.15):
+            node = Node("", node, f" QUALIFY row_number() OVER (ORDER BY {', '.join(names)}) {self.rng.choice(['> 1', '<= 2', '% 2 = 1'])}")
+        return node, columns + added
+
+    def over(self, columns):
+        """A function over a window, and its kind."""
+        rng = self.rng
+        names = [name for name, _ in columns]
+        name, kind = rng.choice(columns)
+        nulls = rng.choice(["", "", " IGNORE NULLS"])
+        functions = [("row_number()", "I"), ("rank()", "I"), ("dense_rank()", "I"), (f"ntile({rng.choice([1, 2, 3])})", "I"),
+                     (f"lag({name}, {rng.choice([0, 1, 2])}{nulls})", kind), (f"lead({name}{nulls})", kind),
+                     (f"first_value({name}{nulls})", kind), (f"last_value({name}{nulls})", kind), (f"nth_value({name}, 2{nulls})", kind),
+                     ("count(*)", "I"), (f"count({name})", "I"), (f"count(DISTINCT {name})", "I"), (f"min({name})", kind), (f"max({name})", kind)]
+        functions = [f for f in functions if kind != "B" or not f[0].startswith(("min", "max"))]
+        if kind in "IF":
+            functions += [(f"sum({name})", kind)] * 3
+        function, result = rng.choice(functions)
+        partition = f"PARTITION BY {', '.join(rng.sample(names, rng.choice(range(1, len(names) + 1))))} " if self.chance(0.5) else ""
+        order = ", ".join(f"{n}{rng.choice(['', ' DESC', ' NULLS FIRST', ' DESC NULLS LAST'])}" for n in rng.sample(names, len(names)))
+        frame = rng.choice(["", "", " {} 1 PRECEDING", " {} BETWEEN 1 PRECEDING AND 1 FOLLOWING", " {} BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING",
+                            " {} BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING", " {} BETWEEN 2 FOLLOWING AND 3 FOLLOWING",
+                            " {} BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING", " {} CURRENT ROW"])
+        frame = frame.format(rng.choice(["ROWS", "GROUPS"]))
+        exclude = rng.choice(["", "", "", " EXCLUDE CURRENT ROW", " EXCLUDE GROUP", " EXCLUDE TIES"]) if frame else ""
+        return f"{function} OVER ({partition}ORDER BY {order}{frame}{exclude})", result
 
     def set_operation(self, left, columns, around, depth):
         rng = self.rng
