@@ -109,6 +109,7 @@ deny:
 
 oracle: venv
 	$(VENV)/bin/python tests/oracle/slt_data.py
+	$(VENV)/bin/python tests/oracle/slt_windows.py
 	$(VENV)/bin/python tests/oracle/slt.py --write
 
 # rustfmt and clippy, where the toolchain came without them

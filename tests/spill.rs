@@ -145,6 +145,26 @@ fn where_nothing_can_be_put_on_disk_the_error_says_so() {
 }
 
 #[test]
+fn a_partition_beyond_the_limit_is_an_error() {
+    let palais = |sql: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_palais"));
+        command.args(["query", sql, "--workers", "2", "--memory-limit", "64MiB", "--format", "csv"]);
+        run(&mut command)
+    };
+    let whole = "SELECT max(s) FROM (SELECT sum(range) OVER () AS s FROM range(20000000))";
+    refused(&palais(whole), &["out of memory: window by [] order []", "PARTITION BY more"]);
+    let sorted = "SELECT max(r) FROM (SELECT median(range) OVER (ORDER BY -range) AS r FROM range(20000000))";
+    refused(&palais(sorted), &["out of memory: ", "read fewer columns or rows"]);
+    // What sees the rows so far, or a few around a row, keeps no more than these.
+    let few = "SELECT max(n), sum(s), count(l) FROM (SELECT row_number() OVER () AS n, \
+               sum(range) OVER (ROWS BETWEEN 10 PRECEDING AND 10 FOLLOWING) AS s, lag(range, 1000) OVER () AS l \
+               FROM range(20000000))";
+    let done = palais(few);
+    assert_eq!(done.code(), Some(0), "{}: {}", done.ending(), done.stderr);
+    assert!(done.stdout.ends_with("\n20000000,4199998690000055,19999000\n"), "{}", done.stdout);
+}
+
+#[test]
 fn a_disk_that_is_full_is_told_and_nothing_is_left() {
     let Some(disk) = Disk::small() else { return };
     let done = run(&mut many(disk.path()));

@@ -57,6 +57,8 @@ def random_statement(seed, tables):
         node, columns = maker.set_operation(node, columns, None, 1)
     elif maker.chance(0.03) and maker.can_order(columns):
         return Statement(Node("", *names, maker.first_of_each(node, columns)), ordered=True)
+    elif maker.chance(0.08) and maker.can_order(columns):
+        node, columns = maker.windowed(node, columns)
     if maker.chance(0.15) and maker.can_order(columns):
         return Statement(Node("", *names, maker.limited(node, columns)), ordered=True)
     return Statement(Node("", *names, Node("query" + "".join(k for _, k in columns), node)))

@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 
 use super::scope::{Env, Named};
 use crate::error::Error;
+use crate::parse::exclude;
 use crate::visits;
 
 /// The name of an expression without an alias: its text, in which columns have the spelling of whoever gave them theirs.
@@ -15,7 +16,7 @@ pub fn of(e: &Ast, env: &Env<'_>) -> String {
     match &e {
         Ast::Identifier(name) => name.value.clone(),
         Ast::CompoundIdentifier(parts) => parts.last().map(|part| part.value.clone()).unwrap_or_default(),
-        other => other.to_string(),
+        other => exclude::shown(other.to_string()),
     }
 }
 

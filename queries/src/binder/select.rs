@@ -289,11 +289,13 @@ impl<'a> Binder<'a> {
         }
         if matches!(distinction, Some(Distinct::Distinct)) {
             let given: BTreeSet<ColumnId> = fields.iter().map(|field| field.id).collect();
-            let own = rel.columns();
+            let made = window::made(&rel);
             for key in &order {
                 if let OrderTarget::Expr(e) = &key.target
-                    && let Some(id) =
-                        e.columns().into_iter().find(|id| own.contains(id) && !given.contains(id))
+                    && let Some(id) = e
+                        .columns()
+                        .into_iter()
+                        .find(|id| (scope.has(*id) || made.contains(id)) && !given.contains(id))
                 {
                     return Err(Error::Invalid(format!(
                         "ORDER BY of SELECT DISTINCT reads '{}', which is not selected",

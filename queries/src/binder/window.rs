@@ -5,6 +5,7 @@
 //! and arguments are columns by then: a [`Map`](Rel::Map) below computes those that are none.
 
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 
 use arrow_schema::{DataType, TimeUnit};
 use datafusion_common::ScalarValue;
@@ -523,6 +524,22 @@ fn inherited<'q>(own: &'q WindowSpec, named: &'q [NamedWindowDefinition]) -> Res
         return Ok(Spec { partition_by: base.partition_by, order_by, frame, exclude });
     };
     Err(Error::Invalid(wrong.into()).at(name.span))
+}
+
+/// The columns that windows at the top of a SELECT make.
+pub(super) fn made(rel: &Rel) -> BTreeSet<ColumnId> {
+    let (mut rel, mut made) = (rel, BTreeSet::new());
+    loop {
+        rel = match rel {
+            Rel::Map(node) => &node.input,
+            Rel::Filter(node) => &node.input,
+            Rel::Window(node) => {
+                made.extend(node.calls.iter().map(|(id, _)| *id));
+                &node.input
+            }
+            _ => return made,
+        };
+    }
 }
 
 /// Refuses two windows of one name.

@@ -14,7 +14,9 @@ pub mod values;
 use arrow_schema::DataType;
 use schema::{Source, Table};
 
-use crate::algebra::{ColumnId, Expr, Facts, Join, JoinKind, Kind, Rel, Scan, Shared};
+use crate::algebra::{
+    ColumnId, Expr, Facts, Join, JoinKind, Kind, Rel, Scan, Shared, WindowCall, WindowFunction,
+};
 use values::{Number, Spread, Spreads};
 
 /// The rows of what nothing is known of.
@@ -102,7 +104,14 @@ pub fn of(rel: &Rel, inputs: &[&Estimate]) -> Estimate {
             Estimate { rows, whole, is_known: input.is_known, spreads: Spreads::of(spreads.collect()) }
         }
         Rel::Window(node) => {
-            let computed = node.calls.iter().map(|(id, _)| (*id, Spread::of_values(input.rows))).collect();
+            let keys: Vec<ColumnId> = node.partition.iter().filter_map(Expr::as_column).collect();
+            let each = (input.rows / groups(input, &keys)).max(1.0);
+            let values = |call: &WindowCall| match call.function {
+                WindowFunction::RowNumber | WindowFunction::Rank | WindowFunction::DenseRank => each,
+                _ => input.rows,
+            };
+            let computed =
+                node.calls.iter().map(|(id, call)| (*id, Spread::of_values(values(call)))).collect();
             Estimate { spreads: input.spreads.with(computed), ..*input }
         }
         Rel::Expand(node) => {

@@ -26,6 +26,36 @@ pub fn split(keys: &[OrderByExpr]) -> (&[OrderByExpr], Exclude) {
     (keys, Exclude::Nothing)
 }
 
+/// A text of an expression with EXCLUDE where it was written: behind its frame.
+pub fn shown(text: String) -> String {
+    let mut text = text;
+    for (_, key, _) in KINDS {
+        for (begin, space) in [(", ", " "), ("ORDER BY ", "")] {
+            while let Some(at) = text.find(&format!("{begin}{key} ")) {
+                let rest = text.split_off(at);
+                let behind = rest[begin.len() + key.len()..].trim_start();
+                let end = closing(behind);
+                text.push_str(&format!("{space}{} {key}{}", &behind[..end], &behind[end..]));
+            }
+        }
+    }
+    text
+}
+
+/// Where the parenthesis closes in which a text begins.
+fn closing(text: &str) -> usize {
+    let mut depth = 0_usize;
+    for (at, character) in text.char_indices() {
+        match character {
+            '(' => depth += 1,
+            ')' if depth == 0 => return at,
+            ')' => depth -= 1,
+            _ => {}
+        }
+    }
+    text.len()
+}
+
 /// The tokens of a text with such keys in the place of EXCLUDE.
 pub fn into_orders(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
     let said: Vec<usize> =
@@ -104,6 +134,7 @@ fn units(tokens: &[TokenWithSpan], said: &[usize]) -> Option<(usize, bool)> {
 
 #[cfg(test)]
 mod tests {
+    use super::shown;
     use crate::parse::{Statement, parse};
 
     #[test]
@@ -124,5 +155,22 @@ mod tests {
             assert_eq!(query.to_string(), read);
         }
         assert!(parse("SELECT sum(a) OVER (ROWS 1 PRECEDING EXCLUDE b)").is_err());
+    }
+
+    #[test]
+    fn it_is_shown_as_it_was_written() {
+        for (text, written) in [
+            (
+                "sum(a) OVER (ORDER BY b, EXCLUDE TIES ROWS f(1) PRECEDING) + 1",
+                "sum(a) OVER (ORDER BY b ROWS f(1) PRECEDING EXCLUDE TIES) + 1",
+            ),
+            (
+                "sum(a) OVER (ORDER BY EXCLUDE GROUP ROWS 1 PRECEDING)",
+                "sum(a) OVER (ROWS 1 PRECEDING EXCLUDE GROUP)",
+            ),
+            ("a || ', EXCLUDE TIES'", "a || ', EXCLUDE TIES'"),
+        ] {
+            assert_eq!(shown(text.to_string()), written);
+        }
     }
 }
