@@ -34,6 +34,7 @@ mod whole;
 
 use std::collections::VecDeque;
 use std::ops::Range;
+use std::time::{Duration, Instant};
 
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::SchemaRef;
@@ -54,6 +55,10 @@ const FAR: u64 = 1 << 24;
 
 /// A block has so many rows at least, unless no more are there. Small partitions are evaluated together.
 const BLOCK_ROWS: usize = 2 * BATCH_ROWS;
+
+/// Where evaluating rows takes longer than this, fewer of them are evaluated in one call: some aggregates of a frame take a
+/// time that grows with its rows.
+const LONG: Duration = Duration::from_millis(20);
 
 /// How far a function sees from a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -137,6 +142,8 @@ pub struct Window {
     /// The rows that were given.
     given: u64,
     current: Option<Current>,
+    /// The most rows that are evaluated in one call.
+    at_once: usize,
     ended: bool,
 }
 
@@ -170,6 +177,7 @@ impl Window {
             seen: 0,
             given: 0,
             current: None,
+            at_once: BATCH_ROWS,
             ended: false,
         })
     }
@@ -270,12 +278,18 @@ impl Window {
         };
         let from = (self.given - piece.first) as usize;
         let to = (current.limit.min(piece.end()) - piece.first) as usize;
-        let to = to.min(from + BATCH_ROWS);
+        let to = to.min(from + self.at_once);
         let start = (self.given - current.first) as usize;
+        let begin = Instant::now();
         let mut columns = piece.batch.slice(from, to - from).columns().to_vec();
         for call in &mut self.calls {
             columns.push(call.evaluate(&current.block, start..start + (to - from))?);
         }
+        self.at_once = match begin.elapsed() {
+            long if long > LONG => (self.at_once / 2).max(1),
+            short if short < LONG / 4 => (2 * self.at_once).min(BATCH_ROWS),
+            _ => self.at_once,
+        };
         self.given += (to - from) as u64;
         if self.given == piece.end() {
             current.piece += 1;

@@ -71,12 +71,17 @@ fn frame(units: Units, start: Bound, end: Bound) -> Frame {
     Frame { units, start, end, exclude: Exclude::Nothing, key: None }
 }
 
+/// The operator of a plan with one call, whose result is of this type.
+fn operator(plan: &Plan, data_type: DataType) -> Window {
+    let mut fields = schema().fields().to_vec();
+    fields.push(Arc::new(Field::new("w", data_type, true)));
+    Window::new(plan, &schema(), Arc::new(Schema::new(fields))).expect("there is an accumulator")
+}
+
 /// The results of a call, with rows that come in batches of so many.
 fn results(call: WindowCall, data_type: DataType, rows: &[Row], size: usize) -> Vec<Option<f64>> {
     let plan = Plan { partition: vec![0], order: vec![(1, SortOptions::default())], calls: vec![call] };
-    let fields = schema().fields().iter().cloned().chain([Arc::new(Field::new("w", data_type, true))]);
-    let given: SchemaRef = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
-    let mut window = Window::new(&plan, &schema(), given).expect("there is an accumulator");
+    let mut window = operator(&plan, data_type);
     let (mut results, mut count) = (Vec::new(), 0);
     let mut pull = |window: &mut Window| {
         while let Pull::Batch(given) = window.pull().expect("nothing fails") {
@@ -275,9 +280,7 @@ fn what_is_seen_of_a_few_rows_keeps_a_few_rows() {
             DataType::Int64
         };
         let plan = Plan { partition: vec![0], order: vec![(1, SortOptions::default())], calls: vec![call] };
-        let fields = schema().fields().iter().cloned().chain([Arc::new(Field::new("w", data_type, true))]);
-        let given: SchemaRef = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
-        let mut window = Window::new(&plan, &schema(), given).expect("there is an accumulator");
+        let mut window = operator(&plan, data_type);
         let (mut most, mut count) = (0, 0);
         for rows in rows.chunks(8_192) {
             window.push(0, ExchangeBatch::from(batch(rows))).expect("nothing fails");
