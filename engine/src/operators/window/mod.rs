@@ -224,7 +224,8 @@ impl Window {
         if ready == 0 || !(enough || self.ended) {
             return Ok(false);
         }
-        let end = if self.is_whole() { limit } else { self.seen };
+        // Partitions that were given before may end in the first piece.
+        let (first, end) = if self.is_whole() { (self.given, limit) } else { (first, self.seen) };
         let block = self.block(first, end)?;
         self.calls.iter_mut().try_for_each(|call| call.prepare(&block))?;
         let piece = self.pieces.partition_point(|piece| piece.end() <= self.given);
@@ -232,7 +233,7 @@ impl Window {
         Ok(true)
     }
 
-    /// The rows of the pieces from their first one on, which has the number `first`.
+    /// The rows of the pieces whose numbers are in a range.
     fn block(&self, first: u64, end: u64) -> Result<Block> {
         let rows = usize::try_from(end - first).ok().filter(|rows| u32::try_from(*rows).is_ok());
         let Some(rows) = rows else {
@@ -244,8 +245,9 @@ impl Window {
             let parts: Vec<ArrayRef> = pieces
                 .iter()
                 .map(|piece| {
-                    let wanted = (end - piece.first).min(piece.batch.num_rows() as u64) as usize;
-                    piece.inputs[place].slice(0, wanted)
+                    let from = first.saturating_sub(piece.first) as usize;
+                    let to = (end.min(piece.end()) - piece.first) as usize;
+                    piece.inputs[place].slice(from, to - from)
                 })
                 .collect();
             inputs.push(match parts.as_slice() {
@@ -256,8 +258,9 @@ impl Window {
         let moved = |of: &dyn Fn(&Piece) -> &Vec<u32>| {
             let mut all = Vec::new();
             for piece in &pieces {
-                let offset = (piece.first - first) as u32;
-                all.extend(of(piece).iter().map(|row| row + offset).filter(|row| (*row as usize) < rows));
+                let numbers = of(piece).iter().map(|row| piece.first + u64::from(*row));
+                let wanted = numbers.filter(|number| (first..end).contains(number));
+                all.extend(wanted.map(|number| (number - first) as u32));
             }
             all
         };

@@ -214,6 +214,20 @@ fn aggregates_are_those_of_their_frames() {
 }
 
 #[test]
+fn partitions_are_evaluated_block_by_block() {
+    let rows = rows(&[5_000, 1, 12_000, 300, 9_000, 17_000, 2, 2, 4_000]);
+    let (whole, sum) =
+        (frame(Units::Range, Bound::First, Bound::Last), AggregateFunction::SumInt { unsigned: false });
+    let mut sums = std::collections::BTreeMap::<i64, i64>::new();
+    rows.iter().for_each(|row| *sums.entry(row.partition).or_default() += row.value.unwrap_or(0));
+    let expected: Vec<_> = rows.iter().map(|row| Some(sums[&row.partition] as f64)).collect();
+    for size in [700, 8_192] {
+        let call = call(WindowFunction::Aggregate(sum.clone()), &[2], whole.clone());
+        assert_eq!(results(call, DataType::Int64, &rows, size), expected, "by {size}");
+    }
+}
+
+#[test]
 fn ranks_and_other_rows_are_found() {
     let whole = frame(Units::Range, Bound::First, Bound::Last);
     for sizes in SIZES {

@@ -1,0 +1,89 @@
+"""Window functions over a table of random rows in Parquet, by palais and by DuckDB: `.venv/bin/python bench/windows.py`.
+
+The table has keys of 10, of 100,000 and of as many values as rows, an order without ties, and values. Each query reduces its
+windows to sums, which both must agree on. Prints a line for each window and number of partitions: the seconds of both and
+their quotient, of the fastest of several runs; and the seconds of processors, which say more on a busy machine.
+"""
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import duckdb
+
+HOME = Path(__file__).resolve().parent.parent
+
+WINDOWS = {
+    "row_number": "sum(row_number() OVER (PARTITION BY {g} ORDER BY o))",
+    "rank": "sum(rank() OVER (PARTITION BY {g} ORDER BY v))",
+    "running sum": "max(sum(v) OVER (PARTITION BY {g} ORDER BY o))",
+    "moving average": "sum(avg(x) OVER (PARTITION BY {g} ORDER BY o ROWS 9 PRECEDING))",
+    "moving maximum": "sum(max(v) OVER (PARTITION BY {g} ORDER BY o ROWS 99 PRECEDING))",
+    "lag": "sum(lag(v) OVER (PARTITION BY {g} ORDER BY o))",
+    "whole sum": "max(sum(v) OVER (PARTITION BY {g}))",
+}
+
+
+def arguments():
+    parser = argparse.ArgumentParser(
+        description=__doc__.split("\n\n")[0], formatter_class=argparse.ArgumentDefaultsHelpFormatter
+    )
+    parser.add_argument("--rows", type=int, default=20_000_000)
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--binary", type=Path, default=HOME / "target" / "release" / "palais")
+    parser.add_argument("--windows", default=",".join(WINDOWS))
+    return parser.parse_args()
+
+
+def statement(window, key, path):
+    """The windows as columns of a subquery, and their sum."""
+    outer, inner = WINDOWS[window].format(g=key).split("(", 1)
+    return f"SELECT {outer}(w) FROM (SELECT {inner[:-1]} AS w FROM '{path}')"
+
+
+def by_palais(args, sql):
+    """The answer, and seconds of the run and of processors."""
+    before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    command = [args.binary, "query", sql, "--workers", str(args.workers), "--format", "json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    seconds, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
+    (answer,) = json.loads(done.stdout)[0].values()
+    return answer, seconds, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def by_duckdb(db, sql):
+    start, before = time.perf_counter(), time.process_time()
+    ((answer,),) = db.execute(sql).fetchall()
+    return answer, time.perf_counter() - start, time.process_time() - before
+
+
+def main():
+    args = arguments()
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory) / "rows.parquet"
+        db = duckdb.connect(config={"threads": args.workers})
+        db.execute(
+            f"COPY (SELECT hash(i) % 10 AS few, hash(i + 1) % 100000 AS many, hash(i + 2) % {args.rows} AS most, "
+            f"CAST(hash(i) // 4 AS BIGINT) AS o, CAST(hash(i + 3) % 1000 AS BIGINT) AS v, (hash(i + 4) % 4096) / 4 AS x "
+            f"FROM range({args.rows}) t(i)) TO '{path}' (FORMAT parquet)"
+        )
+        print(f"{args.rows:,} rows, {args.workers} workers\n{'window':<16}{'by':<6}{'palais':>9}{'DuckDB':>9}{'':>7}{'palais cpu':>12}{'DuckDB cpu':>12}{'':>7}")
+        for window in args.windows.split(","):
+            for key in ("few", "many", "most"):
+                sql = statement(window, key, path)
+                ours = [by_palais(args, sql) for _ in range(args.runs)]
+                theirs = [by_duckdb(db, sql) for _ in range(args.runs)]
+                if abs(float(ours[0][0]) - float(theirs[0][0])) > 1e-6 * abs(float(theirs[0][0])):
+                    sys.exit(f"palais gives {ours[0][0]}, DuckDB {theirs[0][0]}: {sql}")
+                (s, t), (c, d) = ([min(run[i] for run in runs) for runs in (ours, theirs)] for i in (1, 2))
+                print(f"{window:<16}{key:<6}{s:>9.2f}{t:>9.2f}{s / t:>7.2f}{c:>12.2f}{d:>12.2f}{c / d:>7.2f}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
