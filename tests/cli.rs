@@ -411,6 +411,16 @@ fn what_watch_and_transform_pass_over_is_counted() {
 }
 
 #[test]
+fn a_window_is_not_watched() {
+    let dir = scratch();
+    let path = write(dir.path(), "1.csv", "k\n1\n");
+    let sql = format!("SELECT k, row_number() OVER (ORDER BY k) AS n FROM '{path}'");
+    let done = palais(["watch", "--until-idle", &sql]);
+    assert_eq!(done.code(), Some(1), "{}", done.stderr);
+    assert!(done.stderr.contains("not supported: watch: a window function; "), "{}", done.stderr);
+}
+
+#[test]
 fn watch_ends_when_a_file_is_removed() {
     let dir = scratch();
     for name in ["1.csv", "2.csv"] {

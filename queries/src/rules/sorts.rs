@@ -36,7 +36,8 @@ fn unsorted(rel: &mut Rel, is_seen: bool, seen: &mut BTreeSet<usize>) {
         Rel::Filter(_) | Rel::Map(_) | Rel::Repeat(_) => is_seen,
         Rel::Limit(_) => true,
         Rel::Aggregate(node) => sees_order(node),
-        Rel::Window(node) => is_seen || node.partition.is_empty() && node.order.is_empty(),
+        // Any other window puts its rows in an order of its own.
+        Rel::Window(node) => node.partition.is_empty() && node.order.is_empty(),
         Rel::Shared(node) if is_seen => {
             seen.insert(node.stage);
             false

@@ -68,8 +68,8 @@ impl Changes {
                 differs[0] |= pair[1];
             }
         }
-        for keys in keys.len() - self.partition.len()..self.wanted.len() {
-            self.note(keys, &differs, first, &mut found);
+        for count in keys.len() - self.partition.len()..self.wanted.len() {
+            self.note(count, &differs, first, &mut found);
         }
         self.last = Some(keys.iter().map(|key| key.slice(rows - 1, 1)).collect());
         Ok(found)
@@ -118,12 +118,12 @@ fn mark(column: &ArrayRef, differs: &mut [bool]) -> Result<()> {
         DataType::Utf8View => {
             let texts = column.as_string_view();
             let views = texts.views();
-            for row in 1..views.len() {
-                // Equal lengths and first bytes are in the lower half of a view.
-                differs[row] |= match (texts.is_valid(row - 1), texts.is_valid(row)) {
-                    (true, true) => {
-                        views[row - 1] as u64 != views[row] as u64 || texts.value(row - 1) != texts.value(row)
-                    }
+            for (row, differs) in differs.iter_mut().enumerate().skip(1) {
+                let (before, now) = (views[row - 1], views[row]);
+                *differs |= match (texts.is_valid(row - 1), texts.is_valid(row)) {
+                    // A short text is in its view; of a longer one the length and the first bytes are.
+                    (true, true) if now as u32 <= 12 => before != now,
+                    (true, true) => before as u64 != now as u64 || texts.value(row - 1) != texts.value(row),
                     (before, now) => before != now,
                 };
             }
@@ -131,8 +131,8 @@ fn mark(column: &ArrayRef, differs: &mut [bool]) -> Result<()> {
         _ => {
             let converter = RowConverter::new(vec![SortField::new(column.data_type().clone())])?;
             let rows = converter.convert_columns(&[Arc::clone(column)])?;
-            for row in 1..rows.num_rows() {
-                differs[row] |= rows.row(row - 1) != rows.row(row);
+            for (row, differs) in differs.iter_mut().enumerate().skip(1) {
+                *differs |= rows.row(row - 1) != rows.row(row);
             }
         }
     );

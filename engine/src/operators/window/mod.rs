@@ -482,14 +482,13 @@ fn evaluator(
         }
         WindowFunction::Aggregate(f) => {
             let is_running = runs(call);
-            let made = match f {
+            match f {
                 AggregateFunction::Count if is_running => counts::running(&spec, inputs),
                 AggregateFunction::Count => counts::moving(spec, inputs),
                 f if is_running => running::running(f, &spec, inputs, data_type),
                 f if running::is_typed(f) => folds::moving(f, spec, inputs, data_type),
                 f => Box::new(tree::Tree::new(f.clone(), spec, inputs)),
-            };
-            made
+            }
         }
     })
 }
