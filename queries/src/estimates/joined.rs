@@ -8,20 +8,59 @@ use super::{Estimate, equality, kept};
 /// The part of the left rows without a match that is given where the keys say that each has one.
 const LEAST_UNMATCHED: f64 = 0.1;
 
+/// What is known of the rows that match.
+#[derive(Debug)]
+pub struct Matching {
+    /// What is known of both sides of each key, the left one's first.
+    keys: Vec<(Spread, Spread)>,
+    /// The part of the pairs that have equal keys.
+    equal: f64,
+    /// The part of these that the other predicates keep.
+    others: f64,
+}
+
+impl Matching {
+    /// What is known if these are the predicates of a join of such rows.
+    pub fn of(predicates: &[Expr], left: &Estimate, right: &Estimate) -> Matching {
+        let keys: Vec<(Spread, Spread)> = predicates.iter().filter_map(|e| key(e, left, right)).collect();
+        let part = keys.iter().map(|(a, b)| 1.0 / a.shared(*b)).product::<f64>();
+        let equal = together(part, &keys, left, right);
+        let others = others(predicates, &keys, left, right);
+        Matching { keys, equal, others }
+    }
+
+    /// About which part of the pairs match.
+    pub fn part(&self) -> f64 {
+        self.equal * self.others
+    }
+
+    /// About which part of the left rows have a match among so many right ones.
+    pub fn matched(&self, right_rows: f64) -> f64 {
+        if self.keys.is_empty() {
+            return 0.5;
+        }
+        let part = |(a, b): &(Spread, Spread)| (b.values().min(right_rows) / a.shared(*b)).min(1.0);
+        self.keys.iter().map(part).fold(1.0, f64::min) * self.others
+    }
+
+    /// About which part of the left rows have none.
+    pub fn unmatched(&self, right_rows: f64) -> f64 {
+        (1.0 - self.matched(right_rows)).max(LEAST_UNMATCHED)
+    }
+}
+
 /// About how many rows a join gives, and how many if nothing was filtered below it.
 pub fn rows(node: &Join, left: &Estimate, right: &Estimate) -> (f64, f64) {
-    let keys: Vec<(Spread, Spread)> = node.predicates.iter().filter_map(|e| key(e, left, right)).collect();
-    let whole = |of_pairs: f64| of_pairs.max(pairs_of_whole(&keys, left, right));
+    let matching = Matching::of(&node.predicates, left, right);
+    let whole = |of_pairs: f64| of_pairs.max(pairs_of_whole(&matching.keys, left, right));
+    let pairs = left.rows * right.rows * matching.part();
     match node.kind {
-        JoinKind::Inner => (pairs(node, &keys, left, right), whole(1.0)),
-        JoinKind::Left => (pairs(node, &keys, left, right).max(left.rows), whole(left.whole)),
-        JoinKind::Full => {
-            let rows = pairs(node, &keys, left, right).max(left.rows + right.rows);
-            (rows, whole(left.whole + right.whole))
-        }
-        JoinKind::Semi => (left.rows * matched(node, &keys, left, right), left.whole),
+        JoinKind::Inner => (pairs, whole(1.0)),
+        JoinKind::Left => (pairs.max(left.rows), whole(left.whole)),
+        JoinKind::Full => (pairs.max(left.rows + right.rows), whole(left.whole + right.whole)),
+        JoinKind::Semi => (left.rows * matching.matched(right.rows), left.whole),
         JoinKind::Anti | JoinKind::AntiNullAware => {
-            (left.rows * (1.0 - matched(node, &keys, left, right)).max(LEAST_UNMATCHED), left.whole)
+            (left.rows * matching.unmatched(right.rows), left.whole)
         }
         JoinKind::Mark(_) | JoinKind::Single => (left.rows, left.whole),
     }
@@ -47,12 +86,6 @@ fn reads(e: &Expr, input: &Estimate) -> bool {
     !columns.is_empty() && columns.iter().all(|id| input.has(*id))
 }
 
-/// About how many pairs match.
-fn pairs(node: &Join, keys: &[(Spread, Spread)], left: &Estimate, right: &Estimate) -> f64 {
-    let part = keys.iter().map(|(a, b)| 1.0 / a.shared(*b)).product::<f64>();
-    left.rows * right.rows * together(part, keys, left, right) * others(node, keys, left, right)
-}
-
 /// About how many pairs have equal keys where nothing is filtered.
 fn pairs_of_whole(keys: &[(Spread, Spread)], left: &Estimate, right: &Estimate) -> f64 {
     let part = keys.iter().map(|(a, b)| 1.0 / a.shared_whole(*b).max(1.0)).product::<f64>();
@@ -67,20 +100,11 @@ fn together(part: f64, keys: &[(Spread, Spread)], left: &Estimate, right: &Estim
     if keys.len() > 1 { part.max(1.0 / left.whole.min(right.whole).max(1.0)) } else { part }
 }
 
-/// About which part of the left rows have a match.
-fn matched(node: &Join, keys: &[(Spread, Spread)], left: &Estimate, right: &Estimate) -> f64 {
-    if keys.is_empty() {
-        return 0.5;
-    }
-    let part = |(a, b): &(Spread, Spread)| (b.values().min(right.rows) / a.shared(*b)).min(1.0);
-    keys.iter().map(part).fold(1.0, f64::min) * others(node, keys, left, right)
-}
-
 /// About which part of the pairs with equal keys the other predicates keep.
-fn others(node: &Join, keys: &[(Spread, Spread)], left: &Estimate, right: &Estimate) -> f64 {
+fn others(predicates: &[Expr], keys: &[(Spread, Spread)], left: &Estimate, right: &Estimate) -> f64 {
     // Keys are equalities; as many as were found are left out.
     let mut left_out = keys.len();
-    let rest = node.predicates.iter().filter(|e| {
+    let rest = predicates.iter().filter(|e| {
         let is_key = left_out > 0 && equality(e).is_some();
         left_out -= usize::from(is_key);
         !is_key

@@ -25,18 +25,18 @@ use crate::algebra::{
 use crate::compile::fails;
 
 /// NULL, a number, or a boolean as one.
-type Value = Option<i64>;
-type Row = BTreeMap<ColumnId, Value>;
+pub type Value = Option<i64>;
+pub type Row = BTreeMap<ColumnId, Value>;
 
-struct Random(u64);
+pub struct Random(pub u64);
 
 impl Random {
-    fn below(&mut self, n: usize) -> usize {
+    pub fn below(&mut self, n: usize) -> usize {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         ((self.0 >> 33) % n as u64) as usize
     }
 
-    fn of<T: Clone>(&mut self, all: &[T]) -> T {
+    pub fn of<T: Clone>(&mut self, all: &[T]) -> T {
         all[self.below(all.len())].clone()
     }
 }
@@ -91,7 +91,7 @@ fn compared(left: Value, op: Operator, right: Value) -> Value {
 
 /// What runs relations.
 #[derive(Default)]
-struct Run {
+pub struct Run {
     /// For each stage its rows, with the columns that it gives.
     stages: Vec<Vec<Vec<Value>>>,
     /// Whether something was divided by zero.
@@ -164,7 +164,7 @@ impl Run {
         self.terms(predicates, row, true, true) == Some(1)
     }
 
-    fn rows(&self, rel: &Rel) -> Vec<Row> {
+    pub fn rows(&self, rel: &Rel) -> Vec<Row> {
         match rel {
             Rel::Scan(node) => {
                 let mut rows = rows_of(&node.table.name, &node.columns);

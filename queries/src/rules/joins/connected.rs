@@ -10,7 +10,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::region::{Region, Tree, owners};
+use super::region::{Joined, Region, Tree, owners};
 use crate::algebra::{Expr, Join, JoinKind, Rel, Values};
 use crate::estimates::equality;
 use crate::rules::filters::places::Places;
@@ -90,9 +90,9 @@ fn better(tree: &Tree, starts: &[usize], places: &Places) -> Option<Vec<Vec<usiz
 fn keyless(tree: &Tree, starts: &[usize], places: &Places) -> (BTreeSet<usize>, usize) {
     match tree {
         Tree::Relation(place) => (BTreeSet::from([*place]), 0),
-        Tree::Join(sides, predicates) => {
+        Tree::Join(join) => {
             let [(mut left, of_left), (mut right, of_right)] =
-                [keyless(&sides[0], starts, places), keyless(&sides[1], starts, places)];
+                [keyless(&join.sides[0], starts, places), keyless(&join.sides[1], starts, places)];
             let is_key = |e: &Expr| {
                 let Some([a, b]) = Edge::of(e, starts, places).and_then(|edge| edge.sides) else {
                     return false;
@@ -101,7 +101,7 @@ fn keyless(tree: &Tree, starts: &[usize], places: &Places) -> (BTreeSet<usize>, 
                     |side: &[usize], set: &BTreeSet<usize>| side.iter().all(|place| set.contains(place));
                 is_in(&a, &left) && is_in(&b, &right) || is_in(&b, &left) && is_in(&a, &right)
             };
-            let own = usize::from(!predicates.iter().any(is_key));
+            let own = usize::from(!join.predicates.iter().any(is_key));
             // The larger set takes the smaller one.
             if left.len() < right.len() {
                 std::mem::swap(&mut left, &mut right);
@@ -179,8 +179,8 @@ fn parts(relations: usize, edges: &[Edge]) -> Vec<Vec<usize>> {
 fn rebuilt(tree: Tree, relations: &mut [Option<Rel>]) -> Rel {
     match tree {
         Tree::Relation(place) => take(relations, place),
-        Tree::Join(sides, predicates) => {
-            let [left, right] = *sides;
+        Tree::Join(join) => {
+            let Joined { sides: [left, right], predicates, .. } = *join;
             let left = rebuilt(left, relations);
             joined(left, rebuilt(right, relations), predicates)
         }

@@ -193,7 +193,7 @@ fn cost(rel: &Rel) -> Option<Cost> {
     if !estimates.iter().all(|estimate| estimate.is_known) {
         return None;
     }
-    let parts = Parts::of(&tree, &|e| region::owners(e, &starts, &places))?;
+    let parts = Parts::of(&tree, &|id| region::owner(id, &starts, &places))?;
     let graph = parts.graph(&estimates);
     let cost = graph.cost(&search::cheapest(&graph));
     Some(Cost { cost, rows: graph.rows_of_all() })

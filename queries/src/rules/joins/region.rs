@@ -1,4 +1,4 @@
-//! A tree of inner joins, taken apart: what is joined, and the shape that the text has.
+//! A tree of joins, taken apart: what is joined, and the shape that the text has.
 
 use super::search::Shape;
 use crate::algebra::{ColumnId, Expr, Join, JoinKind, Rel};
@@ -18,8 +18,21 @@ pub struct Region {
 pub enum Tree {
     /// A relation.
     Relation(usize),
-    /// A join of both and its predicates.
-    Join(Box<[Tree; 2]>, Vec<Expr>),
+    /// A join of two trees.
+    Join(Box<Joined>),
+}
+
+/// A join of two trees.
+#[derive(Debug)]
+pub struct Joined {
+    /// Which rows are given.
+    pub kind: JoinKind,
+    /// The left and the right side.
+    pub sides: [Tree; 2],
+    /// What makes two rows a match.
+    pub predicates: Vec<Expr>,
+    /// The number that the join has in the tree of relations.
+    pub at: usize,
 }
 
 impl Region {
@@ -43,7 +56,8 @@ fn collect(
             let right_at = at + 1 + places.size(at + 1);
             let left = collect(*join.left, at + 1, places, is_part, relations);
             let right = collect(*join.right, right_at, places, is_part, relations);
-            Tree::Join(Box::new([left, right]), join.predicates)
+            let Join { kind, predicates, .. } = join;
+            Tree::Join(Box::new(Joined { kind, sides: [left, right], predicates, at }))
         }
         other => {
             relations.push((other, at));
@@ -74,10 +88,10 @@ impl Tree {
     pub fn built(self, relations: &mut [Option<(Rel, Estimate)>]) -> (Rel, Estimate) {
         match self {
             Tree::Relation(place) => relation(relations, place),
-            Tree::Join(sides, predicates) => {
-                let [left, right] = *sides;
+            Tree::Join(join) => {
+                let Joined { kind, sides: [left, right], predicates, .. } = *join;
                 let left = left.built(relations);
-                joined(left, right.built(relations), predicates)
+                joined(kind, left, right.built(relations), predicates)
             }
         }
     }
@@ -86,7 +100,23 @@ impl Tree {
     pub fn shape(&self) -> Shape {
         match self {
             Tree::Relation(place) => Shape::Relation(*place),
-            Tree::Join(sides, _) => Shape::join(sides[0].shape(), sides[1].shape()),
+            Tree::Join(join) => Shape::join(join.sides[0].shape(), join.sides[1].shape()),
+        }
+    }
+
+    /// The number of its top in the tree of relations, of which these are the numbers of those that are joined.
+    pub fn at(&self, starts: &[usize]) -> usize {
+        match self {
+            Tree::Relation(place) => starts.get(*place).copied().unwrap_or_default(),
+            Tree::Join(join) => join.at,
+        }
+    }
+
+    /// Whether all its joins are inner joins.
+    pub fn is_inner(&self) -> bool {
+        match self {
+            Tree::Relation(_) => true,
+            Tree::Join(join) => join.kind == JoinKind::Inner && join.sides.iter().all(Tree::is_inner),
         }
     }
 
@@ -98,9 +128,9 @@ impl Tree {
     }
 
     fn collect_predicates<'a>(&'a self, all: &mut Vec<&'a Expr>) {
-        if let Tree::Join(sides, predicates) = self {
-            sides.iter().for_each(|side| side.collect_predicates(all));
-            all.extend(predicates);
+        if let Tree::Join(join) = self {
+            join.sides.iter().for_each(|side| side.collect_predicates(all));
+            all.extend(&join.predicates);
         }
     }
 
@@ -112,9 +142,9 @@ impl Tree {
     }
 
     fn take_predicates(self, all: &mut Vec<Expr>) {
-        if let Tree::Join(sides, predicates) = self {
-            sides.into_iter().for_each(|side| side.take_predicates(all));
-            all.extend(predicates);
+        if let Tree::Join(join) = self {
+            join.sides.into_iter().for_each(|side| side.take_predicates(all));
+            all.extend(join.predicates);
         }
     }
 }
@@ -129,14 +159,15 @@ pub fn relation(relations: &mut [Option<(Rel, Estimate)>], place: usize) -> (Rel
     })
 }
 
-/// An inner join and its estimate.
+/// A join and its estimate.
 pub fn joined(
+    kind: JoinKind,
     (left, of_left): (Rel, Estimate),
     (right, of_right): (Rel, Estimate),
     predicates: Vec<Expr>,
 ) -> (Rel, Estimate) {
     let (left, right) = (Box::new(left), Box::new(right));
-    let rel = Rel::Join(Join { kind: JoinKind::Inner, left, right, predicates });
+    let rel = Rel::Join(Join { kind, left, right, predicates });
     let estimate = estimates::of(&rel, &[&of_left, &of_right]);
     (rel, estimate)
 }

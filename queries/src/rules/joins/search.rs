@@ -5,12 +5,21 @@
 //! two inputs whose join is the smallest are joined first, again and again (Fegaras, DEXA 1998). Parts of the graph that no
 //! predicate connects are joined last, the smaller ones first.
 //!
+//! Joins other than inner ones are [`Operator`]s of the graph. Two sets are joined either by predicates of inner joins or by
+//! one operator, and only if conflict rules are kept ([`super::conflicts`]). So the rows of a set are the same whatever the
+//! tree, and so is the estimate of their number: that of the text's joins of these relations.
+//!
 //! Keys are classes of equal columns. A set of relations of which some have a member of a class has as many rows as their
 //! product, divided by the numbers of values of all these members but the smallest one: all values of a column are taken to
 //! be in one that has more. Where these numbers are not known of all members, it is divided by the smallest one each time:
 //! that of a foreign key is then mostly taken for the number of its rows.
 
 use std::collections::BTreeMap;
+
+use super::conflicts::Rule;
+use super::region::Tree;
+use crate::algebra::JoinKind;
+use crate::estimates::joined::Matching;
 
 /// A set of relations: bit i is the one with the number i.
 pub type Relations = u64;
@@ -33,6 +42,9 @@ pub struct Graph {
     whole: Vec<f64>,
     classes: Vec<Class>,
     edges: Vec<Edge>,
+    operators: Vec<Operator>,
+    /// The first one is that of the top.
+    scopes: Vec<Scope>,
     /// Relations that have members of several classes in common, those of the most classes first, and these classes.
     pairs: Vec<(usize, usize, Vec<usize>)>,
 }
@@ -43,6 +55,8 @@ pub struct Class {
     /// One of each relation that has any.
     members: Vec<Member>,
     on: Relations,
+    /// The scope that they are equal in.
+    scope: usize,
 }
 
 /// A column of a class.
@@ -61,10 +75,56 @@ pub struct Member {
 /// Another predicate.
 #[derive(Debug, Clone, Copy)]
 pub struct Edge {
-    /// The relations that it names.
+    /// The relations that have to be there when it is asked.
     pub on: Relations,
     /// About which part of the pairs of rows it keeps.
     pub part: f64,
+    /// The relations of each side, if it is an equality of two sides.
+    pub sides: Option<[Relations; 2]>,
+    /// The scope in which it holds.
+    pub scope: usize,
+}
+
+/// A join other than an inner one.
+#[derive(Debug)]
+pub struct Operator {
+    /// Which rows are given.
+    pub kind: JoinKind,
+    /// The relations below in the text, on the left side and on the right one.
+    pub sides: [Relations; 2],
+    /// The relations that have to be there when it is made.
+    pub on: Relations,
+    /// What else has to be there.
+    pub rules: Vec<Rule>,
+    /// What is known of the rows that match.
+    pub matching: Matching,
+    /// Whether rows are found by a key.
+    pub has_key: bool,
+    /// The scopes of the right side and, of a full join, of the left one.
+    pub scopes: (usize, Option<usize>),
+}
+
+/// Relations over which predicates of inner joins hold, whichever of these joins has them: what inner joins stand between,
+/// and the left sides of joins that give no row but left ones and what these match.
+#[derive(Debug, Clone, Default)]
+pub struct Scope {
+    /// The relations in it, without those of the scopes below.
+    pub own: Relations,
+    /// The operators between it and the scopes below, by their numbers, lower ones first.
+    pub operators: Vec<usize>,
+    /// What inner joins keep.
+    pub rules: Vec<Rule>,
+}
+
+/// What joins two sets of relations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum By {
+    /// Predicates of inner joins.
+    Predicates,
+    /// The operator of this number.
+    Operator(usize),
+    /// The same, whose left side is the second set.
+    Turned(usize),
 }
 
 /// A tree of joins.
@@ -93,8 +153,8 @@ impl Shape {
 }
 
 impl Class {
-    /// A class of these columns, of which the first one of each relation counts.
-    pub fn new(all: Vec<Member>) -> Class {
+    /// A class of these columns in a scope, of which the first one of each relation counts.
+    pub fn new(all: Vec<Member>, scope: usize) -> Class {
         let (mut members, mut on): (Vec<Member>, Relations) = (Vec::new(), 0);
         for member in all {
             if on >> member.relation & 1 == 0 {
@@ -102,7 +162,7 @@ impl Class {
                 members.push(member);
             }
         }
-        Class { members, on }
+        Class { members, on, scope }
     }
 
     /// By what the rows of a set are divided as its members become equal, one after the other.
@@ -133,12 +193,18 @@ impl Graph {
         let pairs = shared.into_iter().filter(|(_, classes)| classes.len() > 1);
         let mut pairs: Vec<_> = pairs.map(|((a, b), classes)| (a, b, classes)).collect();
         pairs.sort_by_key(|(_, _, classes)| std::cmp::Reverse(classes.len()));
-        Graph { whole: rows.clone(), rows, classes, edges, pairs }
+        let scopes = vec![Scope { own: all_of(rows.len()), ..Scope::default() }];
+        Graph { whole: rows.clone(), rows, classes, edges, operators: vec![], scopes, pairs }
     }
 
     /// The same of relations that have so many rows where nothing is filtered.
     pub fn of_whole(self, whole: Vec<f64>) -> Graph {
         Graph { whole, ..self }
+    }
+
+    /// The same with joins other than inner ones.
+    pub fn with_operators(self, operators: Vec<Operator>, scopes: Vec<Scope>) -> Graph {
+        Graph { operators, scopes, ..self }
     }
 
     /// How many relations there are.
@@ -155,14 +221,40 @@ impl Graph {
 
     /// About how many rows the join of all relations has.
     pub fn rows_of_all(&self) -> f64 {
-        self.rows((0..self.rows.len()).fold(0, |set, number| set | 1 << number))
+        self.rows(all_of(self.rows.len()))
     }
 
     /// About how many rows the join of these relations has.
     fn rows(&self, set: Relations) -> f64 {
+        let mut number = 0;
+        loop {
+            let Some(scope) = self.scopes.get(number) else { return 1.0 };
+            match scope.operators.iter().find_map(|at| self.operators.get(*at)?.scope_of(set)) {
+                Some(below) => number = below,
+                None => return self.rows_in(scope, number, set),
+            }
+        }
+    }
+
+    /// About how many rows those relations of a set have that are in a scope, and in those below.
+    fn rows_in(&self, scope: &Scope, number: usize, set: Relations) -> f64 {
+        let edges = self.edges.iter().filter(|edge| edge.scope == number && edge.on & !set == 0);
+        let mut rows = self.rows_of_inner(set & scope.own, edges.map(|edge| edge.part).product());
+        for operator in scope.operators.iter().filter_map(|at| self.operators.get(*at)) {
+            let below = |side: Relations, at: usize| {
+                let scope = self.scopes.get(at).filter(|_| set & side != 0)?;
+                Some(self.rows_in(scope, at, set & side))
+            };
+            rows *= operator.factor(&below);
+        }
+        rows.clamp(1.0, MOST_ROWS)
+    }
+
+    /// About how many rows inner joins of these relations give, of whose pairs other predicates keep a part.
+    fn rows_of_inner(&self, set: Relations, part: f64) -> f64 {
         let of = |number: usize| self.rows.get(number).copied().unwrap_or(1.0).max(1.0);
         let mut rows = members(set).map(of).fold(1.0, |all, rows| (all * rows).min(MOST_ROWS));
-        rows *= self.edges.iter().filter(|edge| edge.on & !set == 0).map(|edge| edge.part).product::<f64>();
+        rows *= part;
         // The relations of each class that no key connects yet.
         let mut open: Vec<Vec<Relations>> = self
             .classes
@@ -204,7 +296,7 @@ impl Graph {
     /// and given. Without a key every row is compared with every other.
     fn cost_of_join(&self, a: (Relations, f64), b: (Relations, f64), rows: f64) -> f64 {
         let ((set_a, rows_a), (set_b, rows_b)) = (a, b);
-        let has_key = self.classes.iter().any(|class| class.on & set_a != 0 && class.on & set_b != 0);
+        let has_key = self.has_key(set_a, set_b);
         let compared = if has_key { rows } else { rows_a * rows_b };
         BUILD * rows_a.min(rows_b) + rows_a.max(rows_b) + compared.max(rows)
     }
@@ -222,10 +314,35 @@ impl Graph {
         }
     }
 
-    /// Whether a predicate connects two sets.
-    fn connects(&self, a: Relations, b: Relations) -> bool {
+    /// Whether a join of two sets finds rows by a key.
+    fn has_key(&self, a: Relations, b: Relations) -> bool {
+        let parts = |[left, right]: [Relations; 2]| {
+            left & !a == 0 && right & !b == 0 || left & !b == 0 && right & !a == 0
+        };
         self.classes.iter().any(|class| class.on & a != 0 && class.on & b != 0)
-            || self.edges.iter().any(|edge| edge.on & a != 0 && edge.on & b != 0 && edge.on & !(a | b) == 0)
+            || self.edges.iter().any(|edge| is_between(edge.on, a, b) && edge.sides.is_some_and(parts))
+            || self.operators.iter().any(|operator| operator.has_key && is_between(operator.on, a, b))
+    }
+
+    /// What joins two sets, if anything does and may.
+    pub fn by(&self, a: Relations, b: Relations) -> Option<By> {
+        let classes = self.classes.iter().filter(|class| class.on & a != 0 && class.on & b != 0);
+        let edges = self.edges.iter().filter(|edge| is_between(edge.on, a, b));
+        let mut scopes = classes.map(|class| class.scope).chain(edges.map(|edge| edge.scope)).peekable();
+        let is_inner = scopes.peek().is_some();
+        if self.operators.is_empty() {
+            return is_inner.then_some(By::Predicates);
+        }
+        // What could be asked or made, and is not, never is.
+        let own = self.operators.iter().enumerate().filter(|(_, operator)| is_between(operator.on, a, b));
+        match (is_inner, own.collect::<Vec<_>>().as_slice()) {
+            (true, []) => {
+                let rules = scopes.filter_map(|scope| self.scopes.get(scope)).flat_map(|scope| &scope.rules);
+                rules.into_iter().all(|rule| rule.is_kept(a | b)).then_some(By::Predicates)
+            }
+            (false, [(number, operator)]) => operator.by(*number, a, b),
+            _ => None,
+        }
     }
 
     /// The sets of relations that predicates connect, each as large as it can be.
@@ -243,36 +360,128 @@ impl Graph {
     }
 }
 
-/// The cheapest tree over all relations.
+impl Operator {
+    /// The scope below that all of these relations are in.
+    fn scope_of(&self, set: Relations) -> Option<usize> {
+        let is_below = |side: Relations| set & !side == 0;
+        if is_below(self.sides[1]) {
+            return Some(self.scopes.0);
+        }
+        self.scopes.1.filter(|_| is_below(self.sides[0]))
+    }
+
+    /// By how much it changes the number of rows, where `below` tells how many rows there are on a side and in its scope.
+    fn factor(&self, below: &dyn Fn(Relations, usize) -> Option<f64>) -> f64 {
+        let right = below(self.sides[1], self.scopes.0);
+        match (self.kind, right) {
+            (JoinKind::Full, right) => {
+                match (self.scopes.1.and_then(|scope| below(self.sides[0], scope)), right) {
+                    (Some(left), Some(right)) => (left * right * self.matching.part()).max(left + right),
+                    (left, right) => left.or(right).unwrap_or(1.0),
+                }
+            }
+            (_, None) => 1.0,
+            (JoinKind::Semi, Some(right)) => self.matching.matched(right),
+            (JoinKind::Anti | JoinKind::AntiNullAware, Some(right)) => self.matching.unmatched(right),
+            (_, Some(right)) => (right * self.matching.part()).max(1.0),
+        }
+    }
+
+    /// How it joins two sets, if it may.
+    fn by(&self, number: usize, a: Relations, b: Relations) -> Option<By> {
+        let [left, right] = self.sides.map(|side| self.on & side);
+        let is_kept = self.rules.iter().all(|rule| rule.is_kept(a | b));
+        if !is_kept {
+            None
+        } else if left & !a == 0 && right & !b == 0 {
+            Some(By::Operator(number))
+        } else {
+            (left & !b == 0 && right & !a == 0).then_some(By::Turned(number))
+        }
+    }
+}
+
+/// Whether a join of two sets has all relations of a third one, which neither of the two has.
+fn is_between(on: Relations, a: Relations, b: Relations) -> bool {
+    on & !(a | b) == 0 && on & !a != 0 && on & !b != 0
+}
+
+/// The set of so many relations.
+fn all_of(relations: usize) -> Relations {
+    (0..relations).fold(0, |set, number| set | 1 << number)
+}
+
+/// The cheapest tree over all relations, of which none is a side of an operator.
 pub fn cheapest(graph: &Graph) -> Shape {
-    let mut parts: Vec<Shape> = graph
-        .parts()
-        .into_iter()
-        .flat_map(|part| match part.count_ones() as usize {
-            ..=MOST_EXACT => exact(graph, part),
-            _ => greedy(graph, part),
-        })
-        .collect();
+    let parts = graph.parts().into_iter().map(|part| members(part).map(Shape::Relation).collect());
+    let mut parts: Vec<Shape> = parts.flat_map(|part| trees(graph, part)).collect();
     parts.sort_by(|a, b| graph.rows(a.relations()).total_cmp(&graph.rows(b.relations())));
     parts.into_iter().reduce(Shape::join).unwrap_or(Shape::Relation(0))
 }
 
-/// The cheapest tree over connected relations.
-fn exact(graph: &Graph, whole: Relations) -> Vec<Shape> {
+/// The cheapest tree that gives what a tree of joins of all kinds does, if any is found; over many relations, a cheap one.
+pub fn cheapest_of(graph: &Graph, tree: &Tree) -> Option<Shape> {
+    let relations = (0..graph.relations()).map(Shape::Relation).collect();
+    let found = only(trees(graph, relations));
+    if graph.relations() <= MOST_EXACT {
+        return found;
+    }
+    // Where not all trees are looked at, those are that leave other joins where they are.
+    let kept = kept(graph, tree);
+    let is_better = |found: &Shape| graph.cost(found) <= graph.cost(&kept);
+    Some(found.filter(is_better).unwrap_or(kept))
+}
+
+/// A tree whose inner joins are those that cost least while all others stay.
+fn kept(graph: &Graph, tree: &Tree) -> Shape {
+    fn inputs(graph: &Graph, tree: &Tree, all: &mut Vec<Shape>) {
+        match tree {
+            Tree::Join(join) if join.kind == JoinKind::Inner => {
+                join.sides.iter().for_each(|side| inputs(graph, side, all));
+            }
+            other => all.push(kept(graph, other)),
+        }
+    }
+    match tree {
+        Tree::Relation(place) => Shape::Relation(*place),
+        Tree::Join(join) if join.kind == JoinKind::Inner => {
+            let mut all = Vec::new();
+            inputs(graph, tree, &mut all);
+            only(trees(graph, all)).unwrap_or_else(|| tree.shape())
+        }
+        Tree::Join(join) => Shape::join(kept(graph, &join.sides[0]), kept(graph, &join.sides[1])),
+    }
+}
+
+fn only(mut trees: Vec<Shape>) -> Option<Shape> {
+    trees.pop().filter(|_| trees.is_empty())
+}
+
+/// The cheapest tree over these, or a cheap one; several if nothing connects them.
+fn trees(graph: &Graph, inputs: Vec<Shape>) -> Vec<Shape> {
+    if inputs.len() > MOST_EXACT {
+        return greedy(graph, inputs);
+    }
+    // Predicates over three relations or more may connect what no pair of sets does.
+    exact(graph, &inputs).map_or_else(|| greedy(graph, inputs), |found| vec![found])
+}
+
+/// The cheapest tree over connected inputs.
+fn exact(graph: &Graph, inputs: &[Shape]) -> Option<Shape> {
     struct Best {
         cost: f64,
         rows: f64,
         shape: Shape,
     }
-    let members: Vec<usize> = members(whole).collect();
-    // Sets are numbered by the positions of their members in `members`.
+    // Sets are numbered by the positions of their inputs.
+    let sets: Vec<Relations> = inputs.iter().map(Shape::relations).collect();
     let set = |number: usize| {
-        members.iter().enumerate().filter(|(at, _)| number >> at & 1 == 1).fold(0, |set, (_, m)| set | 1 << m)
+        sets.iter().enumerate().filter(|(at, _)| number >> at & 1 == 1).fold(0, |set, (_, own)| set | own)
     };
-    let mut best: Vec<Option<Best>> = (0..1_usize << members.len()).map(|_| None).collect();
-    for (at, &number) in members.iter().enumerate() {
-        let rows = graph.rows(1 << number);
-        best[1 << at] = Some(Best { cost: 0.0, rows, shape: Shape::Relation(number) });
+    let mut best: Vec<Option<Best>> = (0..1_usize << inputs.len()).map(|_| None).collect();
+    for (at, input) in inputs.iter().enumerate() {
+        let rows = graph.rows(input.relations());
+        best[1 << at] = Some(Best { cost: 0.0, rows, shape: input.clone() });
     }
     // A set comes behind all sets in it.
     for number in 1..best.len() {
@@ -286,7 +495,7 @@ fn exact(graph: &Graph, whole: Relations) -> Vec<Shape> {
         while half > 0 {
             if half & lowest != 0
                 && let (Some(a), Some(b)) = (&best[half], &best[number ^ half])
-                && graph.connects(set(half), set(number ^ half))
+                && graph.by(set(half), set(number ^ half)).is_some()
             {
                 let rows = *rows.get_or_insert_with(|| graph.rows(set(number)));
                 let own = graph.cost_of_join((set(half), a.rows), (set(number ^ half), b.rows), rows);
@@ -304,16 +513,11 @@ fn exact(graph: &Graph, whole: Relations) -> Vec<Shape> {
             best[number] = Some(Best { cost, rows, shape });
         }
     }
-    // Predicates over three relations or more may connect what no pair of sets does.
-    match best.pop().flatten() {
-        Some(best) => vec![best.shape],
-        None => greedy(graph, whole),
-    }
+    best.pop().flatten().map(|best| best.shape)
 }
 
-/// A tree over relations, of which the smallest joins come first; several where predicates don't connect them by twos.
-fn greedy(graph: &Graph, whole: Relations) -> Vec<Shape> {
-    let mut trees: Vec<Shape> = members(whole).map(Shape::Relation).collect();
+/// A tree over these, of which the smallest joins come first; several where predicates don't connect them by twos.
+fn greedy(graph: &Graph, mut trees: Vec<Shape>) -> Vec<Shape> {
     // The rows of the join of two sets that predicates connect: most pairs are looked at many times.
     let mut known: BTreeMap<(Relations, Relations), Option<f64>> = BTreeMap::new();
     loop {
@@ -323,7 +527,7 @@ fn greedy(graph: &Graph, whole: Relations) -> Vec<Shape> {
                 let (left, right) = (trees[a].relations(), trees[b].relations());
                 let rows = known
                     .entry((left, right))
-                    .or_insert_with(|| graph.connects(left, right).then(|| graph.rows(left | right)));
+                    .or_insert_with(|| graph.by(left, right).map(|_| graph.rows(left | right)));
                 if let Some(rows) = *rows
                     && found.is_none_or(|(least, ..)| rows < least)
                 {
@@ -348,7 +552,7 @@ mod tests {
 
     fn class<const N: usize>(members: [(usize, f64); N]) -> Class {
         let member = |(relation, whole)| Member { relation, whole, is_counted: false, kept: 1.0 };
-        Class::new(members.map(member).to_vec())
+        Class::new(members.map(member).to_vec(), 0)
     }
 
     fn key(a: usize, b: usize, values: f64) -> Class {
@@ -363,7 +567,7 @@ mod tests {
         let mut trees = Vec::new();
         let mut half = (set - 1) & set;
         while half > 0 {
-            if graph.connects(half, set ^ half) {
+            if graph.by(half, set ^ half).is_some() {
                 for left in all(graph, half) {
                     trees.extend(
                         all(graph, set ^ half).into_iter().map(|right| Shape::join(left.clone(), right)),
@@ -395,7 +599,7 @@ mod tests {
                         classes.push(key(a, b, (1 + random(100)) as f64));
                     }
                 }
-                let graph = Graph::new(rows, classes, vec![Edge { on: 1, part: 0.1 }]);
+                let graph = Graph::new(rows, classes, vec![Edge { on: 1, part: 0.1, sides: None, scope: 0 }]);
                 let found = cheapest(&graph);
                 let least = all(&graph, found.relations())
                     .iter()
@@ -417,7 +621,7 @@ mod tests {
             match shape {
                 Shape::Relation(_) => true,
                 Shape::Join(inputs, _) => {
-                    graph.connects(inputs[0].relations(), inputs[1].relations())
+                    graph.by(inputs[0].relations(), inputs[1].relations()).is_some()
                         && inputs.iter().all(|input| is_connected(graph, input))
                 }
             }
@@ -439,7 +643,7 @@ mod tests {
             let member = |(relation, whole)| Member { relation, whole, is_counted, kept: 1.0 };
             let members = [(0, 10_000.0), (1, 1_000_000.0), (2, 10_000.0)].map(member);
             let rows = vec![5_000_000.0, 1_000_000.0, 20_000.0];
-            Graph::new(rows, vec![Class::new(members.to_vec())], vec![]).rows(set)
+            Graph::new(rows, vec![Class::new(members.to_vec(), 0)], vec![]).rows(set)
         };
         assert_eq!(rows(true, 0b011), 5_000_000.0);
         assert_eq!(rows(true, 0b111), 10_000_000.0);
