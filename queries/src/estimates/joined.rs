@@ -59,9 +59,7 @@ pub fn rows(node: &Join, left: &Estimate, right: &Estimate) -> (f64, f64) {
         JoinKind::Left => (pairs.max(left.rows), whole(left.whole)),
         JoinKind::Full => (pairs.max(left.rows + right.rows), whole(left.whole + right.whole)),
         JoinKind::Semi => (left.rows * matching.matched(right.rows), left.whole),
-        JoinKind::Anti | JoinKind::AntiNullAware => {
-            (left.rows * matching.unmatched(right.rows), left.whole)
-        }
+        JoinKind::Anti | JoinKind::AntiNullAware => (left.rows * matching.unmatched(right.rows), left.whole),
         JoinKind::Mark(_) | JoinKind::Single => (left.rows, left.whole),
     }
 }

@@ -16,7 +16,7 @@
 //! 9. [`sorts`]: sorts whose order nobody sees.
 //! 10. [`distinct`]: aggregates of distinct values as groups.
 //! 11. [`limits`]: how many rows are wanted, of stages too.
-//! 12. [`joins`]: the groups that joins ask for, the order of inner joins, and groups before them.
+//! 12. [`joins`]: the groups that joins ask for, the order of joins, and groups before them.
 //! 13. [`repeated`]: expressions that are computed once.
 //!
 //! What all of them keep: three-valued logic, the rows on which what can fail is evaluated (decision 6), and that the same

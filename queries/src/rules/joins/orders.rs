@@ -6,7 +6,7 @@ use super::conflicts::{are_associative, are_left_asscom, are_right_asscom};
 use super::graph::Parts;
 use super::is_movable;
 use super::region::{Region, Tree, owner};
-use super::search::{Graph, Relations, Shape};
+use super::search::{Graph, Relations, Shape, best};
 use crate::algebra::{Expr, JoinKind, Rel};
 use crate::estimates;
 use crate::rules::filters::places::Places;
@@ -222,6 +222,7 @@ fn check(seed: u64, tables: usize, kinds: &[JoinKind]) -> usize {
     let parts = |tree: &Tree| Parts::of(tree, &|id| owner(id, &starts, &places)).unwrap();
     let graph = parts(&tree).graph(&of_relations);
     assert!(is_allowed(&graph, &tree.shape()), "the order of the text is not allowed: seed {seed}\n{shown}");
+    assert!(is_allowed(&graph, &best(&graph, &tree)), "what is chosen is not allowed: seed {seed}\n{shown}");
     let shapes = all(&graph, (1 << tables) - 1);
     for shape in &shapes {
         let (built, _) = parts(&tree).build(&graph, shape, relations.clone());

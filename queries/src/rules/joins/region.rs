@@ -83,6 +83,13 @@ pub fn owners(e: &Expr, starts: &[usize], places: &Places) -> Option<Vec<usize>>
     Some(owners)
 }
 
+impl Joined {
+    /// Whether it leaves out left rows, each by itself.
+    pub fn is_asking(&self) -> bool {
+        matches!(self.kind, JoinKind::Semi | JoinKind::Anti | JoinKind::AntiNullAware)
+    }
+}
+
 impl Tree {
     /// The joins as they are, of these relations.
     pub fn built(self, relations: &mut [Option<(Rel, Estimate)>]) -> (Rel, Estimate) {

@@ -16,6 +16,7 @@
 
 use std::collections::BTreeMap;
 
+use super::LEAST_RELATIONS;
 use super::conflicts::Rule;
 use super::region::Tree;
 use crate::algebra::JoinKind;
@@ -28,6 +29,9 @@ pub type Relations = u64;
 pub const MOST_RELATIONS: usize = 64;
 /// The most relations over which all trees are looked at: there are 3^10 pairs of sets.
 const MOST_EXACT: usize = 10;
+
+/// A tree that was found replaces another one if its cost is at most this part of the other's.
+const CLEARLY: f64 = 0.9;
 
 /// A row of the build side costs as much as so many of the probe side.
 const BUILD: f64 = 2.0;
@@ -210,13 +214,6 @@ impl Graph {
     /// How many relations there are.
     pub fn relations(&self) -> usize {
         self.rows.len()
-    }
-
-    /// Gives a relation another number of rows.
-    pub fn set_rows(&mut self, relation: usize, rows: f64) {
-        if let Some(known) = self.rows.get_mut(relation) {
-            *known = rows;
-        }
     }
 
     /// About how many rows the join of all relations has.
@@ -419,38 +416,98 @@ pub fn cheapest(graph: &Graph) -> Shape {
     parts.into_iter().reduce(Shape::join).unwrap_or(Shape::Relation(0))
 }
 
-/// The cheapest tree that gives what a tree of joins of all kinds does, if any is found; over many relations, a cheap one.
-pub fn cheapest_of(graph: &Graph, tree: &Tree) -> Option<Shape> {
-    let relations = (0..graph.relations()).map(Shape::Relation).collect();
-    let found = only(trees(graph, relations));
-    if graph.relations() <= MOST_EXACT {
-        return found;
+/// The tree over all relations that replaces a tree of joins: itself if no other one is clearly cheaper.
+///
+/// A tree in which outer joins leave their place is clearly cheaper than the best one in which they keep it.
+pub fn best(graph: &Graph, tree: &Tree) -> Shape {
+    let kept = by_parts(graph, tree);
+    if graph.operators.is_empty() {
+        return kept;
     }
-    // Where not all trees are looked at, those are that leave other joins where they are.
-    let kept = kept(graph, tree);
-    let is_better = |found: &Shape| graph.cost(found) <= graph.cost(&kept);
-    Some(found.filter(is_better).unwrap_or(kept))
+    let found = only(trees(graph, (0..graph.relations()).map(Shape::Relation).collect()));
+    found.filter(|found| is_clearly_less(graph.cost(found), graph.cost(&kept))).unwrap_or(kept)
 }
 
-/// A tree whose inner joins are those that cost least while all others stay.
-fn kept(graph: &Graph, tree: &Tree) -> Shape {
-    fn inputs(graph: &Graph, tree: &Tree, all: &mut Vec<Shape>) {
+fn is_clearly_less(cost: f64, other: f64) -> bool {
+    cost.is_finite() && cost <= CLEARLY * other
+}
+
+/// A tree in which outer joins keep their place: inner joins between them come in the order that costs least, and each semi
+/// or anti join above is made before these where it asks about one of their inputs, which has fewer rows.
+fn by_parts(graph: &Graph, tree: &Tree) -> Shape {
+    let (mut below, mut above) = (tree, Vec::new());
+    while let Tree::Join(join) = below
+        && join.is_asking()
+    {
+        above.push(by_parts(graph, &join.sides[1]));
+        below = &join.sides[0];
+    }
+    let (start, staying) = match below {
+        Tree::Join(join) if join.kind == JoinKind::Inner => {
+            let mut inputs = Vec::new();
+            collect_inputs(graph, below, &mut inputs);
+            let staying = made_before(graph, above, &mut inputs);
+            (inner(graph, below, inputs), staying)
+        }
+        Tree::Join(join) => {
+            let [left, right] = &join.sides;
+            (Shape::join(by_parts(graph, left), by_parts(graph, right)), above.into_iter().rev().collect())
+        }
+        Tree::Relation(place) => (Shape::Relation(*place), above.into_iter().rev().collect()),
+    };
+    staying.into_iter().fold(start, Shape::join)
+}
+
+/// What inner joins at the top of a tree stand between.
+fn collect_inputs(graph: &Graph, tree: &Tree, all: &mut Vec<Shape>) {
+    match tree {
+        Tree::Join(join) if join.kind == JoinKind::Inner => {
+            join.sides.iter().for_each(|side| collect_inputs(graph, side, all));
+        }
+        other => all.push(by_parts(graph, other)),
+    }
+}
+
+/// The inner joins at the top of a tree over what they stand between, in the order that costs least.
+fn inner(graph: &Graph, tree: &Tree, inputs: Vec<Shape>) -> Shape {
+    fn of_text(tree: &Tree, inputs: &mut dyn Iterator<Item = &Shape>) -> Shape {
         match tree {
             Tree::Join(join) if join.kind == JoinKind::Inner => {
-                join.sides.iter().for_each(|side| inputs(graph, side, all));
+                let left = of_text(&join.sides[0], inputs);
+                Shape::join(left, of_text(&join.sides[1], inputs))
             }
-            other => all.push(kept(graph, other)),
+            other => inputs.next().cloned().unwrap_or_else(|| other.shape()),
         }
     }
-    match tree {
-        Tree::Relation(place) => Shape::Relation(*place),
-        Tree::Join(join) if join.kind == JoinKind::Inner => {
-            let mut all = Vec::new();
-            inputs(graph, tree, &mut all);
-            only(trees(graph, all)).unwrap_or_else(|| tree.shape())
-        }
-        Tree::Join(join) => Shape::join(kept(graph, &join.sides[0]), kept(graph, &join.sides[1])),
+    let text = of_text(tree, &mut inputs.iter());
+    if inputs.len() < LEAST_RELATIONS {
+        return text;
     }
+    let of_inputs = inputs.iter().map(|input| graph.cost(input)).sum::<f64>();
+    let found = if graph.operators.is_empty() { Some(cheapest(graph)) } else { only(trees(graph, inputs)) };
+    let is_less =
+        |found: &Shape| is_clearly_less(graph.cost(found) - of_inputs, graph.cost(&text) - of_inputs);
+    found.filter(is_less).unwrap_or(text)
+}
+
+/// Joins the right sides of semi and anti joins, the upper ones of which come first, with inputs of the joins below. Gives
+/// those that stay above, the lower ones first.
+fn made_before(graph: &Graph, above: Vec<Shape>, inputs: &mut [Shape]) -> Vec<Shape> {
+    let mut staying = Vec::new();
+    for right in above.into_iter().rev() {
+        let all = inputs.iter().fold(0, |all, input| all | input.relations());
+        let of_right = right.relations();
+        let asking = graph.operators.iter().find(|operator| operator.sides[1] == of_right);
+        let asks = asking.map_or(0, |operator| operator.on & operator.sides[0]);
+        let own = inputs.iter_mut().find(|input| asks != 0 && asks & !input.relations() == 0);
+        match own {
+            Some(input) if graph.rows(input.relations()) <= graph.rows(all) => {
+                *input = Shape::join(input.clone(), right);
+            }
+            _ => staying.push(right),
+        }
+    }
+    staying
 }
 
 fn only(mut trees: Vec<Shape>) -> Option<Shape> {
