@@ -289,6 +289,16 @@ mod tests {
     }
 
     #[test]
+    fn left_joins_of_equal_tables_keep_their_order() {
+        let mut sample = Sample::default();
+        let [(t, [a]), (u, [x]), (v, [z])] =
+            ["t", "u", "v"].map(|name| sample.sized(name, [name], Some(1_000)));
+        let left = join(JoinKind::Left, t, u, vec![eq(&a, &x)]);
+        let kept = join(JoinKind::Left, left, v, vec![eq(&x, &z)]);
+        sample.becomes(order_all, kept.clone(), &[&a], &sample.columns.show_rel(&kept));
+    }
+
+    #[test]
     fn an_outer_join_that_can_fail_keeps_its_place() {
         let mut sample = Sample::default();
         let ([t, u, v], [a, b, x, z]) = sized(&mut sample);

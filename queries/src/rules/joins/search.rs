@@ -242,7 +242,7 @@ impl Graph {
                 let scope = self.scopes.get(at).filter(|_| set & side != 0)?;
                 Some(self.rows_in(scope, at, set & side))
             };
-            rows *= operator.factor(&below);
+            rows *= operator.factor(set, &below);
         }
         rows.clamp(1.0, MOST_ROWS)
     }
@@ -290,12 +290,14 @@ impl Graph {
     }
 
     /// The cost of a join of two sets with so many rows, without what they cost themselves: rows that are kept, looked up,
-    /// and given. Without a key every row is compared with every other.
+    /// and given. Without a key every row is compared with every other. A semi or anti join makes no pairs: it gives rows
+    /// that it has.
     fn cost_of_join(&self, a: (Relations, f64), b: (Relations, f64), rows: f64) -> f64 {
         let ((set_a, rows_a), (set_b, rows_b)) = (a, b);
-        let has_key = self.has_key(set_a, set_b);
-        let compared = if has_key { rows } else { rows_a * rows_b };
-        BUILD * rows_a.min(rows_b) + rows_a.max(rows_b) + compared.max(rows)
+        let mut own = self.operators.iter().filter(|operator| is_between(operator.on, set_a, set_b));
+        let made = if own.any(|operator| !operator.kind.gives_right()) { 0.0 } else { rows };
+        let compared = if self.has_key(set_a, set_b) { made } else { rows_a * rows_b };
+        BUILD * rows_a.min(rows_b) + rows_a.max(rows_b) + compared.max(made)
     }
 
     /// The cost of a tree.
@@ -367,20 +369,23 @@ impl Operator {
         self.scopes.1.filter(|_| is_below(self.sides[0]))
     }
 
-    /// By how much it changes the number of rows, where `below` tells how many rows there are on a side and in its scope.
-    fn factor(&self, below: &dyn Fn(Relations, usize) -> Option<f64>) -> f64 {
+    /// By how much it changes the number of rows of those relations of a set that are around it. `below` tells how many rows
+    /// there are on a side and in its scope. Where it is not made yet, its right side stands for itself.
+    fn factor(&self, set: Relations, below: &dyn Fn(Relations, usize) -> Option<f64>) -> f64 {
         let right = below(self.sides[1], self.scopes.0);
-        match (self.kind, right) {
-            (JoinKind::Full, right) => {
-                match (self.scopes.1.and_then(|scope| below(self.sides[0], scope)), right) {
-                    (Some(left), Some(right)) => (left * right * self.matching.part()).max(left + right),
-                    (left, right) => left.or(right).unwrap_or(1.0),
-                }
+        let left = self.scopes.1.and_then(|scope| below(self.sides[0], scope));
+        let Some(right) = right else { return left.unwrap_or(1.0) };
+        if self.on & !set != 0 {
+            return left.unwrap_or(1.0) * right;
+        }
+        match self.kind {
+            JoinKind::Semi => self.matching.matched(right),
+            JoinKind::Anti | JoinKind::AntiNullAware => self.matching.unmatched(right),
+            JoinKind::Full => {
+                let left = left.unwrap_or(1.0);
+                (left * right * self.matching.part()).max(left + right)
             }
-            (_, None) => 1.0,
-            (JoinKind::Semi, Some(right)) => self.matching.matched(right),
-            (JoinKind::Anti | JoinKind::AntiNullAware, Some(right)) => self.matching.unmatched(right),
-            (_, Some(right)) => (right * self.matching.part()).max(1.0),
+            _ => (right * self.matching.part()).max(1.0),
         }
     }
 
@@ -530,11 +535,12 @@ fn exact(graph: &Graph, inputs: &[Shape]) -> Option<Shape> {
         rows: f64,
         shape: Shape,
     }
-    // Sets are numbered by the positions of their inputs.
-    let sets: Vec<Relations> = inputs.iter().map(Shape::relations).collect();
-    let set = |number: usize| {
-        sets.iter().enumerate().filter(|(at, _)| number >> at & 1 == 1).fold(0, |set, (_, own)| set | own)
-    };
+    // Sets are numbered by the positions of their inputs. Each is that without its lowest input, and this.
+    let mut sets: Vec<Relations> = vec![0; 1 << inputs.len()];
+    for number in 1..sets.len() {
+        let input = inputs.get(number.trailing_zeros() as usize).map_or(0, Shape::relations);
+        sets[number] = sets[number & (number - 1)] | input;
+    }
     let mut best: Vec<Option<Best>> = (0..1_usize << inputs.len()).map(|_| None).collect();
     for (at, input) in inputs.iter().enumerate() {
         let rows = graph.rows(input.relations());
@@ -552,10 +558,10 @@ fn exact(graph: &Graph, inputs: &[Shape]) -> Option<Shape> {
         while half > 0 {
             if half & lowest != 0
                 && let (Some(a), Some(b)) = (&best[half], &best[number ^ half])
-                && graph.by(set(half), set(number ^ half)).is_some()
+                && graph.by(sets[half], sets[number ^ half]).is_some()
             {
-                let rows = *rows.get_or_insert_with(|| graph.rows(set(number)));
-                let own = graph.cost_of_join((set(half), a.rows), (set(number ^ half), b.rows), rows);
+                let rows = *rows.get_or_insert_with(|| graph.rows(sets[number]));
+                let own = graph.cost_of_join((sets[half], a.rows), (sets[number ^ half], b.rows), rows);
                 let cost = a.cost + b.cost + own;
                 if found.is_none_or(|(least, _)| cost < least) {
                     found = Some((cost, half));
