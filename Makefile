@@ -59,6 +59,7 @@ test-run:
 test-oracle:
 	@echo "== 4 of 5: the SQL tests and random statements agree with DuckDB"
 	$(VENV)/bin/python tests/oracle/slt.py --check
+	$(VENV)/bin/python tests/oracle/functions.py --runner target/release/examples/random_runner
 	$(VENV)/bin/python tests/random/run.py --statements 3000 --seed 2
 	$(VENV)/bin/python tests/random/run.py --statements 2000 --seed new --tell
 

@@ -1,16 +1,21 @@
 //! The functions that SQL can call, by name: those of DataFusion's packages, and in place of some of them those of
 //! [`expressions`].
+//!
+//! - [`table`]: what a user reads of them.
+
+pub mod table;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
 use datafusion_expr::{AggregateUDF, ScalarUDF};
 use expressions::functions::{
-    average, encode, field, ifnull, nullif, parts, percentile, prefix, quantified, regexp_replace,
-    regression, rounding, strftime, sum, truncate, zone,
+    aggregates, average, encode, field, ifnull, nullif, own, parts, percentile, prefix, quantified,
+    regression, rounding, sum, truncate, zone,
 };
 
 use crate::compile;
+use crate::types::standing;
 
 /// All functions by name and alias.
 pub struct Functions {
@@ -25,21 +30,13 @@ impl Functions {
         &ALL
     }
 
-    /// Scalar functions and aggregates of DataFusion's packages.
+    /// Scalar functions and aggregates of DataFusion's packages, and in place of some of them palais' own, by the names
+    /// that [`table`] has. What is syntax has a name with a space in it.
     fn new() -> Functions {
-        let mut scalar = BTreeMap::new();
-        for f in datafusion_functions::all_default_functions() {
-            for name in f.aliases() {
-                scalar.insert(name.clone(), f.clone());
-            }
-            scalar.insert(f.name().to_string(), f);
-        }
-        let own = [
+        let own_scalars = [
             prefix::substr(),
             parts::date_part(),
             truncate::date_trunc(),
-            strftime::strftime(),
-            regexp_replace::regexp_replace(),
             encode::encode(),
             field::get_field(),
             ifnull::ifnull(),
@@ -48,26 +45,33 @@ impl Functions {
             // An instant, as it is not without a time zone in the options.
             datafusion_functions::datetime::now(&compile::options()),
         ];
-        for f in own.into_iter().chain(quantified::functions()).chain(rounding::functions()) {
-            for name in f.aliases().iter().map(String::as_str).chain([f.name()]) {
-                scalar.insert(name.to_string(), f.clone());
+        let scalars = datafusion_functions::all_default_functions().into_iter().chain(own_scalars);
+        let scalars = scalars.chain(own::all()).chain(quantified::functions()).chain(rounding::functions());
+        // Of several of a name the last one counts.
+        let mut named: BTreeMap<String, Arc<ScalarUDF>> = BTreeMap::new();
+        for f in scalars {
+            named.extend(f.aliases().iter().map(|name| (name.clone(), f.clone())));
+            named.insert(f.name().to_string(), f);
+        }
+        let own_aggregates = [average::avg(), percentile::percentile_cont(), percentile::mad(), sum::sum()];
+        let aggregates = datafusion_functions_aggregate::all_default_aggregate_functions().into_iter();
+        let aggregates = aggregates.chain(own_aggregates).chain(regression::all()).chain(aggregates::all());
+        let aggregates: BTreeMap<String, Arc<AggregateUDF>> =
+            aggregates.map(|f| (f.name().to_string(), f)).collect();
+        let (mut scalar, mut aggregate) = (BTreeMap::new(), BTreeMap::new());
+        let syntax = named.iter().filter(|(name, _)| name.contains(' '));
+        scalar.extend(syntax.map(|(name, f)| (name.clone(), f.clone())));
+        for described in table::ALL {
+            // What it counts is made of its condition where it is bound.
+            let of = if described.name == "count_if" { "count" } else { described.name };
+            for name in described.names() {
+                if let Some(f) = named.get(described.name) {
+                    scalar.insert(name.to_string(), f.clone());
+                }
+                if let Some(f) = aggregates.get(of) {
+                    aggregate.insert(name.to_string(), f.clone());
+                }
             }
-        }
-        let mut aggregate = BTreeMap::new();
-        let own = [average::avg(), percentile::percentile_cont()].into_iter().chain(regression::all());
-        for f in datafusion_functions_aggregate::all_default_aggregate_functions().into_iter().chain(own) {
-            for name in f.aliases() {
-                aggregate.insert(name.clone(), f.clone());
-            }
-            aggregate.insert(f.name().to_string(), f);
-        }
-        // Names that other systems have for the same.
-        if let Some(f) = scalar.get("signum").cloned() {
-            scalar.insert("sign".to_string(), f);
-        }
-        aggregate.insert("sum".to_string(), sum::sum());
-        if let Some(f) = aggregate.get("var_samp").cloned() {
-            aggregate.insert("variance".to_string(), f);
         }
         Functions { scalar, aggregate }
     }
@@ -82,9 +86,13 @@ impl Functions {
         self.aggregate.get(name).cloned()
     }
 
-    /// The names of all scalar functions.
+    /// The names of all scalar functions, those that only stand for another expression included.
     pub fn scalar_names(&self) -> Vec<String> {
-        self.scalar.keys().cloned().collect()
+        let mut names: Vec<String> = self.scalar.keys().cloned().collect();
+        names.extend(standing::names().map(str::to_string));
+        names.sort();
+        names.dedup();
+        names
     }
 
     /// The names of all aggregates.
@@ -95,5 +103,35 @@ impl Functions {
     /// Whether this is the name of an aggregate, in lower case.
     pub fn is_aggregate(&self, name: &str) -> bool {
         self.aggregate.contains_key(name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn each_described_function_is_there_and_stands_once() {
+        let functions = Functions::all();
+        let mut seen = BTreeSet::new();
+        for described in table::ALL.iter().filter(|described| described.group != table::TABLES) {
+            for name in described.names() {
+                assert!(seen.insert(name), "{name} stands twice");
+                let is_aggregate = described.group == table::AGGREGATES;
+                let is_syntax = name == "grouping";
+                let is_there = match is_aggregate {
+                    true => functions.aggregate(name).is_some(),
+                    false => functions.scalar(name).is_some() || standing::names().any(|known| known == name),
+                };
+                assert!(is_there || is_syntax, "{name} is described and not there");
+            }
+            assert!(described.text.ends_with('.') && !described.example.is_empty(), "{}", described.name);
+        }
+        let standing: Vec<&str> = standing::names().filter(|name| !seen.contains(name)).collect();
+        assert!(standing.is_empty(), "not described: {standing:?}");
+        let own: Vec<&str> = own::names().filter(|name| !seen.contains(name)).collect();
+        assert!(own.is_empty(), "not described: {own:?}");
     }
 }

@@ -10,7 +10,7 @@ use schema::names::nearest;
 use crate::functions::Functions;
 
 /// The names of the table functions.
-const TABLE_FUNCTIONS: [&str; 4] = ["range", "generate_series", "bdb", "transform"];
+const TABLE_FUNCTIONS: [&str; 5] = ["range", "generate_series", "functions", "bdb", "transform"];
 
 /// The most names that are listed where none is near.
 const MOST_LISTED: usize = 20;
@@ -132,8 +132,8 @@ mod tests {
     fn functions_are_near_by_their_meaning_or_their_letters() {
         let help = |name: &str| function(name, Functions::all());
         for (name, said) in [
-            ("month", Some("write extract(month FROM date)")),
-            ("len", Some("write length(text)")),
+            ("tomonth", Some("write month(date)")),
+            ("lengthb", Some("write octet_length(text)")),
             ("summ", Some("did you mean sum?")),
             ("uper", Some("did you mean upper?")),
             ("cost", Some("did you mean cos or cosh or cot?")),

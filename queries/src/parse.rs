@@ -240,6 +240,9 @@ fn read(parser: &mut Parser) -> Result<Statement> {
         }
         "SHOW" => {
             parser.next_token();
+            if parser.parse_keyword(Keyword::FUNCTIONS) {
+                return Ok(Statement::Query(functions()?));
+            }
             parser.expect_keyword(Keyword::TABLES).map_err(|e| syntax(&e.to_string()))?;
             Statement::ShowTables
         }
@@ -271,6 +274,19 @@ fn query(parser: &mut Parser) -> Result<Arc<Query>> {
     let query = parser.parse_query().map_err(|e| syntax(&e.to_string()))?;
     bounds::check_tree(&query)?;
     Ok(query.into())
+}
+
+/// `SHOW FUNCTIONS`.
+fn functions() -> Result<Arc<Query>> {
+    let sql = "SELECT function_name, function_type, alias_of, parameters, return_type, description, example \
+               FROM functions() ORDER BY function_name, function_type";
+    match parse(sql)? {
+        Statement::Query(mut query) => {
+            visits::place_all(Arc::make_mut(&mut query), Span::empty());
+            Ok(query)
+        }
+        _ => Err(Error::Invalid("the functions are no query".into())),
+    }
 }
 
 fn object_name(parser: &mut Parser) -> Result<String> {

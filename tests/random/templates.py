@@ -48,6 +48,7 @@ TEMPLATES = {
         "({T} [LIKE|NOT LIKE|ILIKE] '[%|a%|%b|_|%a%|a_|__||longer%|%twelve%]')",
         "[starts_with|ends_with|contains]({T}, '[a|b|longer|]')",
         "(CAST({T} AS VARCHAR) ~ '[a|^a|b$|.*|^longer.*too$]')",
+        "[regexp_matches|regexp_full_match](CAST({T} AS VARCHAR), '[a|^a|B|.*b]'[|, 'i'])",
         "isnan(CAST({F} AS DOUBLE))",
         "CAST({I} AS BOOLEAN)",
         "{B0}",
@@ -68,6 +69,10 @@ TEMPLATES = {
         f"extract({PART} FROM {{D}})",
         f"date_part('{PART}', {{D}})",
         f"extract([hour|minute|{PART[1:-1]}] FROM [{{P}}|{{Z}}])",
+        "[year|month|day|quarter|week|isoyear|dayofweek|dayofyear]([{D}|{P}])",
+        "[date_diff|date_sub]('[year|quarter|month|week|day]', {D}, {D0})",
+        "[date_diff|date_sub]('[month|day|hour|second]', {P}, {P0})",
+        "if({B}, {I}, {I0})",
         "CAST({B} AS [INTEGER|BIGINT])",
         "({D} - {D})",
         "CAST({I} AS BIGINT)",
@@ -120,6 +125,11 @@ TEMPLATES = {
         "[left|right](CAST({T} AS VARCHAR), [0|1|2|3|-1])",
         "replace(CAST({T} AS VARCHAR), 'a', '[|bb]')",
         "regexp_replace(CAST({T} AS VARCHAR), '[a|b+|^.]', 'x')",
+        "regexp_replace(CAST({T} AS VARCHAR), '([a|b])', '<\\1>'[|, 'g'])",
+        "regexp_extract(CAST({T} AS VARCHAR), '[a|b.|^.]')",
+        "strftime([{D}|{P}], '%Y-%m-%d %j %A')",
+        "[dayname|monthname]([{D}|{P}])",
+        "hex(CAST({T} AS VARCHAR))",
         "translate(CAST({T} AS VARCHAR), 'ab', 'ba')",
         "repeat(CAST({T} AS VARCHAR), [0|2])",
         "split_part(CAST({T} AS VARCHAR), '[ |a|,]', [1|2])",
@@ -137,6 +147,7 @@ TEMPLATES = {
         "CAST([{D}|{P}|{Z}] AS DATE)",
         "CAST({D} [+|-] INTERVAL '[1 month|2 days|1 year]' AS DATE)",
         "CAST(date_trunc('[month|year|week|quarter]', {D}) AS DATE)",
+        "last_day([{D}|{P}])",
         "make_date([1999|2024], [2|12], [28|1])",
         "TRY_CAST({T} AS DATE)",
     ],
@@ -146,6 +157,7 @@ TEMPLATES = {
         "CAST([{D}|{P}|{Z}] AS TIMESTAMP)",
         "date_trunc('[hour|day|month|minute|second|week]', {P})",
         f"({{Z}} AT TIME ZONE '{ZONE}')",
+        "time_bucket(INTERVAL '[1 month|1 week|15 minutes|3 years]', {P})",
     ],
     "Z": [
         f"({{Z}} [+|-] {INTERVAL})",
@@ -156,6 +168,7 @@ TEMPLATES = {
     "V": [
         "({P} - {P})",
         "({Z} - {Z})",
+        "age({P}, {P0})",
         INTERVAL,
         f"(({{P}} - {{P}}) [+|-] {INTERVAL})",
         f"(-{INTERVAL})",
@@ -164,7 +177,7 @@ TEMPLATES = {
 
 #: What begins with these gives floats whose last digits depend on the order of the computation: no order of rows may
 #: hang on them.
-INEXACT = re.compile("avg|stddev|var_|covar_|percentile_cont|median|ln|power|sqrt")
+INEXACT = re.compile("f?avg|stddev|var_|covar_|percentile_cont|median|ln|power|sqrt")
 
 #: Predicates on lists and structs. They have an order too, which differs from DuckDB's where they hold NULL.
 OF_NESTED = [
@@ -206,6 +219,9 @@ AGGREGATES = {
         "sum(DISTINCT {I}){f}",
         "[bit_and|bit_or|bit_xor]([|DISTINCT ]{I}){f}",
         "regr_count({I}, {I}){f}",
+        "quantile_disc([|DISTINCT ]{I}, [0|0.25|0.5|1]){f}",
+        # Of no rows it is NULL in DuckDB.
+        "coalesce(count_if({B}){f}, 0)",
     ],
     # Of 64 bits: what DuckDB makes of a FLOAT depends on the order.
     "F": [
@@ -217,6 +233,8 @@ AGGREGATES = {
         "median([|DISTINCT ][{I}|CAST({F} AS DOUBLE)]){f}",
         "[stddev|stddev_pop|var_pop|var_samp]([|DISTINCT ]{I}){f}",
         "[covar_pop|covar_samp]({I}, {I}){f}",
+        "mad({I}){f}",
+        "favg({I}){f}",
         "percentile_cont([0.5|0.25|0|1]) WITHIN GROUP (ORDER BY [{I}|CAST({F} AS DOUBLE)]){f}",
     ],
     "N": ["CAST(sum([|DISTINCT ]{N}){f} AS DECIMAL(30, 6))"],

@@ -2,8 +2,6 @@
 //! - [`prefix`]: `substr` of string views.
 //! - [`parts`]: parts of dates, times and intervals.
 //! - [`truncate`]: dates and times cut to a part.
-//! - [`strftime`]: dates and times as text.
-//! - [`regexp_replace`]: what a replacement says.
 //! - [`encode`]: base64 with its padding.
 //! - [`field`]: fields of structs that are NULL.
 //! - [`ifnull`]: `coalesce` of two.
@@ -14,25 +12,26 @@
 //! - [`rounding`]: `round` and `trunc` of floats.
 //! - [`percentile`]: `percentile_cont` of any fraction.
 //! - [`sum`]: `sum`, of NULL too.
+//! - [`own`], [`aggregates`]: those that DataFusion has not.
 //!
 //! and what is syntax in SQL:
 //! - [`quantified`]: ANY and ALL over the items of a list.
 //! - [`zone`]: AT TIME ZONE.
 
+pub mod aggregates;
 pub mod average;
 pub mod decimal_rounding;
 pub mod encode;
 pub mod field;
 pub mod ifnull;
 pub mod nullif;
+pub mod own;
 pub mod parts;
 pub mod percentile;
 pub mod prefix;
 pub mod quantified;
-pub mod regexp_replace;
 pub mod regression;
 pub mod rounding;
-pub mod strftime;
 pub mod sum;
 pub mod truncate;
 pub mod zone;

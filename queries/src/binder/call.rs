@@ -15,13 +15,14 @@ use super::scope::Env;
 use crate::algebra::{Call, Expr, SortKey, WindowFunction};
 use crate::error::{Error, Result};
 use crate::meant;
+use crate::types::standing;
 
 /// Aggregates that take an order of the values that they are given.
 const ORDERED_SETS: [&str; 4] =
-    ["percentile_cont", "quantile_cont", "approx_percentile_cont", "approx_percentile_cont_with_weight"];
+    ["percentile_cont", "quantile_disc", "approx_percentile_cont", "approx_percentile_cont_with_weight"];
 
 /// Aggregates of several arguments of which DISTINCT concerns the first.
-const DISTINCT_OF_THE_FIRST: [&str; 2] = ["string_agg", "percentile_cont"];
+const DISTINCT_OF_THE_FIRST: [&str; 3] = ["string_agg", "percentile_cont", "quantile_disc"];
 
 /// A call as it is written.
 pub(super) struct Written<'q> {
@@ -50,7 +51,9 @@ impl<'a> Binder<'a> {
         if let Some(over) = &function.over {
             return self.over(function, over, &written, env);
         }
-        if let Some(scalar) = self.functions.scalar(name) {
+        let scalar = self.functions.scalar(name);
+        let stands = standing::of(name, written.args.len());
+        if scalar.is_some() || standing::names().any(|known| known == name) {
             let only_aggregates = [
                 (written.distinct, "DISTINCT"),
                 (!written.order_by.is_empty(), "ORDER BY"),
@@ -62,7 +65,11 @@ impl<'a> Binder<'a> {
                 return Err(Error::Invalid(format!("{what} in {name}(), which is no aggregate")));
             }
             let args = self.args(&written, env)?;
-            return self.types.call_as(name, &scalar, args);
+            return match (stands, scalar) {
+                (Some(stands), _) => self.types.standing(name, stands, args),
+                (None, Some(scalar)) => self.types.call_as(name, &scalar, args),
+                (None, None) => Err(self.types.not_standing(name, &args)),
+            };
         }
         if name == "grouping" {
             let args = written.args.iter().map(|arg| match arg {
@@ -147,7 +154,11 @@ impl<'a> Binder<'a> {
             return Err(Error::Invalid(format!("IGNORE NULLS and RESPECT NULLS are not for {name}()")));
         }
         let mut args = self.args(written, inside)?;
-        let takes_order = function.supports_within_group_clause() || ORDERED_SETS.contains(&name);
+        // The separator is a comma where none is given.
+        if function.name() == "string_agg" && args.len() == 1 {
+            args.push(Expr::literal(ScalarValue::Utf8View(Some(",".into()))));
+        }
+        let takes_order = function.supports_within_group_clause() || ORDERED_SETS.contains(&function.name());
         let mut order_by = self.keys(written.order_by, inside)?;
         let within = self.keys(written.within_group, inside)?;
         if !within.is_empty() {
@@ -166,7 +177,12 @@ impl<'a> Binder<'a> {
             }
             args.insert(0, order_by[0].expr.clone());
         }
-        if name == "count" && args.is_empty() {
+        if matches!(name, "count_if" | "countif") {
+            let condition = <[Expr; 1]>::try_from(args);
+            let [condition] = condition.map_err(|_| Error::Invalid(format!("{name}() takes a condition")))?;
+            args = vec![self.types.counted_if(condition)?];
+        }
+        if function.name() == "count" && args.is_empty() {
             args.push(Expr::literal(ScalarValue::Int64(Some(1))));
         }
         if written.distinct && args.len() > 1 && !DISTINCT_OF_THE_FIRST.contains(&function.name()) {
@@ -178,7 +194,14 @@ impl<'a> Binder<'a> {
             Some(filter) => Some(self.condition(filter, inside)?),
             None => None,
         };
-        let (distinct, ignore_nulls) = (written.distinct, written.ignore_nulls);
+        let (distinct, mut ignore_nulls) = (written.distinct, written.ignore_nulls);
+        let mut function = function;
+        if function.name() == "any_value" && !order_by.is_empty() {
+            // With an order it is the first one.
+            let first = self.functions.aggregate("first_value");
+            function = first.ok_or_else(|| Error::Invalid("there is no aggregate 'first_value'".into()))?;
+            ignore_nulls = Some(true);
+        }
         let call = Call { function, args, distinct, filter, order_by, ignore_nulls };
         self.types.aggregate_as(name, call)
     }

@@ -22,6 +22,7 @@ use super::{Binder, Bound, sql_type, syntax};
 use crate::algebra::{ColumnId, Expr, Gives, Join, JoinKind, Rel, Scan, Shared, Stage, Values};
 use crate::dialect::Palais;
 use crate::error::{Error, Result};
+use crate::functions::table;
 use crate::meant;
 use crate::parse;
 use crate::plan::Transform;
@@ -254,6 +255,7 @@ impl<'a> Binder<'a> {
             "range" | "generate_series" => {
                 self.scan(Arc::new(range(&name, &values, name == "generate_series")?), None)
             }
+            "functions" if values.is_empty() => self.functions_as_rows(),
             "bdb" => self.scan(Arc::new(bdb(&values)?), None),
             "transform" => {
                 let (table, transform) = self.transform(&values)?;
@@ -271,6 +273,17 @@ impl<'a> Binder<'a> {
             _ => name,
         };
         self.relation(bound, Some(&own), alias)
+    }
+
+    /// `functions()`.
+    fn functions_as_rows(&mut self) -> Bound {
+        let field =
+            |name: &&str| Field { id: self.columns.add(*name, DataType::Utf8View), name: name.to_string() };
+        let fields: Vec<Field> = table::COLUMNS.iter().map(field).collect();
+        let columns = fields.iter().map(|field| field.id).collect();
+        let text = |text| Expr::literal(ScalarValue::Utf8View(text));
+        let rows = table::rows().into_iter().map(|row| row.into_iter().map(text).collect()).collect();
+        Bound { rel: Rel::Values(Values { columns, rows }), fields }
     }
 
     /// `transform('table', 'command', 'column TYPE, …')`.

@@ -6,6 +6,7 @@ use arrow_schema::{DataType, Field, Schema};
 use datafusion_physical_expr::aggregate::{AggregateExprBuilder, AggregateFunctionExpr};
 use datafusion_physical_expr::expressions::{CastExpr, Literal};
 use expressions::compare::is_interval;
+use expressions::functions::aggregates::COUNTED_APART;
 
 use crate::error::Result;
 use crate::plan::{AggregateCall, AggregateFunction, Expr};
@@ -85,7 +86,7 @@ pub(crate) fn counts_apart(f: &AggregateFunctionExpr, arg: &Expr, input: &Schema
         "sum" | "avg" => !t.is_floating(),
         "count" => is_interval(&t),
         "stddev" | "stddev_pop" | "approx_median" | "bit_xor" => true,
-        _ => false,
+        name => COUNTED_APART.contains(&name),
     })
 }
 

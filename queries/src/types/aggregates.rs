@@ -1,17 +1,26 @@
 //! Calls of aggregates.
 
 use arrow_schema::DataType;
-use datafusion_expr::AggregateUDF;
+use datafusion_common::ScalarValue;
+use datafusion_expr::{AggregateUDF, Operator};
 
 use super::Types;
 use super::calls::fields_of;
 use crate::algebra::{Call, Expr};
+use crate::compile::is_text;
 use crate::error::{Error, Result};
+use crate::functions::Functions;
 
 /// Aggregates that take decimals as they are. Others take floats.
-const OF_DECIMALS: [&str; 19] = [
+const OF_DECIMALS: [&str; 29] = [
     "any_value",
     "approx_distinct",
+    "arg_max",
+    "arg_max_null",
+    "arg_max_nulls_last",
+    "arg_min",
+    "arg_min_null",
+    "arg_min_nulls_last",
     "array_agg",
     "avg",
     "bit_and",
@@ -20,13 +29,17 @@ const OF_DECIMALS: [&str; 19] = [
     "bool_and",
     "bool_or",
     "count",
+    "entropy",
     "first_value",
     "grouping",
     "last_value",
+    "mad",
     "max",
     "median",
     "min",
+    "mode",
     "nth_value",
+    "quantile_disc",
     "string_agg",
     "sum",
 ];
@@ -36,7 +49,7 @@ const OF_DECIMALS: [&str; 19] = [
 const OF_INTEGERS: [&str; 4] = ["sum", "bit_and", "bit_or", "bit_xor"];
 
 /// Aggregates that take only the values of their first argument once.
-const OF_THE_FIRST: [&str; 2] = ["string_agg", "percentile_cont"];
+const OF_THE_FIRST: [&str; 3] = ["string_agg", "percentile_cont", "quantile_disc"];
 
 impl Types {
     /// A call of an aggregate whose arguments have their types, and the type of its result.
@@ -60,7 +73,24 @@ impl Types {
             )));
         }
         check_order(&call)?;
+        if name == "median" && call.args.first().is_some_and(|arg| is_text(&arg.data_type)) {
+            // Between two texts there is none.
+            let of_values = Functions::all().aggregate("quantile_disc");
+            call.function =
+                of_values.ok_or_else(|| Error::Invalid("there is no aggregate 'quantile_disc'".into()))?;
+            call.args.push(Expr::literal(ScalarValue::from(0.5)));
+            return self.aggregate_as(written, call);
+        }
         let mut args = std::mem::take(&mut call.args);
+        if name == "approx_distinct" && args.iter().any(|arg| arg.data_type.is_floating()) {
+            // Floats by their text, of which equal ones have one: -0.0 is 0.0.
+            let zero = || Expr::literal(ScalarValue::from(0.0));
+            let texts = args.into_iter().map(|arg| {
+                let sum = self.binary(arg, Operator::Plus, zero())?;
+                self.cast(sum, &DataType::Utf8View, false)
+            });
+            args = texts.collect::<Result<_>>()?;
+        }
         if OF_INTEGERS.contains(&name) {
             let typed = args.into_iter().map(|arg| match arg.data_type {
                 DataType::Null => self.coerced(arg, &DataType::Int64),
@@ -68,7 +98,7 @@ impl Types {
             });
             args = typed.collect::<Result<_>>()?;
         }
-        if name == "percentile_cont" {
+        if matches!(name, "percentile_cont" | "quantile_disc") {
             // The values stay what they are, the place is a float.
             let place = args.split_off(args.len().min(1));
             args.extend(self.doubles(place)?);

@@ -240,6 +240,14 @@ fn result_of(function: &ScalarUDF, args: &[Expr]) -> Result<DataType> {
     Ok(field.data_type().clone())
 }
 
+impl Types {
+    /// No function that stands for another expression takes so many arguments.
+    pub(crate) fn not_standing(&self, name: &str, args: &[Expr]) -> Error {
+        let given: Vec<DataType> = args.iter().map(|arg| arg.data_type.clone()).collect();
+        signatures::no_standing(name, &given)
+    }
+}
+
 /// No function of the name takes such arguments.
 fn no_match<F: UDFCoercionExt>(written: &str, function: &F, args: &[Expr]) -> Error {
     let types: Vec<DataType> = args.iter().map(|arg| arg.data_type.clone()).collect();

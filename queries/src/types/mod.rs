@@ -18,6 +18,7 @@
 //! - [`cases`]: CASE, `coalesce` and `nullif`.
 //! - [`calls`]: calls of functions.
 //! - [`aggregates`]: calls of aggregates.
+//! - [`standing`]: functions that stand for another expression.
 //! - `signatures`, `mismatch`: what is said of arguments that a function does not take, and of types that don't go together.
 
 mod aggregates;
@@ -32,6 +33,7 @@ mod narrow;
 mod numbers;
 mod operators;
 mod signatures;
+pub mod standing;
 #[cfg(test)]
 mod tests;
 mod times;

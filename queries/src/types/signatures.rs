@@ -2,8 +2,10 @@
 
 use arrow_schema::DataType;
 use datafusion_expr::{TypeSignature, TypeSignatureClass};
+use expressions::functions::own;
 use expressions::text::shown;
 
+use super::standing::{STANDING, Standing};
 use crate::error::Error;
 
 /// The most signatures that a message lists.
@@ -13,19 +15,38 @@ const MOST: usize = 4;
 const MORE: &str = "…";
 
 /// The arguments of functions that tell nothing of them.
-const UNTOLD: [(&str, &[&str]); 12] = [
+const UNTOLD: [(&str, &[&str]); 31] = [
+    ("arg_max", &["value", "value"]),
+    ("arg_max_null", &["value", "value"]),
+    ("arg_max_nulls_last", &["value", "value"]),
+    ("arg_min", &["value", "value"]),
+    ("arg_min_null", &["value", "value"]),
+    ("arg_min_nulls_last", &["value", "value"]),
     ("coalesce", &["value", MORE]),
     ("concat", &["value", MORE]),
     ("concat_ws", &["VARCHAR", "value", MORE]),
+    ("entropy", &["value"]),
+    ("favg", &["DOUBLE"]),
+    ("fsum", &["DOUBLE"]),
     ("gcd", &["BIGINT", "BIGINT"]),
+    ("geomean", &["DOUBLE"]),
     ("greatest", &["value", MORE]),
+    ("kurtosis", &["DOUBLE"]),
+    ("kurtosis_pop", &["DOUBLE"]),
     ("lcm", &["BIGINT", "BIGINT"]),
     ("least", &["value", MORE]),
+    ("mad", &["number"]),
     ("max", &["value"]),
     ("min", &["value"]),
+    ("mode", &["value"]),
     ("nullif", &["value", "value"]),
     ("nvl", &["value", "value"]),
     ("nvl2", &["value", "value", "value"]),
+    ("product", &["DOUBLE"]),
+    ("quantile_disc", &["value", "DOUBLE"]),
+    ("sem", &["DOUBLE"]),
+    ("skewness", &["DOUBLE"]),
+    ("weighted_avg", &["DOUBLE", "DOUBLE"]),
 ];
 
 /// The arguments of a call.
@@ -39,13 +60,20 @@ pub fn no_function(name: &str, function: &str, signature: &TypeSignature, given:
     Error::Name { message, help: help(name, function, signature, given.len()) }
 }
 
+/// No function that only stands for another expression takes arguments of these types.
+pub fn no_standing(name: &str, given: &[DataType]) -> Error {
+    no_function(name, name, &TypeSignature::UserDefined, given)
+}
+
 fn help(name: &str, function: &str, signature: &TypeSignature, given: usize) -> Option<String> {
     let mut all: Vec<Arguments> = Vec::new();
     let untold = UNTOLD.iter().find(|(of, _)| *of == function);
     let untold = untold.map(|(_, arguments)| arguments.iter().map(|a| a.to_string()).collect());
     // A NULL is taken wherever a value is.
     let null = shown(&DataType::Null);
-    for arguments in told(signature).into_iter().chain(untold) {
+    let own = own::find(function).map(own::Own::shown).unwrap_or_default();
+    let stands = standing_arguments(function);
+    for arguments in told(signature).into_iter().chain(untold).chain(own).chain(stands) {
         if !all.contains(&arguments) && !arguments.contains(&null) {
             all.push(arguments);
         }
@@ -65,6 +93,18 @@ fn help(name: &str, function: &str, signature: &TypeSignature, given: usize) -> 
             Some(format!("there {verb} {}{more}{cast}", shown.join(", ")))
         }
     }
+}
+
+/// The arguments of a function that stands for another expression.
+fn standing_arguments(name: &str) -> Vec<Arguments> {
+    let named = STANDING.iter().filter(|(names, ..)| names.contains(&name));
+    let arguments = named.map(|(_, count, of)| match of {
+        Standing::Part(_) | Standing::AgeOfToday => vec!["TIMESTAMP".into()],
+        Standing::Bytes => vec!["VARCHAR".into()],
+        Standing::If => vec!["BOOLEAN".into(), "value".into(), "value".into()],
+        Standing::Operation(_) | Standing::TypeOf | Standing::LocalTimestamp => vec!["value".into(); *count],
+    });
+    arguments.collect()
 }
 
 /// Whether a call may have so many arguments.
@@ -143,7 +183,7 @@ mod tests {
         let (function, signature) = match (functions.scalar(name), functions.aggregate(name)) {
             (Some(f), _) => (f.name().to_string(), f.signature().clone()),
             (None, Some(f)) => (f.name().to_string(), f.signature().clone()),
-            _ => panic!("there is no {name}"),
+            (None, None) => return no_standing(name, given).to_string(),
         };
         no_function(name, &function, &signature.type_signature, given).to_string()
     }

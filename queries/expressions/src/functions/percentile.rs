@@ -1,5 +1,6 @@
 //! `percentile_cont`: the value at a place among the values of a group in their order, between two of them in
-//! proportion. Of decimals it is a decimal with as many digits behind the point, and what is behind them is cut.
+//! proportion. Of decimals it is a decimal with as many digits behind the point, and what is behind them is cut. And `mad`,
+//! the median of the distances to the median.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -14,11 +15,13 @@ use datafusion_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion_expr::utils::{AggregateOrderSensitivity, format_state_name};
 use datafusion_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, ColumnarValue, Signature, Volatility};
 
-/// `percentile_cont`.
+/// `percentile_cont`, or `mad`.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Percentile {
     signature: Signature,
     aliases: Vec<String>,
+    /// Whether it is the median of the distances to the median.
+    of_distances: bool,
 }
 
 /// The aggregate.
@@ -26,12 +29,22 @@ pub fn percentile_cont() -> Arc<AggregateUDF> {
     Arc::new(AggregateUDF::new_from_impl(Percentile {
         signature: Signature::user_defined(Volatility::Immutable),
         aliases: vec!["quantile_cont".into()],
+        of_distances: false,
+    }))
+}
+
+/// `mad`.
+pub fn mad() -> Arc<AggregateUDF> {
+    Arc::new(AggregateUDF::new_from_impl(Percentile {
+        signature: Signature::user_defined(Volatility::Immutable),
+        aliases: vec![],
+        of_distances: true,
     }))
 }
 
 impl AggregateUDFImpl for Percentile {
     fn name(&self) -> &str {
-        "percentile_cont"
+        if self.of_distances { "mad" } else { "percentile_cont" }
     }
 
     fn aliases(&self) -> &[String] {
@@ -43,16 +56,20 @@ impl AggregateUDFImpl for Percentile {
     }
 
     fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
-        let [value, place] = types else { return plan_err!("percentile_cont() takes a value and a place") };
+        let (value, place) = match types {
+            [value] if self.of_distances => (value, &DataType::Float64),
+            [value, place] if !self.of_distances => (value, place),
+            _ => return plan_err!("percentile_cont() takes a value and a place, mad() a value"),
+        };
         if !(place.is_numeric() || place.is_null()) {
             return plan_err!("the place of percentile_cont() is a number between 0 and 1, and no {place}");
         }
         let value = match value {
             kept @ (DataType::Float32 | DataType::Float64 | DataType::Decimal128(..)) => kept.clone(),
             other if other.is_numeric() || other.is_null() => DataType::Float64,
-            other => return plan_err!("percentile_cont() takes numbers, and no {other}"),
+            other => return plan_err!("{}() takes numbers, and no {other}", self.name()),
         };
-        Ok(vec![value, DataType::Float64])
+        Ok(if self.of_distances { vec![value] } else { vec![value, DataType::Float64] })
     }
 
     fn return_type(&self, types: &[DataType]) -> Result<DataType> {
@@ -68,7 +85,7 @@ impl AggregateUDFImpl for Percentile {
     }
 
     fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
-        let place = place(&args)?;
+        let place = if self.of_distances { Place::OfDistances } else { Place::At(place(&args)?) };
         let descending = args.order_bys.first().is_some_and(|key| key.options.descending);
         let data_type = args.return_field.data_type().clone();
         let distinct = args.is_distinct;
@@ -92,6 +109,15 @@ impl AggregateUDFImpl for Percentile {
     }
 }
 
+/// What is asked of the values.
+#[derive(Debug, Clone, Copy)]
+enum Place {
+    /// The value at a part of the way from the first to the last.
+    At(f64),
+    /// The median of the distances to the median.
+    OfDistances,
+}
+
 /// The place, a constant.
 fn place(args: &AccumulatorArgs) -> Result<f64> {
     let wrong = || plan_err!("the place of percentile_cont() is a constant between 0 and 1");
@@ -111,6 +137,8 @@ trait Between: ArrowPrimitiveType {
     fn order(a: &Self::Native, b: &Self::Native) -> std::cmp::Ordering;
     /// The number at a part of the way, which is below 1, from one to the other.
     fn between(low: Self::Native, high: Self::Native, part: f64) -> Self::Native;
+    /// How far two numbers are from each other.
+    fn distance(a: Self::Native, b: Self::Native) -> Self::Native;
 }
 
 fn float_between(low: f64, high: f64, part: f64) -> f64 {
@@ -125,6 +153,10 @@ impl Between for Float64Type {
     fn between(low: f64, high: f64, part: f64) -> f64 {
         float_between(low, high, part)
     }
+
+    fn distance(a: f64, b: f64) -> f64 {
+        if a == b { 0.0 } else { (a - b).abs() }
+    }
 }
 
 impl Between for Float32Type {
@@ -134,6 +166,10 @@ impl Between for Float32Type {
 
     fn between(low: f32, high: f32, part: f64) -> f32 {
         float_between(low.into(), high.into(), part) as f32
+    }
+
+    fn distance(a: f32, b: f32) -> f32 {
+        if a == b { 0.0 } else { (a - b).abs() }
     }
 }
 
@@ -152,21 +188,39 @@ impl Between for Decimal128Type {
         // Cut toward zero.
         if at < 0 && way.floor() != way { at + 1 } else { at }
     }
+
+    fn distance(a: i128, b: i128) -> i128 {
+        a.saturating_sub(b).saturating_abs()
+    }
 }
 
 /// The values of a group.
 #[derive(Debug)]
 struct Values<T: ArrowPrimitiveType> {
     values: Vec<T::Native>,
-    place: f64,
+    place: Place,
     descending: bool,
     distinct: bool,
     data_type: DataType,
 }
 
 impl<T: ArrowPrimitiveType> Values<T> {
-    fn new(place: f64, descending: bool, distinct: bool, data_type: DataType) -> Values<T> {
+    fn new(place: Place, descending: bool, distinct: bool, data_type: DataType) -> Values<T> {
         Values { values: Vec::new(), place, descending, distinct, data_type }
+    }
+}
+
+impl<T: Between> Values<T> {
+    /// The value at a place among them, which are in their order.
+    fn at(&self, place: f64) -> Option<T::Native> {
+        let at = self.values.len().saturating_sub(1) as f64 * place;
+        let low = self.values.get(at.floor() as usize).copied();
+        let high = self.values.get(at.ceil() as usize).copied();
+        low.zip(high).map(|(low, high)| match self.descending {
+            // From the lower to the higher one in either order, so that decimals are cut alike.
+            true if at.fract() > 0.0 => T::between(high, low, 1.0 - at.fract()),
+            _ => T::between(low, high, at.fract()),
+        })
     }
 }
 
@@ -182,17 +236,19 @@ impl<T: Between + Debug> Accumulator for Values<T> {
         if self.distinct {
             self.values.dedup_by(|a, b| T::order(a, b).is_eq());
         }
-        if self.descending {
-            self.values.reverse();
-        }
-        let at = self.values.len().saturating_sub(1) as f64 * self.place;
-        let low = self.values.get(at.floor() as usize).copied();
-        let high = self.values.get(at.ceil() as usize).copied();
-        let value = low.zip(high).map(|(low, high)| match self.descending {
-            // From the lower to the higher one in either order, so that decimals are cut alike.
-            true if at.fract() > 0.0 => T::between(high, low, 1.0 - at.fract()),
-            _ => T::between(low, high, at.fract()),
-        });
+        let value = match self.place {
+            Place::At(place) => {
+                if self.descending {
+                    self.values.reverse();
+                }
+                self.at(place)
+            }
+            Place::OfDistances => self.at(0.5).and_then(|median| {
+                self.values.iter_mut().for_each(|value| *value = T::distance(*value, median));
+                self.values.sort_unstable_by(T::order);
+                self.at(0.5)
+            }),
+        };
         ScalarValue::new_primitive::<T>(value, &self.data_type)
     }
 

@@ -24,7 +24,25 @@ pub(super) fn sums_floats(call: &Call) -> bool {
 }
 
 fn is_exact_name(aggregate: &str) -> bool {
-    ["approx_distinct", "count", "first_value", "last_value", "max", "min", "nth_value"].contains(&aggregate)
+    let exact = [
+        "approx_distinct",
+        "arg_max",
+        "arg_max_null",
+        "arg_max_nulls_last",
+        "arg_min",
+        "arg_min_null",
+        "arg_min_nulls_last",
+        "count",
+        "entropy",
+        "first_value",
+        "last_value",
+        "max",
+        "min",
+        "mode",
+        "nth_value",
+        "quantile_disc",
+    ];
+    exact.contains(&aggregate)
 }
 
 /// Whether two readings of a relation give the same rows, to the last digit of each float.

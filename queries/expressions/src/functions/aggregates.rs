@@ -1,0 +1,209 @@
+//! Aggregates that DataFusion has not. An [`Own`] says which arguments it takes and what its states are; it keeps the states
+//! of many groups at once.
+//!
+//! - [`statistics`]: sums, products, moments: states of a few floats.
+//! - [`rows`]: values as bytes that are ordered as they are.
+//! - [`arg_extreme`]: `arg_min`, `arg_max`.
+//! - [`counted`]: `mode`, `entropy`.
+//! - [`discrete`]: `quantile_disc`.
+
+pub mod arg_extreme;
+pub mod counted;
+pub mod discrete;
+mod rows;
+pub mod statistics;
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use arrow_array::{Array, ArrayRef, BooleanArray};
+use arrow_schema::{DataType, Field, FieldRef};
+use datafusion_common::{Result, ScalarValue, not_impl_err, plan_err};
+use datafusion_expr::function::{AccumulatorArgs, StateFieldsArgs};
+use datafusion_expr::utils::format_state_name;
+use datafusion_expr::{
+    Accumulator, AggregateUDF, AggregateUDFImpl, EmitTo, GroupsAccumulator, Signature, Volatility,
+};
+
+/// An aggregate of palais' own.
+pub trait Own: Send + Sync + 'static {
+    /// What keeps the states of many groups.
+    type Groups: GroupsAccumulator + Sync;
+
+    /// Its name.
+    fn name(&self) -> &'static str;
+
+    /// The types in which arguments are taken, if they are.
+    fn taken(&self, given: &[DataType]) -> Option<Vec<DataType>>;
+
+    /// The type of its result.
+    fn gives(&self, taken: &[DataType]) -> DataType;
+
+    /// The types of the columns of a state.
+    fn states(&self, taken: &[DataType]) -> Vec<DataType>;
+
+    /// Its value of no rows: NULL, if nothing else is said.
+    ///
+    /// # Errors
+    /// There is no NULL of the type.
+    fn of_nothing(&self, gives: &DataType) -> Result<ScalarValue> {
+        ScalarValue::try_from(gives)
+    }
+
+    /// The states of no groups.
+    ///
+    /// # Errors
+    /// An argument that has to be a constant is none.
+    fn groups(&self, taken: &[DataType], args: &AccumulatorArgs) -> Result<Self::Groups>;
+}
+
+/// The aggregates.
+pub fn all() -> Vec<Arc<AggregateUDF>> {
+    let mut all = statistics::all();
+    all.extend(arg_extreme::all());
+    all.extend(counted::all());
+    all.push(discrete::quantile_disc());
+    all
+}
+
+/// The aggregates of one argument that see each value once with `DISTINCT`, and don't look for that themselves.
+pub const COUNTED_APART: [&str; 10] =
+    ["entropy", "favg", "fsum", "geomean", "kurtosis", "kurtosis_pop", "mode", "product", "sem", "skewness"];
+
+/// An aggregate as DataFusion knows one.
+struct OwnAggregate<O> {
+    own: O,
+    signature: Signature,
+}
+
+/// An aggregate as DataFusion knows one.
+fn aggregate<O: Own>(own: O) -> Arc<AggregateUDF> {
+    let signature = Signature::user_defined(Volatility::Immutable);
+    Arc::new(AggregateUDF::new_from_impl(OwnAggregate { own, signature }))
+}
+
+impl<O: Own> fmt::Debug for OwnAggregate<O> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.own.name())
+    }
+}
+
+impl<O: Own> PartialEq for OwnAggregate<O> {
+    fn eq(&self, other: &Self) -> bool {
+        self.own.name() == other.own.name()
+    }
+}
+
+impl<O: Own> Eq for OwnAggregate<O> {}
+
+impl<O: Own> Hash for OwnAggregate<O> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.own.name().hash(state);
+    }
+}
+
+/// The types of arguments.
+fn types(fields: &[FieldRef]) -> Vec<DataType> {
+    fields.iter().map(|field| field.data_type().clone()).collect()
+}
+
+impl<O: Own> AggregateUDFImpl for OwnAggregate<O> {
+    fn name(&self) -> &str {
+        self.own.name()
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn coerce_types(&self, given: &[DataType]) -> Result<Vec<DataType>> {
+        match self.own.taken(given) {
+            Some(taken) => Ok(taken),
+            None => plan_err!("{}() takes no such arguments", self.own.name()),
+        }
+    }
+
+    fn return_type(&self, taken: &[DataType]) -> Result<DataType> {
+        Ok(self.own.gives(taken))
+    }
+
+    fn state_fields(&self, args: StateFieldsArgs) -> Result<Vec<FieldRef>> {
+        let states = self.own.states(&types(args.input_fields)).into_iter().enumerate();
+        let field = |(at, state): (usize, DataType)| {
+            Arc::new(Field::new(format_state_name(args.name, &at.to_string()), state, true))
+        };
+        Ok(states.map(field).collect())
+    }
+
+    fn default_value(&self, gives: &DataType) -> Result<ScalarValue> {
+        self.own.of_nothing(gives)
+    }
+
+    fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
+        Ok(Box::new(OneGroup {
+            groups: self.own.groups(&types(args.expr_fields), &args)?,
+            own: PhantomData::<O>,
+        }))
+    }
+
+    fn groups_accumulator_supported(&self, _: AccumulatorArgs) -> bool {
+        true
+    }
+
+    fn create_groups_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn GroupsAccumulator>> {
+        Ok(Box::new(self.own.groups(&types(args.expr_fields), &args)?))
+    }
+}
+
+/// The state of one group.
+struct OneGroup<O: Own> {
+    groups: O::Groups,
+    own: PhantomData<O>,
+}
+
+impl<O: Own> fmt::Debug for OneGroup<O> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("one group")
+    }
+}
+
+/// The group of each row.
+fn first_group(args: &[ArrayRef]) -> Vec<usize> {
+    vec![0; args.first().map_or(0, |arg| arg.len())]
+}
+
+impl<O: Own> Accumulator for OneGroup<O> {
+    fn update_batch(&mut self, args: &[ArrayRef]) -> Result<()> {
+        self.groups.update_batch(args, &first_group(args), None, 1)
+    }
+
+    fn evaluate(&mut self) -> Result<ScalarValue> {
+        self.groups.update_batch(&[], &[], None, 1)?;
+        ScalarValue::try_from_array(&self.groups.evaluate(EmitTo::All)?, 0)
+    }
+
+    fn size(&self) -> usize {
+        self.groups.size()
+    }
+
+    fn state(&mut self) -> Result<Vec<ScalarValue>> {
+        self.groups.update_batch(&[], &[], None, 1)?;
+        self.groups.state(EmitTo::All)?.iter().map(|state| ScalarValue::try_from_array(state, 0)).collect()
+    }
+
+    fn merge_batch(&mut self, states: &[ArrayRef]) -> Result<()> {
+        self.groups.merge_batch(states, &first_group(states), 1)
+    }
+}
+
+/// Whether a condition lets a row through.
+fn passes(condition: Option<&BooleanArray>, row: usize) -> bool {
+    condition.is_none_or(|condition| condition.is_valid(row) && condition.value(row))
+}
+
+/// What no aggregate here does: rows are always grouped.
+fn no_conversion() -> Result<Vec<ArrayRef>> {
+    not_impl_err!("rows are grouped before they become states")
+}

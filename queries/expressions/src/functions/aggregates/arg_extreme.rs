@@ -1,0 +1,165 @@
+//! `arg_min(value, key)` and `arg_max(value, key)`: the value of the row with the least or the greatest key. Of rows with
+//! equal keys it is that of the least value, so that it does not depend on the order of rows, nor on the workers.
+
+use std::sync::Arc;
+
+use arrow_array::{Array, ArrayRef, BooleanArray, new_null_array};
+use arrow_schema::DataType;
+use datafusion_common::{Result, exec_err};
+use datafusion_expr::function::AccumulatorArgs;
+use datafusion_expr::{AggregateUDF, EmitTo, GroupsAccumulator};
+
+use super::rows::Converter;
+use super::{Own, aggregate, no_conversion, passes};
+
+/// The aggregates. Those with NULLs give that of the value too; those with NULLs last look at keys that are NULL if there
+/// are no others.
+pub(super) fn all() -> Vec<Arc<AggregateUDF>> {
+    let of = |name, max, nulls| aggregate(ArgExtreme { name, max, nulls });
+    vec![
+        of("arg_min", false, Nulls::Skipped),
+        of("arg_max", true, Nulls::Skipped),
+        of("arg_min_null", false, Nulls::Values),
+        of("arg_max_null", true, Nulls::Values),
+        of("arg_min_nulls_last", false, Nulls::Keys),
+        of("arg_max_nulls_last", true, Nulls::Keys),
+    ]
+}
+
+/// Which NULLs count.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Nulls {
+    Skipped,
+    Values,
+    Keys,
+}
+
+struct ArgExtreme {
+    name: &'static str,
+    max: bool,
+    nulls: Nulls,
+}
+
+impl Own for ArgExtreme {
+    type Groups = Groups;
+
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn taken(&self, given: &[DataType]) -> Option<Vec<DataType>> {
+        (given.len() == 2 && given.iter().all(Converter::takes)).then(|| given.to_vec())
+    }
+
+    fn gives(&self, taken: &[DataType]) -> DataType {
+        taken.first().cloned().unwrap_or(DataType::Null)
+    }
+
+    fn states(&self, taken: &[DataType]) -> Vec<DataType> {
+        // Whether there is a row, which may be one of NULLs.
+        taken.iter().cloned().chain([DataType::Boolean]).collect()
+    }
+
+    fn groups(&self, taken: &[DataType], _: &AccumulatorArgs) -> Result<Groups> {
+        let [value, key] = taken else { return exec_err!("{}() takes a value and a key", self.name) };
+        let converter = Converter::new(&[(key.clone(), self.max), (value.clone(), false)])?;
+        Ok(Groups { best: Vec::new(), converter, nulls: self.nulls, types: taken.to_vec(), bytes: 0 })
+    }
+}
+
+/// The best row of each group: its key and its value as bytes.
+struct Groups {
+    best: Vec<Option<Box<[u8]>>>,
+    converter: Converter,
+    nulls: Nulls,
+    types: Vec<DataType>,
+    /// The bytes of all rows.
+    bytes: usize,
+}
+
+impl Groups {
+    fn add(
+        &mut self,
+        [values, keys]: [&ArrayRef; 2],
+        groups: &[usize],
+        counts: impl Fn(usize) -> bool,
+    ) -> Result<()> {
+        let rows = self.converter.rows(&[keys.clone(), values.clone()])?;
+        let (unknown_values, unknown_keys) = (values.logical_nulls(), keys.logical_nulls());
+        for (row, group) in groups.iter().enumerate() {
+            let value = unknown_values.as_ref().is_none_or(|nulls| nulls.is_valid(row));
+            let key = unknown_keys.as_ref().is_none_or(|nulls| nulls.is_valid(row));
+            let known = match self.nulls {
+                Nulls::Skipped => value && key,
+                Nulls::Values => key,
+                Nulls::Keys => true,
+            };
+            if !known || !counts(row) {
+                continue;
+            }
+            let candidate = rows.row(row);
+            let best = &mut self.best[*group];
+            if best.as_deref().is_none_or(|best| candidate.as_ref() < best) {
+                self.bytes += candidate.as_ref().len();
+                self.bytes -= best.as_ref().map_or(0, |best| best.len());
+                *best = Some(candidate.as_ref().into());
+            }
+        }
+        Ok(())
+    }
+
+    /// The values and the keys of the first groups, and whether they have any.
+    fn taken(&mut self, emit: EmitTo) -> Result<(ArrayRef, ArrayRef, BooleanArray)> {
+        let best = emit.take_needed(&mut self.best);
+        self.bytes -= best.iter().flatten().map(|row| row.len()).sum::<usize>();
+        let has: BooleanArray = best.iter().map(|row| Some(row.is_some())).collect();
+        // A row of NULLs stands where there is none.
+        let nulls: Vec<ArrayRef> = self.types.iter().rev().map(|t| new_null_array(t, 1)).collect();
+        let nothing = self.converter.rows(&nulls)?;
+        let nothing = nothing.row(0);
+        let rows = best.iter().map(|row| row.as_deref().unwrap_or(nothing.as_ref()));
+        let mut columns = self.converter.columns(rows)?;
+        match (columns.pop(), columns.pop()) {
+            (Some(values), Some(keys)) => Ok((values, keys, has)),
+            _ => exec_err!("a row has a value and a key"),
+        }
+    }
+}
+
+impl GroupsAccumulator for Groups {
+    fn update_batch(
+        &mut self,
+        args: &[ArrayRef],
+        groups: &[usize],
+        condition: Option<&BooleanArray>,
+        total: usize,
+    ) -> Result<()> {
+        self.best.resize(total, None);
+        let [values, keys] = args else { return Ok(()) };
+        self.add([values, keys], groups, |row| passes(condition, row))
+    }
+
+    fn evaluate(&mut self, emit: EmitTo) -> Result<ArrayRef> {
+        Ok(self.taken(emit)?.0)
+    }
+
+    fn state(&mut self, emit: EmitTo) -> Result<Vec<ArrayRef>> {
+        let (values, keys, has) = self.taken(emit)?;
+        Ok(vec![values, keys, Arc::new(has)])
+    }
+
+    fn merge_batch(&mut self, states: &[ArrayRef], groups: &[usize], total: usize) -> Result<()> {
+        self.best.resize(total, None);
+        let [values, keys, has] = states else { return exec_err!("a state has a value, a key and a mark") };
+        let has = arrow_array::cast::as_boolean_array(has).clone();
+        self.add([values, keys], groups, |row| has.is_valid(row) && has.value(row))
+    }
+
+    fn convert_to_state(&self, _: &[ArrayRef], _: Option<&BooleanArray>) -> Result<Vec<ArrayRef>> {
+        no_conversion()
+    }
+
+    fn size(&self) -> usize {
+        self.best.capacity() * size_of::<Option<Box<[u8]>>>() + self.bytes + self.converter.size()
+    }
+}
