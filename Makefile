@@ -57,7 +57,7 @@ test-run:
 	cargo test --locked --release --workspace --no-fail-fast
 
 test-oracle:
-	@echo "== 4 of 5: the SQL tests and random statements agree with DuckDB"
+	@echo "== 4 of 5: the SQL tests, functions and random statements agree with DuckDB"
 	$(VENV)/bin/python tests/oracle/slt.py --check
 	$(VENV)/bin/python tests/oracle/functions.py --runner target/release/examples/random_runner
 	$(VENV)/bin/python tests/random/run.py --statements 3000 --seed 2

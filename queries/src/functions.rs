@@ -31,7 +31,7 @@ impl Functions {
     }
 
     /// Scalar functions and aggregates of DataFusion's packages, and in place of some of them palais' own, by the names
-    /// that [`table`] has. What is syntax has a name with a space in it.
+    /// that [`table`] has. What is syntax is there too.
     fn new() -> Functions {
         let own_scalars = [
             prefix::substr(),
@@ -59,7 +59,7 @@ impl Functions {
         let aggregates: BTreeMap<String, Arc<AggregateUDF>> =
             aggregates.map(|f| (f.name().to_string(), f)).collect();
         let (mut scalar, mut aggregate) = (BTreeMap::new(), BTreeMap::new());
-        let syntax = named.iter().filter(|(name, _)| name.contains(' '));
+        let syntax = named.iter().filter(|(name, _)| name.contains(' ') || *name == zone::NAME);
         scalar.extend(syntax.map(|(name, f)| (name.clone(), f.clone())));
         for described in table::ALL {
             // What it counts is made of its condition where it is bound.

@@ -11,6 +11,7 @@ use datafusion_expr::{AggregateUDF, EmitTo, GroupsAccumulator};
 
 use super::rows::Converter;
 use super::{Own, aggregate, no_conversion, passes};
+use crate::values::normal::normalised;
 
 /// The aggregates. Those with NULLs give that of the value too; those with NULLs last look at keys that are NULL if there
 /// are no others.
@@ -84,7 +85,7 @@ impl Groups {
         groups: &[usize],
         counts: impl Fn(usize) -> bool,
     ) -> Result<()> {
-        let rows = self.converter.rows(&[keys.clone(), values.clone()])?;
+        let rows = self.converter.rows_as_they_are(&[normalised(keys), values.clone()])?;
         let (unknown_values, unknown_keys) = (values.logical_nulls(), keys.logical_nulls());
         for (row, group) in groups.iter().enumerate() {
             let value = unknown_values.as_ref().is_none_or(|nulls| nulls.is_valid(row));
@@ -115,7 +116,7 @@ impl Groups {
         let has: BooleanArray = best.iter().map(|row| Some(row.is_some())).collect();
         // A row of NULLs stands where there is none.
         let nulls: Vec<ArrayRef> = self.types.iter().rev().map(|t| new_null_array(t, 1)).collect();
-        let nothing = self.converter.rows(&nulls)?;
+        let nothing = self.converter.rows_as_they_are(&nulls)?;
         let nothing = nothing.row(0);
         let rows = best.iter().map(|row| row.as_deref().unwrap_or(nothing.as_ref()));
         let mut columns = self.converter.columns(rows)?;

@@ -132,7 +132,7 @@ impl GroupsAccumulator for Groups {
     ) -> Result<()> {
         self.resize(total);
         let [values] = args else { return Ok(()) };
-        let rows = self.converter.rows(std::slice::from_ref(values))?;
+        let rows = self.converter.rows(values)?;
         let nulls = values.logical_nulls();
         for (row, group) in groups.iter().enumerate() {
             if nulls.as_ref().is_none_or(|nulls| nulls.is_valid(row)) && passes(condition, row) {
@@ -147,7 +147,7 @@ impl GroupsAccumulator for Groups {
         if !self.is_mode {
             return Ok(Arc::new(Float64Array::from_iter_values(counts.iter().map(entropy))));
         }
-        let nothing = self.converter.rows(&[new_null_array(&self.value, 1)])?;
+        let nothing = self.converter.rows(&new_null_array(&self.value, 1))?;
         let nothing = nothing.row(0);
         let modes = counts.iter().map(|counts| mode(counts).unwrap_or(nothing.as_ref()));
         let mut columns = self.converter.columns(modes)?;
@@ -182,7 +182,7 @@ impl GroupsAccumulator for Groups {
         self.resize(total);
         let [values, counts] = states else { return exec_err!("a state has values and counts") };
         let (values, counts) = (values.as_list::<i32>(), counts.as_list::<i32>());
-        let rows = self.converter.rows(std::slice::from_ref(values.values()))?;
+        let rows = self.converter.rows(values.values())?;
         for (row, group) in groups.iter().enumerate() {
             let counts = counts.value(row);
             let begin = values.value_offsets()[row] as usize;

@@ -135,7 +135,7 @@ impl GroupsAccumulator for Groups {
     ) -> Result<()> {
         self.values.resize_with(total, Values::default);
         let Some(values) = args.first() else { return Ok(()) };
-        let rows = self.converter.rows(std::slice::from_ref(values))?;
+        let rows = self.converter.rows(values)?;
         let nulls = values.logical_nulls();
         for (row, group) in groups.iter().enumerate() {
             if nulls.as_ref().is_none_or(|nulls| nulls.is_valid(row)) && passes(condition, row) {
@@ -147,7 +147,7 @@ impl GroupsAccumulator for Groups {
 
     fn evaluate(&mut self, emit: EmitTo) -> Result<ArrayRef> {
         let values = self.taken(emit);
-        let nothing = self.converter.rows(&[new_null_array(&self.value, 1)])?;
+        let nothing = self.converter.rows(&new_null_array(&self.value, 1))?;
         let nothing = nothing.row(0);
         let found = values.iter().map(|values| values.at(self.place, self.distinct));
         let mut columns = self.converter.columns(found.map(|value| value.unwrap_or(nothing.as_ref())))?;
@@ -171,7 +171,7 @@ impl GroupsAccumulator for Groups {
         self.values.resize_with(total, Values::default);
         let Some(lists) = states.first() else { return Ok(()) };
         let lists = lists.as_list::<i32>();
-        let rows = self.converter.rows(std::slice::from_ref(lists.values()))?;
+        let rows = self.converter.rows(lists.values())?;
         let offsets = lists.value_offsets();
         for (row, group) in groups.iter().enumerate() {
             for at in offsets[row] as usize..offsets[row + 1] as usize {

@@ -26,10 +26,14 @@ impl Converter {
         RowConverter::supports_fields(&[SortField::new(data_type.clone())])
     }
 
-    /// The rows of columns; equal values have equal bytes.
-    pub fn rows(&self, columns: &[ArrayRef]) -> Result<Rows> {
-        let columns: Vec<ArrayRef> = columns.iter().map(normalised).collect();
-        Ok(self.0.convert_columns(&columns)?)
+    /// The rows of a column; equal values have equal bytes.
+    pub fn rows(&self, column: &ArrayRef) -> Result<Rows> {
+        self.rows_as_they_are(&[normalised(column)])
+    }
+
+    /// The rows of columns, of which equal values may have different bytes.
+    pub fn rows_as_they_are(&self, columns: &[ArrayRef]) -> Result<Rows> {
+        Ok(self.0.convert_columns(columns)?)
     }
 
     /// The columns of rows.

@@ -68,24 +68,36 @@ pub(super) const FUNCTIONS: &[Own] = &[
     },
 ];
 
+/// An expression with its pattern and its options, and whether all matches are meant.
+#[derive(Clone)]
+struct Known {
+    pattern: String,
+    options: String,
+    expression: Regex,
+    global: bool,
+}
+
 /// Expressions with their options.
 struct Expressions {
     name: &'static str,
     whole: bool,
     patterns: Texts,
     options: Option<Texts>,
-    /// Those of the rows before.
-    known: HashMap<(String, String), (Regex, bool)>,
+    /// That of the row before.
+    last: Option<Known>,
+    /// Those of the rows before, by pattern and options.
+    known: HashMap<(String, String), Known>,
 }
 
 impl Expressions {
     fn new(call: &Call, options: usize, whole: bool) -> Result<Expressions> {
         let options = (call.len() > options).then(|| call.text(options)).transpose()?;
-        Ok(Expressions { name: call.name, whole, patterns: call.text(1)?, options, known: HashMap::new() })
+        let (name, patterns) = (call.name, call.text(1)?);
+        Ok(Expressions { name, whole, patterns, options, last: None, known: HashMap::new() })
     }
 
-    /// The expression of a row, and whether all matches are meant.
-    fn get(&mut self, row: usize) -> Result<Option<&(Regex, bool)>> {
+    /// The expression of a row.
+    fn get(&mut self, row: usize) -> Result<Option<&Known>> {
         let Some(pattern) = self.patterns.get(row) else { return Ok(None) };
         let options = match &self.options {
             Some(options) => match options.get(row) {
@@ -94,15 +106,24 @@ impl Expressions {
             },
             None => "",
         };
-        let key = (pattern.to_string(), options.to_string());
-        if !self.known.contains_key(&key) {
+        let is_last = |last: &Known| last.pattern == pattern && last.options == options;
+        if !self.last.as_ref().is_some_and(is_last) {
+            let key = (pattern.to_string(), options.to_string());
+            let known = match self.known.get(&key) {
+                Some(known) => known.clone(),
+                None => {
+                    let (expression, global) = expression(self.name, pattern, options, self.whole)?;
+                    let (pattern, options) = key.clone();
+                    Known { pattern, options, expression, global }
+                }
+            };
             if self.known.len() == MOST_KEPT {
                 self.known.clear();
             }
-            let made = expression(self.name, pattern, options, self.whole)?;
-            self.known.insert(key.clone(), made);
+            self.known.insert(key, known.clone());
+            self.last = Some(known);
         }
-        Ok(self.known.get(&key))
+        Ok(self.last.as_ref())
     }
 }
 
@@ -141,7 +162,7 @@ fn matches(call: &Call, whole: bool) -> Result<ArrayRef> {
     let mut expressions = Expressions::new(call, 2, whole)?;
     call.give_booleans(|row| {
         let found = expressions.get(row)?.zip(texts.get(row));
-        Ok(found.map(|((expression, _), text)| expression.is_match(text)))
+        Ok(found.map(|(known, text)| known.expression.is_match(text)))
     })
 }
 
@@ -156,15 +177,13 @@ fn extract(call: &Call) -> Result<ArrayRef> {
             Some(groups) => groups.get(row).unwrap_or(0),
             None => 0,
         };
-        let Some((text, (expression, _))) = texts.get(row).zip(expressions.get(row)?) else {
-            return Ok(false);
-        };
+        let Some((text, known)) = texts.get(row).zip(expressions.get(row)?) else { return Ok(false) };
         let Some(group) = usize::try_from(group).ok().filter(|group| *group < 10) else {
             return exec_err!("groups of regexp_extract() have numbers between 0 and 9");
         };
         let found = match group {
-            0 => expression.find(text),
-            _ => expression.captures(text).and_then(|groups| groups.get(group)),
+            0 => known.expression.find(text),
+            _ => known.expression.captures(text).and_then(|groups| groups.get(group)),
         };
         out.push_str(found.map_or("", |found| found.as_str()));
         Ok(true)
@@ -217,10 +236,10 @@ fn replace(call: &Call) -> Result<ArrayRef> {
         let (Some(text), Some(replacement)) = (texts.get(row), replacements.get(row)) else {
             return Ok(false);
         };
-        let Some((expression, global)) = expressions.get(row)? else { return Ok(false) };
-        let parts = parts(replacement, expression)?;
+        let Some(known) = expressions.get(row)? else { return Ok(false) };
+        let parts = parts(replacement, &known.expression)?;
         let mut from = 0;
-        for groups in expression.captures_iter(text).take(if *global { usize::MAX } else { 1 }) {
+        for groups in known.expression.captures_iter(text).take(if known.global { usize::MAX } else { 1 }) {
             let Some(all) = groups.get(0) else { break };
             out.push_str(&text[from..all.start()]);
             for part in &parts {

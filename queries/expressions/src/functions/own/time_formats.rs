@@ -6,7 +6,7 @@ use arrow_array::ArrayRef;
 use arrow_array::timezone::Tz;
 use arrow_schema::DataType;
 use chrono::{Datelike, NaiveDate, TimeDelta, TimeZone, Weekday};
-use datafusion_common::{Result, ScalarValue, exec_datafusion_err, exec_err};
+use datafusion_common::{Result, ScalarValue, exec_datafusion_err};
 
 use super::arguments::{Call, DAY, Texts};
 use super::calendar::{DAYS, MONTHS, date_of, day_of};
@@ -50,8 +50,8 @@ enum Item {
     Specifier(char, bool),
 }
 
-/// The parts of a format.
-fn items(format: &str) -> Result<Vec<Item>> {
+/// The parts of a format, or the specifier in it that is none.
+fn items(format: &str) -> std::result::Result<Vec<Item>, String> {
     let mut items: Vec<Item> = Vec::new();
     let text = |c: char, items: &mut Vec<Item>| match items.last_mut() {
         Some(Item::Text(text)) => text.push(c),
@@ -64,8 +64,7 @@ fn items(format: &str) -> Result<Vec<Item>> {
             continue;
         }
         let refused = |before: &str, c: Option<char>| {
-            let shown = c.map(String::from).unwrap_or_default();
-            exec_err!("there is no specifier '{before}{shown}' in formats of dates and times")
+            Err(format!("{before}{}", c.map(String::from).unwrap_or_default()))
         };
         match chars.next() {
             Some('%') => text('%', &mut items),
@@ -90,6 +89,8 @@ fn items(format: &str) -> Result<Vec<Item>> {
 
 /// The formats of the rows.
 struct Formats {
+    /// The function.
+    name: &'static str,
     texts: Texts,
     /// Of the row before.
     last: Option<(String, Vec<Item>)>,
@@ -99,7 +100,10 @@ impl Formats {
     fn get(&mut self, row: usize) -> Result<Option<&[Item]>> {
         let Some(text) = self.texts.get(row) else { return Ok(None) };
         if self.last.as_ref().is_none_or(|(last, _)| last != text) {
-            self.last = Some((text.to_string(), items(text)?));
+            let items = items(text).map_err(|specifier| {
+                exec_datafusion_err!("{}() has no specifier '{specifier}'", self.name)
+            })?;
+            self.last = Some((text.to_string(), items));
         }
         Ok(self.last.as_ref().map(|(_, items)| items.as_slice()))
     }
@@ -109,7 +113,7 @@ fn write(call: &Call) -> Result<ArrayRef> {
     let time = usize::from(!call.type_of(0).is_temporal());
     let zoned = matches!(call.type_of(time), DataType::Timestamp(_, Some(_)));
     let instants = call.instants(time)?;
-    let mut formats = Formats { texts: call.text(1 - time)?, last: None };
+    let mut formats = Formats { name: call.name, texts: call.text(1 - time)?, last: None };
     call.give_text(|row, out| {
         let Some(((day, nanos), items)) = instants.get(row).zip(formats.get(row)?) else { return Ok(false) };
         let date = date_of(call, day)?;
@@ -180,7 +184,7 @@ fn parsed_type(constants: &[Option<&ScalarValue>]) -> DataType {
 
 fn read(call: &Call, safe: bool) -> Result<ArrayRef> {
     let texts = call.text(0)?;
-    let mut formats = Formats { texts: call.text(1)?, last: None };
+    let mut formats = Formats { name: call.name, texts: call.text(1)?, last: None };
     call.give_instants(|row| {
         let Some((text, items)) = texts.get(row).zip(formats.get(row)?) else { return Ok(None) };
         match Reading::new(text).all(items) {

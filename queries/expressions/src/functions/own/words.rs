@@ -2,6 +2,7 @@
 
 use arrow_array::ArrayRef;
 use arrow_array::types::Float64Type;
+use arrow_schema::DataType;
 use datafusion_common::{Result, exec_err};
 
 use super::arguments::{Call, known};
@@ -10,6 +11,14 @@ use super::{Gives, Own, Takes};
 const TEXT: &[&[Takes]] = &[&[Takes::Text]];
 
 pub(super) const FUNCTIONS: &[Own] = &[
+    Own {
+        name: "octet_length",
+        takes: &[&[Takes::Bytes], &[Takes::Text]],
+        more: None,
+        gives: Gives::Integer,
+        total: true,
+        compute: octet_length,
+    },
     Own { name: "unicode", takes: TEXT, more: None, gives: Gives::Integer, total: true, compute: unicode },
     Own {
         name: "bar",
@@ -64,6 +73,15 @@ pub(super) const FUNCTIONS: &[Own] = &[
         compute: |call| like(call, true, true),
     },
 ];
+
+fn octet_length(call: &Call) -> Result<ArrayRef> {
+    if matches!(call.type_of(0), DataType::Binary) {
+        let bytes = call.bytes(0)?;
+        return call.give_integers(|row| Ok(Some(known!(bytes.get(row)).len() as i64)));
+    }
+    let texts = call.text(0)?;
+    call.give_integers(|row| Ok(Some(known!(texts.get(row)).len() as i64)))
+}
 
 /// The code of the first character, -1 if there is none.
 fn unicode(call: &Call) -> Result<ArrayRef> {
