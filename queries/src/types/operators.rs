@@ -17,7 +17,7 @@ use crate::compile::is_comparison;
 use crate::error::{Error, Result};
 
 /// Whether both are integers; one may be NULL.
-fn are_integers(left: &Expr, right: &Expr) -> bool {
+pub(super) fn are_integers(left: &Expr, right: &Expr) -> bool {
     let (l, r) = (&left.data_type, &right.data_type);
     let is = |t: &DataType| t.is_integer() || t.is_null();
     is(l) && is(r) && !(l.is_null() && r.is_null())

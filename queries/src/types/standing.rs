@@ -5,6 +5,7 @@ use datafusion_common::ScalarValue;
 use datafusion_expr::Operator;
 
 use super::Types;
+use super::operators::are_integers;
 use crate::algebra::Expr;
 use crate::error::{Error, Result};
 use crate::functions::Functions;
@@ -94,6 +95,12 @@ impl Types {
                     return Err(wrong());
                 }
                 call("date_part", vec![Expr::literal(ScalarValue::from(part)), value])
+            }
+            // `divide` is `//`.
+            (Standing::Operation(Operator::Divide), Some(left), Some(right), None)
+                if are_integers(&left, &right) =>
+            {
+                self.integer_quotient(left, right)
             }
             (Standing::Operation(op), Some(left), Some(right), None) => self.binary(left, op, right),
             (Standing::If, Some(condition), Some(then), Some(otherwise)) => {
