@@ -51,10 +51,10 @@ impl Evaluator for Whole {
 
     fn evaluate(&mut self, block: &Block, rows: Range<usize>) -> Result<ArrayRef> {
         let mut numbers: Vec<u32> = Vec::with_capacity(rows.len());
-        let mut number = block.partitions.partition_point(|start| *start as usize <= rows.start) as u32;
-        for (_, rows) in block.segments(rows) {
-            numbers.resize(numbers.len() + rows.len(), number - 1);
-            number += 1;
+        // A block of whole partitions begins with one.
+        let first = block.partitions.partition_point(|start| *start as usize <= rows.start) as u32 - 1;
+        for (number, (_, rows)) in (first..).zip(block.segments(rows)) {
+            numbers.resize(numbers.len() + rows.len(), number);
         }
         let results = self.results.as_ref().expect("a block is prepared before its rows are evaluated");
         Ok(take(results, &UInt32Array::from(numbers), None)?)
