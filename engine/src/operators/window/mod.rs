@@ -187,8 +187,11 @@ impl Window {
         self.reaches.iter().any(|(reach, _)| *reach == Reach::Partition)
     }
 
-    /// The most rows before a row that are looked at again.
+    /// The most rows before a block that are looked at again: none before whole partitions.
     fn behind(&self) -> u64 {
+        if self.is_whole() {
+            return 0;
+        }
         let behind = self.reaches.iter().map(|(reach, _)| match reach {
             Reach::Rows(behind, _) => *behind as u64,
             Reach::Peers | Reach::Partition => 0,
@@ -239,7 +242,8 @@ impl Window {
         let Some(rows) = rows else {
             return Err(Error::Unsupported("a window over more than 4 billion rows of one partition".into()));
         };
-        let pieces: Vec<&Piece> = self.pieces.iter().take_while(|piece| piece.first < end).collect();
+        let pieces = self.pieces.iter().filter(|piece| piece.end() > first && piece.first < end);
+        let pieces: Vec<&Piece> = pieces.collect();
         let mut inputs = Vec::with_capacity(self.inputs.len());
         for place in 0..self.inputs.len() {
             let parts: Vec<ArrayRef> = pieces

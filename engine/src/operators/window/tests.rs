@@ -225,6 +225,35 @@ fn partitions_are_evaluated_block_by_block() {
         let call = call(WindowFunction::Aggregate(sum.clone()), &[2], whole.clone());
         assert_eq!(results(call, DataType::Int64, &rows, size), expected, "by {size}");
     }
+    // Beside what looks back.
+    let lag = call(WindowFunction::Shift(Shift::Rows(-9_000)), &[2], whole.clone());
+    let before = |row: usize| {
+        let other = rows.get(row.checked_sub(9_000)?)?;
+        other.value.filter(|_| other.partition == rows[row].partition).map(|v| v as f64)
+    };
+    let lagged: Vec<_> = (0..rows.len()).map(before).collect();
+    let calls = vec![call(WindowFunction::Aggregate(sum), &[2], whole), lag];
+    let plan = Plan { partition: vec![0], order: vec![(1, SortOptions::default())], calls };
+    let mut fields = schema().fields().to_vec();
+    fields.extend(["s", "l"].map(|name| Arc::new(Field::new(name, DataType::Int64, true))));
+    let mut window =
+        Window::new(&plan, &schema(), Arc::new(Schema::new(fields))).expect("there are accumulators");
+    let mut given = (Vec::new(), Vec::new());
+    let mut pull = |window: &mut Window| {
+        while let Pull::Batch(batch) = window.pull().expect("nothing fails") {
+            let batch = batch.batch.expect("rows are at hand");
+            let numbers = |place: usize| batch.column(place).as_primitive::<Int64Type>().clone();
+            given.0.extend(numbers(4).iter().map(|v| v.map(|v| v as f64)));
+            given.1.extend(numbers(5).iter().map(|v| v.map(|v| v as f64)));
+        }
+    };
+    for rows in rows.chunks(3_000) {
+        window.push(0, ExchangeBatch::from(batch(rows))).expect("nothing fails");
+        pull(&mut window);
+    }
+    window.end(0).expect("nothing fails");
+    pull(&mut window);
+    assert_eq!(given, (expected, lagged));
 }
 
 #[test]
