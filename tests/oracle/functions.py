@@ -48,6 +48,7 @@ LEFT_OUT = {
 LEFT_OUT_BY_EXAMPLE = {
     "of lists, structs, maps and lambdas": r"\[|\{",
     "of bits": r"::BIT|BITSTRING",
+    "of a literal of timestamp_ns": r"timestamp_ns '",
     "of bytes in an escape that palais reads as text": r"\\x[0-9A-F]{2}",
 }
 
@@ -69,7 +70,7 @@ REFUSED = {
 }
 
 #: Examples whose literals palais does not read, which says nothing of the function.
-REWRITTEN = {"16_000": "16000", "timestamp_ns '": "timestamp '"}
+REWRITTEN = {"16_000": "16000"}
 
 #: Examples of functions that have none, and of what an analyst types first.
 MORE = {
@@ -103,6 +104,7 @@ MORE = {
     "median": ["median(a)", "median(CAST(c AS VARCHAR))"],
     "mod": ["mod(-7, 3)"],
     "mode": ["mode(a)", "mode(c)"],
+    "nanosecond": ["nanosecond(TIMESTAMP '2021-08-03 11:59:44.123456')"],
     "nullif": ["nullif(1, 1)", "nullif(1, 2)"],
     "printf": ["printf('%5d|%-5s|%08.3f|%x', 42, 'ab', 3.14159::DOUBLE, 255)"],
     "quantile": ["quantile(x, 0.5)"],
