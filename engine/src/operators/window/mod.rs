@@ -306,7 +306,8 @@ impl Window {
 
     /// Drops the pieces that nobody looks at any more.
     fn drop_pieces(&mut self) {
-        let needed = self.given.saturating_sub(self.behind());
+        let is_over = self.ended && self.given == self.seen;
+        let needed = if is_over { self.seen } else { self.given.saturating_sub(self.behind()) };
         while let Some(piece) = self.pieces.front()
             && piece.end() <= needed
         {
@@ -340,6 +341,9 @@ impl Operator for Window {
 
     fn end(&mut self, _port: usize) -> Result<()> {
         self.ended = true;
+        if self.current.is_none() {
+            self.drop_pieces();
+        }
         Ok(())
     }
 
