@@ -3,9 +3,9 @@
 //!
 //! - [`statistics`]: sums, products, moments: states of a few floats.
 //! - [`rows`]: values as bytes that are ordered as they are.
-//! - [`arg_extreme`]: `arg_min`, `arg_max`.
-//! - [`counted`]: `mode`, `entropy`.
-//! - [`discrete`]: `quantile_disc`.
+//! - [`arg_extreme`]: the value at the least or greatest key.
+//! - [`counted`]: how often each value is there.
+//! - [`discrete`]: a value at a place, which is `quantile_disc`.
 
 pub mod arg_extreme;
 pub mod counted;

@@ -50,7 +50,7 @@ impl<'a> Call<'a> {
     }
 
     /// The number of arguments.
-    pub fn len(&self) -> usize {
+    pub fn given(&self) -> usize {
         self.args.len()
     }
 

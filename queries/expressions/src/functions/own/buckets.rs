@@ -39,7 +39,7 @@ enum Third {
 
 fn bucket(call: &Call) -> Result<ArrayRef> {
     let (widths, instants) = (call.intervals(0)?, call.instants(1)?);
-    let third = match (call.len(), call.type_of(2)) {
+    let third = match (call.given(), call.type_of(2)) {
         (3, DataType::Interval(_) | DataType::Duration(_)) => Third::Offset(call.intervals(2)?),
         (3, _) => Third::Origin(call.instants(2)?),
         _ => Third::None,

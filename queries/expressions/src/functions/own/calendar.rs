@@ -297,7 +297,8 @@ fn fraction(call: &Call, micros: f64) -> Result<ArrayRef> {
     call.give_intervals(|row| {
         let number = known!(numbers.get(row));
         let nanos = (number * micros).round() * 1e3;
-        if !(nanos.abs() < i64::MAX as f64) {
+        let fits = nanos.abs() < i64::MAX as f64;
+        if !fits {
             return Err(exec_datafusion_err!("the interval {}({number}) is out of range", call.name));
         }
         Ok(Some(IntervalMonthDayNano::new(0, 0, nanos as i64)))

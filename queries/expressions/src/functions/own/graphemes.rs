@@ -66,7 +66,7 @@ fn end(call: &Call, left: bool) -> Result<ArrayRef> {
 /// Those at the places from `start` to `start + n - 1`, of which those below 1 are not there.
 fn substring(call: &Call) -> Result<ArrayRef> {
     let (texts, starts) = (call.text(0)?, call.integers(1)?);
-    let sizes = (call.len() > 2).then(|| call.integers(2)).transpose()?;
+    let sizes = (call.given() > 2).then(|| call.integers(2)).transpose()?;
     call.give_text(|row, out| {
         let size = match &sizes {
             Some(sizes) => sizes.get(row),

@@ -73,7 +73,7 @@ fn day(year: i64, month: i64, day: i64) -> Result<i64> {
 }
 
 fn date(call: &Call) -> Result<ArrayRef> {
-    if call.len() == 1 {
+    if call.given() == 1 {
         let days = call.integers(0)?;
         return call.give_instants(|row| Ok(Some((known!(days.get(row)), 0))));
     }
@@ -109,7 +109,7 @@ fn time(call: &Call) -> Result<ArrayRef> {
 
 /// The timestamp of parts, or of units of so many nanoseconds since 1970.
 fn timestamp(call: &Call, unit: i64) -> Result<ArrayRef> {
-    if call.len() == 1 {
+    if call.given() == 1 {
         let counts = call.integers(0)?;
         return call.give_instants(|row| {
             let (count, a_day) = (known!(counts.get(row)), DAY / unit);

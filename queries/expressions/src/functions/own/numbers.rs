@@ -224,7 +224,7 @@ fn binom(call: &Call) -> Result<ArrayRef> {
 fn to_base(call: &Call) -> Result<ArrayRef> {
     const DIGITS: &[u8; 36] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
     let (numbers, bases) = (call.integers(0)?, call.integers(1)?);
-    let widths = (call.len() > 2).then(|| call.integers(2)).transpose()?;
+    let widths = (call.given() > 2).then(|| call.integers(2)).transpose()?;
     call.give_text(|row, out| {
         let width = match &widths {
             Some(widths) => widths.get(row),

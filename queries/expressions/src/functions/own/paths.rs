@@ -56,9 +56,9 @@ fn separators(name: &str) -> Result<&'static [char]> {
 /// The name of the file of a path, without its last suffix if that is asked for.
 fn file_name(call: &Call) -> Result<ArrayRef> {
     let paths = call.text(0)?;
-    let second_is_name = call.len() > 1 && !matches!(call.type_of(1), arrow_schema::DataType::Boolean);
-    let cuts = (call.len() > 1 && !second_is_name).then(|| call.booleans(1)).transpose()?;
-    let named = match (call.len(), second_is_name) {
+    let second_is_name = call.given() > 1 && !matches!(call.type_of(1), arrow_schema::DataType::Boolean);
+    let cuts = (call.given() > 1 && !second_is_name).then(|| call.booleans(1)).transpose()?;
+    let named = match (call.given(), second_is_name) {
         (2, true) => Some(call.text(1)?),
         (3, _) => Some(call.text(2)?),
         _ => None,
@@ -84,7 +84,7 @@ fn file_name(call: &Call) -> Result<ArrayRef> {
 /// The first directory of a path, or all of them.
 fn directory(call: &Call, first: bool) -> Result<ArrayRef> {
     let paths = call.text(0)?;
-    let named = (call.len() > 1).then(|| call.text(1)).transpose()?;
+    let named = (call.given() > 1).then(|| call.text(1)).transpose()?;
     call.give_text(|row, out| {
         let named = match &named {
             Some(named) => named.get(row),

@@ -85,7 +85,7 @@ impl Argument {
 /// Prints a row by its format; where any argument is NULL the result is NULL.
 fn print(call: &Call, by: fn(&str, &[Value<'_>], &mut String) -> Result<()>) -> Result<ArrayRef> {
     let formats = call.text(0)?;
-    let arguments = (1..call.len()).map(|at| Argument::of(call, at)).collect::<Result<Vec<_>>>()?;
+    let arguments = (1..call.given()).map(|at| Argument::of(call, at)).collect::<Result<Vec<_>>>()?;
     call.give_text(|row, out| {
         let Some(format) = formats.get(row) else { return Ok(false) };
         let values: Option<Vec<Value<'_>>> = arguments.iter().map(|argument| argument.get(row)).collect();

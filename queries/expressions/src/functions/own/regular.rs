@@ -91,7 +91,7 @@ struct Expressions {
 
 impl Expressions {
     fn new(call: &Call, options: usize, whole: bool) -> Result<Expressions> {
-        let options = (call.len() > options).then(|| call.text(options)).transpose()?;
+        let options = (call.given() > options).then(|| call.text(options)).transpose()?;
         let (name, patterns) = (call.name, call.text(1)?);
         Ok(Expressions { name, whole, patterns, options, last: None, known: HashMap::new() })
     }
@@ -169,7 +169,7 @@ fn matches(call: &Call, whole: bool) -> Result<ArrayRef> {
 /// What a group of the first match has matched; empty text if there is no match.
 fn extract(call: &Call) -> Result<ArrayRef> {
     let texts = call.text(0)?;
-    let groups = (call.len() > 2).then(|| call.integers(2)).transpose()?;
+    let groups = (call.given() > 2).then(|| call.integers(2)).transpose()?;
     let mut expressions = Expressions::new(call, 3, false)?;
     call.give_text(|row, out| {
         let group = match &groups {

@@ -74,7 +74,7 @@ fn jaccard(call: &Call) -> Result<ArrayRef> {
 /// A similarity between 0 and 1; below the least one that is asked for it is 0.
 fn jaro(call: &Call, of: fn(&str, &str) -> f64) -> Result<ArrayRef> {
     let (left, right) = (call.text(0)?, call.text(1)?);
-    let least = (call.len() > 2).then(|| call.numbers::<Float64Type>(2)).transpose()?;
+    let least = (call.given() > 2).then(|| call.numbers::<Float64Type>(2)).transpose()?;
     call.give::<Float64Type>(|row| {
         let least = match &least {
             Some(least) => known!(least.get(row)),

@@ -98,7 +98,7 @@ fn bar(call: &Call) -> Result<ArrayRef> {
     const WIDTH: f64 = 80.0;
     let numbers = |at: usize| call.numbers::<Float64Type>(at);
     let (values, lows, highs) = (numbers(0)?, numbers(1)?, numbers(2)?);
-    let widths = (call.len() > 3).then(|| numbers(3)).transpose()?;
+    let widths = (call.given() > 3).then(|| numbers(3)).transpose()?;
     call.give_text(|row, out| {
         let width = match &widths {
             Some(widths) => widths.get(row),
