@@ -93,8 +93,9 @@ fn an_error_has_a_mark_and_does_not_end_the_shell() {
     let shown = shell.says("SELECT 1;SELECT '日本',\r 'é', größer\rFROM (SELECT 1 AS größe) t;");
     let place = "line 2, column 7\n    'é', größer\n         ^^^^^^\n  help: did you mean größe?";
     assert!(shown.contains(place), "{shown}");
-    let shown = shell.says("SELECT 1,\r  CAST('x' AS INT64) FROM range(1);");
-    let place = "line 2, column 15\n    CAST('x' AS INT64) FROM range(1);\n                ^^^^^\n  help: write BIGINT";
+    let shown = shell.says("SELECT 1,\r  CAST('x' AS BYTES) FROM range(1);");
+    let place =
+        "line 2, column 15\n    CAST('x' AS BYTES) FROM range(1);\n                ^^^^^\n  help: write BLOB";
     assert!(shown.contains(place), "{shown}");
     let shown = shell.says("SELECT 1 +;");
     assert!(shown.contains("error: SQL syntax") && shown.contains('^'), "{shown}");
