@@ -142,17 +142,17 @@ fn what_was_typed_is_there_the_next_time() {
 #[test]
 fn tab_completes_words_tables_columns_and_paths() {
     let home = home();
-    fs::write(home.path().join("visits.csv"), "page,seconds\na,40\nb,2\n").unwrap();
+    fs::write(home.path().join("visits.csv"), "page,elapsed\na,40\nb,2\n").unwrap();
     let mut shell = Shell::start(&mut palais(home.path(), &["shell", "--table", "visits=visits.csv"]));
     let mut completes = |typed: &str, whole: &str, rest: &str, expected: &str| {
         shell.0.send(typed);
         shell.0.until(whole);
         assert!(shell.says(rest).contains(expected), "{typed}{rest}");
     };
-    completes("SEL\t", "SELECT", " sum(seconds) FROM visits;", "42");
-    completes("SELECT sum(seconds) FROM vis\t", "FROM visits", ";", "42");
-    completes("select 1000 + max(secon\t", "seconds", ") from visits;", "1040");
-    completes("select 1000 + min(seconds) from 'vis\t", "'visits.csv", "';", "1002");
+    completes("SEL\t", "SELECT", " sum(elapsed) FROM visits;", "42");
+    completes("SELECT sum(elapsed) FROM vis\t", "FROM visits", ";", "42");
+    completes("select 1000 + max(elap\t", "elapsed", ") from visits;", "1040");
+    completes("select 1000 + min(elapsed) from 'vis\t", "'visits.csv", "';", "1002");
     shell.leave();
 }
 
