@@ -79,7 +79,7 @@ TEMPLATES = {
         "TRY_CAST({T} AS BIGINT)",
         "gcd({I}, [2|12])",
         "({I} // [2|7|-3])",
-        "(~{I})",
+        "(~CAST({I} AS BIGINT))",
         "CAST(floor(CAST({N} AS DECIMAL(12, 2))) AS BIGINT)",
     ],
     "F": [

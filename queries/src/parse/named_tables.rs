@@ -38,7 +38,7 @@ fn places(tokens: &[TokenWithSpan]) -> Vec<usize> {
     // For each parenthesis that is open, and for the one that was closed last, whether it stands behind AS.
     let (mut open, mut closed): (Vec<bool>, bool) = (vec![], false);
     let mut places = Vec::new();
-    for at in 0..said.len() {
+    for (at, place) in said.iter().enumerate() {
         let before = at.checked_sub(1);
         let begins = before.is_none_or(|before| token(before) == Some(&Token::SemiColon));
         if begins {
@@ -62,7 +62,7 @@ fn places(tokens: &[TokenWithSpan]) -> Vec<usize> {
                 _ => false,
             });
         if begins {
-            places.push(said[at]);
+            places.push(*place);
         }
     }
     places
