@@ -58,7 +58,7 @@ fn parts_of_turn(csv: &str, processes: u64, process: u64) -> String {
     const HEADER: u64 = 6;
     let bytes = fs::metadata(csv).expect("it was written").len() - HEADER;
     assert!(bytes.is_multiple_of(ROWS), "rows of the same length");
-    format!("((a - 1000000) * {} + {HEADER}) / {PART} % {processes} = {process}", bytes / ROWS)
+    format!("((a - 1000000) * {} + {HEADER}) // {PART} % {processes} = {process}", bytes / ROWS)
 }
 
 /// The rows that a scan or filter gave on the workers that gave the fewest and the most.

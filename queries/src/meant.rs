@@ -138,7 +138,7 @@ mod tests {
             ("uper", Some("did you mean upper?")),
             ("cost", Some("did you mean cos or cosh or cot?")),
             ("nosuch", None),
-            ("moth", None),
+            ("moth", Some("did you mean month?")),
             ("x", None),
         ] {
             assert_eq!(help(name).as_deref(), said, "{name}");
@@ -150,7 +150,7 @@ mod tests {
         for (name, said) in [
             ("ranges", "did you mean range?"),
             ("csv_scan", "write FROM 'path'; CREATE VIEW and --table NAME=PATH give it a name"),
-            ("unnest", "there are: range, generate_series, bdb, transform"),
+            ("unnest", "there are: range, generate_series, functions, bdb, transform"),
         ] {
             assert_eq!(table_function(name), said, "{name}");
         }
