@@ -17,6 +17,10 @@ def names_result(having, keys, items, names):
     return any(re.search(rf"(?<![.\w]){name}\b", key) for name in others for key in computed)
 
 
+# Functions over windows that tell equal rows apart.
+TELLS_APART = re.compile(r"^(row_number|ntile|lag|lead)\(| ROWS ")
+
+
 class Queries(Subqueries):
     """Makes queries over some tables."""
 
@@ -293,10 +297,13 @@ class Queries(Subqueries):
         peers are equal rows; some may be filtered by the results."""
         names = [name for name, _ in columns]
         made = [self.over(columns) for _ in range(self.rng.choice([1, 1, 2]))]
+        # Which of several equal rows has which number is not defined, and so is what goes with it.
+        apart = [TELLS_APART.search(text) is not None for text, _ in made]
+        made = made[:1] if all(apart) else made
         added = [(f"o{i}", kind) for i, (_, kind) in enumerate(made) if f"o{i}" not in names]
         items = Many([f"{text} AS {name}" for (text, _), (name, _) in zip(made, added)])
         node = Node("", f"SELECT {', '.join(names)}, ", items, " FROM (", node, f") AS {self.fresh('o')}")
-        if self.chance(0.15):
+        if not any(apart) and self.chance(0.15):
             node = Node("", node, f" QUALIFY row_number() OVER (ORDER BY {', '.join(names)}) {self.rng.choice(['> 1', '<= 2', '% 2 = 1'])}")
         return node, columns + added
 
