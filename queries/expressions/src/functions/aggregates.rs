@@ -1,8 +1,9 @@
-//! Aggregates that DataFusion has not. An [`Own`] says which arguments it takes and what its states are; it keeps the states
-//! of many groups at once.
+//! Aggregates that DataFusion has not. An [`Own`] says which arguments it takes and of which types its states are; its
+//! [`States`] are those of many groups at once.
 //!
 //! - [`statistics`]: sums, products, moments: states of a few floats.
 //! - [`rows`]: values as bytes that are ordered as they are.
+//! - [`lists`]: states that are lists of values.
 //! - [`arg_extreme`]: the value at the least or greatest key.
 //! - [`counted`]: how often each value is there.
 //! - [`discrete`]: a value at a place, which is `quantile_disc`.
@@ -10,16 +11,17 @@
 pub mod arg_extreme;
 pub mod counted;
 pub mod discrete;
+mod lists;
 mod rows;
 pub mod statistics;
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
-use std::marker::PhantomData;
 use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, BooleanArray};
 use arrow_schema::{DataType, Field, FieldRef};
+use arrow_select::filter::FilterBuilder;
 use datafusion_common::{Result, ScalarValue, not_impl_err, plan_err};
 use datafusion_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion_expr::utils::format_state_name;
@@ -29,8 +31,8 @@ use datafusion_expr::{
 
 /// An aggregate of palais' own.
 pub trait Own: Send + Sync + 'static {
-    /// What keeps the states of many groups.
-    type Groups: GroupsAccumulator + Sync;
+    /// The states of many groups.
+    type Groups: States;
 
     /// Its name.
     fn name(&self) -> &'static str;
@@ -38,8 +40,10 @@ pub trait Own: Send + Sync + 'static {
     /// The types in which arguments are taken, if they are.
     fn taken(&self, given: &[DataType]) -> Option<Vec<DataType>>;
 
-    /// The type of its result.
-    fn gives(&self, taken: &[DataType]) -> DataType;
+    /// The type of its result: that of its first argument, if nothing else is said.
+    fn gives(&self, taken: &[DataType]) -> DataType {
+        taken.first().cloned().unwrap_or(DataType::Null)
+    }
 
     /// The types of the columns of a state.
     fn states(&self, taken: &[DataType]) -> Vec<DataType>;
@@ -57,6 +61,39 @@ pub trait Own: Send + Sync + 'static {
     /// # Errors
     /// An argument that has to be a constant is none.
     fn groups(&self, taken: &[DataType], args: &AccumulatorArgs) -> Result<Self::Groups>;
+}
+
+/// The states of many groups, which have numbers from 0 on.
+pub trait States: Send + Sync + 'static {
+    /// Has states of so many groups, of which the new ones have no rows.
+    fn resize(&mut self, total: usize);
+
+    /// Adds rows, each to the state of its group.
+    ///
+    /// # Errors
+    /// A state can't hold more.
+    fn add(&mut self, args: &[ArrayRef], groups: &[usize]) -> Result<()>;
+
+    /// Adds what [`States::state`] gave, each row to the state of its group.
+    ///
+    /// # Errors
+    /// A state can't hold more.
+    fn merge(&mut self, states: &[ArrayRef], groups: &[usize]) -> Result<()>;
+
+    /// Takes the first groups out and gives their results.
+    ///
+    /// # Errors
+    /// A result is out of range.
+    fn evaluate(&mut self, emit: EmitTo) -> Result<ArrayRef>;
+
+    /// Takes the first groups out and gives their states, in columns of the types of [`Own::states`].
+    ///
+    /// # Errors
+    /// They don't fit a column.
+    fn state(&mut self, emit: EmitTo) -> Result<Vec<ArrayRef>>;
+
+    /// About the bytes that they take.
+    fn size(&self) -> usize;
 }
 
 /// The aggregates.
@@ -142,10 +179,7 @@ impl<O: Own> AggregateUDFImpl for OwnAggregate<O> {
     }
 
     fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
-        Ok(Box::new(OneGroup {
-            groups: self.own.groups(&types(args.expr_fields), &args)?,
-            own: PhantomData::<O>,
-        }))
+        Ok(Box::new(OneGroup(self.own.groups(&types(args.expr_fields), &args)?)))
     }
 
     fn groups_accumulator_supported(&self, _: AccumulatorArgs) -> bool {
@@ -153,17 +187,14 @@ impl<O: Own> AggregateUDFImpl for OwnAggregate<O> {
     }
 
     fn create_groups_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn GroupsAccumulator>> {
-        Ok(Box::new(self.own.groups(&types(args.expr_fields), &args)?))
+        Ok(Box::new(ManyGroups(self.own.groups(&types(args.expr_fields), &args)?)))
     }
 }
 
-/// The state of one group.
-struct OneGroup<O: Own> {
-    groups: O::Groups,
-    own: PhantomData<O>,
-}
+/// The state of one group, as DataFusion knows it.
+struct OneGroup<S>(S);
 
-impl<O: Own> fmt::Debug for OneGroup<O> {
+impl<S> fmt::Debug for OneGroup<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("one group")
     }
@@ -174,36 +205,69 @@ fn first_group(args: &[ArrayRef]) -> Vec<usize> {
     vec![0; args.first().map_or(0, |arg| arg.len())]
 }
 
-impl<O: Own> Accumulator for OneGroup<O> {
+impl<S: States> Accumulator for OneGroup<S> {
     fn update_batch(&mut self, args: &[ArrayRef]) -> Result<()> {
-        self.groups.update_batch(args, &first_group(args), None, 1)
+        self.0.resize(1);
+        self.0.add(args, &first_group(args))
     }
 
     fn evaluate(&mut self) -> Result<ScalarValue> {
-        self.groups.update_batch(&[], &[], None, 1)?;
-        ScalarValue::try_from_array(&self.groups.evaluate(EmitTo::All)?, 0)
+        self.0.resize(1);
+        ScalarValue::try_from_array(&self.0.evaluate(EmitTo::All)?, 0)
     }
 
     fn size(&self) -> usize {
-        self.groups.size()
+        self.0.size()
     }
 
     fn state(&mut self) -> Result<Vec<ScalarValue>> {
-        self.groups.update_batch(&[], &[], None, 1)?;
-        self.groups.state(EmitTo::All)?.iter().map(|state| ScalarValue::try_from_array(state, 0)).collect()
+        self.0.resize(1);
+        self.0.state(EmitTo::All)?.iter().map(|state| ScalarValue::try_from_array(state, 0)).collect()
     }
 
     fn merge_batch(&mut self, states: &[ArrayRef]) -> Result<()> {
-        self.groups.merge_batch(states, &first_group(states), 1)
+        self.0.resize(1);
+        self.0.merge(states, &first_group(states))
     }
 }
 
-/// Whether a condition lets a row through.
-fn passes(condition: Option<&BooleanArray>, row: usize) -> bool {
-    condition.is_none_or(|condition| condition.is_valid(row) && condition.value(row))
-}
+/// The states of many groups, as DataFusion knows them.
+struct ManyGroups<S>(S);
 
-/// What no aggregate here does: rows are always grouped.
-fn no_conversion() -> Result<Vec<ArrayRef>> {
-    not_impl_err!("rows are grouped before they become states")
+impl<S: States> GroupsAccumulator for ManyGroups<S> {
+    fn update_batch(
+        &mut self,
+        args: &[ArrayRef],
+        groups: &[usize],
+        condition: Option<&BooleanArray>,
+        total: usize,
+    ) -> Result<()> {
+        self.0.resize(total);
+        let Some(condition) = condition else { return self.0.add(args, groups) };
+        let passes = FilterBuilder::new(condition).optimize().build();
+        let args = args.iter().map(|arg| Ok(passes.filter(arg)?)).collect::<Result<Vec<_>>>()?;
+        let groups = groups.iter().zip(condition).filter(|(_, passes)| *passes == Some(true));
+        self.0.add(&args, &groups.map(|(group, _)| *group).collect::<Vec<_>>())
+    }
+
+    fn evaluate(&mut self, emit: EmitTo) -> Result<ArrayRef> {
+        self.0.evaluate(emit)
+    }
+
+    fn state(&mut self, emit: EmitTo) -> Result<Vec<ArrayRef>> {
+        self.0.state(emit)
+    }
+
+    fn merge_batch(&mut self, states: &[ArrayRef], groups: &[usize], total: usize) -> Result<()> {
+        self.0.resize(total);
+        self.0.merge(states, groups)
+    }
+
+    fn convert_to_state(&self, _: &[ArrayRef], _: Option<&BooleanArray>) -> Result<Vec<ArrayRef>> {
+        not_impl_err!("rows are grouped before they become states")
+    }
+
+    fn size(&self) -> usize {
+        self.0.size()
+    }
 }

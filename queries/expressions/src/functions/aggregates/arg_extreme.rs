@@ -3,14 +3,15 @@
 
 use std::sync::Arc;
 
-use arrow_array::{Array, ArrayRef, BooleanArray, new_null_array};
+use arrow_array::cast::AsArray;
+use arrow_array::{ArrayRef, BooleanArray};
 use arrow_schema::DataType;
 use datafusion_common::{Result, exec_err};
 use datafusion_expr::function::AccumulatorArgs;
-use datafusion_expr::{AggregateUDF, EmitTo, GroupsAccumulator};
+use datafusion_expr::{AggregateUDF, EmitTo};
 
-use super::rows::Converter;
-use super::{Own, aggregate, no_conversion, passes};
+use super::rows::{Converter, known};
+use super::{Own, States, aggregate};
 use crate::values::normal::normalised;
 
 /// The aggregates. Those with NULLs give that of the value too; those with NULLs last look at keys that are NULL if there
@@ -49,11 +50,7 @@ impl Own for ArgExtreme {
     }
 
     fn taken(&self, given: &[DataType]) -> Option<Vec<DataType>> {
-        (given.len() == 2 && given.iter().all(Converter::takes)).then(|| given.to_vec())
-    }
-
-    fn gives(&self, taken: &[DataType]) -> DataType {
-        taken.first().cloned().unwrap_or(DataType::Null)
+        Converter::taken(given, 2)
     }
 
     fn states(&self, taken: &[DataType]) -> Vec<DataType> {
@@ -64,7 +61,7 @@ impl Own for ArgExtreme {
     fn groups(&self, taken: &[DataType], _: &AccumulatorArgs) -> Result<Groups> {
         let [value, key] = taken else { return exec_err!("{}() takes a value and a key", self.name) };
         let converter = Converter::new(&[(key.clone(), self.max), (value.clone(), false)])?;
-        Ok(Groups { best: Vec::new(), converter, nulls: self.nulls, types: taken.to_vec(), bytes: 0 })
+        Ok(Groups { best: Vec::new(), converter, nulls: self.nulls, bytes: 0 })
     }
 }
 
@@ -73,29 +70,27 @@ struct Groups {
     best: Vec<Option<Box<[u8]>>>,
     converter: Converter,
     nulls: Nulls,
-    types: Vec<DataType>,
     /// The bytes of all rows.
     bytes: usize,
 }
 
 impl Groups {
-    fn add(
+    /// Compares the rows that are there with the best ones.
+    fn compare(
         &mut self,
         [values, keys]: [&ArrayRef; 2],
         groups: &[usize],
-        counts: impl Fn(usize) -> bool,
+        is_there: impl Fn(usize) -> bool,
     ) -> Result<()> {
         let rows = self.converter.rows_as_they_are(&[normalised(keys), values.clone()])?;
-        let (unknown_values, unknown_keys) = (values.logical_nulls(), keys.logical_nulls());
+        let (value, key) = (known(values), known(keys));
         for (row, group) in groups.iter().enumerate() {
-            let value = unknown_values.as_ref().is_none_or(|nulls| nulls.is_valid(row));
-            let key = unknown_keys.as_ref().is_none_or(|nulls| nulls.is_valid(row));
-            let known = match self.nulls {
-                Nulls::Skipped => value && key,
-                Nulls::Values => key,
+            let counts = match self.nulls {
+                Nulls::Skipped => value(row) && key(row),
+                Nulls::Values => key(row),
                 Nulls::Keys => true,
             };
-            if !known || !counts(row) {
+            if !counts || !is_there(row) {
                 continue;
             }
             let candidate = rows.row(row);
@@ -114,12 +109,7 @@ impl Groups {
         let best = emit.take_needed(&mut self.best);
         self.bytes -= best.iter().flatten().map(|row| row.len()).sum::<usize>();
         let has: BooleanArray = best.iter().map(|row| Some(row.is_some())).collect();
-        // A row of NULLs stands where there is none.
-        let nulls: Vec<ArrayRef> = self.types.iter().rev().map(|t| new_null_array(t, 1)).collect();
-        let nothing = self.converter.rows_as_they_are(&nulls)?;
-        let nothing = nothing.row(0);
-        let rows = best.iter().map(|row| row.as_deref().unwrap_or(nothing.as_ref()));
-        let mut columns = self.converter.columns(rows)?;
+        let mut columns = self.converter.columns(best.iter().map(Option::as_deref))?;
         match (columns.pop(), columns.pop()) {
             (Some(values), Some(keys)) => Ok((values, keys, has)),
             _ => exec_err!("a row has a value and a key"),
@@ -127,17 +117,20 @@ impl Groups {
     }
 }
 
-impl GroupsAccumulator for Groups {
-    fn update_batch(
-        &mut self,
-        args: &[ArrayRef],
-        groups: &[usize],
-        condition: Option<&BooleanArray>,
-        total: usize,
-    ) -> Result<()> {
+impl States for Groups {
+    fn resize(&mut self, total: usize) {
         self.best.resize(total, None);
-        let [values, keys] = args else { return Ok(()) };
-        self.add([values, keys], groups, |row| passes(condition, row))
+    }
+
+    fn add(&mut self, args: &[ArrayRef], groups: &[usize]) -> Result<()> {
+        let [values, keys] = args else { return exec_err!("there are a value and a key") };
+        self.compare([values, keys], groups, |_| true)
+    }
+
+    fn merge(&mut self, states: &[ArrayRef], groups: &[usize]) -> Result<()> {
+        let [values, keys, has] = states else { return exec_err!("a state has a value, a key and a mark") };
+        let has = has.as_boolean();
+        self.compare([values, keys], groups, |row| has.value(row))
     }
 
     fn evaluate(&mut self, emit: EmitTo) -> Result<ArrayRef> {
@@ -147,17 +140,6 @@ impl GroupsAccumulator for Groups {
     fn state(&mut self, emit: EmitTo) -> Result<Vec<ArrayRef>> {
         let (values, keys, has) = self.taken(emit)?;
         Ok(vec![values, keys, Arc::new(has)])
-    }
-
-    fn merge_batch(&mut self, states: &[ArrayRef], groups: &[usize], total: usize) -> Result<()> {
-        self.best.resize(total, None);
-        let [values, keys, has] = states else { return exec_err!("a state has a value, a key and a mark") };
-        let has = arrow_array::cast::as_boolean_array(has).clone();
-        self.add([values, keys], groups, |row| has.is_valid(row) && has.value(row))
-    }
-
-    fn convert_to_state(&self, _: &[ArrayRef], _: Option<&BooleanArray>) -> Result<Vec<ArrayRef>> {
-        no_conversion()
     }
 
     fn size(&self) -> usize {

@@ -6,15 +6,15 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
-use arrow_array::{Array, ArrayRef, BooleanArray, Float64Array, Int64Array, ListArray, new_null_array};
-use arrow_buffer::OffsetBuffer;
-use arrow_schema::{DataType, Field};
+use arrow_array::{ArrayRef, Float64Array, Int64Array};
+use arrow_schema::DataType;
 use datafusion_common::{Result, ScalarValue, exec_datafusion_err, exec_err};
 use datafusion_expr::function::AccumulatorArgs;
-use datafusion_expr::{AggregateUDF, EmitTo, GroupsAccumulator};
+use datafusion_expr::{AggregateUDF, EmitTo};
 
-use super::rows::Converter;
-use super::{Own, aggregate, no_conversion, passes};
+use super::lists::{items, lists};
+use super::rows::{Converter, known};
+use super::{Own, States, aggregate};
 
 /// The aggregates.
 pub(super) fn all() -> Vec<Arc<AggregateUDF>> {
@@ -37,7 +37,7 @@ impl Own for Counted {
     }
 
     fn taken(&self, given: &[DataType]) -> Option<Vec<DataType>> {
-        (given.len() == 1 && given.iter().all(Converter::takes)).then(|| given.to_vec())
+        Converter::taken(given, 1)
     }
 
     fn gives(&self, taken: &[DataType]) -> DataType {
@@ -59,7 +59,7 @@ impl Own for Counted {
     fn groups(&self, taken: &[DataType], _: &AccumulatorArgs) -> Result<Groups> {
         let [value] = taken else { return exec_err!("{}() takes a value", self.name) };
         let converter = Converter::new(&[(value.clone(), false)])?;
-        Ok(Groups { counts: Vec::new(), converter, value: value.clone(), is_mode: self.is_mode, bytes: 0 })
+        Ok(Groups { counts: Vec::new(), converter, is_mode: self.is_mode, bytes: 0 })
     }
 }
 
@@ -69,7 +69,6 @@ type Counts = HashMap<Box<[u8]>, i64>;
 struct Groups {
     counts: Vec<Counts>,
     converter: Converter,
-    value: DataType,
     is_mode: bool,
     /// The bytes of all values.
     bytes: usize,
@@ -79,11 +78,7 @@ struct Groups {
 const ENTRY: usize = size_of::<(Box<[u8]>, i64)>() * 2;
 
 impl Groups {
-    fn resize(&mut self, total: usize) {
-        self.counts.resize_with(total, Counts::default);
-    }
-
-    fn add(&mut self, group: usize, value: &[u8], count: i64) -> Result<()> {
+    fn count(&mut self, group: usize, value: &[u8], count: i64) -> Result<()> {
         let counts = &mut self.counts[group];
         if let Some(known) = counts.get_mut(value) {
             let sum = known.checked_add(count);
@@ -122,21 +117,27 @@ fn entropy(counts: &Counts) -> f64 {
     bits.sum::<f64>() + 0.0
 }
 
-impl GroupsAccumulator for Groups {
-    fn update_batch(
-        &mut self,
-        args: &[ArrayRef],
-        groups: &[usize],
-        condition: Option<&BooleanArray>,
-        total: usize,
-    ) -> Result<()> {
-        self.resize(total);
-        let [values] = args else { return Ok(()) };
-        let rows = self.converter.rows(values)?;
-        let nulls = values.logical_nulls();
-        for (row, group) in groups.iter().enumerate() {
-            if nulls.as_ref().is_none_or(|nulls| nulls.is_valid(row)) && passes(condition, row) {
-                self.add(*group, rows.row(row).as_ref(), 1)?;
+impl States for Groups {
+    fn resize(&mut self, total: usize) {
+        self.counts.resize_with(total, Counts::default);
+    }
+
+    fn add(&mut self, args: &[ArrayRef], groups: &[usize]) -> Result<()> {
+        let [values] = args else { return exec_err!("there is a value") };
+        let (rows, known) = (self.converter.rows(values)?, known(values));
+        for (row, group) in groups.iter().enumerate().filter(|(row, _)| known(*row)) {
+            self.count(*group, rows.row(row).as_ref(), 1)?;
+        }
+        Ok(())
+    }
+
+    fn merge(&mut self, states: &[ArrayRef], groups: &[usize]) -> Result<()> {
+        let [values, counts] = states else { return exec_err!("a state has values and counts") };
+        let ((values, ranges), (counts, _)) = (items(values), items(counts));
+        let (rows, counts) = (self.converter.rows(&values)?, counts.as_primitive::<Int64Type>());
+        for (group, range) in groups.iter().zip(ranges) {
+            for at in range {
+                self.count(*group, rows.row(at).as_ref(), counts.value(at))?;
             }
         }
         Ok(())
@@ -147,54 +148,22 @@ impl GroupsAccumulator for Groups {
         if !self.is_mode {
             return Ok(Arc::new(Float64Array::from_iter_values(counts.iter().map(entropy))));
         }
-        let nothing = self.converter.rows(&new_null_array(&self.value, 1))?;
-        let nothing = nothing.row(0);
-        let modes = counts.iter().map(|counts| mode(counts).unwrap_or(nothing.as_ref()));
-        let mut columns = self.converter.columns(modes)?;
-        columns.pop().ok_or_else(|| exec_datafusion_err!("a value has a column"))
+        self.converter.column(counts.iter().map(mode))
     }
 
     fn state(&mut self, emit: EmitTo) -> Result<Vec<ArrayRef>> {
         let counts = self.taken(emit);
-        let lengths = || OffsetBuffer::<i32>::from_lengths(counts.iter().map(Counts::len));
-        let total: usize = counts.iter().map(Counts::len).sum();
-        if i32::try_from(total).is_err() {
-            return exec_err!("the groups have more than 2^31 values together");
-        }
         // In one order, so that what is sent is the same in each run.
-        let mut all: Vec<(&[u8], i64)> = Vec::with_capacity(total);
+        let mut all: Vec<(&[u8], i64)> = Vec::with_capacity(counts.iter().map(Counts::len).sum());
         for counts in &counts {
             let begin = all.len();
             all.extend(counts.iter().map(|(value, count)| (value.as_ref(), *count)));
             all[begin..].sort_unstable();
         }
-        let mut columns = self.converter.columns(all.iter().map(|(value, _)| *value))?;
-        let values = columns.pop().ok_or_else(|| exec_datafusion_err!("a value has a column"))?;
+        let values = self.converter.column(all.iter().map(|(value, _)| Some(*value)))?;
         let numbers = Int64Array::from_iter_values(all.iter().map(|(_, count)| *count));
-        let list = |values: ArrayRef| -> Result<ArrayRef> {
-            let item = Arc::new(Field::new_list_field(values.data_type().clone(), true));
-            Ok(Arc::new(ListArray::try_new(item, lengths(), values, None)?))
-        };
-        Ok(vec![list(values)?, list(Arc::new(numbers))?])
-    }
-
-    fn merge_batch(&mut self, states: &[ArrayRef], groups: &[usize], total: usize) -> Result<()> {
-        self.resize(total);
-        let [values, counts] = states else { return exec_err!("a state has values and counts") };
-        let (values, counts) = (values.as_list::<i32>(), counts.as_list::<i32>());
-        let rows = self.converter.rows(values.values())?;
-        for (row, group) in groups.iter().enumerate() {
-            let counts = counts.value(row);
-            let begin = values.value_offsets()[row] as usize;
-            for (at, count) in (begin..).zip(counts.as_primitive::<Int64Type>().values()) {
-                self.add(*group, rows.row(at).as_ref(), *count)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn convert_to_state(&self, _: &[ArrayRef], _: Option<&BooleanArray>) -> Result<Vec<ArrayRef>> {
-        no_conversion()
+        let lengths = || counts.iter().map(Counts::len);
+        Ok(vec![lists(lengths(), values)?, lists(lengths(), Arc::new(numbers))?])
     }
 
     fn size(&self) -> usize {

@@ -3,16 +3,15 @@
 
 use std::sync::Arc;
 
-use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, BooleanArray, ListArray, RecordBatch, new_null_array};
-use arrow_buffer::OffsetBuffer;
-use arrow_schema::{DataType, Field, Schema};
-use datafusion_common::{Result, ScalarValue, exec_datafusion_err, exec_err, plan_err};
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_schema::{DataType, Schema};
+use datafusion_common::{Result, ScalarValue, exec_err, plan_err};
 use datafusion_expr::function::AccumulatorArgs;
-use datafusion_expr::{AggregateUDF, ColumnarValue, EmitTo, GroupsAccumulator};
+use datafusion_expr::{AggregateUDF, ColumnarValue, EmitTo};
 
-use super::rows::Converter;
-use super::{Own, aggregate, no_conversion, passes};
+use super::lists::{items, lists};
+use super::rows::{Converter, known};
+use super::{Own, States, aggregate};
 
 /// The aggregate.
 pub(super) fn quantile_disc() -> Arc<AggregateUDF> {
@@ -33,21 +32,15 @@ impl Own for Quantile {
         (Converter::takes(value) && place.is_numeric()).then(|| vec![value.clone(), DataType::Float64])
     }
 
-    fn gives(&self, taken: &[DataType]) -> DataType {
-        taken.first().cloned().unwrap_or(DataType::Null)
-    }
-
     fn states(&self, taken: &[DataType]) -> Vec<DataType> {
         vec![DataType::new_list(self.gives(taken), true)]
     }
 
     fn groups(&self, taken: &[DataType], args: &AccumulatorArgs) -> Result<Groups> {
         let descending = args.order_bys.first().is_some_and(|key| key.options.descending);
-        let value = self.gives(taken);
         Ok(Groups {
             values: Vec::new(),
-            converter: Converter::new(&[(value.clone(), descending)])?,
-            value,
+            converter: Converter::new(&[(self.gives(taken), descending)])?,
             place: place(args)?,
             distinct: args.is_distinct,
             bytes: 0,
@@ -104,7 +97,6 @@ impl Values {
 struct Groups {
     values: Vec<Values>,
     converter: Converter,
-    value: DataType,
     place: f64,
     distinct: bool,
     /// The bytes of all values.
@@ -125,64 +117,39 @@ impl Groups {
     }
 }
 
-impl GroupsAccumulator for Groups {
-    fn update_batch(
-        &mut self,
-        args: &[ArrayRef],
-        groups: &[usize],
-        condition: Option<&BooleanArray>,
-        total: usize,
-    ) -> Result<()> {
+impl States for Groups {
+    fn resize(&mut self, total: usize) {
         self.values.resize_with(total, Values::default);
-        let Some(values) = args.first() else { return Ok(()) };
-        let rows = self.converter.rows(values)?;
-        let nulls = values.logical_nulls();
-        for (row, group) in groups.iter().enumerate() {
-            if nulls.as_ref().is_none_or(|nulls| nulls.is_valid(row)) && passes(condition, row) {
-                self.push(*group, rows.row(row).as_ref());
-            }
+    }
+
+    fn add(&mut self, args: &[ArrayRef], groups: &[usize]) -> Result<()> {
+        let [values, ..] = args else { return exec_err!("there is a value") };
+        let (rows, known) = (self.converter.rows(values)?, known(values));
+        for (row, group) in groups.iter().enumerate().filter(|(row, _)| known(*row)) {
+            self.push(*group, rows.row(row).as_ref());
+        }
+        Ok(())
+    }
+
+    fn merge(&mut self, states: &[ArrayRef], groups: &[usize]) -> Result<()> {
+        let [values] = states else { return exec_err!("a state has values") };
+        let (values, ranges) = items(values);
+        let rows = self.converter.rows(&values)?;
+        for (group, range) in groups.iter().zip(ranges) {
+            range.for_each(|at| self.push(*group, rows.row(at).as_ref()));
         }
         Ok(())
     }
 
     fn evaluate(&mut self, emit: EmitTo) -> Result<ArrayRef> {
         let values = self.taken(emit);
-        let nothing = self.converter.rows(&new_null_array(&self.value, 1))?;
-        let nothing = nothing.row(0);
-        let found = values.iter().map(|values| values.at(self.place, self.distinct));
-        let mut columns = self.converter.columns(found.map(|value| value.unwrap_or(nothing.as_ref())))?;
-        columns.pop().ok_or_else(|| exec_datafusion_err!("a value has a column"))
+        self.converter.column(values.iter().map(|values| values.at(self.place, self.distinct)))
     }
 
     fn state(&mut self, emit: EmitTo) -> Result<Vec<ArrayRef>> {
         let values = self.taken(emit);
-        let total: usize = values.iter().map(|values| values.ends.len()).sum();
-        if i32::try_from(total).is_err() {
-            return exec_err!("the groups have more than 2^31 values together");
-        }
-        let lengths = OffsetBuffer::<i32>::from_lengths(values.iter().map(|values| values.ends.len()));
-        let mut columns = self.converter.columns(values.iter().flat_map(Values::all))?;
-        let items = columns.pop().ok_or_else(|| exec_datafusion_err!("a value has a column"))?;
-        let item = Arc::new(Field::new_list_field(items.data_type().clone(), true));
-        Ok(vec![Arc::new(ListArray::try_new(item, lengths, items, None)?)])
-    }
-
-    fn merge_batch(&mut self, states: &[ArrayRef], groups: &[usize], total: usize) -> Result<()> {
-        self.values.resize_with(total, Values::default);
-        let Some(lists) = states.first() else { return Ok(()) };
-        let lists = lists.as_list::<i32>();
-        let rows = self.converter.rows(lists.values())?;
-        let offsets = lists.value_offsets();
-        for (row, group) in groups.iter().enumerate() {
-            for at in offsets[row] as usize..offsets[row + 1] as usize {
-                self.push(*group, rows.row(at).as_ref());
-            }
-        }
-        Ok(())
-    }
-
-    fn convert_to_state(&self, _: &[ArrayRef], _: Option<&BooleanArray>) -> Result<Vec<ArrayRef>> {
-        no_conversion()
+        let items = self.converter.column(values.iter().flat_map(Values::all).map(Some))?;
+        Ok(vec![lists(values.iter().map(|values| values.ends.len()), items)?])
     }
 
     fn size(&self) -> usize {

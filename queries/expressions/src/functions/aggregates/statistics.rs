@@ -1,17 +1,16 @@
 //! Aggregates of floats whose states are a few floats. NULLs are passed over.
 
-use std::marker::PhantomData;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Float64Type;
-use arrow_array::{Array, ArrayRef, BooleanArray, Float64Array};
+use arrow_array::{Array, ArrayRef, Float64Array};
 use arrow_schema::DataType;
 use datafusion_common::{Result, exec_err};
 use datafusion_expr::function::AccumulatorArgs;
-use datafusion_expr::{AggregateUDF, EmitTo, GroupsAccumulator};
+use datafusion_expr::{AggregateUDF, EmitTo};
 
-use super::{Own, aggregate, no_conversion, passes};
+use super::{Own, States, aggregate};
 
 /// The aggregates.
 pub(super) fn all() -> Vec<Arc<AggregateUDF>> {
@@ -235,7 +234,7 @@ impl<S: State> Own for Statistic<S> {
     }
 
     fn groups(&self, _: &[DataType], _: &AccumulatorArgs) -> Result<Groups<S>> {
-        Ok(Groups { states: Vec::new(), value: self.value, of: PhantomData })
+        Ok(Groups { states: Vec::new(), value: self.value })
     }
 }
 
@@ -243,26 +242,36 @@ impl<S: State> Own for Statistic<S> {
 struct Groups<S> {
     states: Vec<S>,
     value: fn(&S) -> Option<f64>,
-    of: PhantomData<S>,
 }
 
-impl<S: State> GroupsAccumulator for Groups<S> {
-    fn update_batch(
-        &mut self,
-        args: &[ArrayRef],
-        groups: &[usize],
-        condition: Option<&BooleanArray>,
-        total: usize,
-    ) -> Result<()> {
+impl<S: State> States for Groups<S> {
+    fn resize(&mut self, total: usize) {
         self.states.resize(total, S::default());
-        let Some(values) = args.first() else { return Ok(()) };
+    }
+
+    fn add(&mut self, args: &[ArrayRef], groups: &[usize]) -> Result<()> {
+        let [values, weights @ ..] = args else { return exec_err!("there is a value") };
         let values = values.as_primitive::<Float64Type>();
-        let weights = args.get(1).map(|weights| weights.as_primitive::<Float64Type>());
+        let weights = weights.first().map(|weights| weights.as_primitive::<Float64Type>());
         for (row, group) in groups.iter().enumerate() {
-            let known = values.is_valid(row) && weights.is_none_or(|weights| weights.is_valid(row));
-            if known && passes(condition, row) {
+            if values.is_valid(row) && weights.is_none_or(|weights| weights.is_valid(row)) {
                 self.states[*group].add(values.value(row), weights.map_or(1.0, |weights| weights.value(row)));
             }
+        }
+        Ok(())
+    }
+
+    fn merge(&mut self, columns: &[ArrayRef], groups: &[usize]) -> Result<()> {
+        if columns.len() != S::COLUMNS {
+            return exec_err!("a state has {} columns, and not {}", S::COLUMNS, columns.len());
+        }
+        let columns: Vec<&Float64Array> = columns.iter().map(|c| c.as_primitive::<Float64Type>()).collect();
+        for (row, group) in groups.iter().enumerate() {
+            let mut state = S::default();
+            for (at, column) in columns.iter().enumerate() {
+                state.set(at, column.value(row));
+            }
+            self.states[*group].merge(&state);
         }
         Ok(())
     }
@@ -278,26 +287,6 @@ impl<S: State> GroupsAccumulator for Groups<S> {
             Arc::new(Float64Array::from_iter_values(states.iter().map(|state| state.number(column))))
         };
         Ok((0..S::COLUMNS).map(column).collect())
-    }
-
-    fn merge_batch(&mut self, columns: &[ArrayRef], groups: &[usize], total: usize) -> Result<()> {
-        self.states.resize(total, S::default());
-        if columns.len() != S::COLUMNS {
-            return exec_err!("a state has {} columns, and not {}", S::COLUMNS, columns.len());
-        }
-        let columns: Vec<&Float64Array> = columns.iter().map(|c| c.as_primitive::<Float64Type>()).collect();
-        for (row, group) in groups.iter().enumerate() {
-            let mut state = S::default();
-            for (at, column) in columns.iter().enumerate() {
-                state.set(at, column.value(row));
-            }
-            self.states[*group].merge(&state);
-        }
-        Ok(())
-    }
-
-    fn convert_to_state(&self, _: &[ArrayRef], _: Option<&BooleanArray>) -> Result<Vec<ArrayRef>> {
-        no_conversion()
     }
 
     fn size(&self) -> usize {
