@@ -2,13 +2,15 @@
 //!
 //! A column that a [`Map`] makes of another one, unchanged, is that one: where it is read the other can be read, and the
 //! copy goes. Both are NULL in the same rows, since no operator gives the one without the other: a relation gives all
-//! columns of its inputs, and keys and columns of unions are replaced as well.
+//! columns of its inputs, and keys and columns of unions are replaced as well. So is a column that a stage gives twice: its
+//! readers read it once.
 //!
 //! The columns of the result keep their numbers, and so their names: a copy that the result has is made at the top again.
 
 use std::collections::BTreeMap;
 
 use super::simplify::nodes::taken;
+use super::unread;
 use crate::algebra::{ColumnId, Expr, Map, Rel, Statement};
 
 /// Takes copies away.
@@ -18,10 +20,11 @@ pub fn remove(statement: &mut Statement) {
         take(&mut stage.root, &mut copies);
     }
     take(&mut statement.root, &mut copies);
+    let kept = repeated(statement, &mut copies);
     if copies.is_empty() {
         return;
     }
-    repeated(statement, &mut copies);
+    unread::narrow(statement, &kept);
     let copies = resolved(&copies);
     for stage in &mut statement.stages {
         replace(&mut stage.root, &copies);
@@ -62,18 +65,23 @@ fn take(rel: &mut Rel, copies: &mut BTreeMap<ColumnId, ColumnId>) {
     rel.inputs_mut().into_iter().for_each(|input| take(input, copies));
 }
 
-/// Adds the copies that readers of a stage have of a column that the stage gives twice.
-fn repeated(statement: &Statement, copies: &mut BTreeMap<ColumnId, ColumnId>) {
+/// Adds the copies that readers of a stage have of a column that the stage gives twice. Says which columns of each stage are
+/// none of them.
+fn repeated(statement: &Statement, copies: &mut BTreeMap<ColumnId, ColumnId>) -> Vec<Vec<bool>> {
+    let mut kept: Vec<Vec<bool>> =
+        statement.stages.iter().map(|stage| vec![true; stage.columns.len()]).collect();
+    let mut origins = resolved(copies);
     for (number, stage) in statement.stages.iter().enumerate().filter(|(_, stage)| stage.is_shared()) {
-        let origins = resolved(copies);
-        let origin = |id: &ColumnId| origins.get(id).copied().unwrap_or(*id);
-        let given: Vec<ColumnId> = stage.columns.iter().map(origin).collect();
-        let first = |id: &ColumnId| given.iter().position(|other| other == id);
-        let places: Vec<(usize, usize)> = given
-            .iter()
-            .enumerate()
-            .filter_map(|(place, id)| Some((place, first(id)?)).filter(|(place, first)| first < place))
-            .collect();
+        let mut first: BTreeMap<ColumnId, usize> = BTreeMap::new();
+        let mut places: Vec<(usize, usize)> = Vec::new();
+        for (place, id) in stage.columns.iter().enumerate() {
+            let origin = origins.get(id).copied().unwrap_or(*id);
+            let first = *first.entry(origin).or_insert(place);
+            if first < place {
+                places.push((place, first));
+                kept[number][place] = false;
+            }
+        }
         if places.is_empty() {
             continue;
         }
@@ -87,7 +95,9 @@ fn repeated(statement: &Statement, copies: &mut BTreeMap<ColumnId, ColumnId>) {
                 }
             });
         }
+        origins = resolved(copies);
     }
+    kept
 }
 
 /// Each copy with the column that is no copy itself.
@@ -137,7 +147,7 @@ fn replace(rel: &mut Rel, copies: &BTreeMap<ColumnId, ColumnId>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::algebra::JoinKind;
+    use crate::algebra::{Gives, JoinKind, Shared, Stage};
     use crate::rules::testing::{Sample, eq, filter, group, id, int, join, map};
 
     #[test]
@@ -155,6 +165,26 @@ mod tests {
             &[&y, &b],
             "map b#3 := x#0\n  filter (x#0 = 1)\n    left join (y#1 = x#0)\n      scan u y#1\n      \
              aggregate by x#0\n        scan t x#0\n",
+        );
+    }
+
+    #[test]
+    fn what_a_stage_gives_twice_is_read_once() {
+        let mut sample = Sample::default();
+        let (t, [x, y]) = sample.table("t", ["x", "y"]);
+        let columns = [&x, &y, &x].map(id).to_vec();
+        let stage = Stage { root: t, columns, gives: Gives::Rows { is_asked: true } };
+        let [a, b, c] = ["a", "b", "c"].map(|name| sample.number(name));
+        let columns = [&a, &b, &c].map(id).to_vec();
+        let reader = Rel::Shared(Shared { stage: 0, columns, fetch: None, facts: None });
+        let statement = sample.statement(filter(reader, vec![eq(&b, &c)]), &[&a, &c]);
+        let mut statement = Statement { stages: vec![stage], ..statement };
+        remove(&mut statement);
+        assert_eq!(statement.stages[0].columns, [id(&x), id(&y)]);
+        // The result keeps both of its names.
+        assert_eq!(
+            statement.columns.show_rel(&statement.root),
+            "map c#4 := a#2\n  filter (b#3 = a#2)\n    shared 0 a#2, b#3\n"
         );
     }
 }

@@ -28,15 +28,12 @@ pub fn remove(statement: &mut Statement) {
         if stage.gives == Gives::Value {
             kept[number].fill(true);
         }
-        keep(&mut stage.columns, &kept[number]);
-        read.extend(&stage.columns);
+        let kept_columns = stage.columns.iter().zip(&kept[number]).filter(|(_, is_kept)| **is_kept);
+        read.extend(kept_columns.map(|(id, _)| id));
         prune(&mut stage.root, &mut read);
         note_read(&stage.root, &read, &mut kept);
     }
-    if statement.has_shared() {
-        let trees = statement.stages.iter_mut().map(|stage| &mut stage.root);
-        trees.chain([&mut statement.root]).for_each(|tree| narrow(tree, &kept));
-    }
+    narrow(statement, &kept);
     statement.drop_unread_stages();
 }
 
@@ -49,16 +46,24 @@ fn note_read(tree: &Rel, read: &BTreeSet<ColumnId>, kept: &mut [Vec<bool>]) {
     });
 }
 
-/// Has the readers in a tree read no more columns than stages give.
-fn narrow(tree: &mut Rel, kept: &[Vec<bool>]) {
-    tree.change_readers(&mut |reader| {
-        if kept[reader.stage].contains(&false) {
-            keep(&mut reader.columns, &kept[reader.stage]);
-            // Places of columns have changed.
-            reader.facts = None;
-        }
-        None
-    });
+/// Has stages give the columns that are kept alone, and their readers read no more.
+pub fn narrow(statement: &mut Statement, kept: &[Vec<bool>]) {
+    let is_narrower = |kept: &Vec<bool>| kept.contains(&false);
+    if !kept.iter().any(is_narrower) {
+        return;
+    }
+    let Statement { stages, root, .. } = statement;
+    stages.iter_mut().zip(kept).for_each(|(stage, kept)| keep(&mut stage.columns, kept));
+    for tree in stages.iter_mut().map(|stage| &mut stage.root).chain([root]) {
+        tree.change_readers(&mut |reader| {
+            if let Some(kept) = kept.get(reader.stage).filter(|kept| is_narrower(kept)) {
+                keep(&mut reader.columns, kept);
+                // Places of columns have changed.
+                reader.facts = None;
+            }
+            None
+        });
+    }
 }
 
 fn prune(rel: &mut Rel, read: &mut BTreeSet<ColumnId>) {

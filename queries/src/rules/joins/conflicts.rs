@@ -15,7 +15,7 @@
 //! for all relations of the other join, where the paper asks for those on one side. And a join has to be made as soon as
 //! its relations are there: a join that can't be made then makes the whole tree one that is not looked at.
 
-use super::search::Relations;
+use super::graph::Relations;
 use crate::algebra::{Expr, JoinKind};
 
 /// A join of a tree, with what it says of the others.

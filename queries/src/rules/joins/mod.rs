@@ -12,7 +12,8 @@
 //! - [`region`]: a tree of joins, taken apart.
 //! - [`connected`]: the order of the text without needless cross products.
 //! - [`conflicts`]: which joins may change places.
-//! - [`graph`]: from predicates to classes of equal columns, edges and operators.
+//! - [`parts`]: from predicates to classes of equal columns, edges and operators, and back from a tree to joins.
+//! - [`graph`]: about how many rows sets of relations have, and which of them may be joined.
 //! - [`search`]: from the graph to a tree.
 
 pub mod conflicts;
@@ -22,6 +23,7 @@ pub mod graph;
 #[cfg(test)]
 mod orders;
 pub mod partial;
+pub mod parts;
 pub mod reduced;
 pub mod region;
 pub mod search;
@@ -31,7 +33,7 @@ use crate::algebra::{Expr, Join, JoinKind, Rel};
 use crate::compile::fails;
 use crate::estimates::{self, Estimate};
 use crate::rules::filters::places::Places;
-use graph::Parts;
+use parts::Parts;
 use region::{Joined, Region, Tree};
 
 /// Of fewer relations there is one order.
@@ -139,8 +141,8 @@ impl Joins<'_> {
 
     /// What a tree is made of, and the graph over its relations, if there is more than one order and the numbers of their
     /// rows are known.
-    fn graph(&self, tree: &Tree) -> Option<(Parts, search::Graph)> {
-        if !(LEAST_RELATIONS..=search::MOST_RELATIONS).contains(&self.relations.len()) {
+    fn graph(&self, tree: &Tree) -> Option<(Parts, graph::Graph)> {
+        if !(LEAST_RELATIONS..=graph::MOST_RELATIONS).contains(&self.relations.len()) {
             return None;
         }
         let estimates: Vec<Estimate> =

@@ -3,10 +3,11 @@
 use datafusion_expr::Operator;
 
 use super::conflicts::{are_associative, are_left_asscom, are_right_asscom};
-use super::graph::Parts;
+use super::graph::{Graph, Relations, Shape};
 use super::is_movable;
+use super::parts::Parts;
 use super::region::{Region, Tree, owner};
-use super::search::{Graph, Relations, Shape, best};
+use super::search::best;
 use crate::algebra::{Expr, JoinKind, Rel};
 use crate::estimates;
 use crate::rules::filters::places::Places;

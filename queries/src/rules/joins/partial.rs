@@ -12,7 +12,7 @@
 use std::collections::BTreeSet;
 
 use super::early::{self, Asked};
-use super::graph::Parts;
+use super::parts::Parts;
 use super::region::{self, Region};
 use super::{are_free, is_part, search};
 use crate::algebra::{Aggregate, ColumnId, Columns, Expr, Filter, Join, JoinKind, Rel};

@@ -12,8 +12,8 @@ use std::collections::BTreeMap;
 use datafusion_expr::Operator as Op;
 
 use super::conflicts::{self, Placed, Rejects, Rule};
+use super::graph::{By, Class, Edge, Graph, Member, Operator, Relations, Scope, Shape};
 use super::region::{Joined, Tree, joined, relation};
-use super::search::{By, Class, Edge, Graph, Member, Operator, Relations, Scope, Shape};
 use crate::algebra::{ColumnId, Expr, Filter, JoinKind, Kind, Rel};
 use crate::estimates::joined::Matching;
 use crate::estimates::values::{Number, Spread};

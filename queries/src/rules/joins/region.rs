@@ -1,6 +1,6 @@
 //! A tree of joins, taken apart: what is joined, and the shape that the text has.
 
-use super::search::Shape;
+use super::graph::Shape;
 use crate::algebra::{ColumnId, Expr, Join, JoinKind, Rel};
 use crate::estimates::{self, Estimate};
 use crate::rules::filters::places::Places;
@@ -103,7 +103,7 @@ impl Tree {
         }
     }
 
-    /// Its shape. There are no more than [`super::search::MOST_RELATIONS`].
+    /// Its shape. There are no more than [`super::graph::MOST_RELATIONS`].
     pub fn shape(&self) -> Shape {
         match self {
             Tree::Relation(place) => Shape::Relation(*place),
