@@ -96,6 +96,39 @@ pub fn change_expressions(node: &mut impl VisitMut, change_one: &mut dyn FnMut(&
     let _ = change(node, &mut Each(change_one));
 }
 
+/// Changes each expression of a node that is not within a subquery, those within others first.
+pub fn change_outside_subqueries(node: &mut impl VisitMut, change_one: &mut dyn FnMut(&mut Expr)) {
+    struct Outside<'a> {
+        change: &'a mut dyn FnMut(&mut Expr),
+        /// How many queries are around.
+        depth: usize,
+    }
+
+    impl VisitorMut for Outside<'_> {
+        type Break = Error;
+
+        fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<Error> {
+            self.depth += 1;
+            ControlFlow::Continue(())
+        }
+
+        fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<Error> {
+            self.depth -= 1;
+            ControlFlow::Continue(())
+        }
+
+        fn post_visit_expr(&mut self, e: &mut Expr) -> ControlFlow<Error> {
+            if self.depth == 0 {
+                (self.change)(e);
+            }
+            ControlFlow::Continue(())
+        }
+    }
+
+    // It never breaks off.
+    let _ = change(node, &mut Outside { change: change_one, depth: 0 });
+}
+
 /// Gives all that a node says one place in the text, since it is written in another form there, or nowhere.
 pub fn place_all(node: &mut impl VisitMut, place: Span) {
     struct Place(Span);

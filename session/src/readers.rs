@@ -122,10 +122,13 @@ fn reading(reader: &Reader, options: &OpenOptions) -> queries::Result<Reading> {
     };
     for (option, value) in &reader.options {
         let takes = |what: &str| invalid(format!("the option {option} takes {what}"));
-        let is_csv = format == "csv";
         let is_read = set(&mut reading, format, option, value).map_err(|what| takes(&what))?;
         if !is_read {
-            let own = if is_csv { CSV } else { &[] };
+            let own = match format {
+                "csv" => CSV,
+                "json" => JSON,
+                _ => &[],
+            };
             let known: Vec<&str> = COMMON.iter().chain(own).copied().collect();
             return Err(queries::Error::Unsupported(format!(
                 "the option {option} of {}()\n  help: there are {}",
@@ -143,6 +146,9 @@ const COMMON: &[&str] =
 
 /// Those of csv besides.
 const CSV: &[&str] = &["all_varchar", "delim", "header", "max_line_size", "names", "quote"];
+
+/// Those of JSON besides.
+const JSON: &[&str] = &["maximum_object_size"];
 
 /// Sets an option; `false` if there is none of this name.
 ///

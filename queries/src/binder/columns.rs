@@ -1,13 +1,12 @@
 //! `COLUMNS(…)`: an expression for each of some columns.
 
 use std::borrow::Cow;
-use std::ops::ControlFlow;
 
 use datafusion_common::ScalarValue;
 use datafusion_expr::Operator;
 use sqlparser::ast::{
     Expr as Ast, Function, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr, Ident,
-    ObjectNamePart, Query, Select, SelectItem, Spanned, Value, VisitorMut, WildcardAdditionalOptions,
+    ObjectNamePart, Select, SelectItem, Spanned, Value, WildcardAdditionalOptions,
 };
 use sqlparser::tokenizer::Span;
 
@@ -84,18 +83,24 @@ impl Binder<'_> {
         if !visits::any_expression(e, &mut |e| matches!(e, Ast::Function(function) if is_columns(function))) {
             return Ok(None);
         }
-        let mut found = Find { first: None, depth: 0 };
-        let mut copy = e.clone();
-        if let ControlFlow::Break(error) = visits::change(&mut copy, &mut found) {
-            return Err(error);
+        let mut calls: Vec<Function> = Vec::new();
+        visits::change_outside_subqueries(&mut e.clone(), &mut |e| match e {
+            Ast::Function(function) if is_columns(function) => calls.push(function.clone()),
+            _ => {}
+        });
+        let Some(function) = calls.first() else { return Ok(None) };
+        if let Some(other) = calls.iter().find(|other| other.args != function.args) {
+            let message = "COLUMNS of different columns in one expression";
+            return Err(Error::Unsupported(message.into()).at(other.span()));
         }
-        let Some(function) = found.first else { return Ok(None) };
-        let fields = self.chosen(&function, env).map_err(|error| error.at(function.span()))?;
+        let fields = self.chosen(function, env).map_err(|error| error.at(function.span()))?;
         let expanded = fields.into_iter().map(|field| {
             let mut expr = e.clone();
             let column = written(&field, function.name.span(), env);
-            // It never breaks off.
-            let _ = visits::change(&mut expr, &mut Put { column, depth: 0 });
+            visits::change_outside_subqueries(&mut expr, &mut |e| match e {
+                Ast::Function(function) if is_columns(function) => *e = column.clone(),
+                _ => {}
+            });
             Expanded { name: field.name, expr }
         });
         Ok(Some(expanded.collect()))
@@ -154,70 +159,6 @@ impl Binder<'_> {
 /// Whether a call is `COLUMNS(…)`.
 fn is_columns(function: &Function) -> bool {
     matches!(function.name.0.as_slice(), [ObjectNamePart::Identifier(name)] if name.value.eq_ignore_ascii_case("columns"))
-}
-
-/// Finds `COLUMNS(…)` outside of subqueries.
-struct Find {
-    first: Option<Function>,
-    depth: usize,
-}
-
-impl VisitorMut for Find {
-    type Break = Error;
-
-    fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<Error> {
-        self.depth += 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<Error> {
-        self.depth -= 1;
-        ControlFlow::Continue(())
-    }
-
-    fn pre_visit_expr(&mut self, e: &mut Ast) -> ControlFlow<Error> {
-        let Ast::Function(function) = e else { return ControlFlow::Continue(()) };
-        if self.depth > 0 || !is_columns(function) {
-            return ControlFlow::Continue(());
-        }
-        match &self.first {
-            Some(first) if first.args != function.args => {
-                let message = "COLUMNS of different columns in one expression";
-                ControlFlow::Break(Error::Unsupported(message.into()).at(function.span()))
-            }
-            _ => {
-                self.first.get_or_insert_with(|| function.clone());
-                ControlFlow::Continue(())
-            }
-        }
-    }
-}
-
-/// Puts a column in the place of `COLUMNS(…)` outside of subqueries.
-struct Put {
-    column: Ast,
-    depth: usize,
-}
-
-impl VisitorMut for Put {
-    type Break = Error;
-
-    fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<Error> {
-        self.depth += 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<Error> {
-        self.depth -= 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_expr(&mut self, e: &mut Ast) -> ControlFlow<Error> {
-        if self.depth == 0 && matches!(e, Ast::Function(function) if is_columns(function)) {
-            *e = self.column.clone();
-        }
-        ControlFlow::Continue(())
-    }
 }
 
 /// A column as a name at this place of the text, with that of its relation before it where the name alone means another

@@ -298,6 +298,7 @@ impl<'a> Binder<'a> {
             return self.types.like(left, right, negated, case_insensitive);
         }
         match op {
+            // What the parser takes `^` for.
             BinaryOperator::BitwiseXor | BinaryOperator::PGExp => self.call_named("power", vec![left, right]),
             BinaryOperator::Custom(name) if name == GLOB => self.glob(left, right),
             BinaryOperator::DuckIntegerDivide => self.types.integer_quotient(left, right),

@@ -3,6 +3,8 @@
 //! An aggregate has its rows sorted once. So there is one for each order, over the same rows, and they are joined by their
 //! keys, of which all have the same. The rows are those of a stage, as of a name of WITH that is read several times.
 
+use std::collections::BTreeMap;
+
 use datafusion_expr::Operator;
 use datafusion_expr::utils::AggregateOrderSensitivity;
 
@@ -35,7 +37,9 @@ impl Binder<'_> {
         let mut all = aggregate(read.clone(), keys.clone(), first);
         for mut calls in classes {
             let renamed: Vec<ColumnId> = read.iter().map(|id| self.again(*id)).collect();
-            let number = |id: ColumnId| read.iter().position(|read| *read == id).map_or(id, |at| renamed[at]);
+            let numbers: BTreeMap<ColumnId, ColumnId> =
+                read.iter().copied().zip(renamed.iter().copied()).collect();
+            let number = |id: ColumnId| numbers.get(&id).copied().unwrap_or(id);
             let exprs = calls.iter_mut().flat_map(|(_, call)| call.exprs_mut());
             exprs.for_each(|e| e.renumber(&number));
             let own: Vec<ColumnId> = keys.iter().map(|key| number(*key)).collect();
@@ -46,7 +50,7 @@ impl Binder<'_> {
                 kind: JoinKind::Inner,
                 predicates: predicates.collect(),
                 left: Box::new(all),
-                right: Box::new(aggregate(renamed.clone(), own, calls)),
+                right: Box::new(aggregate(renamed, own, calls)),
             });
         }
         all

@@ -9,9 +9,6 @@ use super::{Binder, literal};
 use crate::algebra::Expr;
 use crate::error::{Error, Result};
 
-/// What stands before and behind a regular expression that all of a text has to match.
-const WHOLE: [&str; 2] = ["^(?:", ")$"];
-
 impl Binder<'_> {
     /// The pattern of LIKE, in which `\\` is the escape character.
     ///
@@ -74,10 +71,7 @@ impl Binder<'_> {
     /// # Errors
     /// The operands are no texts.
     pub(super) fn similar(&mut self, text: Expr, pattern: Expr) -> Result<Expr> {
-        let [before, behind] = WHOLE.map(literal::text);
-        let pattern = self.types.binary(before, Operator::StringConcat, pattern)?;
-        let pattern = self.types.binary(pattern, Operator::StringConcat, behind)?;
-        self.types.binary(text, Operator::RegexMatch, pattern)
+        self.call_named("regexp_full_match", vec![text, pattern])
     }
 }
 
