@@ -130,8 +130,9 @@ fn a_refusal_names_the_construct() {
         (format!("SELECT x FROM {from} CROSS APPLY (SELECT 1) b"), "APPLY"),
         (format!("SELECT x FROM {from} LIMIT x"), "a LIMIT or OFFSET that is not constant"),
         ("SELECT MAP {'a': 1}".into(), "MAP"),
-        (format!("SELECT x -> 'a' FROM {from}"), "the operator ->"),
-        (format!("SELECT x[1] FROM {from}"), "subscripts"),
+        (format!("SELECT 1 -> 'a' FROM {from}"), "the operator ->"),
+        (format!("SELECT x -> 'a' FROM {from}"), "a lambda stands in list_transform()"),
+        (format!("SELECT x[1] FROM {from}"), "a subscript of BIGINT"),
         (format!("SELECT nosuch(x) FROM {from}"), "there is no function 'nosuch'"),
         ("SELECT 1234567890123456789012345678901234567890".into(), "has 40 digits"),
     ] {

@@ -88,6 +88,11 @@ impl Dialect for Palais {
         })
     }
 
+    /// `lambda x: x + 1`.
+    fn supports_lambda_functions(&self) -> bool {
+        true
+    }
+
     /// `1_000`.
     fn supports_numeric_literal_underscores(&self) -> bool {
         true

@@ -176,6 +176,12 @@ pub fn operator(n: &Node) -> String {
             None => format!("offset {skip}"),
         },
         Op::Repeat => "repeat each row".into(),
+        Op::Unnest(unnest) => format!(
+            "unnest {}{}{}",
+            if unnest.lists == 1 { "a list".into() } else { format!("{} lists", unnest.lists) },
+            if unnest.place { ", with places" } else { "" },
+            if unnest.keeps { ", keeping rows without items" } else { "" },
+        ),
         Op::Union => "union all".into(),
         Op::Exchange(e) => match e {
             Exchange::Hash(keys) => format!("exchange by hash of [{}]", list(keys)),

@@ -10,12 +10,16 @@ use std::sync::{Arc, LazyLock};
 
 use datafusion_expr::{AggregateUDF, ScalarUDF};
 use expressions::functions::{
-    aggregates, average, encode, field, ifnull, nullif, own, parts, percentile, prefix, quantified,
+    aggregates, average, encode, field, ifnull, lists, nullif, own, parts, percentile, prefix, quantified,
     regression, rounding, sum, truncate, zone,
 };
 
 use crate::compile;
 use crate::types::standing;
+
+/// Functions that are only syntax: `AT TIME ZONE`, subscripts of texts, and casts of lists to text.
+const SYNTAX: [&str; 6] =
+    [zone::NAME, "text_extract", "text_slice", lists::text::QUOTED, lists::text::LIST, lists::text::STRUCT];
 
 /// All functions by name and alias.
 pub struct Functions {
@@ -46,7 +50,11 @@ impl Functions {
             datafusion_functions::datetime::now(&compile::options()),
         ];
         let scalars = datafusion_functions::all_default_functions().into_iter().chain(own_scalars);
-        let scalars = scalars.chain(own::all()).chain(quantified::functions()).chain(rounding::functions());
+        let scalars = scalars
+            .chain(own::all())
+            .chain(lists::all())
+            .chain(quantified::functions())
+            .chain(rounding::functions());
         // Of several of a name the last one counts.
         let mut named: BTreeMap<String, Arc<ScalarUDF>> = BTreeMap::new();
         for f in scalars {
@@ -59,7 +67,7 @@ impl Functions {
         let aggregates: BTreeMap<String, Arc<AggregateUDF>> =
             aggregates.map(|f| (f.name().to_string(), f)).collect();
         let (mut scalar, mut aggregate) = (BTreeMap::new(), BTreeMap::new());
-        let syntax = named.iter().filter(|(name, _)| name.contains(' ') || *name == zone::NAME);
+        let syntax = named.iter().filter(|(name, _)| name.contains(' ') || SYNTAX.contains(&name.as_str()));
         scalar.extend(syntax.map(|(name, f)| (name.clone(), f.clone())));
         for described in table::ALL {
             // What it counts is made of its condition where it is bound.

@@ -135,10 +135,23 @@ pub enum Op {
     },
     /// Gives each row as often as its last column says (`INTERSECT ALL`), without that column.
     Repeat,
+    /// Gives each row once for each item of its last columns, which are lists, and the items in their place.
+    Unnest(Unnest),
     /// All rows of all inputs.
     Union,
     /// Moves rows between workers.
     Exchange(Exchange),
+}
+
+/// Gives each row once for each item of lists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Unnest {
+    /// How many of the last columns are lists.
+    pub lists: usize,
+    /// Whether there is another column behind the items: their place, a 64-bit integer from 1 on.
+    pub place: bool,
+    /// Whether a row of which no list has an item is given once, with NULLs.
+    pub keeps: bool,
 }
 
 /// A user's command that reads lines and prints tab-separated rows.

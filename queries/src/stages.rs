@@ -79,7 +79,13 @@ fn visit_exprs(op: &mut Op, visit: &mut impl FnMut(&mut Expr) -> Result<()>) -> 
         Op::Sort { keys, .. } | Op::Exchange(Exchange::Merge { keys, .. }) => {
             keys.iter_mut().try_for_each(|key| visit(&mut key.expr))
         }
-        Op::Scan(_) | Op::Shared(_) | Op::Values(_) | Op::Limit { .. } | Op::Repeat | Op::Union => Ok(()),
+        Op::Scan(_)
+        | Op::Shared(_)
+        | Op::Values(_)
+        | Op::Limit { .. }
+        | Op::Repeat
+        | Op::Unnest(_)
+        | Op::Union => Ok(()),
         Op::Exchange(Exchange::Broadcast | Exchange::Gather | Exchange::InOrder) => Ok(()),
     }
 }

@@ -41,6 +41,7 @@ use crate::operators::shared;
 use crate::operators::sort::Sort;
 use crate::operators::transform::Transform;
 use crate::operators::union::Union;
+use crate::operators::unnest::Unnest;
 use crate::operators::values::Values;
 use crate::operators::window::Window;
 use crate::state::kept::{Kept, Reading};
@@ -381,6 +382,11 @@ impl<'scope> Renderer<'_, 'scope> {
                 let edge = input(0);
                 self.stage(node, "repeat", true)
                     .add(Inputs::Local(vec![edge]), |_| Box::new(Repeat::new(node.schema.clone())))
+            }
+            Op::Unnest(unnest) => {
+                let edge = input(0);
+                self.stage(node, "unnest", true)
+                    .add(Inputs::Local(vec![edge]), |_| Box::new(Unnest::new(*unnest, node.schema.clone())))
             }
             Op::Union => {
                 let edges = (0..node.inputs.len()).map(input).collect();

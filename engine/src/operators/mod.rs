@@ -20,6 +20,7 @@ pub mod shared;
 pub mod sort;
 pub mod transform;
 pub mod union;
+pub mod unnest;
 pub mod values;
 pub mod window;
 

@@ -54,6 +54,7 @@ impl Rel {
             Rel::Expand(node) => node.keys.iter().map(|(id, _)| *id).chain([node.id]).collect(),
             Rel::Union(node) => node.columns.clone(),
             Rel::Shared(node) => node.columns.clone(),
+            Rel::Unnest(node) => node.made().collect(),
             Rel::Filter(_) | Rel::Sort(_) | Rel::Limit(_) | Rel::Repeat(_) => vec![],
         }
     }
@@ -101,6 +102,9 @@ impl Rel {
             }
             Rel::Repeat(node) => change(&mut node.times),
             Rel::Shared(node) => node.columns.iter_mut().for_each(change),
+            Rel::Unnest(node) => {
+                node.lists.iter_mut().map(|(id, _)| id).chain(&mut node.place).for_each(change);
+            }
             Rel::Filter(_) | Rel::Sort(_) | Rel::Limit(_) => {}
         }
         self.exprs_mut().into_iter().for_each(|e| e.renumber(number));

@@ -117,6 +117,8 @@ pub enum Rel {
     Union(Union),
     /// Gives each row as often as a column says.
     Repeat(Repeat),
+    /// Gives each row once for each item of lists.
+    Unnest(Unnest),
     /// Reads the rows of a stage.
     Shared(Shared),
 }
@@ -321,4 +323,25 @@ pub struct Repeat {
     pub input: Box<Rel>,
     /// A 64-bit integer above 0.
     pub times: ColumnId,
+}
+
+/// Gives each row once for each item of lists.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Unnest {
+    /// Where the rows come from.
+    pub input: Box<Rel>,
+    /// The lists, which are taken apart side by side, each with the column of its items. The items of a list that is
+    /// shorter than another one, or NULL, are NULL from there on.
+    pub lists: Vec<(ColumnId, Expr)>,
+    /// The column of the items' place, a 64-bit integer from 1 on.
+    pub place: Option<ColumnId>,
+    /// Whether a row of which no list has an item is given once, with NULLs.
+    pub keeps: bool,
+}
+
+impl Unnest {
+    /// The columns that it makes.
+    pub fn made(&self) -> impl Iterator<Item = ColumnId> {
+        self.lists.iter().map(|(id, _)| *id).chain(self.place)
+    }
 }

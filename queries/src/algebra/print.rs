@@ -82,6 +82,14 @@ impl Columns {
         self.list(out, exprs, |out, e| self.expr(out, e))
     }
 
+    fn computed(&self, out: &mut Text, exprs: &[(ColumnId, Expr)]) -> fmt::Result {
+        self.list(out, exprs, |out, (id, e)| {
+            self.column(out, *id)?;
+            out.push_str(" := ");
+            self.expr(out, e)
+        })
+    }
+
     fn joined(&self, out: &mut Text, terms: &[Expr], by: &str) -> fmt::Result {
         for (i, term) in terms.iter().enumerate() {
             if i > 0 {
@@ -282,11 +290,7 @@ impl Columns {
             }
             Rel::Map(node) => {
                 out.push_str("map ");
-                self.list(out, &node.exprs, |out, (id, e)| {
-                    self.column(out, *id)?;
-                    out.push_str(" := ");
-                    self.expr(out, e)
-                })?;
+                self.computed(out, &node.exprs)?;
             }
             Rel::Join(node) => {
                 let kind = match node.kind {
@@ -367,6 +371,14 @@ impl Columns {
             Rel::Repeat(node) => {
                 out.push_str("repeat ");
                 self.column(out, node.times)?;
+            }
+            Rel::Unnest(node) => {
+                out.push_str(if node.keeps { "unnest, keeping " } else { "unnest " });
+                self.computed(out, &node.lists)?;
+                if let Some(place) = node.place {
+                    out.push_str(" place ");
+                    self.column(out, place)?;
+                }
             }
             Rel::Shared(node) => {
                 write!(out, "shared {} ", node.stage)?;

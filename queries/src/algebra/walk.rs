@@ -32,6 +32,7 @@ impl Rel {
             Rel::Limit(node) => vec![&node.input],
             Rel::Union(node) => node.inputs.iter().map(|(input, _)| input).collect(),
             Rel::Repeat(node) => vec![&node.input],
+            Rel::Unnest(node) => vec![&node.input],
         }
     }
 
@@ -49,6 +50,7 @@ impl Rel {
             Rel::Limit(node) => vec![&mut node.input],
             Rel::Union(node) => node.inputs.iter_mut().map(|(input, _)| input).collect(),
             Rel::Repeat(node) => vec![&mut node.input],
+            Rel::Unnest(node) => vec![&mut node.input],
         }
     }
 
@@ -63,6 +65,7 @@ impl Rel {
             Rel::Aggregate(node) => node.calls.iter().flat_map(|(_, call)| call.exprs()).collect(),
             Rel::Window(node) => node.exprs().collect(),
             Rel::Sort(node) => node.keys.iter().map(|key| &key.expr).collect(),
+            Rel::Unnest(node) => node.lists.iter().map(|(_, list)| list).collect(),
             Rel::Expand(_) | Rel::Limit(_) | Rel::Union(_) | Rel::Repeat(_) | Rel::Shared(_) => vec![],
         }
     }
@@ -78,6 +81,7 @@ impl Rel {
             Rel::Aggregate(node) => node.calls.iter_mut().flat_map(|(_, call)| call.exprs_mut()).collect(),
             Rel::Window(node) => node.exprs_mut().collect(),
             Rel::Sort(node) => node.keys.iter_mut().map(|key| &mut key.expr).collect(),
+            Rel::Unnest(node) => node.lists.iter_mut().map(|(_, list)| list).collect(),
             Rel::Expand(_) | Rel::Limit(_) | Rel::Union(_) | Rel::Repeat(_) | Rel::Shared(_) => vec![],
         }
     }
@@ -124,6 +128,10 @@ impl Rel {
             Rel::Limit(node) => node.input.collect_columns(columns),
             Rel::Union(node) => columns.extend(&node.columns),
             Rel::Repeat(node) => node.input.collect_columns(columns),
+            Rel::Unnest(node) => {
+                columns.extend(node.made());
+                node.input.collect_columns(columns);
+            }
             Rel::Shared(node) => columns.extend(&node.columns),
         }
     }

@@ -10,12 +10,13 @@ use sqlparser::ast::{
     FunctionArguments, NullTreatment, OrderByExpr, Spanned,
 };
 
-use super::Binder;
 use super::scope::Env;
+use super::unnest::UNNEST;
+use super::{Binder, nested};
 use crate::algebra::{Call, Expr, SortKey, WindowFunction};
 use crate::error::{Error, Result};
 use crate::meant;
-use crate::types::standing;
+use crate::types::{lists, standing};
 
 /// Aggregates that take an order of the values that they are given.
 const ORDERED_SETS: [&str; 4] =
@@ -27,7 +28,7 @@ const DISTINCT_OF_THE_FIRST: [&str; 3] = ["string_agg", "percentile_cont", "quan
 /// A call as it is written.
 pub(super) struct Written<'q> {
     pub name: String,
-    args: Vec<&'q FunctionArg>,
+    pub args: Vec<&'q FunctionArg>,
     pub distinct: bool,
     pub order_by: &'q [OrderByExpr],
     pub within_group: &'q [OrderByExpr],
@@ -51,6 +52,12 @@ impl<'a> Binder<'a> {
         if let Some(over) = &function.over {
             return self.over(function, over, &written, env);
         }
+        if let Some(makes) = nested::of_lambda(name) {
+            return self.lambda_call(makes, &written, env);
+        }
+        if UNNEST.contains(&name) {
+            return self.unnested(&written, env).map_err(|error| error.at(place));
+        }
         let scalar = self.functions.scalar(name);
         let stands = standing::of(name, written.args.len());
         if scalar.is_some() || standing::names().any(|known| known == name) {
@@ -65,6 +72,9 @@ impl<'a> Binder<'a> {
                 return Err(Error::Invalid(format!("{what} in {name}(), which is no aggregate")));
             }
             let args = self.args(&written, env)?;
+            if let Some(of_lists) = lists::given_lists(name, &args) {
+                return self.types.of_lists(name, of_lists, args);
+            }
             return match (stands, scalar) {
                 (Some(stands), _) => self.types.standing(name, stands, args),
                 (None, Some(scalar)) => self.types.call_as(name, &scalar, args),
@@ -120,7 +130,7 @@ impl<'a> Binder<'a> {
             _ => (&[], if env.aliases.is_empty() { env.unseen } else { env.aliases }),
         };
         let clause = "an aggregate";
-        let inside = Env { group: None, windows: None, clause, aliases, unseen, ..*env };
+        let inside = Env { group: None, windows: None, unnested: None, clause, aliases, unseen, ..*env };
         let (call, data_type) = self.aggregate_call(function, written, &inside)?;
         // It belongs to the nearest query whose columns it reads.
         let columns: Vec<_> = call
@@ -227,7 +237,7 @@ impl<'a> Binder<'a> {
 }
 
 /// The parts of a call.
-fn written(function: &Function) -> Result<Written<'_>> {
+pub(super) fn written(function: &Function) -> Result<Written<'_>> {
     let name = match function.name.0.as_slice() {
         [part] => part.as_ident().map(|ident| ident.value.to_ascii_lowercase()),
         _ => None,

@@ -206,6 +206,14 @@ impl<'a> Binder<'a> {
                 }
                 self.call_named("named_struct", args)
             }
+            Ast::Array(array) => {
+                let items = self.exprs(&array.elem, env)?;
+                self.types.list_call("list_value", items)
+            }
+            Ast::CompoundFieldAccess { root, access_chain } => self.accessed(root, access_chain, env),
+            Ast::Lambda(_) => Err(Error::Invalid(
+                "a lambda stands in list_transform(), list_filter() and list_reduce() alone".into(),
+            )),
             Ast::Wildcard(_) | Ast::QualifiedWildcard(..) => {
                 Err(Error::Invalid("* stands for all columns in SELECT and in count(*) alone".into()))
             }
@@ -245,7 +253,7 @@ impl<'a> Binder<'a> {
     }
 
     /// A field of a struct, which is called `of`.
-    fn field(&mut self, value: Expr, of: &str, name: &str, env: &Env<'_>) -> Result<Expr> {
+    pub(super) fn field(&mut self, value: Expr, of: &str, name: &str, env: &Env<'_>) -> Result<Expr> {
         let no_field = |why: &str, help| {
             Err(Error::Name { message: format!("'{of}' has no field '{name}'{why}"), help })
         };
@@ -301,6 +309,12 @@ impl<'a> Binder<'a> {
             // What the parser takes `^` for.
             BinaryOperator::BitwiseXor | BinaryOperator::PGExp => self.call_named("power", vec![left, right]),
             BinaryOperator::Custom(name) if name == GLOB => self.glob(left, right),
+            BinaryOperator::PGOverlap => self.types.list_call("list_has_any", vec![left, right]),
+            BinaryOperator::AtArrow => self.types.list_call("list_has_all", vec![left, right]),
+            BinaryOperator::ArrowAt => self.types.list_call("list_has_all", vec![right, left]),
+            BinaryOperator::StringConcat if is_list(&left) || is_list(&right) => {
+                self.types.lists_concatenated(left, right)
+            }
             BinaryOperator::DuckIntegerDivide => self.types.integer_quotient(left, right),
             _ => self.types.binary(left, operator(op)?, right),
         }
@@ -490,6 +504,10 @@ impl<'a> Binder<'a> {
         };
         Ok(subquery_of(kind, rel, columns))
     }
+}
+
+fn is_list(e: &Expr) -> bool {
+    matches!(e.data_type, DataType::List(_))
 }
 
 /// A condition on the rows of a subquery.

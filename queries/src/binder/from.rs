@@ -18,6 +18,7 @@ use super::query::mapped;
 use super::scope::{BoundCte, Ctes, Env, Field, Relation, Scope, same};
 use super::syntax::refused;
 use super::table_functions::{bdb, range};
+use super::unnest::UNNEST;
 use super::{Binder, Bound, sql_type, syntax};
 use crate::algebra::{ColumnId, Expr, Gives, Join, JoinKind, Rel, Scan, Shared, Stage, Values};
 use crate::dialect::Palais;
@@ -26,6 +27,7 @@ use crate::functions::table;
 use crate::meant;
 use crate::parse;
 use crate::plan::Transform;
+use crate::visits;
 
 impl<'a> Binder<'a> {
     /// The relations of a FROM; one row without columns if there is none.
@@ -100,7 +102,7 @@ impl<'a> Binder<'a> {
     ) -> Result<(Rel, Scope)> {
         match factor {
             TableFactor::Table { name, alias, args: Some(args), .. } => {
-                self.table_function(name, args, alias.as_ref())
+                self.table_function(name, args, alias.as_ref(), beside)
             }
             TableFactor::Table { name, alias, .. } => {
                 self.named(&parse::table_name(name), alias.as_ref(), ctes)
@@ -117,7 +119,23 @@ impl<'a> Binder<'a> {
                 let fields = scope.shown().iter().map(|shown| shown.field.clone()).collect();
                 self.relation(Bound { rel, fields }, None, alias.as_ref())
             }
-            TableFactor::Function { name, .. } => Err(Error::Unsupported(format!("LATERAL {name}()"))),
+            TableFactor::UNNEST { alias, array_exprs, with_ordinality, with_offset: false, .. } => {
+                self.unnest_table(array_exprs, *with_ordinality, alias.as_ref(), beside)
+            }
+            TableFactor::Function { name, args, alias, with_ordinality, .. } => {
+                let args = TableFunctionArgs { args: args.clone(), settings: None };
+                match parse::table_name(name).to_ascii_lowercase() {
+                    unnest if UNNEST.contains(&unnest.as_str()) => {
+                        let lists = args.args.into_iter().map(|arg| match arg {
+                            FunctionArg::Unnamed(FunctionArgExpr::Expr(list)) => Ok(list),
+                            _ => Err(Error::Invalid("UNNEST takes lists".into())),
+                        });
+                        let lists = lists.collect::<Result<Vec<_>>>()?;
+                        self.unnest_table(&lists, *with_ordinality, alias.as_ref(), beside)
+                    }
+                    _ => self.table_function(name, &args, alias.as_ref(), beside),
+                }
+            }
             other => Err(Error::Unsupported(format!("this kind of table in FROM: {other}"))),
         }
     }
@@ -192,7 +210,7 @@ impl<'a> Binder<'a> {
     }
 
     /// A relation under its alias or a name of its own. Equal names of columns are told apart.
-    fn relation(
+    pub(super) fn relation(
         &mut self,
         bound: Bound,
         name: Option<&str>,
@@ -236,8 +254,14 @@ impl<'a> Binder<'a> {
         name: &ObjectName,
         args: &TableFunctionArgs,
         alias: Option<&TableAlias>,
+        beside: Option<&Env<'_>>,
     ) -> Result<(Rel, Scope)> {
         let name = parse::table_name(name).to_ascii_lowercase();
+        if matches!(name.as_str(), "range" | "generate_series")
+            && let Some(numbers) = self.numbers_beside(&name, args, beside)?
+        {
+            return self.unnest_rows(vec![numbers], &name, false, alias);
+        }
         let scope = Scope::default();
         let env = Env::of(&scope, "a table function");
         let mut values = Vec::with_capacity(args.args.len());
@@ -273,6 +297,34 @@ impl<'a> Binder<'a> {
             _ => name,
         };
         self.relation(bound, Some(&own), alias)
+    }
+
+    /// The list of numbers of a table function whose arguments are no constants: they name columns of the relations before
+    /// it, or of queries around.
+    fn numbers_beside(
+        &mut self,
+        name: &str,
+        args: &TableFunctionArgs,
+        beside: Option<&Env<'_>>,
+    ) -> Result<Option<Expr>> {
+        let exprs: Option<Vec<&Ast>> = args
+            .args
+            .iter()
+            .map(|arg| match arg {
+                FunctionArg::Unnamed(FunctionArgExpr::Expr(e)) => Some(e),
+                _ => None,
+            })
+            .collect();
+        let names_column = |e: &&Ast| {
+            visits::any_expression(*e, &mut |e| matches!(e, Ast::Identifier(_) | Ast::CompoundIdentifier(_)))
+        };
+        let (Some(exprs), Some(beside)) = (exprs, beside) else { return Ok(None) };
+        if !exprs.iter().any(names_column) {
+            return Ok(None);
+        }
+        let env = Env { group: None, windows: None, unnested: None, clause: "FROM", ..*beside };
+        let args = exprs.into_iter().map(|e| self.expr(e, &env)).collect::<Result<Vec<_>>>()?;
+        self.call_named(name, args).map(Some)
     }
 
     /// `functions()`.
@@ -317,14 +369,21 @@ impl<'a> Binder<'a> {
         ctes: Option<&Ctes<'_>>,
         beside: Option<&Env<'_>>,
     ) -> Result<(Rel, Scope)> {
-        let is_lateral = matches!(&join.relation, TableFactor::Derived { lateral: true, .. });
+        let is_lateral = matches!(
+            &join.relation,
+            TableFactor::Derived { lateral: true, .. }
+                | TableFactor::UNNEST { .. }
+                | TableFactor::Function { .. }
+                | TableFactor::Table { args: Some(_), .. }
+        );
         let (right, mut of_right) = {
             let env = Env { outer: beside, ctes, ..Env::of(&scope, "FROM") };
             self.factor(&join.relation, outer, ctes, if is_lateral { Some(&env) } else { beside })?
         };
         let (kind, constraint) = kind_of(&join.join_operator)?;
         let is_swapped = matches!(kind, Joining::Right | Joining::RightSemi | Joining::RightAnti);
-        if is_lateral && (is_swapped || matches!(kind, Joining::Full)) {
+        let is_dependent = || right.free().into_iter().any(|id| scope.has(id));
+        if is_lateral && (is_swapped || matches!(kind, Joining::Full)) && is_dependent() {
             return Err(Error::Invalid(
                 "LATERAL needs the rows before it: INNER, LEFT, SEMI, ANTI or CROSS JOIN LATERAL".into(),
             ));

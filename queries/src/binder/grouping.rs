@@ -202,7 +202,7 @@ impl<'a> Binder<'a> {
     pub(super) fn grouping(&mut self, args: &[Ast], env: &Env<'_>) -> Result<Expr> {
         let none = || Error::Invalid("grouping() takes keys of GROUP BY".into());
         let Some(cell) = env.group else { return Err(none()) };
-        let inside = Env { group: None, clause: "grouping()", ..*env };
+        let inside = Env { group: None, unnested: None, clause: "grouping()", ..*env };
         let mut bound = Vec::with_capacity(args.len());
         for arg in args {
             bound.push((arg, self.expr(arg, &inside)?));

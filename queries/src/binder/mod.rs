@@ -7,7 +7,7 @@
 //! - `select`: one SELECT.
 //! - [`grouping`]: GROUP BY, grouping sets, and which expressions may stand above them; `orders`: aggregates that ask for
 //!   different orders.
-//! - [`window`]: functions over windows.
+//! - [`window`]: functions over windows. `nested`: lists and what is in them; `unnest`: lists taken apart.
 //! - `expr`: expressions; `call`: calls of functions; `literal`: constants; `patterns`: LIKE, GLOB and SIMILAR TO;
 //!   `sql_type`: names of types.
 //! - `table_functions`: tables that are made while they are read.
@@ -21,6 +21,7 @@ mod from;
 pub mod grouping;
 mod literal;
 mod names;
+mod nested;
 mod orders;
 mod patterns;
 mod query;
@@ -29,6 +30,7 @@ mod select;
 mod sql_type;
 mod syntax;
 mod table_functions;
+mod unnest;
 mod wildcard;
 pub mod window;
 

@@ -10,6 +10,7 @@ use schema::names::nearest;
 use sqlparser::ast::{self, CteAsMaterialized, Ident, NamedWindowDefinition, Query};
 
 use super::grouping::Group;
+use super::unnest::Unnested;
 use super::window::Windows;
 use crate::algebra::ColumnId;
 use crate::catalog::Catalog;
@@ -231,6 +232,8 @@ pub struct Env<'e> {
     pub group: Option<&'e RefCell<Group>>,
     /// Where calls over windows of the SELECT go; none where it can have none.
     pub windows: Option<&'e RefCell<Windows>>,
+    /// Where lists that the SELECT takes apart go; none where it can have none.
+    pub unnested: Option<&'e RefCell<Unnested>>,
     /// The windows that the SELECT gives names.
     pub named: &'e [NamedWindowDefinition],
     /// Why it can have none, for errors: the clause.
@@ -316,6 +319,7 @@ impl<'e> Env<'e> {
             ctes: None,
             group: None,
             windows: None,
+            unnested: None,
             named: &[],
             clause,
             aliases: &[],

@@ -9,6 +9,7 @@ use sqlparser::ast::{Distinct, Expr as Ast, OrderBy, Select, SelectFlavor, Selec
 use super::query::{OrderKey, Range, distinct, keys_of, limited, mapped, sorted};
 use super::scope::{Ctes, Env, Field, Scope, same};
 use super::syntax::commas;
+use super::unnest::Unnested;
 use super::wildcard::{self, Given};
 use super::{Binder, Bound, names, window};
 use crate::algebra::{Aggregate, Call, ColumnId, Expr, Filter, Rel, SortKey};
@@ -90,11 +91,12 @@ impl<'a> Binder<'a> {
             group.borrow_mut().make_one();
         }
         window::check_names(&select.named_window)?;
-        let windows = window::Noted::default();
+        let (windows, unnested) = (window::Noted::default(), RefCell::<Unnested>::default());
         let named = select.named_window.as_slice();
         let grouped = Env { group: Some(&group), named, aliases: &aliases, unseen: &[], ..rows };
         let above = Env { windows: Some(&windows), ..grouped };
-        let listed = Env { clause: "SELECT", aliases: &[], unseen: &aliases, ..above };
+        let listed =
+            Env { clause: "SELECT", unnested: Some(&unnested), aliases: &[], unseen: &aliases, ..above };
         let mut items = self.items(select.flavor, &selected, &aliases, &listed)?;
         let having = match &select.having {
             Some(having) => Some(self.condition(having, &Env { clause: "HAVING", ..grouped })?),
@@ -114,11 +116,13 @@ impl<'a> Binder<'a> {
         let mut order = Vec::new();
         if let Some(order_by) = order_by {
             for OrderKey { expr, place, descending, nulls_first } in keys_of(order_by, items.len())? {
-                let target = self.order_target(expr, place, &items, &Env { clause: "ORDER BY", ..above })?;
+                let env = Env { clause: "ORDER BY", unnested: Some(&unnested), ..above };
+                let target = self.order_target(expr, place, &items, &env)?;
                 order.push(Ordering { target, written: expr, descending, nulls_first });
             }
         }
-        let (group, mut windows) = (group.into_inner(), windows.into_inner());
+        let (group, mut windows, unnested) =
+            (group.into_inner(), windows.into_inner(), unnested.into_inner());
         if qualify.is_some() && windows.is_empty() {
             let message = "QUALIFY needs a window function, in its condition or in the select list\n  \
                            help: WHERE has conditions on rows, and HAVING on groups";
@@ -153,6 +157,9 @@ impl<'a> Binder<'a> {
         if let Some(qualify) = qualify {
             rel = Rel::Filter(Filter { input: Box::new(rel), predicates: qualify.split() });
         }
+        if !unnested.is_empty() {
+            rel = self.unnest_above(rel, unnested, group.is_grouped().then_some((&scope, &group)))?;
+        }
         self.result(rel, items, &scope, outer.is_some(), select.distinct.as_ref(), on, order, range)
     }
 
@@ -178,6 +185,17 @@ impl<'a> Binder<'a> {
         for item in selected {
             let env = &Env { aliases: &aliases[..named], unseen: &aliases[named..], ..*env };
             named += usize::from(alias(item).is_some());
+            if let SelectItem::UnnamedExpr(e) | SelectItem::ExprWithAlias { expr: e, .. } = item
+                && let Ast::Function(function) = e
+                && let Some(columns) = self.unnested_item(function, env)?
+            {
+                let is_one = columns.len() == 1;
+                for (name, expr) in columns {
+                    let name = alias(item).filter(|_| is_one).map_or(name, |(alias, _)| alias);
+                    items.push(Item { name, expr, written: Some(e) });
+                }
+                continue;
+            }
             let given = match item {
                 SelectItem::UnnamedExpr(e) => {
                     let expr = self.expr(e, env)?;

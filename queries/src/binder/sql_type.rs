@@ -1,8 +1,9 @@
 //! The names of types.
 
 use arrow_schema::{DataType, Field, Fields, IntervalUnit, TimeUnit};
+use expressions::functions::lists::list_of;
 use schema::instants::UTC;
-use sqlparser::ast::{DataType as Sql, ExactNumberInfo, TimezoneInfo};
+use sqlparser::ast::{ArrayElemTypeDef, DataType as Sql, ExactNumberInfo, TimezoneInfo};
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::Token;
 
@@ -59,6 +60,9 @@ pub fn arrow_type(sql: &Sql) -> Result<DataType> {
         }
         Sql::Interval { fields: None, precision: None } => DataType::Interval(IntervalUnit::MonthDayNano),
         Sql::Numeric(info) | Sql::Decimal(info) => decimal(*info)?,
+        Sql::Array(ArrayElemTypeDef::SquareBracket(item, None) | ArrayElemTypeDef::AngleBracket(item)) => {
+            list_of(&arrow_type(item)?)
+        }
         Sql::Struct(fields, _) => {
             let fields = fields.iter().enumerate().map(|(i, field)| {
                 let name =

@@ -95,7 +95,7 @@ impl<'a> Binder<'a> {
             return Err(misplaced(name, env.clause).at(place));
         };
         let spec = spec(over, env.named)?;
-        let inside = Env { windows: None, clause: "a window function", ..*env };
+        let inside = Env { windows: None, unnested: None, clause: "a window function", ..*env };
         let own = WindowFunction::named(name);
         let mut call = match own {
             Some(function) => self.window_function(function, written, &inside)?,

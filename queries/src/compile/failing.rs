@@ -3,6 +3,7 @@
 use arrow_schema::{DECIMAL128_MAX_PRECISION, DataType};
 use datafusion_common::ScalarValue;
 use datafusion_expr::Operator;
+use expressions::functions::lists::{self, lambda};
 use expressions::functions::own;
 
 use crate::algebra::{Expr, Kind};
@@ -66,7 +67,8 @@ pub(super) fn fails_itself(e: &Expr) -> bool {
         Kind::Cast { expr, safe } => !safe && !cast_is_total(&expr.data_type, &e.data_type),
         Kind::Call { function, args } => {
             let name = function.name();
-            if own::find(name).is_some_and(|own| own.total) {
+            let is_total_list = lists::find(name).is_some_and(|function| function.total);
+            if is_total_list || lambda::is_total(function) || own::find(name).is_some_and(|own| own.total) {
                 return false;
             }
             let of_any_number =

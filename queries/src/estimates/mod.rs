@@ -73,6 +73,9 @@ impl Estimate {
     }
 }
 
+/// About how many items a list has of which nothing is known.
+const LIST_ITEMS: f64 = 5.0;
+
 /// The estimate of a relation, by those of its inputs.
 pub fn of(rel: &Rel, inputs: &[&Estimate]) -> Estimate {
     let nothing = Estimate { rows: 0.0, whole: 0.0, is_known: true, spreads: Spreads::default() };
@@ -147,6 +150,11 @@ pub fn of(rel: &Rel, inputs: &[&Estimate]) -> Estimate {
             Estimate { rows, whole, is_known, spreads: Spreads::of(columns.collect()) }
         }
         Rel::Repeat(_) => input.clone(),
+        Rel::Unnest(node) => {
+            let (rows, whole) = (input.rows * LIST_ITEMS, input.whole * LIST_ITEMS);
+            let made = node.made().map(|id| (id, Spread::of_values(rows)));
+            Estimate { rows, whole, spreads: input.spreads.with(made.collect()), ..*input }
+        }
         Rel::Shared(node) => shared(node),
     }
 }

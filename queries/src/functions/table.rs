@@ -74,6 +74,9 @@ pub const ROWS: &str = "(VALUES (1, 2, 'a'), (2, 3, 'b'), (3, 5, 'a'), (5, 7, 'c
 /// The heading of aggregates.
 pub const AGGREGATES: &str = "Aggregates";
 
+/// The heading of functions of lists.
+pub const LISTS: &str = "Lists";
+
 /// The heading of table functions.
 pub const TABLES: &str = "Tables";
 
@@ -325,6 +328,35 @@ pub const ALL: &[Described] = &[
     of("Values", "get_field", &[], "struct value, name VARCHAR, …", "value", "A field of a struct.", "get_field({'a': 1}, 'a')"),
     of("Values", "struct", &["row"], "value, …", "STRUCT", "A struct of values.", "struct(1, 2) = struct(1, 2)"),
     of("Values", "named_struct", &[], "name VARCHAR, value, …", "STRUCT", "A struct of fields with names.", "named_struct('a', 1) = named_struct('a', 1)"),
+    of(LISTS, "list_value", &["list_pack"], "value, …", "value[]", "A list of the values, which [1, 2] is too.", "list_value(4, 5, 6)"),
+    of(LISTS, "list_extract", &["list_element", "array_extract"], "list value[], place BIGINT", "value", "The item at a place, from 1 on, or from -1 on from the end; NULL where there is none. list[place] is the same.", "list_extract([4, 5, 6], 3)"),
+    of(LISTS, "list_slice", &["array_slice"], "list value[], begin BIGINT, end BIGINT, step BIGINT", "value[]", "The items from one place to another; list[begin:end:step] is the same.", "list_slice([4, 5, 6], 2, 3)"),
+    of(LISTS, "list_concat", &["list_cat", "array_concat", "array_cat"], "list value[], …", "value[]", "The items of lists, one list behind the other; NULL has none.", "list_concat([2, 3], [4, 5, 6], [7])"),
+    of(LISTS, "list_append", &["array_append", "array_push_back"], "list value[], item value", "value[]", "The list with an item more at its end.", "list_append([2, 3], 4)"),
+    of(LISTS, "list_prepend", &["array_prepend"], "item value, list value[]", "value[]", "The list with an item more at its begin.", "list_prepend(3, [4, 5, 6])"),
+    of(LISTS, "array_push_front", &[], "list value[], item value", "value[]", "The same with the list first.", "array_push_front([4, 5, 6], 3)"),
+    of(LISTS, "array_pop_back", &[], "list value[]", "value[]", "The list without its last item.", "array_pop_back([4, 5, 6])"),
+    of(LISTS, "array_pop_front", &[], "list value[]", "value[]", "The list without its first item.", "array_pop_front([4, 5, 6])"),
+    of(LISTS, "array_length", &[], "list value[], dimension BIGINT", "BIGINT", "The number of items; len() and length() give it too.", "array_length([1, 2, 3])"),
+    of(LISTS, "list_contains", &["array_contains", "list_has", "array_has"], "list value[], item value", "BOOLEAN", "Whether the list has the item.", "list_contains([1, 2, NULL], 1)"),
+    of(LISTS, "list_position", &["list_indexof", "array_position", "array_indexof"], "list value[], item value", "BIGINT", "The place of the first such item.", "list_position([1, 2, NULL], 2)"),
+    of(LISTS, "list_has_any", &["array_has_any"], "list value[], other value[]", "BOOLEAN", "Whether the list has any of the other one's items; list && other is the same.", "list_has_any([1, 2, 3], [2, 3, 4])"),
+    of(LISTS, "list_has_all", &["array_has_all"], "list value[], other value[]", "BOOLEAN", "Whether the list has all of the other one's items; list @> other is the same.", "list_has_all([4, 5, 6], [4, 6])"),
+    of(LISTS, "list_reverse", &["array_reverse"], "list value[]", "value[]", "The items from the last one to the first.", "list_reverse([3, 6, 1, 2])"),
+    of(LISTS, "list_sort", &["array_sort"], "list value[], order VARCHAR, nulls VARCHAR", "value[]", "The items in their order; 'DESC' and 'NULLS FIRST' change it.", "list_sort([3, 6, 1, 2])"),
+    of(LISTS, "list_reverse_sort", &["array_reverse_sort"], "list value[], nulls VARCHAR", "value[]", "The items from the greatest to the least.", "list_reverse_sort([3, 6, 1, 2])"),
+    of(LISTS, "list_grade_up", &["array_grade_up"], "list value[], order VARCHAR, nulls VARCHAR", "BIGINT[]", "The places that the items have before they are sorted.", "list_grade_up([3, 6, 1, 2])"),
+    of(LISTS, "list_distinct", &["array_distinct"], "list value[]", "value[]", "Each value once, without NULL.", "list_sort(list_distinct([1, 1, NULL, -3, 1, 5]))"),
+    of(LISTS, "list_unique", &["array_unique"], "list value[]", "BIGINT", "The number of different values, without NULL.", "list_unique([1, 1, NULL, -3, 1, 5])"),
+    of(LISTS, "list_intersect", &["array_intersect"], "list value[], other value[]", "value[]", "The values that both lists have.", "list_intersect([1, 2, 3], [2, 3, 4])"),
+    of(LISTS, "list_resize", &["array_resize"], "list value[], items BIGINT, more value", "value[]", "The first items, or a value behind them until there are as many.", "list_resize([1, 2, 3], 5, 0)"),
+    of(LISTS, "list_where", &["array_where"], "list value[], conditions BOOLEAN[]", "value[]", "The items at whose places the other list is true.", "list_where([10, 20, 30, 40], [true, false, false, true])"),
+    of(LISTS, "list_select", &["array_select"], "list value[], places BIGINT[]", "value[]", "The items at places.", "list_select([10, 20, 30, 40], [1, 4])"),
+    of(LISTS, "list_zip", &["array_zip"], "list value[], …", "STRUCT[]", "Structs of the items at one place.", "list_zip([1, 2], [3, 4])"),
+    of(LISTS, "flatten", &[], "lists value[][]", "value[]", "The items of a list's lists.", "flatten([[1, 2, 3], [4, 5]])"),
+    of(LISTS, "list_repeat", &[], "list value[], n BIGINT", "value[]", "The list so many times; repeat() gives it too.", "list_repeat([1, 2], 2)"),
+    of(LISTS, "string_split", &["str_split", "string_to_array", "split"], "text VARCHAR, separator VARCHAR", "VARCHAR[]", "The parts of a text between a separator.", "string_split('hello world', ' ')"),
+    of(LISTS, "array_to_string", &["array_join", "list_to_string"], "list value[], separator VARCHAR", "VARCHAR", "The items as text with a separator between them; NULLs are left out.", "array_to_string([1, 2, NULL, 3], '-')"),
     of(AGGREGATES, "count", &["count_star"], "value", "BIGINT", "How many values are not NULL; count(*) counts rows.", "count(x)"),
     of(AGGREGATES, "count_if", &["countif"], "condition BOOLEAN", "BIGINT", "In how many rows a condition is true.", "count_if(x > 2)"),
     of(AGGREGATES, "sum", &["sum_no_overflow"], "x number", "number", "The sum.", "sum(x)"),
@@ -382,7 +414,7 @@ pub const ALL: &[Described] = &[
     of(AGGREGATES, "bit_or", &[], "n BIGINT", "BIGINT", "The bits that one has.", "bit_or(x)"),
     of(AGGREGATES, "bit_xor", &[], "n BIGINT", "BIGINT", "The bits that an odd number has.", "bit_xor(x)"),
     of(AGGREGATES, "string_agg", &["group_concat", "listagg"], "text VARCHAR, separator VARCHAR", "VARCHAR", "Texts one behind the other with a separator between them, a comma if none is given.", "string_agg(name, '-' ORDER BY x)"),
-    of(AGGREGATES, "array_agg", &[], "value", "value[]", "The values as a list.", "array_agg(x ORDER BY x) = array_agg(x ORDER BY x)"),
+    of(AGGREGATES, "array_agg", &["list"], "value", "value[]", "The values as a list.", "array_agg(x ORDER BY x)"),
     of(AGGREGATES, "grouping", &[], "key, …", "BIGINT", "Which keys of GROUP BY a row is not grouped by, as bits.", "grouping(x)"),
     of(TABLES, "range", &[], "start BIGINT, end BIGINT, step BIGINT", "rows", "Integers, the end left out.", ""),
     of(TABLES, "generate_series", &[], "start BIGINT, end BIGINT, step BIGINT", "rows", "Integers, the end included.", ""),

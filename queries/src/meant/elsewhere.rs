@@ -16,7 +16,6 @@ const FUNCTIONS: &[(&[&str], &[&str])] = &[
     (&["space"], &["repeat(' ', n)"]),
     (&["replicate"], &["repeat(text, n)"]),
     (&["char"], &["chr(n)"]),
-    (&["split", "str_split", "string_split", "string_to_array"], &["split_part(text, ',', 1)"]),
     (&["rlike", "regexp_contains"], &["regexp_matches(text, 'pattern')"]),
     (&["regexp_substr"], &["regexp_extract(text, 'pattern')"]),
     (&["tostring", "to_varchar", "varchar", "string", "str"], &["CAST(x AS VARCHAR)"]),
@@ -75,7 +74,7 @@ const FUNCTIONS: &[(&[&str], &[&str])] = &[
     (&["convert_tz", "convert_timezone", "from_utc_timestamp"], &["time AT TIME ZONE 'Europe/Berlin'"]),
     // Aggregates.
     (&["concat_agg"], &["string_agg(text, ',')"]),
-    (&["list", "collect_list", "grouparray", "array_concat_agg"], &["array_agg(x)"]),
+    (&["collect_list", "grouparray", "array_concat_agg"], &["array_agg(x)"]),
     (&["collect_set", "groupuniqarray"], &["array_agg(DISTINCT x)"]),
     (&["any", "anyvalue"], &["any_value(x)"]),
     (&["average"], &["avg(x)"]),
@@ -97,7 +96,10 @@ const FUNCTIONS: &[(&[&str], &[&str])] = &[
 
 /// Names of functions that nothing here does, and what is to be said of them.
 const NOTHING: &[(&[&str], &str)] = &[
-    (&["unnest", "explode", "flatten"], "lists can't be taken apart yet"),
+    (
+        &["explode"],
+        "UNNEST gives a row for each item: SELECT unnest(list), or FROM t, UNNEST(t.list) AS u(x)",
+    ),
     (
         &["json_extract", "json_extract_string", "json_value", "json_query", "get_json_object", "parse_json"],
         "a file of JSON is read as columns, and the field of one is written column.field; JSON within text is not read",

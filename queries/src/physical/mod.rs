@@ -9,6 +9,7 @@
 //! - `sort`: orders and limits; `order`: which rows come in the order of their table.
 //! - `window`: functions over windows.
 //! - `rows`: constants, unions and repeated rows.
+//! - `unnest`: lists.
 
 pub(crate) mod accumulators;
 mod aggregate;
@@ -24,6 +25,7 @@ mod scan;
 mod sort;
 #[cfg(test)]
 mod tests;
+mod unnest;
 mod window;
 
 use std::collections::BTreeSet;
@@ -139,6 +141,7 @@ impl Lowering<'_> {
             Rel::Limit(node) => self.limit(rel, node, at),
             Rel::Union(node) => self.union(rel, node, at),
             Rel::Repeat(node) => self.repeat(rel, node, at),
+            Rel::Unnest(node) => self.unnest(rel, node, at),
             Rel::Shared(node) => self.shared(rel, node, at),
         }
     }

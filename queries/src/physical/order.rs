@@ -22,7 +22,7 @@ pub(super) fn keep(node: &mut Node, limited: bool) -> bool {
             shared.in_order = true;
             true
         }
-        Op::Filter { .. } | Op::Project { .. } | Op::Limit { .. } => {
+        Op::Filter { .. } | Op::Project { .. } | Op::Limit { .. } | Op::Unnest(_) => {
             node.inputs.first_mut().is_some_and(|input| keep(input, limited))
         }
         _ => false,

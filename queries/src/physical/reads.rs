@@ -110,7 +110,9 @@ impl Reads {
                 // It is the last one.
                 self.place(node.times, NEVER);
             }
-            Rel::Filter(_) | Rel::Sort(_) => rel.exprs().into_iter().for_each(|e| self.read_all(e, at)),
+            Rel::Filter(_) | Rel::Sort(_) | Rel::Unnest(_) => {
+                rel.exprs().into_iter().for_each(|e| self.read_all(e, at))
+            }
         }
     }
 

@@ -47,6 +47,7 @@ fn replaced(rel: &mut Rel, columns: &Columns) -> Option<Rel> {
         Rel::Window(node) => is_empty(&node.input).then(|| none(rel)),
         Rel::Expand(node) => is_empty(&node.input).then(|| none(rel)),
         Rel::Repeat(node) => is_empty(&node.input).then(|| taken(&mut node.input)),
+        Rel::Unnest(node) => is_empty(&node.input).then(|| none(rel)),
         Rel::Sort(node) if node.fetch == Some(0) => Some(none(&node.input)),
         Rel::Sort(node) => match (&*node.input, node.fetch) {
             (Rel::Values(values), _) if values.rows.len() <= 1 => Some(taken(&mut node.input)),

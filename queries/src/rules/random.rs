@@ -230,6 +230,7 @@ impl Run {
                 }
                 all
             }
+            Rel::Unnest(_) => panic!("random trees have no lists"),
             Rel::Repeat(node) => {
                 let times = |row: &Row| row[&node.times].unwrap_or(0) as usize;
                 self.rows(&node.input).into_iter().flat_map(|row| vec![row.clone(); times(&row)]).collect()

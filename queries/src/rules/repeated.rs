@@ -99,6 +99,10 @@ impl Sharing<'_> {
             Rel::Expand(node) => self.share_below(&mut node.input, vec![]),
             Rel::Window(node) => self.share_below(&mut node.input, vec![]),
             Rel::Repeat(node) => self.share_below(&mut node.input, vec![]),
+            Rel::Unnest(node) => {
+                let own = hashes(node.lists.iter().map(|(_, list)| list));
+                self.share_apart(&mut node.input, own)
+            }
         };
         read(rel, &known);
         match rel {

@@ -33,7 +33,7 @@ fn unsorted(rel: &mut Rel, is_seen: bool, seen: &mut BTreeSet<usize>) {
         *rel = taken(&mut node.input);
     }
     let below = match rel {
-        Rel::Filter(_) | Rel::Map(_) | Rel::Repeat(_) => is_seen,
+        Rel::Filter(_) | Rel::Map(_) | Rel::Repeat(_) | Rel::Unnest(_) => is_seen,
         Rel::Limit(_) => true,
         Rel::Aggregate(node) => sees_order(node),
         // Any other window puts its rows in an order of its own.

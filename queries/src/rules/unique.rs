@@ -31,7 +31,7 @@ pub fn keys(rel: &Rel) -> Option<Vec<ColumnId>> {
             JoinKind::Full => None,
         },
         Rel::Shared(node) => node.keys(),
-        Rel::Scan(_) | Rel::Expand(_) | Rel::Union(_) | Rel::Repeat(_) => None,
+        Rel::Scan(_) | Rel::Expand(_) | Rel::Union(_) | Rel::Repeat(_) | Rel::Unnest(_) => None,
     }
 }
 

@@ -7,7 +7,7 @@ use datafusion_common::ScalarValue;
 use datafusion_expr::simplify::ExprSimplifyResult;
 use datafusion_expr::type_coercion::functions::{UDFCoercionExt, fields_with_udf};
 use datafusion_expr::{Expr as LogicalExpr, ReturnFieldArgs, ScalarUDF, Volatility};
-use expressions::functions::{decimal_rounding, nullif};
+use expressions::functions::{decimal_rounding, lists, nullif};
 
 use super::Types;
 use super::mismatch::of_nested;
@@ -88,6 +88,9 @@ impl Types {
     pub fn call_as(&self, written: &str, function: &Arc<ScalarUDF>, args: Vec<Expr>) -> Result<Expr> {
         let name = function.name();
         // `= any` takes a list.
+        if let Some(of_lists) = lists::find(name) {
+            return self.of_lists(written, of_lists, args);
+        }
         let takes_nested = OF_NESTED.contains(&name) || name.contains(' ');
         if !takes_nested && args.iter().any(|arg| arg.data_type.is_nested()) {
             return Err(of_nested(&format!("{name}()")));
@@ -135,6 +138,11 @@ impl Types {
             }
             _ => {}
         }
+        self.typed_call(function, args)
+    }
+
+    /// A call of a function whose arguments have the types that it takes.
+    pub(super) fn typed_call(&self, function: Arc<ScalarUDF>, args: Vec<Expr>) -> Result<Expr> {
         let data_type = result_of(&function, &args)?;
         Ok(self.folded(Expr { kind: Kind::Call { function, args }, data_type }))
     }

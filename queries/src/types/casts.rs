@@ -11,6 +11,7 @@ use super::Types;
 use super::mismatch::not_taken;
 use super::numbers::is_decimal;
 use crate::algebra::{Expr, Kind};
+use crate::compile;
 use crate::error::{Error, Result};
 
 impl Types {
@@ -23,6 +24,15 @@ impl Types {
         let from = &e.data_type;
         if to.is_nested() && !from.is_nested() && !from.is_null() {
             return Err(Error::Unsupported(format!("CAST from {} to {}", shown(from), shown(to))));
+        }
+        if let (DataType::List(from), DataType::List(to)) = (from, to)
+            && from.data_type() != to.data_type()
+        {
+            return self.items_as(e, to.data_type(), safe);
+        }
+        if matches!(from, DataType::List(_) | DataType::Struct(_)) && compile::is_text(to) {
+            let text = self.nested_text(e)?;
+            return self.written(text, to, safe);
         }
         match to {
             DataType::Timestamp(TimeUnit::Nanosecond, zone) if from.is_integer() => {

@@ -27,6 +27,7 @@ mod cases;
 mod casts;
 mod common;
 mod compared;
+pub(crate) mod lists;
 mod logic;
 mod mismatch;
 mod narrow;

@@ -12,7 +12,7 @@ pub mod arg_extreme;
 pub mod counted;
 pub mod discrete;
 mod lists;
-mod rows;
+pub(crate) mod rows;
 pub mod statistics;
 
 use std::fmt;

@@ -56,6 +56,18 @@ impl Push<'_> {
                 *node.input = self.push(take(&mut node.input), at + 1, moving, false)?;
                 Ok(filter(Rel::Repeat(node), staying))
             }
+            Rel::Unnest(mut node) => {
+                let own = BTreeSet::from_iter(node.made());
+                // On a row without items nothing is asked.
+                let may = |predicate: &Predicate| {
+                    !predicate.is_volatile
+                        && (node.keeps || !predicate.fails)
+                        && predicate.reads_only(|id| !own.contains(&id))
+                };
+                let (moving, staying) = split(above, &may);
+                *node.input = self.push(take(&mut node.input), at + 1, moving, false)?;
+                Ok(filter(Rel::Unnest(node), staying))
+            }
             Rel::Sort(mut node) if node.fetch.is_none() => {
                 *node.input = self.push(take(&mut node.input), at + 1, above, true)?;
                 Ok(Rel::Sort(node))
@@ -241,6 +253,7 @@ fn wins_below(input: &Rel) -> bool {
         Rel::Scan(_) | Rel::Values(_) | Rel::Shared(_) | Rel::Limit(_) | Rel::Sort(_) => false,
         Rel::Window(_) => false,
         Rel::Join(_) | Rel::Aggregate(_) | Rel::Expand(_) | Rel::Union(_) | Rel::Repeat(_) => true,
+        Rel::Unnest(_) => true,
     }
 }
 

@@ -87,7 +87,7 @@ fn is_cheap(rel: &Rel) -> bool {
             Rel::Sort(node) => node.fetch.is_none(),
             Rel::Values(_) | Rel::Filter(_) | Rel::Map(_) | Rel::Union(_) => true,
             Rel::Join(_) | Rel::Aggregate(_) | Rel::Window(_) => false,
-            Rel::Expand(_) | Rel::Limit(_) | Rel::Repeat(_) => false,
+            Rel::Expand(_) | Rel::Limit(_) | Rel::Repeat(_) | Rel::Unnest(_) => false,
         }
         && rel.inputs().into_iter().all(is_cheap)
 }

@@ -60,7 +60,7 @@ pub fn of(rel: &Rel) -> (f64, Estimate) {
         Rel::Aggregate(_) => GROUPED * read + MADE * estimate.rows,
         Rel::Sort(_) => SORTED * read,
         Rel::Window(node) => (SORTED + COMPUTED * node.calls.len() as f64) * read,
-        Rel::Expand(_) | Rel::Repeat(_) => REPEATED * estimate.rows,
+        Rel::Expand(_) | Rel::Repeat(_) | Rel::Unnest(_) => REPEATED * estimate.rows,
         Rel::Limit(_) | Rel::Union(_) => 0.0,
     };
     (work, estimate)

@@ -158,6 +158,7 @@ fn step(rel: &Rel, wanted: &BTreeSet<ColumnId>, exact: bool) -> Option<usize> {
         // With an order it takes the same rows each time, once that has no equal ones.
         Rel::Limit(node) => !is_sorted(&node.input),
         Rel::Map(_) | Rel::Window(_) => makes_none(),
+        Rel::Unnest(_) => makes_none(),
         Rel::Expand(node) => !node.sets.is_empty() && makes_none(),
         Rel::Aggregate(node) => !node.keys.is_empty() && node.totals.is_empty() && makes_none(),
         Rel::Join(node) => match node.kind {

@@ -12,7 +12,7 @@ use super::failing::{fails, rel_fails};
 use super::lift::{MOST_PARTS, alone};
 use super::pull::conditions;
 use super::scalar::size;
-use super::{Above, Unnest, filtered, gives, join, mapped, reads, reads_any, sources, take};
+use super::{Above, Unnest, filtered, gives, items, join, mapped, reads, reads_any, sources, take};
 
 impl Unnest {
     /// A relation without dependent joins.
@@ -75,6 +75,10 @@ impl Unnest {
             let node = Join { kind: node.kind, left: node.left, right, predicates: on };
             return Ok(alone(node).unwrap_or_else(Rel::Join));
         }
+        node = match items::of_each_row(node) {
+            Ok(rel) => return self.joined(rel, above),
+            Err(node) => node,
+        };
         node = match self.lift(node, &outer, above)? {
             Ok(rel) => return Ok(rel),
             Err(node) => node,

@@ -23,6 +23,7 @@
 //! Modules of the second step:
 //! - [`eliminate`]: a dependent join. [`pull`]: conditions that are moved up.
 //! - [`lift`]: what is computed from outer columns above the join. [`group`]: an aggregate without keys as the right side.
+//! - [`items`]: a right side that is made of a left row alone.
 //! - [`domain`]: where the combinations come from. [`push`]: a relation for each of them. [`padded`]: where each of them
 //!   must have a row. [`limits`]: some rows of each of them.
 //! - [`repeatable`]: what gives the same rows whenever it is read. [`failing`]: what can fail on some row.
@@ -32,6 +33,7 @@ mod eliminate;
 mod exists;
 mod failing;
 mod group;
+mod items;
 mod lift;
 mod limits;
 mod padded;
@@ -208,6 +210,7 @@ fn gives(rel: &Rel, id: ColumnId) -> bool {
         Rel::Sort(node) => gives(&node.input, id),
         Rel::Limit(node) => gives(&node.input, id),
         Rel::Repeat(node) => gives(&node.input, id),
+        Rel::Unnest(node) => node.made().any(|made| made == id) || gives(&node.input, id),
     }
 }
 

@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 
 use datafusion_expr::Operator;
 
-use crate::algebra::{Aggregate, ColumnId, Expand, Expr, Join, JoinKind, Map, Rel, Repeat};
+use crate::algebra::{self, Aggregate, ColumnId, Expand, Expr, Join, JoinKind, Map, Rel, Repeat};
 
 use super::eliminate::equality;
 use super::failing::{fails, rel_fails};
@@ -65,6 +65,12 @@ pub(super) fn conditions<'a>(
         Rel::Sort(node) if node.fetch.is_none() => conditions(&node.input, outer, is_set),
         Rel::Expand(Expand { input, .. }) | Rel::Repeat(Repeat { input, .. }) if !itself(rel, outer) => {
             conditions(input, outer, is_set)
+        }
+        Rel::Unnest(node) if !itself(rel, outer) => {
+            let on = conditions(&node.input, outer, is_set)?;
+            // A list may be there for guarded rows alone.
+            let is_guarded = !on.is_empty() && node.lists.iter().any(|(_, list)| fails(list));
+            (!is_guarded).then_some(on)
         }
         Rel::Join(node) => of_join(node, outer, is_set),
         Rel::Aggregate(node) if !node.keys.is_empty() && node.totals.is_empty() && !itself(rel, outer) => {
@@ -152,7 +158,8 @@ impl Unnest {
             mut rel => {
                 if let Rel::Map(Map { input, .. })
                 | Rel::Expand(Expand { input, .. })
-                | Rel::Repeat(Repeat { input, .. }) = &mut rel
+                | Rel::Repeat(Repeat { input, .. })
+                | Rel::Unnest(algebra::Unnest { input, .. }) = &mut rel
                 {
                     **input = self.pull(take(input), outer, is_set, on);
                 }

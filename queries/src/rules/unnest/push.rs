@@ -117,6 +117,12 @@ impl Unnest {
                 let rel = Rel::Repeat(Repeat { input: Box::new(input.rel), times: node.times });
                 Ok(Pushed { rel, columns: input.columns })
             }
+            Rel::Unnest(mut node) => {
+                let input = self.push(take(&mut node.input), domain, &here)?;
+                domain.inside(node.lists.iter_mut().map(|(_, list)| list), &input.columns, &self.columns);
+                *node.input = input.rel;
+                Ok(Pushed { rel: Rel::Unnest(node), columns: input.columns })
+            }
             Rel::Aggregate(node) if !node.totals.is_empty() => self.push_totals(node, domain),
             Rel::Aggregate(node) if node.keys.is_empty() => self.push_padded(node, domain),
             Rel::Aggregate(node) => self.push_group(node, domain),

@@ -208,7 +208,7 @@ fn has_one_row(rel: &Rel) -> bool {
             JoinKind::Full => false,
         },
         Rel::Shared(node) => node.keys().is_some_and(|keys| keys.is_empty()),
-        Rel::Scan(_) | Rel::Expand(_) | Rel::Union(_) | Rel::Repeat(_) => false,
+        Rel::Scan(_) | Rel::Expand(_) | Rel::Union(_) | Rel::Repeat(_) | Rel::Unnest(_) => false,
     }
 }
 

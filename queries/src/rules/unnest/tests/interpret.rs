@@ -74,6 +74,7 @@ fn truth(b: bool) -> Value {
 impl Run<'_> {
     fn rel(&self, rel: &Rel, env: &Row) -> Result<Vec<Row>> {
         match rel {
+            Rel::Unnest(_) => panic!("the trees here have no lists"),
             Rel::Scan(node) => {
                 let rows = self.tables[&node.table.name].iter();
                 Ok(rows.map(|row| node.columns.iter().copied().zip(row.iter().copied()).collect()).collect())

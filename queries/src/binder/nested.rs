@@ -1,0 +1,207 @@
+//! Lists and what is in them: literals, subscripts, functions of lists, lambdas.
+
+use std::slice;
+
+use arrow_schema::DataType;
+use expressions::functions::lists::lambda::Makes;
+use expressions::functions::lists::{item_of, list_of};
+use sqlparser::ast::{
+    AccessExpr, Expr as Ast, FunctionArg, FunctionArgExpr, LambdaFunction, OneOrManyWithParens, Spanned,
+    Subscript,
+};
+
+use super::Binder;
+use super::call::Written;
+use super::scope::{Env, Field, Relation, Scope};
+use crate::algebra::{ColumnId, Expr};
+use crate::error::{Error, Result};
+use crate::types::lists::OverItems;
+
+/// Functions of a lambda, and what they make of its values.
+const LAMBDAS: [(&[&str], Makes); 3] = [
+    (&["list_transform", "array_transform", "list_apply", "array_apply", "apply"], Makes::Lists),
+    (&["list_filter", "array_filter", "filter"], Makes::Chosen),
+    (&["list_reduce", "array_reduce", "reduce"], Makes::One { from_value: false }),
+];
+
+/// What a function of a lambda makes, if it is one.
+pub(super) fn of_lambda(name: &str) -> Option<Makes> {
+    LAMBDAS.iter().find(|(names, _)| names.contains(&name)).map(|(_, makes)| *makes)
+}
+
+impl<'a> Binder<'a> {
+    /// `value[1]`, `value[1:2].name` and the like.
+    pub(super) fn accessed(&mut self, root: &Ast, chain: &[AccessExpr], env: &Env<'_>) -> Result<Expr> {
+        // Names with points between them are a path.
+        let mut path: Vec<_> = match root {
+            Ast::Identifier(name) => vec![name.clone()],
+            Ast::CompoundIdentifier(parts) => parts.clone(),
+            _ => vec![],
+        };
+        let mut rest = chain;
+        while let [AccessExpr::Dot(Ast::Identifier(name)), behind @ ..] = rest
+            && !path.is_empty()
+        {
+            path.push(name.clone());
+            rest = behind;
+        }
+        let mut value = match path.len() {
+            0 | 1 => self.expr(root, env)?,
+            _ => self.expr(&Ast::CompoundIdentifier(path), env)?,
+        };
+        let of = root.to_string();
+        for access in rest {
+            value = match access {
+                AccessExpr::Dot(Ast::Identifier(name)) => {
+                    self.field(value, &of, &name.value, env).map_err(|error| error.at(name.span))?
+                }
+                AccessExpr::Dot(other) => {
+                    return Err(Error::Invalid(format!("'{other}' is no name of a field")).at(other.span()));
+                }
+                AccessExpr::Subscript(Subscript::Index { index }) => {
+                    let bound = self.expr(index, env)?;
+                    self.subscript(value, bound, &of, env).map_err(|error| error.at(index.span()))?
+                }
+                AccessExpr::Subscript(Subscript::Slice { lower_bound, upper_bound, stride }) => {
+                    let mut bound = |e: &Option<Ast>| e.as_ref().map(|e| self.expr(e, env)).transpose();
+                    let (from, to, step) = (bound(lower_bound)?, bound(upper_bound)?, bound(stride)?);
+                    self.types.slice(value, [from, to], step)?
+                }
+            };
+        }
+        Ok(value)
+    }
+
+    fn subscript(&mut self, value: Expr, index: Expr, of: &str, env: &Env<'_>) -> Result<Expr> {
+        let name = index.as_literal().and_then(|name| name.try_as_str().flatten());
+        match (&value.data_type, name) {
+            (DataType::Struct(_) | DataType::Map(..), Some(name)) => {
+                let name = name.to_string();
+                self.field(value, of, &name, env)
+            }
+            _ => self.types.subscript(value, index),
+        }
+    }
+
+    /// `list_transform(list, lambda x: …)` and the like.
+    pub(super) fn lambda_call(&mut self, makes: Makes, written: &Written<'_>, env: &Env<'_>) -> Result<Expr> {
+        let name = written.name.as_str();
+        let usage = || {
+            let (parameters, more) = match makes {
+                Makes::One { .. } => ("a, x", " A value to begin with may follow."),
+                _ => ("x", ""),
+            };
+            Error::Invalid(format!(
+                "{name}() takes a list and a lambda: {name}(list, lambda {parameters}: …).{more}"
+            ))
+        };
+        let exprs: Option<Vec<&Ast>> = written
+            .args
+            .iter()
+            .map(|arg| match arg {
+                FunctionArg::Unnamed(FunctionArgExpr::Expr(e)) => Some(e),
+                _ => None,
+            })
+            .collect();
+        let (list, lambda, first) = match exprs.as_deref() {
+            Some([list, Ast::Lambda(lambda)]) => (*list, lambda, None),
+            Some([list, Ast::Lambda(lambda), first]) if matches!(makes, Makes::One { .. }) => {
+                (*list, lambda, Some(*first))
+            }
+            _ => return Err(usage()),
+        };
+        let mut list = self.expr(list, env)?;
+        if list.data_type.is_null() {
+            list = self.types.cast(list, &list_of(&DataType::Null), false)?;
+        }
+        if !matches!(list.data_type, DataType::List(_)) {
+            return Err(usage());
+        }
+        let first = first.map(|first| self.expr(first, env)).transpose()?;
+        let text = format!("{name}({lambda})");
+        let Makes::One { .. } = makes else {
+            let (parameters, mut body) =
+                self.lambda_body(lambda, &[item_of(&list.data_type), DataType::Int64], 1, env)?;
+            if makes == Makes::Chosen {
+                body = self.types.condition(body)?;
+            }
+            let over = OverItems { makes, text, list, first, parameters: &parameters, body };
+            return self.types.over_items(over, &self.columns);
+        };
+        let makes = Makes::One { from_value: first.is_some() };
+        let mut so_far = first.as_ref().map_or(item_of(&list.data_type), |first| first.data_type.clone());
+        // What the expression gives is its first operand the next time.
+        loop {
+            let item = if first.is_some() { item_of(&list.data_type) } else { so_far.clone() };
+            let (parameters, body) =
+                self.lambda_body(lambda, &[so_far.clone(), item, DataType::Int64], 2, env)?;
+            let common = self.types.in_common_of(&[&so_far, &body.data_type]);
+            let Some(common) = common else {
+                return Err(Error::Invalid(format!(
+                    "the lambda of {name}() gives {}, which is no {} as the value before",
+                    expressions::text::shown(&body.data_type),
+                    expressions::text::shown(&so_far)
+                ))
+                .at(lambda.body.span()));
+            };
+            if common != so_far {
+                so_far = common;
+                continue;
+            }
+            let body = self.types.in_type(body, &so_far)?;
+            let first = first.map(|first| self.types.in_type(first, &so_far)).transpose()?;
+            if first.is_none() {
+                list = self.types.in_type(list, &list_of(&so_far))?;
+            }
+            let over = OverItems { makes, text, list, first, parameters: &parameters, body };
+            return self.types.over_items(over, &self.columns);
+        }
+    }
+
+    /// The columns that the parameters of a lambda are, of these types, and its expression.
+    fn lambda_body(
+        &mut self,
+        lambda: &LambdaFunction,
+        types: &[DataType],
+        least: usize,
+        env: &Env<'_>,
+    ) -> Result<(Vec<ColumnId>, Expr)> {
+        let parameters = match &lambda.params {
+            OneOrManyWithParens::One(parameter) => slice::from_ref(parameter),
+            OneOrManyWithParens::Many(parameters) => parameters.as_slice(),
+        };
+        if !(least..=types.len()).contains(&parameters.len()) {
+            let message = format!(
+                "a lambda of {} parameters, of which it has {least} or {}",
+                parameters.len(),
+                types.len()
+            );
+            return Err(Error::Invalid(message).at(lambda.body.span()));
+        }
+        let fields: Vec<Field> = parameters
+            .iter()
+            .zip(types)
+            .map(|(parameter, data_type)| {
+                let name = parameter.name.value.clone();
+                Field { id: self.columns.add(&name, data_type.clone()), name }
+            })
+            .collect();
+        let ids = fields.iter().map(|field| field.id).collect();
+        let scope = Scope::of(Relation { name: None, hidden: None, fields });
+        let inside = Env {
+            scope: &scope,
+            outer: Some(env),
+            aliases: &[],
+            unseen: &[],
+            unnested: None,
+            clause: "a lambda",
+            ..*env
+        };
+        let body = self.expr(&lambda.body, &inside)?;
+        if body.has_subquery() {
+            let message = "a subquery in a lambda\n  help: UNNEST of the list in a subquery does the same";
+            return Err(Error::Unsupported(message.into()).at(lambda.body.span()));
+        }
+        Ok((ids, body))
+    }
+}

@@ -1,0 +1,324 @@
+//! Functions of lists, subscripts, and expressions over the items of lists.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arrow_schema::{DataType, Field};
+use datafusion_common::ScalarValue;
+use datafusion_expr::type_coercion::binary::type_union_resolution;
+use expressions::functions::lists::lambda::{self, Lambda, Makes};
+use expressions::functions::lists::{self, ListFunction, Takes, item_of, list_of, text};
+
+use super::Types;
+use super::mismatch::nothing_in_common;
+use super::numbers::{self, Typed, Use, wider};
+use super::signatures;
+use crate::algebra::{ColumnId, Columns, Expr};
+use crate::compile::{self, Layout, is_text};
+use crate::error::{Error, Result};
+use crate::functions::Functions;
+
+/// What functions of texts are called where they are given a list.
+const OF_BOTH: [(&str, &str); 6] = [
+    ("length", "array_length"),
+    ("len", "array_length"),
+    ("repeat", "list_repeat"),
+    ("contains", "list_contains"),
+    ("reverse", "list_reverse"),
+    ("concat", "list_concat"),
+];
+
+/// The function that a name stands for where it is given a list.
+pub fn given_lists(name: &str, args: &[Expr]) -> Option<&'static ListFunction> {
+    let (_, own) = OF_BOTH.iter().find(|(of, _)| *of == name)?;
+    args.iter().any(|arg| matches!(arg.data_type, DataType::List(_))).then(|| lists::find(own)).flatten()
+}
+
+/// An expression over the items of a list, of columns that stand for the item and the like.
+pub struct OverItems<'a> {
+    /// What is made of its values.
+    pub makes: Makes,
+    /// How it is written.
+    pub text: String,
+    /// The list.
+    pub list: Expr,
+    /// The value to begin with, of [`Makes::One`].
+    pub first: Option<Expr>,
+    /// The columns that stand for the item, or the value so far and the item, and then for the item's place, as far as the
+    /// expression has names for them.
+    pub parameters: &'a [ColumnId],
+    /// The expression.
+    pub body: Expr,
+}
+
+impl Types {
+    /// A call of a function of lists by a name that it is given. All of its items are brought to one type.
+    ///
+    /// # Errors
+    /// It takes no such arguments.
+    pub fn of_lists(&self, written: &str, function: &'static ListFunction, args: Vec<Expr>) -> Result<Expr> {
+        let given: Vec<DataType> = args.iter().map(|arg| arg.data_type.clone()).collect();
+        let no_match = || signatures::no_standing(written, &given);
+        let more = args.len().checked_sub(function.takes.len()).unwrap_or(0);
+        if args.len() < function.least || more > 0 && function.more.is_none() {
+            return Err(no_match());
+        }
+        let takes = function.takes.iter().copied().chain(function.more.into_iter().cycle().take(more));
+        let takes: Vec<Takes> = takes.take(args.len()).collect();
+        let mut items = Vec::with_capacity(args.len());
+        for (takes, arg) in takes.iter().zip(&args) {
+            match (takes, &arg.data_type) {
+                (Takes::List, DataType::List(field)) => items.push((None, field.data_type())),
+                (Takes::Item, _) => items.push(numbers::typed(arg)),
+                (Takes::List | Takes::Lists | Takes::Any, DataType::Null) => {}
+                (Takes::Lists, DataType::List(field))
+                    if matches!(field.data_type(), DataType::List(_) | DataType::Null) => {}
+                (Takes::Any | Takes::Integers | Takes::Conditions | Takes::Texts, DataType::List(_)) => {}
+                (Takes::Integers | Takes::Conditions | Takes::Texts, DataType::Null) => {}
+                (Takes::Integer, t) if t.is_integer() || t.is_null() => {}
+                (Takes::Text, t) if is_text(t) || t.is_null() => {}
+                _ => return Err(no_match()),
+            }
+        }
+        let types: Vec<DataType> = items.iter().map(|(_, t)| (*t).clone()).collect();
+        let item =
+            self.in_common(&items).ok_or_else(|| nothing_in_common(&types, &format!("{written}()")))?;
+        let arguments = takes.iter().zip(args).map(|(takes, arg)| {
+            let to = match takes {
+                Takes::List => list_of(&item),
+                Takes::Item => item.clone(),
+                Takes::Lists => list_of(&list_of(&item_of(&item_of(&arg.data_type)))),
+                Takes::Integers => list_of(&DataType::Int64),
+                Takes::Conditions => list_of(&DataType::Boolean),
+                Takes::Texts => list_of(&DataType::Utf8View),
+                Takes::Integer => DataType::Int64,
+                Takes::Text => DataType::Utf8View,
+                Takes::Any => list_of(&item_of(&arg.data_type)),
+            };
+            self.as_type(arg, &to, false)
+        });
+        let arguments = arguments.collect::<Result<Vec<_>>>()?;
+        match Functions::all().scalar(function.name) {
+            Some(udf) => self.typed_call(udf, arguments),
+            None => Err(no_match()),
+        }
+    }
+
+    /// A call of a function of lists by its own name.
+    ///
+    /// # Errors
+    /// It takes no such arguments.
+    pub fn list_call(&self, name: &str, args: Vec<Expr>) -> Result<Expr> {
+        match lists::find(name) {
+            Some(function) => self.of_lists(name, function, args),
+            None => Err(Error::Invalid(format!("there is no function '{name}'"))),
+        }
+    }
+
+    /// The type that values have in common: of lists item by item, of structs of the same names field by field.
+    pub(super) fn in_common(&self, all: &[Typed]) -> Option<DataType> {
+        let known: Vec<&Typed> = all.iter().filter(|(_, t)| !t.is_null()).collect();
+        let Some((_, first)) = known.first() else { return Some(DataType::Null) };
+        if known.iter().all(|(_, t)| matches!(t, DataType::List(_))) {
+            let items: Vec<DataType> = known.iter().map(|(_, t)| item_of(t)).collect();
+            return Some(list_of(&self.in_common(&items.iter().map(|t| (None, t)).collect::<Vec<_>>())?));
+        }
+        if let DataType::Struct(fields) = first {
+            let mut common = Vec::with_capacity(fields.len());
+            for (place, field) in fields.iter().enumerate() {
+                let same: Option<Vec<Typed>> = known
+                    .iter()
+                    .map(|(_, t)| match t {
+                        DataType::Struct(other) if other.len() == fields.len() => {
+                            let other = &other[place];
+                            (other.name() == field.name()).then(|| (None, other.data_type()))
+                        }
+                        _ => None,
+                    })
+                    .collect();
+                common.push(Field::new(field.name(), self.in_common(&same?)?, true));
+            }
+            return Some(DataType::Struct(common.into()));
+        }
+        let typed: Vec<Typed> = known.iter().map(|(value, t)| (*value, *t)).collect();
+        if let Some(common) = numbers::common(&typed, Use::Result) {
+            return Some(common);
+        }
+        let mut types = known.iter().map(|(_, t)| *t);
+        let first = types.next()?.clone();
+        types.try_fold(first, |common, t| match common == *t {
+            true => Some(common),
+            false => wider(&common, t, Use::Result, |a, b| type_union_resolution(&[a.clone(), b.clone()])),
+        })
+    }
+
+    /// An expression in a type, which may be that of lists. If it is `safe`, what can't be cast is NULL.
+    pub(super) fn as_type(&self, e: Expr, to: &DataType, safe: bool) -> Result<Expr> {
+        match (&e.data_type, to) {
+            (from, to) if from == to => Ok(e),
+            (DataType::Null, _) if e.as_literal().is_some() => Ok(Expr::null(to)),
+            (DataType::List(from), DataType::List(item)) if from.data_type() != item.data_type() => {
+                self.items_as(e, item.data_type(), safe)
+            }
+            _ if safe => self.cast(e, to, true),
+            _ => self.coerced(e, to),
+        }
+    }
+
+    /// The type that two types, or more, have in common.
+    pub fn in_common_of(&self, types: &[&DataType]) -> Option<DataType> {
+        self.in_common(&types.iter().map(|t| (None, *t)).collect::<Vec<_>>())
+    }
+
+    /// An expression in a type that it can be brought to.
+    ///
+    /// # Errors
+    /// There is no such cast.
+    pub fn in_type(&self, e: Expr, to: &DataType) -> Result<Expr> {
+        self.as_type(e, to, false)
+    }
+
+    /// The items of a list in another type.
+    pub(super) fn items_as(&self, list: Expr, to: &DataType, safe: bool) -> Result<Expr> {
+        let cast = if safe { "try_cast_items" } else { "cast_items" };
+        let text = format!("{cast}({})", expressions::text::shown(to));
+        self.of_each_item(list, text, &|item| match item.data_type {
+            DataType::Null => Ok(Expr::null(to)),
+            _ => self.cast(item, to, safe),
+        })
+    }
+
+    /// What an expression gives for each item of a list.
+    fn of_each_item(&self, list: Expr, text: String, of: &dyn Fn(Expr) -> Result<Expr>) -> Result<Expr> {
+        let mut columns = Columns::default();
+        let item = columns.add("item", item_of(&list.data_type));
+        let body = of(columns.read(item))?;
+        let over = OverItems { makes: Makes::Lists, text, list, first: None, parameters: &[item], body };
+        self.over_items(over, &columns)
+    }
+
+    /// A call of a lambda. What its expression reads besides its parameters is given to it behind the list.
+    ///
+    /// # Errors
+    /// It can't be compiled.
+    pub fn over_items(&self, over: OverItems<'_>, columns: &Columns) -> Result<Expr> {
+        let OverItems { makes, text, list, first, parameters, mut body } = over;
+        let leading = if matches!(makes, Makes::One { .. }) { 2 } else { 1 };
+        let mut own = Columns::default();
+        let mut numbers: BTreeMap<ColumnId, ColumnId> = BTreeMap::new();
+        for place in 0..leading {
+            let (name, data_type) = match parameters.get(place) {
+                Some(id) => (columns.get(*id).name.clone(), columns.get(*id).data_type.clone()),
+                None => ("item".to_string(), item_of(&list.data_type)),
+            };
+            let id = own.add(name, data_type);
+            parameters.get(place).map(|parameter| numbers.insert(*parameter, id));
+        }
+        let place = own.add("place", DataType::Int64);
+        parameters.get(leading).map(|parameter| numbers.insert(*parameter, place));
+        let mut args: Vec<Expr> = [list].into_iter().chain(first).collect();
+        for id in body.columns() {
+            if !numbers.contains_key(&id) {
+                let column = columns.get(id);
+                numbers.insert(id, own.add(&column.name, column.data_type.clone()));
+                args.push(columns.read(id));
+            }
+        }
+        body.renumber(&|id| numbers.get(&id).copied().unwrap_or(id));
+        let layout = Layout::new((0..own.len() as u32).map(ColumnId).collect(), &own);
+        let lambda = Lambda {
+            makes,
+            text,
+            body: self.compiler.compile(&body, &layout)?,
+            schema: Arc::clone(layout.schema()),
+            fails: compile::fails(&body) || matches!(makes, Makes::One { from_value: false }),
+            is_volatile: body.is_volatile(),
+            gives: body.data_type.clone(),
+        };
+        self.typed_call(lambda::function(lambda), args)
+    }
+
+    /// A list or struct as text.
+    ///
+    /// # Errors
+    /// It has something that has no text.
+    pub(super) fn nested_text(&self, e: Expr) -> Result<Expr> {
+        let text = |text: &str| Expr::literal(ScalarValue::Utf8View(Some(text.into())));
+        match e.data_type.clone() {
+            DataType::List(_) => {
+                let texts = self.of_each_item(e, "text_of_items".into(), &|item| self.text_within(item))?;
+                self.list_call(text::LIST, vec![texts])
+            }
+            DataType::Struct(fields) => {
+                let mut args = Vec::with_capacity(2 * fields.len());
+                for field in &fields {
+                    let Some(function) = Functions::all().scalar("get_field") else { continue };
+                    let value = self.call(&function, vec![e.clone(), text(field.name())])?;
+                    args.push(text(field.name()));
+                    args.push(self.text_within(value)?);
+                }
+                let all = self.list_call(text::STRUCT, args)?;
+                let null = Expr::null(&all.data_type);
+                self.case(None, vec![(e.is_null(), null)], Some(all))
+            }
+            other => {
+                Err(Error::Unsupported(format!("CAST from {} to VARCHAR", expressions::text::shown(&other))))
+            }
+        }
+    }
+
+    /// The text of what stands within a list or struct.
+    fn text_within(&self, e: Expr) -> Result<Expr> {
+        let is_nested = e.data_type.is_nested();
+        let text = self.cast(e, &DataType::Utf8View, false)?;
+        if is_nested { Ok(text) } else { self.list_call(text::QUOTED, vec![text]) }
+    }
+
+    /// `left || right`, which is NULL where one of them is.
+    ///
+    /// # Errors
+    /// They are no lists, or their items have no type in common.
+    pub fn lists_concatenated(&self, left: Expr, right: Expr) -> Result<Expr> {
+        let unknown = self.or(vec![left.clone().is_null(), right.clone().is_null()])?;
+        let both = self.list_call("list_concat", vec![left, right])?;
+        let null = Expr::null(&both.data_type);
+        self.case(None, vec![(unknown, null)], Some(both))
+    }
+
+    /// `value[index]`: an item of a list, a character of a text.
+    ///
+    /// # Errors
+    /// The value has none of these, or the index is no such thing.
+    pub fn subscript(&self, value: Expr, index: Expr) -> Result<Expr> {
+        match &value.data_type {
+            DataType::Null => Ok(value),
+            DataType::List(_) => self.list_call("list_extract", vec![value, index]),
+            t if is_text(t) => self.list_call("text_extract", vec![value, index]),
+            t => Err(Error::Invalid(format!(
+                "a subscript of {}\n  help: lists and texts have places, and structs have fields by their names in quotes",
+                expressions::text::shown(t)
+            ))),
+        }
+    }
+
+    /// `value[from:to:step]` of a list or a text.
+    ///
+    /// # Errors
+    /// The value is neither.
+    pub fn slice(&self, value: Expr, bounds: [Option<Expr>; 2], step: Option<Expr>) -> Result<Expr> {
+        let integer = |value: i64| Expr::literal(ScalarValue::Int64(Some(value)));
+        let [from, to] = bounds;
+        let bounds = [from.unwrap_or_else(|| integer(i64::MIN)), to.unwrap_or_else(|| integer(i64::MAX))];
+        let name = match &value.data_type {
+            DataType::Null => return Ok(value),
+            DataType::List(_) => "list_slice",
+            t if is_text(t) => "text_slice",
+            t => {
+                let shown = expressions::text::shown(t);
+                return Err(Error::Invalid(format!("a part of {shown}, which is neither a list nor a text")));
+            }
+        };
+        let args = [value].into_iter().chain(bounds).chain(step);
+        self.list_call(name, args.collect())
+    }
+}
