@@ -29,6 +29,7 @@ pub fn check(run: &args::Run, statement: &Statement) -> Result<(), Usage> {
         Statement::Explain { .. } => ("EXPLAIN", false),
         Statement::Describe(_) | Statement::DescribeQuery(_) => ("DESCRIBE", false),
         Statement::ShowTables => ("SHOW TABLES", false),
+        Statement::ShowAllTables => ("SHOW ALL TABLES", false),
         Statement::CreateView(_) => ("CREATE VIEW", false),
         Statement::CreateTable(_) => ("CREATE TEMP TABLE", true),
         Statement::Drop { .. } => ("DROP", false),

@@ -3,16 +3,24 @@
 //! - [`definitions`]: statements that define names and settings of a session.
 //! - [`copy`]: where rows are written.
 //! - [`readers`]: functions that read files.
-//! - `exclude`, `materialized`, `named_tables`, `powers`, `values`: what the parser reads in another dialect alone, or not
-//!   at all.
+//! - [`pivots`]: PIVOT and UNPIVOT.
+//! - `aliases`, `exclude`, `joins`, `limits`, `materialized`, `named_tables`, `powers`, `samples`, `stars`, `values`: what
+//!   the parser reads in another dialect alone, or not at all; `said`: the tokens that they look at.
 
+mod aliases;
 pub mod copy;
 pub mod definitions;
 pub(crate) mod exclude;
+mod joins;
+pub(crate) mod limits;
 mod materialized;
 mod named_tables;
+pub mod pivots;
 mod powers;
 pub mod readers;
+mod said;
+mod samples;
+pub(crate) mod stars;
 mod values;
 
 use std::collections::{BTreeSet, VecDeque};
@@ -53,6 +61,8 @@ pub enum Statement {
     DescribeQuery(Arc<Query>),
     /// The names of the tables of `--data` and `--table`.
     ShowTables,
+    /// The same with the columns of each.
+    ShowAllTables,
     /// Count, minimum, maximum, distinct values and nulls of each column.
     Summarize(Arc<Query>),
     /// Rows into files.
@@ -100,6 +110,7 @@ impl Statement {
             | Statement::Describe(_)
             | Statement::DescribeQuery(_)
             | Statement::ShowTables
+            | Statement::ShowAllTables
             | Statement::Summarize(_) => true,
             Statement::Copy { .. }
             | Statement::CreateView(_)
@@ -121,6 +132,7 @@ impl Statement {
             | Statement::CreateTable(Definition { query, .. }) => Some(query),
             Statement::Describe(_)
             | Statement::ShowTables
+            | Statement::ShowAllTables
             | Statement::Drop { .. }
             | Statement::Set { .. } => None,
         }
@@ -186,6 +198,8 @@ fn parsed<T: AsMut<[Statement]>>(sql: &str, parse: impl FnOnce(&mut Parser) -> R
     let tokens = exclude::into_orders(tokens);
     let (tokens, wishes) = materialized::taken_out(tokens);
     let tokens = named_tables::selected(tokens);
+    let tokens = samples::named(limits::percent(stars::like(aliases::behind(tokens))))?;
+    let tokens = pivots::selected(joins::global(tokens)?)?;
     let reads = readers::occurs(&tokens);
     let mut parser =
         Parser::new(&Palais).with_recursion_limit(bounds::MOST_CALLS).with_tokens_with_locations(tokens);
@@ -243,8 +257,9 @@ fn read(parser: &mut Parser) -> Result<Statement> {
             if parser.parse_keyword(Keyword::FUNCTIONS) {
                 return Ok(Statement::Query(functions()?));
             }
+            let all = parser.parse_keyword(Keyword::ALL);
             parser.expect_keyword(Keyword::TABLES).map_err(|e| syntax(&e.to_string()))?;
-            Statement::ShowTables
+            if all { Statement::ShowAllTables } else { Statement::ShowTables }
         }
         "SUMMARIZE" => {
             parser.next_token();

@@ -15,6 +15,7 @@ use crate::error::Result;
 use crate::planned_query::PlannedQuery;
 use crate::results::{Results, counted};
 use crate::session::{Begun, Session};
+use crate::system;
 
 /// The names of columns.
 const PLAN: &str = "plan";
@@ -41,6 +42,7 @@ impl Session {
                 fields([(NAME, DataType::Utf8), (TYPE, DataType::Utf8), (NULLABLE, DataType::Boolean)])
             }
             (Statement::ShowTables, _) => texts(&[TABLE]),
+            (Statement::ShowAllTables, _) => system::shown(),
             _ => fields([]),
         })
     }
@@ -143,7 +145,7 @@ fn described(schema: &Schema) -> Result<Results> {
 }
 
 /// A column with its name.
-type Named = (&'static str, ArrayRef);
+pub(crate) type Named = (&'static str, ArrayRef);
 
 fn names_and_types(schema: &Schema) -> [Named; 2] {
     let fields = schema.fields();
@@ -152,18 +154,18 @@ fn names_and_types(schema: &Schema) -> [Named; 2] {
     [(NAME, Arc::new(names)), (TYPE, Arc::new(types))]
 }
 
-fn columns(columns: &[Named]) -> Result<RecordBatch> {
+pub(crate) fn columns(columns: &[Named]) -> Result<RecordBatch> {
     let schema = fields(columns.iter().map(|(name, column)| (*name, column.data_type().clone())));
     let columns = columns.iter().map(|(_, column)| column.clone()).collect();
     Ok(RecordBatch::try_new(schema, columns).map_err(engine::Error::from)?)
 }
 
-fn fields(columns: impl IntoIterator<Item = (&'static str, DataType)>) -> SchemaRef {
+pub(crate) fn fields(columns: impl IntoIterator<Item = (&'static str, DataType)>) -> SchemaRef {
     let fields = columns.into_iter().map(|(name, data_type)| Field::new(name, data_type, true));
     Arc::new(Schema::new(fields.collect::<Vec<_>>()))
 }
 
 /// A type as SQL names it, or as Arrow does where SQL has no name for it.
-fn type_name(t: &DataType) -> String {
+pub(crate) fn type_name(t: &DataType) -> String {
     schema::text::types::sql_name(t).unwrap_or_else(|| t.to_string())
 }

@@ -29,7 +29,8 @@
 //! - [`prepared`]: a statement that is parsed once and run with values.
 //! - [`planned_query`]: a query with its plan.
 //! - [`runner`]: the trait of what runs queries; [`threads`]: threads of this process, which implement it.
-//! - `introspection`: EXPLAIN, DESCRIBE, SHOW TABLES and SUMMARIZE.
+//! - `introspection`: EXPLAIN, DESCRIBE, SHOW TABLES and SUMMARIZE; `system`: what a session knows of its tables as tables.
+//! - `pivots`: the values of PIVOT.
 //! - `definitions`: CREATE, DROP, SET and RESET.
 //! - [`copy`]: COPY: where and how rows are written.
 //! - `kept`: rows that a statement keeps for later ones.
@@ -48,6 +49,7 @@ mod introspection;
 mod kept;
 pub mod limits;
 pub mod parsed;
+mod pivots;
 pub mod planned_query;
 mod planners;
 pub mod prepared;
@@ -58,6 +60,7 @@ pub mod session;
 pub mod settings;
 pub mod sources;
 pub mod statistics;
+mod system;
 pub mod tables;
 pub mod threads;
 pub mod variables;

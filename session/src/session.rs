@@ -165,6 +165,7 @@ impl Session {
             Statement::Describe(name) => self.describe(name, cancel),
             Statement::DescribeQuery(query) => self.describe_query(query, cancel),
             Statement::ShowTables => self.show_tables(),
+            Statement::ShowAllTables => self.show_all_tables(cancel),
             Statement::Summarize(query) => self.summarize(query, text, cancel, begun),
             Statement::Copy { target, options, .. } => {
                 let to = CopyTarget::of_statement(target, options, self.settings().overwrite)?;
@@ -214,8 +215,8 @@ impl Session {
         planning: &queries::Settings,
         cancel: &Cancel,
     ) -> Result<PlannedQuery> {
-        let query = self.expanded(query, cancel)?;
-        PlannedQuery::over(&query, self.open(&named(&query, cancel)?, false, cancel)?, planning, cancel)
+        let (query, names) = self.ready(query, cancel)?;
+        PlannedQuery::over(&query, self.open(&names, false, cancel)?, planning, cancel)
     }
 
     /// Plans a query over these tables and views.
@@ -226,7 +227,10 @@ impl Session {
         cancel: &Cancel,
     ) -> Result<PlannedQuery> {
         let query = expanded(tables, query, cancel)?;
-        let opened = threads::open(tables, &named(&query, cancel)?, false, &self.settings(), cancel)?;
+        let (query, names) = self.listed(query, cancel)?;
+        let opened = self.opened(&names, false, cancel, |names| {
+            threads::open(tables, names, false, &self.settings(), cancel)
+        })?;
         PlannedQuery::over(&query, opened, &self.planning(), cancel)
     }
 
@@ -242,19 +246,18 @@ impl Session {
         given: &AtomicBool,
         mut run: impl FnMut(&PlannedQuery) -> Result<T>,
     ) -> Result<T> {
-        let query = &self.expanded(query, cancel)?;
-        let names = named(query, cancel)?;
+        let (query, names) = &self.ready(query, cancel)?;
         let plan = |opened| {
             let planned = PlannedQuery::over(query, opened, planning, cancel)?;
             Ok::<_, Error>(PlannedQuery { text: text.cloned(), ..planned })
         };
-        let opened = self.open(&names, true, cancel)?;
+        let opened = self.open(names, true, cancel)?;
         if !opened.catalog.tables().any(|table| is_late(table)) {
             return run(&plan(opened)?);
         }
         // A plan that gives rows before it has read all files can't be run anew.
         let first = plan(opened).ok().filter(|p| p.plan.root.reads_first());
-        let Some(first) = first else { return run(&plan(self.open(&names, false, cancel)?)?) };
+        let Some(first) = first else { return run(&plan(self.open(names, false, cancel)?)?) };
         let first = PlannedQuery { may_run_anew: true, ..first };
         let error = match run(&first) {
             Err(error) if !given.load(Ordering::Relaxed) => error,
@@ -266,7 +269,7 @@ impl Session {
             Some(_) => false,
         };
         // Types that hold the values of all files may be wider, and with them there may be no error.
-        let all = self.open(&names, false, cancel)?;
+        let all = self.open(names, false, cancel)?;
         let is_as_before = || {
             let mut pairs = all.catalog.tables().zip(first.catalog.tables());
             pairs.all(|(all, some)| all.schema == some.schema)
@@ -287,13 +290,29 @@ impl Session {
 
     /// Opens the tables of these names.
     pub(crate) fn open(&self, names: &[String], late: bool, cancel: &Cancel) -> Result<Opened> {
-        self.runner.open(self, names, late, cancel)
+        self.opened(names, true, cancel, |names| self.runner.open(self, names, late, cancel))
     }
 
     /// The query with the views that it reads.
     pub(crate) fn expanded(&self, query: &Arc<Query>, cancel: &Cancel) -> Result<Deep<Query>> {
         let tables = self.tables().clone();
         expanded(&tables, query, cancel)
+    }
+
+    /// The query with the views that it reads, and the tables that it names.
+    pub(crate) fn expanded_and_named(
+        &self,
+        query: &Arc<Query>,
+        cancel: &Cancel,
+    ) -> Result<(Deep<Query>, Vec<String>)> {
+        let query = self.expanded(query, cancel)?;
+        let names = named(&query, cancel)?;
+        Ok((query, names))
+    }
+
+    /// The query with the views that it reads and the values of its PIVOTs, and the tables that it names.
+    fn ready(&self, query: &Arc<Query>, cancel: &Cancel) -> Result<(Deep<Query>, Vec<String>)> {
+        self.listed(self.expanded(query, cancel)?, cancel)
     }
 
     /// Begins to run a plan, whose planning began at `start`.

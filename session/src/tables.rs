@@ -17,6 +17,7 @@ use crate::error::{Error, Result};
 use crate::kept::Kept;
 use crate::readers;
 use crate::sources::Sources;
+use crate::system::System;
 
 /// The tables and views that a session knows by name. No table is opened before a statement reads it.
 #[derive(Debug, Clone)]
@@ -240,6 +241,9 @@ impl Tables {
                     )
                 }
             },
+            None if let Some(near) = unlike_system(name) => {
+                wrong(format!("there is no table '{name}'"), near.to_string())
+            }
             None if self.views.get(name).is_some() => wrong(
                 format!("'{name}' is a view, and has no files"),
                 "CREATE TEMP TABLE name AS query makes a table of its rows".to_string(),
@@ -269,6 +273,12 @@ impl From<Catalog> for Opened {
     fn from(catalog: Catalog) -> Opened {
         Opened { catalog, kept: Vec::new() }
     }
+}
+
+/// What there is in place of another table of `information_schema`.
+fn unlike_system(name: &str) -> Option<&'static str> {
+    let is_one = name.to_lowercase().starts_with("information_schema.") && System::of(name).is_none();
+    is_one.then_some("there are information_schema.tables and information_schema.columns")
 }
 
 /// Whether a name that no table has may be a path.

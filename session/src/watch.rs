@@ -16,7 +16,8 @@ use schema::{FileSet, Source, Table};
 
 use crate::error::{Error, Result};
 use crate::parsed::parse;
-use crate::session::{Session, named};
+use crate::pivots::is_unlisted;
+use crate::session::Session;
 
 /// The column of changes that says how often a row came, or with a minus went.
 pub const DIFF: &str = "__diff";
@@ -51,8 +52,10 @@ impl Session {
             return refuse(" that threads of this process run".into());
         }
         let Statement::Query(query) = &*statement else { return refuse(String::new()) };
-        let expanded = self.expanded(query, &cancel)?;
-        let names = named(&expanded, &cancel)?;
+        let (expanded, names) = self.expanded_and_named(query, &cancel)?;
+        if is_unlisted(&expanded, &cancel)? {
+            return refuse(" whose PIVOT has its values listed: ON column IN ('a', 'b')".into());
+        }
         let [name] = names.as_slice() else {
             return refuse(format!(" over one table, and this one reads {}", names.len()));
         };

@@ -71,6 +71,61 @@ fn each_kind_of_statement_has_rows() {
 }
 
 #[test]
+fn a_session_tells_what_it_knows() {
+    let home = tempfile::tempdir().unwrap();
+    let session = session(2);
+    session.register("Visits", &write(home.path(), "v.csv", "page,seconds\na,3\n"));
+    session.register("lost", &home.path().join("none.csv").display().to_string());
+    rows(&session, "CREATE VIEW v AS SELECT seconds + 0.5 AS s FROM visits").unwrap();
+    rows(&session, "CREATE VIEW itself AS SELECT table_name FROM information_schema.columns").unwrap();
+    rows(&session, "CREATE TEMP TABLE kept AS SELECT 1 AS one").unwrap();
+    let tables = rows(&session, "SELECT table_name, table_type FROM information_schema.tables").unwrap();
+    let text = |batches: &[RecordBatch], column: usize| -> Vec<String> {
+        let of = |batch: &RecordBatch| {
+            let column = batch.column(column).as_string_view();
+            column.iter().map(|text| text.unwrap_or("NULL").to_string()).collect::<Vec<_>>()
+        };
+        batches.iter().flat_map(of).collect()
+    };
+    assert_eq!(text(&tables, 0), ["itself", "kept", "lost", "v", "Visits"]);
+    assert_eq!(text(&tables, 1), ["VIEW", "LOCAL TEMPORARY", "BASE TABLE", "VIEW", "BASE TABLE"]);
+    let columns = "SELECT table_name, column_name, data_type FROM Information_Schema.Columns ORDER BY ALL";
+    let columns = rows(&session, columns).unwrap();
+    assert_eq!(text(&columns, 0), ["Visits", "Visits", "itself", "kept", "v"]);
+    assert_eq!(text(&columns, 1), ["page", "seconds", "table_name", "one", "s"]);
+    assert_eq!(text(&columns, 2)[..2], ["VARCHAR", "BIGINT"]);
+    assert_eq!(rows(&session, "SELECT * FROM itself").unwrap()[0].num_rows(), 5);
+    let shown = rows(&session, "SHOW ALL TABLES").unwrap();
+    assert_eq!(texts(&shown, 2), ["itself", "kept", "lost", "v", "Visits"]);
+    let named = shown[0].column(3).as_list::<i32>();
+    assert_eq!(named.value(4).as_string::<i32>().iter().flatten().collect::<Vec<_>>(), ["page", "seconds"]);
+    assert_eq!(named.value(2).len(), 0);
+    assert!(shown[0].column(5).as_boolean().value(1) && !shown[0].column(5).as_boolean().value(4));
+    let error = rows(&session, "FROM information_schema.views").unwrap_err().to_string();
+    assert!(error.contains("there are information_schema.tables and information_schema.columns"), "{error}");
+}
+
+#[test]
+fn pivot_asks_for_its_values() {
+    let home = tempfile::tempdir().unwrap();
+    let session = session(3);
+    session.register("t", &write(home.path(), "t.csv", "k,g,v\nb,1,3\na,1,4\na,2,5\n,1,6\n"));
+    let pivot = "PIVOT t ON k USING sum(v) AS s GROUP BY g ORDER BY g";
+    let mut results = session.execute(pivot).unwrap();
+    let names: Vec<String> = results.schema().fields().iter().map(|field| field.name().clone()).collect();
+    assert_eq!(names, ["g", "a_s", "b_s"]);
+    let batches: Vec<RecordBatch> = results.by_ref().collect::<Result<_>>().unwrap();
+    assert_eq!(integers(&batches, 1), [Some(4), Some(5)]);
+    assert_eq!(integers(&batches, 2), [Some(3), None]);
+    rows(&session, &format!("CREATE VIEW p AS {pivot}")).unwrap();
+    write(home.path(), "t.csv", "k,g,v\nc,1,3\n");
+    assert_eq!(session.execute("FROM p").unwrap().schema().field(1).name(), "c_s");
+    let many = "PIVOT (SELECT range AS k FROM range(2001)) ON k";
+    let error = rows(&session, many).unwrap_err().to_string();
+    assert!(error.contains("more than 2000 values"), "{error}");
+}
+
+#[test]
 fn an_error_has_the_type_of_its_cause() {
     let home = tempfile::tempdir().unwrap();
     let session = session(2);

@@ -64,6 +64,7 @@ fn what_can_not_be_watched_is_told() {
         ("SELECT 1", "this one reads 0"),
         ("SELECT * FROM t, t AS u, '1.csv'", "this one reads 2"),
         ("SELECT * FROM range(5)", "watch takes a query over"),
+        ("PIVOT t ON k USING sum(v)", "ON column IN ('a', 'b')"),
     ] {
         let error = session.watch(sql).err().unwrap_or_else(|| panic!("{sql} can be watched"));
         assert!(matches!(error, Error::Settings(_)) && error.to_string().contains(message), "{sql}: {error}");

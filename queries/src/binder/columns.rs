@@ -43,7 +43,8 @@ impl Binder<'_> {
                 }
                 SelectItem::Wildcard(options) if lists_all => {
                     let place = options.wildcard_token.0.span;
-                    let given = wildcard::all(options, env).map_err(|error| error.at(place))?;
+                    let given = wildcard::all(options, env).and_then(|given| self.liked(given, options));
+                    let given = given.map_err(|error| error.at(place))?;
                     let column = |given| match given {
                         Given::Column(field) => {
                             let expr = written(&field, place, env);
@@ -111,6 +112,11 @@ impl Binder<'_> {
         let takes =
             || Error::Invalid("COLUMNS takes *, or a regular expression of names: COLUMNS('^price_')".into());
         let all = |options: &WildcardAdditionalOptions| {
+            if options.opt_ilike.is_some() {
+                let message =
+                    "LIKE in COLUMNS\n  help: COLUMNS takes a regular expression: COLUMNS('^price_')";
+                return Err(Error::Unsupported(message.into()));
+            }
             let given = wildcard::all(options, env)?;
             given
                 .into_iter()
@@ -163,7 +169,7 @@ fn is_columns(function: &Function) -> bool {
 
 /// A column as a name at this place of the text, with that of its relation before it where the name alone means another
 /// one, or several.
-fn written(field: &Field, span: Span, env: &Env<'_>) -> Ast {
+pub(super) fn written(field: &Field, span: Span, env: &Env<'_>) -> Ast {
     let quoted = |name: &str| Ident::with_quote_and_span('"', span, name);
     let column = quoted(&field.name);
     if matches!(env.find(&column), Ok(Some(Named::Column(found, _))) if found.id == field.id) {

@@ -19,7 +19,7 @@ use super::scope::{BoundCte, Ctes, Env, Field, Relation, Scope, same};
 use super::syntax::refused;
 use super::table_functions::{bdb, range};
 use super::unnest::UNNEST;
-use super::{Binder, Bound, sql_type, syntax};
+use super::{Binder, Bound, sample, sql_type, syntax};
 use crate::algebra::{ColumnId, Expr, Gives, Join, JoinKind, Rel, Scan, Shared, Stage, Values};
 use crate::dialect::Palais;
 use crate::error::{Error, Result};
@@ -72,12 +72,10 @@ impl<'a> Binder<'a> {
         ctes: Option<&Ctes<'_>>,
         beside: Option<&Env<'_>>,
     ) -> Result<(Rel, Scope)> {
-        let mut alias = alias_of(&item.relation);
         let mut all = self.factor(&item.relation, outer, ctes, beside)?;
         for join in &item.joins {
             let at = |error: Error| error.at(place(&join.relation));
-            syntax::allowed(refused::join(join, alias)).map_err(at)?;
-            alias = alias_of(&join.relation);
+            syntax::allowed(refused::join(join)).map_err(at)?;
             all = self.join(all, join, outer, ctes, beside).map_err(at)?;
         }
         Ok(all)
@@ -90,7 +88,14 @@ impl<'a> Binder<'a> {
         ctes: Option<&Ctes<'_>>,
         beside: Option<&Env<'_>>,
     ) -> Result<(Rel, Scope)> {
-        self.factor_of(factor, outer, ctes, beside).map_err(|error| error.at(place(factor)))
+        let all = self.factor_of(factor, outer, ctes, beside).map_err(|error| error.at(place(factor)))?;
+        match sample::of(factor) {
+            Some(sample) => {
+                let rel = self.sampled(all.0, sample).map_err(|error| error.at(place(factor)))?;
+                Ok((rel, all.1))
+            }
+            None => Ok(all),
+        }
     }
 
     fn factor_of(
@@ -381,6 +386,20 @@ impl<'a> Binder<'a> {
             self.factor(&join.relation, outer, ctes, if is_lateral { Some(&env) } else { beside })?
         };
         let (kind, constraint) = kind_of(&join.join_operator)?;
+        // ASOF and POSITIONAL, see `parse/joins.rs`.
+        if join.global && matches!(join.join_operator, JoinOperator::CrossJoin(_)) {
+            if self.settings.processes > 1 {
+                let message = "POSITIONAL JOIN in several processes, where rows have no order\n  \
+                               help: number the rows of both sides by row_number() OVER (ORDER BY …), and join by that";
+                return Err(Error::Unsupported(message.into()));
+            }
+            scope.append(of_right)?;
+            return Ok((self.positional(left, right), scope));
+        }
+        let is_asof = join.global;
+        if is_asof {
+            check_asof(kind, constraint)?;
+        }
         let is_swapped = matches!(kind, Joining::Right | Joining::RightSemi | Joining::RightAnti);
         let is_dependent = || right.free().into_iter().any(|id| scope.has(id));
         if is_lateral && (is_swapped || matches!(kind, Joining::Full)) && is_dependent() {
@@ -421,7 +440,8 @@ impl<'a> Binder<'a> {
                     })
                 });
                 let names: Vec<&Ident> = names.collect::<Result<_>>()?;
-                (predicates, computed) = self.using(&names, kind, &mut scope, &mut of_right)?;
+                let last = if is_asof { Operator::GtEq } else { Operator::Eq };
+                (predicates, computed) = self.using(&names, last, kind, &mut scope, &mut of_right)?;
                 of_both(kind, scope, of_right)?
             }
             Some(JoinConstraint::Natural) => {
@@ -435,31 +455,35 @@ impl<'a> Binder<'a> {
                     ));
                 }
                 let names: Vec<&Ident> = names.iter().collect();
-                (predicates, computed) = self.using(&names, kind, &mut scope, &mut of_right)?;
+                (predicates, computed) = self.using(&names, Operator::Eq, kind, &mut scope, &mut of_right)?;
                 of_both(kind, scope, of_right)?
             }
             Some(JoinConstraint::None) | None => of_both(kind, scope, of_right)?,
         };
         let rel = match is_swapped {
+            false if is_asof => self.nearest(algebra, left, right, predicates)?,
             true => joined(algebra, right, left, predicates),
             false => joined(algebra, left, right, predicates),
         };
         Ok((mapped(rel, computed), scope))
     }
 
-    /// The predicates of USING, and the columns that it computes of one of each side. The scopes show each column once.
+    /// The predicates of USING, of which the last column has an operator of its own, and the columns that it computes of one
+    /// of each side. The scopes show each column once.
     fn using(
         &mut self,
         names: &[&Ident],
+        last: Operator,
         kind: Joining,
         left: &mut Scope,
         right: &mut Scope,
     ) -> Result<Using> {
         let (mut predicates, mut computed) = (Vec::new(), Vec::new());
-        for name in names {
+        for (i, name) in names.iter().enumerate() {
             let (name, l, r) = self.same_column(name, left, right)?;
             let (read_l, read_r) = (self.columns.read(l.id), self.columns.read(r.id));
-            predicates.push(self.types.binary(read_l.clone(), Operator::Eq, read_r.clone())?);
+            let op = if i + 1 == names.len() { last } else { Operator::Eq };
+            predicates.push(self.types.binary(read_l.clone(), op, read_r.clone())?);
             let id = match kind {
                 Joining::Right => r.id,
                 Joining::Full => {
@@ -504,6 +528,21 @@ fn of_both(kind: Joining, mut left: Scope, right: Scope) -> Result<Scope> {
         _ => {
             left.append(right)?;
             Ok(left)
+        }
+    }
+}
+
+/// Refuses an ASOF join that keeps right rows without a left one, or has no condition.
+fn check_asof(kind: Joining, constraint: Option<&JoinConstraint>) -> Result<()> {
+    if matches!(kind, Joining::Right | Joining::Full | Joining::RightSemi | Joining::RightAnti) {
+        let message = "ASOF RIGHT JOIN and ASOF FULL JOIN\n  help: ASOF LEFT JOIN keeps the left rows";
+        return Err(Error::Unsupported(message.into()));
+    }
+    match constraint {
+        Some(JoinConstraint::On(_) | JoinConstraint::Using(_)) => Ok(()),
+        _ => {
+            let message = "ASOF JOIN needs ON a.key = b.key AND a.time >= b.time, or USING (key, time)";
+            Err(Error::Invalid(message.into()))
         }
     }
 }

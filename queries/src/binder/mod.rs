@@ -10,6 +10,7 @@
 //! - [`window`]: functions over windows. `nested`: lists and what is in them; `unnest`: lists taken apart.
 //! - `expr`: expressions; `call`: calls of functions; `literal`: constants; `patterns`: LIKE, GLOB and SIMILAR TO;
 //!   `sql_type`: names of types.
+//! - `pivot`: PIVOT and UNPIVOT; `nearest`: ASOF and POSITIONAL joins; `sample`: TABLESAMPLE.
 //! - `table_functions`: tables that are made while they are read.
 //! - `wildcard`: what `*` stands for; `columns`: what `COLUMNS(…)` does.
 //! - `names`: the names that results are given.
@@ -21,10 +22,13 @@ mod from;
 pub mod grouping;
 mod literal;
 mod names;
+mod nearest;
 mod nested;
 mod orders;
 mod patterns;
+mod pivot;
 mod query;
+mod sample;
 pub mod scope;
 mod select;
 mod sql_type;

@@ -11,11 +11,13 @@ use sqlparser::tokenizer::Span;
 
 use super::scope::{BoundCte, Ctes, Env, Field, Relation, Scope, same};
 use super::{Binder, Bound};
+use crate::algebra::window::Frame;
 use crate::algebra::{
     Aggregate, Call, ColumnId, Expr, Filter, Join, JoinKind, Limit, Map, Rel, Repeat, Sort, SortKey, Union,
-    Values,
+    Values, Window, WindowCall, WindowFunction,
 };
 use crate::error::{Error, Result};
+use crate::parse::limits;
 use crate::views;
 use arrow_schema::DataType;
 use datafusion_expr::Operator;
@@ -28,6 +30,8 @@ type Inputs = Vec<(Rel, Vec<ColumnId>)>;
 pub(super) struct Range {
     pub skip: usize,
     pub fetch: Option<usize>,
+    /// In the place of `fetch`: so many of a hundred rows.
+    pub percent: Option<f64>,
 }
 
 impl<'a> Binder<'a> {
@@ -92,7 +96,7 @@ impl<'a> Binder<'a> {
         }
         let bound = self.set(&query.body, outer, ctes)?;
         let rel = self.ordered(bound.rel, &bound.fields, order_by, outer, ctes)?;
-        Ok(Bound { rel: limited(rel, range), fields: bound.fields })
+        Ok(Bound { rel: self.limited(rel, range)?, fields: bound.fields })
     }
 
     /// The operand of a set operation, or what stands in the place of a SELECT.
@@ -142,6 +146,17 @@ impl<'a> Binder<'a> {
             Some(LimitClause::LimitOffset { limit, offset, .. }) => (limit.as_ref(), offset.as_ref()),
             _ => (None, None),
         };
+        let skip = match offset {
+            Some(offset) => self.count(&offset.value, "OFFSET")?.unwrap_or(0),
+            None => 0,
+        };
+        if let (Some(share), None) = (limit.and_then(limits::share), first) {
+            let percent = share.and_then(|digits| digits.parse::<f64>().ok());
+            let percent = percent.filter(|percent| (0.0..=100.0).contains(percent)).ok_or_else(|| {
+                Error::Invalid("LIMIT … % takes a number from 0 to 100".into()).at_word("LIMIT")
+            })?;
+            return Ok(Range { skip, fetch: None, percent: Some(percent) });
+        }
         let fetch = match (limit, first) {
             (Some(_), Some(_)) => {
                 return Err(Error::Invalid("LIMIT and FETCH FIRST in one query".into()).at_word("FETCH"));
@@ -151,11 +166,54 @@ impl<'a> Binder<'a> {
             (None, Some(Fetch { quantity: None, .. })) => Some(1),
             (None, None) => None,
         };
-        let skip = match offset {
-            Some(offset) => self.count(&offset.value, "OFFSET")?.unwrap_or(0),
-            None => 0,
+        Ok(Range { skip, fetch, percent: None })
+    }
+
+    /// A range of the rows.
+    pub(super) fn limited(&mut self, rel: Rel, range: Range) -> Result<Rel> {
+        let Range { skip, fetch, percent } = range;
+        let Some(percent) = percent else {
+            return Ok(match (skip, fetch) {
+                (0, None) => rel,
+                (skip, fetch) => Rel::Limit(Limit { input: Box::new(rel), skip, fetch }),
+            });
         };
-        Ok(Range { skip, fetch })
+        // Rows are numbered in their order, and counted.
+        let (input, keys) = match rel {
+            Rel::Sort(Sort { input, keys, fetch: None }) => (input, keys),
+            other => (Box::new(other), vec![]),
+        };
+        let Some(count) = self.functions.aggregate("count") else {
+            return Err(Error::Invalid("there is no aggregate 'count'".into()));
+        };
+        let one = Expr::literal(ScalarValue::Int64(Some(1)));
+        let call = |function, args| WindowCall {
+            function,
+            args,
+            order: keys.len(),
+            frame: Frame::whole(),
+            filter: None,
+            distinct: false,
+            ignore_nulls: false,
+            within: vec![],
+        };
+        let calls =
+            [call(WindowFunction::RowNumber, vec![]), call(WindowFunction::Aggregate(count), vec![one])];
+        let [row, all] = ["row", "rows"].map(|name| self.columns.add(name, DataType::Int64));
+        let calls = [row, all].into_iter().zip(calls).collect();
+        let window = Rel::Window(Window { input, partition: vec![], order: keys.clone(), calls });
+        let share = Expr::literal(ScalarValue::Float64(Some(percent / 100.0)));
+        let wanted = self.types.binary(self.columns.read(all), Operator::Multiply, share)?;
+        let wanted = self.call_named("floor", vec![wanted])?;
+        let wanted = self.types.cast(wanted, &DataType::Int64, false)?;
+        let skip = Expr::literal(ScalarValue::Int64(Some(i64::try_from(skip).unwrap_or(i64::MAX))));
+        let place = self.types.binary(self.columns.read(row), Operator::Minus, skip)?;
+        let zero = Expr::literal(ScalarValue::Int64(Some(0)));
+        let predicates = vec![
+            self.types.binary(place.clone(), Operator::Gt, zero)?,
+            self.types.binary(place, Operator::LtEq, wanted)?,
+        ];
+        Ok(sorted(Rel::Filter(Filter { input: Box::new(window), predicates }), keys))
     }
 
     /// A constant number of rows; `None` for NULL.
@@ -513,12 +571,4 @@ pub(super) fn sorted(rel: Rel, keys: Vec<SortKey>) -> Rel {
         }
     }
     if once.is_empty() { rel } else { Rel::Sort(Sort { input: Box::new(rel), keys: once, fetch: None }) }
-}
-
-/// A range of the rows.
-pub(super) fn limited(rel: Rel, range: Range) -> Rel {
-    match range {
-        Range { skip: 0, fetch: None } => rel,
-        Range { skip, fetch } => Rel::Limit(Limit { input: Box::new(rel), skip, fetch }),
-    }
 }

@@ -6,12 +6,12 @@ use std::collections::BTreeSet;
 
 use sqlparser::ast::{Distinct, Expr as Ast, OrderBy, Select, SelectFlavor, SelectItem, Spanned};
 
-use super::query::{OrderKey, Range, distinct, keys_of, limited, mapped, sorted};
+use super::query::{OrderKey, Range, distinct, keys_of, mapped, sorted};
 use super::scope::{Ctes, Env, Field, Scope, same};
 use super::syntax::commas;
 use super::unnest::Unnested;
 use super::wildcard::{self, Given};
-use super::{Binder, Bound, names, window};
+use super::{Binder, Bound, names, pivot, window};
 use crate::algebra::{Aggregate, Call, ColumnId, Expr, Filter, Rel, SortKey};
 use crate::error::{Error, Result};
 
@@ -67,7 +67,25 @@ impl<'a> Binder<'a> {
         if from.len() > 1 {
             commas::reach_back(from.to_mut());
         }
-        let (mut rel, scope) = self.from(&from, outer, ctes)?;
+        let (rel, scope) = self.from(&from, outer, ctes)?;
+        if let Some(turning) = pivot::of(select) {
+            return self.turned(select, turning, rel, scope, outer, ctes);
+        }
+        self.select_over(select, rel, scope, order_by, range, outer, ctes)
+    }
+
+    /// A SELECT whose FROM is there.
+    #[expect(clippy::too_many_arguments, reason = "the parts of a SELECT, each once")]
+    pub(super) fn select_over(
+        &mut self,
+        select: &Select,
+        mut rel: Rel,
+        scope: Scope,
+        order_by: Option<&OrderBy>,
+        range: Range,
+        outer: Option<&Env<'_>>,
+        ctes: Option<&Ctes<'_>>,
+    ) -> Result<Bound> {
         let selected = self.selected(select, &Env { outer, ..Env::of(&scope, "SELECT") })?;
         let aliases: Vec<(String, &Ast)> = selected.iter().filter_map(alias).collect();
         let rows = Env { outer, ctes, unseen: &aliases, ..Env::of(&scope, "WHERE") };
@@ -207,12 +225,12 @@ impl<'a> Binder<'a> {
                     items.push(Item { name: alias.value.clone(), expr, written: Some(e) });
                     continue;
                 }
-                SelectItem::Wildcard(options) => {
-                    wildcard::all(options, env).map_err(|error| error.at(options.wildcard_token.0.span))?
-                }
-                SelectItem::QualifiedWildcard(kind, options) => {
-                    wildcard::of_relation(kind, options, env).map_err(|error| error.at(kind.span()))?
-                }
+                SelectItem::Wildcard(options) => wildcard::all(options, env)
+                    .and_then(|given| self.liked(given, options))
+                    .map_err(|error| error.at(options.wildcard_token.0.span))?,
+                SelectItem::QualifiedWildcard(kind, options) => wildcard::of_relation(kind, options, env)
+                    .and_then(|given| self.liked(given, options))
+                    .map_err(|error| error.at(kind.span()))?,
                 SelectItem::ExprWithAliases { .. } => {
                     return Err(Error::Unsupported("several names for one expression".into()).at(item.span()));
                 }
@@ -325,7 +343,7 @@ impl<'a> Binder<'a> {
             rel = distinct(rel, fields.iter().map(|field| field.id).collect());
         }
         let keys = self.sort_keys(order, &fields);
-        Ok(Bound { rel: limited(sorted(rel, keys), range), fields })
+        Ok(Bound { rel: self.limited(sorted(rel, keys), range)?, fields })
     }
 
     fn sort_keys(&self, order: Vec<Ordering<'_>>, fields: &[Field]) -> Vec<SortKey> {
@@ -412,7 +430,7 @@ impl<'a> Binder<'a> {
             ..key
         });
         let order: Vec<SortKey> = order.collect();
-        Ok(Bound { rel: limited(sorted(rel, order), range), fields })
+        Ok(Bound { rel: self.limited(sorted(rel, order), range)?, fields })
     }
 }
 

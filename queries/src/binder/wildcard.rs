@@ -5,8 +5,13 @@ use sqlparser::ast::{
     WildcardAdditionalOptions,
 };
 
+use datafusion_common::ScalarValue;
+
 use super::scope::{Env, Field, same};
+use super::{Binder, literal};
 use crate::error::{Error, Result};
+use crate::meant;
+use crate::parse::stars;
 
 /// A column that `*` gives: the column, or what REPLACE says.
 pub enum Given<'q> {
@@ -14,6 +19,51 @@ pub enum Given<'q> {
     Column(Field),
     /// An expression under the name of a column.
     Replaced(String, &'q Ast),
+}
+
+impl Given<'_> {
+    fn name(&self) -> &str {
+        match self {
+            Given::Column(field) => &field.name,
+            Given::Replaced(name, _) => name,
+        }
+    }
+}
+
+impl Binder<'_> {
+    /// Of the columns of `* LIKE 'a%'` those with such names.
+    ///
+    /// # Errors
+    /// There is none, or the pattern is wrong.
+    pub(super) fn liked<'q>(
+        &mut self,
+        given: Vec<Given<'q>>,
+        options: &WildcardAdditionalOptions,
+    ) -> Result<Vec<Given<'q>>> {
+        let Some(like) = &options.opt_ilike else { return Ok(given) };
+        let (operator, negated, pattern) = stars::split(&like.pattern);
+        let names: Vec<String> = given.iter().map(|column| column.name().to_string()).collect();
+        let mut liked = Vec::new();
+        for column in given {
+            let (name, pattern) = (literal::text(column.name()), literal::text(pattern));
+            let matched = match operator {
+                "LIKE" => self.types.like(name, pattern, false, false)?,
+                "GLOB" => self.glob(name, pattern)?,
+                "SIMILAR" => self.similar(name, pattern)?,
+                _ => self.types.like(name, pattern, false, true)?,
+            };
+            if (self.types.constant(&matched)? == ScalarValue::Boolean(Some(true))) != negated {
+                liked.push(column);
+            }
+        }
+        match liked.is_empty() {
+            true => Err(Error::Name {
+                message: format!("no name of a column is as '{pattern}' says"),
+                help: meant::column(pattern, names.iter().map(String::as_str)),
+            }),
+            false => Ok(liked),
+        }
+    }
 }
 
 /// The columns of `*`.

@@ -3,10 +3,9 @@
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
-    BinaryOperator, Expr, GroupByExpr, Ident, Join, JoinConstraint, JoinOperator, LimitClause, Query, Select,
+    BinaryOperator, Expr, GroupByExpr, Join, JoinConstraint, JoinOperator, LimitClause, Query, Select,
     SelectItem, Spanned, TableFactor, WildcardAdditionalOptions,
 };
-use sqlparser::tokenizer::Span;
 
 use crate::error::Error;
 use crate::visits;
@@ -60,15 +59,10 @@ fn constant_limit(e: &Expr) -> Flow {
     refuse_if(column, "", "a LIMIT or OFFSET that is not constant").map_break(|error| error.at(e.span()))
 }
 
-/// Joins; `left` is the alias of the relation before the join.
-pub fn join(join: &Join, left: Option<&Ident>) -> Flow {
-    // The parser takes the word for an alias.
-    let positional =
-        left.is_some_and(|a| a.quote_style.is_none() && a.value.eq_ignore_ascii_case("positional"));
-    let place = left.map_or(Span::empty(), |left| left.span);
-    refuse_if(positional, "", "POSITIONAL JOIN").map_break(|error| error.at(place))?;
+/// Joins.
+pub fn join(join: &Join) -> Flow {
     match &join.join_operator {
-        JoinOperator::AsOf { .. } => refuse_if(true, "", "ASOF JOIN"),
+        JoinOperator::AsOf { .. } => refuse_if(true, "", "MATCH_CONDITION of ASOF JOIN"),
         JoinOperator::CrossApply | JoinOperator::OuterApply => refuse_if(true, "", "APPLY"),
         JoinOperator::StraightJoin(_) => refuse_if(true, "", "STRAIGHT_JOIN; write JOIN"),
         JoinOperator::ArrayJoin | JoinOperator::LeftArrayJoin | JoinOperator::InnerArrayJoin => {
@@ -132,23 +126,22 @@ pub fn select(s: &Select) -> Flow {
 }
 
 fn wildcard(options: &WildcardAdditionalOptions) -> Flow {
-    refuse_if(options.opt_ilike.is_some(), "ILIKE", "SELECT * ILIKE")?;
     refuse_if(options.opt_alias.is_some(), "", "an alias of *")
 }
 
 /// Clauses of a table in FROM.
 pub fn table_factor(t: &TableFactor) -> Flow {
     match t {
-        TableFactor::Table { sample, with_ordinality, with_hints, version, partitions, .. } => {
-            refuse_if(sample.is_some(), "TABLESAMPLE", "TABLESAMPLE")?;
+        TableFactor::Table { with_ordinality, with_hints, version, partitions, .. } => {
             refuse_if(*with_ordinality, "ORDINALITY", "WITH ORDINALITY")?;
             refuse_if(!with_hints.is_empty(), "WITH", "table hints (WITH)")?;
             refuse_if(version.is_some(), "FOR", "table versions (FOR SYSTEM_TIME)")?;
             refuse_if(!partitions.is_empty(), "PARTITION", "PARTITION of a table")
         }
-        TableFactor::Derived { sample, .. } => refuse_if(sample.is_some(), "TABLESAMPLE", "TABLESAMPLE"),
         TableFactor::UNNEST { with_offset, .. } => refuse_if(*with_offset, "OFFSET", "WITH OFFSET"),
-        TableFactor::Pivot { .. } | TableFactor::Unpivot { .. } => refuse_if(true, "", "PIVOT and UNPIVOT"),
+        TableFactor::Pivot { .. } | TableFactor::Unpivot { .. } => {
+            refuse_if(true, "", "this form of PIVOT and UNPIVOT")
+        }
         TableFactor::MatchRecognize { .. } => refuse_if(true, "MATCH_RECOGNIZE", "MATCH_RECOGNIZE"),
         TableFactor::JsonTable { .. } | TableFactor::OpenJsonTable { .. } | TableFactor::XmlTable { .. } => {
             refuse_if(true, "", "JSON_TABLE and XMLTABLE")
