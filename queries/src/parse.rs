@@ -4,13 +4,14 @@
 //! - [`copy`]: where rows are written.
 //! - [`readers`]: functions that read files.
 //! - [`pivots`]: PIVOT and UNPIVOT.
-//! - `aliases`, `exclude`, `joins`, `limits`, `materialized`, `named_tables`, `powers`, `samples`, `stars`, `values`: what
-//!   the parser reads in another dialect alone, or not at all; `said`: the tokens that they look at.
+//! - `aliases`, `exclude`, `froms`, `joins`, `limits`, `materialized`, `named_tables`, `powers`, `samples`, `stars`, `values`:
+//!   what the parser reads in another dialect alone, or not at all; `said`: the tokens that they look at.
 
 mod aliases;
 pub mod copy;
 pub mod definitions;
 pub(crate) mod exclude;
+mod froms;
 mod joins;
 pub(crate) mod limits;
 mod materialized;
@@ -198,6 +199,7 @@ fn parsed<T: AsMut<[Statement]>>(sql: &str, parse: impl FnOnce(&mut Parser) -> R
     let tokens = exclude::into_orders(tokens);
     let (tokens, wishes) = materialized::taken_out(tokens);
     let tokens = named_tables::selected(tokens);
+    let tokens = froms::selected(tokens);
     let tokens = samples::named(limits::percent(stars::like(aliases::behind(tokens))))?;
     let tokens = pivots::selected(joins::global(tokens)?)?;
     let reads = readers::occurs(&tokens);

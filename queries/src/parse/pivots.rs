@@ -313,8 +313,14 @@ fn of_clause(said: &Said<'_>, at: usize, is_unpivot: bool, open: usize) -> Resul
         }
         made.put(Token::RParen);
         made.put(Token::Comma);
+        if list + 1 == end {
+            return Err(syntax("expected a column in the list of UNPIVOT", said, end));
+        }
         made.given(said.slice(list + 1, end));
     } else {
+        if by == open + 1 {
+            return Err(syntax("expected an aggregate in PIVOT: t PIVOT (sum(x) FOR c IN (1, 2))", said, by));
+        }
         let mut from = by + 1;
         while from < close {
             if said.is(from, "GROUP") {
@@ -349,16 +355,20 @@ fn element(said: &Said<'_>, from: usize, end: usize, made: &mut Made) -> Result<
         return Err(syntax("expected a column of PIVOT", said, from));
     }
     let last = end - 1;
+    // A column or a call has a list; `a + 1 IN (2, 3)` is true or false.
     let list = match said.token(last) {
-        Some(Token::RParen) => said.opening(last).filter(|open| said.is_behind(*open, &["IN"])),
+        Some(Token::RParen) => said.opening(last).filter(|open| {
+            let column = open.checked_sub(2).filter(|_| said.is_behind(*open, &["IN"]));
+            column.is_some_and(|column| primary(said, column) == from)
+        }),
         _ => None,
     };
-    if said.is_behind(last, &["IN"]) {
+    if said.is_behind(last, &["IN"]) && primary(said, last.saturating_sub(2)) == from {
         let message = "PIVOT … IN with a name\n  help: list the values: IN ('a', 'b')";
         return Err(Error::Unsupported(message.into()).at(said.span(last)));
     }
     made.call(ON);
-    let Some(open) = list.filter(|open| *open > from + 1) else {
+    let Some(open) = list else {
         made.given(said.slice(from, end));
         made.put(Token::RParen);
         made.put(Token::Comma);
@@ -640,6 +650,8 @@ mod tests {
             ("UNPIVOT t ON a INTO NAME n", "INTO NAME n VALUE v, found: the end"),
             ("FROM t PIVOT (sum(x) FOR q)", "expected FOR column IN (values)"),
             ("FROM t UNPIVOT (v FOR n)", "expected FOR name IN (columns)"),
+            ("FROM t UNPIVOT (v FOR n IN ())", "expected a column in the list"),
+            ("FROM t PIVOT (FOR q IN (1))", "expected an aggregate"),
         ] {
             let error = parse(text).expect_err(text).to_string();
             assert!(error.contains(message), "{text}: {error}");

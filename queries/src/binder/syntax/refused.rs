@@ -86,7 +86,8 @@ pub fn join(join: &Join) -> Flow {
         | JoinOperator::Anti(condition)
         | JoinOperator::LeftAnti(condition)
         | JoinOperator::RightAnti(condition) => refuse_if(
-            matches!(condition, JoinConstraint::None),
+            // What an ASOF join needs is told by itself.
+            matches!(condition, JoinConstraint::None) && !join.global,
             "",
             "JOIN without ON or USING; write CROSS JOIN for every pair of rows",
         ),
