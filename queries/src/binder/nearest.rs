@@ -15,6 +15,7 @@
 //! The sort is the one that a merge of both sides would need, and nothing of a partition is kept.
 
 use arrow_schema::DataType;
+use datafusion_common::ScalarValue;
 use datafusion_expr::Operator;
 
 use super::Binder;
@@ -26,11 +27,12 @@ use crate::algebra::{
 use crate::error::{Error, Result};
 
 /// The condition of an ASOF join, taken apart.
+#[derive(Default)]
 struct Nearest {
     /// What must be equal, of the left and of the right side, and whether NULL equals NULL.
     keys: Vec<(Expr, Expr, bool)>,
     /// What is ordered, of both sides.
-    order: (Expr, Expr),
+    order: Option<(Expr, Expr)>,
     /// Whether the right row is the next one, and not the last one before.
     is_next: bool,
     /// Whether an equal value does not count.
@@ -39,6 +41,14 @@ struct Nearest {
     of_left: Vec<Expr>,
     /// Conditions on the right row alone.
     of_right: Vec<Expr>,
+}
+
+impl Nearest {
+    /// The expressions over the rows of one side that are evaluated below, to be changed.
+    fn exprs_mut(&mut self) -> impl Iterator<Item = &mut Expr> {
+        let keys = self.keys.iter_mut().flat_map(|(left, right, _)| [left, right]);
+        keys.chain(self.order.iter_mut().flat_map(|(left, right)| [left, right])).chain(&mut self.of_right)
+    }
 }
 
 /// Rows of both sides as those of one relation.
@@ -64,16 +74,26 @@ impl Binder<'_> {
         right: Rel,
         predicates: Vec<Expr>,
     ) -> Result<Rel> {
-        let found = self.taken_apart(&left, &right, &predicates)?;
-        if matches!(kind, JoinKind::Semi | JoinKind::Anti) {
+        // A condition that is never true leaves nothing of the others.
+        let is_never =
+            |e: &Expr| e.as_literal().is_some_and(|value| *value != ScalarValue::Boolean(Some(true)));
+        let is_plain = predicates.iter().any(is_never);
+        let mut found = match is_plain {
+            true => Nearest::default(),
+            false => self.taken_apart(&left, &right, &predicates)?,
+        };
+        if is_plain || matches!(kind, JoinKind::Semi | JoinKind::Anti) {
             // Whether there is a nearest one is whether there is any.
             let (left, right) = (Box::new(left), Box::new(right));
             return Ok(Rel::Join(Join { kind, left, right, predicates }));
         }
         let (of_left, of_right) = (left.columns(), right.columns());
-        // The union gives the left columns under their numbers, so that its input has others.
-        let (left, numbers) = left.copied(&mut self.columns);
+        // The columns are given under their numbers above, so that the inputs have others.
+        let (left, mut numbers) = left.copied(&mut self.columns);
+        let (right, of_right_side) = right.copied(&mut self.columns);
+        numbers.extend(of_right_side);
         let own = |id: ColumnId| numbers.get(&id).copied().unwrap_or(id);
+        found.exprs_mut().for_each(|e| e.renumber(&own));
         let mut sides = Sides::default();
         for id in of_left {
             let data_type = self.columns.get(id).data_type.clone();
@@ -83,22 +103,20 @@ impl Binder<'_> {
         for id in of_right {
             let value = self.another(id);
             let data_type = self.columns.get(id).data_type.clone();
-            self.side(&mut sides, value, Expr::null(&data_type), self.columns.read(id));
+            self.side(&mut sides, value, Expr::null(&data_type), self.columns.read(own(id)));
             values.push((id, value));
         }
         let mut found_right = found.of_right;
         let mut partition = Vec::with_capacity(found.keys.len());
-        for (mut of_left, of_right, takes_null) in found.keys {
+        for (of_left, of_right, takes_null) in found.keys {
             if !takes_null {
                 found_right.push(self.types.is_null(of_right.clone(), true));
             }
-            of_left.renumber(&own);
             let id = self.columns.add("key", of_left.data_type.clone());
             self.side(&mut sides, id, of_left, of_right);
             partition.push(self.columns.read(id));
         }
-        let (mut time_left, time_right) = found.order;
-        time_left.renumber(&own);
+        let Some((time_left, time_right)) = found.order else { return Err(no_inequality()) };
         found_right.push(self.types.is_null(time_right.clone(), true));
         let time = self.columns.add("order", time_left.data_type.clone());
         self.side(&mut sides, time, time_left, time_right);
@@ -226,14 +244,10 @@ impl Binder<'_> {
                 }
             }
         }
-        let Some((l, r, op)) = order else {
-            let message =
-                "ASOF JOIN needs an inequality of both sides: ON a.key = b.key AND a.time >= b.time";
-            return Err(Error::Invalid(message.into()));
-        };
+        let Some((l, r, op)) = order else { return Err(no_inequality()) };
         Ok(Nearest {
             keys,
-            order: (l, r),
+            order: Some((l, r)),
             is_next: matches!(op, Operator::Lt | Operator::LtEq),
             is_strict: matches!(op, Operator::Lt | Operator::Gt),
             of_left: only_left,
@@ -275,6 +289,11 @@ impl Binder<'_> {
         let calls = vec![(id, call)];
         (Rel::Window(Window { input: Box::new(rel), partition: vec![], order: vec![], calls }), id)
     }
+}
+
+fn no_inequality() -> Error {
+    let message = "ASOF JOIN needs an inequality of both sides: ON a.key = b.key AND a.time >= b.time";
+    Error::Invalid(message.into())
 }
 
 fn compares_both() -> Error {
