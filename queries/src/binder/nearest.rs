@@ -235,7 +235,7 @@ impl Binder<'_> {
                         Operator::IsNotDistinctFrom => keys.push((l, r, true)),
                         Operator::Gt | Operator::GtEq | Operator::Lt | Operator::LtEq => {
                             if order.replace((l, r, op)).is_some() {
-                                let message = "two inequalities of both sides in ASOF JOIN, which takes one\n                                                 help: the others may stand in WHERE, or on the rows of one side";
+                                let message = "two inequalities of both sides in ASOF JOIN, which takes one\n  help: others may stand in WHERE";
                                 return Err(Error::Invalid(message.into()));
                             }
                         }
