@@ -18,6 +18,9 @@ pub fn global(mut tokens: Vec<TokenWithSpan>) -> Result<Vec<TokenWithSpan>> {
     let said = Said::of(&tokens);
     let mut changed: Vec<(usize, bool)> = Vec::new();
     for at in 1..said.len() {
+        if said.is_behind(at, &["AS"]) {
+            continue;
+        }
         if said.is(at, "ASOF") && said.is_one(at + 1, &KINDS) {
             changed.push((said.before(at).len(), false));
         }
@@ -29,7 +32,7 @@ pub fn global(mut tokens: Vec<TokenWithSpan>) -> Result<Vec<TokenWithSpan>> {
             let message = "MATCH_CONDITION of ASOF JOIN\n  help: write ON a.key = b.key AND a.time >= b.time";
             return Err(Error::Unsupported(message.into()).at(said.span(at)));
         }
-        if said.is(at, "GLOBAL") && said.is_one(at + 1, &KINDS) && !said.is_behind(at, &["AS"]) {
+        if said.is(at, "GLOBAL") && said.is_one(at + 1, &KINDS) {
             let message = "GLOBAL JOIN\n  help: leave GLOBAL out: each join sees all rows of both sides";
             return Err(Error::Unsupported(message.into()).at(said.span(at)));
         }
@@ -56,6 +59,7 @@ mod tests {
             ("FROM a x ASOF LEFT JOIN b ON x.t > b.t", "FROM a x GLOBAL LEFT JOIN b ON x.t > b.t"),
             ("FROM a POSITIONAL JOIN b", "FROM a GLOBAL CROSS JOIN b"),
             ("SELECT asof, positional FROM a", "SELECT asof, positional FROM a"),
+            ("FROM a AS asof JOIN b USING (k)", "FROM a AS asof JOIN b USING(k)"),
         ] {
             let Ok(Statement::Query(query)) = parse(text) else { panic!("no query: {text}") };
             // The text of the tree has two spaces before a join of this kind.

@@ -481,6 +481,9 @@ fn unlisted(select: &Select) -> Option<usize> {
 /// # Errors
 /// It can't be made.
 pub fn next_unlisted(query: &Query) -> Result<Option<Arc<Query>>> {
+    if visits::look(query, &mut HasUnlisted).is_continue() {
+        return Ok(None);
+    }
     let mut find = Find { open: Vec::new(), found: None };
     // It breaks off where it has found one.
     let _ = visits::look(query, &mut find);
@@ -554,6 +557,20 @@ impl VisitorMut for List<'_> {
         }
         // There is no error: nothing else is to be looked at.
         ControlFlow::Break(Error::Invalid(String::new()))
+    }
+}
+
+/// Whether there is a column of PIVOT without values, as there is hardly ever.
+struct HasUnlisted;
+
+impl Visitor for HasUnlisted {
+    type Break = ();
+
+    fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<()> {
+        match unlisted(select) {
+            Some(_) => ControlFlow::Break(()),
+            None => ControlFlow::Continue(()),
+        }
     }
 }
 
