@@ -41,11 +41,27 @@ impl fmt::Display for Line {
 pub fn explain(plan: &Plan) -> Vec<Line> {
     let mut lines = Vec::new();
     for stage in &plan.stages {
-        let what = match stage.gives {
-            Gives::Value => "scalar subquery",
-            Gives::Rows => "shared rows",
+        let number = stage.number;
+        let what = match &stage.gives {
+            Gives::Value => format!("scalar subquery {number}"),
+            Gives::Rows => format!("shared rows {number}"),
+            Gives::Seed => format!("shared rows {number}, then those of the last round"),
+            Gives::Rounds(rounds) => {
+                let mut what = format!("shared rows {number}, in rounds behind shared rows {}", rounds.seed);
+                if rounds.distinct.is_some() {
+                    what.push_str(", each row once");
+                }
+                if let Some(fetch) = rounds.fetch {
+                    let _ = write!(what, ", at least {fetch} rows");
+                }
+                if !rounds.before.is_empty() {
+                    let before: Vec<String> = rounds.before.iter().map(usize::to_string).collect();
+                    let _ = write!(what, ", each after {}", before.join(", "));
+                }
+                what
+            }
         };
-        lines.push(Line { node: None, text: format!("first: {what} {}", stage.number), rows: None });
+        lines.push(Line { node: None, text: format!("first: {what}"), rows: None });
         node(&stage.root, 1, &mut lines);
     }
     node(&plan.root, 0, &mut lines);

@@ -33,7 +33,7 @@ use sqlparser::ast::{
 };
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::Parser;
-use sqlparser::tokenizer::{Location, Span, Token, Tokenizer};
+use sqlparser::tokenizer::{Location, Span, Token, TokenWithSpan, Tokenizer};
 
 use crate::dialect::Palais;
 use crate::error::{Error, Result, syntax};
@@ -203,9 +203,13 @@ fn parsed<T: AsMut<[Statement]>>(sql: &str, parse: impl FnOnce(&mut Parser) -> R
     let tokens = samples::named(limits::percent(stars::like(aliases::behind(tokens))))?;
     let tokens = pivots::selected(joins::global(tokens)?)?;
     let reads = readers::occurs(&tokens);
+    let keyed = using_key(&tokens);
     let mut parser =
         Parser::new(&Palais).with_recursion_limit(bounds::MOST_CALLS).with_tokens_with_locations(tokens);
-    let mut parsed = parse(&mut parser)?;
+    let mut parsed = parse(&mut parser).map_err(|e| match keyed {
+        Some(span) => Error::Unsupported("USING KEY of a recursion".into()).at(span),
+        None => e,
+    })?;
     if !wishes.is_empty() {
         parsed.as_mut().iter_mut().filter_map(Statement::query_mut).for_each(|query| wishes.put_into(query));
     }
@@ -217,6 +221,17 @@ fn parsed<T: AsMut<[Statement]>>(sql: &str, parse: impl FnOnce(&mut Parser) -> R
         }
     }
     Ok(parsed)
+}
+
+/// Where `USING KEY (` stands, which the parser reads nowhere.
+fn using_key(tokens: &[TokenWithSpan]) -> Option<Span> {
+    let said: Vec<&TokenWithSpan> =
+        tokens.iter().filter(|token| !matches!(token.token, Token::Whitespace(_))).collect();
+    let is = |token: &TokenWithSpan, name: &str| matches!(&token.token, Token::Word(word) if word.quote_style.is_none() && word.value.eq_ignore_ascii_case(name));
+    let found = said
+        .windows(3)
+        .find(|three| is(three[0], "USING") && is(three[1], "KEY") && three[2].token == Token::LParen);
+    found.map(|three| three[0].span)
 }
 
 fn expect_end(parser: &Parser, what: &str, more: &str) -> Result<()> {

@@ -1,5 +1,6 @@
 //! The physical plan: a tree of operators in which every decision is taken. `engine` renders it without choices.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
@@ -52,12 +53,43 @@ pub struct Stage {
 }
 
 /// What is read of a stage.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Gives {
     /// The value of a scalar subquery, a constant to the rest. There is at most one row of one column; more is an error.
     Value,
     /// Rows, which [`Op::Shared`] reads. Each process keeps those of its own workers until nothing reads them any more.
     Rows,
+    /// The first rows of a recursion. [`Op::Shared`] reads those of the last round in their place.
+    Seed,
+    /// The rows of all rounds of a recursion.
+    Rounds(Rounds),
+}
+
+/// A recursion: its stage is run in rounds, until a round gives no more rows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rounds {
+    /// The number of the stage that has the first rows.
+    pub seed: usize,
+    /// Whether a row that was given before is left out, and how the rows lie in the hash table that knows them then.
+    pub distinct: Option<KeyLayout>,
+    /// At most this many rows are wanted.
+    pub fetch: Option<usize>,
+    /// The numbers of other stages that are run in each round before it. An inner recursion runs its own.
+    pub before: Vec<usize>,
+}
+
+impl Plan {
+    /// The numbers of the stages that recursions run.
+    pub fn run_in_rounds(&self) -> BTreeSet<usize> {
+        let mut numbers = BTreeSet::new();
+        for stage in &self.stages {
+            if let Gives::Rounds(rounds) = &stage.gives {
+                numbers.insert(rounds.seed);
+                numbers.extend(&rounds.before);
+            }
+        }
+        numbers
+    }
 }
 
 /// An operator, its inputs and its output.
@@ -453,6 +485,8 @@ pub struct Join {
     /// these keys from there. Both sides are spread by the hash of their keys, which alone decide where build rows are
     /// given at the end.
     pub replicates: bool,
+    /// Whether the build side is the same in all rounds of a recursion. It is made in the first one.
+    pub repeats: bool,
     /// Keys that must be equal, over the left and the right input. Empty: every pair is looked at.
     pub on: Vec<(Expr, Expr)>,
     /// What must hold besides, over the columns that [`Join::filter_columns`] names.

@@ -22,7 +22,11 @@ impl Plan {
         let literal: Expr = Arc::new(Literal::new(value.clone()));
         let put = |e: &Expr| put(e, &read, &literal);
         let of_stage = |stage: &Stage| {
-            Ok(Stage { number: stage.number, gives: stage.gives, root: with_exprs(&stage.root, &put)? })
+            Ok(Stage {
+                number: stage.number,
+                gives: stage.gives.clone(),
+                root: with_exprs(&stage.root, &put)?,
+            })
         };
         Ok(Plan {
             stages: self.stages.iter().map(of_stage).collect::<Result<_>>()?,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use sqlparser::ast::helpers::attached_token::AttachedToken;
-use sqlparser::ast::{Cte, Ident, TableAlias, TableAliasColumnDef, With};
+use sqlparser::ast::{Cte, Ident, SetExpr, TableAlias, TableAliasColumnDef, With};
 use sqlparser::tokenizer::Span;
 
 use crate::bounds;
@@ -79,14 +79,8 @@ impl Views {
             return Ok(query.clone());
         }
         let mut query = Query::clone(query);
-        let with = query.with.get_or_insert_with(|| With {
-            with_token: AttachedToken::empty(),
-            recursive: false,
-            cte_tables: Vec::new(),
-        });
-        if with.recursive {
-            return Err(Error::Unsupported("WITH RECURSIVE over views".into()));
-        }
+        let none = || With { with_token: AttachedToken::empty(), recursive: false, cte_tables: Vec::new() };
+        let with = query.with.get_or_insert_with(none);
         let name = |cte: &Cte| cte.alias.name.value.to_lowercase();
         if let Some(own) = with.cte_tables.iter().find(|own| ctes.iter().any(|view| name(view) == name(own)))
         {
@@ -96,8 +90,25 @@ impl Views {
             ))
             .at(own.alias.name.span));
         }
-        ctes.append(&mut with.cte_tables);
-        with.cte_tables = ctes;
+        if with.recursive {
+            // The query of a view may name a table as a name of WITH RECURSIVE, which all of its queries see.
+            let inner = query;
+            query = Query {
+                with: Some(With { cte_tables: ctes, ..none() }),
+                body: Box::new(SetExpr::Query(Box::new(inner))),
+                order_by: None,
+                limit_clause: None,
+                fetch: None,
+                locks: vec![],
+                for_clause: None,
+                settings: None,
+                format_clause: None,
+                pipe_operators: vec![],
+            };
+        } else {
+            ctes.append(&mut with.cte_tables);
+            with.cte_tables = ctes;
+        }
         bounds::check_tree(&query)?;
         Ok(Arc::new(query))
     }

@@ -153,6 +153,11 @@ impl QueryState {
         self.enough[node].load(Ordering::Relaxed)
     }
 
+    /// Notes that the consumers of all nodes want rows again: another tree begins on the same workers.
+    pub fn want_again(&self) {
+        self.enough.iter().for_each(|flag| flag.store(false, Ordering::Relaxed));
+    }
+
     /// A number that grows whenever a flag is raised.
     pub fn epoch(&self) -> u64 {
         self.epoch.load(Ordering::Acquire)

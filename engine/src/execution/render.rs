@@ -13,7 +13,7 @@ use timely::dataflow::Scope;
 
 use crate::context::memory;
 use crate::dataflow::credit::Pool;
-use crate::dataflow::operator::{BuildBarrier, Edge, Inputs, Local, Stage, Time};
+use crate::dataflow::operator::{BuildBarrier, Edge, Inputs, Local, Operator, Stage, Time, Wake};
 use crate::distributed::processes::{NoteReceiver, Topology, Wanted};
 use crate::error::Result;
 use crate::execution::run::Settings;
@@ -30,7 +30,6 @@ use crate::operators::limit::Limit;
 use crate::operators::memory_tracker::MemoryTracker;
 use crate::operators::merge::Merge;
 use crate::operators::order::Order;
-use crate::operators::output::{Output, Queue};
 use crate::operators::project::Project;
 use crate::operators::repeat::Repeat;
 use crate::operators::scan::Scan;
@@ -74,6 +73,31 @@ fn in_order_bytes(limit: u64, peers: usize) -> usize {
     each.min(ARRANGED_BYTES).max(EXCHANGE_BYTES / peers)
 }
 
+/// The build sides that are the same in all rounds of a recursion, by the node of the join: one for all workers of the
+/// process, or one for each.
+#[derive(Default)]
+pub struct MadeBuilds(BTreeMap<NodeId, Vec<Arc<Builds>>>);
+
+impl MadeBuilds {
+    /// The bytes of their rows, about.
+    pub fn bytes(&self) -> usize {
+        self.0.values().flatten().map(|builds| builds.bytes()).sum()
+    }
+
+    /// The build sides of a join, and whether they are complete. `new` makes such that are not.
+    fn of(&mut self, join: NodeId, new: impl FnOnce() -> Vec<Arc<Builds>>) -> (Vec<Arc<Builds>>, bool) {
+        if let Some(made) = self.0.get(&join)
+            && made.iter().all(|builds| builds.get().is_some())
+        {
+            return (made.clone(), true);
+        }
+        // The rows of a join that has had enough of the first ones are not all there.
+        let new = new();
+        self.0.insert(join, new.clone());
+        (new, false)
+    }
+}
+
 /// The state of a plan that the workers of a process share, by node. It has the sources of scans, the credit of
 /// exchanges, and the build sides of joins that share them.
 pub struct Shared {
@@ -83,29 +107,39 @@ pub struct Shared {
     /// By exchange: one pool for all senders, or one for each sender if worker 0 merges or arranges. A sender that is
     /// ahead must not use up the credit that another sender needs for the next batch in order.
     pools: Vec<Vec<Arc<Pool>>>,
-    builds: Vec<Option<Arc<Builds>>>,
+    /// By join: one for all workers of the process, or one for each. None where each worker makes its own.
+    builds: Vec<Vec<Arc<Builds>>>,
+    /// Whether the build side of a join has been made in an earlier round.
+    is_made: Vec<bool>,
     /// By the node of the join, and again by the node of the exchange of its probe side.
     replicas: Vec<Option<Arc<Replicas>>>,
 }
 
 impl Shared {
     /// The state for the tree below `root` of a plan of `nodes` nodes. `kept` are the rows of the stages that it reads, by
-    /// their numbers.
+    /// their numbers, and `made` what was made in earlier rounds, if the tree is run in rounds.
     pub fn new(
         root: &Node,
         nodes: usize,
         settings: &Settings,
         topology: Topology,
         kept: &BTreeMap<usize, Arc<Kept>>,
+        mut made: Option<&mut MadeBuilds>,
     ) -> Result<Shared> {
-        let (sources, pools, builds) = (vec![None; nodes], vec![vec![]; nodes], vec![None; nodes]);
-        let (readings, replicas) = (vec![None; nodes], vec![None; nodes]);
-        let mut shared = Shared { topology, sources, readings, pools, builds, replicas };
-        shared.add(root, settings, kept)?;
+        let (sources, pools, builds) = (vec![None; nodes], vec![vec![]; nodes], vec![vec![]; nodes]);
+        let (readings, replicas, is_made) = (vec![None; nodes], vec![None; nodes], vec![false; nodes]);
+        let mut shared = Shared { topology, sources, readings, pools, builds, is_made, replicas };
+        shared.add(root, settings, kept, &mut made)?;
         Ok(shared)
     }
 
-    fn add(&mut self, node: &Node, settings: &Settings, kept: &BTreeMap<usize, Arc<Kept>>) -> Result<()> {
+    fn add(
+        &mut self,
+        node: &Node,
+        settings: &Settings,
+        kept: &BTreeMap<usize, Arc<Kept>>,
+        made: &mut Option<&mut MadeBuilds>,
+    ) -> Result<()> {
         let window = prefetch::Window::new(settings.read_ahead);
         let memory_limit = settings.memory_limit.min(memory::limit());
         match &node.op {
@@ -129,7 +163,17 @@ impl Shared {
                 self.pools[node.id] = (0..self.topology.workers).map(|_| Pool::new(each)).collect();
             }
             Op::Exchange(_) => self.pools[node.id] = vec![Pool::new(EXCHANGE_BYTES)],
-            Op::Join(join) if join.shared => self.builds[node.id] = Some(Builds::new(self.topology.workers)),
+            Op::Join(join) if join.shared || join.repeats => {
+                let workers = self.topology.workers;
+                let new = || match join.shared {
+                    true => vec![Builds::new(workers)],
+                    false => (0..workers).map(|_| Builds::new(1)).collect(),
+                };
+                (self.builds[node.id], self.is_made[node.id]) = match made {
+                    Some(made) if join.repeats => made.of(node.id, new),
+                    _ => (new(), false),
+                };
+            }
             Op::Join(join) if join.replicates => {
                 let [build, probe] = if join.build == Side::Left { [0, 1] } else { [1, 0] };
                 let schema = node.inputs[build].schema.clone();
@@ -139,7 +183,10 @@ impl Shared {
             }
             _ => {}
         }
-        node.inputs.iter().try_for_each(|n| self.add(n, settings, kept))
+        let is_made = |i: usize| self.is_made[node.id] && Some(i) == build_input(node);
+        let inputs: Vec<&Node> =
+            node.inputs.iter().enumerate().filter(|(i, _)| !is_made(*i)).map(|(_, input)| input).collect();
+        inputs.into_iter().try_for_each(|input| self.add(input, settings, kept, made))
     }
 
     fn source(&self, id: NodeId) -> Arc<ScanSource> {
@@ -152,9 +199,10 @@ impl Shared {
 
     /// The build side of a join, and the number of the part that `worker` builds.
     fn builds(&self, id: NodeId, worker: usize) -> (Arc<Builds>, usize) {
-        match &self.builds[id] {
-            Some(shared) => (shared.clone(), worker),
-            None => (Builds::new(1), 0),
+        match self.builds[id].as_slice() {
+            [] => (Builds::new(1), 0),
+            [shared] => (shared.clone(), worker),
+            own => (own[worker % own.len()].clone(), 0),
         }
     }
 
@@ -212,6 +260,14 @@ impl NoteReceiver for Shared {
     }
 }
 
+/// The input of a join that is kept in a table.
+fn build_input(node: &Node) -> Option<usize> {
+    match &node.op {
+        Op::Join(join) => Some(usize::from(join.build == Side::Right)),
+        _ => None,
+    }
+}
+
 /// Renders one tree of a plan on one worker.
 pub struct Renderer<'a, 'scope> {
     /// The dataflow.
@@ -225,11 +281,10 @@ pub struct Renderer<'a, 'scope> {
 }
 
 impl<'scope> Renderer<'_, 'scope> {
-    /// Renders the tree. Its rows go into `queue`.
-    pub fn root(&self, node: &Node, queue: Arc<Queue>) {
+    /// Renders the tree. The operator that `end` makes takes its rows.
+    pub fn root(&self, node: &Node, end: impl FnOnce(Wake) -> Box<dyn Operator>) {
         let edge = self.node(node, &[]);
-        let stage = self.stage(node, "output", false);
-        stage.add(Inputs::Local(vec![edge]), |wake| Box::new(Output::new(queue, wake)));
+        self.stage(node, "output", false).add(Inputs::Local(vec![edge]), end);
     }
 
     fn stage(&self, node: &Node, name: &str, counts: bool) -> Stage<'_, 'scope> {
@@ -328,13 +383,15 @@ impl<'scope> Renderer<'_, 'scope> {
                 let barrier = Rc::new(BuildBarrier::default());
                 let mut for_probe = barriers.to_vec();
                 for_probe.push(barrier.clone());
+                let build = |input: &Node| match self.shared.is_made[node.id] {
+                    true => {
+                        self.stage(input, "made", false).add(Inputs::None, |_| Box::new(Values::new(&[], 0)))
+                    }
+                    false => self.node(input, barriers),
+                };
                 let (left, right) = match plan.build {
-                    Side::Left => {
-                        (self.node(&node.inputs[0], barriers), self.node(&node.inputs[1], &for_probe))
-                    }
-                    Side::Right => {
-                        (self.node(&node.inputs[0], &for_probe), self.node(&node.inputs[1], barriers))
-                    }
+                    Side::Left => (build(&node.inputs[0]), self.node(&node.inputs[1], &for_probe)),
+                    Side::Right => (self.node(&node.inputs[0], &for_probe), build(&node.inputs[1])),
                 };
                 let schemas = (node.inputs[0].schema.clone(), node.inputs[1].schema.clone());
                 let (builds, part) = self.shared.builds(node.id, self.local.index);

@@ -1,6 +1,7 @@
 //! Starts workers, runs the stages of a plan, and hands the result to the caller.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
@@ -21,13 +22,14 @@ use crate::context::panics;
 use crate::context::query::QueryState;
 use crate::context::stack::{self, Deep};
 use crate::dataflow::batch::batch_of;
-use crate::dataflow::operator::{Local, Time};
+use crate::dataflow::operator::{Local, Operator, Time, Wake};
 use crate::distributed::processes::{NoteReceiver, Processes, Topology};
 use crate::distributed::wire;
 use crate::error::{Error, Result};
 use crate::execution::render::{Renderer, Shared};
+use crate::execution::rounds;
 use crate::execution::workers::{Build, PARK, channels_here, run_thread, start_workers};
-use crate::operators::output::{Queue, Taken};
+use crate::operators::output::{Output, Queue, Taken};
 use crate::operators::scan::prefetch::PARTS;
 use crate::state::kept::{Keeper, Kept};
 
@@ -51,7 +53,7 @@ impl Settings {
 
 /// How long the caller waits for a stopped query. A worker that waits for the system, such as for a pipe without a
 /// writer, doesn't see that the query is stopped.
-const GRACE: Duration = Duration::from_millis(700);
+pub(super) const GRACE: Duration = Duration::from_millis(700);
 
 /// Runs a plan in this process. `cancel` can stop it.
 ///
@@ -83,7 +85,30 @@ fn run_in(
     let run = Run { settings, cancel, processes, account };
     let (mut plan, mut before) = (Deep::from(plan.clone()), None);
     let mut kept = BTreeMap::new();
+    let in_rounds = plan.run_in_rounds();
     for position in 0..plan.stages.len() {
+        if in_rounds.contains(&plan.stages[position].number) {
+            continue;
+        }
+        if let Gives::Rounds(rounds) = &plan.stages[position].gives {
+            let rows = match &run.processes {
+                // The first process runs it.
+                Some(processes) if processes.index > 0 => {
+                    processes.network.value(position)?;
+                    run.no_rows(&plan.stages[position])
+                }
+                _ => {
+                    let (rows, state) =
+                        rounds::run(&run, &plan, (position, rounds), &kept, before.as_deref())?;
+                    before = Some(state);
+                    run.processes.iter().for_each(|others| others.network.tell_value(position, vec![]));
+                    rows
+                }
+            };
+            kept.insert(plan.stages[position].number, Arc::new(rows));
+            forget(&plan, position, &mut kept)?;
+            continue;
+        }
         let tree = Tree { plan: Arc::clone(&plan), stage: Some(position) };
         let results = run.start(tree, &kept, before.as_deref())?;
         before = Some(results.state().clone());
@@ -93,19 +118,30 @@ fn run_in(
                 let value = run.value(stage, position, results)?;
                 plan = Deep::new(stack::deep(|| plan.with_value(stage, &value))??);
             }
+            // These have been looked at.
+            Gives::Seed | Gives::Rounds(_) => {}
             Gives::Rows => {
                 let others = kept.values().map(|kept: &Arc<Kept>| kept.bytes_in_memory()).sum();
                 kept.insert(stage.number, Arc::new(run.keep(stage, results, others)?));
             }
         }
-        if !kept.is_empty() {
-            let later = || plan.trees().skip(position + 1).flat_map(stages_of).collect();
-            let read: BTreeSet<usize> = stack::deep(later)?;
-            kept.retain(|number, _| read.contains(number));
-        }
+        forget(&plan, position, &mut kept)?;
     }
     let tree = Tree { plan: Arc::clone(&plan), stage: None };
     run.start(tree, &kept, before.as_deref())
+}
+
+/// Forgets the rows of stages that nothing reads any more, once the stage at `position` has been run.
+fn forget(plan: &Plan, position: usize, kept: &mut BTreeMap<usize, Arc<Kept>>) -> Result<()> {
+    let mut later = plan.stages.iter().skip(position + 1);
+    // A recursion that comes reads them by way of stages that stand before it.
+    if kept.is_empty() || later.any(|stage| matches!(stage.gives, Gives::Rounds(_))) {
+        return Ok(());
+    }
+    let read: BTreeSet<usize> =
+        stack::deep(|| plan.trees().skip(position + 1).flat_map(stages_of).collect())?;
+    kept.retain(|number, _| read.contains(number));
+    Ok(())
 }
 
 /// The stages whose rows a tree reads.
@@ -118,11 +154,11 @@ fn stages_of(node: &Node) -> BTreeSet<usize> {
 }
 
 /// One run of a plan.
-struct Run<'a> {
-    settings: &'a Settings,
+pub(super) struct Run<'a> {
+    pub settings: &'a Settings,
     cancel: &'a Cancel,
-    processes: Option<Arc<Processes>>,
-    account: Arc<Account>,
+    pub processes: Option<Arc<Processes>>,
+    pub account: Arc<Account>,
 }
 
 impl Run<'_> {
@@ -134,11 +170,15 @@ impl Run<'_> {
         kept: &BTreeMap<usize, Arc<Kept>>,
         before: Option<&QueryState>,
     ) -> Result<Results> {
-        let stage = tree.stage.unwrap_or(tree.plan.stages.len());
+        let stage = tree.number();
         let topology = Topology { stage, workers: self.settings.workers, processes: self.processes.clone() };
-        let state = QueryState::new(tree.plan.nodes, topology.peers());
-        let state = begun(Arc::new(state), self.cancel, before);
+        let state = self.state(tree.plan.nodes, topology.peers(), before);
         start(tree, topology, self.settings, &self.account, state, kept)
+    }
+
+    /// The state of a stage of `nodes` nodes that begins on `workers` workers.
+    pub fn state(&self, nodes: usize, workers: usize, before: Option<&QueryState>) -> Arc<QueryState> {
+        begun(Arc::new(QueryState::new(nodes, workers)), self.cancel, before)
     }
 
     /// The value of a stage, the same one in every process.
@@ -156,6 +196,12 @@ impl Run<'_> {
                 wire::decode_value(&processes.network.value(position)?, t)
             }
         }
+    }
+
+    /// No rows of a stage.
+    fn no_rows(&self, stage: &Stage) -> Kept {
+        let label = format!("shared rows {}", stage.number);
+        Keeper::new(stage.root.schema.clone(), label, &self.account, 0).finish()
     }
 
     /// The rows of a stage that the workers of this process give. The stages before it keep `others` bytes in memory.
@@ -177,7 +223,7 @@ fn begun(state: Arc<QueryState>, cancel: &Cancel, before: Option<&QueryState>) -
     state
 }
 
-fn stage_value(stage: &Stage, batches: &[RecordBatch]) -> Result<ScalarValue> {
+pub(super) fn stage_value(stage: &Stage, batches: &[RecordBatch]) -> Result<ScalarValue> {
     let rows: usize = batches.iter().map(RecordBatch::num_rows).sum();
     if rows > 1 {
         return Err(Error::SubqueryRows(rows));
@@ -190,13 +236,18 @@ fn stage_value(stage: &Stage, batches: &[RecordBatch]) -> Result<ScalarValue> {
 
 /// One tree of a plan: that of the stage at a position, or the one that gives the result.
 #[derive(Clone)]
-struct Tree {
-    plan: Arc<Plan>,
-    stage: Option<usize>,
+pub(super) struct Tree {
+    pub plan: Arc<Plan>,
+    pub stage: Option<usize>,
 }
 
 impl Tree {
-    fn root(&self) -> &Node {
+    /// Its number among the trees of the plan.
+    pub fn number(&self) -> usize {
+        self.stage.unwrap_or(self.plan.stages.len())
+    }
+
+    pub fn root(&self) -> &Node {
         match self.stage {
             Some(position) => &self.plan.stages[position].root,
             None => &self.plan.root,
@@ -213,7 +264,7 @@ fn start(
     kept: &BTreeMap<usize, Arc<Kept>>,
 ) -> Result<Results> {
     let nodes = tree.plan.nodes;
-    let shared = Arc::new(Shared::new(tree.root(), nodes, settings, topology.clone(), kept)?);
+    let shared = Arc::new(Shared::new(tree.root(), nodes, settings, topology.clone(), kept, None)?);
     // Rows that lie on worker 0 come through one queue. Rows that lie on all workers come through a queue for each
     // worker.
     let queues = if tree.root().single { 1 } else { settings.workers };
@@ -274,16 +325,35 @@ fn run_worker(
     if topology.processes.is_some() {
         count_progress(worker, state.clone());
     }
+    let queue = queue.clone();
+    let local = render(worker, tree, state, shared, topology, |wake| Box::new(Output::new(queue, wake)));
+    // From here on the worker has rows, which suit large pages.
+    pages::large();
+    step(worker, state, &local);
+}
+
+/// Makes the dataflow of a tree on a worker. The operator that `end` makes takes its rows.
+pub(super) fn render(
+    worker: &mut Worker,
+    tree: &Tree,
+    state: &Arc<QueryState>,
+    shared: &Shared,
+    topology: &Topology,
+    end: impl FnOnce(Wake) -> Box<dyn Operator>,
+) -> Rc<Local> {
     let local = Local::new(worker, state.clone(), topology.clone(), tree.plan.nodes);
     worker.dataflow(|scope| {
         let renderer = Renderer { scope, local: &local, shared, failed: Default::default() };
-        renderer.root(tree.root(), queue.clone());
+        renderer.root(tree.root(), end);
         if let Some(e) = renderer.failed.take() {
             state.fail(e);
         }
     });
-    // From here on the worker has rows, which suit large pages.
-    pages::large();
+    local
+}
+
+/// Runs the dataflow of a worker to its end.
+pub(super) fn step(worker: &mut Worker, state: &QueryState, local: &Local) {
     let mut epoch = state.epoch();
     while worker.has_dataflows() && !state.is_broken_off() {
         if state.epoch() != epoch {

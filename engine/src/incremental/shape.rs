@@ -41,6 +41,7 @@ impl Shape {
         if let Some(stage) = plan.stages.first() {
             return Err(refuse(match stage.gives {
                 Gives::Value => "a scalar subquery",
+                Gives::Seed | Gives::Rounds(_) => "a recursion",
                 Gives::Rows => "rows that are computed first and kept",
             }));
         }

@@ -1,5 +1,6 @@
 //! One operator, one file.
 
+pub mod absorb;
 pub mod aggregate;
 #[cfg(test)]
 mod driven;

@@ -42,6 +42,7 @@ pub struct Keeper {
 #[derive(Debug, Default)]
 struct Rows {
     batches: Vec<Stored>,
+    rows: usize,
     /// The bytes of those in memory.
     bytes: usize,
     disk: Disk,
@@ -79,6 +80,7 @@ impl Keeper {
         let batch = compact(batch);
         let bytes = batch_bytes(&batch);
         let mut rows = self.rows.lock().expect("a panic with this lock ends the query");
+        rows.rows += batch.num_rows();
         let is_much = rows.bytes.saturating_add(bytes) > self.most || memory::is_short(bytes as u64);
         // A batch without columns takes no memory.
         if is_much && batch.num_columns() > 0 {
@@ -98,15 +100,20 @@ impl Keeper {
         Ok(())
     }
 
+    /// The bytes of the rows that are in memory now.
+    pub fn bytes_in_memory(&self) -> usize {
+        self.rows.lock().expect("a panic with this lock ends the query").bytes
+    }
+
     /// The rows, once all were given.
-    pub fn finish(self) -> Kept {
-        let Rows { batches, bytes, disk } =
-            self.rows.into_inner().expect("a panic with this lock ends the query");
+    pub fn finish(&self) -> Kept {
+        let rows = std::mem::take(&mut *self.rows.lock().expect("a panic with this lock ends the query"));
+        let Rows { batches, rows, bytes, disk } = rows;
         let disk = match disk {
             Disk::Used(spill) => Some(spill),
             Disk::Unused | Disk::Refused => None,
         };
-        Kept { schema: self.schema, batches, bytes, disk, _holder: self.holder }
+        Kept { schema: self.schema.clone(), batches, rows, bytes, disk, _holder: self.holder.clone() }
     }
 }
 
@@ -115,12 +122,18 @@ impl Keeper {
 pub struct Kept {
     schema: SchemaRef,
     batches: Vec<Stored>,
+    rows: usize,
     bytes: usize,
     disk: Option<Spill>,
     _holder: Arc<Holder>,
 }
 
 impl Kept {
+    /// How many rows there are.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
     /// The bytes of the rows in memory.
     pub fn bytes_in_memory(&self) -> usize {
         self.bytes

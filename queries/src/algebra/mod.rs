@@ -29,7 +29,7 @@ use schema::Table;
 
 pub use expr::{Expr, Kind, Subquery, SubqueryKind};
 pub use facts::{Facts, Number, Spread};
-pub use stages::{Gives, Shared, Stage};
+pub use stages::{Gives, Rounds, Shared, Stage};
 pub use window::{Window, WindowCall, WindowFunction};
 
 use crate::plan::Transform;

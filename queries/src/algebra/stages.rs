@@ -4,6 +4,11 @@
 //! A relation that several read is a stage, and each that reads it has a [`Shared`] in its place. So each stage is a tree,
 //! and the statement is too: nothing is on its way to two readers at once. The rows of a stage are kept, and its readers
 //! begin when it has ended.
+//!
+//! A recursion is two stages. The first one, its seed, has the rows that the name stands for in the first round. The second
+//! one is computed again in each round, and the readers of the seed see the rows that it gave in the last round. All of its
+//! rows, those of the seed first, are what others read. A stage between the two that depends on the seed is computed in each
+//! round too.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -32,6 +37,21 @@ pub enum Gives {
         /// Whether the statement asks for it (`MATERIALIZED`).
         is_asked: bool,
     },
+    /// The first rows of a recursion. What reads them sees those of the last round.
+    Seed,
+    /// The rows of all rounds of a recursion.
+    Rounds(Rounds),
+}
+
+/// A recursion.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rounds {
+    /// The stage that has its first rows, of columns of the same types.
+    pub seed: usize,
+    /// Whether a row that was given before is left out (`UNION`).
+    pub distinct: bool,
+    /// At most this many rows are wanted.
+    pub fetch: Option<usize>,
 }
 
 /// Reads the rows of a stage.
@@ -65,7 +85,29 @@ impl Shared {
 impl Stage {
     /// Whether its rows are read.
     pub fn is_shared(&self) -> bool {
-        matches!(self.gives, Gives::Rows { .. })
+        !matches!(self.gives, Gives::Value)
+    }
+
+    /// Whether it is a part of a recursion: its relation is not what its readers read.
+    pub fn is_recursive(&self) -> bool {
+        matches!(self.gives, Gives::Seed | Gives::Rounds(_))
+    }
+
+    /// The stages that it needs: those that its relation reads, and the first rows of a recursion.
+    pub fn needs(&self) -> BTreeSet<usize> {
+        let mut stages = self.root.stages();
+        if let Gives::Rounds(rounds) = self.gives {
+            stages.insert(rounds.seed);
+        }
+        stages
+    }
+
+    /// Gives the stages that it needs other numbers.
+    pub fn renumber_stages(&mut self, number: &dyn Fn(usize) -> usize) {
+        self.root.renumber_stages(number);
+        if let Gives::Rounds(rounds) = &mut self.gives {
+            rounds.seed = number(rounds.seed);
+        }
     }
 }
 
@@ -156,7 +198,7 @@ impl Statement {
         for (number, stage) in self.stages.iter().enumerate().rev() {
             // A stage reads those before it.
             if read.contains(&number) {
-                read.extend(stage.root.stages());
+                read.extend(stage.needs());
             }
         }
         if read.len() == self.stages.len() {
@@ -169,10 +211,27 @@ impl Statement {
             old += 1;
             read.contains(&(old - 1))
         });
-        for stage in &mut self.stages {
-            stage.root.renumber_stages(&number);
-        }
+        self.stages.iter_mut().for_each(|stage| stage.renumber_stages(&number));
         self.root.renumber_stages(&number);
+    }
+
+    /// For each stage the stages whose rows or values change from round to round of the recursions that compute it: their
+    /// seeds, and those that depend on them. Empty for a stage that is computed once.
+    pub fn changing(&self) -> Vec<BTreeSet<usize>> {
+        let mut changing = vec![BTreeSet::new(); self.stages.len()];
+        for (number, stage) in self.stages.iter().enumerate() {
+            let Gives::Rounds(rounds) = stage.gives else { continue };
+            let mut dependent = BTreeSet::from([rounds.seed]);
+            for (between, stage) in self.stages.iter().enumerate().take(number).skip(rounds.seed + 1) {
+                if !stage.needs().is_disjoint(&dependent) {
+                    dependent.insert(between);
+                }
+            }
+            // The seed itself is computed once, before the rounds.
+            let anew: Vec<usize> = dependent.iter().copied().filter(|other| *other != rounds.seed).collect();
+            anew.into_iter().chain([number]).for_each(|stage| changing[stage].extend(&dependent));
+        }
+        changing
     }
 
     /// Whether the rows of a stage are read.

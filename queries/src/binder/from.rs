@@ -156,7 +156,7 @@ impl<'a> Binder<'a> {
             let bound = self.cte(cte)?;
             return self.relation(bound, Some(cte.name), alias);
         }
-        let table = self.catalog.table(name)?.clone();
+        let table = self.catalog.table(name).map_err(|error| self.no_table(name, error))?.clone();
         let known = table.name.clone();
         let bound = self.scan(table, None);
         self.relation(bound, Some(&known), alias)
@@ -169,8 +169,14 @@ impl<'a> Binder<'a> {
         if let BoundCte::Shared { stage, fields } = &*cte.bound.borrow() {
             return Ok(self.reader(*stage, fields));
         }
-        let bound = self.query(cte.query, cte.outer, cte.before);
+        let bound = match cte.is_recursive {
+            true => self.recursive(cte),
+            false => self.query(cte.query, cte.outer, cte.before),
+        };
         let mut bound = if cte.is_view { bound.map_err(|error| error.in_view(cte.name)) } else { bound }?;
+        if matches!(&*cte.bound.borrow(), BoundCte::Shared { .. }) {
+            return Ok(bound);
+        }
         rename(&mut bound.fields, &cte.columns, cte.name)?;
         let may_share = cte.materialized != Some(CteAsMaterialized::NotMaterialized)
             && !matches!(&*cte.bound.borrow(), BoundCte::Apart)
@@ -190,7 +196,7 @@ impl<'a> Binder<'a> {
     }
 
     /// Reads the rows of a stage, under columns of its own.
-    fn reader(&mut self, stage: usize, fields: &[Field]) -> Bound {
+    pub(super) fn reader(&mut self, stage: usize, fields: &[Field]) -> Bound {
         let own = |field: &Field| {
             let data_type = self.columns.get(field.id).data_type.clone();
             Field { id: self.columns.add(&field.name, data_type), name: field.name.clone() }
@@ -244,7 +250,7 @@ impl<'a> Binder<'a> {
     }
 
     /// Gives a column that a relation has twice another number each further time: each is one of its own to GROUP BY.
-    fn apart(&mut self, rel: Rel, fields: &mut [Field]) -> Rel {
+    pub(super) fn apart(&mut self, rel: Rel, fields: &mut [Field]) -> Rel {
         let (mut seen, mut again) = (BTreeSet::new(), Vec::new());
         for field in fields.iter_mut().filter(|field| !seen.insert(field.id)) {
             let read = self.columns.read(field.id);
@@ -553,7 +559,7 @@ fn joined(kind: JoinKind, left: Rel, right: Rel, predicates: Vec<Expr>) -> Rel {
 }
 
 /// Gives the first columns other names.
-fn rename(fields: &mut [Field], names: &[&Ident], relation: &str) -> Result<()> {
+pub(super) fn rename(fields: &mut [Field], names: &[&Ident], relation: &str) -> Result<()> {
     if let Some(first) = names.get(fields.len()) {
         return Err(Error::Invalid(format!(
             "'{relation}' has {} columns, and {} names are given",

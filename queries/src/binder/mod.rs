@@ -3,6 +3,7 @@
 //! - `syntax`: what is not supported, and what the parser reads in an inconvenient form.
 //! - [`scope`]: what names mean.
 //! - `query`: WITH, set operations, VALUES, ORDER BY and LIMIT around a query.
+//! - `recursion`: names of WITH that read themselves.
 //! - `from`: tables, joins, derived tables, table functions.
 //! - `select`: one SELECT.
 //! - [`grouping`]: GROUP BY, grouping sets, and which expressions may stand above them; `orders`: aggregates that ask for
@@ -29,6 +30,7 @@ mod patterns;
 mod pivot;
 mod query;
 mod sample;
+mod recursion;
 pub mod scope;
 mod select;
 mod sql_type;
@@ -57,8 +59,15 @@ pub fn bind(query: &Query, catalog: &Catalog, settings: &Settings) -> Result<(St
     let query = syntax::prepared(query)?;
     let types = Types::new(settings);
     let functions = Functions::all();
-    let mut binder =
-        Binder { catalog, settings, types, functions, columns: Columns::default(), stages: vec![] };
+    let mut binder = Binder {
+        catalog,
+        settings,
+        types,
+        functions,
+        columns: Columns::default(),
+        stages: vec![],
+        recursive: vec![],
+    };
     let bound = binder.query(&query, None, None)?;
     let names = bound.fields.iter().map(|field| field.name.clone()).collect();
     let output = bound.fields.iter().map(|field| field.id).collect();
@@ -76,6 +85,8 @@ struct Binder<'a> {
     columns: Columns,
     /// The names of WITH whose rows may be shared.
     stages: Vec<Stage>,
+    /// The names of WITH RECURSIVE around what is bound.
+    recursive: Vec<String>,
 }
 
 /// A query that is bound.

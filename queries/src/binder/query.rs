@@ -4,8 +4,8 @@ use std::cell::RefCell;
 
 use datafusion_common::ScalarValue;
 use sqlparser::ast::{
-    self, Cte, Expr as Ast, Fetch, LimitClause, OrderBy, OrderByExpr, OrderByKind, Query, SetExpr,
-    SetOperator, SetQuantifier, Spanned,
+    self, Expr as Ast, Fetch, LimitClause, OrderBy, OrderByExpr, OrderByKind, Query, SetExpr, SetOperator,
+    SetQuantifier, Spanned, With,
 };
 use sqlparser::tokenizer::Span;
 
@@ -23,7 +23,7 @@ use arrow_schema::DataType;
 use datafusion_expr::Operator;
 
 /// The inputs of a set operation, and which of their columns are those of the result.
-type Inputs = Vec<(Rel, Vec<ColumnId>)>;
+pub(super) type Inputs = Vec<(Rel, Vec<ColumnId>)>;
 
 /// The rows wanted of a query.
 #[derive(Debug, Clone, Copy, Default)]
@@ -43,24 +43,24 @@ impl<'a> Binder<'a> {
         ctes: Option<&Ctes<'_>>,
     ) -> Result<Bound> {
         match &query.with {
-            Some(with) if with.recursive => {
-                let error = Error::Unsupported("recursive CTEs (WITH RECURSIVE)".into());
-                Err(error.at_word("RECURSIVE").at(with.with_token.0.span))
+            Some(with) => {
+                self.with(with, 0, outer, ctes, &mut |binder, ctes| binder.body(query, outer, ctes))
             }
-            Some(with) => self.with(&with.cte_tables, query, outer, ctes),
             None => self.body(query, outer, ctes),
         }
     }
 
-    /// The names of WITH, each of which sees those before it, and then the query.
-    fn with(
+    /// The names of WITH from `number` on, each of which sees those before it, and `then` what sees all of them.
+    pub(super) fn with(
         &mut self,
-        rest: &[Cte],
-        query: &Query,
+        with: &With,
+        number: usize,
         outer: Option<&Env<'_>>,
         ctes: Option<&Ctes<'_>>,
+        then: &mut dyn FnMut(&mut Self, Option<&Ctes<'_>>) -> Result<Bound>,
     ) -> Result<Bound> {
-        let Some((first, rest)) = rest.split_first() else { return self.body(query, outer, ctes) };
+        let rest = with.cte_tables.get(number..).unwrap_or_default();
+        let Some((first, rest)) = rest.split_first() else { return then(self, ctes) };
         let name = &first.alias.name.value;
         if rest.iter().any(|other| same(&other.alias.name.value, name)) {
             return Err(Error::Invalid(format!("WITH has the name '{name}' twice")).at(first.alias.name.span));
@@ -71,12 +71,13 @@ impl<'a> Binder<'a> {
             query: &first.query,
             columns,
             is_view: views::is_view(first),
+            is_recursive: with.recursive && !views::is_view(first),
             outer,
             before: ctes,
             materialized: first.materialized,
             bound: RefCell::new(BoundCte::Unread),
         };
-        let bound = self.with(rest, query, outer, Some(&cte))?;
+        let bound = self.with(with, number + 1, outer, Some(&cte), then)?;
         if matches!(&*cte.bound.borrow(), BoundCte::Unread) {
             // What nothing reads is wrong all the same if it is.
             self.cte(&cte)?;
@@ -100,7 +101,12 @@ impl<'a> Binder<'a> {
     }
 
     /// The operand of a set operation, or what stands in the place of a SELECT.
-    fn set(&mut self, body: &SetExpr, outer: Option<&Env<'_>>, ctes: Option<&Ctes<'_>>) -> Result<Bound> {
+    pub(super) fn set(
+        &mut self,
+        body: &SetExpr,
+        outer: Option<&Env<'_>>,
+        ctes: Option<&Ctes<'_>>,
+    ) -> Result<Bound> {
         match body {
             SetExpr::Select(select) => self.select(select, None, Range::default(), outer, ctes),
             SetExpr::Query(query) => self.query(query, outer, ctes),
@@ -118,7 +124,7 @@ impl<'a> Binder<'a> {
     }
 
     /// ORDER BY of what is not one SELECT: keys are columns of the result, by name or place, or computed of them.
-    fn ordered(
+    pub(super) fn ordered(
         &mut self,
         rel: Rel,
         fields: &[Field],
@@ -141,7 +147,7 @@ impl<'a> Binder<'a> {
     }
 
     /// The rows that LIMIT, or FETCH FIRST, and OFFSET leave.
-    fn range(&mut self, clause: Option<&LimitClause>, first: Option<&Fetch>) -> Result<Range> {
+    pub(super) fn range(&mut self, clause: Option<&LimitClause>, first: Option<&Fetch>) -> Result<Range> {
         let (limit, offset) = match clause {
             Some(LimitClause::LimitOffset { limit, offset, .. }) => (limit.as_ref(), offset.as_ref()),
             _ => (None, None),
@@ -298,11 +304,7 @@ impl<'a> Binder<'a> {
         let is_all = matches!(quantifier, SetQuantifier::All | SetQuantifier::AllByName);
         let (inputs, fields) = self.aligned(op, sides).map_err(at)?;
         match op {
-            SetOperator::Union => {
-                let columns: Vec<ColumnId> = fields.iter().map(|field| field.id).collect();
-                let rel = Rel::Union(Union { columns: columns.clone(), inputs });
-                Ok(Bound { rel: if is_all { rel } else { distinct(rel, columns) }, fields })
-            }
+            SetOperator::Union => Ok(united(inputs, fields, is_all)),
             SetOperator::Intersect | SetOperator::Except | SetOperator::Minus => {
                 let is_intersection = op == SetOperator::Intersect;
                 match is_all {
@@ -348,7 +350,7 @@ impl<'a> Binder<'a> {
     }
 
     /// The inputs of a set operation with columns of the same types, and the columns that it gives.
-    fn aligned(&mut self, op: SetOperator, sides: Vec<Bound>) -> Result<(Inputs, Vec<Field>)> {
+    pub(super) fn aligned(&mut self, op: SetOperator, sides: Vec<Bound>) -> Result<(Inputs, Vec<Field>)> {
         let width = sides.first().map_or(0, |side| side.fields.len());
         if let Some(other) = sides.iter().find(|side| side.fields.len() != width) {
             return Err(Error::Invalid(format!(
@@ -459,6 +461,13 @@ impl<'a> Binder<'a> {
     }
 }
 
+/// UNION of inputs with columns of the same types.
+pub(super) fn united(inputs: Inputs, fields: Vec<Field>, is_all: bool) -> Bound {
+    let columns: Vec<ColumnId> = fields.iter().map(|field| field.id).collect();
+    let rel = Rel::Union(Union { columns: columns.clone(), inputs });
+    Bound { rel: if is_all { rel } else { distinct(rel, columns) }, fields }
+}
+
 /// A constant number of rows that an expression is; `None` for NULL.
 fn count(value: &Expr, e: &Ast, clause: &str) -> Result<Option<usize>> {
     let number = match value.as_literal() {
@@ -477,7 +486,7 @@ fn count(value: &Expr, e: &Ast, clause: &str) -> Result<Option<usize>> {
 }
 
 /// Where a side of a set operation begins.
-fn begin(side: &SetExpr) -> Span {
+pub(super) fn begin(side: &SetExpr) -> Span {
     match side {
         SetExpr::Select(select) => select.select_token.0.span,
         SetExpr::Query(query) => begin(&query.body),
@@ -486,7 +495,7 @@ fn begin(side: &SetExpr) -> Span {
     }
 }
 
-fn is_by_name(quantifier: SetQuantifier) -> bool {
+pub(super) fn is_by_name(quantifier: SetQuantifier) -> bool {
     matches!(quantifier, SetQuantifier::ByName | SetQuantifier::AllByName | SetQuantifier::DistinctByName)
 }
 

@@ -258,6 +258,8 @@ pub struct Ctes<'e> {
     pub outer: Option<&'e Env<'e>>,
     /// The names that it sees.
     pub before: Option<&'e Ctes<'e>>,
+    /// Whether its query may name it.
+    pub is_recursive: bool,
     /// What the statement says of whether its rows are kept.
     pub materialized: Option<CteAsMaterialized>,
     /// What has become of it.

@@ -161,7 +161,8 @@ fn same(a: &[SortKey], b: &[SortKey]) -> bool {
     a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.options == b.options && a.expr.eq(&b.expr))
 }
 
-fn layout(keys: &[Expr]) -> KeyLayout {
+/// How keys lie in the hash table.
+pub(super) fn layout(keys: &[Expr]) -> KeyLayout {
     match keys {
         [] => KeyLayout::None,
         [key] => match &key.data_type {

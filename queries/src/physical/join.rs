@@ -63,6 +63,8 @@ impl Lowering<'_> {
         let sides = Sides {
             kind,
             null_aware,
+            left_repeats: self.repeats(&join.left),
+            right_repeats: self.repeats(&join.right),
             keyless: keys.is_empty(),
             has_filter: !rest.is_empty(),
             is_fixed: !keys.iter().any(|key| key.left.is_volatile() || key.right.is_volatile()),
@@ -87,6 +89,7 @@ impl Lowering<'_> {
             build: way.build,
             shared: way.shared,
             replicates: way.replicates,
+            repeats: sides.is_made_once(way.build),
             on,
             filter,
             filter_columns,
@@ -229,6 +232,10 @@ struct Sides {
     null_aware: bool,
     keyless: bool,
     has_filter: bool,
+    /// Whether the left side is the same in all rounds of a recursion.
+    left_repeats: bool,
+    /// Whether the right side is.
+    right_repeats: bool,
     /// Whether each key has the same value wherever it is computed.
     is_fixed: bool,
     left: SideSize,
@@ -236,11 +243,23 @@ struct Sides {
 }
 
 impl Sides {
+    /// Whether the table of a build side is the same in all rounds: rows that it gives at the end are marked anew.
+    fn is_made_once(&self, build: Side) -> bool {
+        let repeats = if build == Side::Left { self.left_repeats } else { self.right_repeats };
+        repeats && !gives_build_rows(self.kind, build)
+    }
+
     /// The input is kept that takes less to keep, unless the kind of join asks for a side. Without keys the build side is
     /// copied to every worker, so that it must be one whose rows are not given at the end.
     fn build(&self) -> Side {
         if self.null_aware {
             return Side::Right;
+        }
+        // A table that is made once is worth more than one that is made of fewer rows in each round.
+        match (self.left_repeats, self.right_repeats) {
+            (true, false) if !gives_build_rows(self.kind, Side::Left) => return Side::Left,
+            (false, true) if !gives_build_rows(self.kind, Side::Right) => return Side::Right,
+            _ => {}
         }
         let (smaller, larger) = match self.left.keeping() < self.right.keeping() {
             true => (Side::Left, Side::Right),
@@ -279,7 +298,7 @@ impl Sides {
         }
         let keys_decide = !at_end || !self.has_filter;
         let spreads = settings.workers > 1 && !probe.single && !can_share;
-        let replicates = spreads && keys_decide && self.is_fixed;
+        let replicates = spreads && keys_decide && self.is_fixed && !self.is_made_once(build);
         let of_probe = if can_share { Move::Stay } else { Move::Hash };
         Way { shared: can_share, replicates, ..way(Move::Hash, of_probe) }
     }

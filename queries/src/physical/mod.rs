@@ -28,7 +28,7 @@ mod tests;
 mod unnest;
 mod window;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use arrow_schema::{Field, Schema, SchemaRef};
@@ -36,7 +36,7 @@ use datafusion_expr::physical_planning_context::ScalarSubqueryResults;
 use datafusion_physical_expr::expressions::Column;
 
 use crate::Settings;
-use crate::algebra::{ColumnId, Columns, Expr, Filter, Gives, Kind, Rel, Statement};
+use crate::algebra::{ColumnId, Columns, Expr, Filter, Gives, Kind, Rel, Rounds, Statement};
 use crate::compile::{Compiler, Layout};
 use crate::error::Result;
 use crate::estimates::{self, Estimate, kept};
@@ -57,23 +57,72 @@ pub fn lower(statement: &Statement, names: Option<&Vec<String>>, settings: &Sett
         columns: statement.columns.clone(),
         reads: Reads::new(statement.columns.len()),
         stages: BTreeSet::new(),
+        changing: BTreeSet::new(),
         next_id: 0,
     };
+    let changing = statement.changing();
+    // A recursion runs in the first process, which has all rows that it reads.
+    let alone =
+        Settings { processes: 1, workers: settings.workers / settings.processes.max(1), ..settings.clone() };
+    let is_in_rounds =
+        |number: usize| statement.stages[number].is_recursive() || !changing[number].is_empty();
+    let in_rounds = (0..statement.stages.len()).filter(|number| is_in_rounds(*number));
+    let read_in_rounds: BTreeSet<usize> =
+        in_rounds.flat_map(|number| statement.stages[number].needs()).collect();
     let root = lowering.tree(&statement.root, &statement.output, settings.spread_result)?;
     // The last stage first: a stage is run if a later one or the query itself reads it.
     let mut stages = Vec::new();
     for (number, stage) in statement.stages.iter().enumerate().rev() {
         if lowering.stages.contains(&number) {
+            lowering.changing.clone_from(&changing[number]);
+            lowering.settings = if is_in_rounds(number) { &alone } else { settings };
+            let is_gathered = lowering.settings.processes > 1 && read_in_rounds.contains(&number);
             let (gives, root) = match stage.gives {
                 Gives::Value => (plan::Gives::Value, lowering.tree(&stage.root, &stage.columns, false)?),
+                Gives::Rows { .. } if is_gathered => {
+                    (plan::Gives::Rows, lowering.tree(&stage.root, &stage.columns, false)?)
+                }
                 Gives::Rows { .. } => (plan::Gives::Rows, lowering.kept(&stage.root, &stage.columns)?),
+                Gives::Seed => (plan::Gives::Seed, lowering.spread(&stage.root, &stage.columns)?),
+                Gives::Rounds(rounds) => {
+                    // What the name stands for is wanted, whether or not a round still reads it.
+                    lowering.stages.insert(rounds.seed);
+                    let root = lowering.spread(&stage.root, &stage.columns)?;
+                    (plan::Gives::Rounds(lowering.rounds(statement, number, rounds)), root)
+                }
             };
             stages.push(Stage { number, gives, root });
         }
     }
     stages.reverse();
+    set_before(&mut stages, &changing);
     let schema = output_schema(&statement.output, names, &statement.columns);
     Ok(Plan { stages, values: results, root, schema, nodes: lowering.next_id })
+}
+
+/// Tells recursions which stages they run in each round.
+fn set_before(stages: &mut [Stage], changing: &[BTreeSet<usize>]) {
+    // An inner recursion comes before those around it.
+    let mut of_inner: BTreeSet<usize> = BTreeSet::new();
+    let mut before: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for stage in stages.iter() {
+        let plan::Gives::Rounds(rounds) = &stage.gives else { continue };
+        let anew = stages.iter().filter(|other| {
+            let is_between = rounds.seed < other.number && other.number < stage.number;
+            is_between
+                && other.gives != plan::Gives::Seed
+                && changing[other.number].contains(&rounds.seed)
+                && !of_inner.contains(&other.number)
+        });
+        let anew: Vec<usize> = anew.map(|other| other.number).collect();
+        of_inner.extend(&anew);
+        before.insert(stage.number, anew);
+    }
+    for stage in stages.iter_mut() {
+        if let plan::Gives::Rounds(rounds) = &mut stage.gives {
+            rounds.before = before.remove(&stage.number).unwrap_or_default();
+        }
+    }
 }
 
 /// The result's schema with the query's own names.
@@ -102,6 +151,8 @@ struct Lowering<'a> {
     reads: Reads,
     /// The stages that are read.
     stages: BTreeSet<usize>,
+    /// The stages that change from round to round, where the tree at hand is run in rounds.
+    changing: BTreeSet<usize>,
     next_id: usize,
 }
 
@@ -117,6 +168,24 @@ impl Lowering<'_> {
         let mut node = self.spread(root, output)?;
         let in_order = !node.single && self.settings.processes == 1 && order::keep(&mut node, false);
         Ok(if in_order { self.exchange(Exchange::InOrder, node) } else { node })
+    }
+
+    /// A recursion whose rows the stage of this number gives.
+    fn rounds(&self, statement: &Statement, number: usize, rounds: Rounds) -> plan::Rounds {
+        let Rounds { seed, distinct, fetch } = rounds;
+        let keys: Vec<Expr> =
+            statement.stages[number].columns.iter().map(|id| self.columns.read(*id)).collect();
+        plan::Rounds { seed, distinct: distinct.then(|| aggregate::layout(&keys)), fetch, before: vec![] }
+    }
+
+    /// Whether a relation gives the same rows in all rounds in which the tree at hand is run.
+    fn repeats(&self, rel: &Rel) -> bool {
+        if self.changing.is_empty() {
+            return false;
+        }
+        let mut is_volatile = false;
+        rel.look(&mut |node| is_volatile |= node.exprs().into_iter().any(Expr::is_volatile));
+        !is_volatile && rel.stages().is_disjoint(&self.changing)
     }
 
     /// Lowers a tree of its own. Its rows stay where they are.

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use super::simplify::nodes::taken;
 use super::unread;
-use crate::algebra::{ColumnId, Expr, Map, Rel, Statement};
+use crate::algebra::{ColumnId, Expr, Map, Rel, Stage, Statement};
 
 /// Takes copies away.
 pub fn remove(statement: &mut Statement) {
@@ -71,7 +71,9 @@ fn repeated(statement: &Statement, copies: &mut BTreeMap<ColumnId, ColumnId>) ->
     let mut kept: Vec<Vec<bool>> =
         statement.stages.iter().map(|stage| vec![true; stage.columns.len()]).collect();
     let mut origins = resolved(copies);
-    for (number, stage) in statement.stages.iter().enumerate().filter(|(_, stage)| stage.is_shared()) {
+    // Columns that are equal in the first rows of a recursion, or in those of a round, need not be so in all.
+    let is_whole = |stage: &Stage| stage.is_shared() && !stage.is_recursive();
+    for (number, stage) in statement.stages.iter().enumerate().filter(|(_, stage)| is_whole(stage)) {
         let mut first: BTreeMap<ColumnId, usize> = BTreeMap::new();
         let mut places: Vec<(usize, usize)> = Vec::new();
         for (place, id) in stage.columns.iter().enumerate() {

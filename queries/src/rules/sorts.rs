@@ -8,7 +8,7 @@
 use std::collections::BTreeSet;
 
 use super::simplify::nodes::taken;
-use crate::algebra::{Aggregate, Rel, Statement};
+use crate::algebra::{Aggregate, Gives, Rel, Statement};
 
 /// Aggregates whose result depends on the order of rows where none of their own is asked for.
 const ORDERED: [&str; 5] = ["array_agg", "string_agg", "first_value", "last_value", "nth_value"];
@@ -20,7 +20,13 @@ pub fn remove(statement: &mut Statement) {
     // A stage reads those before it.
     for (number, stage) in statement.stages.iter_mut().enumerate().rev() {
         // A value is one row.
-        unsorted(&mut stage.root, seen.contains(&number), &mut seen);
+        let is_seen = seen.contains(&number);
+        if let Gives::Rounds(rounds) = stage.gives
+            && is_seen
+        {
+            seen.insert(rounds.seed);
+        }
+        unsorted(&mut stage.root, is_seen, &mut seen);
     }
 }
 

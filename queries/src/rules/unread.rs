@@ -25,7 +25,8 @@ pub fn remove(statement: &mut Statement) {
     // A stage reads those before it.
     for number in (0..statement.stages.len()).rev() {
         let stage = &mut statement.stages[number];
-        if stage.gives == Gives::Value {
+        // Which rows a recursion gives may depend on each of its columns.
+        if stage.gives == Gives::Value || stage.is_recursive() {
             kept[number].fill(true);
         }
         let kept_columns = stage.columns.iter().zip(&kept[number]).filter(|(_, is_kept)| **is_kept);

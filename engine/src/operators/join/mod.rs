@@ -30,7 +30,7 @@ use crate::error::Result;
 use crate::state::hash::comparable;
 use gives::Gives;
 use heavy::Replicas;
-use shared::{Builds, Built, Picked, part_of};
+use shared::{Builds, Built, Picked, ROW_BYTES, part_of};
 use table::{Keys, Table};
 
 /// A hash join.
@@ -122,9 +122,13 @@ impl Join {
     }
 
     fn build(&mut self) -> Result<()> {
+        if self.opened() {
+            // It was made in an earlier round of a recursion.
+            return Ok(());
+        }
         let rows: usize = self.collected.iter().map(RecordBatch::num_rows).sum();
-        // The rows once more, and for each its key, its hash, its place in a chain and up to four heads of chains.
-        memory::check(self.bytes + rows * 48, || "join (build side)".into())?;
+        // The rows once more, and what each takes in the table.
+        memory::check(self.bytes + rows * ROW_BYTES, || "join (build side)".into())?;
         let rows = concat_batches(&self.build_schema, &self.collected)?;
         self.collected.clear();
         let columns: Vec<ArrayRef> =

@@ -9,6 +9,7 @@ use arrow_select::take::take;
 use timely::scheduling::SyncActivator;
 
 use super::table::Table;
+use crate::dataflow::batch::batch_bytes;
 use crate::error::Result;
 use crate::state::hash::worker_of;
 
@@ -21,6 +22,9 @@ pub struct Built {
     /// Whether a key is NULL.
     pub has_null: bool,
 }
+
+/// What a row takes in a table beside its columns: its key, its hash, its place in a chain and up to four heads of chains.
+pub const ROW_BYTES: usize = 48;
 
 /// The parts of a build side, one for each worker that has one.
 pub struct Builds {
@@ -57,6 +61,12 @@ impl Builds {
     /// All parts, if they are there.
     pub fn get(&self) -> Option<&[Arc<Built>]> {
         self.complete.get().map(Vec::as_slice)
+    }
+
+    /// The bytes of the rows and their keys, about; 0 until all parts are there.
+    pub fn bytes(&self) -> usize {
+        let of = |built: &Arc<Built>| batch_bytes(&built.rows) + built.rows.num_rows() * ROW_BYTES;
+        self.get().unwrap_or_default().iter().map(of).sum()
     }
 
     /// Has an operator woken once all parts are there.

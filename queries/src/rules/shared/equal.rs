@@ -188,8 +188,10 @@ fn make_stage(statement: &mut Statement, shape: &Shape) {
             made = Some(Stage { root, columns: given, gives: Gives::Rows { is_asked: false } });
         }
     };
+    let number = |old: usize| if old < at { old } else { old + 1 };
+    stages.iter_mut().for_each(|stage| stage.renumber_stages(&number));
+    root.renumber_stages(&number);
     for tree in stages.iter_mut().map(|stage| &mut stage.root).chain([root]) {
-        tree.renumber_stages(&|old| if old < at { old } else { old + 1 });
         replace(tree, false, shape, &mut make);
     }
     if let Some(stage) = made {

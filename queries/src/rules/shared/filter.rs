@@ -5,9 +5,11 @@
 //! below a filter, a row of the stage is wanted if one of the filters lets it through: this becomes a filter of the stage,
 //! which moves down from there. The readers' own filters stay.
 
+use std::collections::BTreeSet;
+
 use arrow_schema::DataType;
 
-use super::{inline, work};
+use super::{ROUNDS, inline, work};
 use crate::algebra::{ColumnId, Expr, Filter, Gives, Kind, Rel, Shared, Stage, Statement};
 use crate::compile::fails;
 use crate::error::Result;
@@ -25,7 +27,8 @@ const MOST_READERS: usize = 32;
 pub fn filter(statement: &mut Statement, simplifier: &Simplifier) -> Result<bool> {
     let mut inlined = vec![false; statement.stages.len()];
     // How often each stage is computed.
-    let mut times = vec![1; statement.stages.len()];
+    let of_rounds = |changing: &BTreeSet<usize>| if changing.is_empty() { 1 } else { ROUNDS };
+    let mut times: Vec<usize> = statement.changing().iter().map(of_rounds).collect();
     let mut is_filtered = false;
     // Those that read a stage come behind it, and a filter of them may come to stand above what they read.
     for number in (0..statement.stages.len()).rev() {
@@ -115,7 +118,10 @@ fn is_less_apart(
 
 /// The readers of a stage. `times` is how often each stage is computed.
 fn readers(statement: &Statement, stage: usize, times: &[usize]) -> Vec<Reader> {
-    let Some(given) = statement.stages.get(stage).filter(|stage| stage.is_shared()) else { return vec![] };
+    let Some(given) = statement.stages.get(stage).filter(|stage| stage.is_shared() && !stage.is_recursive())
+    else {
+        return vec![];
+    };
     let mut wanted = Wanted { stage, given: &given.columns, times: 1, readers: vec![] };
     for (later, times) in statement.stages.iter().zip(times).skip(stage + 1) {
         wanted.times = *times;

@@ -1,9 +1,10 @@
 //! LIMIT down to where rows come from, those of stages too.
 //!
 //! A reader may want only some rows of a stage, whichever they are, or the first ones of an order. Where each of its
-//! readers does, the stage gives no more than the most that one of them wants. All of them see the same rows.
+//! readers does, the stage gives no more than the most that one of them wants. All of them see the same rows. A recursion ends
+//! with the round that has given them.
 
-use crate::algebra::{Limit, Rel, Statement};
+use crate::algebra::{Gives, Limit, Rel, Statement};
 use crate::rules::limits;
 use crate::rules::simplify::nodes::taken;
 
@@ -14,9 +15,15 @@ pub fn push(statement: &mut Statement) {
     for number in (0..statement.stages.len()).rev() {
         let fetch = wanted(statement, number);
         let stage = &mut statement.stages[number];
-        if fetch.is_some() {
-            let input = Box::new(taken(&mut stage.root));
-            stage.root = Rel::Limit(Limit { input, skip: 0, fetch });
+        match &mut stage.gives {
+            Gives::Rounds(rounds) => rounds.fetch = fetch,
+            // The rows of a round are others than the readers' in the next one.
+            Gives::Seed => {}
+            Gives::Value | Gives::Rows { .. } if fetch.is_some() => {
+                let input = Box::new(taken(&mut stage.root));
+                stage.root = Rel::Limit(Limit { input, skip: 0, fetch });
+            }
+            Gives::Value | Gives::Rows { .. } => {}
         }
         limits::push(&mut stage.root);
     }

@@ -6,7 +6,8 @@
 //! - One that nothing reads goes, and one with a single reader takes that reader's place.
 //! - What only reads, filters and computes is read again: there its filters, bounds and columns are worth more than rows
 //!   that are kept. A join, a group, a sort for the first rows, a command, a random number is computed once.
-//! - What the statement asks for (`MATERIALIZED`) stays whoever reads it.
+//! - What the statement asks for (`MATERIALIZED`) stays whoever reads it, and so does a recursion.
+//! - What a recursion reads in each round is read several times.
 //!
 //! What stays is run whether or not one of its rows is wanted, so that what fails in it fails the statement. Its readers
 //! see the same rows, also where these are random or depend on the order in which floats are summed. So a stage of which
@@ -30,6 +31,9 @@ use std::sync::Arc;
 use super::unique;
 use crate::algebra::{Expr, Facts, Gives, Rel, Statement};
 use crate::estimates::{self, Estimate};
+
+/// A recursion has about so many rounds.
+const ROUNDS: usize = 10;
 
 /// Puts relations that are not computed once into the places of their readers. Whether there was one.
 pub fn settle(statement: &mut Statement) -> bool {
@@ -57,14 +61,19 @@ fn inlined(statement: &Statement) -> Vec<bool> {
         }
     };
     add(&statement.root, 1, &mut readers);
+    let changing = statement.changing();
     // Those that read a stage come behind it.
     for (number, stage) in statement.stages.iter().enumerate().rev() {
         inlined[number] = match stage.gives {
             Gives::Rows { is_asked: false } => readers[number] == 1 || is_cheap(&stage.root),
-            Gives::Rows { is_asked: true } | Gives::Value => false,
+            Gives::Rows { is_asked: true } | Gives::Value | Gives::Seed | Gives::Rounds(_) => false,
         };
         // It stands wherever it is read, and so does what it reads.
-        let times = if inlined[number] { readers[number] } else { 1 };
+        let times = match inlined[number] {
+            true => readers[number],
+            false if changing[number].is_empty() => 1,
+            false => ROUNDS,
+        };
         add(&stage.root, times, &mut readers);
     }
     inlined
@@ -100,7 +109,7 @@ pub fn describe(statement: &mut Statement) {
     let mut known: Vec<Option<Arc<Facts>>> = Vec::with_capacity(statement.stages.len());
     for stage in &mut statement.stages {
         tell(&mut stage.root, &known);
-        let facts = stage.is_shared().then(|| {
+        let facts = (stage.is_shared() && !stage.is_recursive()).then(|| {
             let estimate = estimates::of_tree(&stage.root);
             let place = |id| stage.columns.iter().position(|other| *other == id);
             let keys = unique::keys(&stage.root)

@@ -81,7 +81,7 @@ pub fn unnest(statement: Statement) -> Result<Statement> {
     let mut unnest = Unnest { columns, stages: vec![], shapes: vec![], used, copied: 0 };
     let mut numbers = Vec::with_capacity(before.len());
     for mut stage in before {
-        renumber(&mut stage.root, &numbers);
+        stage.renumber_stages(&|old| numbers.get(old).copied().unwrap_or(old));
         let root = unnest.relation(stage.root)?;
         numbers.push(unnest.stages.len());
         unnest.stages.push(Stage { root, ..stage });

@@ -51,6 +51,7 @@ fn process_of(index: usize, kind: JoinType) -> (Arc<Replicas>, Arc<Told>) {
         build: Side::Right,
         shared: false,
         replicates: true,
+        repeats: false,
         on: vec![(key.clone(), key)],
         filter: None,
         filter_columns: vec![],
