@@ -84,10 +84,15 @@ impl MadeBuilds {
         self.0.values().flatten().map(|builds| builds.bytes()).sum()
     }
 
+    /// Whether the build sides of a join are complete.
+    pub fn has(&self, join: NodeId) -> bool {
+        self.0.get(&join).is_some_and(|made| made.iter().all(|builds| builds.get().is_some()))
+    }
+
     /// The build sides of a join, and whether they are complete. `new` makes such that are not.
     fn of(&mut self, join: NodeId, new: impl FnOnce() -> Vec<Arc<Builds>>) -> (Vec<Arc<Builds>>, bool) {
-        if let Some(made) = self.0.get(&join)
-            && made.iter().all(|builds| builds.get().is_some())
+        if self.has(join)
+            && let Some(made) = self.0.get(&join)
         {
             return (made.clone(), true);
         }

@@ -15,10 +15,11 @@ use queries::plan::{Gives, Rounds};
 
 use super::crew::Crew;
 use super::run::{Run, Tree, stage_value};
+use crate::context::panics;
 use crate::context::query::QueryState;
 use crate::context::stack::{self, Deep};
 use crate::dataflow::batch::{BATCH_ROWS, batch_of, compact};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::operators::absorb::Absorber;
 use crate::state::kept::{Keeper, Kept, Reading};
 use crate::state::seen::Seen;
@@ -41,11 +42,21 @@ pub(super) fn run(
     kept: &Stages,
     before: Option<&QueryState>,
 ) -> Result<(Kept, Arc<QueryState>)> {
-    let mut crew = Crew::start(run, plan.nodes, before)?;
-    let state = crew.state().clone();
-    let rows = recursion(&mut crew, plan, (position, rounds), &mut kept.clone())?;
-    state.bytes_spilled.fetch_add(rows.bytes_on_disk(), Ordering::Relaxed);
-    Ok((rows, state))
+    let work = || {
+        stack::mark_deep();
+        let _entered = run.account.enter();
+        let mut crew = Crew::new(run, plan.nodes, before);
+        let state = crew.state().clone();
+        let rows = recursion(&mut crew, plan, (position, rounds), &mut kept.clone())?;
+        state.bytes_spilled.fetch_add(rows.bytes_on_disk(), Ordering::Relaxed);
+        Ok((rows, state))
+    };
+    // Rounds of few rows run on this thread, which has the stack of a worker.
+    std::thread::scope(|scope| {
+        let thread = stack::worker("palais-rounds".into()).spawn_scoped(scope, || panics::catch(work));
+        let thread = thread.map_err(|e| Error::Start(e.to_string()))?;
+        thread.join().unwrap_or_else(|_| Err(Error::Start("the thread has panicked".into())))
+    })
 }
 
 fn recursion(

@@ -114,7 +114,7 @@ pub(crate) fn run_thread(build: Build, state: &QueryState, among: bool, run: imp
 /// Drops a worker with the dataflows that it has not completed. The dataflows hold a handle of the worker, and the
 /// worker holds the dataflows.
 #[expect(clippy::disallowed_methods, reason = "nothing is stepped any more, on any worker of the query")]
-fn leave(mut worker: Worker) {
+pub(super) fn leave(mut worker: Worker) {
     for dataflow in worker.installed_dataflows() {
         worker.drop_dataflow(dataflow);
     }
