@@ -38,6 +38,8 @@ fn any_number_of_workers_gives_the_same_rows() {
     let mut steps = vec![None; 5000];
     let (mut last, mut step) = (vec![0_usize], 0);
     while !last.is_empty() {
+        last.sort();
+        last.dedup();
         last.retain(|node| steps[*node].is_none());
         last.iter().for_each(|node| steps[*node] = Some(step));
         last = last.iter().flat_map(|node| [(node * 7 + 3) % 5000, (node * 11 + 5) % 5000]).collect();
